@@ -54,7 +54,7 @@ def scheduler_options(command: Command) -> Command:
             metavar="NAME",
             default=keys.SCHEDULER_NAME,
             show_default=True,
-            help="Pods with this schedulerName are placed.",
+            help="Pods with this schedulerName get a pod group; others if they name one.",
         ),
     ):
         command = option(command)

@@ -27,7 +27,7 @@ from typing import Any, Literal
 from kai.api import keys
 from kai.api.writes import Outcome, Result, Write
 from kai.controllers import bind_requests
-from kai.controllers.bind_requests import Request, Requesting, Requests, Target
+from kai.controllers.bind_requests import Request, Requesting, Requests, Target, beside_of
 from kai.controllers.bindings import Binding, Bindings, Steps, wait_of
 from kai.controllers.evicting import Evictor, Leaving, Removal
 from kai.controllers.grouper import Assignment, GroupChange
@@ -144,6 +144,10 @@ class Binder:
                 continue
             if self._by == "bind-requests" and self._requests.of(binding.pod) is not None:
                 self._ways.fail(now, steps, binding, "")  # it has failed, and is about to go
+            elif self._by == "direct" and (beside := beside_of(binding.spec)):
+                self._ways.fail(now, steps, binding, f"kai cannot give {beside} yet")
+                if not binding.names_group:
+                    self.assign(now, _assignment_of(binding))
             else:
                 self._start(now, stamp, binding, steps)
         return steps

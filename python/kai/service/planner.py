@@ -21,7 +21,7 @@ from kai.api import keys
 from kai.api.reading import annotations_of
 from kai.api.writes import Outcome, Result, Write
 from kai.controllers import verdicts
-from kai.controllers.bind_requests import Request, Target, spec_of
+from kai.controllers.bind_requests import Request, Target, pod_annotations, spec_of
 from kai.controllers.bindings import Binding
 from kai.controllers.evicting import Removal
 from kai.controllers.grouper import Assignment, Decided, GroupChange, Grouper, Reference, Rules
@@ -471,12 +471,13 @@ class Planner:
         turn.removals += removals.values()
 
     def _binding(self, bind: Bind, uid: str, group: str, number: int) -> Binding:
-        annotations = {}
+        spec = spec_of(bind)
+        # In a BindRequest its spec has them.
+        annotations = pod_annotations({}, spec) if self._options.binding == "direct" else {}
         if bind.topology_rank is not None:
             annotations[keys.TOPOLOGY_RANK_ANNOTATION] = str(bind.topology_rank)
             if bind.topology_domain is not None:
                 annotations[keys.TOPOLOGY_DOMAIN_ANNOTATION] = bind.topology_domain
-        spec = {} if self._options.binding == "direct" else spec_of(bind)
         assigned = self._assigned.get(bind.pod)
         if assigned is None or assigned.uid != uid:
             where = (bind.pod, uid, bind.node, number, group)

@@ -9,8 +9,10 @@ import pytest
 
 from kai.api import keys
 from kai.api.kinds import LISTS
-from kai.controllers.binding import Binding
+from kai.controllers.bind_requests import beside_of, pod_annotations, spec_of
+from kai.controllers.binding import Binder, Binding
 from kai.controllers.evicting import Removal
+from kai.engine.values import Bind, NumaZone
 from kai.service.kinds import WATCHED, needed_by
 from kai.service.options import Options
 from kai.service.planner import News, Planner, Turn, make_core
@@ -339,6 +341,35 @@ def test_a_promise_ends_with_the_binding() -> None:
     [binding] = world.turn().bindings
     turn = world.turn(bound=[binding])
     assert nominated(turn) == {"p": None}
+
+
+# ---- what a pod gets with its binding ------------------------------------------------------------
+
+
+def test_a_pod_gets_the_zones_that_the_plan_expects() -> None:
+    zones = (NumaZone("node-0", {"cpu": 2.5, keys.NVIDIA_GPU: 1}),)
+    spec = spec_of(Bind("team/a", "n1", gpus=1, numa_zones=zones))
+    assert pod_annotations({}, spec) == {
+        keys.RECEIVED_TYPE_ANNOTATION: "Regular",
+        keys.NUMA_PREDICTED_ANNOTATION: (
+            '[{"zone":"node-0","amount":{"cpu":"2500m","nvidia.com/gpu":"1"}}]'
+        ),
+    }
+
+
+def test_half_a_gpu_is_not_bound_yet_and_keeps_its_room() -> None:
+    half = pod("half", gpus=0)
+    half["metadata"]["annotations"]["gpu-fraction"] = "0.5"
+    world = World(Node=[node("n1", gpus=1)], PodGroup=[group("g")], Pod=[half])
+    [binding] = world.turn().bindings
+    assert binding.annotations[keys.RECEIVED_TYPE_ANNOTATION] == "Fraction"
+    assert beside_of(binding.spec) == "a part of a GPU"
+    binder = Binder()
+    steps = binder.begin(0.0, "", [binding], [])
+    assert steps.writes == []
+    assert steps.failed == [(binding, "kai cannot give a part of a GPU yet")]
+    assert binder.tick(0.9).forget == []
+    assert binder.tick(1.0).forget == [binding.assumption]
 
 
 # ---- the end -------------------------------------------------------------------------------------

@@ -68,8 +68,8 @@ class Request:
             int(status.get("failedAttempts") or 0),
             spec.get("backoffLimit"),
             "deletionTimestamp" in metadata,
-            _annotations(metadata, spec) or None,
-            _beside(spec),
+            pod_annotations(metadata, spec) or None,
+            beside_of(spec),
         )
 
 
@@ -91,8 +91,8 @@ def _owner(references: Any, pod: str) -> str:
     return ""
 
 
-def _annotations(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> dict[str, str]:
-    """Of the pod (spec 6 C49)."""
+def pod_annotations(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> dict[str, str]:
+    """What the pod of a BindRequest gets (spec 6 C49)."""
     given = metadata.get("annotations") or {}
     found = {key: given[key] for key in _COPIED if key in given}
     if received := spec.get("receivedResourceType"):
@@ -102,7 +102,8 @@ def _annotations(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> dict[s
     return found
 
 
-def _beside(spec: Mapping[str, Any]) -> str:
+def beside_of(spec: Mapping[str, Any]) -> str:
+    """What a pod needs beside the binding itself, in words; "": nothing."""
     if spec.get("selectedGPUGroups") or spec.get("receivedResourceType") == "Fraction":
         return "a part of a GPU"
     if spec.get("resourceClaimAllocations") or spec.get("extendedResourceClaimAllocation"):
