@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from rights import Account, Right, rights_of
-from testcluster import BINDINGS, Cluster, Object, install, node, path_of, pod, pod_spec
+from testcluster import BINDINGS, Cluster, Match, Object, install, node, path_of, pod, pod_spec
 
 from kai.api import keys
 from kai.install import access
@@ -251,11 +251,77 @@ def test_a_role_says_which_right_is_missing_and_goes_on(
 
     untested = asyncio.run(stories())
     of_scheduler, of_grouper, *others = untested
-    assert of_scheduler == {EVICT, DELETE}
+    requests = {(verb, "bindrequests", GROUP) for verb in ("create", "delete", "get")}
+    assert of_scheduler == {EVICT, DELETE, *requests}
     # A problem of a pod is one event, and no second one with the same words.
     of_grouper.remove(("patch", "events", ""))
     assert {group for _, _, group in of_grouper} == access.OWNERS.keys() - {"apps", "batch"}
     assert others == [set(), set()]
+
+
+def bind_request(it: Account, pod: str, node: str) -> Object:
+    """As another scheduler makes one."""
+    return {
+        "apiVersion": f"{GROUP}/v1alpha2",
+        "kind": "BindRequest",
+        "metadata": {"name": pod, "namespace": it.namespace},
+        "spec": {"podName": pod, "selectedNode": node, "receivedResourceType": "Regular"},
+    }
+
+
+async def asking(it: Account, node: str) -> None:
+    """A scheduler with --binding bind-requests; a binder runs beside it."""
+    work = Workload(it)
+    async with it.without(("create", "bindrequests", GROUP)):
+        await work.pod("asks")
+    await work.bound("asks")
+    async with it.without(("get", "bindrequests", GROUP)):
+        lost = it.proxy.drop(Match("POST", "/bindrequests$"), times=1)
+        await work.pod("lost")
+        await lost.hit()
+    await work.bound("lost")
+    async with it.without(("delete", "bindrequests", GROUP)):
+        await it.api.create(bind_request(it, "failed", node))
+        path = path_of("BindRequest", it.namespace, "failed", "status")
+        await it.api.patch(path, {"status": {"phase": "Failed", "reason": "on purpose"}})
+    await it.recovers()
+
+
+async def binding(it: Account, work: Workload) -> None:
+    """A binder, for the pods of a scheduler that runs beside it."""
+    async with it.without(
+        ("create", "pods/binding", ""),
+        ("patch", "pods/status", ""),
+        ("patch", "bindrequests/status", GROUP),
+        ("create", "events", ""),
+    ):
+        await work.pod("bound-later")
+    await work.bound("bound-later")
+    async with it.without(("get", "pods", ""), ("get", "nodes", "")):
+        await work.pod("waits", 0, nodeSelector={"test/waits": "for ever"})
+        await it.api.create(bind_request(it, "no-such-pod", "n"))
+        await it.api.create(bind_request(it, f"waits-{work.it.name}", "no-such-node"))
+    await it.reads()
+    await it.recovers()
+
+
+def test_rights_on_bind_requests(cluster: Cluster, namespace: str, tmp_path: Path) -> None:
+    install(cluster)
+    requests = ("--binding", "bind-requests")
+
+    async def story() -> set[Right]:
+        async with (
+            cluster.client() as api,
+            Account(cluster, namespace, "scheduler", tmp_path, *requests) as asks,
+            Account(cluster, namespace, "binder", tmp_path) as binds,
+        ):
+            await api.create(node("n", 8, labels={PIN: asks.name}))
+            await asking(asks, "n")
+            await binding(binds, Workload(asks))
+            return rights_of(binds.rules) - binds.tested
+
+    # A failure of a binding is one event for each pod.
+    assert asyncio.run(story()) == {("patch", "events", "")}
 
 
 @pytest.mark.parametrize(("how", "right"), [("evict", EVICT), ("delete", DELETE)])

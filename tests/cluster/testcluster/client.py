@@ -329,6 +329,7 @@ APIS = {
     "StatefulSet": "apps/v1",
     "StorageClass": "storage.k8s.io/v1",
     "Topology": "kai.scheduler/v1alpha1",
+    "BindRequest": "scheduling.run.ai/v1alpha2",
     "ClusterRole": "rbac.authorization.k8s.io/v1",
     "ClusterRoleBinding": "rbac.authorization.k8s.io/v1",
     "Role": "rbac.authorization.k8s.io/v1",
