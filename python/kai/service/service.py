@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from kai.api.writes import Lane, Outcome, Result, Write
 from kai.controllers.binding import WAIT_BEFORE_WRITING_S, Binder, Binding, Steps
-from kai.controllers.grouper import Decided, GroupChange, Reference
+from kai.controllers.grouper import Decided, Reference
 from kai.controllers.grouper.decisions import WARNING
 from kai.controllers.verdicts import Event
 from kai.errors import KaiError
@@ -316,7 +316,7 @@ class Service:
         self._owners.look_again(decided.joined)
         for change in decided.groups:
             if change.patch is None or self._binder.is_planned(change.name):
-                self._binder.add_group(GroupChange(change.manifest))
+                self._binder.add_group(change)
             else:
                 self._writer.put(change.write(), self._answered)
         for assignment in decided.assignments:
