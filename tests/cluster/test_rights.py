@@ -298,7 +298,7 @@ async def binding(it: Account, work: Workload) -> None:
         await work.pod("bound-later")
     await work.bound("bound-later")
     async with it.without(("get", "pods", ""), ("get", "nodes", "")):
-        await work.pod("waits", 0, nodeSelector={"test/waits": "for ever"})
+        await work.pod("waits", 0, nodeSelector={"test/waits": "never"})
         await it.api.create(bind_request(it, "no-such-pod", "n"))
         await it.api.create(bind_request(it, f"waits-{work.it.name}", "no-such-node"))
     await it.reads()

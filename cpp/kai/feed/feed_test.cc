@@ -231,17 +231,19 @@ TEST_F(FeedTest, AddsUpWhatGroupsAndQueuesHold) {  // spec 6 C32, C34
 
 TEST_F(FeedTest, PodsWithoutTheirPodGroupAreStranded) {
   List(Kind::kPodGroup, {Group("g", 1)});
-  List(Kind::kPod, {Pod("in", 2), Pod("out", 3, {.annotations = R"({"pod-group-name": "gone"})"}),
-                    Pod("free", 4, {.annotations = "{}"}),
-                    Pod("on", 5, {.annotations = R"({"pod-group-name": "gone"})", .node = "n1"}),
-                    Pod("other", 6, {.annotations = R"({"pod-group-name": "gone"})",
-                                     .scheduler = "default-scheduler"})});
+  List(Kind::kPod,
+       {Pod("in", 2), Pod("out", 3, {.annotations = R"({"pod-group-name": "gone"})"}),
+        Pod("free", 4, {.annotations = "{}"}),
+        Pod("on", 5, {.annotations = R"({"pod-group-name": "gone"})", .node = "n1"}),
+        Pod("other", 6,
+            {.annotations = R"({"pod-group-name": "gone"})", .scheduler = "default-scheduler"})});
   feed.Drain(&inbox);
   EXPECT_THAT(feed.Stranded(), ElementsAre(Pair("q/out", "q/gone")));
   Happen(Kind::kPodGroup, "ADDED", Group("gone", 7));
   EXPECT_THAT(feed.Stranded(), IsEmpty());
-  Happen(Kind::kPodGroup, "MODIFIED",
-         R"({"metadata":{"namespace":"q","name":"g","resourceVersion":"8"},"spec":{"minMember":-1}})");
+  Happen(
+      Kind::kPodGroup, "MODIFIED",
+      R"({"metadata":{"namespace":"q","name":"g","resourceVersion":"8"},"spec":{"minMember":-1}})");
   EXPECT_THAT(feed.Stranded(), ElementsAre(Pair("q/in", "q/g")));
 }
 

@@ -49,6 +49,7 @@ class _Group:
     is_wanted: bool = False  # though nothing waits for it
     failures: int = 0
     not_before: float = 0.0  # after a failure
+    later: list[GroupChange] = field(default_factory=list)  # came while it was being created
     bindings: list[Binding] = field(default_factory=list)  # go out once it exists
     patches: list[Assignment] = field(default_factory=list)
 
@@ -98,12 +99,15 @@ class Binder:
         return self._ways.in_doubt
 
     def add_group(self, change: GroupChange) -> None:
-        """A group that is planned with, and created when one of its pods is bound or waits."""
+        """A group that is planned with, and created when one of its pods is bound or waits; or a
+        patch of a planned one."""
         known = self._groups.get(change.name)
         if known is None:
-            self._groups[change.name] = _Group(change)
+            self._groups[change.name] = _Group(GroupChange(change.manifest))
         elif not known.is_being_created:
-            known.change = change
+            known.change = GroupChange(change.manifest)
+        elif change.patch is not None:
+            known.later.append(change)
 
     def create(self, name: str) -> None:
         """The next tick creates a planned group whose pods name it already: it was deleted."""
@@ -276,9 +280,14 @@ class Binder:
         name = group.change.name
         if outcome.result in (Result.DONE, Result.CONFLICT):  # a conflict: it is there already
             self._groups.pop(name, None)
+            if outcome.result is Result.CONFLICT:
+                group.later.clear()  # the grouper compares it with what is there
             return self._go_on(group)
         steps = Steps()
         group.is_being_created = False
+        for each in group.later:
+            group.change = GroupChange(each.manifest)
+        group.later.clear()
         group.failures += 1
         if outcome.result is Result.LOST:  # a name is created once, however often it is tried
             group.not_before = now + wait_of(group.failures - 2)
@@ -298,7 +307,8 @@ class Binder:
 
     def _go_on(self, group: _Group) -> Steps:
         """The group exists: its pods are bound, and those that wait name it."""
-        steps = Steps()
+        steps = Steps(writes=[each.write() for each in group.later])
+        group.later.clear()
         for binding in group.bindings:
             if self._ways.is_current(binding):
                 steps.writes += self._with_assignment(binding)

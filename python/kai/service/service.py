@@ -23,7 +23,7 @@ import kai
 from kai.api.writes import Lane, Outcome, Result, Write
 from kai.controllers.binding import WAIT_BEFORE_WRITING_S, Binder
 from kai.controllers.bindings import Binding, Steps
-from kai.controllers.grouper import Decided, GroupChange, Reference
+from kai.controllers.grouper import Decided, Reference
 from kai.controllers.grouper.decisions import WARNING
 from kai.controllers.verdicts import Event
 from kai.errors import KaiError
@@ -366,7 +366,7 @@ class Service:
         assigned = {f"{each.pod.partition('/')[0]}/{each.group}" for each in decided.assignments}
         for change in decided.groups:
             if change.patch is None or self._binder.is_planned(change.name):
-                self._binder.add_group(GroupChange(change.manifest))
+                self._binder.add_group(change)
                 if change.patch is None and change.name not in assigned:
                     self._binder.create(change.name)
             else:

@@ -83,6 +83,51 @@ def test_an_older_server_gets_the_subgroup_label_by_a_patch_of_its_own() -> None
     assert kinds(steps) == ["patch Pod", "create Pod/binding"]
 
 
+def larger(minimum: int) -> GroupChange:
+    change = group()
+    spec = {"spec": {"minMember": minimum}}
+    return GroupChange({**change.manifest, **spec}, spec)
+
+
+def minimum_of(write: Write) -> int:
+    assert isinstance(write.body, dict)
+    return int(write.body["spec"]["minMember"])
+
+
+def test_a_group_that_changes_before_its_creation_is_sent_is_created_as_it_is_then() -> None:
+    binder = with_planned_group()
+    binder.add_group(larger(3))
+    [created] = begin(binder, binding("a-0", names_group=False)).writes
+    assert (created.verb, minimum_of(created)) == ("create", 3)
+
+
+def test_a_group_that_changes_while_it_is_being_created_is_patched_afterwards() -> None:
+    """Workers of a leader came in that moment, and were in a group without a part for them."""
+    binder = with_planned_group()
+    [created] = begin(binder, binding("a-0", names_group=False)).writes
+    binder.add_group(larger(3))
+    binder.add_group(larger(4))
+    after = binder.answered(1, created, DONE)
+    assert kinds(after) == ["patch PodGroup", "patch PodGroup", "create Pod/binding"]
+    assert [minimum_of(each) for each in after.writes[:2]] == [3, 4]
+
+
+def test_a_group_that_changes_while_its_creation_fails_is_created_as_it_is_then() -> None:
+    binder = with_planned_group("a-1")
+    [created] = begin(binder, binding("a-0", names_group=False)).writes
+    binder.add_group(larger(3))
+    binder.answered(1, created, Outcome(Result.FAILED, 500))
+    [again] = [each for each in binder.tick(60).writes if each.kind == "PodGroup"]
+    assert (again.verb, minimum_of(again)) == ("create", 3)
+
+
+def test_a_change_of_a_group_that_another_process_created_is_left_to_the_grouper() -> None:
+    binder = with_planned_group()
+    [created] = begin(binder, binding("a-0", names_group=False)).writes
+    binder.add_group(larger(3))
+    assert kinds(binder.answered(1, created, CONFLICT)) == ["create Pod/binding"]
+
+
 def test_a_group_that_is_there_already_is_no_problem() -> None:
     binder = with_planned_group("a-0")
     [created] = begin(binder, binding(names_group=False)).writes
