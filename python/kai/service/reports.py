@@ -93,11 +93,12 @@ class Reports:
             self._log.info("pods were bound or evicted", cycle=self._cycle, **placed)
             self._bound = self._evicted = 0
 
-    def answered(self, write: Write, outcome: Outcome) -> None:
+    def answered(self, write: Write, outcome: Outcome, took: float = 0.0) -> None:
+        """`took`: the seconds since it was sent."""
         result, why = outcome.result, outcome.message or f"HTTP status {outcome.status}"
         if result in (Result.DONE, Result.GONE, Result.CONFLICT):
             if self.rights and (right := right_of(write)):
-                self.rights.is_there(*right, write.namespace)
+                self.rights.is_there(*right, write.namespace, took=took)
         elif result is Result.LOST:
             self._say("got no answer, so it is looked at", write, why)
         elif result not in (Result.REFUSED, Result.FAILED) or outcome.reason == NOT_LEADING:

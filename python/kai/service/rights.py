@@ -29,10 +29,11 @@ Right = tuple[str, str, str]
 
 
 class _Missing:
-    """`since`: when it was first refused. `said`: when the log last had a line about it."""
+    """`since`: when it was first refused, `last`: when it last was. `said`: when the log last had a
+    line about it."""
 
     def __init__(self, now: float) -> None:
-        self.since, self.said = now, float("-inf")
+        self.since, self.last, self.said = now, now, float("-inf")
         self.namespaces: set[str] = set()
 
 
@@ -51,6 +52,7 @@ class Rights:
         """A request was refused."""
         now = self._clock()
         known = self._missing.setdefault(denial.right, _Missing(now))
+        known.last = now
         if len(known.namespaces) < MOST_NAMESPACES:
             known.namespaces.add(denial.namespace)
         if now - known.said < SAID_AGAIN_S:
@@ -69,10 +71,13 @@ class Rights:
         since = 0.0 if known is None else self._clock() - known.since
         return min(MOST_WAIT_S, max(FIRST_WAIT_S, since))
 
-    def is_there(self, verb: str, resource: str, group: str, namespace: str = "") -> None:
-        """A request was allowed. A right for a namespace may be missing in others still."""
+    def is_there(
+        self, verb: str, resource: str, group: str, namespace: str = "", *, took: float = 0.0
+    ) -> None:
+        """A request was allowed, `took` seconds after it was sent: one that was sent before the last
+        refusal proves nothing. A right for a namespace may be missing in others still."""
         known = self._missing.get((verb, resource, group))
-        if known is None:
+        if known is None or self._clock() - took < known.last:
             return
         known.namespaces.discard(namespace)
         if not known.namespaces:

@@ -489,7 +489,7 @@ class Service:
 
     def _observe(self, write: Write, outcome: Outcome, waited: float, took: float) -> None:
         self._measuring.wrote(write, outcome, waited, took)
-        self._reports.answered(write, outcome)
+        self._reports.answered(write, outcome, took)
 
     async def _measure_lag(self) -> None:
         while True:

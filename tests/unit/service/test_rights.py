@@ -109,6 +109,17 @@ def test_the_first_write_that_is_allowed_is_said(result: Result) -> None:
     assert it.lines() == ["info kai: may create pods/binding again"]
 
 
+def test_an_answer_to_an_earlier_request_does_not_bring_a_right_back() -> None:
+    it = Said()
+    it.reports.answered(BINDING, DENIED)
+    it.lines()
+    it.clock.now += 0.1
+    it.reports.answered(BINDING, Outcome(Result.DONE, 201), took=0.2)
+    assert it.lines() == []
+    it.reports.answered(BINDING, Outcome(Result.DONE, 201), took=0.05)
+    assert it.lines() == ["info kai: may create pods/binding again"]
+
+
 def test_a_right_that_is_there_in_some_namespaces_comes_and_goes_in_no_line() -> None:
     it = Said()
     it.reports.answered(BINDING, DENIED)
