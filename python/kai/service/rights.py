@@ -74,8 +74,8 @@ class Rights:
     def is_there(
         self, verb: str, resource: str, group: str, namespace: str = "", *, took: float = 0.0
     ) -> None:
-        """A request was allowed, `took` seconds after it was sent: one that was sent before the last
-        refusal proves nothing. A right for a namespace may be missing in others still."""
+        """A request was allowed, `took` seconds after it was sent. One that was sent before the
+        last refusal proves nothing. A right for a namespace may be missing in others still."""
         known = self._missing.get((verb, resource, group))
         if known is None or self._clock() - took < known.last:
             return
