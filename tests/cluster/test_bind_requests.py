@@ -259,6 +259,29 @@ def test_one_process_decides_and_another_one_binds(
     play(cluster, namespace, tmp_path, story)
 
 
+@pytest.mark.cluster_slow
+@pytest.mark.parametrize("which", ["scheduler", "binder"])
+def test_one_of_two_processes_is_killed_again_and_again(
+    cluster: Cluster, namespace: str, tmp_path: Path, which: str
+) -> None:
+    async def story(scene: Scene) -> None:
+        of = {
+            "scheduler": lambda: scene.start(*BY_REQUESTS, *SHORT_LEASE, roles=SCHEDULER),
+            "binder": lambda: scene.start(*SHORT_LEASE, roles=("binder",)),
+        }
+        await scene.nodes(30)
+        killed = {name: await start() for name, start in of.items()}[which]
+        for number in range(3):
+            await scene.pods(60, f"r{number}-")
+            await scene.bound(60 * number + 20)
+            await asyncio.to_thread(killed.kill)
+            killed = await of[which]()
+        await scene.pods(60, "last")
+        await scene.is_well(bound=240)
+
+    play(cluster, namespace, tmp_path, story)
+
+
 def test_a_request_for_a_node_that_goes_is_replaced(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
