@@ -306,6 +306,31 @@ def test_a_request_for_a_node_that_goes_is_replaced(
     play(cluster, namespace, tmp_path, story)
 
 
+def test_a_pod_that_is_made_anew_under_its_name_gets_a_request_of_its_own(
+    cluster: Cluster, namespace: str, tmp_path: Path
+) -> None:
+    """As those of a StatefulSet. The BindRequest of the one before is still there for a moment."""
+
+    async def story(scene: Scene) -> None:
+        await scene.nodes(1)
+        await scene.start(*BY_REQUESTS)
+        await scene.pods(4)
+        await scene.bound(4)
+        for _ in range(3):
+            for number in range(4):
+                await scene.api.delete(path_of("Pod", namespace, f"p{number}"))
+            await scene.until("they are gone", lambda: not scene.history.bound())
+            await scene.pods(4)
+            await scene.bound(4, seconds=10)
+        await scene.is_well(bound=4)
+        uid = (await get_pod(scene, "p0"))["metadata"]["uid"]
+        request = await found(scene, "p0")
+        assert request is not None
+        assert request["metadata"]["ownerReferences"][0]["uid"] == uid
+
+    play(cluster, namespace, tmp_path, story)
+
+
 def test_with_direct_bindings_requests_of_others_are_carried_out(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:

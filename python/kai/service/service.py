@@ -422,13 +422,15 @@ class Service:
             except KaiError as error:
                 self._reports.not_read(binding, kind, str(error))
                 await self._clock.sleep(1.0)
-        if data is not None:
-            self._looked_at.append(data)
         now = self._clock.monotonic()
         found = None if data is None else json.loads(data)
         if binding.request:
             self._requests.seen(now, binding, kind, found)
         else:
+            # A pod that was not known has to come by the watch, so that it is grouped.
+            if data is not None and found is not None:
+                if kind != "Pod" or found["metadata"]["uid"] == binding.uid:
+                    self._looked_at.append(data)
             self._do(self._binder.seen(now, binding, found))
         self._changed.set()
 
