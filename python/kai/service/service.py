@@ -428,9 +428,9 @@ class Service:
             self._requests.seen(now, binding, kind, found)
         else:
             # A pod that was not known has to come by the watch, so that it is grouped.
-            if data is not None and found is not None:
-                if kind != "Pod" or found["metadata"]["uid"] == binding.uid:
-                    self._looked_at.append(data)
+            is_known = found is not None and found["metadata"]["uid"] == binding.uid
+            if data is not None and (kind != "Pod" or is_known):
+                self._looked_at.append(data)
             self._do(self._binder.seen(now, binding, found))
         self._changed.set()
 
