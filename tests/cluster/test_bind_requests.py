@@ -259,6 +259,29 @@ def test_one_process_decides_and_another_one_binds(
     play(cluster, namespace, tmp_path, story)
 
 
+@pytest.mark.cluster_slow
+@pytest.mark.parametrize("which", ["scheduler", "binder"])
+def test_one_of_two_processes_is_killed_again_and_again(
+    cluster: Cluster, namespace: str, tmp_path: Path, which: str
+) -> None:
+    async def story(scene: Scene) -> None:
+        of = {
+            "scheduler": lambda: scene.start(*BY_REQUESTS, *SHORT_LEASE, roles=SCHEDULER),
+            "binder": lambda: scene.start(*SHORT_LEASE, roles=("binder",)),
+        }
+        await scene.nodes(30)
+        killed = {name: await start() for name, start in of.items()}[which]
+        for number in range(3):
+            await scene.pods(60, f"r{number}-")
+            await scene.bound(60 * number + 20)
+            await asyncio.to_thread(killed.kill)
+            killed = await of[which]()
+        await scene.pods(60, "last")
+        await scene.is_well(bound=240)
+
+    play(cluster, namespace, tmp_path, story)
+
+
 def test_a_request_for_a_node_that_goes_is_replaced(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
@@ -279,6 +302,31 @@ def test_a_request_for_a_node_that_goes_is_replaced(
         await until(scene, "the pod goes to the other node", is_replaced)
         await scene.start(roles=("binder",))
         await scene.is_well(bound=1)
+
+    play(cluster, namespace, tmp_path, story)
+
+
+def test_a_pod_that_is_made_anew_under_its_name_gets_a_request_of_its_own(
+    cluster: Cluster, namespace: str, tmp_path: Path
+) -> None:
+    """As those of a StatefulSet. The BindRequest of the one before is still there for a moment."""
+
+    async def story(scene: Scene) -> None:
+        await scene.nodes(1)
+        await scene.start(*BY_REQUESTS)
+        await scene.pods(4)
+        await scene.bound(4)
+        for _ in range(3):
+            for number in range(4):
+                await scene.api.delete(path_of("Pod", namespace, f"p{number}"))
+            await scene.until("they are gone", lambda: not scene.history.bound())
+            await scene.pods(4)
+            await scene.bound(4, seconds=10)
+        await scene.is_well(bound=4)
+        uid = (await get_pod(scene, "p0"))["metadata"]["uid"]
+        request = await found(scene, "p0")
+        assert request is not None
+        assert request["metadata"]["ownerReferences"][0]["uid"] == uid
 
     play(cluster, namespace, tmp_path, story)
 

@@ -26,9 +26,9 @@ async def run(
 ) -> None:
     """Schedules the pods of a cluster, as the command `kai run` does, until it is cancelled.
 
-    `roles`: "scheduler", "pod-grouper", "pod-group-controller", "queue-controller", several of them
-    in a list, or "all". `context` and `kubeconfig` as for `kai.connect`; the rest are the options
-    of `kai run --help`. Lines of a log go to standard error.
+    `roles`: "scheduler", "binder", "pod-grouper", "pod-group-controller", "queue-controller",
+    several of them in a list, or "all". `context` and `kubeconfig` as for `kai.connect`; the rest
+    are the options of `kai run --help`. Lines of a log go to standard error.
 
     It runs inside a loop that runs, as in a notebook: ``task = asyncio.create_task(kai.run())``,
     and later ``task.cancel()``. It then finishes the bindings that are under way, within 5 s, and

@@ -477,13 +477,15 @@ class Service:
                 self._reports.not_read(kind, f"{namespace}/{name}".lstrip("/"), str(error))
                 await self._clock.sleep(1.0)
         self._reports.read(kind, namespace)
-        if data is not None:
-            self._looked_at.append(data)
         now = self._clock.monotonic()
         found = None if data is None else json.loads(data)
         if binding.request:
             self._requests.seen(now, binding, kind, found)
         else:
+            # A pod that was not known has to come by the watch, so that it is grouped.
+            is_known = found is not None and found["metadata"]["uid"] == binding.uid
+            if data is not None and (kind != "Pod" or is_known):
+                self._looked_at.append(data)
             self._do(self._binder.seen(now, binding, found))
         self._changed.set()
 

@@ -1,4 +1,4 @@
-"""A process that begins to lead does not act on what it knew before."""
+"""What a process reads again: all pods when it begins to lead, and one whose binding is unclear."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "k8s"))
 
-from fake_api import FakeApi, QuickClock
+import pytest
+from fake_api import FakeApi, QuickClock, ok
 
-from kai.controllers.binding import Binding
+from kai.controllers.bindings import Binding
 from kai.service.log import Log
 from kai.service.options import Options
 from kai.service.planner import Turn
@@ -48,5 +49,26 @@ def test_a_plan_of_an_earlier_term_is_taken_back() -> None:
             service._take_back(turn)
             assert turn.bindings == []
             assert service._news().forgotten == (7,)
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize(("uid", "request_name", "taken"), [
+    ("u", "", True), ("another", "", False), ("u", "team/a", False),
+])  # fmt: skip
+def test_a_pod_that_was_read_is_taken_in_if_it_was_known(
+    uid: str, request_name: str, taken: bool
+) -> None:
+    """The grouper hears of pods by the watch alone, and one that is there is no news to that."""
+
+    async def scene() -> None:
+        async with FakeApi() as api, api.client(QuickClock()) as client:
+            service = Service(client, Options(), Log(stream=io.StringIO()))
+            metadata = {"namespace": "team", "name": "a", "uid": uid}
+            body = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {}}
+            api.on("GET", "/api/v1/namespaces/team/pods/a", ok(body))
+            binding = Binding("team/a", "u", "n1", 7, "pg-a", request=request_name)
+            await service._look(binding, "Pod")
+            assert bool(service._looked_at) == taken
 
     asyncio.run(scene())

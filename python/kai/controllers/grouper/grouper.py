@@ -90,7 +90,7 @@ class Grouper:
         self._rules = rules or Rules()
         self._scheduler_name = scheduler_name
         self._pods: dict[str, _Pod] = {}
-        self._settled: dict[str, str | int] = {}  # the group; of a bare pod a number of its labels
+        self._settled: dict[str, str | int] = {}  # the group; of a bare pod a number (_number_of)
         self._groups: dict[str, _Group] = {}
         self._objects: dict[Reference, Manifest | _Missing] = {}
         self._needed: set[Reference] = set()
@@ -129,7 +129,7 @@ class Grouper:
             return
         again = False
         if known is None and isinstance(settled := self._settled.get(name), int):
-            if settled == _number_of_labels(pod):
+            if settled == _number_of(pod):
                 return
             del self._settled[name]
             again = annotations_of(pod).get(keys.POD_GROUP_ANNOTATION) == _bare_group(name, uid)
@@ -423,7 +423,7 @@ class Grouper:
         if group is not None and (group.follows or group_name != _bare_group(name, _uid(manifest))):
             self._settled[name] = _beside(name, group_name)
         elif reference_of(manifest) is None:
-            self._settled[name] = _number_of_labels(manifest)
+            self._settled[name] = _number_of(manifest)
 
     def _put(self, reference: Reference, found: Manifest | _Missing) -> None:
         self._fresh.add(reference)
@@ -545,8 +545,9 @@ def _skips(annotations: Mapping[str, Any]) -> bool:
     return annotations.get(keys.SKIP_GROUPER_ANNOTATION) == "true"
 
 
-def _number_of_labels(pod: Manifest) -> int:
-    return hash(frozenset(given_labels(labels_of(pod)).items()))
+def _number_of(pod: Manifest) -> int:
+    """Of the pod and its labels: another one of its name has another number."""
+    return hash((_uid(pod), frozenset(given_labels(labels_of(pod)).items())))
 
 
 _OF_METADATA = frozenset(

@@ -154,6 +154,20 @@ def test_another_pod_of_the_same_name_is_grouped_anew() -> None:
     assert (assignment.uid, assignment.group) == (uid, f"pg-p-{uid}")
 
 
+def test_another_pod_of_the_name_of_one_that_was_forgotten_is_grouped() -> None:
+    """Both news come at once, and the labels are the same."""
+    made = grouper(pod("p"))
+    made.decide()
+    made.put_pod(named(pod("p"), group_of("p")))
+    assert (len(made), is_quiet(made.decide())) == (0, True)
+    again = pod("p")
+    again["metadata"]["uid"] = uid = "11111111-0000-4000-8000-000000000000"
+    made.put_pod(again)
+    made.pod_gone("ml/p", uid_of("p"))
+    [assignment] = made.decide().assignments
+    assert (assignment.uid, assignment.group) == (uid, f"pg-p-{uid}")
+
+
 def test_what_the_scheduler_writes_on_a_pod_does_not_get_into_its_group() -> None:
     written = {"received-resource-type": "Fraction", "note": "kept"}
     labels = {"runai-gpu-group": "g", "runai-gpu-group/g": "g", "a": "b"}
