@@ -2,8 +2,8 @@
 # tools/test.sh [STAGE...]: runs checks, and says of each how long it took and how much CPU time.
 #
 #   tools/test.sh                 every commit:  lint cpp sanitize stubs wheel pytest cluster quick
-#   tools/test.sh all             before a release: those, and  includes orchestrators cluster_slow cluster_older seeds
-#                                 threads fuzz broken mutants
+#   tools/test.sh all             before a release: those, and  includes orchestrators cluster_slow cluster_older e2e
+#                                 seeds threads fuzz broken mutants
 #   tools/test.sh lint pytest     just these
 #
 # lint           formatting, types, import floors of C++ and Python, sizes of functions and headers, duplicates,
@@ -20,6 +20,7 @@
 # orchestrators  builders beside every orchestrator (20 minutes, needs a package registry)
 # cluster_slow   tests on a real API server that take minutes each
 # cluster_older  the tests of stage cluster on Kubernetes 1.34
+# e2e            manifests of the builders and policies on the API server of the test cluster
 # seeds          property tests over many more random clusters and events (KAI_SEEDS, KAI_CLUSTERS), a million pods that
 #                come and go (KAI_ROUNDS)
 # threads        the tests of the engine under the thread sanitizer
@@ -31,7 +32,7 @@
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 every=(lint cpp sanitize stubs wheel pytest cluster quick)
-rare=(includes orchestrators cluster_slow cluster_older seeds threads fuzz broken mutants)
+rare=(includes orchestrators cluster_slow cluster_older e2e seeds threads fuzz broken mutants)
 logs=build/logs
 jobs=${JOBS:-$(nproc)}
 bin=.venv/bin
@@ -67,6 +68,16 @@ cluster_tests() { tools/build.sh release _core && $bin/python -m pytest --no-hea
 run_cluster() { cluster_tests "not cluster_slow"; }
 run_cluster_slow() { cluster_tests cluster_slow; }
 run_cluster_older() { KAI_CLUSTER_VERSION=1.34 cluster_tests "not cluster_slow"; }
+run_e2e() {
+  local folder kubectl status=0
+  tools/build.sh release _core && folder=$(mktemp -d) && tools/cluster.sh up "$folder/cluster" || return 1
+  kubectl=$(tools/cluster.sh build | sed -n 's/^kubectl *//p')
+  KAI_E2E_KUBECONFIG=$folder/cluster/admin.kubeconfig PATH=$(dirname "$kubectl"):$PATH \
+    $bin/python -m pytest --no-header tests/e2e || status=1
+  tools/cluster.sh down "$folder/cluster"
+  rmdir "$folder"
+  return $status
+}
 run_quick() { tools/build.sh release _core && $bin/nox --tags quick; }
 run_includes() { tools/build.sh debug; }
 run_orchestrators() { tools/build.sh release _core && $bin/nox; }
@@ -112,7 +123,7 @@ failed=()
 for name in "${stages[@]}"; do
   # These are shown as they go: what they count is of interest also when all is well.
   show=()
-  case $name in pytest | cluster* | broken | mutants) show=(--show) ;; esac
+  case $name in pytest | cluster* | e2e | broken | mutants) show=(--show) ;; esac
   $bin/python tools/progress.py --always --log "$logs/$name.log" "${show[@]}" "$name" -- "$0" --stage "$name" ||
     failed+=("$name")
 done
