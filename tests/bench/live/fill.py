@@ -8,14 +8,18 @@ first, which gives the ratio to compare with on a busy machine.
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from functools import partial
 from typing import Any
+from urllib.request import urlopen
 
 from scene import Client, Kai, Meter, Report, Scene, a_pod, ms, until
 from testcluster import path_of, queue, together
+from testcluster.ports import free_ports
 
 PATIENCE_S = 300.0
+IDLE_S = 20.0
 
 
 def pod(name: str, namespace: str, scheduler: str) -> dict[str, Any]:
@@ -90,7 +94,26 @@ async def bare(scene: Scene, pods: int, nodes: int) -> Report:
     return {"wall_s": round(took, 1), "cpu_s": used, "ms_a_pod": ms(used, pods)}
 
 
-async def fill(scene: Scene, pods: int, kai: Kai) -> Report:
+async def page(port: int) -> str:
+    """The metrics of kai."""
+    url = f"http://127.0.0.1:{port}/metrics"
+    return (await asyncio.to_thread(urlopen, url)).read().decode()
+
+
+def lags(text: str) -> Report:
+    """Bounds of how late the event loop was, in seconds, from the buckets of its histogram."""
+    buckets = [
+        (float(bound), int(float(count)))
+        for bound, count in re.findall(r'kai_loop_lag_seconds_bucket\{le="([^"]+)"\} (\S+)', text)
+    ]
+    total = buckets[-1][1]
+    return {
+        name: next(bound for bound, count in buckets if count >= part * total)
+        for name, part in (("p50", 0.5), ("p99", 0.99), ("max", 1.0))
+    }
+
+
+async def fill(scene: Scene, pods: int, kai: Kai, port: int) -> Report:
     await scene.api.create_namespace("fill")
     bound = Bound(scene.api, "fill")
     watching = asyncio.create_task(bound.follow())
@@ -105,7 +128,11 @@ async def fill(scene: Scene, pods: int, kai: Kai) -> Report:
     quiet = await scene.quiet(meter=meter)
     watching.cancel()
     late = bound.latencies()
+    lag = lags(await page(port))
     assert kai.process is not None
+    before = kai.process.usage().cpu_s
+    await asyncio.sleep(IDLE_S)
+    idle = kai.process.usage().cpu_s - before
     return {
         "bound": len(bound.at),
         "created_s": round(created, 1),
@@ -123,6 +150,8 @@ async def fill(scene: Scene, pods: int, kai: Kai) -> Report:
             "p99": round(late[len(late) * 99 // 100], 2) if late else None,
         },
         "kai_peak_mib": round(kai.process.usage().peak_mib),
+        "kai_idle_cpu_percent": round(idle / IDLE_S * 100, 2),
+        "loop_lag_s": lag,
     }
 
 
@@ -132,9 +161,10 @@ async def run(scene: Scene, pods: int, nodes: int) -> Report:
     await asyncio.sleep(5)
     # The first burst of a young server closes watches: a round to warm up, and to compare with.
     report: Report = {"bare": await bare(scene, pods, nodes)}
-    with scene.kai() as kai:
+    [port] = free_ports(1)
+    with scene.kai("--listen-address", f"127.0.0.1:{port}") as kai:
         await asyncio.sleep(4)
-        report["fill"] = filled = await fill(scene, pods, kai)
+        report["fill"] = filled = await fill(scene, pods, kai, port)
         alone = report["bare"]["ms_a_pod"]
         report["ratio_to_bare"] = {
             "until_bound": round(filled["ms_a_pod_until_bound"] / alone, 2),

@@ -46,10 +46,11 @@ class Scene:
     arguments: tuple[str, ...] = ()
     account: Path | None = None
 
-    def kai(self) -> Kai:
+    def kai(self, *arguments: str) -> Kai:
         namespace = "default" if self.account is None else NAMESPACE
         log = self.folder / "kai.log"
-        return Kai(self.cluster, namespace, log, *self.arguments, kubeconfig=self.account)
+        chosen = (*arguments, *self.arguments)
+        return Kai(self.cluster, namespace, log, *chosen, kubeconfig=self.account)
 
     async def flows(self) -> Report:
         """What became of requests, by flow schema; nothing without fair queuing."""
