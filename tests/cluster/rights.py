@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from testcluster import SHORT_LEASE, Client, Cluster, FaultProxy, Kai, Match, path_of
+from testcluster import SHORT_LEASE, Cluster, FaultProxy, Kai, Match, path_of
 
 from kai.install import access
 from kai.install.access import Rule
@@ -135,7 +135,7 @@ class Account:
                 await self.api.request("PUT", where, each)
 
     async def _lacks(self, right: Right) -> bool:
-        return not await may(self.api, self.namespace, self.name, right)
+        return not await self.api.may(f"{self.namespace}:{self.name}", *right, self.namespace)
 
     # ---- what takes them -------------------------------------------------------------------------
 
@@ -165,24 +165,3 @@ class Account:
             holder = each["spec"].get("holderIdentity", "")
             if holder and each["metadata"]["name"] in self.kai.log:
                 await self.api.delete(f"{path}/{each['metadata']['name']}")
-
-
-async def may(api: Client, namespace: str, account: str, right: Right) -> bool:
-    """Whether a service account of the namespace has a right there."""
-    verb, resource, group = right
-    name, _, subresource = resource.partition("/")
-    asked = {
-        "group": group,
-        "resource": name,
-        "subresource": subresource,
-        "verb": verb,
-        "namespace": namespace,
-    }
-    user = f"system:serviceaccount:{namespace}:{account}"
-    review = {
-        "apiVersion": "authorization.k8s.io/v1",
-        "kind": "SubjectAccessReview",
-        "spec": {"user": user, "resourceAttributes": asked},
-    }
-    done = await api.post("/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
-    return bool(done["status"]["allowed"])

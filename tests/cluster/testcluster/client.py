@@ -256,6 +256,27 @@ class Client:
 
         return condition
 
+    # --- rights -----------------------------------------------------------------------------------
+
+    async def may(self, account: str, verb: str, resource: str, group: str, namespace: str) -> bool:
+        """Whether a service account, "namespace:name", has a right in a namespace."""
+        name, _, subresource = resource.partition("/")
+        asked = {
+            "group": group,
+            "resource": name,
+            "subresource": subresource,
+            "verb": verb,
+            "namespace": namespace,
+        }
+        user = f"system:serviceaccount:{account}"
+        review = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SubjectAccessReview",
+            "spec": {"user": user, "resourceAttributes": asked},
+        }
+        done = await self.post("/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
+        return bool(done["status"]["allowed"])
+
     # --- what the server counted ------------------------------------------------------------------
 
     async def request_counts(self) -> Counter[tuple[str, str, str]]:
