@@ -141,6 +141,7 @@ def test_pods_are_bound_with_the_objects_that_kai_leaves(
     play(cluster, namespace, tmp_path, story)
 
 
+@pytest.mark.cluster_slow
 def test_a_binding_that_always_fails_never_says_bound(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
@@ -178,6 +179,7 @@ def test_a_binding_that_always_fails_never_says_bound(
     assert "a pod cannot be bound" in log
 
 
+@pytest.mark.cluster_slow
 def test_a_backoff_limit_ends_the_tries(cluster: Cluster, namespace: str, tmp_path: Path) -> None:
     async def story(scene: Scene) -> None:
         await scene.nodes(1)
@@ -202,8 +204,15 @@ def test_a_backoff_limit_ends_the_tries(cluster: Cluster, namespace: str, tmp_pa
     play(cluster, namespace, tmp_path, story)
 
 
-@pytest.mark.parametrize("what", ["a bind request", "a binding"])
-@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize(
+    ("when", "what"),
+    [
+        pytest.param("before", "a bind request", marks=pytest.mark.cluster_slow),
+        pytest.param("after", "a bind request"),
+        pytest.param("before", "a binding", marks=pytest.mark.cluster_slow),
+        pytest.param("after", "a binding", marks=pytest.mark.cluster_slow),
+    ],
+)
 def test_it_is_killed_on_the_way(
     cluster: Cluster,
     namespace: str,
@@ -355,6 +364,7 @@ def test_with_direct_bindings_requests_of_others_are_carried_out(
     play(cluster, namespace, tmp_path, story)
 
 
+@pytest.mark.cluster_slow
 def test_a_creation_that_is_late_finds_its_room_kept(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:

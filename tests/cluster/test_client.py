@@ -338,6 +338,7 @@ def test_events_are_counted(cluster: Cluster, namespace: str) -> None:
     play(cluster, namespace, story)
 
 
+@pytest.mark.cluster_slow
 def test_one_of_two_candidates_leads_until_it_is_cut_off(cluster: Cluster, namespace: str) -> None:
     async def story(scene: Scene) -> None:
         times = Times(duration=4, renew_deadline=2.5, retry=0.5)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
 from testcluster import Client, Cluster, Object, job, node, path_of, pod, pod_spec
 
 GPU = "nvidia.com/gpu"
@@ -218,6 +219,7 @@ def test_a_restart_keeps_data_and_ends_old_watches_with_410(
     asyncio.run(scene())
 
 
+@pytest.mark.cluster_slow
 def test_a_frozen_etcd_delays_writes_and_loses_none(cluster: Cluster, namespace: str) -> None:
     async def scene() -> None:
         async with cluster.client() as api:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
 from testcluster import (
     BINDINGS,
     SHORT_LEASE,
@@ -68,6 +69,7 @@ def test_bursts_of_conflicts_refusals_and_errors(
     play(cluster, namespace, tmp_path, story)
 
 
+@pytest.mark.cluster_slow
 def test_a_server_that_refuses_bindings_is_not_flooded(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
@@ -92,6 +94,7 @@ def test_a_server_that_refuses_bindings_is_not_flooded(
     assert len(log.splitlines()) < 20
 
 
+@pytest.mark.cluster_slow
 def test_a_request_that_is_late_finds_its_room_kept(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
@@ -114,6 +117,7 @@ def test_a_request_that_is_late_finds_its_room_kept(
     play(cluster, namespace, tmp_path, story)
 
 
+@pytest.mark.cluster_slow
 def test_an_answer_that_is_held_for_a_minute(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:

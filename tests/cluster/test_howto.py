@@ -7,6 +7,7 @@ command until it prints the lines below it; `...` stands for anything. A block m
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import subprocess
@@ -124,13 +125,20 @@ class Reader:
             time.sleep(0.3)
 
 
+async def add_node(cluster: Cluster) -> None:
+    """Until it is ready a pod waits, and its events begin with the reason."""
+    async with cluster.client() as api:
+        await api.create(node("gpu-1", gpus=4))
+        await api.ready_nodes(1)
+
+
 def test_a_reader_gets_what_the_pages_show(programs: Mapping[str, Path], tmp_path: Path) -> None:
     with temporary_cluster(found=programs) as cluster:
         reader = Reader(cluster, programs, tmp_path)
         try:
             for name in PAGES:
                 if name == "first-pod.md":
-                    cluster.kubectl("apply", "-f", "-", stdin=str(node("gpu-1", gpus=4)))
+                    asyncio.run(add_node(cluster))
                 reader.follow((ROOT / "docs" / "howto" / name).read_text())
         finally:
             reader.end()

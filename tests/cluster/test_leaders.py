@@ -48,7 +48,12 @@ def test_two_that_start_together_do_not_both_act(
     ("arguments", "stopped_s"),
     [
         pytest.param(SHORT_LEASE, 6, id="short leases"),
-        pytest.param((*SHORT_LEASE, "--binding", "bind-requests"), 6, id="bind requests"),
+        pytest.param(
+            (*SHORT_LEASE, "--binding", "bind-requests"),
+            6,
+            id="bind requests",
+            marks=pytest.mark.cluster_slow,
+        ),
         pytest.param((), 20, id="leases of 15 s", marks=pytest.mark.cluster_slow),
     ],
 )

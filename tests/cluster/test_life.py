@@ -51,6 +51,7 @@ def test_a_cluster_ends_with_a_session_that_is_killed(
     eventually("its directory is gone", lambda: not folder.exists())
 
 
+@pytest.mark.cluster_slow
 def test_a_cluster_goes_on_where_it_was_stopped(
     programs: Mapping[str, Path], tmp_path: Path
 ) -> None:
@@ -96,6 +97,7 @@ def test_a_directory_of_other_files_is_left_alone(
     assert [each.name for each in tmp_path.iterdir()] == ["thesis.txt"]
 
 
+@pytest.mark.cluster_slow
 def test_options_reach_the_server(programs: Mapping[str, Path]) -> None:
     gate = "AllowUnsafeMalformedObjectDeletion"
     options = Options(

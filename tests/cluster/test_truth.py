@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from testcluster import (
     Client,
     Cluster,
@@ -184,6 +185,7 @@ def test_nodes_change_in_the_middle_of_a_fill(
     play(cluster, namespace, tmp_path, story)
 
 
+@pytest.mark.cluster_slow
 def test_a_namespace_goes_in_the_middle_of_a_fill(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
@@ -235,6 +237,7 @@ def test_a_node_that_rejects_a_pod_waits_for_its_group(
 # ---- evictions -----------------------------------------------------------------------------------
 
 
+@pytest.mark.cluster_slow
 def test_when_one_of_three_victims_may_not_go_none_goes(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
