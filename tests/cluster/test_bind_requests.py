@@ -208,9 +208,9 @@ def test_a_backoff_limit_ends_the_tries(cluster: Cluster, namespace: str, tmp_pa
     ("when", "what"),
     [
         pytest.param("before", "a bind request", marks=pytest.mark.cluster_slow),
-        pytest.param("after", "a bind request"),
+        pytest.param("after", "a bind request", marks=pytest.mark.cluster_slow),
         pytest.param("before", "a binding", marks=pytest.mark.cluster_slow),
-        pytest.param("after", "a binding", marks=pytest.mark.cluster_slow),
+        pytest.param("after", "a binding"),
     ],
 )
 def test_it_is_killed_on_the_way(

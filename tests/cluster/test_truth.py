@@ -278,6 +278,7 @@ def test_when_one_of_three_victims_may_not_go_none_goes(
     play(cluster, namespace, tmp_path, story, "--eviction", "evict")
 
 
+@pytest.mark.cluster_slow
 def test_while_a_finalizer_holds_a_victim_nobody_else_is_evicted(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:

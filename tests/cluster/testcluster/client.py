@@ -216,9 +216,10 @@ class Client:
                 raise AssertionError(f"not within {seconds:g} s: {what}") from last
             await asyncio.sleep(0.02)
 
-    async def ready_nodes(self, count: int) -> list[Object]:
+    async def ready_nodes(self, count: int, seconds: float = 60) -> list[Object]:
         """Waits until so many nodes are ready and have no taint, and returns them. The simulated
-        kubelet runs no pod that was bound before it saw the node.
+        kubelet runs no pod that was bound before it saw the node, and can be half a minute late
+        after the server was restarted.
 
         Raises:
             AssertionError: it did not come about in time.
@@ -236,7 +237,8 @@ class Client:
             ]
             return ready if len(ready) == count else None
 
-        found: list[Object] = await self.until(f"{count} nodes are ready", condition)
+        what = f"{count} nodes are ready"
+        found: list[Object] = await self.until(what, condition, seconds)
         return found
 
     def has_phase(self, namespace: str, pod: str, phase: str) -> Callable[[], Awaitable[Any]]:

@@ -56,7 +56,9 @@ class Scene:
         self.kais: list[Kai] = []
 
     async def nodes(self, count: int, gpus: int = 8) -> None:
+        """Waits until they take pods."""
         await self.api.create(*(node(f"n{number}", gpus) for number in range(count)))
+        await self.api.ready_nodes(count)
 
     async def pods(self, count: int, prefix: str = "p", gpus: int = 1, **options: Any) -> None:
         names = (f"{prefix}{number}" for number in range(count))
