@@ -143,7 +143,7 @@ class Client:
         """Also waits for its default service account, without which no pod is admitted."""
         await self.post(path_of("Namespace"), {"metadata": {"name": name}})
         account = path_of("ServiceAccount", name, "default")
-        await self.until(f"namespace {name} can have pods", lambda: self.get(account))
+        await self.until(f"namespace {name} can have pods", lambda: self.get(account), 60)
 
     async def bind(self, namespace: str, pod: str, node: str, **metadata: Any) -> Object:
         """`metadata` of the binding may hold a uid, annotations and labels."""

@@ -164,7 +164,8 @@ class Cluster:
         killed, which the API server needs: it waits for its watchers.
 
         After a restart of "kube-apiserver" all connections are cut, clients are refused for about
-        2 s and `down_s`, and a watch from an older version gets 410.
+        2 s and `down_s`, and a watch from an older version gets 410. The controllers and kwok are
+        restarted after it: they would look for the server half a minute later.
 
         Raises:
             ClusterError: it does not become ready.
@@ -172,6 +173,10 @@ class Cluster:
         self.processes[name].stop(grace_s)
         time.sleep(down_s)
         self._start(name)
+        if name == "kube-apiserver":
+            for each in ("kube-controller-manager", "kwok"):
+                self.processes[each].stop(grace_s)
+                self._start(each)
 
     def freeze(self, name: str) -> None:
         """Suspends one program: its connections stay open and it answers nothing until thaw()."""
