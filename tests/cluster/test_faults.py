@@ -161,6 +161,7 @@ def test_watches_are_cut_pods_deleted_and_versions_forgotten(
         await asyncio.gather(*deletions)
         await scene.pods(100, "next")
         await scene.until("they are gone", lambda: len(scene.history.bound()) == 28)
+        await scene.until("the log has the problem", lambda: "cannot watch" in scene.kai.log)
         scene.proxy.clear()
         scene.proxy.expire(times=7)
         await scene.is_well(bound=128)
