@@ -64,7 +64,13 @@ run_wheel() { tools/wheel.sh && tests/wheel/check_wheel.sh dist/*.whl; }
 pytest() { $bin/python -m pytest --no-header --numprocesses "$jobs" --dist loadfile "$@"; }
 run_pytest() { tools/build.sh release _core kai_questions && pytest; }
 # One process: its tests share a cluster, and change it as a whole.
-cluster_tests() { tools/build.sh release _core && $bin/python -m pytest --no-header tests/cluster -m "$1"; }  # MARKERS
+cluster_tests() {  # MARKERS
+  tools/build.sh release _core || return 1
+  $bin/python -m pytest --no-header tests/cluster -m "$1" && return
+  # On a machine that others use, a program can be late by more than a test waits. A bug fails twice.
+  echo "==> those that failed once more"
+  $bin/python -m pytest --no-header --last-failed --last-failed-no-failures none tests/cluster -m "$1"
+}
 run_cluster() { cluster_tests "not cluster_slow"; }
 run_cluster_slow() { cluster_tests cluster_slow; }
 run_cluster_older() { KAI_CLUSTER_VERSION=1.34 cluster_tests "not cluster_slow"; }
