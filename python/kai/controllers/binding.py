@@ -238,7 +238,7 @@ class Binder:
     # ---- BindRequests --------------------------------------------------------------------------
 
     def request_seen(self, now: float, request: Request) -> Steps:
-        """A watch has shown a BindRequest, whoever made it."""
+        """A watch has shown a BindRequest, of this process or of another one."""
         return self._requests.put(now, request)
 
     def request_gone(self, name: str, uid: str) -> None:

@@ -105,7 +105,7 @@ class Evictor:
         case, removal = trial.case, trial.removal
         if removal.order.pod not in case.waits_for:
             return steps  # another victim of the case may not go
-        # Gone, or another pod of that name: there is nobody left to ask about.
+        # The pod is gone, or another one has its name: its room is free in any case.
         if outcome.result not in (Result.DONE, Result.GONE, Result.CONFLICT):
             why = _why(outcome)
             case.waits_for.clear()

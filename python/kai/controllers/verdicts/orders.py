@@ -56,7 +56,7 @@ class Eviction:
 
     @property
     def waits(self) -> str:
-        """The pod group that takes the pod's room; its own, where it leaves for nobody."""
+        """The pod group that takes the pod's room; its own, where no group takes it."""
         return self.for_group or self.group
 
     def write(self, how: How = "delete", *, dry_run: bool = False) -> Write:
