@@ -92,7 +92,8 @@ def test_what_makes_no_sense_is_refused(
             with pytest.raises(ApiError) as refusal:
                 await sent(api, namespace, made)
             assert refusal.value.status == 422
-            assert why in refusal.value.message
+            said = refusal.value.message.replace('"array": ', "")  # as 1.34 puts it
+            assert why in said
 
     asyncio.run(scene())
 

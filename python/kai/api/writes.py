@@ -1,4 +1,4 @@
-"""Writes: requests that change a cluster, as data, and what becomes of them.
+"""Writes: requests that change a cluster, as data, and what becomes of them; and reads.
 
     write = Write(Lane.BINDING, "create", "Pod", "team", "train-0", binding, "binding")
     Outcome(Result.DONE, 201)
@@ -48,6 +48,18 @@ class Write:
     subresource: str = ""
     patch_type: PatchType = "merge"
     key: str = ""
+    about: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """An object that is wanted as it is now; without a name, all objects of a namespace that
+    `selector` (labels) selects. `about`: what the controller wants back with the answer."""
+
+    kind: str
+    namespace: str
+    name: str = ""
+    selector: str = ""
     about: Any = None
 
 

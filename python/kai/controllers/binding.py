@@ -27,10 +27,12 @@ from typing import Any, Literal
 from kai.api import keys
 from kai.api.writes import Outcome, Result, Write
 from kai.controllers import bind_requests
-from kai.controllers.bind_requests import Request, Requesting, Requests, Target, beside_of
+from kai.controllers.bind_requests import Request, Requesting, Requests, Target
 from kai.controllers.bindings import Binding, Bindings, Steps, wait_of
 from kai.controllers.evicting import Evictor, Leaving, Removal
 from kai.controllers.grouper import Assignment, GroupChange
+from kai.controllers.preparing import Prepared, Preparing
+from kai.controllers.sharing.labels import gpu_labels
 from kai.controllers.verdicts import orders
 
 __all__ = ["WAIT_BEFORE_WRITING_S", "Binder", "Binding", "How", "Steps"]
@@ -62,7 +64,8 @@ class _Group:
 class Binder:
     """`by`: how pods are bound. `copies_labels`: the API server copies labels of a Binding to the
     pod (from 1.35 on). `eviction`: how victims are deleted. `wait`: how long a pod waits before it
-    names its group. `pool_key` and `pool`: the node pool of this scheduler."""
+    names its group. `pool_key` and `pool`: the node pool of this scheduler. `preparing`: what pods
+    get before they are bound directly."""
 
     def __init__(
         self,
@@ -73,12 +76,16 @@ class Binder:
         wait: float = WAIT_BEFORE_WRITING_S,
         pool_key: str = keys.NODE_POOL_LABEL,
         pool: str = "",
+        preparing: Preparing | None = None,
     ) -> None:
         self._copies_labels, self._wait = copies_labels, wait
         self._pool_key, self._pool = pool_key, pool
         self._evictor = Evictor(eviction)
         self._by = by
-        self._ways = Bindings(self._binding) if by == "direct" else Requesting(self._request)
+        if by == "direct":
+            self._ways = Bindings(self._binding, preparing)
+        else:
+            self._ways = Requesting(self._request)
         self._requests = Requests(self._ways, pool)
         self._groups: dict[str, _Group] = {}  # by "namespace/name"
         self._assigned: dict[str, tuple[float, Assignment]] = {}  # by pod, the oldest first
@@ -119,11 +126,6 @@ class Binder:
         self._assigned.pop(assignment.pod, None)
         self._assigned[assignment.pod] = (now, assignment)
 
-    def group_exists(self, name: str) -> Steps:
-        """A watch has shown the group."""
-        group = self._groups.pop(name, None)
-        return Steps() if group is None else self._go_on(group)
-
     def pod_gone(self, pod: str, uid: str) -> None:
         """The pod of that UID went; another one of its name may be there by now."""
         self._evictor.pod_gone(pod, uid)
@@ -148,8 +150,8 @@ class Binder:
                 continue
             if self._by == "bind-requests" and self._requests.of(binding.pod) is not None:
                 self._ways.fail(now, steps, binding, "")  # it has failed, and is about to go
-            elif self._by == "direct" and (beside := beside_of(binding.spec)):
-                self._ways.fail(now, steps, binding, f"kai cannot give {beside} yet")
+            elif lacks := self._ways.lacks(binding):
+                self._ways.fail(now, steps, binding, f"kai cannot give {lacks} yet")
                 if not binding.names_group:
                     self.assign(now, _assignment_of(binding))
             else:
@@ -159,7 +161,7 @@ class Binder:
     def _start(self, now: float, stamp: str, binding: Binding, steps: Steps) -> None:
         group = self._group_of(binding.pod, binding.group)
         if group is None:
-            steps.writes += self._with_assignment(binding)
+            steps.writes += self._with_assignment(now, binding)
             return
         group.bindings.append(binding)
         if not group.is_being_created and now >= group.not_before:
@@ -235,6 +237,18 @@ class Binder:
                 self.assign(now, _assignment_of(binding))
         return steps
 
+    def prepared(self, now: float, prepared: Prepared) -> Steps:
+        """Pods got what they need before they are bound, or do not get it; others are ignored."""
+        steps = Steps()
+        for binding in prepared.ready:
+            steps.add(self._ways.prepared(binding))
+        steps.ask += filter(self._ways.is_current, prepared.ask)
+        for binding, why in prepared.failed:
+            steps.add(self._ways.not_prepared(now, binding, why))
+        for binding, pod in prepared.seen:
+            steps.add(self._ways.seen(now, binding, pod))
+        return steps
+
     # ---- BindRequests --------------------------------------------------------------------------
 
     def request_seen(self, now: float, request: Request) -> Steps:
@@ -282,7 +296,7 @@ class Binder:
             self._groups.pop(name, None)
             if outcome.result is Result.CONFLICT:
                 group.later.clear()  # the grouper compares it with what is there
-            return self._go_on(group)
+            return self._go_on(now, group)
         steps = Steps()
         group.is_being_created = False
         for each in group.later:
@@ -305,13 +319,13 @@ class Binder:
             self._groups.pop(name, None)
         return steps
 
-    def _go_on(self, group: _Group) -> Steps:
+    def _go_on(self, now: float, group: _Group) -> Steps:
         """The group exists: its pods are bound, and those that wait name it."""
         steps = Steps(writes=[each.write() for each in group.later])
         group.later.clear()
         for binding in group.bindings:
             if self._ways.is_current(binding):
-                steps.writes += self._with_assignment(binding)
+                steps.writes += self._with_assignment(now, binding)
         steps.writes += filter(None, (each.write() for each in group.patches))
         group.bindings.clear()
         group.patches.clear()
@@ -322,10 +336,10 @@ class Binder:
 
     # ---- writes --------------------------------------------------------------------------------
 
-    def _with_assignment(self, binding: Binding) -> list[Write]:
+    def _with_assignment(self, now: float, binding: Binding) -> list[Write]:
         """The request, and before it what the pod has to say of its group where that cannot bring
         it along."""
-        writes = [self._ways.send(binding)]
+        writes = self._ways.begin(now, binding)
         brings_all = self._by == "direct" and (self._copies_labels or not binding.subgroup)
         if not binding.names_group and not brings_all:
             writes[:0] = filter(None, [_assignment_of(binding).write()])
@@ -336,7 +350,7 @@ class Binder:
 
     def _binding(self, binding: Binding) -> Write:
         annotations = {keys.RECEIVED_TYPE_ANNOTATION: "Regular", **binding.annotations}
-        labels = {}
+        labels = gpu_labels(binding.spec) if self._copies_labels else {}
         if not binding.names_group:
             annotations[keys.POD_GROUP_ANNOTATION] = binding.group
             if binding.subgroup and self._copies_labels:

@@ -1,8 +1,9 @@
 """Bindings on their way: one request for each pod, and what follows from its answer.
 
-    ways = Bindings(write_of)
+    ways = Bindings(write_of, preparing)
     ways.add(binding)
-    [write] = ways.send(binding)
+    writes = ways.begin(now, binding)        # none while the pod gets what it needs first
+    steps = ways.prepared(now, binding)      # and now it has that
     steps = ways.answered(now, binding, outcome)
 
 Nothing here does I/O. `Bindings` binds pods itself. kai.controllers.bind_requests has a kind of it
@@ -20,37 +21,19 @@ that creates BindRequests; kai.controllers.binder carries these out with the kin
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from kai.api.writes import NOT_LEADING, Outcome, Result, Write
 from kai.controllers.evicting import Removal
+from kai.controllers.one_binding import Binding
+from kai.controllers.preparing import Preparing
 from kai.controllers.verdicts import Event
+
+__all__ = ["Binding", "Bindings", "Steps", "Trouble", "wait_of"]
 
 FIRST_WAIT_S, MOST_WAIT_S = 1.0, 30.0
 """Before the next try for a pod that could not be bound."""
-
-
-@dataclass(frozen=True, slots=True)
-class Binding:
-    """A pod that is about to be bound.
-
-    `pod` is "namespace/name"; `group` is the name of its group, and `names_group` says whether the
-    pod itself has it already. `annotations`: what the pod gets. `spec`: what a BindRequest says
-    beside pod and node. `request`: the BindRequest that it carries out, "namespace/name", or that
-    another role carried out.
-    """
-
-    pod: str
-    uid: str
-    node: str
-    assumption: int
-    group: str
-    subgroup: str = ""
-    names_group: bool = True
-    annotations: Mapping[str, str] = field(default_factory=dict)
-    spec: Mapping[str, Any] = field(default_factory=dict)
-    request: str = ""
 
 
 @dataclass(slots=True)
@@ -73,6 +56,11 @@ class Steps:
     spared: list[tuple[Removal, str]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
+
+    def add(self, more: Steps) -> None:
+        """What follows as well."""
+        for each in fields(self):
+            getattr(self, each.name).extend(getattr(more, each.name))
 
 
 @dataclass(slots=True)
@@ -104,12 +92,16 @@ def wait_of(failures: int) -> float:
 
 
 class Bindings:
-    """`write`: the request for a binding. Requests about pods: what is read is the pod."""
+    """`write`: the request for a binding. `preparing`: what pods need before it. Requests about
+    pods: what is read is the pod."""
 
     kind = "Pod"
 
-    def __init__(self, write: Callable[[Binding], Write]) -> None:
+    def __init__(
+        self, write: Callable[[Binding], Write], preparing: Preparing | None = None
+    ) -> None:
         self._write = write
+        self._preparing = Preparing() if preparing is None else preparing
         self._under_way: dict[str, Binding] = {}  # by pod
         self._troubles: dict[str, Trouble] = {}  # by pod
 
@@ -134,8 +126,35 @@ class Bindings:
         """The binding of the pod that is under way."""
         return self._under_way.get(pod)
 
-    def send(self, binding: Binding) -> Write:
-        return self._write(binding)
+    def lacks(self, binding: Binding) -> str:
+        """What the pod needs before its binding and nothing here gives, in words; "": nothing."""
+        return self._preparing.lacks(binding)
+
+    def begin(self, now: float, binding: Binding) -> list[Write]:
+        """The request; none while the pod gets what it needs: `prepared` follows."""
+        if not self._preparing.needs(binding):
+            return [self._write(binding)]
+        self._preparing.begin(now, binding)
+        return []
+
+    def prepared(self, binding: Binding) -> Steps:
+        """The pod has what it needs."""
+        return Steps(writes=[self._write(binding)] if self.is_current(binding) else [])
+
+    def not_prepared(self, now: float, binding: Binding, why: str) -> Steps:
+        """The pod does not get what it needs."""
+        steps = Steps()
+        if self.is_current(binding):
+            self.fail(now, steps, binding, why)
+        return steps
+
+    def take_back(self, binding: Binding) -> None:
+        """What the pod was given before its binding is not needed."""
+        self._preparing.drop(binding)
+
+    def keep(self, binding: Binding) -> None:
+        """The pod is bound: it keeps what it was given."""
+        self._preparing.keep(binding)
 
     def parks(self, binding: Binding) -> bool:
         """The pod failed a moment ago: the binding is not sent, and its room is kept until the pod
@@ -152,16 +171,23 @@ class Bindings:
         del pod, uid
         return False
 
+    def set_aside(self, binding: Binding) -> None:
+        """It is not carried out for now, and nothing of it was sent. What its pod was given stays,
+        until `keep` or `take_back`."""
+        del self._under_way[binding.pod]
+
     def drop(self, binding: Binding) -> None:
         """It is not carried out, and nothing of it was sent."""
-        del self._under_way[binding.pod]
+        self.set_aside(binding)
+        self.take_back(binding)
 
     def gone(self, pod: str, uid: str) -> bool:
         """The pod of that UID went; False: another one of its name is on its way."""
         known = self._under_way.get(pod)
         if known is not None and known.uid != uid:
             return False
-        self._under_way.pop(pod, None)
+        if known is not None:
+            self.drop(known)
         self.calm(pod, uid)
         return True
 
@@ -247,7 +273,7 @@ class Bindings:
     def fail(self, now: float, steps: Steps, binding: Binding, why: str) -> None:
         """It is planned again after a while; until then its room is its own. Without a reason
         nothing is said about it."""
-        del self._under_way[binding.pod]
+        self.drop(binding)
         trouble = self.trouble(binding.pod, binding.uid)
         trouble.failed = binding
         trouble.wait(now)
@@ -263,12 +289,13 @@ class Bindings:
         steps.look.append((binding, self.kind))
 
     def _succeed(self, steps: Steps, binding: Binding) -> None:
-        del self._under_way[binding.pod]
+        self.set_aside(binding)
+        self.keep(binding)
         self._troubles.pop(binding.pod, None)
         steps.bound.append(binding)
 
     def _give_up(self, steps: Steps, binding: Binding) -> None:
         """There is nothing left to do for it, and its room is free."""
-        del self._under_way[binding.pod]
+        self.drop(binding)
         self._troubles.pop(binding.pod, None)
         steps.forget.append(binding.assumption)

@@ -27,7 +27,7 @@ from yarl import URL
 import kai
 from kai.api import keys
 from kai.api.resources import RESOURCES, Resource
-from kai.api.writes import NOT_LEADING, Outcome, Result, Write
+from kai.api.writes import NOT_LEADING, Outcome, Read, Result, Write
 from kai.errors import InvalidInputError, NotFoundError, RefusedError, UnreachableError
 from kai.k8s.answers import Answer, Unanswered, explain, outcome_of, retry_after, said, status_of
 from kai.k8s.clock import Backoff, Clock
@@ -43,6 +43,8 @@ MOST_AWAY_S = 1.0  # no connection: a look costs a server that is away nothing
 MOST_RETRY_AFTER_S = 30.0
 WATCH_SILENCE_S = 120.0  # servers send a bookmark every minute
 DATE_EVERY_S = 10.0
+LABELS_ARE_COPIED_FROM = 35
+"""The minor version of Kubernetes whose bindings bring labels to pods."""
 
 _PATCHES = {
     "merge": "application/merge-patch+json",
@@ -137,6 +139,13 @@ class Client:
 
     # ---- reading ---------------------------------------------------------------------------------
 
+    @property
+    def copies_labels(self) -> bool:
+        """The API server copies labels of a Binding to its pod."""
+        parts = self.version.split(".")
+        minor = int(parts[1]) if len(parts) > 1 and parts[1].isdecimal() else 0
+        return minor >= LABELS_ARE_COPIED_FROM
+
     async def get(self, kind: str, namespace: str, name: str) -> bytes | None:
         """An object as JSON; None when it is not there.
 
@@ -145,6 +154,18 @@ class Client:
         path = (await self.resource(kind)).path(namespace, name)
         answer = await self.read(path)
         return answer.body if answer.status < 300 else None
+
+    async def find(self, read: Read) -> Any:
+        """What a controller wants to read, parsed: an object, None where there is none, or a list.
+
+        Raises what `get` raises.
+        """
+        if read.name:
+            data = await self.get(read.kind, read.namespace, read.name)
+            return None if data is None else json.loads(data)
+        path = (await self.resource(read.kind)).path(read.namespace)
+        answer = await self.read(path, {"labelSelector": read.selector})
+        return json.loads(answer.body).get("items") or [] if answer.status < 300 else []
 
     async def get_by_api(
         self, api_version: str, kind: str, namespace: str, name: str

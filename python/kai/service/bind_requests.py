@@ -1,7 +1,7 @@
 """BindRequests between the watch, the planning thread and the writer, for the roles that have to do
 with them: scheduler and binder.
 
-    requests = BindRequests(options, binder, client, self._do, self._send)
+    requests = BindRequests(options, binder, client, preparing, self._do, self._send)
     Reading(..., also=requests.sinks())
     news = News(..., requests=requests.take())
     requests.turned(now, turn)
@@ -23,6 +23,7 @@ from kai.k8s.sinks import DictSink, Sink
 
 if TYPE_CHECKING:
     from kai.controllers.binding import Binder
+    from kai.controllers.preparing import Prepared, Preparing
     from kai.k8s.client import Client
     from kai.service.options import Options
     from kai.service.planner import Turn
@@ -34,11 +35,21 @@ class BindRequests:
     """For the event loop. `binder`: that of the scheduler, whose steps `do` takes; `send` takes
     those of the role binder."""
 
-    def __init__(self, options: Options, binder: Binder, client: Client, do: Do, send: Do) -> None:
+    def __init__(
+        self,
+        options: Options,
+        binder: Binder,
+        client: Client,
+        preparing: Preparing,
+        do: Do,
+        send: Do,
+    ) -> None:
         self._decides, self._binds = options.has("scheduler"), options.has("binder")
         self._pool_key = options.node_pool_key
         self._scheduler, self._clock = binder, client.clock
-        self._binder = RequestBinder(client.server_time)
+        self._binder = RequestBinder(
+            client.server_time, preparing, copies_labels=client.copies_labels
+        )
         self._do, self._send = do, send
 
     def sinks(self) -> Mapping[str, list[Sink]]:
@@ -79,6 +90,9 @@ class BindRequests:
 
     def answered(self, now: float, write: Write, outcome: Outcome) -> None:
         self._send(self._binder.answered(now, write, outcome))
+
+    def prepared(self, now: float, prepared: Prepared) -> None:
+        self._send(self._binder.prepared(now, prepared))
 
     def seen(
         self, now: float, binding: Binding, kind: str, found: Mapping[str, Any] | None

@@ -15,16 +15,18 @@ import contextlib
 import gc
 import json
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import kai
-from kai.api.writes import Lane, Outcome, Result, Write
+from kai.api.writes import Lane, Outcome, Read, Result, Write
 from kai.controllers.binding import WAIT_BEFORE_WRITING_S, Binder
 from kai.controllers.bindings import Binding, Steps
 from kai.controllers.grouper import Decided, Reference
 from kai.controllers.grouper.decisions import WARNING
+from kai.controllers.preparing import Preparing
 from kai.controllers.verdicts import Event
 from kai.errors import KaiError
 from kai.k8s.answers import denial
@@ -54,8 +56,8 @@ FLUSH_WITHIN_S = 3.0
 """How long their conditions and events may take after that."""
 LAG_EVERY_S = 0.25
 SNAPSHOT_TRIES = 3
-LABELS_ARE_COPIED_FROM = 35
-"""The minor version of Kubernetes whose bindings bring labels to pods."""
+
+Found = TypeVar("Found")
 
 
 class Service:
@@ -77,16 +79,20 @@ class Service:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="kai-plan")
         self._changed = asyncio.Event()
         self._owners = Owners(self._look_after, self._start, self._clock)
+        self._preparing = Preparing()
         self._binder = Binder(
             by=options.binding,
-            copies_labels=_minor_of(client.version) >= LABELS_ARE_COPIED_FROM,
+            copies_labels=client.copies_labels,
             eviction=options.eviction,
             # Without a scheduler beside it a pod is grouped in the cluster at once.
             wait=WAIT_BEFORE_WRITING_S if options.has("scheduler") else 0.0,
             pool_key=options.node_pool_key,
             pool=options.node_pool,
+            preparing=self._preparing,
         )
-        self._requests = BindRequests(options, self._binder, client, self._do, self._send)
+        self._requests = BindRequests(
+            *(options, self._binder, client, self._preparing, self._do, self._send)
+        )
         queues = queue_sink()
         self._reading = Reading(
             *(client, core.feed, options, self._changed.set),
@@ -296,7 +302,8 @@ class Service:
     async def _wait_for_news(self, wake_at: float | None) -> None:
         now = self._clock.monotonic()
         ends = now + self._options.max_period
-        for moment in (wake_at, self._binder.next_tick(), self._requests.next_tick()):
+        moments = (each.next_tick() for each in (self._binder, self._requests, self._preparing))
+        for moment in (wake_at, *moments):
             if moment is not None:
                 ends = min(ends, moment)
         with contextlib.suppress(asyncio.TimeoutError):
@@ -351,6 +358,8 @@ class Service:
         self._do(self._binder.tick(now))
         if self._requests.turned(now, turn):
             self._changed.set()
+        self._preparing.tick(now)
+        self._prepare()
         for write in turn.writes:
             self._writer.put(write, self._answered)
         for event in turn.events:
@@ -408,8 +417,11 @@ class Service:
             self._changed.set()
         for binding, why in steps.failed:
             self._reports.not_bound(binding, why)
+        self._say(steps.problems)
+
+    def _say(self, problems: Sequence[str]) -> None:
         said = "a decision was not carried out"
-        self._reports.lines(Line("warning", said, {"why": each}) for each in steps.problems)
+        self._reports.lines(Line("warning", said, {"why": each}) for each in problems)
 
     def _send(self, steps: Steps) -> None:
         """What the role binder has to do; the role scheduler sees it in the BindRequests."""
@@ -436,6 +448,7 @@ class Service:
         unsent = self._writer.take_back(Lane.BINDING, goes_there)
         decided = [each for each in unsent if not each.about.request]
         self._do(self._binder.hold(nodes, decided))
+        self._preparing.hold(nodes)
         self._requests.hold((each.about for each in unsent), nodes)
 
     def _emit(self, event: Event) -> None:
@@ -463,20 +476,37 @@ class Service:
         now = self._clock.monotonic()
         self._do(self._binder.answered(now, write, outcome))
         self._requests.answered(now, write, outcome)
+        self._preparing.answered(now, write, outcome)
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """What pods get before they are bound goes on."""
+        while True:
+            now, prepared = self._clock.monotonic(), self._preparing.take()
+            for write in prepared.writes:
+                self._writer.put(write, self._answered)
+            for read in prepared.reads:
+                self._start(self._read(read))
+            self._say(prepared.problems)
+            if not prepared.has_bindings:
+                return
+            self._do(self._binder.prepared(now, prepared))
+            self._requests.prepared(now, prepared)
+
+    async def _read(self, read: Read) -> None:
+        """Reads what `Preparing` wants to know."""
+        name = f"{read.namespace}/{read.name or read.selector}"
+        found = await self._find(read.kind, name, partial(self._client.find, read))
+        self._preparing.read(self._clock.monotonic(), read, found)
+        self._prepare()
 
     async def _look(self, binding: Binding, kind: str) -> None:
         """Reads what a binding is about: its pod, its node, or its BindRequest."""
         namespace, _, name = binding.pod.partition("/")
         if kind == "Node":
             namespace, name = "", binding.node
-        while True:
-            try:
-                data = await self._client.get(kind, namespace, name)
-                break
-            except KaiError as error:
-                self._reports.not_read(kind, f"{namespace}/{name}".lstrip("/"), str(error))
-                await self._clock.sleep(1.0)
-        self._reports.read(kind, namespace)
+        known = f"{namespace}/{name}".lstrip("/")
+        data = await self._find(kind, known, lambda: self._client.get(kind, namespace, name))
         now = self._clock.monotonic()
         found = None if data is None else json.loads(data)
         if binding.request:
@@ -489,6 +519,18 @@ class Service:
             self._do(self._binder.seen(now, binding, found))
         self._changed.set()
 
+    async def _find(self, kind: str, name: str, find: Callable[[], Awaitable[Found]]) -> Found:
+        """What a read finds; one that fails is tried again, and the log has it."""
+        while True:
+            try:
+                found = await find()
+                break
+            except KaiError as error:
+                self._reports.not_read(kind, name, str(error))
+                await self._clock.sleep(1.0)
+        self._reports.read(kind, name.rpartition("/")[0])
+        return found
+
     def _observe(self, write: Write, outcome: Outcome, waited: float, took: float) -> None:
         self._measuring.wrote(write, outcome, waited, took)
         self._reports.answered(write, outcome, took)
@@ -499,9 +541,3 @@ class Service:
             await asyncio.sleep(LAG_EVERY_S)
             lag = time.perf_counter() - before - LAG_EVERY_S
             self.metrics.loop_lag.observe(max(0.0, lag))
-
-
-def _minor_of(version: str) -> int:
-    """36 of "v1.36.3"; 0 of what is no version."""
-    parts = version.split(".")
-    return int(parts[1]) if len(parts) > 1 and parts[1].isdecimal() else 0

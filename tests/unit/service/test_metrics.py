@@ -211,6 +211,7 @@ def test_a_page_after_pods_were_bound_one_was_evicted_and_one_waits(living: Livi
                 page.has("kai_queue_allocated_gpus")
                 and page.value("kai_queue_allocated_gpus", queue_name="a") == 1
                 and page.value("kai_queue_allocated_gpus", queue_name="b") == 1
+                and page.value("kai_queue_fair_share_gpu", queue_metadata_name="b") == 1
                 and page.value("kai_loop_lag_seconds_count") > 0
                 and page.value("workqueue_unfinished_work_seconds") == 0
                 and page.value("workqueue_depth") == 0

@@ -9,7 +9,7 @@ import pytest
 
 from kai.api import keys
 from kai.api.kinds import LISTS
-from kai.controllers.bind_requests import beside_of, pod_annotations, spec_of
+from kai.controllers.bind_requests import pod_annotations, spec_of
 from kai.controllers.binding import Binder, Binding
 from kai.controllers.evicting import Removal
 from kai.engine.values import Bind, NumaZone
@@ -363,7 +363,7 @@ def test_half_a_gpu_is_not_bound_yet_and_keeps_its_room() -> None:
     world = World(Node=[node("n1", gpus=1)], PodGroup=[group("g")], Pod=[half])
     [binding] = world.turn().bindings
     assert binding.annotations[keys.RECEIVED_TYPE_ANNOTATION] == "Fraction"
-    assert beside_of(binding.spec) == "a part of a GPU"
+    assert binding.needs == ["a part of a GPU"]
     binder = Binder()
     steps = binder.begin(0.0, "", [binding], [])
     assert steps.writes == []

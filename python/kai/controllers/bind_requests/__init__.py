@@ -11,14 +11,13 @@ from __future__ import annotations
 from kai.controllers.bind_requests.requesting import Requesting
 from kai.controllers.bind_requests.requests import Requests, Target
 from kai.controllers.bind_requests.specs import creation, spec_of
-from kai.controllers.bind_requests.values import Request, beside_of, deletion, pod_annotations
+from kai.controllers.bind_requests.values import Request, deletion, pod_annotations
 
 __all__ = [
     "Request",
     "Requesting",
     "Requests",
     "Target",
-    "beside_of",
     "creation",
     "deletion",
     "pod_annotations",

@@ -30,6 +30,14 @@ class Requesting(Bindings):
         # Created, and not shown by a watch yet. None: the time to read it follows at `tick`.
         self._created: dict[str, tuple[Binding, float | None]] = {}
 
+    def lacks(self, binding: Binding) -> str:
+        """Nothing: who carries the BindRequest out gives the pod what it needs."""
+        return ""
+
+    def begin(self, now: float, binding: Binding) -> list[Write]:
+        """The creation."""
+        return [self._write(binding)]
+
     def shown(self, pod: str, uid: str) -> bool:
         """A watch has shown the BindRequest of the pod; whether it was created here."""
         binding, _ = self._created.get(pod, (None, None))

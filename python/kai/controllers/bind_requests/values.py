@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from kai.api import keys
 from kai.api.writes import Lane, Write
+from kai.controllers.one_binding import needs_of
 
 SUCCEEDED, FAILED = "Succeeded", "Failed"
 _COPIED = (keys.TOPOLOGY_RANK_ANNOTATION, keys.TOPOLOGY_DOMAIN_ANNOTATION)
@@ -20,8 +21,8 @@ class Request:
 
     `name` and `pod` are "namespace/name"; `owner` is the UID of the pod that it is for, "" where it
     names none. `pool`: the node pool whose scheduler made it. `limit`: after how many failures it
-    has failed for good; None: after the first. `annotations`: what the pod gets. `beside`: what it
-    asks for beside the binding itself, in words; "": nothing.
+    has failed for good; None: after the first. `annotations`: what the pod gets. `spec`: as
+    written, where the pod needs more than the binding itself.
     """
 
     name: str
@@ -37,7 +38,7 @@ class Request:
     limit: int | None = None
     is_leaving: bool = False
     annotations: Mapping[str, str] | None = None
-    beside: str = ""
+    spec: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def has_failed(self) -> bool:
@@ -69,7 +70,7 @@ class Request:
             spec.get("backoffLimit"),
             "deletionTimestamp" in metadata,
             pod_annotations(metadata, spec) or None,
-            beside_of(spec),
+            spec if needs_of(spec) else {},
         )
 
 
@@ -100,12 +101,3 @@ def pod_annotations(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> dic
     if zones := spec.get("predictedNUMAZones"):
         found[keys.NUMA_PREDICTED_ANNOTATION] = json.dumps(zones, separators=(",", ":"))
     return found
-
-
-def beside_of(spec: Mapping[str, Any]) -> str:
-    """What a pod needs beside the binding itself, in words; "": nothing."""
-    if spec.get("selectedGPUGroups") or spec.get("receivedResourceType") == "Fraction":
-        return "a part of a GPU"
-    if spec.get("resourceClaimAllocations") or spec.get("extendedResourceClaimAllocation"):
-        return "resource claims"
-    return ""

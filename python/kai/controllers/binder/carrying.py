@@ -4,9 +4,8 @@ The usual way: a watch shows the request, the planning thread knows its pod and 
 bound, and request and pod say so. Where what is known does not fit, the pod or the node is read
 first: a watch may be behind, and no failure is said for that.
 
-What has to be done before a pod is bound belongs between `checked` and `_bind`, as a stage of its
-own; what has to be undone after a failure belongs into `_fail`. Until there are such steps, a
-request that needs more than the binding fails with the reason.
+What a pod needs before it is bound (kai.controllers.preparing) stays with the BindRequest until
+that is over: when the pod is looked at again in between, nothing is undone.
 """
 
 from __future__ import annotations
@@ -21,15 +20,24 @@ from kai.controllers.bind_requests.values import FAILED, SUCCEEDED
 from kai.controllers.binder import texts
 from kai.controllers.binder.tasks import ConditionOf, Stage, StatusOf, Task
 from kai.controllers.bindings import Binding, Bindings, Steps, wait_of
+from kai.controllers.preparing import Prepared, Preparing
+from kai.controllers.sharing.labels import gpu_labels
 from kai.controllers.verdicts import Condition, orders
 
 
 class RequestBinder:
-    """`wall`: the time, in seconds since 1970."""
+    """`wall`: the time, in seconds since 1970. `preparing`: what pods get before they are bound.
+    `copies_labels`: the API server copies labels of a Binding to the pod (from 1.35 on)."""
 
-    def __init__(self, wall: Callable[[], float]) -> None:
-        self._wall = wall
-        self._ways = Bindings(_binding)
+    def __init__(
+        self,
+        wall: Callable[[], float],
+        preparing: Preparing | None = None,
+        *,
+        copies_labels: bool = True,
+    ) -> None:
+        self._wall, self._copies_labels = wall, copies_labels
+        self._ways = Bindings(self._binding, preparing)
         self._tasks: dict[str, Task] = {}  # by the name of the BindRequest
         self._unchecked: dict[str, None] = {}
         self._timed: dict[str, Task] = {}  # those that have something to do by themselves
@@ -81,6 +89,8 @@ class RequestBinder:
         if binding is not None and binding.request == name:
             self._ways.drop(binding)
             self._by_number.pop(binding.assumption, None)
+        else:
+            self._ways.take_back(_binding_of(task, task.uid, 0))
 
     def pod_gone(self, pod: str, uid: str) -> None:
         """The pod of that UID went; another one of its name may be there by now."""
@@ -95,7 +105,7 @@ class RequestBinder:
         for binding in unsent:
             task = self._of(binding)
             if task is not None and binding.node in nodes and self._ways.is_current(binding):
-                self._ways.drop(binding)
+                self._ways.set_aside(binding)
                 self._check(task)
 
     # ---- decisions -------------------------------------------------------------------------------
@@ -137,7 +147,7 @@ class RequestBinder:
             if found is not None and _may_be_bound(found, binding):
                 self._absorb(now, self._ways.seen(now, binding, found), steps)
                 return steps
-            self._ways.drop(binding)  # whatever is on its way: it does nothing any more
+            self._ways.set_aside(binding)  # whatever is on its way: it does nothing any more
             self._by_number.pop(binding.assumption, None)
             self._ways.calm(binding.pod, binding.uid)
             self._judge(now, steps, task, found)
@@ -165,6 +175,20 @@ class RequestBinder:
             about.task.pod_answered(now, about.number, outcome)
             self._time(about.task)
             self._settle(about.task)
+        return steps
+
+    def prepared(self, now: float, prepared: Prepared) -> Steps:
+        """Pods got what they need before they are bound, or do not get it; others are ignored."""
+        steps, ways = Steps(), Steps()
+        for binding in prepared.ready:
+            ways.add(self._ways.prepared(binding))
+        ways.ask += filter(self._ways.is_current, prepared.ask)
+        for binding, why in prepared.failed:
+            ways.add(self._ways.not_prepared(now, binding, why))
+        self._absorb(now, ways, steps)
+        for binding, pod in prepared.seen:
+            if self._ways.is_current(binding):
+                steps.add(self.seen(now, binding, "Pod", pod))
         return steps
 
     def tick(self, now: float) -> Steps:
@@ -221,8 +245,8 @@ class RequestBinder:
     def _bind(self, now: float, steps: Steps, task: Task, uid: str) -> None:
         task.uid = uid
         other = self._ways.of(task.request.pod)
-        if task.request.beside:
-            self._fail(now, steps, task, f"this binder cannot give {task.request.beside} yet")
+        if lacks := self._ways.lacks(_binding_of(task, uid, 0)):
+            self._fail(now, steps, task, f"this binder cannot give {lacks} yet")
             return
         if other is not None and other.request != task.request.name:
             task.stage, task.due = Stage.RESTS, now + wait_of(0)  # another one for the same pod
@@ -231,7 +255,7 @@ class RequestBinder:
         task.stage = Stage.BINDS
         binding = self._new(task, uid)
         self._ways.add(binding)
-        steps.writes.append(self._ways.send(binding))
+        steps.writes += self._ways.begin(now, binding)
 
     def _absorb(self, now: float, ways: Steps, steps: Steps) -> None:
         """What became of bindings."""
@@ -250,7 +274,7 @@ class RequestBinder:
                     self._fail(now, steps, task, why)
         for binding in ways.ask:
             task = self._of(binding)
-            self._ways.drop(binding)
+            self._ways.set_aside(binding)
             if task is not None:
                 self._check(task)
         for number in ways.forget:
@@ -262,6 +286,7 @@ class RequestBinder:
     def _succeed(self, steps: Steps, task: Task) -> None:
         request = task.request
         task.stage, task.due = Stage.OVER, None
+        self._ways.keep(_binding_of(task, task.uid, 0))
         status: dict[str, Any] = {"phase": SUCCEEDED}
         if request.reason:
             status["reason"] = None
@@ -271,6 +296,7 @@ class RequestBinder:
     def _fail(self, now: float, steps: Steps, task: Task, why: str, *, says: bool = True) -> None:
         """`says`: also on the pod."""
         request = task.request
+        self._ways.take_back(_binding_of(task, task.uid, 0))
         task.attempts += 1
         is_final = request.limit is None or task.attempts >= request.limit
         task.stage = Stage.OVER if is_final else Stage.RESTS
@@ -307,6 +333,14 @@ class RequestBinder:
         if task.next is not None and self._tasks.get(name) is task:
             self._timed[name] = task
 
+    def _binding(self, binding: Binding) -> Write:
+        return orders.binding(
+            *(binding.pod, binding.uid, binding.node),
+            annotations=binding.annotations,
+            labels=gpu_labels(binding.spec) if self._copies_labels else {},
+            about=binding,
+        )
+
     def _of(self, binding: Binding) -> Task | None:
         return self._tasks.get(binding.request)
 
@@ -327,13 +361,6 @@ def _binding_of(task: Task, uid: str, number: int) -> Binding:
     return Binding(
         *(request.pod, uid, request.node, number, ""),
         annotations=request.annotations or {},
+        spec=request.spec,
         request=request.name,
-    )
-
-
-def _binding(binding: Binding) -> Write:
-    return orders.binding(
-        *(binding.pod, binding.uid, binding.node),
-        annotations=binding.annotations,
-        about=binding,
     )

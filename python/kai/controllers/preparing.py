@@ -1,0 +1,255 @@
+"""What pods need before they are bound: parts of GPUs, claims, volumes.
+
+    preparing = Preparing([giver, ...])
+    preparing.begin(now, binding)                  # if preparing.needs(binding)
+    preparing.answered(now, write, outcome)
+    prepared = preparing.take()                    # what to send, and which bindings may go out
+
+Nothing here does I/O. A giver gives one kind of thing; it serves bindings of the role scheduler
+(`--binding direct`) and of the role binder alike. A pod is read once, and then its givers have
+their turn, one after the other in the order of the list. What was given is taken back when the
+binding fails or the pod goes; until then a binding that is sent again finds it still there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from kai.api.writes import Outcome, Read, Write
+from kai.controllers.one_binding import Binding
+
+Pod = Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class Given:
+    """What a giver did.
+
+    `ready`: bindings that have what this giver gives. `failed`: bindings that do not get it, each
+    with the reason; an empty one, where nothing is to be written about it. `problems`: sentences
+    for the log.
+    """
+
+    writes: list[Write] = field(default_factory=list)
+    reads: list[Read] = field(default_factory=list)
+    ready: list[Binding] = field(default_factory=list)
+    failed: list[tuple[Binding, str]] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+class Giver(Protocol):
+    """Gives pods one kind of thing, which `what` names in words.
+
+    Every method gets what belongs to others as well, and ignores it. A binding may come as another
+    object later: pod and UID tell which one is meant.
+    """
+
+    what: str
+
+    def needs(self, binding: Binding) -> bool:
+        """The binding needs something of this kind."""
+        ...
+
+    def give(self, now: float, binding: Binding, pod: Pod) -> Given:
+        """Begins; `ready` or `failed` has the binding now or later. `pod`: as it was read."""
+        ...
+
+    def answered(self, now: float, write: Write, outcome: Outcome) -> Given:
+        """What follows from the answer to one of its writes."""
+        ...
+
+    def read(self, now: float, read: Read, found: Any) -> Given:
+        """What one of its reads found: an object, None where there is none, or a list."""
+        ...
+
+    def take_back(self, binding: Binding) -> Given:
+        """The binding is not carried out: what it was given, or is about to get, is undone."""
+        ...
+
+    def keep(self, binding: Binding) -> None:
+        """The pod is bound."""
+        ...
+
+    def tick(self, now: float) -> Given:
+        """What failed is tried again, and what took too long fails."""
+        ...
+
+    def next_tick(self) -> float | None:
+        """When `tick` has something to do; None: when something else happens."""
+        ...
+
+
+@dataclass(slots=True)
+class Prepared:
+    """What follows, for the event loop.
+
+    `ready`: bindings that may go out. `ask`: the same, but their node changed meanwhile. `failed`:
+    bindings that failed. `seen`: bindings whose pod is gone, is bound, or is being deleted, with
+    the pod.
+    """
+
+    writes: list[Write] = field(default_factory=list)
+    reads: list[Read] = field(default_factory=list)
+    ready: list[Binding] = field(default_factory=list)
+    ask: list[Binding] = field(default_factory=list)
+    failed: list[tuple[Binding, str]] = field(default_factory=list)
+    seen: list[tuple[Binding, Pod | None]] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def has_bindings(self) -> bool:
+        return bool(self.ready or self.ask or self.failed or self.seen)
+
+
+@dataclass(slots=True, eq=False)
+class _Course:
+    """A binding on its way through its givers. `at`: which one has its turn; -1: the pod is read.
+    `has_changed`: its node changed since it began."""
+
+    binding: Binding
+    givers: Sequence[Giver]
+    pod: Pod | None = None
+    at: int = -1
+    has_changed: bool = False
+
+    @property
+    def is_over(self) -> bool:
+        return self.at == len(self.givers)
+
+
+class Preparing:
+    """`givers`: in the order in which they have their turn."""
+
+    def __init__(self, givers: Sequence[Giver] = ()) -> None:
+        self._givers = givers
+        self._courses: dict[str, _Course] = {}  # by pod
+        self._prepared = Prepared()
+
+    def __len__(self) -> int:
+        """How many bindings are on their way or have what they need."""
+        return len(self._courses)
+
+    def needs(self, binding: Binding) -> bool:
+        return any(giver.needs(binding) for giver in self._givers)
+
+    def lacks(self, binding: Binding) -> str:
+        """What the binding needs and no giver gives, in words; "": nothing."""
+        given = [giver.what for giver in self._givers]
+        return next((each for each in binding.needs if each not in given), "")
+
+    def begin(self, now: float, binding: Binding) -> None:
+        """A binding that needs something; also one that has begun, or was ready, before."""
+        course = self._courses.get(binding.pod)
+        if course is not None and _is_same(course.binding, binding):
+            course.binding, course.has_changed = binding, False
+            if course.is_over:
+                self._prepared.ready.append(binding)
+            return
+        if course is not None:
+            self.drop(course.binding)
+        needed = [giver for giver in self._givers if giver.needs(binding)]
+        course = self._courses[binding.pod] = _Course(binding, needed)
+        namespace, _, name = binding.pod.partition("/")
+        self._prepared.reads.append(Read("Pod", namespace, name, about=course))
+
+    def drop(self, binding: Binding) -> None:
+        """The binding is not carried out, or failed: what it was given is taken back."""
+        course = self._of(binding)
+        if course is None:
+            return
+        del self._courses[binding.pod]
+        for giver in reversed(course.givers[: course.at + 1]):
+            self._send(giver.take_back(course.binding))
+
+    def keep(self, binding: Binding) -> None:
+        """The pod is bound."""
+        course = self._of(binding)
+        if course is not None:
+            del self._courses[binding.pod]
+            for giver in course.givers:
+                giver.keep(course.binding)
+
+    def hold(self, nodes: Collection[str]) -> None:
+        """These nodes changed: bindings to them are checked once more before they go out."""
+        for course in self._courses.values():
+            if course.binding.node in nodes and not course.is_over:
+                course.has_changed = True
+
+    def answered(self, now: float, write: Write, outcome: Outcome) -> None:
+        for giver in self._givers:
+            self._absorb(now, giver.answered(now, write, outcome))
+
+    def read(self, now: float, read: Read, found: Any) -> None:
+        """What a read found: an object, None where there is none, or a list of objects."""
+        if not isinstance(read.about, _Course):
+            for giver in self._givers:
+                self._absorb(now, giver.read(now, read, found))
+            return
+        course = read.about
+        if self._courses.get(course.binding.pod) is not course or course.at != -1:
+            return
+        if not _waits(found, course.binding):
+            del self._courses[course.binding.pod]
+            self._prepared.seen.append((course.binding, found))
+            return
+        course.pod = found
+        self._go_on(now, course)
+
+    def tick(self, now: float) -> None:
+        for giver in self._givers:
+            self._absorb(now, giver.tick(now))
+
+    def next_tick(self) -> float | None:
+        times = (giver.next_tick() for giver in self._givers)
+        return min((each for each in times if each is not None), default=None)
+
+    def take(self) -> Prepared:
+        """What followed since the last time."""
+        prepared, self._prepared = self._prepared, Prepared()
+        return prepared
+
+    # ---- inside ----------------------------------------------------------------------------------
+
+    def _go_on(self, now: float, course: _Course) -> None:
+        course.at += 1
+        if not course.is_over:
+            assert course.pod is not None
+            self._absorb(now, course.givers[course.at].give(now, course.binding, course.pod))
+        elif course.has_changed:
+            self._prepared.ask.append(course.binding)
+        else:
+            self._prepared.ready.append(course.binding)
+
+    def _send(self, given: Given) -> None:
+        self._prepared.writes += given.writes
+        self._prepared.reads += given.reads
+        self._prepared.problems += given.problems
+
+    def _absorb(self, now: float, given: Given) -> None:
+        self._send(given)
+        for binding in given.ready:
+            course = self._of(binding)
+            if course is not None and 0 <= course.at < len(course.givers):
+                self._go_on(now, course)
+        for binding, why in given.failed:
+            course = self._of(binding)
+            if course is not None:
+                self._prepared.failed.append((course.binding, why))
+
+    def _of(self, binding: Binding) -> _Course | None:
+        course = self._courses.get(binding.pod)
+        return course if course is not None and course.binding.uid == binding.uid else None
+
+
+def _is_same(one: Binding, other: Binding) -> bool:
+    """They give the same pod the same things on the same node."""
+    return (one.uid, one.node, one.spec) == (other.uid, other.node, other.spec)
+
+
+def _waits(pod: Pod | None, binding: Binding) -> bool:
+    """The pod is the one that is meant, and can be bound."""
+    if pod is None or pod["metadata"]["uid"] != binding.uid:
+        return False
+    return not pod.get("spec", {}).get("nodeName") and "deletionTimestamp" not in pod["metadata"]

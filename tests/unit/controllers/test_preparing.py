@@ -1,0 +1,230 @@
+"""Pods get what they need before they are bound, one thing after the other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kai.api.writes import Lane, Outcome, Read, Result, Write
+from kai.controllers.binding import Binder
+from kai.controllers.bindings import Binding, Steps
+from kai.controllers.preparing import Given, Giver, Pod, Preparing
+
+DONE = Outcome(Result.DONE, 201)
+REFUSED = Outcome(Result.REFUSED, 403, "Forbidden", "policy says no")
+LOST = Outcome(Result.LOST)
+STAMP = "2026-01-01T00:00:00Z"
+
+
+class Shelf:
+    """Gives a thing with one write each; a giver in its simplest form."""
+
+    def __init__(self, what: str, key: str) -> None:
+        self.what, self.key = what, key
+        self.given: list[str] = []
+        self.kept: list[str] = []
+        self.due: float | None = None
+
+    def needs(self, binding: Binding) -> bool:
+        return self.key in binding.spec
+
+    def give(self, now: float, binding: Binding, pod: Pod) -> Given:
+        assert pod["metadata"]["uid"] == binding.uid
+        self.given.append(binding.pod)
+        return Given(writes=[self.write("create", binding)])
+
+    def answered(self, now: float, write: Write, outcome: Outcome) -> Given:
+        owner, binding = write.about if isinstance(write.about, tuple) else (None, None)
+        if owner is not self or binding is None or write.verb == "delete":
+            return Given()
+        if outcome.result is Result.DONE:
+            return Given(ready=[binding])
+        return Given(failed=[(binding, f"no {self.what}: {outcome.message}")])
+
+    def read(self, now: float, read: Read, found: Any) -> Given:
+        return Given()
+
+    def take_back(self, binding: Binding) -> Given:
+        self.given.remove(binding.pod)
+        return Given(writes=[self.write("delete", binding)])
+
+    def keep(self, binding: Binding) -> None:
+        self.kept.append(binding.pod)
+
+    def tick(self, now: float) -> Given:
+        return Given()
+
+    def next_tick(self) -> float | None:
+        return self.due
+
+    def write(self, verb: Any, binding: Binding) -> Write:
+        return Write(Lane.BINDING, verb, "ConfigMap", "team", self.key, about=(self, binding))
+
+
+class Desk:
+    """A binder that binds directly, and what it sent."""
+
+    def __init__(self) -> None:
+        self.first = Shelf("a part of a GPU", "selectedGPUGroups")
+        self.second = Shelf("resource claims", "resourceClaimAllocations")
+        givers: list[Giver] = [self.first, self.second]
+        self.preparing = Preparing(givers)
+        self.binder = Binder(preparing=self.preparing)
+        self.sent: list[Write] = []
+        self.reads: list[Read] = []
+        self.steps = Steps()
+
+    def take(self, steps: Steps) -> None:
+        """Until nothing follows any more, as the service does it."""
+        self.steps = steps
+        self.sent += steps.writes
+        while True:
+            prepared = self.preparing.take()
+            self.sent += prepared.writes
+            self.reads += prepared.reads
+            if not prepared.has_bindings:
+                return
+            more = self.binder.prepared(0, prepared)
+            self.sent += more.writes
+            self.steps.add(more)
+
+    def begin(self, *bindings: Binding) -> None:
+        self.take(self.binder.begin(0, STAMP, bindings, ()))
+
+    def look(self, pod: dict[str, Any] | None) -> None:
+        self.preparing.read(0, self.reads.pop(0), pod)
+        self.take(Steps())
+
+    def answer(self, outcome: Outcome = DONE) -> None:
+        write = self.sent.pop(0)
+        steps = self.binder.answered(0, write, outcome)
+        self.preparing.answered(0, write, outcome)
+        self.take(steps)
+
+    @property
+    def kinds(self) -> list[str]:
+        return [f"{each.verb} {each.subresource or each.name}" for each in self.sent]
+
+
+def binding(name: str = "a-0", number: int = 7, node: str = "n1", **spec: Any) -> Binding:
+    spec = spec or {"selectedGPUGroups": ["g"], "resourceClaimAllocations": [{"name": "c"}]}
+    return Binding(f"team/{name}", f"uid-{name}", node, number, "pg-a", spec=spec)
+
+
+def pod(name: str = "a-0", node: str = "", **metadata: Any) -> dict[str, Any]:
+    return {
+        "metadata": {"uid": f"uid-{name}", **metadata},
+        "spec": {"nodeName": node} if node else {},
+    }
+
+
+def test_givers_have_their_turn_one_after_the_other_and_then_the_pod_is_bound() -> None:
+    desk = Desk()
+    desk.begin(binding())
+    assert (desk.kinds, [each.name for each in desk.reads]) == ([], ["a-0"])
+    desk.look(pod())
+    assert desk.kinds == ["create selectedGPUGroups"]
+    desk.answer()
+    assert desk.kinds == ["create resourceClaimAllocations"]
+    desk.answer()
+    assert desk.kinds == ["create binding"]
+    desk.answer()
+    assert [each.pod for each in desk.steps.bound] == ["team/a-0"]
+    assert desk.first.kept == desk.second.kept == ["team/a-0"]
+    assert len(desk.preparing) == 0
+
+
+def test_a_pod_that_needs_nothing_is_bound_at_once() -> None:
+    desk = Desk()
+    desk.begin(binding(receivedResourceType="Regular"))
+    assert (desk.kinds, desk.reads) == (["create binding"], [])
+
+
+def test_what_no_giver_gives_is_the_reason() -> None:
+    binder = Binder(preparing=Preparing([Shelf("a part of a GPU", "selectedGPUGroups")]))
+    steps = binder.begin(0, STAMP, [binding()], ())
+    assert [why for _, why in steps.failed] == ["kai cannot give resource claims yet"]
+
+
+def test_a_giver_that_fails_fails_the_binding_and_what_was_given_before_is_taken_back() -> None:
+    desk = Desk()
+    desk.begin(binding())
+    desk.look(pod())
+    desk.answer()
+    desk.answer(REFUSED)
+    [(_, why)] = desk.steps.failed
+    assert why == "no resource claims: policy says no"
+    assert desk.kinds == ["delete resourceClaimAllocations", "delete selectedGPUGroups"]
+    assert desk.first.given == desk.second.given == []
+
+
+def test_a_binding_that_is_refused_takes_everything_back() -> None:
+    desk = Desk()
+    desk.begin(binding(selectedGPUGroups=["g"]))
+    desk.look(pod())
+    desk.answer()
+    desk.answer(REFUSED)
+    assert desk.kinds == ["delete selectedGPUGroups"]
+
+
+def test_a_binding_in_doubt_keeps_what_it_was_given_and_is_sent_again_as_it_is() -> None:
+    desk = Desk()
+    desk.begin(binding(selectedGPUGroups=["g"]))
+    desk.look(pod())
+    desk.answer()
+    desk.answer(LOST)
+    [(doubted, kind)] = desk.steps.look
+    assert kind == "Pod"
+    desk.take(desk.binder.seen(0, doubted, pod()))
+    assert desk.kinds == ["create binding"]
+    assert desk.first.given == ["team/a-0"]
+
+
+def test_a_pod_that_goes_meanwhile_needs_nothing_any_more() -> None:
+    desk = Desk()
+    desk.begin(binding())
+    desk.look(pod())
+    desk.binder.pod_gone("team/a-0", "uid-a-0")
+    desk.take(Steps())
+    assert desk.kinds == ["create selectedGPUGroups", "delete selectedGPUGroups"]
+    desk.answer()  # the creation was on its way
+    assert desk.kinds == ["delete selectedGPUGroups"]
+
+
+def test_a_pod_that_is_gone_or_bound_when_it_is_read_is_not_bound_again() -> None:
+    for found, bound in ((None, 0), (pod(node="n1"), 1), (pod(node="n2"), 0)):
+        desk = Desk()
+        desk.begin(binding())
+        desk.look(found)
+        assert desk.kinds == []
+        assert len(desk.steps.bound) == bound
+        assert len(desk.preparing) == 0
+
+
+def test_a_node_that_changes_meanwhile_is_checked_before_the_pod_is_bound() -> None:
+    desk = Desk()
+    first = binding(selectedGPUGroups=["g"])
+    desk.begin(first)
+    desk.look(pod())
+    desk.preparing.hold({"n1"})
+    desk.answer()
+    assert (desk.kinds, desk.steps.ask) == ([], [first])
+    desk.take(desk.binder.checked(0, STAMP, [first], ()))
+    assert desk.kinds == ["create binding"]  # it has what it needs already
+
+
+def test_a_node_that_does_not_fit_any_more_gives_back_what_the_pod_was_given() -> None:
+    desk = Desk()
+    first = binding(selectedGPUGroups=["g"])
+    desk.begin(first)
+    desk.look(pod())
+    desk.preparing.hold({"n1"})
+    desk.answer()
+    desk.take(desk.binder.checked(0, STAMP, [first], [first.assumption]))
+    assert desk.kinds == ["delete selectedGPUGroups"]
+
+
+def test_the_next_time_to_look_is_the_first_of_the_givers() -> None:
+    desk = Desk()
+    assert desk.preparing.next_tick() is None
+    desk.first.due, desk.second.due = 9.0, 3.0
+    assert desk.preparing.next_tick() == 3.0
