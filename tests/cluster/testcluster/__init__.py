@@ -12,6 +12,7 @@ from .ports import free_ports
 from .processes import Usage
 from .provisioner import Provisioner, claim, claim_spec, storage_class
 from .proxy import FaultProxy, Request
+from .reservations import Reservations, reservation
 from .running import NAMESPACE, Kai, Kubectl, install, install_all, until
 from .scene import BINDINGS, SHORT_LEASE, Scene, play
 
@@ -37,6 +38,7 @@ __all__ = [
     "Options",
     "Provisioner",
     "Request",
+    "Reservations",
     "Scene",
     "UnavailableError",
     "Usage",
@@ -55,6 +57,7 @@ __all__ = [
     "pod",
     "pod_spec",
     "queue",
+    "reservation",
     "storage_class",
     "temporary_cluster",
     "together",
