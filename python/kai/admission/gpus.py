@@ -14,12 +14,12 @@ from kai.admission.pods import Container, Pod, amounts, environment
 from kai.api import keys, quantities, rules
 from kai.api.rules import is_gpu_resource
 
-_WHOLE = re.compile(r"\+?[0-9]{1,18}")
+_WHOLE = re.compile(r"[0-9]{1,18}")
 _NVFRACTIONS = re.compile(
     r"nvidia\.com/container\.(?P<container>.+)\.(?P<what>gpu-memory\.(request|limit)|gpus\.devices)"
 )
 _SIDECARS = ("sidecar.istio.io/inject", "linkerd.io/inject")
-VISIBLE_DEVICES = "NVIDIA_VISIBLE_DEVICES"
+VISIBLE_DEVICES = keys.VISIBLE_DEVICES_ENV
 
 
 def shares(pod: Pod) -> bool:

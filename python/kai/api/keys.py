@@ -56,6 +56,7 @@ COMPUTE_SHARING_ANNOTATION = "kai.scheduler/gpu-compute-sharing-mode"  # from KA
 NVFRACTIONS_REQUEST_ANNOTATION = "nvidia.com/container.{container}.gpu-memory.request"  # NX2
 NVFRACTIONS_LIMIT_ANNOTATION = "nvidia.com/container.{container}.gpu-memory.limit"
 RECEIVED_TYPE_ANNOTATION = "received-resource-type"
+SHARED_GPU_CONFIG_MAP_ANNOTATION = "runai/shared-gpu-configmap"  # how its ConfigMaps are called
 # Written when a pod is bound: its place in the order of topology domains, for its launcher.
 TOPOLOGY_RANK_ANNOTATION = "kai.scheduler/topology-rank"
 TOPOLOGY_DOMAIN_ANNOTATION = "kai.scheduler/topology-domain"
@@ -63,6 +64,12 @@ TOPOLOGY_DOMAIN_ANNOTATION = "kai.scheduler/topology-domain"
 NUMA_PREDICTED_ANNOTATION = "kai.scheduler/numa-placement-predicted"
 NUMA_OBSERVED_ANNOTATION = "kai.scheduler/numa-placement-observed"
 LWS_SIZE_ANNOTATION = "leaderworkerset.sigs.k8s.io/size"
+
+# Reservation pods: each takes a device from the kubelet for the pods that share it.
+RESERVATION = "kai-resource-reservation"  # their namespace, service account and label `app`
+APP_LABEL = "app"
+RESERVED_DEVICE_ANNOTATION = "run.ai/reserve_for_gpu_index"  # the UUID of the device
+KARPENTER_KEEP_ANNOTATION = "karpenter.sh/do-not-disrupt"
 
 # Annotations of pods or of the workload that owns them.
 BATCH_MIN_MEMBER_ANNOTATION = "kai.scheduler/batch-min-member"
@@ -111,5 +118,10 @@ MIG_PREFIX = "nvidia.com/mig-"
 WHOLE_GPUS = (NVIDIA_GPU, AMD_GPU)  # those that count as GPUs (docs/concepts/gpu.md)
 
 # Environment variables.
+VISIBLE_DEVICES_ENV = "NVIDIA_VISIBLE_DEVICES"
+LEGACY_VISIBLE_DEVICES_ENV = "RUNAI-VISIBLE-DEVICES"  # before KAI 0.7.4
+GPU_PORTION_ENV = "GPU_PORTION"
+LEGACY_GPU_PORTION_ENV = "RUNAI_NUM_OF_GPUS"
+GPU_MEMORY_LIMIT_ENV = "CUDA_DEVICE_MEMORY_LIMIT"  # read by HAMi-core
 CONFORMANCE_ENV = "KAI_CONFORMANCE"
 """Where `kai verify` looks for the recorded cases instead of its own copy."""

@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from kai.api import keys
+
 _NONE = frozenset(("", "-1", "none", "void", "nodevfiles"))
 _SIZE = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,18})?)\s*([kmg]?)(?:i?b)?", re.IGNORECASE)
 _BYTES = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
 
-VISIBLE = ("NVIDIA_VISIBLE_DEVICES", "RUNAI-VISIBLE-DEVICES")
+VISIBLE = (keys.VISIBLE_DEVICES_ENV, keys.LEGACY_VISIBLE_DEVICES_ENV)
 """Set by KAI; the second is its name before 0.7.4."""
 SELECTED = ("CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL")
-PORTION = ("GPU_PORTION", "RUNAI_NUM_OF_GPUS")
-HAMI_LIMIT = "CUDA_DEVICE_MEMORY_LIMIT"
+PORTION = (keys.GPU_PORTION_ENV, keys.LEGACY_GPU_PORTION_ENV)
+HAMI_LIMIT = keys.GPU_MEMORY_LIMIT_ENV
 HAMI_SM_LIMIT = "CUDA_DEVICE_SM_LIMIT"
 MPS_LIMIT = "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"
 MPS_PIPE = "CUDA_MPS_PIPE_DIRECTORY"

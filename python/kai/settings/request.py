@@ -382,7 +382,7 @@ class PodRequest:
         self._set("labels", MappingProxyType(labels))
         self._set("annotations", MappingProxyType(annotations))
         env = rules.variables(self.env)
-        if self.shares_gpus and "NVIDIA_VISIBLE_DEVICES" in env:  # C15
+        if self.shares_gpus and keys.VISIBLE_DEVICES_ENV in env:  # C15
             raise rules.refuse(
                 "env has NVIDIA_VISIBLE_DEVICES, which KAI sets itself for a part of a GPU: leave"
                 " it out"

@@ -9,6 +9,7 @@ HEADER = Path(__file__).parents[3] / "cpp" / "kai" / "api" / "keys.h"
 
 SHARED = {  # in cpp/kai/api/keys.h -> in kai.api.keys
     "kAmdGpu": "AMD_GPU",
+    "kApp": "APP_LABEL",
     "kBalancedDomains": "BALANCED_DOMAINS_ANNOTATION",
     "kFieldManager": "FIELD_MANAGER",
     "kGpuCount": "GPU_COUNT_LABEL",
@@ -30,6 +31,8 @@ SHARED = {  # in cpp/kai/api/keys.h -> in kai.api.keys
     "kNvidiaGpu": "NVIDIA_GPU",
     "kPodGroup": "POD_GROUP_ANNOTATION",
     "kReceivedType": "RECEIVED_TYPE_ANNOTATION",
+    "kReservationApp": "RESERVATION",
+    "kSharedGpuConfigMap": "SHARED_GPU_CONFIG_MAP_ANNOTATION",
     "kStaleSince": "STALE_ANNOTATION",
     "kSubgroup": "SUBGROUP_LABEL",
     "kTaskPriority": "TASK_PRIORITY_LABEL",

@@ -1,1 +1,29 @@
-"""Parts of GPUs: what a pod that shares a device needs in a cluster (spec 6 C53-C57)."""
+"""Parts of GPUs: what pods that share a device need besides their binding, decided without I/O.
+
+    container = fraction_container(pod)              # the one that gets the device
+    names = config_maps(pod)                         # its two ConfigMaps, by the pod's annotation
+    bodies = config_map_bodies(pod, ["GPU-1"], "0.50")
+
+Admission writes the names into a new pod, and the kubelet starts the container once the ConfigMaps
+are there: before the pod is bound they are made with the device that the pod got.
+"""
+
+from kai.controllers.sharing.shared_pod import (
+    ConfigMaps,
+    FractionContainer,
+    config_map_bodies,
+    config_map_prefix,
+    config_maps,
+    fraction_container,
+    shares_gpus,
+)
+
+__all__ = [
+    "ConfigMaps",
+    "FractionContainer",
+    "config_map_bodies",
+    "config_map_prefix",
+    "config_maps",
+    "fraction_container",
+    "shares_gpus",
+]

@@ -1,0 +1,84 @@
+"""What a new pod gets (spec 6 C19-C21, spec 3 A4-A6)."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from kai.api import keys, quantities
+from kai.api.reading import at, mapping, objects
+from kai.api.rules import is_gpu_resource
+from kai.controllers.admission.rules import Rules, fraction_container_ref, without_device
+from kai.controllers.sharing import ConfigMaps, config_map_prefix, config_maps, shares_gpus
+
+_BY_NAME = (keys.VISIBLE_DEVICES_ENV, keys.LEGACY_GPU_PORTION_ENV, keys.GPU_PORTION_ENV)
+
+
+def mutate(pod: Mapping[str, Any], rules: Rules, *, draw: Callable[[int], str]) -> dict[str, Any]:
+    """The pod as KAI's webhook has it created; the given one stays as it is.
+
+    `draw` gives that many random characters, for the names of ConfigMaps. Raises NotFoundError, in
+    KAI's words, for a pod that names a container that it has not.
+    """
+    patched = copy.deepcopy(dict(pod))
+    if shares_gpus(pod) and objects(at(pod, "spec", "containers")):
+        _share(patched, rules, draw)
+    if rules.blocks_devices:
+        _block_devices(patched)
+    return patched
+
+
+def _share(pod: dict[str, Any], rules: Rules, draw: Callable[[int], str]) -> None:
+    part, index = fraction_container_ref(pod)
+    metadata, spec = pod["metadata"], pod["spec"]
+    metadata["annotations"].setdefault(
+        keys.SHARED_GPU_CONFIG_MAP_ANNOTATION, config_map_prefix(pod, draw)
+    )
+    names = config_maps(pod)
+    container = spec[part][index]
+    variables = [_variable(each, names) for each in _BY_NAME]
+    if rules.hami:
+        variables.append(_variable(keys.GPU_MEMORY_LIMIT_ENV, names, optional=True))
+    written = {each["name"] for each in variables}
+    others = [each for each in container.get("env") or [] if each.get("name") not in written]
+    container["env"] = [*others, *variables]
+    source = {"configMapRef": {"name": names.environment, "optional": False}}
+    if source not in (container.get("envFrom") or []):
+        container["envFrom"] = [*(container.get("envFrom") or []), source]
+    volumes = spec.get("volumes") or []
+    if all(each.get("name") != names.volume for each in volumes):
+        volume = {"name": names.volume, "configMap": {"name": names.capabilities}}
+        spec["volumes"] = [*volumes, volume]
+    if rules.runtime_class and not spec.get("runtimeClassName"):
+        spec["runtimeClassName"] = rules.runtime_class
+
+
+def _variable(name: str, names: ConfigMaps, *, optional: bool = False) -> dict[str, Any]:
+    reference: dict[str, Any] = {"name": names.capabilities, "key": name}
+    if optional:
+        reference["optional"] = True
+    return {"name": name, "valueFrom": {"configMapKeyRef": reference}}
+
+
+def _block_devices(pod: dict[str, Any]) -> None:
+    """A reference stays, and the pod is refused for it."""
+    for part, index, fields in list(without_device(pod)):
+        if _asks_for_gpus(fields):
+            continue
+        container = pod["spec"][part][index]
+        variables = container.get("env") or []
+        found = [each for each in variables if each.get("name") == keys.VISIBLE_DEVICES_ENV]
+        if not found:
+            container["env"] = [*variables, {"name": keys.VISIBLE_DEVICES_ENV, "value": "void"}]
+        elif "valueFrom" not in found[0]:
+            found[0]["value"] = "void"
+
+
+def _asks_for_gpus(container: Mapping[str, Any]) -> bool:
+    """Nothing is not asked for. Limits are requests where there are no others."""
+    return any(
+        is_gpu_resource(name) and quantities.parse_or_zero(amount) != 0
+        for half in ("requests", "limits")
+        for name, amount in mapping(at(container, "resources", half)).items()
+    )

@@ -1,0 +1,180 @@
+"""A pod that asks for a part of a GPU: its container, and the ConfigMaps that name the device.
+
+Both ConfigMaps belong to the pod. The container takes the variables of the first one by name, and
+all of the second one: that has the devices where the container does not take them by name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from kai.api import gpu_memory, keys
+from kai.api.reading import annotations_of, at, first_text, mapping, objects, text
+from kai.errors import NotFoundError
+
+SUFFIX_LENGTH = 7
+"""Random characters in the names of the ConfigMaps."""
+
+_LONGEST = 63  # of the name of a volume
+_VOLUME = "-vol"
+_ENVIRONMENT = "-evar"
+_MIDDLE = "shared-gpu"
+_CDI_DEVICE = "k8s.device-plugin.nvidia.com/gpu={device}"
+_WHOLE = re.compile(r"[0-9]{1,18}")
+
+
+@dataclass(frozen=True, slots=True)
+class FractionContainer:
+    """The container that gets the part of a GPU. `part`: the list of the spec that has it."""
+
+    part: str
+    index: int
+    fields: Mapping[str, Any]
+
+    @property
+    def place(self) -> str:
+        """Its place in the pod, as the ConfigMaps' names have it: "0", or "i0" of an init one."""
+        return f"i{self.index}" if self.part == "initContainers" else str(self.index)
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigMaps:
+    """The names of a pod's ConfigMaps. `capabilities`: the container takes its keys by name;
+    `environment`: the container takes all of it."""
+
+    capabilities: str
+    environment: str
+
+    @property
+    def volume(self) -> str:
+        """The name of the volume of the capabilities: letters, digits and hyphens."""
+        return re.sub(r"[^a-z0-9-]+", "-", f"{self.capabilities}{_VOLUME}".lower()).strip("-")
+
+
+def shares_gpus(pod: Mapping[str, Any]) -> bool:
+    """It asks for a part of a GPU, sensibly or not."""
+    annotations = annotations_of(pod)
+    return keys.GPU_FRACTION_ANNOTATION in annotations or keys.GPU_MEMORY_ANNOTATION in annotations
+
+
+def fraction_container(pod: Mapping[str, Any]) -> FractionContainer:
+    """The container that its annotation names, else the first (spec 3 B18).
+
+    Raises NotFoundError, in KAI's words, when there is no such container.
+    """
+    named = annotations_of(pod).get(keys.GPU_CONTAINER_ANNOTATION)
+    for part in ("containers",) if named is None else ("initContainers", "containers"):
+        for index, each in enumerate(objects(at(pod, "spec", part))):
+            if named is None or each.get("name") == named:
+                return FractionContainer(part, index, each)
+    if named is None:
+        raise NotFoundError("the pod has no container for its part of a GPU")
+    raise NotFoundError(f"container with name {named} not found for fraction request")
+
+
+def config_maps(pod: Mapping[str, Any]) -> ConfigMaps:
+    """The names of its ConfigMaps, after the prefix that admission has written (spec 3 B19).
+
+    Raises NotFoundError, in KAI's words, for a pod without the prefix or without the container
+    that its annotation names.
+    """
+    prefix = annotations_of(pod).get(keys.SHARED_GPU_CONFIG_MAP_ANNOTATION)
+    if prefix is None:
+        namespace, name = (text(at(pod, "metadata", each)) for each in ("namespace", "name"))
+        raise NotFoundError(
+            f"no desired configmap name found in pod {namespace}/{name} annotations"
+        )
+    capabilities = f"{prefix}-{fraction_container(pod).place}"
+    return ConfigMaps(capabilities, f"{capabilities}{_ENVIRONMENT}")
+
+
+def config_map_prefix(pod: Mapping[str, Any], draw: Callable[[int], str]) -> str:
+    """The prefix for a new pod: the name of its first owner, or its own, and drawn characters.
+
+    `draw` gives that many random ones. A pod that will get its name from `generateName` takes that,
+    where KAI's prefix would begin with a hyphen. Raises NotFoundError as `fraction_container` does.
+    """
+    owners = objects(at(pod, "metadata", "ownerReferences"))
+    base = first_text(
+        owners[0].get("name") if owners else None,
+        at(pod, "metadata", "name"),
+        at(pod, "metadata", "generateName"),
+    )
+    # The longest name that is made of it fits a volume: 33 characters for one digit (spec 3 B19).
+    after = f"-{'x' * SUFFIX_LENGTH}-{_MIDDLE}-{fraction_container(pod).index}"
+    room = _LONGEST - len(after) - len(_ENVIRONMENT) - len(_VOLUME)
+    return f"{base[:room].rstrip('.-')}-{draw(SUFFIX_LENGTH)}-{_MIDDLE}"
+
+
+def config_map_bodies(
+    pod: Mapping[str, Any],
+    devices: Sequence[str],
+    portion: str,
+    *,
+    cdi: bool = False,
+    hami: bool = False,
+    node_labels: Mapping[str, Any] = MappingProxyType({}),
+) -> list[dict[str, Any]]:
+    """Both ConfigMaps of a pod that got these devices, as the API server takes them.
+
+    `devices`: UUIDs, in the order of its GPU groups. `portion`: of each, with two decimals, as
+    the BindRequest has it. `cdi`: devices are named as the device plugin's CDI files name them.
+    `hami`: with the memory limit that HAMi-core reads (spec 3 B24), where `node_labels` have the
+    memory of a device. Raises NotFoundError as `config_maps` does.
+    """
+    names = config_maps(pod)
+    named = [_CDI_DEVICE.format(device=each) if cdi else each for each in devices]
+    visible = {keys.VISIBLE_DEVICES_ENV: ",".join(named)}
+    capabilities = {keys.GPU_PORTION_ENV: portion, keys.LEGACY_GPU_PORTION_ENV: portion}
+    environment: dict[str, str] = {}
+    by_name = _takes_devices_by_name(fraction_container(pod))
+    (capabilities if by_name else environment).update(visible)  # spec 3 B21
+    limit = _memory_limit(node_labels, portion) if hami else None
+    if limit is not None:
+        capabilities[keys.GPU_MEMORY_LIMIT_ENV] = f"{limit}m"
+    return [
+        _config_map(pod, names.capabilities, capabilities),
+        _config_map(pod, names.environment, environment),
+    ]
+
+
+def _takes_devices_by_name(container: FractionContainer) -> bool:
+    return any(
+        each.get("name") == keys.VISIBLE_DEVICES_ENV
+        and isinstance(at(each, "valueFrom", "configMapKeyRef"), Mapping)
+        for each in objects(container.fields.get("env"))
+    )
+
+
+def _memory_limit(node_labels: Mapping[str, Any], portion: str) -> int | None:
+    """In MiB; None: no limit. A label that counts bytes is converted, as KAI does not."""
+    total = text(node_labels.get(keys.GPU_MEMORY_LABEL))
+    if not _WHOLE.fullmatch(total):
+        return None
+    try:
+        return gpu_memory.hami_limit(int(total), float(portion))
+    except (ValueError, OverflowError):
+        return None
+
+
+def _config_map(pod: Mapping[str, Any], name: str, data: Mapping[str, str]) -> dict[str, Any]:
+    metadata = mapping(pod.get("metadata"))
+    owner = {"apiVersion": "v1", "kind": "Pod"}
+    body: dict[str, Any] = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": name,
+            "namespace": text(metadata.get("namespace")),
+            "ownerReferences": [
+                {**owner, "name": text(metadata.get("name")), "uid": text(metadata.get("uid"))}
+            ],
+        },
+    }
+    if data:
+        body["data"] = dict(sorted(data.items()))
+    return body

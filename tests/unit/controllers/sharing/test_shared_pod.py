@@ -1,0 +1,131 @@
+"""The container and the ConfigMaps of a pod with a part of a GPU, beyond what the recordings of KAI
+show (tests/conformance)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kai.controllers.sharing import (
+    config_map_bodies,
+    config_map_prefix,
+    config_maps,
+    fraction_container,
+)
+from kai.errors import NotFoundError
+
+REFERENCE = {"valueFrom": {"configMapKeyRef": {"name": "mine-0", "key": "NVIDIA_VISIBLE_DEVICES"}}}
+
+
+def pod(*, owner: str = "", container: str = "", name: str = "p", **spec: Any) -> dict[str, Any]:
+    annotations = {"gpu-fraction": "0.5", "runai/shared-gpu-configmap": "mine"}
+    if container:
+        annotations["gpu-fraction-container-name"] = container
+    metadata: dict[str, Any] = {"name": name, "namespace": "team", "uid": "u"}
+    if owner:
+        metadata["ownerReferences"] = [{"name": owner}, {"name": "another"}]
+    variable = {"name": "NVIDIA_VISIBLE_DEVICES", **REFERENCE}
+    return {
+        "metadata": {**metadata, "annotations": annotations},
+        "spec": {"containers": [{"name": "main", "env": [variable]}], **spec},
+    }
+
+
+def letters(length: int) -> str:
+    return "x" * length
+
+
+def prefix_of(given: dict[str, Any]) -> str:
+    return config_map_prefix(given, letters)
+
+
+def capabilities(*devices: str, portion: str = "0.50", **how: Any) -> dict[str, str]:
+    return config_map_bodies(pod(), devices, portion, **how)[0]["data"]
+
+
+def test_init_containers_are_looked_at_first() -> None:
+    both = [{"name": "main"}, {"name": "same"}]
+    given = pod(container="same", containers=both, initContainers=both)
+    found = fraction_container(given)
+    assert (found.part, found.index, found.place) == ("initContainers", 1, "i1")
+    assert fraction_container(pod(initContainers=both)).part == "containers"
+
+
+def test_a_missing_container_has_kais_words() -> None:
+    said = "^container with name b not found for fraction request$"
+    with pytest.raises(NotFoundError, match=said):
+        config_maps(pod(container="b"))
+    with pytest.raises(NotFoundError, match="no container"):
+        fraction_container(pod(containers=[]))
+
+
+def test_the_prefix_is_of_the_first_owner_else_of_the_pod() -> None:
+    assert prefix_of(pod()) == "p-xxxxxxx-shared-gpu"
+    assert prefix_of(pod(owner="job")) == "job-xxxxxxx-shared-gpu"
+    unnamed = pod(name="")
+    unnamed["metadata"]["generateName"] = "train-"
+    assert prefix_of(unnamed) == "train-xxxxxxx-shared-gpu"
+
+
+def test_a_long_name_is_cut_so_that_the_longest_fits() -> None:
+    longest = pod(owner="a" * 100)
+    assert prefix_of(longest) == f"{'a' * 33}-xxxxxxx-shared-gpu"  # spec 3 B19
+    many = [{"name": f"c{index}"} for index in range(11)]
+    tenth = pod(owner="a" * 100, container="c10", containers=many)
+    assert prefix_of(tenth) == f"{'a' * 32}-xxxxxxx-shared-gpu"
+    assert prefix_of(pod(owner=f"{'a' * 31}.-b")) == f"{'a' * 31}-xxxxxxx-shared-gpu"
+    longest["metadata"]["annotations"]["runai/shared-gpu-configmap"] = prefix_of(longest)
+    names = config_maps(longest)
+    assert max(map(len, (names.capabilities, names.environment, names.volume))) <= 63
+
+
+def test_the_volume_has_a_name_that_a_volume_may_have() -> None:
+    given = pod()
+    given["metadata"]["annotations"]["runai/shared-gpu-configmap"] = "My..team.job"
+    assert config_maps(given).volume == "my-team-job-0-vol"
+
+
+def test_devices_are_in_the_order_given() -> None:
+    assert capabilities("GPU-b", "GPU-a")["NVIDIA_VISIBLE_DEVICES"] == "GPU-b,GPU-a"
+    assert capabilities("GPU-b", "GPU-a", cdi=True)["NVIDIA_VISIBLE_DEVICES"] == (
+        "k8s.device-plugin.nvidia.com/gpu=GPU-b,k8s.device-plugin.nvidia.com/gpu=GPU-a"
+    )
+
+
+def test_a_container_that_does_not_take_the_devices_by_name_gets_them_whole() -> None:
+    for env in ([], [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]):
+        given = pod(containers=[{"name": "main", "env": env}])
+        first, second = config_map_bodies(given, ["GPU-a"], "0.50")
+        assert first["data"] == {"GPU_PORTION": "0.50", "RUNAI_NUM_OF_GPUS": "0.50"}
+        assert second["data"] == {"NVIDIA_VISIBLE_DEVICES": "GPU-a"}
+
+
+@pytest.mark.parametrize(
+    ("label", "portion", "limit"),
+    [
+        ("15360", "0.27", "4147m"),  # spec 3 B24
+        ("40960", "0.50", "20480m"),  # spec 5 A62
+        ("16106127360", "0.27", "4147m"),  # bytes
+        ("15360", "0.00", None),
+        ("much", "0.50", None),
+        ("", "0.50", None),
+        ("15360", "much", None),
+        ("15360", "inf", None),
+    ],
+)
+def test_the_memory_limit_of_hami_core(label: str, portion: str, limit: str | None) -> None:
+    labels = {"nvidia.com/gpu.memory": label}
+    data = capabilities("GPU-a", portion=portion, hami=True, node_labels=labels)
+    assert data.get("CUDA_DEVICE_MEMORY_LIMIT") == limit
+    assert "CUDA_DEVICE_MEMORY_LIMIT" not in capabilities("GPU-a", node_labels=labels)
+
+
+def test_both_config_maps_belong_to_the_pod() -> None:
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}
+    bodies = config_map_bodies(pod(), ["GPU-a"], "0.50")
+    assert [each["metadata"] for each in bodies] == [
+        {"name": name, "namespace": "team", "ownerReferences": [owner]}
+        for name in ("mine-0", "mine-0-evar")
+    ]
+    assert "data" not in bodies[1]
