@@ -126,6 +126,15 @@ void RegisterDrained(py::module_& module) {
                                            each.message));
             return failed;
           })
+      .def_property_readonly(
+          "gpu_users",
+          [](const Drained& self) {
+            py::list users;
+            for (const GpuUser& each : self.gpu_users)
+              users.append(py::make_tuple(each.name, each.uid, each.node, each.groups, each.phase,
+                                          each.is_leaving, each.is_reservation, each.device));
+            return users;
+          })
       .def_readonly("groups", &Drained::groups)
       .def_readonly("queues", &Drained::queues)
       .def_readonly("nodes", &Drained::nodes)

@@ -269,6 +269,14 @@ class Drained(metaclass=_Compiled):
         """Pods of ours that failed on a node: name, UID, pod group, node, reason, message."""
 
     @property
+    def gpu_users(self) -> list[tuple[str, str, str, list[str], str, bool, bool, str]]:
+        """Pods in GPU groups, and reservation pods, that changed or went, by name.
+
+        Each: name, UID, node, GPU groups (none: it went, or is in none any more), phase, whether it
+        is being deleted, whether it is a reservation pod, and the UUID that this has found.
+        """
+
+    @property
     def groups(self) -> list[str]:
         """Pod groups of which a pod or the group itself changed."""
 

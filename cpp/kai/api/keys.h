@@ -53,6 +53,7 @@ inline constexpr std::string_view kGpuFraction = "gpu-fraction";
 inline constexpr std::string_view kGpuMemoryRequest = "gpu-memory";
 inline constexpr std::string_view kGpuFractionDevices = "gpu-fraction-num-devices";
 inline constexpr std::string_view kSharedGpuConfigMap = "runai/shared-gpu-configmap";
+inline constexpr std::string_view kReservedDevice = "run.ai/reserve_for_gpu_index";
 inline constexpr std::string_view kNumaObserved = "kai.scheduler/numa-placement-observed";
 inline constexpr std::string_view kNumaPredicted = "kai.scheduler/numa-placement-predicted";
 inline constexpr std::string_view kTopologyRank = "kai.scheduler/topology-rank";

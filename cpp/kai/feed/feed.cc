@@ -39,6 +39,7 @@ Feed::Drained Feed::Drain(Inbox* inbox) {
     inbox->Done(std::exchange(item.bytes, {}).size());
   }
   Drained drained = std::exchange(drained_, {});
+  drained.gpu_users = gpu_users_.TakeChanged();
   drained.groups = Sorted(std::exchange(groups_touched_, {}));
   drained.queues = Sorted(std::exchange(queues_touched_, {}));
   drained.nodes = Sorted(std::exchange(nodes_touched_, {}));
@@ -145,6 +146,7 @@ void Feed::Upsert(Kind kind, JsonObject object) {
 }
 
 void Feed::NotePod(const std::string& name, JsonObject object, bool makes_sense) {
+  gpu_users_.Saw(name, makes_sense ? store_.Find<PodRow>(name) : nullptr, object);
   PodReading reading = ReadPodReading(object);
   if (reading.scheduler != scheduler_) {
     pods_.erase(name);
@@ -209,6 +211,7 @@ void Feed::Changed(Kind kind, std::string_view name) {
       if (!node.empty()) nodes_touched_.insert(std::move(node));
     foreign_node_.clear();
     if (store_.Has(kind, name)) return;
+    gpu_users_.Gone(name);
     const auto note = pods_.find(name);
     if (note == pods_.end()) return;
     if (note->second.facts != nullptr) {

@@ -25,6 +25,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "kai/feed/gpu_users.h"
 #include "kai/feed/inbox.h"
 #include "kai/feed/object_facts.h"
 #include "kai/feed/status_sums.h"
@@ -58,6 +59,7 @@ class Feed final : private Follower {
     std::vector<std::pair<std::string, std::string>> pods;  // names and JSON
     std::vector<Gone> gone;                                 // pods of ours, and pod groups
     std::vector<Failed> failed;
+    std::vector<GpuUser> gpu_users;   // that changed, or went
     std::vector<std::string> groups;  // of which a pod, or the group itself, changed; by name
     std::vector<std::string> queues;  // that changed; by name
     // That changed, or got or lost a pod that is not ours; by name.
@@ -127,6 +129,7 @@ class Feed final : private Follower {
   ByName<GroupFacts> groups_;
   ByName<std::string> queues_;  // their status
   StatusSums sums_;
+  GpuUsers gpu_users_;
   // Of the pod that may be changing.
   PodShare before_;
   std::string uid_before_;

@@ -107,6 +107,55 @@ TEST_F(FeedTest, ListsAndWatchesFillTheStore) {
   EXPECT_FALSE(store.Has(Kind::kPod, "q/b"));
 }
 
+std::string Sharing(std::string_view name, int version, std::string_view labels,
+                    const PodSpec& spec = {}) {
+  std::string pod = Pod(name, version, spec);
+  return pod.replace(pod.find(R"("annotations")"), 0, StrCat(R"("labels":)", labels, ","));
+}
+
+TEST_F(FeedTest, PodsOnSharedDevicesComeOutWhenTheyChangeOrGo) {
+  const auto at = [](std::string node, std::string phase) {
+    return PodSpec{.node = std::move(node), .phase = std::move(phase)};
+  };
+  const std::string one = R"({"runai-gpu-group":"g1"})";
+  List(Kind::kPod, {Pod("whole", 1), Sharing("half", 2, one)});
+  const GpuUser half{.name = "q/half", .uid = "u1", .groups = {"g1"}, .phase = "Pending"};
+  EXPECT_THAT(feed.Drain(&inbox).gpu_users, ElementsAre(half));
+  EXPECT_THAT(Happen(Kind::kPod, "MODIFIED", Sharing("half", 3, one)).gpu_users, IsEmpty());
+  GpuUser runs = half;
+  runs.node = "n";
+  runs.phase = "Running";
+  EXPECT_THAT(Happen(Kind::kPod, "MODIFIED", Sharing("half", 4, one, at("n", "Running"))).gpu_users,
+              ElementsAre(runs));
+  runs.groups = {"g1", "g2"};
+  const std::string two = R"({"runai-gpu-group/g1":"g1","runai-gpu-group/g2":"g2"})";
+  EXPECT_THAT(Happen(Kind::kPod, "MODIFIED", Sharing("half", 5, two, at("n", "Running"))).gpu_users,
+              ElementsAre(runs));
+  const GpuUser gone{.name = "q/half"};
+  EXPECT_THAT(Happen(Kind::kPod, "MODIFIED", Pod("half", 6, at("n", "Running"))).gpu_users,
+              ElementsAre(gone));
+  EXPECT_THAT(Happen(Kind::kPod, "DELETED", Pod("half", 7)).gpu_users, IsEmpty());
+  Happen(Kind::kPod, "ADDED", Sharing("half", 8, one));
+  EXPECT_THAT(Happen(Kind::kPod, "DELETED", Sharing("half", 9, one)).gpu_users, ElementsAre(gone));
+}
+
+TEST_F(FeedTest, ReservationPodsComeOutWithTheDeviceThatTheyFound) {
+  const std::string labels = R"({"app":"kai-resource-reservation","runai-gpu-group":"g1"})";
+  PodSpec spec{.node = "n", .phase = "Running", .scheduler = "default-scheduler"};
+  GpuUser user{.name = "q/r",
+               .uid = "u1",
+               .node = "n",
+               .groups = {"g1"},
+               .phase = "Running",
+               .is_reservation = true};
+  EXPECT_THAT(Happen(Kind::kPod, "ADDED", Sharing("r", 1, labels, spec)).gpu_users,
+              ElementsAre(user));
+  spec.annotations = R"({"run.ai/reserve_for_gpu_index":"GPU-1"})";
+  user.device = "GPU-1";
+  EXPECT_THAT(Happen(Kind::kPod, "MODIFIED", Sharing("r", 2, labels, spec)).gpu_users,
+              ElementsAre(user));
+}
+
 std::vector<std::string> Failures(const Feed::Drained& drained) {
   std::vector<std::string> failures;
   for (const Feed::Failed& each : drained.failed) {

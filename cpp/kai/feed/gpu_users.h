@@ -1,0 +1,52 @@
+// Pods on shared devices, and those that reserve one (spec 6 C55-C57), as far as binders need them.
+//
+//   GpuUsers users;
+//   users.Saw("q/a", row, object);
+//   for (const GpuUser& user : users.TakeChanged()) ...
+//
+// Invariants: a pod without a GPU group is none of them; of one that went, or left its groups, an
+// entry without groups comes out once. Entries come out by name. Cost: a look-up per pod event, and
+// a map entry per pod that shares a device. Threads: those of the feed.
+#ifndef KAI_FEED_GPU_USERS_H_
+#define KAI_FEED_GPU_USERS_H_
+
+#include <functional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "kai/ingest/json_reader.h"
+#include "kai/model/rows/compact_rows.h"
+#include "kai/store/object_table.h"
+
+namespace kai {
+
+struct GpuUser {
+  std::string name;  // "namespace/name"
+  std::string uid = {};
+  std::string node = {};
+  std::vector<std::string> groups = {};
+  std::string phase = {};
+  bool is_leaving = false;
+  bool is_reservation = false;
+  std::string device = {};  // of a reservation: the UUID that its program has found
+
+  friend bool operator==(const GpuUser&, const GpuUser&) = default;
+};
+
+class GpuUsers {
+ public:
+  void Saw(const std::string& name, const CompactPod* row, JsonObject pod);
+  void Gone(std::string_view name);
+  std::vector<GpuUser> TakeChanged();
+
+ private:
+  absl::flat_hash_map<std::string, GpuUser, NameHash, std::equal_to<>> users_;
+  std::set<std::string> changed_;
+};
+
+}  // namespace kai
+
+#endif  // KAI_FEED_GPU_USERS_H_
