@@ -18,6 +18,8 @@ from kai.api.reading import mapping
 
 PROGRAM = ("run", "reservation")
 """Arguments of its image. KAI's own program reads none, so an image of KAI's does as well."""
+FAKE = "--fake"
+"""One more for nodes without GPUs: the program makes up a device."""
 
 _CONTAINER = "resource-reservation"
 _DEVICE = {keys.NVIDIA_GPU: "1"}
@@ -26,8 +28,8 @@ _DEVICE = {keys.NVIDIA_GPU: "1"}
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reservations:
     """What the reservation pods of an installation have in common, and how long their program may
-    take. `app`: their label of that name. `resources`: requests and limits beside the device.
-    `runtime_class`: "" is that of the node.
+    take, in seconds. `app`: their label of that name. `resources`: requests and limits beside the device.
+    `runtime_class`: "" is that of the node. `fake`: nodes are simulated.
     """
 
     image: str
@@ -37,6 +39,7 @@ class Reservations:
     resources: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     runtime_class: str = ""
     timeout: float = 40.0
+    fake: bool = False
 
 
 def reservation_name(node: str, group: str) -> str:
@@ -68,7 +71,7 @@ def reservation_pod(
         "name": _CONTAINER,
         "image": reservations.image,
         "imagePullPolicy": "IfNotPresent",
-        "args": list(PROGRAM),
+        "args": [*PROGRAM, *([FAKE] if reservations.fake else [])],
         "env": [
             _from_field("POD_NAME", "metadata.name"),
             _from_field("POD_NAMESPACE", "metadata.namespace"),

@@ -47,3 +47,8 @@ def test_an_installation_has_its_own_namespace_account_label_and_runtime_class()
     assert given["spec"]["serviceAccountName"] == "reader"
     assert given["spec"]["runtimeClassName"] == "nvidia"
     assert "runtimeClassName" not in made()["spec"]
+
+
+def test_on_simulated_nodes_the_program_makes_up_a_device() -> None:
+    assert made()["spec"]["containers"][0]["args"] == ["run", "reservation"]
+    assert made(fake=True)["spec"]["containers"][0]["args"] == ["run", "reservation", "--fake"]
