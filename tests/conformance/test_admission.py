@@ -11,9 +11,16 @@ from typing import Any
 import pytest
 from recordings import Recording, apply, recordings
 
+from kai.api.keys import RESERVATION
 from kai.api.reading import annotations_of, at
 from kai.controllers.admission import Rules, mutate, refusals
-from kai.controllers.sharing import config_map_bodies, config_maps, shares_gpus
+from kai.controllers.sharing import (
+    Reservations,
+    config_map_bodies,
+    config_maps,
+    reservation_pod,
+    shares_gpus,
+)
 from kai.errors import NotFoundError
 
 
@@ -165,4 +172,30 @@ def test_the_portion_is_that_of_the_bind_request() -> None:
                 if owner == entry["name"] and "data" in config_map:
                     assert config_map["data"]["GPU_PORTION"] == portion
                     compared += 1
+    assert compared > 20
+
+
+def test_a_reservation_pod_is_that_of_kais_binder() -> None:
+    """But for its image and arguments, and the hash in its name, which the recordings replace."""
+    compared = 0
+    for name in SHARING:
+        for entry in RECORDED[name].timeline:
+            if entry.get("namespace") != RESERVATION or entry["event"] != "ADDED":
+                continue
+            kais = as_written(entry["object"])
+            container = kais["spec"]["containers"][0]
+            group = kais["metadata"]["labels"]["runai-gpu-group"]
+            tolerations = kais["spec"].get("tolerations", [])
+            common = Reservations(image=container["image"])
+            ours = reservation_pod(kais["spec"]["nodeName"], group, tolerations, common)
+            (own,) = ours["spec"]["containers"]
+            assert own.pop("args") == ["run", "reservation"]
+            assert own.pop("imagePullPolicy") == "IfNotPresent"  # the server's default here
+            for variable in container["env"]:
+                assert variable["valueFrom"]["fieldRef"].pop("apiVersion") == "v1"
+            assert kais["spec"].pop("schedulerName") == "default-scheduler"
+            assert kais["metadata"]["name"].startswith("gpu-reservation-")
+            ours["metadata"]["name"] = kais["metadata"]["name"]
+            assert ours == kais
+            compared += 1
     assert compared > 20

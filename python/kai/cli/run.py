@@ -8,12 +8,15 @@ import click
 
 from kai.cli.connecting import cluster_options, scheduler_options
 
+RESERVATION = "reservation"
+
 EPILOG = """\b
 Examples:
   kai run all                            everything, in one process
   kai run all --context staging          in the cluster of that context
   kai run scheduler --listen-address :8080 --log-json
   kai run pod-grouper queue-controller   two roles in one process
+  kai run reservation --help             the program in pods that hold a GPU
 
 The kinds that it needs are installed by `kai install`. A server that cannot be
 reached is exit status 3. SIGTERM ends it: bindings that are under way are
@@ -32,7 +35,25 @@ def pairs(_: click.Context, option: click.Parameter, text: str | None) -> dict[s
     return found
 
 
-@click.command("run", epilog=EPILOG)
+class _Run(click.Command):
+    """`kai run reservation` is a command of its own: no role, and with other options."""
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        if args[:1] == [RESERVATION]:
+            from kai.cli.reservation import command
+
+            name = f"{info_name} {RESERVATION}"
+            return command.make_context(name, args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+
+@click.command("run", cls=_Run, epilog=EPILOG)
 @cluster_options
 @click.argument("roles", metavar="ROLE...", nargs=-1, required=True)
 @click.option(
@@ -130,6 +151,8 @@ def command(
     from kai.service.log import Log
     from kai.service.options import Options, roles_of
 
+    if RESERVATION in roles:
+        raise click.UsageError(f"{RESERVATION} is no role: write 'kai run {RESERVATION}' first")
     need_cluster_extra()
     given = {
         "min_period": schedule_period,

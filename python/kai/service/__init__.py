@@ -63,26 +63,11 @@ def serve(
     log: Log | None = None,
 ) -> None:
     """Runs the roles until SIGTERM or SIGINT, in the main thread. Raises what `run` raises."""
-    import asyncio
-    import logging
-    import signal
-
-    from kai.service.log import Bridge, Log
+    from kai.service.log import Log
+    from kai.service.signals import run_until_signal
 
     log = log or Log()
-    bridge = Bridge(log)
-    logging.getLogger("kai").addHandler(bridge)
-
-    async def until_signal() -> None:
-        stop, loop = asyncio.Event(), asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, stop.set)
-        await _run(options, kubeconfig, context, log, stop)
-
-    try:
-        asyncio.run(until_signal())
-    finally:
-        logging.getLogger("kai").removeHandler(bridge)
+    run_until_signal(lambda stop: _run(options, kubeconfig, context, log, stop), log)
 
 
 async def _run(

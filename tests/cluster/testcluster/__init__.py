@@ -1,5 +1,6 @@
 """A real Kubernetes API server with simulated nodes, for tests (docs/internals/cluster.md)."""
 
+from .admission import Admission
 from .arguments import Options
 from .client import ApiError, Client, Object, path_of, together
 from .cluster import Cluster, temporary_cluster
@@ -23,6 +24,7 @@ __all__ = [
     "SHORT_LEASE",
     "WATCHES",
     "WRITES",
+    "Admission",
     "ApiError",
     "Client",
     "Cluster",

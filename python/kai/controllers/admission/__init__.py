@@ -8,12 +8,24 @@
         ...
     refused = refusals(patched, rules)             # KAI's sentences; the first is the answer
 
+`mutation` and `validation` do this with a review of the API server, and make the answer to it.
+
 No I/O. A second call changes nothing: the API server may call webhooks again.
 """
 
 from kai.controllers.admission.mutating import mutate
 from kai.controllers.admission.patches import json_patch
 from kai.controllers.admission.refusing import refusals
+from kai.controllers.admission.reviewing import MUTATE, VALIDATE, mutation, validation
 from kai.controllers.admission.rules import Rules
 
-__all__ = ["Rules", "json_patch", "mutate", "refusals"]
+__all__ = [
+    "MUTATE",
+    "VALIDATE",
+    "Rules",
+    "json_patch",
+    "mutate",
+    "mutation",
+    "refusals",
+    "validation",
+]

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kai.api import keys
 from kai.api.reading import at, objects
 from kai.controllers.sharing import fraction_container, shares_gpus
 from kai.errors import NotFoundError
@@ -13,11 +14,13 @@ from kai.errors import NotFoundError
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """`sharing`: pods may ask for parts of GPUs. `hami`: their containers get the memory limit that
-    HAMi-core reads. `blocks_devices`: containers that ask for no GPU see none (C20).
-    `runtime_class`: of pods with a part of a GPU that name none; "": they keep none (C21).
+    """`scheduler`: the pods of others are left alone. `sharing`: pods may ask for parts of GPUs.
+    `hami`: their containers get the memory limit that HAMi-core reads. `blocks_devices`:
+    containers that ask for no GPU see none (C20). `runtime_class`: of pods with a part of a GPU
+    that name none; "": they keep none (C21).
     """
 
+    scheduler: str = keys.SCHEDULER_NAME
     sharing: bool = True
     hami: bool = False
     blocks_devices: bool = False

@@ -3,11 +3,18 @@
     container = fraction_container(pod)              # the one that gets the device
     names = config_maps(pod)                         # its two ConfigMaps, by the pod's annotation
     bodies = config_map_bodies(pod, ["GPU-1"], "0.50")
+    holder = reservation_pod("node-1", "group", tolerations, Reservations(image="kai-sched:1"))
 
 Admission writes the names into a new pod, and the kubelet starts the container once the ConfigMaps
-are there: before the pod is bound they are made with the device that the pod got.
+are there: before the pod is bound they are made with the device that the pod got. Which one that
+is, a reservation pod says that holds it.
 """
 
+from kai.controllers.sharing.reservation_pod import (
+    Reservations,
+    reservation_name,
+    reservation_pod,
+)
 from kai.controllers.sharing.shared_pod import (
     ConfigMaps,
     FractionContainer,
@@ -21,9 +28,12 @@ from kai.controllers.sharing.shared_pod import (
 __all__ = [
     "ConfigMaps",
     "FractionContainer",
+    "Reservations",
     "config_map_bodies",
     "config_map_prefix",
     "config_maps",
     "fraction_container",
+    "reservation_name",
+    "reservation_pod",
     "shares_gpus",
 ]

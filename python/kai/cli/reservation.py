@@ -1,0 +1,82 @@
+"""kai run reservation: the program in the pods that hold a shared GPU."""
+
+from __future__ import annotations
+
+import click
+
+from kai.cli.connecting import cluster_options
+
+EPILOG = """\b
+Examples:
+  kai run reservation                    in a reservation pod
+  kai run reservation --fake             the same on a node without GPUs
+
+It writes the UUID of the one GPU that it sees on its own pod, as the
+annotation run.ai/reserve_for_gpu_index, and waits for SIGTERM. It needs
+NVIDIA's driver and nvidia-ml-py: pip install 'kai-sched[nvml]'.
+"""
+
+
+@click.command("reservation", epilog=EPILOG)
+@cluster_options
+@click.option(
+    "--pod",
+    metavar="NAME",
+    envvar="POD_NAME",
+    show_envvar=True,
+    required=True,
+    help="The pod that it runs in.",
+)
+@click.option(
+    "--namespace",
+    metavar="NAME",
+    envvar="POD_NAMESPACE",
+    show_envvar=True,
+    required=True,
+    help="Namespace of that pod.",
+)
+@click.option(
+    "--device",
+    "given",
+    metavar="UUID",
+    multiple=True,
+    help="The GPU, in place of those that NVML shows.",
+)
+@click.option("--fake", is_flag=True, help="Make up a UUID: for simulated nodes.")
+@click.option("--log-json", is_flag=True, help="Log lines as JSON.")
+def command(
+    kubeconfig: str | None,
+    context: str | None,
+    pod: str,
+    namespace: str,
+    given: tuple[str, ...],
+    fake: bool,
+    log_json: bool,
+) -> int:
+    """Say which GPU this pod got, and hold it.
+
+    The scheduler makes such a pod for each GPU that pods share. A person has
+    no use for it.
+    """
+    from kai.service.live import need_cluster_extra
+
+    need_cluster_extra()
+    from kai.service.devices import visible_devices
+    from kai.service.log import Log
+    from kai.service.reserving import PodName, fake_device, hold
+    from kai.service.signals import run_until_signal
+
+    if fake and given:
+        raise click.UsageError("--fake and --device exclude each other")
+    own = PodName(namespace, pod)
+    chosen = (fake_device(own),) if fake else given
+    log = Log(as_json=log_json)
+    run_until_signal(
+        lambda stop: hold(
+            *(own, (lambda: chosen) if chosen else visible_devices, stop, log),
+            kubeconfig=kubeconfig,
+            context=context,
+        ),
+        log,
+    )
+    return 0

@@ -1,0 +1,198 @@
+"""The program in reservation pods: what it writes, when, and what it does when it cannot."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_api import FakeApi, QuickClock, disconnect, ok, status
+
+from kai.errors import InvalidInputError
+from kai.service.log import Log
+from kai.service.reserving import PodName, announce, fake_device, hold, only_one
+
+POD = PodName("kai-resource-reservation", "gpu-reservation-1")
+PATH = f"/api/v1/namespaces/{POD.namespace}/pods/{POD.name}"
+ANNOTATION = "run.ai/reserve_for_gpu_index"
+
+
+def pod(**annotations: str) -> dict[str, Any]:
+    metadata = {"name": POD.name, "namespace": POD.namespace, "uid": "u1"}
+    return {"metadata": {**metadata, "annotations": {k: v for k, v in annotations.items()}}}
+
+
+def one_device() -> Sequence[str]:
+    return ["GPU-7"]
+
+
+def no_devices() -> Sequence[str]:
+    raise AssertionError("nothing is to be read")
+
+
+def story(
+    act: Callable[[FakeApi], None],
+    devices: Callable[[], Sequence[str]] = one_device,
+    clock: QuickClock | None = None,
+) -> tuple[list[Any], list[str]]:
+    """The bodies of the patches that were sent, and the log."""
+    stream = io.StringIO()
+
+    async def run() -> list[Any]:
+        async with FakeApi() as api:
+            act(api)
+            async with api.client(clock or QuickClock()) as client:
+                await announce(client, POD, devices, Log(stream=stream))
+            return [each.body for each in api.seen if each.method == "PATCH"]
+
+    sent = asyncio.run(run())
+    return sent, [line.split(" ", 1)[1] for line in stream.getvalue().splitlines()]
+
+
+PATCH = {"metadata": {"uid": "u1", "annotations": {ANNOTATION: "GPU-7"}}}
+
+
+def test_the_device_is_written_on_the_pod() -> None:
+    def act(api: FakeApi) -> None:
+        api.on("GET", PATH, ok(pod()))
+        api.on("PATCH", PATH, ok(pod()))
+
+    sent, log = story(act)
+    assert sent == [PATCH]
+    assert log == [f"info kai: wrote the device on the pod pod={POD} device=GPU-7"]
+
+
+def test_a_program_that_starts_again_writes_nothing() -> None:
+    """Nor does it look for devices."""
+
+    def act(api: FakeApi) -> None:
+        api.on("GET", PATH, ok(pod(**{ANNOTATION: "GPU-3"})))
+
+    sent, log = story(act, no_devices)
+    assert sent == []
+    assert log == [f"info kai: the device is written on the pod already pod={POD} device=GPU-3"]
+
+
+def test_an_empty_annotation_is_none() -> None:
+    def act(api: FakeApi) -> None:
+        api.on("GET", PATH, ok(pod(**{ANNOTATION: ""})))
+        api.on("PATCH", PATH, ok(pod()))
+
+    assert story(act)[0] == [PATCH]
+
+
+def test_what_fails_is_tried_again_with_longer_waits() -> None:
+    forbidden = status(403, reason="Forbidden", message="may not patch")
+    clock = QuickClock()
+    clock.dice = 1.0
+
+    def act(api: FakeApi) -> None:
+        api.on("GET", PATH, status(404), ok(pod()))
+        api.on("PATCH", PATH, *[forbidden] * 5, ok(pod()))
+
+    sent, log = story(act, clock=clock)
+    assert sent == [PATCH] * 6
+    assert clock.slept == [0.5, 1.0, 2.0, 4.0, 8.0, 10.0]
+    assert log == [
+        f'warning kai: could not write the device on the pod pod={POD} why="there is no such pod"',
+        f'warning kai: could not write the device on the pod pod={POD} why="may not patch"',
+        f"info kai: wrote the device on the pod pod={POD} device=GPU-7",
+    ]
+
+
+def test_a_lost_answer_is_looked_up() -> None:
+    def act(api: FakeApi) -> None:
+        api.on("GET", PATH, ok(pod()), ok(pod(**{ANNOTATION: "GPU-7"})))
+        api.on("PATCH", PATH, disconnect)
+
+    _, log = story(act)
+    assert log[-1].startswith("info kai: the device is written on the pod already")
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_there_has_to_be_one_device(count: int) -> None:
+    with pytest.raises(InvalidInputError, match=f"^found {count} devices, 1 was expected$"):
+        only_one([f"GPU-{number}" for number in range(count)])
+
+    def act(api: FakeApi) -> None:
+        api.on("GET", PATH, ok(pod()))
+
+    with pytest.raises(InvalidInputError, match="1 was expected"):
+        story(act, lambda: ["GPU-1"] * count)
+
+
+def test_made_up_devices_are_the_same_each_time_and_differ() -> None:
+    names = [PodName("ns", f"gpu-reservation-{number}") for number in range(50)]
+    assert len({fake_device(each) for each in names}) == 50
+    assert [fake_device(each) for each in names] == [fake_device(each) for each in names]
+
+
+# ---- from the connection to SIGTERM --------------------------------------------------------------
+
+
+def holding(
+    tmp_path: Path, steps: Callable[[FakeApi, asyncio.Event, asyncio.Task[None]], Awaitable[None]]
+) -> None:
+    """`hold` beside a server; the steps end it."""
+
+    async def run() -> None:
+        async with FakeApi() as api:
+            cluster = {"name": "c", "cluster": {"server": api.url}}
+            context = {"name": "c", "context": {"cluster": "c"}}
+            config = {"clusters": [cluster], "contexts": [context], "current-context": "c"}
+            kubeconfig = tmp_path / "kubeconfig"
+            kubeconfig.write_text(json.dumps(config))
+            stop = asyncio.Event()
+            task = asyncio.ensure_future(
+                hold(POD, one_device, stop, Log(stream=io.StringIO()), kubeconfig=kubeconfig)
+            )
+            await steps(api, stop, task)
+            await asyncio.wait_for(task, 5)
+
+    asyncio.run(run())
+
+
+async def until(is_so: Callable[[], Any]) -> None:
+    while not is_so():
+        await asyncio.sleep(0.002)
+
+
+def test_it_holds_the_device_until_it_is_to_end(tmp_path: Path) -> None:
+    async def steps(api: FakeApi, stop: asyncio.Event, task: asyncio.Task[None]) -> None:
+        api.on("GET", PATH, ok(pod()))
+        api.on("PATCH", PATH, ok(pod()))
+        await until(lambda: api.paths("PATCH"))
+        await asyncio.sleep(0.02)
+        assert not task.done()
+        stop.set()
+
+    holding(tmp_path, steps)
+
+
+def test_it_ends_also_while_no_answer_comes(tmp_path: Path) -> None:
+    async def steps(api: FakeApi, stop: asyncio.Event, task: asyncio.Task[None]) -> None:
+        api.on("GET", PATH, api.swallow())
+        await until(lambda: PATH in api.paths())
+        stop.set()
+
+    holding(tmp_path, steps)
+
+
+def test_a_device_too_many_ends_it_at_once(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with FakeApi() as api:
+            api.on("GET", PATH, ok(pod()))
+            kubeconfig = tmp_path / "kubeconfig"
+            cluster = {"name": "c", "cluster": {"server": api.url}}
+            context = {"name": "c", "context": {"cluster": "c"}}
+            config = {"clusters": [cluster], "contexts": [context], "current-context": "c"}
+            kubeconfig.write_text(json.dumps(config))
+            log = Log(stream=io.StringIO())
+            await hold(POD, lambda: [], asyncio.Event(), log, kubeconfig=kubeconfig)
+
+    with pytest.raises(InvalidInputError, match="found 0 devices"):
+        asyncio.run(run())
