@@ -1,8 +1,7 @@
 // Pods on shared devices, and those that reserve one (spec 6 C55-C57), as far as binders need them.
 //
-//   GpuUsers users;
-//   users.Saw("q/a", row, object);
-//   for (const GpuUser& user : users.TakeChanged()) ...
+//   gpu_users_.Gone(name);
+//   drained.gpu_users = gpu_users_.TakeChanged();
 //
 // Invariants: a pod without a GPU group is none of them; of one that went, or left its groups, an
 // entry without groups comes out once. Entries come out by name. Cost: a look-up per pod event, and

@@ -27,9 +27,9 @@ Pod = Mapping[str, Any]
 class Given:
     """What a giver did.
 
-    `ready`: bindings that have what this giver gives. `failed`: bindings that do not get it, each
-    with the reason; an empty one, where nothing is to be written about it. `problems`: sentences
-    for the log.
+    `ready`: bindings that have what this giver gives. `failed`: bindings that do not get it, or
+    have lost it, each with the reason; an empty one, where nothing is to be written about it.
+    `problems`: sentences for the log.
     """
 
     writes: list[Write] = field(default_factory=list)
@@ -106,7 +106,8 @@ class Prepared:
 @dataclass(slots=True, eq=False)
 class _Course:
     """A binding on its way through its givers. `at`: which one has its turn; -1: the pod is read.
-    `has_changed`: its node changed since it began."""
+    `has_changed`: its node changed since it began. One that is over may have been sent, so that no
+    giver fails it any more."""
 
     binding: Binding
     givers: Sequence[Giver]
@@ -126,6 +127,7 @@ class Preparing:
         self._givers = givers
         self._courses: dict[str, _Course] = {}  # by pod
         self._prepared = Prepared()
+        self._now = 0.0  # when something happened last
 
     def __len__(self) -> int:
         """How many bindings are on their way or have what they need."""
@@ -161,7 +163,7 @@ class Preparing:
             return
         del self._courses[binding.pod]
         for giver in reversed(course.givers[: course.at + 1]):
-            self._send(giver.take_back(course.binding))
+            self._absorb(self._now, giver, giver.take_back(course.binding))
 
     def keep(self, binding: Binding) -> None:
         """The pod is bound."""
@@ -179,13 +181,13 @@ class Preparing:
 
     def answered(self, now: float, write: Write, outcome: Outcome) -> None:
         for giver in self._givers:
-            self._absorb(now, giver.answered(now, write, outcome))
+            self._absorb(now, giver, giver.answered(now, write, outcome))
 
     def read(self, now: float, read: Read, found: Any) -> None:
         """What a read found: an object, None where there is none, or a list of objects."""
         if not isinstance(read.about, _Course):
             for giver in self._givers:
-                self._absorb(now, giver.read(now, read, found))
+                self._absorb(now, giver, giver.read(now, read, found))
             return
         course = read.about
         if self._courses.get(course.binding.pod) is not course or course.at != -1:
@@ -197,9 +199,13 @@ class Preparing:
         course.pod = found
         self._go_on(now, course)
 
+    def did(self, now: float, giver: Giver, given: Given) -> None:
+        """What a giver did because of what it alone heard of."""
+        self._absorb(now, giver, given)
+
     def tick(self, now: float) -> None:
         for giver in self._givers:
-            self._absorb(now, giver.tick(now))
+            self._absorb(now, giver, giver.tick(now))
 
     def next_tick(self) -> float | None:
         times = (giver.next_tick() for giver in self._givers)
@@ -216,26 +222,25 @@ class Preparing:
         course.at += 1
         if not course.is_over:
             assert course.pod is not None
-            self._absorb(now, course.givers[course.at].give(now, course.binding, course.pod))
+            giver = course.givers[course.at]
+            self._absorb(now, giver, giver.give(now, course.binding, course.pod))
         elif course.has_changed:
             self._prepared.ask.append(course.binding)
         else:
             self._prepared.ready.append(course.binding)
 
-    def _send(self, given: Given) -> None:
+    def _absorb(self, now: float, giver: Giver, given: Given) -> None:
+        self._now = now
         self._prepared.writes += given.writes
         self._prepared.reads += given.reads
         self._prepared.problems += given.problems
-
-    def _absorb(self, now: float, given: Given) -> None:
-        self._send(given)
         for binding in given.ready:
             course = self._of(binding)
-            if course is not None and 0 <= course.at < len(course.givers):
+            if course is not None and giver in course.givers[course.at : course.at + 1]:
                 self._go_on(now, course)
         for binding, why in given.failed:
             course = self._of(binding)
-            if course is not None:
+            if course is not None and not course.is_over:
                 self._prepared.failed.append((course.binding, why))
 
     def _of(self, binding: Binding) -> _Course | None:

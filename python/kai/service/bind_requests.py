@@ -43,7 +43,9 @@ class BindRequests:
         preparing: Preparing,
         do: Do,
         send: Do,
+        on_change: Callable[[str, Request | None], None] = lambda name, request: None,
     ) -> None:
+        self._on_change = on_change
         self._decides, self._binds = options.has("scheduler"), options.has("binder")
         self._pool_key = options.node_pool_key
         self._scheduler, self._clock = binder, client.clock
@@ -110,6 +112,8 @@ class BindRequests:
                 self._do(self._scheduler.request_seen(now, after))
             if self._binds:
                 self._send(self._binder.put(now, after))
+            self._on_change(after.name, after)
         elif before is not None:
+            self._on_change(before.name, None)
             self._scheduler.request_gone(before.name, before.uid)
             self._binder.gone(before.name, before.uid)

@@ -22,11 +22,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import kai
 from kai.api.writes import Lane, Outcome, Read, Result, Write
+from kai.controllers.bind_requests import Request
 from kai.controllers.binding import WAIT_BEFORE_WRITING_S, Binder
 from kai.controllers.bindings import Binding, Steps
 from kai.controllers.grouper import Decided, Reference
 from kai.controllers.grouper.decisions import WARNING
 from kai.controllers.preparing import Preparing
+from kai.controllers.sharing.reservation_pod import Reservations
+from kai.controllers.sharing.reserving import GpuUser
 from kai.controllers.verdicts import Event
 from kai.errors import KaiError
 from kai.k8s.answers import denial
@@ -43,6 +46,7 @@ from kai.service.owners import Owners
 from kai.service.planner import News, Planner, Turn, make_core, read_config
 from kai.service.reading import Reading
 from kai.service.reports import Reports
+from kai.service.sharing import Sharing
 from kai.service.snapshots import archive, objects_of
 
 if TYPE_CHECKING:
@@ -79,7 +83,10 @@ class Service:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="kai-plan")
         self._changed = asyncio.Event()
         self._owners = Owners(self._look_after, self._start, self._clock)
-        self._preparing = Preparing()
+        self._sharing = Sharing(
+            options, Reservations(image="kai-sched"), copies_labels=client.copies_labels
+        )
+        self._preparing = Preparing(self._sharing.givers)
         self._binder = Binder(
             by=options.binding,
             copies_labels=client.copies_labels,
@@ -91,7 +98,8 @@ class Service:
             preparing=self._preparing,
         )
         self._requests = BindRequests(
-            *(options, self._binder, client, self._preparing, self._do, self._send)
+            *(options, self._binder, client, self._preparing, self._do, self._send),
+            on_change=self._request_changed,
         )
         queues = queue_sink()
         self._reading = Reading(
@@ -358,6 +366,10 @@ class Service:
         self._do(self._binder.tick(now))
         if self._requests.turned(now, turn):
             self._changed.set()
+        self._sharing.turned(
+            *(now, map(GpuUser._make, turn.gpu_users), turn.gone, self._preparing),
+            acts=self._may_act(),
+        )
         self._preparing.tick(now)
         self._prepare()
         for write in turn.writes:
@@ -477,6 +489,10 @@ class Service:
         self._do(self._binder.answered(now, write, outcome))
         self._requests.answered(now, write, outcome)
         self._preparing.answered(now, write, outcome)
+        self._prepare()
+
+    def _request_changed(self, name: str, request: Request | None) -> None:
+        self._sharing.request_changed(self._clock.monotonic(), name, request, self._preparing)
         self._prepare()
 
     def _prepare(self) -> None:

@@ -23,6 +23,7 @@ class Shelf:
         self.given: list[str] = []
         self.kept: list[str] = []
         self.due: float | None = None
+        self.next: Binding | None = None  # gets what is taken back
 
     def needs(self, binding: Binding) -> bool:
         return self.key in binding.spec
@@ -45,7 +46,8 @@ class Shelf:
 
     def take_back(self, binding: Binding) -> Given:
         self.given.remove(binding.pod)
-        return Given(writes=[self.write("delete", binding)])
+        ready = [] if self.next is None else [self.next]
+        return Given(writes=[self.write("delete", binding)], ready=ready)
 
     def keep(self, binding: Binding) -> None:
         self.kept.append(binding.pod)
@@ -221,6 +223,17 @@ def test_a_node_that_does_not_fit_any_more_gives_back_what_the_pod_was_given() -
     desk.answer()
     desk.take(desk.binder.checked(0, STAMP, [first], [first.assumption]))
     assert desk.kinds == ["delete selectedGPUGroups"]
+
+
+def test_what_one_pod_gives_back_may_be_what_another_one_waits_for() -> None:
+    desk = Desk()
+    desk.begin(binding("a-0", selectedGPUGroups=["g"]), binding("a-1", selectedGPUGroups=["g"]))
+    desk.look(pod("a-0"))
+    desk.look(pod("a-1"))
+    desk.first.next = binding("a-1")
+    desk.binder.pod_gone("team/a-0", "uid-a-0")
+    desk.take(Steps())
+    assert desk.kinds[-1] == "create binding"
 
 
 def test_the_next_time_to_look_is_the_first_of_the_givers() -> None:

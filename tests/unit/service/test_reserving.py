@@ -23,7 +23,7 @@ ANNOTATION = "run.ai/reserve_for_gpu_index"
 
 def pod(**annotations: str) -> dict[str, Any]:
     metadata = {"name": POD.name, "namespace": POD.namespace, "uid": "u1"}
-    return {"metadata": {**metadata, "annotations": {k: v for k, v in annotations.items()}}}
+    return {"metadata": {**metadata, "annotations": dict(annotations)}}
 
 
 def one_device() -> Sequence[str]:

@@ -18,3 +18,8 @@ def gpu_labels(spec: Mapping[str, Any]) -> dict[str, str]:
     if len(groups) == 1:
         return {keys.GPU_GROUP_LABEL: groups[0]}
     return {f"{keys.GPU_GROUP_LABEL_PREFIX}{group}": group for group in groups}
+
+
+def group_selector(group: str) -> str:
+    """Selects the reservation pods of a GPU group."""
+    return f"{keys.GPU_GROUP_LABEL}={group}"

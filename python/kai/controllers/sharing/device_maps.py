@@ -1,0 +1,134 @@
+"""The ConfigMaps of pods that share devices: they name the devices (spec 6 C53, spec 3 B18-B22).
+
+    maps = DeviceMaps(devices.of)
+    maps.give(now, binding, pod)            # a giver of kai.controllers.preparing
+
+It has its turn after the devices are known. Both belong to the pod, and go with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kai.api.writes import NOT_LEADING, Lane, Outcome, Read, Result, Write
+from kai.controllers.one_binding import PART_OF_A_GPU, Binding
+from kai.controllers.preparing import Given, Pod
+from kai.controllers.sharing.shared_pod import config_map_bodies
+from kai.errors import NotFoundError
+
+TRIES = 3
+"""Of a write without an answer."""
+_FAILED = "plugin gpusharing failed in PreBind: failed to create capabilities configmap: "
+_NO_NAME = "failed to get capabilities configmap name: "
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Pair:
+    """The ConfigMaps that a binding needs. `left`: those that are not there yet."""
+
+    binding: Binding
+    names: Sequence[str]
+    left: set[str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Map:
+    """One of a pair. `tries`: how often it was sent."""
+
+    pair: _Pair
+    body: Mapping[str, Any]
+    tries: int = 1
+
+
+class DeviceMaps:
+    """A giver. `devices_of`: the UUIDs of a binding's devices. `cdi`: devices are named as the
+    device plugin's CDI files name them."""
+
+    what = PART_OF_A_GPU
+
+    def __init__(
+        self, devices_of: Callable[[Binding], Sequence[str]], *, cdi: bool = False
+    ) -> None:
+        self._devices_of, self._cdi = devices_of, cdi
+        self._pairs: dict[str, _Pair] = {}  # by pod
+
+    def needs(self, binding: Binding) -> bool:
+        return PART_OF_A_GPU in binding.needs
+
+    def give(self, now: float, binding: Binding, pod: Pod) -> Given:
+        portion = (binding.spec.get("receivedGPU") or {}).get("portion", "")
+        devices = self._devices_of(binding)
+        try:
+            bodies = config_map_bodies(pod, devices, portion, cdi=self._cdi)
+        except NotFoundError as error:
+            return Given(failed=[(binding, f"{_FAILED}{_NO_NAME}{error}")])
+        names = [body["metadata"]["name"] for body in bodies]
+        pair = self._pairs[binding.pod] = _Pair(binding, names, set(names))
+        return Given(writes=[_creation(_Map(pair, body)) for body in bodies])
+
+    def answered(self, now: float, write: Write, outcome: Outcome) -> Given:
+        about, result = write.about, outcome.result
+        if not isinstance(about, _Map) or result is Result.REPLACED:
+            return Given()
+        pair, binding = about.pair, about.pair.binding
+        if self._pairs.get(binding.pod) is not pair:
+            return Given()  # of an earlier try
+        if result is Result.DONE:
+            pair.left.discard(write.name)
+            return Given(ready=[] if pair.left else [binding])
+        if result is Result.CONFLICT and write.verb == "create":
+            return Given(writes=[_patch(about)])  # it is there from an earlier try
+        if result is Result.LOST and about.tries < TRIES:
+            return Given(writes=[_creation(replace(about, tries=about.tries + 1))])
+        if outcome.reason == NOT_LEADING:
+            return Given(failed=[(binding, "")])
+        why = outcome.message or "the API server did not answer"
+        return Given(failed=[(binding, f"{_FAILED}{why}")])
+
+    def take_back(self, binding: Binding) -> Given:
+        """As KAI does, also where the pod has gone and takes them along."""
+        namespace = binding.pod.partition("/")[0]
+        pair = self._pairs.pop(binding.pod, None)
+        names = () if pair is None else pair.names
+        return Given(writes=[_deletion(namespace, name) for name in names])
+
+    def keep(self, binding: Binding) -> None:
+        self._pairs.pop(binding.pod, None)
+
+    def read(self, now: float, read: Read, found: Any) -> Given:
+        return Given()
+
+    def tick(self, now: float) -> Given:
+        return Given()
+
+    def next_tick(self) -> float | None:
+        return None
+
+
+def _creation(about: _Map) -> Write:
+    return _write("create", about)
+
+
+def _patch(about: _Map) -> Write:
+    return _write("patch", about)
+
+
+def _write(verb: Any, about: _Map) -> Write:
+    metadata = about.body["metadata"]
+    namespace, name = metadata["namespace"], metadata["name"]
+    key = _key(namespace, name)
+    return Write(
+        *(Lane.BINDING, verb, "ConfigMap", namespace, name, about.body), key=key, about=about
+    )
+
+
+def _deletion(namespace: str, name: str) -> Write:
+    key = _key(namespace, name)
+    return Write(Lane.BINDING, "delete", "ConfigMap", namespace, name, key=key)
+
+
+def _key(namespace: str, name: str) -> str:
+    """A deletion comes after a creation that is on its way, and in the place of one that waits."""
+    return f"config-map/{namespace}/{name}"

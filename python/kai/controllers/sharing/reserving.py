@@ -1,0 +1,517 @@
+"""Devices that are reserved for pods that share them (spec 6 C55-C58, spec 3 B9-B16).
+
+    devices = SharedDevices(Reservations(image="..."))
+    devices.saw(now, users, acts=True)           # pods on shared devices that changed
+    devices.give(now, binding, pod)              # a giver of kai.controllers.preparing
+    devices.of(binding)                          # the UUIDs of its devices, once it is ready
+
+A GPU group is one device of one node. A reservation pod holds it at the kubelet, and its program
+finds out which device that is. The pod is made for the first pod of the group and deleted with the
+last one. Groups do not wait for each other: a program that is slow or silent holds up only the pods
+of its own group.
+
+What is known of pods comes from one watch, in its order, so a pod is never seen on a device before
+the reservation that it was bound with. A list is an exception: the other pods of a group may come
+first. So before pods are deleted because their reservation is gone, that is read once more.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from kai.api.writes import NOT_LEADING, Lane, Outcome, Read, Result, Write
+from kai.controllers.bindings import wait_of
+from kai.controllers.one_binding import PART_OF_A_GPU, Binding
+from kai.controllers.preparing import Given, Pod
+from kai.controllers.sharing.labels import gpu_labels, group_selector
+from kai.controllers.sharing.reservation_pod import (
+    Reservations,
+    reservation_name,
+    reservation_pod,
+)
+
+LOOK_AGAIN_S = 5.0
+"""After a read that found the reservation which no watch has shown."""
+_ALIVE = ("Pending", "Running")
+_ENDED = ("Succeeded", "Failed")
+
+
+class GpuUser(NamedTuple):
+    """A pod in GPU groups, or one that reserves a device, as of `_core.Drained.gpu_users`."""
+
+    name: str
+    uid: str = ""
+    node: str = ""
+    groups: Sequence[str] = ()
+    phase: str = ""
+    is_leaving: bool = False
+    is_reservation: bool = False
+    device: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class _Group:
+    """`node`: "", while only BindRequests are known. `reservation`: its pod, as a watch showed it.
+    `waiting`: by pod, bindings that have or want the device. `pods`: pods in the group that have
+    not ended. `is_made`: the creation of the reservation was sent, and no watch has shown it yet.
+    `is_ending`: its deletion was sent. `ends`: by when its program has to have answered.
+    `not_before`: after a write that failed, and after a read.
+    """
+
+    name: str
+    node: str = ""
+    reservation: GpuUser | None = None
+    waiting: dict[str, Binding] = field(default_factory=dict)
+    pods: dict[str, GpuUser] = field(default_factory=dict)
+    tolerations: Sequence[Mapping[str, Any]] = ()
+    is_made: bool = False
+    is_ending: bool = False
+    is_read: bool = False
+    ends: float | None = None
+    not_before: float | None = None
+    failures: int = 0
+
+    @property
+    def device(self) -> str:
+        """Its UUID; "": not known, or about to be given back."""
+        held = self.reservation
+        if held is None or held.is_leaving or self.is_ending or held.phase in _ENDED:
+            return ""
+        return held.device
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.waiting or self.pods or self.reservation or self.is_made)
+
+    def pause(self, now: float) -> None:
+        """A write failed, and is tried again."""
+        self.not_before = now + wait_of(self.failures)
+        self.failures += 1
+
+
+class SharedDevices:
+    """A giver. `reservations`: what reservation pods look like, and how long they may take.
+    `copies_labels`: the API server copies labels of a Binding to its pod; else a patch sets them
+    before."""
+
+    what = PART_OF_A_GPU
+
+    def __init__(self, reservations: Reservations, *, copies_labels: bool = True) -> None:
+        self._reservations, self._copies_labels = reservations, copies_labels
+        self._groups: dict[str, _Group] = {}
+        self._of_pod: dict[str, GpuUser] = {}  # what a watch showed last
+        self._on_node: dict[str, dict[str, None]] = {}  # the groups of each node
+        self._requests: dict[str, Sequence[str]] = {}  # groups of BindRequests not over
+        self._wanted: Counter[str] = Counter()  # by group, how many of these name it
+        self._served: dict[str, list[str]] = {}  # the devices of bindings that are ready
+        self._timed: dict[str, None] = {}  # groups with something to do by themselves
+        self._labelled: set[str] = set()  # pods whose labels are there, or on their way
+        self._acts = False
+
+    def __len__(self) -> int:
+        """How many GPU groups are known."""
+        return len(self._groups)
+
+    def of(self, binding: Binding) -> list[str]:
+        """The UUIDs of the devices of a binding that is ready, in the order of its groups."""
+        return [self._groups[group].device for group in _groups_of(binding)]
+
+    # ---- what happens ----------------------------------------------------------------------------
+
+    def saw(self, now: float, users: Iterable[GpuUser], *, acts: bool) -> Given:
+        """Pods on shared devices that changed, or went. `acts`: this process sees to reservations,
+        and has read all pods and BindRequests: those that nothing needs are deleted."""
+        touched: dict[str, None] = {}
+        for user in users:
+            before = self._of_pod.pop(user.name, GpuUser(user.name))
+            for name in before.groups:
+                touched[name] = None
+                self._leave(self._group(name), before)
+            if before.is_reservation:  # others may have waited for its device
+                touched |= self._on_node.get(before.node, {})
+            for name in user.groups:
+                touched[name] = None
+                self._join(self._group(name), user)
+            if user.groups:
+                self._of_pod[user.name] = user
+        if acts and not self._acts:
+            touched = dict.fromkeys(self._groups)
+        self._acts = acts
+        return self._settle(now, touched)
+
+    def pod_gone(self, now: float, pod: str, uid: str) -> Given:
+        """A pod of ours went that no watch may have shown in its groups."""
+        known = self._of_pod.get(pod)
+        if known is None or known.uid != uid:
+            return Given()
+        return self.saw(now, [GpuUser(pod)], acts=self._acts)
+
+    def request_changed(self, now: float, name: str, groups: Sequence[str]) -> Given:
+        """A BindRequest that is not over keeps reservations; `groups`: none, when it is or went."""
+        before = self._requests.pop(name, ())
+        if groups:
+            self._requests[name] = groups
+        self._wanted.update(groups)
+        self._wanted.subtract(before)
+        left = [each for each in before if not self._wanted[each]]
+        for group in left:
+            del self._wanted[group]
+        return self._settle(now, left)
+
+    # ---- a giver ---------------------------------------------------------------------------------
+
+    def needs(self, binding: Binding) -> bool:
+        return PART_OF_A_GPU in binding.needs
+
+    def give(self, now: float, binding: Binding, pod: Pod) -> Given:
+        groups = _groups_of(binding)
+        if not groups:
+            why = "no SelectedGPUGroups for fractional pod: invalid binding request"
+            return Given(failed=[(binding, why)])
+        for name in groups:
+            group = self._group(name)
+            self._place(group, binding.node)
+            group.waiting[binding.pod] = binding
+            if not group.tolerations:
+                group.tolerations = pod.get("spec", {}).get("tolerations") or ()
+            if group.ends is None:
+                group.ends = now + self._reservations.timeout
+        return self._settle(now, groups)
+
+    def take_back(self, binding: Binding) -> Given:
+        given = Given()
+        self._served.pop(binding.pod, None)
+        if binding.pod in self._labelled:
+            self._labelled.discard(binding.pod)
+            given.writes.append(_label(binding, dict.fromkeys(gpu_labels(binding.spec)), None))
+        groups = _groups_of(binding)
+        for name in groups:
+            group = self._groups.get(name)
+            known = None if group is None else group.waiting.get(binding.pod)
+            if group is not None and known is not None and known.uid == binding.uid:
+                del group.waiting[binding.pod]
+        _add(given, self._settle(None, groups))
+        return given
+
+    def keep(self, binding: Binding) -> None:
+        self._labelled.discard(binding.pod)
+        self._served.pop(binding.pod, None)
+        groups = _groups_of(binding)
+        user = GpuUser(binding.pod, binding.uid, binding.node, groups, "Pending")
+        shown = self._of_pod.setdefault(binding.pod, user)
+        for name in groups:
+            group = self._group(name)
+            group.waiting.pop(binding.pod, None)
+            if shown is user:  # until a watch shows it
+                group.pods[binding.pod] = user
+            if not group.waiting:
+                group.ends = None
+
+    def answered(self, now: float, write: Write, outcome: Outcome) -> Given:
+        about = write.about
+        if isinstance(about, _Creation):
+            return self._created(now, about.group, outcome)
+        if isinstance(about, _Deletion):
+            return self._deleted(now, about, outcome)
+        if isinstance(about, _Labelling):
+            if outcome.result is Result.DONE:
+                return Given(ready=[about.binding])
+            self._labelled.discard(about.binding.pod)
+            return Given(failed=[(about.binding, _why(about.binding, "", outcome))])
+        return Given()
+
+    def read(self, now: float, read: Read, found: Any) -> Given:
+        if not isinstance(read.about, _Look):
+            return Given()
+        group = self._groups.get(read.about.group)
+        if group is None:
+            return Given()
+        group.is_read = False
+        group.not_before = now + LOOK_AGAIN_S
+        self._timed[group.name] = None
+        given = Given()
+        if any(each["metadata"]["namespace"] == self._reservations.namespace for each in found):
+            return given  # no watch has shown it yet
+        if group.reservation is None and not group.is_made:
+            for name in _placed(group):
+                given.writes.append(_pod_deletion(group.pods[name]))
+                why = f"its reservation of a GPU on node {group.pods[name].node} is gone"
+                given.problems.append(f"Pod {name} is deleted: {why}")
+        return given
+
+    def tick(self, now: float) -> Given:
+        given = Given()
+        timed, self._timed = self._timed, {}
+        for name in timed:
+            group = self._groups.get(name)
+            if group is None:
+                continue
+            if group.device or not group.waiting:
+                group.ends = None
+            if group.ends is not None and now >= group.ends:
+                self._give_up(group, given)
+            elif group.not_before is not None and now >= group.not_before:
+                group.not_before = None
+                _add(given, self._settle(now, [name]))
+            self._time(group)
+        return given
+
+    def next_tick(self) -> float | None:
+        times = [
+            moment
+            for name in self._timed
+            if (group := self._groups.get(name)) is not None
+            for moment in (group.ends if group.waiting else None, group.not_before)
+            if moment is not None
+        ]
+        return min(times, default=None)
+
+    # ---- inside ----------------------------------------------------------------------------------
+
+    def _group(self, name: str) -> _Group:
+        return self._groups.setdefault(name, _Group(name))
+
+    def _place(self, group: _Group, node: str) -> None:
+        if not group.node and node:
+            group.node = node
+            self._on_node.setdefault(node, {})[group.name] = None
+
+    def _drop(self, group: _Group) -> None:
+        del self._groups[group.name]
+        self._timed.pop(group.name, None)
+        of_node = self._on_node.get(group.node, {})
+        of_node.pop(group.name, None)
+        if not of_node:
+            self._on_node.pop(group.node, None)
+
+    def _join(self, group: _Group, user: GpuUser) -> None:
+        self._place(group, user.node)
+        if not user.is_reservation:
+            if user.phase in _ALIVE:
+                group.pods[user.name] = user
+            return
+        known = group.reservation
+        if known is None or known.name == user.name or (user.device and not known.device):
+            if known is None or known.uid != user.uid:
+                group.is_ending = False
+            group.reservation, group.is_made, group.failures = user, False, 0
+
+    def _leave(self, group: _Group, before: GpuUser) -> None:
+        group.pods.pop(before.name, None)
+        if group.reservation is not None and group.reservation.name == before.name:
+            group.reservation, group.is_ending = None, False
+
+    def _settle(self, now: float | None, groups: Iterable[str]) -> Given:
+        """What has to be done about these groups. Without a time nothing new begins for pods that
+        wait: that is left to the next tick."""
+        given = Given()
+        for name in groups:
+            group = self._groups.get(name)
+            if group is None:
+                continue
+            if group.is_empty:
+                self._drop(group)
+            elif self._acts:
+                self._settle_one(now, group, given)
+                self._time(group)
+        return given
+
+    def _settle_one(self, now: float | None, group: _Group, given: Given) -> None:
+        held = group.reservation
+        has_lost = not group.device and self._lose(group, given)
+        may_try = group.not_before is None or (now is not None and now >= group.not_before)
+        if held is None:
+            if not may_try or group.is_made:
+                return
+            if _placed(group):
+                self._look(group, given)
+            elif has_lost:
+                return
+            elif group.waiting and now is not None and not self._is_being_freed(group.node):
+                self._create(now, group, given)
+        elif held.phase in _ENDED:
+            if may_try and not held.is_leaving:
+                self._delete(group, given)
+            for binding in list(group.waiting.values()):
+                why = f"GPU reservation pod {held.name} has failed on node {held.node}"
+                given.failed.append((binding, _text(binding, group.name, why)))
+        elif group.waiting:
+            for binding in list(group.waiting.values()):
+                self._finish(binding, given)
+        elif not group.pods and not held.is_leaving and may_try and not self._wanted[group.name]:
+            self._delete(group, given)
+
+    def _lose(self, group: _Group, given: Given) -> bool:
+        """Whether bindings have its device, although the reservation went. They fail; those that
+        were sent are deleted once they are on the node, and until then no other device is theirs.
+        """
+        lost = [each for each in group.waiting.values() if each.pod in self._served]
+        why = "the GPU reservation pod is gone"
+        given.failed += ((each, _text(each, group.name, why)) for each in lost)
+        return bool(lost)
+
+    def _is_being_freed(self, node: str) -> bool:
+        """A device of the node is about to be given back: the kubelet may not have another one."""
+        return any(self._groups[name].is_ending for name in self._on_node.get(node, ()))
+
+    def _finish(self, binding: Binding, given: Given) -> None:
+        """The pod goes on once all its devices are known."""
+        devices = self.of(binding)
+        if not all(devices) or binding.pod in self._served:
+            return
+        self._served[binding.pod] = devices
+        if self._copies_labels:
+            given.ready.append(binding)
+        elif binding.pod not in self._labelled:
+            self._labelled.add(binding.pod)
+            about = _Labelling(binding)
+            given.writes.append(_label(binding, gpu_labels(binding.spec), about))
+
+    def _create(self, now: float, group: _Group, given: Given) -> None:
+        group.is_made, group.not_before = True, None
+        group.ends = now + self._reservations.timeout
+        body = reservation_pod(group.node, group.name, group.tolerations, self._reservations)
+        metadata = body["metadata"]
+        given.writes.append(
+            Write(
+                *(Lane.BINDING, "create", "Pod", metadata["namespace"], metadata["name"], body),
+                about=_Creation(group),
+            )
+        )
+
+    def _created(self, now: float, group: _Group, outcome: Outcome) -> Given:
+        given = Given()
+        result = outcome.result
+        if result in (Result.DONE, Result.CONFLICT, Result.REPLACED):
+            return given  # a conflict: it is there, and a watch shows it
+        group.is_made = False
+        if result in (Result.FAILED, Result.LOST) and outcome.reason != NOT_LEADING:
+            group.pause(now)
+        else:
+            for binding in group.waiting.values():
+                given.failed.append((binding, _why(binding, group.name, outcome)))
+        self._time(group)
+        return given
+
+    def _delete(self, group: _Group, given: Given) -> None:
+        held = group.reservation
+        assert held is not None
+        if not group.is_ending:
+            group.is_ending, group.not_before = True, None
+            given.writes.append(_deletion(held, _Deletion(group, held.uid)))
+
+    def _deleted(self, now: float, deletion: _Deletion, outcome: Outcome) -> Given:
+        group, held = deletion.group, deletion.group.reservation
+        if held is None or held.uid != deletion.uid or outcome.result is Result.DONE:
+            return Given()
+        if outcome.result is Result.GONE:
+            return Given()  # a watch shows it
+        group.is_ending = False
+        group.pause(now)
+        self._time(group)
+        return Given()
+
+    def _give_up(self, group: _Group, given: Given) -> None:
+        """The program did not answer in time (spec 3 B12)."""
+        group.ends = None
+        name = f"{self._reservations.namespace}/{reservation_name(group.node, group.name)}"
+        why = f"failed waiting for GPU reservation pod to allocate: {name}"
+        held = group.reservation
+        if held is not None and not held.is_leaving:
+            self._delete(group, given)
+        group.is_made = False
+        for binding in group.waiting.values():
+            given.failed.append((binding, _text(binding, group.name, why)))
+
+    def _look(self, group: _Group, given: Given) -> None:
+        if not group.is_read:
+            group.is_read = True
+            given.reads.append(
+                Read(
+                    *("Pod", self._reservations.namespace),
+                    selector=group_selector(group.name),
+                    about=_Look(group.name),
+                )
+            )
+
+    def _time(self, group: _Group) -> None:
+        if group.not_before is not None or (group.waiting and group.ends is not None):
+            self._timed[group.name] = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Creation:
+    group: _Group
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Deletion:
+    group: _Group
+    uid: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Labelling:
+    binding: Binding
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    group: str
+
+
+def _groups_of(binding: Binding) -> list[str]:
+    return list(binding.spec.get("selectedGPUGroups") or ())
+
+
+def _placed(group: _Group) -> list[str]:
+    """Pods that are on the device. KAI means those that run (spec 6 C57); one that is about to
+    start has the same device in its ConfigMap."""
+    return [name for name, user in group.pods.items() if user.node]
+
+
+def _text(binding: Binding, group: str, why: str) -> str:
+    where = f" in gpu group <{group}>" if group else ""
+    return f"failed to reserve GPUs for pod <{binding.pod}>{where}: {why}"
+
+
+def _why(binding: Binding, group: str, outcome: Outcome) -> str:
+    """Why the binding fails; nothing is said about it where another process leads."""
+    if outcome.reason == NOT_LEADING:
+        return ""
+    return _text(binding, group, outcome.message or "the API server did not answer")
+
+
+def _label(binding: Binding, labels: Mapping[str, str | None], about: Any) -> Write:
+    namespace, _, name = binding.pod.partition("/")
+    body = {"metadata": {"uid": binding.uid, "labels": dict(labels)}}
+    return Write(Lane.BINDING, "patch", "Pod", namespace, name, body, about=about)
+
+
+def _deletion(user: GpuUser, about: Any) -> Write:
+    """Of a reservation pod, at once."""
+    namespace, _, name = user.name.partition("/")
+    options = {
+        "apiVersion": "v1",
+        "kind": "DeleteOptions",
+        "gracePeriodSeconds": 0,
+        "preconditions": {"uid": user.uid},
+    }
+    return Write(Lane.BINDING, "delete", "Pod", namespace, name, options, about=about)
+
+
+def _pod_deletion(user: GpuUser) -> Write:
+    namespace, _, name = user.name.partition("/")
+    options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": user.uid}}
+    return Write(Lane.EVICTION, "delete", "Pod", namespace, name, options)
+
+
+def _add(given: Given, more: Given) -> None:
+    given.writes += more.writes
+    given.reads += more.reads
+    given.ready += more.ready
+    given.failed += more.failed
+    given.problems += more.problems

@@ -1,0 +1,72 @@
+"""Parts of GPUs in a service: reservations and ConfigMaps, for the roles that bind.
+
+    sharing = Sharing(options, reservations, copies_labels)
+    Preparing(sharing.givers)
+    sharing.turned(now, turn.gpu_users, turn.gone, preparing, acts=True)
+
+Reservations belong to the process that binds: the role binder, or the role scheduler with
+`--binding direct`. Of several processes only the one that holds the lease deletes any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from kai.controllers.bind_requests import Request
+from kai.controllers.preparing import Giver, Preparing
+from kai.controllers.sharing.device_maps import DeviceMaps
+from kai.controllers.sharing.reservation_pod import Reservations
+from kai.controllers.sharing.reserving import GpuUser, SharedDevices
+
+if TYPE_CHECKING:
+    from kai.service.options import Options
+
+
+class Sharing:
+    """For the event loop."""
+
+    def __init__(
+        self,
+        options: Options,
+        reservations: Reservations,
+        *,
+        copies_labels: bool,
+        cdi: bool = False,
+    ) -> None:
+        binds = options.has("scheduler") and options.binding == "direct"
+        self._is_used = binds or options.has("binder")
+        self._devices = SharedDevices(reservations, copies_labels=copies_labels)
+        self._maps = DeviceMaps(self._devices.of, cdi=cdi)
+
+    @property
+    def givers(self) -> list[Giver]:
+        return [self._devices, self._maps] if self._is_used else []
+
+    def turned(
+        self,
+        now: float,
+        users: Iterable[GpuUser],
+        gone: Sequence[tuple[str, str, str]],
+        preparing: Preparing,
+        *,
+        acts: bool,
+    ) -> None:
+        """A turn is over. `acts`: this process leads, and has read all that it needs."""
+        if not self._is_used:
+            return
+        devices = self._devices
+        preparing.did(now, devices, devices.saw(now, users, acts=acts))
+        for kind, name, uid in gone:
+            if kind == "Pod":
+                preparing.did(now, devices, devices.pod_gone(now, name, uid))
+
+    def request_changed(
+        self, now: float, name: str, request: Request | None, preparing: Preparing
+    ) -> None:
+        """A BindRequest is new, changed, or went: one that is not over keeps its reservations."""
+        if self._is_used:
+            is_open = request is not None and not request.is_over
+            groups = request.spec.get("selectedGPUGroups") or () if request and is_open else ()
+            devices = self._devices
+            preparing.did(now, devices, devices.request_changed(now, name, groups))

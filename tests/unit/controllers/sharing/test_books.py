@@ -1,0 +1,345 @@
+"""Whatever is late, lost, refused or repeated: in the end each device's book equals its pods.
+
+A small world with an API server, kubelets and reservation programs, whose answers come in random
+order, get lost before or after they took effect, or are refused; pods come and go, and processes
+are killed and start anew. The seed is in the name of the test."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from kai.api import keys
+from kai.api.writes import Outcome, Read, Result, Write
+from kai.controllers.binding import Binder
+from kai.controllers.bindings import Binding, Steps
+from kai.controllers.preparing import Preparing
+from kai.controllers.sharing.device_maps import DeviceMaps
+from kai.controllers.sharing.reservation_pod import Reservations
+from kai.controllers.sharing.reserving import GpuUser, SharedDevices
+
+NAMESPACE = "kai-resource-reservation"
+STAMP = "2026-01-01T00:00:00Z"
+NODES = {"n1": 2, "n2": 1}
+BOUND_AT_MOST = 2  # pods on a device
+STEPS = 400
+
+
+@dataclass
+class Stored:
+    """A pod at the API server. `device`: of a reservation, once its program has answered."""
+
+    name: str
+    uid: str
+    node: str = ""
+    groups: tuple[str, ...] = ()
+    phase: str = "Pending"
+    is_reservation: bool = False
+    device: str = ""
+
+    def shown(self) -> GpuUser:
+        return GpuUser(
+            *(self.name, self.uid, self.node, self.groups, self.phase),
+            is_reservation=self.is_reservation,
+            device=self.device,
+        )
+
+
+@dataclass
+class Server:
+    pods: dict[str, Stored] = field(default_factory=dict)
+    maps: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    stream: deque[GpuUser] = field(default_factory=deque)
+    numbers: int = 0
+    problems: list[str] = field(default_factory=list)
+
+    def put(self, pod: Stored) -> None:
+        self.pods[pod.name] = pod
+        self.stream.append(pod.shown())
+
+    def delete(self, name: str) -> None:
+        if self.pods.pop(name, None) is not None:
+            self.stream.append(GpuUser(name))
+            self.maps = {key: each for key, each in self.maps.items() if each["pod"] != name}
+
+    def carry_out(self, write: Write) -> Outcome:
+        name = f"{write.namespace}/{write.name}"
+        body: Any = write.body
+        if write.kind == "ConfigMap":
+            return self._map(write, name, body)
+        if write.verb == "delete":
+            known = self.pods.get(name)
+            if known is None:
+                return Outcome(Result.GONE, 404)
+            if body["preconditions"]["uid"] != known.uid:
+                return Outcome(Result.CONFLICT, 409)
+            self.delete(name)
+            return Outcome(Result.DONE, 200)
+        if write.subresource == "binding":
+            return self._bind(name, body)
+        if name in self.pods:
+            return Outcome(Result.CONFLICT, 409, "AlreadyExists")
+        self.numbers += 1
+        group = body["metadata"]["labels"][keys.GPU_GROUP_LABEL]
+        uid, node = f"r{self.numbers}", body["spec"]["nodeName"]
+        self.put(Stored(name, uid, node, (group,), is_reservation=True))
+        return Outcome(Result.DONE, 201)
+
+    def _map(self, write: Write, name: str, body: Any) -> Outcome:
+        if write.verb == "delete":
+            return Outcome(Result.DONE if self.maps.pop(name, None) else Result.GONE)
+        if write.verb == "create" and name in self.maps:
+            return Outcome(Result.CONFLICT, 409, "AlreadyExists")
+        owner = body["metadata"]["ownerReferences"][0]
+        self.maps[name] = {**body.get("data", {}), "pod": f"{write.namespace}/{owner['name']}"}
+        return Outcome(Result.DONE, 201)
+
+    def _bind(self, name: str, body: Any) -> Outcome:
+        pod = self.pods.get(name)
+        if pod is None or pod.uid != body["metadata"]["uid"]:
+            return Outcome(Result.GONE, 404)
+        if pod.node:
+            return Outcome(Result.CONFLICT, 409)
+        labels = body["metadata"].get("labels", {})
+        pod.node, pod.groups = body["target"]["name"], tuple(sorted(labels.values()))
+        self.stream.append(pod.shown())
+        return Outcome(Result.DONE, 201)
+
+    # ---- kubelets and reservation programs -------------------------------------------------------
+
+    def devices_of(self, node: str) -> list[str]:
+        held = [each.device for each in self.pods.values() if each.device and each.node == node]
+        if len(held) != len(set(held)):
+            self.problems.append(f"a device of {node} is held twice: {held}")
+        return [each for n in range(NODES[node]) if (each := f"{node}-{n}") not in held]
+
+    def run(self, pod: Stored) -> None:
+        """A kubelet starts a pod; it rejects one for which no device is free."""
+        if not pod.node or pod.phase != "Pending":
+            return
+        holders = [
+            each
+            for each in self.pods.values()
+            if each.is_reservation and each.node == pod.node and each.phase == "Running"
+        ]
+        is_full = pod.is_reservation and len(holders) >= NODES[pod.node]
+        pod.phase = "Failed" if is_full else "Running"
+        self.stream.append(pod.shown())
+
+    def answer(self, pod: Stored) -> None:
+        if pod.is_reservation and pod.phase == "Running" and not pod.device:
+            pod.device = self.devices_of(pod.node)[0]
+            self.stream.append(pod.shown())
+
+    def wrong(self) -> list[str]:
+        """What the books say that is not so."""
+        found = list(self.problems)
+        held = {each.groups[0]: each for each in self.pods.values() if each.is_reservation}
+        used = set()
+        for pod in self.pods.values():
+            if pod.is_reservation or not pod.node:
+                continue
+            used |= set(pod.groups)
+            devices = [held[each].device if each in held else "none" for each in pod.groups]
+            seen = self.maps[f"{pod.name}-shared-0"][keys.VISIBLE_DEVICES_ENV]
+            if seen != ",".join(devices):
+                found.append(f"{pod.name} sees {seen}, and its device is {devices}")
+        found += [f"{group} is reserved for nothing" for group in held if group not in used]
+        return found
+
+
+class Process:
+    """kai, as far as it has to do with shared devices."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.devices = SharedDevices(Reservations(image="kai", timeout=20.0))
+        self.preparing = Preparing([self.devices, DeviceMaps(self.devices.of)])
+        self.binder = Binder(preparing=self.preparing)
+        server.stream.clear()
+        listed = [each.shown() for each in server.pods.values()]
+        self.known = {each.name: each for each in listed}
+        self.flying: list[Write] = []
+        self.reads: list[Read] = []
+        self.looks: list[Binding] = []
+        self.groups: dict[str, str] = {}  # of pods that are on their way, by pod
+        self.number = 0
+        self.assumed: dict[int, str] = {}  # these pods, by the numbers of their assumptions
+        self.preparing.did(0, self.devices, self.devices.saw(0, listed, acts=True))
+        self.do(0, Steps())
+
+    def do(self, now: float, steps: Steps) -> None:
+        while True:
+            self.flying += steps.writes
+            self.looks += [binding for binding, _ in steps.look]
+            for number in steps.forget:
+                self.groups.pop(self.assumed.pop(number), None)
+            prepared = self.preparing.take()
+            self.flying += prepared.writes
+            self.reads += prepared.reads
+            if not prepared.has_bindings:
+                return
+            steps = self.binder.prepared(now, prepared)
+
+    def take_in(self, now: float, user: GpuUser) -> None:
+        before = self.known.pop(user.name, None)
+        if user.uid:
+            self.known[user.name] = user
+        if user.node:
+            self.groups.pop(user.name, None)
+        if user.groups or (before is not None and before.groups):
+            self.preparing.did(now, self.devices, self.devices.saw(now, [user], acts=True))
+        if not user.uid and before is not None:
+            self.binder.pod_gone(user.name, before.uid)
+            given = self.devices.pod_gone(now, user.name, before.uid)
+            self.preparing.did(now, self.devices, given)
+            self.groups.pop(user.name, None)
+        self.do(now, Steps())
+
+    def decide(self, now: float, chance: random.Random) -> None:
+        """Pods that wait get a place on a device with room, or on a new one."""
+        for pod in list(self.known.values()):
+            if pod.node or pod.is_reservation or pod.name in self.groups:
+                continue
+            place = self.place(chance)
+            if place is None:
+                continue
+            node, group = place
+            self.groups[pod.name] = group
+            spec = {
+                "receivedResourceType": "Fraction",
+                "receivedGPU": {"count": 1, "portion": "0.50"},
+                "selectedGPUGroups": [group],
+            }
+            self.number += 1
+            number = self.number
+            self.assumed[number] = pod.name
+            binding = Binding(pod.name, pod.uid, node, number, "pg", spec=spec)
+            self.do(now, self.binder.begin(now, STAMP, [binding], ()))
+
+    def place(self, chance: random.Random) -> tuple[str, str] | None:
+        """As an engine decides it: from what it knows, with its own decisions on top."""
+        users: dict[str, int] = {}
+        for pod in self.known.values():
+            if not pod.is_reservation and pod.groups and pod.phase in ("Pending", "Running"):
+                users[pod.groups[0]] = users.get(pod.groups[0], 0) + 1
+        for group in self.groups.values():
+            users[group] = users.get(group, 0) + 1
+        found = [(group.split(":")[0], group) for group, n in users.items() if n < BOUND_AT_MOST]
+        for node, count in NODES.items():
+            if sum(1 for each in users if each.startswith(f"{node}:")) < count:
+                found.append((node, f"{node}:{chance.randrange(10**9)}"))
+        return chance.choice(found) if found else None
+
+
+def pod_of(server: Server, name: str) -> dict[str, Any] | None:
+    pod = server.pods.get(name)
+    if pod is None:
+        return None
+    namespace, _, own = name.partition("/")
+    prefix = {keys.SHARED_GPU_CONFIG_MAP_ANNOTATION: f"{own}-shared"}
+    container = {
+        "name": "main",
+        "env": [{"name": keys.VISIBLE_DEVICES_ENV, "valueFrom": {"configMapKeyRef": {}}}],
+    }
+    metadata = {"namespace": namespace, "name": own, "uid": pod.uid, "annotations": prefix}
+    return {"metadata": metadata, "spec": {"nodeName": pod.node, "containers": [container]}}
+
+
+class World:
+    def __init__(self, seed: int) -> None:
+        self.chance = random.Random(seed)
+        self.now, self.calm = 0.0, False
+        self.server = Server()
+        self.process = Process(self.server)
+
+    def step(self) -> None:
+        chance, server, process = self.chance, self.server, self.process
+        self.now += chance.choice((0.01, 0.1, 1.0))
+        what = chance.random()
+        if what < 0.06 and not self.calm:
+            server.numbers += 1
+            server.put(Stored(f"team/p{server.numbers}", f"u{server.numbers}"))
+        elif what < 0.10 and not self.calm and server.pods:
+            pod = chance.choice(sorted(server.pods))
+            if not server.pods[pod].is_reservation or chance.random() < 0.1:
+                server.delete(pod)
+        elif what < 0.11 and not self.calm:
+            self.process = Process(server)  # the one before was killed
+        elif what < 0.35 and server.stream:
+            process.take_in(self.now, server.stream.popleft())
+        elif what < 0.65 and process.flying:
+            self.send(process.flying.pop(self.next(process.flying)))
+        elif what < 0.75 and process.reads:
+            self.read(process.reads.pop(0))
+        elif what < 0.85 and server.pods:
+            pod = server.pods[chance.choice(sorted(server.pods))]
+            server.run(pod)
+            server.answer(pod)
+        elif what < 0.92:
+            process.decide(self.now, chance)
+        elif process.looks:
+            binding = process.looks.pop(0)
+            found = pod_of(server, binding.pod)
+            process.do(self.now, process.binder.seen(self.now, binding, found))
+        else:
+            process.preparing.tick(self.now)
+            process.do(self.now, process.binder.tick(self.now))
+
+    def next(self, writes: list[Write]) -> int:
+        """Any of them, but those of a key in their order."""
+        key = self.chance.choice(writes).key
+        if not key:
+            return self.chance.choice([i for i, each in enumerate(writes) if not each.key])
+        return next(i for i, each in enumerate(writes) if each.key == key)
+
+    def send(self, write: Write) -> None:
+        process, fate = self.process, 1.0 if self.calm else self.chance.random()
+        if fate < 0.05:
+            outcome = Outcome(Result.LOST)
+        elif fate < 0.10:
+            self.server.carry_out(write)
+            outcome = Outcome(Result.LOST)
+        elif fate < 0.15:
+            outcome = Outcome(Result.FAILED, 503, "ServiceUnavailable", "busy")
+        elif fate < 0.17:
+            outcome = Outcome(Result.REFUSED, 403, "Forbidden", "policy says no")
+        else:
+            outcome = self.server.carry_out(write)
+        steps = process.binder.answered(self.now, write, outcome)
+        process.preparing.answered(self.now, write, outcome)
+        process.do(self.now, steps)
+
+    def read(self, read: Read) -> None:
+        found: Any
+        if read.name:
+            found = pod_of(self.server, f"{read.namespace}/{read.name}")
+        else:
+            group = read.selector.partition("=")[2]
+            found = [
+                {"metadata": {"namespace": NAMESPACE}}
+                for each in self.server.pods.values()
+                if each.is_reservation and each.groups == (group,)
+            ]
+        self.process.preparing.read(self.now, read, found)
+        self.process.do(self.now, Steps())
+
+
+@pytest.mark.parametrize("seed", range(120))
+def test_books_are_right_in_the_end(seed: int) -> None:
+    world = World(seed)
+    for _ in range(STEPS):
+        world.step()
+    world.calm = True
+    for _ in range(10 * STEPS):
+        world.step()
+    assert world.server.wrong() == []
+    waits = [each.name for each in world.server.pods.values() if not each.node]
+    room = BOUND_AT_MOST * sum(NODES.values())
+    bound = sum(1 for each in world.server.pods.values() if each.node and not each.is_reservation)
+    assert not waits or bound == room, f"{waits} wait, and {bound} of {room} places are taken"
