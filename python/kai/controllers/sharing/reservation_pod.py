@@ -27,9 +27,11 @@ _DEVICE = {keys.NVIDIA_GPU: "1"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reservations:
-    """What the reservation pods of an installation have in common, and how long their program may
-    take, in seconds. `app`: their label of that name. `resources`: requests and limits beside the device.
-    `runtime_class`: "" is that of the node. `fake`: nodes are simulated.
+    """What the reservation pods of an installation have in common.
+
+    `app`: their label of that name. `resources`: requests and limits beside the device.
+    `runtime_class`: "" is that of the node. `timeout`: how long their program may take, in seconds.
+    `fake`: nodes are simulated.
     """
 
     image: str
