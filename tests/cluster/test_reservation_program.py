@@ -97,10 +97,10 @@ def test_the_program_writes_its_device_once_and_holds_it(
         assert await first.stop() == 0
         second = start()  # the kubelet starts the container again
 
-        async def says() -> bool:
+        async def is_done() -> bool:
             return "the device is written on the pod already" in second.log
 
-        await api.until("the second one is content", says)
+        await api.until("the second one leaves it", is_done)
         assert await second.stop() == 0
         assert await device_of(api, pod) == device
         assert "warning" not in second.log

@@ -39,7 +39,7 @@ def sharing_options(command: Command) -> Command:
                 "--resource-reservation-app-label",
                 metavar="VALUE",
                 default=keys.RESERVATION,
-                help="Their label app; the scheduler knows no other one than the default.",
+                help="Their label app; no other value than the default is accepted.",
             ),
             click.option(
                 "--resource-reservation-service-account",
@@ -66,7 +66,7 @@ def sharing_options(command: Command) -> Command:
                 type=click.FloatRange(min=0, min_open=True),
                 default=40.0,
                 show_default=True,
-                help="How long their program may take to say which GPU they got.",
+                help="How long their program may take to write which GPU they got.",
             ),
             click.option(
                 "--runtime-class-name",

@@ -130,7 +130,7 @@ class Options:
         if self.resource_reservation_app_label != keys.RESERVATION:
             raise InvalidInputError(
                 f"the label app of reservation pods is {keys.RESERVATION}, by which the scheduler"
-                f" knows them, and cannot be {self.resource_reservation_app_label!r}"
+                f" finds them, and cannot be {self.resource_reservation_app_label!r}"
             )
         if not self.resource_reservation_allocation_timeout > 0:
             raise InvalidInputError(

@@ -62,7 +62,7 @@ def test_the_command_line_gives_the_times_of_leases() -> None:
         (
             {"resource_reservation_app_label": "holder"},
             "the label app of reservation pods is kai-resource-reservation, by which the scheduler"
-            " knows them, and cannot be 'holder'",
+            " finds them, and cannot be 'holder'",
         ),
         (
             {"resource_reservation_allocation_timeout": 0.0},

@@ -1,7 +1,7 @@
 """Reservation pods: each holds one device for the pods that share it (spec 3 B11, spec 6 C55).
 
-The scheduler does not know the devices of a node by name, and the kubelet hands them out. So a pod
-that asks for a whole device is put on the node, and its program writes on it which device it got.
+The kubelet gives out the devices of a node, and the scheduler has no names of them. So a pod that
+asks for a whole device is put on the node, and its program writes on it which device it got.
 It is bound from the beginning: no scheduler sees it.
 """
 
