@@ -13,10 +13,12 @@ import re
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from testcluster import SHORT_LEASE, Cluster, FaultProxy, Kai, Match, path_of
 
+from kai.api import keys
 from kai.install import access
 from kai.install.access import Rule
 
@@ -124,10 +126,13 @@ class Account:
         await self.until("recovers", lambda: found(BACK, self.kai.log).keys() >= wanted, 60)
 
     async def _grant(self, rights: set[Right]) -> None:
-        own = {rule.resource for rule in self.rules if rule.own}
-        rules = [
-            Rule(group, resource, (verb,), resource in own) for verb, resource, group in rights
-        ]
+        kept = (
+            replace(rule, verbs=(verb,))
+            for rule in self.rules
+            for verb in rule.verbs
+            if (verb, rule.resource, rule.group) in rights
+        )
+        rules = list(kept)
         for each in access.objects(self.role, self.name, self.namespace, rules):
             if each["kind"] in ("Role", "ClusterRole") and "rules" in each:
                 name = each["metadata"]["name"]
@@ -135,7 +140,13 @@ class Account:
                 await self.api.request("PUT", where, each)
 
     async def _lacks(self, right: Right) -> bool:
-        return not await self.api.may(f"{self.namespace}:{self.name}", *right, self.namespace)
+        places = {
+            keys.RESERVATION if rule.reserving else self.namespace
+            for rule in self.rules
+            if right in rights_of([rule])
+        }
+        account = f"{self.namespace}:{self.name}"
+        return not any([await self.api.may(account, *right, where) for where in sorted(places)])
 
     # ---- what takes them -------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ import pytest
 import yaml
 from testcluster import ApiError, Client, Cluster, Object, path_of
 
+from kai.api import keys
 from kai.install import access, manifests
 
 BASE = {
@@ -155,7 +156,12 @@ def test_an_account_may_do_what_its_role_needs_and_nothing_beside_it(
     async def scene() -> None:
         account = f"{manifests.NAMESPACE}:{manifests.account_of(role)}"
         rules = access.rules_of(role)
-        needed = {(each.group, each.resource, verb) for each in rules for verb in each.verbs}
+        needed = {
+            (each.group, each.resource, verb)
+            for each in rules
+            if not each.reserving
+            for verb in each.verbs
+        }
         every = {
             (each.group, each.resource, verb)
             for each in access.rules_of(access.ALL)
@@ -168,6 +174,9 @@ def test_an_account_may_do_what_its_role_needs_and_nothing_beside_it(
                 wanted = (group, resource, verb) in needed
                 allowed = await api.may(account, verb, resource, group, where)
                 assert allowed == wanted, (resource, verb)
+            makes_pods = any(rule.reserving for rule in rules)
+            where = (account, "create", "pods", "")
+            assert await api.may(*where, keys.RESERVATION) == makes_pods
             leases = ("leases", "coordination.k8s.io", "kube-system")
             assert not await api.may(account, "update", *leases)
             assert not await api.may(account, "get", "secrets", "", namespace)

@@ -53,7 +53,7 @@ def command(
     fake: bool,
     log_json: bool,
 ) -> int:
-    """Say which GPU this pod got, and hold it.
+    """Write which GPU this pod got, and hold it.
 
     The scheduler makes such a pod for each GPU that pods share. A person has
     no use for it.

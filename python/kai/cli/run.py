@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from kai.cli.connecting import cluster_options, scheduler_options
+from kai.cli.sharing import sharing_options
 
 RESERVATION = "reservation"
 
@@ -126,6 +127,7 @@ class _Run(click.Command):
     type=click.FloatRange(min=0),
     help="Least seconds from the end of one cycle to the next.",
 )
+@sharing_options
 @click.option("--log-json", is_flag=True, help="Log lines as JSON.")
 @click.option("-v", "--verbose", is_flag=True, help="Log every cycle.")
 def command(

@@ -3,8 +3,8 @@
     [rule.verbs for rule in RULES["scheduler"] if rule.resource == "pods/binding"]   # [("create",)]
 
 A verb stands in USED because the role fails without it, and in LATER because a role that is under
-way will: tests/cluster/test_rights.py takes each of them away. No role may create pods, or read a
-Secret.
+way will: tests/cluster/test_rights.py takes each of them away. No role may read a Secret, or create
+pods elsewhere than in the namespace of reservation pods.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kai.api.keys import KAI_GROUP, SCHEDULING_GROUP
+from kai.api.keys import KAI_GROUP, RESERVATION, SCHEDULING_GROUP
 
 ROLES = ("scheduler", "binder", "pod-grouper", "pod-group-controller", "queue-controller")
 """What `kai run` runs."""
@@ -23,12 +23,14 @@ ALL = "all"
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Verbs on one resource of one API group. `own`: only in the namespace that kai runs in."""
+    """Verbs on one resource of one API group. `own`: only in the namespace that kai runs in;
+    `reserving`: only in that of reservation pods."""
 
     group: str
     resource: str
     verbs: tuple[str, ...]
     own: bool = False
+    reserving: bool = False
 
 
 _SEE = ("list", "watch")
@@ -128,8 +130,16 @@ USED: Mapping[str, tuple[Rule, ...]] = {
 }
 """By role: what it does."""
 
+_SHARING = (
+    Rule("", "pods", ("patch",)),  # labels: which GPUs a pod shares
+    Rule("", "configmaps", ("create", "patch", "delete")),  # of the pods that share them
+)
+"""Of what binds pods that share a GPU."""
+
 LATER: Mapping[str, tuple[Rule, ...]] = {
     "scheduler": (
+        *_SHARING,
+        Rule("", "pods", ("create",), reserving=True),  # it may delete any
         *(Rule("", each, _SEE) for each in (
             "namespaces", "configmaps", "persistentvolumes", "persistentvolumeclaims",
         )),
@@ -143,12 +153,12 @@ LATER: Mapping[str, tuple[Rule, ...]] = {
         Rule("policy", "poddisruptionbudgets", _SEE),
         Rule("topology.node.k8s.io", "noderesourcetopologies", _SEE),
     ),
-    "binder": (),
+    "binder": (*_SHARING, Rule("", "pods", ("create", "delete"), reserving=True)),
     "pod-grouper": (Rule("", "configmaps", ("get",)),),
     "pod-group-controller": (Rule(_DEVICES, "resourceclaims", _SEE),),
     "queue-controller": (),
 }  # fmt: skip
-"""By role: what it will need for volumes and claims, and does not use yet."""
+"""By role: what it will need for shared GPUs, volumes and claims, and does not use yet."""
 
 RULES: Mapping[str, tuple[Rule, ...]] = {role: (*USED[role], *LATER[role]) for role in ROLES}
 """By role. Those of `all` are all of them together (`rules_of`)."""
@@ -157,12 +167,13 @@ RULES: Mapping[str, tuple[Rule, ...]] = {role: (*USED[role], *LATER[role]) for r
 def rules_of(role: str) -> tuple[Rule, ...]:
     """The rules of a role, or of `all`; each resource once. Raises KeyError for another name."""
     roles = ROLES if role == ALL else (role,)
-    verbs: dict[tuple[str, str, bool], set[str]] = {}
+    verbs: dict[tuple[str, str, bool, bool], set[str]] = {}
     for rule in (rule for each in roles for rule in RULES[each]):
-        verbs.setdefault((rule.group, rule.resource, rule.own), set()).update(rule.verbs)
+        where = (rule.group, rule.resource, rule.own, rule.reserving)
+        verbs.setdefault(where, set()).update(rule.verbs)
     return tuple(
-        Rule(group, resource, tuple(sorted(of)), own)
-        for (group, resource, own), of in verbs.items()
+        Rule(group, resource, tuple(sorted(of)), own, reserving)
+        for (group, resource, own, reserving), of in verbs.items()
     )
 
 
@@ -177,9 +188,11 @@ def objects(
     made: list[dict[str, Any]] = [
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
     ]
+    beside = {"name": cluster_wide, "namespace": RESERVATION}
     for kind, where, chosen in (
-        ("ClusterRole", {"name": cluster_wide}, [rule for rule in rules if not rule.own]),
+        ("ClusterRole", {"name": cluster_wide}, [r for r in rules if not (r.own or r.reserving)]),
         ("Role", metadata, [rule for rule in rules if rule.own]),
+        ("Role", beside, [rule for rule in rules if rule.reserving]),
     ):
         if chosen:
             made.append(_rbac(kind, where, rules=_rules(chosen)))
@@ -192,6 +205,17 @@ def objects(
         made.append(_rbac("ClusterRole", added, aggregationRule=aggregation))
         made.append(_binding("ClusterRole", added, added["name"], metadata))
     return made
+
+
+def reservation_account() -> list[dict[str, Any]]:
+    """The service account of reservation pods: their program writes on its own pod."""
+    metadata = {"name": RESERVATION, "namespace": RESERVATION}
+    rules = _rules([Rule("", "pods", ("get", "patch"))])
+    return [
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata},
+        _rbac("Role", metadata, rules=rules),
+        _binding("Role", metadata, RESERVATION, metadata),
+    ]
 
 
 def _rules(rules: Iterable[Rule]) -> list[dict[str, Any]]:

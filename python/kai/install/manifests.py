@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
-from kai.api import defaults
+from kai.api import defaults, keys
 from kai.api.keys import QUEUE_API
 from kai.install import access, running
 
@@ -61,7 +61,8 @@ def everything(
     separate: bool = False,
     programs: bool = True,
 ) -> list[dict[str, Any]]:
-    """CRDs, queues, priority classes, access and, with `programs`, Deployments.
+    """CRDs, queues, priority classes, the namespace of the pods that hold shared GPUs, access and,
+    with `programs`, Deployments.
 
     `separate`: a Deployment for each role with a service account of its own, in place of one that
     runs all roles. `image`: "" is the one of this version.
@@ -69,6 +70,7 @@ def everything(
     roles = access.ROLES if separate else (access.ALL,)
     accounts = {role: account_of(role) for role in roles}
     made = [*crds(), running.namespace(namespace), *priority_classes(), *queues()]
+    made += [running.namespace(keys.RESERVATION, _KEPT), *access.reservation_account()]
     for role, name in accounts.items():
         made += access.objects(role, name, namespace)
     made += running.flow_schemas(list(accounts.values()), namespace)

@@ -10,10 +10,15 @@ PORT = 8080
 port of their own, 8081, which `kai run` does not need."""
 REPLICAS = 2
 """One works, the other waits for the lease."""
+_BINDS = ("all", "scheduler", "binder")
+"""Roles that make reservation pods, whose program is in the same image."""
 
 
-def namespace(name: str) -> dict[str, Any]:
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+def namespace(name: str, annotations: Mapping[str, str] | None = None) -> dict[str, Any]:
+    metadata: dict[str, Any] = {"name": name}
+    if annotations:
+        metadata["annotations"] = dict(annotations)
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
 
 
 def deployment(role: str, name: str, namespace: str, image: str) -> dict[str, Any]:
@@ -26,6 +31,7 @@ def deployment(role: str, name: str, namespace: str, image: str) -> dict[str, An
             *("run", role),
             *("--namespace", "$(NAMESPACE)"),
             *("--listen-address", f":{PORT}"),
+            *(("--resource-reservation-pod-image", image) if role in _BINDS else ()),
         ],
         "env": [
             _from_field("POD_NAME", "metadata.name"),  # names the holder of a lease

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypedDict, get_args
 
-from kai.api import defaults, keys
+from kai.api import defaults, keys, quantities
 from kai.api.nearest import did_you_mean
+from kai.controllers.sharing import Reservations
 from kai.errors import InvalidInputError
 
 Role = Literal["scheduler", "binder", "pod-grouper", "pod-group-controller", "queue-controller"]
@@ -44,6 +45,10 @@ class Options:
     that are under way at the same time. `queue_label_to_metric_label`: labels of queues that their
     metrics have as well, and under which name; `queue_label_to_default_metric_value`: for queues
     that lack such a label.
+
+    `resource_reservation_...`, `runtime_class_name` and `fake_gpu_nodes` are about the pods that
+    hold shared GPUs (`reservations`); `cdi` and `hami_core` about the ConfigMaps of pods that share
+    one.
     """
 
     roles: tuple[str, ...] = ROLES
@@ -67,6 +72,16 @@ class Options:
     lease_seconds: float = 15.0
     renew_seconds: float = 10.0
     retry_seconds: float = 5.0
+    resource_reservation_namespace: str = keys.RESERVATION
+    resource_reservation_app_label: str = keys.RESERVATION
+    resource_reservation_service_account: str = keys.RESERVATION
+    resource_reservation_pod_image: str = ""
+    resource_reservation_pod_resources: dict[str, Any] = field(default_factory=dict)
+    resource_reservation_allocation_timeout: float = 40.0
+    runtime_class_name: str = ""
+    fake_gpu_nodes: bool = False
+    cdi: bool = False
+    hami_core: bool = False
     params: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -81,6 +96,7 @@ class Options:
                 " underscores, and begins with a letter"
             )
         self._check_metric_labels()
+        self._check_reservations()
         for name, allowed in (("binding", BINDINGS), ("eviction", EVICTIONS)):
             value: Any = getattr(self, name)
             if value not in allowed:
@@ -109,6 +125,45 @@ class Options:
                     f"there is a default for the queue label {own!r}, which is no metric label"
                     f"{did_you_mean(own, labels)}"
                 )
+
+    def _check_reservations(self) -> None:
+        if self.resource_reservation_app_label != keys.RESERVATION:
+            raise InvalidInputError(
+                f"the label app of reservation pods is {keys.RESERVATION}, by which the scheduler"
+                f" finds them, and cannot be {self.resource_reservation_app_label!r}"
+            )
+        if not self.resource_reservation_allocation_timeout > 0:
+            raise InvalidInputError(
+                "a reservation pod needs some time: a resource reservation allocation timeout of"
+                f" {self.resource_reservation_allocation_timeout:g} s is too short"
+            )
+        for half, amounts in self.resource_reservation_pod_resources.items():
+            if half not in ("requests", "limits") or not isinstance(amounts, Mapping):
+                raise InvalidInputError(
+                    "resources of reservation pods are requests and limits, each with amounts by"
+                    f" name, not {half}: {amounts!r}"
+                )
+            for name, amount in amounts.items():
+                if quantities.parse_or_zero(amount) <= 0:
+                    raise InvalidInputError(
+                        f"resources of reservation pods: {half} of {name} are {amount!r}: write a"
+                        " quantity such as 10m or 64Mi"
+                    )
+
+    def reservations(self) -> Reservations:
+        """What the pods that hold shared GPUs have in common."""
+        from kai.install.manifests import default_image
+
+        return Reservations(
+            image=self.resource_reservation_pod_image or default_image(),
+            namespace=self.resource_reservation_namespace,
+            app=self.resource_reservation_app_label,
+            account=self.resource_reservation_service_account,
+            resources=self.resource_reservation_pod_resources,
+            runtime_class=self.runtime_class_name,
+            timeout=self.resource_reservation_allocation_timeout,
+            fake=self.fake_gpu_nodes,
+        )
 
     def has(self, role: Role) -> bool:
         return role in self.roles
@@ -167,6 +222,16 @@ class RunOptions(TypedDict, total=False):
     lease_seconds: float
     renew_seconds: float
     retry_seconds: float
+    resource_reservation_namespace: str
+    resource_reservation_app_label: str
+    resource_reservation_service_account: str
+    resource_reservation_pod_image: str
+    resource_reservation_pod_resources: dict[str, Any]
+    resource_reservation_allocation_timeout: float
+    runtime_class_name: str
+    fake_gpu_nodes: bool
+    cdi: bool
+    hami_core: bool
     params: dict[str, Any]
 
 

@@ -45,7 +45,7 @@ _RUNTIME_CLASSES = "/apis/node.k8s.io/v1/runtimeclasses"
 
 
 class Admission:
-    """`reviews`: how many pods it was asked about, by path."""
+    """`reviews`: how many reviews came, by path."""
 
     def __init__(self, cluster: Cluster, rules: Rules | None = None) -> None:
         self.rules = rules or Rules()

@@ -32,6 +32,7 @@ SHARED = {  # in cpp/kai/api/keys.h -> in kai.api.keys
     "kPodGroup": "POD_GROUP_ANNOTATION",
     "kReceivedType": "RECEIVED_TYPE_ANNOTATION",
     "kReservationApp": "RESERVATION",
+    "kReservedDevice": "RESERVED_DEVICE_ANNOTATION",
     "kSharedGpuConfigMap": "SHARED_GPU_CONFIG_MAP_ANNOTATION",
     "kStaleSince": "STALE_ANNOTATION",
     "kSubgroup": "SUBGROUP_LABEL",

@@ -40,7 +40,7 @@ def test_namespace_and_image_are_chosen(run: Run) -> None:
     namespaces = {
         each["metadata"]["namespace"] for each in objects if "namespace" in each["metadata"]
     }
-    assert namespaces == {"gpu"}
+    assert namespaces == {"gpu", "kai-resource-reservation"}
     [deployment] = [each for each in objects if each["kind"] == "Deployment"]
     [container] = deployment["spec"]["template"]["spec"]["containers"]
     assert (container["image"], container["args"][:2]) == ("registry/kai:1", ["run", "all"])

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-import kai.service
+import kai.service.devices
+import kai.service.reserving
 from kai.service.options import Options
+from kai.service.reserving import PodName, fake_device
 
 Run = Callable[..., Any]
 
@@ -45,3 +47,102 @@ def test_what_no_metric_can_have_is_one_sentence(
     assert (done.status, done.out, given) == (2, "", [])
     assert why in done.err
     assert "Traceback" not in done.err
+
+
+def test_options_about_shared_gpus_have_the_names_of_kais_binder(
+    run: Run, given: list[Options]
+) -> None:
+    arguments = [
+        *("--resource-reservation-namespace", "gpus", "--runtime-class-name", "nvidia"),
+        *("--resource-reservation-app-label", "kai-resource-reservation"),
+        *("--resource-reservation-service-account", "reader"),
+        *("--resource-reservation-pod-image", "registry/kai:1"),
+        *("--resource-reservation-pod-resources", '{"requests": {"cpu": "1m"}}'),
+        *("--resource-reservation-allocation-timeout", "7", "--fake-gpu-nodes"),
+        *("--cdi", "--hami-core-enabled"),
+    ]
+    assert run("run", "binder", *arguments).status == 0
+    [options] = given
+    pods = options.reservations()
+    assert (pods.namespace, pods.account, pods.image) == ("gpus", "reader", "registry/kai:1")
+    assert (pods.runtime_class, pods.timeout, pods.fake) == ("nvidia", 7.0, True)
+    assert pods.resources == {"requests": {"cpu": "1m"}}
+    assert (options.cdi, options.hami_core) == (True, True)
+
+
+@pytest.mark.parametrize(("text", "why"), [("{", "is no JSON"), ("[]", "is no JSON object")])
+def test_resources_of_reservation_pods_are_json(
+    run: Run, given: list[Options], text: str, why: str
+) -> None:
+    done = run("run", "all", "--resource-reservation-pod-resources", text)
+    assert (done.status, done.out, given) == (2, "", [])
+    assert why in done.err
+
+
+# ---- kai run reservation -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> list[tuple[PodName, list[str], str | None]]:
+    """The pods that would have been held, their devices, and with which kubeconfig."""
+    seen: list[tuple[PodName, list[str], str | None]] = []
+
+    async def hold(pod: PodName, devices: Any, *_: Any, kubeconfig: str | None, **__: Any) -> None:
+        seen.append((pod, list(devices()), kubeconfig))
+
+    monkeypatch.setattr(kai.service.reserving, "hold", hold)
+    monkeypatch.setattr(kai.service.devices, "visible_devices", lambda: ["GPU-nvml"])
+    monkeypatch.setenv("POD_NAME", "p")
+    monkeypatch.setenv("POD_NAMESPACE", "ns")
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("arguments", "devices"),
+    [
+        ([], ["GPU-nvml"]),
+        (["--device", "GPU-1"], ["GPU-1"]),
+        (["--device", "GPU-1", "--device", "GPU-2"], ["GPU-1", "GPU-2"]),
+        (["--fake"], [fake_device(PodName("ns", "p"))]),
+    ],
+)
+def test_a_reservation_pod_holds_the_device_that_it_sees(
+    run: Run,
+    held: list[tuple[PodName, list[str], str | None]],
+    arguments: list[str],
+    devices: list[str],
+) -> None:
+    assert run("run", "reservation", "--kubeconfig", "f", *arguments).status == 0
+    assert held == [(PodName("ns", "p"), devices, "f")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["reservation", "--fake", "--device", "GPU-1"], "exclude each other"),
+        (["all", "reservation"], "reservation is no role: write 'kai run reservation' first"),
+        (["reservation", "all"], "unexpected extra argument (all)"),
+        (["reservation", "--binding", "direct"], "No such option"),
+    ],
+)
+def test_a_reservation_is_no_role(
+    run: Run,
+    held: list[tuple[PodName, list[str], str | None]],
+    given: list[Options],
+    arguments: list[str],
+    why: str,
+) -> None:
+    done = run("run", *arguments)
+    assert (done.status, held, given) == (2, [], [])
+    assert why in done.err
+
+
+def test_a_reservation_needs_its_pod(
+    run: Run,
+    held: list[tuple[PodName, list[str], str | None]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("POD_NAME")
+    done = run("run", "reservation")
+    assert (done.status, held) == (2, [])
+    assert "Missing option '--pod' (env var: 'POD_NAME')" in done.err

@@ -28,33 +28,41 @@ def granted(objects: list[dict[str, Any]], kind: str) -> set[tuple[str, str, str
 def test_the_rules_are_granted_and_nothing_else(role: str) -> None:
     made = access.objects(role, "kai", "gpu")
     rules = access.rules_of(role)
-    for kind, own in (("ClusterRole", False), ("Role", True)):
-        assert granted(made, kind) == {
-            (rule.group, rule.resource, verb)
-            for rule in rules
-            if rule.own is own
-            for verb in rule.verbs
+    where = {
+        "": [rule for rule in rules if not (rule.own or rule.reserving)],
+        "gpu": [rule for rule in rules if rule.own],
+        "kai-resource-reservation": [rule for rule in rules if rule.reserving],
+    }
+    for namespace, chosen in where.items():
+        inside = [each for each in made if each["metadata"].get("namespace", "") == namespace]
+        assert granted(inside, "Role" if namespace else "ClusterRole") == {
+            (rule.group, rule.resource, verb) for rule in chosen for verb in rule.verbs
         }
 
 
 def test_all_may_do_what_each_role_may_and_no_more() -> None:
     together = {
-        (rule.group, rule.resource, rule.own, verb)
+        (rule.group, rule.resource, rule.own, rule.reserving, verb)
         for rules in RULES.values()
         for rule in rules
         for verb in rule.verbs
     }
     of_all = access.rules_of(access.ALL)
-    assert {(r.group, r.resource, r.own, verb) for r in of_all for verb in r.verbs} == together
-    assert len({(rule.group, rule.resource, rule.own) for rule in of_all}) == len(of_all)
+    assert {
+        (rule.group, rule.resource, rule.own, rule.reserving, verb)
+        for rule in of_all
+        for verb in rule.verbs
+    } == together
+    places = {(rule.group, rule.resource, rule.own, rule.reserving) for rule in of_all}
+    assert len(places) == len(of_all)
 
 
 @pytest.mark.parametrize("role", EVERY_ROLE)
-def test_no_role_has_wildcards_reads_secrets_or_makes_pods(role: str) -> None:
+def test_no_role_has_wildcards_reads_secrets_or_makes_pods_of_users(role: str) -> None:
     for rule in access.rules_of(role):
         assert "*" not in (rule.group, rule.resource, *rule.verbs)
         assert rule.resource != "secrets"
-        assert not (rule.resource == "pods" and "create" in rule.verbs)
+        assert rule.reserving or not (rule.resource == "pods" and "create" in rule.verbs)
         assert rule.verbs
 
 
@@ -73,10 +81,49 @@ def test_one_verb_can_be_taken_away() -> None:
 
 @pytest.mark.parametrize("role", EVERY_ROLE)
 def test_leases_are_those_of_the_own_namespace(role: str) -> None:
-    [role_object] = [each for each in access.objects(role, "kai", "gpu") if each["kind"] == "Role"]
-    assert role_object["metadata"]["namespace"] == "gpu"
-    [rule] = role_object["rules"]
-    assert rule["resources"] == ["leases"]
+    made = access.objects(role, "kai", "gpu")
+    leases = [
+        each["metadata"]["namespace"]
+        for each in made
+        if each["kind"] == "Role" and ("coordination.k8s.io", "leases") in resources_of(each)
+    ]
+    assert leases == ["gpu"]
+    assert not any(group == "coordination.k8s.io" for group, _, _ in granted(made, "ClusterRole"))
+    [own] = [each for each in made if each["kind"] == "Role" and namespace_of(each) == "gpu"]
+    assert resources_of(own) == {("coordination.k8s.io", "leases")}
+
+
+def namespace_of(manifest: dict[str, Any]) -> str:
+    return str(manifest["metadata"].get("namespace", ""))
+
+
+def resources_of(manifest: dict[str, Any]) -> set[tuple[str, str]]:
+    return {(group, resource) for group, resource, _ in granted([manifest], manifest["kind"])}
+
+
+@pytest.mark.parametrize("role", EVERY_ROLE)
+def test_what_binds_pods_makes_those_that_hold_gpus_and_only_there(role: str) -> None:
+    beside = [
+        each
+        for each in access.objects(role, "kai", "gpu")
+        if namespace_of(each) == "kai-resource-reservation"
+    ]
+    if role not in ("scheduler", "binder", access.ALL):
+        assert beside == []
+        return
+    rights, binding = beside
+    assert resources_of(rights) == {("", "pods")}
+    assert binding["roleRef"]["name"] == rights["metadata"]["name"] == "gpu:kai"
+    assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "kai", "namespace": "gpu"}]
+
+
+def test_a_reservation_pod_may_write_on_itself_and_no_more() -> None:
+    account, rights, binding = access.reservation_account()
+    assert {namespace_of(each) for each in (account, rights, binding)} == {
+        "kai-resource-reservation"
+    }
+    assert granted([rights], "Role") == {("", "pods", "get"), ("", "pods", "patch")}
+    assert binding["subjects"] == [{"kind": "ServiceAccount", **account["metadata"]}]
 
 
 def test_an_administrator_may_add_owners() -> None:

@@ -154,19 +154,28 @@ def of_kind(objects: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
     return [each for each in objects if each["kind"] == kind]
 
 
+def where(manifest: dict[str, Any]) -> tuple[str, str]:
+    """Namespace and name."""
+    return manifest["metadata"].get("namespace", ""), manifest["metadata"]["name"]
+
+
 @pytest.mark.parametrize("separate", [False, True])
 def test_every_object_finds_what_it_refers_to(separate: bool) -> None:
     made = manifests.everything(namespace="gpu", image="registry/kai:1", separate=separate)
-    accounts = {each["metadata"]["name"] for each in of_kind(made, "ServiceAccount")}
+    places = {where(each) for each in of_kind(made, "ServiceAccount")}
+    accounts = {name for namespace, name in places if namespace == "gpu"}
     roles = {
-        (each["kind"], each["metadata"]["name"])
+        (each["kind"], *where(each))
         for kind in ("Role", "ClusterRole")
         for each in of_kind(made, kind)
     }
     for binding in [*of_kind(made, "RoleBinding"), *of_kind(made, "ClusterRoleBinding")]:
-        assert (binding["roleRef"]["kind"], binding["roleRef"]["name"]) in roles
-        assert {each["name"] for each in binding["subjects"]} <= accounts
-        assert {each["namespace"] for each in binding["subjects"]} == {"gpu"}
+        role = binding["roleRef"]
+        assert (role["kind"], where(binding)[0], role["name"]) in roles
+        assert {(each["namespace"], each["name"]) for each in binding["subjects"]} <= places
+    namespaces = {each["metadata"]["name"] for each in of_kind(made, "Namespace")}
+    assert namespaces == {"gpu", "kai-resource-reservation"}
+    assert {where(each)[0] for each in made} == {"", *namespaces}
     for schema in of_kind(made, "FlowSchema"):
         [rule] = schema["spec"]["rules"]
         assert {each["serviceAccount"]["name"] for each in rule["subjects"]} == accounts
@@ -177,8 +186,20 @@ def test_every_object_finds_what_it_refers_to(separate: bool) -> None:
     commands = [each["spec"]["template"]["spec"]["containers"][0]["args"] for each in deployments]
     roles = access.ROLES if separate else ("all",)
     assert [each[:2] for each in commands] == [["run", role] for role in roles]
-    names = [(each["kind"], each["metadata"]["name"]) for each in made]
+    names = [(each["kind"], *where(each)) for each in made]
     assert len(names) == len(set(names))
+
+
+def test_the_namespace_of_reservation_pods_stays_when_all_is_uninstalled() -> None:
+    """Pods that share a GPU are ended without the pod that holds it."""
+    made = of_kind(manifests.everything(namespace="gpu"), "Namespace")
+    kept = {
+        each["metadata"]["name"]: each["metadata"]
+        .get("annotations", {})
+        .get("helm.sh/resource-policy")
+        for each in made
+    }
+    assert kept == {"gpu": None, "kai-resource-reservation": "keep"}
 
 
 def test_two_installations_share_no_cluster_wide_rights() -> None:

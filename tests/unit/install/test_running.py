@@ -35,6 +35,8 @@ def test_the_command_of_a_deployment_is_accepted_and_answers_its_probes(
     assert options.roles == (access.ROLES if role == access.ALL else (role,))
     assert options.namespace == "gpu", "the rights to leases are those of this namespace"
     assert options.leader_elect
+    if role in ("scheduler", "binder", access.ALL):
+        assert options.reservations().image == "registry/kai:1"
 
     ports = {each["name"]: each["containerPort"] for each in container["ports"]}
     probes = ("livenessProbe", "readinessProbe", "startupProbe")

@@ -8,7 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 from kai.cli.run import command
+from kai.controllers.sharing import Reservations
 from kai.errors import InvalidInputError
+from kai.install.manifests import default_image
 from kai.service.options import Options
 
 
@@ -51,4 +53,58 @@ def test_the_command_line_gives_the_times_of_leases() -> None:
     assert str(error) == (
         "leader election: a lease of 5 s, a renew deadline of 10 s and a retry period of 5 s: each"
         " has to be longer than the next one"
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (
+            {"resource_reservation_app_label": "holder"},
+            "the label app of reservation pods is kai-resource-reservation, by which the scheduler"
+            " finds them, and cannot be 'holder'",
+        ),
+        (
+            {"resource_reservation_allocation_timeout": 0.0},
+            "a reservation pod needs some time: a resource reservation allocation timeout of 0 s is"
+            " too short",
+        ),
+        (
+            {"resource_reservation_pod_resources": {"cpu": "1m"}},
+            "resources of reservation pods are requests and limits, each with amounts by name, not"
+            " cpu: '1m'",
+        ),
+        (
+            {"resource_reservation_pod_resources": {"limits": {"memory": "much"}}},
+            "resources of reservation pods: limits of memory are 'much': write a quantity such as"
+            " 10m or 64Mi",
+        ),
+    ],
+)
+def test_reservation_pods_that_cannot_be(options: dict[str, Any], why: str) -> None:
+    with pytest.raises(InvalidInputError) as refusal:
+        Options(**options)
+    assert str(refusal.value) == why
+
+
+def test_reservation_pods_are_kais_unless_options_say_otherwise() -> None:
+    assert Options().reservations() == Reservations(image=default_image())
+    resources = {"requests": {"cpu": "10m"}}
+    chosen = Options(
+        resource_reservation_namespace="gpus",
+        resource_reservation_service_account="reader",
+        resource_reservation_pod_image="registry/kai:1",
+        resource_reservation_pod_resources=resources,
+        resource_reservation_allocation_timeout=5.0,
+        runtime_class_name="nvidia",
+        fake_gpu_nodes=True,
+    )
+    assert chosen.reservations() == Reservations(
+        image="registry/kai:1",
+        namespace="gpus",
+        account="reader",
+        resources=resources,
+        timeout=5.0,
+        runtime_class="nvidia",
+        fake=True,
     )

@@ -23,7 +23,7 @@ ANNOTATION = "run.ai/reserve_for_gpu_index"
 
 def pod(**annotations: str) -> dict[str, Any]:
     metadata = {"name": POD.name, "namespace": POD.namespace, "uid": "u1"}
-    return {"metadata": {**metadata, "annotations": dict(annotations)}}
+    return {"metadata": {**metadata, "annotations": annotations}}
 
 
 def one_device() -> Sequence[str]:
@@ -134,6 +134,15 @@ def test_made_up_devices_are_the_same_each_time_and_differ() -> None:
 # ---- from the connection to SIGTERM --------------------------------------------------------------
 
 
+def kubeconfig_of(api: FakeApi, folder: Path) -> Path:
+    cluster = {"name": "c", "cluster": {"server": api.url}}
+    context = {"name": "c", "context": {"cluster": "c"}}
+    config = {"clusters": [cluster], "contexts": [context], "current-context": "c"}
+    path = folder / "kubeconfig"
+    path.write_text(json.dumps(config))
+    return path
+
+
 def holding(
     tmp_path: Path, steps: Callable[[FakeApi, asyncio.Event, asyncio.Task[None]], Awaitable[None]]
 ) -> None:
@@ -141,14 +150,9 @@ def holding(
 
     async def run() -> None:
         async with FakeApi() as api:
-            cluster = {"name": "c", "cluster": {"server": api.url}}
-            context = {"name": "c", "context": {"cluster": "c"}}
-            config = {"clusters": [cluster], "contexts": [context], "current-context": "c"}
-            kubeconfig = tmp_path / "kubeconfig"
-            kubeconfig.write_text(json.dumps(config))
-            stop = asyncio.Event()
+            stop, where = asyncio.Event(), kubeconfig_of(api, tmp_path)
             task = asyncio.ensure_future(
-                hold(POD, one_device, stop, Log(stream=io.StringIO()), kubeconfig=kubeconfig)
+                hold(POD, one_device, stop, Log(stream=io.StringIO()), kubeconfig=where)
             )
             await steps(api, stop, task)
             await asyncio.wait_for(task, 5)
@@ -182,17 +186,13 @@ def test_it_ends_also_while_no_answer_comes(tmp_path: Path) -> None:
     holding(tmp_path, steps)
 
 
-def test_a_device_too_many_ends_it_at_once(tmp_path: Path) -> None:
+def test_a_device_too_few_ends_it_at_once(tmp_path: Path) -> None:
     async def run() -> None:
         async with FakeApi() as api:
             api.on("GET", PATH, ok(pod()))
-            kubeconfig = tmp_path / "kubeconfig"
-            cluster = {"name": "c", "cluster": {"server": api.url}}
-            context = {"name": "c", "context": {"cluster": "c"}}
-            config = {"clusters": [cluster], "contexts": [context], "current-context": "c"}
-            kubeconfig.write_text(json.dumps(config))
             log = Log(stream=io.StringIO())
-            await hold(POD, lambda: [], asyncio.Event(), log, kubeconfig=kubeconfig)
+            where = kubeconfig_of(api, tmp_path)
+            await hold(POD, lambda: [], asyncio.Event(), log, kubeconfig=where)
 
     with pytest.raises(InvalidInputError, match="found 0 devices"):
         asyncio.run(run())

@@ -76,7 +76,7 @@ def _block_devices(pod: dict[str, Any]) -> None:
 
 
 def _asks_for_gpus(container: Mapping[str, Any]) -> bool:
-    """Nothing is not asked for. Limits are requests where there are no others."""
+    """An amount of 0 does not count. Limits are requests where there are no others."""
     return any(
         is_gpu_resource(name) and quantities.parse_or_zero(amount) != 0
         for half in ("requests", "limits")

@@ -59,11 +59,11 @@ def _is_ours(pod: Mapping[str, Any], rules: Rules) -> bool:
 
 
 def _check_namespace(request: Mapping[str, Any], pod: Mapping[str, Any]) -> None:
-    own, asked = text(at(pod, "metadata", "namespace")), text(request.get("namespace"))
-    if own and asked and own != asked:
+    own, requested = text(at(pod, "metadata", "namespace")), text(request.get("namespace"))
+    if own and requested and own != requested:
         raise NotFoundError(
             f"error: the namespace from the provided object {own} does not match the namespace"
-            f" {asked}"
+            f" {requested}"
         )
 
 

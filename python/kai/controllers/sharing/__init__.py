@@ -6,8 +6,8 @@
     holder = reservation_pod("node-1", "group", tolerations, Reservations(image="kai-sched:1"))
 
 Admission writes the names into a new pod, and the kubelet starts the container once the ConfigMaps
-are there: before the pod is bound they are made with the device that the pod got. Which one that
-is, a reservation pod says that holds it.
+are there: before the pod is bound they are made with the device that the pod got, which a
+reservation pod holds and names.
 """
 
 from kai.controllers.sharing.reservation_pod import (

@@ -1,7 +1,7 @@
 """Reservation pods: each holds one device for the pods that share it (spec 3 B11, spec 6 C55).
 
-The scheduler does not know the devices of a node by name, and the kubelet hands them out. So a pod
-that asks for a whole device is put on the node, and its program writes on it which device it got.
+The kubelet gives out the devices of a node, and the scheduler has no names of them. So a pod that
+asks for a whole device is put on the node, and its program writes on it which device it got.
 It is bound from the beginning: no scheduler sees it.
 """
 
@@ -27,9 +27,11 @@ _DEVICE = {keys.NVIDIA_GPU: "1"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reservations:
-    """What the reservation pods of an installation have in common, and how long their program may
-    take, in seconds. `app`: their label of that name. `resources`: requests and limits beside the
-    device. `runtime_class`: "" is that of the node. `fake`: nodes are simulated.
+    """What the reservation pods of an installation have in common.
+
+    `app`: their label of that name. `resources`: requests and limits beside the device.
+    `runtime_class`: "" is that of the node. `timeout`: how long their program may take, in seconds.
+    `fake`: nodes are simulated.
     """
 
     image: str
