@@ -28,7 +28,6 @@ from kai.controllers.bindings import Binding, Steps
 from kai.controllers.grouper import Decided, Reference
 from kai.controllers.grouper.decisions import WARNING
 from kai.controllers.preparing import Preparing
-from kai.controllers.sharing.reservation_pod import Reservations
 from kai.controllers.sharing.reserving import GpuUser
 from kai.controllers.verdicts import Event
 from kai.errors import KaiError
@@ -83,9 +82,7 @@ class Service:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="kai-plan")
         self._changed = asyncio.Event()
         self._owners = Owners(self._look_after, self._start, self._clock)
-        self._sharing = Sharing(
-            options, Reservations(image="kai-sched"), copies_labels=client.copies_labels
-        )
+        self._sharing = Sharing(options, copies_labels=client.copies_labels)
         self._preparing = Preparing(self._sharing.givers)
         self._binder = Binder(
             by=options.binding,

@@ -1,6 +1,6 @@
 """Parts of GPUs in a service: reservations and ConfigMaps, for the roles that bind.
 
-    sharing = Sharing(options, reservations, copies_labels)
+    sharing = Sharing(options, copies_labels=True)
     Preparing(sharing.givers)
     sharing.turned(now, turn.gpu_users, turn.gone, preparing, acts=True)
 
@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from kai.controllers.bind_requests import Request
 from kai.controllers.preparing import Giver, Preparing
 from kai.controllers.sharing.device_maps import DeviceMaps
-from kai.controllers.sharing.reservation_pod import Reservations
 from kai.controllers.sharing.reserving import GpuUser, SharedDevices
 
 if TYPE_CHECKING:
@@ -26,18 +25,11 @@ if TYPE_CHECKING:
 class Sharing:
     """For the event loop."""
 
-    def __init__(
-        self,
-        options: Options,
-        reservations: Reservations,
-        *,
-        copies_labels: bool,
-        cdi: bool = False,
-    ) -> None:
+    def __init__(self, options: Options, *, copies_labels: bool) -> None:
         binds = options.has("scheduler") and options.binding == "direct"
         self._is_used = binds or options.has("binder")
-        self._devices = SharedDevices(reservations, copies_labels=copies_labels)
-        self._maps = DeviceMaps(self._devices.of, cdi=cdi)
+        self._devices = SharedDevices(options.reservations(), copies_labels=copies_labels)
+        self._maps = DeviceMaps(self._devices.of, cdi=options.cdi, hami=options.hami_core)
 
     @property
     def givers(self) -> list[Giver]:

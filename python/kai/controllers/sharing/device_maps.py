@@ -42,26 +42,56 @@ class _Map:
     tries: int = 1
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Node:
+    """What a read of a node is for."""
+
+    binding: Binding
+    pod: Pod
+
+
 class DeviceMaps:
     """A giver. `devices_of`: the UUIDs of a binding's devices. `cdi`: devices are named as the
-    device plugin's CDI files name them."""
+    device plugin's CDI files name them. `hami`: with the memory limit that HAMi-core reads, for
+    which the node is read."""
 
     what = PART_OF_A_GPU
 
     def __init__(
-        self, devices_of: Callable[[Binding], Sequence[str]], *, cdi: bool = False
+        self,
+        devices_of: Callable[[Binding], Sequence[str]],
+        *,
+        cdi: bool = False,
+        hami: bool = False,
     ) -> None:
-        self._devices_of, self._cdi = devices_of, cdi
+        self._devices_of, self._cdi, self._hami = devices_of, cdi, hami
         self._pairs: dict[str, _Pair] = {}  # by pod
+        self._looks: dict[str, _Node] = {}  # by pod, nodes that are being read
 
     def needs(self, binding: Binding) -> bool:
         return PART_OF_A_GPU in binding.needs
 
     def give(self, now: float, binding: Binding, pod: Pod) -> Given:
+        if self._hami:
+            about = self._looks[binding.pod] = _Node(binding, pod)
+            return Given(reads=[Read("Node", "", binding.node, about=about)])
+        return self._give(binding, pod, {})
+
+    def read(self, now: float, read: Read, found: Any) -> Given:
+        about = read.about
+        if not isinstance(about, _Node) or self._looks.get(about.binding.pod) is not about:
+            return Given()
+        del self._looks[about.binding.pod]
+        labels = {} if found is None else found["metadata"].get("labels") or {}
+        return self._give(about.binding, about.pod, labels)
+
+    def _give(self, binding: Binding, pod: Pod, node_labels: Mapping[str, str]) -> Given:
         portion = (binding.spec.get("receivedGPU") or {}).get("portion", "")
         devices = self._devices_of(binding)
         try:
-            bodies = config_map_bodies(pod, devices, portion, cdi=self._cdi)
+            bodies = config_map_bodies(
+                *(pod, devices, portion), cdi=self._cdi, hami=self._hami, node_labels=node_labels
+            )
         except NotFoundError as error:
             return Given(failed=[(binding, f"{_FAILED}{_NO_NAME}{error}")])
         names = [body["metadata"]["name"] for body in bodies]
@@ -90,15 +120,13 @@ class DeviceMaps:
     def take_back(self, binding: Binding) -> Given:
         """As KAI does, also where the pod has gone and takes them along."""
         namespace = binding.pod.partition("/")[0]
+        self._looks.pop(binding.pod, None)
         pair = self._pairs.pop(binding.pod, None)
         names = () if pair is None else pair.names
         return Given(writes=[_deletion(namespace, name) for name in names])
 
     def keep(self, binding: Binding) -> None:
         self._pairs.pop(binding.pod, None)
-
-    def read(self, now: float, read: Read, found: Any) -> Given:
-        return Given()
 
     def tick(self, now: float) -> Given:
         return Given()
