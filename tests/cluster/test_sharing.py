@@ -4,15 +4,16 @@ UUID, and with the last pod it is free again (spec 6 C53-C58)."""
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 import pytest
 from testcluster import (
     Admission,
     Cluster,
+    Match,
     Object,
     Reservations,
     Scene,
@@ -21,97 +22,50 @@ from testcluster import (
     play,
     pod,
 )
+from testcluster.devices import (
+    GROUP,
+    books,
+    environment,
+    half,
+    pods_of,
+    reservations,
+    until,
+    until_free,
+    until_right,
+)
 
-GROUP, DEVICE = "runai-gpu-group", "run.ai/reserve_for_gpu_index"
-RESERVATIONS = "kai-resource-reservation"
+from kai.api import keys
+
 MODES = pytest.mark.parametrize("mode", ["direct", "bind-requests"])
+SLOW = pytest.mark.cluster_slow
+WRITES = Match("POST|PUT|PATCH|DELETE", r"^(?!.*/leases)")
+AT_ONCE = "--no-leader-elect"
 
 
-def half(name: str, namespace: str, fraction: str = "0.5", **options: Any) -> Object:
-    annotations = {"gpu-fraction": fraction, **options.pop("annotations", {})}
-    return pod(name, namespace, 0, annotations=annotations, **options)
+@asynccontextmanager
+async def kept_running(scene: Scene, roles: tuple[str, ...]) -> AsyncIterator[None]:
+    """A process that was killed is started again, as Kubernetes does it."""
+
+    async def keep() -> None:
+        while True:
+            if not scene.kai.is_running():
+                await scene.start(AT_ONCE, roles=roles)
+            await asyncio.sleep(0.02)
+
+    await scene.start(AT_ONCE, roles=roles)
+    keeping = asyncio.create_task(keep())
+    try:
+        yield
+    finally:
+        keeping.cancel()
+        await asyncio.wait({keeping})
 
 
-async def pods_of(scene: Scene) -> dict[str, Object]:
-    items = await scene.api.items(path_of("Pod", scene.namespace))
-    return {each["metadata"]["name"]: each for each in items}
-
-
-async def reservations(scene: Scene) -> list[Object]:
-    return await scene.api.items(path_of("Pod", RESERVATIONS))
-
-
-async def config_map(scene: Scene, name: str) -> Mapping[str, str]:
-    found = await scene.api.get(path_of("ConfigMap", scene.namespace, name))
-    return found.get("data", {})
-
-
-async def environment(scene: Scene, name: str) -> dict[str, str]:
-    """What the container of the pod would see, as the kubelet puts it together."""
-    one = (await pods_of(scene))[name]
-    container = one["spec"]["containers"][0]
-    seen: dict[str, str] = {}
-    for each in container.get("envFrom", ()):
-        seen |= await config_map(scene, each["configMapRef"]["name"])
-    for each in container["env"]:
-        source = each["valueFrom"]["configMapKeyRef"]
-        seen[each["name"]] = (await config_map(scene, source["name"]))[source["key"]]
-    return seen
-
-
-async def books(scene: Scene) -> list[str]:
-    """What is wrong with devices: a pod whose reservation or device is another one than its
-    ConfigMap says, a device with too many pods, a reservation that nobody uses."""
-    held = await reservations(scene)
-    problems = []
-    devices: dict[str, str] = {}
-    for each in held:
-        group = each["metadata"]["labels"][GROUP]
-        if group in devices:
-            problems.append(f"group {group} is reserved twice")
-        devices[group] = each["metadata"].get("annotations", {}).get(DEVICE, "")
-    twice = [name for name, count in Counter(devices.values()).items() if count > 1]
-    problems += [f"device {name} is held by several reservations" for name in twice]
-    shares: defaultdict[str, float] = defaultdict(float)
-    for name, each in (await pods_of(scene)).items():
-        metadata = each["metadata"]
-        if "gpu-fraction" not in metadata.get("annotations", {}):
-            continue
-        if not each["spec"].get("nodeName") or each["status"]["phase"] not in (
-            "Pending",
-            "Running",
-        ):
-            continue
-        group = metadata.get("labels", {}).get(GROUP, "")
-        if group not in devices:
-            problems.append(f"pod {name} is on a device that is not reserved")
-            continue
-        shares[group] += float(metadata["annotations"]["gpu-fraction"])
-        visible = (await environment(scene, name))["NVIDIA_VISIBLE_DEVICES"]
-        if visible != devices[group]:
-            problems.append(f"pod {name} sees {visible}, and its device is {devices[group]}")
-    problems += [f"group {name} has pods for {sum}" for name, sum in shares.items() if sum > 1]
-    problems += [f"group {name} is reserved for nothing" for name in devices if name not in shares]
-    return problems
-
-
-async def until_no_problem(scene: Scene, seconds: float = 20) -> None:
-    found: list[str] = []
-
-    async def is_so() -> bool:
-        found[:] = await books(scene)
-        return not found
-
-    await until(scene, lambda: f"the books are right: {found}", is_so, seconds)
-
-
-async def until(scene: Scene, what: Any, is_so: Any, seconds: float = 20) -> None:
-    ends = asyncio.get_running_loop().time() + seconds
-    while not await is_so():
-        if asyncio.get_running_loop().time() > ends:
-            said = what() if callable(what) else what
-            raise AssertionError(f"not within {seconds:g} s: {said}\n{scene.report()}")
-        await asyncio.sleep(0.05)
+def bound_condition(one: Object) -> str:
+    for each in one["status"].get("conditions", ()):
+        if each["type"] == "PodBound":
+            return str(each["message"])
+    return ""
 
 
 @MODES
@@ -159,10 +113,7 @@ def test_two_halves_share_a_device_a_third_waits_and_the_last_one_gives_it_back(
             for name in ("half-2", "half-3"):
                 await scene.api.delete(path_of("Pod", namespace, name))
 
-            async def is_free() -> bool:
-                return not await reservations(scene)
-
-            await until(scene, "the device is free", is_free)
+            await until_free(scene)
 
     play(cluster, namespace, tmp_path, story)
 
@@ -182,3 +133,155 @@ def test_sixteen_halves_at_once_are_two_on_each_of_eight_devices(
             assert len(fake.held()) == 8
 
     play(cluster, namespace, tmp_path, story)
+
+
+def test_a_silent_program_holds_up_its_own_device_and_leaves_nothing_behind(
+    cluster: Cluster, namespace: str, tmp_path: Path
+) -> None:
+    """KAI's binder waits for it before it serves the node's other devices, and a second try leaves
+    a reservation behind (recording 31)."""
+
+    async def story(scene: Scene) -> None:
+        async with Admission(cluster), Reservations(scene.api) as fake:
+            fake.silent.add("n0")
+            await scene.nodes(1, gpus=2)
+            await scene.start(
+                *("--binding", "bind-requests"),
+                *("--resource-reservation-allocation-timeout", "3"),
+            )
+            await scene.api.create(half("waits", namespace))
+
+            async def is_reserved() -> bool:
+                return len(await reservations(scene)) == 1
+
+            await until(scene, "a device is reserved", is_reserved)
+            [held] = await reservations(scene)
+            fake.silent.add(held["metadata"]["labels"][GROUP])
+            fake.silent.discard("n0")
+            await scene.api.create(half("two", namespace, "0.8"))
+            await scene.until("the other one is bound", lambda: "two" in scene.history.bound())
+            assert "waits" not in scene.history.bound()
+
+            async def has_failed() -> bool:
+                said = bound_condition((await pods_of(scene))["waits"])
+                return "failed waiting for GPU reservation pod to allocate" in said
+
+            await until(scene, "the first one says what is wrong", has_failed)
+            await scene.bound(2)
+            await until_right(scene)
+
+    play(cluster, namespace, tmp_path, story)
+
+
+@MODES
+def test_pods_of_several_devices_and_of_memory_get_them(
+    cluster: Cluster, namespace: str, tmp_path: Path, mode: str
+) -> None:
+    async def story(scene: Scene) -> None:
+        async with Admission(cluster), Reservations(scene.api):
+            await scene.nodes(1, gpus=2)
+            await scene.start("--binding", mode)
+            two = {keys.GPU_DEVICES_ANNOTATION: "2"}
+            memory = {keys.GPU_MEMORY_ANNOTATION: "20000"}
+            await scene.api.create(half("both", namespace, annotations=two))
+            await scene.bound(1)
+            await scene.api.create(pod("memory", namespace, 0, annotations=memory))
+            await scene.bound(2)
+            assert await books(scene) == []
+            seen = await environment(scene, "both")
+            assert sorted(seen["NVIDIA_VISIBLE_DEVICES"].split(",")) == ["GPU-n0-0", "GPU-n0-1"]
+            labels = (await pods_of(scene))["both"]["metadata"]["labels"]
+            assert sum(key.startswith(f"{GROUP}/") for key in labels) == 2
+            assert GROUP not in labels
+            for name in ("both", "memory"):
+                await scene.api.delete(path_of("Pod", namespace, name))
+            await until_free(scene)
+
+    play(cluster, namespace, tmp_path, story)
+
+
+def test_orphans_of_an_earlier_process_are_removed_at_the_start(
+    cluster: Cluster, namespace: str, tmp_path: Path
+) -> None:
+    async def story(scene: Scene) -> None:
+        async with Admission(cluster), Reservations(scene.api):
+            await scene.nodes(1, gpus=2)
+            first = await scene.start(AT_ONCE)
+            await scene.api.create(half("stays", namespace), half("goes", namespace, "0.8"))
+            await scene.bound(2)
+            first.kill()
+            await scene.api.delete(path_of("Pod", namespace, "goes"), gracePeriodSeconds=0)
+            await scene.start(AT_ONCE)
+            await until_right(scene)
+            assert len(await reservations(scene)) == 1
+
+    play(cluster, namespace, tmp_path, story)
+
+
+def test_a_reservation_that_is_deleted_by_hand_takes_its_pods_along(
+    cluster: Cluster, namespace: str, tmp_path: Path
+) -> None:
+    """Nobody holds their device any more, and the kubelet may give it to others (spec 6 C57)."""
+
+    async def story(scene: Scene) -> None:
+        async with Admission(cluster), Reservations(scene.api):
+            await scene.nodes(1, gpus=2)
+            await scene.start()
+            await scene.api.create(half("one", namespace), half("other", namespace, "0.8"))
+            await scene.bound(2)
+            group = (await pods_of(scene))["one"]["metadata"]["labels"][GROUP]
+            [held] = [
+                each
+                for each in await reservations(scene)
+                if each["metadata"]["labels"][GROUP] == group
+            ]
+            name = held["metadata"]["name"]
+            await scene.api.delete(path_of("Pod", keys.RESERVATION, name), gracePeriodSeconds=0)
+            await scene.until("its pod goes", lambda: scene.history.bound() == {"other"})
+            await until_right(scene)
+
+    log = play(cluster, namespace, tmp_path, story)
+    assert "its reservation of a GPU on node n0 is gone" in log
+
+
+@SLOW
+@MODES
+@pytest.mark.parametrize("when", ["instead", "after"])
+def test_a_binder_that_is_killed_at_any_of_its_writes_leaves_the_books_right(
+    cluster: Cluster,
+    namespace: str,
+    tmp_path: Path,
+    mode: str,
+    when: Literal["instead", "after"],
+) -> None:
+    """Two halves come and go, once for each write of the process that binds them: it is killed
+    before the server has that write, or before it has the answer, and started again."""
+
+    async def story(scene: Scene) -> None:
+        async with Admission(cluster), Reservations(scene.api):
+            await scene.nodes(1, gpus=1)
+            roles: tuple[str, ...] = ("all",)
+            if mode == "bind-requests":
+                await scene.start(
+                    *(AT_ONCE, "--binding", mode),
+                    roles=("scheduler", "pod-grouper"),
+                    direct=True,
+                )
+                roles = ("binder",)
+            async with kept_running(scene, roles):
+                walked = 0
+                while True:
+                    names = [f"w{walked}-{number}" for number in range(2)]
+                    killed = scene.proxy.call(WRITES, scene.kill, when=when, skip=walked)
+                    await scene.api.create(*(half(name, namespace) for name in names))
+                    await scene.bound(2)
+                    await until_right(scene)
+                    for name in names:
+                        await scene.api.delete(path_of("Pod", namespace, name))
+                    await until_free(scene)
+                    if not killed.hits:
+                        break
+                    walked += 1
+            assert walked >= 9, f"it was killed at {walked} writes only"
+
+    play(cluster, namespace, tmp_path, story, seconds=900)

@@ -206,13 +206,13 @@ class FaultProxy:
         match: Match,
         callback: Callable[[], Any],
         *,
-        when: Literal["before", "after"] = "before",
+        when: Literal["before", "instead", "after"] = "before",
         skip: int = 0,
         times: int | None = 1,
     ) -> Fault:
-        """Calls a function or coroutine function before requests reach the server, or after the
-        server answered and before the client has the answer: `proxy.call(bindings, role.kill,
-        when="after")`."""
+        """Calls a function or coroutine function before requests reach the server, in their place,
+        or after the server answered and before the client has the answer: `proxy.call(bindings,
+        role.kill, when="after")`."""
 
         async def act(exchange: Exchange) -> web.StreamResponse:
             if when == "after":
@@ -223,7 +223,7 @@ class FaultProxy:
                 exchange.status = answer.status
                 return web.Response(status=answer.status, body=body, headers=headers)
             await called(callback)
-            return await exchange.relay()
+            return exchange.cut() if when == "instead" else await exchange.relay()
 
         return self._add(match, act, skip, times)
 

@@ -84,6 +84,10 @@ class Scene:
     def kai(self) -> Kai:
         return self.kais[-1]
 
+    def kill(self) -> None:
+        """The process that was started last, without a chance to finish anything."""
+        self.kai.kill()
+
     async def until(self, what: str, is_so: Callable[[], Any], seconds: float = PATIENCE_S) -> Any:
         """Waits for something true. Raises AssertionError when it does not come about."""
         ends = asyncio.get_running_loop().time() + seconds

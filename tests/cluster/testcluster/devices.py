@@ -1,0 +1,143 @@
+"""Pods that share devices, and what has to be so with their devices at any time.
+
+await api.create(half("p0", namespace))
+assert await books(scene) == []
+await until_free(scene)              # once all of them are deleted
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, defaultdict
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from kai.api import keys
+
+from .client import ApiError, Object, path_of
+from .objects import pod
+from .scene import Scene
+
+GROUP = keys.GPU_GROUP_LABEL
+ALIVE = ("Pending", "Running")
+
+
+def half(name: str, namespace: str, fraction: str = "0.5", **options: Any) -> Object:
+    """A pod that asks for a part of a GPU, as its owner writes it."""
+    annotations = {keys.GPU_FRACTION_ANNOTATION: fraction, **options.pop("annotations", {})}
+    return pod(name, namespace, 0, annotations=annotations, **options)
+
+
+async def pods_of(scene: Scene) -> dict[str, Object]:
+    items = await scene.api.items(path_of("Pod", scene.namespace))
+    return {each["metadata"]["name"]: each for each in items}
+
+
+async def reservations(scene: Scene) -> list[Object]:
+    return await scene.api.items(path_of("Pod", keys.RESERVATION))
+
+
+async def config_map(scene: Scene, name: str) -> Mapping[str, str]:
+    """Its data; of one that is not there none."""
+    try:
+        found = await scene.api.get(path_of("ConfigMap", scene.namespace, name))
+    except ApiError as error:
+        if error.status != 404:
+            raise
+        return {}
+    return found.get("data") or {}
+
+
+async def environment(scene: Scene, name: str) -> dict[str, str]:
+    """What the container of the pod would see, as the kubelet puts it together."""
+    one = (await pods_of(scene))[name]
+    container = one["spec"]["containers"][0]
+    seen: dict[str, str] = {}
+    for each in container.get("envFrom", ()):
+        seen |= await config_map(scene, each["configMapRef"]["name"])
+    for each in container["env"]:
+        source = each["valueFrom"]["configMapKeyRef"]
+        data = await config_map(scene, source["name"])
+        if source["key"] in data:
+            seen[each["name"]] = data[source["key"]]
+    return seen
+
+
+def groups_of(one: Object) -> list[str]:
+    """The GPU groups that the labels of a pod name."""
+    labels = one["metadata"].get("labels", {})
+    if GROUP in labels:
+        return [labels[GROUP]]
+    prefix = keys.GPU_GROUP_LABEL_PREFIX
+    return [group for key, group in labels.items() if key.startswith(prefix)]
+
+
+async def books(scene: Scene) -> list[str]:
+    """What is wrong with devices: one that is held twice, or has pods for more than it is, a pod
+    that sees another device than its own or is on one that is not reserved, and a reservation that
+    no pod uses."""
+    devices: dict[str, str] = {}
+    problems = []
+    for each in await reservations(scene):
+        [group] = groups_of(each)
+        if group in devices:
+            problems.append(f"group {group} is reserved twice")
+        annotations = each["metadata"].get("annotations", {})
+        devices[group] = annotations.get(keys.RESERVED_DEVICE_ANNOTATION, "")
+    twice = [name for name, count in Counter(devices.values()).items() if count > 1]
+    problems += [f"device {name} is held by several reservations" for name in twice]
+    shares: defaultdict[str, float] = defaultdict(float)
+    for name, each in (await pods_of(scene)).items():
+        groups = groups_of(each)
+        if not groups or not each["spec"].get("nodeName") or each["status"]["phase"] not in ALIVE:
+            continue
+        if not all(group in devices for group in groups):
+            problems.append(f"pod {name} is on a device that is not reserved")
+            continue
+        portion = float(each["metadata"]["annotations"].get(keys.GPU_FRACTION_ANNOTATION, 0))
+        for group in groups:
+            shares[group] += portion
+        visible = (await environment(scene, name)).get(keys.VISIBLE_DEVICES_ENV, "")
+        if sorted(visible.split(",")) != sorted(devices[group] for group in groups):
+            own = ", ".join(devices[group] for group in groups)
+            problems.append(f"pod {name} sees {visible}, and its devices are {own}")
+    problems += [f"group {name} has pods for {sum}" for name, sum in shares.items() if sum > 1.001]
+    problems += [f"group {name} is reserved for nothing" for name in devices if name not in shares]
+    return problems
+
+
+async def until(
+    scene: Scene,
+    what: str | Callable[[], str],
+    is_so: Callable[[], Awaitable[bool]],
+    seconds: float = 30,
+) -> None:
+    """Raises AssertionError when it does not come about."""
+    ends = asyncio.get_running_loop().time() + seconds
+    while not await is_so():
+        if asyncio.get_running_loop().time() > ends:
+            said = what() if callable(what) else what
+            raise AssertionError(f"not within {seconds:g} s: {said}\n{scene.report()}")
+        await asyncio.sleep(0.05)
+
+
+async def until_right(scene: Scene, seconds: float = 30) -> None:
+    """Until the books are right."""
+    found: list[str] = []
+
+    async def is_so() -> bool:
+        found[:] = await books(scene)
+        return not found
+
+    await until(scene, lambda: f"the books are right: {found}", is_so, seconds)
+
+
+async def until_free(scene: Scene, seconds: float = 30) -> None:
+    """Until no device is reserved, and no ConfigMap names one."""
+
+    async def is_so() -> bool:
+        maps = await scene.api.items(path_of("ConfigMap", scene.namespace))
+        named = [each for each in maps if "shared-gpu" in each["metadata"]["name"]]
+        return not named and not await reservations(scene)
+
+    await until(scene, "no device is reserved", is_so, seconds)
