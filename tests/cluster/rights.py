@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from testcluster import SHORT_LEASE, Cluster, FaultProxy, Kai, Match, path_of
+from testcluster import SHORT_LEASE, Cluster, FaultProxy, Kai, Match, Object, path_of
 
 from kai.api import keys
 from kai.install import access
@@ -37,6 +37,10 @@ def rights_of(rules: Iterable[Rule]) -> set[Right]:
 def found(pattern: re.Pattern[str], log: str) -> Counter[Right]:
     """Which rights the lines of a log are about."""
     return Counter((each[1], each[2], each[3] or "") for each in pattern.finditer(log))
+
+
+def _key(made: Object) -> tuple[str, str]:
+    return made["kind"], made["metadata"].get("namespace", "")
 
 
 class Account:
@@ -63,6 +67,7 @@ class Account:
     async def __aenter__(self) -> Account:
         self.proxy = await FaultProxy(self._cluster).__aenter__()
         self.api = await self._cluster.client().__aenter__()
+        await self.api.status_of(self.api.create_namespace(keys.RESERVATION))  # 409: it is there
         for each in access.objects(self.role, self.name, self.namespace, self.rules):
             await self.api.create(each)
         token = await self.api.service_account_token(self.namespace, self.name)
@@ -83,8 +88,10 @@ class Account:
         status = await asyncio.to_thread(self.kai.stop)
         made = access.objects(self.role, self.name, self.namespace, self.rules)
         for each in made:
-            if each["kind"].startswith("ClusterRole"):
-                await self.api.delete(path_of(each["kind"], name=each["metadata"]["name"]))
+            metadata = each["metadata"]
+            if metadata.get("namespace", "") != self.namespace:
+                where = metadata.get("namespace", ""), metadata["name"]
+                await self.api.delete(path_of(each["kind"], *where))
         await self.api.__aexit__(None, None, None)
         await self.proxy.__aexit__(None, None, None)
         assert kind is not None or status == 0, self.kai.log
@@ -132,12 +139,15 @@ class Account:
             for verb in rule.verbs
             if (verb, rule.resource, rule.group) in rights
         )
-        rules = list(kept)
-        for each in access.objects(self.role, self.name, self.namespace, rules):
-            if each["kind"] in ("Role", "ClusterRole") and "rules" in each:
-                name = each["metadata"]["name"]
-                where = path_of(each["kind"], each["metadata"].get("namespace", ""), name)
-                await self.api.request("PUT", where, each)
+        left = {_key(each): each for each in self._roles(list(kept))}
+        for each in self._roles(self.rules):
+            metadata = each["metadata"]
+            where = path_of(each["kind"], metadata.get("namespace", ""), metadata["name"])
+            await self.api.request("PUT", where, left.get(_key(each), {**each, "rules": []}))
+
+    def _roles(self, rules: Iterable[Rule]) -> list[Object]:
+        made = access.objects(self.role, self.name, self.namespace, list(rules))
+        return [each for each in made if "rules" in each]
 
     async def _lacks(self, right: Right) -> bool:
         places = {

@@ -9,7 +9,18 @@ from typing import Any
 
 import pytest
 from rights import Account, Right, rights_of
-from testcluster import BINDINGS, Cluster, Match, Object, install, node, path_of, pod, pod_spec
+from testcluster import (
+    BINDINGS,
+    Cluster,
+    Match,
+    Object,
+    Reservations,
+    install,
+    node,
+    path_of,
+    pod,
+    pod_spec,
+)
 
 from kai.api import keys
 from kai.install import access
@@ -85,6 +96,16 @@ class Workload:
         of = pod(name, self.it.namespace, gpus, scheduler=self.it.scheduler_name, **options)
         await self.api.create(made)
         await self.api.create(of)
+
+    async def half(self, name: str) -> None:
+        """As admission leaves it: a pod that shares a device."""
+        full_name = f"{name}-{self.it.name}"
+        annotations = {
+            keys.POD_GROUP_ANNOTATION: full_name,
+            keys.GPU_FRACTION_ANNOTATION: "0.25",
+            keys.SHARED_GPU_CONFIG_MAP_ANNOTATION: f"{full_name}-shared",
+        }
+        await self.pod(name, 0, annotations=annotations)
 
     async def waits(self) -> None:
         """A pod that fits on a node of its own, but for the label."""
@@ -170,6 +191,22 @@ class Grouped:
         return str(await self.api.until(f"{name} is in a group", condition))
 
 
+async def sharing(it: Account, work: Workload) -> None:
+    """Pods that share a device. A ConfigMap of the second one is there already."""
+    async with Reservations(it.api):
+        async with it.without(("create", "pods", "")):
+            await work.half("half-0")
+        await work.bound("half-0")
+        made = {"metadata": {"name": f"half-1-{work.it.name}-shared-0"}}
+        await it.api.post(path_of("ConfigMap", it.namespace), made)
+        async with it.without(("patch", "configmaps", ""), ("delete", "configmaps", "")):
+            await work.half("half-1")
+        await work.bound("half-1")
+        async with it.without(("create", "configmaps", "")):
+            await work.half("half-2")
+        await work.bound("half-2")
+
+
 async def scheduler(it: Account) -> None:
     work = Workload(it)
     await work.pod("victim", 2)
@@ -193,6 +230,7 @@ async def scheduler(it: Account) -> None:
         await lost.hit()
         await work.pod("stamped", 0)
     await work.turn(True)
+    await sharing(it, work)
     await it.reads()
     await work.pod("last", 0)
     await work.bound("last")
@@ -247,7 +285,7 @@ def test_a_role_says_which_right_is_missing_and_goes_on(
     async def stories() -> list[set[Right]]:
         async with cluster.client() as api:
             await api.create(
-                node("n-scheduler", 5, labels={PIN: "kai-scheduler"}),
+                node("n-scheduler", 6, labels={PIN: "kai-scheduler"}),
                 node("w-kai-scheduler", 0),
             )
         return await asyncio.gather(
@@ -309,7 +347,15 @@ async def binding(it: Account, work: Workload) -> None:
     async with it.without(("get", "pods", "")):
         await it.api.create(bind_request(it, "no-such-pod", "n"))
     async with it.without(("get", "nodes", "")):
-        await it.api.create(bind_request(it, f"waits-{work.it.name}", "no-such-node"))
+        # The scheduler beside it deletes those of its own pool whose node is gone.
+        request = bind_request(it, f"waits-{work.it.name}", "no-such-node")
+        request["metadata"]["labels"] = {keys.NODE_POOL_LABEL: "another"}
+        await it.api.create(request)
+    await sharing(it, work)
+    async with it.without(("delete", "pods", "")):
+        for name in ("half-0", "half-1", "half-2"):
+            path = path_of("Pod", it.namespace, f"{name}-{work.it.name}")
+            await it.api.delete(path)
     await it.reads()
     await it.recovers()
 

@@ -5,6 +5,7 @@
 
 #include "kai/base/text.h"
 #include "kai/feed/watch_event.h"
+#include "kai/model/building/pod_facts.h"
 #include "kai/model/building/pod_group_writer.h"
 
 namespace kai {
@@ -185,8 +186,9 @@ void Feed::NoteFailure(const std::string& name, PodReading reading) {
 }
 
 std::string Feed::ForeignNodeOf(const CompactPod* row) const {
-  return row == nullptr || row->spec->scheduler_name == scheduler_ ? ""
-                                                                   : std::string(row->node_name);
+  // A reservation pod takes what the pods that share its device were given.
+  if (row == nullptr || row->spec->scheduler_name == scheduler_ || IsReservation(*row)) return "";
+  return std::string(row->node_name);
 }
 
 void Feed::Changing(Kind kind, std::string_view name) {

@@ -148,8 +148,9 @@ TEST_F(FeedTest, ReservationPodsComeOutWithTheDeviceThatTheyFound) {
                .groups = {"g1"},
                .phase = "Running",
                .is_reservation = true};
-  EXPECT_THAT(Happen(Kind::kPod, "ADDED", Sharing("r", 1, labels, spec)).gpu_users,
-              ElementsAre(user));
+  const Feed::Drained drained = Happen(Kind::kPod, "ADDED", Sharing("r", 1, labels, spec));
+  EXPECT_THAT(drained.gpu_users, ElementsAre(user));
+  EXPECT_THAT(drained.nodes, IsEmpty()) << "bindings to the node hold still";
   spec.annotations = R"({"run.ai/reserve_for_gpu_index":"GPU-1"})";
   user.device = "GPU-1";
   EXPECT_THAT(Happen(Kind::kPod, "MODIFIED", Sharing("r", 2, labels, spec)).gpu_users,

@@ -74,6 +74,12 @@ administrator may allow `get`; until then the owners below it count."""
 OWNERS_LABEL = "kai.scheduler/pod-owners"
 """A ClusterRole with this label adds owners that the grouper may read."""
 
+_SHARING = (
+    Rule("", "pods", ("create",), reserving=True),
+    Rule("", "configmaps", ("create", "patch", "delete")),  # of pods that share GPUs
+)
+"""Of what binds pods that share GPUs."""
+
 USED: Mapping[str, tuple[Rule, ...]] = {
     "scheduler": (
         _LEASES,
@@ -91,17 +97,20 @@ USED: Mapping[str, tuple[Rule, ...]] = {
         Rule(SCHEDULING_GROUP, "podgroups/status", ("patch",)),
         # create: with --binding bind-requests; delete: also those that others left.
         Rule(SCHEDULING_GROUP, "bindrequests", ("get", *_SEE, "create", "delete")),
+        *_SHARING,
     ),
     "binder": (
         _LEASES,
         _EVENTS,
         # get: what a BindRequest names and no watch has shown.
         Rule("", "nodes", ("get", *_SEE)),
-        Rule("", "pods", ("get", *_SEE)),
+        # delete: reservations, and pods whose reservation is gone.
+        Rule("", "pods", ("get", *_SEE, "delete")),
         Rule("", "pods/binding", ("create",)),
         Rule("", "pods/status", ("patch",)),
         Rule(SCHEDULING_GROUP, "bindrequests", _SEE),
         Rule(SCHEDULING_GROUP, "bindrequests/status", ("patch",)),
+        *_SHARING,
     ),
     "pod-grouper": (
         _LEASES,
@@ -130,16 +139,10 @@ USED: Mapping[str, tuple[Rule, ...]] = {
 }
 """By role: what it does."""
 
-_SHARING = (
-    Rule("", "pods", ("patch",)),  # labels: which GPUs a pod shares
-    Rule("", "configmaps", ("create", "patch", "delete")),  # of the pods that share them
-)
-"""Of what binds pods that share a GPU."""
-
 LATER: Mapping[str, tuple[Rule, ...]] = {
     "scheduler": (
-        *_SHARING,
-        Rule("", "pods", ("create",), reserving=True),  # it may delete any
+        Rule("", "pods", ("patch",)),  # before Kubernetes 1.35: labels of pods that share GPUs
+        Rule("", "nodes", ("get",)),  # with --hami-core-enabled
         *(Rule("", each, _SEE) for each in (
             "namespaces", "configmaps", "persistentvolumes", "persistentvolumeclaims",
         )),
@@ -153,12 +156,13 @@ LATER: Mapping[str, tuple[Rule, ...]] = {
         Rule("policy", "poddisruptionbudgets", _SEE),
         Rule("topology.node.k8s.io", "noderesourcetopologies", _SEE),
     ),
-    "binder": (*_SHARING, Rule("", "pods", ("create", "delete"), reserving=True)),
+    "binder": (Rule("", "pods", ("patch",)),),  # as the scheduler
     "pod-grouper": (Rule("", "configmaps", ("get",)),),
     "pod-group-controller": (Rule(_DEVICES, "resourceclaims", _SEE),),
     "queue-controller": (),
 }  # fmt: skip
-"""By role: what it will need for shared GPUs, volumes and claims, and does not use yet."""
+"""By role: what it will need for volumes and claims, and does not use yet; and what it needs with
+some options, or on older servers."""
 
 RULES: Mapping[str, tuple[Rule, ...]] = {role: (*USED[role], *LATER[role]) for role in ROLES}
 """By role. Those of `all` are all of them together (`rules_of`)."""

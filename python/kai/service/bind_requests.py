@@ -93,8 +93,10 @@ class BindRequests:
     def answered(self, now: float, write: Write, outcome: Outcome) -> None:
         self._send(self._binder.answered(now, write, outcome))
 
-    def prepared(self, now: float, prepared: Prepared) -> None:
+    def prepared(self, now: float, prepared: Prepared) -> bool:
+        """Returns whether the next turn has something to find out."""
         self._send(self._binder.prepared(now, prepared))
+        return self._binder.has_unchecked
 
     def seen(
         self, now: float, binding: Binding, kind: str, found: Mapping[str, Any] | None

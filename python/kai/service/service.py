@@ -504,7 +504,8 @@ class Service:
             if not prepared.has_bindings:
                 return
             self._do(self._binder.prepared(now, prepared))
-            self._requests.prepared(now, prepared)
+            if self._requests.prepared(now, prepared):
+                self._changed.set()
 
     async def _read(self, read: Read) -> None:
         """Reads what `Preparing` wants to know."""
