@@ -40,7 +40,8 @@ CALM_S = 0.3  # nothing new for so long: it is quiet
 
 
 class Scene:
-    """`api`: past the proxy. `kais`: the processes that were started, the first one first."""
+    """`api`: past the proxy. `kais`: the processes that were started, the first one first, and
+    `arguments` those of the last one."""
 
     def __init__(
         self,
@@ -54,6 +55,7 @@ class Scene:
         self.cluster, self.namespace, self.folder = cluster, namespace, folder
         self.proxy, self.api, self.history = proxy, api, history
         self.kais: list[Kai] = []
+        self.arguments: tuple[str, ...] = ()
 
     async def nodes(self, count: int, gpus: int = 8) -> None:
         """Waits until they take pods."""
@@ -74,6 +76,7 @@ class Scene:
         """`kai run` behind the proxy; `direct`: past it."""
         server = "" if direct else self.proxy.url
         chosen = kubeconfig or self.cluster.kubeconfig_of("admin", server=server)
+        self.arguments = arguments
         log = self.folder / f"kai-{len(self.kais)}.log"
         kai = Kai(self.cluster, self.namespace, log, *arguments, roles=roles, kubeconfig=chosen)
         self.kais.append(kai)

@@ -1,0 +1,149 @@
+"""Whole GPUs and parts of them while requests fail. Afterwards every pod is bound once, every device
+is held for the pods that are on it, and for nobody once they are gone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from testcluster import (
+    BINDINGS,
+    SHORT_LEASE,
+    WATCHES,
+    Admission,
+    Cluster,
+    Match,
+    Object,
+    Reservations,
+    Scene,
+    path_of,
+    play,
+    pod,
+)
+from testcluster.devices import books, half, until_free, until_right
+
+from kai.api import keys
+
+pytestmark = pytest.mark.cluster_slow
+
+MODES = pytest.mark.parametrize("mode", ["direct", "bind-requests"])
+MAPS = Match("POST|PATCH|DELETE", "/configmaps")
+HELD = Match("POST", f"/namespaces/{keys.RESERVATION}/pods$")
+GIVEN_BACK = Match("DELETE", f"/namespaces/{keys.RESERVATION}/pods/")
+READS = Match("GET", "/namespaces/t-[^/]*/pods/")
+EACH = (BINDINGS, MAPS, HELD, GIVEN_BACK)
+REQUESTS = Match("POST|PATCH|DELETE", "/bindrequests")
+
+
+def wave(prefix: str, namespace: str) -> list[Object]:
+    """4 whole GPUs, 8 halves, and 2 pods with halves of two devices."""
+    two = {keys.GPU_DEVICES_ANNOTATION: "2"}
+    return [
+        *(pod(f"{prefix}whole-{number}", namespace) for number in range(4)),
+        *(half(f"{prefix}half-{number}", namespace) for number in range(8)),
+        *(half(f"{prefix}two-{number}", namespace, annotations=two) for number in range(2)),
+    ]
+
+
+async def lost_answers(scene: Scene, fake: Reservations) -> None:
+    for match in (*EACH, REQUESTS):
+        scene.proxy.swallow(match, skip=1, times=4)
+
+
+async def lost_requests(scene: Scene, fake: Reservations) -> None:
+    for match in (*EACH, READS, REQUESTS):
+        scene.proxy.drop(match, skip=1, times=4)
+
+
+async def late_requests(scene: Scene, fake: Reservations) -> None:
+    for match in EACH:
+        scene.proxy.deliver_late(match, 2, skip=1, times=3)
+
+
+async def refusals(scene: Scene, fake: Reservations) -> None:
+    for match in (*EACH, READS, REQUESTS):
+        for status in (403, 409, 429, 500, 503):
+            scene.proxy.answer(match, status, times=2, skip=1)
+
+
+async def watches(scene: Scene, fake: Reservations) -> None:
+    for _ in range(8):
+        scene.proxy.expire(times=3)
+        scene.proxy.cut_open(WATCHES)
+        await asyncio.sleep(0.2)
+
+
+async def slow_programs(scene: Scene, fake: Reservations) -> None:
+    fake.delay = 1.5
+    await asyncio.sleep(1)
+    fake.delay = 0.05
+
+
+async def nodes_change(scene: Scene, fake: Reservations) -> None:
+    """Decisions that are under way are checked again."""
+    for number in range(10):
+        patch = {"metadata": {"labels": {"test/round": str(number)}}}
+        await scene.api.patch(path_of("Node", name=f"n{number % 3}"), patch)
+        await asyncio.sleep(0.1)
+
+
+async def kills(scene: Scene, fake: Reservations) -> None:
+    for _ in range(3):
+        await asyncio.sleep(0.4)
+        arguments = scene.arguments
+        scene.kill()
+        await scene.start(*arguments)
+
+
+DAMAGES = [
+    lost_answers,
+    lost_requests,
+    late_requests,
+    refusals,
+    watches,
+    slow_programs,
+    nodes_change,
+    kills,
+]
+
+
+@MODES
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda each: each.__name__)
+def test_devices_are_shared_in_spite_of(
+    cluster: Cluster,
+    namespace: str,
+    tmp_path: Path,
+    damage: Callable[[Scene, Reservations], Awaitable[None]],
+    mode: str,
+) -> None:
+    async def story(scene: Scene) -> None:
+        async with Admission(cluster), Reservations(scene.api) as fake:
+            await scene.nodes(3)
+            await scene.start("--binding", mode, *SHORT_LEASE)
+            early = wave("e", namespace)
+            await scene.api.create(*early)
+            await scene.bound(len(early))
+            pods = wave("p", namespace)
+            damaging = asyncio.create_task(as_task(damage(scene, fake)))
+            await scene.api.create(*pods)
+            for each in early[::2]:
+                path = path_of("Pod", namespace, each["metadata"]["name"])
+                await scene.api.delete(path, gracePeriodSeconds=0)
+            await damaging
+            left = len(pods) + len(early) // 2
+            await scene.is_well(bound=left, seconds=90)
+            await until_right(scene, 60)
+            scene.proxy.clear()
+            for each in (*early[1::2], *pods):
+                path = path_of("Pod", namespace, each["metadata"]["name"])
+                await scene.api.delete(path, gracePeriodSeconds=0)
+            await until_free(scene, 60)
+            assert await books(scene) == []
+
+    play(cluster, namespace, tmp_path, story, seconds=300)
+
+
+async def as_task(work: Awaitable[None]) -> None:
+    await work
