@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-WATCHED = ("Node", "Pod", "PodGroup", "Queue", "PriorityClass", "Topology", "BindRequest")
+WATCHED = (
+    *("Node", "Pod", "PodGroup", "Queue", "PriorityClass", "Topology", "BindRequest"),
+    "NodeResourceTopology",
+)
 """All that decisions depend on."""
-OPTIONAL = frozenset(("Topology", "BindRequest"))
+OPTIONAL = frozenset(("Topology", "BindRequest", "NodeResourceTopology"))
 """A cluster without these kinds has none of their objects."""
 
 _GROUPED = ("Pod", "PodGroup", "PriorityClass")
