@@ -126,7 +126,7 @@ def resize(cluster: Cluster, namespace: str, name: str, amount: str) -> None:
 def kubelet_has(
     cluster: Cluster, namespace: str, name: str, amount: str, *conditions: Object
 ) -> None:
-    """What the kubelet writes of a container: what it has, and of the pod, how its resize stands."""
+    """What the kubelet writes: what the container has, and how the resize of the pod stands."""
     kubectl = Kubectl(cluster, namespace)
     status = kubectl.all("pods")[name]["status"]
     [container] = status["containerStatuses"]

@@ -106,7 +106,7 @@ def test_what_is_observed_while_a_pod_waits_decides_where_it_goes(
     aligned: tuple[str, str],
     tmp_path: Path,
 ) -> None:
-    """By the prediction zone 0 has one GPU left, and none two; by what is observed both do."""
+    """By the predictions both pods are in zone 0, and zone 1 is free."""
     kubectl.apply(node("n1", gpus=4), zones("n1", {GPU: "2"}, {GPU: "2"}))
     with Kai(cluster, namespace, tmp_path / "kai.log", *aligned):
         kubectl.apply(pod("one", namespace), pod("two", namespace))
@@ -171,7 +171,9 @@ def test_the_exporter_writes_what_the_kubelet_gave_and_repairs_what_others_wrote
     async def scene() -> None:
         process = await asyncio.to_thread(Process.start, "exporter", command, log=log)
         try:
-            await asyncio.to_thread(until, "there is no socket", lambda: "no such" in log.read_text())
+            await asyncio.to_thread(
+                until, "there is no socket", lambda: "no such" in log.read_text()
+            )
             async with FakeKubelet(socket) as kubelet:
                 mine = [container([(GPU, ["g0"], [1])], [0, 1])]
                 kubelet.data = answer((f"{namespace}/a", mine), (f"{namespace}/b", []))

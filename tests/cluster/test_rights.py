@@ -16,10 +16,12 @@ from testcluster import (
     Object,
     Reservations,
     install,
+    install_zones,
     node,
     path_of,
     pod,
     pod_spec,
+    remove_zones,
 )
 
 from kai.api import keys
@@ -275,6 +277,7 @@ def test_a_role_says_which_right_is_missing_and_goes_on(
 ) -> None:
     """All roles at the same time."""
     install(cluster)
+    install_zones(cluster)
 
     async def story(name: str, role: str, play: Any, *arguments: str) -> set[Right]:
         of = f"kai-{name}"
@@ -296,6 +299,7 @@ def test_a_role_says_which_right_is_missing_and_goes_on(
         )
 
     untested = asyncio.run(stories())
+    remove_zones(cluster)
     of_scheduler, of_grouper, *others = untested
     requests = {(verb, "bindrequests", GROUP) for verb in ("create", "delete", "get")}
     assert of_scheduler == {EVICT, DELETE, *requests}

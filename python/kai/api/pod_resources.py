@@ -1,6 +1,6 @@
 """What a kubelet gave the containers of its pods, as its PodResources API has it.
 
-    PodResources("team/a-0", [Share("nvidia.com/gpu", 2, (0,))], cpus=[4, 5])
+PodResources("team/a-0", [Share("nvidia.com/gpu", 2, (0,))], cpus=[4, 5])
 """
 
 from __future__ import annotations

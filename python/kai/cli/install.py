@@ -32,7 +32,9 @@ cluster: kai run all
     help="No Deployment: the roles are started by hand with kai run.",
 )
 @click.option(
-    "--numa-exporter", is_flag=True, help="A DaemonSet of kai run numa-exporter and its rights, too."
+    "--numa-exporter",
+    is_flag=True,
+    help="A DaemonSet of kai run numa-exporter and its rights, too.",
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON List instead of YAML.")
 def command(

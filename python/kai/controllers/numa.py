@@ -67,9 +67,7 @@ class Observed:
         """What has to be written of what the kubelet lists now."""
         self._found = found
         self._written = {pod: text for pod, text in self._written.items() if pod in found}
-        return [
-            _patch(pod, text) for pod, text in found.items() if self._written.get(pod) != text
-        ]
+        return [_patch(pod, text) for pod, text in found.items() if self._written.get(pod) != text]
 
     def repair(self, there: Mapping[str, str]) -> list[Write]:
         """`there`: the annotations as the API server has them; "" for pods without one."""

@@ -64,7 +64,9 @@ def need_numa_extra() -> None:
     except ModuleNotFoundError:  # there is no package google at all
         missing = True
     if missing:
-        raise InvalidInputError("this needs the extra 'numa': pip install 'kai-sched[cluster,numa]'")
+        raise InvalidInputError(
+            "this needs the extra 'numa': pip install 'kai-sched[cluster,numa]'"
+        )
 
 
 @cache

@@ -93,7 +93,7 @@ class Exporter:
         selector = {"fieldSelector": f"spec.nodeName={self._options.node}", "resourceVersion": "0"}
         try:
             answer = await self._client.read(resource("Pod").path(), selector)
-            there = annotations(json.loads(answer.body))
+            there = observed_of(json.loads(answer.body))
         except (KaiError, ValueError) as error:
             return self._fails(what, str(error))
         self._works(what)
@@ -133,7 +133,7 @@ class Exporter:
             self._log.info(what.replace("cannot", "can", 1) + " again")
 
 
-def annotations(pods: Mapping[str, Any]) -> dict[str, str]:
+def observed_of(pods: Mapping[str, Any]) -> dict[str, str]:
     """The annotation of each pod of a list; "" for those without it."""
     found = {}
     for pod in pods.get("items") or ():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from .client import Object
 from .cluster import Cluster
-from .objects import Object
 from .running import apply
 
 GROUP = "topology.node.k8s.io"

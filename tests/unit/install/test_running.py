@@ -66,8 +66,10 @@ def test_the_command_of_the_numa_exporter_is_accepted_and_finds_what_is_mounted(
     assert options.node == "n1"
     hosts = {each["name"]: each["hostPath"]["path"] for each in spec["volumes"]}
     mounted = {each["mountPath"]: hosts[each["name"]] for each in container["volumeMounts"]}
-    assert mounted == {"/var/lib/kubelet/pod-resources": "/var/lib/kubelet/pod-resources",
-                       "/host/sys": "/sys"}
+    assert mounted == {
+        "/var/lib/kubelet/pod-resources": "/var/lib/kubelet/pod-resources",
+        "/host/sys": "/sys",
+    }
     assert options.socket == "/var/lib/kubelet/pod-resources/kubelet.sock"
     assert options.sysfs == "/host/sys"
     assert spec["nodeSelector"] == {"feature.node.kubernetes.io/memory-numa": "true"}

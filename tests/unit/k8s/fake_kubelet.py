@@ -61,7 +61,9 @@ class FakeKubelet:
         self._server = grpc.aio.server()
         if self.serves:
             method = grpc.unary_unary_rpc_method_handler(self._list)
-            service = grpc.method_handlers_generic_handler("v1.PodResourcesLister", {"List": method})
+            service = grpc.method_handlers_generic_handler(
+                "v1.PodResourcesLister", {"List": method}
+            )
             self._server.add_generic_rpc_handlers((service,))
         self._server.add_insecure_port(f"unix:{self.socket}")
         await self._server.start()

@@ -86,11 +86,15 @@ def test_a_placement_is_written_once_and_again_when_it_changes(tmp_path: Path) -
 def test_annotations_that_others_changed_are_repaired(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         metadata = {"namespace": "team", "name": "a", "annotations": {"x": "y"}}
-        world.api.on("GET", "/api/v1/pods", ok({"kind": "PodList", "items": [{"metadata": metadata}]}))
+        world.api.on(
+            "GET", "/api/v1/pods", ok({"kind": "PodList", "items": [{"metadata": metadata}]})
+        )
         world.kubelet.data = answer(("team/a", GPUS))
         await until(lambda: len(world.written) >= 2)
         assert set(world.written) == {TEXT}
-        [query] = {tuple(sorted(e.query.items())) for e in world.api.seen if e.path == "/api/v1/pods"}
+        [query] = {
+            tuple(sorted(e.query.items())) for e in world.api.seen if e.path == "/api/v1/pods"
+        }
         assert query == (("fieldSelector", "spec.nodeName=n1"), ("resourceVersion", "0"))
 
     world = play(tmp_path, story, resync_s=0.02)
