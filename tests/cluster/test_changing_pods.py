@@ -177,6 +177,16 @@ def test_a_pod_that_grows_takes_room_at_once_and_gives_it_back_if_its_node_canno
     until("its queue has both", lambda: allocated_cpu(cluster) == "3")
 
 
+def test_a_waiting_pod_that_shrinks_is_placed(
+    cluster: Cluster, namespace: str, kubectl: Kubectl, kai: Kai
+) -> None:
+    kubectl.apply(node("n1", gpus=0, cpu="4"))
+    kubectl.apply(pod("waits", namespace, 0, cpu="6"))
+    until("it waits", lambda: kubectl.condition("waits", "PodScheduled"))
+    resize(cluster, namespace, "waits", "4")
+    until("it fits", lambda: kubectl.bound() == {"waits": "n1"})
+
+
 def allocated_cpu(cluster: Cluster) -> str:
     text = cluster.kubectl("get", "queue", "default-queue", "-o", "json")
     return str(json.loads(text).get("status", {}).get("allocated", {}).get("cpu", ""))
