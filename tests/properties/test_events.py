@@ -6,6 +6,7 @@ What a scheduler has promised before is carried over, as to one that starts agai
 from __future__ import annotations
 
 import copy
+import json
 import random
 from typing import Any
 
@@ -13,11 +14,14 @@ import pytest
 from recorded_cases import first_of
 
 import kai
-from kai.api import kinds
+from kai.api import keys, kinds
 from kai.verify.cases import Case
 
 NOW = "2026-01-01T00:00:00Z"
-AREAS = ("allocate", "fairness", "mixed", "gpusharing", "topology", "subgroups", "second")
+AREAS = (
+    *("allocate", "fairness", "mixed", "gpusharing", "topology", "subgroups", "second"),
+    "numa",
+)
 PER_AREA = 6
 STEPS = 12
 KINDS = {listed: kind for kind, listed in kinds.LISTS.items()}
@@ -35,6 +39,13 @@ class World:
             if listed in KINDS
             for each in items or ()
         ]
+
+    def observed(self) -> dict[str, str]:
+        """Where a pod is, or nonsense."""
+        amount = {"nvidia.com/gpu": str(self.random.randint(1, 2))}
+        record = [{"zone": f"node-{self.random.randint(0, 2)}", "amount": amount}]
+        text = json.dumps(record) if self.random.random() < 0.8 else "nonsense"
+        return {keys.NUMA_OBSERVED_ANNOTATION: text}
 
     def happen(self) -> str:
         """One event; what it was."""
@@ -57,6 +68,12 @@ class World:
             metadata["name"] += "-more"
         elif dice < 0.8 and kind == "Node":
             each["spec"] = {"unschedulable": True}
+        elif dice < 0.9 and kind == "Pod":
+            metadata["annotations"] = {**metadata.get("annotations", {}), **self.observed()}
+        elif kind == "NodeResourceTopology":
+            for zone in each["zones"]:
+                for resource in zone["resources"]:
+                    resource["allocatable"] = str(self.random.randint(0, 9))
         self.cluster.upsert(each)
         return f"{kind} {name} comes: {dice}"
 

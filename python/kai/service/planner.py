@@ -34,7 +34,7 @@ from kai.engine import config as configuration
 from kai.engine.plan import Plan
 from kai.engine.values import Bind, Evict
 from kai.service.figures import Figures, Shares
-from kai.service.kinds import needed_by
+from kai.service.kinds import OF_PLUGINS, needed_by
 from kai.service.log import Line
 from kai.service.options import Options
 from kai.service.seen import FeedSeen
@@ -58,6 +58,13 @@ def read_config(options: Options) -> _core.Config:
     text = "" if options.config is None else configuration.config_json(options.config)
     config: _core.Config = configuration.read(text, as_kai=options.as_kai)
     return config
+
+
+def not_used(options: Options) -> frozenset[str]:
+    """Kinds that decisions depend on with other plugins than those of the configuration."""
+    tiers = json.loads(read_config(options).to_json())["tiers"]
+    plugins = {plugin["name"] for tier in tiers for plugin in tier["plugins"]}
+    return frozenset(kind for kind, plugin in OF_PLUGINS.items() if plugin not in plugins)
 
 
 def make_core(options: Options) -> Core:
@@ -176,7 +183,8 @@ class Planner:
         self._grouper: Grouper | None = None
         if options.has("pod-grouper"):
             self._grouper = Grouper(scheduler_name=options.scheduler_name)
-        self._plans, self._needed = options.has("scheduler"), needed_by(options.roles)
+        self._plans = options.has("scheduler")
+        self._needed = needed_by(options.roles, not_used(options))
         self._verdicts = Verdicts(options.node_pool)
         self._says_all = True  # the next plan is the first one that is read
         self._figures = Figures() if self._plans else None
