@@ -279,6 +279,9 @@ def test_a_role_says_which_right_is_missing_and_goes_on(
     install(cluster)
     install_zones(cluster)
 
+    config = tmp_path / "config.yaml"
+    config.write_text("plugins: {numa: true}\n")  # it reads node resource topologies
+
     async def story(name: str, role: str, play: Any, *arguments: str) -> set[Right]:
         of = f"kai-{name}"
         async with Account(cluster, namespace, role, tmp_path, *arguments, name=of) as it:
@@ -292,7 +295,7 @@ def test_a_role_says_which_right_is_missing_and_goes_on(
                 node("w-kai-scheduler", 0),
             )
         return await asyncio.gather(
-            story("scheduler", "scheduler", scheduler),
+            story("scheduler", "scheduler", scheduler, "--config", str(config)),
             story("grouper", "pod-grouper", grouper),
             story("groups", "pod-group-controller", controller),
             story("queues", "queue-controller", controller),

@@ -11,6 +11,7 @@ import random
 from typing import Any
 
 import pytest
+import test_numa_zones
 from recorded_cases import first_of
 
 import kai
@@ -18,10 +19,7 @@ from kai.api import keys, kinds
 from kai.verify.cases import Case
 
 NOW = "2026-01-01T00:00:00Z"
-AREAS = (
-    *("allocate", "fairness", "mixed", "gpusharing", "topology", "subgroups", "second"),
-    "numa",
-)
+AREAS = ("allocate", "fairness", "mixed", "gpusharing", "topology", "subgroups", "second")
 PER_AREA = 6
 STEPS = 12
 KINDS = {listed: kind for kind, listed in kinds.LISTS.items()}
@@ -82,7 +80,17 @@ class World:
 @pytest.mark.parametrize("as_kai", [False, True], ids=["mended", "as_kai"])
 def test_a_plan_after_events_is_that_of_a_fresh_load(case: Case, as_kai: bool) -> None:
     seed = f"{case.id} {as_kai}"
-    world, scheduler = World(case.data["snapshot"], seed), kai.Scheduler(as_kai=as_kai)
+    play(World(case.data["snapshot"], seed), kai.Scheduler(as_kai=as_kai), seed)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_so_it_is_where_nodes_have_numa_zones(seed: int) -> None:
+    snapshot = test_numa_zones.World(seed).cluster.to_snapshot()
+    scheduler = kai.Scheduler(test_numa_zones.CONFIG)
+    play(World(snapshot, f"zones {seed}"), scheduler, f"zones {seed}")
+
+
+def play(world: World, scheduler: kai.Scheduler, seed: str) -> None:
     events: list[str] = []
     held: list[tuple[kai.Plan, kai.Plan]] = []
     for _ in range(STEPS):

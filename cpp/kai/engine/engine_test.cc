@@ -117,17 +117,15 @@ NodeZonesRow Zones(int64_t first, int64_t second) {
   NodeZonesRow row{.name = "n", .policy = NumaPolicy::kSingleZone, .scope = NumaScope::kPod};
   for (const int64_t gpus : {first, second}) {
     const ResourceAmounts amounts = {{"nvidia.com/gpu", gpus}};
-    row.zones.push_back({.name = StrCat("node-", row.zones.size()),
-                         .allocatable = amounts,
-                         .available = amounts});
+    row.zones.push_back(
+        {.name = StrCat("node-", row.zones.size()), .allocatable = amounts, .available = amounts});
   }
   return row;
 }
 
 PodRow InZone(PodRow pod, std::string zone) {
-  pod.zone_records = {
-      {.source = ZoneRecordRow::Source::kObserved,
-       .zones = {{.zone = std::move(zone), .amounts = {{"nvidia.com/gpu", 1}}}}}};
+  pod.zone_records = {{.source = ZoneRecordRow::Source::kObserved,
+                       .zones = {{.zone = std::move(zone), .amounts = {{"nvidia.com/gpu", 1}}}}}};
   return pod;
 }
 

@@ -67,9 +67,9 @@ def command(
 ) -> int:
     """Write on the pods of a node in which NUMA zones their resources lie.
 
-    The kubelet says which devices, memory and exclusive CPUs a pod has. The
-    annotation kai.scheduler/numa-placement-observed says it to the scheduler,
-    whose plugin numa charges the zones of the node with it.
+    It reads from the kubelet which devices, memory and exclusive CPUs each pod
+    has, and writes them by zone into kai.scheduler/numa-placement-observed. The
+    plugin numa of the scheduler charges the zones of the node with it.
     """
     from kai.k8s.kubelet import need_numa_extra
     from kai.service import export_numa

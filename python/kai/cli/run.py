@@ -154,6 +154,9 @@ def command(
     BindRequests), pod-grouper (puts pods into pod groups), pod-group-controller
     and queue-controller (statuses), or all.
     """
+    for role in roles:
+        if role in PROGRAMS:
+            raise click.UsageError(f"{role} is no role: it runs alone, kai run {role} --help")
     from kai.service import serve
     from kai.service.live import need_cluster_extra
     from kai.service.log import Log

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping
 from kai.api import keys
 from kai.api.pod_resources import PodResources
 from kai.api.writes import Lane, Outcome, Result, Write
+from kai.errors import InvalidInputError
 
 
 def placements(pods: Iterable[PodResources], node_of_cpu: Mapping[int, int]) -> dict[str, str]:
@@ -41,18 +42,20 @@ def placements(pods: Iterable[PodResources], node_of_cpu: Mapping[int, int]) -> 
 
 
 def node_of_cpu(lists: Mapping[int, str]) -> dict[int, int]:
-    """The NUMA node of each CPU, from the list of CPUs of each node. Raises ValueError.
+    """The NUMA node of each CPU, from the list of CPUs of each node. Raises InvalidInputError.
 
     >>> node_of_cpu({0: "0-1,4", 1: "2-3"})
     {0: 0, 1: 0, 4: 0, 2: 1, 3: 1}
     """
-    found = {}
+    found: dict[int, int] = {}
     for node, text in lists.items():
-        for part in text.strip().split(","):
+        for part in filter(None, text.strip().split(",")):
             first, dash, last = part.partition("-")
-            if part:
+            try:
                 cpus = range(int(first), int(last if dash else first) + 1)
-                found.update(dict.fromkeys(cpus, node))
+            except ValueError:
+                raise InvalidInputError(f"node{node}: {text!r} is no list of CPUs") from None
+            found.update(dict.fromkeys(cpus, node))
     return found
 
 

@@ -79,13 +79,15 @@ class Exporter:
 
     async def _look(self) -> bool:
         """Writes what the kubelet has of new; whether all went well."""
-        options, what = self._options, "cannot read what the kubelet gave to pods"
+        options, what = self._options, "cannot read the CPUs of NUMA nodes"
         try:
             cpus = node_of_cpu(cpu_lists(options.sysfs))
+            self._works(what)
+            what = "cannot read the pod resources of the kubelet"
             found = placements(await list_pod_resources(options.socket), cpus)
-        except (KaiError, OSError, ValueError) as error:
+            self._works(what)
+        except (KaiError, OSError) as error:
             return self._fails(what, str(error))
-        self._works(what)
         return await self._send(self._observed.seen(found))
 
     async def _repair(self) -> bool:

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+import kai
 from kai.api import keys
 from kai.api.pod_resources import PodResources, Share
 from kai.api.writes import Outcome, Result, Write
@@ -52,7 +53,7 @@ def test_lists_of_cpus() -> None:
         3: 1,
     }
     assert node_of_cpu({}) == {}
-    with pytest.raises(ValueError, match="many"):
+    with pytest.raises(kai.InvalidInputError, match="node0: 'many' is no list of CPUs"):
         node_of_cpu({0: "many"})
 
 

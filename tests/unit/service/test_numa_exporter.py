@@ -123,9 +123,9 @@ def test_a_kubelet_that_does_not_answer_is_one_line_and_one_when_it_does(tmp_pat
 
     world = play(tmp_path, story)
     _, lost, back = world.lines
-    assert lost.startswith("warning kai: cannot read what the kubelet gave to pods why=")
+    assert lost.startswith("warning kai: cannot read the pod resources of the kubelet why=")
     assert "kubelet.sock: unavailable: not now" in lost
-    assert back == "info kai: can read what the kubelet gave to pods again"
+    assert back == "info kai: can read the pod resources of the kubelet again"
     assert world.written == [TEXT]
 
 
@@ -153,4 +153,5 @@ def test_sysfs_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
 
     world = play(tmp_path, story)
     [_, wrong] = world.lines
-    assert "cannot read what the kubelet gave to pods" in wrong
+    assert wrong.startswith("warning kai: cannot read the CPUs of NUMA nodes why=")
+    assert "node1: 'many' is no list of CPUs" in wrong
