@@ -154,16 +154,14 @@ def command(
     BindRequests), pod-grouper (puts pods into pod groups), pod-group-controller
     and queue-controller (statuses), or all.
     """
-    for role in roles:
-        if role in PROGRAMS:
-            raise click.UsageError(f"{role} is no role: it runs alone, kai run {role} --help")
     from kai.service import serve
     from kai.service.live import need_cluster_extra
     from kai.service.log import Log
     from kai.service.options import Options, roles_of
 
-    if RESERVATION in roles:
-        raise click.UsageError(f"{RESERVATION} is no role: write 'kai run {RESERVATION}' first")
+    for name in PROGRAMS:
+        if name in roles:
+            raise click.UsageError(f"{name} is no role: write 'kai run {name}' first")
     need_cluster_extra()
     given = {
         "min_period": schedule_period,

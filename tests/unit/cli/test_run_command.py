@@ -65,7 +65,7 @@ def test_without_its_extra_the_numa_exporter_names_it(
     [
         (["numa-exporter"], "Missing option '--node-name'"),
         (["numa-exporter", "--node-name", "n", "--poll-interval", "0"], "--poll-interval"),
-        (["all", "numa-exporter"], "numa-exporter is no role: it runs alone"),
+        (["all", "numa-exporter"], "numa-exporter is no role: write 'kai run numa-exporter' first"),
     ],
 )
 def test_what_the_numa_exporter_does_not_take(run: Run, arguments: list[str], why: str) -> None:
