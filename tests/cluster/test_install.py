@@ -27,10 +27,10 @@ def installed(cluster: Cluster) -> Iterator[Cluster]:
     crds = manifests.to_yaml(manifests.crds())
     cluster.kubectl("apply", "--server-side", "-f", "-", stdin=crds)
     for separate in (False, True, False):
-        text = manifests.to_yaml(manifests.everything(separate=separate))
+        text = manifests.to_yaml(manifests.everything(separate=separate, numa_exporter=True))
         cluster.kubectl("apply", "--server-side", "-f", "-", stdin=text)
     yield cluster
-    for kind in ("deployments", "pods"):
+    for kind in ("daemonsets", "deployments", "pods"):
         cluster.kubectl("delete", kind, "--all", "-n", manifests.NAMESPACE, "--wait=false")
 
 
@@ -149,7 +149,7 @@ def test_the_default_queue_is_shown_as_by_kai(installed: Cluster) -> None:
     assert head.split() == ["NAME", "PRIORITY", "PARENT", "CHILDREN", "DISPLAYNAME"]
 
 
-@pytest.mark.parametrize("role", [*access.ROLES, access.ALL])
+@pytest.mark.parametrize("role", [*access.ROLES, access.ALL, *access.PROGRAMS])
 def test_an_account_may_do_what_its_role_needs_and_nothing_beside_it(
     installed: Cluster, namespace: str, role: str
 ) -> None:

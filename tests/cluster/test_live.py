@@ -13,13 +13,14 @@ from typing import Any
 
 import pytest
 from testcluster import Cluster, Kai, Kubectl, free_ports, install, job, node, pod, pod_spec, until
+from testcluster.running import apply
 
 import kai
 
 LISTED = (
     *("nodes", "pods", "podgroups.scheduling.run.ai", "queues.scheduling.run.ai"),
     *("priorityclasses.scheduling.k8s.io", "topologies.kai.scheduler"),
-    "bindrequests.scheduling.run.ai",
+    *("bindrequests.scheduling.run.ai", "noderesourcetopologies.topology.node.k8s.io"),
 )
 
 
@@ -32,11 +33,13 @@ def kubectl(cluster: Cluster, namespace: str) -> Kubectl:
 @pytest.fixture
 def reader(cluster: Cluster) -> Iterator[Path]:
     """The kubeconfig of a user who may list what plans depend on, and no more."""
-    resources = ",".join(LISTED)
-    create = ("create", "clusterrole", "lists", "--verb=list", f"--resource={resources}")
-    cluster.kubectl(*create)
-    role = ("--clusterrole=lists", "--user=other-under-test")
-    cluster.kubectl("create", "clusterrolebinding", "lists", *role)
+    named = [each.partition(".") for each in LISTED]
+    rules = [{"apiGroups": [of], "resources": [name], "verbs": ["list"]} for name, _, of in named]
+    api = "rbac.authorization.k8s.io/v1"
+    role = {"apiVersion": api, "kind": "ClusterRole", "metadata": {"name": "lists"}, "rules": rules}
+    apply(cluster, role)
+    subject = ("--clusterrole=lists", "--user=other-under-test")
+    cluster.kubectl("create", "clusterrolebinding", "lists", *subject)
     yield cluster.kubeconfig_of("other")
     cluster.kubectl("delete", "clusterrolebinding/lists", "clusterrole/lists")
 

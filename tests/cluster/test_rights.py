@@ -16,10 +16,12 @@ from testcluster import (
     Object,
     Reservations,
     install,
+    install_zones,
     node,
     path_of,
     pod,
     pod_spec,
+    remove_zones,
 )
 
 from kai.api import keys
@@ -275,6 +277,10 @@ def test_a_role_says_which_right_is_missing_and_goes_on(
 ) -> None:
     """All roles at the same time."""
     install(cluster)
+    install_zones(cluster)
+
+    config = tmp_path / "config.yaml"
+    config.write_text("plugins: {numa: true}\n")  # it reads node resource topologies
 
     async def story(name: str, role: str, play: Any, *arguments: str) -> set[Right]:
         of = f"kai-{name}"
@@ -289,13 +295,14 @@ def test_a_role_says_which_right_is_missing_and_goes_on(
                 node("w-kai-scheduler", 0),
             )
         return await asyncio.gather(
-            story("scheduler", "scheduler", scheduler),
+            story("scheduler", "scheduler", scheduler, "--config", str(config)),
             story("grouper", "pod-grouper", grouper),
             story("groups", "pod-group-controller", controller),
             story("queues", "queue-controller", controller),
         )
 
     untested = asyncio.run(stories())
+    remove_zones(cluster)
     of_scheduler, of_grouper, *others = untested
     requests = {(verb, "bindrequests", GROUP) for verb in ("create", "delete", "get")}
     assert of_scheduler == {EVICT, DELETE, *requests}

@@ -32,6 +32,15 @@ def test_pods_are_bound_and_one_without_room_says_why(kubectl: Kubectl, namespac
     condition = until("a condition", lambda: kubectl.condition("third", "PodScheduled"))
     assert (condition["status"], condition["reason"]) == ("False", "Unschedulable")
     assert "1 node(s) didn't have enough resources: GPUs" in condition["message"]
+
+    def of_group() -> list[str]:
+        groups = kubectl.all("podgroups").items()
+        [third] = [each for name, each in groups if name.startswith("pg-third-")] or [{}]
+        said = third.get("status", {}).get("schedulingConditions", ())
+        return [each["message"] for each in said]
+
+    [said] = until("so does its pod group", of_group)
+    assert "1 node(s) didn't have enough resources: GPUs" in said
     kubectl.apply(node("n2", gpus=1))
     until("it is bound to the new node", lambda: kubectl.bound().get("third") == "n2")
     allocated = until(

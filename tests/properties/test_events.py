@@ -6,14 +6,16 @@ What a scheduler has promised before is carried over, as to one that starts agai
 from __future__ import annotations
 
 import copy
+import json
 import random
 from typing import Any
 
 import pytest
+import test_numa_zones
 from recorded_cases import first_of
 
 import kai
-from kai.api import kinds
+from kai.api import keys, kinds
 from kai.verify.cases import Case
 
 NOW = "2026-01-01T00:00:00Z"
@@ -36,6 +38,13 @@ class World:
             for each in items or ()
         ]
 
+    def observed(self) -> dict[str, str]:
+        """Where a pod is, or nonsense."""
+        amount = {"nvidia.com/gpu": str(self.random.randint(1, 2))}
+        record = [{"zone": f"node-{self.random.randint(0, 2)}", "amount": amount}]
+        text = json.dumps(record) if self.random.random() < 0.8 else "nonsense"
+        return {keys.NUMA_OBSERVED_ANNOTATION: text}
+
     def happen(self) -> str:
         """One event; what it was."""
         each = copy.deepcopy(self.random.choice(self.objects))
@@ -57,6 +66,12 @@ class World:
             metadata["name"] += "-more"
         elif dice < 0.8 and kind == "Node":
             each["spec"] = {"unschedulable": True}
+        elif dice < 0.9 and kind == "Pod":
+            metadata["annotations"] = {**metadata.get("annotations", {}), **self.observed()}
+        elif kind == "NodeResourceTopology":
+            for zone in each["zones"]:
+                for resource in zone["resources"]:
+                    resource["allocatable"] = str(self.random.randint(0, 9))
         self.cluster.upsert(each)
         return f"{kind} {name} comes: {dice}"
 
@@ -65,7 +80,17 @@ class World:
 @pytest.mark.parametrize("as_kai", [False, True], ids=["mended", "as_kai"])
 def test_a_plan_after_events_is_that_of_a_fresh_load(case: Case, as_kai: bool) -> None:
     seed = f"{case.id} {as_kai}"
-    world, scheduler = World(case.data["snapshot"], seed), kai.Scheduler(as_kai=as_kai)
+    play(World(case.data["snapshot"], seed), kai.Scheduler(as_kai=as_kai), seed)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_so_it_is_where_nodes_have_numa_zones(seed: int) -> None:
+    snapshot = test_numa_zones.World(seed).cluster.to_snapshot()
+    scheduler = kai.Scheduler(test_numa_zones.CONFIG)
+    play(World(snapshot, f"zones {seed}"), scheduler, f"zones {seed}")
+
+
+def play(world: World, scheduler: kai.Scheduler, seed: str) -> None:
     events: list[str] = []
     held: list[tuple[kai.Plan, kai.Plan]] = []
     for _ in range(STEPS):

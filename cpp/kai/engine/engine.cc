@@ -251,6 +251,8 @@ bool Engine::Update() {
       list(&changes.bind_requests);
     } else if constexpr (std::is_same_v<Row, QueueRow>) {
       list(&changes.queues);
+    } else if constexpr (std::is_same_v<Row, NodeZonesRow>) {
+      list(&changes.zones);
     } else {
       can_update = can_update && changed_[static_cast<size_t>(kind.kind)].empty();
     }

@@ -109,6 +109,83 @@ TEST_F(EngineTest, ANodeComesGoesAndGrowsInPlace) {
   EXPECT_EQ(engine_.counts().updated, 4);
 }
 
+constexpr char kAligned[] = R"({"tiers": [{"plugins": [{"name": "predicates"},
+    {"name": "proportion"}, {"name": "nodeavailability"}, {"name": "numa"}]}]})";
+
+// Node n, with GPUs in two zones; a pod gets all of its own from one.
+NodeZonesRow Zones(int64_t first, int64_t second) {
+  NodeZonesRow row{.name = "n", .policy = NumaPolicy::kSingleZone, .scope = NumaScope::kPod};
+  for (const int64_t gpus : {first, second}) {
+    const ResourceAmounts amounts = {{"nvidia.com/gpu", gpus}};
+    row.zones.push_back(
+        {.name = StrCat("node-", row.zones.size()), .allocatable = amounts, .available = amounts});
+  }
+  return row;
+}
+
+PodRow InZone(PodRow pod, std::string zone) {
+  pod.zone_records = {{.source = ZoneRecordRow::Source::kObserved,
+                       .zones = {{.zone = std::move(zone), .amounts = {{"nvidia.com/gpu", 1}}}}}};
+  return pod;
+}
+
+class ZonesTest : public EngineTest {
+ protected:
+  std::string Aligned() {
+    const absl::StatusOr<Engine::PlanPtr> plan = aligned_.Plan(now_ns_, nullptr);
+    std::string text;
+    for (const oracle::Decision& each : DecisionsOf(**plan))
+      text += StrCat("bind ", each.pod, " ", each.node, "; ");
+    return text;
+  }
+
+  Engine aligned_{&store_, ParseConfig(kAligned), ShardParams()};
+};
+
+TEST_F(ZonesTest, PodsComeAndGoInPlaceWhereNodesHaveZones) {
+  const ClusterMaker maker = MakeCluster()
+                                 .Queue("q")
+                                 .Node("n", {.gpus = 4})
+                                 .Running("q/a", {.gpus = 1, .node = "n"})
+                                 .Running("q/b", {.gpus = 1, .node = "n"})
+                                 .Pending("q/pair", {.gpus = 2});
+  Put(maker);
+  const ClusterRows rows = maker.Rows();
+  store_.Upsert(Zones(2, 2));
+  store_.Upsert(InZone(rows.pods[0], "node-0"));
+  store_.Upsert(InZone(rows.pods[1], "node-1"));
+  EXPECT_EQ(Aligned(), "") << "a GPU is free in each zone";
+  store_.Upsert(InZone(rows.pods[1], "node-0"));
+  EXPECT_EQ(Aligned(), "bind q/pair-0 n; ") << "both were seen in zone 0";
+  store_.Upsert(InZone(rows.pods[1], "node-1"));
+  EXPECT_EQ(Aligned(), "");
+  store_.Delete(Kind::kPod, "q/a-0");
+  EXPECT_EQ(Aligned(), "bind q/pair-0 n; ") << "zone 0 is free";
+  store_.Upsert(InZone(rows.pods[0], "node-0"));
+  EXPECT_EQ(Aligned(), "");
+  EXPECT_EQ(aligned_.counts().built, 1);
+  EXPECT_EQ(aligned_.counts().updated, 4);
+}
+
+TEST_F(ZonesTest, ZonesThatReportOtherAmountsChangeInPlace) {
+  Put(MakeCluster().Queue("q").Node("n", {.gpus = 4}).Pending("q/three", {.gpus = 3}));
+  store_.Upsert(Zones(2, 2));
+  EXPECT_EQ(Aligned(), "");
+  store_.Upsert(Zones(1, 3));
+  EXPECT_EQ(Aligned(), "bind q/three-0 n; ");
+  EXPECT_EQ(aligned_.counts().built, 1);
+  NodeZonesRow lenient = Zones(2, 2);
+  lenient.policy = NumaPolicy::kBestEffort;
+  store_.Upsert(lenient);
+  EXPECT_EQ(Aligned(), "bind q/three-0 n; ");
+  store_.Upsert(Zones(2, 2));
+  EXPECT_EQ(Aligned(), "");
+  EXPECT_EQ(aligned_.counts().built, 3) << "for another policy";
+  store_.Delete(Kind::kNodeResourceTopology, "n");
+  EXPECT_EQ(Aligned(), "bind q/three-0 n; ");
+  EXPECT_EQ(aligned_.counts().built, 4);
+}
+
 TEST_F(EngineTest, APodThatSharesAGpuEndsInPlace) {
   ClusterMaker maker = OneNode();
   for (const char* group : {"q/x", "q/y"}) maker.Running(group, {.gpu_fraction = 0.6, .node = "n"});

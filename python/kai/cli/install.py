@@ -15,6 +15,7 @@ Examples:
   kai install --image example/kai:1 | kubectl apply --server-side -f -
   kai install --separate                 one Deployment per role
   kai install --without-programs         no Deployment
+  kai install --numa-exporter            and the exporter of NUMA placements
   kai install --json | jq '.items[].kind'
 \b
 Without Deployments, run the roles by hand on any machine that reaches the
@@ -30,6 +31,11 @@ cluster: kai run all
     is_flag=True,
     help="No Deployment: the roles are started by hand with kai run.",
 )
+@click.option(
+    "--numa-exporter",
+    is_flag=True,
+    help="A DaemonSet of kai run numa-exporter and its rights, too.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON List instead of YAML.")
 def command(
     crds_only: bool,
@@ -37,6 +43,7 @@ def command(
     image: str | None,
     separate: bool,
     without_programs: bool,
+    numa_exporter: bool,
     as_json: bool,
 ) -> int:
     """Print the manifests that a cluster needs; kubectl applies them.
@@ -53,10 +60,13 @@ def command(
     """
     from kai.install import manifests
 
-    if crds_only and (namespace is not None or image is not None or separate or without_programs):
+    others = (namespace is not None, image is not None, separate, without_programs, numa_exporter)
+    if crds_only and any(others):
         raise click.UsageError("--crds-only goes with --json alone: CRDs are cluster-wide")
     if without_programs and image is not None:
         raise click.UsageError("--image and --without-programs exclude each other")
+    if without_programs and numa_exporter:
+        raise click.UsageError("--numa-exporter and --without-programs exclude each other")
     if namespace is not None:
         _check_name(namespace)
     if image is not None and (not image or any(each.isspace() for each in image)):
@@ -69,6 +79,7 @@ def command(
             image=image or "",
             separate=separate,
             programs=not without_programs,
+            numa_exporter=numa_exporter,
         )
     )
     if as_json:

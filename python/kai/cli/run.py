@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import click
@@ -9,14 +10,16 @@ import click
 from kai.cli.connecting import cluster_options, scheduler_options
 from kai.cli.sharing import sharing_options
 
-RESERVATION = "reservation"
-
 EPILOG = """\b
 Examples:
   kai run all                            everything, in one process
   kai run all --context staging          in the cluster of that context
   kai run scheduler --listen-address :8080 --log-json
   kai run pod-grouper queue-controller   two roles in one process
+
+\b
+Programs that are no roles, with options of their own:
+  kai run numa-exporter --help           writes NUMA placements on a node's pods
   kai run reservation --help             the program in pods that hold a GPU
 
 The kinds that it needs are installed by `kai install`. A server that cannot be
@@ -36,8 +39,12 @@ def pairs(_: click.Context, option: click.Parameter, text: str | None) -> dict[s
     return found
 
 
+PROGRAMS = {"numa-exporter": "numa_exporter", "reservation": "reservation"}
+"""What is no role: by name, the module of kai.cli that has the command."""
+
+
 class _Run(click.Command):
-    """`kai run reservation` is a command of its own: no role, and with other options."""
+    """`kai run NAME` of one of PROGRAMS is a command of its own, with other options."""
 
     def make_context(
         self,
@@ -46,11 +53,10 @@ class _Run(click.Command):
         parent: click.Context | None = None,
         **extra: Any,
     ) -> click.Context:
-        if args[:1] == [RESERVATION]:
-            from kai.cli.reservation import command
-
-            name = f"{info_name} {RESERVATION}"
-            return command.make_context(name, args[1:], parent, **extra)
+        if args and args[0] in PROGRAMS:
+            name, *rest = args
+            command: click.Command = import_module(f"kai.cli.{PROGRAMS[name]}").command
+            return command.make_context(f"{info_name} {name}", rest, parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
 
 
@@ -153,8 +159,9 @@ def command(
     from kai.service.log import Log
     from kai.service.options import Options, roles_of
 
-    if RESERVATION in roles:
-        raise click.UsageError(f"{RESERVATION} is no role: write 'kai run {RESERVATION}' first")
+    for name in PROGRAMS:
+        if name in roles:
+            raise click.UsageError(f"{name} is no role: write 'kai run {name}' first")
     need_cluster_extra()
     given = {
         "min_period": schedule_period,

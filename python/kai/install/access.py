@@ -88,6 +88,7 @@ USED: Mapping[str, tuple[Rule, ...]] = {
         Rule("", "nodes", _SEE),
         Rule(SCHEDULING_GROUP, "queues", _SEE),
         Rule(KAI_GROUP, "topologies", _SEE),
+        Rule("topology.node.k8s.io", "noderesourcetopologies", _SEE),  # plugin numa
         # get: what became of a binding without an answer.
         Rule("", "pods", ("get", *_SEE, "delete")),
         Rule("", "pods/binding", ("create",)),
@@ -154,7 +155,6 @@ LATER: Mapping[str, tuple[Rule, ...]] = {
         )),
         Rule(_DEVICES, "resourceclaims/binding", ("patch", "update")),
         Rule("policy", "poddisruptionbudgets", _SEE),
-        Rule("topology.node.k8s.io", "noderesourcetopologies", _SEE),
     ),
     "binder": (Rule("", "pods", ("patch",)),),  # as the scheduler
     "pod-grouper": (Rule("", "configmaps", ("get",)),),
@@ -167,12 +167,19 @@ some options, or on older servers."""
 RULES: Mapping[str, tuple[Rule, ...]] = {role: (*USED[role], *LATER[role]) for role in ROLES}
 """By role. Those of `all` are all of them together (`rules_of`)."""
 
+PROGRAMS: Mapping[str, tuple[Rule, ...]] = {
+    # list: annotations that others changed are repaired.
+    "numa-exporter": (Rule("", "pods", ("list", "patch")),),
+}
+"""By name: programs that are no role, and hold no lease; each has an account of its own."""
+
 
 def rules_of(role: str) -> tuple[Rule, ...]:
-    """The rules of a role, or of `all`; each resource once. Raises KeyError for another name."""
-    roles = ROLES if role == ALL else (role,)
+    """The rules of a role or program, or of `all` roles; each resource once. Raises KeyError for
+    another name."""
+    roles, known = ROLES if role == ALL else (role,), {**RULES, **PROGRAMS}
     verbs: dict[tuple[str, str, bool, bool], set[str]] = {}
-    for rule in (rule for each in roles for rule in RULES[each]):
+    for rule in (rule for each in roles for rule in known[each]):
         where = (rule.group, rule.resource, rule.own, rule.reserving)
         verbs.setdefault(where, set()).update(rule.verbs)
     return tuple(

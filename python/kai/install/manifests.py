@@ -60,12 +60,14 @@ def everything(
     image: str = "",
     separate: bool = False,
     programs: bool = True,
+    numa_exporter: bool = False,
 ) -> list[dict[str, Any]]:
     """CRDs, queues, priority classes, the namespace of the pods that hold shared GPUs, access and,
     with `programs`, Deployments.
 
     `separate`: a Deployment for each role with a service account of its own, in place of one that
-    runs all roles. `image`: "" is the one of this version.
+    runs all roles. `image`: "" is the one of this version. `numa_exporter`: a DaemonSet of it and
+    its rights, too.
     """
     roles = access.ROLES if separate else (access.ALL,)
     accounts = {role: account_of(role) for role in roles}
@@ -79,6 +81,10 @@ def everything(
         made += [
             running.deployment(role, name, namespace, image) for role, name in accounts.items()
         ]
+    if programs and numa_exporter:
+        name = account_of(running.NUMA_EXPORTER)
+        made += access.objects(running.NUMA_EXPORTER, name, namespace)
+        made.append(running.numa_exporter(name, namespace, image))
     return made
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from kai.k8s.client import Client
     from kai.service.log import Log
+    from kai.service.numa_exporter import ExporterOptions
     from kai.service.options import LogLevel, Options, RunOptions
 
 
@@ -68,6 +69,32 @@ def serve(
 
     log = log or Log()
     run_until_signal(lambda stop: _run(options, kubeconfig, context, log, stop), log)
+
+
+def export_numa(
+    options: ExporterOptions,
+    *,
+    kubeconfig: str | os.PathLike[str] | None = None,
+    context: str | None = None,
+    log: Log | None = None,
+) -> None:
+    """Runs the NUMA placement exporter until SIGTERM or SIGINT, in the main thread.
+
+    Raises UnreachableError, RefusedError and InvalidInputError for a server that cannot be used.
+    """
+    from kai.service.log import Log
+    from kai.service.numa_exporter import Exporter
+    from kai.service.signals import run_until_signal
+
+    log = log or Log()
+
+    async def work(stop: asyncio.Event) -> None:
+        client = await _connected(kubeconfig, context, stop)
+        if client is not None:
+            async with client:
+                await Exporter(client, options, log).run(stop)
+
+    run_until_signal(work, log)
 
 
 async def _run(

@@ -5,12 +5,18 @@ watched_by(("queue-controller",))        # ("Pod", "PodGroup", "Queue", "Priorit
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Mapping
 
-WATCHED = ("Node", "Pod", "PodGroup", "Queue", "PriorityClass", "Topology", "BindRequest")
+WATCHED = (
+    *("Node", "Pod", "PodGroup", "Queue", "PriorityClass", "Topology", "BindRequest"),
+    "NodeResourceTopology",
+)
 """All that decisions depend on."""
-OPTIONAL = frozenset(("Topology", "BindRequest"))
+OPTIONAL = frozenset(("Topology", "BindRequest", "NodeResourceTopology"))
 """A cluster without these kinds has none of their objects."""
+
+OF_PLUGINS: Mapping[str, str] = {"NodeResourceTopology": "numa"}
+"""Kinds that a scheduler reads only with a plugin: where nodes have zones, a cluster costs more."""
 
 _GROUPED = ("Pod", "PodGroup", "PriorityClass")
 _BY_ROLE = {
@@ -22,12 +28,12 @@ _BY_ROLE = {
 }
 
 
-def watched_by(roles: Iterable[str]) -> tuple[str, ...]:
+def watched_by(roles: Iterable[str], without: Container[str] = ()) -> tuple[str, ...]:
     """What these roles read together; their rights (kai.install.access) are for no more."""
     kinds = {kind for role in roles for kind in _BY_ROLE[role]}
-    return tuple(kind for kind in WATCHED if kind in kinds)
+    return tuple(kind for kind in WATCHED if kind in kinds and kind not in without)
 
 
-def needed_by(roles: Iterable[str]) -> frozenset[str]:
+def needed_by(roles: Iterable[str], without: Container[str] = ()) -> frozenset[str]:
     """What has to be listed before the first decision; a kind that the cluster lacks counts too."""
-    return frozenset(watched_by(roles))
+    return frozenset(watched_by(roles, without))

@@ -34,11 +34,12 @@ from kai.engine import config as configuration
 from kai.engine.plan import Plan
 from kai.engine.values import Bind, Evict
 from kai.service.figures import Figures, Shares
-from kai.service.kinds import needed_by
+from kai.service.kinds import OF_PLUGINS, needed_by
 from kai.service.log import Line
 from kai.service.options import Options
 from kai.service.seen import FeedSeen
 from kai.service.statuses import Statuses
+from kai.service.unsaid import Unsaid
 
 if TYPE_CHECKING:
     from kai import _core
@@ -57,6 +58,13 @@ def read_config(options: Options) -> _core.Config:
     text = "" if options.config is None else configuration.config_json(options.config)
     config: _core.Config = configuration.read(text, as_kai=options.as_kai)
     return config
+
+
+def not_used(options: Options) -> frozenset[str]:
+    """Kinds that decisions depend on with other plugins than those of the configuration."""
+    tiers = json.loads(read_config(options).to_json())["tiers"]
+    plugins = {plugin["name"] for tier in tiers for plugin in tier["plugins"]}
+    return frozenset(kind for kind, plugin in OF_PLUGINS.items() if plugin not in plugins)
 
 
 def make_core(options: Options) -> Core:
@@ -175,7 +183,8 @@ class Planner:
         self._grouper: Grouper | None = None
         if options.has("pod-grouper"):
             self._grouper = Grouper(scheduler_name=options.scheduler_name)
-        self._plans, self._needed = options.has("scheduler"), needed_by(options.roles)
+        self._plans = options.has("scheduler")
+        self._needed = needed_by(options.roles, not_used(options))
         self._verdicts = Verdicts(options.node_pool)
         self._says_all = True  # the next plan is the first one that is read
         self._figures = Figures() if self._plans else None
@@ -194,6 +203,7 @@ class Planner:
         self._evictions: dict[str, Event] = {}
         self._rejections = Rejections()
         self._misfits = Misfits()
+        self._unsaid = Unsaid()
         self._refusals: Waits[str] = Waits()  # groups for which a pod could not be evicted
         # By group, what is still to be said of that: the group may not be at the API server yet.
         self._refused: dict[str, tuple[Eviction, str]] = {}
@@ -334,6 +344,7 @@ class Planner:
             else:
                 grouper.group_gone(name, uid)
                 self._planned.pop(name, None)
+                self._unsaid.gone(name)
         for reference, found in news.owners:
             if found is None:
                 grouper.object_gone(reference)
@@ -355,6 +366,8 @@ class Planner:
             manifest = {**change.manifest, "kind": "PodGroup"}
             if cluster.upsert_planned(json.dumps(manifest).encode()) is not None:
                 self._planned[change.name] = manifest
+                if self._plans:
+                    self._unsaid.planned(change.name)
         for each in decided.assignments:
             self._assigned[each.pod] = each
             cluster.assign(each.pod, each.uid, each.group, each.sub_group)
@@ -395,6 +408,7 @@ class Planner:
             self._refusals.next(),
             None if self._figures is None else self._figures.wake(),
             self._misfits.wake() if self._plans else None,
+            self._unsaid.wake(),
         ):
             if moment is not None and (wake is None or moment * 1e9 < wake):
                 wake = int(moment * 1e9)
@@ -403,7 +417,9 @@ class Planner:
     def _plan(self, turn: Turn, now_ns: int, now: float) -> int | None:
         cluster, _, session = self._core
         turn.planned = session.has_changed(cluster) or self._is_time(now_ns)
-        if not turn.planned and not self._misfits.is_due(now):
+        self._unsaid.look(now, self._touched, lambda name: self._seen.group(name) is not None)
+        more = self._misfits.is_due(now) or self._unsaid.is_due(now)
+        if not turn.planned and not more:
             self._take(turn, self._verdicts.due(now))
             return self._wake_ns
         if turn.planned:  # else the last plan is read once more
@@ -415,6 +431,7 @@ class Planner:
         bad = self._look_at_misfits(turn, compiled, now)
         self._take(turn, self._verdicts.decide(now, plan, self._seen, changed, **bad))
         self._says_all, self._touched = False, set()
+        self._unsaid.read()
         if compiled.decision_count:
             self._carry_out(turn, plan, now_ns)
         if self._figures is not None:

@@ -36,13 +36,13 @@ from kai.k8s.events import About, Events
 from kai.k8s.leases import LeaderElection, Times
 from kai.k8s.writing import Writer
 from kai.service.bind_requests import BindRequests
-from kai.service.kinds import needed_by, watched_by
+from kai.service.kinds import watched_by
 from kai.service.log import Line, Log
 from kai.service.measuring import Measuring, queue_sink
 from kai.service.metrics import Metrics
 from kai.service.options import Options
 from kai.service.owners import Owners
-from kai.service.planner import News, Planner, Turn, make_core, read_config
+from kai.service.planner import News, Planner, Turn, make_core, not_used, read_config
 from kai.service.reading import Reading
 from kai.service.reports import Reports
 from kai.service.sharing import Sharing
@@ -75,7 +75,8 @@ class Service:
         self.metrics = metrics or Metrics(
             options.metrics_namespace, options.roles, (each[1] for each in labels)
         )
-        self._clock, self._needed = client.clock, needed_by(options.roles)
+        self._clock, self._kinds = client.clock, watched_by(options.roles, not_used(options))
+        self._needed = frozenset(self._kinds)
         core = make_core(options)
         self._planner = Planner(core, options, self._nodes_changed)
         self._loop = asyncio.get_running_loop()
@@ -146,7 +147,7 @@ class Service:
             roles=",".join(self._options.roles),
             server=self._client.access.server,
         )
-        for kind in watched_by(self._options.roles):
+        for kind in self._kinds:
             self._watch(kind)
         self._start(self._measure_lag())
         self._start(self._owners.run())

@@ -16,6 +16,7 @@ from .proxy import FaultProxy, Request
 from .reservations import Reservations, reservation
 from .running import NAMESPACE, Kai, Kubectl, install, install_all, until
 from .scene import BINDINGS, SHORT_LEASE, Scene, play
+from .zones import install_zones, remove_zones, zones
 
 __all__ = [
     "BINDINGS",
@@ -50,6 +51,7 @@ __all__ = [
     "free_ports",
     "install",
     "install_all",
+    "install_zones",
     "job",
     "measured",
     "namespace",
@@ -59,9 +61,11 @@ __all__ = [
     "pod",
     "pod_spec",
     "queue",
+    "remove_zones",
     "reservation",
     "storage_class",
     "temporary_cluster",
     "together",
     "until",
+    "zones",
 ]

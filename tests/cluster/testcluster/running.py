@@ -56,6 +56,12 @@ def install_all(cluster: Cluster) -> Path:
     return cluster.kubeconfig_of(token=token, name="kai.kubeconfig")
 
 
+def apply(cluster: Cluster, *objects: dict[str, Any]) -> None:
+    """As the administrator."""
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)})
+    cluster.kubectl("apply", "--server-side", "-f", "-", stdin=text)
+
+
 class Kai:
     """`kubeconfig`: another one than the admin's, as of a fault proxy. `namespace` keeps the
     leases. `arguments` go to `kai run`."""
@@ -117,8 +123,7 @@ class Kubectl:
         self._cluster, self._namespace = cluster, namespace
 
     def apply(self, *objects: dict[str, Any]) -> None:
-        text = json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)})
-        self._cluster.kubectl("apply", "--server-side", "-f", "-", stdin=text)
+        apply(self._cluster, *objects)
 
     def delete(self, *what: str) -> None:
         self._cluster.kubectl("-n", self._namespace, "delete", *what)

@@ -58,9 +58,26 @@ def test_without_programs_there_is_everything_but_the_deployment(run: Run) -> No
     assert "ServiceAccount" in found
 
 
+def test_the_numa_exporter_comes_when_it_is_wanted(run: Run) -> None:
+    assert "DaemonSet" not in kinds(run("install").out)
+    done = run("install", "--numa-exporter", "--namespace", "gpu", "--json")
+    objects = json.loads(done.out)["items"]
+    [exporter] = [each for each in objects if each["kind"] == "DaemonSet"]
+    account = exporter["spec"]["template"]["spec"]["serviceAccountName"]
+    assert exporter["metadata"] == {**exporter["metadata"], "name": account, "namespace": "gpu"}
+    bound = [each for each in objects if each["kind"] == "ClusterRoleBinding"]
+    [role] = [each["roleRef"]["name"] for each in bound if each["subjects"][0]["name"] == account]
+    [rights] = [each for each in objects if each["metadata"]["name"] == role and "rules" in each]
+    assert rights["rules"] == [
+        {"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "patch"]}
+    ]
+
+
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
+        (["--crds-only", "--numa-exporter"], "--crds-only goes with --json alone"),
+        (["--without-programs", "--numa-exporter"], "--numa-exporter and --without-programs"),
         (["--crds-only", "--without-programs"], "--crds-only goes with --json alone"),
         (["--without-programs", "--image", "x"], "--image and --without-programs exclude"),
         (["--crds-only", "--image", "x"], "--crds-only goes with --json alone"),

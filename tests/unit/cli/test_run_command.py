@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+import kai.service
 import kai.service.devices
 import kai.service.reserving
+from kai.service.numa_exporter import ExporterOptions
 from kai.service.options import Options
 from kai.service.reserving import PodName, fake_device
 
@@ -29,6 +31,47 @@ def test_labels_of_queues_become_labels_of_metrics(run: Run, given: list[Options
     assert run("run", "queue-controller", *labels, *defaults).status == 0
     [options] = given
     assert options.queue_metric_labels() == [("example/team", "team", ""), ("cost", "cost", "")]
+
+
+def test_the_numa_exporter_has_options_of_its_own(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("grpc", reason="needs the extra numa")
+    seen: list[ExporterOptions] = []
+    monkeypatch.setattr(kai.service, "export_numa", lambda options, **_: seen.append(options))
+    assert run("run", "numa-exporter", "--node-name", "n1").status == 0
+    intervals = ("--poll-interval", "0.5", "--drift-resync-interval", "0")
+    places = ("--podresources-socket", "/run/k.sock", "--sysfs-root", "/host/sys")
+    assert run("run", "numa-exporter", "--node-name", "n1", *places, *intervals).status == 0
+    assert seen == [
+        ExporterOptions("n1"),
+        ExporterOptions("n1", "/run/k.sock", "/host/sys", poll_s=0.5, resync_s=0),
+    ]
+    done = run("run", "numa-exporter", "--help")
+    assert "kai run numa-exporter [OPTIONS]" in done.out
+
+
+def test_without_its_extra_the_numa_exporter_names_it(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "grpc" else name)
+    done = run("run", "numa-exporter", "--node-name", "n1")
+    assert (done.status, done.out) == (2, "")
+    assert "pip install 'kai-sched[cluster,numa]'" in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["numa-exporter"], "Missing option '--node-name'"),
+        (["numa-exporter", "--node-name", "n", "--poll-interval", "0"], "--poll-interval"),
+        (["all", "numa-exporter"], "numa-exporter is no role: write 'kai run numa-exporter' first"),
+    ],
+)
+def test_what_the_numa_exporter_does_not_take(run: Run, arguments: list[str], why: str) -> None:
+    done = run("run", *arguments)
+    assert (done.status, done.out) == (2, "")
+    assert why in done.err
 
 
 @pytest.mark.parametrize(

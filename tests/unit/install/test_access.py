@@ -10,6 +10,7 @@ from kai.install import access
 from kai.install.access import RULES, Rule
 
 EVERY_ROLE = (*access.ROLES, access.ALL)
+EVERYTHING = (*EVERY_ROLE, *access.PROGRAMS)
 
 
 def granted(objects: list[dict[str, Any]], kind: str) -> set[tuple[str, str, str]]:
@@ -24,7 +25,7 @@ def granted(objects: list[dict[str, Any]], kind: str) -> set[tuple[str, str, str
     }
 
 
-@pytest.mark.parametrize("role", EVERY_ROLE)
+@pytest.mark.parametrize("role", EVERYTHING)
 def test_the_rules_are_granted_and_nothing_else(role: str) -> None:
     made = access.objects(role, "kai", "gpu")
     rules = access.rules_of(role)
@@ -57,7 +58,7 @@ def test_all_may_do_what_each_role_may_and_no_more() -> None:
     assert len(places) == len(of_all)
 
 
-@pytest.mark.parametrize("role", EVERY_ROLE)
+@pytest.mark.parametrize("role", EVERYTHING)
 def test_no_role_has_wildcards_reads_secrets_or_makes_pods_of_users(role: str) -> None:
     for rule in access.rules_of(role):
         assert "*" not in (rule.group, rule.resource, *rule.verbs)

@@ -10,6 +10,7 @@ import kai.service
 from kai.cli import main
 from kai.install import access, running
 from kai.k8s.leases import new_identity
+from kai.service.numa_exporter import ExporterOptions
 from kai.service.options import Options
 
 
@@ -46,3 +47,30 @@ def test_the_command_of_a_deployment_is_accepted_and_answers_its_probes(
 
     monkeypatch.setenv("POD_NAME", variables["POD_NAME"])
     assert new_identity().partition("_")[0] == "kai-7d9f-x2x"
+
+
+def test_the_command_of_the_numa_exporter_is_accepted_and_finds_what_is_mounted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pytest.importorskip("grpc", reason="needs the extra numa")
+    made = running.numa_exporter("kai-numa-exporter", "gpu", "registry/kai:1")
+    spec = made["spec"]["template"]["spec"]
+    [container] = spec["containers"]
+    [variable] = container["env"]
+    assert variable["valueFrom"]["fieldRef"]["fieldPath"] == "spec.nodeName"
+    arguments = [each.replace("$(NODE_NAME)", "n1") for each in container["args"]]
+    given: list[ExporterOptions] = []
+    monkeypatch.setattr(kai.service, "export_numa", lambda options, **_: given.append(options))
+    assert main(arguments) == 0
+    [options] = given
+    assert options.node == "n1"
+    hosts = {each["name"]: each["hostPath"]["path"] for each in spec["volumes"]}
+    mounted = {each["mountPath"]: hosts[each["name"]] for each in container["volumeMounts"]}
+    assert mounted == {
+        "/var/lib/kubelet/pod-resources": "/var/lib/kubelet/pod-resources",
+        "/host/sys": "/sys",
+    }
+    assert options.socket == "/var/lib/kubelet/pod-resources/kubelet.sock"
+    assert options.sysfs == "/host/sys"
+    assert spec["nodeSelector"] == {"feature.node.kubernetes.io/memory-numa": "true"}
+    assert container["securityContext"]["runAsUser"] == 0

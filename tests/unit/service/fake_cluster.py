@@ -22,7 +22,10 @@ from fake_api import FakeApi
 from kai.api.resources import RESOURCES
 
 Object = dict[str, Any]
-KINDS = ("Node", "Pod", "PodGroup", "Queue", "PriorityClass", "Topology", "BindRequest", "Job")
+KINDS = (
+    *("Node", "Pod", "PodGroup", "Queue", "PriorityClass", "Topology", "BindRequest"),
+    *("NodeResourceTopology", "Job"),
+)
 
 
 class FakeCluster:

@@ -6,16 +6,16 @@ import json
 
 import pytest
 
+from kai.service.kinds import WATCHED, needed_by, watched_by
 from kai.service.options import Options
-from kai.service.planner import News, Planner, make_core
-from kai.service.reading import WATCHED
+from kai.service.planner import News, Planner, make_core, not_used
 
 
 @pytest.mark.parametrize("late", WATCHED)
 def test_no_plan_is_made_before_all_kinds_are_listed(late: str) -> None:
     """Without topologies a gang would be spread over racks, without BindRequests a pod would be
     bound twice. A kind that the cluster lacks is listed as empty."""
-    options = Options(roles=("scheduler",))
+    options = Options(roles=("scheduler",), config={"plugins": {"numa": True}})
     core = make_core(options)
     planner = Planner(core, options)
 
@@ -31,3 +31,11 @@ def test_no_plan_is_made_before_all_kinds_are_listed(late: str) -> None:
     assert not planner.turn(News(now_ns=1)).planned
     list_nothing(late)
     assert planner.turn(News(now_ns=2)).planned
+
+
+def test_zones_of_nodes_are_read_only_with_the_plugin_that_looks_at_them() -> None:
+    zones = "NodeResourceTopology"
+    assert zones in not_used(Options())
+    assert zones not in not_used(Options(config={"plugins": {"numa": True}}))
+    assert zones not in watched_by(["scheduler"], not_used(Options()))
+    assert needed_by(["scheduler"], not_used(Options())) == set(WATCHED) - {zones}

@@ -17,7 +17,7 @@ from fake_cluster import FakeCluster, small
 import kai
 from kai.cli import main
 from kai.service import reports
-from kai.service.kinds import WATCHED
+from kai.service.kinds import OF_PLUGINS, WATCHED, needed_by
 
 FIX = 'fix="apply what kai install prints"'
 
@@ -81,7 +81,8 @@ def test_without_rights_it_says_which_and_waits(cluster: FakeCluster, said: Said
 
     running(cluster, story)
     missing = [line for line in said.lines if " may not " in line]
-    assert len(missing) == len(set(missing)) == len(WATCHED)
+    read = needed_by(["scheduler"], OF_PLUGINS)
+    assert len(missing) == len(set(missing)) == len(read)
 
 
 def test_without_kinds_it_says_what_installs_them(cluster: FakeCluster, said: Said) -> None:

@@ -53,8 +53,10 @@ ClusterUpdater::Key ClusterUpdater::KeyOf(std::string_view namespace_name, std::
 }
 
 bool ClusterUpdater::Update(const ClusterChanges& changes) {
-  if (!c_.claims_.empty() || !c_.numa_.empty() || w_.storage != nullptr || !IsWorthwhile())
-    return false;
+  if (!c_.claims_.empty() || w_.storage != nullptr || !IsWorthwhile()) return false;
+  for (const auto& each : changes.zones) {
+    if (!ChangeZones(each)) return false;
+  }
   for (const auto& each : changes.queues) {
     if (!CanTake(each)) return false;
   }
@@ -122,7 +124,7 @@ std::vector<ClusterUpdater::NodeStep> ClusterUpdater::StepsOf(const ClusterChang
 }
 
 bool ClusterUpdater::CanTake(const NodeStep& step) const {
-  if (step.is == nullptr) return true;
+  if (step.is == nullptr) return c_.numa_.empty();  // the last node gets its id, not its zones
   return (step.was != nullptr || !w_.any_zones) &&
          std::ranges::all_of(step.is->allocatable,
                              [&](const auto& each) { return c_.slots_.Find(each.first).valid(); });
@@ -248,6 +250,14 @@ void ClusterUpdater::CountNode(NodeId node, bool comes) {
     if (w_.is_foreign[pod.index()] != 0) offered -= TakenFromQueues(c_, pod);
   }
   comes ? c_.total_ += offered : c_.total_ -= offered;
+}
+
+// Zones of a node that is not here count when it comes.
+bool ClusterUpdater::ChangeZones(const ClusterChanges::Change<NodeZonesRow>& change) {
+  w_.any_zones = true;
+  const NodeId node = w_.directory.FindNode(change.name);
+  if (!node.valid()) return true;
+  return change.row != nullptr && w_.numa.ChangeNode(*change.row, node);
 }
 
 // ---- queues
@@ -480,6 +490,8 @@ bool ClusterUpdater::Put(Incoming* incoming, const SharedGpuLists& shared) {
     Occupancy(&c_).Occupy(pod, draft.node, draft.status, c_.pods_.gpus[pod]);
     delta_.nodes.insert(draft.node);
   }
+  if (draft.group.valid() && c_.pod_classes_.info[pod_class].numa.valid())
+    w_.numa.NotePlacement(row, draft.bind_request, pod, draft.node, &w_.rejections);
   if (IsActiveUsed(draft.status)) Stand(known, draft.node_name());
   CountSharer(pod, 1);
   Count(pod, true);
@@ -498,10 +510,18 @@ void ClusterUpdater::TakeOut(Known* known) {
     std::erase(Edit(pod_set), pod);
   if (const PodGroupId group = c_.pods_.group[pod]; group.valid()) touched_groups_.insert(group);
   Leave(known);
+  if (!c_.numa_.empty()) ForgetZones(pod);
   pod_writer_.Remove(pod);
   w_.pod_rows[pod.index()] = nullptr;
   free_pods_.push_back(pod);
   known->id = PodId();
+}
+
+void ClusterUpdater::ForgetZones(PodId pod) {
+  w_.numa.ForgetPlacement(pod);
+  std::erase_if(w_.rejections, [&](const Rejection& each) {
+    return each.kind == "Pod" && each.name == c_.PodName(pod);
+  });
 }
 
 void ClusterUpdater::Count(PodId pod, bool comes) {

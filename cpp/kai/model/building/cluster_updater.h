@@ -8,9 +8,9 @@
 // than itself and its neighbours, the answer is false, and the cluster has to be built anew: a pod
 // or node with a resource, a pod with a selector on a label or a term of affinity that none had; a
 // pod with volumes or resource claims; a node that brings or takes the least or most GPU memory,
-// where pods ask for memory; one that comes where NUMA zones are described; a queue that comes,
-// goes or hangs elsewhere, and any without full hierarchy fairness; any of these where the cluster
-// has claims, NUMA zones, or storage to count.
+// where pods ask for memory; one that comes or goes where NUMA zones are described, and zones that
+// are others than they were; a queue that comes, goes or hangs elsewhere, and any without full
+// hierarchy fairness; any of these where the cluster has claims, or storage to count.
 //
 // Invariants: after an update the cluster gives the plans of one that was built of the same
 // objects; ids are new or were free, and the last node gets that of one that goes. Once more is
@@ -55,6 +55,7 @@ struct ClusterChanges {
   std::vector<Change<CompactPodGroup>> pod_groups;
   std::vector<Change<BindRequestRow>> bind_requests;
   std::vector<Change<QueueRow>> queues;
+  std::vector<Change<NodeZonesRow>> zones;
   std::vector<Rejection> rejections;  // of all objects that could not be read
 };
 
@@ -112,6 +113,8 @@ class ClusterUpdater {
   void Reclassify(NodeId node, const NodeRow& row);
   void CountNode(NodeId node, bool comes);
 
+  bool ChangeZones(const ClusterChanges::Change<NodeZonesRow>& change);
+
   bool CanTake(const ClusterChanges::Change<QueueRow>& change) const;
   void UpdateQueue(const QueueRow& row);
 
@@ -130,6 +133,7 @@ class ClusterUpdater {
   bool CanPut(const CompactPod& row) const;
   bool Put(Incoming* incoming, const SharedGpuLists& shared);
   void TakeOut(Known* pod);
+  void ForgetZones(PodId pod);
   void Count(PodId pod, bool comes);
 
   std::vector<PodId>& Edit(SubGroupId pod_set);

@@ -133,6 +133,20 @@ void NumaWriter::AddNode(const NodeZonesRow& row, NodeId node, size_t nodes,
   }
 }
 
+bool NumaWriter::ChangeNode(const NodeZonesRow& row, NodeId node) {
+  if (numa_.Find(node) == nullptr) return false;
+  NumaNode& known = numa_.nodes[static_cast<size_t>(numa_.place[node])];
+  NumaNode reported = NumaNodeOf(row, slots_);
+  if (reported.policy != known.policy || reported.scope != known.scope ||
+      reported.zones != known.zones ||
+      !std::ranges::equal(reported.resources, known.resources, [](const auto& a, const auto& b) {
+        return a.slot == b.slot && a.name == b.name;
+      }))
+    return false;
+  known = std::move(reported);
+  return true;
+}
+
 NumaNeedsId NumaWriter::NeedsOf(const CompactPod& row, const GpuRequest& gpu) {
   if (numa_.empty()) return NumaNeedsId();
   // As containers ask for it: what annotations ask of GPUs is no request (spec 3 U16).
@@ -200,9 +214,19 @@ void NumaWriter::NotePlacement(const CompactPod& row, const BindRequestRow* bind
     if (record->zones.empty()) continue;
     ZonePlacement placement;
     if (PlacementOf(*record, *node, slots_, &placement) && !placement.empty())
-      numa_.placements.emplace_back(pod, std::move(placement));
+      numa_.placements.insert(PlaceOf(pod), {pod, std::move(placement)});
     return;
   }
+}
+
+void NumaWriter::ForgetPlacement(PodId pod) {
+  const auto place = PlaceOf(pod);
+  if (place != numa_.placements.end() && place->first == pod) numa_.placements.erase(place);
+}
+
+std::vector<std::pair<PodId, ZonePlacement>>::iterator NumaWriter::PlaceOf(PodId pod) {
+  return std::ranges::lower_bound(numa_.placements, pod, {},
+                                  [](const auto& each) { return each.first; });
 }
 
 }  // namespace kai

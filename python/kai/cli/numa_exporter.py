@@ -1,0 +1,88 @@
+"""kai run numa-exporter: writes on the pods of a node in which NUMA zones they lie."""
+
+from __future__ import annotations
+
+import click
+
+from kai.cli.connecting import cluster_options
+
+EPILOG = """\b
+Example:
+  kai run numa-exporter --node-name n1
+
+`kai install --numa-exporter` prints a DaemonSet that runs it on each node with
+NUMA zones. It reads the socket as root. SIGTERM ends it.
+"""
+
+
+@click.command("numa-exporter", epilog=EPILOG)
+@cluster_options
+@click.option("--node-name", metavar="NAME", required=True, help="The node that it runs on.")
+@click.option(
+    "--podresources-socket",
+    "socket",
+    metavar="FILE",
+    default="/var/lib/kubelet/pod-resources/kubelet.sock",
+    show_default=True,
+    help="Socket of the kubelet's PodResources API.",
+)
+@click.option(
+    "--sysfs-root",
+    "sysfs",
+    metavar="DIR",
+    default="/sys",
+    show_default=True,
+    help="Where sysfs is: it has the NUMA node of each CPU.",
+)
+@click.option(
+    "--poll-interval",
+    "poll_s",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0, min_open=True),
+    default=1.0,
+    show_default=True,
+    help="Seconds between looks at the kubelet.",
+)
+@click.option(
+    "--drift-resync-interval",
+    "resync_s",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0),
+    default=60.0,
+    show_default=True,
+    help="Seconds between repairs of annotations that others changed; 0: no repairs.",
+)
+@click.option("--log-json", is_flag=True, help="Log lines as JSON.")
+@click.option("-v", "--verbose", is_flag=True, help="Log every write.")
+def command(
+    kubeconfig: str | None,
+    context: str | None,
+    node_name: str,
+    socket: str,
+    sysfs: str,
+    poll_s: float,
+    resync_s: float,
+    log_json: bool,
+    verbose: bool,
+) -> int:
+    """Write on the pods of a node in which NUMA zones their resources lie.
+
+    It reads from the kubelet which devices, memory and exclusive CPUs each pod
+    has, and writes them by zone into kai.scheduler/numa-placement-observed. The
+    plugin numa of the scheduler charges the zones of the node with it.
+    """
+    from kai.k8s.kubelet import need_numa_extra
+    from kai.service import export_numa
+    from kai.service.live import need_cluster_extra
+    from kai.service.log import Log
+    from kai.service.numa_exporter import ExporterOptions
+
+    need_cluster_extra()
+    need_numa_extra()
+    export_numa(
+        ExporterOptions(node_name, socket, sysfs, poll_s, resync_s),
+        kubeconfig=kubeconfig,
+        context=context,
+        log=Log(as_json=log_json, level="debug" if verbose else "info"),
+    )
+    return 0

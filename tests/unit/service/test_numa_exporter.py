@@ -1,0 +1,157 @@
+"""The NUMA placement exporter between a kubelet and an API server."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("grpc", reason="needs the extra numa")
+from fake_api import FakeApi, ok, status, until
+from fake_kubelet import FakeKubelet, answer, container, sysfs
+
+from kai.api import keys
+from kai.k8s.clock import Clock
+from kai.service.log import Log
+from kai.service.numa_exporter import Exporter, ExporterOptions
+
+POD = "/api/v1/namespaces/team/pods/a"
+GPUS = [container([("nvidia.com/gpu", ["0", "1"], [1])], [0])]
+TEXT = '[{"zone":"node-0","amount":{"cpu":"1"}},{"zone":"node-1","amount":{"nvidia.com/gpu":"2"}}]'
+
+
+class World:
+    def __init__(self, api: FakeApi, kubelet: FakeKubelet) -> None:
+        self.api, self.kubelet, self._stream = api, kubelet, io.StringIO()
+        self.log = Log(stream=self._stream)
+
+    @property
+    def lines(self) -> list[str]:
+        return [each.partition("Z ")[2] for each in self._stream.getvalue().splitlines()]
+
+    @property
+    def written(self) -> list[Any]:
+        patches = [each for each in self.api.seen if each.method == "PATCH"]
+        assert all(each.path == POD for each in patches)
+        assert all("merge-patch" in each.headers["Content-Type"] for each in patches)
+        of_pods = [each.body["metadata"]["annotations"] for each in patches]
+        return [each[keys.NUMA_OBSERVED_ANNOTATION] for each in of_pods]
+
+    async def looks(self, count: int = 3) -> None:
+        """So many further looks at the kubelet."""
+        wanted = self.kubelet.asked + count
+        await until(lambda: self.kubelet.asked >= wanted)
+
+
+def play(tmp_path: Path, story: Callable[[World], Awaitable[None]], resync_s: float = 0) -> World:
+    root = sysfs(tmp_path / "sys", "0-3", "4-7")
+    socket = tmp_path / "kubelet.sock"
+    options = ExporterOptions("n1", str(socket), root, poll_s=0.01, resync_s=resync_s)
+
+    async def scene() -> World:
+        async with FakeApi() as api, FakeKubelet(socket) as kubelet, api.client(Clock()) as client:
+            world, stop = World(api, kubelet), asyncio.Event()
+            api.on("PATCH", POD, ok({}))
+            task = asyncio.create_task(Exporter(client, options, world.log).run(stop))
+            await story(world)
+            assert not task.done()
+            stop.set()
+            await task
+            return world
+
+    return asyncio.run(scene())
+
+
+def test_a_placement_is_written_once_and_again_when_it_changes(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        world.kubelet.data = answer(("team/a", GPUS), ("team/b", [container(cpus=[])]))
+        await until(lambda: world.written)
+        await world.looks()
+        assert world.written == [TEXT]
+        world.kubelet.data = answer(("team/a", [container(cpus=[4, 5])]))
+        await until(lambda: len(world.written) == 2)
+        assert json.loads(world.written[1]) == [{"zone": "node-1", "amount": {"cpu": "2"}}]
+        world.kubelet.data = answer(("team/a", []))  # nothing is removed
+        await world.looks()
+        assert len(world.written) == 2
+
+    play(tmp_path, story)
+
+
+def test_annotations_that_others_changed_are_repaired(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        metadata = {"namespace": "team", "name": "a", "annotations": {"x": "y"}}
+        world.api.on(
+            "GET", "/api/v1/pods", ok({"kind": "PodList", "items": [{"metadata": metadata}]})
+        )
+        world.kubelet.data = answer(("team/a", GPUS))
+        await until(lambda: len(world.written) >= 2)
+        assert set(world.written) == {TEXT}
+        [query] = {
+            tuple(sorted(e.query.items())) for e in world.api.seen if e.path == "/api/v1/pods"
+        }
+        assert query == (("fieldSelector", "spec.nodeName=n1"), ("resourceVersion", "0"))
+
+    world = play(tmp_path, story, resync_s=0.02)
+    assert "info kai: annotations were changed by others and are repaired pods=1" in world.lines
+
+
+def test_without_an_interval_no_pods_are_listed(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        world.kubelet.data = answer(("team/a", GPUS))
+        await world.looks(5)
+        assert world.api.paths("GET") == []
+
+    play(tmp_path, story, resync_s=0)
+
+
+def test_a_kubelet_that_does_not_answer_is_one_line_and_one_when_it_does(tmp_path: Path) -> None:
+    import grpc
+
+    async def story(world: World) -> None:
+        world.kubelet.data = answer(("team/a", GPUS))
+        await until(lambda: world.written)
+        world.kubelet.code = grpc.StatusCode.UNAVAILABLE
+        await world.looks(3)
+        world.kubelet.code = None
+        await until(lambda: "again" in world.lines[-1])
+
+    world = play(tmp_path, story)
+    _, lost, back = world.lines
+    assert lost.startswith("warning kai: cannot read the pod resources of the kubelet why=")
+    assert "kubelet.sock: unavailable: not now" in lost
+    assert back == "info kai: can read the pod resources of the kubelet again"
+    assert world.written == [TEXT]
+
+
+def test_a_right_that_is_missing_is_one_line_and_the_placement_follows(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        said = 'pods "a" is forbidden: User "x" cannot patch resource "pods" in API group ""'
+        world.api.on("PATCH", POD, status(403, reason="Forbidden", message=said))
+        world.kubelet.data = answer(("team/a", GPUS))
+        await until(lambda: len(world.written) >= 3)
+        world.api.on("PATCH", POD, ok({}))
+        await until(lambda: "again" in world.lines[-1])
+
+    world = play(tmp_path, story)
+    _, lost, back = world.lines
+    assert "cannot write the placements of pods" in lost
+    assert "cannot patch resource" in lost
+    assert back == "info kai: can write the placements of pods again"
+
+
+def test_sysfs_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        (tmp_path / "sys/devices/system/node/node1/cpulist").write_text("many")
+        await until(lambda: len(world.lines) >= 2)
+        await asyncio.sleep(0.1)
+
+    world = play(tmp_path, story)
+    [_, wrong] = world.lines
+    assert wrong.startswith("warning kai: cannot read the CPUs of NUMA nodes why=")
+    assert "node1: 'many' is no list of CPUs" in wrong
