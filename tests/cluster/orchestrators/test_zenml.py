@@ -1,8 +1,9 @@
 """examples/zenml on a cluster, submitted by ZenML itself (nox -s zenml-0.98.0-on-a-cluster).
 
-ZenML's own: `zenml` registers the stack; `python run.py` compiles the pipeline and creates the Job
-of the orchestrator; the command of that Job's pod creates the Jobs of the steps and follows them;
-the commands of their pods run the steps. The example's settings are used as they are.
+ZenML's own: the commands of the example's README register the stack; `python run.py` compiles the
+pipeline and creates the Job of the orchestrator; the command of that Job's pod creates the Jobs of
+the steps and follows them; the commands of their pods run the steps. The example's settings are
+used as they are.
 
 Ours: kwok instead of kubelets, so the commands of the pods run on this machine (testcluster's
 Containers), which is also the scheduler of Kubernetes for the pod of the orchestrator; KAI's
@@ -15,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shlex
 from pathlib import Path
 
 import pytest
@@ -83,23 +85,24 @@ class ZenML:
         assert process.returncode == 0, text
         return text
 
-    async def registers_its_stack(self, namespace: str) -> None:
-        """As the README says, with the database and the artifacts on this machine."""
-        variables = json.loads((EXAMPLE / "terraform" / "kai.auto.tfvars.json").read_text())
-        orchestrator = {
-            "kubernetes_context": "test",
-            "kubernetes_namespace": namespace,
-            "local": "True",
-            "synchronous": "False",
-            "job_monitoring_interval": "1",
-            "pod_settings": variables["pod_settings"],
+    async def follows_the_readme(self, namespace: str) -> None:
+        """The commands for any cluster, with the artifacts and the database on this machine."""
+        text = (EXAMPLE / "README.md").read_text(encoding="utf-8")
+        section = text.partition("## On another cluster")[2].partition("\n## ")[0]
+        commands = section.split("```")[1].replace("\\\n", " ").strip().splitlines()
+        here = f"namespace={namespace} --local=True --synchronous=False --job_monitoring_interval=1"
+        changed = {
+            '"$(kubectl config current-context)"': "test",
+            "namespace=zenml": here,
+            "my-artifacts": "default",
         }
-        settings = (f"--{name}={value}" for name, value in orchestrator.items())
-        registry = ("container-registry", "register", "images", "--flavor=default")
-        await self.run("zenml", *registry, "--uri=registry.example.com/zenml")
-        await self.run("zenml", "orchestrator", "register", "kai", "--flavor=kubernetes", *settings)
-        parts = ("-o", "kai", "-a", "default", "-c", "images")
-        await self.run("zenml", "stack", "register", "kai", *parts, "--set")
+        install, *others = commands
+        assert install == "zenml integration install kubernetes -y"  # the session has done it
+        assert others[-1] == "python run.py"
+        for each in others:
+            for old, new in changed.items():
+                each = each.replace(old, new)
+            await self.run(*shlex.split(each))
 
     async def states(self) -> dict[str, str]:
         """The states of the runs and steps that ZenML keeps, by name."""
@@ -192,8 +195,7 @@ def test_both_steps_are_bound_and_the_training_has_half_a_card(
             await add_nodes(scene)
             cluster.kubectl("apply", "--server-side", "-f", str(EXAMPLE / "queues.yaml"))
             await scene.start()
-            await zenml.registers_its_stack(namespace)
-            await zenml.run(PYTHON, "run.py")
+            await zenml.follows_the_readme(namespace)
             await until_the_run_is_over(scene, containers)
 
             pods = await pods_by_step(scene)
