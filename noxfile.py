@@ -6,6 +6,10 @@ its own (tests/integrations/environments.toml).
     nox --tags quick               # those that install fast; `make test` runs these
     nox                            # all: `make test-integrations`
 
+A session ...-on-a-cluster runs an orchestrator's own commands on the test cluster
+(docs/internals/cluster.md): its tests run in the environment of nox, the commands in that of the
+session.
+
 kai itself is taken from this checkout: what is tested there is pure Python. Its requirements are
 installed beside each library, so that pip can say whether they get along.
 """
@@ -13,6 +17,7 @@ installed beside each library, so that pip can say whether they get along.
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +33,7 @@ nox.options.reuse_venv = "yes"
 
 ROOT = Path(__file__).parent
 TESTS = ROOT / "tests" / "integrations"
+CLUSTER_TESTS = ROOT / "tests" / "cluster" / "orchestrators"
 OURS = nox.project.load_toml(ROOT / "pyproject.toml")["project"]["dependencies"]
 TOOLS = ["pytest>=8,<10"]
 
@@ -53,5 +59,20 @@ def declare(name: str, entry: dict[str, Any]) -> None:
         )
 
 
+def declare_on_a_cluster(name: str, entry: dict[str, Any]) -> None:
+    @nox.session(name=f"{name}-on-a-cluster")
+    def on_a_cluster(session: nox.Session) -> None:
+        session.install("--quiet", *OURS, *entry["requires"])
+        session.run(
+            *(sys.executable, "-m", "pytest", "--quiet", "--no-header"),
+            *(str(CLUSTER_TESTS / each) for each in entry["on_a_cluster"]),
+            *session.posargs,
+            env={"KAI_ORCHESTRATOR_PYTHON": str(Path(session.bin) / "python")},
+            external=True,  # the tests need what kai needs; the orchestrator runs beside them
+        )
+
+
 for each, its in nox.project.load_toml(TESTS / "environments.toml").items():
     declare(each, its)
+    if "on_a_cluster" in its:
+        declare_on_a_cluster(each, its)

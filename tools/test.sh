@@ -17,7 +17,8 @@
 #                modules, which takes 6 minutes; where they cannot be, one line gives the reason
 # quick          builders beside the orchestrators that install fast
 # includes       the product compiled file by file: finds an #include that only a unity build had
-# orchestrators  builders beside every orchestrator (20 minutes, needs a package registry)
+# orchestrators  builders beside every orchestrator, ZenML itself on the test cluster (25 minutes, needs a package
+#                registry)
 # cluster_slow   tests on a real API server that take minutes each
 # cluster_older  the tests of stage cluster on Kubernetes 1.34
 # e2e            manifests of the builders and policies on the API server of the test cluster

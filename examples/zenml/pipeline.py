@@ -26,7 +26,7 @@ def train_iris_model(learn: dict, judge: dict) -> Annotated[float, "accuracy"]:
     found = runtime.detect()
     print(f"GPU is available: {found.available}")
     print(found)
-    if found.shared:
+    if found.available and found.shared:
         runtime.limit()  # PyTorch keeps to the part that KAI gave the pod
     accuracy = training.train(learn, judge, gpu=found.available)
     print(f"accuracy: {accuracy:.2f}")

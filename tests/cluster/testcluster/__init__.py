@@ -4,6 +4,7 @@ from .admission import Admission
 from .arguments import Options
 from .client import ApiError, Client, Object, path_of, together
 from .cluster import Cluster, temporary_cluster
+from .containers import Containers
 from .errors import ClusterError, UnavailableError
 from .faults import EVERYTHING, WATCHES, WRITES, Fault, Match
 from .history import History, Watcher
@@ -30,6 +31,7 @@ __all__ = [
     "Client",
     "Cluster",
     "ClusterError",
+    "Containers",
     "Cost",
     "Fault",
     "FaultProxy",

@@ -1,0 +1,138 @@
+"""Runs the commands of pods on this machine, where kwok only says that they run.
+
+    async with Containers(api, namespace, python=..., folder=..., ...) as containers:
+        ...
+        print(containers.log("pod-1"))
+
+The first container of each running pod of the namespace is started as a process with the variables
+that a kubelet would give it, those of ConfigMaps among them. Its exit status becomes that of the
+pod. Only `python -m MODULE` can be run: `python` runs it, with the name of the pod as the host's
+name, as in a container. There are no images and volumes: `environment` and `folder`, in which the
+process starts, stand for what the image has. Pods for the scheduler of Kubernetes are bound to
+`node`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+
+from .client import ApiError, Client, Object, path_of
+
+KUBERNETES_OWN = "default-scheduler"
+PAUSE_S = 0.2
+
+RUN = """
+import runpy, socket, sys
+_, name, module, *arguments = sys.argv
+socket.gethostname = lambda: name
+sys.argv[:] = [module, *arguments]
+runpy.run_module(module, run_name="__main__", alter_sys=True)
+"""
+
+
+class Containers:
+    """`environments`: the variables that pods got, by the name of the pod."""
+
+    def __init__(
+        self,
+        api: Client,
+        namespace: str,
+        *,
+        python: str,
+        folder: Path,
+        logs: Path,
+        environment: Mapping[str, str],
+        node: str,
+    ) -> None:
+        self._api, self._namespace, self._node = api, namespace, node
+        self._python, self._folder, self._logs = python, folder, logs
+        self._environment = dict(environment)
+        self.environments = dict[str, dict[str, str]]()
+        self._seen = set[str]()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def __aenter__(self) -> Containers:
+        self._tasks.append(asyncio.create_task(self._follow()))
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def log(self, pod: str) -> str:
+        path = self._logs / f"{pod}.log"
+        return path.read_text() if path.exists() else ""
+
+    async def _follow(self) -> None:
+        while True:
+            for each in await self._api.items(path_of("Pod", self._namespace)):
+                await self._see(each)
+            await asyncio.sleep(PAUSE_S)
+
+    async def _see(self, pod: Object) -> None:
+        uid, spec, phase = pod["metadata"]["uid"], pod["spec"], pod["status"]["phase"]
+        if phase == "Pending" and not spec.get("nodeName"):
+            if spec["schedulerName"] == KUBERNETES_OWN:
+                with suppress(ApiError):  # 404, 409: it was deleted or bound meanwhile
+                    await self._api.bind(self._namespace, pod["metadata"]["name"], self._node)
+        elif phase == "Running" and uid not in self._seen:
+            self._seen.add(uid)
+            self._tasks.append(asyncio.create_task(self._run(pod)))
+
+    async def _run(self, pod: Object) -> None:
+        name, container = pod["metadata"]["name"], pod["spec"]["containers"][0]
+        command = [*container["command"], *container.get("args", ())]
+        assert command[:2] == ["python", "-m"], f"pod {name}: {command} cannot be run"
+        own = self.environments[name] = await self._variables(container)
+        with open(self._logs / f"{name}.log", "wb") as log:
+            process = await asyncio.create_subprocess_exec(
+                *(self._python, "-c", RUN, name, *command[2:]),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self._folder,
+                env={**self._environment, **own},
+                start_new_session=True,
+            )
+            try:
+                status = await process.wait()
+            finally:
+                if process.returncode is None:
+                    os.killpg(process.pid, signal.SIGKILL)
+                    await process.wait()
+        after = {"sim/fail-after": "0s", "sim/exit-code": str(status)}
+        annotations = after if status else {"sim/run-for": "0s"}
+        with suppress(ApiError):  # 404: it was deleted meanwhile
+            await self._api.patch(
+                path_of("Pod", self._namespace, name), {"metadata": {"annotations": annotations}}
+            )
+
+    async def _variables(self, container: Object) -> dict[str, str]:
+        """As the kubelet puts them together: those of `env` win over those of `envFrom`."""
+        found: dict[str, str] = {}
+        for each in container.get("envFrom", ()):
+            found |= await self._data(each["configMapRef"])
+        for each in container.get("env", ()):
+            if source := each.get("valueFrom"):
+                reference = source["configMapKeyRef"]
+                found[each["name"]] = (await self._data(reference))[reference["key"]]
+            else:
+                found[each["name"]] = each.get("value", "")
+        return found
+
+    async def _data(self, reference: Mapping[str, str]) -> Mapping[str, str]:
+        path = path_of("ConfigMap", self._namespace, reference["name"])
+        data: Mapping[str, str] = (await self._api.get(path)).get("data", {})
+        return data
