@@ -135,6 +135,24 @@ def test_sixteen_halves_at_once_are_two_on_each_of_eight_devices(
     play(cluster, namespace, tmp_path, story)
 
 
+@MODES
+def test_halves_fill_ten_nodes_and_leave_nothing(
+    cluster: Cluster, namespace: str, tmp_path: Path, mode: str
+) -> None:
+    async def story(scene: Scene) -> None:
+        async with Admission(cluster), Reservations(scene.api) as fake:
+            await scene.nodes(10)
+            await scene.start("--binding", mode)
+            await scene.api.create(*(half(f"h{number}", namespace) for number in range(160)))
+            await scene.bound(160)
+            assert await books(scene) == []
+            assert len(await reservations(scene)) == len(fake.held()) == 80
+            await scene.api.delete(path_of("Pod", namespace), gracePeriodSeconds=0)
+            await until_free(scene)
+
+    play(cluster, namespace, tmp_path, story)
+
+
 def test_a_silent_program_holds_up_its_own_device_and_leaves_nothing_behind(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:

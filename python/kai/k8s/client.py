@@ -43,6 +43,9 @@ MOST_AWAY_S = 1.0  # no connection: a look costs a server that is away nothing
 MOST_RETRY_AFTER_S = 30.0
 WATCH_SILENCE_S = 120.0  # servers send a bookmark every minute
 DATE_EVERY_S = 10.0
+READS_AT_ONCE = 16
+"""Of single objects, with all their tries. A fill wants thousands, and writes do not wait behind
+them; nor does a server that is away get thousands of tries."""
 LABELS_ARE_COPIED_FROM = 35
 """The minor version of Kubernetes whose bindings bring labels to pods."""
 
@@ -82,6 +85,7 @@ class Client:
         self._headers: dict[tuple[str, str], CIMultiDict[str]] = {}
         self._generation = -1
         self._sessions: dict[str, aiohttp.ClientSession] = {}
+        self._reading = asyncio.Semaphore(READS_AT_ONCE)
         self._closed = False
         self._date: tuple[float, float] | None = None  # the server's time, at a monotonic time
 
@@ -198,12 +202,18 @@ class Client:
         parameters: Mapping[str, str] = _NO_PARAMETERS,
         *,
         accept: str = "application/json",
-        lane: str = "write",
+        lane: str = "read",
     ) -> Answer:
         """A GET, repeated while the server is busy; the status is 2xx, 404 or 410.
 
         Raises UnreachableError after several tries, and RefusedError for other answers.
         """
+        async with self._reading if lane == "read" else contextlib.nullcontext():
+            return await self._read(path, parameters, accept=accept, lane=lane)
+
+    async def _read(
+        self, path: str, parameters: Mapping[str, str], *, accept: str, lane: str
+    ) -> Answer:
         backoff = Backoff(self.clock, FIRST_WAIT_S, MOST_WAIT_S)
         for left in reversed(range(TRIES)):
             try:

@@ -10,19 +10,19 @@ from __future__ import annotations
 import asyncio
 import re
 import time
+from collections.abc import Callable
 from functools import partial
-from typing import Any
 from urllib.request import urlopen
 
 from scene import Client, Kai, Meter, Report, Scene, a_pod, ms, until
-from testcluster import path_of, queue, together
+from testcluster import Object, path_of, queue, together
 from testcluster.ports import free_ports
 
 PATIENCE_S = 300.0
 IDLE_S = 20.0
 
 
-def pod(name: str, namespace: str, scheduler: str) -> dict[str, Any]:
+def pod(name: str, namespace: str, scheduler: str) -> Object:
     """As for the figures of KAI itself: kwok leaves it alone once it is bound."""
     resources = {
         "limits": {"nvidia.com/gpu": "1"},
@@ -45,10 +45,11 @@ def pod(name: str, namespace: str, scheduler: str) -> dict[str, Any]:
 
 
 class Bound:
-    """Watches a namespace: when each pod was created, and when it was seen bound."""
+    """Watches a namespace: when each pod was created, and when it was seen bound. `make` makes the
+    pods."""
 
-    def __init__(self, api: Client, namespace: str) -> None:
-        self._api, self.namespace = api, namespace
+    def __init__(self, api: Client, namespace: str, make: Callable[..., Object] = pod) -> None:
+        self._api, self.namespace, self._make = api, namespace, make
         self.at: dict[str, float] = {}
         self.created: dict[str, float] = {}
 
@@ -65,9 +66,9 @@ class Bound:
                 if found["spec"].get("nodeName"):
                     self.at.setdefault(found["metadata"]["name"], time.monotonic())
 
-    async def create(self, name: str, scheduler: str) -> dict[str, Any]:
+    async def create(self, name: str, scheduler: str) -> Object:
         self.created[name] = time.monotonic()
-        return await self._api.create_one(pod(name, self.namespace, scheduler))
+        return await self._api.create_one(self._make(name, self.namespace, scheduler))
 
     def latencies(self) -> list[float]:
         return sorted(self.at[name] - at for name, at in self.created.items() if name in self.at)

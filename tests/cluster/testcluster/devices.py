@@ -14,7 +14,7 @@ from typing import Any
 
 from kai.api import keys
 
-from .client import ApiError, Object, path_of
+from .client import Object, path_of
 from .objects import pod
 from .scene import Scene
 
@@ -37,27 +37,26 @@ async def reservations(scene: Scene) -> list[Object]:
     return await scene.api.items(path_of("Pod", keys.RESERVATION))
 
 
-async def config_map(scene: Scene, name: str) -> Mapping[str, str]:
-    """Its data; of one that is not there none."""
-    try:
-        found = await scene.api.get(path_of("ConfigMap", scene.namespace, name))
-    except ApiError as error:
-        if error.status != 404:
-            raise
-        return {}
-    return found.get("data") or {}
+async def config_maps(scene: Scene) -> dict[str, Mapping[str, str]]:
+    """Their data, by name."""
+    found = await scene.api.items(path_of("ConfigMap", scene.namespace))
+    return {each["metadata"]["name"]: each.get("data") or {} for each in found}
 
 
 async def environment(scene: Scene, name: str) -> dict[str, str]:
-    """What the container of the pod would see, as the kubelet puts it together."""
-    one = (await pods_of(scene))[name]
+    """What the container of the pod would see."""
+    return seen_by((await pods_of(scene))[name], await config_maps(scene))
+
+
+def seen_by(one: Object, maps: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+    """As the kubelet puts it together; of ConfigMaps that are not there nothing."""
     container = one["spec"]["containers"][0]
     seen: dict[str, str] = {}
     for each in container.get("envFrom", ()):
-        seen |= await config_map(scene, each["configMapRef"]["name"])
+        seen |= maps.get(each["configMapRef"]["name"], {})
     for each in container["env"]:
         source = each["valueFrom"]["configMapKeyRef"]
-        data = await config_map(scene, source["name"])
+        data = maps.get(source["name"], {})
         if source["key"] in data:
             seen[each["name"]] = data[source["key"]]
     return seen
@@ -87,7 +86,8 @@ async def books(scene: Scene) -> list[str]:
     twice = [name for name, count in Counter(devices.values()).items() if count > 1]
     problems += [f"device {name} is held by several reservations" for name in twice]
     shares: defaultdict[str, float] = defaultdict(float)
-    for name, each in (await pods_of(scene)).items():
+    pods, maps = await pods_of(scene), await config_maps(scene)
+    for name, each in pods.items():
         groups = groups_of(each)
         if not groups or not each["spec"].get("nodeName") or each["status"]["phase"] not in ALIVE:
             continue
@@ -97,7 +97,7 @@ async def books(scene: Scene) -> list[str]:
         portion = float(each["metadata"]["annotations"].get(keys.GPU_FRACTION_ANNOTATION, 0))
         for group in groups:
             shares[group] += portion
-        visible = (await environment(scene, name)).get(keys.VISIBLE_DEVICES_ENV, "")
+        visible = seen_by(each, maps).get(keys.VISIBLE_DEVICES_ENV, "")
         if sorted(visible.split(",")) != sorted(devices[group] for group in groups):
             own = ", ".join(devices[group] for group in groups)
             problems.append(f"pod {name} sees {visible}, and its devices are {own}")

@@ -14,6 +14,7 @@ loop, and ends with the `async with` block."""
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from contextlib import suppress
 from types import TracebackType
 
@@ -21,7 +22,7 @@ import aiohttp
 
 from kai.api import keys
 
-from .client import ApiError, Client, Object, path_of
+from .client import WORKERS, ApiError, Client, Object, path_of
 
 NAMESPACE = "kai-resource-reservation"
 ACCOUNT = "kai-resource-reservation"
@@ -39,6 +40,8 @@ class Reservations:
         self.slow = dict[str, float]()
         self.answers = dict[str, str]()
         self._held = dict[str, tuple[str, int]]()  # by the UID of the pod: node and GPU
+        self._taken = defaultdict[str, dict[str, int]](dict)  # by node and UID
+        self._sending = asyncio.Semaphore(WORKERS)
         self._tasks = dict[str, asyncio.Task[None]]()
         self._watch: asyncio.Task[None] | None = None
 
@@ -99,7 +102,7 @@ class Reservations:
                 self._forget(uid)
         elif answer := pod["metadata"].get("annotations", {}).get(ANSWER, ""):
             node, _, number = answer.removeprefix("GPU-").rpartition("-")
-            self._held[uid] = (node, int(number))
+            self._hold(uid, node, int(number))
         elif uid not in self._tasks:
             self._tasks[uid] = asyncio.create_task(self._answer(pod))
 
@@ -107,8 +110,13 @@ class Reservations:
         for uid in (self._held.keys() | self._tasks.keys()) - uids:
             self._forget(uid)
 
+    def _hold(self, uid: str, node: str, number: int) -> None:
+        self._held[uid] = (node, number)
+        self._taken[node][uid] = number
+
     def _forget(self, uid: str) -> None:
-        self._held.pop(uid, None)
+        if held := self._held.pop(uid, None):
+            del self._taken[held[0]][uid]
         if task := self._tasks.pop(uid, None):
             task.cancel()
 
@@ -118,16 +126,17 @@ class Reservations:
         await asyncio.sleep(self.slow.get(group, self.slow.get(node, self.delay)))
         if not self.silent.isdisjoint((group, node)):
             return
-        taken = {number for at, number in self._held.values() if at == node}
+        taken = set(self._taken[node].values())
         number = next(each for each in range(len(taken) + 1) if each not in taken)
-        self._held[metadata["uid"]] = (node, number)
+        self._hold(metadata["uid"], node, number)
         answer = name_of(node, number)
         self.answers[group] = answer
-        with suppress(ApiError):  # 404: it was deleted meanwhile
-            await self._api.patch(
-                path_of("Pod", NAMESPACE, metadata["name"]),
-                {"metadata": {"annotations": {ANSWER: answer}}},
-            )
+        async with self._sending:
+            with suppress(ApiError):  # 404: it was deleted meanwhile
+                await self._api.patch(
+                    path_of("Pod", NAMESPACE, metadata["name"]),
+                    {"metadata": {"annotations": {ANSWER: answer}}},
+                )
 
 
 def name_of(node: str, number: int) -> str:

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_api import FakeApi, QuickClock, disconnect, ok, status
+from fake_api import FakeApi, QuickClock, disconnect, ok, settle, status, until
 
 import kai
 from kai.api.writes import Lane, Outcome, Result, Write
-from kai.k8s.client import Client, must_not_repeat
+from kai.k8s.client import READS_AT_ONCE, Client, must_not_repeat
 from kai.k8s.kubeconfig import Access
 
 BINDING = "/api/v1/namespaces/team/pods/train-0/binding"
@@ -405,6 +405,22 @@ def test_reading_goes_on_after_a_busy_moment() -> None:
         api.on("GET", POD, status(429), disconnect, ok({"kind": "Pod"}))
         async with api.client() as client:
             assert await client.get("Pod", "team", "train-0") == b'{"kind": "Pod"}'
+
+    run(scenario)
+
+
+def test_a_write_does_not_wait_for_a_hundred_reads() -> None:
+    async def scenario(api: FakeApi) -> None:
+        api.on("GET", POD, api.swallow())
+        api.on("POST", BINDING, status(201))
+        async with api.client() as client:
+            reads = [asyncio.create_task(client.get("Pod", "team", "train-0")) for _ in range(100)]
+            await until(lambda: api.paths("GET").count(POD) >= READS_AT_ONCE)
+            assert (await client.send(bind())).result is Result.DONE
+            await settle()
+            assert api.paths("GET").count(POD) == READS_AT_ONCE
+            for each in reads:
+                each.cancel()
 
     run(scenario)
 

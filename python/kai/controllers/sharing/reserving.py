@@ -32,6 +32,7 @@ from kai.controllers.sharing.reservation_pod import (
     reservation_name,
     reservation_pod,
 )
+from kai.controllers.verdicts.pace import Timers
 
 LOOK_AGAIN_S = 5.0
 """After a read that found the reservation which no watch has shown."""
@@ -57,7 +58,8 @@ class _Group:
     """`node`: "", while only BindRequests are known. `reservation`: its pod, as a watch showed it.
     `waiting`: by pod, bindings that have or want the device. `pods`: pods in the group that have
     not ended. `is_made`: the creation of the reservation was sent, and no watch has shown it yet.
-    `is_ending`: its deletion was sent. `ends`: by when its program has to have answered.
+    `is_ending`: its deletion was sent. `ends`: by when its program has to have answered; None:
+    none waits for it, or the API server has not created it yet.
     `not_before`: after a write that failed, and after a read.
     """
 
@@ -107,7 +109,7 @@ class SharedDevices:
         self._requests: dict[str, Sequence[str]] = {}  # groups of BindRequests not over
         self._wanted: Counter[str] = Counter()  # by group, how many of these name it
         self._served: dict[str, list[str]] = {}  # the devices of bindings that are ready
-        self._timed: dict[str, None] = {}  # groups with something to do by themselves
+        self._timers = Timers()  # of groups with something to do by themselves
         self._labelled: set[str] = set()  # pods whose labels are there, or on their way
         self._acts = False
 
@@ -177,8 +179,8 @@ class SharedDevices:
             group.waiting[binding.pod] = binding
             if not group.tolerations:
                 group.tolerations = pod.get("spec", {}).get("tolerations") or ()
-            if group.ends is None:
-                group.ends = now + self._reservations.timeout
+            if not group.is_made:
+                self._begin_to_wait(now, group)
         return self._settle(now, groups)
 
     def take_back(self, binding: Binding) -> Given:
@@ -193,6 +195,9 @@ class SharedDevices:
             known = None if group is None else group.waiting.get(binding.pod)
             if group is not None and known is not None and known.uid == binding.uid:
                 del group.waiting[binding.pod]
+                if not group.waiting:
+                    group.ends = None
+                    self._time(group)
         _add(given, self._settle(None, groups))
         return given
 
@@ -209,6 +214,7 @@ class SharedDevices:
                 group.pods[binding.pod] = user
             if not group.waiting:
                 group.ends = None
+                self._time(group)
 
     def answered(self, now: float, write: Write, outcome: Outcome) -> Given:
         about = write.about
@@ -231,7 +237,7 @@ class SharedDevices:
             return Given()
         group.is_read = False
         group.not_before = now + LOOK_AGAIN_S
-        self._timed[group.name] = None
+        self._time(group)
         given = Given()
         if any(each["metadata"]["namespace"] == self._reservations.namespace for each in found):
             return given  # no watch has shown it yet
@@ -244,13 +250,10 @@ class SharedDevices:
 
     def tick(self, now: float) -> Given:
         given = Given()
-        timed, self._timed = self._timed, {}
-        for name in timed:
+        for name in list(self._timers.pop(now)):
             group = self._groups.get(name)
             if group is None:
                 continue
-            if group.device or not group.waiting:
-                group.ends = None
             if group.ends is not None and now >= group.ends:
                 self._give_up(group, given)
             elif group.not_before is not None and now >= group.not_before:
@@ -260,14 +263,7 @@ class SharedDevices:
         return given
 
     def next_tick(self) -> float | None:
-        times = [
-            moment
-            for name in self._timed
-            if (group := self._groups.get(name)) is not None
-            for moment in (group.ends if group.waiting else None, group.not_before)
-            if moment is not None
-        ]
-        return min(times, default=None)
+        return self._timers.next()
 
     # ---- inside ----------------------------------------------------------------------------------
 
@@ -281,7 +277,7 @@ class SharedDevices:
 
     def _drop(self, group: _Group) -> None:
         del self._groups[group.name]
-        self._timed.pop(group.name, None)
+        self._timers.clear(group.name)
         of_node = self._on_node.get(group.node, {})
         of_node.pop(group.name, None)
         if not of_node:
@@ -331,7 +327,7 @@ class SharedDevices:
             elif has_lost:
                 return
             elif group.waiting and now is not None and not self._is_being_freed(group.node):
-                self._create(now, group, given)
+                self._create(group, given)
         elif held.phase in _ENDED:
             if may_try and not held.is_leaving:
                 self._delete(group, given)
@@ -339,6 +335,10 @@ class SharedDevices:
                 why = f"GPU reservation pod {held.name} has failed on node {held.node}"
                 given.failed.append((binding, _text(binding, group.name, why)))
         elif group.waiting:
+            if group.device:
+                group.ends = None
+            elif now is not None:
+                self._begin_to_wait(now, group)
             for binding in list(group.waiting.values()):
                 self._finish(binding, given)
         elif not group.pods and not held.is_leaving and may_try and not self._wanted[group.name]:
@@ -352,6 +352,10 @@ class SharedDevices:
         why = "the GPU reservation pod is gone"
         given.failed += ((each, _text(each, group.name, why)) for each in lost)
         return bool(lost)
+
+    def _begin_to_wait(self, now: float, group: _Group) -> None:
+        if group.ends is None:
+            group.ends = now + self._reservations.timeout
 
     def _is_being_freed(self, node: str) -> bool:
         """A device of the node is about to be given back: the kubelet may not have another one."""
@@ -370,9 +374,9 @@ class SharedDevices:
             about = _Labelling(binding)
             given.writes.append(_label(binding, gpu_labels(binding.spec), about))
 
-    def _create(self, now: float, group: _Group, given: Given) -> None:
+    def _create(self, group: _Group, given: Given) -> None:
         group.is_made, group.not_before = True, None
-        group.ends = now + self._reservations.timeout
+        group.ends = None  # its time begins with the answer: it may wait long until it is sent
         body = reservation_pod(group.node, group.name, group.tolerations, self._reservations)
         metadata = body["metadata"]
         given.writes.append(
@@ -386,7 +390,11 @@ class SharedDevices:
         given = Given()
         result = outcome.result
         if result in (Result.DONE, Result.CONFLICT, Result.REPLACED):
-            return given  # a conflict: it is there, and a watch shows it
+            # A conflict: it is there, and a watch shows it.
+            if group.waiting and not group.device:
+                self._begin_to_wait(now, group)
+                self._time(group)
+            return given
         group.is_made = False
         if result in (Result.FAILED, Result.LOST) and outcome.reason != NOT_LEADING:
             group.pause(now)
@@ -438,8 +446,14 @@ class SharedDevices:
             )
 
     def _time(self, group: _Group) -> None:
-        if group.not_before is not None or (group.waiting and group.ends is not None):
-            self._timed[group.name] = None
+        """It is looked at when its time comes."""
+        if self._groups.get(group.name) is not group:
+            return  # it was dropped, and another one may have its name by now
+        times = [at for at in (group.ends, group.not_before) if at is not None]
+        if times:
+            self._timers.set(group.name, min(times))
+        else:
+            self._timers.clear(group.name)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -169,6 +169,43 @@ def test_a_silent_program_fails_its_own_pods_and_no_others() -> None:
     )
 
 
+def test_a_creation_that_waits_long_to_be_sent_does_not_make_its_program_late() -> None:
+    desk = Desk()
+    desk.give(binding("a"))
+    created = desk.write
+    desk.tick(30)
+    desk.give(binding("b"))
+    desk.tick(60)
+    assert (desk.given.failed, desk.writes, desk.devices.next_tick()) == ([], [], None)
+    desk.answer(DONE, created)
+    assert desk.devices.next_tick() == 100
+    desk.saw(reservation())
+    desk.tick(99)
+    assert desk.given.failed == []
+    desk.tick(100)
+    assert [each.pod for each, _ in desk.given.failed] == ["team/a", "team/b"]
+
+
+def test_nothing_is_due_once_all_pods_have_their_devices() -> None:
+    desk = Desk()
+    desk.give(binding("a"))
+    desk.saw(reservation())
+    assert desk.devices.next_tick() == 40
+    desk.saw(reservation(device="GPU-7"))
+    assert desk.devices.next_tick() is None
+
+
+def test_the_time_of_a_pod_that_went_is_not_that_of_the_next_one() -> None:
+    desk = Desk(reservation())
+    first = binding("a")
+    desk.give(first)
+    desk.take_back(first)
+    assert desk.devices.next_tick() is None
+    desk.now = 39
+    desk.give(binding("b"))
+    assert desk.devices.next_tick() == 79
+
+
 def test_a_pod_that_has_its_device_is_not_late_when_other_things_take_longer() -> None:
     desk = Desk()
     desk.give(binding())
