@@ -1,24 +1,30 @@
 """The kinds that a process reads, by its roles.
 
-watched_by(("queue-controller",))        # ("Pod", "PodGroup", "Queue", "PriorityClass")
+watched_by(("pod-grouper",))        # ("Pod", "PodGroup", "PriorityClass")
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-WATCHED = ("Node", "Pod", "PodGroup", "Queue", "PriorityClass", "Topology", "BindRequest")
+_DEVICES = ("ResourceClaim", "ResourceSlice", "DeviceClass")
+_VOLUMES = ("PersistentVolumeClaim", "PersistentVolume", "StorageClass")
+_STORAGE = (*_VOLUMES, "CSIDriver", "CSINode", "CSIStorageCapacity")
+WATCHED = (
+    *("Node", "Pod", "PodGroup", "Queue", "PriorityClass", "Topology", "BindRequest"),
+    *(*_DEVICES, *_STORAGE),
+)
 """All that decisions depend on."""
-OPTIONAL = frozenset(("Topology", "BindRequest"))
+OPTIONAL = frozenset(("Topology", "BindRequest", *_DEVICES, *_STORAGE))
 """A cluster without these kinds has none of their objects."""
 
 _GROUPED = ("Pod", "PodGroup", "PriorityClass")
 _BY_ROLE = {
     "scheduler": WATCHED,
-    "binder": ("Node", "Pod", "BindRequest"),
+    "binder": ("Node", "Pod", "BindRequest", "PersistentVolumeClaim", "PersistentVolume"),
     "pod-grouper": _GROUPED,
-    "pod-group-controller": _GROUPED,
-    "queue-controller": (*_GROUPED, "Queue"),
+    "pod-group-controller": (*_GROUPED, "ResourceClaim"),
+    "queue-controller": (*_GROUPED, "Queue", "ResourceClaim"),
 }
 
 
