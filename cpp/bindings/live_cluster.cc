@@ -215,6 +215,10 @@ void LiveCluster::HoldOff(const std::string& group, int64_t since_ns, int64_t de
   WithStore([&](Store* store) { store->HoldOff(group, since_ns, delay_ns); });
 }
 
+void LiveCluster::ServeClaims(bool serves) {
+  WithStore([&](Store* store) { store->ServeClaims(serves); });
+}
+
 MemoryReport LiveCluster::Memory() {
   const Turn turn = TakeTurn(*mutex_);
   MemoryReport report;

@@ -174,6 +174,16 @@ void RegisterFeed(py::module_& module) {
       .def("drain", &LiveFeed::Drain)
       .def("pod_facts", &PodFactsOf, py::arg("names"))
       .def("group_facts", &GroupFactsOf, py::arg("names"))
+      .def(
+          "wait_for_volumes",
+          [](LiveFeed& self, const std::vector<std::string>& pods) {
+            return self.Look([&](const Feed& feed) {
+              std::vector<bool> wait;
+              for (const std::string& pod : pods) wait.push_back(feed.WaitsForVolumes(pod));
+              return wait;
+            });
+          },
+          py::arg("pods"))
       .def("group_status", &GroupStatusOf, py::arg("names"))
       .def("queue_status", &QueueStatuses)
       .def("stranded", [](LiveFeed& self) {

@@ -151,6 +151,10 @@ class Cluster(metaclass=_Compiled):
     def hold_off(self, group: str, *, since_ns: int, delay_ns: int) -> None:
         """The group evicts nothing in that time, as within a preemption delay."""
 
+    def serve_claims(self, serves: bool) -> None:
+        """Whether the API server has the API of resource claims: that there are none does not say
+        so."""
+
     def memory(self) -> list[tuple[str, str, int, int]]:
         """What it holds as one that lives on: part, column, how many are in it, and bytes."""
 
@@ -345,6 +349,9 @@ class Feed(metaclass=_Compiled):
 
     def group_facts(self, names: list[str]) -> list[tuple[str, bytes, str, str, str, bytes] | None]:
         """UID, schedulingConditions; last start, stale since, last eviction; resourcesStatus."""
+
+    def wait_for_volumes(self, pods: list[str]) -> list[bool]:
+        """Of each pod whether it has a claim for storage that is not bound, as far as is known."""
 
     def group_status(
         self, names: list[str]

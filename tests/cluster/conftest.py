@@ -53,7 +53,8 @@ def cluster(programs: Mapping[str, Path], pytestconfig: pytest.Config) -> Iterat
 @pytest.fixture
 def namespace(cluster: Cluster) -> Iterator[str]:
     """A namespace of this test, in which pods can be created. Afterwards the cluster has no nodes,
-    volumes, storage classes and queues; the namespace's own end takes 5 to 10 s and is not awaited.
+    volumes, storage classes, devices and queues; the namespace's own end takes 5 to 10 s and is
+    not awaited.
     """
     name = f"t-{uuid4().hex[:8]}"
     asyncio.run(begin(cluster, name))
@@ -69,7 +70,8 @@ async def begin(cluster: Cluster, name: str) -> None:
 async def end(cluster: Cluster, name: str) -> None:
     async with cluster.client() as api:
         await api.delete(path_of("Pod", name), gracePeriodSeconds=0)
-        for kind in ("Node", "PersistentVolume", "StorageClass", "Queue"):
+        storage, devices = ("PersistentVolume", "StorageClass"), ("ResourceSlice", "DeviceClass")
+        for kind in ("Node", *storage, *devices, "Queue"):
             await api.status_of(api.delete(path_of(kind)))  # 404: queues without their definition
         await api.delete(path_of("Namespace", name=name))
 

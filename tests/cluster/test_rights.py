@@ -9,12 +9,16 @@ from typing import Any
 
 import pytest
 from rights import Account, Right, rights_of
+from test_claims import device_class, devices, shared
+from test_volumes import local_class, local_volume
 from testcluster import (
     BINDINGS,
     Cluster,
     Match,
     Object,
+    Provisioner,
     Reservations,
+    claim,
     install,
     install_zones,
     node,
@@ -22,6 +26,7 @@ from testcluster import (
     pod,
     pod_spec,
     remove_zones,
+    storage_class,
 )
 
 from kai.api import keys
@@ -305,7 +310,7 @@ def test_a_role_says_which_right_is_missing_and_goes_on(
     remove_zones(cluster)
     of_scheduler, of_grouper, *others = untested
     requests = {(verb, "bindrequests", GROUP) for verb in ("create", "delete", "get")}
-    assert of_scheduler == {EVICT, DELETE, *requests}
+    assert of_scheduler == {EVICT, DELETE, *requests, *GIVEN}
     # A problem of a pod is one event, and no second one with the same words.
     of_grouper.remove(("patch", "events", ""))
     assert {group for _, _, group in of_grouper} == access.OWNERS.keys() - {"apps", "batch"}
@@ -383,7 +388,97 @@ def test_rights_on_bind_requests(cluster: Cluster, namespace: str, tmp_path: Pat
             return rights_of(binds.rules) - binds.tested
 
     # A failure of a binding is one event for each pod.
-    assert asyncio.run(story()) == {("patch", "events", "")}
+    assert asyncio.run(story()) == {("patch", "events", ""), *GIVEN} - {("get", "nodes", "")}
+
+
+DEVICES, STORAGE = "resource.k8s.io", "storage.k8s.io"
+GIVEN = {
+    *((verb, "resourceclaims", DEVICES) for verb in ("get", "create", "patch", "delete")),
+    ("patch", "resourceclaims/status", DEVICES),
+    ("patch", "resourceclaims/binding", DEVICES),
+    ("get", "deviceclasses", DEVICES),
+    *((verb, "persistentvolumes", "") for verb in ("get", "patch")),
+    *((verb, "persistentvolumeclaims", "") for verb in ("get", "patch")),
+    ("get", "storageclasses", STORAGE),
+    ("get", "nodes", ""),
+}
+"""What a pod with claims and volumes takes."""
+
+
+async def giving(it: Account, work: Workload) -> None:
+    """Pods with devices and volumes, one for each right."""
+    api, of = it.api, it.namespace
+    claims = ("resourceclaims", DEVICES)
+
+    async def asks(name: str, *rights: Right, **options: Any) -> None:
+        async with it.without(*rights):
+            await work.pod(name, **options)
+        await work.bound(name)
+
+    def gpu(name: str) -> Object:
+        return {"resourceClaims": [{"name": "gpu", "resourceClaimName": name}]}
+
+    def disk(name: str) -> Object:
+        return {"volumes": [{"name": "d", "persistentVolumeClaim": {"claimName": name}}]}
+
+    for number, right in enumerate(
+        [
+            ("get", *claims),
+            ("patch", *claims),
+            ("get", "deviceclasses", DEVICES),
+            ("patch", "resourceclaims/status", DEVICES),
+        ]
+    ):
+        await api.create(shared(f"c{number}", of, "default-queue"))
+        await asks(f"c{number}", right, gpus=0, **gpu(f"c{number}"))
+    await asks("made", ("create", *claims), gpus=1)
+    async with it.without(("delete", *claims)):
+        refused = it.proxy.answer(BINDINGS, 403, times=1)
+        await work.pod("made-again", 1)
+        await refused.hit()
+    await work.bound("made-again")
+    for number, right in enumerate(
+        [
+            ("get", "persistentvolumeclaims", ""),
+            ("patch", "persistentvolumeclaims", ""),
+            ("get", "persistentvolumes", ""),
+            ("get", "storageclasses", STORAGE),
+            ("get", "nodes", ""),
+        ]
+    ):
+        await api.create(claim(f"v{number}", of, "late"))
+        await asks(f"v{number}", right, gpus=0, **disk(f"v{number}"))
+    await api.create(claim("kept", of, "local"))
+    await asks("kept", ("patch", "persistentvolumes", ""), gpus=0, **disk("kept"))
+    await it.recovers()
+
+
+@pytest.mark.parametrize("role", ["scheduler", "binder"])
+def test_rights_on_claims_and_volumes(
+    cluster: Cluster, namespace: str, tmp_path: Path, role: str
+) -> None:
+    install(cluster)
+    requests = ("--binding", "bind-requests")
+
+    async def story() -> set[Right]:
+        async with cluster.client() as api, Provisioner(api):
+            await api.create(node("n", 0, labels={PIN: "kai-scheduler"}))
+            await api.create(device_class(extendedResourceName="nvidia.com/gpu"), devices("n", 9))
+            await api.create(storage_class("late", waits=True), local_class())
+            await api.create(local_volume(f"{namespace}-v", "n"))
+            if role == "scheduler":
+                async with Account(cluster, namespace, role, tmp_path) as it:
+                    await giving(it, Workload(it))
+                    return GIVEN - it.tested
+            async with (
+                Account(cluster, namespace, "scheduler", tmp_path, *requests) as asks,
+                Account(cluster, namespace, role, tmp_path) as it,
+            ):
+                await giving(it, Workload(asks))
+                return GIVEN - it.tested
+
+    # What it is asked for beside the status is a reason in the answer, and no right by itself.
+    assert asyncio.run(story()) == {("patch", "resourceclaims/binding", DEVICES)}
 
 
 @pytest.mark.parametrize(("how", "right"), [("evict", EVICT), ("delete", DELETE)])

@@ -1,5 +1,5 @@
-"""Whole GPUs and parts of them while requests fail. Afterwards every pod is bound once, every device
-is held for the pods that are on it, and for nobody once they are gone."""
+"""Whole GPUs and parts of them while requests fail. Afterwards every pod is bound once, and every
+device is held for the pods that are on it, and for nobody once they are gone."""
 
 from __future__ import annotations
 

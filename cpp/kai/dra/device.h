@@ -36,16 +36,22 @@ struct CapacityPolicy {
     Quantity least;
     std::optional<Quantity> most = std::nullopt;
     std::optional<Quantity> step = std::nullopt;  // from `least` on
+
+    friend bool operator==(const Range&, const Range&) = default;
   };
 
   std::optional<Quantity> fallback = std::nullopt;  // for requests that name no amount
   std::vector<Quantity> valid_values = {};          // rising; empty: any
   std::optional<Range> valid_range = std::nullopt;
+
+  friend bool operator==(const CapacityPolicy&, const CapacityPolicy&) = default;
 };
 
 struct DeviceCapacity {
   Quantity value;
   std::optional<CapacityPolicy> policy = std::nullopt;
+
+  friend bool operator==(const DeviceCapacity&, const DeviceCapacity&) = default;
 };
 
 template <typename Value>
@@ -57,12 +63,16 @@ using ByDomain = ByName<ByName<Value>>;
 struct CounterUse {
   std::string counter_set;
   ByName<Quantity> counters;
+
+  friend bool operator==(const CounterUse&, const CounterUse&) = default;
 };
 
 // Counters that the devices of a pool share: the partitions of one GPU count its memory slices.
 struct CounterSet {
   std::string name;
   ByName<Quantity> counters;
+
+  friend bool operator==(const CounterSet&, const CounterSet&) = default;
 };
 
 struct DeviceTaint {
@@ -71,6 +81,8 @@ struct DeviceTaint {
   std::string key;
   std::string value = {};
   Effect effect = Effect::kNoSchedule;  // kNone, also for unknown effects, keeps no claim away
+
+  friend bool operator==(const DeviceTaint&, const DeviceTaint&) = default;
 };
 
 struct DeviceId {
@@ -91,6 +103,8 @@ struct Device {
   std::vector<DeviceTaint> taints = {};
   bool allow_multiple_allocations = false;
   bool has_binding_conditions = false;
+
+  friend bool operator==(const Device&, const Device&) = default;
 
   DeviceId id() const { return {driver, pool, name}; }
 

@@ -32,6 +32,8 @@ struct ResourceSlice {
   bool nodes_per_device = false;  // the nodes are chosen by each device, not by the slice
   std::vector<Device> devices = {};
   std::vector<CounterSet> counter_sets = {};
+
+  friend bool operator==(const ResourceSlice&, const ResourceSlice&) = default;
 };
 
 struct Pool {

@@ -32,6 +32,7 @@ Engine::Engine(Store* store, Config config, ShardParams params)
 Engine::~Engine() { store_.Unfollow(this); }
 
 void Engine::Changed(Kind kind, std::string_view name) {
+  if (kind == Kind::kCsiNode && !CountsVolumes()) return;
   has_changed_ = true;
   if (live_ != nullptr) changed_[static_cast<size_t>(kind)].emplace(name);
   if (assumptions_.empty()) return;
@@ -215,6 +216,7 @@ void Engine::Build() {
   live_ = nullptr;
   ClusterRows rows = store_.RowsOfFew();
   rows.params = params_;
+  if (!CountsVolumes()) rows.storage.nodes.clear();
   assumptions_.Apply(&rows.bind_requests);
   RowsInPlace many = store_.RowsOfMany();
   assumptions_.Apply(&many.pods);

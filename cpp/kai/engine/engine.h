@@ -130,6 +130,9 @@ class Engine final : private Follower {
   void TakePromises();
   void Build();
   bool Update();
+  // Else nothing depends on how many volumes a node may have attached, and CSINodes, which every
+  // node has, do not keep a cluster from being changed in place.
+  bool CountsVolumes() const { return session_.config().extras.on(Extra::kVolumeLimits); }
 
   void Note(const Assumptions::Changes& changes);
   // `plan` becomes the report, if reports are wanted and it is not the last one.

@@ -221,6 +221,52 @@ TEST_F(EngineTest, WhatSaysTheSameIsNoChange) {
   EXPECT_EQ(engine_.counts().updated, 0);
 }
 
+TEST_F(EngineTest, ClaimsAndVolumesThatSayTheSameAreNoChange) {
+  Put(OneNode().Pending("q/a", {.gpus = 1}));
+  const auto say = [&](int version) {
+    const std::string metadata =
+        StrCat(R"({"metadata":{"namespace":"q","name":"x","resourceVersion":")", version,
+               R"(","labels":{"a":"b"},"managedFields":[{"manager":")", version, R"("}]},)");
+    const std::string request = R"("spec":{"devices":{"requests":[{"name":"r"}]}},)";
+    const std::string slice =
+        R"("spec":{"driver":"d","nodeName":"n","pool":{"name":"p","generation":1},)"
+        R"("devices":[{"name":"g","attributes":{"v":{"version":"1.2.3"}},)"
+        R"("capacity":{"memory":{"value":"1Gi"}}}]}})";
+    const std::string status =
+        R"("status":{"reservedFor":[{"resource":"pods","name":"p","uid":"u"}]}})";
+    store_.Upsert(Kind::kResourceClaim, StrCat(metadata, request, status));
+    store_.Upsert(Kind::kResourceSlice, StrCat(metadata, slice));
+    for (const Kind kind :
+         {Kind::kDeviceClass, Kind::kPersistentVolumeClaim, Kind::kPersistentVolume,
+          Kind::kStorageClass, Kind::kCsiDriver, Kind::kCsiStorageCapacity}) {
+      store_.Upsert(kind, StrCat(metadata, R"("spec":{"storageClassName":"s"}})"));
+    }
+  };
+  say(1);
+  EXPECT_EQ(Plan(), "bind q/a-0 n; ");
+  const int64_t built = engine_.counts().built;
+  say(2);
+  EXPECT_FALSE(engine_.has_changed());
+  EXPECT_EQ(Plan(), "bind q/a-0 n; ");
+  EXPECT_EQ(engine_.counts().built, built);
+}
+
+TEST_F(EngineTest, NodesOfCsiDriversMatterOnlyWhereVolumesAreCounted) {
+  Put(OneNode().Pending("q/a", {.gpus = 1}).Pending("q/b", {.gpus = 1}));
+  Engine counts(&store_, ParseConfig(R"({"extras": {"volume_limits": true}})"), ShardParams());
+  CsiNodeRow row;
+  row.name = "n";
+  row.most_volumes = {{"driver", 1}};
+  EXPECT_EQ(Plan(), "bind q/a-0 n; bind q/b-0 n; ");
+  ASSERT_TRUE(counts.Plan(now_ns_, nullptr).ok());
+  store_.Upsert(row);
+  EXPECT_FALSE(engine_.has_changed());
+  EXPECT_TRUE(counts.has_changed());
+  store_.Delete(Kind::kPod, "q/b-0");
+  EXPECT_EQ(Plan(), "bind q/a-0 n; ");
+  EXPECT_EQ(engine_.counts().built, 1) << "they do not keep pods from leaving in place";
+}
+
 TEST_F(EngineTest, WhatItCannotChangeInPlaceIsBuiltAnew) {
   Put(OneNode().Pending("q/a", {.pods = 2, .gpus = 2}));
   EXPECT_EQ(Plan(), "bind q/a-0 n; ");

@@ -79,8 +79,11 @@ class Events {
     if (dice < 196)
       return ListAnew(random_.Pick(
           std::vector<Kind>{Kind::kPod, Kind::kPod, Kind::kPodGroup, Kind::kBindRequest}));
-    OfKind(random_.Pick(std::vector<Kind>{Kind::kNode, Kind::kQueue, Kind::kPriorityClass,
-                                          Kind::kTopology, Kind::kConfigMap}));
+    OfKind(random_.Pick(std::vector<Kind>{
+        Kind::kNode, Kind::kQueue, Kind::kPriorityClass, Kind::kTopology, Kind::kConfigMap,
+        Kind::kResourceClaim, Kind::kResourceSlice, Kind::kDeviceClass,
+        Kind::kPersistentVolumeClaim, Kind::kPersistentVolume, Kind::kStorageClass,
+        Kind::kCsiDriver, Kind::kCsiNode, Kind::kCsiStorageCapacity}));
   }
   int64_t happened() const { return happened_; }
 

@@ -28,7 +28,7 @@ bool IsPreemptible(const PodGroupSpecRow& group, const PriorityClasses& prioriti
 }  // namespace
 
 Feed::Feed(Store* store, std::string scheduler) : store_(*store), scheduler_(std::move(scheduler)) {
-  for (const CompactPod* pod : store_.RowsOfMany().pods) sums_.Add(ShareOf(*pod));
+  for (const CompactPod* pod : store_.RowsOfMany().pods) sums_.Add(Share(NameInTable(*pod), pod));
   store_.Follow(this);
 }
 
@@ -191,10 +191,49 @@ std::string Feed::ForeignNodeOf(const CompactPod* row) const {
   return std::string(row->node_name);
 }
 
+PodShare Feed::Share(std::string_view name, const CompactPod* row) {
+  if (const auto known = claimants_.find(name); known != claimants_.end()) {
+    for (const std::string& claim : known->second.claims) {
+      const auto users = users_of_.find(claim);
+      users->second.erase(users->second.find(name));
+      if (users->second.empty()) users_of_.erase(users);
+    }
+    claimants_.erase(known);
+  }
+  if (row == nullptr) return PodShare();
+  PodShare share = ShareOf(*row);
+  if (row->extras->claims.empty()) return share;
+  std::set<std::string> claims;  // one that a pod names twice is one
+  for (const PodExtrasRow::Claim& each : row->extras->claims) {
+    if (!each.resource_claim.empty())
+      claims.insert(StrCat(row->namespace_name, "/", each.resource_claim));
+  }
+  for (const std::string& claim : claims) {
+    users_of_[claim].emplace(name);
+    if (const auto* asked = store_.Find<ResourceClaimRow>(claim)) AddClaim(*asked, *row, &share);
+  }
+  claimants_[name] = {.share = share, .claims = {claims.begin(), claims.end()}};
+  return share;
+}
+
+void Feed::LookAtUsersOf(std::string_view claim) {
+  const auto users = users_of_.find(claim);
+  if (users == users_of_.end()) return;
+  for (const std::string& pod : std::set(users->second)) {
+    sums_.Subtract(claimants_.find(pod)->second.share);
+    const PodShare after = Share(pod, store_.Find<PodRow>(pod));
+    sums_.Add(after);
+    Touch(after.group);
+  }
+}
+
 void Feed::Changing(Kind kind, std::string_view name) {
   if (kind != Kind::kPod) return;
   const CompactPod* row = store_.Find<PodRow>(name);
-  before_ = row == nullptr ? PodShare() : ShareOf(*row);
+  const auto claimant = claimants_.find(name);
+  before_ = row == nullptr                 ? PodShare()
+            : claimant != claimants_.end() ? claimant->second.share
+                                           : ShareOf(*row);
   uid_before_ = row == nullptr ? "" : row->uid;
   foreign_node_ = ForeignNodeOf(row);
 }
@@ -203,7 +242,7 @@ void Feed::Changed(Kind kind, std::string_view name) {
   if (name.empty()) return;
   if (kind == Kind::kPod) {
     const CompactPod* row = store_.Find<PodRow>(name);
-    const PodShare after = row == nullptr ? PodShare() : ShareOf(*row);
+    const PodShare after = Share(name, row);
     sums_.Subtract(before_);
     sums_.Add(after);
     Touch(before_.group);
@@ -225,6 +264,7 @@ void Feed::Changed(Kind kind, std::string_view name) {
     return;
   }
   if (kind == Kind::kNode) nodes_touched_.emplace(name);
+  if (kind == Kind::kResourceClaim) LookAtUsersOf(name);
   if (kind == Kind::kQueue) {
     queues_touched_.emplace(name);
     if (!store_.Has(kind, name)) queues_.erase(name);
@@ -256,6 +296,16 @@ std::optional<PodFacts> Feed::PodFactsOf(std::string_view name) const {
 const GroupFacts* Feed::GroupFactsOf(std::string_view name) const {
   const auto known = groups_.find(name);
   return known == groups_.end() ? nullptr : &known->second;
+}
+
+bool Feed::WaitsForVolumes(std::string_view pod) const {
+  const CompactPod* row = store_.Find<PodRow>(pod);
+  if (row == nullptr) return false;
+  return std::ranges::any_of(row->extras->volumes, [&](const VolumeClaimRow& volume) {
+    const auto* claim =
+        store_.Find<PersistentVolumeClaimRow>(StrCat(row->namespace_name, "/", volume.claim));
+    return claim == nullptr || claim->volume.empty() || !claim->bind_completed;
+  });
 }
 
 std::vector<std::optional<Feed::GroupStatus>> Feed::GroupStatusOf(

@@ -18,6 +18,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -73,6 +74,8 @@ class Feed final : private Follower {
   // Nothing: there is none. Of a pod that has a node, or is not ours: without a verdict.
   std::optional<PodFacts> PodFactsOf(std::string_view name) const;
   const GroupFacts* GroupFactsOf(std::string_view name) const;
+  // A claim for storage of the pod is not bound yet, or not known.
+  bool WaitsForVolumes(std::string_view pod) const;
 
   using Texts = std::map<std::string, std::string>;
   struct GroupStatus {
@@ -117,6 +120,9 @@ class Feed final : private Follower {
   void Touch(std::string_view group) {
     if (!group.empty()) groups_touched_.emplace(group);
   }
+  // What it takes part with in the sums, and from now on does; null: the pod is not there.
+  PodShare Share(std::string_view name, const CompactPod* row);
+  void LookAtUsersOf(std::string_view claim);
   // The node of a pod that is not ours; empty: it has none, or is ours.
   std::string ForeignNodeOf(const CompactPod* row) const;
   void Reject(Kind kind, std::string_view why);
@@ -130,6 +136,13 @@ class Feed final : private Follower {
   ByName<std::string> queues_;  // their status
   StatusSums sums_;
   GpuUsers gpu_users_;
+  // Of pods with resource claims, whose shares change with these.
+  struct Claimant {
+    PodShare share;
+    std::vector<std::string> claims;  // as in the store
+  };
+  ByName<Claimant> claimants_;
+  ByName<std::set<std::string, std::less<>>> users_of_;  // by claim
   // Of the pod that may be changing.
   PodShare before_;
   std::string uid_before_;

@@ -313,6 +313,68 @@ TEST_F(FeedTest, WhatMakesNoSenseEndsNothing) {
 
 // ---- the inbox ----------------------------------------------------------------------------------
 
+std::string WithClaim(std::string pod, std::string_view claim) {
+  const std::string uses =
+      StrCat(R"("resourceClaims":[{"name":"g","resourceClaimName":")", claim, R"("}],)");
+  return pod.insert(pod.find("\"initContainers\""), uses);
+}
+
+std::string Claim(std::string_view name, int version, int count) {
+  return StrCat(R"({"metadata":{"namespace":"q","name":")", name, R"(","resourceVersion":")",
+                version, R"("},"spec":{"devices":{"requests":[{"name":"r","exactly":)",
+                R"({"deviceClassName":"gpu.nvidia.com","count":)", count, "}}]}}}");
+}
+
+TEST_F(FeedTest, DevicesOfClaimsCountByTheirClassWhicheverComesFirst) {
+  const auto devices = [&] {
+    const auto status = feed.GroupStatusOf("q/g");
+    const auto found = status->requested.find("gpu.nvidia.com");
+    return found == status->requested.end() ? "" : found->second;
+  };
+  List(Kind::kPodGroup, {Group("g", 1)});
+  List(Kind::kPod, {WithClaim(Pod("a", 1), "c"), WithClaim(Pod("b", 2, {.uid = "u2"}), "c")});
+  feed.Drain(&inbox);
+  EXPECT_EQ(devices(), "");
+  EXPECT_THAT(Happen(Kind::kResourceClaim, "ADDED", Claim("c", 3, 2)).groups, ElementsAre("q/g"));
+  EXPECT_EQ(devices(), "4") << "each pod that names it asks for it";
+  Happen(Kind::kResourceClaim, "MODIFIED", Claim("c", 4, 3));
+  EXPECT_EQ(devices(), "6");
+  Happen(Kind::kPod, "MODIFIED", WithClaim(Pod("a", 5, {.node = "n"}), "c"));
+  EXPECT_EQ(feed.GroupStatusOf("q/g")->allocated.at("gpu.nvidia.com"), "3");
+  Happen(Kind::kPod, "MODIFIED", WithClaim(Pod("a", 6, {.node = "n", .phase = "Succeeded"}), "c"));
+  EXPECT_EQ(devices(), "3");
+  EXPECT_THAT(Happen(Kind::kResourceClaim, "DELETED", Claim("c", 7, 3)).groups, ElementsAre("q/g"));
+  EXPECT_EQ(devices(), "");
+  Happen(Kind::kResourceClaim, "ADDED", Claim("c", 8, 1));
+  Happen(Kind::kPod, "DELETED", WithClaim(Pod("b", 9, {.uid = "u2"}), "c"));
+  EXPECT_EQ(devices(), "");
+  EXPECT_THAT(Happen(Kind::kResourceClaim, "MODIFIED", Claim("c", 10, 5)).groups,
+              ElementsAre("q/g"))
+      << "one that ended still names it";
+  EXPECT_EQ(devices(), "");
+}
+
+TEST_F(FeedTest, APodWaitsForVolumesUntilItsClaimsAreBound) {
+  const auto claim = [](int version, std::string_view annotations, std::string_view volume) {
+    return StrCat(R"({"metadata":{"namespace":"q","name":"data","resourceVersion":")", version,
+                  R"(","annotations":)", annotations, R"(},"spec":{"volumeName":")", volume,
+                  R"("}})");
+  };
+  std::string pod = Pod("a", 1);
+  pod.insert(pod.find("\"initContainers\""),
+             R"("volumes":[{"name":"d","persistentVolumeClaim":{"claimName":"data"}}],)");
+  List(Kind::kPod, {pod, Pod("b", 2, {.uid = "u2"})});
+  feed.Drain(&inbox);
+  EXPECT_TRUE(feed.WaitsForVolumes("q/a"));
+  EXPECT_FALSE(feed.WaitsForVolumes("q/b"));
+  EXPECT_FALSE(feed.WaitsForVolumes("q/nothing"));
+  Happen(Kind::kPersistentVolumeClaim, "ADDED", claim(3, "{}", "pv"));
+  EXPECT_TRUE(feed.WaitsForVolumes("q/a"));
+  Happen(Kind::kPersistentVolumeClaim, "MODIFIED",
+         claim(4, R"({"pv.kubernetes.io/bind-completed":"yes"})", "pv"));
+  EXPECT_FALSE(feed.WaitsForVolumes("q/a"));
+}
+
 TEST(InboxTest, SaysWhatAReaderHasToKnow) {
   Inbox inbox;
   inbox.BeginList(Kind::kQueue);

@@ -109,6 +109,19 @@ PodShare ShareOf(const CompactPod& pod) {
   return share;
 }
 
+void AddClaim(const ResourceClaimRow& claim, const CompactPod& pod, PodShare* share) {
+  if (share->group.empty() || (pod.phase != Phase::kPending && pod.phase != Phase::kRunning))
+    return;
+  if (claim.for_extended_resource) return;  // a container asks for it
+  for (const DeviceRequestRow& request : claim.spec.requests) {
+    const DeviceChoiceRow& asked = request.exactly;
+    if (!request.first_available.empty() || asked.class_name.empty()) continue;
+    const bool is_exact = asked.mode.empty() || asked.mode == "ExactCount";
+    const int64_t count = is_exact ? std::max<int64_t>(asked.count, 1) : 1;
+    AddAmount(&share->requested, asked.class_name, Int128{count} * kMillis);
+  }
+}
+
 const StatusSums::Sums& StatusSums::Of(std::string_view group) const {
   static const Sums kNone;
   const auto found = groups_.find(group);

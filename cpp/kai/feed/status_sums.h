@@ -7,7 +7,8 @@
 //
 // Of containers only the regular ones count. Pods that wait or run ask for what they do; those that
 // run, or wait on a node, hold it. Parts of a GPU count as that part of nvidia.com/gpu, memory of
-// one as run.ai/gpu.memory, both for each of the pod's devices.
+// one as run.ai/gpu.memory, both for each of the pod's devices; devices of resource claims by the
+// names of their classes.
 //
 // Invariants: sums are exact: what was subtracted was never there. Cost: O(resources) a pod. Not
 // thread-safe.
@@ -40,6 +41,8 @@ struct PodShare {
   bool is_allocated = false;  // and holds what it asks for
 };
 PodShare ShareOf(const CompactPod& pod);
+// Its share with the devices that this claim of it asks for, by their classes.
+void AddClaim(const ResourceClaimRow& claim, const CompactPod& pod, PodShare* share);
 
 class StatusSums {
  public:

@@ -150,6 +150,9 @@ def _of_kind(kind: str) -> Resource:
     return Resource(kind, KINDS[kind].group, version, plural, namespaced)
 
 
+VERSIONED = frozenset({"ResourceClaim", "ResourceSlice", "DeviceClass"})
+"""Kinds that servers have at different versions (spec 3 D1)."""
+
 RESOURCES: Mapping[str, Resource] = MappingProxyType(
     {kind: _of_kind(kind) for kind in _OF_KINDS} | {each.kind: each for each in _OTHERS}
 )

@@ -134,6 +134,14 @@ class _Run(click.Command):
     help="Least seconds from the end of one cycle to the next.",
 )
 @sharing_options
+@click.option(
+    "--volume-binding-timeout-seconds",
+    "volume_seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    default=120.0,
+    show_default=True,
+    help="How long the volumes of a pod may take before it is planned again.",
+)
 @click.option("--log-json", is_flag=True, help="Log lines as JSON.")
 @click.option("-v", "--verbose", is_flag=True, help="Log every cycle.")
 def command(

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-PART_OF_A_GPU, CLAIMS = "a part of a GPU", "resource claims"
+PART_OF_A_GPU, CLAIMS, VOLUMES = "a part of a GPU", "resource claims", "volumes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +18,8 @@ class Binding:
 
     `pod` is "namespace/name"; `group` is the name of its group, and `names_group` says whether the
     pod itself has it already. `annotations`: what the pod gets. `spec`: what a BindRequest says
-    beside pod and node. `request`: the BindRequest that it carries out, "namespace/name", or that
-    another role carried out.
+    beside pod and node. `waits_for_volumes`: its volumes are not all there. `request`: the
+    BindRequest that it carries out, "namespace/name", or that another role carried out.
     """
 
     pod: str
@@ -32,11 +32,12 @@ class Binding:
     annotations: Mapping[str, str] = field(default_factory=dict)
     spec: Mapping[str, Any] = field(default_factory=dict)
     request: str = ""
+    waits_for_volumes: bool = False
 
     @property
     def needs(self) -> list[str]:
         """What the pod needs before it is bound, in words."""
-        return needs_of(self.spec)
+        return [*([VOLUMES] if self.waits_for_volumes else ()), *needs_of(self.spec)]
 
 
 def needs_of(spec: Mapping[str, Any]) -> list[str]:

@@ -40,6 +40,19 @@ _LEASES = Rule("coordination.k8s.io", "leases", ("create", "get", "update"), own
 _EVENTS = Rule("", "events", ("create", "patch"))
 _PRIORITIES = Rule("scheduling.k8s.io", "priorityclasses", _SEE)
 
+_GIVES = (
+    Rule("", "persistentvolumes", ("get", *_SEE, "patch")),
+    Rule("", "persistentvolumeclaims", ("get", *_SEE, "patch")),
+    Rule(_STORAGE, "storageclasses", ("get",)),
+    # create, delete: for extended resources that device classes stand for; patch: a finalizer.
+    Rule(_DEVICES, "resourceclaims", ("get", "create", "patch", "delete")),
+    Rule(_DEVICES, "resourceclaims/status", ("patch",)),
+    # Where the server asks for it beside the status.
+    Rule(_DEVICES, "resourceclaims/binding", ("patch",)),
+    Rule(_DEVICES, "deviceclasses", ("get",)),
+)
+"""What pods are given before they are bound: volumes and devices."""
+
 OWNERS = {
     "apps": ("deployments", "replicasets", "statefulsets"),
     "batch": ("cronjobs", "jobs"),
@@ -85,10 +98,28 @@ USED: Mapping[str, tuple[Rule, ...]] = {
         _LEASES,
         _EVENTS,
         _PRIORITIES,
-        Rule("", "nodes", _SEE),
+        # get: labels, for the volumes of a pod.
+        Rule("", "nodes", ("get", *_SEE)),
         Rule(SCHEDULING_GROUP, "queues", _SEE),
         Rule(KAI_GROUP, "topologies", _SEE),
         Rule("topology.node.k8s.io", "noderesourcetopologies", _SEE),  # plugin numa
+        *(
+            Rule(_STORAGE, each, _SEE)
+            for each in (
+                "storageclasses",
+                "csidrivers",
+                "csinodes",
+                "csistoragecapacities",
+            )
+        ),
+        *(
+            Rule(_DEVICES, each, _SEE)
+            for each in (
+                "resourceclaims",
+                "resourceslices",
+                "deviceclasses",
+            )
+        ),
         # get: what became of a binding without an answer.
         Rule("", "pods", ("get", *_SEE, "delete")),
         Rule("", "pods/binding", ("create",)),
@@ -96,6 +127,7 @@ USED: Mapping[str, tuple[Rule, ...]] = {
         Rule("", "pods/status", ("patch",)),
         Rule(SCHEDULING_GROUP, "podgroups", (*_SEE, "patch")),
         Rule(SCHEDULING_GROUP, "podgroups/status", ("patch",)),
+        *_GIVES,
         # create: with --binding bind-requests; delete: also those that others left.
         Rule(SCHEDULING_GROUP, "bindrequests", ("get", *_SEE, "create", "delete")),
         *_SHARING,
@@ -109,6 +141,7 @@ USED: Mapping[str, tuple[Rule, ...]] = {
         Rule("", "pods", ("get", *_SEE, "delete")),
         Rule("", "pods/binding", ("create",)),
         Rule("", "pods/status", ("patch",)),
+        *_GIVES,
         Rule(SCHEDULING_GROUP, "bindrequests", _SEE),
         Rule(SCHEDULING_GROUP, "bindrequests/status", ("patch",)),
         *_SHARING,
@@ -128,11 +161,13 @@ USED: Mapping[str, tuple[Rule, ...]] = {
         Rule("", "pods", _SEE),
         Rule(SCHEDULING_GROUP, "podgroups", _SEE),
         Rule(SCHEDULING_GROUP, "podgroups/status", ("patch",)),
+        Rule(_DEVICES, "resourceclaims", _SEE),
     ),
     "queue-controller": (
         _LEASES,
         _PRIORITIES,
         Rule("", "pods", _SEE),
+        Rule(_DEVICES, "resourceclaims", _SEE),
         Rule(SCHEDULING_GROUP, "podgroups", _SEE),
         Rule(SCHEDULING_GROUP, "queues", _SEE),
         Rule(SCHEDULING_GROUP, "queues/status", ("patch",)),
@@ -143,26 +178,15 @@ USED: Mapping[str, tuple[Rule, ...]] = {
 LATER: Mapping[str, tuple[Rule, ...]] = {
     "scheduler": (
         Rule("", "pods", ("patch",)),  # before Kubernetes 1.35: labels of pods that share GPUs
-        Rule("", "nodes", ("get",)),  # with --hami-core-enabled
-        *(Rule("", each, _SEE) for each in (
-            "namespaces", "configmaps", "persistentvolumes", "persistentvolumeclaims",
-        )),
-        *(Rule(_STORAGE, each, _SEE) for each in (
-            "storageclasses", "csidrivers", "csinodes", "csistoragecapacities",
-        )),
-        *(Rule(_DEVICES, each, _SEE) for each in (
-            "resourceclaims", "resourceslices", "deviceclasses",
-        )),
-        Rule(_DEVICES, "resourceclaims/binding", ("patch", "update")),
+        *(Rule("", each, _SEE) for each in ("namespaces", "configmaps")),
         Rule("policy", "poddisruptionbudgets", _SEE),
     ),
     "binder": (Rule("", "pods", ("patch",)),),  # as the scheduler
     "pod-grouper": (Rule("", "configmaps", ("get",)),),
-    "pod-group-controller": (Rule(_DEVICES, "resourceclaims", _SEE),),
+    "pod-group-controller": (),
     "queue-controller": (),
-}  # fmt: skip
-"""By role: what it will need for volumes and claims, and does not use yet; and what it needs with
-some options, or on older servers."""
+}
+"""By role: what it does not use yet; and what it needs with some options, or on older servers."""
 
 RULES: Mapping[str, tuple[Rule, ...]] = {role: (*USED[role], *LATER[role]) for role in ROLES}
 """By role. Those of `all` are all of them together (`rules_of`)."""

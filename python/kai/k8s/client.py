@@ -26,7 +26,7 @@ from yarl import URL
 
 import kai
 from kai.api import keys
-from kai.api.resources import RESOURCES, Resource
+from kai.api.resources import RESOURCES, VERSIONED, Resource
 from kai.api.writes import NOT_LEADING, Outcome, Read, Result, Write
 from kai.errors import InvalidInputError, NotFoundError, RefusedError, UnreachableError
 from kai.k8s.answers import Answer, Unanswered, explain, outcome_of, retry_after, said, status_of
@@ -187,11 +187,12 @@ class Client:
         return answer.body if answer.status < 300 else None
 
     async def resource(self, kind: str) -> Resource:
-        """Where the objects of a kind are: from the table, else by discovery.
+        """Where the objects of a kind are: from the table, or by discovery where servers differ.
 
         Raises NotFoundError for a kind that the server does not serve, and what `read` raises.
         """
-        found = RESOURCES.get(kind) or await self.discovery.served(kind)
+        found = None if kind in VERSIONED else RESOURCES.get(kind)
+        found = found or await self.discovery.served(kind)
         if found is None:
             raise NotFoundError(f"{self._base} serves no kind {kind!r}")
         return found
@@ -258,7 +259,7 @@ class Client:
         something that is there already. Raises nothing.
         """
         try:
-            resource = RESOURCES.get(write.kind) or await self.resource(write.kind)
+            resource = await self.resource(write.kind)
         except (NotFoundError, RefusedError) as error:
             return Outcome(Result.REFUSED, 404, "NotFound", str(error))
         except (UnreachableError, InvalidInputError) as error:

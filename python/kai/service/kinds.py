@@ -1,18 +1,22 @@
 """The kinds that a process reads, by its roles.
 
-watched_by(("queue-controller",))        # ("Pod", "PodGroup", "Queue", "PriorityClass")
+watched_by(("pod-grouper",))        # ("Pod", "PodGroup", "PriorityClass")
 """
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
 
+_DEVICES = ("ResourceClaim", "ResourceSlice", "DeviceClass")
+_VOLUMES = ("PersistentVolumeClaim", "PersistentVolume", "StorageClass")
+_STORAGE = (*_VOLUMES, "CSIDriver", "CSINode", "CSIStorageCapacity")
+_ZONES = "NodeResourceTopology"
 WATCHED = (
     *("Node", "Pod", "PodGroup", "Queue", "PriorityClass", "Topology", "BindRequest"),
-    "NodeResourceTopology",
+    *(*_DEVICES, *_STORAGE, _ZONES),
 )
 """All that decisions depend on."""
-OPTIONAL = frozenset(("Topology", "BindRequest", "NodeResourceTopology"))
+OPTIONAL = frozenset(("Topology", "BindRequest", *_DEVICES, *_STORAGE, _ZONES))
 """A cluster without these kinds has none of their objects."""
 
 OF_PLUGINS: Mapping[str, str] = {"NodeResourceTopology": "numa"}
@@ -21,10 +25,10 @@ OF_PLUGINS: Mapping[str, str] = {"NodeResourceTopology": "numa"}
 _GROUPED = ("Pod", "PodGroup", "PriorityClass")
 _BY_ROLE = {
     "scheduler": WATCHED,
-    "binder": ("Node", "Pod", "BindRequest"),
+    "binder": ("Node", "Pod", "BindRequest", "PersistentVolumeClaim", "PersistentVolume"),
     "pod-grouper": _GROUPED,
-    "pod-group-controller": _GROUPED,
-    "queue-controller": (*_GROUPED, "Queue"),
+    "pod-group-controller": (*_GROUPED, "ResourceClaim"),
+    "queue-controller": (*_GROUPED, "Queue", "ResourceClaim"),
 }
 
 

@@ -44,7 +44,7 @@ class Options:
     `max_period`: a cycle is run after this time even if nothing has changed. `writers`: requests
     that are under way at the same time. `queue_label_to_metric_label`: labels of queues that their
     metrics have as well, and under which name; `queue_label_to_default_metric_value`: for queues
-    that lack such a label.
+    that lack such a label. `volume_seconds`: how long the volumes of a pod may take.
 
     `resource_reservation_...`, `runtime_class_name` and `fake_gpu_nodes` are about the pods that
     hold shared GPUs (`reservations`); `cdi` and `hami_core` about the ConfigMaps of pods that share
@@ -82,6 +82,7 @@ class Options:
     fake_gpu_nodes: bool = False
     cdi: bool = False
     hami_core: bool = False
+    volume_seconds: float = 120.0
     params: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -219,6 +220,7 @@ class RunOptions(TypedDict, total=False):
     min_period: float
     max_period: float
     writers: int
+    volume_seconds: float
     lease_seconds: float
     renew_seconds: float
     retry_seconds: float

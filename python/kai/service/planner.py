@@ -84,7 +84,8 @@ class News:
     new is decided, and what became of earlier decisions is written. `forgotten`: assumptions that
     did not come true. `looked_at`: pods that were read to find out what became of a write, as JSON.
     `owners`: objects that the grouper asked for; None: not there, False: it may not be read.
-    `rules`: how pods are grouped, where that has changed. `answers`: to writes of the turns before.
+    `rules`: how pods are grouped, where that has changed. `serves_claims`: the server has the API
+    of resource claims. `answers`: to writes of the turns before.
     `asked`: bindings that were held back, and may not hold any more. `requests`: BindRequests of
     which it matters whether their pods and nodes are there. `bound`, `failed`, `evicted`, `spared`:
     as in kai.controllers.bindings.Steps. `bound_at`: the API server's time of each of `bound`, in
@@ -98,6 +99,7 @@ class News:
     looked_at: Sequence[bytes] = ()
     owners: Sequence[tuple[Reference, Mapping[str, Any] | bool | None]] = ()
     rules: Rules | None = None
+    serves_claims: bool = True
     answers: Sequence[tuple[Write, Outcome]] = ()
     asked: Sequence[Binding] = ()
     requests: Sequence[Request] = ()
@@ -195,6 +197,7 @@ class Planner:
         )
         self._cycle = 0
         self._led = False
+        self._serves_claims: bool | None = None
         self._touched: set[str] = set()  # groups that changed since the last plan
         self._assigned: dict[str, Assignment] = {}  # pods that do not name their group yet
         self._planned: dict[str, Mapping[str, Any]] = {}  # groups that are not created yet
@@ -216,6 +219,9 @@ class Planner:
             self._core.session.forget(self._core.cluster, assumption)
         for data in news.looked_at:
             self._core.cluster.upsert(data)
+        if news.serves_claims != self._serves_claims:
+            self._serves_claims = news.serves_claims
+            self._core.cluster.serve_claims(news.serves_claims)
         drained = self._core.feed.drain()
         turn.synced = frozenset(drained.synced)
         turn.gone = drained.gone
@@ -284,11 +290,12 @@ class Planner:
 
     def _targets(self, requests: Sequence[Request]) -> list[tuple[Request, Target]]:
         cluster, feed, _ = self._core
-        facts = feed.pod_facts([each.pod for each in requests])
+        names = [each.pod for each in requests]
+        facts, waits = feed.pod_facts(names), feed.wait_for_volumes(names)
         found = []
-        for each, pod in zip(requests, facts, strict=True):
+        for each, pod, waits_for in zip(requests, facts, waits, strict=True):
             uid, node = ("", "") if pod is None else pod[:2]
-            found.append((each, Target(uid, node, cluster.has("Node", each.node))))
+            found.append((each, Target(uid, node, cluster.has("Node", each.node), waits_for)))
         return found
 
     def _keep_away(self, turn: Turn, drained: _core.Drained, now: float) -> None:
@@ -491,6 +498,7 @@ class Planner:
 
     def _binding(self, bind: Bind, uid: str, group: str, number: int) -> Binding:
         spec = spec_of(bind)
+        [waits] = self._core.feed.wait_for_volumes([bind.pod])
         # In a BindRequest its spec has them.
         annotations = pod_annotations({}, spec) if self._options.binding == "direct" else {}
         if bind.topology_rank is not None:
@@ -500,12 +508,13 @@ class Planner:
         assigned = self._assigned.get(bind.pod)
         if assigned is None or assigned.uid != uid:
             where = (bind.pod, uid, bind.node, number, group)
-            return Binding(*where, annotations=annotations, spec=spec)
+            return Binding(*where, annotations=annotations, spec=spec, waits_for_volumes=waits)
         return Binding(
             *(bind.pod, uid, bind.node, number, assigned.group, assigned.sub_group),
             names_group=False,
             annotations=annotations,
             spec=spec,
+            waits_for_volumes=waits,
         )
 
     def _take(self, turn: Turn, said: verdicts.Decided) -> None:

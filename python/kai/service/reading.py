@@ -63,6 +63,7 @@ class Reading:
         self._before: dict[str, Traffic] = {}
         self._owners: list[Found] = []
         self._rules: Rules | None = None
+        self._lacks = set[str]()  # kinds that were to be listed once
         self._client, self._feed, self._changed = client, feed, changed
         self._also = {kind: [*sinks] for kind, sinks in (also or {}).items()}
         self._queue_label = options.queue_label_key
@@ -78,6 +79,12 @@ class Reading:
             self._before[kind] = self.traffic(kind)
         self.watches[kind] = found
         return found
+
+    @property
+    def serves_claims(self) -> bool:
+        """Whether the server has the API of resource claims, as far as is known (spec 3 D1)."""
+        watch = self.watches.get("ResourceClaim")
+        return "ResourceClaim" not in self._lacks and (watch is None or not watch.absent)
 
     def traffic(self, kind: str) -> Traffic:
         """What was read of a kind since the start."""
@@ -103,10 +110,13 @@ class Reading:
         """Raises as `list_once` does, at the cost of one object of each kind."""
         for kind in WATCHED:
             try:
-                answer = await self._client.read(resource(kind).path(), {"limit": "1"})
+                path = (await self._client.resource(kind)).path()
+                is_there = (await self._client.read(path, {"limit": "1"})).status != 404
             except RefusedError as error:
                 raise missing_rights(self._client, [str(error)]) or error from None
-            if answer.status == 404:
+            except NotFoundError:
+                is_there = False
+            if not is_there:
                 await self._served(kind)
 
     async def look_up(self, reference: Reference) -> bool:
@@ -161,8 +171,10 @@ class Reading:
         sink = _Tee([self._feed, *self._also.get(kind, ())], self._changed)
         try:
             await Watch(self._client, kind, sink).list_once()
+            self._lacks.discard(kind)
         except NotFoundError:
             await self._served(kind)
+            self._lacks.add(kind)
             sink.begin_list(kind)
             sink.end_list(kind)
 

@@ -15,7 +15,7 @@ import contextlib
 import gc
 import json
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -25,15 +25,18 @@ from kai.api.writes import Lane, Outcome, Read, Result, Write
 from kai.controllers.bind_requests import Request
 from kai.controllers.binding import WAIT_BEFORE_WRITING_S, Binder
 from kai.controllers.bindings import Binding, Steps
+from kai.controllers.claims import ClaimGiver
 from kai.controllers.grouper import Decided, Reference
 from kai.controllers.grouper.decisions import WARNING
-from kai.controllers.preparing import Preparing
+from kai.controllers.preparing import Giver, Preparing
 from kai.controllers.sharing.reserving import GpuUser
 from kai.controllers.verdicts import Event
+from kai.controllers.volumes import Volume, VolumeGiver, volume_of
 from kai.errors import KaiError
 from kai.k8s.answers import denial
 from kai.k8s.events import About, Events
 from kai.k8s.leases import LeaderElection, Times
+from kai.k8s.sinks import DictSink
 from kai.k8s.writing import Writer
 from kai.service.bind_requests import BindRequests
 from kai.service.kinds import watched_by
@@ -60,6 +63,11 @@ FLUSH_WITHIN_S = 3.0
 LAG_EVERY_S = 0.25
 SNAPSHOT_TRIES = 3
 
+LISTED_ANEW = ("Pod", "BindRequest", "ResourceClaim")
+"""Kinds of which a new leader has to know what the one before has done."""
+GIVEN = frozenset(("ResourceClaim", "PersistentVolume", "PersistentVolumeClaim"))
+"""Kinds of which the answer to a write is taken in as if a watch had shown it."""
+
 Found = TypeVar("Found")
 
 
@@ -84,7 +92,12 @@ class Service:
         self._changed = asyncio.Event()
         self._owners = Owners(self._look_after, self._start, self._clock)
         self._sharing = Sharing(options, copies_labels=client.copies_labels)
-        self._preparing = Preparing(self._sharing.givers)
+        volumes = DictSink(keep=volume_of)
+        volume_giver = VolumeGiver(lambda: known(volumes), options.volume_seconds)
+        self._volume_giver = volume_giver
+        storage_claims = DictSink(self._storage_claim_changed, keep=version_of)
+        givers: list[Giver] = [volume_giver, ClaimGiver(), *self._sharing.givers]
+        self._preparing = Preparing(givers)
         self._binder = Binder(
             by=options.binding,
             copies_labels=client.copies_labels,
@@ -102,7 +115,10 @@ class Service:
         queues = queue_sink()
         self._reading = Reading(
             *(client, core.feed, options, self._changed.set),
-            also={"Queue": [queues], **self._requests.sinks()},
+            also={
+                **{"Queue": [queues], "PersistentVolume": [volumes]},
+                **{"PersistentVolumeClaim": [storage_claims], **self._requests.sinks()},
+            },
         )
         self._election = self._make_election() if options.leader_elect else None
         self._listing: asyncio.Task[Any] | None = None  # pods anew, before it plans as a leader
@@ -206,15 +222,15 @@ class Service:
         )
 
     def _started_leading(self) -> None:
-        """Another leader may have bound pods until a moment ago: they are listed anew first, and so
-        are BindRequests."""
+        """Another leader may have bound pods, and given them devices, until a moment ago: they are
+        listed anew first."""
         self._log.info("leading", leases=",".join(self._options.leases()))
         if self._listing is not None:
             self._listing.cancel()
         self._listing = self._start(self._list_anew())
 
     async def _list_anew(self) -> None:
-        kinds = [kind for kind in ("Pod", "BindRequest") if kind in self._watching]
+        kinds = [kind for kind in LISTED_ANEW if kind in self._watching]
         for kind in kinds:
             self._watching[kind].cancel()
         tasks = (self._watching[kind] for kind in kinds)
@@ -324,6 +340,7 @@ class Service:
             looked_at=tuple(self._looked_at),
             owners=self._reading.take_owners(),
             rules=self._reading.take_rules(),
+            serves_claims=self._reading.serves_claims,
             answers=tuple(self._answers),
             asked=tuple(self._asked),
             requests=tuple(self._requests.take() if self._may_act() else ()),
@@ -483,6 +500,9 @@ class Service:
         self._answers.append((write, outcome))
         if outcome.result is not Result.DONE and outcome.result is not Result.REPLACED:
             self._changed.set()
+        if write.kind in GIVEN and outcome.result is Result.DONE and outcome.body:
+            # The pod may be seen on its node before its watch shows what it got there.
+            self._looked_at.append(outcome.body)
         now = self._clock.monotonic()
         self._do(self._binder.answered(now, write, outcome))
         self._requests.answered(now, write, outcome)
@@ -514,6 +534,11 @@ class Service:
         found = await self._find(read.kind, name, partial(self._client.find, read))
         self._preparing.read(self._clock.monotonic(), read, found)
         self._prepare()
+
+    def _storage_claim_changed(self, kind: str, before: Any, after: Any) -> None:
+        """A pod may wait for it before it is bound."""
+        key = (after or before)[0]
+        self._volume_giver.changed(self._clock.monotonic(), *key)
 
     async def _look(self, binding: Binding, kind: str) -> None:
         """Reads what a binding is about: its pod, its node, or its BindRequest."""
@@ -556,3 +581,15 @@ class Service:
             await asyncio.sleep(LAG_EVERY_S)
             lag = time.perf_counter() - before - LAG_EVERY_S
             self.metrics.loop_lag.observe(max(0.0, lag))
+
+
+def version_of(manifest: Mapping[str, Any]) -> tuple[tuple[str, str], str]:
+    """Namespace and name, and version."""
+    metadata = manifest["metadata"]
+    name = (metadata.get("namespace", ""), metadata["name"])
+    return name, metadata.get("resourceVersion", "")
+
+
+def known(volumes: DictSink) -> list[Volume]:
+    """Those that claims can get."""
+    return [each for each in volumes.objects.values() if each is not None]

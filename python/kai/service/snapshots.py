@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from kai.api import keys, times
 from kai.api.kinds import LISTS, full_name
 from kai.api.reading import annotations_of, mapping, objects
+from kai.api.resources import resource
 from kai.engine import config as configuration
 from kai.engine.cluster import Cluster
 from kai.engine.packing import pack
@@ -50,6 +51,7 @@ class Objects:
         self._pages: dict[str, list[bytes]] = {kind: [] for kind in WATCHED}
         self._groups: set[str] = set()
         self._new: dict[str, dict[str, Any]] = {}  # pods that name no pod group
+        self._claims_api = ""  # where the server has resource claims
 
     def begin_list(self, kind: str, /) -> None:
         self._pages[kind] = []
@@ -57,11 +59,15 @@ class Objects:
             self._new = {}
         elif kind == "PodGroup":
             self._groups = set()
+        elif kind == "ResourceClaim":
+            self._claims_api = ""
 
     def list_page(self, kind: str, data: bytes, /) -> Page:
         page = json.loads(data)
         if not isinstance(page, dict) or not str(page.get("kind", "")).endswith("List"):
             raise ValueError(f"no list of {kind}")
+        if kind == "ResourceClaim":
+            self._claims_api = page.get("apiVersion") or resource(kind).api_version
         items, kept = objects(page.get("items")), []
         for item in items:
             manifest = compact(kind, item)
@@ -87,7 +93,12 @@ class Objects:
     def pieces(self, options: Options, state: State) -> Iterator[bytes]:
         """The text of a snapshot.json."""
         params = options.scheduler_params()
-        head = {"config": _config(options), "schedulerParams": params}
+        served = [{"groupVersion": self._claims_api}] if self._claims_api else []
+        discovery = {"resources": served}  # spec 3 D1
+        head = {
+            **{"config": _config(options), "schedulerParams": params},
+            "discovery": discovery,
+        }
         yield _dump(head)[:-1] + b',"rawObjects":{'
         grouped = [each for name, each in state.groups.items() if name not in self._groups]
         for number, kind in enumerate(WATCHED):

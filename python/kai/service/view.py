@@ -25,7 +25,7 @@ from kai.engine import text
 from kai.engine.cluster import Cluster
 from kai.errors import KaiError, RefusedError
 from kai.k8s.sinks import DictSink, Sink
-from kai.service.kinds import OPTIONAL, WATCHED
+from kai.service.kinds import WATCHED
 from kai.service.options import Options
 from kai.service.planner import News, Planner, State, Turn, make_core
 from kai.service.reading import Reading, missing_rights
@@ -188,6 +188,7 @@ class View:
             now_ns=int(self._client.server_time() * SECOND_NS),
             owners=self._reading.take_owners(),
             rules=self._reading.take_rules(),
+            serves_claims=self._reading.serves_claims,
         )
         turn = await self._run(lambda: self._planner.turn(news))
         for reference in turn.grouped.needs:
@@ -239,7 +240,7 @@ class View:
             names, why = text.listing(why_not), next(iter(why_not.values()))
             found.append(f"{kind} {names}: their pods are grouped without what owns them: {why}")
         for watch in self._reading.watches.values():
-            if watch.problem and watch.kind not in OPTIONAL:
+            if watch.problem:
                 found.append(f"{watch.kind}: this may be out of date: {watch.problem}")
         return found
 

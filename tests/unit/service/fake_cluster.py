@@ -13,19 +13,18 @@ import contextlib
 import json
 import threading
 from collections.abc import Coroutine
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from aiohttp import web
 from fake_api import FakeApi
 
-from kai.api.resources import RESOURCES
+from kai.api.resources import RESOURCES, VERSIONED
+from kai.service.kinds import WATCHED
 
 Object = dict[str, Any]
-KINDS = (
-    *("Node", "Pod", "PodGroup", "Queue", "PriorityClass", "Topology", "BindRequest"),
-    *("NodeResourceTopology", "Job"),
-)
+KINDS = (*WATCHED, "Job")
 
 
 class FakeCluster:
@@ -34,6 +33,7 @@ class FakeCluster:
     def __init__(self, kubeconfig: Path) -> None:
         self.kubeconfig = kubeconfig
         self.lacks, self.forbidden = set[str](), set[str]()
+        self.claims_version = "v1"
         self._objects: dict[str, dict[str, Object]] = {kind: {} for kind in KINDS}
         self._watches: dict[str, list[asyncio.Queue[bytes | None]]] = {kind: [] for kind in KINDS}
         self._version = 10
@@ -61,6 +61,12 @@ class FakeCluster:
         self._api = await FakeApi().__aenter__()
         for kind in KINDS:
             self._api.on("GET", RESOURCES[kind].path(), lambda r, k=kind: self._answer(k, r))
+        self._api.on("GET", "/apis/resource.k8s.io", self._discover)
+        for version in ("v1", "v1beta1"):
+            self._api.on("GET", f"/apis/resource.k8s.io/{version}", self._discover)
+        for kind in VERSIONED:
+            older = replace(RESOURCES[kind], version="v1beta1").path()
+            self._api.on("GET", older, lambda r, k=kind: self._answer(k, r))
 
     @property
     def writes(self) -> list[str]:
@@ -89,6 +95,16 @@ class FakeCluster:
 
     def _do(self, work: Coroutine[Any, Any, Any]) -> Any:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(20)
+
+    async def _discover(self, request: web.Request) -> web.StreamResponse:
+        kinds = sorted(VERSIONED - self.lacks)
+        served = [{"kind": each, "name": RESOURCES[each].plural} for each in kinds]
+        if request.path.endswith(("/v1", "/v1beta1")):
+            if not request.path.endswith(f"/{self.claims_version}"):
+                return _status(404, "not found")
+            return web.json_response({"resources": served})
+        version = {"version": self.claims_version}
+        return web.json_response({"versions": [version], "preferredVersion": version})
 
     async def _put(self, objects: tuple[Object, ...]) -> None:
         for each in objects:

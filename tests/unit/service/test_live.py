@@ -12,6 +12,7 @@ import pytest
 from fake_cluster import FakeCluster, job, node, pod, priority_class, queue, small
 
 import kai
+from kai.api.resources import VERSIONED
 from kai.service import view
 from kai.service.live import read_once
 from kai.service.planner import News, Planner, Turn
@@ -221,3 +222,41 @@ def test_a_server_that_cannot_be_reached(cluster: FakeCluster) -> None:
 def test_a_mistyped_argument() -> None:
     with pytest.raises(TypeError, match="no argument 'contxt'; did you mean 'context'"):
         kai.connect(contxt="staging")  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta1", None])
+def test_resource_claims_are_read_at_the_version_that_the_server_has(
+    cluster: FakeCluster, version: str | None
+) -> None:
+    """None: it has none (spec 3 D1)."""
+    cluster.put(priority_class("train", 50), queue("top"), queue("a", "top"), node("n1", 0))
+    wants = pod("p", gpus=0)
+    wants["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimName": "c"}]
+    request = {"name": "gpu", "deviceClassName": "gpu.nvidia.com"}
+    claim = {
+        "kind": "ResourceClaim",
+        "metadata": {"namespace": "team", "name": "c", "labels": {"kai.scheduler/queue": "a"}},
+        "spec": {"devices": {"requests": [request]}},
+    }
+    device_class = {"kind": "DeviceClass", "metadata": {"name": "gpu.nvidia.com"}, "spec": {}}
+    pool = {"name": "n1", "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": "gpu.nvidia.com", "nodeName": "n1", "pool": pool}
+    devices = {**spec, "devices": [{"name": "gpu-0", "basic": {}}]}
+    cluster.put(wants)
+    if version is None:
+        cluster.lacks |= VERSIONED
+    else:
+        cluster.claims_version = version
+        slices = {"kind": "ResourceSlice", "metadata": {"name": "s"}, "spec": devices}
+        cluster.put(claim, device_class, slices)
+    with kai.connect(kubeconfig=cluster.kubeconfig) as live:
+        plan = live.plan()
+        taken = live.snapshot()
+    again = kai.Scheduler().plan(taken)
+    for each in (plan, again):
+        if version is None:
+            assert "dynamic resource allocation is not available" in each.why("team/p")
+        else:
+            [bind] = each.decisions
+            assert (bind.pod, bind.node) == ("team/p", "n1")
+            assert [given.claim for given in bind.claims] == ["c"]

@@ -291,7 +291,8 @@ def test_a_role_may_list_and_watch_what_it_reads_and_uses_no_other_such_right(ro
 
 
 def test_all_that_is_read_is_needed_first() -> None:
-    assert needed_by(["queue-controller"]) == {"Pod", "PodGroup", "PriorityClass", "Queue"}
+    pods = {"Pod", "PodGroup", "PriorityClass", "ResourceClaim"}
+    assert needed_by(["queue-controller"]) == {*pods, "Queue"}
     assert watched_by(ROLES) == watched_by(["scheduler"])
     assert needed_by(ROLES) == set(watched_by(ROLES))
 

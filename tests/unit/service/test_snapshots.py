@@ -150,6 +150,61 @@ def test_an_assumption_that_has_come_true_since_is_no_trouble(tmp_path: Path) ->
     assert plan.free_gpus == {"n1": 0}
 
 
+def of_team(kind: str, name: str, spec: Object, **more: Any) -> Object:
+    metadata = {"namespace": "team", "name": name, "uid": f"uid-of-{name}"}
+    return {"kind": kind, "metadata": metadata, "spec": spec, **more}
+
+
+def test_claims_and_volumes_are_planned_as_they_were_read(tmp_path: Path) -> None:
+    kai_run = Running()
+    kai_run.put(*classes(), queue("top"), queue("a", "top"))
+    kai_run.put(*(node(name, 0, **{"kubernetes.io/hostname": name}) for name in ("n1", "n2")))
+    driver = "gpu.nvidia.com"
+    kai_run.put({"kind": "DeviceClass", "metadata": {"name": driver}, "spec": {}})
+    pool = {"name": "n2", "generation": 1, "resourceSliceCount": 1}
+    devices = {"driver": driver, "nodeName": "n2", "pool": pool, "devices": [{"name": "gpu-0"}]}
+    kai_run.put({"kind": "ResourceSlice", "metadata": {"name": "s"}, "spec": devices})
+    request = {"name": "gpu", "exactly": {"deviceClassName": driver}}
+    for name in ("c1", "c2"):
+        asked = of_team("ResourceClaim", name, {"devices": {"requests": [request]}})
+        asked["metadata"]["labels"] = {"kai.scheduler/queue": "a"}
+        user = pod(f"of-{name}", gpus=0)
+        user["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimName": name}]
+        kai_run.put(asked, user)
+    made = {"provisioner": "kubernetes.io/no-provisioner"}
+    waits = {"volumeBindingMode": "WaitForFirstConsumer"}
+    kai_run.put({"kind": "StorageClass", "metadata": {"name": "local"}, **made, **waits})
+    term = {"key": "kubernetes.io/hostname", "operator": "In", "values": ["n2"]}
+    affinity = {"required": {"nodeSelectorTerms": [{"matchExpressions": [term]}]}}
+    size = {"storageClassName": "local", "accessModes": ["ReadWriteOnce"]}
+    disk = {**size, "capacity": {"storage": "2Gi"}, "nodeAffinity": affinity}
+    available = {"phase": "Available"}
+    kai_run.put(
+        {"kind": "PersistentVolume", "metadata": {"name": "v"}, "spec": disk, "status": available}
+    )
+    wants = {**size, "resources": {"requests": {"storage": "1Gi"}}}
+    kai_run.put(of_team("PersistentVolumeClaim", "data", wants))
+    for name in ("data", "nothing"):
+        user = pod(f"of-{name}", gpus=0)
+        volume = {"name": "d", "persistentVolumeClaim": {"claimName": name}}
+        user["spec"]["volumes"] = [volume]
+        kai_run.put(user)
+    turn = kai_run.turn()
+    assert {each.pod: each.node for each in turn.bindings} == {
+        "team/of-c1": "n2",
+        "team/of-data": "n2",
+    }
+    assert {each.pod: each.needs for each in turn.bindings} == {
+        "team/of-c1": ["resource claims"],
+        "team/of-data": ["volumes"],
+    }
+    said = next_of(kai_run.snapshot(tmp_path / "s.zip"))
+    assert said == next_of_running(kai_run)
+    assert said["decisions"] == []
+    why = said["pods"]["team/of-nothing"]["message"]
+    assert 'persistentvolumeclaim "nothing" not found' in why
+
+
 def test_the_configuration_goes_with_it(tmp_path: Path) -> None:
     options = Options(
         roles=("scheduler", "pod-grouper"), config={"actions": "reclaim"}, node_pool="blue"

@@ -53,10 +53,14 @@ struct ClaimAllocationRow {
     std::string request;
     DeviceId device;
     bool admin_access = false;
+
+    friend bool operator==(const Given&, const Given&) = default;
   };
   std::vector<Given> devices;
   bool has_node_selector = false;  // with no terms it matches nothing
   std::vector<NodeSelectorTerm> node_selector;
+
+  friend bool operator==(const ClaimAllocationRow&, const ClaimAllocationRow&) = default;
 };
 
 // A ResourceClaim (resource.k8s.io).
@@ -73,8 +77,12 @@ struct ResourceClaimRow {
   struct Consumer {
     std::string pod;  // empty: it is something else
     std::string uid;
+
+    friend bool operator==(const Consumer&, const Consumer&) = default;
   };
   std::vector<Consumer> consumers = {};  // status.reservedFor
+
+  friend bool operator==(const ResourceClaimRow&, const ResourceClaimRow&) = default;
 };
 
 struct ResourceSliceRow {
@@ -85,6 +93,8 @@ struct ResourceSliceRow {
   bool all_nodes = false;
   bool has_node_selector = false;
   std::vector<NodeSelectorTerm> node_selector = {};
+
+  friend bool operator==(const ResourceSliceRow&, const ResourceSliceRow&) = default;
 };
 
 struct DeviceClassRow {
@@ -92,6 +102,8 @@ struct DeviceClassRow {
   std::vector<std::string> selectors;  // CEL
   std::string extended_resource;       // containers may ask for it by this name (spec 3 D10)
   std::optional<int64_t> created_ns = {};
+
+  friend bool operator==(const DeviceClassRow&, const DeviceClassRow&) = default;
 };
 
 }  // namespace kai

@@ -35,6 +35,9 @@ struct PersistentVolumeClaimRow {
   bool is_block = false;          // volumeMode Block
   std::string owner_pod_uid;      // of ephemeral volumes
   bool has_other_owners = false;  // beside that pod
+
+  friend bool operator==(const PersistentVolumeClaimRow&,
+                         const PersistentVolumeClaimRow&) = default;
 };
 
 struct PersistentVolumeRow {
@@ -53,6 +56,8 @@ struct PersistentVolumeRow {
   std::vector<NodeSelectorTerm> node_affinity;
   std::string csi_driver;  // spec.csi; empty: of another kind
   std::string csi_handle;
+
+  friend bool operator==(const PersistentVolumeRow&, const PersistentVolumeRow&) = default;
 };
 
 struct StorageClassRow {
@@ -60,11 +65,15 @@ struct StorageClassRow {
   std::string provisioner;
   bool waits_for_consumer = false;                   // volumeBindingMode
   std::vector<NodeSelectorTerm> allowed_topologies;  // any may match; none: everywhere
+
+  friend bool operator==(const StorageClassRow&, const StorageClassRow&) = default;
 };
 
 struct CsiDriverRow {
   std::string name;
   bool reports_capacity = false;  // spec.storageCapacity
+
+  friend bool operator==(const CsiDriverRow&, const CsiDriverRow&) = default;
 };
 
 struct CsiStorageCapacityRow {
@@ -75,12 +84,16 @@ struct CsiStorageCapacityRow {
   std::optional<LabelSelector> nodes;
   std::optional<int64_t> bytes;
   std::optional<int64_t> largest_volume_bytes;
+
+  friend bool operator==(const CsiStorageCapacityRow&, const CsiStorageCapacityRow&) = default;
 };
 
 // The CSI drivers of the node of that name.
 struct CsiNodeRow {
   std::string name;
   std::vector<std::pair<std::string, int64_t>> most_volumes;  // by driver; not there: any number
+
+  friend bool operator==(const CsiNodeRow&, const CsiNodeRow&) = default;
 };
 
 // A claim that is not here does not exist: pods that name it wait.

@@ -26,11 +26,13 @@ AGAIN_S = 2.0
 
 class Target(NamedTuple):
     """What a BindRequest is about, as the store has it. `uid`: of the pod, "": there is none;
-    `node`: that the pod is on. `has_node`: the selected node is there."""
+    `node`: that the pod is on. `has_node`: the selected node is there. `waits_for_volumes`: those
+    of the pod are not all there."""
 
     uid: str = ""
     node: str = ""
     has_node: bool = False
+    waits_for_volumes: bool = False
 
 
 @dataclass(frozen=True, slots=True)

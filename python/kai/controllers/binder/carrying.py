@@ -23,6 +23,7 @@ from kai.controllers.bindings import Binding, Bindings, Steps, wait_of
 from kai.controllers.preparing import Prepared, Preparing
 from kai.controllers.sharing.labels import gpu_labels
 from kai.controllers.verdicts import Condition, orders
+from kai.controllers.volumes.matching import claims_of
 
 
 class RequestBinder:
@@ -122,6 +123,7 @@ class RequestBinder:
         if task is None or task.stage is not Stage.WAITS or task.request.uid != request.uid:
             return steps
         request, task.has_node = task.request, target.has_node
+        task.waits_for_volumes = target.waits_for_volumes
         if not request.node:
             self._fail(now, steps, task, "no node is selected", says=False)
             return steps
@@ -228,7 +230,7 @@ class RequestBinder:
             self._fail(now, steps, task, f'Pod "{own}" not found', says=False)
             return
         metadata, node = pod["metadata"], pod.get("spec", {}).get("nodeName", "")
-        task.uid = metadata["uid"]
+        task.uid, task.waits_for_volumes = metadata["uid"], bool(claims_of(pod))
         if request.owner not in ("", task.uid):
             self._fail(now, steps, task, "another pod has its name by now", says=False)
         elif node == request.node:
@@ -363,4 +365,5 @@ def _binding_of(task: Task, uid: str, number: int) -> Binding:
         annotations=request.annotations or {},
         spec=request.spec,
         request=request.name,
+        waits_for_volumes=task.waits_for_volumes,
     )

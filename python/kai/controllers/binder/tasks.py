@@ -33,6 +33,7 @@ class Task:
     stage: Stage = Stage.WAITS
     due: float | None = None
     has_node: bool = True
+    waits_for_volumes: bool = False
     status: Mapping[str, Any] | None = None
     sent: str = ""
     failures: int = 0

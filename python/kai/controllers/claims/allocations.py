@@ -1,0 +1,173 @@
+"""What a resource claim has to say so that a pod may use it (spec 3 D9, D10)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from kai.api.reading import mapping, objects
+
+FINALIZER = "resource.kubernetes.io/delete-protection"
+"""A claim with it stays until nothing uses it; Kubernetes' controller of claims takes it away."""
+MOST_CONSUMERS = 256
+MADE_FOR = "resource.kubernetes.io/extended-resource-claim"
+
+Manifest = Mapping[str, Any]
+
+
+def names_of(pod: Manifest) -> dict[str, str]:
+    """The claims of a pod: what its spec calls them, and the names of the objects; "": it is still
+    to be made."""
+    spec, status = mapping(pod.get("spec")), mapping(pod.get("status"))
+    made = {
+        each.get("name", ""): each.get("resourceClaimName") or None
+        for each in objects(status.get("resourceClaimStatuses"))
+    }
+    found: dict[str, str] = {}
+    for each in objects(spec.get("resourceClaims")):
+        name = each.get("name", "")
+        if each.get("resourceClaimName"):
+            found[name] = each["resourceClaimName"]
+        elif name not in made:
+            found[name] = ""
+        elif made[name]:  # else it needs no claim
+            found[name] = str(made[name])
+    return found
+
+
+def is_for(claim: Manifest, uid: str) -> bool:
+    """The pod of that UID may use it."""
+    return any(each.get("uid") == uid for each in consumers(claim))
+
+
+def consumers(claim: Manifest) -> list[Manifest]:
+    return objects(mapping(claim.get("status")).get("reservedFor"))
+
+
+def allocation_of(claim: Manifest) -> Manifest | None:
+    found = mapping(claim.get("status")).get("allocation")
+    return found if isinstance(found, Mapping) else None
+
+
+def is_same(one: Manifest, other: Manifest) -> bool:
+    """They give the same devices to the same requests."""
+    return _devices(one) == _devices(other)
+
+
+def _devices(allocation: Manifest) -> set[tuple[str, ...]]:
+    results = objects(mapping(allocation.get("devices")).get("results"))
+    keys = ("request", "driver", "pool", "device")
+    return {tuple(str(each.get(key, "")) for key in keys) for each in results}
+
+
+def classes_of(claim: Manifest, allocation: Manifest) -> dict[str, list[str]]:
+    """By device class the requests, as results name them, that got devices of it."""
+    given = {request for request, *_ in _devices(allocation)}
+    found: dict[str, list[str]] = {}
+    for each in _requests(claim):
+        name = each.get("name", "")
+        choices = [(name, each.get("exactly") or each)]
+        alternatives = objects(each.get("firstAvailable"))
+        if alternatives:
+            choices = [(f"{name}/{one.get('name', '')}", one) for one in alternatives]
+        for request, choice in choices:
+            device_class = choice.get("deviceClassName")
+            if request in given and device_class:
+                found.setdefault(str(device_class), []).append(request)
+    return found
+
+
+def configured(allocation: Manifest, claim: Manifest, classes: Mapping[str, Manifest]) -> Manifest:
+    """The allocation with what drivers have to know: first what the classes say, then the claim."""
+    config: list[dict[str, Any]] = []
+    for name, requests in sorted(classes_of(claim, allocation).items()):
+        said = objects(mapping(mapping(classes.get(name)).get("spec")).get("config"))
+        for request in requests:
+            config += ({"source": "FromClass", "requests": [request], **each} for each in said)
+    given = {request for request, *_ in _devices(allocation)}
+    for each in objects(mapping(mapping(claim.get("spec")).get("devices")).get("config")):
+        requests = each.get("requests") or []
+        if not requests or any(_covers(request, given) for request in requests):
+            config.append({"source": "FromClaim", **each})
+    if not config:
+        return allocation
+    return {**allocation, "devices": {**mapping(allocation.get("devices")), "config": config}}
+
+
+def _covers(request: str, given: Iterable[str]) -> bool:
+    """A name of a request stands for its alternatives too."""
+    return any(each == request or each.startswith(f"{request}/") for each in given)
+
+
+def _requests(claim: Manifest) -> list[Manifest]:
+    return objects(mapping(mapping(claim.get("spec")).get("devices")).get("requests"))
+
+
+def status_with(claim: Manifest, pod: str, uid: str, allocation: Manifest | None) -> dict[str, Any]:
+    """A patch of the status: the pod uses the claim, which gets the allocation if it has none."""
+    user = {"resource": "pods", "name": pod, "uid": uid}
+    status: dict[str, Any] = {"reservedFor": [*consumers(claim), user]}
+    if allocation is not None and allocation_of(claim) is None:
+        status["allocation"] = allocation
+    return {"metadata": _same(claim), "status": status}
+
+
+def status_without(claim: Manifest, uid: str, *, frees: bool) -> dict[str, Any]:
+    """A patch of the status: the pod does not use it. `frees`: with its last user, the claim gives
+    its devices back."""
+    left = [each for each in consumers(claim) if each.get("uid") != uid]
+    status: dict[str, Any] = {"reservedFor": left or None}
+    if frees and not left:
+        status["allocation"] = None
+    return {"metadata": _same(claim), "status": status}
+
+
+def protected(claim: Manifest) -> dict[str, Any] | None:
+    """A patch of the claim, so that it stays while it is used; None: it does."""
+    finalizers = list(mapping(claim.get("metadata")).get("finalizers") or ())
+    if FINALIZER in finalizers:
+        return None
+    return {"metadata": {**_same(claim), "finalizers": [*finalizers, FINALIZER]}}
+
+
+def _same(claim: Manifest) -> dict[str, Any]:
+    """What makes sure that it is the claim, and the version, that was looked at."""
+    metadata = mapping(claim.get("metadata"))
+    return {key: metadata[key] for key in ("uid", "resourceVersion") if key in metadata}
+
+
+# ---- extended resources --------------------------------------------------------------------------
+
+
+def made_name(pod: str, uid: str) -> str:
+    """The name of the claim that is made for a pod: the same however often it is made."""
+    end = hashlib.sha256(uid.encode()).hexdigest()[:5]
+    return f"{pod[:226].rstrip('.-')}-extended-resources-{end}"
+
+
+def made_claim(
+    namespace: str, pod: str, uid: str, requests: Sequence[Manifest], name: str
+) -> dict[str, Any]:
+    """The claim for extended resources of a pod (spec 3 D10)."""
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": pod, "uid": uid, "controller": True}
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "annotations": {MADE_FOR: "true"},
+            "finalizers": [FINALIZER],
+            "ownerReferences": [owner],
+        },
+        "spec": {"devices": {"requests": [dict(each) for each in requests]}},
+    }
+
+
+def pod_status(uid: str, name: str, mappings: Sequence[Manifest]) -> dict[str, Any]:
+    """A patch of the pod: which claim its containers get their devices from."""
+    keys = ("containerName", "resourceName", "requestName")
+    told = [{key: each[key] for key in keys if key in each} for each in mappings]
+    status = {"resourceClaimName": name, "requestMappings": told}
+    return {"metadata": {"uid": uid}, "status": {"extendedResourceClaimStatus": status}}

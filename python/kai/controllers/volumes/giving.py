@@ -1,0 +1,387 @@
+"""Pods get volumes for claims that wait for their first consumer (spec 3 B25).
+
+As Kubernetes' own scheduler does it: a volume that is there is kept for the claim, or the claim
+says on which node its provisioner is to make one; then the claim is looked at until Kubernetes'
+controller has bound it. A provisioner that fails takes the node from the claim: the binding fails,
+and the pod is planned again. So it does after `timeout` seconds, and then the claim is free to get
+a volume elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kai.api.reading import at, text
+from kai.api.writes import NOT_LEADING, Lane, Outcome, Read, Result, Write
+from kai.controllers.bindings import wait_of
+from kai.controllers.one_binding import VOLUMES, Binding
+from kai.controllers.preparing import Given, Pod
+from kai.controllers.volumes import matching
+from kai.controllers.volumes.matching import Claim, Volume
+
+TIMEOUT_S = 120.0
+"""How long a claim may take to be bound (spec 6 C48)."""
+FIRST_LOOK_S, LOOK_EVERY_S = 0.1, 10.0
+"""A claim is looked at when a watch shows that it has changed, and in any case as often as this."""
+MOST_TRIES = 8
+"""How often claims are read again because something has changed meanwhile."""
+
+
+@dataclass(slots=True, eq=False)
+class _Task:
+    """The claims of one binding. `missing`: answers without which nothing goes on. `volumes`: what
+    each claim gets, by name; "": one that is made. `done`: claims that are bound. `deadline`: from
+    the first write on."""
+
+    binding: Binding
+    names: list[str]
+    node: Mapping[str, Any] = field(default_factory=dict)
+    claims: dict[str, Claim | None] = field(default_factory=dict)
+    classes: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    found: dict[str, Mapping[str, Any] | None] = field(default_factory=dict)  # volumes, by name
+    volumes: dict[str, str] = field(default_factory=dict)
+    done: set[str] = field(default_factory=set)
+    missing: int = 0
+    tries: int = 0
+    looks: int = 0
+    again: bool = False  # something has changed: all is read once more
+    due: float | None = None
+    deadline: float | None = None
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.binding.pod, self.binding.uid
+
+    @property
+    def namespace(self) -> str:
+        return self.binding.pod.partition("/")[0]
+
+
+@dataclass(slots=True, eq=False)
+class _Undo:
+    """A claim whose volume is not to be made on the node any more."""
+
+    namespace: str
+    name: str
+    uid: str
+    node: str
+    failures: int = 0
+    due: float | None = None
+
+
+class VolumeGiver:
+    """A giver (kai.controllers.preparing). `volumes`: those that claims can get, as they are known;
+    `timeout`: in seconds."""
+
+    what = VOLUMES
+
+    def __init__(self, volumes: Callable[[], Iterable[Volume]], timeout: float = TIMEOUT_S) -> None:
+        self._volumes, self._timeout = volumes, timeout
+        self._tasks: dict[tuple[str, str], _Task] = {}  # by pod and UID
+        self._undos: dict[tuple[str, str], _Undo] = {}  # by namespace and name of the claim
+
+    def __len__(self) -> int:
+        """How many bindings and claims it has to do with."""
+        return len(self._tasks) + len(self._undos)
+
+    # ---- what happens ----------------------------------------------------------------------------
+
+    def needs(self, binding: Binding) -> bool:
+        return VOLUMES in binding.needs
+
+    def give(self, now: float, binding: Binding, pod: Pod) -> Given:
+        given = Given()
+        task = _Task(binding, matching.claims_of(pod))
+        self._tasks[task.key] = task
+        task.missing += 1
+        given.reads.append(Read("Node", "", binding.node, about=task))
+        self._look(given, task)
+        return given
+
+    def answered(self, now: float, write: Write, outcome: Outcome) -> Given:
+        given = Given()
+        about = write.about
+        if isinstance(about, _Undo):
+            self._undone(now, given, about, outcome)
+        if not isinstance(about, _Task) or self._tasks.get(about.key) is not about:
+            return given
+        about.missing -= 1
+        if outcome.result in (Result.CONFLICT, Result.LOST, Result.GONE):
+            about.again = True
+        elif outcome.result is not Result.DONE:
+            self._fail(given, about, "Bind", outcome.message or "the API server did not answer")
+            return given
+        if not about.missing:
+            self._written(now, given, about, outcome)
+        return given
+
+    def read(self, now: float, read: Read, found: Any) -> Given:
+        given = Given()
+        about = read.about
+        if isinstance(about, _Undo):
+            self._undo(given, about, found)
+        if not isinstance(about, _Task) or self._tasks.get(about.key) is not about:
+            return given
+        about.missing -= 1
+        if read.kind == "Node":
+            about.node = found or {}
+        elif read.kind == "StorageClass":
+            about.classes[read.name] = found or {}
+        elif read.kind == "PersistentVolume":
+            about.found[read.name] = found
+        else:
+            about.claims[read.name] = None if found is None else Claim.of(found)
+        if not about.missing:
+            self._judge(now, given, about)
+        return given
+
+    def changed(self, now: float, namespace: str, name: str) -> None:
+        """A watch has shown a claim: the next `tick` looks at those that wait for it."""
+        for task in self._tasks.values():
+            if task.due is not None and task.namespace == namespace and name in task.names:
+                task.due = min(task.due, now)
+
+    def take_back(self, binding: Binding) -> Given:
+        given = Given()
+        task = self._tasks.pop((binding.pod, binding.uid), None)
+        if task is None:
+            return given
+        for name, volume in task.volumes.items():
+            claim = task.claims.get(name)
+            if volume or claim is None or name in task.done:
+                continue  # a volume that is kept for the claim becomes its own in any case
+            undo = _Undo(task.namespace, name, claim.uid, binding.node)
+            self._undos[task.namespace, name] = undo
+            self._look_at(given, undo)
+        return given
+
+    def keep(self, binding: Binding) -> None:
+        self._tasks.pop((binding.pod, binding.uid), None)
+
+    def tick(self, now: float) -> Given:
+        given = Given()
+        for task in list(self._tasks.values()):
+            if task.due is not None and now >= task.due:
+                task.due = None
+                self._look(given, task)
+        for undo in self._undos.values():
+            if undo.due is not None and now >= undo.due:
+                undo.due = None
+                self._look_at(given, undo)
+        return given
+
+    def next_tick(self) -> float | None:
+        times = [each.due for each in self._tasks.values()]
+        times += [each.due for each in self._undos.values()]
+        return min((each for each in times if each is not None), default=None)
+
+    # ---- giving ----------------------------------------------------------------------------------
+
+    def _look(self, given: Given, task: _Task) -> None:
+        """Its claims are read, as far as they are not bound."""
+        for name in task.names:
+            if name not in task.done:
+                task.missing += 1
+                given.reads.append(Read("PersistentVolumeClaim", task.namespace, name, about=task))
+
+    def _judge(self, now: float, given: Given, task: _Task) -> None:
+        """All that was to be read is there."""
+        waiting: list[Claim] = []
+        for name in task.names:
+            claim = task.claims[name]
+            if name in task.done:
+                continue
+            if claim is None:
+                self._fail(given, task, "PreFilter", f'persistentvolumeclaim "{name}" not found')
+                return
+            if claim.is_bound:
+                self._check_volume(given, task, claim)
+            elif claim.is_leaving:
+                why = f'persistentvolumeclaim "{name}" is being deleted'
+                self._fail(given, task, "PreFilter", why)
+                return
+            elif name not in task.volumes:
+                waiting.append(claim)
+            elif not task.volumes[name] and claim.selected_node != task.binding.node:
+                why = f'binding volumes: selectedNode annotation reset for PVC "{name}"'
+                self._fail(given, task, "Bind", why)
+                return
+        if given.failed:
+            return
+        for name in sorted({claim.storage_class for claim in waiting} - task.classes.keys()):
+            task.missing += 1
+            given.reads.append(Read("StorageClass", "", name, about=task))
+        if not task.missing:
+            self._go_on(now, given, task, waiting)
+
+    def _check_volume(self, given: Given, task: _Task, claim: Claim) -> None:
+        """The volume that the claim is bound to has to be reached from the node."""
+        if claim.volume not in task.found:
+            task.missing += 1
+            given.reads.append(Read("PersistentVolume", "", claim.volume, about=task))
+            return
+        volume = task.found[claim.volume]
+        if volume is None:
+            self._fail(given, task, "Bind", f'persistentvolume "{claim.volume}" not found')
+        elif not matching.is_on(matching.affinity_of(volume), task.node):
+            why = f'pv "{claim.volume}" node affinity doesn\'t match node "{task.binding.node}"'
+            self._fail(given, task, "Bind", why)
+        else:
+            task.done.add(claim.name)
+
+    def _go_on(self, now: float, given: Given, task: _Task, waiting: list[Claim]) -> None:
+        if waiting:
+            self._choose(now, given, task, waiting)
+        elif len(task.done) == len(task.names):
+            given.ready.append(task.binding)
+        elif task.deadline is not None and now >= task.deadline:
+            self._fail(given, task, "Bind", "binding volumes: context deadline exceeded")
+        else:
+            task.looks += 1
+            wait = min(LOOK_EVERY_S, FIRST_LOOK_S * 2.0 ** min(task.looks, 10))
+            task.due = min(now + wait, task.deadline or now + wait)
+
+    def _choose(self, now: float, given: Given, task: _Task, waiting: list[Claim]) -> None:
+        """Each claim gets a volume, the smallest one first, or has one made."""
+        chosen: dict[str, Volume | None] = {}
+        taken = self._taken(but=task)
+        for claim in sorted(waiting, key=lambda each: (each.bytes, each.name)):
+            storage_class = task.classes[claim.storage_class]
+            if claim.volume or storage_class.get("volumeBindingMode") != "WaitForFirstConsumer":
+                why = "pod has unbound immediate PersistentVolumeClaims"
+                self._fail(given, task, "PreFilter", why)
+                return
+            volume = None
+            if not claim.selected_node:
+                free = (each for each in self._volumes() if each.name not in taken)
+                volume = matching.best(
+                    claim, free, lambda each: matching.is_on(each.affinity, task.node)
+                )
+            provisioner = storage_class.get("provisioner") or matching.NO_PROVISIONER
+            if volume is not None:
+                taken.add(volume.name)
+            elif provisioner == matching.NO_PROVISIONER or claim.selected_node not in (
+                "",
+                task.binding.node,
+            ):
+                why = "node(s) didn't find available persistent volumes to bind"
+                self._fail(given, task, "Filter", why)
+                return
+            chosen[claim.name] = volume
+        task.deadline = task.deadline or now + self._timeout
+        for claim in waiting:
+            self._write(given, task, claim, chosen[claim.name])
+        if not task.missing:
+            self._look(given, task)
+
+    def _write(self, given: Given, task: _Task, claim: Claim, volume: Volume | None) -> None:
+        task.volumes[claim.name] = "" if volume is None else volume.name
+        if volume is not None:
+            if volume.claim is not None and volume.claim[2]:
+                return  # it is kept for this claim already
+            body = _kept_for(claim, volume)
+            where = ("PersistentVolume", "", volume.name, body)
+        elif claim.selected_node:
+            return
+        else:
+            body = _made_on(claim, task.binding.node)
+            where = ("PersistentVolumeClaim", claim.namespace, claim.name, body)
+        task.missing += 1
+        given.writes.append(Write(Lane.BINDING, "patch", *where, about=task))
+
+    def _written(self, now: float, given: Given, task: _Task, outcome: Outcome) -> None:
+        """All its writes have their answers."""
+        if not task.again:
+            task.due = now + FIRST_LOOK_S
+            return
+        task.again, task.tries = False, task.tries + 1
+        if task.tries > MOST_TRIES:
+            self._fail(given, task, "Bind", f"binding volumes: {outcome.message}")
+            return
+        task.volumes.clear()  # what was written is seen, and counts
+        self._look(given, task)
+
+    def _taken(self, *, but: _Task) -> set[str]:
+        """Volumes that claims of other bindings are about to get."""
+        return {
+            name
+            for task in self._tasks.values()
+            if task is not but
+            for name in task.volumes.values()
+            if name
+        }
+
+    def _fail(self, given: Given, task: _Task, step: str, why: str) -> None:
+        binding = task.binding
+        where = "" if step == "PreFilter" else f" and node {binding.node}"
+        said = f"K8sPlugin VolumeBinding failed {step} for pod: {binding.pod}{where}. error: {why}"
+        given.failed.append((binding, f"plugin volumebinding failed in PreBind: {said}"))
+
+    # ---- taking back -----------------------------------------------------------------------------
+
+    def _look_at(self, given: Given, undo: _Undo) -> None:
+        given.reads.append(Read("PersistentVolumeClaim", undo.namespace, undo.name, about=undo))
+
+    def _undo(self, given: Given, undo: _Undo, found: Mapping[str, Any] | None) -> None:
+        claim = None if found is None else Claim.of(found)
+        if self._undos.get((undo.namespace, undo.name)) is not undo:
+            return
+        is_ours = (
+            claim is not None
+            and (claim.uid, claim.selected_node) == (undo.uid, undo.node)
+            and not claim.volume
+            and not self._is_wanted(undo)
+        )
+        if claim is None or not is_ours:
+            del self._undos[undo.namespace, undo.name]
+            return
+        body = _made_on(claim, None)
+        given.writes.append(
+            Write(
+                *(Lane.BINDING, "patch", "PersistentVolumeClaim", undo.namespace, undo.name, body),
+                about=undo,
+            )
+        )
+
+    def _undone(self, now: float, given: Given, undo: _Undo, outcome: Outcome) -> None:
+        if self._undos.get((undo.namespace, undo.name)) is not undo:
+            return
+        if outcome.result in (Result.CONFLICT, Result.LOST):
+            self._look_at(given, undo)
+        elif outcome.result in (Result.DONE, Result.GONE) or outcome.reason == NOT_LEADING:
+            del self._undos[undo.namespace, undo.name]
+        else:
+            undo.due = now + wait_of(undo.failures)
+            undo.failures += 1
+
+    def _is_wanted(self, undo: _Undo) -> bool:
+        """A binding that came later needs the claim, or another pod that shares it."""
+        return any(
+            task.namespace == undo.namespace and undo.name in task.names
+            for task in self._tasks.values()
+        )
+
+
+def _kept_for(claim: Claim, volume: Volume) -> dict[str, Any]:
+    """A patch of a volume."""
+    reference = {
+        **{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": claim.namespace},
+        **{"name": claim.name, "uid": claim.uid, "resourceVersion": claim.version},
+    }
+    metadata: dict[str, Any] = {"uid": volume.uid, "resourceVersion": volume.version}
+    if volume.claim is None:
+        metadata["annotations"] = {matching.BOUND_BY_CONTROLLER: "yes"}
+    return {"metadata": metadata, "spec": {"claimRef": reference}}
+
+
+def _made_on(claim: Claim, node: str | None) -> dict[str, Any]:
+    """A patch of a claim: its volume is made on the node; None: on none."""
+    metadata = {"uid": claim.uid, "resourceVersion": claim.version}
+    return {"metadata": {**metadata, "annotations": {matching.SELECTED_NODE: node}}}
+
+
+def volume_of(manifest: Mapping[str, Any]) -> Volume | None:
+    """What a sink keeps of a PersistentVolume; None: no claim can get it."""
+    return Volume.of(manifest) if text(at(manifest, "metadata", "name")) else None
