@@ -9,7 +9,8 @@ Ours: kwok instead of kubelets, so the commands of the pods run on this machine 
 Containers), which is also the scheduler of Kubernetes for the pod of the orchestrator; KAI's
 webhook and the program in reservation pods (Admission, Reservations). Instead of a ZenML server
 there is a database in a file, as ZenML allows for clusters on the same machine (`--local=True`).
-No image is built."""
+The pod of the orchestrator has no token of its service account, so ZenML falls back to the context
+of the orchestrator, which is the admin's. No image is built."""
 
 from __future__ import annotations
 
