@@ -16,12 +16,10 @@ from testcluster import Cluster, Kai, Kubectl, free_ports, install, job, node, p
 from testcluster.running import apply
 
 import kai
+from kai.api.resources import resource
+from kai.service.kinds import WATCHED
 
-LISTED = (
-    *("nodes", "pods", "podgroups.scheduling.run.ai", "queues.scheduling.run.ai"),
-    *("priorityclasses.scheduling.k8s.io", "topologies.kai.scheduler"),
-    *("bindrequests.scheduling.run.ai", "noderesourcetopologies.topology.node.k8s.io"),
-)
+LISTED = tuple(resource(kind) for kind in WATCHED)
 
 
 @pytest.fixture
@@ -33,8 +31,10 @@ def kubectl(cluster: Cluster, namespace: str) -> Kubectl:
 @pytest.fixture
 def reader(cluster: Cluster) -> Iterator[Path]:
     """The kubeconfig of a user who may list what plans depend on, and no more."""
-    named = [each.partition(".") for each in LISTED]
-    rules = [{"apiGroups": [of], "resources": [name], "verbs": ["list"]} for name, _, of in named]
+    rules = [
+        {"apiGroups": [each.group], "resources": [each.plural], "verbs": ["list"]}
+        for each in LISTED
+    ]
     api = "rbac.authorization.k8s.io/v1"
     role = {"apiVersion": api, "kind": "ClusterRole", "metadata": {"name": "lists"}, "rules": rules}
     apply(cluster, role)
