@@ -19,50 +19,10 @@ from testcluster import (
     pod,
     queue,
 )
+from testcluster.claims import DRIVER, asked, claiming, device_class, devices, template
 
-DRIVER = "gpu.nvidia.com"
 STATUS = Match("PATCH", r"/resourceclaims/[^/]+/status$")
 WAYS = pytest.mark.parametrize("way", ["direct", "bind-requests"])
-
-
-def device_class(**spec: object) -> Object:
-    expression = f"device.driver == '{DRIVER}'"
-    return {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "DeviceClass",
-        "metadata": {"name": DRIVER},
-        "spec": {"selectors": [{"cel": {"expression": expression}}], **spec},
-    }
-
-
-def devices(node: str, count: int) -> Object:
-    """A ResourceSlice of a node's devices."""
-    kind = {"type": {"string": "gpu"}}
-    listed = [{"name": f"gpu-{number}", "attributes": kind} for number in range(count)]
-    return {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "ResourceSlice",
-        "metadata": {"name": f"{node}-gpus"},
-        "spec": {
-            "driver": DRIVER,
-            "nodeName": node,
-            "pool": {"name": node, "generation": 1, "resourceSliceCount": 1},
-            "devices": listed,
-        },
-    }
-
-
-def asked() -> Object:
-    return {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": DRIVER}}]}}
-
-
-def template(namespace: str) -> Object:
-    return {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "ResourceClaimTemplate",
-        "metadata": {"name": "one-gpu", "namespace": namespace},
-        "spec": {"metadata": {"labels": {"kai.scheduler/queue": "team-a"}}, "spec": asked()},
-    }
 
 
 def shared(name: str, namespace: str, queue: str = "team-a") -> Object:
@@ -77,9 +37,7 @@ def shared(name: str, namespace: str, queue: str = "team-a") -> Object:
 
 def user(name: str, namespace: str, claim: str = "") -> Object:
     """A pod of a claim; "": it gets one of its own."""
-    source = {"resourceClaimName": claim} if claim else {"resourceClaimTemplateName": "one-gpu"}
-    use = [{"name": "gpu", **source}]
-    return pod(name, namespace, 0, cpu="100m", memory="64Mi", queue="team-a", resourceClaims=use)
+    return claiming(name, namespace, claim, queue="team-a")
 
 
 async def set_up(scene: Scene, *nodes: str, count: int = 2) -> None:

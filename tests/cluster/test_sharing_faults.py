@@ -1,5 +1,5 @@
-"""Whole GPUs and parts of them while requests fail. Afterwards every pod is bound once, and every
-device is held for the pods that are on it, and for nobody once they are gone."""
+"""Whole GPUs, parts of them, claims and volumes while requests fail. Afterwards every pod is bound
+once, and every device is held for the pods that are on it, and for nobody once they are gone."""
 
 from __future__ import annotations
 
@@ -16,12 +16,16 @@ from testcluster import (
     Cluster,
     Match,
     Object,
+    Provisioner,
     Reservations,
     Scene,
+    claim_spec,
     path_of,
     play,
     pod,
+    storage_class,
 )
+from testcluster.claims import claiming, device_class, devices, template
 from testcluster.devices import books, half, until_free, until_right
 
 from kai.api import keys
@@ -31,16 +35,22 @@ pytestmark = pytest.mark.cluster_slow
 MODES = pytest.mark.parametrize("mode", ["direct", "bind-requests"])
 MAPS = Match("POST|PATCH|DELETE", "/configmaps")
 HELD = Match("POST", f"/namespaces/{keys.RESERVATION}/pods$")
+CLAIMS = Match("PATCH", "/(resourceclaims|persistentvolumeclaims)/")
 GIVEN_BACK = Match("DELETE", f"/namespaces/{keys.RESERVATION}/pods/")
 READS = Match("GET", "/namespaces/t-[^/]*/pods/")
-EACH = (BINDINGS, MAPS, HELD, GIVEN_BACK)
+EACH = (BINDINGS, MAPS, CLAIMS, HELD, GIVEN_BACK)
 REQUESTS = Match("POST|PATCH|DELETE", "/bindrequests")
 
 
 def wave(prefix: str, namespace: str) -> list[Object]:
-    """4 whole GPUs, 8 halves, and 2 pods with halves of two devices."""
+    """4 whole GPUs, 8 halves, 2 pods with halves of two devices, 2 with claims of their own, and 2
+    with ephemeral volumes that wait for their first consumer."""
     two = {keys.GPU_DEVICES_ANNOTATION: "2"}
+    volume = {"volumeClaimTemplate": {"spec": claim_spec("slow")}}
+    volumes = [{"name": "data", "ephemeral": volume}]
     return [
+        *(claiming(f"{prefix}claim-{number}", namespace) for number in range(2)),
+        *(pod(f"{prefix}volume-{number}", namespace, 0, volumes=volumes) for number in range(2)),
         *(pod(f"{prefix}whole-{number}", namespace) for number in range(4)),
         *(half(f"{prefix}half-{number}", namespace) for number in range(8)),
         *(half(f"{prefix}two-{number}", namespace, annotations=two) for number in range(2)),
@@ -119,8 +129,16 @@ def test_devices_are_shared_in_spite_of(
     mode: str,
 ) -> None:
     async def story(scene: Scene) -> None:
-        async with Admission(cluster), Reservations(scene.api) as fake:
+        async with (
+            Admission(cluster),
+            Provisioner(scene.api),
+            Reservations(scene.api) as fake,
+        ):
             await scene.nodes(3)
+            await scene.api.create(
+                storage_class("slow", waits=True), device_class(), template(namespace)
+            )
+            await scene.api.create(*(devices(f"n{number}", 4) for number in range(3)))
             await scene.start("--binding", mode, *SHORT_LEASE)
             early = wave("e", namespace)
             await scene.api.create(*early)

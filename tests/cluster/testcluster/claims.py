@@ -1,0 +1,59 @@
+"""Devices that pods get by resource claims (DRA), on paper: no driver runs.
+
+await api.create(device_class(), template(namespace), devices("n1", count=2))
+await api.create(claiming("p0", namespace))
+"""
+
+from __future__ import annotations
+
+from .client import Object
+from .objects import pod
+
+DRIVER = "gpu.nvidia.com"
+
+
+def device_class(**spec: object) -> Object:
+    expression = f"device.driver == '{DRIVER}'"
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceClass",
+        "metadata": {"name": DRIVER},
+        "spec": {"selectors": [{"cel": {"expression": expression}}], **spec},
+    }
+
+
+def devices(node: str, count: int) -> Object:
+    """A ResourceSlice of a node's devices."""
+    kind = {"type": {"string": "gpu"}}
+    listed = [{"name": f"gpu-{number}", "attributes": kind} for number in range(count)]
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": {"name": f"{node}-gpus"},
+        "spec": {
+            "driver": DRIVER,
+            "nodeName": node,
+            "pool": {"name": node, "generation": 1, "resourceSliceCount": 1},
+            "devices": listed,
+        },
+    }
+
+
+def asked() -> Object:
+    return {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": DRIVER}}]}}
+
+
+def template(namespace: str) -> Object:
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaimTemplate",
+        "metadata": {"name": "one-gpu", "namespace": namespace},
+        "spec": {"metadata": {"labels": {"kai.scheduler/queue": "team-a"}}, "spec": asked()},
+    }
+
+
+def claiming(name: str, namespace: str, claim: str = "", *, queue: str = "") -> Object:
+    """A pod of a claim; "": it gets one of its own, of the template."""
+    source = {"resourceClaimName": claim} if claim else {"resourceClaimTemplateName": "one-gpu"}
+    use = [{"name": "gpu", **source}]
+    return pod(name, namespace, 0, cpu="100m", memory="64Mi", queue=queue, resourceClaims=use)
