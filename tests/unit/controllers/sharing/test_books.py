@@ -159,7 +159,8 @@ class Process:
     def __init__(self, server: Server) -> None:
         self.server = server
         self.devices = SharedDevices(Reservations(image="kai", timeout=20.0))
-        self.preparing = Preparing([self.devices, DeviceMaps(self.devices.of)])
+        self.maps = DeviceMaps(self.devices.of)
+        self.preparing = Preparing([self.devices, self.maps])
         self.binder = Binder(preparing=self.preparing)
         server.stream.clear()
         listed = [each.shown() for each in server.pods.values()]
@@ -343,3 +344,22 @@ def test_books_are_right_in_the_end(seed: int) -> None:
     room = BOUND_AT_MOST * sum(NODES.values())
     bound = sum(1 for each in world.server.pods.values() if each.node and not each.is_reservation)
     assert not waits or bound == room, f"{waits} wait, and {bound} of {room} places are taken"
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_nothing_is_kept_of_pods_that_went(seed: int) -> None:
+    world = World(seed)
+    for _ in range(STEPS):
+        world.step()
+    world.calm = True
+    for name in sorted(world.server.pods):
+        if not world.server.pods[name].is_reservation:
+            world.server.delete(name)
+    for _ in range(10 * STEPS):
+        world.step()
+    process = world.process
+    assert world.server.pods == {}
+    assert (len(process.devices), len(process.preparing)) == (0, 0)
+    kept = [*vars(process.devices).items(), *vars(process.maps).items()]
+    assert [name for name, each in kept if isinstance(each, (dict, set)) and each] == []
+    assert process.devices.next_tick() is None
