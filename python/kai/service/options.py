@@ -83,6 +83,9 @@ class Options:
     cdi: bool = False
     hami_core: bool = False
     params: dict[str, Any] = field(default_factory=dict)
+    shadow: bool = False
+    shadow_patience: float = 10.0
+    shadow_report: str | None = None
 
     def __post_init__(self) -> None:
         for role in self.roles:
