@@ -147,9 +147,7 @@ class ShadowPlanner:
         turn.bound, turn.evicted = kinds.count("bind"), kinds.count("evict")
         again = _Again(plan, self._config)
         left_out = {name: message for _, name, _, message in plan.rejected}
-        self._comparison.planned(
-            Planned(self._cycle, now, chosen, again, left_out, again.reason)
-        )
+        self._comparison.planned(Planned(self._cycle, now, chosen, again, left_out, again.reason))
         wake = session.next_wake(cluster)
         self._wake_ns = None if wake is None else wake[0]
 
@@ -192,11 +190,20 @@ class _Again:
 
     def __init__(self, plan: _core.Plan, configs: _Configs) -> None:
         self._plan, self._configs = plan, configs
+        self._made: dict[Any, Mapping[str, Chosen] | None] = {}  # differences of one plan share it
 
     def __call__(
         self, *, switches: Sequence[str] = (), new_names: tuple[str, str] | None = None
     ) -> Mapping[str, Chosen] | None:
-        config = self._configs.of(tuple(switches)) if switches else None
+        key = (tuple(switches), new_names)
+        if key not in self._made:
+            self._made[key] = self._make(*key)
+        return self._made[key]
+
+    def _make(
+        self, switches: tuple[str, ...], new_names: tuple[str, str] | None
+    ) -> Mapping[str, Chosen] | None:
+        config = self._configs.of(switches) if switches else None
         plan = self._plan.with_change(config=config, new_names=new_names)
         return None if plan is None else _chosen(Decisions(plan))
 
@@ -206,8 +213,8 @@ class _Again:
         group = None if plan is None else plan.names()[0].get(pod)
         if plan is None or group is None:
             return ""
-        [outline] = [each for each in plan.outlines([group]) if each[0] == group] or [None]
-        return "" if outline is None else Outline._make(outline).reason
+        found = (Outline._make(row) for row in plan.outlines([group]))
+        return next((each.reason for each in found if each.name == group), "")
 
 
 def _chosen(decisions: Sequence[Decision]) -> dict[str, Chosen]:

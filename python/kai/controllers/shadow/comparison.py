@@ -100,7 +100,6 @@ class Comparison:
         self._pods: dict[str, _Tracked] = {}
         self._devices = DeviceBook()
         self._evicted: dict[str, float] = {}  # by pod group, when its time stamp changed
-        self._stamps: dict[str, str] = {}
         self._leaving: list[_Leaving] = []
         self._binds: dict[str, _Wish] = {}  # by pod
         self._evictions: dict[tuple[str, str], _Wish] = {}  # by action, and group or pod
@@ -181,11 +180,8 @@ class Comparison:
             self._bound(now, tracked, after.node, after.gpu_groups)
 
     def group(self, now: float, before: GroupSeen | None, after: GroupSeen | None) -> None:
-        del before
-        if after is None:
-            return
-        if after.evicted and self._stamps.get(after.name, "") != after.evicted:
-            self._stamps[after.name] = after.evicted
+        stamp = "" if before is None else before.evicted
+        if after is not None and after.evicted and after.evicted != stamp:
             self._evicted[after.name] = now
 
     def tick(self, now: float) -> None:
@@ -197,15 +193,11 @@ class Comparison:
             elif now - each.at <= EVICTION_SHOWS_S:
                 waiting.append(each)
         self._leaving = waiting
+        self._evicted = {k: at for k, at in self._evicted.items() if now - at <= EVICTION_SHOWS_S}
         for pod, wish in self._binds.items():
             self._miss(now, "bind", pod, wish)
         for wish in self._evictions.values():
             self._miss(now, "evict", wish.pod, wish)
-        if len(self._stamps) > 4 * len(self._pods) + 1000:
-            self._stamps = {
-                name: stamp for name, stamp in self._stamps.items() if self._evicted[name] > now - 60
-            }
-            self._evicted = {name: self._evicted[name] for name in self._stamps}
 
     def next_tick(self) -> float | None:
         """When `tick` has something to do though nothing happens."""

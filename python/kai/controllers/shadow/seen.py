@@ -1,6 +1,6 @@
 """What a comparison needs of pods, BindRequests and pod groups, of each version that a watch shows.
 
-    pod = PodSeen.of(manifest, scheduler_name="kai-scheduler")
+pod = PodSeen.of(manifest, scheduler_name="kai-scheduler")
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Sums of comparisons, for metrics, pages and files.
 
-    tally = Tally()
-    tally.add(compared)
-    tally.to_dict()
+tally = Tally()
+tally.add(compared)
+tally.to_dict()
 """
 
 from __future__ import annotations
