@@ -181,7 +181,7 @@ class Comparison:
 
     def group(self, now: float, before: GroupSeen | None, after: GroupSeen | None) -> None:
         stamp = "" if before is None else before.evicted
-        if after is not None and after.evicted and after.evicted != stamp:
+        if self._plans and after is not None and after.evicted not in ("", stamp):
             self._evicted[after.name] = now
 
     def tick(self, now: float) -> None:
