@@ -1,4 +1,4 @@
-"""`kai run scheduler --shadow` beside another scheduler, as a user who may read and nothing else."""
+"""`kai run scheduler --shadow` beside another scheduler, as a user who may only read."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def kubectl(cluster: Cluster, namespace: str) -> Kubectl:
 
 @pytest.fixture
 def reader(cluster: Cluster) -> Iterator[Path]:
-    """The kubeconfig of a user who may list and watch what plans depend on (docs/howto/shadow.md)."""
+    """The kubeconfig of a user with the rights that docs/howto/shadow.md gives."""
     resources = ",".join(LISTED)
     rights = ("--verb=list,watch", f"--resource={resources}")
     cluster.kubectl("create", "clusterrole", "kai-shadow", *rights)

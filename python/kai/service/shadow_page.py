@@ -92,7 +92,9 @@ def _share(report: Mapping[str, Any]) -> list[str]:
     if share is None:
         return ["<p>Nothing was decided yet.</p>"]
     percent = f"{share * 100:.1f} %"
-    unexplained = f", and {report['unexplained']:,} are not explained" * bool(report["unexplained"])
+    unexplained = f"; no cause was found for {report['unexplained']:,}" * bool(
+        report["unexplained"]
+    )
     return [
         f'<div class="share">{percent}</div>',
         f'<div class="bar"><div style="width:{share * 100:.2f}%"></div></div>',

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from kai.controllers.shadow.comparison import Case, agrees
-from kai.controllers.shadow.values import Cause, Chosen, Compared, Planned
+from kai.controllers.shadow.values import Chosen, Compared, Planned
 
 NOT_READ = frozenset(
     ("config_map_missing", "not_built", "resource_claim_not_ready", "volume_not_ready")
@@ -26,23 +26,17 @@ def explained(case: Case, switches: Sequence[str]) -> Compared:
         return compared
     if compared.pod not in plan.chosen:
         compared = replace(compared, reason=plan.reason(compared.pod))
-    cause = _of_facts(compared, plan)
-    if cause is not None:
-        return replace(compared, cause=cause)
+    for name in (compared.pod, compared.group):
+        if name in plan.left_out:
+            return replace(compared, cause="left_out", reason=plan.left_out[name])
+    if compared.reason in NOT_READ:
+        return replace(compared, cause="not_read")
     if _is_tie(case, plan):
         return replace(compared, cause="equal_score")
     explains = _fewest(switches, lambda chosen: _agrees_with(case, plan, chosen))
     if explains:
         return replace(compared, cause="switch", switches=explains)
     return replace(compared, cause="unknown")
-
-
-def _of_facts(compared: Compared, plan: Planned) -> Cause | None:
-    if compared.pod in plan.left_out or compared.group in plan.left_out:
-        return "left_out"
-    if compared.reason in NOT_READ:
-        return "not_read"
-    return None
 
 
 def _is_tie(case: Case, plan: Planned) -> bool:

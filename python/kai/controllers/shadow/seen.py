@@ -48,7 +48,7 @@ class PodSeen:
             text(metadata.get("uid")),
             text(spec.get("nodeName")),
             f"{namespace}/{named}" if named else "",
-            _gpu_groups(labels_of(manifest)),
+            gpu_groups_of(labels_of(manifest)),
             "deletionTimestamp" in metadata,
             at(manifest, "status", "phase") in ("Succeeded", "Failed"),
             any(
@@ -95,7 +95,7 @@ class GroupSeen:
         return cls(f"{text(metadata.get('namespace'))}/{metadata.get('name')}", text(evicted))
 
 
-def _gpu_groups(labels: Mapping[str, Any]) -> frozenset[str]:
+def gpu_groups_of(labels: Mapping[str, Any]) -> frozenset[str]:
     found = {
         key.removeprefix(keys.GPU_GROUP_LABEL_PREFIX)
         for key in labels

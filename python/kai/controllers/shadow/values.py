@@ -70,9 +70,9 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One decision. `ours`, `theirs`: in words. `cycle`: of the plan. `reason`: the code of the
-    reason why the pod waits in it. `switches`: of the cause "switch"; several explain it together.
-    """
+    """One decision. `ours`, `theirs`: in words. `cycle`: of the plan. `reason`: why the pod waits
+    in it: the code of the reason, or what makes no sense. `switches`: of the cause "switch";
+    several explain it together."""
 
     at: float
     cycle: int
