@@ -9,6 +9,7 @@ list events; without the latter the page has no events and says so.
 
 from __future__ import annotations
 
+import difflib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -131,15 +132,23 @@ def _found(asked: str, pods: DictSink) -> Object:
     ]
     found = [each for each in named if namespace in ("", at(each, "metadata", "namespace"))]
     if not found:
-        known = [full_name(each) for each in named] or ["/".join(key) for key in pods.objects]
-        said = wording.not_found("pod", asked, known)
-        if named and "?" not in said:
-            said += f"; did you mean {wording.listing(map(repr, known))}?"
-        raise NotFoundError(said)
+        raise NotFoundError(f"there is no pod {asked!r}{_close_to(namespace, name, pods)}")
     if len(found) > 1:
         names = wording.listing(map(full_name, found))
         raise NotFoundError(f"there are several pods {name!r}: {names}")
     return found[0]
+
+
+def _close_to(namespace: str, name: str, pods: DictSink) -> str:
+    """The end of a sentence: pods of that name elsewhere, or of a name that is close."""
+    own = {other for space, other in pods.objects if namespace in ("", space)}
+    names = {name, *difflib.get_close_matches(name, sorted(own), n=3)}
+    found = [
+        f"{space}/{other}"
+        for space, other in sorted(pods.objects)
+        if other == name or (other in names and namespace in ("", space))
+    ]
+    return f"; did you mean {' or '.join(map(repr, found[:3]))}?" if found else ""
 
 
 def _key(name: str) -> tuple[str, str]:
