@@ -168,10 +168,10 @@ def test_room_that_others_have(cluster: FakeCluster, said: Said) -> None:
 
 
 def test_a_pod_that_is_not_there(cluster: FakeCluster, run: Run) -> None:
-    cluster.put(*small())
-    status, out, err = run("team/p2")
+    cluster.put(*small(), pod("train-0"))
+    status, out, err = run("team/trian-0")
     assert (status, out) == (1, "")
-    assert err == "kai: there is no pod 'team/p2'; did you mean 'team/p1'?\n"
+    assert err == "kai: there is no pod 'team/trian-0'; did you mean 'team/train-0'?\n"
 
 
 def test_a_pod_of_that_name_in_another_namespace(cluster: FakeCluster, run: Run) -> None:
