@@ -75,7 +75,7 @@ class ShadowPlanner:
         self._core = Core(core.cluster, core.feed, session)
         self._grouping: Planner | None = None
         if options.has("pod-grouper"):
-            grouping = replace(options, roles=("pod-grouper",))
+            grouping = replace(options, roles=("pod-grouper",), shadow=False, shadow_report=None)
             self._grouping = Planner(self._core, grouping, only_new=True)
         self._comparison = Comparison(patience=options.shadow_patience)
         self._scheduler_name = options.scheduler_name
@@ -112,6 +112,9 @@ class ShadowPlanner:
         if self._grouping is not None:
             done = self._grouping.turn(news)
             turn.grouped, turn.synced = done.grouped, done.synced
+            for each in turn.grouped.assignments:
+                namespace = each.pod.partition("/")[0]
+                self._comparison.assigned(each.pod, f"{namespace}/{each.group}")
         else:
             turn.synced = frozenset(self._core.feed.drain().synced)
         if turn.synced >= frozenset(WATCHED):

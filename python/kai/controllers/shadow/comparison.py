@@ -86,7 +86,6 @@ class _Wish:
 
     since: float
     pod: str
-    group: str
     is_reported: bool = False
 
 
@@ -118,7 +117,8 @@ class Comparison:
     def _wanted_binds(self, plan: Planned) -> Iterable[tuple[str, str]]:
         for pod, chosen in plan.chosen.items():
             tracked = self._pods.get(pod)
-            if chosen.kind == "bind" and tracked is not None and tracked.waits:
+            # One that was not shown yet is shown in a moment.
+            if chosen.kind == "bind" and (tracked is None or tracked.waits):
                 yield pod, pod
 
     def _wanted_evictions(self, plan: Planned) -> Iterable[tuple[tuple[str, str], str]]:
@@ -132,7 +132,7 @@ class Comparison:
         found: dict[Key, _Wish] = {}
         for key, pod in wanted:
             if key not in found:
-                found[key] = before.get(key) or _Wish(at, pod, self._group_of(pod))
+                found[key] = before.get(key) or _Wish(at, pod)
                 found[key].pod = pod
         return found
 
@@ -141,6 +141,12 @@ class Comparison:
         return "" if tracked is None else tracked.seen.group
 
     # ---- what watches show -----------------------------------------------------------------------
+
+    def assigned(self, pod: str, group: str) -> None:
+        """The plan has the pod in this group, which the pod does not name."""
+        known = self._pods.get(pod)
+        if known is not None and not known.seen.group:
+            known.seen = replace(known.seen, group=group)
 
     def pod(self, now: float, before: PodSeen | None, after: PodSeen | None) -> None:
         if after is None:
@@ -155,13 +161,14 @@ class Comparison:
             known = self._pods[after.name] = _Tracked(after, self._serial)
             if after.node and self._serial == 0:
                 known.bound_to = after.node  # from before the first plan
-        was, known.seen = known.seen, after
+        was = known.seen
+        known.seen = after if after.group else replace(after, group=was.group)
         if after.node and after.node != known.bound_to:
             self._bound(now, known, after.node, after.gpu_groups)
         if after.gpu_groups:
             self._devices.put(after.name, after.gpu_groups, self._serial)
         if after.is_leaving and not was.is_leaving:
-            self._left(now, after)
+            self._left(now, known.seen)
 
     def request(self, now: float, before: RequestSeen | None, after: RequestSeen | None) -> None:
         if after is None:
@@ -347,12 +354,12 @@ class Comparison:
     # ---- what does not happen --------------------------------------------------------------------
 
     def _miss(self, now: float, subject: Subject, pod: str, wish: _Wish) -> None:
-        if wish.is_reported or now - wish.since < self._patience or not self._plans:
+        if wish.is_reported or now - wish.since < self._patience or pod not in self._pods:
             return
         wish.is_reported = True
         serial, plan = self._plans[-1]
         compared = Compared(
-            *(now, plan.cycle, subject, pod, wish.group, "missed"),
+            *(now, plan.cycle, subject, pod, self._group_of(pod), "missed"),
             *(in_words(plan.chosen.get(pod)), "nothing"),
         )
         self._cases.append(Case(compared, plan, serial))
