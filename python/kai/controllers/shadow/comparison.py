@@ -209,7 +209,11 @@ class Comparison:
     def next_tick(self) -> float | None:
         """When `tick` has something to do though nothing happens."""
         wishes = (*self._binds.values(), *self._evictions.values())
-        times = [each.since + self._patience for each in wishes if not each.is_reported]
+        times = [
+            each.since + self._patience
+            for each in wishes
+            if not each.is_reported and each.pod in self._pods
+        ]
         times += [each.at + EVICTION_SHOWS_S for each in self._leaving]
         return min(times, default=None)
 
@@ -354,7 +358,8 @@ class Comparison:
     # ---- what does not happen --------------------------------------------------------------------
 
     def _miss(self, now: float, subject: Subject, pod: str, wish: _Wish) -> None:
-        if wish.is_reported or now - wish.since < self._patience or pod not in self._pods:
+        tracked = self._pods.get(pod)
+        if tracked is None or wish.is_reported or now - wish.since < self._patience:
             return
         wish.is_reported = True
         serial, plan = self._plans[-1]
