@@ -77,8 +77,8 @@ class ShadowPlanner:
         if options.has("pod-grouper"):
             grouping = replace(options, roles=("pod-grouper",), shadow=False, shadow_report=None)
             self._grouping = Planner(self._core, grouping, only_new=True)
-        self._comparison = Comparison(patience=options.shadow_patience)
-        self._scheduler_name = options.scheduler_name
+        self._comparison = Comparison(patience=options.shadow_patience, pool=options.node_pool)
+        self._scheduler_name, self._pool_key = options.scheduler_name, options.node_pool_key
         self._seen: list[tuple[Seen | None, Seen | None]] = []
         self._lock = threading.Lock()
         self._wake_ns: int | None = 0
@@ -90,10 +90,11 @@ class ShadowPlanner:
 
     def sinks(self) -> dict[str, list[Sink]]:
         """They have to be given all that the feed is given, and before it."""
+        name, key = self._scheduler_name, self._pool_key
         return {
-            "Pod": [self._sink(lambda each: PodSeen.of(each, self._scheduler_name))],
+            "Pod": [self._sink(lambda each: PodSeen.of(each, name, key))],
             "BindRequest": [self._sink(RequestSeen.of)],
-            "PodGroup": [self._sink(GroupSeen.of)],
+            "PodGroup": [self._sink(lambda each: GroupSeen.of(each, key))],
         }
 
     def _sink(self, keep: Any) -> DictSink:

@@ -90,10 +90,14 @@ class _Wish:
 
 
 class Comparison:
-    """For one thread; `now` is in seconds and never goes back."""
+    """For one thread; `now` is in seconds and never goes back. `pool`: the node pool of the plans;
+    pods of others are not compared."""
 
-    def __init__(self, *, patience: float = PATIENCE_S, lookback: float = LOOKBACK_S) -> None:
-        self._patience, self._lookback = patience, lookback
+    def __init__(
+        self, *, patience: float = PATIENCE_S, lookback: float = LOOKBACK_S, pool: str = ""
+    ) -> None:
+        self._patience, self._lookback, self._pool = patience, lookback, pool
+        self._pools: dict[str, str] = {}  # by pod group
         self._plans: deque[tuple[int, Planned]] = deque()
         self._serial = 0
         self._pods: dict[str, _Tracked] = {}
@@ -135,6 +139,9 @@ class Comparison:
                 found[key] = before.get(key) or _Wish(at, pod)
                 found[key].pod = pod
         return found
+
+    def _is_mine(self, pod: PodSeen) -> bool:
+        return self._pools.get(pod.group, pod.pool) == self._pool
 
     def _group_of(self, pod: str) -> str:
         tracked = self._pods.get(pod)
@@ -187,6 +194,10 @@ class Comparison:
             self._bound(now, tracked, after.node, after.gpu_groups)
 
     def group(self, now: float, before: GroupSeen | None, after: GroupSeen | None) -> None:
+        if after is not None:
+            self._pools[after.name] = after.pool
+        elif before is not None:
+            self._pools.pop(before.name, None)
         stamp = "" if before is None else before.evicted
         if self._plans and after is not None and after.evicted not in ("", stamp):
             self._evicted[after.name] = now
@@ -229,7 +240,7 @@ class Comparison:
         name = tracked.seen.name
         tracked.bound_to = node
         plans = [(serial, plan) for serial, plan in self._plans if serial > since]
-        if self._serial:
+        if self._serial and self._is_mine(tracked.seen):
             case = self._compare_bind(now, tracked.seen, node, groups, plans)
             wish = self._binds.get(name)
             if case.compared.outcome == "same" and wish is not None and wish.is_reported:
@@ -328,6 +339,8 @@ class Comparison:
 
     def _left(self, now: float, pod: PodSeen) -> None:
         if (pod.node or self._pods[pod.name].bound_to) and not pod.is_over and self._plans:
+            if not self._is_mine(pod):
+                return
             plans = tuple(plan for _, plan in self._plans)
             self._leaving.append(_Leaving(pod, now, plans))
 

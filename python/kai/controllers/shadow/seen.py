@@ -34,9 +34,15 @@ class PodSeen:
     is_over: bool
     is_victim: bool
     shape: str
+    pool: str = ""
 
     @classmethod
-    def of(cls, manifest: Mapping[str, Any], scheduler_name: str) -> PodSeen | None:
+    def of(
+        cls,
+        manifest: Mapping[str, Any],
+        scheduler_name: str,
+        pool_key: str = keys.NODE_POOL_LABEL,
+    ) -> PodSeen | None:
         """None: it is another scheduler's."""
         spec, metadata = mapping(manifest.get("spec")), mapping(manifest.get("metadata"))
         if spec.get("schedulerName") != scheduler_name:
@@ -56,6 +62,7 @@ class PodSeen:
                 for each in objects(at(manifest, "status", "conditions"))
             ),
             _shape(manifest),
+            text(labels_of(manifest).get(pool_key)),
         )
 
 
@@ -83,16 +90,19 @@ class RequestSeen:
 
 @dataclass(frozen=True, slots=True)
 class GroupSeen:
-    """A pod group, by "namespace/name". `evicted`: when pods of it were evicted last, as text."""
+    """A pod group, by "namespace/name". `evicted`: when pods of it were evicted last, as text.
+    `pool`: its node pool."""
 
     name: str
     evicted: str
+    pool: str = ""
 
     @classmethod
-    def of(cls, manifest: Mapping[str, Any]) -> GroupSeen:
+    def of(cls, manifest: Mapping[str, Any], pool_key: str = keys.NODE_POOL_LABEL) -> GroupSeen:
         metadata = mapping(manifest.get("metadata"))
         evicted = annotations_of(manifest).get(keys.LAST_EVICTION_ANNOTATION)
-        return cls(f"{text(metadata.get('namespace'))}/{metadata.get('name')}", text(evicted))
+        name = f"{text(metadata.get('namespace'))}/{metadata.get('name')}"
+        return cls(name, text(evicted), text(labels_of(manifest).get(pool_key)))
 
 
 def gpu_groups_of(labels: Mapping[str, Any]) -> frozenset[str]:

@@ -9,6 +9,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from beside import Beside, Chosen, bind, evict
 
+from kai.controllers.shadow import GroupSeen
+
 LEFT_OUT = {"team/a": "gpu-fraction: half is no number"}
 
 
@@ -124,6 +126,19 @@ def test_a_failed_bind_request_and_the_next_one_are_two_decisions() -> None:
     other.takes_back("a")
     other.asks_for("a", "n1")
     assert other.outcomes() == ["bind a: same", "bind a: same"]
+
+
+def test_the_pod_of_another_node_pool_has_a_scheduler_of_its_own() -> None:
+    """The label of its pod group counts; the pod need not have it."""
+    other = Beside()
+    other.plan()
+    other.comparison.group(other.now, None, GroupSeen("team/a", "", "blue"))
+    other.waits("a")
+    other.plan()
+    other.asks_for("a", "n1")
+    other.binds("a", "n1")
+    other.evicts("a")
+    assert other.outcomes() == []
 
 
 def test_another_pod_of_the_name_is_another_pod() -> None:
