@@ -47,6 +47,15 @@ def explained(reader: Path, name: str) -> dict[str, Any]:
     return dict(json.loads(said))
 
 
+def unschedulable(kubectl: Kubectl, name: str) -> set[str]:
+    """Kinds of the objects, called so or after it, that have the event."""
+    return {
+        each["involvedObject"]["kind"]
+        for each in kubectl.all("events").values()
+        if each["reason"] == "Unschedulable" and name in each["involvedObject"]["name"]
+    }
+
+
 def test_one_pod_in_each_situation(
     cluster: Cluster, namespace: str, kubectl: Kubectl, reader: Path, tmp_path: Path
 ) -> None:
@@ -63,7 +72,7 @@ def test_one_pod_in_each_situation(
         kubectl.apply(pod("second", namespace, queue="limited"))
         until("second waits", lambda: kubectl.condition("second", "PodScheduled"))
         until("lost waits", lambda: kubectl.condition("lost", "PodScheduled"))
-        until("it has an event", lambda: "Unschedulable" in kubectl.events("second"))
+        until("both have events", lambda: unschedulable(kubectl, "second") == {"Pod", "PodGroup"})
 
     second = explained(reader, f"{namespace}/second")
     assert second["waits_for"] == "limit"
@@ -72,7 +81,8 @@ def test_one_pod_in_each_situation(
     assert (own["queue"], own["limit"], own["in_use"]) == ("limited", "1", "1")
     assert (parent["queue"], parent["note"]) == ("dept", "parent of limited")
     reasons = {(each["about"], each["reason"]) for each in second["layers"]["events"]}
-    assert ("Pod", "Unschedulable") in reasons
+    assert {("Pod", "Unschedulable"), ("PodGroup", "Unschedulable")} <= reasons
+    assert second["layers"]["pod_group"]["condition"].startswith("UnschedulableOnNodePool (")
 
     lost = explained(reader, f"{namespace}/lost")
     assert lost["waits_for"] == "queue"
