@@ -345,13 +345,16 @@ class Comparison:
             self._leaving.append(_Leaving(pod, now, plans))
 
     def _is_victim(self, left: _Leaving) -> bool:
-        """KAI stamps the groups of its victims, but for gangs that are stale: such a pod counts if
-        a plan evicts it as well."""
+        """KAI stamps the groups of its victims, but for gangs that are stale, and for groups that
+        go with their pod before the stamp is there: such a pod counts if a plan evicts it as well.
+        """
         stamped = self._evicted.get(left.pod.group, float("-inf"))
         if left.pod.is_victim or abs(stamped - left.at) <= EVICTION_SHOWS_S:
             return True
         plan = left.evicting()
-        return plan is not None and plan.chosen[left.pod.name].action == STALE
+        if plan is None:
+            return False
+        return plan.chosen[left.pod.name].action == STALE or left.pod.group not in self._pools
 
     def _was_evicted(self, left: _Leaving) -> None:
         pod, last, found = left.pod, left.plans[-1], left.evicting()

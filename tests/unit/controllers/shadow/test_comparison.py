@@ -307,6 +307,32 @@ def test_a_pod_of_a_stale_gang_is_a_victim_though_nothing_says_so() -> None:
     assert other.outcomes() == ["evict left: same"]
 
 
+def test_the_group_of_a_victim_may_go_before_it_has_its_stamp() -> None:
+    """That of a bare pod goes with it."""
+    other = Beside()
+    other.runs("low", "n1")
+    group = GroupSeen("team/low", "")
+    other.comparison.group(other.now, None, group)
+    other.plan(low=evict())
+    other.evicts("low", stamped=False)
+    assert other.outcomes() == []
+    other.removes("low")
+    other.comparison.group(other.now, group, None)
+    assert other.outcomes() == ["evict low: same"]
+
+
+def test_a_pod_that_a_person_deletes_is_no_victim_though_a_plan_evicts_it() -> None:
+    """Its group is there, and has no stamp."""
+    other = Beside()
+    other.runs("low", "n1", group="gang")
+    other.comparison.group(other.now, None, GroupSeen("team/gang", ""))
+    other.plan(low=evict())
+    other.evicts("low", stamped=False)
+    other.plan()
+    other.after(10.0)
+    assert other.outcomes() == []
+
+
 def test_another_victim_of_the_same_group_that_is_like_it() -> None:
     other = Beside()
     other.runs("low-0", "n1", group="low", shape="one GPU")
