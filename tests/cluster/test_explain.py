@@ -15,7 +15,7 @@ from testcluster import Cluster, Kai, Kubectl, install, node, pod, queue, until
 LISTED = (
     *("nodes", "pods", "podgroups.scheduling.run.ai", "queues.scheduling.run.ai"),
     *("priorityclasses.scheduling.k8s.io", "topologies.kai.scheduler"),
-    *("bindrequests.scheduling.run.ai", "events"),
+    *("bindrequests.scheduling.run.ai", "noderesourcetopologies.topology.node.k8s.io", "events"),
 )
 
 

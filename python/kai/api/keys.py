@@ -96,9 +96,6 @@ LAST_START_ANNOTATION = "kai.scheduler/last-start-timestamp"
 STALE_ANNOTATION = "kai.scheduler/stale-podgroup-timestamp"
 LAST_EVICTION_ANNOTATION = "kai.scheduler/last-eviction-timestamp"
 
-# On reservation pods: the GPU that they hold, as the node calls it.
-RESERVED_GPU_ANNOTATION = "run.ai/reserve_for_gpu_index"
-
 # What `kubectl apply` leaves behind: the manifest that it was given.
 LAST_APPLIED_ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
 

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from kai.k8s.client import Client
     from kai.service.options import Options
 
-RESERVATION = "kai-resource-reservation"
-"""The label `app` of pods that hold GPUs for pods that share them."""
 NO_QUOTA = -1
 Object = Mapping[str, Any]
 
@@ -122,7 +120,7 @@ async def read(client: Client, options: Options, asked: str) -> PodFacts:
 
 
 def _is_kept(pod: Object, name: str) -> bool:
-    return at(pod, "metadata", "name") == name or labels_of(pod).get("app") == RESERVATION
+    return at(pod, "metadata", "name") == name or labels_of(pod).get("app") == keys.RESERVATION
 
 
 def _found(asked: str, pods: DictSink) -> Object:
@@ -173,7 +171,7 @@ def _selected(request: Object | None) -> frozenset[str]:
 
 def _reserves(pod: Object | None, shared: frozenset[str]) -> bool:
     labels = labels_of(pod)
-    return labels.get("app") == RESERVATION and labels.get(keys.GPU_GROUP_LABEL) in shared
+    return labels.get("app") == keys.RESERVATION and labels.get(keys.GPU_GROUP_LABEL) in shared
 
 
 # ---- queues --------------------------------------------------------------------------------------

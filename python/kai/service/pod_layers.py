@@ -256,7 +256,7 @@ def _reservations(facts: PodFacts) -> Layer | None:
         return None
     rows = []
     for each in facts.reservations:
-        index = text(annotations_of(each).get(keys.RESERVED_GPU_ANNOTATION)) or "not known yet"
+        index = text(annotations_of(each).get(keys.RESERVED_DEVICE_ANNOTATION)) or "not known yet"
         group = text(labels_of(each).get(keys.GPU_GROUP_LABEL))
         rows.append((full_name(each), text(at(each, "status", "phase")), group, index))
     columns = ("pod", "phase", "GPU group", "GPU")

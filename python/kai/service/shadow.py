@@ -23,7 +23,6 @@ from kai.api.times import SECOND_NS, to_text
 from kai.controllers.grouper import Reference
 from kai.controllers.shadow import Case, Compared, Tally
 from kai.errors import InvalidInputError
-from kai.service.kinds import WATCHED
 from kai.service.log import Log
 from kai.service.metrics import Metrics
 from kai.service.options import Options
@@ -41,7 +40,6 @@ SUMMARY_EVERY_S = 60.0
 STUCK_AFTER_S = 120.0
 FINISH_WITHIN_S = 5.0
 """How long causes are looked for after SIGTERM."""
-NEEDED = frozenset(WATCHED)
 
 
 class Shadow:
@@ -84,7 +82,7 @@ class Shadow:
             scheduler=self._options.scheduler_name,
         )
         self._write_report()  # that it cannot be written shows now
-        for kind in WATCHED:
+        for kind in sorted(self._planner.needed):
             self._start(self._reading.watch(kind).run())
         self._start(self._owners.run())
         self._start(self._reports.run(self._reading.watches, None))
@@ -142,7 +140,7 @@ class Shadow:
         return ""
 
     def why_unready(self) -> str:
-        missing = sorted(NEEDED - self._synced)
+        missing = sorted(self._planner.needed - self._synced)
         return f"not listed yet: {', '.join(missing)}" if missing else ""
 
     # ---- cycles ----------------------------------------------------------------------------------
@@ -172,7 +170,7 @@ class Shadow:
                 await asyncio.wait_for(stop.wait(), self._options.min_period)
 
     def _apply(self, turn: ShadowTurn) -> None:
-        if turn.synced >= NEEDED and not self._synced >= NEEDED:
+        if turn.synced >= self._planner.needed and self.why_unready():
             self._log.info("ready")
         self._synced = turn.synced
         self._owners.forget(turn.grouped.not_needed)

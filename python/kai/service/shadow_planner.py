@@ -36,9 +36,9 @@ from kai.engine.decisions import Decisions
 from kai.engine.outlines import Outline
 from kai.engine.values import Bind, Decision, Evict
 from kai.k8s.sinks import DictSink, Sink
-from kai.service.kinds import WATCHED
+from kai.service.kinds import needed_by
 from kai.service.options import Options
-from kai.service.planner import Core, News, Planner, make_core
+from kai.service.planner import Core, News, Planner, make_core, not_used
 
 if TYPE_CHECKING:
     from kai import _core
@@ -66,10 +66,12 @@ class ShadowTurn:
 
 
 class ShadowPlanner:
-    """`turn` is for one thread, the sinks for another; `explained` is for any."""
+    """`turn` is for one thread, the sinks for another; `explained` is for any. `needed`: kinds that
+    are watched, and that have to be listed before the first plan."""
 
     def __init__(self, options: Options) -> None:
         self._config = _Configs(options)
+        self.needed = needed_by(("scheduler",), not_used(options))
         core = make_core(options)
         session = type(core.session)(self._config.of(()))
         self._core = Core(core.cluster, core.feed, session)
@@ -118,7 +120,7 @@ class ShadowPlanner:
                 self._comparison.assigned(each.pod, f"{namespace}/{each.group}")
         else:
             turn.synced = frozenset(self._core.feed.drain().synced)
-        if turn.synced >= frozenset(WATCHED):
+        if turn.synced >= self.needed:
             self._plan(turn, news.now_ns, now)
         self._comparison.tick(now)
         turn.cases, turn.wake_ns = self._comparison.take(), self._next_wake()

@@ -121,7 +121,7 @@ def _request(facts: PodFacts) -> WaitsFor | None:
 
 
 def _is_known(reservation: Object) -> bool:
-    return bool(annotations_of(reservation).get(keys.RESERVED_GPU_ANNOTATION))
+    return bool(annotations_of(reservation).get(keys.RESERVED_DEVICE_ANNOTATION))
 
 
 def _odd(facts: PodFacts) -> WaitsFor | None:
