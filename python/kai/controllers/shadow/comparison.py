@@ -98,6 +98,7 @@ class Comparison:
     ) -> None:
         self._patience, self._lookback, self._pool = patience, lookback, pool
         self._pools: dict[str, str] = {}  # by pod group
+        self._shown: dict[str, int] = {}  # by pod group, how many plans were made before it came
         self._plans: deque[tuple[int, Planned]] = deque()
         self._serial = 0
         self._pods: dict[str, _Tracked] = {}
@@ -169,6 +170,8 @@ class Comparison:
             if after.node and self._serial == 0:
                 known.bound_to = after.node  # from before the first plan
         was = known.seen
+        if after.group and not was.group and known.waits:
+            known.since = self._serial  # no plan has a pod that is in no group
         known.seen = after if after.group else replace(after, group=was.group)
         if after.node and after.node != known.bound_to:
             self._bound(now, known, after.node, after.gpu_groups)
@@ -196,8 +199,10 @@ class Comparison:
     def group(self, now: float, before: GroupSeen | None, after: GroupSeen | None) -> None:
         if after is not None:
             self._pools[after.name] = after.pool
+            self._shown.setdefault(after.name, self._serial)
         elif before is not None:
             self._pools.pop(before.name, None)
+            self._shown.pop(before.name, None)
         stamp = "" if before is None else before.evicted
         if self._plans and after is not None and after.evicted not in ("", stamp):
             self._evicted[after.name] = now
@@ -236,7 +241,7 @@ class Comparison:
     # ---- binds -----------------------------------------------------------------------------------
 
     def _bound(self, now: float, tracked: _Tracked, node: str, groups: frozenset[str]) -> None:
-        since = tracked.since
+        since = max(tracked.since, self._shown.get(tracked.seen.group, 0))
         name = tracked.seen.name
         tracked.bound_to = node
         plans = [(serial, plan) for serial, plan in self._plans if serial > since]

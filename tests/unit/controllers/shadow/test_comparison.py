@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from beside import Beside, Chosen, bind, evict
 
-from kai.controllers.shadow import GroupSeen
+from kai.controllers.shadow import GroupSeen, PodSeen
 
 LEFT_OUT = {"team/a": "gpu-fraction: half is no number"}
 
@@ -50,6 +51,28 @@ def test_a_pod_that_no_plan_saw_waiting_is_not_compared() -> None:
     other = Beside()
     other.plan()
     other.waits("a")
+    other.asks_for("a", "n1")
+    assert other.outcomes() == ["bind a: not_compared"]
+
+
+def test_a_plan_does_not_have_a_pod_whose_group_is_not_there() -> None:
+    """All comes between two plans: the group, its name on the pod, and the BindRequest."""
+    other = Beside()
+    other.waits("a", group="g")
+    other.plan()
+    other.comparison.group(other.now, None, GroupSeen("team/g", ""))
+    other.asks_for("a", "n1")
+    assert other.outcomes() == ["bind a: not_compared"]
+
+
+def test_a_plan_does_not_have_a_pod_that_names_no_group_yet() -> None:
+    other = Beside()
+    other.plan()
+    nameless = PodSeen(*("team/a", "uid-a", "", "", frozenset(), False, False, False, "one GPU"))
+    other.pods["a"] = replace(nameless, group="team/g")
+    other.comparison.pod(other.now, None, nameless)
+    other.plan()
+    other.comparison.pod(other.now, nameless, other.pods["a"])
     other.asks_for("a", "n1")
     assert other.outcomes() == ["bind a: not_compared"]
 
