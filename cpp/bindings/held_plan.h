@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "kai/session/aftermath.h"
+#include "kai/session/config.h"
 #include "kai/session/decision_table.h"
 #include "kai/session/plan.h"
 
@@ -28,9 +29,16 @@ using Numbers = std::vector<std::pair<std::string, int64_t>>;
 
 class HeldPlan {
  public:
+  // What is different when a plan is made again.
+  struct Change {
+    std::shared_ptr<const Config> config;           // null: the one that it was made with
+    std::pair<std::string, std::string> new_names;  // nodes that take each other's name; or empty
+  };
   // Makes the plan again, of a cluster that does not go on, and fills in what its cycle leaves.
+  // Null: the change cannot be made.
   using PlanPtr = std::shared_ptr<const Plan>;
-  using Again = std::function<PlanPtr(const Numbers& spent_searches, Aftermath* after)>;
+  using Again =
+      std::function<PlanPtr(const Change& change, const Numbers& spent_searches, Aftermath* after)>;
 
   // `timing_ns`: by stage; "total" is the last. `goes_on`: the cluster of the plan may.
   HeldPlan(PlanPtr plan, bool goes_on, std::shared_ptr<Mutex> mutex,
@@ -60,6 +68,10 @@ class HeldPlan {
     if (after_ == nullptr) MakeAgain();
     return read(*plan_, *after_);
   }
+
+  // The plan of the same objects, promises and time with that change. Null: it was made again
+  // already, or the change cannot be made.
+  std::shared_ptr<HeldPlan> With(const Change& change);
 
   // Its cluster goes on. The decisions are kept, as they are what most want to compare.
   void LetGo();

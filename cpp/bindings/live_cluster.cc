@@ -294,32 +294,45 @@ HeldPlan::Again LiveCluster::AgainFor(const Session& session, const Follower* fo
                                       int64_t now_ns) {
   const auto config =
       follower != nullptr ? follower->config : std::make_shared<const Config>(session.config());
-  const auto run = [config, now_ns](std::shared_ptr<Cluster> cluster,
+  const auto run = [config, now_ns](const HeldPlan::Change& change,
+                                    std::shared_ptr<Cluster> cluster,
                                     std::span<const PromisedPlace> promised,
                                     const Numbers& spent_searches, Aftermath* after) {
-    Config replay = *config;
-    replay.budgets.searches.emplace(spent_searches.begin(), spent_searches.end());
+    Config replay = change.config != nullptr ? *change.config : *config;
+    if (change.config == nullptr)
+      replay.budgets.searches.emplace(spent_searches.begin(), spent_searches.end());
     const auto inspect = [after](const CycleView& cycle) { *after = AftermathOf(cycle); };
     const Session again(std::move(replay), {.inspect = inspect});
+    if (!again.KeepsPromises()) promised = {};
     return std::make_shared<const kai::Plan>(
         again.Run(std::move(cluster), now_ns, nullptr, nullptr, promised).value());
   };
   if (follower == nullptr) {
-    return [run, cluster = loaded_](const Numbers& spent_searches, Aftermath* after) {
-      return run(cluster, {}, spent_searches, after);
+    return [run, self = shared_from_this(), cluster = loaded_](
+               const HeldPlan::Change& change, const Numbers& spent_searches,
+               Aftermath* after) -> HeldPlan::PlanPtr {
+      if (!change.new_names.first.empty()) return nullptr;
+      const Turn turn(*self->mutex_);
+      return run(change, cluster, {}, spent_searches, after);
     };
   }
   const Engine& engine = *follower->engine;
   const auto circumstances = std::make_shared<const Circumstances>(
       Circumstances{.assumed = engine.assumed(), .promises = engine.promises()});
   return [run, circumstances, self = shared_from_this(), moment = history_->Now()](
-             const Numbers& spent_searches, Aftermath* after) {
-    ClusterRows rows = self->history_->RowsAt(moment);
+             const HeldPlan::Change& change, const Numbers& spent_searches, Aftermath* after) {
+    ClusterRows rows;
+    {
+      const Turn turn(*self->mutex_);
+      rows = self->history_->RowsAt(moment);
+    }
     rows.params = self->params_;
     Assumptions::Apply(*circumstances->assumed, &rows);
+    if (!change.new_names.first.empty())
+      rows.SwapNodeNames(change.new_names.first, change.new_names.second);
     std::shared_ptr<Cluster> cluster = std::move(rows).Build();
     const Promises::Open open = circumstances->promises.In(*cluster, nullptr);
-    return run(std::move(cluster), open.places, spent_searches, after);
+    return run(change, std::move(cluster), open.places, spent_searches, after);
   };
 }
 

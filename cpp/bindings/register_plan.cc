@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -259,6 +260,14 @@ std::vector<std::string> NamesOfGroupsCalled(HeldPlan& self, std::string_view na
   });
 }
 
+std::shared_ptr<HeldPlan> PlanWith(HeldPlan& self, const Config* config,
+                                   std::optional<std::pair<std::string, std::string>> new_names) {
+  HeldPlan::Change change;
+  if (config != nullptr) change.config = std::make_shared<const Config>(*config);
+  if (new_names) change.new_names = *std::move(new_names);
+  return self.With(change);
+}
+
 }  // namespace
 
 void RegisterPlan(py::module_& module) {
@@ -278,6 +287,8 @@ void RegisterPlan(py::module_& module) {
       .def("groups", &RowsOfGroups, py::arg("names"), py::kw_only(), py::arg("evictions"))
       .def("outlines", &RowsOfOutlines, py::arg("names"))
       .def("to_json", &HeldPlan::ToJson, py::arg("stamp"))
+      .def("with_change", &PlanWith, py::kw_only(), py::arg("config") = nullptr,
+           py::arg("new_names") = py::none())
       .def("spent_searches", [](const HeldPlan& self) { return ToPython(self.spent_searches()); })
       .def("score_keys", &HeldPlan::score_keys)
       .def("timing_ns", [](const HeldPlan& self) { return ToPython(self.timing_ns()); });

@@ -412,6 +412,15 @@ class Plan(metaclass=_Compiled):
     def to_json(self, stamp: str) -> str:
         """The members decisions, pod_groups, pods and queues; `stamp`: the time for objects."""
 
+    def with_change(
+        self, *, config: Config | None = None, new_names: tuple[str, str] | None = None
+    ) -> Plan | None:
+        """The plan of the same objects and the same time, with another configuration, or with two
+        nodes that take each other's names. Other threads run meanwhile, and so does the cluster.
+
+        None: it was made again already, or is of a cluster to which nothing has happened yet.
+        """
+
     def counts(self) -> dict[str, int]:
         """Decisions by kind; "pod_groups", and how many of these are "waiting"."""
 

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from kai.service.metrics import Metrics
+from kai.service.options import ROLES
 from kai.service.series import Series
 
 PAGE = (Path(__file__).parents[2] / "docs/reference/metrics.md").read_text()
@@ -25,6 +26,7 @@ SECTIONS = {
     "Of controllers, as controller-runtime's": ("", True),
     "Ours": ("scheduler", False),
 }
+SHADOW = "Of a shadow"
 
 
 def row(series: Series) -> str:
@@ -53,8 +55,11 @@ def test_every_metric_has_its_row() -> None:
     for heading, (role, kais) in SECTIONS.items():
         found = [line for line in section(heading).splitlines() if line.startswith("| `")]
         assert found == rows_of(role, kais=kais), f"rows of {heading!r}"
+    ours = rows_of("", kais=False)
+    found = [line for line in section(SHADOW).splitlines() if line.startswith("| `")]
+    assert found == [each for each in rows_of("shadow", kais=False) if each not in ours]
     shown = re.findall(r"^\| `(\w+)` \| (?:gauge|counter|histogram) ", PAGE, re.MULTILINE)
-    assert sorted(shown) == sorted(each.name for each in Metrics())
+    assert sorted(shown) == sorted(each.name for each in Metrics(roles=(*ROLES, "shadow")))
 
 
 def test_what_is_missing_of_kai_is_missing() -> None:

@@ -20,6 +20,7 @@ COMMANDS = {
     "bench": "Measure loading and planning on made-up clusters.",
     "config": "Show the configuration that is in force.",
     "demo": "Watch a small cluster being planned; needs no cluster and no file.",
+    "explain": "Follow one pod of a live cluster: what it waits for, and what to do.",
     "groups": "Show which waiting pod groups come next, and why in this order.",
     "install": "Print the manifests that a cluster needs: CRDs, rights, programs.",
     "lint": "Find what KAI would refuse or ignore.",

@@ -16,6 +16,7 @@ Examples:
   kai run all --context staging          in the cluster of that context
   kai run scheduler --listen-address :8080 --log-json
   kai run pod-grouper queue-controller   two roles in one process
+  kai run scheduler --shadow --listen-address :8080    beside KAI; see /shadow
 
 \b
 Programs that are no roles, with options of their own:
@@ -141,6 +142,23 @@ class _Run(click.Command):
     default=120.0,
     show_default=True,
     help="How long the volumes of a pod may take before it is planned again.",
+)
+@click.option(
+    "--shadow",
+    is_flag=True,
+    help="Write nothing; compare decisions with those of the scheduler that runs there.",
+)
+@click.option(
+    "--shadow-patience",
+    type=click.FloatRange(min=0, min_open=True),
+    default=10.0,
+    show_default=True,
+    help="Seconds after which a decision that the other scheduler does not take is missed.",
+)
+@click.option(
+    "--shadow-report",
+    metavar="FILE",
+    help="Write there at the end what was found: .html for a page, else JSON.",
 )
 @click.option("--log-json", is_flag=True, help="Log lines as JSON.")
 @click.option("-v", "--verbose", is_flag=True, help="Log every cycle.")

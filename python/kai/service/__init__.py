@@ -106,13 +106,21 @@ async def _run(
 ) -> None:
     from kai.service.pages import Pages
     from kai.service.service import Service
+    from kai.service.shadow import Shadow
 
     client = await _connected(kubeconfig, context, stop)
     if client is None:
         return
     async with client:
-        service = Service(client, options, log)
-        pages = Pages(service.metrics, service.why_unhealthy, service.why_unready, service.snapshot)
+        service: Service | Shadow
+        if options.shadow:
+            service = shadow = Shadow(client, options, log)
+            health = (shadow.metrics, shadow.why_unhealthy, shadow.why_unready)
+            pages = Pages(*health, snapshot=None, texts=shadow.pages())
+        else:
+            service = Service(client, options, log)
+            health = (service.metrics, service.why_unhealthy, service.why_unready)
+            pages = Pages(*health, service.snapshot)
         try:
             if options.listen:
                 await pages.start(options.listen)

@@ -105,6 +105,7 @@ class Metrics:
         self._of_queues()
         self._of_controllers()
         self._of_ours()
+        self._of_shadow()
         self._of_process = _of_process()
 
     def __iter__(self) -> Iterator[Series]:
@@ -316,6 +317,32 @@ class Metrics:
             "watch_reconnects_total", "Watches that went on after their stream had ended", "kind"
         )
         self.watch_bytes = part.counter("watch_bytes_total", "Bytes of lists and watches", "kind")
+
+    def _of_shadow(self) -> None:
+        """Of `kai run --shadow`, which has no other role."""
+        part = self._part("shadow", kais=False)
+        self.shadowed = part.counter(
+            "shadow_decisions_total",
+            "Decisions of the other scheduler, and decisions that it did not make, beside those of"
+            " plans of the same state",
+            *("subject", "outcome", "cause"),
+        )
+        self.shadow_switches = part.counter(
+            "shadow_switches_total",
+            "Differences that a compatibility switch explains",
+            "switch",
+        )
+        self.shadow_share = part.gauge(
+            "shadow_same_ratio", "Of the decisions that were compared, the part that is the same"
+        )
+        self.shadow_open = part.gauge(
+            "shadow_differences_open", "Differences whose cause is looked for"
+        )
+        self.shadow_cycle_s = part.histogram(
+            "shadow_cycle_duration_seconds",
+            "How long a plan took; the count is the number of plans",
+            bounds=S_BOUNDS,
+        )
 
 
 def _of_process() -> Callable[[], list[Snapshot]]:

@@ -44,7 +44,10 @@ class Options:
     `max_period`: a cycle is run after this time even if nothing has changed. `writers`: requests
     that are under way at the same time. `queue_label_to_metric_label`: labels of queues that their
     metrics have as well, and under which name; `queue_label_to_default_metric_value`: for queues
-    that lack such a label. `volume_seconds`: how long the volumes of a pod may take.
+    that lack such a label. `volume_seconds`: how long the volumes of a pod may take. `shadow`:
+    nothing is written; decisions are compared with those of the scheduler that runs there, what it
+    does not do within `shadow_patience` counts as missed, and what was found is written to the file
+    `shadow_report` at the end.
 
     `resource_reservation_...`, `runtime_class_name` and `fake_gpu_nodes` are about the pods that
     hold shared GPUs (`reservations`); `cdi` and `hami_core` about the ConfigMaps of pods that share
@@ -84,6 +87,9 @@ class Options:
     hami_core: bool = False
     volume_seconds: float = 120.0
     params: dict[str, Any] = field(default_factory=dict)
+    shadow: bool = False
+    shadow_patience: float = 10.0
+    shadow_report: str | None = None
 
     def __post_init__(self) -> None:
         for role in self.roles:
@@ -103,6 +109,12 @@ class Options:
             if value not in allowed:
                 hint = did_you_mean(value, allowed) if isinstance(value, str) else ""
                 raise InvalidInputError(f"{name} is {' or '.join(allowed)}, not {value!r}{hint}")
+        if self.shadow and not self.has("scheduler"):
+            raise InvalidInputError("a shadow compares decisions: it needs the role scheduler")
+        if self.shadow_report and not self.shadow:
+            raise InvalidInputError("a shadow report is written by a shadow alone: use --shadow")
+        if self.shadow_patience <= 0:
+            raise InvalidInputError(f"a patience of {self.shadow_patience:g} s is too short")
         if not self.lease_seconds > self.renew_seconds > self.retry_seconds > 0:
             raise InvalidInputError(
                 f"leader election: a lease of {self.lease_seconds:g} s, a renew deadline of"
@@ -235,6 +247,9 @@ class RunOptions(TypedDict, total=False):
     cdi: bool
     hami_core: bool
     params: dict[str, Any]
+    shadow: bool
+    shadow_patience: float
+    shadow_report: str | None
 
 
 def options_of(roles: Iterable[str], given: RunOptions) -> Options:

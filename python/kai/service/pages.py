@@ -1,4 +1,4 @@
-"""The HTTP pages of a running scheduler: /metrics, /healthz, /readyz, /get-snapshot.
+"""The HTTP pages of a running scheduler: /metrics, /healthz, /readyz, /get-snapshot, /shadow.
 
     pages = Pages(metrics, why_unhealthy, why_unready, snapshot)
     await pages.start("127.0.0.1:8080")
@@ -6,13 +6,14 @@
 /healthz fails where only a restart helps: the planning thread has not come back for too long. It is
 about this process alone, so that an API server that is away causes no restart. /readyz fails until
 every kind has been listed. /get-snapshot has the path of KAI's own (spec 6 C63), and as that one
-answers on the loopback interface alone: `kubectl port-forward` comes from there.
+answers on the loopback interface alone: `kubectl port-forward` comes from there. /shadow and
+/shadow.json are what a shadow found.
 """
 
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 from aiohttp import web
 
@@ -20,24 +21,28 @@ from kai.errors import InvalidInputError, KaiError
 from kai.service.metrics import Metrics
 from kai.snapshot.fetching import PATH
 
+Texts = Mapping[str, tuple[str, Callable[[], str]]]
+"""By path, a content type and what makes the text."""
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Pages:
     """`why_unhealthy` and `why_unready` return a sentence, or "" when all is well. `snapshot` makes
-    a snapshot.zip, and may raise a KaiError."""
+    a snapshot.zip, and may raise a KaiError; None: there is no such page. `texts`: further pages.
+    """
 
     def __init__(
         self,
         metrics: Metrics,
         why_unhealthy: Callable[[], str],
         why_unready: Callable[[], str],
-        snapshot: Callable[[], Awaitable[bytes]],
+        snapshot: Callable[[], Awaitable[bytes]] | None,
+        texts: Texts | None = None,
     ) -> None:
         self._metrics = metrics
         self._why_unhealthy = why_unhealthy
         self._why_unready = why_unready
-        self._snapshot = snapshot
+        self._snapshot, self._texts = snapshot, texts or {}
         self._runner: web.AppRunner | None = None
         self.port = 0
 
@@ -50,7 +55,10 @@ class Pages:
         app.router.add_get("/metrics", self._metrics_page)
         app.router.add_get("/healthz", self._health_page)
         app.router.add_get("/readyz", self._ready_page)
-        app.router.add_get(PATH, self._snapshot_page)
+        if self._snapshot is not None:
+            app.router.add_get(PATH, self._snapshot_page)
+        for path in self._texts:
+            app.router.add_get(path, self._text_page)
         self._runner = web.AppRunner(app, access_log=None)
         await self._runner.setup()
         site = web.TCPSite(self._runner, host or None, int(port))
@@ -76,7 +84,12 @@ class Pages:
     async def _ready_page(self, _: web.Request) -> web.Response:
         return _answer(self._why_unready())
 
+    async def _text_page(self, request: web.Request) -> web.Response:
+        content_type, make = self._texts[request.path]
+        return web.Response(text=make(), content_type=content_type, charset="utf-8")
+
     async def _snapshot_page(self, request: web.Request) -> web.Response:
+        assert self._snapshot is not None
         if not _is_loopback(request.remote):
             said = "snapshots are for this machine only: use kubectl port-forward\n"
             return web.Response(status=403, text=said)

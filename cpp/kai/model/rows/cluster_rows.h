@@ -11,6 +11,7 @@
 
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "kai/model/rows/rows.h"
@@ -31,6 +32,10 @@ struct ClusterRows {
   std::unique_ptr<Cluster> Build() &&;
   // With these in place of `pods` and `pod_groups`.
   std::unique_ptr<Cluster> BuildWith(const CompactRows& compact) const;
+
+  // Each of two nodes gets the name of the other one, and so does what stands on them or belongs to
+  // them. What pods and volumes say of nodes by their names stays.
+  void SwapNodeNames(std::string_view one, std::string_view other);
 
   ShardParams params;
   // Of tests: objects get their ids at random, as no decision depends on an id. 0: by name.

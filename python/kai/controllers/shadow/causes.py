@@ -1,0 +1,92 @@
+"""Why a decision differs: the same state is planned once more, with one thing changed.
+
+    compared = explained(case, switches)
+
+It costs up to a plan for each switch, so it is for another thread than the one that plans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from kai.controllers.shadow.comparison import Case, agrees
+from kai.controllers.shadow.values import Chosen, Compared, Planned
+
+NOT_READ = frozenset(
+    ("config_map_missing", "not_built", "resource_claim_not_ready", "volume_not_ready")
+)
+"""Codes of reasons of pod groups that need what `kai run` does not read."""
+
+
+def explained(case: Case, switches: Sequence[str]) -> Compared:
+    """With the cause. `switches`: those that are on."""
+    compared, plan = case.compared, case.plan
+    if plan is None or compared.cause or compared.is_same:
+        return compared
+    if compared.pod not in plan.chosen:
+        compared = replace(compared, reason=plan.reason(compared.pod))
+    for name in (compared.pod, compared.group):
+        if name in plan.left_out:
+            return replace(compared, cause="left_out", reason=plan.left_out[name])
+    if compared.reason in NOT_READ:
+        return replace(compared, cause="not_read")
+    if _is_tie(case, plan):
+        return replace(compared, cause="equal_score")
+    explains = _fewest(switches, lambda chosen: _agrees_with(case, plan, chosen))
+    if explains:
+        return replace(compared, cause="switch", switches=explains)
+    return replace(compared, cause="unknown")
+
+
+def _is_tie(case: Case, plan: Planned) -> bool:
+    """The pod goes where the other scheduler put it once the two nodes have each other's name."""
+    ours = plan.chosen.get(case.compared.pod)
+    if case.compared.outcome != "other_node" or ours is None:
+        return False
+    chosen = plan.again(new_names=(ours.node, case.node))
+    # By its new name, the node of the other scheduler is the one of the plan.
+    return chosen is not None and agrees(
+        chosen, case.serial, case.compared.pod, ours.node, case.groups, case.devices
+    )
+
+
+def _agrees_with(case: Case, plan: Planned, switches: tuple[str, ...]) -> bool:
+    """Whether a plan with these switches off decides as the other scheduler did."""
+    chosen = plan.again(switches=switches)
+    if chosen is None:
+        return False
+    compared, pod = case.compared, case.compared.pod
+    if compared.subject == "bind" and compared.outcome != "missed":
+        return agrees(chosen, case.serial, pod, case.node, case.groups, case.devices)
+    decided = chosen.get(pod)
+    if compared.outcome != "missed":
+        return decided is not None and decided.kind == "evict"
+    if compared.subject == "bind":
+        return decided is None or decided.kind != "bind"
+    return not _evicts_for(chosen, plan.chosen.get(pod))
+
+
+def _evicts_for(chosen: Mapping[str, Chosen], wanted: Chosen | None) -> bool:
+    return wanted is not None and any(
+        (each.kind, each.action, each.for_group) == ("evict", wanted.action, wanted.for_group)
+        for each in chosen.values()
+    )
+
+
+def _fewest(
+    switches: Sequence[str], explains: Callable[[tuple[str, ...]], bool]
+) -> tuple[str, ...]:
+    """A smallest set of switches that explains it; empty: all of them together do not."""
+    every = tuple(switches)
+    if not every or not explains(every):
+        return ()
+    for each in every:
+        if explains((each,)):
+            return (each,)
+    left = every
+    for each in every:
+        fewer = tuple(other for other in left if other != each)
+        if explains(fewer):
+            left = fewer
+    return left

@@ -1,0 +1,310 @@
+"""The way of one pod in layers, from the pod down to events, and what it waits for. No I/O.
+
+    story = story_of(facts)
+    [each.title for each in story.layers]      # Pod, Pod group, Queues, ...
+    story.waits_for.sentence
+
+Layers that do not apply are left out: a pod without a BindRequest has no such layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kai.api import keys, times
+from kai.api.kinds import full_name
+from kai.api.reading import annotations_of, at, labels_of, mapping, objects, text
+from kai.engine.order import age
+from kai.engine.text import Table, count, number
+from kai.errors import InvalidInputError
+from kai.service.pod_facts import Object, PodFacts, QueueFacts, last_seen
+from kai.service.waits_for import WaitsFor, containers_of, gates_of, gpus_of, waits_for
+
+MOST_EVENTS = 10
+_READY = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable")
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """`rows`: of two columns, the first one empty where the row goes on; or of `columns`."""
+
+    name: str
+    title: str
+    rows: tuple[tuple[str, ...], ...]
+    columns: tuple[str, ...] = ("", "")
+    note: str = ""
+
+    def table(self) -> Table:
+        right = frozenset(range(1, 5)) if self.name == "queues" else frozenset()
+        return Table(self.title, self.columns, self.rows, right=right, note=self.note)
+
+    def to_data(self) -> Any:
+        """Members by their names, a list for one of several rows; or a list of rows."""
+        if self.columns == ("", ""):
+            return self._members()
+        names = [each.replace(" ", "_") for each in self.columns]
+        return [dict(zip(names, row, strict=True)) for row in self.rows]
+
+    def _members(self) -> dict[str, str | list[str]]:
+        found: dict[str, list[str]] = {}
+        last = ""
+        for name, value in self.rows:
+            last = name.replace(" ", "_") or last
+            found.setdefault(last, []).append(value)
+        return {key: each[0] if len(each) == 1 else each for key, each in found.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    facts: PodFacts
+    layers: tuple[Layer, ...]
+    waits_for: WaitsFor
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "pod": self.facts.name,
+            "now": times.to_text(self.facts.now_ns),
+            "layers": {each.name: each.to_data() for each in self.layers},
+            "waits_for": self.waits_for.what,
+            "explanation": self.waits_for.sentence,
+        }
+
+
+def story_of(facts: PodFacts) -> Story:
+    makers = (_pod, _group, _queues, _plan, _request, _node, _reservations, _events)
+    layers = [each for make in makers if (each := make(facts)) is not None]
+    return Story(facts, tuple(layers), waits_for(facts))
+
+
+# ---- pod and group -------------------------------------------------------------------------------
+
+
+def _pod(facts: PodFacts) -> Layer:
+    pod, annotations = facts.pod, annotations_of(facts.pod)
+    scheduler = text(at(pod, "spec", "schedulerName")) or "default-scheduler"
+    if scheduler != facts.scheduler_name:
+        scheduler += f", and not {facts.scheduler_name}"
+
+    def rows() -> Iterator[tuple[str, str]]:
+        yield "phase", _phase(pod, facts.now_ns)
+        yield "scheduler", scheduler
+        yield "asks for", _asked(pod)
+        if claims := objects(at(pod, "spec", "resourceClaims")):
+            yield "claims", ", ".join(text(each.get("name")) for each in claims)
+        for key in (keys.GPU_FRACTION_ANNOTATION, keys.GPU_MEMORY_ANNOTATION):
+            if key in annotations:
+                devices = annotations.get(keys.GPU_DEVICES_ANNOTATION)
+                of = f" on {devices} GPUs" if devices else ""
+                yield key, f"{annotations[key]}{of}"
+        if node := text(at(pod, "spec", "nodeName")):
+            yield "node", node
+        if gates := gates_of(pod):
+            yield "gates", ", ".join(gates)
+        for each in objects(at(pod, "status", "conditions")):
+            if each.get("type") in ("PodScheduled", "PodBound", "DisruptionTarget"):
+                yield text(each.get("type")), _condition(each)
+
+    return Layer("pod", f"Pod {facts.name}", tuple(rows()))
+
+
+def _phase(pod: Object, now_ns: int) -> str:
+    phase = text(at(pod, "status", "phase")) or "Pending"
+    since = _age(at(pod, "metadata", "creationTimestamp"), now_ns)
+    said = f"{phase}, created {since} ago" if since else phase
+    leaving = _age(at(pod, "metadata", "deletionTimestamp"), now_ns)
+    return f"{said}, deleted {leaving} ago" if leaving else said
+
+
+def _asked(pod: Object) -> str:
+    gpus = gpus_of(pod)
+    cpu = [text(each) for each in _requests(pod, "cpu")]
+    memory = [text(each) for each in _requests(pod, "memory")]
+    said = [count(gpus, "GPU")] if gpus else []
+    said += [f"CPU {' + '.join(cpu)}"] if cpu else []
+    said += [f"memory {' + '.join(memory)}"] if memory else []
+    return ", ".join(said) or "nothing"
+
+
+def _requests(pod: Object, resource: str) -> Iterator[Any]:
+    for each in containers_of(pod):
+        if amount := at(each, "resources", "requests", resource):
+            yield amount
+
+
+def _condition(condition: Object) -> str:
+    reason, message = text(condition.get("reason")), text(condition.get("message"))
+    said = text(condition.get("status")) + (f" ({reason})" if reason else "")
+    return f"{said}: {message}" if message else said
+
+
+def _group(facts: PodFacts) -> Layer | None:
+    if not facts.group_name:
+        why = "; ".join(facts.verdict.warnings) or "it names none, and none was made for it"
+        return Layer("pod_group", "Pod group", (("found", f"no: {why}"),))
+    group, plan = facts.group, facts.verdict.group
+
+    def rows() -> Iterator[tuple[str, str]]:
+        if group is None:
+            planned = plan is not None
+            yield "found", "not created yet" if planned else "no: there is none of this name"
+        spec = mapping(at(group, "spec"))
+        queue = plan.queue if plan is not None else text(spec.get("queue"))
+        if queue:
+            yield "queue", queue
+        if "minMember" in spec:
+            yield "minimum", count(spec["minMember"], "pod")
+        if minimum := spec.get("minSubGroup"):
+            yield "minimum", count(minimum, "sub-group")
+        if parts := objects(spec.get("subGroups")):
+            names = (f"{each.get('name')} (min {each.get('minMember', 1)})" for each in parts)
+            yield "sub-groups", ", ".join(names)
+        if priority := text(spec.get("priorityClassName")):
+            yield "priority", priority
+        if level := text(at(spec, "topologyConstraint", "requiredTopologyLevel")):
+            yield "required level", level
+        if stale := text(annotations_of(group).get(keys.STALE_ANNOTATION)):
+            yield "stale since", stale
+        for each in objects(at(group, "status", "schedulingConditions")):
+            yield "condition", f"{each.get('type')} ({each.get('reason')}): {each.get('message')}"
+
+    return Layer("pod_group", f"Pod group {facts.group_name}", tuple(rows()))
+
+
+# ---- queues --------------------------------------------------------------------------------------
+
+
+def _queues(facts: PodFacts) -> Layer | None:
+    if not facts.queues:
+        return None
+    below = ["", *(each.name for each in facts.queues)]
+    rows = tuple(_queue(each, child) for each, child in zip(facts.queues, below, strict=False))
+    columns = ("queue", "quota", "limit", "fair share", "in use", "note")
+    return Layer("queues", "Queues, in GPUs", rows, columns)
+
+
+def _queue(queue: QueueFacts, child: str) -> tuple[str, ...]:
+    note = f"parent of {child}" if child else ""
+    if not queue.exists:
+        return (queue.name, "-", "-", "-", "-", f"does not exist; {note}".rstrip("; "))
+    amounts = (queue.deserved, queue.limit, queue.fair_share, queue.allocated)
+    return (queue.name, *map(number, amounts), note)
+
+
+# ---- the plan and what came of it ----------------------------------------------------------------
+
+
+def _plan(facts: PodFacts) -> Layer | None:
+    verdict = facts.verdict
+    rows = []
+    if verdict.decision:
+        decided = {"bind": "bind it to", "pipeline": "promise it room on", "evict": "evict it"}
+        rows.append(("decision", f"{decided[verdict.decision]} {verdict.node}".strip()))
+    rows += [("left out", each) for each in verdict.left_out]
+    rows += [("why" if number == 0 else "", each) for number, each in enumerate(verdict.why)]
+    if not rows:
+        return None
+    return Layer("plan", "What the next cycle of kai would decide", tuple(rows))
+
+
+def _request(facts: PodFacts) -> Layer | None:
+    request = facts.request
+    if request is None:
+        return None
+    status, spec = mapping(request.get("status")), mapping(request.get("spec"))
+
+    def rows() -> Iterator[tuple[str, str]]:
+        phase = text(status.get("phase")) or "Pending"
+        made = _age(at(request, "metadata", "creationTimestamp"), facts.now_ns)
+        yield "phase", f"{phase}, created {made} ago" if made else phase
+        yield "node", text(spec.get("selectedNode"))
+        if groups := spec.get("selectedGPUGroups"):
+            yield "GPU groups", ", ".join(map(str, groups))
+        if reason := text(status.get("reason")):
+            yield "reason", reason
+        if attempts := status.get("failedAttempts"):
+            limit = spec.get("backoffLimit")
+            yield "failures", f"{attempts} of {limit}" if limit is not None else str(attempts)
+
+    return Layer("bind_request", f"BindRequest {full_name(request)}", tuple(rows()))
+
+
+def _node(facts: PodFacts) -> Layer | None:
+    node = facts.node
+    if node is None:
+        return None
+    conditions = {each.get("type"): each for each in objects(at(node, "status", "conditions"))}
+
+    def rows() -> Iterator[tuple[str, str]]:
+        ready = conditions.get("Ready")
+        yield "ready", _condition(ready) if ready else "unknown"
+        for kind in _READY[1:]:
+            if at(conditions.get(kind), "status") == "True":
+                yield kind, _condition(conditions[kind])
+        if at(node, "spec", "unschedulable"):
+            yield "cordoned", "yes"
+        room = mapping(at(node, "status", "allocatable"))
+        gpus = {key: amount for key, amount in room.items() if key.endswith("/gpu")}
+        yield "GPUs", ", ".join(f"{key} {amount}" for key, amount in gpus.items()) or "none"
+
+    return Layer("node", f"Node {at(node, 'metadata', 'name')}", tuple(rows()))
+
+
+def _reservations(facts: PodFacts) -> Layer | None:
+    if not facts.reservations:
+        return None
+    rows = []
+    for each in facts.reservations:
+        index = text(annotations_of(each).get(keys.RESERVED_DEVICE_ANNOTATION)) or "not known yet"
+        group = text(labels_of(each).get(keys.GPU_GROUP_LABEL))
+        rows.append((full_name(each), text(at(each, "status", "phase")), group, index))
+    columns = ("pod", "phase", "GPU group", "GPU")
+    return Layer("gpu_reservations", "GPU reservation", tuple(rows), columns)
+
+
+# ---- events --------------------------------------------------------------------------------------
+
+
+def _events(facts: PodFacts) -> Layer | None:
+    if facts.events is None:
+        return Layer("events", "Events", (("read", "no: this user may not list events"),))
+    if not facts.events:
+        return None
+    last = facts.events[-MOST_EVENTS:]
+    rows = tuple(_event(each, facts.now_ns) for each in last)
+    left = len(facts.events) - len(last)
+    note = f"and {count(left, 'older event')}" if left else ""
+    return Layer("events", "Events", rows, ("ago", "about", "reason", "message"), note)
+
+
+def _event(event: Object, now_ns: int) -> tuple[str, ...]:
+    times_seen = event.get("count") or at(event, "series", "count") or 1
+    message = text(event.get("message"))
+    more = f" (x{times_seen})" if times_seen != 1 else ""
+    return (
+        _age(last_seen(event), now_ns) or "?",
+        text(at(event, "involvedObject", "kind")),
+        text(event.get("reason")),
+        f"{message}{more}",
+    )
+
+
+def _age(stamp: Any, now_ns: int) -> str:
+    """How long ago it was; "" where that is not known."""
+    try:
+        then = times.to_datetime(times.to_ns(text(stamp)))
+    except InvalidInputError:
+        return ""
+    return age(then, times.to_datetime(now_ns))
+
+
+def tables_of(layers: Iterable[Layer]) -> list[Table]:
+    return [each.table() for each in layers]
+
+
+def rows_of(layers: Iterable[Layer]) -> Iterator[Mapping[str, str]]:
+    """A row for each line, of the columns layer, name and value."""
+    for layer in layers:
+        for name, *values in layer.rows:
+            yield {"layer": layer.name, "name": name, "value": " ".join(values).strip()}

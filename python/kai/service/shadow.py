@@ -1,0 +1,281 @@
+"""A shadow: `kai run scheduler --shadow` beside another scheduler. It reads, plans and compares.
+
+    shadow = Shadow(client, options, Log())
+    await shadow.run(stop)
+
+There is no writer and no lease here, so that nothing can be written. The event loop reads watches,
+one thread plans (kai.service.shadow_planner), and another one looks for the causes of differences.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import kai
+from kai.api import files
+from kai.api.times import SECOND_NS, to_text
+from kai.controllers.grouper import Reference
+from kai.controllers.shadow import Case, Compared, Tally
+from kai.errors import InvalidInputError
+from kai.service.log import Log
+from kai.service.metrics import Metrics
+from kai.service.options import Options
+from kai.service.owners import Owners
+from kai.service.planner import News
+from kai.service.reading import Reading
+from kai.service.reports import Reports
+from kai.service.shadow_page import html
+from kai.service.shadow_planner import ShadowPlanner, ShadowTurn
+
+if TYPE_CHECKING:
+    from kai.k8s.client import Client
+
+SUMMARY_EVERY_S = 60.0
+STUCK_AFTER_S = 120.0
+FINISH_WITHIN_S = 5.0
+"""How long causes are looked for after SIGTERM."""
+
+
+class Shadow:
+    """Runs until `stop` is set. Lives on the event loop that it is made on."""
+
+    def __init__(
+        self, client: Client, options: Options, log: Log, metrics: Metrics | None = None
+    ) -> None:
+        self._client, self._options, self._log = client, options, log
+        self._clock = client.clock
+        self.metrics = metrics or Metrics(options.metrics_namespace, ("shadow",))
+        self.tally = Tally()
+        self._reports = Reports(log, self._clock)
+        self._planner = ShadowPlanner(options)
+        self._changed = asyncio.Event()
+        self._reading = Reading(
+            client, self._planner.feed, options, self._changed.set, also=self._planner.sinks()
+        )
+        self._owners = Owners(self._look_after, self._start, self._clock)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="kai-plan")
+        self._causes = ThreadPoolExecutor(1, thread_name_prefix="kai-causes")
+        self._open: dict[asyncio.Task[Any], Case] = {}  # searches for causes
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._synced: frozenset[str] = frozenset()
+        self._turn_since: float | None = None
+        self._failure: BaseException | None = None
+        self._cycle, self._started = 0, ""
+        self.metrics.on_page = self._before_a_page
+
+    # ---- life ------------------------------------------------------------------------------------
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Raises what one of its parts raised, and InvalidInputError where the report cannot be
+        written."""
+        self._started = self._now_text()
+        self._log.info(
+            "started as a shadow, which writes nothing",
+            version=kai.__version__,
+            server=self._client.access.server,
+            scheduler=self._options.scheduler_name,
+        )
+        self._write_report()  # that it cannot be written shows now
+        for kind in sorted(self._planner.needed):
+            self._start(self._reading.watch(kind).run())
+        self._start(self._owners.run())
+        self._start(self._reports.run(self._reading.watches, None))
+        self._start(self._summarize())
+        cycles = self._start(self._cycles(stop))
+        stopping = asyncio.ensure_future(stop.wait())
+        try:
+            await asyncio.wait({cycles, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stop.set()
+            stopping.cancel()
+            await self._end(cycles)
+        if self._failure is not None:
+            raise self._failure
+
+    async def _end(self, cycles: asyncio.Task[Any]) -> None:
+        self._changed.set()
+        if self._failure is None:
+            await asyncio.wait({cycles}, timeout=FINISH_WITHIN_S)
+            if self._open:
+                await asyncio.wait(self._open, timeout=FINISH_WITHIN_S)
+            self._give_up()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for thread in (self._thread, self._causes):
+            thread.shutdown(wait=False, cancel_futures=True)
+        self._say()
+        self._write_report()
+
+    def _give_up(self) -> None:
+        """Differences whose cause was not found in time are not explained."""
+        for case in self._open.values():
+            self._count(replace(case.compared, cause="unknown"))
+        if self._open:
+            self._log.warning("some causes were not found in time", differences=len(self._open))
+
+    def _start(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        self._open.pop(task, None)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._failure = self._failure or error
+            self._changed.set()
+
+    def why_unhealthy(self) -> str:
+        since = self._turn_since
+        if since is not None and self._clock.monotonic() - since > STUCK_AFTER_S:
+            return f"a plan has taken more than {STUCK_AFTER_S:g} s"
+        return ""
+
+    def why_unready(self) -> str:
+        missing = sorted(self._planner.needed - self._synced)
+        return f"not listed yet: {', '.join(missing)}" if missing else ""
+
+    # ---- cycles ----------------------------------------------------------------------------------
+
+    async def _cycles(self, stop: asyncio.Event) -> None:
+        loop = asyncio.get_running_loop()
+        wait = 0.0
+        while not stop.is_set():
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._changed.wait(), wait)
+            if stop.is_set() or self._failure is not None:
+                return
+            self._changed.clear()
+            news = News(
+                now_ns=int(self._client.server_time() * SECOND_NS),
+                owners=self._reading.take_owners(),
+                rules=self._reading.take_rules(),
+            )
+            self._turn_since = self._clock.monotonic()
+            turn = await loop.run_in_executor(self._thread, self._planner.turn, news)
+            self._turn_since = None
+            self._apply(turn)
+            wait = self._options.max_period
+            if turn.wake_ns is not None:
+                wait = min(wait, max(0.0, (turn.wake_ns - news.now_ns) / SECOND_NS))
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(stop.wait(), self._options.min_period)
+
+    def _apply(self, turn: ShadowTurn) -> None:
+        if turn.synced >= self._planner.needed and self.why_unready():
+            self._log.info("ready")
+        self._synced = turn.synced
+        self._owners.forget(turn.grouped.not_needed)
+        self._owners.need(turn.grouped.needs)
+        self._owners.look_again(turn.grouped.joined)
+        if turn.planned:
+            self._cycle = turn.cycle
+            self.metrics.shadow_cycle_s.observe(turn.took_ms / 1000)
+            self._log.debug(
+                "planned",
+                cycle=turn.cycle,
+                binds=turn.bound,
+                evicts=turn.evicted,
+                compared=len(turn.cases),
+                ms=round(turn.took_ms, 2),
+            )
+        for case in turn.cases:
+            if case.compared.is_same:
+                self._count(case.compared)
+            else:
+                self._open[self._start(self._explain(case))] = case
+
+    async def _explain(self, case: Case) -> None:
+        explain = self._planner.explained
+        self._count(await asyncio.get_running_loop().run_in_executor(self._causes, explain, case))
+
+    def _count(self, compared: Compared) -> None:
+        self.tally.add(compared)
+        self.metrics.shadowed.add(compared.subject, compared.outcome, compared.cause)
+        for switch in compared.switches:
+            self.metrics.shadow_switches.add(switch)
+        if not compared.is_same:
+            self._log.debug("a decision differs", **compared.to_dict())
+
+    async def _look_after(self, reference: Reference) -> bool | None:
+        is_there, why = await self._reading.look_after(reference)
+        if why:
+            name = f"{reference.namespace}/{reference.name}"
+            self._reports.not_read(reference.kind, name, why)
+        return is_there
+
+    # ---- what comes of it ------------------------------------------------------------------------
+
+    async def _summarize(self) -> None:
+        while True:
+            await self._clock.sleep(SUMMARY_EVERY_S)
+            self._say()
+
+    def _say(self) -> None:
+        tally = self.tally
+        share = tally.share()
+        self._log.info(
+            "compared with " + self._options.scheduler_name,
+            cycle=self._cycle,
+            decisions=tally.compared,
+            same=tally.same,
+            percent="-" if share is None else f"{share * 100:.1f}",
+            unexplained=tally.unexplained,
+        )
+
+    def _before_a_page(self) -> Any:
+        share = self.tally.share()
+        if share is not None:
+            self.metrics.shadow_share.set(share)
+        self.metrics.shadow_open.set(len(self._open))
+        for kind, watch in self._reading.watches.items():
+            traffic = self._reading.traffic(kind)
+            self.metrics.watch_age.set(watch.silent_for(), kind)
+            self.metrics.watch_lists.values[kind,] = traffic.lists
+            self.metrics.watch_reconnects.values[kind,] = traffic.reconnects
+            self.metrics.watch_bytes.values[kind,] = traffic.bytes
+        return lambda: None
+
+    def _now_text(self) -> str:
+        return to_text(int(self._client.server_time()) * SECOND_NS)
+
+    def report(self) -> dict[str, Any]:
+        return {
+            "version": kai.__version__,
+            "server": self._client.access.server,
+            "scheduler": self._options.scheduler_name,
+            "as_kai": self._options.as_kai,
+            "started": self._started,
+            "until": self._now_text(),
+            "cycles": self._cycle,
+            "open": len(self._open),
+            **self.tally.to_dict(),
+        }
+
+    def pages(self) -> dict[str, tuple[str, Any]]:
+        """By path, the content type, and what makes the page."""
+        return {
+            "/shadow": ("text/html", lambda: html(self.report())),
+            "/shadow.json": ("application/json", lambda: json.dumps(self.report(), indent=1)),
+        }
+
+    def _write_report(self) -> None:
+        """A page for a name that ends in .html, else JSON."""
+        file = self._options.shadow_report
+        if not file:
+            return
+        report = self.report()
+        text = html(report) if file.endswith(".html") else json.dumps(report, indent=1)
+        try:
+            files.write(file, text.encode())
+        except OSError as error:
+            why = files.why_unreadable(error)
+            raise InvalidInputError(f"--shadow-report: {file}: {why}") from None

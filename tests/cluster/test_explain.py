@@ -1,0 +1,130 @@
+"""kai explain --live, as a user who may only read: one pod each in a few situations."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from testcluster import Cluster, Kai, Kubectl, install, node, pod, queue, until
+
+LISTED = (
+    *("nodes", "pods", "podgroups.scheduling.run.ai", "queues.scheduling.run.ai"),
+    *("priorityclasses.scheduling.k8s.io", "topologies.kai.scheduler"),
+    *("bindrequests.scheduling.run.ai", "noderesourcetopologies.topology.node.k8s.io", "events"),
+)
+
+
+@pytest.fixture
+def kubectl(cluster: Cluster, namespace: str) -> Kubectl:
+    install(cluster)
+    return Kubectl(cluster, namespace)
+
+
+@pytest.fixture
+def reader(cluster: Cluster) -> Iterator[Path]:
+    rules = []
+    for each in LISTED:
+        resource, _, group = each.partition(".")
+        rules.append({"apiGroups": [group], "resources": [resource], "verbs": ["list"]})
+    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "rules": rules}
+    # kubectl's own `create` knows no kinds that the cluster lacks.
+    manifest = json.dumps({**role, "metadata": {"name": "explains"}})
+    cluster.kubectl("apply", "-f", "-", stdin=manifest)
+    binding = ("--clusterrole=explains", "--user=other-under-test")
+    cluster.kubectl("create", "clusterrolebinding", "explains", *binding)
+    yield cluster.kubeconfig_of("other")
+    cluster.kubectl("delete", "clusterrolebinding/explains", "clusterrole/explains")
+
+
+def explain(reader: Path, name: str, *arguments: str) -> tuple[int, str]:
+    command = [sys.executable, "-m", "kai", "explain", "--kubeconfig", str(reader), name]
+    done = subprocess.run([*command, *arguments], capture_output=True, text=True)
+    return done.returncode, done.stdout or done.stderr
+
+
+def explained(reader: Path, name: str) -> dict[str, Any]:
+    status, said = explain(reader, name, "--json")
+    assert status == 0, said
+    return dict(json.loads(said))
+
+
+def unschedulable(kubectl: Kubectl, name: str) -> set[str]:
+    """Kinds of the objects, called so or after it, that have the event."""
+    return {
+        each["involvedObject"]["kind"]
+        for each in kubectl.all("events").values()
+        if each["reason"] == "Unschedulable" and name in each["involvedObject"]["name"]
+    }
+
+
+def test_one_pod_in_each_situation(
+    cluster: Cluster, namespace: str, kubectl: Kubectl, reader: Path, tmp_path: Path
+) -> None:
+    limited = queue("limited", "dept", gpu=1)
+    limited["spec"]["resources"]["gpu"]["limit"] = 1
+    kubectl.apply(queue("dept"), limited, node("n1", 4))
+    kubectl.apply(
+        pod("first", namespace, queue="limited"),
+        pod("lost", namespace, queue="limitd"),
+        pod("other", namespace, scheduler="my-scheduler"),
+    )
+    with Kai(cluster, namespace, tmp_path / "kai.log"):
+        until("first is bound", lambda: "first" in kubectl.bound())
+        kubectl.apply(pod("second", namespace, queue="limited"))
+        until("second waits", lambda: kubectl.condition("second", "PodScheduled"))
+        until("lost waits", lambda: kubectl.condition("lost", "PodScheduled"))
+        until("both have events", lambda: unschedulable(kubectl, "second") == {"Pod", "PodGroup"})
+
+    second = explained(reader, f"{namespace}/second")
+    assert second["waits_for"] == "limit"
+    assert second["layers"]["pod"]["PodScheduled"].startswith("False (Unschedulable): ")
+    [own, parent] = second["layers"]["queues"]
+    assert (own["queue"], own["limit"], own["in_use"]) == ("limited", "1", "1")
+    assert (parent["queue"], parent["note"]) == ("dept", "parent of limited")
+    reasons = {(each["about"], each["reason"]) for each in second["layers"]["events"]}
+    assert {("Pod", "Unschedulable"), ("PodGroup", "Unschedulable")} <= reasons
+    assert second["layers"]["pod_group"]["condition"].startswith("UnschedulableOnNodePool (")
+
+    lost = explained(reader, f"{namespace}/lost")
+    assert lost["waits_for"] == "queue"
+    assert "the queue limitd, which does not exist" in lost["explanation"]
+
+    first = explained(reader, f"{namespace}/first")
+    assert (first["waits_for"], first["layers"]["node"]["ready"][:4]) == ("nothing", "True")
+    assert first["layers"]["pod"]["node"] == "n1"
+
+    other = explained(reader, f"{namespace}/other")
+    assert other["waits_for"] == "other_scheduler"
+    assert "'my-scheduler'" in other["explanation"]
+
+    status, said = explain(reader, f"{namespace}/secnd")
+    assert (status, said) == (
+        1,
+        f"kai: there is no pod '{namespace}/secnd'; did you mean '{namespace}/second'?\n",
+    )
+    _, page = explain(reader, f"{namespace}/second")
+    assert max(map(len, page.splitlines())) <= 80
+    cluster.kubectl("delete", "queue/limited", "queue/dept")
+
+
+def test_a_bind_request_while_another_scheduler_runs(
+    cluster: Cluster, namespace: str, kubectl: Kubectl, reader: Path, tmp_path: Path
+) -> None:
+    """A scheduler that makes BindRequests, and no binder that carries them out."""
+    kubectl.apply(queue("dept"), queue("team", "dept"), node("n1", 1))
+    kubectl.apply(pod("waits", namespace, queue="team"))
+    roles = ("scheduler", "pod-grouper")
+    with Kai(
+        *(cluster, namespace, tmp_path / "kai.log", "--binding", "bind-requests"), roles=roles
+    ):
+        until("it has a BindRequest", lambda: kubectl.all("bindrequests.scheduling.run.ai"))
+        found = explained(reader, f"{namespace}/waits")
+    assert found["waits_for"] == "binder"
+    assert found["layers"]["bind_request"]["node"] == "n1"
+    assert found["layers"]["bind_request"]["phase"].startswith("Pending")
+    assert "found" not in found["layers"]["pod_group"]

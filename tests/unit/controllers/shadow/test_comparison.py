@@ -1,0 +1,471 @@
+"""Decisions of another scheduler beside plans of the same cluster, one situation each."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from beside import Beside, Chosen, bind, evict
+
+from kai.controllers.shadow import GroupSeen, PodSeen
+
+LEFT_OUT = {"team/a": "gpu-fraction: half is no number"}
+
+
+# ---- binds ---------------------------------------------------------------------------------------
+
+
+def test_a_bind_request_for_the_node_of_the_plan_is_the_same_decision() -> None:
+    other = Beside()
+    other.waits("a")
+    other.plan(a=bind("n1"))
+    other.asks_for("a", "n1")
+    assert other.outcomes() == ["bind a: same"]
+    other.plan()
+    other.binds("a", "n1")  # the BindRequest is carried out
+    assert other.outcomes() == []
+
+
+def test_a_scheduler_without_bind_requests_shows_its_decision_as_the_node_of_the_pod() -> None:
+    other = Beside()
+    other.waits("a")
+    other.plan(a=bind("n1"))
+    other.binds("a", "n1")
+    assert other.outcomes() == ["bind a: same"]
+
+
+def test_what_was_bound_before_the_first_plan_is_not_compared() -> None:
+    other = Beside()
+    other.waits("a")
+    other.asks_for("a", "n1")
+    other.runs("b", "n2")
+    other.plan()
+    other.binds("a", "n1")
+    assert other.outcomes() == []
+
+
+def test_a_pod_that_no_plan_saw_waiting_is_not_compared() -> None:
+    other = Beside()
+    other.plan()
+    other.waits("a")
+    other.asks_for("a", "n1")
+    assert other.outcomes() == ["bind a: not_compared"]
+
+
+def test_a_plan_does_not_have_a_pod_whose_group_is_not_there() -> None:
+    """All comes between two plans: the group, its name on the pod, and the BindRequest."""
+    other = Beside()
+    other.waits("a", group="g")
+    other.plan()
+    other.comparison.group(other.now, None, GroupSeen("team/g", ""))
+    other.asks_for("a", "n1")
+    assert other.outcomes() == ["bind a: not_compared"]
+
+
+def test_a_plan_does_not_have_a_pod_that_names_no_group_yet() -> None:
+    other = Beside()
+    other.plan()
+    nameless = PodSeen(*("team/a", "uid-a", "", "", frozenset(), False, False, False, "one GPU"))
+    other.pods["a"] = replace(nameless, group="team/g")
+    other.comparison.pod(other.now, None, nameless)
+    other.plan()
+    other.comparison.pod(other.now, nameless, other.pods["a"])
+    other.asks_for("a", "n1")
+    assert other.outcomes() == ["bind a: not_compared"]
+
+
+def test_the_other_cycle_may_have_begun_with_the_state_of_an_earlier_plan() -> None:
+    """b came a moment before a was bound, and the other scheduler has not seen it."""
+    other = Beside()
+    other.waits("a")
+    other.plan(a=bind("n1"))
+    other.after(0.5)
+    other.waits("b")
+    other.plan(b=bind("n1"))
+    other.asks_for("a", "n1")
+    assert other.outcomes() == ["bind a: same, because of earlier_state"]
+
+
+def test_a_state_of_long_ago_does_not_count() -> None:
+    other = Beside()
+    other.waits("a")
+    other.plan(a=bind("n1"))
+    other.after(1.0)
+    other.plan(a=bind("n2"))
+    other.after(5.0)
+    other.plan(a=bind("n2"))
+    other.asks_for("a", "n1")
+    assert other.outcomes() == ["bind a: other_node, because of unknown"]
+
+
+def test_pods_of_a_group_that_ask_for_the_same_may_change_places() -> None:
+    other = Beside()
+    other.waits("a", "b", group="gang", shape="one GPU")
+    other.plan(a=bind("n1"), b=bind("n2"))
+    other.asks_for("a", "n2")
+    assert other.outcomes() == ["bind a: other_node, because of alike"]
+
+
+def test_pods_of_a_group_that_ask_for_different_things_may_not() -> None:
+    other = Beside()
+    other.waits("a", group="gang", shape="one GPU")
+    other.waits("b", group="gang", shape="two GPUs")
+    other.plan(a=bind("n1"), b=bind("n2"))
+    other.asks_for("a", "n2")
+    assert other.outcomes() == ["bind a: other_node, because of unknown"]
+
+
+def test_the_room_of_a_pod_that_comes_first_here_goes_to_another_one() -> None:
+    other = Beside()
+    other.waits("a", "b")
+    other.plan(a=bind("n1"))
+    other.asks_for("b", "n1")
+    [found] = other.compared()
+    assert (found.outcome, found.ours, found.theirs) == ("order", "wait", "bind to n1")
+
+
+def test_a_pod_for_which_a_plan_has_no_room() -> None:
+    other = Beside()
+    other.waits("a")
+    other.plan()
+    other.reasons["team/a"] = "over_limit"
+    other.asks_for("a", "n1")
+    [found] = other.compared()
+    assert (found.outcome, found.reason) == ("extra", "over_limit")
+
+
+def test_a_failed_bind_request_and_the_next_one_are_two_decisions() -> None:
+    other = Beside()
+    other.waits("a")
+    other.plan(a=bind("n1"))
+    other.asks_for("a", "n1")
+    other.plan()
+    other.fails("a")
+    other.after(1.0)
+    other.plan(a=bind("n1"))
+    other.takes_back("a")
+    other.asks_for("a", "n1")
+    assert other.outcomes() == ["bind a: same", "bind a: same"]
+
+
+def test_the_pod_of_another_node_pool_has_a_scheduler_of_its_own() -> None:
+    """The label of its pod group counts; the pod need not have it."""
+    other = Beside()
+    other.plan()
+    other.comparison.group(other.now, None, GroupSeen("team/a", "", "blue"))
+    other.waits("a")
+    other.plan()
+    other.asks_for("a", "n1")
+    other.binds("a", "n1")
+    other.evicts("a")
+    assert other.outcomes() == []
+
+
+def test_another_pod_of_the_name_is_another_pod() -> None:
+    other = Beside()
+    other.waits("a")
+    other.plan(a=bind("n1"))
+    other.asks_for("a", "n1")
+    other.waits("a")
+    other.plan(a=bind("n2"))
+    other.asks_for("a", "n2")
+    assert other.outcomes() == ["bind a: same", "bind a: same"]
+
+
+# ---- shared devices ------------------------------------------------------------------------------
+
+
+def test_a_new_shared_device_is_the_same_whatever_its_name() -> None:
+    other = Beside()
+    other.waits("a")
+    other.plan(a=bind("n1", "new-0"))
+    other.asks_for("a", "n1", "5c1e")
+    assert other.outcomes() == ["bind a: same"]
+
+
+def test_pods_that_share_a_new_device_here_and_there_are_in_the_same_place() -> None:
+    """Both BindRequests come before the next plan."""
+    other = Beside()
+    other.waits("a", "b")
+    other.plan(a=bind("n1", "new-0"), b=bind("n1", "new-0"))
+    other.asks_for("a", "n1", "5c1e")
+    other.asks_for("b", "n1", "5c1e")
+    assert other.outcomes() == ["bind a: same", "bind b: same"]
+
+
+def test_a_device_of_its_own_is_not_one_that_is_shared() -> None:
+    other = Beside()
+    other.waits("a", "b")
+    other.plan(a=bind("n1", "new-0"), b=bind("n1", "new-0"))
+    other.asks_for("a", "n1", "5c1e")
+    other.asks_for("b", "n1", "77ab")
+    found = ["bind a: same", "bind b: other_devices, because of unknown"]
+    assert other.outcomes() == found
+
+
+def test_a_device_that_is_known_is_known_by_its_name() -> None:
+    other = Beside()
+    other.plan()
+    other.runs("x", "n1")
+    other.runs("y", "n1")
+    other.binds("x", "n1", "one")
+    other.binds("y", "n1", "two")
+    other.compared()
+    other.waits("a", "b")
+    other.plan(a=bind("n1", "one"), b=bind("n1", "one"))
+    other.asks_for("a", "n1", "one")
+    other.asks_for("b", "n1", "two")
+    found = ["bind a: same", "bind b: other_devices, because of unknown"]
+    assert other.outcomes() == found
+
+
+def test_a_device_that_all_pods_have_left_is_not_known_any_more() -> None:
+    other = Beside()
+    other.runs("x", "n1")
+    other.binds("x", "n1", "one")
+    other.plan()
+    other.removes("x")
+    other.waits("a")
+    other.plan(a=bind("n1", "new-0"))
+    other.asks_for("a", "n1", "one")
+    assert other.outcomes() == ["bind a: same"]
+
+
+# ---- what does not happen ------------------------------------------------------------------------
+
+
+def test_a_bind_that_does_not_happen_for_a_while_is_missed_once() -> None:
+    other = Beside(patience=10.0)
+    other.waits("a")
+    other.plan(a=bind("n1"))
+    other.after(9.0)
+    assert other.outcomes() == []
+    other.plan(a=bind("n2"))
+    other.after(1.0)
+    assert other.outcomes() == ["bind a: missed, because of unknown"]
+    other.after(20.0)
+    assert other.outcomes() == []
+
+
+def test_a_bind_that_plans_do_not_stand_by_is_not_missed() -> None:
+    other = Beside(patience=10.0)
+    other.waits("a")
+    other.plan(a=bind("n1"))
+    other.after(6.0)
+    other.plan()
+    other.after(1.0)
+    other.plan(a=bind("n1"))
+    other.after(6.0)
+    assert other.outcomes() == []
+
+
+def test_what_was_missed_and_happens_after_all_is_late() -> None:
+    other = Beside(patience=10.0)
+    other.waits("a")
+    other.plan(a=bind("n1"))
+    other.after(10.0)
+    other.asks_for("a", "n1")
+    found = ["bind a: missed, because of unknown", "bind a: same, because of late"]
+    assert other.outcomes() == found
+
+
+def test_it_wakes_when_something_will_have_been_missed() -> None:
+    other = Beside(patience=10.0)
+    assert other.comparison.next_tick() is None
+    other.waits("a")
+    other.plan(a=bind("n1"))
+    assert other.comparison.next_tick() == other.now + 10.0
+
+
+# ---- evictions -----------------------------------------------------------------------------------
+
+
+def test_a_victim_of_both_is_the_same_decision() -> None:
+    other = Beside()
+    other.runs("low", "n1")
+    other.plan(low=evict())
+    other.evicts("low")
+    assert other.outcomes() == ["evict low: same"]
+
+
+def test_a_pod_that_a_person_deletes_is_no_victim() -> None:
+    other = Beside()
+    other.runs("low", "n1")
+    other.plan()
+    other.evicts("low", stamped=False)
+    other.removes("low")
+    other.after(10.0)
+    assert other.outcomes() == []
+
+
+def test_the_stamp_of_the_group_may_come_after_the_pod_has_gone() -> None:
+    other = Beside()
+    other.runs("low", "n1")
+    other.plan(low=evict())
+    other.evicts("low", stamped=False)
+    group = other.pods["low"].group
+    other.removes("low")
+    other.after(3.0)
+    other.plan()
+    other.stamps(group)
+    assert other.outcomes() == ["evict low: same"]
+
+
+def test_a_victim_of_kube_scheduler_says_so_itself() -> None:
+    other = Beside()
+    other.runs("low", "n1")
+    other.plan()
+    other.preempts("low")
+    assert other.outcomes() == ["evict low: extra, because of unknown"]
+
+
+def test_a_pod_of_a_stale_gang_is_a_victim_though_nothing_says_so() -> None:
+    other = Beside()
+    other.runs("left", "n1")
+    other.plan(left=evict("", action="stalegangeviction"))
+    other.evicts("left", stamped=False)
+    assert other.outcomes() == ["evict left: same"]
+
+
+def test_the_group_of_a_victim_may_go_before_it_has_its_stamp() -> None:
+    """That of a bare pod goes with it."""
+    other = Beside()
+    other.runs("low", "n1")
+    group = GroupSeen("team/low", "")
+    other.comparison.group(other.now, None, group)
+    other.plan(low=evict())
+    other.evicts("low", stamped=False)
+    assert other.outcomes() == []
+    other.removes("low")
+    other.comparison.group(other.now, group, None)
+    assert other.outcomes() == ["evict low: same"]
+
+
+def test_a_pod_that_a_person_deletes_is_no_victim_though_a_plan_evicts_it() -> None:
+    """Its group is there, and has no stamp."""
+    other = Beside()
+    other.runs("low", "n1", group="gang")
+    other.comparison.group(other.now, None, GroupSeen("team/gang", ""))
+    other.plan(low=evict())
+    other.evicts("low", stamped=False)
+    other.plan()
+    other.after(10.0)
+    assert other.outcomes() == []
+
+
+def test_another_victim_of_the_same_group_that_is_like_it() -> None:
+    other = Beside()
+    other.runs("low-0", "n1", group="low", shape="one GPU")
+    other.runs("low-1", "n1", group="low", shape="one GPU")
+    other.plan(low_1=evict())
+    other.evicts("low-0")
+    assert other.outcomes() == ["evict low-0: other_victim, because of alike"]
+
+
+def test_another_victim() -> None:
+    other = Beside()
+    other.runs("low", "n1")
+    other.runs("mid", "n1")
+    other.plan(low=evict())
+    other.evicts("mid")
+    assert other.outcomes() == ["evict mid: other_victim, because of unknown"]
+
+
+def test_an_eviction_that_does_not_happen_is_missed_whichever_victim_it_would_be() -> None:
+    other = Beside(patience=10.0)
+    other.runs("low", "n1")
+    other.runs("mid", "n1")
+    other.plan(low=evict("team/high"))
+    other.after(6.0)
+    other.plan(mid=evict("team/high"))
+    other.after(6.0)
+    assert other.outcomes() == ["evict mid: missed, because of unknown"]
+
+
+# ---- causes --------------------------------------------------------------------------------------
+
+
+def test_the_names_of_the_nodes_decide_between_equals() -> None:
+    other = Beside()
+    other.waits("a")
+    replay = other.plan(a=bind("n1"))
+    replay.renamed = {("n1", "n2"): {"team/a": bind("n1")}}  # the n2 of before
+    other.asks_for("a", "n2")
+    assert other.outcomes() == ["bind a: other_node, because of equal_score"]
+
+
+def test_a_single_switch_explains_it() -> None:
+    other = Beside()
+    other.waits("a")
+    replay = other.plan(a=bind("n1"))
+    replay.otherwise = lambda switches: {"team/a": bind("n2" if "two" in switches else "n1")}
+    other.asks_for("a", "n2")
+    assert other.outcomes() == ["bind a: other_node, because of switch two"]
+
+
+def test_two_switches_explain_it_together() -> None:
+    other = Beside()
+    other.waits("a")
+    replay = other.plan()
+    replay.otherwise = lambda switches: (
+        {"team/a": bind("n1")} if {"one", "three"} <= {*switches} else {}
+    )
+    other.asks_for("a", "n1")
+    assert other.outcomes() == ["bind a: extra, because of switch one three"]
+
+
+def test_a_switch_explains_what_was_missed() -> None:
+    other = Beside(patience=1.0)
+    other.waits("a")
+    replay = other.plan(a=bind("n1"))
+    replay.otherwise = lambda switches: {} if "one" in switches else {"team/a": bind("n1")}
+    other.after(1.0)
+    assert other.outcomes() == ["bind a: missed, because of switch one"]
+
+
+def test_a_switch_explains_a_victim() -> None:
+    other = Beside()
+    other.runs("low", "n1")
+    replay = other.plan()
+    replay.otherwise = lambda switches: {"team/low": evict()} if "three" in switches else {}
+    other.evicts("low")
+    assert other.outcomes() == ["evict low: extra, because of switch three"]
+
+
+def test_an_object_that_makes_no_sense_here_explains_it() -> None:
+    other = Beside()
+    other.waits("a")
+    replay = other.plan(left_out=LEFT_OUT)
+    other.asks_for("a", "n1")
+    assert other.outcomes() == ["bind a: extra, because of left_out"]
+    assert replay.asked == []  # nothing is planned again for that
+
+
+def test_what_is_not_read_explains_it() -> None:
+    other = Beside()
+    other.waits("a")
+    other.plan()
+    other.reasons["team/a"] = "volume_not_ready"
+    other.asks_for("a", "n1")
+    assert other.outcomes() == ["bind a: extra, because of not_read"]
+
+
+def test_nothing_is_planned_again_for_decisions_that_are_the_same() -> None:
+    other = Beside()
+    other.waits("a")
+    replay = other.plan(a=bind("n1"))
+    other.asks_for("a", "n1")
+    assert other.outcomes() == ["bind a: same"]
+    assert replay.asked == []
+
+
+def test_a_place_that_is_promised_is_not_given_yet() -> None:
+    other = Beside()
+    other.waits("a")
+    other.plan(a=Chosen("pipeline", "n1"))
+    other.asks_for("a", "n1")
+    [found] = other.compared()
+    assert (found.outcome, found.ours) == ("extra", "wait for room on n1")

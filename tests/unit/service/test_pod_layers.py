@@ -1,0 +1,178 @@
+"""From facts about a pod to its layers and the sentence at the end."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from kai.api.times import to_ns
+from kai.engine.text import to_text
+from kai.engine.values import GroupPlan, Reason
+from kai.service.pod_facts import PodFacts, QueueFacts, Verdict
+from kai.service.pod_layers import Story, rows_of, story_of, tables_of
+
+NOW = to_ns("2026-01-01T01:00:00Z")
+Object = dict[str, Any]
+
+
+def pod(**spec: Any) -> Object:
+    container = {"name": "c", "resources": {"requests": {"cpu": "2", "nvidia.com/gpu": "1"}}}
+    return {
+        "metadata": {
+            **{"namespace": "team", "name": "a", "uid": "u"},
+            "creationTimestamp": "2026-01-01T00:55:00Z",
+        },
+        "spec": {"schedulerName": "kai-scheduler", "containers": [container], **spec},
+        "status": {"phase": "Pending"},
+    }
+
+
+def waiting(code: str, why: str = "", **about: Any) -> Verdict:
+    reason = Reason(code, "", None, about)
+    group = GroupPlan("team/g", "q", "unschedulable", reasons=(reason,))
+    return Verdict(group=group, why=("team/g waits in queue q.", *([why] if why else ())))
+
+
+FACTS = PodFacts(
+    *("team/a", NOW, "kai-scheduler", pod()),
+    group_name="team/g",
+    group={"spec": {"queue": "q", "minMember": 2}},
+    queues=(QueueFacts("q", True, 2, None, 4, 3.5), QueueFacts("top", True)),
+    verdict=waiting("not_enough_gpus"),
+)
+
+
+def event(seconds: int, kind: str, reason: str, count: int = 1) -> Object:
+    return {
+        "involvedObject": {"kind": kind, "name": "a"},
+        **{"reason": reason, "message": f"{reason} it is", "count": count},
+        "lastTimestamp": f"2026-01-01T00:59:{seconds:02}Z",
+    }
+
+
+def layer(story: Story, name: str) -> Any:
+    return story.to_dict()["layers"][name]
+
+
+def test_a_pod_that_waits_for_room() -> None:
+    story = story_of(FACTS)
+    assert [each.name for each in story.layers] == ["pod", "pod_group", "queues", "plan"]
+    assert layer(story, "pod") == {
+        "phase": "Pending, created 5m ago",
+        "scheduler": "kai-scheduler",
+        "asks_for": "1 GPU, CPU 2",
+    }
+    assert layer(story, "pod_group") == {"queue": "q", "minimum": "2 pods"}
+    own, above = layer(story, "queues")
+    assert (own["quota"], own["limit"], own["fair_share"], own["in_use"]) == ("2", "-", "4", "3.5")
+    assert above["note"] == "parent of q"
+    assert story.waits_for.what == "room"
+
+
+def test_events_stand_in_order_and_the_oldest_are_counted() -> None:
+    found = tuple(event(second, "Pod", f"R{second}", count=second) for second in range(1, 14))
+    story = story_of(replace(FACTS, events=found))
+    rows = layer(story, "events")
+    assert [each["reason"] for each in rows] == [f"R{second}" for second in range(4, 14)]
+    assert rows[-1] == {
+        **{"ago": "47s", "about": "Pod", "reason": "R13", "message": "R13 it is (x13)"},
+    }
+    assert "and 3 older events" in to_text("", tables_of(story.layers))
+
+
+def test_events_that_may_not_be_read() -> None:
+    story = story_of(replace(FACTS, events=None))
+    assert layer(story, "events") == {"read": "no: this user may not list events"}
+
+
+def test_a_page_fits_80_columns_whatever_the_texts_are() -> None:
+    long = "a message that goes on " * 20
+    odd = pod()
+    odd["status"]["conditions"] = [{"type": "PodScheduled", "status": "False", "message": long}]
+    story = story_of(
+        replace(
+            FACTS,
+            pod=odd,
+            events=(
+                event(1, "Pod", "Unschedulable"),
+                {**event(2, "PodGroup", "X"), "message": long},
+            ),
+            verdict=waiting("not_enough_gpus", long),
+        )
+    )
+    page = to_text("", tables_of(story.layers))
+    assert max(map(len, page.splitlines())) <= 80
+    assert page.count("a message that goes on") >= 20
+
+
+def test_rows_for_a_table_have_their_layer() -> None:
+    rows = list(rows_of(story_of(FACTS).layers))
+    assert {"layer": "pod", "name": "scheduler", "value": "kai-scheduler"} in rows
+
+
+@pytest.mark.parametrize(
+    ("reason", "about", "what", "said"),
+    [
+        ("over_limit", {"queue": "top"}, "limit", "the limit of queue top"),
+        ("non_preemptible_over_quota", {}, "quota", "the quota of queue q"),
+        ("gang_incomplete", {}, "room", "room for all of its group at once"),
+        ("larger_than_any_node", {}, "node", "No node is large enough"),
+        ("preemption_delay", {"until": "01:00"}, "time", "from 01:00 on"),
+        ("queue_not_leaf", {}, "queue", "The queue q has queues below it"),
+        ("volume_not_ready", {}, "volume", "its volumes"),
+        (
+            "not_ready",
+            {"pod_sets": ({"subgroup": "w", "minimum": 3, "exist": 1},)},
+            *("pods", "there are 1 of 3 pods of w"),
+        ),
+    ],
+)
+def test_each_reason_has_its_sentence(
+    reason: str, about: dict[str, Any], what: str, said: str
+) -> None:
+    found = story_of(replace(FACTS, verdict=waiting(reason, **about))).waits_for
+    assert found.what == what
+    assert said in found.sentence
+
+
+def test_another_reason_is_explained_as_kai_plan_does() -> None:
+    found = story_of(replace(FACTS, verdict=waiting("search_budget_spent", "It ran out.")))
+    assert found.waits_for.sentence == "It waits: It ran out."
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        ({"pod": pod(schedulerName="default-scheduler")}, "other_scheduler"),
+        ({"pod": pod(schedulingGates=[{"name": "g"}])}, "gates"),
+        ({"pod": pod(nodeName="n1"), "node": {"metadata": {"name": "n1"}}}, "kubelet"),
+        ({"pod": pod(nodeName="gone")}, "node"),
+        ({"request": {"spec": {"selectedNode": "n1"}}}, "binder"),
+        ({"request": {"spec": {}, "status": {"phase": "Failed"}}}, "binding"),
+        ({"verdict": Verdict(left_out=("gpu-fraction: half",))}, "change"),
+        ({"group_name": "", "group": None, "verdict": Verdict()}, "pod_group"),
+        ({"group": None, "verdict": Verdict()}, "pod_group"),
+        ({"queues": (QueueFacts("gone", False),)}, "queue"),
+        ({"queues": (QueueFacts("q", True), QueueFacts("gone", False))}, "queue"),
+        ({"verdict": Verdict("bind", "n1")}, "scheduler"),
+        ({"verdict": Verdict("pipeline", "n1")}, "leaving_pods"),
+    ],
+)
+def test_the_first_thing_in_the_way_counts(changes: dict[str, Any], what: str) -> None:
+    assert story_of(replace(FACTS, **changes)).waits_for.what == what
+
+
+@pytest.mark.parametrize(("phase", "what"), [("Succeeded", "nothing"), ("Failed", "nothing")])
+def test_a_pod_that_has_ended(phase: str, what: str) -> None:
+    done = {**pod(), "status": {"phase": phase}}
+    assert story_of(replace(FACTS, pod=done)).waits_for.what == what
+
+
+def test_a_pod_that_is_deleted_waits_for_its_end() -> None:
+    leaving = pod()
+    leaving["metadata"] |= {"deletionTimestamp": "2026-01-01T00:59:30Z", "finalizers": ["x/y"]}
+    story = story_of(replace(FACTS, pod=leaving))
+    assert layer(story, "pod")["phase"] == "Pending, created 5m ago, deleted 30s ago"
+    assert "its finalizers are x/y" in story.waits_for.sentence

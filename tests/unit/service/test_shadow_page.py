@@ -1,0 +1,67 @@
+"""/shadow: the report of a shadow as a page."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from kai.controllers.shadow import CAUSES, OUTCOMES, Compared, Tally
+from kai.service import shadow_page
+from kai.service.shadow_page import html
+
+ONE = Compared(
+    *(1_767_225_600.0, 7, "bind", "team/a", "team/g", "other_node"),
+    *("bind to n1", "bind to n2", "switch", ("queue_depth",)),
+)
+
+
+def report(*compared: Compared, **more: Any) -> dict[str, Any]:
+    tally = Tally()
+    for each in compared:
+        tally.add(each)
+    return {
+        **{"version": "1.0", "server": "https://api", "scheduler": "kai-scheduler"},
+        **{"as_kai": False, "started": "2026-01-01T00:00:00Z", "until": "2026-01-01T01:00:00Z"},
+        **{"cycles": 1234, "open": 0, **tally.to_dict(), **more},
+    }
+
+
+def test_before_anything_was_decided() -> None:
+    assert "Nothing was decided yet." in html(report())
+
+
+def test_a_difference_has_its_pod_both_decisions_and_its_switch() -> None:
+    same = replace(ONE, outcome="same", cause="", switches=())
+    page = html(report(same, same, same, ONE))
+    for said in (
+        *("75.0 %", "3 of 4 decisions are the same.", "2026-01-01 00:00:00", "team/a"),
+        *("bind to n1", "bind to n2", "switch queue_depth", "compat: {queue_depth: kai}"),
+        "1,234 plans",
+    ):
+        assert said in page
+
+
+def test_names_are_no_markup() -> None:
+    page = html(report(replace(ONE, theirs="bind to <b>"), scheduler="<i>"))
+    assert "<b>" not in page
+    assert "<i>" not in page
+    assert "bind to &lt;b&gt;" in page
+
+
+def test_what_has_no_cause_stands_out() -> None:
+    page = html(report(replace(ONE, cause="unknown", switches=())))
+    assert '<tr class="unknown">' in page
+    assert "no cause was found for 1" in page
+
+
+def test_of_many_differences_the_last_are_shown() -> None:
+    many = [replace(ONE, pod=f"team/p{number}") for number in range(300)]
+    page = html(report(*many))
+    assert "The last 200 differences" in page
+    assert "team/p299" in page
+    assert "team/p99<" not in page
+
+
+def test_each_outcome_and_cause_has_words() -> None:
+    assert shadow_page.OUTCOMES.keys() == {*OUTCOMES}
+    assert shadow_page.CAUSES.keys() == {*CAUSES}

@@ -1,0 +1,146 @@
+"""A shadow from its watches to its report: what another scheduler does is compared, and nothing is
+written."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_cluster import FakeCluster, node, pod, small
+
+from kai.errors import InvalidInputError
+from kai.k8s.client import Client
+from kai.service.log import Log
+from kai.service.options import Options
+from kai.service.shadow import Shadow
+
+Scene = Callable[["Running"], Awaitable[None]]
+
+
+class Running:
+    """A shadow beside whoever `binds` pods. `file`: its report."""
+
+    def __init__(self, cluster: FakeCluster, file: Path, shadow: Shadow, log: io.StringIO) -> None:
+        self.cluster, self.file, self.shadow, self.log = cluster, file, shadow, log
+
+    async def until(self, is_so: Callable[[], Any]) -> None:
+        for _ in range(600):
+            if is_so():
+                return
+            await asyncio.sleep(0.02)
+        raise AssertionError(
+            f"it did not come about: {self.shadow.report()}\n{self.log.getvalue()}"
+        )
+
+    async def put(self, *objects: dict[str, Any]) -> None:
+        cycle = self.shadow._cycle
+        await asyncio.to_thread(self.cluster.put, *objects)
+        await self.until(lambda: self.shadow._cycle > cycle)
+
+    async def binds(self, name: str, node: str) -> None:
+        found = json.loads(json.dumps(self.cluster._objects["Pod"][name]))
+        found["spec"]["nodeName"] = node
+        await asyncio.to_thread(self.cluster.put, found)
+
+
+def run(cluster: FakeCluster, file: Path, scene: Scene, **options: Any) -> Running:
+    """With pods that nobody but the shadow groups."""
+
+    async def main() -> Running:
+        log = io.StringIO()
+        given = {"shadow_report": str(file), "min_period": 0.001, **options}
+        chosen = Options(roles=("scheduler", "pod-grouper"), shadow=True, **given)
+        async with await Client.connect(cluster.kubeconfig, None) as client:
+            shadow = Shadow(client, chosen, Log(stream=log, level="debug"))
+            running, stop = Running(cluster, file, shadow, log), asyncio.Event()
+            task = asyncio.ensure_future(shadow.run(stop))
+            try:
+                await running.until(lambda: task.done() or not shadow.why_unready())
+                if not task.done():
+                    await scene(running)
+            finally:
+                stop.set()
+                await task
+            return running
+
+    return asyncio.run(main())
+
+
+def test_what_kube_scheduler_binds_is_compared(cluster: FakeCluster, tmp_path: Path) -> None:
+    """It has no pod groups and no BindRequests."""
+    cluster.put(*small(), node("n2", 1))
+
+    async def scene(running: Running) -> None:
+        await running.put(pod("p2"))
+        await running.binds("p1", "n2")
+        await running.until(lambda: running.shadow.tally.compared == 1)
+
+    running = run(cluster, tmp_path / "report.json", scene)
+    report = json.loads(running.file.read_text())
+    assert (report["compared"], report["same"], report["same_share"]) == (1, 1, 1.0)
+    assert report["scheduler"] == "kai-scheduler"
+    assert cluster.writes == []
+    assert "compared with kai-scheduler cycle=" in running.log.getvalue()
+    assert "decisions=1 same=1 percent=100.0 unexplained=0" in running.log.getvalue()
+
+
+def test_a_difference_is_explained_and_shown(cluster: FakeCluster, tmp_path: Path) -> None:
+    cluster.put(*small(), node("n2", 2))
+
+    async def scene(running: Running) -> None:
+        await running.put(pod("p2", gpus=2))
+        await running.binds("p1", "n2")
+        await running.until(lambda: running.shadow.tally.compared == 1)
+        metrics = (await running.shadow.metrics.page()).decode()
+        shown = 'kai_shadow_decisions_total{subject="bind",outcome="other_node",cause='
+        assert f'{shown}"equal_score"}} 1' in metrics
+        assert "kai_shadow_same_ratio 0" in metrics
+        assert 'kai_watch_lists_total{kind="Pod"} 1' in metrics
+        _, page = running.shadow.pages()["/shadow"]
+        assert "the nodes are equally good" in page()
+        assert "team/p1" in page()
+
+    running = run(cluster, tmp_path / "report.html", scene)
+    assert running.file.read_text().startswith("<!doctype html>")
+    [found] = running.shadow.report()["differences"]
+    assert found["group"] == "team/pg-p1-uid-of-p1"  # that of the plan
+    assert (found["ours"], found["theirs"]) == ("bind to n1", "bind to n2")
+
+
+def test_what_is_missed_shows_though_nothing_happens(cluster: FakeCluster, tmp_path: Path) -> None:
+    cluster.put(*small())
+
+    async def scene(running: Running) -> None:
+        await running.until(lambda: running.shadow.tally.compared == 1)
+
+    running = run(cluster, tmp_path / "report.json", scene, shadow_patience=0.2)
+    [found] = running.shadow.report()["differences"]
+    assert (found["outcome"], found["ours"]) == ("missed", "bind to n1")
+
+
+def test_a_report_that_cannot_be_written_ends_it_at_once(
+    cluster: FakeCluster, tmp_path: Path
+) -> None:
+    async def scene(running: Running) -> None:
+        raise AssertionError
+
+    with pytest.raises(InvalidInputError, match=r"--shadow-report: .*: no such file or directory"):
+        run(cluster, tmp_path / "nowhere" / "report.json", scene)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"roles": ("binder",), "shadow": True}, "needs the role scheduler"),
+        ({"shadow_report": "x.json"}, "use --shadow"),
+        ({"shadow": True, "shadow_patience": 0.0}, "a patience of 0 s is too short"),
+    ],
+)
+def test_options_that_make_no_sense(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidInputError, match=said):
+        Options(**given)
