@@ -82,6 +82,8 @@ class Groups:
 
     def __init__(self, counts: Budget, others: Budget) -> None:
         self._groups: dict[str, _Group] = {}
+        self.unseen = dict[str, float]()
+        """Groups that a plan said something of and that are not created yet; since when."""
         self._counts_budget, self._others_budget = counts, others
         self._firsts, self._counts, self._others = Timers(), Timers(), Timers()
         self._not_ready, self._forget = Timers(), Timers()
@@ -98,10 +100,20 @@ class Groups:
         """A plan: what it says of the groups that it has news of."""
         for verdict in verdicts:
             group = self._groups.get(verdict.name)
-            if group is not None and now < group.looked + LOOK_S and group.wish == verdict:
-                continue
             facts = seen.group(verdict.name)
-            if facts is None or (group is None and _is_right(verdict, facts)):
+            if facts is None:
+                if verdict.message:
+                    self.unseen[verdict.name] = now
+                continue
+            self.unseen.pop(verdict.name, None)
+            if group is None:
+                if _is_right(verdict, facts):
+                    continue
+            elif now < group.looked + LOOK_S and (group.wish, group.holds, group.uid) == (
+                verdict,
+                facts.holds,
+                facts.uid,
+            ):
                 continue
             group = self._find(now, verdict.name, facts)
             self._stamps(now, verdict, group, out)
@@ -110,6 +122,8 @@ class Groups:
             self._send_status(now, verdict.name, group, out)
             self._send_stamps(now, verdict.name, group, out)
             self._rest(now, verdict.name, group)
+        for name in [name for name, since in self.unseen.items() if now >= since + LOOK_S]:
+            del self.unseen[name]
         for name, group in list(self._groups.items()):
             if now >= group.looked + LOOK_S:
                 self._look(now, name, group, seen, out)
@@ -128,6 +142,7 @@ class Groups:
 
     def gone(self, name: str, uid: str = "") -> None:
         """The group is not there any more; of that UID, if one is given."""
+        self.unseen.pop(name, None)
         group = self._groups.get(name)
         if group is None or uid not in ("", group.uid):
             return
@@ -246,7 +261,8 @@ class Groups:
 
     def _verdict(self, now: float, verdict: Verdict, group: _Group, out: Decided) -> None:
         name = verdict.name
-        group.unready = verdict.verdict == "not_ready"
+        # A group without pods waits for none (spec 2 M1).
+        group.unready = verdict.verdict == "not_ready" and bool(verdict.message)
         if group.unready:
             self._stop_waiting(name, group)
             if group.said.get("NotReady") != shape(verdict.message):
@@ -259,7 +275,7 @@ class Groups:
         if not verdict.message:
             # It waits no more: what the condition says is not true any more.
             self._stop_waiting(name, group)
-            if verdict.verdict in ("placed", "running"):
+            if verdict.verdict in ("placed", "running", "not_ready"):
                 group.said.pop("Unschedulable", None)
                 group.said.pop("NotReady", None)
                 self._clear_conditions(group)

@@ -240,9 +240,8 @@ def test_a_gang_that_broke_up() -> None:
     scene.group("gang", "team-a", {"w-0": "g-1", "w-2": "g-1"}, minMember=3)
     scene.plan()
     world = scene.world
-    assert world.said("StaleJob") == [
-        ("StaleJob", "Job is stale. 2 pods are active, minMember is 3")
-    ]
+    stale = ("StaleJob", "Job is stale. 2 pods are active, minMember is 3")
+    assert world.said("StaleJob", "Unschedulable", "NotReady") == [stale]
     assert world.groups["stale-gang/gang"]["stamps"] == {STALE: PLANNED}
 
 

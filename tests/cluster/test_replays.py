@@ -1,0 +1,142 @@
+"""Recordings of KAI's control plane, played again: `kai run` has to end in the same objects,
+conditions and events, but for the mends of replay_tables."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from recordings import Recording, recordings
+from replay_tables import (
+    DIRECT,
+    FAST,
+    MENDS,
+    NOT_YET,
+    ONLY_BY_A_BINDER,
+    RULES,
+    WAITING,
+    Mend,
+    unexplained,
+)
+from testcluster import Cluster, Kai, Options, install, temporary_cluster
+from testcluster.compared import differences, interchangeable
+from testcluster.replays import Script, Stage, definitions
+from testcluster.scene import wrong_lines
+
+MODES = ("bind-requests", "direct")
+ROLES = ("scheduler", "pod-grouper", "pod-group-controller", "queue-controller")
+LONGEST_S = 280
+
+
+class Company:
+    """`kai run` in one process, or the binder in one of its own, as a recording needs it."""
+
+    def __init__(self, cluster: Cluster, folder: Path) -> None:
+        self.cluster, self._folder = cluster, folder
+        self._stack, self._plays = ExitStack(), ("", False)
+        self._binder: Kai | None = None
+        self._log = folder / "kai.log"
+
+    def plays(self, binding: str, *, apart: bool) -> None:
+        if self._plays == (binding, apart):
+            return
+        self.end()
+        self._log = self._folder / f"kai-{binding}-{apart}.log"
+        for roles in (ROLES, ("binder",)) if apart else (("all",),):
+            log = self._log if roles != ("binder",) else self._folder / "binder.log"
+            options = ("--binding", binding, "--no-leader-elect")
+            kai = Kai(self.cluster, "kai", log, *options, roles=roles)
+            self._stack.enter_context(kai)
+            self._binder = kai if roles == ("binder",) else None
+        self._plays = (binding, apart)
+
+    def hold(self) -> None:
+        if self._binder is not None and self._binder.process is not None:
+            self._binder.process.freeze()
+
+    def release(self) -> None:
+        if self._binder is not None and self._binder.process is not None:
+            self._binder.process.thaw()
+
+    def wrong_lines(self) -> list[str]:
+        return wrong_lines(self._log.read_text()) if self._log.exists() else []
+
+    def end(self) -> None:
+        self._plays = ("", False)
+        self._stack.close()
+
+
+@pytest.fixture(scope="module")
+def company(
+    programs: Mapping[str, Path], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Company]:
+    with temporary_cluster(Options(), programs) as cluster:
+        install(cluster)
+        asyncio.run(prepare(cluster))
+        # Its garbage collector looks for new kinds every 30 s, and when it starts.
+        cluster.restart("kube-controller-manager")
+        made = Company(cluster, tmp_path_factory.mktemp("replays"))
+        yield made
+        made.end()
+
+
+async def prepare(cluster: Cluster) -> None:
+    manifests = [each for recording in recordings() for each in recording.content["manifests"]]
+    async with cluster.client() as api:
+        await api.create(*definitions(manifests))
+        await api.create_namespace("kai")
+
+
+def replay(company: Company, recording: Recording, binding: str) -> tuple[list[str], set[Mend]]:
+    """What differs and should not, and the mends that are seen."""
+    apart = binding != "direct" and Script(recording.content).needs_a_binder_apart
+    company.plays(binding, apart=apart)
+    mends = [*RULES, *MENDS, *(DIRECT if binding == "direct" else ())]
+    alike = interchangeable(recording.content)
+
+    def rest(state: Mapping[str, Any]) -> tuple[list[str], set[Mend]]:
+        found = differences(state, recording.content["after"], alike)
+        others, used = unexplained(recording.name, found, mends)
+        return [str(each) for each in others], used
+
+    async def scene() -> tuple[list[str], set[Mend]]:
+        async with company.cluster.client() as api:
+            stage = Stage(api, company.hold, company.release)
+            playing = stage.play(recording.content, lambda state: not rest(state)[0])
+            return rest(await asyncio.wait_for(playing, LONGEST_S))
+
+    return asyncio.run(scene())
+
+
+def chosen() -> Iterator[Any]:
+    """Those that need no other processes than the one before are neighbours."""
+    for binding in MODES:
+        for recording in sorted(recordings(), key=lambda each: is_apart(each, binding)):
+            name = recording.name
+            why = WAITING.get(name, "") or NOT_YET.get(name, "")
+            if binding == "direct":
+                why = why or ONLY_BY_A_BINDER.get(name, "")
+            marks = [pytest.mark.skip(reason=why)] if why else []
+            if name not in FAST or (binding == "direct" and name != FAST[0]):
+                marks.append(pytest.mark.cluster_slow)
+            yield pytest.param(recording, binding, id=f"{name}-{binding}", marks=marks)
+
+
+def is_apart(recording: Recording, binding: str) -> bool:
+    return binding != "direct" and Script(recording.content).needs_a_binder_apart
+
+
+used = Counter[Mend]()
+
+
+@pytest.mark.parametrize(("recording", "binding"), list(chosen()))
+def test_it_ends_as_with_kai(company: Company, recording: Recording, binding: str) -> None:
+    found, mends = replay(company, recording, binding)
+    used.update(mends)
+    assert found == []
+    assert company.wrong_lines() == []
