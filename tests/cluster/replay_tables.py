@@ -1,18 +1,20 @@
 """What replays of KAI's recordings leave out, and how their ends may differ.
 
-A mend says which differences (testcluster.compared) are wanted, and which surprise of the recordings
-or which decision of ours is the reason. `recordings`, `subject` and `member` are patterns as of file
-names; `ours` and `kais` are regular expressions that the values have to have, if there are any.
+A mend says which differences (testcluster.compared) are wanted, and which surprise of the
+recordings or which decision of ours is the reason. `recordings`, `subject` and `member` are
+patterns as of file names; `ours` and `kais` are regular expressions that the values have to have.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from testcluster.compared import Difference
+
+from kai.api import keys
 
 WAITING = {
     "09-invalid-annotations-admission": "admission is not built",
@@ -69,6 +71,10 @@ FAST = (
 """Those of every commit; the others are `cluster_slow`."""
 
 
+NOTHING = "(nothing)"
+"""For `ours` and `kais`: there is no value."""
+
+
 @dataclass(frozen=True)
 class Mend:
     why: str
@@ -80,6 +86,8 @@ class Mend:
     subject: str = "*"
     ours: str = ""
     kais: str = ""
+    same: Callable[[str], str] | None = None
+    """What has to be equal of the two values."""
 
     def covers(self, recording: str, each: Difference) -> bool:
         return (
@@ -88,14 +96,20 @@ class Mend:
             and fnmatchcase(each.member, self.member)
             and _has(each.ours, self.ours)
             and _has(each.kais, self.kais)
+            and (self.same is None or self.same(each.ours or "") == self.same(each.kais or ""))
         )
 
 
 def _has(value: str | None, pattern: str) -> bool:
-    """`-`: there is nothing."""
-    if pattern == "-":
+    if pattern == NOTHING:
         return value is None
     return not pattern or (value is not None and re.search(pattern, value) is not None)
+
+
+def node_error(text: str) -> str:
+    """Of what a pod is told of its gang, why the next pod found no node."""
+    found = re.search(r"no nodes with enough resources were found.*?\.(?=\.|['\"]|$)", text)
+    return found[0] if found else text
 
 
 RULES = (
@@ -104,60 +118,129 @@ RULES = (
         " that is deleted with its pods is no trouble",
         "surprises 3 and 4",
         "event Warning PodGrouperWarning of pod-grouper",
-        ours="-",
+        ours=NOTHING,
         kais="not found|already exists",
     ),
     Mend(
         "an event is not written again each second, each time in other words",
         "surprise 6",
         "further event * of *",
-        ours="-",
+        ours=NOTHING,
+    ),
+    Mend(
+        "an eviction is said, however much was said about the group before",
+        "surprise 6",
+        "event Normal Evict of kai-scheduler",
+        kais=NOTHING,
+    ),
+    Mend(
+        "one reason is said once, and not once for each search",
+        "surprise 9",
+        "*",
+        subject="PodGroup/*",
+        kais=r"^\W?Unable to schedule podgroup: (\d+ )?Resources were not found",
+    ),
+    Mend(
+        "the same: KAI lists its reasons one by one",
+        "surprise 9",
+        "status.schedulingConditions*.reasons*",
+        ours=NOTHING,
+        kais="Resources were not found|PodSchedulingErrors",
+    ),
+    Mend(
+        "which pod of a gang is the first that finds no node hangs on UIDs",
+        "surprise 5",
+        "*Unschedulable*",
+        subject="Pod/*",
+        same=node_error,
+    ),
+    Mend(
+        "the same, in the condition",
+        "surprise 5",
+        "condition PodScheduled",
+        ours="Unschedulable",
+        kais="Unschedulable",
+        same=node_error,
+    ),
+    Mend(
+        "pods that a controller makes one after the other are waited for without a word",
+        "surprise 4; docs/internals/verdicts.md",
+        "event Normal NotReady of kai-scheduler",
+        ours=NOTHING,
+    ),
+    Mend(
+        "a pod whose pod group does not exist says so",
+        "surprise 19; docs/compatibility.md",
+        "*",
+        subject="Pod/*",
+        ours="PodGroup .* does not exist",
+        kais=NOTHING,
+    ),
+    Mend(
+        "a group is stale when it is less than what it has to start with",
+        "surprises 14 and 15; docs/compatibility.md, min_sub_group",
+        "event Normal StaleJob of kai-scheduler",
+        ours=NOTHING,
+        kais="subGroup .* minMember is",
+    ),
+    Mend(
+        "the grouper says in words of its own what is wrong",
+        "docs/compatibility.md",
+        "text of event Warning PodGrouperWarning of pod-grouper",
+    ),
+    Mend(
+        "annotations in which controllers count are no reason to write a pod group",
+        "decision 22",
+        "annotation deployment.kubernetes.io/revision",
+        subject="PodGroup/*",
+    ),
+    Mend(
+        "a pod is said to be scheduled once it is bound",
+        "surprise 1; docs/internals/verdicts.md",
+        "event Normal Scheduled of kai-scheduler",
+        ours=NOTHING,
     ),
     Mend(
         "a plan follows each change, so that it meets pods that are leaving",
-        "decision 20",
+        "docs/internals/cluster.md",
         "event Normal Pipelined of kai-scheduler",
-        kais="-",
+        kais=NOTHING,
+    ),
+    Mend(
+        "what a pod was promised stands in its status",
+        "decision 23",
+        "status.nominatedNodeName",
+        kais=NOTHING,
     ),
     Mend(
         "pods that start in a group with a topology get ranks",
         "docs/concepts/topology.md",
         "annotation kai.scheduler/topology-*",
-        kais="-",
+        kais=NOTHING,
     ),
-)
-"""Mends of whatever recording."""
-
-AWAY = tuple(
-    mend
-    for recording in ("11-gang-fits", "12-gang-does-not-fit")
-    for mend in (
-        Mend(
-            "a pod is said to be scheduled once a binder has bound it",
-            "surprise 1; docs/internals/verdicts.md",
-            "event Normal Scheduled of kai-scheduler",
-            recordings=recording,
-            ours="-",
-        ),
-        Mend(
-            "a group whose pods are all placed loses its condition at once",
-            "surprise 8",
-            "status.schedulingConditions*",
-            recordings=recording,
-            ours="-",
-        ),
-    )
-)
-
-MENDS = (
-    *AWAY,
     Mend(
         "a topology level that does not exist is named",
         "docs/compatibility.md, topology_levels",
         "*",
-        recordings="23-topology",
-        subject="*ghostlevel*",
-        ours="does not contain a level|PodSchedulingErrors",
+        ours="does not contain a level",
+    ),
+    Mend(
+        "the same, for programs",
+        "docs/compatibility.md, topology_levels",
+        "status.schedulingConditions*.reasons*.reason",
+        ours="PodSchedulingErrors",
+        kais=NOTHING,
+    ),
+)
+"""Mends of whatever recording."""
+
+MENDS = (
+    Mend(
+        "a group whose pods are all placed loses its condition at once",
+        "surprise 8",
+        "status.schedulingConditions*",
+        recordings="12-gang-does-not-fit",
+        ours=NOTHING,
     ),
     Mend(
         "the waiting pod is grouped at once, preempts at once, and counts as running when the"
@@ -168,12 +251,48 @@ MENDS = (
         subject="PodGroup/pg-a-*",
     ),
     Mend(
-        "an eviction is said, however much was said about the group before",
-        "surprise 6",
-        "event Normal Evict of kai-scheduler",
-        recordings="32-stale-gang-default-grace",
-        subject="PodGroup/gang",
-        kais="-",
+        "the BindRequest is taken back before the binder sees it, as its node went",
+        "surprise 1",
+        "event Warning BindingError of binder",
+        recordings="25-bind-failure-node-gone",
+        ours=NOTHING,
+    ),
+    Mend(
+        "a leader that may start alone is not stale",
+        "surprise 14",
+        f"annotation {keys.STALE_ANNOTATION}",
+        recordings="58-jobset-in-order-too-small",
+        ours=NOTHING,
+    ),
+    *(
+        Mend(
+            "the queue follows the owner's label",
+            "surprise 12; decision 22",
+            member,
+            recordings="85-label-changes",
+            subject=subject,
+        )
+        for subject, member in (
+            ("PodGroup/pg-wi-<uid:Widget/wi>", "label kai.scheduler/queue"),
+            ("PodGroup/pg-wi-<uid:Widget/wi>", "spec.queue"),
+            ("Queue/team-?", "status.*"),
+        )
+    ),
+    *(
+        Mend(
+            "the submitter of a RayJob has a group of its own and runs",
+            "surprise 13; decision 22",
+            member,
+            recordings="70-rayjob",
+            subject=subject,
+        )
+        for subject, member in (
+            ("Pod/rj-<r>", "*"),
+            ("BindRequest/rj-<r>", ""),
+            ("PodGroup/pg-rj-<uid:Job/rj>", "*"),
+            ("PodGroup/pg-rj-<uid:RayJob/rj>", "status.resourcesStatus.requested.*"),
+            ("Queue/*", "status.allocated.*"),
+        )
     ),
     Mend(
         "the recorder took a finalizer away at the end",
@@ -181,15 +300,7 @@ MENDS = (
         "finalizers",
         recordings="42-slow-victims-reclaim-gang",
         subject="Pod/a-0",
-        kais="-",
-    ),
-    Mend(
-        "one reason is said once, and not once for each search",
-        "surprise 9",
-        "*",
-        recordings="44-other-limits",
-        subject="PodGroup/pg-pvc-*",
-        kais="persistentvolumeclaim|PodSchedulingErrors",
+        kais=NOTHING,
     ),
 )
 """Mends of single recordings."""
@@ -200,7 +311,7 @@ DIRECT = (
         "decision 23",
         "",
         subject="BindRequest/*",
-        ours="-",
+        ours=NOTHING,
     ),
 )
 """What `--binding direct` adds."""

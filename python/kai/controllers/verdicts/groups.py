@@ -82,8 +82,9 @@ class Groups:
 
     def __init__(self, counts: Budget, others: Budget) -> None:
         self._groups: dict[str, _Group] = {}
-        self.unseen = dict[str, float]()
-        """Groups that a plan said something of and that are not created yet; since when."""
+        self.unseen = dict[str, tuple[float, str]]()
+        """Groups that a plan said something of and that are not created yet: since when, and when
+        the first of their pods started."""
         self._counts_budget, self._others_budget = counts, others
         self._firsts, self._counts, self._others = Timers(), Timers(), Timers()
         self._not_ready, self._forget = Timers(), Timers()
@@ -102,10 +103,11 @@ class Groups:
             group = self._groups.get(verdict.name)
             facts = seen.group(verdict.name)
             if facts is None:
-                if verdict.message:
-                    self.unseen[verdict.name] = now
+                self._owe(now, verdict)
                 continue
-            self.unseen.pop(verdict.name, None)
+            _, started = self.unseen.pop(verdict.name, (now, ""))
+            if started and keys.LAST_START_ANNOTATION not in facts.stamps:
+                verdict = verdict._replace(last_start=verdict.last_start or started)
             if group is None:
                 if _is_right(verdict, facts):
                     continue
@@ -122,11 +124,17 @@ class Groups:
             self._send_status(now, verdict.name, group, out)
             self._send_stamps(now, verdict.name, group, out)
             self._rest(now, verdict.name, group)
-        for name in [name for name, since in self.unseen.items() if now >= since + LOOK_S]:
+        for name in [name for name, (since, _) in self.unseen.items() if now >= since + LOOK_S]:
             del self.unseen[name]
         for name, group in list(self._groups.items()):
             if now >= group.looked + LOOK_S:
                 self._look(now, name, group, seen, out)
+
+    def _owe(self, now: float, verdict: Verdict) -> None:
+        """Its group is not created yet."""
+        started = verdict.last_start or self.unseen.get(verdict.name, (now, ""))[1]
+        if verdict.message or started:
+            self.unseen[verdict.name] = (now, started)
 
     def stamp(self, now: float, name: str, field: str, value: str, seen: Seen, out: Decided) -> str:
         """Sets a time stamp, unless a later one is there. Returns the UID of the group, or ""."""

@@ -383,6 +383,17 @@ def test_a_group_that_is_created_after_its_plan_is_late(world: World) -> None:
     assert not world.verdicts.is_late([G])
 
 
+def test_the_start_of_a_group_that_is_created_after_its_plan_is_written(world: World) -> None:
+    made = world.groups.pop(G)
+    world.says(said=[Verdict(G, "placed", last_start="2027-01-15T08:00:00Z")])
+    world.says(said=[Verdict(G, "running")])
+    world.groups[G] = made
+    assert world.verdicts.is_late([G])
+    world.says(said=[Verdict(G, "running")])
+    world.send()
+    assert world.groups[G]["stamps"] == {LAST_START: "2027-01-15T08:00:00Z"}
+
+
 def test_a_group_of_which_pods_run_loses_its_condition_though_the_verdict_stays(
     world: World,
 ) -> None:

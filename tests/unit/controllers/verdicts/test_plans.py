@@ -266,6 +266,7 @@ def test_a_pod_of_an_unknown_subgroup_is_said_and_its_group_is_not() -> None:
     tree = [{"name": "head", "minMember": 0}]
     scene.group("pg", "team-a", {"submitter": ""}, subGroups=tree)
     scene.plan()
+    scene.world.wait(1.1)
     text = 'Pod references subgroup "default", which does not exist in PodGroup rayjob/pg'
     assert scene.world.condition("rayjob/submitter") == Condition("False", "Unschedulable", text)
 
