@@ -51,6 +51,8 @@ NOT_YET = {
         "pods on shared GPUs are not bound yet",
     ),
     "49-dra-claim": "claims are not bound yet",
+    "58-jobset-in-order-too-small": "a part of a tree starts while its sibling has no pods yet",
+    "86-jobset-in-order-then-stale": "a part of a tree starts while its sibling has no pods yet",
 }
 """The same, of what is being built: an entry that is taken out is played."""
 
@@ -280,6 +282,16 @@ MENDS = (
     ),
     *(
         Mend(
+            "a leader that waits for its workers is not evicted",
+            "surprise 15; decision 22",
+            "*",
+            recordings="87-leaderworkerset-late-workers",
+            subject=subject,
+        )
+        for subject in ("*lws*", "Queue/*")
+    ),
+    *(
+        Mend(
             "the submitter of a RayJob has a group of its own and runs",
             "surprise 13; decision 22",
             member,
@@ -293,6 +305,15 @@ MENDS = (
             ("PodGroup/pg-rj-<uid:RayJob/rj>", "status.resourcesStatus.requested.*"),
             ("Queue/*", "status.allocated.*"),
         )
+    ),
+    Mend(
+        "not mended yet: a Job's pod that names another group is planned as a pod of that group"
+        " until its own is written",
+        "surprise 19",
+        f"annotation {keys.LAST_START_ANNOTATION}",
+        recordings="81-skip-podgrouper-and-own-group",
+        subject="PodGroup/pg-annotated-*",
+        ours=NOTHING,
     ),
     Mend(
         "the recorder took a finalizer away at the end",

@@ -114,15 +114,19 @@ class Names:
         return self._numbers[prefix]
 
 
-def cleaned_state(objects: Mapping[str, Iterable[Object]], names: Names) -> dict[str, list[Object]]:
-    """`objects`: by the kinds of a recording, "pods" and so on, and "events"."""
-    state = {
+def cleaned_state(
+    objects: Mapping[str, Iterable[Object]], names: Names, marked: Iterable[str] = ()
+) -> dict[str, list[Any]]:
+    """`objects`: by the kinds of a recording, "pods" and so on, and "events". `marked`: names of
+    pods that were unschedulable at some time."""
+    state: dict[str, list[Any]] = {
         kind: [cleaned(each, KINDS[kind]) for each in found]
         for kind, found in objects.items()
         if kind in KINDS
     }
     state["events"] = [cleaned_event(each) for each in objects.get("events", ())]
-    result: dict[str, list[Object]] = json.loads(names.in_words(json.dumps(state)))
+    state["marked"] = list(marked)
+    result: dict[str, list[Any]] = json.loads(names.in_words(json.dumps(state)))
     return result
 
 

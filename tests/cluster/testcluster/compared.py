@@ -1,5 +1,6 @@
 """How the end of a replay differs from that of its recording, in words.
 
+    kais = end_of(recording.content)
     for each in differences(ours, kais, interchangeable(recording.content)):
         print(each)         # Pod/p-1: condition PodScheduled is missing, and in KAI True
 
@@ -22,6 +23,7 @@ from .cleaned import KINDS, cleaned, without_nothing
 from .client import Object
 
 NAMED_BY = ("type", "name")  # items of lists that have such a member are known by it
+WAITED = "Warning Unschedulable of kai-scheduler"
 AS_ONE_MS = 1000
 """Pods that came within this time may have the same age."""
 
@@ -51,6 +53,8 @@ class Entity:
 
     members: dict[str, str] = field(default_factory=dict)
     there: bool = False
+    was_marked: bool = False
+    """It had the condition PodScheduled=False/Unschedulable at some time."""
     events: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     """By source, type and reason: the messages."""
 
@@ -124,6 +128,9 @@ def between(ours: Unit, kais: Unit) -> Iterator[Difference]:
                 values = one.members.get(member), other.members.get(member)
                 if values[0] != values[1]:
                     yield Difference(named, member, *values)
+        if one.events[WAITED] and other.events[WAITED] and one.was_marked != other.was_marked:
+            marks = ["seen" if each.was_marked else None for each in (one, other)]
+            yield Difference(named, "a former condition PodScheduled=False", *marks)
         for what in sorted(one.events.keys() | other.events.keys()):
             yield from _of_events(named, what, one.events[what], other.events[what])
 
@@ -159,6 +166,8 @@ def units(state: Mapping[str, Any], plain: Plain) -> dict[str, list[Unit]]:
             known[f"{name}/{each['metadata']['name']}"] = Entity(
                 dict(members(json.loads(text))), there=True
             )
+    for name in state.get("marked", ()):
+        known.setdefault(f"Pod/{name}", Entity()).was_marked = True
     for event in state.get("events", ()):
         what = f"{event['type']} {event['reason']} of {event['source']}"
         entity = known.setdefault(event["involvedObject"], Entity())
@@ -233,7 +242,18 @@ def flat(value: Any, path: str) -> Iterator[tuple[str, str]]:
         yield path, json.dumps(value)
 
 
-# ---- what is alike -------------------------------------------------------------------------------
+# ---- recordings ----------------------------------------------------------------------------------
+
+
+def end_of(content: Mapping[str, Any]) -> dict[str, Any]:
+    """The end of a recording, and which pods were marked as unschedulable at some time."""
+    marks = ("status.conditions[PodScheduled].status", "False")
+    marked = {
+        entry["name"]: None
+        for entry in content["timeline"]
+        if entry.get("kind") == "Pod" and marks in entry.get("changed", {}).items()
+    }
+    return {**content["after"], "marked": list(marked)}
 
 
 def interchangeable(content: Mapping[str, Any]) -> list[list[str]]:

@@ -2,7 +2,7 @@
 
     stage = Stage(api, hold=binder.freeze, release=binder.thaw)
     end = await stage.play(recording.content, is_right=lambda state: ...)
-    for each in differences(end, recording.content["after"], interchangeable(recording.content)):
+    for each in differences(end, end_of(recording.content), interchangeable(recording.content)):
         ...
 
 The script's actions are carried out in their order. Where the recording waited until nothing
@@ -53,6 +53,7 @@ class Seen:
         self.names = Names()
         self.objects = defaultdict[str, dict[str, Object]](dict)  # by kind and UID, in order
         self.changes = Counter[str]()
+        self.marked = dict[str, None]()  # pods that were unschedulable at some time
         self.last_s = time.monotonic()
 
     def take(self, event: Object, kind: str) -> None:
@@ -62,6 +63,8 @@ class Seen:
             self.objects[kind].pop(uid, None)
         else:
             self.objects[kind][uid] = each
+            if kind == "Pod" and is_marked(each):
+                self.marked[each["metadata"]["name"]] = None
         if event["type"] == "MODIFIED":
             self.changes[kind] += 1
             if kind in ("Event", "Node"):  # counts, and signs of life
@@ -70,6 +73,13 @@ class Seen:
 
     def quiet_s(self) -> float:
         return time.monotonic() - self.last_s
+
+
+def is_marked(pod: Object) -> bool:
+    return any(
+        (each["type"], each["status"]) == ("PodScheduled", "False")
+        for each in pod["status"].get("conditions", ())
+    )
 
 
 class Watching:
@@ -390,7 +400,7 @@ class Performance:
         events = self._seen.objects["Event"].values()
         names = self._script.namespaces
         objects["events"] = [each for each in events if each["metadata"]["namespace"] in names]
-        return cleaned_state(objects, self._seen.names)
+        return cleaned_state(objects, self._seen.names, self._seen.marked)
 
     def _is_shown(self, kind: str, each: Object) -> bool:
         metadata = each["metadata"]

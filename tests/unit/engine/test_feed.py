@@ -115,7 +115,7 @@ def test_a_status_of_our_own_is_no_change_for_a_plan() -> None:
     assert (drained.pods, drained.groups) == ([], ["q/g"])
     assert not server.session.has_changed(server.core)
     facts = server.feed.pod_facts(["q/a", "q/none"])
-    assert facts == [("uid-a", "", "False", "Unschedulable", "no room", "", "g"), None]
+    assert facts == [("uid-a", "", "False", "Unschedulable", "no room", "", "g", True), None]
     server.event("MODIFIED", "Pod", pod("a", 4, group="g", node="n"))
     assert server.session.has_changed(server.core)
 
