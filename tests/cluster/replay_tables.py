@@ -7,68 +7,38 @@ patterns as of file names; `ours` and `kais` are regular expressions that the va
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import Any
 
 from testcluster.compared import Difference
+from testcluster.replays import Script
 
 from kai.api import keys
 
 WAITING = {
-    "09-invalid-annotations-admission": "admission is not built",
-    "10-invalid-annotations-no-admission": "it does not come to rest, and was cut off",
-    "34-invalid-objects": "admission is not built",
-    "65-mpijob-delayed-launcher": "the grouper does not know MPIJobs yet",
-    "67-xgboostjob": "the grouper does not know XGBoostJobs yet",
-    "68-jaxjob": "the grouper does not know JAXJobs yet",
-    "73-sparkapplication": "the grouper does not know Spark yet",
-    "74-knative": "the grouper does not know Knative yet",
-    "75-grove": "the grouper does not know Grove yet",
-    "76-notebook": "the grouper does not know Notebooks yet",
-    "77-seldon": "the grouper does not know Seldon yet",
-    "83-dynamo": "the grouper does not know Dynamo yet",
+    r'"responses": ': "admission is not built",
+    r"entries, the same over and over, left out": "it does not come to rest, and was cut off",
+    r'"kind": "Revision"': "the grouper does not know Knative yet",
+    r'"kind": "PodClique"': "the grouper does not know Grove yet",
 }
-"""Recordings that are not played, and why."""
+"""What recordings have that are not played, as regular expressions, and why."""
 
 NOT_YET = {
-    **dict.fromkeys(
-        (
-            "06-fractions-on-one-gpu",
-            "07-gpu-memory",
-            "08-fraction-num-devices",
-            "14-queue-limits",
-            "29-sixteen-halves",
-            "29b-sixteen-halves-again",
-            "30-queue-status",
-            "31-reservation-never-answers",
-            "36-mixed-whole-and-fraction",
-            "37-preempt-fractions",
-            "40-unlabelled-gpu-node",
-            "46-init-and-side-containers",
-        ),
-        "pods on shared GPUs are not bound yet",
-    ),
-    "49-dra-claim": "claims are not bound yet",
-    "58-jobset-in-order-too-small": "a part of a tree starts while its sibling has no pods yet",
-    "86-jobset-in-order-then-stale": "a part of a tree starts while its sibling has no pods yet",
+    r'"(gpu-fraction|gpu-memory|gpu-fraction-num-devices)": ': "shared GPUs are not bound yet",
+    r'"kind": "DeviceClass"': "claims are not bound yet",
+    r'"startupPolicyOrder": "InOrder"': "a part of a tree starts while its sibling has no pods yet",
 }
 """The same, of what is being built: an entry that is taken out is played."""
-
-ONLY_BY_A_BINDER = {
-    "11-gang-fits": "KAI's binder was away",
-    "12-gang-does-not-fit": "KAI's binder was away",
-    "25-bind-failure-node-gone": "the binder is held",
-    "25c-pod-deleted-before-binding": "the binder is held",
-}
-"""Not played with `--binding direct`, where no binder is that could be away."""
 
 FAST = (
     "02-gpu-pod",
     "12-gang-does-not-fit",
-    "16-reclaim",
-    "48-queue-changes",
+    "19-elastic",
+    "33-subgroups",
 )
 """Those of every commit; the others are `cluster_slow`."""
 
@@ -336,6 +306,17 @@ DIRECT = (
     ),
 )
 """What `--binding direct` adds."""
+
+
+def why_not(content: Mapping[str, Any], binding: str) -> str:
+    """ "" for a recording that is played."""
+    text = json.dumps(content)
+    for pattern, why in {**WAITING, **NOT_YET}.items():
+        if re.search(pattern, text):
+            return why
+    if binding == "direct" and Script(content).needs_a_binder_apart:
+        return "without BindRequests no binder can be away"
+    return ""
 
 
 def unexplained(

@@ -16,12 +16,10 @@ from replay_tables import (
     DIRECT,
     FAST,
     MENDS,
-    NOT_YET,
-    ONLY_BY_A_BINDER,
     RULES,
-    WAITING,
     Mend,
     unexplained,
+    why_not,
 )
 from testcluster import Cluster, Kai, Options, install, temporary_cluster
 from testcluster.compared import differences, end_of, interchangeable
@@ -124,9 +122,7 @@ def chosen() -> Iterator[Any]:
     for binding in MODES:
         for recording in sorted(recordings(), key=lambda each: is_apart(each, binding)):
             name = recording.name
-            why = WAITING.get(name, "") or NOT_YET.get(name, "")
-            if binding == "direct":
-                why = why or ONLY_BY_A_BINDER.get(name, "")
+            why = why_not(recording.content, binding)
             marks = [pytest.mark.skip(reason=why)] if why else []
             if name not in FAST or (binding == "direct" and name != FAST[0]):
                 marks.append(pytest.mark.cluster_slow)
@@ -146,7 +142,7 @@ def test_it_ends_as_with_kai(company: Company, recording: Recording, binding: st
     found, mends, changes = replay(company, recording, binding)
     used.update(mends)
     played.add((recording.name, binding))
-    assert found == []
+    assert not found, "\n".join(found)
     assert company.wrong_lines() == []
     kais = Counter(e["kind"] for e in recording.timeline if e.get("event") == "MODIFIED")
     for kind in ("PodGroup", "Queue"):
@@ -155,8 +151,11 @@ def test_it_ends_as_with_kai(company: Company, recording: Recording, binding: st
 
 @pytest.mark.cluster_slow
 def test_each_mend_is_seen() -> None:
-    """A mend that no replay needs has to go; after all replays."""
-    left_out = WAITING.keys() | NOT_YET.keys()
-    everything = {(each.name, "bind-requests") for each in recordings()}
-    if {each for each in everything if each[0] not in left_out} <= played:
-        assert [mend for mend in (*RULES, *MENDS) if not used[mend]] == []
+    """A mend of one recording that its replay does not need has to go; after all replays."""
+    everything = {
+        (each.name, "bind-requests")
+        for each in recordings()
+        if not why_not(each.content, "bind-requests")
+    }
+    if everything <= played:
+        assert [f"{each.recordings}: {each.why}" for each in MENDS if not used[each]] == []
