@@ -285,9 +285,8 @@ std::optional<PodFacts> Feed::PodFactsOf(std::string_view name) const {
   const CompactPod* row = store_.Find<PodRow>(name);
   const bool is_kept = note != pods_.end() && note->second.facts != nullptr;
   if (row == nullptr && !is_kept) return std::nullopt;
-  PodFacts facts = is_kept
-                       ? *note->second.facts
-                       : PodFacts{.uid = row->uid, .node = row->node_name, .verdict = kNone};
+  PodFacts facts = is_kept ? *note->second.facts
+                           : PodFacts{.uid = row->uid, .node = row->node_name, .verdict = kNone};
   if (row == nullptr || row->pod_group.empty()) return facts;
   facts.group = row->pod_group;
   const CompactPodGroup* group =
