@@ -166,6 +166,16 @@ RULES = (
         "annotation deployment.kubernetes.io/revision",
         subject="PodGroup/*",
     ),
+    *(
+        Mend(
+            "what is written on a pod that is its own owner is not copied to its group",
+            "surprise 20; decision 22",
+            f"annotation {key}",
+            subject="PodGroup/*",
+            ours=NOTHING,
+        )
+        for key in (keys.POD_GROUP_ANNOTATION, "received-resource-type")
+    ),
     Mend(
         "a pod is said to be scheduled once it is bound",
         "surprise 1; docs/internals/verdicts.md",
@@ -299,7 +309,7 @@ MENDS = (
 DIRECT = (
     Mend(
         "with `--binding direct` pods are bound without BindRequests",
-        "decision 23",
+        "docs/internals/bind-requests.md",
         "",
         subject="BindRequest/*",
         ours=NOTHING,

@@ -7,6 +7,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from replay_tables import (
     unexplained,
     why_not,
 )
-from testcluster import Cluster, Kai, Options, install, temporary_cluster
+from testcluster import Cluster, Kai, Options, install, temporary_cluster, until
 from testcluster.compared import differences, end_of, interchangeable
 from testcluster.replays import Script, Stage, definitions
 from testcluster.scene import wrong_lines
@@ -40,19 +41,22 @@ class Company:
         self.cluster, self._folder = cluster, folder
         self._stack, self._plays = ExitStack(), ("", False)
         self._binder: Kai | None = None
-        self._log = folder / "kai.log"
+        self._kais: list[Kai] = []
 
     def plays(self, binding: str, *, apart: bool) -> None:
+        """Starts what is not there, and waits until it is ready."""
         if self._plays == (binding, apart):
             return
         self.end()
-        self._log = self._folder / f"kai-{binding}-{apart}.log"
         for roles in (ROLES, ("binder",)) if apart else (("all",),):
-            log = self._log if roles != ("binder",) else self._folder / "binder.log"
+            log = self._folder / f"{binding}-{apart}-{roles[0]}.log"
+            log.unlink(missing_ok=True)
             options = ("--binding", binding, "--no-leader-elect")
-            kai = Kai(self.cluster, "kai", log, *options, roles=roles)
-            self._stack.enter_context(kai)
+            kai = self._stack.enter_context(Kai(self.cluster, "kai", log, *options, roles=roles))
             self._binder = kai if roles == ("binder",) else None
+            self._kais.append(kai)
+        for kai in self._kais:
+            until("kai is ready", partial(is_ready, kai))
         self._plays = (binding, apart)
 
     def hold(self) -> None:
@@ -64,11 +68,16 @@ class Company:
             self._binder.process.thaw()
 
     def wrong_lines(self) -> list[str]:
-        return wrong_lines(self._log.read_text()) if self._log.exists() else []
+        return [line for kai in self._kais for line in wrong_lines(kai.log)]
 
     def end(self) -> None:
         self._plays = ("", False)
         self._stack.close()
+        self._kais.clear()
+
+
+def is_ready(kai: Kai) -> bool:
+    return "kai: ready" in kai.log
 
 
 @pytest.fixture(scope="module")

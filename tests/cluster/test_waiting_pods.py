@@ -11,7 +11,7 @@ from kai.api import keys
 
 GROUP_API = "scheduling.run.ai/v2alpha2"
 PATIENCE_S = 15.0
-FULL = "no nodes with enough resources were found: 1 node(s) didn't have enough resources: GPUs."
+TOO_BIG = "Max GPU resources available in a single node in the default node-pool is topped at 1."
 
 
 async def events(scene: Scene, kind: str) -> list[tuple[str, str, int]]:
@@ -76,14 +76,14 @@ def test_a_pod_and_its_group_are_told_at_once_though_the_group_is_made_later(
         await scene.start()
         await scene.pods(1, "big", gpus=2)
         await until_said(scene, "Pod", "Unschedulable")
-        assert FULL in await until_said(scene, "PodGroup", "Unschedulable")
+        assert TOO_BIG in await until_said(scene, "PodGroup", "Unschedulable")
 
         async def has_condition() -> Any:
             [found] = await scene.api.items(path_of("PodGroup", namespace))
             return found.get("status", {}).get("schedulingConditions")
 
         [condition] = await scene.api.until("the group says so", has_condition, PATIENCE_S)
-        assert FULL in condition["message"]
+        assert TOO_BIG in condition["message"]
 
     play(cluster, namespace, tmp_path, story)
 
@@ -97,7 +97,7 @@ def test_pods_of_a_group_that_does_not_want_it_get_no_condition(
         await scene.api.create(group(scene, "quiet", markUnschedulable=False))
         annotations = {keys.POD_GROUP_ANNOTATION: "quiet"}
         await scene.pods(1, "big", gpus=2, annotations=annotations)
-        assert await until_said(scene, "Pod", "Unschedulable") == FULL
+        assert TOO_BIG in await until_said(scene, "Pod", "Unschedulable")
         await until_said(scene, "PodGroup", "Unschedulable")
         assert "PodScheduled" not in await conditions(scene, "big0")
 

@@ -44,6 +44,7 @@ BUILT_IN = ("v1", "apps/v1", "batch/v1")
 OWNERS = ("CronJob", "Deployment", "StatefulSet", "ReplicaSet", "Job")
 WATCHED = ("Node", "Queue", "PodGroup", "Pod", "BindRequest", "ConfigMap", "Event")
 OURS = ("scheduling.run.ai", "kai.scheduler")
+SERVED = ("resource.k8s.io", "scheduling.k8s.io", "storage.k8s.io", "networking.k8s.io")
 
 
 class Seen:
@@ -454,7 +455,7 @@ def definitions(manifests: Iterable[Object]) -> list[Object]:
     versions = dict[tuple[str, str], str]()
     for each in sorted(manifests, key=lambda each: (each["apiVersion"], each["kind"])):
         group, slash, _ = each["apiVersion"].partition("/")
-        if slash and "." in group and not group.endswith((*OURS, ".k8s.io")):
+        if slash and "." in group and not group.endswith((*OURS, *SERVED)):
             versions.setdefault((group, each["kind"]), each["apiVersion"])
     return [definition(version, kind) for (_, kind), version in versions.items()]
 
