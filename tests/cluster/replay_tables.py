@@ -38,7 +38,6 @@ FAST = (
     "02-gpu-pod",
     "12-gang-does-not-fit",
     "19-elastic",
-    "33-subgroups",
 )
 """Those of every commit; the others are `cluster_slow`."""
 
