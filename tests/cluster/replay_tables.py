@@ -28,7 +28,6 @@ WAITING = {
 """What recordings have that are not played, as regular expressions, and why."""
 
 NOT_YET = {
-    r'"(gpu-fraction|gpu-memory|gpu-fraction-num-devices)": ': "shared GPUs are not bound yet",
     r'"kind": "DeviceClass"': "claims are not bound yet",
     r'"startupPolicyOrder": "InOrder"': "a part of a tree starts while its sibling has no pods yet",
 }
@@ -176,6 +175,30 @@ RULES = (
         for key in (keys.POD_GROUP_ANNOTATION, "received-resource-type")
     ),
     Mend(
+        "shared memory that does not fit says what is missing",
+        "surprise 11",
+        "*",
+        kais=r"Unable to schedule pod\b",
+    ),
+    Mend(
+        "the program in reservation pods is a command of kai",
+        "docs/compatibility.md",
+        "spec.containers?resource-reservation?.args*",
+        kais=NOTHING,
+    ),
+    *(
+        Mend(
+            "the recorder called some GPUs so",
+            "recordings 30, 40 and 46",
+            member,
+            kais="GPU-fake-",
+        )
+        for member in (
+            "annotation run.ai/reserve_for_gpu_index",
+            "data.NVIDIA_VISIBLE_DEVICES",
+        )
+    ),
+    Mend(
         "a pod is said to be scheduled once it is bound",
         "surprise 1; docs/internals/verdicts.md",
         "event Normal Scheduled of kai-scheduler",
@@ -216,6 +239,55 @@ RULES = (
 """Mends of whatever recording."""
 
 MENDS = (
+    Mend(
+        "a pod on parts of several devices holds all of them",
+        "6 C32, a defect",
+        "status*allocated.nvidia.com/gpu",
+        recordings="08-fraction-num-devices",
+    ),
+    *(
+        Mend(
+            "not mended yet: memory of GPUs that is held is no part of a GPU",
+            "6 C32",
+            f"status*allocated.{resource}",
+            recordings=recording,
+        )
+        for recording in ("07-gpu-memory", "08-fraction-num-devices")
+        for resource in ("nvidia.com/gpu", "run.ai/gpu.memory")
+    ),
+    *(
+        Mend(
+            "a pod is not said to be bound that is not, and its condition says what failed",
+            "surprises 1, 2 and 25",
+            member,
+            recordings="31-reservation-never-answers",
+            subject=subject,
+        )
+        for subject, member in (
+            ("Pod/half", "event Normal Bound of binder"),
+            ("Pod/half", "event Warning FailedBinding of kai-scheduler"),
+            ("Pod/half", "condition PodScheduled"),
+            ("GPUs", "sharing"),
+        )
+    ),
+    Mend(
+        "not mended yet: numbers of a queue in the way",
+        "5 A20",
+        "status.schedulingConditions*.queueDetails.*",
+        recordings="14-queue-limits",
+        subject="PodGroup/*",
+    ),
+    *(
+        Mend(
+            "a reservation pod was left over from another recording",
+            "surprise 25",
+            member,
+            recordings="14-queue-limits",
+            subject=subject,
+            ours=NOTHING,
+        )
+        for subject, member in (("Pod/gpu-reservation-<hash>", ""), ("GPUs", "sharing"))
+    ),
     Mend(
         "a group whose pods are all placed loses its condition at once",
         "surprise 8",

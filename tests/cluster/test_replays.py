@@ -24,11 +24,12 @@ from replay_tables import (
 )
 from testcluster import Cluster, Kai, Options, install, temporary_cluster, until
 from testcluster.compared import differences, end_of, interchangeable
-from testcluster.replays import Script, Stage, definitions
+from testcluster.replays import Script, Stage, definitions, runtime_classes
 from testcluster.scene import wrong_lines
 
 MODES = ("bind-requests", "direct")
 ROLES = ("scheduler", "pod-grouper", "pod-group-controller", "queue-controller")
+RESERVATIONS = ("--resource-reservation-pod-image", "kai/resourcereservation:0")
 LONGEST_S = 280
 MORE_CHANGES = 1
 """So many more than with KAI are chance."""
@@ -51,7 +52,7 @@ class Company:
         for roles in (ROLES, ("binder",)) if apart else (("all",),):
             log = self._folder / f"{binding}-{apart}-{roles[0]}.log"
             log.unlink(missing_ok=True)
-            options = ("--binding", binding, "--no-leader-elect")
+            options = ("--binding", binding, "--no-leader-elect", *RESERVATIONS)
             kai = self._stack.enter_context(Kai(self.cluster, "kai", log, *options, roles=roles))
             self._binder = kai if roles == ("binder",) else None
             self._kais.append(kai)
@@ -100,6 +101,7 @@ async def prepare(cluster: Cluster) -> None:
     manifests = [each for recording in recordings() for each in recording.content["manifests"]]
     async with cluster.client() as api:
         await api.create(*definitions(manifests))
+        await api.create(*runtime_classes(each.content for each in recordings()))
         await api.create_namespace("kai")
 
 

@@ -18,6 +18,7 @@ import copy
 import json
 import re
 import time
+import zlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, suppress
@@ -209,7 +210,6 @@ class Script:
         if "<rnd" in json.dumps(there["spec"]):
             spec = {**manifest["spec"], **there["spec"]}
             manifest["spec"] = {key: value for key, value in spec.items() if key != "priority"}
-            manifest["spec"].pop("runtimeClassName", None)
         return manifest
 
     def took_s(self, at: int) -> float:
@@ -418,7 +418,7 @@ class Performance:
         for placeholder, uid in self._uids.items():
             text = text.replace(placeholder, uid)
         for number in sorted(set(re.findall(r"<rnd(\d+)>", text))):
-            drawn = f"rnd{number}{what.rpartition('/')[2][-1]}"
+            drawn = f"x{zlib.crc32(f'{what} {number}'.encode()):08x}"
             text = text.replace(f"<rnd{number}>", drawn)
             self._seen.names.call(drawn, f"<rnd{number}>")
         text = re.sub(r"<uuid-(\d+)>", lambda m: f"00000000-0000-4000-8000-{m[1]:>012}", text)
@@ -458,6 +458,20 @@ def definitions(manifests: Iterable[Object]) -> list[Object]:
         if slash and "." in group and not group.endswith((*OURS, *SERVED)):
             versions.setdefault((group, each["kind"]), each["apiVersion"])
     return [definition(version, kind) for (_, kind), version in versions.items()]
+
+
+def runtime_classes(contents: Iterable[Mapping[str, Any]]) -> list[Object]:
+    """Those that pods of recordings have: the API server wants them to be there."""
+    text = json.dumps(list(contents))
+    return [
+        {
+            "apiVersion": "node.k8s.io/v1",
+            "kind": "RuntimeClass",
+            "metadata": {"name": name},
+            "handler": name,
+        }
+        for name in sorted(set(re.findall(r'"runtimeClassName": "([^"]+)"', text)))
+    ]
 
 
 def definition(api_version: str, kind: str) -> Object:
