@@ -82,6 +82,15 @@ def node_error(text: str) -> str:
     return found[0] if found else text
 
 
+def without_requests(text: str) -> str:
+    """Who shares GPUs, without BindRequests."""
+    groups = [
+        ", ".join(each for each in group.split(", ") if not each.startswith("BindRequest/"))
+        for group in text.split(" & ")
+    ]
+    return " & ".join(sorted(groups))
+
+
 RULES = (
     Mend(
         "a pod that the grouper saw is grouped at once, nobody else makes its group, and an owner"
@@ -384,6 +393,13 @@ DIRECT = (
         "",
         subject="BindRequest/*",
         ours=NOTHING,
+    ),
+    Mend(
+        "the same: those that share a GPU have none",
+        "docs/internals/bind-requests.md",
+        "sharing",
+        subject="GPUs",
+        same=without_requests,
     ),
 )
 """What `--binding direct` adds."""

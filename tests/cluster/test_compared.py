@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from recordings import Recording, recordings
-from replay_tables import RULES, unexplained, why_not
+from replay_tables import DIRECT, RULES, unexplained, why_not
 from testcluster.cleaned import Names, cleaned_state
 from testcluster.compared import differences, end_of, interchangeable
 from testcluster.replays import Script
@@ -145,3 +145,12 @@ def test_scripts_say_what_a_replay_needs() -> None:
     assert needs["31-reservation-never-answers"].silent() == ({"a10"}, {})
     [queue, _] = needs["02-gpu-pod"].setup()[:2]
     assert (queue["kind"], queue["metadata"]["name"]) == ("Queue", "dept")
+
+
+@pytest.mark.parametrize("name", ["02-gpu-pod", "06-fractions-on-one-gpu", "29-sixteen-halves"])
+def test_without_bind_requests_nothing_else_is_missing(name: str) -> None:
+    content = BY_NAME[name].content
+    kais = end_of(content)
+    found = differences({**kais, "bindrequests": []}, kais, interchangeable(content))
+    assert found != []
+    assert unexplained(name, found, DIRECT)[0] == []
