@@ -49,7 +49,8 @@ py::list PodFactsOf(LiveFeed& self, const std::vector<std::string>& names) {
       }
       const PodVerdict& verdict = *facts->verdict;
       all.append(py::make_tuple(facts->uid, facts->node, verdict.status, verdict.reason,
-                                verdict.message, verdict.nominated_node, facts->group));
+                                verdict.message, verdict.nominated_node, facts->group,
+                                facts->is_marked));
     }
     return all;
   });

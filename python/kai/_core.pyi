@@ -341,8 +341,11 @@ class Feed(metaclass=_Compiled):
     def drain(self) -> Drained:
         """Takes in what waits by now, with the GIL released."""
 
-    def pod_facts(self, names: list[str]) -> list[tuple[str, str, str, str, str, str, str] | None]:
-        """UID, node, what is written on pods of ours that wait, and the name of the pod group.
+    def pod_facts(
+        self, names: list[str]
+    ) -> list[tuple[str, str, str, str, str, str, str, bool] | None]:
+        """UID, node, what is written on pods of ours that wait, the name of the pod group, and
+        whether that wants its pods to be marked.
 
         Written are status, reason and message of PodScheduled, and nominatedNodeName if it is ours.
         """

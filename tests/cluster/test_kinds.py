@@ -33,12 +33,11 @@ from testcluster import (
     queue,
     temporary_cluster,
 )
-from testcluster.client import collection_of, plural
+from testcluster.client import collection_of
+from testcluster.replays import definitions
 
 from kai.api import keys
 
-BUILT_IN = {"v1", "apps/v1", "batch/v1"}
-OURS = ("scheduling.run.ai/", "kai.scheduler/")
 QUIET_S = 1.5  # where the recording waited until nothing happened any more
 PATIENCE_S = 30.0
 NOT_PLAYED = ("*",)  # members of what is not built yet
@@ -152,43 +151,6 @@ def differences(ours: Mapping[str, Any], kais: Mapping[str, Any], known: Known) 
 
 
 # ---- the cluster ---------------------------------------------------------------------------------
-
-
-def definition(api_version: str, kind: str) -> Object:
-    """A kind without a schema."""
-    group, _, version = api_version.partition("/")
-    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    names = {"kind": kind, "plural": plural(kind), "singular": kind.lower()}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {
-            "name": f"{plural(kind)}.{group}",
-            "annotations": {"api-approved.kubernetes.io": "unapproved, of a test"},
-        },
-        "spec": {
-            "group": group,
-            "names": names,
-            "scope": "Namespaced",
-            "versions": [
-                {
-                    "name": version,
-                    "served": True,
-                    "storage": True,
-                    "schema": {"openAPIV3Schema": anything},
-                }
-            ],
-        },
-    }
-
-
-def definitions(manifests: list[Object]) -> list[Object]:
-    kinds = {(each["apiVersion"], each["kind"]) for each in manifests}
-    foreign = [each for each in kinds if each[0] not in BUILT_IN and not each[0].startswith(OURS)]
-    versions = dict[tuple[str, str], str]()
-    for api_version, kind in sorted(foreign):
-        versions.setdefault((api_version.partition("/")[0], kind), api_version)
-    return [definition(version, kind) for (_, kind), version in versions.items()]
 
 
 ARGO = "argoproj.io/v1alpha1"

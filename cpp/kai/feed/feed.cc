@@ -283,14 +283,16 @@ std::optional<PodFacts> Feed::PodFactsOf(std::string_view name) const {
   static const auto kNone = std::make_shared<const PodVerdict>();
   const auto note = pods_.find(name);
   const CompactPod* row = store_.Find<PodRow>(name);
-  if (note != pods_.end() && note->second.facts != nullptr) {
-    PodFacts facts = *note->second.facts;
-    if (row != nullptr) facts.group = row->pod_group;
-    return facts;
-  }
-  if (row == nullptr) return std::nullopt;
-  return PodFacts{
-      .uid = row->uid, .node = row->node_name, .group = row->pod_group, .verdict = kNone};
+  const bool is_kept = note != pods_.end() && note->second.facts != nullptr;
+  if (row == nullptr && !is_kept) return std::nullopt;
+  PodFacts facts = is_kept ? *note->second.facts
+                           : PodFacts{.uid = row->uid, .node = row->node_name, .verdict = kNone};
+  if (row == nullptr || row->pod_group.empty()) return facts;
+  facts.group = row->pod_group;
+  const CompactPodGroup* group =
+      store_.Find<PodGroupRow>(StrCat(row->namespace_name, "/", row->pod_group));
+  facts.is_marked = group == nullptr || group->spec->mark_unschedulable;
+  return facts;
 }
 
 const GroupFacts* Feed::GroupFactsOf(std::string_view name) const {

@@ -232,6 +232,15 @@ TEST_F(FeedTest, KnowsWhatIsWrittenOnPodsThatWait) {
   EXPECT_FALSE(feed.PodFactsOf("q/none").has_value());
 }
 
+TEST_F(FeedTest, KnowsWhetherAGroupWantsItsPodsToBeMarked) {
+  Happen(Kind::kPod, "ADDED", Pod("a", 1));
+  EXPECT_TRUE(feed.PodFactsOf("q/a")->is_marked);
+  Happen(Kind::kPodGroup, "ADDED",
+         R"({"metadata":{"namespace":"q","name":"g","uid":"ug","resourceVersion":"2"},)"
+         R"("spec":{"queue":"q","markUnschedulable":false}})");
+  EXPECT_FALSE(feed.PodFactsOf("q/a")->is_marked);
+}
+
 TEST_F(FeedTest, KnowsWhatIsWrittenOnPodGroups) {
   const Feed::Drained drained =
       Happen(Kind::kPodGroup, "ADDED",

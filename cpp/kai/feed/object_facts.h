@@ -35,6 +35,7 @@ struct PodFacts {
   std::string node;        // spec.nodeName
   std::string group = {};  // the pod group, by its name alone; looked up, and not kept
   std::shared_ptr<const PodVerdict> verdict;
+  bool is_marked = true;  // spec.markUnschedulable of its group; looked up, and not kept
 };
 
 struct PodReading {

@@ -434,6 +434,7 @@ class Planner:
         turn.planned = session.has_changed(cluster) or self._is_time(now_ns)
         self._unsaid.look(now, self._touched, lambda name: self._seen.group(name) is not None)
         more = self._misfits.is_due(now) or self._unsaid.is_due(now)
+        more = more or self._verdicts.is_late(self._touched)
         if not turn.planned and not more:
             self._take(turn, self._verdicts.due(now))
             return self._wake_ns

@@ -28,13 +28,15 @@ class FeedSeen:
         [facts] = self._feed.pod_facts([name])
         if facts is None:
             return None
-        uid, _, status, reason, message, nominated, group = facts
+        uid, node, status, reason, message, nominated, group, is_marked = facts
         namespace = name.partition("/")[0]
         return PodSeen(
             uid,
             f"{namespace}/{group}" if group else "",
             Condition(status, reason, message) if status else None,
             nominated=nominated,
+            marked=is_marked,
+            placed=bool(node),
         )
 
     def group(self, name: str) -> GroupSeen | None:

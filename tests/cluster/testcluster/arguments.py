@@ -61,6 +61,8 @@ class Options:
     """API versions that are off by default, such as "scheduling.k8s.io/v1alpha2=true"."""
     server_arguments: tuple[str, ...] = ()
     """Further options of kube-apiserver."""
+    controller_arguments: tuple[str, ...] = ()
+    """Further options of kube-controller-manager."""
 
 
 def etcd(folder: Path, ports: Mapping[str, int]) -> list[str]:
@@ -130,6 +132,7 @@ def kube_controller_manager(folder: Path, ports: Mapping[str, int], options: Opt
         "--concurrent-job-syncs=20",
         "--concurrent-gc-syncs=20",
         *_feature_gates(options),
+        *options.controller_arguments,
     ]
 
 

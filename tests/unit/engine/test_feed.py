@@ -10,6 +10,7 @@ import pytest
 import kai
 from kai import _core
 from kai.engine.cluster import Cluster
+from kai.service.seen import FeedSeen
 
 NOW_NS = 1_750_000_000_000_000_000
 QUOTA = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
@@ -115,9 +116,23 @@ def test_a_status_of_our_own_is_no_change_for_a_plan() -> None:
     assert (drained.pods, drained.groups) == ([], ["q/g"])
     assert not server.session.has_changed(server.core)
     facts = server.feed.pod_facts(["q/a", "q/none"])
-    assert facts == [("uid-a", "", "False", "Unschedulable", "no room", "", "g"), None]
+    assert facts == [("uid-a", "", "False", "Unschedulable", "no room", "", "g", True), None]
     server.event("MODIFIED", "Pod", pod("a", 4, group="g", node="n"))
     assert server.session.has_changed(server.core)
+
+
+def test_a_group_that_does_not_want_its_pods_marked() -> None:
+    server = Server()
+    server.list("PodGroup", group("g"))
+    server.list("Pod", pod("a", 1, group="g"), pod("b", 2))
+    server.feed.drain()
+    assert FeedSeen(server.feed).pod("q/a").marked  # type: ignore[union-attr]
+    changed = group("g")
+    changed["metadata"]["resourceVersion"] = "3"
+    changed["spec"]["markUnschedulable"] = False
+    server.event("MODIFIED", "PodGroup", changed)
+    seen = [FeedSeen(server.feed).pod(name) for name in ("q/a", "q/b")]
+    assert [each.marked for each in seen if each is not None] == [False, True]
 
 
 def test_sums_of_groups_and_queues() -> None:

@@ -47,6 +47,7 @@ class Requests:
         self._ways, self._pool = ways, pool
         self._known: dict[str, Request] = {}
         self._open: dict[str, Request] = {}  # not over yet
+        self._at: dict[str, set[str]] = {}  # names by node
         self._unchecked: dict[str, None] = {}
         self._again: dict[str, float] = {}  # when these are looked at again
 
@@ -59,7 +60,10 @@ class Requests:
         steps = Steps()
         before = self._known.get(request.name)
         is_new = before is None or before.uid != request.uid
+        if before is not None:
+            self._leave(before)
         self._known[request.name] = request
+        self._at.setdefault(request.node, set()).add(request.name)
         was_open = self._open.pop(request.name, None) is not None and not is_new
         if not request.is_over:
             self._open[request.name] = request
@@ -78,7 +82,7 @@ class Requests:
     def gone(self, name: str, uid: str) -> None:
         known = self._known.get(name)
         if known is not None and known.uid == uid:
-            del self._known[name]
+            self._leave(self._known.pop(name))
             for each in (self._open, self._unchecked, self._again):
                 each.pop(name, None)
 
@@ -90,9 +94,8 @@ class Requests:
 
     def nodes_changed(self, nodes: Collection[str]) -> None:
         """These changed, or went."""
-        for name, request in self._open.items():
-            if request.node in nodes:
-                self._unchecked[name] = None
+        for node in nodes:
+            self._unchecked.update(dict.fromkeys(sorted(self._at.get(node, ()))))
 
     def take(self, now: float) -> list[Request]:
         """Those about which the planning thread is asked now."""
@@ -125,7 +128,7 @@ class Requests:
         elif not target.uid:
             # Gone, and its BindRequest goes with it; or it comes. Another one may come before.
             self._again[current.name] = now + AGAIN_S
-        elif not is_of_pod or (not target.has_node and not current.is_over):
+        elif not is_of_pod or not target.has_node:  # spec 6 C42
             self._delete(steps, current)
         return steps
 
@@ -137,6 +140,12 @@ class Requests:
             Result.CONFLICT,
         ):
             self._again[write.about.request.name] = now + AGAIN_S
+
+    def _leave(self, request: Request) -> None:
+        names = self._at[request.node]
+        names.discard(request.name)
+        if not names:
+            del self._at[request.node]
 
     def _delete(self, steps: Steps, request: Request) -> None:
         steps.writes.append(deletion(request, _Deletion(request)))

@@ -107,6 +107,11 @@ class Verdicts:
         self._pods.due(now, out)
         return self._finish(now, out)
 
+    def is_late(self, changed: Iterable[str]) -> bool:
+        """Whether one of these groups was not there when the last plan was read, and that has
+        something to say of it."""
+        return any(each in self._groups.unseen for each in changed)
+
     def bound(self, now: float, pod: str, node: str, seen: Seen, *, here: bool = True) -> Decided:
         """The API server took the binding. `here`: it was ours, and no binder's."""
         out = Decided()

@@ -26,7 +26,7 @@ class PodSeen:
 
     `scheduled`, `bound`: its conditions PodScheduled and PodBound, None without one. `nominated`:
     `status.nominatedNodeName` where it was kai that wrote it. `marked`: pods of its group get the
-    condition PodScheduled=False (`spec.markUnschedulable`).
+    condition PodScheduled=False (`spec.markUnschedulable`). `placed`: it has a node.
     """
 
     uid: str
@@ -35,6 +35,7 @@ class PodSeen:
     bound: Condition | None = None
     nominated: str = ""
     marked: bool = True
+    placed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,6 +82,9 @@ class Groups:
 
     def __init__(self, counts: Budget, others: Budget) -> None:
         self._groups: dict[str, _Group] = {}
+        self.unseen = dict[str, tuple[float, str]]()
+        """Groups that a plan said something of and that are not created yet: since when, and when
+        the first of their pods started."""
         self._counts_budget, self._others_budget = counts, others
         self._firsts, self._counts, self._others = Timers(), Timers(), Timers()
         self._not_ready, self._forget = Timers(), Timers()
@@ -98,10 +101,21 @@ class Groups:
         """A plan: what it says of the groups that it has news of."""
         for verdict in verdicts:
             group = self._groups.get(verdict.name)
-            if group is not None and now < group.looked + LOOK_S and group.wish == verdict:
-                continue
             facts = seen.group(verdict.name)
-            if facts is None or (group is None and _is_right(verdict, facts)):
+            if facts is None:
+                self._owe(now, verdict)
+                continue
+            _, started = self.unseen.pop(verdict.name, (now, ""))
+            if started and keys.LAST_START_ANNOTATION not in facts.stamps:
+                verdict = verdict._replace(last_start=verdict.last_start or started)
+            if group is None:
+                if _is_right(verdict, facts):
+                    continue
+            elif now < group.looked + LOOK_S and (group.wish, group.holds, group.uid) == (
+                verdict,
+                facts.holds,
+                facts.uid,
+            ):
                 continue
             group = self._find(now, verdict.name, facts)
             self._stamps(now, verdict, group, out)
@@ -110,9 +124,17 @@ class Groups:
             self._send_status(now, verdict.name, group, out)
             self._send_stamps(now, verdict.name, group, out)
             self._rest(now, verdict.name, group)
+        for name in [name for name, (since, _) in self.unseen.items() if now >= since + LOOK_S]:
+            del self.unseen[name]
         for name, group in list(self._groups.items()):
             if now >= group.looked + LOOK_S:
                 self._look(now, name, group, seen, out)
+
+    def _owe(self, now: float, verdict: Verdict) -> None:
+        """Its group is not created yet."""
+        started = verdict.last_start or self.unseen.get(verdict.name, (now, ""))[1]
+        if verdict.message or started:
+            self.unseen[verdict.name] = (now, started)
 
     def stamp(self, now: float, name: str, field: str, value: str, seen: Seen, out: Decided) -> str:
         """Sets a time stamp, unless a later one is there. Returns the UID of the group, or ""."""
@@ -128,6 +150,7 @@ class Groups:
 
     def gone(self, name: str, uid: str = "") -> None:
         """The group is not there any more; of that UID, if one is given."""
+        self.unseen.pop(name, None)
         group = self._groups.get(name)
         if group is None or uid not in ("", group.uid):
             return
@@ -246,7 +269,8 @@ class Groups:
 
     def _verdict(self, now: float, verdict: Verdict, group: _Group, out: Decided) -> None:
         name = verdict.name
-        group.unready = verdict.verdict == "not_ready"
+        # A group without pods waits for none (spec 2 M1).
+        group.unready = verdict.verdict == "not_ready" and bool(verdict.message)
         if group.unready:
             self._stop_waiting(name, group)
             if group.said.get("NotReady") != shape(verdict.message):
@@ -259,7 +283,7 @@ class Groups:
         if not verdict.message:
             # It waits no more: what the condition says is not true any more.
             self._stop_waiting(name, group)
-            if verdict.verdict in ("placed", "running"):
+            if verdict.verdict in ("placed", "running", "not_ready"):
                 group.said.pop("Unschedulable", None)
                 group.said.pop("NotReady", None)
                 self._clear_conditions(group)

@@ -9,6 +9,9 @@ from functools import lru_cache
 from typing import Literal
 from zlib import crc32
 
+SETTLED_S = 0.5
+"""A text takes the place of another one when it has been true for so long: a node that comes is not
+ready for a moment."""
 COUNTS_S = 60.0
 """A text that differs in counts alone is written again once in so many seconds, each object."""
 OTHER_S = 2.0
@@ -52,10 +55,10 @@ class Pace:
         if kind == "counts":
             return now + spread(name) if self.at is None else max(now, self.at + COUNTS_S)
         if self.at is None:
-            return now
+            return now + SETTLED_S
         if now - self.at > CALM_S:
             self.count = 0
-        return max(now, self.at + min(OTHER_S * 2.0 ** min(self.count, 10), COUNTS_S))
+        return max(now + SETTLED_S, self.at + min(OTHER_S * 2.0 ** min(self.count, 10), COUNTS_S))
 
     @property
     def free_at(self) -> float:

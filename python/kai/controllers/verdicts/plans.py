@@ -95,12 +95,12 @@ class Saying:
         return names
 
     def _verdict(self, group: GroupPlan) -> Verdict:
-        message = "\n".join(group.messages)
+        stale = next((each.message for each in group.reasons if each.code == "stale"), "")
+        message = "\n".join(each for each in group.messages if each != stale)
         if group.verdict == "unschedulable" and not message:
             message = WITHOUT_REASON
         waits = group.verdict in _WAITS and bool(message)
         text = _NODE_POOL.sub("", message)
-        stale = next((each.message for each in group.reasons if each.code == "stale"), "")
         writes = group.writes
         return Verdict(
             group.name,

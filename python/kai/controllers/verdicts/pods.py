@@ -32,6 +32,9 @@ LOOK_S = 60.0
 
 # Such a pod gets its condition whatever its group wants (spec 2 M9).
 _NO_SUBGROUP = "Pod references subgroup "
+NO_SUBGROUP_S = 1.0
+"""Pods and the group that gets a part for them are written at once: one may be seen before the
+other."""
 _EVENT_OF = {UNSCHEDULABLE: UNSCHEDULABLE, BINDING_ERROR: "FailedBinding"}
 
 
@@ -39,11 +42,11 @@ class _Pod:
     """`wish`: the condition that it has to have; None: it does not wait. `node`: its promise.
     `said`: the shape of the last event by reason."""
 
-    __slots__ = ("looked", "marked", "node", "pace", "said", "uid", "wish", "written")
+    __slots__ = ("looked", "marked", "node", "pace", "placed", "said", "uid", "wish", "written")
 
     def __init__(self, seen: PodSeen, now: float) -> None:
         self.uid = seen.uid
-        self.marked = seen.marked
+        self.marked, self.placed = seen.marked, seen.placed
         self.wish: Condition | None = None
         self.node = seen.nominated
         self.written = Written(_there(seen))
@@ -222,7 +225,7 @@ class Pods:
         if pod is None or pod.uid != facts.uid:
             self.gone(name)
             pod = self._pods[name] = _Pod(facts, now)
-        pod.marked = facts.marked
+        pod.marked, pod.placed = facts.marked, facts.placed
         return pod
 
     def _wait(
@@ -263,7 +266,10 @@ class Pods:
             self._clear(name)
             return
         if how == "first":
-            if len(out.writes) < BATCH:
+            if wish.message.startswith(_NO_SUBGROUP):
+                if self._firsts.get(name) is None:
+                    self._firsts.set(name, now + NO_SUBGROUP_S)
+            elif len(out.writes) < BATCH:
                 self._write_wish(now, name, pod, out)
             else:
                 self._firsts.set(name, now)
@@ -313,7 +319,8 @@ class Pods:
             self._forget.clear(name)
             text = f"Pod {name} was pipelined to node {node}"
             out.events.append(_event(name, pod.uid, "Normal", "Pipelined", text))
-        pod.written.want(NOMINATED, node)
+        # A pod that moves has a node, and the server takes no other one for it.
+        pod.written.want(NOMINATED, "" if pod.placed else node)
         self._send(now, name, pod, out)
         self._rest(now, name, pod)
 

@@ -323,10 +323,13 @@ def test_a_request_whose_node_went_is_deleted() -> None:
     assert names(checked(by, 1, Target("uid-a-0", "", has_node=False))) == ["delete BindRequest"]
 
 
-def test_a_request_that_has_succeeded_stays_though_its_node_went() -> None:
+def test_a_request_that_has_succeeded_goes_with_its_node() -> None:
     by = binder()
     shown(by, phase="Succeeded")
-    assert checked(by, 1, Target("uid-a-0", "n1", has_node=False)) == Steps()
+    assert checked(by, 1, Target("uid-a-0", "n1", has_node=True)) == Steps()
+    by.hold(["n1"], ())
+    gone = Target("uid-a-0", "n1", has_node=False)
+    assert names(checked(by, 2, gone)) == ["delete BindRequest"]
 
 
 def test_requests_of_other_node_pools_are_left_alone() -> None:

@@ -114,7 +114,7 @@ def test_entries_of_one_node_pool_become_one(world: World) -> None:
     conditions = [entry("default", "1", LIMIT), entry("default", "2", LIMIT)]
     world.groups[G]["conditions"] = conditions
     world.says(said=[waits()])
-    world.send()
+    world.wait(1)
     assert [each["message"] for each in world.groups[G]["conditions"]] == [FULL]
 
 
@@ -355,3 +355,60 @@ def test_a_group_that_is_not_there_yet_is_passed_over() -> None:
     world = World()
     assert world.says(said=[waits(last_start=STARTED)]) == []
     assert len(world.verdicts) == 0
+
+
+def test_a_text_that_is_true_for_a_moment_is_not_written(world: World) -> None:
+    """A node that comes is not ready at first."""
+    world.says(said=[waits()])
+    world.send()
+    world.wait(10)
+    world.says(said=[waits(LIMIT)])
+    world.wait(0.1)
+    world.says(said=[waits()])
+    world.wait(10)
+    assert (len(world.sent), len(world.events)) == (1, 1)
+    world.says(said=[waits(LIMIT)])
+    world.wait(1)
+    assert last(world)["message"] == LIMIT
+
+
+def test_a_group_that_is_created_after_its_plan_is_late(world: World) -> None:
+    made = world.groups.pop(G)
+    assert world.says(said=[waits()]) == []
+    assert world.says() == []  # a plan without news of it
+    assert not world.verdicts.is_late(["team/another"])
+    world.groups[G] = made
+    assert world.verdicts.is_late([G])
+    assert len(world.says(said=[waits()])) == 1
+    assert not world.verdicts.is_late([G])
+
+
+def test_the_start_of_a_group_that_is_created_after_its_plan_is_written(world: World) -> None:
+    made = world.groups.pop(G)
+    world.says(said=[Verdict(G, "placed", last_start="2027-01-15T08:00:00Z")])
+    world.says(said=[Verdict(G, "running")])
+    world.groups[G] = made
+    assert world.verdicts.is_late([G])
+    world.says(said=[Verdict(G, "running")])
+    world.send()
+    assert world.groups[G]["stamps"] == {LAST_START: "2027-01-15T08:00:00Z"}
+
+
+def test_a_group_of_which_pods_run_loses_its_condition_though_the_verdict_stays(
+    world: World,
+) -> None:
+    world.says(said=[waits()])
+    world.send()
+    world.groups[G]["holds"] = True
+    [write] = world.says(said=[waits()])
+    assert write.body["status"] == {"schedulingConditions": None}  # type: ignore[index,call-overload]
+
+
+def test_a_group_without_pods_waits_for_none(world: World) -> None:
+    world.says(said=[waits()])
+    world.send()
+    world.says(said=[Verdict(G, "not_ready")])
+    world.send()
+    world.wait(5)
+    assert world.groups[G]["conditions"] == []
+    assert {each.reason for each in world.events} == {"Unschedulable"}

@@ -240,9 +240,8 @@ def test_a_gang_that_broke_up() -> None:
     scene.group("gang", "team-a", {"w-0": "g-1", "w-2": "g-1"}, minMember=3)
     scene.plan()
     world = scene.world
-    assert world.said("StaleJob") == [
-        ("StaleJob", "Job is stale. 2 pods are active, minMember is 3")
-    ]
+    stale = ("StaleJob", "Job is stale. 2 pods are active, minMember is 3")
+    assert world.said("StaleJob", "Unschedulable", "NotReady") == [stale]
     assert world.groups["stale-gang/gang"]["stamps"] == {STALE: PLANNED}
 
 
@@ -267,6 +266,7 @@ def test_a_pod_of_an_unknown_subgroup_is_said_and_its_group_is_not() -> None:
     tree = [{"name": "head", "minMember": 0}]
     scene.group("pg", "team-a", {"submitter": ""}, subGroups=tree)
     scene.plan()
+    scene.world.wait(1.1)
     text = 'Pod references subgroup "default", which does not exist in PodGroup rayjob/pg'
     assert scene.world.condition("rayjob/submitter") == Condition("False", "Unschedulable", text)
 

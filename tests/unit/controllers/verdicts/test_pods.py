@@ -145,8 +145,24 @@ def test_a_pod_of_an_unknown_subgroup_gets_its_condition_all_the_same(world: Wor
     world.pods[A]["marked"] = False
     text = 'Pod references subgroup "x", which does not exist in PodGroup team/g'
     world.says(waiting={A: text})
-    world.send()
+    world.wait(1)
     assert world.condition(A) == waiting(text)
+
+
+def test_a_subgroup_that_comes_a_moment_later_is_no_trouble(world: World) -> None:
+    text = 'Pod references subgroup "x", which does not exist in PodGroup team/g'
+    world.says(waiting={A: text})
+    world.wait(0.5)
+    world.says(waiting={})
+    assert world.wait(100) == []
+    assert world.events == []
+
+
+def test_a_pod_that_moves_keeps_its_node_until_it_has_gone(world: World) -> None:
+    """The API server takes no nominatedNodeName for a pod that has a node."""
+    world.pods[A]["placed"] = True
+    assert world.says(promised={A: "n2"}) == []
+    assert [text for _, text in world.said("Pipelined")] == [f"Pod {A} was pipelined to node n2"]
 
 
 def test_scheduled_and_bound_follow_the_binding(world: World) -> None:

@@ -61,6 +61,7 @@ class World:
                 "nominated": "",
                 "group": "",
                 "marked": True,
+                "placed": False,
             },
             **members,
         }
@@ -83,6 +84,7 @@ class World:
             found["conditions"].get("PodBound"),
             found["nominated"],
             found["marked"],
+            found["placed"],
         )
 
     def group(self, name: str) -> GroupSeen | None:

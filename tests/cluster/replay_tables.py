@@ -1,0 +1,430 @@
+"""What replays of KAI's recordings leave out, and how their ends may differ.
+
+A mend says which differences (testcluster.compared) are wanted, and which surprise of the
+recordings or which decision of ours is the reason. `recordings`, `subject` and `member` are
+patterns as of file names; `ours` and `kais` are regular expressions that the values have to have.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from testcluster.compared import Difference
+from testcluster.replays import Script
+
+from kai.api import keys
+
+WAITING = {
+    r'"responses": ': "admission is not built",
+    r"entries, the same over and over, left out": "it does not come to rest, and was cut off",
+    r'"kind": "Revision"': "the grouper does not know Knative yet",
+    r'"kind": "PodClique"': "the grouper does not know Grove yet",
+}
+"""What recordings have that are not played, as regular expressions, and why."""
+
+NOT_YET = {
+    r'"kind": "DeviceClass"': "claims are not bound yet",
+    r'"startupPolicyOrder": "InOrder"': "a part of a tree starts while its sibling has no pods yet",
+}
+"""The same, of what is being built: an entry that is taken out is played."""
+
+FAST = (
+    "02-gpu-pod",
+    "12-gang-does-not-fit",
+    "19-elastic",
+)
+"""Those of every commit; the others are `cluster_slow`."""
+
+
+NOTHING = "(nothing)"
+"""For `ours` and `kais`: there is no value."""
+
+
+@dataclass(frozen=True)
+class Mend:
+    why: str
+    """A sentence."""
+    by: str
+    """`surprise N` of the recordings' README, a decision, or a page of ours."""
+    member: str
+    recordings: str = "*"
+    subject: str = "*"
+    ours: str = ""
+    kais: str = ""
+    same: Callable[[str], str] | None = None
+    """What has to be equal of the two values."""
+
+    def covers(self, recording: str, each: Difference) -> bool:
+        return (
+            fnmatchcase(recording, self.recordings)
+            and fnmatchcase(each.subject, self.subject)
+            and fnmatchcase(each.member, self.member)
+            and _has(each.ours, self.ours)
+            and _has(each.kais, self.kais)
+            and (self.same is None or self.same(each.ours or "") == self.same(each.kais or ""))
+        )
+
+
+def _has(value: str | None, pattern: str) -> bool:
+    if pattern == NOTHING:
+        return value is None
+    return not pattern or (value is not None and re.search(pattern, value) is not None)
+
+
+def node_error(text: str) -> str:
+    """Of what a pod is told of its gang, why the next pod found no node."""
+    found = re.search(r"no nodes with enough resources were found.*?\.(?=\.|['\"]|$)", text)
+    return found[0] if found else text
+
+
+def without_requests(text: str) -> str:
+    """Who shares GPUs, without BindRequests."""
+    groups = [
+        ", ".join(each for each in group.split(", ") if not each.startswith("BindRequest/"))
+        for group in text.split(" & ")
+    ]
+    return " & ".join(sorted(groups))
+
+
+RULES = (
+    Mend(
+        "a pod that the grouper saw is grouped at once, nobody else makes its group, and an owner"
+        " that is deleted with its pods is no trouble",
+        "surprises 3 and 4",
+        "event Warning PodGrouperWarning of pod-grouper",
+        ours=NOTHING,
+        kais="not found|already exists",
+    ),
+    Mend(
+        "an event is not written again each second, each time in other words",
+        "surprise 6",
+        "further event * of *",
+        ours=NOTHING,
+    ),
+    Mend(
+        "an eviction is said, however much was said about the group before",
+        "surprise 6",
+        "event Normal Evict of kai-scheduler",
+        kais=NOTHING,
+    ),
+    Mend(
+        "one reason is said once, and not once for each search",
+        "surprise 9",
+        "*",
+        subject="PodGroup/*",
+        kais=r"^\W?Unable to schedule podgroup: (\d+ )?Resources were not found",
+    ),
+    Mend(
+        "the same: KAI lists its reasons one by one",
+        "surprise 9",
+        "status.schedulingConditions*.reasons*",
+        ours=NOTHING,
+        kais="Resources were not found|PodSchedulingErrors",
+    ),
+    Mend(
+        "which pod of a gang is the first that finds no node hangs on UIDs",
+        "surprise 5",
+        "*Unschedulable*",
+        subject="Pod/*",
+        same=node_error,
+    ),
+    Mend(
+        "the same, in the condition",
+        "surprise 5",
+        "condition PodScheduled",
+        ours="Unschedulable",
+        kais="Unschedulable",
+        same=node_error,
+    ),
+    Mend(
+        "pods that a controller makes one after the other are waited for without a word",
+        "surprise 4; docs/internals/verdicts.md",
+        "event Normal NotReady of kai-scheduler",
+        ours=NOTHING,
+    ),
+    Mend(
+        "a pod whose pod group does not exist says so",
+        "surprise 19; docs/compatibility.md",
+        "*",
+        subject="Pod/*",
+        ours="PodGroup .* does not exist",
+        kais=NOTHING,
+    ),
+    Mend(
+        "a group is stale when it is less than what it has to start with",
+        "surprises 14 and 15; docs/compatibility.md, min_sub_group",
+        "event Normal StaleJob of kai-scheduler",
+        ours=NOTHING,
+        kais="subGroup .* minMember is",
+    ),
+    Mend(
+        "the grouper says in words of its own what is wrong",
+        "docs/compatibility.md",
+        "text of event Warning PodGrouperWarning of pod-grouper",
+    ),
+    Mend(
+        "annotations in which controllers count are no reason to write a pod group",
+        "decision 22",
+        "annotation deployment.kubernetes.io/revision",
+        subject="PodGroup/*",
+    ),
+    *(
+        Mend(
+            "what is written on a pod that is its own owner is not copied to its group",
+            "surprise 20; decision 22",
+            f"annotation {key}",
+            subject="PodGroup/*",
+            ours=NOTHING,
+        )
+        for key in (keys.POD_GROUP_ANNOTATION, "received-resource-type")
+    ),
+    Mend(
+        "shared memory that does not fit says what is missing",
+        "surprise 11",
+        "*",
+        kais=r"Unable to schedule pod\b",
+    ),
+    Mend(
+        "the program in reservation pods is a command of kai",
+        "docs/compatibility.md",
+        "spec.containers?resource-reservation?.args*",
+        kais=NOTHING,
+    ),
+    *(
+        Mend(
+            "the recorder called some GPUs so",
+            "recordings 30, 40 and 46",
+            member,
+            kais="GPU-fake-",
+        )
+        for member in (
+            "annotation run.ai/reserve_for_gpu_index",
+            "data.NVIDIA_VISIBLE_DEVICES",
+        )
+    ),
+    Mend(
+        "a pod is said to be scheduled once it is bound",
+        "surprise 1; docs/internals/verdicts.md",
+        "event Normal Scheduled of kai-scheduler",
+        ours=NOTHING,
+    ),
+    Mend(
+        "a plan follows each change, so that it meets pods that are leaving",
+        "docs/internals/cluster.md",
+        "event Normal Pipelined of kai-scheduler",
+        kais=NOTHING,
+    ),
+    Mend(
+        "what a pod was promised stands in its status",
+        "decision 23",
+        "status.nominatedNodeName",
+        kais=NOTHING,
+    ),
+    Mend(
+        "pods that start in a group with a topology get ranks",
+        "docs/concepts/topology.md",
+        "annotation kai.scheduler/topology-*",
+        kais=NOTHING,
+    ),
+    Mend(
+        "a topology level that does not exist is named",
+        "docs/compatibility.md, topology_levels",
+        "*",
+        ours="does not contain a level",
+    ),
+    Mend(
+        "the same, for programs",
+        "docs/compatibility.md, topology_levels",
+        "status.schedulingConditions*.reasons*.reason",
+        ours="PodSchedulingErrors",
+        kais=NOTHING,
+    ),
+)
+"""Mends of whatever recording."""
+
+MENDS = (
+    Mend(
+        "a pod on parts of several devices holds all of them",
+        "6 C32, a defect",
+        "status*allocated.nvidia.com/gpu",
+        recordings="08-fraction-num-devices",
+    ),
+    *(
+        Mend(
+            "not mended yet: memory of GPUs that is held is no part of a GPU",
+            "6 C32",
+            f"status*allocated.{resource}",
+            recordings=recording,
+        )
+        for recording in ("07-gpu-memory", "08-fraction-num-devices")
+        for resource in ("nvidia.com/gpu", "run.ai/gpu.memory")
+    ),
+    *(
+        Mend(
+            "a pod is not said to be bound that is not, and its condition says what failed",
+            "surprises 1, 2 and 25",
+            member,
+            recordings="31-reservation-never-answers",
+            subject=subject,
+        )
+        for subject, member in (
+            ("Pod/half", "event Normal Bound of binder"),
+            ("Pod/half", "event Warning FailedBinding of kai-scheduler"),
+            ("Pod/half", "condition PodScheduled"),
+            ("GPUs", "sharing"),
+        )
+    ),
+    Mend(
+        "not mended yet: numbers of a queue in the way",
+        "5 A20",
+        "status.schedulingConditions*.queueDetails.*",
+        recordings="14-queue-limits",
+        subject="PodGroup/*",
+    ),
+    *(
+        Mend(
+            "a reservation pod was left over from another recording",
+            "surprise 25",
+            member,
+            recordings="14-queue-limits",
+            subject=subject,
+            ours=NOTHING,
+        )
+        for subject, member in (("Pod/gpu-reservation-<hash>", ""), ("GPUs", "sharing"))
+    ),
+    Mend(
+        "a group whose pods are all placed loses its condition at once",
+        "surprise 8",
+        "status.schedulingConditions*",
+        recordings="12-gang-does-not-fit",
+        ours=NOTHING,
+    ),
+    Mend(
+        "the waiting pod is grouped at once, preempts at once, and counts as running when the"
+        " reclaim comes",
+        "surprise 3",
+        "text of event Normal Evict of kai-scheduler",
+        recordings="22-min-runtime",
+        subject="PodGroup/pg-a-*",
+    ),
+    Mend(
+        "the BindRequest is taken back before the binder sees it, as its node went",
+        "surprise 1",
+        "event Warning BindingError of binder",
+        recordings="25-bind-failure-node-gone",
+        ours=NOTHING,
+    ),
+    Mend(
+        "a leader that may start alone is not stale",
+        "surprise 14",
+        f"annotation {keys.STALE_ANNOTATION}",
+        recordings="58-jobset-in-order-too-small",
+        ours=NOTHING,
+    ),
+    *(
+        Mend(
+            "the queue follows the owner's label",
+            "surprise 12; decision 22",
+            member,
+            recordings="85-label-changes",
+            subject=subject,
+        )
+        for subject, member in (
+            ("PodGroup/pg-wi-<uid:Widget/wi>", "label kai.scheduler/queue"),
+            ("PodGroup/pg-wi-<uid:Widget/wi>", "spec.queue"),
+            ("Queue/team-?", "status.*"),
+        )
+    ),
+    *(
+        Mend(
+            "a leader that waits for its workers is not evicted",
+            "surprise 15; decision 22",
+            "*",
+            recordings="87-leaderworkerset-late-workers",
+            subject=subject,
+        )
+        for subject in ("*lws*", "Queue/*")
+    ),
+    *(
+        Mend(
+            "the submitter of a RayJob has a group of its own and runs",
+            "surprise 13; decision 22",
+            member,
+            recordings="70-rayjob",
+            subject=subject,
+        )
+        for subject, member in (
+            ("Pod/rj-<r>", "*"),
+            ("BindRequest/rj-<r>", ""),
+            ("PodGroup/pg-rj-<uid:Job/rj>", "*"),
+            ("PodGroup/pg-rj-<uid:RayJob/rj>", "status.resourcesStatus.requested.*"),
+            ("Queue/*", "status.allocated.*"),
+        )
+    ),
+    Mend(
+        "not mended yet: a Job's pod that names another group is planned as a pod of that group"
+        " until its own is written",
+        "surprise 19",
+        f"annotation {keys.LAST_START_ANNOTATION}",
+        recordings="81-skip-podgrouper-and-own-group",
+        subject="PodGroup/pg-annotated-*",
+        ours=NOTHING,
+    ),
+    Mend(
+        "the recorder took a finalizer away at the end",
+        "recording 42",
+        "finalizers",
+        recordings="42-slow-victims-reclaim-gang",
+        subject="Pod/a-0",
+        kais=NOTHING,
+    ),
+)
+"""Mends of single recordings."""
+
+DIRECT = (
+    Mend(
+        "with `--binding direct` pods are bound without BindRequests",
+        "docs/internals/bind-requests.md",
+        "",
+        subject="BindRequest/*",
+        ours=NOTHING,
+    ),
+    Mend(
+        "the same: those that share a GPU have none",
+        "docs/internals/bind-requests.md",
+        "sharing",
+        subject="GPUs",
+        same=without_requests,
+    ),
+)
+"""What `--binding direct` adds."""
+
+
+def why_not(content: Mapping[str, Any], binding: str) -> str:
+    """ "" for a recording that is played."""
+    text = json.dumps(content)
+    for pattern, why in {**WAITING, **NOT_YET}.items():
+        if re.search(pattern, text):
+            return why
+    if binding == "direct" and Script(content).needs_a_binder_apart:
+        return "without BindRequests no binder can be away"
+    return ""
+
+
+def unexplained(
+    recording: str, found: Iterable[Difference], mends: Iterable[Mend]
+) -> tuple[list[Difference], set[Mend]]:
+    """The differences that no mend covers, and the mends that cover one."""
+    mends, used = list(mends), set[Mend]()
+    rest = []
+    for each in found:
+        covering = [mend for mend in mends if mend.covers(recording, each)]
+        used.update(covering)
+        if not covering:
+            rest.append(each)
+    return rest, used

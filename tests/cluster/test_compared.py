@@ -1,0 +1,156 @@
+"""How ends of replays are compared: the checks of test_replays can fail. No cluster is needed."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from recordings import Recording, recordings
+from replay_tables import DIRECT, RULES, unexplained, why_not
+from testcluster.cleaned import Names, cleaned_state
+from testcluster.compared import differences, end_of, interchangeable
+from testcluster.replays import Script
+
+BY_NAME = {each.name: each for each in recordings()}
+State = dict[str, Any]
+
+
+def told(name: str, change: Callable[[State], None]) -> list[str]:
+    """The differences of a recording's end that was changed, but for the mends of all."""
+    content = BY_NAME[name].content
+    kais = end_of(content)
+    ours = copy.deepcopy(kais)
+    change(ours)
+    found = differences(ours, kais, interchangeable(content))
+    return [str(each) for each in unexplained(name, found, RULES)[0]]
+
+
+def named(state: State, kind: str, name: str) -> Any:
+    [found] = [each for each in state[kind] if each["metadata"]["name"] == name]
+    return found
+
+
+@pytest.mark.parametrize("recording", recordings(), ids=lambda each: each.name)
+def test_an_end_is_like_itself(recording: Recording) -> None:
+    kais = end_of(recording.content)
+    assert differences(kais, kais, interchangeable(recording.content)) == []
+
+
+def test_what_is_missing_and_what_is_too_much() -> None:
+    def change(state: State) -> None:
+        state["bindrequests"].clear()
+        pod = named(state, "pods", "train")
+        pod["metadata"]["labels"]["more"] = "yes"
+        conditions = pod["status"]["conditions"]
+        conditions[:] = [each for each in conditions if each["type"] != "PodScheduled"]
+
+    assert told("02-gpu-pod", change) == [
+        "BindRequest/train is missing",
+        "Pod/train: condition PodScheduled is missing, and in KAI True  ''",
+        'Pod/train: label more is "yes", and not in KAI',
+    ]
+
+
+def test_the_count_of_an_event_is_nothing_and_its_kind_is() -> None:
+    def change(state: State) -> None:
+        for each in state["events"]:
+            each["count"] = 1
+        state["events"] = [each for each in state["events"] if each["reason"] != "Bound"]
+
+    [said] = told("28-cordon", change)
+    assert said.startswith("Pod/waits: event Normal Bound of binder is missing, and in KAI")
+
+
+def test_fewer_texts_of_an_event_are_wanted_and_other_texts_are_not() -> None:
+    def fewer(state: State) -> None:
+        of_group = [each for each in state["events"] if each["reason"] == "NotReady"]
+        state["events"].remove(of_group[0])
+
+    def other(state: State) -> None:
+        for each in state["events"]:
+            if each["reason"] == "NotReady":
+                each["message"] = "not now"
+
+    assert told("11-gang-fits", fewer) == []
+    [said] = told("11-gang-fits", other)
+    assert said.startswith(
+        "PodGroup/gang: text of event Normal NotReady of kai-scheduler is 'not now', and in KAI"
+    )
+
+
+def test_pods_that_differ_in_their_names_alone_are_compared_whole() -> None:
+    def on_another_node(state: State) -> None:
+        named(state, "bindrequests", "w-1")["spec"]["selectedNode"] = "g-1"
+
+    name = "12-gang-does-not-fit"
+    assert interchangeable(BY_NAME[name].content) == [["w-0", "w-1", "w-2", "w-3"]]
+    assert told(name, on_another_node) == [
+        'BindRequest/w-1: spec.selectedNode is "g-1", and in KAI "g-2"'
+    ]
+
+
+def test_pods_that_share_other_gpus_are_told_apart() -> None:
+    def change(state: State) -> None:
+        text = state["pods"][1]["metadata"]["labels"]
+        text["runai-gpu-group"] = "<uuid-9>"
+
+    [said] = told("06-fractions-on-one-gpu", change)
+    assert said.startswith("GPUs: sharing is")
+
+
+def test_a_pod_that_was_marked_as_unschedulable_and_should_not_have_been() -> None:
+    def change(state: State) -> None:
+        state["marked"].append("nm-0")
+
+    [said] = told("44-other-limits", change)
+    assert said == "Pod/nm-0: a former condition PodScheduled=False is seen, and not in KAI"
+
+
+def test_objects_get_the_placeholders_of_the_recordings() -> None:
+    names = Names()
+    uid = "0a1b2c3d-0000-4000-8000-000000000001"
+    metadata = {
+        **{"name": "j-abc12", "generateName": "j-", "namespace": "ns", "uid": uid},
+        **{"resourceVersion": "7", "annotations": {"at": "2026-11-24T15:00:00Z", "own": uid}},
+    }
+    pod = {"kind": "Pod", "metadata": metadata, "spec": {"dnsPolicy": "ClusterFirst"}}
+    pod["status"] = {"phase": "Running", "podIP": "10.0.0.1"}
+    names.know(pod)
+    [cleaned] = cleaned_state({"pods": [pod]}, names)["pods"]
+    assert cleaned == {
+        "kind": "Pod",
+        "metadata": {
+            **{"name": "j-<r1>", "generateName": "j-", "namespace": "ns"},
+            "annotations": {"at": "<time>", "own": "<uid:Pod/j-<r1>>"},
+        },
+        "status": {"phase": "Running"},
+    }
+
+
+def test_what_waits_for_something_that_is_not_built_has_a_reason() -> None:
+    reasons = {each.name: why_not(each.content, "bind-requests") for each in recordings()}
+    assert reasons["34-invalid-objects"] == "admission is not built"
+    assert reasons["02-gpu-pod"] == ""
+    assert sum(not each for each in reasons.values()) > 50
+
+
+def test_scripts_say_what_a_replay_needs() -> None:
+    needs = {each.name: Script(each.content) for each in recordings()}
+    assert needs["25-bind-failure-node-gone"].needs_a_binder_apart
+    assert needs["11-gang-fits"].binder_is_away
+    assert needs["22-min-runtime"].keeps_time
+    assert not needs["02-gpu-pod"].needs_a_binder_apart
+    assert needs["31-reservation-never-answers"].silent() == ({"a10"}, {})
+    [queue, _] = needs["02-gpu-pod"].setup()[:2]
+    assert (queue["kind"], queue["metadata"]["name"]) == ("Queue", "dept")
+
+
+@pytest.mark.parametrize("name", ["02-gpu-pod", "06-fractions-on-one-gpu", "29-sixteen-halves"])
+def test_without_bind_requests_nothing_else_is_missing(name: str) -> None:
+    content = BY_NAME[name].content
+    kais = end_of(content)
+    found = differences({**kais, "bindrequests": []}, kais, interchangeable(content))
+    assert found != []
+    assert unexplained(name, found, DIRECT)[0] == []

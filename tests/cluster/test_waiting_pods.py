@@ -1,0 +1,124 @@
+"""What pods that wait, and their pod groups, are told by `kai run` (spec 2 M1-M3)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from testcluster import Cluster, Object, Scene, path_of, play, pod
+
+from kai.api import keys
+
+GROUP_API = "scheduling.run.ai/v2alpha2"
+PATIENCE_S = 15.0
+TOO_BIG = "Max GPU resources available in a single node in the default node-pool is topped at 1."
+
+
+async def events(scene: Scene, kind: str) -> list[tuple[str, str, int]]:
+    """Reason, message and count of all about objects of a kind."""
+    found = await scene.api.items(path_of("Event", scene.namespace))
+    return [
+        (each["reason"], each["message"], each.get("count", 1))
+        for each in found
+        if each["involvedObject"]["kind"] == kind
+    ]
+
+
+async def until_said(scene: Scene, kind: str, reason: str) -> str:
+    async def said() -> Any:
+        return [text for why, text, _ in await events(scene, kind) if why == reason]
+
+    [message] = await scene.api.until(f"{kind} is told {reason}", said, PATIENCE_S)
+    return str(message)
+
+
+async def conditions(scene: Scene, name: str) -> dict[str, Object]:
+    found = await scene.api.get(path_of("Pod", scene.namespace, name))
+    return {each["type"]: each for each in found["status"].get("conditions", ())}
+
+
+def group(scene: Scene, name: str, **spec: Any) -> Object:
+    metadata = {"name": name, "namespace": scene.namespace}
+    spec = {"queue": "default-queue", "minMember": 1, **spec}
+    return {"apiVersion": GROUP_API, "kind": "PodGroup", "metadata": metadata, "spec": spec}
+
+
+def test_a_gated_pod_waits_for_its_gate_and_its_group_says_so_once(
+    cluster: Cluster, namespace: str, tmp_path: Path
+) -> None:
+    """Recording 26 as the README of the recordings describes it."""
+
+    async def story(scene: Scene) -> None:
+        await scene.nodes(1)
+        await scene.start()
+        await scene.pods(1, "gated", schedulingGates=[{"name": "example.com/wait"}])
+        assert await until_said(scene, "PodGroup", "NotReady") == (
+            "Job is not ready for scheduling. Waiting for 1 pods, currently 1 exist, 1 are gated"
+        )
+        assert await events(scene, "Pod") == []
+        assert (await conditions(scene, "gated0"))["PodScheduled"]["reason"] == "SchedulingGated"
+        path = path_of("Pod", namespace, "gated0")
+        await scene.api.patch(path, {"spec": {"schedulingGates": None}})
+        await scene.is_well(bound=1)
+        said = await events(scene, "PodGroup")
+        assert [(reason, count) for reason, _, count in said] == [("NotReady", 1)]
+
+    play(cluster, namespace, tmp_path, story)
+
+
+def test_a_pod_and_its_group_are_told_at_once_though_the_group_is_made_later(
+    cluster: Cluster, namespace: str, tmp_path: Path
+) -> None:
+    """Nothing else happens that would lead to another plan."""
+
+    async def story(scene: Scene) -> None:
+        await scene.nodes(1, gpus=1)
+        await scene.start()
+        await scene.pods(1, "big", gpus=2)
+        await until_said(scene, "Pod", "Unschedulable")
+        assert TOO_BIG in await until_said(scene, "PodGroup", "Unschedulable")
+
+        async def has_condition() -> Any:
+            [found] = await scene.api.items(path_of("PodGroup", namespace))
+            return found.get("status", {}).get("schedulingConditions")
+
+        [condition] = await scene.api.until("the group says so", has_condition, PATIENCE_S)
+        assert TOO_BIG in condition["message"]
+
+    play(cluster, namespace, tmp_path, story)
+
+
+def test_pods_of_a_group_that_does_not_want_it_get_no_condition(
+    cluster: Cluster, namespace: str, tmp_path: Path
+) -> None:
+    async def story(scene: Scene) -> None:
+        await scene.nodes(1, gpus=1)
+        await scene.start()
+        await scene.api.create(group(scene, "quiet", markUnschedulable=False))
+        annotations = {keys.POD_GROUP_ANNOTATION: "quiet"}
+        await scene.pods(1, "big", gpus=2, annotations=annotations)
+        assert TOO_BIG in await until_said(scene, "Pod", "Unschedulable")
+        await until_said(scene, "PodGroup", "Unschedulable")
+        assert "PodScheduled" not in await conditions(scene, "big0")
+
+    play(cluster, namespace, tmp_path, story)
+
+
+def test_a_pod_whose_group_comes_later_waits_and_then_runs(
+    cluster: Cluster, namespace: str, tmp_path: Path
+) -> None:
+    """KAI says nothing of such a pod (surprise 19)."""
+
+    async def story(scene: Scene) -> None:
+        await scene.nodes(1)
+        await scene.start()
+        annotations = {keys.POD_GROUP_ANNOTATION: "late"}
+        await scene.api.create(pod("early", namespace, annotations=annotations))
+        text = f"PodGroup {namespace}/late does not exist"
+        assert await until_said(scene, "Pod", "Unschedulable") == text
+        assert (await conditions(scene, "early"))["PodScheduled"]["message"] == text
+        await scene.api.create(group(scene, "late"))
+        await scene.is_well(bound=1)
+        assert (await conditions(scene, "early"))["PodScheduled"]["status"] == "True"
+
+    play(cluster, namespace, tmp_path, story)
