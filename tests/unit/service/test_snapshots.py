@@ -11,7 +11,8 @@ import pytest
 from fake_cluster import Object, job, node, pod, priority_class, queue
 
 import kai
-from kai.api import times
+from kai.api import keys, times
+from kai.api.writes import Outcome, Result
 from kai.controllers.grouper import Rules
 from kai.engine.plan import Plan
 from kai.service.options import Options
@@ -126,6 +127,28 @@ def test_promises_are_kept_and_groups_in_memory_count(tmp_path: Path) -> None:
     ]
     without = kai.Cluster.from_snapshot(taken.to_snapshot(), now=taken.now)
     assert next_of(without) != said, "the memory makes the difference"
+
+
+def test_a_promise_to_a_group_that_was_created_later_is_kept(tmp_path: Path) -> None:
+    """It was planned with before the API server had it, which calls it younger."""
+    kai_run = Running()
+    low, high = running("low", "n1", gpus=2), pod("high", gpus=2, priority="build")
+    kai_run.put(*classes(), queue("top"), queue("a", "top"), node("n1", 2), low, high)
+    turn = kai_run.turn()
+    [change] = [each for each in turn.grouped.groups if "high" in each.name]
+    low["metadata"]["deletionTimestamp"] = times.to_text(kai_run.now_ns)
+    created = {**change.manifest, "kind": "PodGroup", "metadata": {**change.manifest["metadata"]}}
+    younger = times.to_text(kai_run.now_ns + 10**9)
+    created["metadata"] |= {"uid": "ug", "resourceVersion": "7", "creationTimestamp": younger}
+    group = change.name.partition("/")[2]
+    high["metadata"].setdefault("annotations", {})[keys.POD_GROUP_ANNOTATION] = group
+    kai_run.put(low, high, created, pod("higher", gpus=2, priority="top"))
+    answers = [(change.write(), Outcome(Result.DONE, 201))]
+    kai_run.planner.turn(News(kai_run.now_ns, answers=answers))
+    kai_run.turn(1)
+    taken = kai_run.snapshot(tmp_path / "s.zip")
+    assert next_of(taken) == next_of_running(kai_run)
+    assert [each["pod"] for each in next_of(taken)["decisions"]] == ["team/high"]
 
 
 def test_an_assumption_that_has_come_true_since_is_no_trouble(tmp_path: Path) -> None:
