@@ -39,7 +39,6 @@ from kai.service.log import Line
 from kai.service.options import Options
 from kai.service.seen import FeedSeen
 from kai.service.statuses import Statuses
-from kai.service.unsaid import Unsaid
 
 if TYPE_CHECKING:
     from kai import _core
@@ -209,7 +208,6 @@ class Planner:
         self._evictions: dict[str, Event] = {}
         self._rejections = Rejections()
         self._misfits = Misfits()
-        self._unsaid = Unsaid()
         self._refusals: Waits[str] = Waits()  # groups for which a pod could not be evicted
         # By group, what is still to be said of that: the group may not be at the API server yet.
         self._refused: dict[str, tuple[Eviction, str]] = {}
@@ -356,7 +354,6 @@ class Planner:
                 grouper.group_gone(name, uid)
                 self._planned.pop(name, None)
                 self._ages.pop(name, None)
-                self._unsaid.gone(name)
         for reference, found in news.owners:
             if found is None:
                 grouper.object_gone(reference)
@@ -381,8 +378,6 @@ class Planner:
             manifest = {**change.manifest, "kind": "PodGroup"}
             if cluster.upsert_planned(json.dumps(manifest).encode()) is not None:
                 self._planned[change.name] = manifest
-                if self._plans:
-                    self._unsaid.planned(change.name)
         for each in decided.assignments:
             self._assigned[each.pod] = each
             cluster.assign(each.pod, each.uid, each.group, each.sub_group)
@@ -423,7 +418,6 @@ class Planner:
             self._refusals.next(),
             None if self._figures is None else self._figures.wake(),
             self._misfits.wake() if self._plans else None,
-            self._unsaid.wake(),
         ):
             if moment is not None and (wake is None or moment * 1e9 < wake):
                 wake = int(moment * 1e9)
@@ -432,9 +426,7 @@ class Planner:
     def _plan(self, turn: Turn, now_ns: int, now: float) -> int | None:
         cluster, _, session = self._core
         turn.planned = session.has_changed(cluster) or self._is_time(now_ns)
-        self._unsaid.look(now, self._touched, lambda name: self._seen.group(name) is not None)
-        more = self._misfits.is_due(now) or self._unsaid.is_due(now)
-        more = more or self._verdicts.is_late(self._touched)
+        more = self._misfits.is_due(now) or self._verdicts.is_late(self._touched)
         if not turn.planned and not more:
             self._take(turn, self._verdicts.due(now))
             return self._wake_ns
@@ -447,7 +439,6 @@ class Planner:
         bad = self._look_at_misfits(turn, compiled, now)
         self._take(turn, self._verdicts.decide(now, plan, self._seen, changed, **bad))
         self._says_all, self._touched = False, set()
-        self._unsaid.read()
         if compiled.decision_count:
             self._carry_out(turn, plan, now_ns)
         if self._figures is not None:

@@ -485,6 +485,7 @@ def test_a_pickled_plan_answers_all_that_a_compiled_one_does() -> None:
     made = full()
     again = pickle.loads(pickle.dumps(made))
     names = [name for name in dir(made._compiled) if not name.startswith("_")]
+    names.remove("with_change")  # plans the cluster once more
     assert len(names) > 15
     for name in names:
         mine, kept = getattr(made._compiled, name), getattr(again._compiled, name)

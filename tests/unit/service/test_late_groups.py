@@ -8,42 +8,6 @@ from test_truth import World, node, pod
 
 from kai.controllers.verdicts.groups import NOT_READY_S
 from kai.service.options import Options
-from kai.service.unsaid import WAIT_S, Unsaid
-
-
-def test_a_plan_is_read_again_once_its_group_is_there() -> None:
-    unsaid, there = Unsaid(), set[str]()
-    unsaid.planned("team/a")
-    unsaid.look(10, {"team/a"}, there.__contains__)
-    assert unsaid.wake() is None
-    there.add("team/a")
-    unsaid.look(11, {"team/a"}, there.__contains__)
-    assert unsaid.wake() == 11 + WAIT_S
-    assert not unsaid.is_due(11)
-    assert unsaid.is_due(11 + WAIT_S)
-    unsaid.read()
-    unsaid.look(20, {"team/a"}, there.__contains__)
-    assert unsaid.wake() is None
-
-
-def test_groups_that_come_one_after_the_other_are_read_together() -> None:
-    unsaid = Unsaid()
-    for name in ("team/a", "team/b"):
-        unsaid.planned(name)
-    unsaid.look(10, {"team/a"}, lambda _: True)
-    unsaid.look(10.2, {"team/a", "team/b"}, lambda _: True)
-    assert unsaid.wake() == 10 + WAIT_S
-
-
-def test_groups_that_were_never_only_planned_or_are_gone_count_for_nothing() -> None:
-    unsaid = Unsaid()
-    unsaid.planned("team/a")
-    unsaid.gone("team/a")
-    unsaid.look(10, {"team/a", "team/b"}, lambda _: True)
-    assert unsaid.wake() is None
-
-
-# ---- on the planning thread ----------------------------------------------------------------------
 
 
 def alone(name: str, **spec: Any) -> dict[str, Any]:
@@ -69,7 +33,6 @@ def grouped(waits: dict[str, Any]) -> tuple[World, str]:
 def test_the_group_of_a_gated_pod_says_so_though_it_was_created_after_the_plan() -> None:
     world, name = grouped(alone("p", schedulingGates=[{"name": "example/quota"}]))
     assert world.turn().events == []
-    assert world.turn(after=WAIT_S).events == []
     [event] = world.turn(after=NOT_READY_S).events
     assert (event.kind, event.name, event.reason) == ("PodGroup", name, "NotReady")
     assert event.message.endswith("Waiting for 1 pods, currently 1 exist, 1 are gated")
@@ -78,8 +41,7 @@ def test_the_group_of_a_gated_pod_says_so_though_it_was_created_after_the_plan()
 
 def test_so_does_the_group_of_a_pod_that_fits_nowhere() -> None:
     world, name = grouped(alone("p", nodeSelector={"no": "such"}))
-    world.turn()
-    turn = world.turn(after=WAIT_S)
+    turn = world.turn()
     [write] = [each for each in turn.writes if each.kind == "PodGroup"]
     assert write.name == name
     assert write.body["status"]["schedulingConditions"]
