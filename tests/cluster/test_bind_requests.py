@@ -16,6 +16,7 @@ from testcluster import (
     Cluster,
     Match,
     Object,
+    Reservations,
     Scene,
     node,
     path_of,
@@ -348,17 +349,20 @@ def test_with_direct_bindings_requests_of_others_are_carried_out(
         await scene.api.create(pod("p0", namespace), pod("shared", namespace, gpus=0))
         await create_request(scene, "p0", "n1")
         await create_request(scene, "shared", "n1", selectedGPUGroups=["g"])
-        await scene.start()
-        await scene.pods(4, "direct")
-        await scene.is_well(bound=6)
+        async with Reservations(scene.api):
+            await scene.start()
+            await scene.pods(4, "direct")
+            await scene.is_well(bound=6)
         assert (await get_pod(scene, "p0"))["spec"]["nodeName"] == "n1"
         assert ((await found(scene, "p0")) or {})["status"] == {"phase": "Succeeded"}
-        # What this binder cannot give fails, and the scheduler decides anew.
+        # No webhook has named its ConfigMaps: the binding fails, and the scheduler decides anew.
         assert await found(scene, "shared") is None
         [text] = [
             text for _, reason, text in await events(scene, "shared") if reason == "BindingError"
         ]
-        assert text.endswith("this binder cannot give a part of a GPU yet")
+        assert text.endswith(
+            f"no desired configmap name found in pod {namespace}/shared annotations"
+        )
         assert scene.proxy.count("create", "bindrequests") == 0
 
     play(cluster, namespace, tmp_path, story)

@@ -10,13 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from testcluster import Cluster, Kai, Kubectl, install, node, pod, queue, until
-
-LISTED = (
-    *("nodes", "pods", "podgroups.scheduling.run.ai", "queues.scheduling.run.ai"),
-    *("priorityclasses.scheduling.k8s.io", "topologies.kai.scheduler"),
-    *("bindrequests.scheduling.run.ai", "noderesourcetopologies.topology.node.k8s.io", "events"),
-)
+from testcluster import Cluster, Kai, Kubectl, install, node, pod, queue, running, until
 
 
 @pytest.fixture
@@ -27,18 +21,8 @@ def kubectl(cluster: Cluster, namespace: str) -> Kubectl:
 
 @pytest.fixture
 def reader(cluster: Cluster) -> Iterator[Path]:
-    rules = []
-    for each in LISTED:
-        resource, _, group = each.partition(".")
-        rules.append({"apiGroups": [group], "resources": [resource], "verbs": ["list"]})
-    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "rules": rules}
-    # kubectl's own `create` knows no kinds that the cluster lacks.
-    manifest = json.dumps({**role, "metadata": {"name": "explains"}})
-    cluster.kubectl("apply", "-f", "-", stdin=manifest)
-    binding = ("--clusterrole=explains", "--user=other-under-test")
-    cluster.kubectl("create", "clusterrolebinding", "explains", *binding)
-    yield cluster.kubeconfig_of("other")
-    cluster.kubectl("delete", "clusterrolebinding/explains", "clusterrole/explains")
+    with running.reader(cluster, "list", more=["events"]) as kubeconfig:
+        yield kubeconfig
 
 
 def explain(reader: Path, name: str, *arguments: str) -> tuple[int, str]:

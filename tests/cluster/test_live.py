@@ -12,14 +12,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from testcluster import Cluster, Kai, Kubectl, free_ports, install, job, node, pod, pod_spec, until
-from testcluster.running import apply
+from testcluster import (
+    Cluster,
+    Kai,
+    Kubectl,
+    free_ports,
+    install,
+    job,
+    node,
+    pod,
+    pod_spec,
+    running,
+    until,
+)
 
 import kai
-from kai.api.resources import resource
-from kai.service.kinds import WATCHED
-
-LISTED = tuple(resource(kind) for kind in WATCHED)
 
 
 @pytest.fixture
@@ -31,17 +38,8 @@ def kubectl(cluster: Cluster, namespace: str) -> Kubectl:
 @pytest.fixture
 def reader(cluster: Cluster) -> Iterator[Path]:
     """The kubeconfig of a user who may list what plans depend on, and no more."""
-    rules = [
-        {"apiGroups": [each.group], "resources": [each.plural], "verbs": ["list"]}
-        for each in LISTED
-    ]
-    api = "rbac.authorization.k8s.io/v1"
-    role = {"apiVersion": api, "kind": "ClusterRole", "metadata": {"name": "lists"}, "rules": rules}
-    apply(cluster, role)
-    subject = ("--clusterrole=lists", "--user=other-under-test")
-    cluster.kubectl("create", "clusterrolebinding", "lists", *subject)
-    yield cluster.kubeconfig_of("other")
-    cluster.kubectl("delete", "clusterrolebinding/lists", "clusterrole/lists")
+    with running.reader(cluster, "list") as kubeconfig:
+        yield kubeconfig
 
 
 def command(*arguments: object) -> str:

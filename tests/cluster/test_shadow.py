@@ -9,13 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from testcluster import Cluster, Kai, Kubectl, free_ports, install, node, pod, queue, until
-
-LISTED = (
-    *("nodes", "pods", "podgroups.scheduling.run.ai", "queues.scheduling.run.ai"),
-    *("priorityclasses.scheduling.k8s.io", "topologies.kai.scheduler"),
-    "bindrequests.scheduling.run.ai",
-)
+from testcluster import Cluster, Kai, Kubectl, free_ports, install, node, pod, queue, running, until
 
 
 @pytest.fixture
@@ -27,13 +21,8 @@ def kubectl(cluster: Cluster, namespace: str) -> Kubectl:
 @pytest.fixture
 def reader(cluster: Cluster) -> Iterator[Path]:
     """The kubeconfig of a user with the rights that docs/howto/shadow.md gives."""
-    resources = ",".join(LISTED)
-    rights = ("--verb=list,watch", f"--resource={resources}")
-    cluster.kubectl("create", "clusterrole", "kai-shadow", *rights)
-    role = ("--clusterrole=kai-shadow", "--user=other-under-test")
-    cluster.kubectl("create", "clusterrolebinding", "kai-shadow", *role)
-    yield cluster.kubeconfig_of("other")
-    cluster.kubectl("delete", "clusterrolebinding/kai-shadow", "clusterrole/kai-shadow")
+    with running.reader(cluster, "list", "watch") as kubeconfig:
+        yield kubeconfig
 
 
 class Shadow(Kai):

@@ -14,11 +14,14 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from kai.api.resources import resource
 from kai.install import manifests
+from kai.service.kinds import WATCHED
 
 from .cluster import Cluster
 from .errors import ClusterError
@@ -60,6 +63,26 @@ def apply(cluster: Cluster, *objects: dict[str, Any]) -> None:
     """As the administrator."""
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)})
     cluster.kubectl("apply", "--server-side", "-f", "-", stdin=text)
+
+
+@contextmanager
+def reader(cluster: Cluster, *verbs: str, more: Iterable[str] = ()) -> Iterator[Path]:
+    """The kubeconfig of a user who may do this with what decisions depend on, and with the core
+    resources `more`, and nothing else."""
+    rows = [(each.group, each.plural) for each in map(resource, WATCHED)]
+    rows += [("", each) for each in more]
+    rules = [
+        {"apiGroups": [group], "resources": [name], "verbs": list(verbs)} for group, name in rows
+    ]
+    api = "rbac.authorization.k8s.io/v1"
+    role = {"apiVersion": api, "kind": "ClusterRole", "metadata": {"name": "reads"}, "rules": rules}
+    apply(cluster, role)  # kubectl's own `create` knows no kinds that the cluster lacks
+    subject = ("--clusterrole=reads", "--user=other-under-test")
+    cluster.kubectl("create", "clusterrolebinding", "reads", *subject)
+    try:
+        yield cluster.kubeconfig_of("other")
+    finally:
+        cluster.kubectl("delete", "clusterrolebinding/reads", "clusterrole/reads")
 
 
 class Kai:
