@@ -20,6 +20,7 @@ from testcluster import (
     Reservations,
     Scene,
     claim_spec,
+    node,
     path_of,
     play,
     pod,
@@ -38,6 +39,8 @@ HELD = Match("POST", f"/namespaces/{keys.RESERVATION}/pods$")
 CLAIMS = Match("PATCH", "/(resourceclaims|persistentvolumeclaims)/")
 GIVEN_BACK = Match("DELETE", f"/namespaces/{keys.RESERVATION}/pods/")
 READS = Match("GET", "/namespaces/t-[^/]*/pods/")
+TAINT = {"key": "test/claims", "effect": "NoSchedule"}
+ON_CLAIMS = {"tolerations": [{**TAINT, "operator": "Exists"}]}
 EACH = (BINDINGS, MAPS, CLAIMS, HELD, GIVEN_BACK)
 REQUESTS = Match("POST|PATCH|DELETE", "/bindrequests")
 
@@ -49,7 +52,7 @@ def wave(prefix: str, namespace: str) -> list[Object]:
     volume = {"volumeClaimTemplate": {"spec": claim_spec("slow")}}
     volumes = [{"name": "data", "ephemeral": volume}]
     return [
-        *(claiming(f"{prefix}claim-{number}", namespace) for number in range(2)),
+        *(claiming(f"{prefix}claim-{n}", namespace, **ON_CLAIMS) for n in range(2)),
         *(pod(f"{prefix}volume-{number}", namespace, 0, volumes=volumes) for number in range(2)),
         *(pod(f"{prefix}whole-{number}", namespace) for number in range(4)),
         *(half(f"{prefix}half-{number}", namespace) for number in range(8)),
@@ -138,7 +141,10 @@ def test_devices_are_shared_in_spite_of(
             await scene.api.create(
                 storage_class("slow", waits=True), device_class(), template(namespace)
             )
-            await scene.api.create(*(devices(f"n{number}", 4) for number in range(3)))
+            # Its GPUs count as such, but only claims get them.
+            apart = {**node("claims", 0), "spec": {"taints": [TAINT]}}
+            await scene.api.create(apart, devices("claims", 4))
+            await scene.api.ready_nodes(3)
             await scene.start("--binding", mode, *SHORT_LEASE)
             early = wave("e", namespace)
             await scene.api.create(*early)

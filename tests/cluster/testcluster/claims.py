@@ -6,6 +6,8 @@ await api.create(claiming("p0", namespace))
 
 from __future__ import annotations
 
+from typing import Any
+
 from .client import Object
 from .objects import pod
 
@@ -52,8 +54,9 @@ def template(namespace: str) -> Object:
     }
 
 
-def claiming(name: str, namespace: str, claim: str = "", *, queue: str = "") -> Object:
+def claiming(name: str, namespace: str, claim: str = "", *, queue: str = "", **spec: Any) -> Object:
     """A pod of a claim; "": it gets one of its own, of the template."""
     source = {"resourceClaimName": claim} if claim else {"resourceClaimTemplateName": "one-gpu"}
     use = [{"name": "gpu", **source}]
-    return pod(name, namespace, 0, cpu="100m", memory="64Mi", queue=queue, resourceClaims=use)
+    of = {"queue": queue, "resourceClaims": use, **spec}
+    return pod(name, namespace, 0, cpu="100m", memory="64Mi", **of)
