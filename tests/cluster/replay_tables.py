@@ -35,7 +35,6 @@ NOT_YET = {
 
 FAST = (
     "02-gpu-pod",
-    "12-gang-does-not-fit",
     "19-elastic",
 )
 """Those of every commit; the others are `cluster_slow`."""

@@ -38,6 +38,7 @@ from kai.api import keys
 
 MODES = pytest.mark.parametrize("mode", ["direct", "bind-requests"])
 SLOW = pytest.mark.cluster_slow
+FILLS = pytest.mark.parametrize("mode", ["direct", pytest.param("bind-requests", marks=SLOW)])
 WRITES = Match("POST|PUT|PATCH|DELETE", r"^(?!.*/leases)")
 AT_ONCE = "--no-leader-elect"
 
@@ -135,7 +136,7 @@ def test_sixteen_halves_at_once_are_two_on_each_of_eight_devices(
     play(cluster, namespace, tmp_path, story)
 
 
-@MODES
+@FILLS
 def test_halves_fill_ten_nodes_and_leave_nothing(
     cluster: Cluster, namespace: str, tmp_path: Path, mode: str
 ) -> None:

@@ -88,6 +88,8 @@ def test_a_pipe_that_nobody_writes_to_is_left_at_once(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # A shell ignores it in what it runs in the background, and so do the children of that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     time.sleep(1.0)
     for _ in range(2):  # `timeout -s INT` sends it twice
