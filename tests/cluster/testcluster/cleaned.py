@@ -163,8 +163,14 @@ def _clean_pod(pod: Object) -> None:
         {key: each[key] for key in CONDITION if each.get(key)}
         for each in status.get("conditions", ())
     ]
-    for claim in status.get("resourceClaimStatuses", ()):
-        claim["resourceClaimName"] = "<r>"  # its end is drawn
+    hide_drawn(pod)
+
+
+def hide_drawn(pod: dict[str, Any]) -> None:
+    """Names of claims that were made for the pod: their ends are drawn, and the recorder left them
+    as they were."""
+    for claim in pod["status"].get("resourceClaimStatuses", ()):
+        claim["resourceClaimName"] = "<r>"
 
 
 def _drop(target: dict[str, Any], defaults: Mapping[str, Any]) -> None:

@@ -12,6 +12,7 @@ How often an event came does not count.
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 from collections import defaultdict
@@ -19,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .cleaned import KINDS, cleaned, without_nothing
+from .cleaned import KINDS, cleaned, hide_drawn, without_nothing
 from .client import Object
 
 NAMED_BY = ("type", "name")  # items of lists that have such a member are known by it
@@ -253,7 +254,10 @@ def end_of(content: Mapping[str, Any]) -> dict[str, Any]:
         for entry in content["timeline"]
         if entry.get("kind") == "Pod" and marks in entry.get("changed", {}).items()
     }
-    return {**content["after"], "marked": list(marked)}
+    after = copy.deepcopy(content["after"])
+    for pod in after["pods"]:
+        hide_drawn(pod)
+    return {**after, "marked": list(marked)}
 
 
 def interchangeable(content: Mapping[str, Any]) -> list[list[str]]:

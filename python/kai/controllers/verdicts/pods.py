@@ -32,9 +32,10 @@ LOOK_S = 60.0
 
 # Such a pod gets its condition whatever its group wants (spec 2 M9).
 _NO_SUBGROUP = "Pod references subgroup "
-NO_SUBGROUP_S = 1.0
-"""Pods and the group that gets a part for them are written at once: one may be seen before the
-other."""
+_TOO_EARLY = (_NO_SUBGROUP, "no resource claim name found for pod ")
+TOO_EARLY_S = 1.0
+"""Pods and the group that gets a part for them are written at once, and claims are made from
+templates after their pods: one may be seen before the other."""
 _EVENT_OF = {UNSCHEDULABLE: UNSCHEDULABLE, BINDING_ERROR: "FailedBinding"}
 
 
@@ -266,9 +267,9 @@ class Pods:
             self._clear(name)
             return
         if how == "first":
-            if wish.message.startswith(_NO_SUBGROUP):
+            if wish.message.startswith(_TOO_EARLY):
                 if self._firsts.get(name) is None:
-                    self._firsts.set(name, now + NO_SUBGROUP_S)
+                    self._firsts.set(name, now + TOO_EARLY_S)
             elif len(out.writes) < BATCH:
                 self._write_wish(now, name, pod, out)
             else:

@@ -149,8 +149,15 @@ def test_a_pod_of_an_unknown_subgroup_gets_its_condition_all_the_same(world: Wor
     assert world.condition(A) == waiting(text)
 
 
-def test_a_subgroup_that_comes_a_moment_later_is_no_trouble(world: World) -> None:
-    text = 'Pod references subgroup "x", which does not exist in PodGroup team/g'
+@pytest.mark.parametrize(
+    "text",
+    [
+        'Pod references subgroup "x", which does not exist in PodGroup team/g',
+        "no resource claim name found for pod team/a and claim reference gpu",
+    ],
+)
+def test_what_comes_a_moment_later_is_no_trouble(world: World, text: str) -> None:
+    """A group gets its part after its pods, and the claim of a template is made after its pod."""
     world.says(waiting={A: text})
     world.wait(0.5)
     world.says(waiting={})
