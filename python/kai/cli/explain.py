@@ -52,7 +52,7 @@ def command(
     """Say what one pod of a live cluster waits for, and what to do next.
 
     POD is namespace/name, or a name that one pod alone has. The cluster is read
-    once, whoever schedules there: the pod, its pod group and queues, what the
+    once, with any scheduler: the pod, its pod group and queues, what the
     next cycle of kai would decide, its BindRequest and node, the reservation pod
     of a GPU that it shares, and events. Each is a table; the last sentence says
     what is in the way. It takes the rights of `kai plan --live`; events are left

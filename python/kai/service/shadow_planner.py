@@ -6,8 +6,8 @@
     found = [planner.explained(case) for case in turn.cases]        # on any other thread
 
 It does no I/O, and there is nothing here that could be written: a plan is compared and thrown away.
-Each plan is made from the state alone. What a plan has promised is forgotten, as the promise was
-not kept by whoever decides.
+Each plan is made from the state alone. Promises of a plan are dropped, because the other scheduler
+does not know them.
 """
 
 from __future__ import annotations

@@ -64,8 +64,8 @@ class _Tracked:
 
 @dataclass(frozen=True, slots=True)
 class _Leaving:
-    """A pod that was deleted: by whom, is not known yet. `plans`: that were made before, the last
-    one last."""
+    """A deleted pod; the cause of the deletion is not known yet. `plans`: those made before it, in
+    order."""
 
     pod: PodSeen
     at: float
