@@ -51,6 +51,12 @@ class Write:
     about: Any = None
 
 
+def delete_options(uid: str, **more: Any) -> dict[str, Any]:
+    """The body of a deletion of the object of that UID, and of no other one of its name."""
+    preconditions = {"uid": uid}
+    return {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions, **more}
+
+
 @dataclass(frozen=True, slots=True)
 class Read:
     """An object that is wanted as it is now; without a name, all objects of a namespace that

@@ -239,12 +239,7 @@ class Binder:
 
     def prepared(self, now: float, prepared: Prepared) -> Steps:
         """Pods got what they need before they are bound, or do not get it; others are ignored."""
-        steps = Steps()
-        for binding in prepared.ready:
-            steps.add(self._ways.prepared(binding))
-        steps.ask += filter(self._ways.is_current, prepared.ask)
-        for binding, why in prepared.failed:
-            steps.add(self._ways.not_prepared(now, binding, why))
+        steps = self._ways.prepared(now, prepared)
         for binding, pod in prepared.seen:
             steps.add(self._ways.seen(now, binding, pod))
         return steps

@@ -3,7 +3,7 @@
     ways = Bindings(write_of, preparing)
     ways.add(binding)
     writes = ways.begin(now, binding)        # none while the pod gets what it needs first
-    steps = ways.prepared(now, binding)      # and now it has that
+    steps = ways.prepared(now, prepared)     # and now it has that
     steps = ways.answered(now, binding, outcome)
 
 Nothing here does I/O. `Bindings` binds pods itself. kai.controllers.bind_requests has a kind of it
@@ -27,7 +27,7 @@ from typing import Any
 from kai.api.writes import NOT_LEADING, Outcome, Result, Write
 from kai.controllers.evicting import Removal
 from kai.controllers.one_binding import Binding
-from kai.controllers.preparing import Preparing
+from kai.controllers.preparing import Prepared, Preparing
 from kai.controllers.verdicts import Event
 
 __all__ = ["Binding", "Bindings", "Steps", "Trouble", "wait_of"]
@@ -137,15 +137,15 @@ class Bindings:
         self._preparing.begin(now, binding)
         return []
 
-    def prepared(self, binding: Binding) -> Steps:
-        """The pod has what it needs."""
-        return Steps(writes=[self._write(binding)] if self.is_current(binding) else [])
-
-    def not_prepared(self, now: float, binding: Binding, why: str) -> Steps:
-        """The pod does not get what it needs."""
+    def prepared(self, now: float, prepared: Prepared) -> Steps:
+        """Pods have what they need, or do not get it. Bindings of others are ignored, and so are
+        those of `seen`, which is not decided here."""
         steps = Steps()
-        if self.is_current(binding):
-            self.fail(now, steps, binding, why)
+        steps.writes += map(self._write, filter(self.is_current, prepared.ready))
+        steps.ask += filter(self.is_current, prepared.ask)
+        for binding, why in prepared.failed:
+            if self.is_current(binding):
+                self.fail(now, steps, binding, why)
         return steps
 
     def take_back(self, binding: Binding) -> None:

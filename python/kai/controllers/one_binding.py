@@ -35,6 +35,20 @@ class Binding:
     waits_for_volumes: bool = False
 
     @property
+    def namespace(self) -> str:
+        return self.pod.partition("/")[0]
+
+    @property
+    def own_name(self) -> str:
+        """The pod's, without its namespace."""
+        return self.pod.partition("/")[2]
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Of one pod: another one of its name has another UID."""
+        return self.pod, self.uid
+
+    @property
     def needs(self) -> list[str]:
         """What the pod needs before it is bound, in words."""
         return [*([VOLUMES] if self.waits_for_volumes else ()), *needs_of(self.spec)]

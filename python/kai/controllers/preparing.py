@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Protocol
 
 from kai.api.writes import Outcome, Read, Write
@@ -38,6 +38,11 @@ class Given:
     ready: list[Binding] = field(default_factory=list)
     failed: list[tuple[Binding, str]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+
+    def add(self, more: Given) -> None:
+        """What a giver did as well."""
+        for each in fields(self):
+            getattr(self, each.name).extend(getattr(more, each.name))
 
 
 class Giver(Protocol):

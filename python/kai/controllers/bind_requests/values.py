@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kai.api import keys
-from kai.api.writes import Lane, Write
+from kai.api.writes import Lane, Write, delete_options
 from kai.controllers.one_binding import needs_of
 
 SUCCEEDED, FAILED = "Succeeded", "Failed"
@@ -77,11 +77,7 @@ class Request:
 def deletion(request: Request, about: Any) -> Write:
     """Deletes it, and no other one of its name."""
     namespace, _, name = request.name.partition("/")
-    options = {
-        "apiVersion": "v1",
-        "kind": "DeleteOptions",
-        "preconditions": {"uid": request.uid},
-    }
+    options = delete_options(request.uid)
     return Write(Lane.BINDING, "delete", "BindRequest", namespace, name, options, about=about)
 
 

@@ -181,13 +181,8 @@ class RequestBinder:
 
     def prepared(self, now: float, prepared: Prepared) -> Steps:
         """Pods got what they need before they are bound, or do not get it; others are ignored."""
-        steps, ways = Steps(), Steps()
-        for binding in prepared.ready:
-            ways.add(self._ways.prepared(binding))
-        ways.ask += filter(self._ways.is_current, prepared.ask)
-        for binding, why in prepared.failed:
-            ways.add(self._ways.not_prepared(now, binding, why))
-        self._absorb(now, ways, steps)
+        steps = Steps()
+        self._absorb(now, self._ways.prepared(now, prepared), steps)
         for binding, pod in prepared.seen:
             if self._ways.is_current(binding):
                 steps.add(self.seen(now, binding, "Pod", pod))

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kai.api.writes import NOT_LEADING, Lane, Outcome, Read, Result, Verb, Write
+from kai.api.writes import NOT_LEADING, Lane, Outcome, Read, Result, Verb, Write, delete_options
 from kai.controllers.bindings import wait_of
 from kai.controllers.claims import allocations
 from kai.controllers.one_binding import CLAIMS, Binding
@@ -58,18 +58,6 @@ class _Task:
     next: tuple[Binding, Pod] | None = None  # begins when this is undone
     due: float | None = None
     failures: int = 0
-
-    @property
-    def key(self) -> tuple[str, str]:
-        return self.binding.pod, self.binding.uid
-
-    @property
-    def own(self) -> str:
-        return self.binding.pod.partition("/")[2]
-
-    @property
-    def namespace(self) -> str:
-        return self.binding.pod.partition("/")[0]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,7 +101,7 @@ class ClaimGiver:
         task, claim = about.task, about.claim
         if claim is not None:
             claim.on_their_way -= 1
-        if self._tasks.get(task.key) is not task:
+        if self._tasks.get(task.binding.key) is not task:
             return given
         if task.undoes:
             self._undone(now, given, about, outcome)
@@ -129,7 +117,7 @@ class ClaimGiver:
         if not isinstance(about, _About) or about.claim is None:
             return given
         task, claim = about.task, about.claim
-        if self._tasks.get(task.key) is not task or (about.what == "undo") != task.undoes:
+        if self._tasks.get(task.binding.key) is not task or (about.what == "undo") != task.undoes:
             return given
         if about.what == "class":
             claim.classes[read.name] = found or {}
@@ -151,7 +139,7 @@ class ClaimGiver:
         return given
 
     def keep(self, binding: Binding) -> None:
-        self._tasks.pop((binding.pod, binding.uid), None)
+        self._tasks.pop(binding.key, None)
 
     def tick(self, now: float) -> Given:
         given = Given()
@@ -166,7 +154,7 @@ class ClaimGiver:
         return min(times, default=None)
 
     def _of(self, binding: Binding) -> _Task | None:
-        return self._tasks.get((binding.pod, binding.uid))
+        return self._tasks.get(binding.key)
 
     # ---- giving ----------------------------------------------------------------------------------
 
@@ -178,7 +166,7 @@ class ClaimGiver:
         }
         claims = {name: _Claim(name, wanted.get(use)) for use, name in names.items() if name}
         task = _Task(binding, list(claims.values()))
-        self._tasks[task.key] = task
+        self._tasks[task.binding.key] = task
         for use, name in names.items():
             if not name:
                 why = (
@@ -189,7 +177,9 @@ class ClaimGiver:
         extended = binding.spec.get("extendedResourceClaimAllocation")
         if extended:
             told = pod.get("status", {}).get("extendedResourceClaimStatus") or {}
-            name = told.get("resourceClaimName") or allocations.made_name(task.own, binding.uid)
+            name = told.get("resourceClaimName") or allocations.made_name(
+                task.binding.own_name, binding.uid
+            )
             requests = list(extended.get("deviceRequests") or ())
             task.claims.append(_Claim(name, extended.get("allocation") or {}, requests))
             task.mappings = list(extended.get("containerMappings") or ())
@@ -201,7 +191,7 @@ class ClaimGiver:
     def _step(self, given: Given, task: _Task, claim: _Claim) -> None:
         """What a claim needs next, as it is now."""
         found, uid = claim.found, task.binding.uid
-        where = f"resource claim {task.namespace}/{claim.name}"
+        where = f"resource claim {task.binding.namespace}/{claim.name}"
         if found is None:
             if claim.requests is None:
                 self._fail(given, task, f"{where} is not there")
@@ -249,13 +239,19 @@ class ClaimGiver:
             allocation = allocations.configured(claim.wanted, found, claim.classes)
         claim.touched = True
         claim.gave = claim.gave or allocation is not None
-        body = allocations.status_with(found, task.own, task.binding.uid, allocation)
+        body = allocations.status_with(found, task.binding.own_name, task.binding.uid, allocation)
         given.writes.append(self._patch(task, claim, body, "give", "status"))
 
     def _make(self, given: Given, task: _Task, claim: _Claim) -> None:
         claim.touched = True
         body = allocations.made_claim(
-            *(task.namespace, task.own, task.binding.uid, claim.requests or (), claim.name)
+            *(
+                task.binding.namespace,
+                task.binding.own_name,
+                task.binding.uid,
+                claim.requests or (),
+                claim.name,
+            )
         )
         given.writes.append(self._write_of("create", task, claim, body, "make"))
 
@@ -272,7 +268,7 @@ class ClaimGiver:
                 self._look(given, task, claim)
         else:
             why = outcome.message or "the API server did not answer"
-            self._fail(given, task, f"resource claim {task.namespace}/{claim.name}: {why}")
+            self._fail(given, task, f"resource claim {task.binding.namespace}/{claim.name}: {why}")
 
     def _settle(self, given: Given, task: _Task) -> None:
         """All claims may be ready."""
@@ -325,8 +321,7 @@ class ClaimGiver:
             body = allocations.status_without(found, uid, frees=claim.gave or is_made)
             given.writes.append(self._patch(task, claim, body, "free", "status"))
         elif is_made and "deletionTimestamp" not in found["metadata"]:
-            preconditions = {"uid": found["metadata"].get("uid", "")}
-            options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions}
+            options = delete_options(found["metadata"].get("uid", ""))
             given.writes.append(self._write_of("delete", task, claim, options, "delete"))
         else:
             claim.is_done = True
@@ -335,7 +330,7 @@ class ClaimGiver:
     def _undone(self, now: float, given: Given, about: _About, outcome: Outcome) -> None:
         task, claim = about.task, about.claim
         if outcome.reason == NOT_LEADING:
-            del self._tasks[task.key]  # another process may be about to bind the pod
+            del self._tasks[task.binding.key]  # another process may be about to bind the pod
         elif claim is None or claim.is_done:
             return
         elif outcome.result in (Result.FAILED, Result.REFUSED):
@@ -345,9 +340,9 @@ class ClaimGiver:
             self._look(given, task, claim)  # also after what was on its way as the binding failed
 
     def _finish_undoing(self, given: Given, task: _Task) -> None:
-        if not all(claim.is_done for claim in task.claims) or task.key not in self._tasks:
+        if not all(claim.is_done for claim in task.claims) or task.binding.key not in self._tasks:
             return
-        del self._tasks[task.key]
+        del self._tasks[task.binding.key]
         if task.next is not None:
             self._begin(given, *task.next)
 
@@ -355,7 +350,7 @@ class ClaimGiver:
 
     def _look(self, given: Given, task: _Task, claim: _Claim) -> None:
         about = _About(task, claim, "undo" if task.undoes else "look")
-        given.reads.append(Read("ResourceClaim", task.namespace, claim.name, about=about))
+        given.reads.append(Read("ResourceClaim", task.binding.namespace, claim.name, about=about))
 
     def _patch(
         self, task: _Task, claim: _Claim, body: Mapping[str, Any], what: str, part: str = ""
@@ -373,13 +368,21 @@ class ClaimGiver:
     ) -> Write:
         claim.on_their_way += 1
         return Write(
-            *(Lane.BINDING, verb, "ResourceClaim", task.namespace, claim.name, body, part),
+            *(Lane.BINDING, verb, "ResourceClaim", task.binding.namespace, claim.name, body, part),
             about=_About(task, claim, what),
         )
 
     def _pod_patch(self, task: _Task, body: Mapping[str, Any]) -> Write:
         return Write(
-            *(Lane.BINDING, "patch", "Pod", task.namespace, task.own, body, "status"),
+            *(
+                Lane.BINDING,
+                "patch",
+                "Pod",
+                task.binding.namespace,
+                task.binding.own_name,
+                body,
+                "status",
+            ),
             about=_About(task, None, "pod"),
         )
 

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from kai.api.writes import NOT_LEADING, Lane, Outcome, Read, Result, Write
+from kai.api.writes import NOT_LEADING, Lane, Outcome, Read, Result, Write, delete_options
 from kai.controllers.bindings import wait_of
 from kai.controllers.one_binding import PART_OF_A_GPU, Binding
 from kai.controllers.preparing import Given, Pod
@@ -198,7 +198,7 @@ class SharedDevices:
                 if not group.waiting:
                     group.ends = None
                     self._time(group)
-        _add(given, self._settle(None, groups))
+        given.add(self._settle(None, groups))
         return given
 
     def keep(self, binding: Binding) -> None:
@@ -258,7 +258,7 @@ class SharedDevices:
                 self._give_up(group, given)
             elif group.not_before is not None and now >= group.not_before:
                 group.not_before = None
-                _add(given, self._settle(now, [name]))
+                given.add(self._settle(now, [name]))
             self._time(group)
         return given
 
@@ -508,24 +508,10 @@ def _label(binding: Binding, labels: Mapping[str, str | None], about: Any) -> Wr
 def _deletion(user: GpuUser, about: Any) -> Write:
     """Of a reservation pod, at once."""
     namespace, _, name = user.name.partition("/")
-    options = {
-        "apiVersion": "v1",
-        "kind": "DeleteOptions",
-        "gracePeriodSeconds": 0,
-        "preconditions": {"uid": user.uid},
-    }
+    options = delete_options(user.uid, gracePeriodSeconds=0)
     return Write(Lane.BINDING, "delete", "Pod", namespace, name, options, about=about)
 
 
 def _pod_deletion(user: GpuUser) -> Write:
     namespace, _, name = user.name.partition("/")
-    options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": user.uid}}
-    return Write(Lane.EVICTION, "delete", "Pod", namespace, name, options)
-
-
-def _add(given: Given, more: Given) -> None:
-    given.writes += more.writes
-    given.reads += more.reads
-    given.ready += more.ready
-    given.failed += more.failed
-    given.problems += more.problems
+    return Write(Lane.EVICTION, "delete", "Pod", namespace, name, delete_options(user.uid))

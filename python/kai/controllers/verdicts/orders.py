@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from kai.api import keys
-from kai.api.writes import Lane, Write
+from kai.api.writes import Lane, Write, delete_options
 from kai.controllers.verdicts.facts import Event, Seen, split
 from kai.engine.outlines import groups_named
 from kai.engine.plan import Plan
@@ -65,11 +65,7 @@ class Eviction:
         `dry_run`: the API server says whether it would do it.
         """
         namespace, own = split(self.pod)
-        options: dict[str, Any] = {
-            "apiVersion": "v1",
-            "kind": "DeleteOptions",
-            "preconditions": {"uid": self.uid},
-        }
+        options = delete_options(self.uid)
         if dry_run:
             options["dryRun"] = ["All"]
         if how == "delete":

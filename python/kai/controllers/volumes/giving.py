@@ -50,14 +50,6 @@ class _Task:
     due: float | None = None
     deadline: float | None = None
 
-    @property
-    def key(self) -> tuple[str, str]:
-        return self.binding.pod, self.binding.uid
-
-    @property
-    def namespace(self) -> str:
-        return self.binding.pod.partition("/")[0]
-
 
 @dataclass(slots=True, eq=False)
 class _Undo:
@@ -94,7 +86,7 @@ class VolumeGiver:
     def give(self, now: float, binding: Binding, pod: Pod) -> Given:
         given = Given()
         task = _Task(binding, matching.claims_of(pod))
-        self._tasks[task.key] = task
+        self._tasks[task.binding.key] = task
         task.missing += 1
         given.reads.append(Read("Node", "", binding.node, about=task))
         self._look(given, task)
@@ -105,7 +97,7 @@ class VolumeGiver:
         about = write.about
         if isinstance(about, _Undo):
             self._undone(now, given, about, outcome)
-        if not isinstance(about, _Task) or self._tasks.get(about.key) is not about:
+        if not isinstance(about, _Task) or self._tasks.get(about.binding.key) is not about:
             return given
         about.missing -= 1
         if outcome.result in (Result.CONFLICT, Result.LOST, Result.GONE):
@@ -122,7 +114,7 @@ class VolumeGiver:
         about = read.about
         if isinstance(about, _Undo):
             self._undo(given, about, found)
-        if not isinstance(about, _Task) or self._tasks.get(about.key) is not about:
+        if not isinstance(about, _Task) or self._tasks.get(about.binding.key) is not about:
             return given
         about.missing -= 1
         if read.kind == "Node":
@@ -140,25 +132,25 @@ class VolumeGiver:
     def changed(self, now: float, namespace: str, name: str) -> None:
         """A watch has shown a claim: the next `tick` looks at those that wait for it."""
         for task in self._tasks.values():
-            if task.due is not None and task.namespace == namespace and name in task.names:
+            if task.due is not None and task.binding.namespace == namespace and name in task.names:
                 task.due = min(task.due, now)
 
     def take_back(self, binding: Binding) -> Given:
         given = Given()
-        task = self._tasks.pop((binding.pod, binding.uid), None)
+        task = self._tasks.pop(binding.key, None)
         if task is None:
             return given
         for name, volume in task.volumes.items():
             claim = task.claims.get(name)
             if volume or claim is None or name in task.done:
                 continue  # a volume that is kept for the claim becomes its own in any case
-            undo = _Undo(task.namespace, name, claim.uid, binding.node)
-            self._undos[task.namespace, name] = undo
+            undo = _Undo(task.binding.namespace, name, claim.uid, binding.node)
+            self._undos[task.binding.namespace, name] = undo
             self._look_at(given, undo)
         return given
 
     def keep(self, binding: Binding) -> None:
-        self._tasks.pop((binding.pod, binding.uid), None)
+        self._tasks.pop(binding.key, None)
 
     def tick(self, now: float) -> Given:
         given = Given()
@@ -184,7 +176,9 @@ class VolumeGiver:
         for name in task.names:
             if name not in task.done:
                 task.missing += 1
-                given.reads.append(Read("PersistentVolumeClaim", task.namespace, name, about=task))
+                given.reads.append(
+                    Read("PersistentVolumeClaim", task.binding.namespace, name, about=task)
+                )
 
     def _judge(self, now: float, given: Given, task: _Task) -> None:
         """All that was to be read is there."""
@@ -359,7 +353,7 @@ class VolumeGiver:
     def _is_wanted(self, undo: _Undo) -> bool:
         """A binding that came later needs the claim, or another pod that shares it."""
         return any(
-            task.namespace == undo.namespace and undo.name in task.names
+            task.binding.namespace == undo.namespace and undo.name in task.names
             for task in self._tasks.values()
         )
 
