@@ -29,6 +29,7 @@ from kai.controllers.evicting import Removal
 from kai.controllers.one_binding import Binding
 from kai.controllers.preparing import Prepared, Preparing
 from kai.controllers.verdicts import Event
+from kai.controllers.waits import earliest
 
 __all__ = ["Binding", "Bindings", "Steps", "Trouble", "wait_of"]
 
@@ -217,8 +218,7 @@ class Bindings:
 
     def next_tick(self) -> float | None:
         """When `tick` has something to do."""
-        times = (each.due for each in self._troubles.values() if each.due is not None)
-        return min(times, default=None)
+        return earliest(each.due for each in self._troubles.values())
 
     def answered(self, now: float, binding: Binding, outcome: Outcome) -> Steps:
         """What follows from the answer to its request."""

@@ -20,6 +20,7 @@ from typing import Any, Protocol
 
 from kai.api.writes import Outcome, Read, Write
 from kai.controllers.one_binding import Binding
+from kai.controllers.waits import earliest
 
 Pod = Mapping[str, Any]
 
@@ -160,8 +161,7 @@ class Preparing:
             self.drop(course.binding)
         needed = [giver for giver in self._givers if giver.needs(binding)]
         course = self._courses[binding.pod] = _Course(binding, needed)
-        namespace, _, name = binding.pod.partition("/")
-        self._prepared.reads.append(Read("Pod", namespace, name, about=course))
+        self._prepared.reads.append(Read("Pod", binding.namespace, binding.own_name, about=course))
 
     def drop(self, binding: Binding) -> None:
         """The binding is not carried out, or failed: what it was given is taken back."""
@@ -216,7 +216,7 @@ class Preparing:
 
     def next_tick(self) -> float | None:
         times = (giver.next_tick() for giver in self._givers)
-        return min((each for each in times if each is not None), default=None)
+        return earliest(times)
 
     def take(self) -> Prepared:
         """What followed since the last time."""

@@ -9,7 +9,7 @@ No chance and no clock: the same happenings lead to the same waits.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import Generic, TypeVar
 
 FIRST_S, MOST_S = 10.0, 320.0
@@ -17,6 +17,11 @@ CALM_S = 600.0
 """After so many seconds since the end of a wait the next one is as short as the first."""
 
 Key = TypeVar("Key", bound=Hashable)
+
+
+def earliest(times: Iterable[float | None]) -> float | None:
+    """The first of them; None stands for never."""
+    return min((each for each in times if each is not None), default=None)
 
 
 class Waits(Generic[Key]):

@@ -54,6 +54,16 @@ class _Effect:
     failed: str
 
 
+def set_watches(metrics: Metrics, reading: Reading) -> None:
+    """What was read so far, by kind."""
+    for kind, watch in reading.watches.items():
+        traffic = reading.traffic(kind)
+        metrics.watch_age.set(watch.silent_for(), kind)
+        metrics.watch_lists.values[kind,] = traffic.lists
+        metrics.watch_reconnects.values[kind,] = traffic.reconnects
+        metrics.watch_bytes.values[kind,] = traffic.bytes
+
+
 class Measuring:
     """`queues`: a sink that follows queues, for their names and quotas. `labels`: further labels of
     their metrics, as in kai.controllers.status.queue_metrics."""
@@ -202,12 +212,7 @@ class Measuring:
             metrics.lane_retries.values[name,] = writer.retries[lane]
             metrics.lane_unfinished.set(sum(under_way[name]), name)
             metrics.lane_longest.set(max(under_way[name], default=0.0), name)
-        for kind, watch in self._reading.watches.items():
-            traffic = self._reading.traffic(kind)
-            metrics.watch_age.set(watch.silent_for(), kind)
-            metrics.watch_lists.values[kind,] = traffic.lists
-            metrics.watch_reconnects.values[kind,] = traffic.reconnects
-            metrics.watch_bytes.values[kind,] = traffic.bytes
+        set_watches(metrics, self._reading)
         queues = [*self._queues.objects.values()] if leads else []
         return lambda: self._set_queues(queues)
 

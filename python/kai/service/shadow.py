@@ -24,6 +24,7 @@ from kai.controllers.grouper import Reference
 from kai.controllers.shadow import Case, Compared, Tally
 from kai.errors import InvalidInputError
 from kai.service.log import Log
+from kai.service.measuring import set_watches
 from kai.service.metrics import Metrics
 from kai.service.options import Options
 from kai.service.owners import Owners
@@ -236,12 +237,7 @@ class Shadow:
         if share is not None:
             self.metrics.shadow_share.set(share)
         self.metrics.shadow_open.set(len(self._open))
-        for kind, watch in self._reading.watches.items():
-            traffic = self._reading.traffic(kind)
-            self.metrics.watch_age.set(watch.silent_for(), kind)
-            self.metrics.watch_lists.values[kind,] = traffic.lists
-            self.metrics.watch_reconnects.values[kind,] = traffic.reconnects
-            self.metrics.watch_bytes.values[kind,] = traffic.bytes
+        set_watches(self.metrics, self._reading)
         return lambda: None
 
     def _now_text(self) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 from kai.api.writes import Write
 from kai.controllers.bind_requests.values import Request, deletion
 from kai.controllers.bindings import Binding, Bindings, Steps
+from kai.controllers.waits import earliest
 
 SHOWN_WITHIN_S = 10.0
 """A BindRequest that was created and that no watch shows is read: it may have been deleted."""
@@ -61,7 +62,7 @@ class Requesting(Bindings):
     def next_tick(self) -> float | None:
         """When `tick` has something to do."""
         times = [super().next_tick(), *(due for _, due in self._created.values())]
-        return min((each for each in times if each is not None), default=None)
+        return earliest(times)
 
     def seen(self, now: float, binding: Binding, found: Mapping[str, Any] | None) -> Steps:
         """The BindRequest of a creation without a clear answer, as it is now; None: there is none.

@@ -24,6 +24,7 @@ from kai.controllers.preparing import Prepared, Preparing
 from kai.controllers.sharing.labels import gpu_labels
 from kai.controllers.verdicts import Condition, orders
 from kai.controllers.volumes.matching import claims_of
+from kai.controllers.waits import earliest
 
 
 class RequestBinder:
@@ -209,7 +210,7 @@ class RequestBinder:
     def next_tick(self) -> float | None:
         """When `tick` has something to do; None: when something else happens."""
         times = [self._ways.next_tick(), *(task.next for task in self._timed.values())]
-        return min((each for each in times if each is not None), default=None)
+        return earliest(times)
 
     @property
     def has_unchecked(self) -> bool:

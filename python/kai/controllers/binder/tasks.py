@@ -13,6 +13,7 @@ from kai.controllers.binder import texts
 from kai.controllers.bindings import wait_of
 from kai.controllers.verdicts import Condition
 from kai.controllers.verdicts.written import Written, is_another
+from kai.controllers.waits import earliest
 
 
 class Stage(Enum):
@@ -51,7 +52,7 @@ class Task:
     def next(self) -> float | None:
         """When it has something to do by itself."""
         times = (self.due, self.status_due, self.pod_due)
-        return min((each for each in times if each is not None), default=None)
+        return earliest(times)
 
     def see(self, request: Request) -> None:
         """A watch has shown it."""

@@ -22,6 +22,7 @@ from kai.controllers.bindings import wait_of
 from kai.controllers.claims import allocations
 from kai.controllers.one_binding import CLAIMS, Binding
 from kai.controllers.preparing import Given, Pod
+from kai.controllers.waits import earliest
 
 MOST_TRIES = 8
 """How often a claim is read again because it has changed meanwhile."""
@@ -150,8 +151,7 @@ class ClaimGiver:
         return given
 
     def next_tick(self) -> float | None:
-        times = (each.due for each in self._tasks.values() if each.due is not None)
-        return min(times, default=None)
+        return earliest(each.due for each in self._tasks.values())
 
     def _of(self, binding: Binding) -> _Task | None:
         return self._tasks.get(binding.key)

@@ -119,11 +119,10 @@ class DeviceMaps:
 
     def take_back(self, binding: Binding) -> Given:
         """As KAI does, also where the pod has gone and takes them along."""
-        namespace = binding.pod.partition("/")[0]
         self._looks.pop(binding.pod, None)
         pair = self._pairs.pop(binding.pod, None)
         names = () if pair is None else pair.names
-        return Given(writes=[_deletion(namespace, name) for name in names])
+        return Given(writes=[_deletion(binding.namespace, name) for name in names])
 
     def keep(self, binding: Binding) -> None:
         self._pairs.pop(binding.pod, None)

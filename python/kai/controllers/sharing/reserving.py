@@ -500,9 +500,9 @@ def _why(binding: Binding, group: str, outcome: Outcome) -> str:
 
 
 def _label(binding: Binding, labels: Mapping[str, str | None], about: Any) -> Write:
-    namespace, _, name = binding.pod.partition("/")
+    where = (binding.namespace, binding.own_name)
     body = {"metadata": {"uid": binding.uid, "labels": dict(labels)}}
-    return Write(Lane.BINDING, "patch", "Pod", namespace, name, body, about=about)
+    return Write(Lane.BINDING, "patch", "Pod", *where, body, about=about)
 
 
 def _deletion(user: GpuUser, about: Any) -> Write:

@@ -20,6 +20,7 @@ from kai.controllers.one_binding import VOLUMES, Binding
 from kai.controllers.preparing import Given, Pod
 from kai.controllers.volumes import matching
 from kai.controllers.volumes.matching import Claim, Volume
+from kai.controllers.waits import earliest
 
 TIMEOUT_S = 120.0
 """How long a claim may take to be bound (spec 6 C48)."""
@@ -167,7 +168,7 @@ class VolumeGiver:
     def next_tick(self) -> float | None:
         times = [each.due for each in self._tasks.values()]
         times += [each.due for each in self._undos.values()]
-        return min((each for each in times if each is not None), default=None)
+        return earliest(times)
 
     # ---- giving ----------------------------------------------------------------------------------
 
