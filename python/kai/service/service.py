@@ -15,7 +15,7 @@ import contextlib
 import gc
 import json
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -40,6 +40,7 @@ from kai.k8s.sinks import DictSink
 from kai.k8s.writing import Writer
 from kai.service.bind_requests import BindRequests
 from kai.service.kinds import watched_by
+from kai.service.life import Life, why_unready
 from kai.service.log import Line, Log
 from kai.service.measuring import Measuring, queue_sink
 from kai.service.metrics import Metrics
@@ -54,8 +55,6 @@ from kai.service.snapshots import archive, objects_of
 if TYPE_CHECKING:
     from kai.k8s.client import Client
 
-STUCK_AFTER_S = 120.0
-"""A turn that takes longer is a bug: /healthz fails, so that the process is restarted."""
 FINISH_WITHIN_S = 5.0
 """How long bindings and evictions that were decided may take after SIGTERM."""
 FLUSH_WITHIN_S = 3.0
@@ -90,7 +89,8 @@ class Service:
         self._loop = asyncio.get_running_loop()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="kai-plan")
         self._changed = asyncio.Event()
-        self._owners = Owners(self._look_after, self._start, self._clock)
+        self._life = Life(self._clock, self._changed)
+        self._owners = Owners(self._look_after, self._life.start, self._clock)
         self._sharing = Sharing(options, copies_labels=client.copies_labels)
         volumes = DictSink(keep=volume_of)
         volume_giver = VolumeGiver(lambda: known(volumes), options.volume_seconds)
@@ -141,16 +141,13 @@ class Service:
             for name in components
         }
         self._watching: dict[str, asyncio.Task[Any]] = {}
-        self._tasks: set[asyncio.Task[Any]] = set()
         self._forgotten: list[int] = []
         self._looked_at: list[bytes] = []
         self._asked: list[Binding] = []
         self._answers: list[tuple[Write, Outcome]] = []
         self._steps = Steps()  # what the planning thread has to hear of
         self._bound_at: list[float] = []  # of the bindings in it
-        self._turn_since: float | None = None
         self._synced: frozenset[str] = frozenset()
-        self._failure: BaseException | None = None
         self._decisions = 0
 
     # ---- life ------------------------------------------------------------------------------------
@@ -165,26 +162,17 @@ class Service:
         )
         for kind in self._kinds:
             self._watch(kind)
-        self._start(self._measure_lag())
-        self._start(self._owners.run())
-        self._start(self._reports.run(self._reading.watches, self._election))
+        self._life.start(self._measure_lag())
+        self._life.start(self._owners.run())
+        self._life.start(self._reports.run(self._reading.watches, self._election))
         if self._election is not None:
-            self._start(self._election.run())
-        cycles = self._start(self._cycles(stop))
-        stopping = asyncio.ensure_future(stop.wait())
-        try:
-            await asyncio.wait({cycles, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            stop.set()
-            stopping.cancel()
-            await self._end(cycles)
-        if self._failure is not None:
-            raise self._failure
+            self._life.start(self._election.run())
+        await self._life.until(stop, self._cycles(stop), self._end)
 
     async def _end(self, cycles: asyncio.Task[Any]) -> None:
         """Nothing more is decided; what was decided is finished, and its events are written."""
         self._changed.set()
-        if self._failure is None:
+        if not self._life.has_failed:
             await asyncio.wait({cycles}, timeout=FINISH_WITHIN_S)
             await self._writer.finish(FINISH_WITHIN_S, Lane.BINDING)
             self._writer.take_back(Lane.BINDING, lambda _: True)
@@ -196,9 +184,7 @@ class Service:
         in_doubt = self._binder.in_doubt + self._requests.in_doubt
         if self._election is not None and (left or in_doubt):
             self._election.let_run_out()
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._life.cancel()
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def _take_in_the_last_answers(self) -> None:
@@ -208,7 +194,7 @@ class Service:
             self._apply(await asyncio.wait_for(turn, FINISH_WITHIN_S))
 
     def _watch(self, kind: str) -> None:
-        self._watching[kind] = self._start(self._reading.watch(kind).run())
+        self._watching[kind] = self._life.start(self._reading.watch(kind).run())
 
     def _make_election(self) -> LeaderElection:
         options = self._options
@@ -227,7 +213,7 @@ class Service:
         self._log.info("leading", leases=",".join(self._options.leases()))
         if self._listing is not None:
             self._listing.cancel()
-        self._listing = self._start(self._list_anew())
+        self._listing = self._life.start(self._list_anew())
 
     async def _list_anew(self) -> None:
         kinds = [kind for kind in LISTED_ANEW if kind in self._watching]
@@ -258,27 +244,11 @@ class Service:
     def _term(self) -> int:
         return 0 if self._election is None else self._election.transitions
 
-    def _start(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._ended)
-        return task
-
-    def _ended(self, task: asyncio.Task[Any]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self._failure = self._failure or error
-            self._changed.set()
-
     def why_unhealthy(self) -> str:
-        since = self._turn_since
-        if since is not None and self._clock.monotonic() - since > STUCK_AFTER_S:
-            return f"a plan has taken more than {STUCK_AFTER_S:g} s"
-        return ""
+        return self._life.why_unhealthy()
 
     def why_unready(self) -> str:
-        missing = sorted(self._needed - self._synced)
-        return f"not listed yet: {', '.join(missing)}" if missing else ""
+        return why_unready(self._needed, self._synced)
 
     async def snapshot(self) -> bytes:
         """A snapshot.zip of what it decides on; `kai plan` of it decides what the next cycle does.
@@ -300,18 +270,15 @@ class Service:
     # ---- cycles ----------------------------------------------------------------------------------
 
     async def _cycles(self, stop: asyncio.Event) -> None:
-        loop = asyncio.get_running_loop()
         wake_at = None
         while not stop.is_set():
             await self._wait_for_news(wake_at)
-            if stop.is_set() or self._failure is not None:
+            if stop.is_set() or self._life.has_failed:
                 return
             self._changed.clear()
             term = self._term()
             news = self._news()
-            self._turn_since = self._clock.monotonic()
-            turn = await loop.run_in_executor(self._thread, self._planner.turn, news)
-            self._turn_since = None
+            turn = await self._life.turn(self._thread, self._planner.turn, news)
             if term != self._term() or stop.is_set():
                 self._take_back(turn)
             self._apply(turn)
@@ -429,7 +396,7 @@ class Service:
         for write in steps.writes:
             self._writer.put(write, self._answered)
         for binding, kind in steps.look:
-            self._start(self._look(binding, kind))
+            self._life.start(self._look(binding, kind))
         if steps.ask:
             self._asked += steps.ask
             self._changed.set()
@@ -455,7 +422,7 @@ class Service:
         for write in steps.writes:
             self._writer.put(write, self._answered)
         for binding, kind in steps.look:
-            self._start(self._look(binding, kind))
+            self._life.start(self._look(binding, kind))
         for event in steps.events:
             self._emit(event)
         for binding, why in steps.failed:
@@ -487,7 +454,7 @@ class Service:
 
     def _answered(self, write: Write, outcome: Outcome) -> None:
         if (missing := denial(outcome.message)) is not None and outcome.result is Result.FAILED:
-            self._start(self._later(self._reports.rights.wait(missing), write, outcome))
+            self._life.start(self._later(self._reports.rights.wait(missing), write, outcome))
         else:
             self._take_answer(write, outcome)
 
@@ -520,7 +487,7 @@ class Service:
             for write in prepared.writes:
                 self._writer.put(write, self._answered)
             for read in prepared.reads:
-                self._start(self._read(read))
+                self._life.start(self._read(read))
             self._say(prepared.problems)
             if not prepared.has_bindings:
                 return

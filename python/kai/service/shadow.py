@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -23,6 +22,7 @@ from kai.api.times import SECOND_NS, to_text
 from kai.controllers.grouper import Reference
 from kai.controllers.shadow import Case, Compared, Tally
 from kai.errors import InvalidInputError
+from kai.service.life import Life, why_unready
 from kai.service.log import Log
 from kai.service.measuring import set_watches
 from kai.service.metrics import Metrics
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from kai.k8s.client import Client
 
 SUMMARY_EVERY_S = 60.0
-STUCK_AFTER_S = 120.0
 FINISH_WITHIN_S = 5.0
 """How long causes are looked for after SIGTERM."""
 
@@ -56,17 +55,15 @@ class Shadow:
         self._reports = Reports(log, self._clock)
         self._planner = ShadowPlanner(options)
         self._changed = asyncio.Event()
+        self._life = Life(self._clock, self._changed)
         self._reading = Reading(
             client, self._planner.feed, options, self._changed.set, also=self._planner.sinks()
         )
-        self._owners = Owners(self._look_after, self._start, self._clock)
+        self._owners = Owners(self._look_after, self._life.start, self._clock)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="kai-plan")
         self._causes = ThreadPoolExecutor(1, thread_name_prefix="kai-causes")
         self._open: dict[asyncio.Task[Any], Case] = {}  # searches for causes
-        self._tasks: set[asyncio.Task[Any]] = set()
         self._synced: frozenset[str] = frozenset()
-        self._turn_since: float | None = None
-        self._failure: BaseException | None = None
         self._cycle, self._started = 0, ""
         self.metrics.on_page = self._before_a_page
 
@@ -84,31 +81,20 @@ class Shadow:
         )
         self._write_report()  # that it cannot be written shows now
         for kind in sorted(self._planner.needed):
-            self._start(self._reading.watch(kind).run())
-        self._start(self._owners.run())
-        self._start(self._reports.run(self._reading.watches, None))
-        self._start(self._summarize())
-        cycles = self._start(self._cycles(stop))
-        stopping = asyncio.ensure_future(stop.wait())
-        try:
-            await asyncio.wait({cycles, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            stop.set()
-            stopping.cancel()
-            await self._end(cycles)
-        if self._failure is not None:
-            raise self._failure
+            self._life.start(self._reading.watch(kind).run())
+        self._life.start(self._owners.run())
+        self._life.start(self._reports.run(self._reading.watches, None))
+        self._life.start(self._summarize())
+        await self._life.until(stop, self._cycles(stop), self._end)
 
     async def _end(self, cycles: asyncio.Task[Any]) -> None:
         self._changed.set()
-        if self._failure is None:
+        if not self._life.has_failed:
             await asyncio.wait({cycles}, timeout=FINISH_WITHIN_S)
             if self._open:
                 await asyncio.wait(self._open, timeout=FINISH_WITHIN_S)
             self._give_up()
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._life.cancel()
         for thread in (self._thread, self._causes):
             thread.shutdown(wait=False, cancel_futures=True)
         self._say()
@@ -121,38 +107,20 @@ class Shadow:
         if self._open:
             self._log.warning("some causes were not found in time", differences=len(self._open))
 
-    def _start(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._ended)
-        return task
-
-    def _ended(self, task: asyncio.Task[Any]) -> None:
-        self._tasks.discard(task)
-        self._open.pop(task, None)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self._failure = self._failure or error
-            self._changed.set()
-
     def why_unhealthy(self) -> str:
-        since = self._turn_since
-        if since is not None and self._clock.monotonic() - since > STUCK_AFTER_S:
-            return f"a plan has taken more than {STUCK_AFTER_S:g} s"
-        return ""
+        return self._life.why_unhealthy()
 
     def why_unready(self) -> str:
-        missing = sorted(self._planner.needed - self._synced)
-        return f"not listed yet: {', '.join(missing)}" if missing else ""
+        return why_unready(self._planner.needed, self._synced)
 
     # ---- cycles ----------------------------------------------------------------------------------
 
     async def _cycles(self, stop: asyncio.Event) -> None:
-        loop = asyncio.get_running_loop()
         wait = 0.0
         while not stop.is_set():
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self._changed.wait(), wait)
-            if stop.is_set() or self._failure is not None:
+            if stop.is_set() or self._life.has_failed:
                 return
             self._changed.clear()
             news = News(
@@ -160,9 +128,7 @@ class Shadow:
                 owners=self._reading.take_owners(),
                 rules=self._reading.take_rules(),
             )
-            self._turn_since = self._clock.monotonic()
-            turn = await loop.run_in_executor(self._thread, self._planner.turn, news)
-            self._turn_since = None
+            turn = await self._life.turn(self._thread, self._planner.turn, news)
             self._apply(turn)
             wait = self._options.max_period
             if turn.wake_ns is not None:
@@ -192,7 +158,9 @@ class Shadow:
             if case.compared.is_same:
                 self._count(case.compared)
             else:
-                self._open[self._start(self._explain(case))] = case
+                search = self._life.start(self._explain(case))
+                self._open[search] = case
+                search.add_done_callback(lambda task: self._open.pop(task, None))
 
     async def _explain(self, case: Case) -> None:
         explain = self._planner.explained

@@ -207,7 +207,7 @@ def test_an_answer_is_held_back_so_that_nothing_is_tried_at_once() -> None:
             clock.now += 5
             service._answered(BINDING, DENIED)
             assert service._news().answers == ()
-            await asyncio.gather(*service._tasks)
+            await asyncio.gather(*service._life._tasks)
             assert clock.slept == [5]
             assert service._news().answers == ((BINDING, DENIED),)
             refused = Outcome(Result.REFUSED, 422, "Invalid", "no")
