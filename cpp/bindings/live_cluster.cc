@@ -215,6 +215,15 @@ void LiveCluster::HoldOff(const std::string& group, int64_t since_ns, int64_t de
   WithStore([&](Store* store) { store->HoldOff(group, since_ns, delay_ns); });
 }
 
+std::map<std::string, std::pair<int64_t, int64_t>> LiveCluster::Ages() {
+  return WithStore([&](const Store* store) {
+    std::map<std::string, std::pair<int64_t, int64_t>> ages;
+    for (const auto& [group, age] : store->Ages())
+      ages.emplace(group, std::pair(age.created_ns, age.planned_ns));
+    return ages;
+  });
+}
+
 void LiveCluster::ServeClaims(bool serves) {
   WithStore([&](Store* store) { store->ServeClaims(serves); });
 }

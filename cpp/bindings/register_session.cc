@@ -107,6 +107,7 @@ void RegisterCluster(py::module_& module) {
       .def("avoid", &LiveCluster::Avoid, py::arg("group"), py::arg("nodes"))
       .def("hold_off", &LiveCluster::HoldOff, py::arg("group"), py::kw_only(), py::arg("since_ns"),
            py::arg("delay_ns"))
+      .def("ages", &LiveCluster::Ages)
       .def("serve_claims", &LiveCluster::ServeClaims, py::arg("serves"))
       .def("can_follow", &LiveCluster::CanFollow)
       .def("memory", &Memory);

@@ -151,6 +151,11 @@ class Cluster(metaclass=_Compiled):
     def hold_off(self, group: str, *, since_ns: int, delay_ns: int) -> None:
         """The group evicts nothing in that time, as within a preemption delay."""
 
+    def ages(self) -> dict[str, tuple[int, int]]:
+        """Pod groups that the API server calls younger than they are here: they were planned with
+        before they were created. By name: when each was created and when it was planned, in
+        nanoseconds."""
+
     def serve_claims(self, serves: bool) -> None:
         """Whether the API server has the API of resource claims: that there are none does not say
         so."""

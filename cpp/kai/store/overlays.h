@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -36,6 +37,13 @@ class Overlays {
   // among others, as long as it is the group that the server made at `created_ns`.
   void KeepAge(std::string_view group, int64_t planned_ns, int64_t created_ns);
 
+  struct Age {
+    int64_t planned_ns = 0;
+    int64_t created_ns = 0;
+  };
+  // Those that are kept, by group.
+  std::map<std::string, Age> Ages() const { return {ages_.begin(), ages_.end()}; }
+
   void PutOn(PodRow* row) const;
   void PutOn(std::string_view name, PodGroupRow* row) const;
 
@@ -47,10 +55,6 @@ class Overlays {
   struct HeldOff {
     int64_t since_ns = 0;
     int64_t delay_ns = 0;
-  };
-  struct Age {
-    int64_t planned_ns = 0;
-    int64_t created_ns = 0;
   };
   template <typename T>
   using ByName = absl::flat_hash_map<std::string, T, NameHash, std::equal_to<>>;

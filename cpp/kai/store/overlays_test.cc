@@ -73,6 +73,7 @@ TEST(OverlaysTest, AGroupThatWasPlannedKeepsItsAge) {
   EXPECT_EQ(age("q/g", 5), 3);
   EXPECT_EQ(age("q/g", 6), 6) << "another one of its name";
   EXPECT_EQ(age("q/older", 3), 3);
+  EXPECT_THAT(overlays.Ages(), testing::ElementsAre(testing::Key("q/g")));
   overlays.Forget("q/g");
   EXPECT_EQ(age("q/g", 5), 5);
 }

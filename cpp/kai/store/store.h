@@ -123,6 +123,8 @@ class Store {
   // Overlays on the objects that are there, and on those that come.
   void Avoid(std::string_view group, std::vector<std::string> nodes);
   void HoldOff(std::string_view group, int64_t since_ns, int64_t delay_ns);
+  // Pod groups that the server calls younger than they are here.
+  std::map<std::string, Overlays::Age> Ages() const { return overlays_.Ages(); }
 
   // An object that could not be read, for readers of their own; `kind` is that of the rejection.
   void Reject(Kind kind, Rejection rejection);

@@ -153,15 +153,14 @@ class State:
 
     `memory`: as of Scheduler.export_memory. `groups`: pod groups that are planned and not created
     yet, by name. `assigned`: by pod, its pod group, where it does not name one yet. `cycle`: how
-    many plans were made. `ages`: time stamps of pod groups that the API server calls younger: they
-    were planned with before they were created, and keep their place.
+    many plans were made. `ages`: as of `_core.Cluster.ages`.
     """
 
     memory: str
     groups: Mapping[str, Mapping[str, Any]]
     assigned: Mapping[str, Assignment]
     cycle: int
-    ages: Mapping[str, str] = field(default_factory=dict)
+    ages: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 class Planner:
@@ -202,7 +201,6 @@ class Planner:
         self._touched: set[str] = set()  # groups that changed since the last plan
         self._assigned: dict[str, Assignment] = {}  # pods that do not name their group yet
         self._planned: dict[str, Mapping[str, Any]] = {}  # groups that are not created yet
-        self._ages: dict[str, str] = {}  # when groups were planned that this process created
         self._ungrouped = 0  # pods that changed since groups were decided on
         # By pod, the event of an eviction under way: its pod group may be gone before its answer.
         self._evictions: dict[str, Event] = {}
@@ -267,7 +265,7 @@ class Planner:
     def state(self) -> State:
         memory = self._core.session.export_memory(self._core.cluster)
         planned, assigned = dict(self._planned), dict(self._assigned)
-        return State(memory, planned, assigned, self._cycle, dict(self._ages))
+        return State(memory, planned, assigned, self._cycle, self._core.cluster.ages())
 
     # ---- what the cluster did meanwhile ----------------------------------------------------------
 
@@ -353,7 +351,6 @@ class Planner:
             else:
                 grouper.group_gone(name, uid)
                 self._planned.pop(name, None)
-                self._ages.pop(name, None)
         for reference, found in news.owners:
             if found is None:
                 grouper.object_gone(reference)
@@ -364,10 +361,7 @@ class Planner:
         for write, outcome in news.answers:
             _tell(grouper, write, outcome)
             if write.kind == "PodGroup" and outcome.result is Result.DONE:
-                name = f"{write.namespace}/{write.name}"
-                manifest = self._planned.pop(name, None)
-                if manifest is not None:
-                    self._ages[name] = manifest["metadata"]["creationTimestamp"]
+                self._planned.pop(f"{write.namespace}/{write.name}", None)
         if news.rules is not None:
             grouper.set_rules(news.rules)
         if not leads:

@@ -20,6 +20,7 @@ from kai.api import keys, times
 from kai.api.kinds import LISTS, full_name
 from kai.api.reading import annotations_of, mapping, objects
 from kai.api.resources import resource
+from kai.api.times import to_text
 from kai.engine import config as configuration
 from kai.engine.cluster import Cluster
 from kai.engine.packing import pack
@@ -131,12 +132,13 @@ class Objects:
         return pods
 
 
-def _aged(page: bytes, ages: Mapping[str, str]) -> bytes:
+def _aged(page: bytes, ages: Mapping[str, tuple[int, int]]) -> bytes:
     """Pod groups as old as the scheduler takes them for."""
     groups = json.loads(b"[%s]" % page)
     for each in groups:
-        if (age := ages.get(full_name(each))) is not None:
-            each["metadata"]["creationTimestamp"] = age
+        created, planned = map(to_text, ages.get(full_name(each), (0, 0)))
+        if each["metadata"].get("creationTimestamp") == created:
+            each["metadata"]["creationTimestamp"] = planned
     return _dump(groups)[1:-1]
 
 
