@@ -114,16 +114,14 @@ class Store {
   // It is not created after all. False: it is not planned any more.
   bool Withdraw(Kind kind, std::string_view name);
 
-  // A pod that names no pod group belongs to this one, and so do its versions to come, until one
-  // names a group, has another UID, or it goes. `subgroup`: empty is what its label says. False:
-  // there is no such pod, or it names a group itself.
+  // A pod without a pod group belongs to this one, and so do its later versions, until one names a
+  // group, has another UID, or goes. `subgroup`: empty is what its label says. False: no such pod.
   bool Assign(std::string_view pod, std::string_view uid, std::string_view group,
               std::string_view subgroup);
 
-  // Overlays on the objects that are there, and on those that come.
+  // Overlays on the objects that are there, and on those that come; ages are younger at the server.
   void Avoid(std::string_view group, std::vector<std::string> nodes);
   void HoldOff(std::string_view group, int64_t since_ns, int64_t delay_ns);
-  // Pod groups that the server calls younger than they are here.
   std::map<std::string, Overlays::Age> Ages() const { return overlays_.Ages(); }
 
   // An object that could not be read, for readers of their own; `kind` is that of the rejection.
