@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Literal
 
@@ -23,6 +22,7 @@ from testcluster import (
     play,
     pod,
 )
+from testcluster.scene import until
 
 BY_REQUESTS = ("--binding", "bind-requests")
 CREATIONS = Match("POST", "/bindrequests$")
@@ -85,16 +85,6 @@ async def create_request(scene: Scene, name: str, node: str, **spec: object) -> 
             },
         },
     )
-
-
-async def until(
-    scene: Scene, what: str, is_so: Callable[[], Awaitable[bool]], seconds: float = 20
-) -> None:
-    ends = asyncio.get_running_loop().time() + seconds
-    while not await is_so():
-        if asyncio.get_running_loop().time() > ends:
-            raise AssertionError(f"not within {seconds:g} s: {what}\n{scene.report()}")
-        await asyncio.sleep(0.05)
 
 
 def test_pods_are_bound_with_the_objects_that_kai_leaves(

@@ -29,10 +29,10 @@ from testcluster.devices import (
     half,
     pods_of,
     reservations,
-    until,
     until_free,
     until_right,
 )
+from testcluster.scene import until
 
 from kai.api import keys
 
@@ -119,19 +119,25 @@ def test_two_halves_share_a_device_a_third_waits_and_the_last_one_gives_it_back(
     play(cluster, namespace, tmp_path, story)
 
 
+async def fill(scene: Scene, fake: Reservations, nodes: int, mode: str) -> None:
+    """Nodes of eight devices get two halves on each."""
+    await scene.nodes(nodes)
+    await scene.start("--binding", mode)
+    pods = 16 * nodes
+    await scene.api.create(*(half(f"h{number}", scene.namespace) for number in range(pods)))
+    await scene.bound(pods)
+    assert await books(scene) == []
+    assert len(await reservations(scene)) == 8 * nodes
+    assert len(fake.held()) == 8 * nodes
+
+
 @MODES
 def test_sixteen_halves_at_once_are_two_on_each_of_eight_devices(
     cluster: Cluster, namespace: str, tmp_path: Path, mode: str
 ) -> None:
     async def story(scene: Scene) -> None:
         async with Admission(cluster), Reservations(scene.api) as fake:
-            await scene.nodes(1)
-            await scene.start("--binding", mode)
-            await scene.api.create(*(half(f"h{number}", namespace) for number in range(16)))
-            await scene.bound(16)
-            assert await books(scene) == []
-            assert len(await reservations(scene)) == 8
-            assert len(fake.held()) == 8
+            await fill(scene, fake, 1, mode)
 
     play(cluster, namespace, tmp_path, story)
 
@@ -142,12 +148,7 @@ def test_halves_fill_ten_nodes_and_leave_nothing(
 ) -> None:
     async def story(scene: Scene) -> None:
         async with Admission(cluster), Reservations(scene.api) as fake:
-            await scene.nodes(10)
-            await scene.start("--binding", mode)
-            await scene.api.create(*(half(f"h{number}", namespace) for number in range(160)))
-            await scene.bound(160)
-            assert await books(scene) == []
-            assert len(await reservations(scene)) == len(fake.held()) == 80
+            await fill(scene, fake, 10, mode)
             await scene.api.delete(path_of("Pod", namespace), gracePeriodSeconds=0)
             await until_free(scene)
 

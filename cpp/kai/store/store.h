@@ -115,11 +115,11 @@ class Store {
   bool Withdraw(Kind kind, std::string_view name);
 
   // A pod without a pod group belongs to this one, and so do its later versions, until one names a
-  // group, has another UID, or goes. `subgroup`: empty is what its label says. False: no such pod.
+  // group or has another UID. `subgroup`: empty: its label's. False: no such pod, or it names one.
   bool Assign(std::string_view pod, std::string_view uid, std::string_view group,
               std::string_view subgroup);
 
-  // Overlays on the objects that are there, and on those that come; ages are younger at the server.
+  // Overlays on known and later objects. Ages(): of pod groups that the server calls younger.
   void Avoid(std::string_view group, std::vector<std::string> nodes);
   void HoldOff(std::string_view group, int64_t since_ns, int64_t delay_ns);
   std::map<std::string, Overlays::Age> Ages() const { return overlays_.Ages(); }

@@ -63,7 +63,7 @@ def command(
     need_cluster_extra()
     from kai.service.devices import visible_devices
     from kai.service.log import Log
-    from kai.service.reserving import PodName, fake_device, hold
+    from kai.service.reservation_program import PodName, fake_device, hold
     from kai.service.signals import run_until_signal
 
     if fake and given:

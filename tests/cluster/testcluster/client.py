@@ -20,6 +20,7 @@ import ssl
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
@@ -29,6 +30,7 @@ Object = dict[str, Any]
 
 MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
+FOLLOW_PAUSE_S = 0.1
 WORKERS = 32  # more do not make an API server on two cores faster
 
 
@@ -193,6 +195,20 @@ class Client:
                         yield json.loads(line)
             finally:
                 abort(answer)
+
+    async def follow(self, path: str) -> AsyncIterator[tuple[str, Any]]:
+        """ "LISTED" with all objects, and then the type and the object of each event. A watch that
+        ends or is refused starts anew, with a list."""
+        while True:
+            with suppress(ApiError, aiohttp.ClientError, asyncio.TimeoutError, OSError):
+                listed = await self.get(path)
+                yield "LISTED", listed["items"]
+                version = listed["metadata"]["resourceVersion"]
+                async for event in self.watch(path, resourceVersion=version):
+                    if event["type"] == "ERROR":
+                        break
+                    yield event["type"], event["object"]
+            await asyncio.sleep(FOLLOW_PAUSE_S)
 
     # --- waiting ----------------------------------------------------------------------------------
 

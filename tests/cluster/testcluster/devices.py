@@ -7,16 +7,15 @@ await until_free(scene)              # once all of them are deleted
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from kai.api import keys
 
 from .client import Object, path_of
 from .objects import pod
-from .scene import Scene
+from .scene import Scene, until
 
 GROUP = keys.GPU_GROUP_LABEL
 ALIVE = ("Pending", "Running")
@@ -104,21 +103,6 @@ async def books(scene: Scene) -> list[str]:
     problems += [f"group {name} has pods for {sum}" for name, sum in shares.items() if sum > 1.001]
     problems += [f"group {name} is reserved for nothing" for name in devices if name not in shares]
     return problems
-
-
-async def until(
-    scene: Scene,
-    what: str | Callable[[], str],
-    is_so: Callable[[], Awaitable[bool]],
-    seconds: float = 30,
-) -> None:
-    """Raises AssertionError when it does not come about."""
-    ends = asyncio.get_running_loop().time() + seconds
-    while not await is_so():
-        if asyncio.get_running_loop().time() > ends:
-            said = what() if callable(what) else what
-            raise AssertionError(f"not within {seconds:g} s: {said}\n{scene.report()}")
-        await asyncio.sleep(0.05)
 
 
 async def until_right(scene: Scene, seconds: float = 30) -> None:

@@ -16,9 +16,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from types import TracebackType
 
-import aiohttp
-
-from .client import ApiError, Client, Object, path_of
+from .client import Client, Object, path_of
 from .objects import GPU, SCHEDULER
 
 
@@ -117,8 +115,8 @@ class Watcher:
         self._tasks: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> Watcher:
-        await self._list("Node")
-        await self._list("Pod")
+        for kind in ("Node", "Pod"):
+            self._take_all(kind, await self._api.items(self._path(kind)))
         self._tasks = [asyncio.create_task(self._follow(kind)) for kind in ("Node", "Pod")]
         return self
 
@@ -132,16 +130,13 @@ class Watcher:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _list(self, kind: str) -> str:
-        found = await self._api.get(self._path(kind))
-        items = found["items"]
+    def _take_all(self, kind: str, items: list[Object]) -> None:
         if kind == "Pod":
             self.history.forget_all_but({each["metadata"]["uid"] for each in items})
         else:
             self.history.room.clear()
         for each in items:
             self._take(kind, "ADDED", each)
-        return str(found["metadata"]["resourceVersion"])
 
     def _take(self, kind: str, what: str, item: Object) -> None:
         (self.history.take if kind == "Pod" else self.history.take_node)(what, item)
@@ -150,13 +145,8 @@ class Watcher:
         return path_of(kind, self._namespace if kind == "Pod" else "")
 
     async def _follow(self, kind: str) -> None:
-        """A watch that ends or is refused starts again with a list."""
-        while True:
-            try:
-                version = await self._list(kind)
-                async for event in self._api.watch(self._path(kind), resourceVersion=version):
-                    if event["type"] == "ERROR":
-                        break
-                    self._take(kind, event["type"], event["object"])
-            except (ApiError, aiohttp.ClientError, asyncio.TimeoutError, OSError):
-                await asyncio.sleep(0.1)
+        async for what, found in self._api.follow(self._path(kind)):
+            if what == "LISTED":
+                self._take_all(kind, found)
+            else:
+                self._take(kind, what, found)

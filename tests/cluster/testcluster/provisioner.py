@@ -43,23 +43,14 @@ class Provisioner:
             await self._task
 
     async def _run(self) -> None:
-        claims = path_of("PersistentVolumeClaim")
-        while True:  # a watch that ended starts anew, with all claims
-            with suppress(ApiError, aiohttp.ClientError):
-                listed = await self._api.get(claims)
-                for each in listed["items"]:
+        async for what, found in self._api.follow(path_of("PersistentVolumeClaim")):
+            for each in found if what == "LISTED" else [found]:
+                if what != "DELETED":
                     await self._provide(each)
-                version = listed["metadata"]["resourceVersion"]
-                async for event in self._api.watch(claims, resourceVersion=version):
-                    if event["type"] == "ERROR":
-                        break
-                    if event["type"] != "DELETED":
-                        await self._provide(event["object"])
-            await asyncio.sleep(0.2)
 
     async def _provide(self, claim: Object) -> None:
         # 409: an earlier event had this volume made. 404: the storage class is not there.
-        with suppress(ApiError):
+        with suppress(ApiError, aiohttp.ClientError):
             await self._make_volume(claim)
 
     async def _make_volume(self, claim: Object) -> None:

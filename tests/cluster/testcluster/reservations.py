@@ -18,8 +18,6 @@ from collections import defaultdict
 from contextlib import suppress
 from types import TracebackType
 
-import aiohttp
-
 from kai.api import keys
 
 from .client import WORKERS, ApiError, Client, Object, path_of
@@ -78,22 +76,15 @@ class Reservations:
                     raise
 
     async def _run(self) -> None:
-        pods = path_of("Pod", NAMESPACE)
-        while True:  # a watch that ended starts anew, with all pods
-            with suppress(ApiError, aiohttp.ClientError):
-                listed = await self._api.get(pods)
-                self._forget_others({each["metadata"]["uid"] for each in listed["items"]})
-                for each in listed["items"]:
+        async for what, found in self._api.follow(path_of("Pod", NAMESPACE)):
+            if what == "LISTED":
+                self._forget_others({each["metadata"]["uid"] for each in found})
+                for each in found:
                     self._see(each)
-                version = listed["metadata"]["resourceVersion"]
-                async for event in self._api.watch(pods, resourceVersion=version):
-                    if event["type"] == "ERROR":
-                        break
-                    if event["type"] == "DELETED":
-                        self._forget(event["object"]["metadata"]["uid"])
-                    else:
-                        self._see(event["object"])
-            await asyncio.sleep(0.2)
+            elif what == "DELETED":
+                self._forget(found["metadata"]["uid"])
+            else:
+                self._see(found)
 
     def _see(self, pod: Object) -> None:
         uid = pod["metadata"]["uid"]

@@ -139,6 +139,21 @@ class Scene:
         return "\n".join(lines)
 
 
+async def until(
+    scene: Scene,
+    what: str | Callable[[], str],
+    is_so: Callable[[], Awaitable[bool]],
+    seconds: float = 30,
+) -> None:
+    """Raises AssertionError when it does not come about."""
+    ends = asyncio.get_running_loop().time() + seconds
+    while not await is_so():
+        if asyncio.get_running_loop().time() > ends:
+            said = what() if callable(what) else what
+            raise AssertionError(f"not within {seconds:g} s: {said}\n{scene.report()}")
+        await asyncio.sleep(0.05)
+
+
 def bound_twice(requests: Iterable[Request], uids: Mapping[str, set[str]]) -> list[str]:
     """Pods of which the server took more bindings than there were pods of that name, as far as its
     answers passed."""

@@ -9,10 +9,10 @@ import pytest
 
 import kai.service
 import kai.service.devices
-import kai.service.reserving
+import kai.service.reservation_program
 from kai.service.numa_exporter import ExporterOptions
 from kai.service.options import Options
-from kai.service.reserving import PodName, fake_device
+from kai.service.reservation_program import PodName, fake_device
 
 Run = Callable[..., Any]
 
@@ -133,7 +133,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> list[tuple[PodName, list[str], str 
     async def hold(pod: PodName, devices: Any, *_: Any, kubeconfig: str | None, **__: Any) -> None:
         seen.append((pod, list(devices()), kubeconfig))
 
-    monkeypatch.setattr(kai.service.reserving, "hold", hold)
+    monkeypatch.setattr(kai.service.reservation_program, "hold", hold)
     monkeypatch.setattr(kai.service.devices, "visible_devices", lambda: ["GPU-nvml"])
     monkeypatch.setenv("POD_NAME", "p")
     monkeypatch.setenv("POD_NAMESPACE", "ns")
