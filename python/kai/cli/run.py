@@ -198,6 +198,9 @@ def command(
     options |= {name: value for name, value in given.items() if value is not None}
     log = Log(as_json=log_json, level="debug" if verbose else "info")
     serve(
-        Options(roles=roles_of(roles), **options), kubeconfig=kubeconfig, context=context, log=log
+        Options(roles=roles_of(roles, PROGRAMS), **options),
+        kubeconfig=kubeconfig,
+        context=context,
+        log=log,
     )
     return 0

@@ -261,13 +261,14 @@ def options_of(roles: Iterable[str], given: RunOptions) -> Options:
     return Options(roles=roles_of(roles), **given)
 
 
-def roles_of(names: Iterable[str]) -> tuple[str, ...]:
-    """The roles by these names; "all" stands for every one. Raises InvalidInputError."""
+def roles_of(names: Iterable[str], programs: Iterable[str] = ()) -> tuple[str, ...]:
+    """The roles by these names; "all" stands for every one. Raises InvalidInputError, which may
+    propose a role or one of `programs`."""
     names = list(names)
     if ALL in names:
         return ROLES
     for name in names:
         if name not in ROLES:
-            hint = did_you_mean(name, (*ROLES, ALL))
+            hint = did_you_mean(name, (*ROLES, ALL, *programs))
             raise InvalidInputError(f"there is no role {name!r}{hint}")
     return tuple(role for role in ROLES if role in names)

@@ -51,6 +51,12 @@ def test_the_numa_exporter_has_options_of_its_own(
     assert "kai run numa-exporter [OPTIONS]" in done.out
 
 
+def test_a_mistyped_program_is_proposed(run: Run) -> None:
+    done = run("run", "reservaton")
+    assert done.status == 2
+    assert done.err == "kai: there is no role 'reservaton'; did you mean 'reservation'?\n"
+
+
 def test_without_its_extra_the_numa_exporter_names_it(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
