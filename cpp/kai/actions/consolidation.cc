@@ -22,6 +22,9 @@ class Consolidation final : public EvictionAction {
   }
   bool OnlyForPreemptible() const override { return true; }
   bool RemembersPerQueue() const override { return false; }
+  ReturnBounds* Returns(CycleView& cycle) override {
+    return cycle.plain_search ? nullptr : &StandNow(cycle).returns;
+  }
 
   bool IsHopeless(CycleView& cycle, PodGroupId group) override {
     // Moving pods makes no GPU (spec 2 R2).
@@ -31,15 +34,64 @@ class Consolidation final : public EvictionAction {
       wanted_gpus += cluster.slots().TotalGpus(cluster.RequestOf(pod));
       wanted_mib += static_cast<double>(cluster.ClassOf(pod).gpu.memory_mib);  // of one device
     }
-    const Room& room = RoomNow(cycle);
-    return room.gpus < wanted_gpus - kGpuSumTolerance || room.mib < wanted_mib;
+    Stand& stand = StandNow(cycle);
+    if (stand.room.gpus < wanted_gpus - kGpuSumTolerance || stand.room.mib < wanted_mib)
+      return true;
+    const PodList pods = cycle.order->PodsToPlace(group);
+    return !cycle.plain_search && !pods.empty() && !stand.returns.MayEverFit(pods.front());
   }
 
   std::vector<PodGroupId> CandidatesFor(CycleView& cycle, PodGroupId group) override {
     if (!FirstPodFitsWhatIsFree(cycle, group)) return {};
-    std::vector<PodGroupId> candidates = MayLose(cycle);
-    EraseWithoutAlive(cycle, &candidates);
-    std::erase(candidates, group);
+    Stand& stand = StandNow(cycle);
+    if (std::ranges::find(stand.movable, group) == stand.movable.end()) {
+      if (!stand.first) stand.first = FirstToMove(cycle, stand.movable);
+      return *stand.first;
+    }
+    std::vector<PodGroupId> others = stand.movable;
+    std::erase(others, group);
+    return FirstToMove(cycle, std::move(others));
+  }
+
+  bool Accepts(CycleView& cycle, PodGroupId, const Scenario& scenario, const QuotaCount&) override {
+    return std::none_of(scenario.victims.begin(), scenario.victims.end(),
+                        [&](const Victim& victim) {
+                          return cycle.cluster->pods().status[victim.pod] == PodStatus::kReleasing;
+                        });
+  }
+
+ private:
+  // Of nodes that take pods: what is free or leaving.
+  struct Room {
+    double gpus = 0;
+    double mib = 0;
+  };
+
+  // What all searches have in common until one of them changes the cluster.
+  struct Stand {
+    Stand(const CycleView& cycle, std::vector<PodGroupId> groups)
+        : changes(cycle.statement->Mark()),
+          movable(std::move(groups)),
+          room(RoomOf(*cycle.cluster)),
+          returns(cycle, movable) {}
+
+    Statement::Checkpoint changes;
+    std::vector<PodGroupId> movable;               // groups that may lose pods
+    std::optional<std::vector<PodGroupId>> first;  // of these, as many as are tried
+    Room room;
+    ReturnBounds returns;
+  };
+
+  Stand& StandNow(CycleView& cycle) {
+    if (stand_ == nullptr || stand_->changes != cycle.statement->Mark()) {
+      std::vector<PodGroupId> movable = MayLose(cycle);
+      EraseWithoutAlive(cycle, &movable);
+      stand_ = std::make_unique<Stand>(cycle, std::move(movable));
+    }
+    return *stand_;
+  }
+
+  static std::vector<PodGroupId> FirstToMove(CycleView& cycle, std::vector<PodGroupId> candidates) {
     int64_t limit = cycle.cluster->params().max_consolidation_preemptees;
     if (limit == kNoLimit) return candidates;
     if (!cycle.mends->on(Mend::kConsolidationLimit)) ++limit;  // KAI counts one too far (R2)
@@ -61,39 +113,20 @@ class Consolidation final : public EvictionAction {
     return first;
   }
 
-  bool Accepts(CycleView& cycle, PodGroupId, const Scenario& scenario, const QuotaCount&) override {
-    return std::none_of(scenario.victims.begin(), scenario.victims.end(),
-                        [&](const Victim& victim) {
-                          return cycle.cluster->pods().status[victim.pod] == PodStatus::kReleasing;
-                        });
-  }
-
- private:
-  // Of nodes that take pods: what is free or leaving.
-  struct Room {
-    double gpus = 0;
-    double mib = 0;
-  };
-
-  // A search that comes to nothing leaves the statement, and with it the room, as it was.
-  const Room& RoomNow(const CycleView& cycle) {
-    if (room_ && changes_ == cycle.statement->Mark()) return *room_;
-    const Cluster& cluster = *cycle.cluster;
-    room_.emplace();
-    changes_ = cycle.statement->Mark();
+  static Room RoomOf(const Cluster& cluster) {
+    Room room;
     const bool counts_memory = cluster.shares_gpus();
     for (const NodeId node : cluster.nodes().name.ids()) {
       if (cluster.node_classes()[cluster.nodes().node_class[node]].state != 0) continue;
-      room_->gpus += AllGpusOf(cluster, node);
+      room.gpus += AllGpusOf(cluster, node);
       if (!counts_memory) continue;
       const GpuSums sums = GpuSumsOf(cluster, node);
-      room_->mib += sums.idle_mib + sums.releasing_mib;
+      room.mib += sums.idle_mib + sums.releasing_mib;
     }
-    return *room_;
+    return room;
   }
 
-  std::optional<Room> room_;
-  Statement::Checkpoint changes_ = 0;
+  std::unique_ptr<Stand> stand_;
 };
 
 }  // namespace

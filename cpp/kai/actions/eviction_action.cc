@@ -69,7 +69,7 @@ void EvictionAction::Run(CycleView& cycle) {
         [&](const Scenario& scenario, const QuotaCount& request) {
           return Accepts(cycle, group, scenario, request);
         },
-        &meter, LooksAtWholeGroups());
+        &meter, {.whole_groups = LooksAtWholeGroups(), .returns = Returns(cycle)});
     const SearchOutcome outcome = search.Run();
     // Once for each group that a budget, and not the search, said no to.
     if (meter.spent().size() > known_spent) cycle.log->search_budget_spent[group] = 1;

@@ -45,6 +45,9 @@ class EvictionAction : public Action {
   virtual bool RemembersPerQueue() const { return true; }
   // A group that has lost pods before counts as one that a scenario takes from (decision 0008).
   virtual bool LooksAtWholeGroups() const { return true; }
+  // Of the cluster as it stands; null: Accepts() also takes scenarios in which a victim finds no
+  // place again.
+  virtual ReturnBounds* Returns(CycleView&) { return nullptr; }
   // Groups that may lose pods for this one, in order of creation; none where it is certain that
   // nothing can come of it.
   virtual std::vector<PodGroupId> CandidatesFor(CycleView& cycle, PodGroupId group) = 0;

@@ -17,12 +17,12 @@ constexpr size_t kBatchesBeforeProof = 16;
 
 VictimSearch::VictimSearch(CycleView& cycle, PodGroupId group,
                            std::span<const PodGroupId> candidates, Validator validator,
-                           SearchMeter* meter, bool whole_groups)
+                           SearchMeter* meter, Options options)
     : cycle_(cycle),
       group_(group),
       validator_(std::move(validator)),
       meter_(meter),
-      whole_groups_(whole_groups),
+      options_(options),
       candidates_(candidates),
       pods_(cycle.order->PodsToPlace(group)),
       bounds_(cycle, pods_),
@@ -54,6 +54,7 @@ SearchOutcome VictimSearch::Run() {
   if (candidates_.empty()) return SearchOutcome::kGeneratorsExhausted;  // no victims, no scenario
   const int32_t active_before = cycle_.order->ActiveUsed(group_);
   start_ = cycle_.statement->Mark();
+  if (!MayPlaceAll()) return SearchOutcome::kGeneratorsExhausted;
   pool_.emplace(cycle_, candidates_);
   for (const ScenarioGenerator generator : cycle_.generators) {
     recorded_.clear();
@@ -76,8 +77,21 @@ bool VictimSearch::MayWork(ScenarioGenerator generator, size_t pods) {
   if (cycle_.plain_search) return true;
   if (pods > kBatchesBeforeProof && IsHopeless()) return false;
   // Of a part whose leaves have no pods yet, fewer than all may do.
-  bounds_.StartPart(cycle_.order->PodsToPlace(group_), recorded_);
+  const PodList part = cycle_.order->PodsToPlace(group_);
+  if (options_.returns != nullptr) {
+    options_.returns->StartPart(part);
+    if (!options_.returns->MayFitWithAnyOf(candidates_)) return false;
+  }
+  bounds_.StartPart(part, recorded_);
   return generator != ScenarioGenerator::kNodeLocalGreedy || bounds_.MayHoldWithOneNode();
+}
+
+bool VictimSearch::MayPlaceAll() {
+  if (options_.returns == nullptr || cycle_.plain_search) return true;
+  cycle_.order->Narrow(group_, pods_);
+  options_.returns->StartPart(cycle_.order->PodsToPlace(group_));
+  cycle_.order->Widen();
+  return options_.returns->MayFitWithAnyOf(candidates_);
 }
 
 bool VictimSearch::IsHopeless() {
@@ -233,6 +247,8 @@ std::vector<Victim> VictimSearch::WithRecorded(const ScenarioBase& base,
 VictimSearch::Probe VictimSearch::TryVictims(const ScenarioBase& base,
                                              std::span<const Victim> added, bool keep) {
   if (!cycle_.plain_search && !bounds_.MayHold(added)) return Probe::kFailed;
+  if (options_.returns != nullptr && !options_.returns->MayFit(base.recorded(), added))
+    return Probe::kFailed;
   return TryScenario(base.Make(added), keep);
 }
 
@@ -265,7 +281,7 @@ std::vector<Victim> VictimSearch::NeededOf(const Scenario& scenario) const {
     if (losers.contains(group)) continue;
     const PodStatus status = pods.status[victim.pod];
     const bool lost_others =
-        whole_groups_ && cycle_.order->CountOf(group, PodStatus::kReleasing) +
+        options_.whole_groups && cycle_.order->CountOf(group, PodStatus::kReleasing) +
                                  cycle_.order->CountOf(group, PodStatus::kPipelined) >
                              0;
     if (lost_others || status == PodStatus::kReleasing || status == PodStatus::kPipelined)

@@ -26,6 +26,7 @@
 
 #include "kai/actions/action.h"
 #include "kai/actions/scenario.h"
+#include "kai/actions/return_bounds.h"
 #include "kai/actions/search_bounds.h"
 #include "kai/actions/search_meter.h"
 #include "kai/actions/turns.h"
@@ -48,10 +49,16 @@ class VictimSearch {
   // group asks for that was placed.
   using Validator = std::function<bool(const Scenario&, const QuotaCount& request)>;
 
-  // `candidates`: groups that may lose pods, in order of creation. `whole_groups`: a group that
-  // pods left before counts as one that loses some (decision 0008).
+  struct Options {
+    bool whole_groups = true;  // a group that lost pods before loses some (decision 0008)
+    // Where the validator accepts no scenario in which a victim stays away: made of the cluster as
+    // it stands.
+    ReturnBounds* returns = nullptr;
+  };
+
+  // `candidates`: groups that may lose pods, in order of creation.
   VictimSearch(CycleView& cycle, PodGroupId group, std::span<const PodGroupId> candidates,
-               Validator validator, SearchMeter* meter, bool whole_groups = true);
+               Validator validator, SearchMeter* meter, Options options);
   ~VictimSearch();
 
   SearchOutcome Run();
@@ -81,6 +88,8 @@ class VictimSearch {
   bool IsSatisfied(int32_t active_before) const;
   // Nothing proves that the generator cannot place so many pods.
   bool MayWork(ScenarioGenerator generator, size_t pods);
+  // Nothing proves that the whole group cannot be placed.
+  bool MayPlaceAll();
   // Not even the first pod could be placed, were all candidates gone.
   bool IsHopeless();
 
@@ -88,7 +97,7 @@ class VictimSearch {
   PodGroupId group_;
   Validator validator_;
   SearchMeter* meter_;
-  bool whole_groups_;
+  Options options_;
   std::span<const PodGroupId> candidates_;
   std::optional<VictimPool> pool_;
   PodList pods_;                 // to place, in order

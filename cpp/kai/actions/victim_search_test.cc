@@ -49,7 +49,7 @@ struct Search {
           requests.push_back(request[kQuotaGpu]);
           return accepts(scenario);
         },
-        &meter);
+        &meter, {});
     const SearchOutcome outcome = search.Run();
     scenarios = meter.scenarios();
     if (outcome == SearchOutcome::kSolved) victims = cycle.Text(search.victims());

@@ -1,0 +1,134 @@
+#include "kai/actions/return_bounds.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "kai/model/columns/gpu_sums.h"
+
+namespace kai {
+
+ReturnBounds::ReturnBounds(const CycleView& cycle, std::span<const PodGroupId> movable)
+    : cycle_(cycle),
+      free_(cycle.cluster->nodes().size()),
+      freed_(cycle.cluster->nodes().size()),
+      movable_(movable) {
+  free_parts_.fill(-1);
+  movable_parts_.fill(-1);
+  const Cluster& cluster = *cycle.cluster;
+  // A pod that moved in this cycle may find room where it was, and one that is evicted twice gives
+  // its GPUs back twice: nothing adds up then (spec 2 T5, W8).
+  is_sure_ = !cluster.shares_gpus() && !cluster.hides_shared_gpus() &&
+             cycle.mends->on(Mend::kSingleVictims) && cycle.mends->on(Mend::kSameCycleEviction);
+  if (!is_sure_) return;
+  for (const NodeId node : cluster.nodes().name.ids()) {
+    const double gpus = cluster.nodes().idle[node][kGpuSlot.index()] +
+                        cluster.nodes().releasing[node][kGpuSlot.index()];
+    free_[node] = static_cast<int>(std::floor(std::max(0.0, gpus) + kGpuSumTolerance));
+    if (free_[node] > kMostGpus) is_sure_ = false;
+  }
+}
+
+int ReturnBounds::GpusOf(PodId pod) {
+  const double gpus = cycle_.cluster->RequestOf(pod)[kGpuSlot.index()];
+  const auto whole = static_cast<int>(std::clamp(gpus, 0.0, kMostGpus + 1.0));
+  if (whole != gpus || whole > kMostGpus) is_sure_ = false;
+  return std::min(whole, kMostGpus);
+}
+
+int64_t ReturnBounds::FreeParts(int size) {
+  int64_t& parts = free_parts_[static_cast<size_t>(size)];
+  if (parts < 0) {
+    parts = 0;
+    for (const NodeId node : free_.ids()) parts += free_[node] / size;
+  }
+  return parts;
+}
+
+void ReturnBounds::Free(NodeId node, int gpus) {
+  if (!node.valid() || gpus == 0) return;
+  if (freed_[node] == 0) freed_on_.push_back(node);
+  freed_[node] += gpus;
+}
+
+void ReturnBounds::StartPart(std::span<const PodId> pods) {
+  pods_of_.fill(0);
+  for (const PodId pod : pods) ++pods_of_[static_cast<size_t>(GpusOf(pod))];
+}
+
+int64_t ReturnBounds::PartsWithAnyOf(std::span<const PodGroupId> groups, int size) {
+  const Cluster& cluster = *cycle_.cluster;
+  int64_t parts = FreeParts(size);
+  if (size == 1) return parts;
+  // What a victim has beyond whole parts is all that its leaving adds.
+  for (const PodGroupId group : groups) {
+    for (const SubGroupId pod_set : cluster.pod_groups().PodSetsOf(group)) {
+      for (const PodId pod : cycle_.order->PodsOf(pod_set)) {
+        if (IsActiveAllocated(cluster.pods().status[pod]))
+          Free(cluster.pods().node[pod], GpusOf(pod) % size);
+      }
+    }
+  }
+  for (const NodeId node : freed_on_) {
+    parts += (free_[node] + freed_[node]) / size - free_[node] / size;
+    freed_[node] = 0;
+  }
+  freed_on_.clear();
+  return parts;
+}
+
+bool ReturnBounds::MayEverFit(PodId pod) {
+  const int gpus = is_sure_ ? GpusOf(pod) : 0;
+  for (int size = gpus; size > 1 && is_sure_; --size) {
+    int64_t& parts = movable_parts_[static_cast<size_t>(size)];
+    if (parts < 0) parts = PartsWithAnyOf(movable_, size);
+    if (parts < gpus / size) return !is_sure_;
+  }
+  return true;
+}
+
+bool ReturnBounds::MayFitWithAnyOf(std::span<const PodGroupId> candidates) {
+  int largest = 0;
+  for (int size = 1; size <= kMostGpus; ++size)
+    if (pods_of_[static_cast<size_t>(size)] != 0) largest = size;
+  for (int size = largest; size > 0 && is_sure_; --size) {
+    int64_t wanted = 0;
+    for (int gpus = size; gpus <= largest; ++gpus)
+      wanted += pods_of_[static_cast<size_t>(gpus)] * (gpus / size);
+    if (FreeParts(size) < wanted && PartsWithAnyOf(candidates, size) < wanted) return !is_sure_;
+  }
+  return true;
+}
+
+bool ReturnBounds::MayFit(std::span<const Victim> recorded, std::span<const Victim> added) {
+  if (!is_sure_) return true;
+  victims_of_.fill(0);
+  int largest = 0;
+  for (const std::span<const Victim> victims : {recorded, added}) {
+    for (const Victim& victim : victims) {
+      const int gpus = GpusOf(victim.pod);
+      ++victims_of_[static_cast<size_t>(gpus)];
+      largest = std::max(largest, gpus);
+      Free(victim.node, gpus);
+    }
+  }
+  for (size_t size = pods_of_.size() - 1; size > static_cast<size_t>(largest); --size)
+    if (pods_of_[size] != 0) largest = static_cast<int>(size);
+  bool may_fit = true;
+  for (int size = 1; size <= largest && may_fit; ++size) {
+    if (pods_of_[static_cast<size_t>(size)] + victims_of_[static_cast<size_t>(size)] == 0) continue;
+    int64_t wanted = 0;
+    for (int gpus = size; gpus <= largest; ++gpus) {
+      const auto at = static_cast<size_t>(gpus);
+      wanted += (pods_of_[at] + victims_of_[at]) * (gpus / size);
+    }
+    int64_t parts = FreeParts(size);
+    for (const NodeId node : freed_on_)
+      parts += (free_[node] + freed_[node]) / size - free_[node] / size;
+    may_fit = parts >= wanted;
+  }
+  for (const NodeId node : freed_on_) freed_[node] = 0;
+  freed_on_.clear();
+  return may_fit || !is_sure_;
+}
+
+}  // namespace kai

@@ -1,0 +1,69 @@
+// Proofs that a group cannot be placed as long as every victim has to find a place again, as
+// consolidation demands. They count whole GPUs and nothing else.
+//
+//   bounds.MayEverFit(pod)
+//   bounds.StartPart(pods);
+//   bounds.MayFitWithAnyOf(cycle.Groups(candidates))
+//   bounds.MayFit(cycle.Victims(recorded), cycle.Victims(added))
+//
+// A pod of s GPUs takes at least floor(s / r) of the floor(n / r) parts of r GPUs that a node with
+// n GPUs has, for every r. Hence the parts of all nodes have to be at least those of all pods that
+// stand there in the end: the group's, and its victims'.
+//
+// Invariants: what they rule out would have failed (tests compare them with the plain search); what
+// they allow may still fail. They hold for the cluster as it stood when they were made, and prove
+// nothing where GPUs are shared. Cost: a look at every node and every movable pod for each size of
+// pods, once; O(victims) for a scenario. Not thread-safe.
+#ifndef KAI_ACTIONS_RETURN_BOUNDS_H_
+#define KAI_ACTIONS_RETURN_BOUNDS_H_
+
+#include <array>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "kai/actions/action.h"
+#include "kai/actions/victim.h"
+
+namespace kai {
+
+class ReturnBounds {
+ public:
+  // `movable`: all groups that may lose pods in any search.
+  ReturnBounds(const CycleView& cycle, std::span<const PodGroupId> movable);
+
+  // Whether the pod may fit, whichever of the movable pods move.
+  bool MayEverFit(PodId pod);
+
+  // From now on it is about these pods.
+  void StartPart(std::span<const PodId> pods);
+  // Whether they may fit, whichever pods of the candidates move.
+  bool MayFitWithAnyOf(std::span<const PodGroupId> candidates);
+  // Whether they may fit if these victims move.
+  bool MayFit(std::span<const Victim> recorded, std::span<const Victim> added);
+
+ private:
+  static constexpr int kMostGpus = 64;  // of a node or a pod; of larger ones nothing is proved
+
+  int GpusOf(PodId pod);
+  // Parts of `size` GPUs that the nodes have free; and those that they may have for the group if
+  // any pods of these groups move.
+  int64_t FreeParts(int size);
+  int64_t PartsWithAnyOf(std::span<const PodGroupId> groups, int size);
+  void Free(NodeId node, int gpus);
+
+  const CycleView& cycle_;
+  bool is_sure_ = true;               // what is counted is all there is to count
+  IndexVector<NodeId, int> free_;     // GPUs, idle or being freed
+  IndexVector<NodeId, int> freed_;    // scratch: by victims
+  std::vector<NodeId> freed_on_;      // nodes with an entry there
+  std::array<int64_t, kMostGpus + 1> pods_of_ = {};     // of the part, by size
+  std::array<int64_t, kMostGpus + 1> victims_of_ = {};  // scratch
+  std::span<const PodGroupId> movable_;
+  std::array<int64_t, kMostGpus + 1> free_parts_;     // by size; -1: not counted yet
+  std::array<int64_t, kMostGpus + 1> movable_parts_;  // the same with all that may move
+};
+
+}  // namespace kai
+
+#endif  // KAI_ACTIONS_RETURN_BOUNDS_H_

@@ -1,0 +1,103 @@
+#include "kai/actions/return_bounds.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "kai/actions/cycle_for_test.h"
+
+namespace kai::return_bounds_test {
+namespace {
+
+using Strings = std::vector<std::string>;
+
+// The bounds of what ns/new has to place, if `movable` may lose pods.
+struct Bounds {
+  Bounds(const ClusterMaker& maker, const Strings& names)
+      : cycle(maker),
+        movable(cycle.Groups(names)),
+        pods(cycle.rooms.order().PodsToPlace(cycle.rooms.Group("ns/new"))),
+        bounds(cycle.view, movable) {
+    bounds.StartPart(pods);
+  }
+
+  bool MayEverFit() { return bounds.MayEverFit(pods.front()); }
+  bool MayFitWithAnyOf() { return bounds.MayFitWithAnyOf(movable); }
+  bool MayFit(const Strings& recorded, const Strings& added) {
+    return bounds.MayFit(cycle.Victims(recorded), cycle.Victims(added));
+  }
+
+  TestCycle cycle;
+  std::vector<PodGroupId> movable;
+  PodList pods;
+  ReturnBounds bounds;
+};
+
+// Two nodes of four GPUs, each with a running group of so many GPUs.
+ClusterMaker TwoNodes(int64_t on_one, int64_t on_other) {
+  return MakeCluster()
+      .Node("n1", {.gpus = 4})
+      .Node("n2", {.gpus = 4})
+      .Running("ns/a", {.gpus = on_one, .node = "n1"})
+      .Running("ns/b", {.gpus = on_other, .node = "n2"});
+}
+
+TEST(ReturnBoundsTest, AVictimAsLargeAsThePodGainsNothing) {
+  Bounds bounds(TwoNodes(4, 2).Pending("ns/new", {.gpus = 4}), {"ns/a"});
+  EXPECT_FALSE(bounds.MayEverFit());
+  EXPECT_FALSE(bounds.MayFitWithAnyOf());
+}
+
+TEST(ReturnBoundsTest, ASmallVictimMayMakeRoomForALargePod) {
+  Bounds bounds(TwoNodes(2, 2).Pending("ns/new", {.gpus = 4}), {"ns/a", "ns/b"});
+  EXPECT_TRUE(bounds.MayEverFit());
+  EXPECT_TRUE(bounds.MayFitWithAnyOf());
+  EXPECT_TRUE(bounds.MayFit({}, {"ns/a-0"}));
+  EXPECT_TRUE(bounds.MayFit({"ns/a-0"}, {"ns/b-0"}));
+}
+
+TEST(ReturnBoundsTest, VictimsOfTwoFindNoPlaceInPiecesOfOne) {
+  // Four GPUs are free, but no two of them on one node.
+  ClusterMaker maker = MakeCluster()
+                           .Node("n1", {.gpus = 4})
+                           .Running("ns/a", {.gpus = 2, .node = "n1"})
+                           .Running("ns/b", {.gpus = 2, .node = "n1"});
+  for (const char* node : {"n2", "n3", "n4", "n5"}) {
+    maker.Node(node, {.gpus = 4}).Running(std::string("ns/on-") + node, {.gpus = 3, .node = node});
+  }
+  Bounds bounds(maker.Pending("ns/new", {.gpus = 4}), {"ns/a", "ns/b"});
+  EXPECT_FALSE(bounds.MayEverFit());
+  EXPECT_FALSE(bounds.MayFitWithAnyOf());
+  EXPECT_FALSE(bounds.MayFit({}, {"ns/a-0", "ns/b-0"}));
+}
+
+TEST(ReturnBoundsTest, OnlyTheCandidatesOfASearchMove) {
+  Bounds bounds(TwoNodes(2, 3).Node("n3", {.gpus = 2}).Pending("ns/new", {.gpus = 4}),
+                {"ns/a", "ns/b"});
+  EXPECT_TRUE(bounds.MayEverFit());
+  EXPECT_TRUE(bounds.bounds.MayFitWithAnyOf(bounds.cycle.Groups({"ns/a"})));
+  EXPECT_TRUE(bounds.MayFit({}, {"ns/a-0"}));
+  EXPECT_FALSE(bounds.MayFit({}, {"ns/b-0"}));  // three GPUs are free nowhere else
+}
+
+TEST(ReturnBoundsTest, AGangCountsWhole) {
+  Bounds bounds(TwoNodes(2, 2).Pending("ns/new", {.pods = 2, .gpus = 4, .min_member = 2}),
+                {"ns/a", "ns/b"});
+  EXPECT_TRUE(bounds.MayEverFit());
+  EXPECT_FALSE(bounds.MayFitWithAnyOf());
+  EXPECT_FALSE(bounds.MayFit({}, {"ns/a-0", "ns/b-0"}));
+}
+
+TEST(ReturnBoundsTest, ProvesNothingWhereGpusAreShared) {
+  Bounds bounds(TwoNodes(4, 3)
+                    .Running("ns/half", {.gpu_fraction = 0.5, .node = "n2"})
+                    .Pending("ns/new", {.gpus = 4}),
+                {"ns/a"});
+  EXPECT_TRUE(bounds.MayEverFit());
+  EXPECT_TRUE(bounds.MayFitWithAnyOf());
+  EXPECT_TRUE(bounds.MayFit({}, {"ns/a-0"}));
+}
+
+}  // namespace
+}  // namespace kai::return_bounds_test
