@@ -1,0 +1,316 @@
+"""A workload: the jobs, queues and nodes that a simulation starts from, as plain columns.
+
+    jobs = Jobs.of([Job("train", queue="vision", arrival_s=0, duration_s=3600, pods=2, gpus=8)])
+    workload = Workload(jobs=jobs, queues=(Queue("vision"),), nodes=(NodePool("a100", 4, gpus=8),))
+
+Readers of traces, files written by hand and generators all end here; nothing in this module reads
+a file. Times are seconds from the start of the workload.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kai.errors import InvalidInputError
+
+__all__ = ["Job", "Jobs", "NodePool", "Queue", "Workload"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One job: ``pods`` equal pods that run for ``duration_s`` when all of them run.
+
+    A job with fewer running pods, but at least ``min_pods``, goes on at a rate in proportion.
+    """
+
+    name: str
+    queue: str
+    arrival_s: float
+    duration_s: float  # with all pods running, on the reference GPU model
+    pods: int = 1
+    gpus: float = 1.0  # of each pod: whole devices, a part of one below 1, or 0
+    min_pods: int | None = None  # of the gang; None: all of them
+    cpu: float = 1.0  # cores of each pod
+    memory_mib: int = 1024  # of each pod
+    priority_class: str = "train"
+    preemptible: bool | None = None  # None: as the priority class says
+    estimate_s: float | None = None  # what the user expects; None: not given
+    models: tuple[str, ...] = ()  # GPU models that it may run on; none: any
+    speeds: tuple[tuple[str, float], ...] = ()  # by GPU model; a model that is missing: 1.0
+    checkpoint_s: float | None = None  # work is saved so often; 0: always; None: the simulation's
+    restart_s: float | None = None  # of each start after an eviction; None: the simulation's
+    user: str = ""
+
+
+@dataclass(frozen=True)
+class Queue:
+    """A queue; quantities in GPUs, cores and MiB, -1 for no limit."""
+
+    name: str
+    parent: str = ""  # empty: the top
+    priority: int = 100
+    deserved_gpus: float = 0.0
+    deserved_cpu: float = -1.0
+    deserved_memory_mib: float = -1.0
+    weight: float = 1.0  # of what is left over
+    limit_gpus: float = -1.0
+    limit_cpu: float = -1.0
+    limit_memory_mib: float = -1.0
+    preempt_min_runtime_s: float | None = None
+    reclaim_min_runtime_s: float | None = None
+
+
+@dataclass(frozen=True)
+class NodePool:
+    """Nodes that are alike, named ``name-0``, ``name-1``, ...; a pool of one has the bare name."""
+
+    name: str
+    count: int = 1
+    gpus: int = 8
+    cpu: float = 128.0
+    memory_mib: int = 1024 * 1024
+    model: str = ""  # of its GPUs
+    gpu_memory_mib: int = 0  # of each; 0: not known
+    labels: tuple[tuple[str, str], ...] = ()
+    pods: int = 110  # most pods of a node
+
+    def names(self) -> list[str]:
+        """The names of its nodes."""
+        return [self.name] if self.count == 1 else [f"{self.name}-{i}" for i in range(self.count)]
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """Jobs as columns of equal length; see `Job` for what each says.
+
+    Texts are codes into a tuple of names: ``queue[i]`` is a place in ``queue_names``. A missing
+    number is NaN; ``min_pods`` is always given.
+    """
+
+    name: tuple[str, ...]
+    queue: Ints
+    queue_names: tuple[str, ...]
+    arrival_s: Floats
+    duration_s: Floats
+    pods: Ints
+    min_pods: Ints
+    gpus: Floats
+    cpu: Floats
+    memory_mib: Ints
+    priority_class: Ints
+    priority_class_names: tuple[str, ...]
+    preemptible: Ints  # 1, 0, or -1: as the priority class says
+    estimate_s: Floats
+    models: Ints
+    model_sets: tuple[tuple[str, ...], ...]
+    speeds: Ints
+    speed_tables: tuple[tuple[tuple[str, float], ...], ...]
+    checkpoint_s: Floats
+    restart_s: Floats
+    user: Ints
+    user_names: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.name)
+
+    @classmethod
+    def of(cls, jobs: Iterable[Job]) -> Jobs:
+        """The columns of jobs, in their order."""
+        rows = list(jobs)
+        return cls.of_columns(
+            name=[each.name for each in rows],
+            queue=[each.queue for each in rows],
+            arrival_s=[each.arrival_s for each in rows],
+            duration_s=[each.duration_s for each in rows],
+            pods=[each.pods for each in rows],
+            min_pods=[each.pods if each.min_pods is None else each.min_pods for each in rows],
+            gpus=[each.gpus for each in rows],
+            cpu=[each.cpu for each in rows],
+            memory_mib=[each.memory_mib for each in rows],
+            priority_class=[each.priority_class for each in rows],
+            preemptible=[-1 if each.preemptible is None else each.preemptible for each in rows],
+            estimate_s=[_nan(each.estimate_s) for each in rows],
+            models=[each.models for each in rows],
+            speeds=[each.speeds for each in rows],
+            checkpoint_s=[_nan(each.checkpoint_s) for each in rows],
+            restart_s=[_nan(each.restart_s) for each in rows],
+            user=[each.user for each in rows],
+        )
+
+    @classmethod
+    def of_columns(
+        cls,
+        *,
+        name: Sequence[str],
+        queue: Sequence[str],
+        arrival_s: Any,
+        duration_s: Any,
+        **columns: Any,
+    ) -> Jobs:
+        """Jobs of sequences of equal length, one for each member of `Job`.
+
+        A member that is left out has its default. Raises `InvalidInputError` for lengths that
+        differ, and for a number that makes no sense, with the job's name.
+        """
+        count = len(name)
+        given = {"queue": queue, "arrival_s": arrival_s, "duration_s": duration_s, **columns}
+        defaults = {each.name: each.default for each in fields(Job)}
+        unknown = sorted(given.keys() - defaults.keys())
+        if unknown:
+            raise InvalidInputError(f"jobs have no column {unknown[0]!r}")
+        pods = given.get("pods", [1] * count)
+        defaults |= {"preemptible": -1, "estimate_s": math.nan, "checkpoint_s": math.nan}
+        defaults |= {"restart_s": math.nan, "min_pods": None}
+        made: dict[str, Any] = {"name": tuple(map(str, name))}
+        for column, kind in _KINDS.items():
+            values = given.get(column)
+            if values is None:
+                values = pods if column == "min_pods" else [defaults[column]] * count
+            if len(values) != count:
+                raise InvalidInputError(f"jobs: {column} has {len(values)} rows instead of {count}")
+            if kind is None:
+                made[column], made[_NAMES[column]] = _coded(values)
+            else:
+                made[column] = np.asarray(values, dtype=kind)
+        jobs = cls(**made)
+        jobs._check()
+        return jobs
+
+    def job(self, row: int) -> Job:
+        """One row as a `Job`."""
+
+        def number(value: float) -> float | None:
+            return None if math.isnan(value) else float(value)
+
+        preemptible = int(self.preemptible[row])
+        return Job(
+            name=self.name[row],
+            queue=self.queue_names[self.queue[row]],
+            arrival_s=float(self.arrival_s[row]),
+            duration_s=float(self.duration_s[row]),
+            pods=int(self.pods[row]),
+            gpus=float(self.gpus[row]),
+            min_pods=int(self.min_pods[row]),
+            cpu=float(self.cpu[row]),
+            memory_mib=int(self.memory_mib[row]),
+            priority_class=self.priority_class_names[self.priority_class[row]],
+            preemptible=None if preemptible < 0 else bool(preemptible),
+            estimate_s=number(self.estimate_s[row]),
+            models=self.model_sets[self.models[row]],
+            speeds=self.speed_tables[self.speeds[row]],
+            checkpoint_s=number(self.checkpoint_s[row]),
+            restart_s=number(self.restart_s[row]),
+            user=self.user_names[self.user[row]],
+        )
+
+    def take(self, rows: Any) -> Jobs:
+        """These rows, in this order: places, or a mask."""
+        places = np.arange(len(self))[rows]
+        columns = {column: getattr(self, column)[places] for column in _KINDS}
+        return replace(self, name=tuple(self.name[i] for i in places), **columns)
+
+    def with_columns(self, **columns: Any) -> Jobs:
+        """The same jobs with other numbers in these columns, which are not checked."""
+        return replace(self, **columns)
+
+    @property
+    def total_gpus(self) -> Floats:
+        """GPUs that each job asks for with all its pods."""
+        return self.gpus * self.pods
+
+    @property
+    def gpu_seconds(self) -> Floats:
+        """What each job takes of GPUs if it runs whole, from start to end."""
+        return self.total_gpus * self.duration_s
+
+    def _check(self) -> None:
+        for column, wrong, why in (
+            ("arrival_s", ~(np.isfinite(self.arrival_s) & (self.arrival_s >= 0)), "is negative"),
+            ("duration_s", ~(np.isfinite(self.duration_s) & (self.duration_s >= 0)), "is negative"),
+            ("pods", self.pods < 1, "is less than 1"),
+            ("min_pods", (self.min_pods < 1) | (self.min_pods > self.pods), "is not 1 to pods"),
+            ("gpus", ~((self.gpus >= 0) & ((self.gpus < 1) | (self.gpus % 1 == 0))), _GPUS),
+            ("cpu", ~(self.cpu >= 0), "is negative"),
+            ("memory_mib", self.memory_mib < 0, "is negative"),
+        ):
+            if wrong.any():
+                row = int(wrong.argmax())
+                value = getattr(self, column)[row]
+                raise InvalidInputError(f"job {self.name[row]}: {column} {value:g} {why}")
+        if len(set(self.name)) < len(self.name):
+            seen: set[str] = set()
+            twice = next(each for each in self.name if each in seen or seen.add(each))
+            raise InvalidInputError(f"job {twice}: two jobs have this name")
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What a simulation starts from. Every queue of a job, and its parents, are in ``queues``."""
+
+    jobs: Jobs
+    queues: tuple[Queue, ...]
+    nodes: tuple[NodePool, ...]
+    name: str = ""
+    source: str = ""  # where it comes from, in a sentence
+    priority_classes: Mapping[str, int] = field(default_factory=lambda: dict(PRIORITY_CLASSES))
+
+    @property
+    def gpus(self) -> int:
+        """GPUs of all nodes."""
+        return sum(pool.count * pool.gpus for pool in self.nodes)
+
+
+# KAI's own priority classes; from 100 on a pod group is not preemptible (spec 2 G5).
+PRIORITY_CLASSES: Mapping[str, int] = {
+    "train": 50,
+    "build-preemptible": 75,
+    "build": 100,
+    "inference": 125,
+}
+
+_GPUS = "is neither a whole number nor a part of one GPU"
+_KINDS: Mapping[str, Any] = {
+    "queue": None,
+    "arrival_s": np.float64,
+    "duration_s": np.float64,
+    "pods": np.int64,
+    "min_pods": np.int64,
+    "gpus": np.float64,
+    "cpu": np.float64,
+    "memory_mib": np.int64,
+    "priority_class": None,
+    "preemptible": np.int64,
+    "estimate_s": np.float64,
+    "models": None,
+    "speeds": None,
+    "checkpoint_s": np.float64,
+    "restart_s": np.float64,
+    "user": None,
+}
+_NAMES = {
+    "queue": "queue_names",
+    "priority_class": "priority_class_names",
+    "models": "model_sets",
+    "speeds": "speed_tables",
+    "user": "user_names",
+}
+
+
+def _nan(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def _coded(values: Sequence[Any]) -> tuple[Ints, tuple[Any, ...]]:
+    """Places in the tuple of different values, which is sorted."""
+    names = tuple(sorted(set(values)))
+    place = {each: i for i, each in enumerate(names)}
+    return np.fromiter((place[each] for each in values), np.int64, len(values)), names
