@@ -247,8 +247,8 @@ class Jobs:
                 value = getattr(self, column)[row]
                 raise InvalidInputError(f"job {self.name[row]}: {column} {value:g} {why}")
         if len(set(self.name)) < len(self.name):
-            seen: set[str] = set()
-            twice = next(each for each in self.name if each in seen or seen.add(each))
+            ordered = sorted(self.name)
+            twice = next(a for a, b in zip(ordered, ordered[1:], strict=False) if a == b)
             raise InvalidInputError(f"job {twice}: two jobs have this name")
 
 
