@@ -16,6 +16,7 @@ namespace kai::keys {
 // Node labels.
 inline constexpr std::string_view kGpuMemory = "nvidia.com/gpu.memory";
 inline constexpr std::string_view kGpuCount = "nvidia.com/gpu.count";
+inline constexpr std::string_view kGpuProduct = "nvidia.com/gpu.product";
 inline constexpr std::string_view kMigStrategy = "nvidia.com/mig.strategy";
 inline constexpr std::string_view kMigEnabled = "node-role.kubernetes.io/mig-enabled";
 inline constexpr std::string_view kGpuWorker = "node-role.kubernetes.io/gpu-worker";

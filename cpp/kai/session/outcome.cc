@@ -207,12 +207,15 @@ class Describer {
     }
   }
 
-  void DescribeWrites(PodGroupId group, GroupOutcome* outcome) const {
+  void DescribeWrites(PodGroupId group, GroupOutcome* outcome) {
     outcome->writes_last_start = cycle_.log->started_now[group] != 0;
     outcome->writes_last_eviction = cycle_.log->evicted_now[group] != 0;
     const int64_t since_ns = cycle_.StaleSince(group);
-    if (since_ns == cluster_.pod_groups().stale_since_ns[group]) return;
-    outcome->writes_stale_since = since_ns == kNoTime ? StampWrite::kRemove : StampWrite::kNow;
+    if (since_ns != cluster_.pod_groups().stale_since_ns[group])
+      outcome->writes_stale_since = since_ns == kNoTime ? StampWrite::kRemove : StampWrite::kNow;
+    if (outcome->writes_last_start || outcome->writes_last_eviction ||
+        outcome->writes_stale_since != StampWrite::kNone)
+      plan_.stamped.push_back(group);
   }
 
   // KAI says so from the second cycle on, or when it evicts (spec 2 D6, M1).

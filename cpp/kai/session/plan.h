@@ -134,6 +134,7 @@ struct Plan {
     size_t decision = 0;
   };
   std::vector<Eviction> evictions;
+  std::vector<PodGroupId> stamped;  // groups of which a time stamp is written, in no order
   GroupOutcome OutcomeOf(PodGroupId group) const;
   std::shared_ptr<const GroupOutcomes> outcomes;  // shared with plans that say the same
   IndexVector<QueueId, QueueShare> queues;        // beside what the cluster says that they hold

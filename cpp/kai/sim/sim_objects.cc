@@ -1,0 +1,74 @@
+#include "kai/sim/sim_objects.h"
+
+#include <utility>
+
+#include "kai/api/keys.h"
+#include "kai/base/text.h"
+
+namespace kai {
+
+constexpr int64_t kMicroGpusOfOne = 1'000'000;
+
+std::string SimObjects::PodName(const SimJob& job, int32_t number) {
+  return StrCat(job.name, "-", number);
+}
+
+std::optional<int64_t> SimObjects::Date(std::optional<int64_t> since_start_ns) const {
+  if (!since_start_ns) return std::nullopt;
+  return start_ns_ + *since_start_ns;
+}
+
+PodGroupRow SimObjects::GroupRow(const SimJob& job, const Stamps& stamps) const {
+  PodGroupRow row;
+  row.namespace_name = kNamespace;
+  row.name = job.name;
+  row.created_ns = Date(job.arrival_ns);
+  row.last_start_ns = Date(stamps.last_start_ns);
+  row.stale_since_ns = Date(stamps.stale_since_ns);
+  row.last_eviction_ns = Date(stamps.last_eviction_ns);
+  row.queue = workload_.queues[static_cast<size_t>(job.queue)].name;
+  row.priority_class = job.priority_class;
+  row.preemptibility = job.preemptibility;
+  row.min_member = job.min_pods;
+  return row;
+}
+
+PodRow SimObjects::PodRowOf(const SimJob& job, PodState state) const {
+  PodRow row;
+  row.namespace_name = kNamespace;
+  row.name = PodName(job, state.number);
+  row.uid = StrCat(row.name, ".", state.generation);
+  row.created_ns = Date(state.created_ns);
+  row.deletion_ns = Date(state.deletion_ns);
+  row.pod_group = job.name;
+  row.node_name = std::move(state.node);
+  row.phase = state.runs ? Phase::kRunning : Phase::kPending;
+  row.scheduler_name = scheduler_name_;
+  row.requests = {{"cpu", job.millicpu}, {"memory", job.memory_bytes}};
+  const bool is_part = job.micro_gpus > 0 && job.micro_gpus < kMicroGpusOfOne;
+  if (is_part) {
+    row.gpu = {.kind = GpuRequestKind::kFraction,
+               .count = 1,
+               .portion = static_cast<double>(job.micro_gpus) / kMicroGpusOfOne,
+               .mig = {}};
+  } else if (job.micro_gpus > 0) {
+    row.gpu = {.count = job.micro_gpus / kMicroGpusOfOne, .portion = 1, .mig = {}};
+  }
+  const std::vector<std::string>& models =
+      workload_.model_sets[static_cast<size_t>(job.models)];
+  if (!models.empty()) {
+    row.has_node_affinity = true;
+    row.node_affinity = {
+        {.expressions = {{.key = std::string(keys::kGpuProduct),
+                          .op = SelectorOp::kIn,
+                          .values = models}},
+         .fields = {}}};
+  }
+  if (!row.node_name.empty()) {
+    row.received_type = is_part ? "Fraction" : "Regular";
+    row.gpu_groups = std::move(state.gpu_groups);
+  }
+  return row;
+}
+
+}  // namespace kai

@@ -1,0 +1,58 @@
+// SimObjects: the objects of simulated jobs, as an API server would have them.
+//
+//   store_.Upsert(objects_.GroupRow(job, stamps));
+//   store_.Upsert(objects_.PodRowOf(job, 0, pod));
+//
+// Invariants: equal arguments give equal rows. Cost: that of a row. Threads: as reading the
+// workload.
+#ifndef KAI_SIM_SIM_OBJECTS_H_
+#define KAI_SIM_SIM_OBJECTS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kai/model/rows/rows.h"
+#include "kai/sim/workload.h"
+
+namespace kai {
+
+class SimObjects {
+ public:
+  static constexpr const char* kNamespace = "sim";
+
+  SimObjects(const SimWorkload& workload, std::string scheduler_name, int64_t start_ns)
+      : workload_(workload), scheduler_name_(std::move(scheduler_name)), start_ns_(start_ns) {}
+
+  struct Stamps {  // nanoseconds since the start
+    std::optional<int64_t> last_start_ns;
+    std::optional<int64_t> stale_since_ns;
+    std::optional<int64_t> last_eviction_ns;
+  };
+  PodGroupRow GroupRow(const SimJob& job, const Stamps& stamps) const;
+
+  struct PodState {
+    int32_t number = 0;
+    int32_t generation = 0;
+    int64_t created_ns = 0;
+    std::optional<int64_t> deletion_ns;
+    std::string node;
+    bool runs = false;
+    std::vector<std::string> gpu_groups;
+  };
+  PodRow PodRowOf(const SimJob& job, PodState state) const;
+
+  static std::string PodName(const SimJob& job, int32_t number);
+
+ private:
+  std::optional<int64_t> Date(std::optional<int64_t> since_start_ns) const;
+
+  const SimWorkload& workload_;
+  std::string scheduler_name_;
+  int64_t start_ns_;
+};
+
+}  // namespace kai
+
+#endif  // KAI_SIM_SIM_OBJECTS_H_

@@ -1,0 +1,153 @@
+// Simulation: a cluster in virtual time. The scheduler is the one of production: a Store, an Engine
+// that follows it, and decisions that become changes of the store's objects. Time jumps from one
+// event to the next; a cycle runs at the next multiple of the period after something changed or a
+// moment has come that the last plan waits for.
+//
+//   absl::StatusOr<std::unique_ptr<Simulation>> simulation =
+//       Simulation::Make(workload, ParseConfig("{}"), ShardParams(), SimOptions());
+//   while (!(*simulation)->Run(1000)) ShowProgress((*simulation)->now_ns());
+//
+// Around the scheduler: a binding puts the pod on its node, and after the delays of SimOptions it
+// runs. An evicted pod leaves after a while, and its workload's controller then makes it again
+// under the same name, with another UID. When the work of a job is done its pods and its pod group
+// go. Nothing here depends on the order of the workload's objects.
+//
+// Invariants: the same workload, configuration and options give the same timeline. Cost: O(log) and
+// a few rows of the store for each event, and the cycles. Not thread-safe.
+#ifndef KAI_SIM_SIMULATION_H_
+#define KAI_SIM_SIMULATION_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "kai/engine/engine.h"
+#include "kai/sim/agenda.h"
+#include "kai/sim/job_progress.h"
+#include "kai/sim/sim_objects.h"
+#include "kai/sim/timeline.h"
+#include "kai/sim/workload.h"
+
+namespace kai {
+
+class Simulation {
+ public:
+  // InvalidArgument: "job a: min_pods is 3, and pods 2".
+  static absl::StatusOr<std::unique_ptr<Simulation>> Make(SimWorkload workload, Config config,
+                                                          ShardParams params, SimOptions options);
+
+  // So many events and cycles more. True: it has ended, and the timeline is complete.
+  absl::StatusOr<bool> Run(int64_t steps);
+  // It ends here: what still runs is recorded as such.
+  void Stop();
+
+  int64_t now_ns() const { return now_ns_; }
+  int64_t jobs_ended() const { return jobs_ended_; }
+  // Complete once it has ended or was stopped.
+  const Timeline& timeline() const { return timeline_; }
+  const Store& store() const { return store_; }
+
+ private:
+  struct Pod {
+    enum class Stage : uint8_t { kAbsent, kWaiting, kBound, kRunning, kLeaving };
+    Stage stage = Stage::kAbsent;
+    StayEnd leaves_for{};
+    int32_t node = -1;
+    int32_t generation = 0;  // how often it was made again
+    int64_t created_ns = 0;
+    int64_t from_ns = 0;
+    int64_t runs_ns = Timeline::kNever;
+    int64_t deletion_ns = 0;
+    std::vector<std::string> gpu_groups;
+  };
+  struct Job {
+    explicit Job(const JobProgress::Spec& spec) : progress(spec) {}
+
+    std::vector<Pod> pods;  // empty: not there yet, or gone
+    JobProgress progress;
+    int64_t stamp = 0;         // of its end on the agenda
+    bool has_changed = false;  // pods came or went since its progress heard of it
+    std::optional<int64_t> last_start_ns;
+    std::optional<int64_t> stale_since_ns;
+    std::optional<int64_t> last_eviction_ns;
+  };
+
+  Simulation(SimWorkload workload, Config config, ShardParams params, const SimOptions& options);
+  absl::Status Check() const;
+  void Fill();
+
+  void Happen(const AgendaEntry& entry);
+  absl::Status Cycle();
+  void CarryOut(const Plan& plan);
+  void WriteStamps(const Plan& plan);
+
+  void Arrive(int32_t job);
+  void End(int32_t job);
+  void Bind(int32_t job, int32_t pod, int32_t node, std::vector<std::string> gpu_groups);
+  void StartPod(int32_t job, int32_t pod);
+  void Evict(int32_t job, int32_t pod, StayEnd why);
+  void MakeAgain(int32_t job, int32_t pod);
+  void TakeNode(int32_t outage);
+  // The pod leaves its node.
+  void EndStay(int32_t job, int32_t pod, StayEnd why);
+
+  void Note(int32_t job);
+  void UpdateProgress();
+  JobProgress::Pods PodsOf(int32_t job) const;
+  void WritePod(int32_t job, int32_t pod);
+  void WriteGroup(int32_t job);
+  void Count(int32_t job, int64_t allocated, int64_t requested);
+  void RecordQueues(const Plan& plan);
+  void WantCycle(int64_t at_ns);
+  void Complete();
+
+  struct PodPlace {
+    int32_t job = -1;
+    int32_t pod = 0;
+  };
+  PodPlace PlaceOf(std::string_view pod) const;
+
+  SimWorkload workload_;
+  SimOptions options_;
+  SimObjects objects_;
+  Store store_;
+  Engine engine_;
+  SystemClock stopwatch_;
+  Agenda agenda_;
+  std::vector<Job> jobs_;
+  absl::flat_hash_map<std::string_view, int32_t> job_of_;   // by name
+  absl::flat_hash_map<std::string_view, int32_t> node_of_;  // by name
+  std::vector<uint8_t> is_node_there_;
+  // By node: pods on it.
+  std::vector<std::vector<PodPlace>> stays_on_;
+  std::vector<int32_t> changed_jobs_;  // of which has_changed
+
+  // By queue, with all below it: millionths of GPUs.
+  struct Use {
+    int32_t parent = -1;
+    int64_t allocated = 0;
+    int64_t requested = 0;
+    int64_t told_allocated = -1;
+    int64_t told_requested = -1;
+    double told_fair_share = -1;
+  };
+  std::vector<Use> uses_;
+  absl::flat_hash_map<std::string_view, int32_t> queue_of_;
+
+  int64_t now_ns_ = 0;
+  int64_t next_cycle_ns_ = Timeline::kNever;
+  int64_t cycles_now_ = 0;  // at this moment
+  int64_t jobs_ended_ = 0;
+  bool has_ended_ = false;
+  Timeline timeline_;
+};
+
+}  // namespace kai
+
+#endif  // KAI_SIM_SIMULATION_H_

@@ -1,0 +1,81 @@
+// SimWorkload: what a simulation starts from, and what happens to it besides the scheduler's
+// decisions. Times are nanoseconds since the start of the simulation.
+//
+//   SimWorkload workload = OneNode(2);
+//   workload.jobs.push_back({.name = "a", .queue = 0, .duration_ns = 10 * kSecondNs});
+//
+// Invariants: nothing is checked yet; Simulation::Make() does. Cost: plain data. Threads: plain
+// data.
+#ifndef KAI_SIM_WORKLOAD_H_
+#define KAI_SIM_WORKLOAD_H_
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kai/model/rows/rows.h"
+
+namespace kai {
+
+// Equal pods that run until the job's work is done. With all pods running the work takes
+// `duration_ns`; with fewer, but at least `min_pods`, it goes on at a rate in proportion.
+struct SimJob {
+  static constexpr int64_t kNeverSaved = -1;
+
+  std::string name;
+  int32_t queue = 0;  // of SimWorkload::queues
+  int64_t arrival_ns = 0;
+  int64_t duration_ns = 0;
+  int32_t pods = 1;
+  int32_t min_pods = 1;
+  int64_t micro_gpus = 1'000'000;  // millionths of a GPU per pod: whole ones, or a part of one
+  int64_t millicpu = 1000;
+  int64_t memory_bytes = 0;
+  std::string priority_class;
+  std::string preemptibility;     // empty: as the priority class says
+  int32_t models = 0;             // of SimWorkload::model_sets
+  int32_t speeds = 0;             // of SimWorkload::speed_tables
+  int64_t checkpoint_ns = 0;      // work is saved so often; 0: always; kNeverSaved
+  int64_t restart_ns = 0;         // that each start after the first one takes longer
+};
+
+// A node that goes and comes back.
+struct SimOutage {
+  std::string node;
+  int64_t from_ns = 0;
+  int64_t until_ns = std::numeric_limits<int64_t>::max();
+};
+
+// A queue that is written anew.
+struct SimQueueChange {
+  int64_t at_ns = 0;
+  QueueRow queue;
+};
+
+struct SimWorkload {
+  std::vector<QueueRow> queues;  // parents may come after their children
+  std::vector<NodeRow> nodes;
+  std::vector<PriorityClassRow> priority_classes;
+  std::vector<SimJob> jobs;  // in any order
+  // GPU models: those that a job may run on (none: any), and how fast it is on each (others: 1).
+  std::vector<std::vector<std::string>> model_sets = {{}};
+  std::vector<std::vector<std::pair<std::string, double>>> speed_tables = {{}};
+  std::vector<SimOutage> outages;
+  std::vector<SimQueueChange> queue_changes;
+};
+
+// What the cluster around the scheduler does with time.
+struct SimOptions {
+  int64_t period_ns = 1'000'000'000;  // of the scheduler's cycles; 0: at once
+  int64_t until_ns = std::numeric_limits<int64_t>::max();  // the simulation ends then
+  int64_t start_ns = 1'767'225'600'000'000'000;  // its beginning, as a date: 2026-01-01
+  int64_t bind_ns = 0;       // from a decision until the pod is on its node
+  int64_t startup_ns = 0;    // from then until the pod runs: images, volumes
+  int64_t terminate_ns = 0;  // from an eviction until the pod is gone
+};
+
+}  // namespace kai
+
+#endif  // KAI_SIM_WORKLOAD_H_
