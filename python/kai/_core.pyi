@@ -136,10 +136,10 @@ class Cluster(metaclass=_Compiled):
         """It is not created after all; False: it is not planned any more."""
 
     def assign(self, pod: str, uid: str, group: str, subgroup: str) -> bool:
-        """A pod that names no pod group belongs to this one (a name without namespace).
+        """A pod belongs to this pod group (a name without namespace; "": to none).
 
-        So do its versions to come, until one names a group, it has another UID, or it goes. False:
-        there is no such pod, or it names a group itself.
+        So do its versions to come, whatever group they name, until one names another than before,
+        it has another UID, or it goes. False: there is no such pod.
         """
 
     def avoid(self, group: str, nodes: list[str]) -> None:

@@ -89,6 +89,11 @@ def without_requests(text: str) -> str:
     return " & ".join(sorted(groups))
 
 
+def sorted_devices(text: str) -> str:
+    """A list of devices without their order."""
+    return ",".join(sorted(text.strip('"').split(",")))
+
+
 RULES = (
     Mend(
         "a pod that the grouper saw is grouped at once, nobody else makes its group, and an owner"
@@ -206,6 +211,12 @@ RULES = (
         )
     ),
     Mend(
+        "which of two devices that score the same is taken first hangs on UUIDs",
+        "3 S2",
+        "data.NVIDIA_VISIBLE_DEVICES",
+        same=sorted_devices,
+    ),
+    Mend(
         "a pod is said to be scheduled once it is bound",
         "surprise 1; docs/internals/verdicts.md",
         "event Normal Scheduled of kai-scheduler",
@@ -254,16 +265,6 @@ MENDS = (
     ),
     *(
         Mend(
-            "not mended yet: memory of GPUs that is held is no part of a GPU",
-            "6 C32",
-            f"status*allocated.{resource}",
-            recordings=recording,
-        )
-        for recording in ("07-gpu-memory", "08-fraction-num-devices")
-        for resource in ("nvidia.com/gpu", "run.ai/gpu.memory")
-    ),
-    *(
-        Mend(
             "a pod is not said to be bound that is not, and its condition says what failed",
             "surprises 1, 2 and 25",
             member,
@@ -276,13 +277,6 @@ MENDS = (
             ("Pod/half", "condition PodScheduled"),
             ("GPUs", "sharing"),
         )
-    ),
-    Mend(
-        "not mended yet: numbers of a queue in the way",
-        "5 A20",
-        "status.schedulingConditions*.queueDetails.*",
-        recordings="14-queue-limits",
-        subject="PodGroup/*",
     ),
     *(
         Mend(
@@ -363,15 +357,6 @@ MENDS = (
             ("PodGroup/pg-rj-<uid:RayJob/rj>", "status.resourcesStatus.requested.*"),
             ("Queue/*", "status.allocated.*"),
         )
-    ),
-    Mend(
-        "not mended yet: a Job's pod that names another group is planned as a pod of that group"
-        " until its own is written",
-        "surprise 19",
-        f"annotation {keys.LAST_START_ANNOTATION}",
-        recordings="81-skip-podgrouper-and-own-group",
-        subject="PodGroup/pg-annotated-*",
-        ours=NOTHING,
     ),
     Mend(
         "the recorder took a finalizer away at the end",

@@ -25,6 +25,9 @@ bool IsPreemptible(const PodGroupSpecRow& group, const PriorityClasses& prioriti
   return priorities.ValueOf(group.priority_class) < kPreemptibleBelow;
 }
 
+// Of an object among those of all kinds.
+std::string KeyOf(Kind kind, std::string_view name) { return StrCat(NameOf(kind), "/", name); }
+
 }  // namespace
 
 Feed::Feed(Store* store, std::string scheduler) : store_(*store), scheduler_(std::move(scheduler)) {
@@ -192,35 +195,42 @@ std::string Feed::ForeignNodeOf(const CompactPod* row) const {
 }
 
 PodShare Feed::Share(std::string_view name, const CompactPod* row) {
-  if (const auto known = claimants_.find(name); known != claimants_.end()) {
-    for (const std::string& claim : known->second.claims) {
-      const auto users = users_of_.find(claim);
+  if (const auto known = users_.find(name); known != users_.end()) {
+    for (const std::string& used : known->second.uses) {
+      const auto users = users_of_.find(used);
       users->second.erase(users->second.find(name));
       if (users->second.empty()) users_of_.erase(users);
     }
-    claimants_.erase(known);
+    users_.erase(known);
   }
   if (row == nullptr) return PodShare();
   PodShare share = ShareOf(*row);
-  if (row->extras->claims.empty()) return share;
+  std::vector<std::string> uses;
   std::set<std::string> claims;  // one that a pod names twice is one
   for (const PodExtrasRow::Claim& each : row->extras->claims) {
     if (!each.resource_claim.empty())
       claims.insert(StrCat(row->namespace_name, "/", each.resource_claim));
   }
   for (const std::string& claim : claims) {
-    users_of_[claim].emplace(name);
+    uses.push_back(KeyOf(Kind::kResourceClaim, claim));
     if (const auto* asked = store_.Find<ResourceClaimRow>(claim)) AddClaim(*asked, *row, &share);
   }
-  claimants_[name] = {.share = share, .claims = {claims.begin(), claims.end()}};
+  if (share.is_allocated && row->spec->gpu.kind == GpuRequestKind::kMemory) {
+    uses.push_back(KeyOf(Kind::kNode, row->node_name));
+    if (const auto* node = store_.Find<NodeRow>(row->node_name)) MeasureMemory(*node, *row, &share);
+  }
+  if (uses.empty()) return share;
+  for (const std::string& used : uses) users_of_[used].emplace(name);
+  users_[name] = {.share = share, .uses = std::move(uses)};
   return share;
 }
 
-void Feed::LookAtUsersOf(std::string_view claim) {
-  const auto users = users_of_.find(claim);
+void Feed::LookAtUsersOf(Kind kind, std::string_view name) {
+  if (users_of_.empty()) return;
+  const auto users = users_of_.find(KeyOf(kind, name));
   if (users == users_of_.end()) return;
   for (const std::string& pod : std::set(users->second)) {
-    sums_.Subtract(claimants_.find(pod)->second.share);
+    sums_.Subtract(users_.find(pod)->second.share);
     const PodShare after = Share(pod, store_.Find<PodRow>(pod));
     sums_.Add(after);
     Touch(after.group);
@@ -230,10 +240,8 @@ void Feed::LookAtUsersOf(std::string_view claim) {
 void Feed::Changing(Kind kind, std::string_view name) {
   if (kind != Kind::kPod) return;
   const CompactPod* row = store_.Find<PodRow>(name);
-  const auto claimant = claimants_.find(name);
-  before_ = row == nullptr                 ? PodShare()
-            : claimant != claimants_.end() ? claimant->second.share
-                                           : ShareOf(*row);
+  const auto user = users_.find(name);
+  before_ = row == nullptr ? PodShare() : user != users_.end() ? user->second.share : ShareOf(*row);
   uid_before_ = row == nullptr ? "" : row->uid;
   foreign_node_ = ForeignNodeOf(row);
 }
@@ -264,7 +272,7 @@ void Feed::Changed(Kind kind, std::string_view name) {
     return;
   }
   if (kind == Kind::kNode) nodes_touched_.emplace(name);
-  if (kind == Kind::kResourceClaim) LookAtUsersOf(name);
+  if (kind == Kind::kNode || kind == Kind::kResourceClaim) LookAtUsersOf(kind, name);
   if (kind == Kind::kQueue) {
     queues_touched_.emplace(name);
     if (!store_.Has(kind, name)) queues_.erase(name);

@@ -122,7 +122,8 @@ class Feed final : private Follower {
   }
   // What it takes part with in the sums, and from now on does; null: the pod is not there.
   PodShare Share(std::string_view name, const CompactPod* row);
-  void LookAtUsersOf(std::string_view claim);
+  // An object changed that shares of pods may depend on.
+  void LookAtUsersOf(Kind kind, std::string_view name);
   // The node of a pod that is not ours; empty: it has none, or is ours.
   std::string ForeignNodeOf(const CompactPod* row) const;
   void Reject(Kind kind, std::string_view why);
@@ -136,13 +137,14 @@ class Feed final : private Follower {
   ByName<std::string> queues_;  // their status
   StatusSums sums_;
   GpuUsers gpu_users_;
-  // Of pods with resource claims, whose shares change with these.
-  struct Claimant {
+  // Of pods whose shares change with other objects: with their resource claims, and with the node
+  // that has the GPU memory which they hold.
+  struct User {
     PodShare share;
-    std::vector<std::string> claims;  // as in the store
+    std::vector<std::string> uses;  // as KeyOf() them
   };
-  ByName<Claimant> claimants_;
-  ByName<std::set<std::string, std::less<>>> users_of_;  // by claim
+  ByName<User> users_;
+  ByName<std::set<std::string, std::less<>>> users_of_;  // by KeyOf()
   // Of the pod that may be changing.
   PodShare before_;
   std::string uid_before_;

@@ -29,6 +29,7 @@ struct PodSpec {
   std::string phase = "Pending";
   std::string conditions = "[]";
   std::string scheduler = "kai-scheduler";
+  std::string gpus = R"(,"nvidia.com/gpu":1)";
 };
 
 std::string Pod(std::string_view name, int version, const PodSpec& spec = {}) {
@@ -38,8 +39,9 @@ std::string Pod(std::string_view name, int version, const PodSpec& spec = {}) {
                 R"(","nodeName":")", spec.node,
                 R"(","initContainers":[{"name":"i","resources":{"requests":{"cpu":"7"}}}],)"
                 R"("containers":[{"name":"c","resources":{"requests":{"cpu":"500m",)"
-                R"("memory":"64Mi","nvidia.com/gpu":1}}}]},"status":{"phase":")",
-                spec.phase, R"(","conditions":)", spec.conditions, "}}");
+                R"("memory":"64Mi")",
+                spec.gpus, R"(}}}]},"status":{"phase":")", spec.phase, R"(","conditions":)",
+                spec.conditions, "}}");
 }
 
 std::string Group(std::string_view name, int version, std::string_view status = "{}",
@@ -283,9 +285,85 @@ TEST_F(FeedTest, AddsUpWhatGroupsAndQueuesHold) {  // spec 6 C32, C34
   EXPECT_THAT(queues.at("round").children, ElementsAre("round"));
   // Also what others do to the store counts.
   store.Assign("q/b", "u1", "h", "");
-  EXPECT_EQ(feed.GroupStatusOf("q/g")->requested.at("cpu"), "1");
-  Happen(Kind::kPod, "DELETED", Pod("b", 9));
   EXPECT_EQ(feed.GroupStatusOf("q/g")->requested.at("cpu"), "500m");
+  EXPECT_EQ(feed.GroupStatusOf("q/h")->requested.at("cpu"), "1");
+  Happen(Kind::kPod, "DELETED", Pod("b", 9));
+  EXPECT_EQ(feed.GroupStatusOf("q/h")->requested.at("cpu"), "500m");
+}
+
+std::string NodeWithMemory(std::string_view name, int version, std::string_view mib) {
+  const std::string label = mib.empty() ? "" : StrCat(R"("nvidia.com/gpu.memory":")", mib, "\"");
+  return StrCat(R"({"metadata":{"name":")", name, R"(","resourceVersion":")", version,
+                R"(","labels":{)", label, R"(}},"status":{"allocatable":{"nvidia.com/gpu":"2"}}})");
+}
+
+std::string WithMemory(std::string_view name, int version, PodSpec spec, std::string_view mib,
+                       std::string_view devices = "1") {
+  spec.annotations = StrCat(R"({"pod-group-name":"g","gpu-memory":")", mib,
+                            R"(","gpu-fraction-num-devices":")", devices, "\"}");
+  spec.gpus = "";
+  return Pod(name, version, spec);
+}
+
+TEST_F(FeedTest, MemoryThatIsHeldIsAPartOfTheNodesGpus) {  // spec 6 C32
+  const auto gpus = [&] {
+    const Feed::Texts held = feed.GroupStatusOf("q/g")->allocated;
+    const auto of = [&](std::string_view name) {
+      const auto found = held.find(std::string(name));
+      return found == held.end() ? "-" : found->second;
+    };
+    return StrCat(of("nvidia.com/gpu"), " ", of("run.ai/gpu.memory"));
+  };
+  List(Kind::kQueue, {Queue("leaf", "")});
+  List(Kind::kPodGroup, {Group("g", 1)});
+  List(Kind::kNode, {NodeWithMemory("n", 1, "23028")});
+  List(Kind::kPod, {WithMemory("a", 2, {.uid = "u2", .node = "n"}, "8000"),
+                    WithMemory("b", 3, {.uid = "u3", .node = "n", .phase = "Running"}, "12000"),
+                    WithMemory("waits", 4, {.uid = "u4"}, "8000")});
+  feed.Drain(&inbox);
+  EXPECT_EQ(gpus(), "868507905n -") << "347403162n and 521104743n, each rounded up";
+  EXPECT_EQ(feed.GroupStatusOf("q/g")->requested.at("run.ai/gpu.memory"), "28k");
+  EXPECT_EQ(feed.QueueStatuses().at("leaf").allocated.at("nvidia.com/gpu"), "868507905n");
+  Happen(Kind::kPod, "DELETED", WithMemory("b", 5, {.uid = "u3", .node = "n"}, "12000"));
+  EXPECT_EQ(gpus(), "347403162n -");
+  EXPECT_THAT(Happen(Kind::kNode, "MODIFIED", NodeWithMemory("n", 6, "16000")).groups,
+              ElementsAre("q/g"));
+  EXPECT_EQ(gpus(), "500m -");
+  Happen(Kind::kPod, "ADDED", WithMemory("two", 7, {.uid = "u5", .node = "n"}, "4000", "2"));
+  EXPECT_EQ(gpus(), "1 -") << "a quarter of each of two devices";
+  Happen(Kind::kNode, "MODIFIED", NodeWithMemory("n", 8, ""));
+  EXPECT_EQ(gpus(), "- 16k") << "the node does not say how much its devices have";
+  Happen(Kind::kNode, "DELETED", NodeWithMemory("n", 9, ""));
+  EXPECT_EQ(gpus(), "- 16k");
+  Happen(Kind::kNode, "ADDED", NodeWithMemory("n", 10, "16777216000"));
+  EXPECT_EQ(gpus(), "1 -") << "a label in bytes";
+}
+
+TEST_F(FeedTest, WhateverNodesDoTheSumsAreThoseOfANewFeed) {
+  constexpr uint64_t kSeed = 7;
+  SCOPED_TRACE(kSeed);
+  std::mt19937_64 random(kSeed);
+  const auto below = [&](uint64_t bound) { return random() % bound; };
+  List(Kind::kPodGroup, {Group("g", 1)});
+  constexpr std::string_view kSizes[] = {"", "16000", "23028", "81920"};
+  for (int i = 0; i < 400; ++i) {
+    const std::string node = StrCat("n", below(3));
+    if (below(3) == 0) {
+      Happen(Kind::kNode, below(4) == 0 ? "DELETED" : "MODIFIED",
+             NodeWithMemory(node, 10 + i, kSizes[below(4)]));
+    } else {
+      const std::string name = StrCat("p", below(6));
+      PodSpec spec{.uid = name, .node = below(2) == 0 ? node : ""};
+      if (below(4) == 0) spec.phase = "Succeeded";
+      const std::string mib = StrCat(1000 * (1 + below(9)));
+      Happen(Kind::kPod, below(5) == 0 ? "DELETED" : "MODIFIED",
+             below(3) == 0 ? Pod(name, 10 + i, spec)
+                           : WithMemory(name, 10 + i, spec, mib, below(2) == 0 ? "1" : "2"));
+    }
+    Feed anew(&store, "kai-scheduler");
+    ASSERT_EQ(feed.GroupStatusOf("q/g")->allocated, anew.GroupStatusOf("q/g")->allocated) << i;
+    ASSERT_EQ(feed.GroupStatusOf("q/g")->requested, anew.GroupStatusOf("q/g")->requested) << i;
+  }
 }
 
 TEST_F(FeedTest, PodsWithoutTheirPodGroupAreStranded) {

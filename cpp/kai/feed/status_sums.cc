@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 
 #include "kai/api/accelerators.h"
 #include "kai/base/text.h"
 #include "kai/ingest/resource_list.h"
+#include "kai/model/building/node_facts.h"
 
 namespace kai {
 namespace {
@@ -109,6 +111,15 @@ PodShare ShareOf(const CompactPod& pod) {
   return share;
 }
 
+void MeasureMemory(const NodeRow& node, const CompactPod& pod, PodShare* share) {
+  const GpuRequest& gpu = pod.spec->gpu;
+  const std::optional<int64_t> mib = DeviceMemoryMib(node);
+  if (gpu.kind != GpuRequestKind::kMemory || !mib) return;
+  // Rounded up to whole billionths for each device, as Kubernetes keeps quantities.
+  const Int128 part = (Int128{gpu.memory_mib} * kNanos + *mib - 1) / *mib;
+  share->gpus_of_memory = part * gpu.count;
+}
+
 void AddClaim(const ResourceClaimRow& claim, const CompactPod& pod, PodShare* share) {
   if (share->group.empty() || (pod.phase != Phase::kPending && pod.phase != Phase::kRunning))
     return;
@@ -134,7 +145,15 @@ void StatusSums::Change(const PodShare& share, int sign) {
   Sums& sums = found->second;
   sums.pods += sign;
   AddTo(&sums.requested, share.requested, sign);
-  if (share.is_allocated) AddTo(&sums.allocated, share.requested, sign);
+  if (share.is_allocated) {
+    AddTo(&sums.allocated, share.requested, sign);
+    if (share.gpus_of_memory != 0) {
+      AddAmount(&sums.allocated, kGpusInStatus, share.gpus_of_memory * sign);
+      const auto memory = share.requested.find(kGpuMemoryInStatus);
+      if (memory != share.requested.end())
+        AddAmount(&sums.allocated, kGpuMemoryInStatus, -memory->second * sign);
+    }
+  }
   if (sums.pods == 0) groups_.erase(found);
 }
 

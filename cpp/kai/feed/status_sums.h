@@ -8,7 +8,8 @@
 // Of containers only the regular ones count. Pods that wait or run ask for what they do; those that
 // run, or wait on a node, hold it. Parts of a GPU count as that part of nvidia.com/gpu, memory of
 // one as run.ai/gpu.memory, both for each of the pod's devices; devices of resource claims by the
-// names of their classes.
+// names of their classes. Memory that is held is the part of nvidia.com/gpu that it is of the
+// node's devices, where the node says how much these have.
 //
 // Invariants: sums are exact: what was subtracted was never there. Cost: O(resources) a pod. Not
 // thread-safe.
@@ -39,8 +40,12 @@ struct PodShare {
   std::string group;  // "namespace/name"; empty: it is in none
   StatusAmounts requested;
   bool is_allocated = false;  // and holds what it asks for
+  // What it holds for the memory of GPUs that it asks for, in billionths; 0: not known, or none.
+  Int128 gpus_of_memory = 0;
 };
 PodShare ShareOf(const CompactPod& pod);
+// Its share with the part of the node's devices that its memory is.
+void MeasureMemory(const NodeRow& node, const CompactPod& pod, PodShare* share);
 // Its share with the devices that this claim of it asks for, by their classes.
 void AddClaim(const ResourceClaimRow& claim, const CompactPod& pod, PodShare* share);
 

@@ -150,11 +150,13 @@ bool Store::Assign(std::string_view pod, std::string_view uid, std::string_view 
                    std::string_view subgroup) {
   const CompactPod* known = Find<PodRow>(pod);
   if (known == nullptr || known->uid != uid) return false;
-  if (!known->pod_group.empty() && !assigned_.contains(pod)) return false;
+  const auto before = assigned_.find(pod);
+  const std::string named(before == assigned_.end() ? std::string_view(known->pod_group)
+                                                    : std::string_view(before->second.named));
   TellBefore(Kind::kPod, pod);
-  assigned_[pod] = {std::string(uid), std::string(group), std::string(subgroup)};
   PodRow row = known->Row();
-  row.pod_group.clear();
+  row.pod_group = named;
+  assigned_[pod] = {std::string(uid), named, std::string(group), std::string(subgroup)};
   row.subgroup.clear();
   for (const auto& [key, value] : row.labels) {
     if (key == keys::kSubgroup) row.subgroup = value;
@@ -201,12 +203,15 @@ void Store::TakeAssigned(std::string_view name, PodRow* row) {
   if (assigned_.empty()) return;
   const auto found = assigned_.find(name);
   if (found == assigned_.end()) return;
-  if (row->uid != found->second.uid || !row->pod_group.empty()) {
+  const Assigned& assigned = found->second;
+  const bool is_named = row->pod_group == assigned.group &&
+                        (assigned.subgroup.empty() || row->subgroup == assigned.subgroup);
+  if (row->uid != assigned.uid || row->pod_group != assigned.named || is_named) {
     assigned_.erase(found);
     return;
   }
-  row->pod_group = found->second.group;
-  if (!found->second.subgroup.empty()) row->subgroup = found->second.subgroup;
+  row->pod_group = assigned.group;
+  if (!assigned.subgroup.empty()) row->subgroup = assigned.subgroup;
 }
 
 void Store::BeginList(Kind kind) {
@@ -271,7 +276,8 @@ MemoryReport Store::Memory() const {
   report.Add("store", "nameless rejections", 0, HeapBytes(unnamed_));
   size_t assigned = HashTableBytes(assigned_, sizeof(std::pair<std::string, Assigned>));
   for (const auto& [pod, to] : assigned_)
-    assigned += HeapBytes(pod) + HeapBytes(to.uid) + HeapBytes(to.group) + HeapBytes(to.subgroup);
+    assigned += HeapBytes(pod) + HeapBytes(to.uid) + HeapBytes(to.named) + HeapBytes(to.group) +
+                HeapBytes(to.subgroup);
   report.Add("store", "assigned pods", assigned_.size(), assigned);
   overlays_.Memory(&report);
   report.Add("store", "JSON buffers", 0, document_.HeapBytes());

@@ -15,7 +15,7 @@
 // nothing more of a kind, so that none is a fact. An object that is about to be created is planned:
 // lists do not have it yet, and it counts until the server's own is seen or it is withdrawn.
 //
-// A pod can be assigned to a pod group before it says so itself; more of the kind is in overlays.h.
+// A pod can be assigned to a pod group before it names that; more of the kind is in overlays.h.
 //
 // Followers hear of what changed for the engine: a heartbeat, or a list that says what is known, is
 // no change.
@@ -114,8 +114,9 @@ class Store {
   // It is not created after all. False: it is not planned any more.
   bool Withdraw(Kind kind, std::string_view name);
 
-  // A pod without a pod group belongs to this one, and so do its later versions, until one names a
-  // group or has another UID. `subgroup`: empty: its label's. False: no such pod, or it names one.
+  // A pod belongs to this pod group, not to the one that it names, and so do its later versions,
+  // until one names another group or has another UID. `group`: empty: it belongs to none.
+  // `subgroup`: empty: its label's. False: there is no such pod.
   bool Assign(std::string_view pod, std::string_view uid, std::string_view group,
               std::string_view subgroup);
 
@@ -235,9 +236,8 @@ class Store {
   // Of objects without a name, by kind: until the kind is listed anew.
   std::array<std::vector<Rejection>, kKinds> unnamed_;
   struct Assigned {
-    std::string uid;  // of the pod
-    std::string group;
-    std::string subgroup;
+    std::string uid, named;  // of the pod, and the group that it names itself
+    std::string group, subgroup;
   };
   absl::flat_hash_map<std::string, Assigned, NameHash, std::equal_to<>> assigned_;  // by pod
   Overlays overlays_;

@@ -325,9 +325,33 @@ TEST_F(PlanningTest, APodBelongsToTheGroupItIsAssignedTo) {
   EXPECT_EQ(GroupOfPod(), "h/own");
   Pod("7", "u", "named");
   EXPECT_EQ(GroupOfPod(), "named/own");
-  EXPECT_FALSE(store.Assign("q/p", "u", "g", ""));
   Pod("8", "u");
   EXPECT_EQ(GroupOfPod(), "/own");
+}
+
+TEST_F(PlanningTest, APodBelongsToTheGroupItIsAssignedToWhateverItNames) {
+  Pod("5", "u", "named");
+  EXPECT_TRUE(store.Assign("q/p", "u", "", ""));
+  EXPECT_EQ(GroupOfPod(), "/own") << "to none";
+  Pod("6", "u", "named");
+  EXPECT_EQ(GroupOfPod(), "/own");
+  EXPECT_TRUE(store.Assign("q/p", "u", "g", "sub"));
+  Pod("7", "u", "named");
+  EXPECT_EQ(GroupOfPod(), "g/sub");
+  EXPECT_TRUE(store.Assign("q/p", "u", "named", ""));
+  EXPECT_EQ(GroupOfPod(), "named/own");
+  EXPECT_TRUE(store.Assign("q/p", "u", "g", ""));
+  Pod("8", "u", "another");
+  EXPECT_EQ(GroupOfPod(), "another/own") << "it has changed its mind";
+  store.Assign("q/p", "u", "g", "");
+  Pod("9", "u", "g");
+  Pod("10", "u", "another");
+  EXPECT_EQ(GroupOfPod(), "another/own") << "it named the group once";
+  store.Assign("q/p", "u", "another", "own");
+  PodRow row = store.Find<PodRow>("q/p")->Row();
+  row.subgroup = "other";
+  store.Upsert(row, 11);
+  EXPECT_EQ(GroupOfPod(), "another/other") << "it named both";
 }
 
 TEST_F(PlanningTest, APodAvoidsTheNodesOfItsGroupUntilItHasOne) {

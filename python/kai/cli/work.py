@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from kai.engine.plan import Plan
 
 PATIENCE_S = 1.0
+_LOOK_EVERY_S = 0.1
 STRICT = "Exit with 2 for warnings, and for what is left out."
 
 Result = TypeVar("Result")
@@ -193,15 +194,18 @@ def patiently(what: str, work: Callable[[], Result]) -> Result:
 
 
 def _wait(what: str, done: threading.Event) -> None:
+    # Only looking again and again hears of Ctrl-C: the kernel may deliver the signal to the thread
+    # of the work, and that does not end a wait of this one.
     if not sys.stderr.isatty():
-        done.wait()
+        while not done.wait(_LOOK_EVERY_S):
+            pass
         return
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=error_console(), transient=True) as progress:
         progress.add_task(what)
-        while not done.wait(0.1):
+        while not done.wait(_LOOK_EVERY_S):
             pass
 
 

@@ -31,6 +31,7 @@ from kai.api.writes import NOT_LEADING, Outcome, Read, Result, Write
 from kai.errors import InvalidInputError, NotFoundError, RefusedError, UnreachableError
 from kai.k8s.answers import Answer, Unanswered, explain, outcome_of, retry_after, said, status_of
 from kai.k8s.clock import Backoff, Clock
+from kai.k8s.connections import Connector, ended
 from kai.k8s.credentials import Credentials
 from kai.k8s.discovery import Discovery
 from kai.k8s.kubeconfig import Access, find_access
@@ -85,6 +86,7 @@ class Client:
         self._headers: dict[tuple[str, str], CIMultiDict[str]] = {}
         self._generation = -1
         self._sessions: dict[str, aiohttp.ClientSession] = {}
+        self._connectors: list[Connector] = []
         self._reading = asyncio.Semaphore(READS_AT_ONCE)
         self._closed = False
         self._date: tuple[float, float] | None = None  # the server's time, at a monotonic time
@@ -135,11 +137,16 @@ class Client:
         await self.close()
 
     async def close(self) -> None:
-        """Ends all connections; requests that come later get no answer."""
+        """Ends all connections, and waits until they are closed.
+
+        Requests that come later get no answer.
+        """
         self._closed = True
         sessions, self._sessions = self._sessions, {}
+        connectors, self._connectors = self._connectors, []
         for session in sessions.values():
             await session.close()
+        await ended(connectors)
 
     # ---- reading ---------------------------------------------------------------------------------
 
@@ -499,9 +506,10 @@ class Client:
         session = self._sessions.get(lane)
         if session is None:
             # 90 s is when Go's servers close an idle connection; ours go before.
-            connector = aiohttp.TCPConnector(
+            connector = Connector(
                 limit=64 if lane == "write" else 0, keepalive_timeout=45.0, ttl_dns_cache=60
             )
+            self._connectors.append(connector)
             session = self._sessions[lane] = aiohttp.ClientSession(
                 connector=connector,
                 auto_decompress=False,

@@ -336,10 +336,12 @@ class Planner:
     def _group(self, grouper: Grouper, drained: _core.Drained, news: News, leads: bool) -> Decided:
         for name, data in drained.pods:
             pod = json.loads(data)
-            if annotations_of(pod).get(keys.POD_GROUP_ANNOTATION):
-                known = self._assigned.pop(name, None)
+            if named := annotations_of(pod).get(keys.POD_GROUP_ANNOTATION):
+                known = self._assigned.get(name)
                 if self._only_new and known is None:
                     continue
+                if known is not None and (self._only_new or known.group == named):
+                    del self._assigned[name]
             grouper.put_pod(pod)
         # After the pods: one that came and went at once is gone, and another one of its name stays.
         for kind, name, uid in drained.gone:
@@ -372,6 +374,8 @@ class Planner:
             manifest = {**change.manifest, "kind": "PodGroup"}
             if cluster.upsert_planned(json.dumps(manifest).encode()) is not None:
                 self._planned[change.name] = manifest
+        for hold in decided.holds:
+            cluster.assign(hold.pod, hold.uid, hold.group, "")
         for each in decided.assignments:
             self._assigned[each.pod] = each
             cluster.assign(each.pod, each.uid, each.group, each.sub_group)

@@ -3,6 +3,7 @@
 import io
 import json
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -98,6 +99,16 @@ def test_what_is_measured_adds_up() -> None:
     assert 0 < first.plan_floor_ms < first.plan_ms
     assert 0 < first.page_ms < first.python_ms
     assert first.objects == 10 + 2 + 80 + 80
+
+
+def test_what_is_measured_adds_up_on_a_machine_with_other_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Stages have the stopwatch alone, and took longer by it than the plan took of CPU time."""
+    real = time.thread_time_ns
+    monkeypatch.setattr(time, "thread_time_ns", lambda: real() // 10)
+    made = measure(workload("fill-10"), loads=2)
+    assert made.plan_ms / 2 < sum(made.stages_ms.values()) <= made.plan_ms
 
 
 def test_a_gang_that_is_too_large_is_so_by_one_pod() -> None:

@@ -1,5 +1,7 @@
 """Patience: work in a thread, with a sign of life on a terminal."""
 
+import os
+import signal
 import sys
 import threading
 import time
@@ -27,3 +29,26 @@ def test_only_a_terminal_is_told_that_it_takes_long(
     out, err = capsys.readouterr()
     assert out == ""
     assert ("planning" in err) == is_terminal
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends a signal")
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_ctrl_c_is_heard_though_the_thread_of_the_work_gets_the_signal(
+    monkeypatch: pytest.MonkeyPatch, is_terminal: bool
+) -> None:
+    """The kernel may deliver it to any thread, and that wakes no other one from its waiting."""
+    monkeypatch.setattr(work, "PATIENCE_S", 0.01)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
+    heard, gave_up = threading.Event(), threading.Event()
+
+    def endless() -> None:
+        time.sleep(0.3)
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+        if not heard.wait(20):
+            gave_up.set()
+
+    with pytest.raises(KeyboardInterrupt):
+        work.patiently("planning", endless)
+    heard.set()
+    assert not gave_up.is_set()

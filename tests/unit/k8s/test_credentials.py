@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import shutil
 import ssl
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -137,33 +135,6 @@ def test_a_plugin_that_fails_is_named(wanted: Plugin, problem: str) -> None:
 
 # ---- certificates --------------------------------------------------------------------------------
 
-needs_openssl = pytest.mark.skipif(
-    shutil.which("openssl") is None, reason="certificates are made with the program openssl"
-)
-
-
-def openssl(*args: str) -> None:
-    subprocess.run(["openssl", *args], check=True, capture_output=True)
-
-
-@pytest.fixture(scope="module")
-def pki(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An authority, a server called kubernetes.test, and a client."""
-    folder = tmp_path_factory.mktemp("pki")
-    new = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1")
-    ca = ("-CA", f"{folder}/ca.crt", "-CAkey", f"{folder}/ca.key")
-    usage = ("-addext", "keyUsage=critical,keyCertSign")
-    for name in ("ca", "other"):
-        out = ("-keyout", f"{folder}/{name}.key", "-out", f"{folder}/{name}.crt")
-        openssl("req", "-x509", *new, "-subj", f"/CN={name}", *usage, *out)
-    (folder / "san").write_text("subjectAltName=DNS:kubernetes.test")
-    for name in ("server", "client"):
-        out = ("-keyout", f"{folder}/{name}.key", "-out", f"{folder}/{name}.csr")
-        openssl("req", *new[:-2], "-subj", f"/CN={name}", *out)
-        options = ("-in", f"{folder}/{name}.csr", "-out", f"{folder}/{name}.crt", "-days", "1")
-        openssl("x509", "-req", *ca, "-CAcreateserial", "-extfile", f"{folder}/san", *options)
-    return folder
-
 
 def over_tls(pki: Path, **how: Any) -> Any:
     """What a request over TLS leads to; `user` and others as of Access."""
@@ -191,7 +162,6 @@ def over_tls(pki: Path, **how: Any) -> Any:
     return asyncio.run(main())
 
 
-@needs_openssl
 def test_a_client_certificate_is_shown(pki: Path) -> None:
     certificate, key = pki / "client.crt", pki / "client.key"
     of_files = User(certificate=Material(file=certificate), key=Material(file=key))
@@ -200,7 +170,6 @@ def test_a_client_certificate_is_shown(pki: Path) -> None:
         assert over_tls(pki, user=user)["subject"] == [[["commonName", "client"]]]
 
 
-@needs_openssl
 def test_a_certificate_of_a_plugin_is_shown(pki: Path, tmp_path: Path) -> None:
     pair = {
         "clientCertificateData": (pki / "client.crt").read_text(),
@@ -210,14 +179,12 @@ def test_a_certificate_of_a_plugin_is_shown(pki: Path, tmp_path: Path) -> None:
     assert over_tls(pki, user=user)["subject"] == [[["commonName", "client"]]]
 
 
-@needs_openssl
 def test_a_server_has_to_show_its_name(pki: Path) -> None:
     with pytest.raises(kai.UnreachableError, match=r"is not trusted: .*127\.0\.0\.1"):
         over_tls(pki, server_name="")
     over_tls(pki, server_name="", insecure=True)
 
 
-@needs_openssl
 def test_a_server_of_another_authority_does_not_count(pki: Path) -> None:
     other = Material(file=pki / "other.crt")
     with pytest.raises(kai.UnreachableError, match="its certificate is not trusted"):
@@ -225,7 +192,6 @@ def test_a_server_of_another_authority_does_not_count(pki: Path) -> None:
     over_tls(pki, authority=other, insecure=True)
 
 
-@needs_openssl
 def test_a_proxy_carries_encrypted_connections(pki: Path) -> None:
     asked = list[bytes]()
 
@@ -266,7 +232,6 @@ def test_a_proxy_carries_encrypted_connections(pki: Path) -> None:
     asyncio.run(main())
 
 
-@needs_openssl
 def test_certificates_that_are_none_are_named(pki: Path) -> None:
     async def refresh(access: Access) -> None:
         await Credentials(access, QuickClock()).refresh()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from test_truth import World, node, pod
+from test_truth import World, group, node, places, pod
 
 from kai.controllers.verdicts.groups import NOT_READY_S
 from kai.service.options import Options
@@ -46,3 +46,44 @@ def test_so_does_the_group_of_a_pod_that_fits_nowhere() -> None:
     assert write.name == name
     assert write.body["status"]["schedulingConditions"]
     assert [(each.kind, each.reason) for each in turn.events] == [("PodGroup", "Unschedulable")]
+
+
+JOB = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "uid-j", "controller": True}
+
+
+def of_a_job(**labels: str) -> dict[str, Any]:
+    """A Job's pod that names a group of its own choice."""
+    labels = {"kai.scheduler/queue": "leaf", **labels}
+    return pod("p", "mine", labels=labels, ownerReferences=[JOB])
+
+
+def test_a_jobs_pod_that_names_another_group_is_planned_as_one_of_its_own() -> None:
+    """Recording 81. It was planned as a pod of the group that it names, and bound as such."""
+    options = Options(roles=("scheduler", "pod-grouper"))
+    world = World(options, Node=[node("n1")], PodGroup=[group("mine")], Pod=[of_a_job()])
+    turn = world.turn()
+    [reference] = turn.grouped.needs
+    assert places(turn) == {}
+    # Other news of the pod are no reason to plan it before the Job is there, or to forget then what
+    # was decided.
+    world.event("MODIFIED", "Pod", of_a_job(first="news"))
+    assert places(world.turn()) == {}
+    metadata = {"namespace": "team", "name": "j", "uid": "uid-j"}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata}
+    world.event("MODIFIED", "Pod", of_a_job(second="news"))
+    turn = world.turn(owners=[(reference, job)])
+    [assignment] = turn.grouped.assignments
+    [binding] = turn.bindings
+    assert (binding.group, binding.names_group) == ("pg-j-uid-j", False)
+    assert assignment.patch == {"annotations": {"pod-group-name": "pg-j-uid-j"}}
+    world.event("MODIFIED", "Pod", of_a_job(third="news"))
+    [binding] = world.turn(forgotten=[binding.assumption]).bindings
+    assert (binding.group, binding.names_group) == ("pg-j-uid-j", False)
+
+
+def test_it_stays_in_the_group_that_it_names_where_its_job_is_not_there() -> None:
+    options = Options(roles=("scheduler", "pod-grouper"))
+    world = World(options, Node=[node("n1")], PodGroup=[group("mine")], Pod=[of_a_job()])
+    [reference] = world.turn().grouped.needs
+    [binding] = world.turn(owners=[(reference, None)]).bindings
+    assert (binding.group, binding.names_group) == ("mine", True)

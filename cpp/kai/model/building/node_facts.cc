@@ -10,14 +10,11 @@
 namespace kai {
 namespace {
 
-// Floored to hundreds of MiB; large values are bytes (spec 3 G1).
+// Floored to hundreds of MiB (spec 3 G1).
 std::optional<double> GpuMemoryMib(const NodeRow& row) {
-  const std::string* label = FindDeviceLabel(row.labels, &Accelerator::memory_label);
-  const std::optional<int64_t> parsed = label == nullptr ? std::nullopt : ParseInteger(*label);
-  if (!parsed || *parsed <= 0) return std::nullopt;
-  constexpr int64_t kMib = 1 << 20;
-  const int64_t mib = *parsed >= kMib ? *parsed / kMib : *parsed;
-  return static_cast<double>(mib - mib % 100);
+  const std::optional<int64_t> mib = DeviceMemoryMib(row);
+  if (!mib) return std::nullopt;
+  return static_cast<double>(*mib - *mib % 100);
 }
 
 std::optional<double> GpuCount(const NodeRow& row) {
@@ -61,6 +58,14 @@ MigMode MigModeOf(const NodeRow& row) {
 }
 
 }  // namespace
+
+std::optional<int64_t> DeviceMemoryMib(const NodeRow& row) {
+  const std::string* label = FindDeviceLabel(row.labels, &Accelerator::memory_label);
+  const std::optional<int64_t> parsed = label == nullptr ? std::nullopt : ParseInteger(*label);
+  if (!parsed || *parsed <= 0) return std::nullopt;
+  constexpr int64_t kMib = 1 << 20;  // large values are bytes (spec 3 G1)
+  return *parsed >= kMib ? *parsed / kMib : *parsed;
+}
 
 NodeFacts NodeFactsOf(const NodeRow& row) {
   return {.state = StateOf(row),

@@ -29,6 +29,10 @@ struct NodeFacts {
 
 NodeFacts NodeFactsOf(const NodeRow& row);
 
+// Of one device, as the node's label says it, and not rounded; nothing: it does not say, or says
+// nothing that is above 0.
+std::optional<int64_t> DeviceMemoryMib(const NodeRow& row);
+
 }  // namespace kai
 
 #endif  // KAI_MODEL_BUILDING_NODE_FACTS_H_

@@ -25,6 +25,18 @@ TEST(NodeFactsTest, MemoryOfAGpuIsFlooredToHundredsOfMib) {  // spec 3 G1
   EXPECT_EQ(Labelled({}).gpu_memory_mib, std::nullopt);
 }
 
+TEST(NodeFactsTest, MemoryOfADeviceIsAsTheLabelSaysIt) {
+  const auto mib = [](const char* label) {
+    NodeRow row = MakeNodeRow("n", {});
+    row.labels = {{"nvidia.com/gpu.memory", label}};
+    return DeviceMemoryMib(row);
+  };
+  EXPECT_EQ(mib("23028"), 23028);
+  EXPECT_EQ(mib("16106127360"), 15360) << "bytes";
+  EXPECT_EQ(mib("-1"), std::nullopt);
+  EXPECT_EQ(mib("much"), std::nullopt);
+}
+
 TEST(NodeFactsTest, ACountOfGpusIsOfTheLabelAlone) {
   EXPECT_EQ(Labelled({{"nvidia.com/gpu.count", "7"}}).gpu_count, 7);
   EXPECT_EQ(Labelled({{"nvidia.com/gpu.count", "seven"}}).gpu_count, std::nullopt);

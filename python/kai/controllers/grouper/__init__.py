@@ -13,6 +13,8 @@
     for change in decided.groups:
         change.manifest                        # for a plan that is made before the group exists
         send(change.write(last_start=now))     # or without, for the role that runs alone
+    for hold in decided.holds:
+        cluster.assign(hold.pod, hold.uid, hold.group, "")
     for assignment in decided.assignments:
         cluster.assign(assignment.pod, assignment.uid, assignment.group, assignment.sub_group)
         send(assignment.write())               # unless the binding carries the annotation
@@ -26,7 +28,14 @@ its changes. A patch of a group whose creation has not been sent yet takes the p
 the manifest beside the patch.
 """
 
-from kai.controllers.grouper.decisions import WARNING, Assignment, Decided, GroupChange, Problem
+from kai.controllers.grouper.decisions import (
+    WARNING,
+    Assignment,
+    Decided,
+    GroupChange,
+    Hold,
+    Problem,
+)
 from kai.controllers.grouper.grouper import Grouper
 from kai.grouping import Reference, Rules
 
@@ -36,6 +45,7 @@ __all__ = [
     "Decided",
     "GroupChange",
     "Grouper",
+    "Hold",
     "Problem",
     "Reference",
     "Rules",

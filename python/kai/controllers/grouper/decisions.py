@@ -71,6 +71,19 @@ class Assignment:
 
 
 @dataclass(frozen=True, slots=True)
+class Hold:
+    """A pod of an owner names a group, which another one is about to take the place of.
+
+    `group`: "" while it is not known which: the pod belongs to none. Or the one that it names,
+    which it keeps after all.
+    """
+
+    pod: str  # "namespace/name"
+    uid: str
+    group: str
+
+
+@dataclass(frozen=True, slots=True)
 class Problem:
     """A pod that cannot be grouped, and why: once, until the reason changes."""
 
@@ -87,6 +100,7 @@ class Decided:
     not_needed: list[Reference] = field(default_factory=list)  # no longer
     joined: list[Reference] = field(default_factory=list)  # known, and have a new pod: look again
     groups: list[GroupChange] = field(default_factory=list)
+    holds: list[Hold] = field(default_factory=list)  # before assignments; the last of a pod counts
     assignments: list[Assignment] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 

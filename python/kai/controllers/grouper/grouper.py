@@ -16,13 +16,14 @@ owner. A decision costs what the pods and objects that changed cost. For one thr
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from kai.api import keys, kinds
 from kai.api.reading import annotations_of, at, labels_of, mapping, text
-from kai.controllers.grouper.decisions import Assignment, Decided, GroupChange, Problem
+from kai.controllers.grouper.decisions import Assignment, Decided, GroupChange, Hold, Problem
 from kai.controllers.grouper.existing import patch_of, patched
 from kai.grouping import (
     Gang,
@@ -40,6 +41,9 @@ from kai.grouping import (
 from kai.grouping.pod_groups import given_labels
 
 Manifest = Mapping[str, Any]
+
+_MADE_BY_A_GROUPER = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+"""What names of groups have in them that a grouper made, ours or KAI's: a UID."""
 
 
 class _NotKnownYet(Exception):
@@ -62,6 +66,7 @@ class _Pod:
     manifest: Manifest
     created: tuple[str, int]  # and the order of arrival
     again: bool = False  # it names its group, and is looked at all the same
+    is_held: bool = False  # it does not belong to the group that it names
     problem: str = ""
     told: tuple[str, str] | None = None  # the group and the sub-group that were decided
     waits_for: Reference | None = None
@@ -270,6 +275,7 @@ class Grouper:
             chain = chain_of(manifest, lambda reference: self._find(reference, walked))
         except _NotKnownYet as unknown:
             self._wait(name, pod, unknown.reference)
+            self._hold(name, pod)
             return ""
         except Nonsense as error:
             self._problem(name, pod, error.message)
@@ -292,6 +298,8 @@ class Grouper:
         if pod.told is None:  # it is new
             known = (each for each in walked if each not in self._fresh)
             self._decided.joined += [each for each in known if each not in self._decided.joined]
+        if group.asked:
+            self._hold(name, pod)
         group.members[name] = None
         if (is_heard := gangs.OF_PODS.get(owner.key[0])) is not None and is_heard(manifest):
             group.heard[name] = manifest
@@ -375,7 +383,7 @@ class Grouper:
             pod = self._pods[name] = _Pod(manifest, ("", 0))
         pod.problem = ""
         if pod.told != (group_name, sub_group):
-            pod.told = (group_name, sub_group)
+            pod.told, pod.is_held = (group_name, sub_group), False
             assignment = Assignment(name, _uid(manifest), group_name, sub_group, patch)
             self._decided.assignments.append(assignment)
 
@@ -418,7 +426,7 @@ class Grouper:
 
     def _settle(self, name: str, manifest: Manifest, group_name: str) -> None:
         """Forgets a pod that needs nothing more."""
-        del self._pods[name]
+        self._let_go(name, self._pods.pop(name))
         group = self._groups.get(_beside(name, group_name)) if group_name else None
         if group is not None and (group.follows or group_name != _bare_group(name, _uid(manifest))):
             self._settled[name] = _beside(name, group_name)
@@ -503,7 +511,27 @@ class Grouper:
             self._needed.discard(reference)
             self._decided.not_needed.append(reference)
 
+    def _hold(self, name: str, pod: _Pod) -> None:
+        """Its owner's group takes the place of the one that a waiting pod names: it is not planned
+        until it is known which that is. A name that a grouper gave is most likely right."""
+        named = text(annotations_of(pod.manifest).get(keys.POD_GROUP_ANNOTATION))
+        if (
+            named
+            and pod.told is None
+            and not at(pod.manifest, "spec", "nodeName")
+            and not _MADE_BY_A_GROUPER.search(named)
+        ):
+            pod.is_held = True
+            self._decided.holds.append(Hold(name, _uid(pod.manifest), ""))
+
+    def _let_go(self, name: str, pod: _Pod) -> None:
+        if pod.is_held:
+            pod.is_held = False
+            named = text(annotations_of(pod.manifest).get(keys.POD_GROUP_ANNOTATION))
+            self._decided.holds.append(Hold(name, _uid(pod.manifest), named))
+
     def _problem(self, name: str, pod: _Pod, message: str) -> None:
+        self._let_go(name, pod)
         if pod.problem != message:
             pod.problem = message
             self._decided.problems.append(Problem(name, _uid(pod.manifest), message))

@@ -172,12 +172,18 @@ def _amounts(queue: QueuePlan, name: str) -> dict[str, str]:
 
 
 def _written(*amounts: Fraction | None) -> dict[str, str]:
-    """CPU, memory and GPUs as KAI writes them there: bytes are counted out, unlimited is -1."""
+    """CPU, memory and GPUs as KAI writes them there (spec 1 F81).
+
+    Bytes are counted out, and unlimited is -1. Of GPUs unlimited is 0, from one on they are whole
+    ones without the rest, and less is hundredths.
+    """
     cpu, memory, gpu = amounts
+    if gpu is not None:
+        gpu = Fraction(int(gpu)) if gpu >= 1 else Fraction(round(gpu * 100), 100)
     return {
         keys.CPU: "-1m" if cpu is None else to_text(Fraction(round(cpu * 1000), 1000)),
         keys.MEMORY: "-1" if memory is None else str(round(memory)),
-        keys.NVIDIA_GPU: "-1" if gpu is None else to_text(Fraction(round(gpu * 1000), 1000)),
+        keys.NVIDIA_GPU: "0" if gpu is None else to_text(gpu),
     }
 
 

@@ -271,6 +271,52 @@ def test_a_pod_of_an_owner_may_not_name_a_group_of_its_own() -> None:
     assert assignment.patch == {"annotations": {GROUP: group_of("w")}}
 
 
+def held(decided: Decided) -> list[tuple[str, str]]:
+    return [(each.pod, each.group) for each in decided.holds]
+
+
+def test_it_belongs_to_no_group_until_its_owner_is_known() -> None:
+    """Else it would be bound as a pod of the group that it names."""
+    mine = pod("p", ref("Widget", "w"), annotations={GROUP: "mine"})
+    made = grouper(mine)
+    assert held(made.decide()) == [("ml/p", "")]
+    made.put_object(ref("Widget", "w"), an("Widget", "w"))
+    decided = made.decide()
+    assert held(decided) == []
+    assert [each.group for each in decided.assignments] == [group_of("w")]
+    made.put_pod(pod("later", ref("Widget", "w"), annotations={GROUP: "mine"}))
+    assert held(made.decide()) == [], "its owner is known already"
+    # The API server has one whose state is not known here: the pod waits for that as well.
+    made = grouper(named(pod("first", ref("Widget", "w")), group_of("w")), mine)
+    made.decide()
+    made.put_object(ref("Widget", "w"), an("Widget", "w"))
+    decided = made.decide()
+    assert (held(decided), decided.assignments) == ([("ml/p", "")], [])
+
+
+@pytest.mark.parametrize("found", ["nothing", "an owner that skips", "nonsense"])
+def test_it_keeps_the_group_that_it_names_where_it_gets_none(found: str) -> None:
+    made = grouper(pod("p", ref("Job", "j"), annotations={GROUP: "mine"}))
+    made.decide()
+    if found == "nothing":
+        made.object_gone(ref("Job", "j"))
+    else:
+        key = SKIP if found == "an owner that skips" else "kai.scheduler/batch-min-member"
+        made.put_object(ref("Job", "j"), an("Job", "j", annotations={key: "true"}))
+    assert held(made.decide()) == [("ml/p", "mine")]
+
+
+def test_pods_that_run_or_name_what_a_grouper_made_are_not_held() -> None:
+    widget = ref("Widget", "w")
+    made = grouper(
+        named(pod("right", widget), group_of("w")),
+        pod("bound", widget, annotations={GROUP: "mine"}, spec={"nodeName": "n"}),
+        pod("bare", annotations={GROUP: "mine"}),
+        pod("unnamed", widget),
+    )
+    assert held(made.decide()) == []
+
+
 def test_a_number_that_makes_no_sense_is_a_problem_of_each_pod() -> None:
     made = grouper(pod("p-0", ref("Job", "j")), pod("p-1", ref("Job", "j")))
     made.decide()

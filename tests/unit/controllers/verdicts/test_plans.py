@@ -40,8 +40,10 @@ class Scene:
         self.cluster.add("Queue", queue(name, quota, limit))
         return self
 
-    def group(self, name: str, queue: str, pods: dict[str, str], **spec: Any) -> Scene:
-        """`pods`: the node of each, "" for one that waits."""
+    def group(
+        self, name: str, queue: str, pods: dict[str, str], *, gpu: str = "1", **spec: Any
+    ) -> Scene:
+        """`pods`: the node of each, "" for one that waits. `gpu`: how much of one each asks for."""
         self._made += 1
         created = f"2026-01-01T00:00:{self._made:02}Z"
         metadata = {"namespace": self.namespace, "creationTimestamp": created}
@@ -49,10 +51,14 @@ class Scene:
         body = {"metadata": named, "spec": {"minMember": 1, "queue": queue, **spec}}
         self.cluster.add("PodGroup", body)
         full = f"{self.namespace}/{name}"
-        requested = {"cpu": "100m", "memory": "64Mi", "nvidia.com/gpu": "1"}
+        requests, annotations = {"cpu": "100m", "memory": "64Mi"}, {"pod-group-name": name}
+        if gpu == "1":
+            requests["nvidia.com/gpu"] = gpu
+        else:
+            annotations["gpu-fraction"] = gpu
+        requested = {"cpu": "100m", "memory": "64Mi", "nvidia.com/gpu": gpu}
         self.world.add_group(full, holds=any(pods.values()), requested=requested)
         for pod, node in pods.items():
-            requests = {"cpu": "100m", "memory": "64Mi", "nvidia.com/gpu": "1"}
             container = {"name": "main", "resources": {"requests": requests}}
             self.cluster.add(
                 "Pod",
@@ -63,7 +69,7 @@ class Scene:
                         **metadata,
                         "name": pod,
                         "uid": f"uid-{self.namespace}/{pod}",
-                        "annotations": {"pod-group-name": name},
+                        "annotations": annotations,
                     },
                     "spec": {
                         "schedulerName": "kai-scheduler",
@@ -148,6 +154,26 @@ def test_a_queue_at_its_limit_says_its_numbers() -> None:
         "queueDeservedResources": {"cpu": "-1m", "memory": "-1", "nvidia.com/gpu": "1"},
         "queueRequestedResources": {"cpu": "300m", "memory": "201326592", "nvidia.com/gpu": "3"},
         "queueResourceLimits": {"cpu": "-1m", "memory": "-1", "nvidia.com/gpu": "2"},
+    }
+
+
+def test_gpus_of_a_queue_are_written_as_kai_writes_them() -> None:
+    """Recording 14, and spec 1 F81: unlimited is 0, 3.5 are 3, and less than one has two digits."""
+    scene = Scene("queue-limits", 8).queue("team-a", -1, limit=3)
+    scene.group("r", "team-a", dict.fromkeys(("a-0", "a-1", "a-2"), "g-1"))
+    scene.group("w", "team-a", {"half": ""}, gpu="0.347")
+    scene.plan()
+    [entry] = scene.world.groups["queue-limits/w"]["conditions"]
+    details = entry["reasons"][0]["details"]["queueDetails"]
+    gpus = {name: amounts["nvidia.com/gpu"] for name, amounts in details.items() if name != "name"}
+    assert gpus == {
+        "podGroupRequestedNonPreemptibleResources": "0",
+        "podGroupRequestedResources": "350m",
+        "queueAllocatedNonPreemptibleResources": "0",
+        "queueAllocatedResources": "3",
+        "queueDeservedResources": "0",
+        "queueRequestedResources": "3",
+        "queueResourceLimits": "3",
     }
 
 
