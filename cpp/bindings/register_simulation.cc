@@ -1,0 +1,212 @@
+// kai._core: Simulation.
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "kai/ingest/snapshot_reader.h"
+#include "kai/sim/simulation.h"
+#include "register.h"
+#include "status.h"
+
+namespace kai::bindings {
+namespace {
+
+namespace py = pybind11;
+
+using Texts = std::vector<std::string>;
+using Ints = py::array_t<int64_t, py::array::c_style | py::array::forcecast>;
+
+// ---- in -----------------------------------------------------------------------------------------
+
+// name, parent, priority, (quota, weight, limit) of cpu, memory, gpu, preempt and reclaim minimum
+using QueueTuple = std::tuple<std::string, std::string, int64_t, std::array<std::array<double, 3>, 3>,
+                              std::optional<int64_t>, std::optional<int64_t>>;
+// name, gpus, millicpu, bytes, pods, labels
+using NodeTuple = std::tuple<std::string, int64_t, int64_t, int64_t, int64_t, StringPairs>;
+
+QueueRow QueueOf(const QueueTuple& given) {
+  QueueRow row;
+  row.name = std::get<0>(given);
+  row.parent = std::get<1>(given);
+  row.priority = std::get<2>(given);
+  for (size_t i = 0; i < row.resources.size(); ++i) {
+    const auto& [quota, weight, limit] = std::get<3>(given)[i];
+    row.resources[i] = {.quota = quota, .over_quota_weight = weight, .limit = limit};
+  }
+  row.preempt_min_runtime_ns = std::get<4>(given);
+  row.reclaim_min_runtime_ns = std::get<5>(given);
+  return row;
+}
+
+NodeRow NodeOf(const NodeTuple& given) {
+  const auto& [name, gpus, millicpu, bytes, pods, labels] = given;
+  NodeRow row;
+  row.name = name;
+  row.labels = labels;
+  row.allocatable = {{"cpu", millicpu}, {"memory", bytes}, {"pods", pods}};
+  if (gpus > 0) row.allocatable.emplace_back("nvidia.com/gpu", gpus);
+  row.ready = ConditionStatus::kTrue;
+  return row;
+}
+
+std::vector<SimJob> JobsOf(const Texts& names, const py::dict& columns, const Texts& classes) {
+  std::vector<SimJob> jobs(names.size());
+  for (size_t i = 0; i < names.size(); ++i) jobs[i].name = names[i];
+  const auto fill = [&](const char* column, const auto& set) {
+    const auto values = columns[column].cast<Ints>();
+    if (values.size() != std::ssize(jobs)) {
+      ThrowIfError(absl::InvalidArgumentError(std::string("jobs: column ") + column +
+                                              " has another length than the names"),
+                   WhenInvalid::kInput);
+    }
+    for (size_t i = 0; i < jobs.size(); ++i) set(&jobs[i], values.data()[i]);
+  };
+  fill("queue", [](SimJob* job, int64_t value) { job->queue = static_cast<int32_t>(value); });
+  fill("arrival_ns", [](SimJob* job, int64_t value) { job->arrival_ns = value; });
+  fill("duration_ns", [](SimJob* job, int64_t value) { job->duration_ns = value; });
+  fill("pods", [](SimJob* job, int64_t value) { job->pods = static_cast<int32_t>(value); });
+  fill("min_pods", [](SimJob* job, int64_t value) { job->min_pods = static_cast<int32_t>(value); });
+  fill("micro_gpus", [](SimJob* job, int64_t value) { job->micro_gpus = value; });
+  fill("millicpu", [](SimJob* job, int64_t value) { job->millicpu = value; });
+  fill("memory_bytes", [](SimJob* job, int64_t value) { job->memory_bytes = value; });
+  fill("priority_class", [&](SimJob* job, int64_t value) {
+    job->priority_class = classes.at(static_cast<size_t>(value));
+  });
+  fill("preemptible", [](SimJob* job, int64_t value) {
+    if (value >= 0) job->preemptibility = value > 0 ? "preemptible" : "non-preemptible";
+  });
+  fill("models", [](SimJob* job, int64_t value) { job->models = static_cast<int32_t>(value); });
+  fill("speeds", [](SimJob* job, int64_t value) { job->speeds = static_cast<int32_t>(value); });
+  fill("checkpoint_ns", [](SimJob* job, int64_t value) { job->checkpoint_ns = value; });
+  fill("restart_ns", [](SimJob* job, int64_t value) { job->restart_ns = value; });
+  return jobs;
+}
+
+ShardParams ParamsOf(const std::string& json) {
+  if (json.empty()) return {};
+  absl::StatusOr<SnapshotRows> rows =
+      ReadSnapshotRows("{\"schedulerParams\": " + json + ", \"rawObjects\": {}}");
+  return ValueOrThrow(std::move(rows), WhenInvalid::kInput).cluster.params;
+}
+
+std::unique_ptr<Simulation> MakeSimulation(
+    const Texts& job_names, const py::dict& job_columns, const std::vector<QueueTuple>& queues,
+    const std::vector<NodeTuple>& nodes,
+    const std::vector<std::pair<std::string, int64_t>>& priority_classes,
+    const Texts& class_names, std::vector<Texts> model_sets,
+    std::vector<std::vector<std::pair<std::string, double>>> speed_tables,
+    const std::vector<std::tuple<std::string, int64_t, int64_t>>& outages,
+    const std::vector<std::pair<int64_t, QueueTuple>>& queue_changes, const Config& config,
+    const std::string& params_json, const py::dict& options) {
+  SimWorkload workload;
+  workload.jobs = JobsOf(job_names, job_columns, class_names);
+  for (const QueueTuple& queue : queues) workload.queues.push_back(QueueOf(queue));
+  for (const NodeTuple& node : nodes) workload.nodes.push_back(NodeOf(node));
+  for (const auto& [name, value] : priority_classes)
+    workload.priority_classes.push_back({.name = name, .value = value});
+  workload.model_sets = std::move(model_sets);
+  workload.speed_tables = std::move(speed_tables);
+  for (const auto& [node, from_ns, until_ns] : outages)
+    workload.outages.push_back({.node = node, .from_ns = from_ns, .until_ns = until_ns});
+  for (const auto& [at_ns, queue] : queue_changes)
+    workload.queue_changes.push_back({.at_ns = at_ns, .queue = QueueOf(queue)});
+  SimOptions its;
+  const std::pair<const char*, int64_t*> members[] = {
+      {"period_ns", &its.period_ns},   {"until_ns", &its.until_ns},
+      {"start_ns", &its.start_ns},     {"bind_ns", &its.bind_ns},
+      {"startup_ns", &its.startup_ns}, {"terminate_ns", &its.terminate_ns}};
+  for (const auto& [name, member] : members)
+    if (options.contains(name)) *member = options[name].cast<int64_t>();
+  return ValueOrThrow(Simulation::Make(std::move(workload), config, ParamsOf(params_json), its),
+                      WhenInvalid::kInput);
+}
+
+// ---- out ----------------------------------------------------------------------------------------
+
+// A column without a copy, for as long as the simulation lives; nothing can be written.
+template <typename T>
+py::object ViewOf(const std::vector<T>& column, const py::object& owner) {
+  py::array_t<T> view(std::ssize(column), column.data(), owner);
+  view.attr("setflags")(py::arg("write") = false);
+  return view;
+}
+
+py::dict TimelineOf(const py::object& owner) {
+  const Timeline& timeline = owner.cast<const Simulation&>().timeline();
+  const auto table = [&](std::initializer_list<std::pair<const char*, py::object>> columns) {
+    py::dict made;
+    for (const auto& [name, column] : columns) made[name] = column;
+    return made;
+  };
+  const auto view = [&](const auto& column) { return ViewOf(column, owner); };
+  const auto& [stays, jobs, queues, nodes, node_names, queue_names, end_ns, cycles, repeated,
+               engine_ns] = timeline;
+  py::dict all;
+  all["stays"] = table({{"job", view(stays.job)},
+                        {"pod", view(stays.pod)},
+                        {"node", view(stays.node)},
+                        {"from_ns", view(stays.from_ns)},
+                        {"runs_ns", view(stays.runs_ns)},
+                        {"to_ns", view(stays.to_ns)},
+                        {"end", view(stays.end)}});
+  all["jobs"] = table({{"input", view(jobs.input)},
+                       {"first_start_ns", view(jobs.first_start_ns)},
+                       {"end_ns", view(jobs.end_ns)},
+                       {"working_ns", view(jobs.working_ns)},
+                       {"restarts", view(jobs.restarts)},
+                       {"evictions", view(jobs.evictions)},
+                       {"held_ns", view(jobs.held_ns)},
+                       {"kept_ns", view(jobs.kept_ns)},
+                       {"lost_ns", view(jobs.lost_ns)},
+                       {"idle_ns", view(jobs.idle_ns)}});
+  all["queues"] = table({{"at_ns", view(queues.at_ns)},
+                         {"queue", view(queues.queue)},
+                         {"allocated", view(queues.allocated)},
+                         {"requested", view(queues.requested)},
+                         {"fair_share", view(queues.fair_share)}});
+  all["nodes"] = table({{"at_ns", view(nodes.at_ns)},
+                        {"node", view(nodes.node)},
+                        {"is_there", view(nodes.is_there)}});
+  all["node_names"] = py::cast(node_names);
+  all["queue_names"] = py::cast(queue_names);
+  all["end_ns"] = end_ns;
+  all["cycles"] = cycles;
+  all["repeated_cycles"] = repeated;
+  all["engine_ns"] = engine_ns;
+  return all;
+}
+
+}  // namespace
+
+void RegisterSimulation(py::module_& module) {
+  py::class_<Simulation>(module, "Simulation", py::is_final())
+      .def(py::init(&MakeSimulation), py::kw_only(), py::arg("job_names"), py::arg("job_columns"),
+           py::arg("queues"), py::arg("nodes"), py::arg("priority_classes"),
+           py::arg("class_names"), py::arg("model_sets"), py::arg("speed_tables"),
+           py::arg("outages"), py::arg("queue_changes"), py::arg("config"), py::arg("params_json"),
+           py::arg("options"))
+      .def(
+          "run",
+          [](Simulation& self, int64_t steps) {
+            absl::StatusOr<bool> ended = false;
+            {
+              const py::gil_scoped_release release;
+              ended = self.Run(steps);
+            }
+            return ValueOrThrow(std::move(ended), WhenInvalid::kInput);
+          },
+          py::arg("steps"))
+      .def("stop", &Simulation::Stop)
+      .def_property_readonly("now_ns", &Simulation::now_ns)
+      .def_property_readonly("jobs_ended", &Simulation::jobs_ended)
+      .def("timeline", [](const py::object& self) { return TimelineOf(self); });
+}
+
+}  // namespace kai::bindings
