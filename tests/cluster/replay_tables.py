@@ -27,9 +27,7 @@ WAITING = {
 }
 """What recordings have that are not played, as regular expressions, and why."""
 
-NOT_YET = {
-    r'"startupPolicyOrder": "InOrder"': "a part of a tree starts while its sibling has no pods yet",
-}
+NOT_YET: Mapping[str, str] = {}
 """The same, of what is being built: an entry that is taken out is played."""
 
 FAST = (
@@ -315,8 +313,23 @@ MENDS = (
         "a leader that may start alone is not stale",
         "surprise 14",
         f"annotation {keys.STALE_ANNOTATION}",
-        recordings="58-jobset-in-order-too-small",
+        recordings="??-jobset-in-order-*",
         ours=NOTHING,
+    ),
+    *(
+        Mend(
+            "the same: it is not evicted, so that its group has no condition and no second leader"
+            " is bound",
+            "surprise 14",
+            member,
+            recordings="86-jobset-in-order-then-stale",
+            subject=subject,
+            ours=NOTHING,
+        )
+        for subject, member in (
+            ("PodGroup/pg-js-*", "status.schedulingConditions*"),
+            ("Pod/js-leader-0-0-<r>", "event Normal Bound of binder"),
+        )
     ),
     *(
         Mend(

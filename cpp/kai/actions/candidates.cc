@@ -26,7 +26,7 @@ bool IsCandidate(const Cluster& cluster, const PodOrder& order, PodGroupId group
 bool HasHope(const CycleView& cycle, PodGroupId group, std::span<const PodId> pods,
              RoomCount* room) {
   return cycle.order->HasChoice(group) ||
-         (room->MayHold(pods) && cycle.placer->IsWithinLimits(group, pods));
+         (!pods.empty() && room->MayHold(pods) && cycle.placer->IsWithinLimits(group, pods));
 }
 
 std::vector<PodGroupId> MergeByCreation(const Cluster& cluster, std::span<const PodGroupId> a,

@@ -115,13 +115,42 @@ bool PodOrder::SetHasChoice(SubGroupId set) const {
   return can_start > MinimumOf(set) && !AllocationSatisfied(set);
 }
 
+bool PodOrder::PodsSuffice(SubGroupId set) const {
+  const SubGroupColumns& sets = cluster_.sub_groups();
+  const int32_t minimum = MinimumOf(set);
+  if (sets.is_pod_set[set] == 0) {
+    const auto suffice = [this](SubGroupId child) { return PodsSuffice(child); };
+    return std::ranges::count_if(sets.ChildrenOf(set), suffice) >= minimum;
+  }
+  const int32_t missing = minimum - sets.counts[set].active_allocated();
+  if (missing <= 0) return true;
+  const auto may_be_placed = [this](PodId pod) { return MayBePlaced(pod); };
+  return std::ranges::count_if(PodsOf(set), may_be_placed) >= missing;
+}
+
+bool PodOrder::AnyEvicted(SubGroupId set) const {
+  const SubGroupColumns& sets = cluster_.sub_groups();
+  if (sets.is_pod_set[set] == 0)
+    return std::ranges::any_of(sets.ChildrenOf(set),
+                               [this](SubGroupId child) { return AnyEvicted(child); });
+  return std::ranges::any_of(PodsOf(set), [this](PodId pod) {
+    return cluster_.pods().status[pod] == PodStatus::kReleasing && MayBePlaced(pod);
+  });
+}
+
+bool PodOrder::WaitsForPods(PodGroupId group) const {
+  if (!IsReady(group)) return true;
+  return options_.choose_members && CountOf(group, PodStatus::kPending) > 0 &&
+         PodsToPlace(group).empty();
+}
+
 void PodOrder::Collect(SubGroupId set, std::span<const SubGroupId> passed_over,
                        PodList* pods) const {
   const SubGroupColumns& sets = cluster_.sub_groups();
   if (sets.is_pod_set[set] != 0) return CollectPodSet(set, pods);
   // Both phases below come to an only child, where it is enough for the set.
   const std::span<const SubGroupId> children = sets.ChildrenOf(set);
-  if (children.size() == 1 && passed_over.empty() && MinimumOf(set) <= 1)
+  if (children.size() == 1 && passed_over.empty() && MinimumOf(set) == 1)
     return Collect(children.front(), passed_over, pods);
   if (!AllocationSatisfied(set)) {  // the gang phase: never elastic extras
     for (const SubGroupId child : MissingMembers(set, passed_over))
@@ -129,6 +158,7 @@ void PodOrder::Collect(SubGroupId set, std::span<const SubGroupId> passed_over,
     return;
   }
   for (const SubGroupId child : ChildrenOf(set)) {  // the elastic phase: one child at a time
+    if (options_.choose_members && !PodsSuffice(child) && !AnyEvicted(child)) continue;
     const size_t before = pods->size();
     Collect(child, passed_over, pods);
     if (pods->size() > before) return;

@@ -43,7 +43,8 @@ class PodOrder final : public Listener {
     bool by_satisfaction = true;  // plugin subgrouporder: sub-groups below their minimum first
     bool satisfy_tree = true;     // mend min_sub_group: enough children satisfy a set
     bool choose_members = true;   // mend optional_members: a set of which some suffice asks for as
-                                  // many as it lacks, of those that are ready
+                                  // many as it lacks, of those that are ready; no other member
+                                  // starts before its pods are there
     bool spare_new = true;        // mend same_cycle_eviction: pods placed in this cycle stay
   };
 
@@ -100,6 +101,8 @@ class PodOrder final : public Listener {
     return SetIsReady(cluster_.pod_groups().root[group]);
   }  // spec 2 G7
   bool SetIsReady(SubGroupId set) const;  // likewise
+  // It is not ready, or its waiting pods belong to sub-groups that wait for other pods of theirs.
+  bool WaitsForPods(PodGroupId group) const;
   // Enough pods below it hold nodes, or are promised some; leaving ones do not count (spec 2 G9).
   bool AllocationSatisfied(SubGroupId set) const;
   bool HasStarted(PodGroupId group) const;  // some pod is allocated (spec 2 S4)
@@ -147,6 +150,9 @@ class PodOrder final : public Listener {
   bool SetIsGangSatisfied(SubGroupId set) const;
   int32_t SatisfiedChildren(SubGroupId set) const;
   bool MayBePlaced(PodId pod) const;  // spec 2 S6
+  // Those that hold nodes and those that may be placed are enough for the set.
+  bool PodsSuffice(SubGroupId set) const;
+  bool AnyEvicted(SubGroupId set) const;  // in this what-if: they only return
   void Collect(SubGroupId set, std::span<const SubGroupId> passed_over, PodList* pods) const;
   // Children that a set below its minimum starts next, in placing order.
   SubGroupList MissingMembers(SubGroupId set, std::span<const SubGroupId> passed_over) const;

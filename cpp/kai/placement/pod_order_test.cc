@@ -100,6 +100,59 @@ TEST_F(PodsToPlaceTest, ExtrasComeOnePerAttempt) {  // E6
   EXPECT_THAT(Next(&rooms), ElementsAre("g-5"));
 }
 
+// A JobSet whose leader starts first, as soon as it is there (startup order InOrder).
+ClusterMaker LeaderAndWorkers() {
+  return GroupOf({Set("leader", 1), Leaf("leader-0", 1, "leader"), Set("workers", 2),
+                  Leaf("workers-0", 2, "workers"), Leaf("workers-1", 2, "workers")},
+                 /*min_sub_group=*/1)
+      .Running("ns/g", {.node = "n", .subgroup = "leader-0"})
+      .Pending("ns/g", {.pods = 2, .subgroup = "workers-0"});  // g-1, g-2
+}
+
+TEST_F(PodsToPlaceTest, ASubGroupWhosePodsAreStillMissingStartsLater) {  // spec 2 W3
+  Rooms few(LeaderAndWorkers().Build());
+  EXPECT_THAT(Next(&few), IsEmpty()) << "workers-1 has no pods yet, and workers needs both";
+  Rooms all(LeaderAndWorkers().Pending("ns/g", {.pods = 2, .subgroup = "workers-1"}).Build());
+  EXPECT_THAT(Next(&all), ElementsAre("g-1", "g-2", "g-3", "g-4"));
+  Rooms as_kai(LeaderAndWorkers().Build(), {.choose_members = false});
+  EXPECT_THAT(Next(&as_kai), ElementsAre("g-1", "g-2"));
+}
+
+TEST_F(PodsToPlaceTest, AnOnlySubGroupThatIsNotNeededWaitsForItsPodsAsWell) {
+  const auto pods = [](int count) {
+    return GroupOf({Leaf("a", 2)}, /*min_sub_group=*/0)
+        .Pending("ns/g", {.pods = count, .subgroup = "a"})
+        .Build();
+  };
+  Rooms few(pods(1));
+  EXPECT_THAT(Next(&few), IsEmpty());
+  Rooms all(pods(3));
+  EXPECT_THAT(Next(&all), ElementsAre("g-0", "g-1"));
+  EXPECT_THAT(Next(&all), ElementsAre("g-2"));
+}
+
+TEST_F(PodsToPlaceTest, EvictedPodsReturnToASubGroupThatLacksOthers) {
+  Rooms rooms(GroupOf({Leaf("a", 3), Leaf("b", 1)}, /*min_sub_group=*/1)
+                  .Running("ns/g", {.node = "n", .subgroup = "b"})
+                  .Running("ns/g", {.node = "n", .subgroup = "a"})  // g-1
+                  .Pending("ns/g", {.subgroup = "a"})
+                  .Build());
+  EXPECT_THAT(Names(rooms.cluster(), rooms.order().PodsToPlace(rooms.Group("ns/g"))), IsEmpty());
+  rooms.Evict("ns/g-1");
+  EXPECT_THAT(Names(rooms.cluster(), rooms.order().PodsToPlace(rooms.Group("ns/g"))),
+              ElementsAre("g-1", "g-2"));
+}
+
+TEST_F(PodsToPlaceTest, OthersGrowWhileASubGroupWaitsForItsPods) {
+  Rooms rooms(GroupOf({Leaf("a", 2), Leaf("b", 1)}, /*min_sub_group=*/1)
+                  .Running("ns/g", {.node = "n", .subgroup = "b"})
+                  .Pending("ns/g", {.subgroup = "a"})  // g-1
+                  .Pending("ns/g", {.subgroup = "b"})  // g-2
+                  .Build());
+  EXPECT_THAT(Next(&rooms), ElementsAre("g-2"));
+  EXPECT_THAT(Next(&rooms), IsEmpty());
+}
+
 TEST_F(PodsToPlaceTest, TheLowerRatioGrowsFirst) {  // G11: 4 of 2 before 9 of 4
   Rooms rooms(GroupOf({Leaf("a", 4), Leaf("b", 2)})
                   .Running("ns/g", {.pods = 9, .node = "n", .subgroup = "a"})

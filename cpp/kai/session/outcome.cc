@@ -135,12 +135,13 @@ class Describer {
     const int32_t waiting = cycle_.order->CountOf(group, PodStatus::kPending) +
                             cycle_.order->CountOf(group, PodStatus::kGated);
     const bool ready = waiting == 0 || cycle_.order->IsReady(group);
-    outcome.verdict = VerdictOf(group, waiting, ready);
+    const bool waits_for_pods = waiting != 0 && cycle_.order->WaitsForPods(group);
+    outcome.verdict = VerdictOf(group, waiting, !waits_for_pods);
     // KAI loses what it wanted to write on groups that wait for pods of their own (spec 2 W5).
     if (ready || cycle_.mends->on(Mend::kNotReadyWrites)) DescribeWrites(group, &outcome);
     if (SaysItIsStale(group)) AddToEvent(StaleOf(group), &outcome);
     DescribeMisfits(group, &outcome);
-    DescribeState(group, like, waiting, ready, &outcome);
+    DescribeState(group, like, waiting, !waits_for_pods, &outcome);
     if (IsStale(group)) AddToPlan(StaleOf(group), &outcome);
   }
 
@@ -236,10 +237,21 @@ class Describer {
     const SubGroupColumns& sets = cluster_.sub_groups();
     Stale stale;
     for (const SubGroupId id : cluster_.pod_groups().PodSetsOf(group)) {
-      stale.pod_sets.push_back(
-          {.pod_set = id, .minimum = sets.minimum[id], .pods = sets.counts[id].active_used()});
+      stale.pod_sets.push_back({.pod_set = id,
+                                .minimum = sets.minimum[id],
+                                .pods = sets.counts[id].active_used(),
+                                .leaving = LeavingBefore(id)});
     }
     return stale;
+  }
+
+  // Pods that were on their way out when the cycle began.
+  int32_t LeavingBefore(SubGroupId pod_set) const {
+    const PodColumns& pods = cluster_.pods();
+    return static_cast<int32_t>(
+        std::ranges::count_if(cycle_.order->PodsOf(pod_set), [&](PodId pod) {
+          return pods.status[pod] == PodStatus::kReleasing && pods.is_virtual[pod] == 0;
+        }));
   }
 
   // Pods of sub-groups that do not exist (spec 2 M9).

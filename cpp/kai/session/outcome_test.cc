@@ -155,6 +155,33 @@ TEST(NotReadyTest, EverySubGroupThatIsNotReadyIsNamed) {
                          "currently 2 exist, 0 are gated."));
 }
 
+TEST(NotReadyTest, PodsOfASubGroupThatIsNotNeededWaitForTheOthersOfIt) {  // spec 2 W3
+  PodGroupRow group;
+  group.namespace_name = "ns";
+  group.name = "g";
+  group.min_sub_group = 1;
+  for (const auto& [name, minimum] : {std::pair("lead", 1), std::pair("work", 2)}) {
+    SubGroupRow row;
+    row.name = name;
+    row.min_member = minimum;
+    group.sub_groups.push_back(std::move(row));
+  }
+  ClusterMaker maker = MakeCluster().Add(std::move(group)).Node("n", {.gpus = 4});
+  maker.Pending("ns/g", {.gpus = 1, .subgroup = "work"});
+  ClusterMaker later = maker;
+  maker.Pending("ns/g", {.gpus = 1, .subgroup = "lead"});
+  later.Running("ns/g", {.gpus = 1, .node = "n", .subgroup = "lead"});
+  const Plan starts = RunPlan(maker);
+  EXPECT_THAT(starts, HasVerdict("ns/g", Verdict::kPartlyPlaced));
+  EXPECT_THAT(starts, Says("ns/g",
+                           "Job is not ready for scheduling. Waiting for 2 pods for SubGroup work, "
+                           "currently 1 exist, 0 are gated."));
+  EXPECT_TRUE(OutcomeOf(starts, "ns/g").writes_last_start);
+  EXPECT_THAT(RunPlan(later), HasVerdict("ns/g", Verdict::kNotReady));
+  EXPECT_THAT(RunPlan(later, R"({"compat": {"optional_members": "kai"}})"),
+              HasVerdict("ns/g", Verdict::kPlaced));
+}
+
 TEST(NotReadyTest, OnlyGatedPodsAreNotReady) {
   EXPECT_THAT(RunPlan(MakeCluster().Node("n").Gated("ns/g")),
               Says("ns/g",

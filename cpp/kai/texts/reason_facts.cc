@@ -156,7 +156,8 @@ std::vector<Facts> PodSetsOf(const std::vector<PodSetState>& sets, bool is_stale
     Facts facts = {{"subgroup", TextOrNull(std::string(cluster.SubgroupText(each.pod_set)))},
                    {"minimum", int64_t{each.minimum}},
                    {is_stale ? "active" : "exist", int64_t{each.pods}}};
-    if (!is_stale) facts.push_back({"gated", int64_t{each.gated}});
+    facts.push_back(is_stale ? Fact{"leaving", int64_t{each.leaving}}
+                             : Fact{"gated", int64_t{each.gated}});
     rows.push_back(std::move(facts));
   }
   return rows;

@@ -318,7 +318,10 @@ class Stage:
 
             async def is_empty(kind: str = kind) -> bool:
                 found = await api.items(path_of(kind))
-                return not any(is_played(kind, each) for each in found)
+                left = [each for each in found if is_played(kind, each)]
+                for each in left:  # a group that was made anew for a pod that was still there
+                    await remove(api, path_in(path_of(kind), each))
+                return not left
 
             await api.until(f"no {kind} is left", is_empty, PATIENCE_S)
 

@@ -98,8 +98,9 @@ struct DomainCountNotMet {  // ours: KAI counts no domains
 struct PodSetState {
   SubGroupId pod_set;
   int32_t minimum = 0;
-  int32_t pods = 0;   // NotReady: that exist; Stale: that are active
-  int32_t gated = 0;  // NotReady: of these
+  int32_t pods = 0;     // NotReady: that exist; Stale: that are active
+  int32_t gated = 0;    // NotReady: of these
+  int32_t leaving = 0;  // Stale: of these, those that left before this cycle evicted any
 };
 struct NotReady {  // spec 2 M4
   static constexpr std::string_view kCode = reason_codes::kNotReady;

@@ -797,8 +797,8 @@ bool TaskFirst(const World& world, int a, int b) {
   return uid_l < uid_r;
 }
 
-// spec 2 G13
-std::vector<int> LeafTasks(const World& world, int group, const std::string& leaf) {
+// spec 2 S6
+std::vector<int> EligibleTasks(const World& world, int group, const std::string& leaf) {
   std::vector<int> tasks;
   for (const int pod : world.group(group).shape->pods) {
     const Kept::Pod& each = At(world.kept().pods, pod);
@@ -807,6 +807,36 @@ std::vector<int> LeafTasks(const World& world, int group, const std::string& lea
                           (state.status == PodStatus::kReleasing && state.is_virtual);
     if (each.counts && SubGroupOf(*each.row) == leaf && eligible) tasks.push_back(pod);
   }
+  return tasks;
+}
+
+// Its minimum can be met by the pods that are there.
+bool PodsSuffice(const World& world, int group, const std::string& name) {
+  const Set& set = world.group(group).shape->tree.at(name);
+  int64_t have = 0;
+  if (set.is_leaf) {
+    have = ActiveAllocated(world, group, name) +
+           static_cast<int64_t>(EligibleTasks(world, group, name).size());
+  }
+  for (const std::string& child : set.children) have += PodsSuffice(world, group, child) ? 1 : 0;
+  return have >= set.minimum;
+}
+
+// Pods of it were evicted in this what-if.
+bool AnyEvicted(const World& world, int group, const std::string& name) {
+  const Set& set = world.group(group).shape->tree.at(name);
+  bool any = false;
+  if (set.is_leaf) {
+    for (const int pod : EligibleTasks(world, group, name))
+      any = any || At(world.pods(), pod).status == PodStatus::kReleasing;
+  }
+  for (const std::string& child : set.children) any = any || AnyEvicted(world, group, child);
+  return any;
+}
+
+// spec 2 G13
+std::vector<int> LeafTasks(const World& world, int group, const std::string& leaf) {
+  std::vector<int> tasks = EligibleTasks(world, group, leaf);
   std::sort(tasks.begin(), tasks.end(), [&](int a, int b) { return TaskFirst(world, a, b); });
   const int64_t minimum = world.group(group).shape->tree.at(leaf).minimum;
   const int64_t active = ActiveAllocated(world, group, leaf);
@@ -852,6 +882,9 @@ std::vector<int> CollectTasks(const World& world, int group, const std::string& 
     return out;
   }
   for (const std::string& kid : MembersInOrder(world, group, set)) {
+    if (world.settings().mends.on(Mend::kOptionalMembers) && !PodsSuffice(world, group, kid) &&
+        !AnyEvicted(world, group, kid))
+      continue;  // spec 2 W3: no part of it starts
     out = CollectTasks(world, group, kid, without);
     if (!out.empty()) return out;
   }
@@ -1374,6 +1407,7 @@ bool HasHope(const World& world, int group) {
   if (HasChoice(world, group)) return true;
   const Kept& kept = world.kept();
   const std::vector<int> tasks = Tasks(world, group);
+  if (tasks.empty()) return false;
   const QuotaCount sum = SumOfRequests(world, tasks, kept.largest_gpu_mib);
   if (kept.settings.Has("proportion") &&
       !(FitsLimits(world, group, sum) && FitsQuotas(world, group, sum))) {

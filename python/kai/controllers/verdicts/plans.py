@@ -95,21 +95,28 @@ class Saying:
         return names
 
     def _verdict(self, group: GroupPlan) -> Verdict:
-        stale = next((each.message for each in group.reasons if each.code == "stale"), "")
+        about_stale = next((each for each in group.reasons if each.code == "stale"), None)
+        stale = "" if about_stale is None else about_stale.message
         message = "\n".join(each for each in group.messages if each != stale)
         if group.verdict == "unschedulable" and not message:
             message = WITHOUT_REASON
         waits = group.verdict in _WAITS and bool(message)
         text = _NODE_POOL.sub("", message)
-        writes = group.writes
+        since = _text(group.writes.stale_since)
+        if about_stale is not None and _all_leave(about_stale):
+            # Nothing of it stays that would have to go: its last pods are on their way out.
+            stale, since = "", None if since else since
+        verdict: str = group.verdict
+        if verdict == "partly_placed" and any(each.code == "not_ready" for each in group.reasons):
+            verdict = "not_ready"  # the other pods wait for more pods of their sub-group
         return Verdict(
             group.name,
-            group.verdict,
+            verdict,
             message,
             tuple(self._reasons(group, text)) if waits else (),
             stale,
-            _text(writes.last_start),
-            _text(writes.stale_since),
+            _text(group.writes.last_start),
+            since,
         )
 
     def _reasons(self, group: GroupPlan, text: str) -> Iterable[Mapping[str, Any]]:
@@ -156,6 +163,10 @@ class Saying:
             details["podGroupRequestedResources"] = requested
             details["podGroupRequestedNonPreemptibleResources"] = kept
         return details
+
+
+def _all_leave(stale: Reason) -> bool:
+    return all(each["active"] == each["leaving"] for each in stale.facts["pod_sets"])
 
 
 def _rests(each: Outline) -> bool:

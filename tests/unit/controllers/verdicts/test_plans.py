@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 from world import LAST_EVICTION, LAST_START, NOW, STALE, World
 
 import kai
-from kai.api import defaults
+from kai.api import defaults, keys
 from kai.api.times import to_text
 from kai.controllers.verdicts import Condition, evictions
 from kai.controllers.verdicts.orders import binding
@@ -41,9 +42,19 @@ class Scene:
         return self
 
     def group(
-        self, name: str, queue: str, pods: dict[str, str], *, gpu: str = "1", **spec: Any
+        self,
+        name: str,
+        queue: str,
+        pods: dict[str, str],
+        *,
+        gpu: str = "1",
+        leaving: Sequence[str] = (),
+        parts: Mapping[str, str] | None = None,
+        **spec: Any,
     ) -> Scene:
-        """`pods`: the node of each, "" for one that waits. `gpu`: how much of one each asks for."""
+        """`pods`: the node of each, "" for one that waits. `leaving`: those that were deleted, and
+        are still there. `parts`: the sub-groups of pods. `gpu`: how much of one each asks
+        for."""
         self._made += 1
         created = f"2026-01-01T00:00:{self._made:02}Z"
         metadata = {"namespace": self.namespace, "creationTimestamp": created}
@@ -69,6 +80,8 @@ class Scene:
                         **metadata,
                         "name": pod,
                         "uid": f"uid-{self.namespace}/{pod}",
+                        **({"deletionTimestamp": PLANNED} if pod in leaving else {}),
+                        **({"labels": {keys.SUBGROUP_LABEL: parts[pod]}} if parts else {}),
                         "annotations": annotations,
                     },
                     "spec": {
@@ -269,6 +282,50 @@ def test_a_gang_that_broke_up() -> None:
     stale = ("StaleJob", "Job is stale. 2 pods are active, minMember is 3")
     assert world.said("StaleJob", "Unschedulable", "NotReady") == [stale]
     assert world.groups["stale-gang/gang"]["stamps"] == {STALE: PLANNED}
+
+
+def test_a_gang_whose_last_pods_leave_is_not_said_to_be_stale() -> None:
+    """Recording 89, between the ends of two victims of one gang."""
+    scene = Scene("preempted", 3).queue("team-a", 8)
+    scene.group("gang", "team-a", {"g-0": "g-1"}, leaving=["g-0"], minMember=2)
+    scene.plan()
+    assert scene.world.said("StaleJob") == []
+    assert scene.world.groups["preempted/gang"]["stamps"] == {}
+
+
+def test_a_gang_that_keeps_a_pod_is_stale_while_another_leaves() -> None:
+    scene = Scene("preempted", 3).queue("team-a", 8)
+    pods = {"g-0": "g-1", "g-1": "g-1"}
+    scene.group("gang", "team-a", pods, leaving=["g-0"], minMember=3)
+    scene.plan()
+    stale = ("StaleJob", "Job is stale. 2 pods are active, minMember is 3")
+    assert scene.world.said("StaleJob") == [stale]
+    assert scene.world.groups["preempted/gang"]["stamps"] == {STALE: PLANNED}
+
+
+def test_a_gang_that_this_cycle_evicts_is_said_to_be_stale() -> None:
+    scene = Scene("broken", 3).queue("team-a", 8)
+    scene.group("gang", "team-a", {"g-0": "g-1"}, minMember=2, stalenessGracePeriod="0s")
+    [eviction] = scene.plan().decisions
+    assert eviction.pod == "broken/g-0"
+    assert len(scene.world.said("StaleJob")) == 1
+
+
+def test_workers_that_wait_for_more_of_them_are_no_trouble_of_their_leader() -> None:
+    """Recording 58, while the pods are made one by one."""
+    scene = Scene("in-order", 3).queue("team-a", 8)
+    minima = [{"name": "leader", "minMember": 1}, {"name": "workers", "minMember": 2}]
+    parts = {"first": "leader", "next": "workers"}
+    pods = dict.fromkeys(parts, "")
+    scene.group("gang", "team-a", pods, parts=parts, subGroups=minima, minSubGroup=1)
+    [bind] = scene.plan().decisions
+    assert bind.pod == "in-order/first"
+    world = scene.world
+    assert world.events == []
+    assert world.groups["in-order/gang"]["stamps"] == {LAST_START: PLANNED}
+    assert world.groups["in-order/gang"]["conditions"] == []
+    world.wait(1.5)
+    assert [reason for reason, _ in world.said("NotReady", "Unschedulable")] == ["NotReady"]
 
 
 def test_a_gang_that_is_not_complete() -> None:
