@@ -30,7 +30,7 @@ from kai.sim.workload import PRIORITY_CLASSES, Job, Jobs, NodePool, Queue, Workl
 __all__ = ["KEYS", "duration_text", "of_yaml", "seconds_of", "yaml_of"]
 
 MOST_JOBS = 5_000_000
-_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*")
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]*")
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|w)")
 _UNIT_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 
@@ -177,34 +177,19 @@ def yaml_of(workload: Workload) -> str:
 
     Columns that have their default in a job are left out of it.
     """
-    import yaml
-
-    dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-
-    def block(value: Any) -> str:
-        made: str = yaml.dump(value, Dumper=dumper, sort_keys=False, allow_unicode=True)
-        return made
-
-    def lines(members: Mapping[str, Any]) -> str:
-        """A line for each member."""
-        text = []
-        for name, value in members.items():
-            key = (
-                name if _PLAIN.fullmatch(name) and plain_scalar(name) == name else json.dumps(name)
-            )
-            options = {"default_flow_style": True, "width": 10**9, "allow_unicode": True}
-            flow = yaml.dump(value, Dumper=dumper, sort_keys=False, **options)
-            text.append(f"  {key}: {flow}")
-        return "".join(text) or "  {}\n"
-
     head = {"name": workload.name, "source": workload.source, "start": workload.start}
-    text = block(present) if (present := {k: v for k, v in head.items() if v}) else ""
+    text = "".join(f"{key}: {_flow(value)}\n" for key, value in head.items() if value)
     if dict(workload.priority_classes) != dict(PRIORITY_CLASSES):
-        text += block({"priority_classes": dict(workload.priority_classes)})
-    text += "queues:\n" + lines({each.name: _queue_text(each) for each in workload.queues})
-    text += "nodes:\n" + lines({each.name: _nodes_text(each) for each in workload.nodes})
+        text += f"priority_classes: {_flow(dict(workload.priority_classes))}\n"
     jobs = (workload.jobs.job(row) for row in range(len(workload.jobs)))
-    return f"{text}jobs:\n" + lines({each.name: _job_text(each) for each in jobs})
+    for key, members in (
+        ("queues", ((each.name, _queue_text(each)) for each in workload.queues)),
+        ("nodes", ((each.name, _changed(each, _NODES)) for each in workload.nodes)),
+        ("jobs", ((each.name, _job_text(each)) for each in jobs)),
+    ):
+        lines = "".join(f"  {_flow(name)}: {_flow(value)}\n" for name, value in members)
+        text += f"{key}:\n{lines}" if lines else f"{key}: {{}}\n"
+    return text
 
 
 _Path = tuple[str | int, ...]
@@ -474,6 +459,17 @@ def _job(page: _Page, path: _Path, leaves: list[str], classes: Mapping[str, int]
 # ---- writing -------------------------------------------------------------------------------------
 
 
+def _flow(value: Any) -> str:
+    """A value on one line."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_flow(key)}: {_flow(each)}" for key, each in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_flow, value)) + "]"
+    if isinstance(value, str) and _PLAIN.fullmatch(value) and plain_scalar(value) == value:
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
 def _changed(value: Any, texts: _Texts) -> dict[str, Any]:
     """The members of a value that differ from their default, as they are written."""
     found = {}
@@ -543,10 +539,6 @@ def _queue_text(queue: Queue) -> dict[str, Any]:
         if amounts := _changed(queue, names):
             found[which] = amounts
     return found
-
-
-def _nodes_text(pool: NodePool) -> dict[str, Any]:
-    return _changed(pool, _NODES)
 
 
 def _job_text(job: Job) -> dict[str, Any]:
