@@ -360,10 +360,12 @@ def fit(workload: Workload, *, burst_gap_s: float = 60.0) -> Model:
 
 
 _GPUS: Mapping[float, float] = {1: 0.6, 2: 0.12, 4: 0.12, 8: 0.12, 16: 0.03, 32: 0.01}
+# Of a curve: each hundredth, and ten points for each power of ten of both tails, down to 10⁻⁹.
+_TAIL = [10 ** -(2 + i / 10) for i in range(1, 71)]
 _PROBABILITIES = (
-    *(round(i / 100, 2) for i in range(100)),
-    *(1 - 10 ** -(2 + i / 10) for i in range(1, 31)),
-    1.0,
+    *(0.0, *reversed(_TAIL)),
+    *(round(i / 100, 2) for i in range(1, 100)),
+    *(*(1 - each for each in _TAIL), 1.0),
 )
 
 

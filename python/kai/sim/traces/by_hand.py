@@ -6,13 +6,13 @@
       train: {queue: vision, arrival: 2h, duration: 90m, pods: 2, gpu: 8}
       sweep: {queue: vision, duration: 10m, gpu: 0.5, repeat: {count: 20, every: 5m}}
 
-The keys are those of `kai.sim.traces.page`; docs/reference/workloads.md shows them. A mistake is one sentence with file and line, and names the nearest known key.
+The keys are those of `kai.sim.traces.page`; docs/reference/workloads.md shows them. A mistake is
+one sentence with file and line, and names the nearest known key.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, replace

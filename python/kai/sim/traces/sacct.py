@@ -28,6 +28,7 @@ _NEVER = ("Unknown", "None", "N/A", "")
 _TIME = re.compile(r"(?:(\d{1,6})-)?(\d{1,4}):(\d\d):(\d\d)(?:\.\d+)?|(\d{1,5}):(\d\d)(?:\.\d+)?")
 _GPU = re.compile(r"(?:^|,)(?:gres/)?gpu(?::([^=:,]+))?[=:](\d+)")
 _MEMORY = re.compile(r"(?:^|,)mem=(\d+(?:\.\d+)?)([KMGTP]?)")
+_MOST_MIB = 2.0**42
 _CORES = re.compile(r"(?:^|,)cpu=(\d+)")
 _MIB = {"K": 1 / 1024, "": 1.0, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3}
 
@@ -53,18 +54,19 @@ def sacct(file: str, text: str, *, queues_by: str = "account", models: Sequence[
     cores = np.fromiter((_number(_CORES, each) for each in taken), np.float64, len(taken))
     memory = np.fromiter((_memory(each) for each in taken), np.float64, len(taken))
     table.leave_out("", gpus > MOST_GPUS, f"asks for more than {MOST_GPUS:,} GPUs")
+    table.leave_out("", cores > MOST_GPUS, f"asks for more than {MOST_GPUS:,} cores")
+    table.leave_out("", memory > _MOST_MIB, "asks for more memory than there is")
     table.leave_out("", (gpus == 0) & (cores == 0), "says neither GPUs nor cores")
     pods = np.ones(len(table))
     if "NNodes" in table.columns:
         pods = np.maximum(table.numbers("NNodes", least=0, most=1e5, whole=True, blank=1), 1)
+    memory = np.ceil(memory / pods)
     estimate_s = _limits(table)
     kept = table.kept()
     allowed = [_models(text, models) for text in table.texts("ReqTRES")]
     states = table.texts("State")
     users, queue = table.texts("User"), table.texts(QUEUES_BY.get(queues_by, ""), "sacct")
-    nodes = _nodes(
-        arrival_s[kept], duration_s[kept], gpus[kept], cores[kept], (memory / pods)[kept]
-    )
+    nodes = _nodes(arrival_s[kept], duration_s[kept], gpus[kept], cores[kept], memory[kept])
     return Trace(
         "sacct",
         job_names=[job[i] for i in kept],
@@ -75,7 +77,7 @@ def sacct(file: str, text: str, *, queues_by: str = "account", models: Sequence[
         pods=pods[kept].astype(np.int64),
         cores=np.maximum(cores, 1)[kept],
         columns={
-            "memory_mib": np.ceil(memory / pods)[kept].astype(np.int64),
+            "memory_mib": memory[kept].astype(np.int64),
             "estimate_s": estimate_s[kept],
             "models": [allowed[i] for i in kept],
             "user": [users[i] for i in kept],

@@ -138,7 +138,9 @@ class Table:
         self.leave_out(column, values < least, f"is less than {least:g}")
         self.leave_out(column, values > most, f"is more than {most:,.0f}")
         if whole:
-            self.leave_out(column, np.isfinite(values) & (values % 1 != 0), "is not a whole number")
+            self.leave_out(
+                column, np.isfinite(values) & (np.trunc(values) != values), "is not a whole number"
+            )
         return values
 
     def gpus(self, column: str, *, least: float = 0) -> Floats:
