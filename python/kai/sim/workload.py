@@ -128,7 +128,7 @@ class Jobs:
 
     @classmethod
     def of(cls, jobs: Iterable[Job]) -> Jobs:
-        """The columns of jobs, in their order."""
+        """The columns of jobs, in their order. Raises InvalidInputError as `of_columns` does."""
         rows = list(jobs)
         return cls.of_columns(
             name=[each.name for each in rows],

@@ -40,7 +40,13 @@ def test_a_known_seed_makes_known_jobs() -> None:
     assert [line.strip() for line in text.split("\n") if "job-" in line] == KNOWN
 
 
-KNOWN: list[str] = []
+KNOWN = [
+    "job-1: {queue: jobs, arrival: 7091.731, duration: 209.77, gpu: 2}",
+    "job-2: {queue: jobs, arrival: 9057.847, duration: 6571.329, gpu: 8}",
+    "job-3: {queue: jobs, arrival: 14817.116, duration: 7465.217}",
+    "job-4: {queue: jobs, arrival: 74244.563, duration: 3114.989}",
+    "job-5: {queue: jobs, arrival: 74796.059, duration: 5901.998}",
+]
 
 
 def test_arrivals_are_a_poisson_process() -> None:

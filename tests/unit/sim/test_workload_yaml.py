@@ -201,6 +201,16 @@ def test_a_mistake_is_one_sentence_with_its_line(
     assert f"{last}:" in line
 
 
+def test_a_file_that_begins_with_comments_is_known(tmp_path: Path) -> None:
+    text = "# queues, nodes\n\n# and jobs\nnodes: {n: {}}\njobs: {train: {duration: 1h}}\n"
+    assert len(read(tmp_path, text).jobs) == 1
+
+
+def test_a_key_that_is_there_twice_is_a_mistake(tmp_path: Path) -> None:
+    text = "nodes: {n: {}}\njobs:\n  a: {duration: 1h}\n  a: {duration: 2h}\n"
+    assert refused(tmp_path, text).startswith("w.yaml:4: ")
+
+
 def test_an_unknown_key_is_named_even_where_none_is_near(tmp_path: Path) -> None:
     text = "nodes: {n: {}}\njobs: {a: {duration: 1h, zzz: 1}}\n"
     assert refused(tmp_path, text) == "w.yaml:2: jobs.a.zzz: `a` has no key 'zzz'"
@@ -283,9 +293,18 @@ def test_durations() -> None:
         assert seconds_of(duration_text(value)) == value
 
 
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "workloads.md"
+
+
+def test_the_example_of_the_reference_page(tmp_path: Path) -> None:
+    example = PAGE.read_text(encoding="utf-8").split("```yaml\n")[1].split("```")[0]
+    workload = read(tmp_path, example)
+    assert len(workload.jobs) == 43
+    assert {"sweep-01", "sweep-40"} <= set(workload.jobs.name)
+
+
 def test_the_reference_page_has_every_key() -> None:
-    page = Path(__file__).parents[3] / "docs" / "reference" / "workloads.md"
-    text = page.read_text(encoding="utf-8")
-    for kind in ("workload", "queue", "nodes", "job"):
+    text = PAGE.read_text(encoding="utf-8")
+    for kind in ("workload", "queue", "nodes", "job", "repeat"):
         for key, meaning in KEYS[kind].items():
             assert f"| `{key}` | {meaning} |" in text, (kind, key)

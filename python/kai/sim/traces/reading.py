@@ -92,10 +92,14 @@ def read_all(folder: PathLike, *, queues: Sequence[Queue] | None = None) -> tupl
 
     Raises InvalidInputError as `read` does.
     """
-    names = sorted(each for each in os.listdir(folder) if each.endswith(".csv"))
-    if not names:
-        raise InvalidInputError(f"{os.path.basename(folder)}: has no .csv files")
-    return tuple(read(Path(folder) / name, format="itp", queues=queues) for name in names)
+    content, name = _content(folder), os.path.basename(os.fspath(folder).rstrip("/"))
+    if not isinstance(content, dict):
+        raise InvalidInputError(f"{name}: is a file, not a folder")
+    choice = Choice(queues=None if queues is None else tuple(queues))
+    return tuple(
+        workload_of(papers.itp(Table.of_csv(file, text), Path(file).stem), choice)
+        for file, text in content.items()
+    )
 
 
 def read_cluster(
@@ -157,7 +161,7 @@ def _header(text: str) -> frozenset[str]:
 def _kind(name: str, text: str) -> str:
     if not text.strip():
         raise InvalidInputError(f"{name}: is empty")
-    first = text.lstrip().split("\n", 1)[0].strip()
+    first = next((line for line in text.splitlines() if line.strip()[:1] not in ("", "#")), "")
     columns = _header(text)
     for kind, needed in _HEADERS:
         if needed <= columns:
@@ -168,7 +172,7 @@ def _kind(name: str, text: str) -> str:
         return "swf"
     if columns >= _OPENB_NODES:
         raise InvalidInputError(f"{name}: is a list of nodes; name a list of pods")
-    if "," in first and ":" not in first:
+    if "," in first and not set(":{[") & set(first):
         raise InvalidInputError(
             f"{name}: its columns are those of no known format ({', '.join(FORMATS)}): "
             f"{first[:100]}"
