@@ -50,9 +50,7 @@ def sacct(file: str, text: str, *, queues_by: str = "account", models: Sequence[
     arrival_s = table.times("Submit")
     duration_s = _durations(table)
     taken = _tres(table)
-    gpus = np.fromiter((_gpus(each) for each in taken), np.float64, len(taken))
-    cores = np.fromiter((_number(_CORES, each) for each in taken), np.float64, len(taken))
-    memory = np.fromiter((_memory(each) for each in taken), np.float64, len(taken))
+    gpus, cores, memory = (_each(taken, parse) for parse in (_gpus, _cores, _memory))
     table.leave_out("", gpus > MOST_GPUS, f"asks for more than {MOST_GPUS:,} GPUs")
     table.leave_out("", cores > MOST_GPUS, f"asks for more than {MOST_GPUS:,} cores")
     table.leave_out("", memory > _MOST_MIB, "asks for more memory than there is")
@@ -125,14 +123,8 @@ def _durations(table: Table) -> Floats:
 def _limits(table: Table) -> Floats:
     """What users allowed their jobs, which is the only estimate that Slurm has; NaN: no limit."""
     if "TimelimitRaw" in table.columns:
-        return _limit_of(table.columns["TimelimitRaw"], _minutes)
-    return _limit_of(table.texts("Timelimit"), seconds_of)
-
-
-def _limit_of(texts: Sequence[str], parse: Callable[[str], float | None]) -> Floats:
-    known = {text: parse(text) for text in set(texts)}
-    values = (math.nan if known[text] is None else known[text] for text in texts)
-    return np.fromiter(values, np.float64, len(texts))
+        return _each(table.columns["TimelimitRaw"], _minutes)
+    return _each(table.texts("Timelimit"), seconds_of)
 
 
 def _minutes(text: str) -> float | None:
@@ -167,15 +159,22 @@ def _tres(table: Table) -> list[str]:
     return [next((cell for cell in cells if cell), "") for cells in zip(*columns, strict=True)]
 
 
-def _gpus(tres: str) -> int:
+def _each(texts: Sequence[str], parse: Callable[[str], float | None]) -> Floats:
+    """A number for each text; NaN for None. Texts that are equal are read once."""
+    known = {text: parse(text) for text in set(texts)}
+    values = (math.nan if (value := known[text]) is None else value for text in texts)
+    return np.fromiter(values, np.float64, len(texts))
+
+
+def _gpus(tres: str) -> float:
     """The total without a type where it is there; else the sum over types."""
     found = _GPU.findall(tres)
     bare = [int(count) for model, count in found if not model]
-    return bare[0] if bare else sum(int(count) for _, count in found)
+    return float(bare[0] if bare else sum(int(count) for _, count in found))
 
 
-def _number(pattern: re.Pattern[str], text: str) -> float:
-    match = pattern.search(text)
+def _cores(tres: str) -> float:
+    match = _CORES.search(tres)
     return float(match[1]) if match else 0.0
 
 
