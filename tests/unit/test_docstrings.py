@@ -30,7 +30,8 @@ from kai.errors import InvalidInputError, InvalidRequestError, KaiError, NotFoun
 # Their __all__, or else all that they define.
 MODULES = (
     *("api.gpu_memory", "grouping", "integrations", "integrations.cluster_objects"),
-    *("integrations.convert", "linting", "queues", "runtime", "settings", "sim.world"),
+    *("integrations.convert", "linting", "queues", "runtime", "settings", "sim.generators"),
+    *("sim.traces", "sim.variants", "sim.workload", "sim.world"),
     *("snapshot", "terraform", "verify"),
     *(f"integrations.{module}" for module in kai.integrations.ORCHESTRATORS.values()),
 )

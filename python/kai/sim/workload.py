@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 
 from kai.errors import InvalidInputError
 
-__all__ = ["Job", "Jobs", "NodePool", "Queue", "Workload"]
+__all__ = ["Job", "Jobs", "NodePool", "Queue", "Workload", "mean_demand_gpus"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -49,6 +50,7 @@ class Job:
     checkpoint_s: float | None = None  # work is saved so often; 0: always; None: the simulation's
     restart_s: float | None = None  # of each start after an eviction; None: the simulation's
     user: str = ""
+    application: str = ""  # what it runs, such as "ResNet-18 (batch size 16)"; empty: not known
 
 
 @dataclass(frozen=True)
@@ -118,13 +120,15 @@ class Jobs:
     restart_s: Floats
     user: Ints
     user_names: tuple[str, ...]
+    application: Ints
+    application_names: tuple[str, ...]
 
     def __len__(self) -> int:
         return len(self.name)
 
     @classmethod
     def of(cls, jobs: Iterable[Job]) -> Jobs:
-        """The columns of jobs, in their order."""
+        """The columns of jobs, in their order. Raises InvalidInputError as `of_columns` does."""
         rows = list(jobs)
         return cls.of_columns(
             name=[each.name for each in rows],
@@ -144,6 +148,7 @@ class Jobs:
             checkpoint_s=[_nan(each.checkpoint_s) for each in rows],
             restart_s=[_nan(each.restart_s) for each in rows],
             user=[each.user for each in rows],
+            application=[each.application for each in rows],
         )
 
     @classmethod
@@ -210,6 +215,7 @@ class Jobs:
             checkpoint_s=number(self.checkpoint_s[row]),
             restart_s=number(self.restart_s[row]),
             user=self.user_names[self.user[row]],
+            application=self.application_names[self.application[row]],
         )
 
     def take(self, rows: Any) -> Jobs:
@@ -217,6 +223,19 @@ class Jobs:
         places = np.arange(len(self))[rows]
         columns = {column: getattr(self, column)[places] for column in _KINDS}
         return replace(self, name=tuple(self.name[i] for i in places), **columns)
+
+    def with_coded(self, **columns: Sequence[Any]) -> Jobs:
+        """The same jobs with other texts in these columns: a value for each job.
+
+        Raises InvalidInputError where there are more values or fewer.
+        """
+        made: dict[str, Any] = {}
+        for column, values in columns.items():
+            if len(values) != len(self):
+                said = f"{column} has {len(values)} rows instead of {len(self)}"
+                raise InvalidInputError(f"jobs: {said}")
+            made[column], made[_NAMES[column]] = _coded(values)
+        return replace(self, **made)
 
     def with_columns(self, **columns: Any) -> Jobs:
         """The same jobs with other numbers in these columns, which are not checked."""
@@ -247,8 +266,7 @@ class Jobs:
                 value = getattr(self, column)[row]
                 raise InvalidInputError(f"job {self.name[row]}: {column} {value:g} {why}")
         if len(set(self.name)) < len(self.name):
-            ordered = sorted(self.name)
-            twice = next(a for a, b in zip(ordered, ordered[1:], strict=False) if a == b)
+            twice = next(a for a, b in pairwise(sorted(self.name)) if a == b)
             raise InvalidInputError(f"job {twice}: two jobs have this name")
 
 
@@ -260,13 +278,38 @@ class Workload:
     queues: tuple[Queue, ...]
     nodes: tuple[NodePool, ...]
     name: str = ""
-    source: str = ""  # where it comes from, in a sentence
+    source: str = ""  # where it comes from, and what was chosen for it
+    start: str = ""  # date and time of second 0, as in 2026-01-31T08:00:00; empty: not known
+    problems: tuple[str, ...] = ()  # what a reader left out, a sentence for each reason
     priority_classes: Mapping[str, int] = field(default_factory=lambda: dict(PRIORITY_CLASSES))
 
     @property
     def gpus(self) -> int:
         """GPUs of all nodes."""
         return sum(pool.count * pool.gpus for pool in self.nodes)
+
+    @property
+    def mean_demand_gpus(self) -> float:
+        """GPU-seconds of all jobs, divided by the time from the first arrival to the last.
+
+        Infinite where all jobs arrive at once.
+        """
+        return mean_demand_gpus(self.jobs.arrival_s, self.jobs.gpu_seconds)
+
+    @property
+    def load(self) -> float:
+        """The mean demand as a part of the capacity; above 1, queues grow without end.
+
+        Worked: 374.24 GPUs of mean demand on 440 GPUs are a load of 0.851.
+        """
+        return self.mean_demand_gpus / self.gpus if self.gpus else math.inf
+
+
+def mean_demand_gpus(arrival_s: Floats, gpu_seconds: Floats) -> float:
+    """See `Workload.mean_demand_gpus`."""
+    span_s = float(np.ptp(arrival_s)) if len(arrival_s) else 0.0
+    total = float(gpu_seconds.sum())
+    return total / span_s if span_s > 0 else (math.inf if total > 0 else 0.0)
 
 
 # KAI's own priority classes; from 100 on a pod group is not preemptible (spec 2 G5).
@@ -295,6 +338,7 @@ _KINDS: Mapping[str, Any] = {
     "checkpoint_s": np.float64,
     "restart_s": np.float64,
     "user": None,
+    "application": None,
 }
 _NAMES = {
     "queue": "queue_names",
@@ -302,6 +346,7 @@ _NAMES = {
     "models": "model_sets",
     "speeds": "speed_tables",
     "user": "user_names",
+    "application": "application_names",
 }
 
 

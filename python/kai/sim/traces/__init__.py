@@ -1,0 +1,21 @@
+"""Workloads from files: public traces, Slurm's accounting, and YAML written by hand.
+
+    workload = read("philly_jobs.csv")       # the format is known from the content
+    workload.source                          # its cluster and queues, and where they are from
+    workload.problems                        # rows that were left out, and why
+
+`read_throughputs` reads Gavel's table of how fast jobs are on each GPU model. Needs NumPy.
+"""
+
+from kai.sim.traces.gavel import Throughputs, read_throughputs
+from kai.sim.traces.reading import FORMATS, read, read_all, read_cluster, write_yaml
+
+__all__ = [
+    "FORMATS",
+    "Throughputs",
+    "read",
+    "read_all",
+    "read_cluster",
+    "read_throughputs",
+    "write_yaml",
+]

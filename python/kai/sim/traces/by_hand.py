@@ -1,0 +1,335 @@
+"""Workloads in YAML: queues, nodes and jobs, written by hand or by `yaml_of`.
+
+    queues: {vision: {deserved: {gpu: 8}}}
+    nodes: {a100: {count: 2, gpu: 8, model: A100}}
+    jobs:
+      train: {queue: vision, arrival: 2h, duration: 90m, pods: 2, gpu: 8}
+      sweep: {queue: vision, duration: 10m, gpu: 0.5, repeat: {count: 20, every: 5m}}
+
+The keys are those of `kai.sim.traces.page`; docs/reference/workloads.md shows them. A mistake is
+one sentence with file and line, and names the nearest known key.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+from kai.api.documents import plain_scalar
+from kai.api.nearest import did_you_mean
+from kai.errors import InvalidInputError
+from kai.sim.traces.page import Page, Path, duration_text
+from kai.sim.workload import PRIORITY_CLASSES, Job, Jobs, NodePool, Queue, Workload
+
+__all__ = ["cluster_of_yaml", "of_yaml", "yaml_of"]
+
+MOST_JOBS = 5_000_000
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]*")
+
+
+def of_yaml(
+    file: str,
+    text: str,
+    *,
+    nodes: tuple[NodePool, ...] | None = None,
+    queues: tuple[Queue, ...] | None = None,
+) -> Workload:
+    """The workload of a text; ``nodes`` and ``queues`` replace those that it has.
+
+    Raises InvalidInputError for a mistake, with file, line and key.
+    """
+    page = Page(file, text)
+    top = page.mapping((), "workload")
+    if "jobs" not in top:
+        raise page.error((), "has no jobs")
+    if nodes is None:
+        nodes = _nodes(page, top)
+    if not nodes:
+        raise page.error((), "has no nodes")
+    if queues is None:
+        queues = _queues(page, top)
+    if not queues:
+        gpus = float(sum(pool.count * pool.gpus for pool in nodes))
+        queues = (Queue("default", deserved_gpus=gpus),)
+    classes = {
+        name: int(page.number(("priority_classes", name), whole=True))
+        for name in page.mapping(("priority_classes",))
+    } or dict(PRIORITY_CLASSES)
+    rows = list(_jobs(page, queues, classes))
+    rows.sort(key=lambda job: job.arrival_s)
+    try:
+        jobs = Jobs.of(rows)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{file}: {error}") from None
+    return Workload(
+        jobs=jobs,
+        queues=queues,
+        nodes=nodes,
+        name=page.text(("name",)),
+        source=page.text(("source",)),
+        start=page.date(("start",)),
+        priority_classes=classes,
+    )
+
+
+def cluster_of_yaml(
+    file: str, text: str
+) -> tuple[tuple[NodePool, ...] | None, tuple[Queue, ...] | None]:
+    """The nodes and the queues of a text; None where it has none.
+
+    Raises InvalidInputError for a mistake, with file, line and key.
+    """
+    page = Page(file, text)
+    top = page.mapping((), "workload")
+    return _nodes(page, top) or None, _queues(page, top) or None
+
+
+def yaml_of(workload: Workload) -> str:
+    """A workload as text, which `of_yaml` reads to an equal one.
+
+    Columns that have their default in a job are left out of it.
+    """
+    head = {"name": workload.name, "source": workload.source, "start": workload.start}
+    text = "".join(f"{key}: {_flow(value)}\n" for key, value in head.items() if value)
+    if dict(workload.priority_classes) != dict(PRIORITY_CLASSES):
+        text += f"priority_classes: {_flow(dict(workload.priority_classes))}\n"
+    jobs = (workload.jobs.job(row) for row in range(len(workload.jobs)))
+    for key, members in (
+        ("queues", ((each.name, _queue_text(each)) for each in workload.queues)),
+        ("nodes", ((each.name, _changed(each, _NODES)) for each in workload.nodes)),
+        ("jobs", ((each.name, _job_text(each)) for each in jobs)),
+    ):
+        lines = "".join(f"  {_flow(name)}: {_flow(value)}\n" for name, value in members)
+        text += f"{key}:\n{lines}" if lines else f"{key}: {{}}\n"
+    return text
+
+
+def _queues(page: Page, top: Mapping[str, Any]) -> tuple[Queue, ...]:
+    queues = []
+    for name in page.mapping(("queues",)):
+        path = ("queues", name)
+        page.mapping(path, "queue")
+        for amounts in ("deserved", "limit"):
+            page.mapping((*path, amounts), "amounts")
+        deserved, limit = (
+            {
+                "gpus": page.amount((*path, which, "gpu"), gpus),
+                "cpu": page.amount((*path, which, "cpu"), -1.0),
+                "memory_mib": float(page.mib((*path, which, "memory"), -1)),
+            }
+            for which, gpus in (("deserved", 0.0), ("limit", -1.0))
+        )
+        queues.append(
+            Queue(
+                name,
+                parent=page.text((*path, "parent")),
+                priority=int(page.number((*path, "priority"), 100, whole=True)),
+                **{f"deserved_{unit}": amount for unit, amount in deserved.items()},
+                **{f"limit_{unit}": amount for unit, amount in limit.items()},
+                weight=page.number((*path, "weight"), 1.0, least=0),
+                preempt_min_runtime_s=page.seconds((*path, "preempt_min_runtime")),
+                reclaim_min_runtime_s=page.seconds((*path, "reclaim_min_runtime")),
+            )
+        )
+    _check_parents(page, queues)
+    return tuple(queues)
+
+
+def _check_parents(page: Page, queues: list[Queue]) -> None:
+    parents = {each.name: each.parent for each in queues}
+    for each in queues:
+        if each.parent and each.parent not in parents:
+            near = did_you_mean(each.parent, parents)
+            said = f"there is no queue {each.parent!r}{near}"
+            raise page.error(("queues", each.name, "parent"), said)
+        above, steps = each.parent, 0
+        while above and steps <= len(queues):
+            above, steps = parents[above], steps + 1
+        if above:
+            raise page.error(("queues", each.name, "parent"), "the queue stands below itself")
+
+
+def _nodes(page: Page, top: Mapping[str, Any]) -> tuple[NodePool, ...]:
+    pools = []
+    for name in page.mapping(("nodes",)):
+        path = ("nodes", name)
+        page.mapping(path, "nodes")
+        labels = page.mapping((*path, "labels"))
+        pools.append(
+            NodePool(
+                name,
+                count=int(page.number((*path, "count"), 1, least=1, whole=True)),
+                gpus=int(page.number((*path, "gpu"), 8, least=0, whole=True)),
+                cpu=page.amount((*path, "cpu"), 128.0),
+                memory_mib=page.mib((*path, "memory"), 1024 * 1024),
+                model=page.text((*path, "model")),
+                gpu_memory_mib=page.mib((*path, "gpu_memory"), 0),
+                labels=tuple((key, page.text((*path, "labels", key))) for key in labels),
+                pods=int(page.number((*path, "pods"), 110, least=1, whole=True)),
+            )
+        )
+    return tuple(pools)
+
+
+def _jobs(page: Page, queues: tuple[Queue, ...], classes: Mapping[str, int]) -> Iterator[Job]:
+    parents = {each.parent for each in queues}
+    leaves = [each.name for each in queues if each.name not in parents]
+    made = 0
+    for name in page.mapping(("jobs",)):
+        path = ("jobs", name)
+        job = _job(page, path, leaves, classes)
+        if page.value((*path, "repeat")) is None:
+            yield job
+            continue
+        page.mapping((*path, "repeat"), "repeat")
+        every_s = page.seconds((*path, "repeat", "every"))
+        count = int(page.number((*path, "repeat", "count"), 0, least=0, whole=True))
+        if every_s is None or not count:
+            raise page.error(
+                (*path, "repeat"), "needs a count and every, such as {count: 3, every: 1h}"
+            )
+        made += count
+        if made > MOST_JOBS:
+            raise page.error((*path, "repeat"), f"makes more than {MOST_JOBS:,} jobs")
+        digits = len(str(count))
+        for i in range(count):
+            at_s = job.arrival_s + i * every_s
+            yield replace(job, name=f"{name}-{i + 1:0{digits}}", arrival_s=at_s)
+
+
+def _job(page: Page, path: Path, leaves: list[str], classes: Mapping[str, int]) -> Job:
+    page.mapping(path, "job")
+    queue = page.text((*path, "queue")) or (leaves[0] if len(leaves) == 1 else "")
+    if queue not in leaves:
+        near = did_you_mean(queue, leaves)
+        said = f"there is no queue {queue!r} to run jobs{near}" if queue else "is in no queue"
+        raise page.error((*path, "queue") if queue else path, said)
+    priority = page.text((*path, "priority")) or "train"
+    if priority not in classes:
+        near = did_you_mean(priority, classes)
+        raise page.error((*path, "priority"), f"there is no priority class {priority!r}{near}")
+    duration_s = page.seconds((*path, "duration"))
+    if duration_s is None:
+        raise page.error(path, "has no duration")
+    pods = int(page.number((*path, "pods"), 1, least=1, whole=True))
+    least = int(page.number((*path, "min_member"), pods, least=1, whole=True))
+    if least > pods:
+        raise page.error((*path, "min_member"), f"is {least}, and there are only {pods} pods")
+    gpus = page.number((*path, "gpu"), 1.0, least=0)
+    if gpus > 1 and gpus % 1:
+        raise page.error((*path, "gpu"), f"is {gpus:g}: a whole number, or a part of one GPU")
+    speeds = page.mapping((*path, "speeds"))
+    return Job(
+        str(path[-1]),
+        queue=queue,
+        arrival_s=page.seconds((*path, "arrival")) or 0.0,
+        duration_s=duration_s,
+        pods=pods,
+        gpus=gpus,
+        min_pods=least,
+        cpu=page.amount((*path, "cpu"), 1.0),
+        memory_mib=page.mib((*path, "memory"), 1024),
+        priority_class=priority,
+        preemptible=page.truth((*path, "preemptible")),
+        estimate_s=page.seconds((*path, "estimate")),
+        models=page.texts((*path, "models")),
+        speeds=tuple((key, page.number((*path, "speeds", key), least=0)) for key in speeds),
+        checkpoint_s=page.seconds((*path, "checkpoint")),
+        restart_s=page.seconds((*path, "restart")),
+        user=page.text((*path, "user")),
+        application=page.text((*path, "application")),
+    )
+
+
+# ---- writing -------------------------------------------------------------------------------------
+
+
+def _flow(value: Any) -> str:
+    """A value on one line."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_flow(key)}: {_flow(each)}" for key, each in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_flow, value)) + "]"
+    if isinstance(value, str) and _PLAIN.fullmatch(value) and plain_scalar(value) == value:
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _changed(value: Any, texts: _Texts) -> dict[str, Any]:
+    """The members of a value that differ from their default, as they are written."""
+    found = {}
+    for each in fields(value):
+        if each.name in texts and (member := getattr(value, each.name)) != each.default:
+            key, text = texts[each.name]
+            found[key] = text(member)
+    return found
+
+
+def _number(value: float) -> float:
+    return int(value) if value % 1 == 0 else value
+
+
+def _memory(mib: float) -> str:
+    return f"{_number(mib)}Mi"
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+_Texts = Mapping[str, tuple[str, Callable[[Any], Any]]]  # by member: the key, and its value
+_AMOUNTS: _Texts = {
+    "gpus": ("gpu", _number),
+    "cpu": ("cpu", _number),
+    "memory_mib": ("memory", _memory),
+}
+_QUEUE: _Texts = {
+    "parent": ("parent", _same),
+    "priority": ("priority", _same),
+    "weight": ("weight", _number),
+    "preempt_min_runtime_s": ("preempt_min_runtime", duration_text),
+    "reclaim_min_runtime_s": ("reclaim_min_runtime", duration_text),
+}
+_NODES: _Texts = {
+    **_AMOUNTS,
+    "count": ("count", _same),
+    "model": ("model", _same),
+    "gpu_memory_mib": ("gpu_memory", _memory),
+    "labels": ("labels", dict),
+    "pods": ("pods", _same),
+}
+_JOB: _Texts = {
+    **_AMOUNTS,
+    "queue": ("queue", _same),
+    "arrival_s": ("arrival", duration_text),
+    "duration_s": ("duration", duration_text),
+    "pods": ("pods", _same),
+    "min_pods": ("min_member", _same),
+    "priority_class": ("priority", _same),
+    "preemptible": ("preemptible", _same),
+    "estimate_s": ("estimate", duration_text),
+    "models": ("models", list),
+    "speeds": ("speeds", dict),
+    "checkpoint_s": ("checkpoint", duration_text),
+    "restart_s": ("restart", duration_text),
+    "user": ("user", _same),
+    "application": ("application", _same),
+}
+
+
+def _queue_text(queue: Queue) -> dict[str, Any]:
+    found = _changed(queue, _QUEUE)
+    for which in ("deserved", "limit"):
+        names = {f"{which}_{name}": text for name, text in _AMOUNTS.items()}
+        if amounts := _changed(queue, names):
+            found[which] = amounts
+    return found
+
+
+def _job_text(job: Job) -> dict[str, Any]:
+    if job.min_pods == job.pods:
+        job = replace(job, min_pods=None)
+    return _changed(job, _JOB)

@@ -1,0 +1,234 @@
+"""The keys of a YAML workload, and one file's values by their path, with sentences about them.
+
+    page = Page("w.yaml", text)
+    page.mapping(("jobs", "train"), "job")             # its keys have to be those of a job
+    page.seconds(("jobs", "train", "duration"))        # 5400.0 for 90m; None where it is missing
+
+Each method raises InvalidInputError for a value of another kind, with file, line and keys.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from kai.api import places, quantities
+from kai.api.documents import UnreadableError, read_documents
+from kai.api.nearest import did_you_mean
+from kai.api.rules import shown
+from kai.errors import InvalidInputError
+
+__all__ = ["KEYS", "Page", "Path", "duration_text", "seconds_of"]
+
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|w)")
+_UNIT_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+
+# What may be written: the key, and the sentence that the reference page has.
+KEYS: Mapping[str, Mapping[str, str]] = {
+    "workload": {
+        "name": "text",
+        "source": "text: where the workload comes from",
+        "start": "date and time of second 0, such as 2026-01-31T08:00:00",
+        "priority_classes": "`{name: value}`; default: KAI's four classes",
+        "queues": "`{name: queue}`; default: one queue `default` that deserves all GPUs",
+        "nodes": "`{name: nodes}`; required, unless they are given elsewhere",
+        "jobs": "`{name: job}`; required",
+    },
+    "queue": {
+        "parent": "the name of another queue",
+        "priority": "a whole number; default 100",
+        "deserved": "`{gpu, cpu, memory}`; default: no GPUs, any CPU and memory",
+        "limit": "`{gpu, cpu, memory}`; default: none",
+        "weight": "of what is left over; default 1",
+        "preempt_min_runtime": "a duration",
+        "reclaim_min_runtime": "a duration",
+    },
+    "nodes": {
+        "count": "how many nodes are alike; default 1",
+        "gpu": "GPUs of each; default 8",
+        "cpu": "cores of each; default 128",
+        "memory": "of each, such as 512Gi; default 1Ti",
+        "model": "of the GPUs, such as A100",
+        "gpu_memory": "of each GPU, such as 80Gi; default: not known",
+        "labels": "`{name: text}`",
+        "pods": "the most pods of a node; default 110",
+    },
+    "job": {
+        "queue": "a queue without queues below it; may be left out where there is only one",
+        "arrival": "a duration from the start of the workload; default 0",
+        "duration": "with all pods running, on the reference GPU model; required",
+        "pods": "how many equal pods; default 1",
+        "min_member": "the fewest pods that run together; default: all, a gang",
+        "gpu": "of each pod: a whole number, or a part of one GPU; default 1",
+        "cpu": "cores of each pod; default 1",
+        "memory": "of each pod; default 1Gi",
+        "priority": "a priority class; default `train`",
+        "preemptible": "true or false; default: as the priority class says",
+        "estimate": "a duration: what the user expects; default: not known",
+        "models": "a list of GPU models that it may run on; default: any",
+        "speeds": "`{model: factor}`; a model that is left out has 1",
+        "checkpoint": "a duration: how often work is saved; 0: always",
+        "restart": "a duration: of each start after an eviction",
+        "user": "text",
+        "application": "text: what it runs",
+        "repeat": "`{count, every}`: so many jobs, each that much later than the one before",
+    },
+    "amounts": {"gpu": "GPUs", "cpu": "cores", "memory": "such as 512Gi"},
+    "repeat": {"count": "how many jobs; required", "every": "a duration; required"},
+}
+
+
+def seconds_of(value: object) -> float | None:
+    """Seconds of a duration such as 90s, 2h30m or 1.5d, or a plain number; None for others.
+
+    >>> seconds_of("90m"), seconds_of("1d12h"), seconds_of(5), seconds_of("soon")
+    (5400.0, 129600.0, 5.0, None)
+    """
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return float(value) if math.isfinite(value) and value >= 0 else None
+    if not isinstance(value, str) or not re.fullmatch(f"(?:{_PART.pattern})+", value):
+        return None
+    return sum(float(number) * _UNIT_S[unit] for number, unit in _PART.findall(value))
+
+
+def duration_text(seconds: float) -> str | float:
+    """The shortest way to write a duration exactly, which `seconds_of` reads.
+
+    >>> duration_text(5400), duration_text(86400), duration_text(0.25)
+    ('90m', '1d', 0.25)
+    """
+    for unit in ("d", "h", "m", "s"):
+        number = seconds / _UNIT_S[unit]
+        if seconds and number % 1 == 0:
+            return f"{int(number)}{unit}"
+    return int(seconds) if seconds % 1 == 0 else seconds
+
+
+Path = tuple[str | int, ...]
+
+
+class Page:
+    """A text, its values by path, and sentences about them."""
+
+    def __init__(self, file: str, text: str) -> None:
+        self.file, self._text = file, text
+        self._nodes: list[Any] | None = None
+        try:
+            documents = list(read_documents(text))
+        except UnreadableError as error:
+            line = f":{error.line}" if error.line else ""
+            raise InvalidInputError(f"{file}{line}: {error}") from None
+        except InvalidInputError as error:
+            raise InvalidInputError(f"{file}: {error}") from None
+        if len(documents) != 1:
+            raise InvalidInputError(f"{file}: holds {len(documents)} documents instead of one")
+        if documents[0].problem:
+            line = f":{documents[0].problem_line}" if documents[0].problem_line else ""
+            raise InvalidInputError(f"{file}{line}: {documents[0].problem}")
+        self.root = documents[0].value
+
+    def error(self, path: Path, said: str) -> InvalidInputError:
+        """A sentence with the line and the keys that lead to a value."""
+        if self._nodes is None:
+            self._nodes = places.nodes_of(self._text)
+        line = places.line_of(self._nodes, 0, path)
+        place = f"{self.file}:{line}" if line else self.file
+        keys = ".".join(map(str, path))
+        return InvalidInputError(f"{place}: {keys + ': ' if keys else ''}{said}")
+
+    def value(self, path: Path) -> Any:
+        """What stands there; None where nothing does."""
+        value = self.root
+        for key in path:
+            value = value.get(key) if isinstance(value, dict) else None
+        return value
+
+    def mapping(self, path: Path, kind: str = "") -> Mapping[str, Any]:
+        """A mapping, whose keys have to be those of a kind; empty where there is none."""
+        value = self.value(path)
+        if value is None and path:
+            return {}
+        if not isinstance(value, dict):
+            raise self.error(path, f"is {shown(value)} instead of a mapping")
+        for key in value:
+            if not isinstance(key, str):
+                raise self.error(path, f"has the key {shown(key)}, which is no text")
+            if kind and key not in KEYS[kind]:
+                near = did_you_mean(key, KEYS[kind])
+                what = "a workload" if kind == "workload" else f"`{path[-1]}`"
+                raise self.error((*path, key), f"{what} has no key {key!r}{near}")
+        return value
+
+    def text(self, path: Path) -> str:
+        value = self.value(path)
+        if value is None:
+            return ""
+        if isinstance(value, (dict, list)):
+            raise self.error(path, f"is {shown(value)} instead of a text")
+        return str(value)
+
+    def date(self, path: Path) -> str:
+        text = self.text(path)
+        try:
+            return datetime.fromisoformat(text).strftime("%Y-%m-%dT%H:%M:%S") if text else ""
+        except ValueError:
+            raise self.error(
+                path, f"is {text!r} instead of a date and time such as 2026-01-31T08:00:00"
+            ) from None
+
+    def number(
+        self, path: Path, default: float = 0.0, *, least: float = -math.inf, whole: bool = False
+    ) -> float:
+        value = self.value(path)
+        if value is None:
+            return default
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise self.error(path, f"is {shown(value)} instead of a number")
+        if not abs(value) < 2**53 or (whole and value % 1):
+            raise self.error(path, f"is {value} instead of a whole number")
+        if value < least:
+            raise self.error(path, f"is {value}, which is less than {least:g}")
+        return float(value)
+
+    def truth(self, path: Path) -> bool | None:
+        value = self.value(path)
+        if value is not None and not isinstance(value, bool):
+            raise self.error(path, f"is {shown(value)} instead of true or false")
+        return value
+
+    def seconds(self, path: Path) -> float | None:
+        value = self.value(path)
+        if value is None:
+            return None
+        seconds = seconds_of(value)
+        if seconds is None:
+            raise self.error(path, f"is {shown(value)} instead of a duration such as 90m or 2h")
+        return seconds
+
+    def amount(self, path: Path, default: float) -> float:
+        """A Kubernetes quantity, such as 500m or 16Gi."""
+        value = self.value(path)
+        if value is None:
+            return default
+        try:
+            amount = float(quantities.parse(value)) if isinstance(value, (int, float, str)) else -1
+        except ValueError:
+            amount = -1
+        if not 0 <= amount <= quantities.LARGEST or isinstance(value, bool):
+            raise self.error(path, f"is {shown(value)} instead of an amount such as 2 or 16Gi")
+        return amount
+
+    def mib(self, path: Path, default: int) -> int:
+        amount = self.amount(path, default * 2**20)
+        return math.ceil(amount / 2**20)
+
+    def texts(self, path: Path) -> tuple[str, ...]:
+        value = self.value(path)
+        if value is None:
+            return ()
+        if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+            raise self.error(path, f"is {shown(value)} instead of a list of texts")
+        return tuple(value)

@@ -1,0 +1,250 @@
+"""Which reader a file needs, and the readers by the names of their formats."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from kai.api import files
+from kai.api.documents import decode
+from kai.api.nearest import did_you_mean
+from kai.errors import InvalidInputError
+from kai.sim.traces import alibaba, by_hand, papers
+from kai.sim.traces import sacct as slurm
+from kai.sim.traces import swf as archive
+from kai.sim.traces.table import Table
+from kai.sim.traces.trace import Choice, Trace, workload_of
+from kai.sim.workload import NodePool, Queue, Workload
+
+__all__ = ["FORMATS", "read", "read_all", "read_cluster", "write_yaml"]
+
+FORMATS = ("philly", "itp", "openb", "muri", "tiresias", "swf", "sacct", "yaml")
+"""The formats that `read` knows."""
+
+PathLike = str | os.PathLike[str]
+
+# What tells a format from the others: columns of the first line, the most special ones first.
+_HEADERS: Sequence[tuple[str, frozenset[str]]] = (
+    ("openb", frozenset(("name", "num_gpu", "gpu_milli"))),
+    ("philly", frozenset(("timestamp", "num_gpus", "cluster"))),
+    ("itp", frozenset(("job_id", "submission_time", "num_gpu"))),
+    ("muri", frozenset(("job_id", "num_gpu", "submit_time", "iteration_time"))),
+    ("tiresias", frozenset(("job_id", "num_gpu", "submit_time", "model_name"))),
+)
+_OPENB_NODES = frozenset(("sn", "cpu_milli", "memory_mib", "gpu"))
+_OPENB_LIST = "openb_node_list_all_node.csv"
+
+
+def read(
+    path: PathLike,
+    *,
+    format: str | None = None,
+    nodes: Sequence[NodePool] | PathLike | None = None,
+    queues: Sequence[Queue] | None = None,
+    queues_by: str | None = None,
+    processors: str = "gpus",
+) -> Workload:
+    """The workload of a file, or of a folder of ITP or openb files.
+
+    Args:
+        path: the file; one that is compressed with gzip is read as well
+        format: one of `FORMATS`; unless given, it is known from the content
+        nodes: instead of those of the trace: pools, or a YAML file or an openb list that has them
+        queues: instead of those of the trace; the jobs have to name them, or there is one only
+        queues_by: what makes the queues of a Slurm or SWF trace: account, user, partition, for
+            SWF also queue, or one for a single queue
+        processors: what a processor of an SWF trace is: gpus or cores
+
+    Rows that make no sense are left out, and counted in `Workload.problems`. Raises
+    InvalidInputError where the file cannot be read or nothing in it can be used, and for arguments
+    that do not fit the format.
+    """
+    content, name = _content(path), os.path.basename(os.fspath(path).rstrip("/")) or str(path)
+    if format is not None and format not in FORMATS:
+        near = did_you_mean(format, FORMATS)
+        raise InvalidInputError(f"there is no format {format!r}{near or ': ' + ', '.join(FORMATS)}")
+    if isinstance(content, dict):
+        kind = format or _kind_of_folder(name, content)
+    else:
+        kind = format or _kind(name, content)
+    _check(kind, queues_by, processors)
+    pools = read_cluster(nodes)[0] if isinstance(nodes, (str, os.PathLike)) else nodes
+    if isinstance(nodes, (str, os.PathLike)) and not pools:
+        raise InvalidInputError(f"{os.path.basename(nodes)}: has no nodes")
+    choice = Choice(
+        None if pools is None else tuple(pools), None if queues is None else tuple(queues)
+    )
+    if isinstance(content, dict):
+        return _of_folder(name, content, kind, choice, Path(path))
+    if kind == "yaml":
+        return by_hand.of_yaml(name, content, nodes=choice.nodes, queues=choice.queues)
+    beside = Path(path).parent
+    trace = _trace(kind, name, content, choice, beside, queues_by, processors)
+    return workload_of(trace, choice)
+
+
+def read_all(folder: PathLike, *, queues: Sequence[Queue] | None = None) -> tuple[Workload, ...]:
+    """The ITP clusters of a folder, each as a workload of its own, sorted by name.
+
+    Raises InvalidInputError as `read` does.
+    """
+    content, name = _content(folder), os.path.basename(os.fspath(folder).rstrip("/"))
+    if not isinstance(content, dict):
+        raise InvalidInputError(f"{name}: is a file, not a folder")
+    choice = Choice(queues=None if queues is None else tuple(queues))
+    return tuple(
+        workload_of(papers.itp(Table.of_csv(file, text), Path(file).stem), choice)
+        for file, text in content.items()
+    )
+
+
+def read_cluster(
+    path: PathLike,
+) -> tuple[tuple[NodePool, ...] | None, tuple[Queue, ...] | None]:
+    """The nodes and queues of a YAML file, or the nodes of an openb list; None: it has none.
+
+    Raises InvalidInputError where it cannot be read.
+    """
+    content, name = _content(path), os.path.basename(path)
+    if isinstance(content, dict):
+        raise InvalidInputError(f"{name}: is a folder")
+    if _header(content) >= _OPENB_NODES:
+        return alibaba.openb_nodes(Table.of_csv(name, content)), None
+    return by_hand.cluster_of_yaml(name, content)
+
+
+def write_yaml(workload: Workload, path: PathLike | None = None) -> str:
+    """The workload as YAML that `read` reads to an equal one; written to a file where one is given.
+
+    `Workload.problems` is not written. Raises OSError where the file cannot be written.
+    """
+    text = by_hand.yaml_of(workload)
+    if path is not None:
+        files.write(path, text.encode())
+    return text
+
+
+def _content(path: PathLike) -> str | dict[str, str]:
+    """The text of a file, or of each .csv file of a folder."""
+    name = os.path.basename(os.fspath(path).rstrip("/")) or str(path)
+    if os.path.isdir(path):
+        found = sorted(each for each in os.listdir(path) if each.endswith(".csv"))
+        if not found:
+            raise InvalidInputError(f"{name}: is a folder without .csv files")
+        return {each: _text(Path(path) / each, each) for each in found}
+    return _text(path, name)
+
+
+def _text(path: PathLike, name: str) -> str:
+    try:
+        data = files.read(path)
+        if data.startswith(b"\x1f\x8b"):
+            said = files.too_large("unpacks to more", files.LARGEST)
+            with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
+                data = files.all_of(stream, files.LARGEST, str(said))
+        return decode(data)
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        raise InvalidInputError(f"{name}: is no whole gzip file") from None
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{name}: {error}") from None
+
+
+def _header(text: str) -> frozenset[str]:
+    line = text.lstrip("\n\r").split("\n", 1)[0]
+    return frozenset(each.strip() for each in line.split(","))
+
+
+def _kind(name: str, text: str) -> str:
+    if not text.strip():
+        raise InvalidInputError(f"{name}: is empty")
+    first = next((line for line in text.splitlines() if line.strip()[:1] not in ("", "#")), "")
+    columns = _header(text)
+    for kind, needed in _HEADERS:
+        if needed <= columns:
+            return kind
+    if slurm.is_sacct(first):
+        return "sacct"
+    if archive.is_swf(text):
+        return "swf"
+    if columns >= _OPENB_NODES:
+        raise InvalidInputError(f"{name}: is a list of nodes; name a list of pods")
+    if "," in first and not set(":{[") & set(first):
+        raise InvalidInputError(
+            f"{name}: its columns are those of no known format ({', '.join(FORMATS)}): "
+            f"{first[:100]}"
+        )
+    return "yaml"
+
+
+def _kind_of_folder(name: str, content: dict[str, str]) -> str:
+    kinds = set()
+    for file, text in content.items():
+        if not _header(text) >= _OPENB_NODES:
+            kinds.add(_kind(file, text))
+    if len(kinds) != 1 or not kinds <= {"itp", "openb"}:
+        raise InvalidInputError(f"{name}: a folder has ITP clusters or openb lists; name a file")
+    return kinds.pop()
+
+
+def _check(kind: str, queues_by: str | None, processors: str) -> None:
+    if processors not in ("gpus", "cores"):
+        raise InvalidInputError(f"processors is {processors!r} instead of gpus or cores")
+    if processors != "gpus" and kind != "swf":
+        raise InvalidInputError(f"processors is for format swf, and this is {kind}")
+    if queues_by is None:
+        return
+    if kind not in ("swf", "sacct"):
+        raise InvalidInputError(f"queues_by is for formats swf and sacct, and this is {kind}")
+    known = ["one", *(archive.QUEUES_BY if kind == "swf" else slurm.QUEUES_BY)]
+    if queues_by not in known:
+        raise InvalidInputError(f"queues_by is {queues_by!r} instead of one of {', '.join(known)}")
+
+
+def _of_folder(
+    name: str, content: dict[str, str], kind: str, choice: Choice, path: Path
+) -> Workload:
+    if kind == "itp":
+        tables = [(Path(file).stem, Table.of_csv(file, text)) for file, text in content.items()]
+        return workload_of(papers.itp_clusters(tables), choice)
+    file = "openb_pod_list_default.csv"
+    if kind != "openb" or file not in content:
+        raise InvalidInputError(f"{name}: is a folder without {file}; name a file")
+    return workload_of(_openb(file, content[file], choice, path), choice)
+
+
+def _trace(
+    kind: str,
+    name: str,
+    text: str,
+    choice: Choice,
+    beside: Path,
+    queues_by: str | None,
+    processors: str,
+) -> Trace:
+    if kind == "swf":
+        by = "" if queues_by in (None, "one") else str(queues_by)
+        return archive.swf(name, text, processors=processors, queues_by=by)
+    if kind == "sacct":
+        models = sorted({pool.model for pool in choice.nodes or () if pool.model})
+        return slurm.sacct(name, text, queues_by=queues_by or "account", models=models)
+    if kind == "openb":
+        return _openb(name, text, choice, beside)
+    table = Table.of_csv(name, text)
+    if kind == "itp":
+        return papers.itp(table, Path(name).stem)
+    made = {"philly": papers.philly, "muri": papers.muri, "tiresias": papers.tiresias}
+    return made[kind](table)
+
+
+def _openb(name: str, text: str, choice: Choice, beside: Path) -> Trace:
+    """With the node list beside the pod list, unless nodes are given."""
+    nodes = choice.nodes
+    if nodes is None:
+        if not (beside / _OPENB_LIST).is_file():
+            raise InvalidInputError(f"{name}: {_OPENB_LIST} is not beside it; give nodes")
+        nodes, _ = read_cluster(beside / _OPENB_LIST)
+    return alibaba.openb(Table.of_csv(name, text), nodes or (), _OPENB_LIST)

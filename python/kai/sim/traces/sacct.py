@@ -1,0 +1,197 @@
+"""What Slurm's accounting prints with `sacct --parsable2` (or `--parsable`), one row for each job.
+
+    sacct --allusers --parsable2 --starttime 2026-01-01 --format \
+        JobID,User,Account,Partition,Submit,Start,End,Elapsed,ReqTRES,AllocTRES,NNodes,State,Timelimit
+
+Needed are JobID, Submit, one of Elapsed, ElapsedRaw, or Start with End, and one of AllocTRES,
+ReqTRES, or AllocGRES with AllocCPUS; the others are used where they are there.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from kai.errors import InvalidInputError
+from kai.sim.traces.table import MOST_GPUS, Table
+from kai.sim.traces.trace import Trace, date_of, sized_nodes, sized_sentence
+from kai.sim.workload import Floats, NodePool
+
+__all__ = ["QUEUES_BY", "is_sacct", "sacct"]
+
+QUEUES_BY = {"account": "Account", "user": "User", "partition": "Partition"}
+_NEVER = ("Unknown", "None", "N/A", "")
+_TIME = re.compile(r"(?:(\d{1,6})-)?(\d{1,4}):(\d\d):(\d\d)(?:\.\d+)?|(\d{1,5}):(\d\d)(?:\.\d+)?")
+_GPU = re.compile(r"(?:^|,)(?:gres/)?gpu(?::([^=:,]+))?[=:](\d+)")
+_MEMORY = re.compile(r"(?:^|,)mem=(\d+(?:\.\d+)?)([KMGTP]?)")
+_MOST_MIB = 2.0**42
+_CORES = re.compile(r"(?:^|,)cpu=(\d+)")
+_MIB = {"K": 1 / 1024, "": 1.0, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3}
+
+
+def is_sacct(first_line: str) -> bool:
+    """Whether a first line names columns as sacct does."""
+    return "JobID" in first_line.split("|")
+
+
+def sacct(file: str, text: str, *, queues_by: str = "account", models: Sequence[str] = ()) -> Trace:
+    """The jobs of a listing, without their steps.
+
+    A job runs for as long as it ran, and a running one for as long as it has been running. Jobs
+    that never ran are left out. ``models``: those of the nodes; a job that asks for one of them
+    keeps to it. Raises InvalidInputError for a listing that lacks a column or has no usable job.
+    """
+    table = _jobs_of(file, text)
+    job = table.filled("JobID")
+    arrival_s = table.times("Submit")
+    duration_s = _durations(table)
+    taken = _tres(table)
+    gpus, cores, memory = (_each(taken, parse) for parse in (_gpus, _cores, _memory))
+    table.leave_out("", gpus > MOST_GPUS, f"asks for more than {MOST_GPUS:,} GPUs")
+    table.leave_out("", cores > MOST_GPUS, f"asks for more than {MOST_GPUS:,} cores")
+    table.leave_out("", memory > _MOST_MIB, "asks for more memory than there is")
+    table.leave_out("", (gpus == 0) & (cores == 0), "says neither GPUs nor cores")
+    pods = np.ones(len(table))
+    if "NNodes" in table.columns:
+        pods = np.maximum(table.numbers("NNodes", least=0, most=1e5, whole=True, blank=1), 1)
+    memory = np.ceil(memory / pods)
+    estimate_s = _limits(table)
+    kept = table.kept()
+    allowed = [_models(text, models) for text in table.texts("ReqTRES")]
+    states = table.texts("State")
+    users, queue = table.texts("User"), table.texts(QUEUES_BY.get(queues_by, ""), "sacct")
+    nodes = _nodes(arrival_s[kept], duration_s[kept], gpus[kept], cores[kept], memory[kept])
+    return Trace(
+        "sacct",
+        job_names=[job[i] for i in kept],
+        arrival_s=arrival_s[kept],
+        duration_s=duration_s[kept],
+        gpus=gpus[kept],
+        queue=[queue[i] or f"no-{queues_by}" for i in kept],
+        pods=pods[kept].astype(np.int64),
+        cores=np.maximum(cores, 1)[kept],
+        columns={
+            "memory_mib": memory[kept].astype(np.int64),
+            "estimate_s": estimate_s[kept],
+            "models": [allowed[i] for i in kept],
+            "user": [users[i] for i in kept],
+        },
+        nodes=nodes,
+        cluster=sized_sentence(nodes),
+        notes=("a job that still runs ends with the listing",) if "RUNNING" in states else (),
+        start=date_of(float(arrival_s[kept].min())),
+        problems=table.problems(),
+    )
+
+
+def _jobs_of(file: str, text: str) -> Table:
+    """The rows of jobs; a step has a dot in its JobID."""
+    table = Table.of_csv(file, text, separator="|")
+    table.require("JobID", "Submit")
+    return table.where([("." not in job) for job in table.columns["JobID"]])
+
+
+def _durations(table: Table) -> Floats:
+    if "ElapsedRaw" in table.columns:
+        elapsed_s = table.numbers("ElapsedRaw", least=0)
+    elif "Elapsed" in table.columns:
+        elapsed_s = table.parsed("Elapsed", seconds_of, "a time such as 1-02:03:04")
+    elif {"Start", "End"} <= table.columns.keys():
+        begin_s, end_s = (table.times(column, unknown=_NEVER) for column in ("Start", "End"))
+        never = np.isnan(begin_s)
+        table.leave_out("Start", never, "says that the job never ran")
+        table.leave_out("End", ~never & np.isnan(end_s), "says that the job still runs")
+        elapsed_s = end_s - begin_s
+        table.leave_out("End", elapsed_s < 0, "is before Start")
+        return elapsed_s
+    else:
+        raise InvalidInputError(
+            f"{table.file}: needs a column Elapsed, ElapsedRaw, or Start and End"
+        )
+    column = "ElapsedRaw" if "ElapsedRaw" in table.columns else "Elapsed"
+    if "Start" in table.columns:
+        begin_s = table.times("Start", unknown=_NEVER)
+        table.leave_out("Start", np.isnan(begin_s), "says that the job never ran")
+    table.leave_out(column, elapsed_s == 0, "says that the job never ran")
+    return elapsed_s
+
+
+def _limits(table: Table) -> Floats:
+    """What users allowed their jobs, which is the only estimate that Slurm has; NaN: no limit."""
+    if "TimelimitRaw" in table.columns:
+        return _each(table.columns["TimelimitRaw"], _minutes)
+    return _each(table.texts("Timelimit"), seconds_of)
+
+
+def _minutes(text: str) -> float | None:
+    return float(text) * 60 if re.fullmatch(r"\d{1,9}", text) else None
+
+
+def seconds_of(text: str) -> float | None:
+    """Seconds of a time as Slurm writes it; None for what is no time, such as UNLIMITED.
+
+    >>> seconds_of("1-02:03:04"), seconds_of("05:06"), seconds_of("UNLIMITED")
+    (93784.0, 306.0, None)
+    """
+    match = _TIME.fullmatch(text.strip())
+    if match is None:
+        return None
+    days, hours, minutes, seconds, *short = (int(each or 0) for each in match.groups())
+    if match[5]:
+        return float(short[0] * 60 + short[1])
+    return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
+
+
+def _tres(table: Table) -> list[str]:
+    """What each job had, or else what it asked for, as a list of trackable resources."""
+    columns = [table.columns[each] for each in ("AllocTRES", "ReqTRES") if each in table.columns]
+    if not columns and {"AllocGRES", "AllocCPUS"} <= table.columns.keys():
+        cells = zip(table.columns["AllocGRES"], table.columns["AllocCPUS"], strict=True)
+        return [f"cpu={cores},{devices}" for devices, cores in cells]
+    if not columns:
+        raise InvalidInputError(
+            f"{table.file}: needs a column AllocTRES, ReqTRES, or AllocGRES and AllocCPUS"
+        )
+    return [next((cell for cell in cells if cell), "") for cells in zip(*columns, strict=True)]
+
+
+def _each(texts: Sequence[str], parse: Callable[[str], float | None]) -> Floats:
+    """A number for each text; NaN for None. Texts that are equal are read once."""
+    known = {text: parse(text) for text in set(texts)}
+    values = (math.nan if (value := known[text]) is None else value for text in texts)
+    return np.fromiter(values, np.float64, len(texts))
+
+
+def _gpus(tres: str) -> float:
+    """The total without a type where it is there; else the sum over types."""
+    found = _GPU.findall(tres)
+    bare = [int(count) for model, count in found if not model]
+    return float(bare[0] if bare else sum(int(count) for _, count in found))
+
+
+def _cores(tres: str) -> float:
+    match = _CORES.search(tres)
+    return float(match[1]) if match else 0.0
+
+
+def _memory(tres: str) -> float:
+    """MiB of the job."""
+    match = _MEMORY.search(tres)
+    return float(match[1]) * _MIB[match[2]] if match else 0.0
+
+
+def _models(tres: str, known: Sequence[str]) -> tuple[str, ...]:
+    asked = {model.lower() for model, _ in _GPU.findall(tres) if model}
+    return tuple(sorted(model for model in known if model.lower() in asked))
+
+
+def _nodes(
+    arrival_s: Floats, duration_s: Floats, gpus: Floats, cores: Floats, memory: Floats
+) -> tuple[NodePool, ...]:
+    """Sized for the demand, with the memory that the largest pod asks for."""
+    (pool,) = sized_nodes(arrival_s, duration_s, gpus, cores)
+    return (replace(pool, memory_mib=max(pool.memory_mib, math.ceil(memory.max(initial=0)))),)

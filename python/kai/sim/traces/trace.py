@@ -1,0 +1,253 @@
+"""The rows of a trace before its cluster is known, and the workload that they become.
+
+    trace = Trace("itp", name=..., arrival_s=..., duration_s=..., gpus=...)
+    workload = workload_of(trace, Choice())
+
+What all formats share is here: jobs in the order of arrival, GPUs split into equal pods, a cluster
+of the size that the demand needs, and queues. Every choice is a sentence in `Workload.source`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from typing import Any
+
+import numpy as np
+
+from kai.api.nearest import did_you_mean
+from kai.errors import InvalidInputError
+from kai.sim.workload import Floats, Ints, Jobs, NodePool, Queue, Workload, mean_demand_gpus
+
+__all__ = [
+    "NODE_GPUS",
+    "TARGET_LOAD",
+    "Choice",
+    "Trace",
+    "date_of",
+    "equal_pods",
+    "even_queues",
+    "sized_nodes",
+    "workload_of",
+]
+
+TARGET_LOAD = 0.85
+"""Mean demand of a cluster that is sized for a trace, as a part of its GPUs."""
+NODE_GPUS = 8
+"""GPUs of a node where a trace says nothing else."""
+_NODE_CORES = 128.0
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the caller chooses instead of the cluster and the queues of a trace."""
+
+    nodes: tuple[NodePool, ...] | None = None
+    queues: tuple[Queue, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Jobs in the order of a file. Times are seconds on any common clock."""
+
+    name: str
+    job_names: Sequence[str]  # empty: named by their place in the order of arrival
+    arrival_s: Floats
+    duration_s: Floats
+    gpus: Floats  # of each job; below 1: a part of one GPU
+    queue: Sequence[str] = ()  # of each job; empty: one queue
+    pods: Ints | None = None  # of each job; None: as few as fit the nodes
+    cores: Floats | None = None  # of each job; None: what `columns` or `Jobs` say of each pod
+    columns: Mapping[str, Any] = field(default_factory=dict)  # other columns of `Jobs`
+    nodes: tuple[NodePool, ...] = ()  # its cluster; empty: sized for its demand
+    queues: tuple[Queue, ...] = ()  # its queues; empty: equal parts of the cluster
+    cluster: str = ""  # where `nodes` is from, in a few words
+    notes: tuple[str, ...] = ()  # further sentences about what was chosen
+    start: str = ""  # date and time of second 0 of its clock, or of its first arrival
+    problems: tuple[str, ...] = ()
+
+
+def workload_of(trace: Trace, choice: Choice) -> Workload:
+    """The workload of a trace, in the order of arrival; the first job arrives at 0 s.
+
+    Raises InvalidInputError where queues were chosen that jobs do not name.
+    """
+    order = np.argsort(trace.arrival_s, kind="stable")
+    arrival_s = trace.arrival_s[order]
+    arrival_s = arrival_s - arrival_s[0]
+    duration_s, gpus = trace.duration_s[order], trace.gpus[order]
+    cores = np.zeros(len(order)) if trace.cores is None else trace.cores[order]
+    nodes, of_nodes = choice.nodes, "the nodes are given"
+    if nodes is None:
+        nodes, of_nodes = trace.nodes, trace.cluster
+    if not nodes:
+        nodes = sized_nodes(arrival_s, duration_s, gpus, cores)
+        of_nodes = sized_sentence(nodes)
+    pods, of_each = _pods(trace, order, gpus, cores, nodes)
+    queue = [trace.queue[i] for i in order] if len(trace.queue) else [trace.name] * len(order)
+    queues, queue, of_queues = _queues(trace, choice, queue, nodes)
+    jobs = Jobs.of_columns(
+        name=_names(trace, order),
+        queue=queue,
+        arrival_s=arrival_s,
+        duration_s=duration_s,
+        pods=pods,
+        gpus=of_each,
+        **{column: _ordered(values, order) for column, values in trace.columns.items()},
+        **({} if trace.cores is None else {"cpu": cores / pods}),
+    )
+    sentences = (f"{len(jobs):,} jobs", of_nodes, of_queues, *trace.notes)
+    return Workload(
+        jobs=jobs,
+        queues=queues,
+        nodes=nodes,
+        name=trace.name,
+        source="; ".join(each for each in sentences if each),
+        start=trace.start,
+        problems=trace.problems,
+    )
+
+
+def equal_pods(gpus: Floats, node_gpus: int) -> tuple[Ints, Floats]:
+    """Pods of each job, and GPUs of each of its pods.
+
+    A job that fits a node is one pod. A larger one has pods of the largest equal size that a node
+    holds. Worked, for nodes of 8: 16 GPUs are 2 pods of 8, 12 are 2 of 6, and 13 are 13 of 1.
+    """
+    pods = np.ones(len(gpus), dtype=np.int64)
+    of_each = gpus.astype(np.float64)
+    for total in np.unique(gpus[gpus > node_gpus]):
+        size = next(each for each in range(node_gpus, 0, -1) if total % each == 0)
+        rows = gpus == total
+        pods[rows], of_each[rows] = int(total) // size, size
+    return pods, of_each
+
+
+def sized_nodes(
+    arrival_s: Floats, duration_s: Floats, gpus: Floats, cores: Floats | None = None
+) -> tuple[NodePool, ...]:
+    """Nodes for which the mean demand is nearest to 85 % of the GPUs; the largest job fits.
+
+    ``gpus`` and ``cores`` are those of a job. Nodes have 8 GPUs and 128 cores; where cores are
+    short of what jobs ask for, there are more nodes. Jobs without GPUs alone have nodes without.
+    Worked: a mean demand of 374.24 GPUs is 85 % of 440.3, and so 55 nodes of 8 GPUs.
+    """
+    of_gpus = _nodes_for(arrival_s, duration_s, gpus, NODE_GPUS)
+    of_cores = 0 if cores is None else _nodes_for(arrival_s, duration_s, cores, _NODE_CORES)
+    count = max(of_gpus, of_cores, 1)
+    return (NodePool("node", count, gpus=NODE_GPUS if of_gpus else 0, cpu=_NODE_CORES),)
+
+
+def _nodes_for(arrival_s: Floats, duration_s: Floats, asked: Floats, each: float) -> int:
+    demand = mean_demand_gpus(arrival_s, asked * duration_s)
+    wanted = demand / TARGET_LOAD / each if math.isfinite(demand) else 0.0
+    largest = math.ceil(float(asked.max(initial=0)) / each)
+    return max(int(wanted + 0.5), largest)
+
+
+def sized_sentence(nodes: Sequence[NodePool]) -> str:
+    """What `sized_nodes` chose, for `Workload.source`."""
+    count = sum(pool.count for pool in nodes)
+    gpus = max(pool.gpus for pool in nodes)
+    what = f"{gpus} GPUs" if gpus else f"{_NODE_CORES:.0f} cores"
+    return (
+        f"{count} node{'s' if count > 1 else ''} of {what}, so that the mean demand is nearest to "
+        f"{TARGET_LOAD:.0%} of them and the largest job fits"
+    )
+
+
+def even_queues(
+    names: Sequence[str], gpus: float, root: str, gpus_of: Mapping[str, float] | None = None
+) -> tuple[Queue, ...]:
+    """One queue that deserves all GPUs; or a root, and below it queues that deserve equal parts.
+
+    ``gpus_of``: what each deserves instead. Parts are thousandths of a GPU, rounded down.
+    """
+    if len(names) == 1:
+        return (Queue(names[0], deserved_gpus=float(gpus)),)
+    while root in names:
+        root = f"all-{root}"
+    part = math.floor(gpus / len(names) * 1000) / 1000
+    of = dict.fromkeys(names, part) if gpus_of is None else gpus_of
+    leaves = (Queue(name, parent=root, deserved_gpus=of[name]) for name in names)
+    return (Queue(root, deserved_gpus=float(gpus)), *leaves)
+
+
+def date_of(seconds: float) -> str:
+    """Seconds since 1970 as the date and the time that `Workload.start` has."""
+    return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S")
+
+
+def _pods(
+    trace: Trace, order: Ints, gpus: Floats, cores: Floats, nodes: tuple[NodePool, ...]
+) -> tuple[Ints, Floats]:
+    """Pods of each job, as a trace says where they are equal and fit; and GPUs of each pod."""
+    most = max((pool.gpus for pool in nodes), default=0) or NODE_GPUS
+    pods, of_each = equal_pods(gpus, most)
+    most_cores = int(max((pool.cpu for pool in nodes), default=0)) or int(_NODE_CORES)
+    bare = gpus == 0
+    pods[bare] = equal_pods(np.ceil(cores[bare]), most_cores)[0]
+    if trace.pods is None:
+        return pods, of_each
+    recorded = trace.pods[order]
+    each = gpus / recorded
+    fits = (each <= most) & ((each % 1 == 0) | (recorded == 1))
+    return np.where(fits, recorded, pods), np.where(fits, each, of_each)
+
+
+def _queues(
+    trace: Trace, choice: Choice, queue: list[str], nodes: tuple[NodePool, ...]
+) -> tuple[tuple[Queue, ...], list[str], str]:
+    """The queues, the queue of each job, and a sentence about them."""
+    names = sorted(set(queue))
+    if choice.queues is not None:
+        return choice.queues, _renamed(trace, choice.queues, queue, names), "the queues are given"
+    if trace.queues:
+        return trace.queues, queue, ""
+    gpus = sum(pool.count * pool.gpus for pool in nodes)
+    queues = even_queues(names, gpus, trace.name)
+    if len(names) == 1:
+        return queues, queue, "one queue"
+    return queues, queue, f"{len(names)} queues that deserve equal parts of the GPUs"
+
+
+def _renamed(
+    trace: Trace, queues: tuple[Queue, ...], queue: list[str], names: list[str]
+) -> list[str]:
+    parents = {each.parent for each in queues}
+    leaves = [each.name for each in queues if each.name not in parents]
+    if len(leaves) == 1:
+        return leaves * len(queue)
+    for name in names:
+        if name not in leaves:
+            raise InvalidInputError(
+                f"{trace.name}: jobs are in queue {name!r}, which the queues given do not have"
+                f"{did_you_mean(name, leaves)}"
+            )
+    return queue
+
+
+def _names(trace: Trace, order: Ints) -> list[str]:
+    if not len(trace.job_names):
+        digits = len(str(len(order)))
+        return [f"job-{place:0{digits}}" for place in range(1, len(order) + 1)]
+    seen: dict[str, int] = {}
+    names = []
+    taken = set(trace.job_names)
+    for row in order:
+        name = trace.job_names[row]
+        seen[name] = seen.get(name, 0) + 1
+        if seen[name] > 1:  # a job that ran again, or a mistake; two jobs cannot have one name
+            while (renamed := f"{name}-{seen[name]}") in taken:
+                seen[name] += 1
+            taken.add(renamed)
+            names.append(renamed)
+        else:
+            names.append(name)
+    return names
+
+
+def _ordered(values: Any, order: Ints) -> Any:
+    return values[order] if isinstance(values, np.ndarray) else [values[i] for i in order]

@@ -1,0 +1,126 @@
+"""Workloads made of others: other weeks, another load, estimates that are wrong.
+
+    bootstrap(workload, seed=1, weeks=12)      # weeks of a trace, drawn again
+    scaled(workload, load=1.1)                 # gaps between arrivals, shorter or longer
+    with_estimates(workload, seed=1, error=0.5)
+
+Random numbers are those of PCG64 with the seed given: the same seed, the same workload.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from kai.errors import InvalidInputError
+from kai.sim.generators import DAY_S
+from kai.sim.workload import Workload
+
+__all__ = ["bootstrap", "scaled", "with_estimates"]
+
+
+def bootstrap(
+    workload: Workload, seed: int, *, weeks: int | None = None, block_days: float = 7
+) -> Workload:
+    """Weeks of a workload, drawn with replacement and put one after the other.
+
+    The workload is cut into whole weeks from its first arrival; what is left at the end is not
+    used. Jobs keep their order and their time in the week, and have ``-w`` and the place of their
+    week behind their name. ``weeks``: how many; unless given, as many as there are. ``block_days``:
+    the length of a block instead of a week.
+
+    Raises InvalidInputError for a workload that is shorter than a block.
+    """
+    jobs = workload.jobs
+    if weeks is not None and weeks < 1:
+        raise InvalidInputError(f"weeks is {weeks}, and has to be at least 1")
+    if not block_days > 0:
+        raise InvalidInputError(f"block_days is {block_days:g}, and has to be more than 0")
+    block_s = block_days * DAY_S
+    first_s = float(jobs.arrival_s.min()) if len(jobs) else 0.0
+    span_s = float(np.ptp(jobs.arrival_s)) if len(jobs) else 0.0
+    whole = int(span_s // block_s)
+    if not whole:
+        raise InvalidInputError(
+            f"{workload.name or 'the workload'}: lasts {span_s / DAY_S:.1f} days, "
+            f"and a block has {block_days:g}"
+        )
+    count = whole if weeks is None else weeks
+    drawn = np.random.Generator(np.random.PCG64(seed)).integers(whole, size=count)
+    since_s = jobs.arrival_s - first_s
+    of_block = (since_s // block_s).astype(np.int64)
+    rows = [np.flatnonzero(of_block == block) for block in drawn]
+    lengths = [len(each) for each in rows]
+    if not sum(lengths):
+        raise InvalidInputError(f"{workload.name or 'the workload'}: no job in the blocks drawn")
+    taken = np.concatenate(rows)
+    place = np.repeat(np.arange(count), lengths)
+    arrival_s = since_s[taken] + (place - of_block[taken]) * block_s
+    order = np.argsort(arrival_s, kind="stable")
+    digits = len(str(count))
+    names = tuple(
+        f"{jobs.name[row]}-w{week + 1:0{digits}}"
+        for row, week in zip(taken[order].tolist(), place[order].tolist(), strict=True)
+    )
+    made = replace(jobs.take(taken[order]), name=names, arrival_s=arrival_s[order])
+    said = f"{count} blocks of {block_days:g} days, drawn with seed {seed} out of {whole}"
+    return replace(workload, jobs=made, source=_and(workload.source, said))
+
+
+def scaled(
+    workload: Workload, *, load: float | None = None, factor: float | None = None
+) -> Workload:
+    """The same jobs with other gaps between their arrivals.
+
+    Either the ``load`` is given, mean demand as a part of the GPUs, or the ``factor`` by which it
+    changes. Worked: with a load of 0.85, ``load=1.1`` and ``factor=1.294`` both divide the time of
+    each arrival since the first by 1.294.
+
+    Raises InvalidInputError unless one of them is given and is more than 0, and for a load of a
+    workload without GPUs, or whose jobs all arrive at once.
+    """
+    if (load is None) == (factor is None):
+        raise InvalidInputError("give either load or factor")
+    if load is not None:
+        if not 0 < workload.load < math.inf:
+            raise InvalidInputError(
+                f"{workload.name or 'the workload'}: has no load that could be changed"
+            )
+        factor = load / workload.load
+    assert factor is not None
+    if not 0 < factor < math.inf:
+        raise InvalidInputError(f"the load cannot become {factor:g} times what it is")
+    arrival_s = workload.jobs.arrival_s
+    first_s = arrival_s.min() if len(arrival_s) else 0.0
+    jobs = workload.jobs.with_columns(arrival_s=first_s + (arrival_s - first_s) / factor)
+    said = f"gaps between arrivals divided by {factor:.4g}"
+    return replace(workload, jobs=jobs, source=_and(workload.source, said))
+
+
+def with_estimates(
+    workload: Workload, seed: int, *, error: float = 0.5, factor: float = 1.0
+) -> Workload:
+    """The same jobs with estimates of their durations that are wrong.
+
+    An estimate is duration · factor · exp(N(0, error²)): its median is ``factor`` times the
+    duration. Worked: with an error of 0.5, two thirds of the estimates are between 0.61 and 1.65
+    times the duration.
+
+    Raises InvalidInputError for an error below 0 or a factor that is not above 0.
+    """
+    if not 0 <= error < math.inf or not 0 < factor < math.inf:
+        raise InvalidInputError(f"an error of {error:g} and a factor of {factor:g} make no sense")
+    random = np.random.Generator(np.random.PCG64(seed))
+    wrong = np.exp(error * random.standard_normal(len(workload.jobs)))
+    jobs = workload.jobs
+    estimates = np.round(jobs.duration_s * factor * wrong, 3)
+    said = f"estimates with a log-normal error of {error:g}, seed {seed}"
+    return replace(
+        workload, jobs=jobs.with_columns(estimate_s=estimates), source=_and(workload.source, said)
+    )
+
+
+def _and(source: str, said: str) -> str:
+    return f"{source}; {said}" if source else said
