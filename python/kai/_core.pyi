@@ -491,3 +491,45 @@ class Plan(metaclass=_Compiled):
 
     def timing_ns(self) -> dict[str, int]:
         """Nanoseconds by stage: load, fair_share, one per action, total."""
+
+# name, parent, priority, (quota, weight, limit) of cpu, memory and gpu, minimum run times in ns
+_SimQueue = tuple[str, str, int, list[list[float]], int | None, int | None]
+# name, GPUs, millicpu, bytes, pods, labels
+_SimNode = tuple[str, int, int, int, int, list[tuple[str, str]]]
+
+@final
+class Simulation(metaclass=_Compiled):
+    """A cluster in virtual time (cpp/kai/sim/simulation.h)."""
+
+    def __init__(
+        self,
+        *,
+        job_names: list[str],
+        job_columns: dict[str, Any],
+        queues: list[_SimQueue],
+        nodes: list[_SimNode],
+        priority_classes: list[tuple[str, int]],
+        class_names: list[str],
+        model_sets: list[list[str]],
+        speed_tables: list[list[tuple[str, float]]],
+        outages: list[tuple[str, int, int]],
+        queue_changes: list[tuple[int, _SimQueue]],
+        config: Config,
+        params_json: str,
+        options: dict[str, int],
+    ) -> None:
+        """Raises InvalidInputError, with the name of what makes no sense."""
+
+    def run(self, steps: int) -> bool:
+        """So many events and cycles more; whether it has ended. Other threads run meanwhile."""
+
+    def stop(self) -> None:
+        """It ends here; what still runs is recorded as such."""
+
+    def timeline(self) -> dict[str, Any]:
+        """What happened: read-only NumPy views of columns, complete once it has ended."""
+
+    @property
+    def now_ns(self) -> int: ...
+    @property
+    def jobs_ended(self) -> int: ...

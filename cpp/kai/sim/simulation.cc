@@ -204,8 +204,9 @@ absl::StatusOr<bool> Simulation::Run(int64_t steps) {
     const int64_t next_ns = cycle_is_next       ? next_cycle_ns_
                             : !agenda_.empty() ? agenda_.NextNs()
                                                : Timeline::kNever;
-    if (next_ns == Timeline::kNever || next_ns > options_.until_ns) {
-      if (options_.until_ns != Timeline::kNever && next_ns != Timeline::kNever)
+    const bool is_done = jobs_ended_ == std::ssize(jobs_) && !jobs_.empty();
+    if (is_done || next_ns == Timeline::kNever || next_ns > options_.until_ns) {
+      if (!is_done && options_.until_ns != Timeline::kNever && next_ns != Timeline::kNever)
         now_ns_ = options_.until_ns;
       Stop();
       break;

@@ -102,6 +102,7 @@ LAST_APPLIED_ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
 # Labels of nodes and of what Kubernetes makes.
 HOSTNAME_LABEL = "kubernetes.io/hostname"
 GPU_COUNT_LABEL = "nvidia.com/gpu.count"
+GPU_PRODUCT_LABEL = "nvidia.com/gpu.product"
 GPU_MEMORY_LABEL = "nvidia.com/gpu.memory"  # MiB of each GPU
 POD_TEMPLATE_HASH_LABEL = "pod-template-hash"
 JOB_NAME_LABEL = "batch.kubernetes.io/job-name"

@@ -1,0 +1,314 @@
+"""Numbers about a timeline, each with its definition.
+
+Jobs that count arrived in the window: from ``warm_up_s`` to the last arrival. What comes after, the
+drain, says more about where a trace was cut than about a policy. Averages over time are over the
+same window. Jobs of it that have not ended are listed apart, and are in no distribution.
+
+* **waiting**: from arrival to the first start. **not running**: all time from arrival to the end
+  during which the job did no work for lack of pods.
+* **completion**: from arrival to the end.
+* **GPU-hours**: held = useful + lost + idle (`kai.sim.timeline`).
+* **utilization**: GPUs held, divided by those that are there, over the window.
+* **borrowed**: what a queue holds above what it deserves. **lent**: its part, by what it leaves of
+  its own, of what all queues below the same parent borrow.
+* **Jain's index**: (sum x)^2 / (n * sum x^2) of x = allocated / fair share, over the leaf queues
+  with unmet demand, averaged over the time during which there are two or more. 1 is even.
+* **share error**: mean over time of the sum of abs(allocated - fair share) over leaf queues,
+  divided by the capacity; only where a queue has unmet demand or holds more than its fair share.
+* **rho** (finish-time fairness, Mahajan et al., NSDI 2020): completion in the shared cluster,
+  divided by the time that the job takes alone on 1/N of it, with N the number of queues that have
+  jobs. Worked: 8 GPUs for an hour, done 3 hours after arrival; 16 GPUs and 4 queues leave 4 GPUs,
+  on which it takes 2 hours: 1.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kai.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from kai.sim.timeline import Timeline
+
+__all__ = ["Distribution", "Metrics", "QueueMetrics", "measure"]
+
+# Size classes of jobs by all their GPUs: name, from, and up to (not included).
+SIZE_CLASSES = (
+    ("no GPU", 0.0, 0.0),
+    ("part of a GPU", 0.0, 1.0),
+    ("1 GPU", 1.0, 2.0),
+    ("2-7 GPUs", 2.0, 8.0),
+    ("8 GPUs", 8.0, 9.0),
+    ("more than 8 GPUs", 9.0, np.inf),
+)
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """Seconds; None where no job is in it."""
+
+    count: int
+    mean_s: float | None = None
+    median_s: float | None = None
+    p95_s: float | None = None
+    p99_s: float | None = None
+
+    @classmethod
+    def of(cls, seconds: Any) -> Distribution:
+        """Of these values. Percentiles are by linear interpolation."""
+        if len(seconds) == 0:
+            return cls(count=0)
+        median, p95, p99 = np.percentile(seconds, (50, 95, 99))
+        return cls(len(seconds), float(np.mean(seconds)), float(median), float(p95), float(p99))
+
+
+@dataclass(frozen=True)
+class QueueMetrics:
+    """A queue, over the window: mean GPUs, and GPU-hours that it borrowed and lent."""
+
+    jobs: int
+    waiting: Distribution
+    completion: Distribution
+    mean_allocated_gpus: float
+    mean_fair_share_gpus: float
+    borrowed_gpu_hours: float
+    lent_gpu_hours: float
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """See the module for what each is."""
+
+    window_s: tuple[float, float]
+    jobs: int
+    unfinished: int
+    waiting: Distribution
+    not_running: Distribution
+    completion: Distribution
+    rho: Mapping[str, float | None]  # mean, p95, max
+    completion_by_size: Mapping[str, Distribution]
+    held_gpu_hours: float
+    useful_gpu_hours: float
+    lost_gpu_hours: float
+    idle_gpu_hours: float
+    utilization: float | None
+    evictions: int  # of pods
+    restarts: int  # of jobs
+    jain_index: float | None
+    share_error: float | None
+    queues: Mapping[str, QueueMetrics]
+    unfinished_jobs: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return asdict(self)
+
+
+def measure(timeline: Timeline, *, warm_up_s: float = 0.0) -> Metrics:
+    """The metrics of a timeline.
+
+    Raises InvalidInputError for a negative time and for one that leaves no window.
+    """
+    jobs = timeline.workload.jobs
+    last_s = min(float(jobs.arrival_s.max(initial=0.0)), timeline.end_s)
+    if not 0 <= warm_up_s <= max(last_s, 0):
+        raise InvalidInputError(f"warm_up_s: expected 0 to the last arrival, {last_s:g} s")
+    window = (warm_up_s, last_s if last_s > warm_up_s else timeline.end_s)
+    counts = (jobs.arrival_s >= window[0]) & (jobs.arrival_s <= window[1])
+    end_s, start_s = timeline.jobs["end_s"], timeline.jobs["first_start_s"]
+    done = counts & ~np.isnan(end_s)
+    waiting = start_s - jobs.arrival_s
+    completion = end_s - jobs.arrival_s
+    steps = _Steps(timeline, window)
+    hours = {
+        name: float(timeline.jobs[f"{name}_gpu_s"][counts].sum() / 3600)
+        for name in ("held", "kept", "lost", "idle")
+    }
+    return Metrics(
+        window_s=window,
+        jobs=int(counts.sum()),
+        unfinished=int((counts & ~done).sum()),
+        waiting=Distribution.of(waiting[done]),
+        not_running=Distribution.of((completion - timeline.jobs["working_s"])[done]),
+        completion=Distribution.of(completion[done]),
+        rho=_rho(timeline, completion, done),
+        completion_by_size={
+            name: Distribution.of(completion[done & _in_class(jobs.total_gpus, low, high)])
+            for name, low, high in SIZE_CLASSES
+        },
+        held_gpu_hours=hours["held"],
+        useful_gpu_hours=hours["kept"],
+        lost_gpu_hours=hours["lost"],
+        idle_gpu_hours=hours["idle"],
+        utilization=steps.utilization(),
+        evictions=int(timeline.jobs["evictions"][counts].sum()),
+        restarts=int(timeline.jobs["restarts"][counts].sum()),
+        jain_index=steps.jain_index(),
+        share_error=steps.share_error(),
+        queues=_queues(timeline, steps, counts, done, waiting, completion),
+        unfinished_jobs=tuple(jobs.name[i] for i in np.flatnonzero(counts & ~done)),
+    )
+
+
+def _in_class(gpus: Any, low: float, high: float) -> Any:
+    if high == 0:
+        return gpus == 0
+    return (gpus >= low) & (gpus < high) & (gpus > 0)
+
+
+def _rho(timeline: Timeline, completion: Any, done: Any) -> dict[str, float | None]:
+    jobs = timeline.workload.jobs
+    queues = len(np.unique(jobs.queue))
+    if not done.any():
+        return {"mean": None, "p95": None, "max": None}
+    part = max(timeline.workload.gpus / max(queues, 1), 1e-9)
+    alone = jobs.duration_s * np.maximum(1.0, jobs.total_gpus / part)
+    rho = completion[done] / np.maximum(alone[done], 1e-9)
+    rho = rho[alone[done] > 0]
+    if len(rho) == 0:
+        return {"mean": None, "p95": None, "max": None}
+    return {
+        "mean": float(rho.mean()),
+        "p95": float(np.percentile(rho, 95)),
+        "max": float(rho.max()),
+    }
+
+
+class _Steps:
+    """Step functions of queues, cut to the window: values between moments at which any changes."""
+
+    def __init__(self, timeline: Timeline, window: tuple[float, float]) -> None:
+        self._capacity = _capacity(timeline, window)
+        workload = timeline.workload
+        parents = {queue.parent for queue in workload.queues}
+        self.queues = workload.queues
+        self.leaves = [i for i, queue in enumerate(workload.queues) if queue.name not in parents]
+        self._table = timeline.queues
+        self._window = window
+        self._rows = [np.flatnonzero(self._table["queue"] == i) for i in range(len(self.queues))]
+
+    def of(self, queue: int) -> Iterator[Any]:
+        """Lengths of the steps of one queue, then what it holds, asks for and could claim."""
+        low, high = self._window
+        rows = self._rows[queue]
+        at = np.clip(self._table["at_s"][rows], low, high)
+        lengths = np.diff(np.append(at, high))
+        yield lengths
+        for column in ("allocated_gpus", "requested_gpus", "fair_share_gpus"):
+            yield self._table[column][rows]
+
+    def utilization(self) -> float | None:
+        """GPU-seconds that leaf queues held, divided by those that were there."""
+        held = 0.0
+        for leaf in self.leaves:
+            lengths, allocated, _, _ = self.of(leaf)
+            held += float((lengths * allocated).sum())
+        return held / self._capacity if self._capacity > 0 else None
+
+    def share_error(self) -> float | None:
+        """Queue by queue, as the sum of means is the mean of the sum."""
+        error = 0.0
+        for leaf in self.leaves:
+            lengths, allocated, requested, fair = self.of(leaf)
+            counts = (requested > allocated) | (allocated > fair)
+            error += float((lengths * np.abs(allocated - fair) * counts).sum())
+        return error / self._capacity if self._capacity > 0 else None
+
+    def jain_index(self) -> float | None:
+        """All leaf queues on one grid of moments."""
+        low, high = self._window
+        table = self._table
+        order = np.flatnonzero(np.isin(table["queue"], self.leaves))
+        if len(order) == 0:
+            return None
+        at = np.clip(table["at_s"][order], low, high)
+        lengths = np.diff(np.append(at, high))
+        place = np.full(len(self.queues), -1)
+        place[self.leaves] = np.arange(len(self.leaves))
+        count = np.zeros(len(order))
+        total = np.zeros(len(order))
+        squares = np.zeros(len(order))
+        queue = place[table["queue"][order]]
+        for leaf in range(len(self.leaves)):
+            rows = np.flatnonzero(queue == leaf)
+            if len(rows) == 0:
+                continue
+            last = np.searchsorted(rows, np.arange(len(order)), side="right") - 1
+            known = last >= 0
+            row = order[rows[np.maximum(last, 0)]]
+            allocated, fair = table["allocated_gpus"][row], table["fair_share_gpus"][row]
+            unmet = known & (table["requested_gpus"][row] > allocated) & (fair > 0)
+            ratio = np.where(unmet, allocated / np.where(fair > 0, fair, 1), 0)
+            count += unmet
+            total += ratio
+            squares += ratio**2
+        counts = (count >= 2) & (squares > 0)
+        weight = lengths * counts
+        if weight.sum() <= 0:
+            return None
+        index = np.where(counts, total**2 / np.where(counts, count * squares, 1), 0)
+        return float((weight * index).sum() / weight.sum())
+
+    def borrowed_and_unused(self, queue: int) -> tuple[float, float]:
+        """GPU-seconds above what the queue deserves, and of what it deserves and does not hold."""
+        lengths, allocated, _, _ = self.of(queue)
+        deserved = self.queues[queue].deserved_gpus
+        if deserved < 0:
+            return 0.0, 0.0
+        above = float((lengths * np.maximum(allocated - deserved, 0)).sum())
+        below = float((lengths * np.maximum(deserved - allocated, 0)).sum())
+        return above, below
+
+
+def _capacity(timeline: Timeline, window: tuple[float, float]) -> float:
+    """GPU-seconds of the nodes that are there, in the window."""
+    gpus = {name: pool.gpus for pool in timeline.workload.nodes for name in pool.names()}
+    low, high = window
+    total = sum(gpus.values()) * (high - low)
+    gone_at: dict[int, float] = {}
+    nodes = timeline.nodes
+    for at, node, is_there in zip(nodes["at_s"], nodes["node"], nodes["is_there"], strict=True):
+        if not is_there:
+            gone_at[int(node)] = float(at)
+        elif int(node) in gone_at:
+            total -= (
+                _overlap(gone_at.pop(int(node)), float(at), low, high)
+                * (gpus[timeline.node_names[int(node)]])
+            )
+    for node, at in gone_at.items():
+        total -= _overlap(at, high, low, high) * gpus[timeline.node_names[node]]
+    return float(total)
+
+
+def _overlap(start: float, end: float, low: float, high: float) -> float:
+    return max(0.0, min(end, high) - max(start, low))
+
+
+def _queues(
+    timeline: Timeline, steps: _Steps, counts: Any, done: Any, waiting: Any, completion: Any
+) -> dict[str, QueueMetrics]:
+    jobs = timeline.workload.jobs
+    length = max(steps._window[1] - steps._window[0], 1e-9)
+    moved = {i: steps.borrowed_and_unused(i) for i in range(len(steps.queues))}
+    metrics = {}
+    for i, queue in enumerate(steps.queues):
+        code = jobs.queue_names.index(queue.name) if queue.name in jobs.queue_names else -1
+        own = jobs.queue == code
+        siblings = [j for j, each in enumerate(steps.queues) if each.parent == queue.parent]
+        unused = sum(moved[j][1] for j in siblings)
+        borrowed = min(sum(moved[j][0] for j in siblings), unused)
+        lengths, allocated, _, fair = steps.of(i)
+        metrics[queue.name] = QueueMetrics(
+            jobs=int((counts & own).sum()),
+            waiting=Distribution.of(waiting[done & own]),
+            completion=Distribution.of(completion[done & own]),
+            mean_allocated_gpus=float((lengths * allocated).sum() / length),
+            mean_fair_share_gpus=float((lengths * fair).sum() / length),
+            borrowed_gpu_hours=moved[i][0] / 3600,
+            lent_gpu_hours=borrowed * moved[i][1] / unused / 3600 if unused > 0 else 0.0,
+        )
+    return metrics

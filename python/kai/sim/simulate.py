@@ -1,0 +1,281 @@
+"""``simulate(workload)``: what the scheduler makes of a workload, in virtual time.
+
+    timeline = simulate(read("philly_jobs.csv"), config={"tiers": ...}, period_s=1)
+    timeline.metrics().completion.mean_s
+
+The scheduler is the one that runs in clusters: the compiled core holds a store that its engine
+follows, and the decisions of each cycle become changes of the store's objects. Same workload,
+configuration, options and seed: same timeline.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kai.api import keys, times
+from kai.engine import config as configuration
+from kai.engine.config import ConfigSource
+from kai.errors import InvalidInputError
+from kai.sim.timeline import Timeline
+from kai.sim.workload import Jobs, NodePool, Queue, Workload
+
+if TYPE_CHECKING:
+    from kai import _core
+
+__all__ = ["Failures", "Life", "Outage", "Progress", "QueueChange", "simulate"]
+
+NEVER_NS = np.iinfo(np.int64).max
+NEVER_SAVED_NS = -1
+START = "2026-01-01T00:00:00Z"  # of workloads without a date
+STEPS = 2_000  # between two looks at the clock and at Ctrl-C
+MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Outage:
+    """A node that is gone from ``from_s`` to ``until_s``; None: for good."""
+
+    node: str
+    from_s: float
+    until_s: float | None = None
+
+
+@dataclass(frozen=True)
+class QueueChange:
+    """A queue that is written anew at a moment; its parent stays."""
+
+    at_s: float
+    queue: Queue
+
+
+@dataclass(frozen=True)
+class Failures:
+    """Nodes that fail at random: exponential times to a failure of a node, and to its repair."""
+
+    mean_days_between: float  # of one node
+    mean_repair_hours: float = 4.0
+
+
+@dataclass(frozen=True)
+class Life:
+    """What a cluster does with time besides the scheduler. All of it is nothing by default."""
+
+    bind_s: float = 0.0  # from a decision until the pod is on its node
+    startup_s: float = 0.0  # from then until it runs: images, volumes
+    terminate_s: float = 0.0  # from an eviction until the pod is gone
+    checkpoint_s: float = 0.0  # of jobs that do not say; 0: work is always saved; inf: never
+    restart_s: float = 0.0  # of jobs that do not say: what each start after the first one costs
+    failures: Failures | None = None
+    outages: Sequence[Outage] = ()
+    queue_changes: Sequence[QueueChange] = ()
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a simulation is."""
+
+    now_s: float
+    jobs_ended: int
+    jobs: int
+
+
+def simulate(
+    workload: Workload,
+    *,
+    config: ConfigSource | None = None,
+    as_kai: bool = False,
+    period_s: float = 1.0,
+    until_s: float | None = None,
+    seed: int = 0,
+    life: Life = Life(),
+    progress: Callable[[Progress], None] | None = None,
+) -> Timeline:
+    """Runs the workload from its start until nothing is left to happen, or until ``until_s``.
+
+    ``config``: as for `kai.Scheduler`. ``period_s``: a cycle runs at the next multiple of it after
+    something happened; 0: at once. ``seed``: of what is random in ``life``, and of nothing else.
+    ``progress`` is called a few times a second. Ctrl-C ends the simulation early: the timeline so
+    far is in the ``timeline`` of the `KeyboardInterrupt` that goes on.
+
+    Raises InvalidInputError for a workload or an option that makes no sense, and
+    InvalidConfigError for such a configuration.
+    """
+    began = time.perf_counter()
+    compiled = _compiled(workload, config, as_kai, period_s, until_s, seed, life)
+    try:
+        _run(compiled, len(workload.jobs), progress)
+    except KeyboardInterrupt as interrupt:
+        compiled.stop()
+        wall_s = time.perf_counter() - began
+        interrupt.timeline = Timeline.of(workload, compiled, period_s, wall_s)  # type: ignore[attr-defined]
+        raise
+    return Timeline.of(workload, compiled, period_s, time.perf_counter() - began)
+
+
+def _run(
+    compiled: _core.Simulation, jobs: int, progress: Callable[[Progress], None] | None
+) -> None:
+    told = time.perf_counter()
+    while not compiled.run(STEPS):
+        if progress is None or time.perf_counter() - told < 0.2:
+            continue
+        told = time.perf_counter()
+        progress(Progress(compiled.now_ns / 1e9, compiled.jobs_ended, jobs))
+
+
+# --- what the compiled core takes ----------------------------------------------------------------
+
+
+def _compiled(
+    workload: Workload,
+    config: ConfigSource | None,
+    as_kai: bool,
+    period_s: float,
+    until_s: float | None,
+    seed: int,
+    life: Life,
+) -> _core.Simulation:
+    from kai import _core
+
+    jobs = workload.jobs
+    queue_place = {queue.name: i for i, queue in enumerate(workload.queues)}
+    missing = sorted(set(jobs.queue_names) - queue_place.keys())
+    if missing:
+        raise InvalidInputError(f"queue {missing[0]}: jobs are in it, and the workload lacks it")
+    options = {
+        "period_ns": _ns("period_s", period_s),
+        "bind_ns": _ns("bind_s", life.bind_s),
+        "startup_ns": _ns("startup_s", life.startup_s),
+        "terminate_ns": _ns("terminate_s", life.terminate_s),
+        "start_ns": times.to_ns(_start(workload)),
+    }
+    if until_s is not None:
+        options["until_ns"] = _ns("until_s", until_s)
+    return _core.Simulation(
+        job_names=list(jobs.name),
+        job_columns=_columns(jobs, queue_place, life),
+        queues=[_queue(queue) for queue in workload.queues],
+        nodes=[node for pool in workload.nodes for node in _nodes(pool)],
+        priority_classes=sorted(workload.priority_classes.items()),
+        class_names=list(jobs.priority_class_names),
+        model_sets=[list(models) for models in jobs.model_sets],
+        speed_tables=[list(table) for table in jobs.speed_tables],
+        outages=[
+            (each.node, _ns("from_s", each.from_s), NEVER_NS)
+            if each.until_s is None
+            else (each.node, _ns("from_s", each.from_s), _ns("until_s", each.until_s))
+            for each in (*life.outages, *_random_outages(workload, life.failures, until_s, seed))
+        ],
+        queue_changes=[(_ns("at_s", each.at_s), _queue(each.queue)) for each in life.queue_changes],
+        config=_core.Config.parse(
+            "" if config is None else configuration.config_json(config), as_kai=as_kai
+        ),
+        params_json="",
+        options=options,
+    )
+
+
+def _start(workload: Workload) -> str:
+    start = workload.start or START
+    return start if start.endswith("Z") or "+" in start else start + "Z"
+
+
+def _ns(name: str, seconds: float) -> int:
+    if not 0 <= seconds < NEVER_NS / 1e9:
+        raise InvalidInputError(f"{name}: expected a number of seconds of 0 or more, not {seconds}")
+    return round(seconds * 1e9)
+
+
+def _all_ns(seconds: Any, missing: float) -> Any:
+    given = np.where(np.isnan(seconds), missing, seconds)
+    return np.where(np.isinf(given), NEVER_SAVED_NS, np.rint(np.nan_to_num(given) * 1e9))
+
+
+def _columns(jobs: Jobs, queue_place: dict[str, int], life: Life) -> dict[str, Any]:
+    places = np.array([queue_place[name] for name in jobs.queue_names], dtype=np.int64)
+    columns = {
+        "queue": places[jobs.queue] if len(jobs) else jobs.queue,
+        "arrival_ns": np.rint(jobs.arrival_s * 1e9),
+        "duration_ns": np.rint(jobs.duration_s * 1e9),
+        "pods": jobs.pods,
+        "min_pods": jobs.min_pods,
+        "micro_gpus": np.rint(jobs.gpus * 1e6),
+        "millicpu": np.rint(jobs.cpu * 1000),
+        "memory_bytes": jobs.memory_mib * MIB,
+        "priority_class": jobs.priority_class,
+        "preemptible": jobs.preemptible,
+        "models": jobs.models,
+        "speeds": jobs.speeds,
+        "checkpoint_ns": _all_ns(jobs.checkpoint_s, life.checkpoint_s),
+        "restart_ns": _all_ns(jobs.restart_s, life.restart_s),
+    }
+    return {name: np.asarray(column, dtype=np.int64) for name, column in columns.items()}
+
+
+def _queue(queue: Queue) -> tuple[Any, ...]:
+    """In the units of a Queue object: millicores, megabytes and devices (spec 1 F2)."""
+
+    def quotas(factor: float, deserved: float, limit: float) -> list[float]:
+        return [
+            deserved if deserved < 0 else deserved * factor,
+            queue.weight,
+            limit if limit < 0 else limit * factor,
+        ]
+
+    megabytes = MIB / 1e6
+    return (
+        queue.name,
+        queue.parent,
+        queue.priority,
+        [
+            quotas(1000, queue.deserved_cpu, queue.limit_cpu),
+            quotas(megabytes, queue.deserved_memory_mib, queue.limit_memory_mib),
+            quotas(1, queue.deserved_gpus, queue.limit_gpus),
+        ],
+        None if queue.preempt_min_runtime_s is None else round(queue.preempt_min_runtime_s * 1e9),
+        None if queue.reclaim_min_runtime_s is None else round(queue.reclaim_min_runtime_s * 1e9),
+    )
+
+
+def _nodes(pool: NodePool) -> list[tuple[Any, ...]]:
+    labels = list(pool.labels)
+    if pool.model:
+        labels.append((keys.GPU_PRODUCT_LABEL, pool.model))
+    if pool.gpus:
+        labels.append((keys.GPU_COUNT_LABEL, str(pool.gpus)))
+    if pool.gpu_memory_mib:
+        labels.append((keys.GPU_MEMORY_LABEL, str(pool.gpu_memory_mib)))
+    cpu = round(pool.cpu * 1000)
+    memory = pool.memory_mib * MIB
+    return [(name, pool.gpus, cpu, memory, pool.pods, labels) for name in pool.names()]
+
+
+def _random_outages(
+    workload: Workload, failures: Failures | None, until_s: float | None, seed: int
+) -> list[Outage]:
+    """By node, from a random sequence of its own, so that more nodes change nothing of others."""
+    if failures is None:
+        return []
+    if failures.mean_days_between <= 0 or failures.mean_repair_hours <= 0:
+        raise InvalidInputError("failures: expected times above 0")
+    jobs = workload.jobs
+    end_s = until_s
+    if end_s is None:  # as long as jobs arrive, and as long again as they all take one by one
+        end_s = float(jobs.arrival_s.max(initial=0) + jobs.duration_s.max(initial=0)) * 2
+    outages = []
+    for number, name in enumerate(sorted(n for pool in workload.nodes for n in pool.names())):
+        random = np.random.Generator(np.random.PCG64([seed, number]))
+        at_s = 0.0
+        while True:
+            at_s += random.exponential(failures.mean_days_between * 86_400)
+            if at_s >= end_s:
+                break
+            until = at_s + max(random.exponential(failures.mean_repair_hours * 3600), 1.0)
+            outages.append(Outage(name, at_s, until))
+            at_s = until
+    return outages

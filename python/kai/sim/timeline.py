@@ -1,0 +1,267 @@
+"""A timeline: what happened in a simulation, as columns; saved to one file and loaded again.
+
+    timeline.jobs["end_s"]            # NumPy columns, one row for each job of `timeline.workload`
+    timeline.stays                    # pods on nodes
+    timeline.queues                   # what queues held, asked for and could claim, over time
+    timeline.save("run.npz")
+
+Times are seconds from the start of the workload; NaN: it did not happen.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kai.errors import InvalidInputError
+from kai.sim.workload import Jobs, NodePool, Queue, Workload
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
+    from kai import _core
+    from kai.sim.metrics import Metrics
+
+__all__ = ["STAY_ENDS", "Timeline"]
+
+Columns = Mapping[str, Any]
+
+# Why a pod left its node, by the codes of the column `end` of `Timeline.stays`.
+STAY_ENDS = (
+    "finished",
+    "reclaimed",
+    "preempted",
+    "consolidated",
+    "stale",
+    "node_gone",
+    "simulation_ends",
+)
+
+_NEVER_NS = np.iinfo(np.int64).max
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """What happened. All tables are mappings of names to NumPy columns of equal length.
+
+    ``jobs``, in the order of ``workload.jobs``: ``first_start_s``, ``end_s``, ``working_s`` (time
+    during which at least its minimum of pods ran), ``restarts``, ``evictions`` (of its pods), and
+    GPU-seconds: ``held_gpu_s`` = ``kept_gpu_s`` + ``lost_gpu_s`` + ``idle_gpu_s``. Kept is work
+    that counts, lost is work that was done again after an eviction, idle is what pods held without
+    working: start-up, restart, waiting for the rest of a gang.
+
+    ``stays``: ``job``, ``pod`` and ``node`` as places, ``from_s``, ``runs_s``, ``to_s``, and
+    ``end``, a place in `STAY_ENDS`. ``queues``: ``at_s``, ``queue`` (a place), ``allocated_gpus``,
+    ``requested_gpus``, ``fair_share_gpus``, each from that cycle on until the next row of the
+    queue. ``nodes``: ``at_s``, ``node``, ``is_there`` where nodes went and came.
+    """
+
+    workload: Workload
+    jobs: Columns
+    stays: Columns
+    queues: Columns
+    nodes: Columns
+    node_names: tuple[str, ...]
+    queue_names: tuple[str, ...]
+    end_s: float  # the simulation went so far
+    period_s: float
+    cycles: int
+    engine_ms: float  # of the machine's time, spent in cycles
+    wall_s: float  # of the machine's time, all in all
+
+    @classmethod
+    def of(
+        cls, workload: Workload, compiled: _core.Simulation, period_s: float, wall_s: float
+    ) -> Timeline:
+        """Of a simulation that has ended or was stopped."""
+        raw = compiled.timeline()
+        its = raw["jobs"]
+        order = np.argsort(its["input"])
+        gpus = workload.jobs.gpus
+
+        def by_input(column: str) -> Any:
+            return its[column][order]
+
+        jobs = {
+            "first_start_s": _seconds(by_input("first_start_ns")),
+            "end_s": _seconds(by_input("end_ns")),
+            "working_s": by_input("working_ns") / 1e9,
+            "restarts": by_input("restarts"),
+            "evictions": by_input("evictions"),
+        }
+        for name in ("held", "kept", "lost", "idle"):
+            jobs[f"{name}_gpu_s"] = by_input(f"{name}_ns") / 1e9 * gpus
+        stays, queues, nodes = raw["stays"], raw["queues"], raw["nodes"]
+        return cls(
+            workload=workload,
+            jobs=jobs,
+            stays={
+                "job": its["input"][stays["job"]],
+                "pod": np.array(stays["pod"]),
+                "node": np.array(stays["node"]),
+                "from_s": stays["from_ns"] / 1e9,
+                "runs_s": _seconds(stays["runs_ns"]),
+                "to_s": stays["to_ns"] / 1e9,
+                "end": np.array(stays["end"]),
+            },
+            queues={
+                "at_s": queues["at_ns"] / 1e9,
+                "queue": np.array(queues["queue"]),
+                "allocated_gpus": queues["allocated"] / 1e6,
+                "requested_gpus": queues["requested"] / 1e6,
+                "fair_share_gpus": np.array(queues["fair_share"]),
+            },
+            nodes={
+                "at_s": nodes["at_ns"] / 1e9,
+                "node": np.array(nodes["node"]),
+                "is_there": np.array(nodes["is_there"]),
+            },
+            node_names=tuple(raw["node_names"]),
+            queue_names=tuple(raw["queue_names"]),
+            end_s=raw["end_ns"] / 1e9,
+            period_s=period_s,
+            cycles=raw["cycles"],
+            engine_ms=raw["engine_ns"] / 1e6,
+            wall_s=wall_s,
+        )
+
+    def metrics(self, *, warm_up_s: float = 0.0) -> Metrics:
+        """Numbers about it; see `kai.sim.metrics`. Raises InvalidInputError for a negative time."""
+        from kai.sim.metrics import measure
+
+        return measure(self, warm_up_s=warm_up_s)
+
+    def to_arrow(self, table: str = "jobs") -> pyarrow.Table:
+        """One of its tables, with names in the place of codes. Needs the extra ``arrow``.
+
+        Raises InvalidInputError for a table that does not exist.
+        """
+        import pyarrow
+
+        return pyarrow.table(self._named(table))
+
+    def to_pandas(self, table: str = "jobs") -> pandas.DataFrame:
+        """One of its tables, with names in the place of codes. Needs the extra ``notebook``.
+
+        Raises InvalidInputError for a table that does not exist.
+        """
+        import pandas
+
+        return pandas.DataFrame(self._named(table))
+
+    def save(self, path: str | Path) -> None:
+        """Writes it to one file, for `load`. The same timeline gives the same bytes.
+
+        Times of the machine are left out. Raises InvalidInputError where nothing can be written.
+        """
+        arrays: dict[str, Any] = {}
+        for table in ("jobs", "stays", "queues", "nodes"):
+            arrays |= {f"{table}.{name}": column for name, column in getattr(self, table).items()}
+        jobs = self.workload.jobs
+        texts: dict[str, Any] = {}
+        for each in fields(Jobs):
+            value = getattr(jobs, each.name)
+            if isinstance(value, np.ndarray):
+                arrays[f"workload.{each.name}"] = value
+            else:
+                texts[each.name] = value
+        about = {
+            "format": _FORMAT,
+            "texts": texts,
+            "queues": [asdict(queue) for queue in self.workload.queues],
+            "nodes": [asdict(pool) for pool in self.workload.nodes],
+            "workload": {name: getattr(self.workload, name) for name in _WORKLOAD_TEXTS},
+            "priority_classes": dict(self.workload.priority_classes),
+            **{name: getattr(self, name) for name in _NUMBERS},
+        }
+        arrays["about"] = np.frombuffer(json.dumps(about, sort_keys=True).encode(), np.uint8)
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, **arrays)
+        try:
+            Path(path).write_bytes(buffer.getvalue())
+        except OSError as error:
+            raise InvalidInputError(f"{path}: {error.strerror}") from None
+
+    @classmethod
+    def load(cls, path: str | Path) -> Timeline:
+        """What `save` wrote. Raises InvalidInputError for a file that is none of these."""
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                arrays = {name: file[name] for name in file.files}
+            about = json.loads(arrays.pop("about").tobytes())
+            if about["format"] != _FORMAT:
+                raise InvalidInputError(f"{path}: format {about['format']} is not known")
+        except OSError as error:
+            raise InvalidInputError(f"{path}: {error.strerror or 'not a timeline'}") from None
+        except (KeyError, ValueError):
+            raise InvalidInputError(f"{path}: not a timeline") from None
+
+        def table(prefix: str) -> dict[str, Any]:
+            start = f"{prefix}."
+            return {n.removeprefix(start): a for n, a in arrays.items() if n.startswith(start)}
+
+        texts = {name: _tuples(value) for name, value in about["texts"].items()}
+        workload = Workload(
+            jobs=Jobs(**texts, **table("workload")),
+            queues=tuple(Queue(**each) for each in about["queues"]),
+            nodes=tuple(NodePool(**_with_tuples(each)) for each in about["nodes"]),
+            priority_classes=about["priority_classes"],
+            **_with_tuples(about["workload"]),
+        )
+        numbers = {name: _tuples(about[name]) for name in _NUMBERS}
+        tables = {name: table(name) for name in ("jobs", "stays", "queues", "nodes")}
+        return cls(workload=workload, engine_ms=0.0, wall_s=0.0, **numbers, **tables)
+
+    def _named(self, table: str) -> dict[str, Any]:
+        columns: dict[str, Any]
+        jobs = self.workload.jobs
+        if table == "jobs":
+            queue = np.array(jobs.queue_names, dtype=object)
+            return {
+                "job": np.array(jobs.name, dtype=object),
+                "queue": queue[jobs.queue] if len(jobs) else queue[:0],
+                "gpus": jobs.total_gpus,
+                "arrival_s": jobs.arrival_s,
+                "duration_s": jobs.duration_s,
+                **self.jobs,
+            }
+        if table == "stays":
+            columns = dict(self.stays)
+            columns["job"] = np.array(jobs.name, dtype=object)[columns["job"]]
+            columns["node"] = np.array(self.node_names, dtype=object)[columns["node"]]
+            columns["end"] = np.array(STAY_ENDS, dtype=object)[columns["end"]]
+            return columns
+        if table == "queues":
+            columns = dict(self.queues)
+            columns["queue"] = np.array(self.queue_names, dtype=object)[columns["queue"]]
+            return columns
+        if table == "nodes":
+            columns = dict(self.nodes)
+            columns["node"] = np.array(self.node_names, dtype=object)[columns["node"]]
+            return columns
+        raise InvalidInputError(f"a timeline has no table {table!r}: jobs, stays, queues, nodes")
+
+
+_WORKLOAD_TEXTS = ("name", "source", "start", "problems")
+_NUMBERS = ("node_names", "queue_names", "end_s", "period_s", "cycles")
+
+
+def _seconds(times_ns: Any) -> Any:
+    return np.where(times_ns == _NEVER_NS, np.nan, times_ns / 1e9)
+
+
+def _tuples(value: Any) -> Any:
+    """Lists of JSON as the tuples that they were."""
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+
+
+def _with_tuples(members: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _tuples(value) for name, value in members.items()}
