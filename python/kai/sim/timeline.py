@@ -216,9 +216,9 @@ class Timeline:
             priority_classes=about["priority_classes"],
             **_with_tuples(about["workload"]),
         )
-        numbers = {name: _tuples(about[name]) for name in _NUMBERS}
-        tables = {name: table(name) for name in ("jobs", "stays", "queues", "nodes")}
-        return cls(workload=workload, engine_ms=0.0, wall_s=0.0, **numbers, **tables)
+        members: dict[str, Any] = {name: _tuples(about[name]) for name in _NUMBERS}
+        members |= {name: table(name) for name in ("jobs", "stays", "queues", "nodes")}
+        return cls(workload=workload, engine_ms=0.0, wall_s=0.0, **members)
 
     def _named(self, table: str) -> dict[str, Any]:
         columns: dict[str, Any]
