@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kai.errors import InvalidInputError
+from kai.sim.series import STAY_ENDS
 from kai.sim.workload import Jobs, NodePool, Queue, Workload
 
 if TYPE_CHECKING:
@@ -32,17 +33,6 @@ if TYPE_CHECKING:
 __all__ = ["STAY_ENDS", "Timeline"]
 
 Columns = Mapping[str, Any]
-
-# Why a pod left its node, by the codes of the column `end` of `Timeline.stays`.
-STAY_ENDS = (
-    "finished",
-    "reclaimed",
-    "preempted",
-    "consolidated",
-    "stale",
-    "node_gone",
-    "simulation_ends",
-)
 
 _NEVER_NS = np.iinfo(np.int64).max
 _FORMAT = 1
@@ -58,8 +48,9 @@ class Timeline:
     that counts, lost is work that was done again after an eviction, idle is what pods held without
     working: start-up, restart, waiting for the rest of a gang.
 
-    ``stays``: ``job``, ``pod`` and ``node`` as places, ``from_s``, ``runs_s``, ``to_s``, and
-    ``end``, a place in `STAY_ENDS`. ``queues``: ``at_s``, ``queue`` (a place), ``allocated_gpus``,
+    ``stays``: ``job``, ``pod`` and ``node`` as places, ``shared_card`` (equal for pods with parts of
+    one GPU, -1 for others), ``from_s``, ``runs_s``, ``to_s``, and ``end``, a place in `STAY_ENDS`.
+    ``queues``: ``at_s``, ``queue`` (a place), ``allocated_gpus``,
     ``requested_gpus``, ``fair_share_gpus``, each from that cycle on until the next row of the
     queue. ``nodes``: ``at_s``, ``node``, ``is_there`` where nodes went and came.
     """
@@ -107,6 +98,7 @@ class Timeline:
                 "job": its["input"][stays["job"]],
                 "pod": np.array(stays["pod"]),
                 "node": np.array(stays["node"]),
+                "shared_card": np.array(stays["shared_card"]),
                 "from_s": stays["from_ns"] / 1e9,
                 "runs_s": _seconds(stays["runs_ns"]),
                 "to_s": stays["to_ns"] / 1e9,
