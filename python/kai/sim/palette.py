@@ -2,16 +2,16 @@
 
     look = looks(3, dark=False)[2]     # colour, dash, marker, hatch of the third series
 
-The colours are Okabe and Ito's (2008), which people tell apart who cannot tell red from green. Yellow
-has too little contrast on white and black on a dark ground; both are replaced. Beyond the last
-colour they begin again with another line style and hatch.
+The colours are Okabe and Ito's (2008): people who cannot tell red from green can tell them apart.
+Yellow has too little contrast on white and black on a dark ground; both are replaced. Beyond the
+last colour they begin again with another line style and hatch.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["DARK", "LIGHT", "Ground", "Look", "looks"]
+__all__ = ["DARK", "LIGHT", "SHADES", "Ground", "Look", "looks"]
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,12 @@ DARK = Ground(
     quiet="#9da7b3",
     series=("#56b4e9", "#e69f00", "#1bbf91", "#e59ac6", "#f0e442", "#3f8fd6", "#9da7b3"),
     evicted="#ffffff",
+)
+
+# Shades of a heat map from 0 to 1: ten of matplotlib's cividis, whose lightness rises evenly.
+SHADES = (
+    *("#00224e", "#123570", "#3b496c", "#575d6d", "#707173"),
+    *("#8a8678", "#a59c74", "#c3b369", "#e1cc55", "#fee838"),
 )
 
 # A line style is lengths of ink and gap; none: a whole line.

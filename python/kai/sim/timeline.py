@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from kai import _core
     from kai.sim.metrics import Metrics
+    from kai.sim.plot import Plots
 
 __all__ = ["STAY_ENDS", "Timeline"]
 
@@ -48,9 +49,9 @@ class Timeline:
     that counts, lost is work that was done again after an eviction, idle is what pods held without
     working: start-up, restart, waiting for the rest of a gang.
 
-    ``stays``: ``job``, ``pod`` and ``node`` as places, ``shared_card`` (equal for pods with parts of
-    one GPU, -1 for others), ``from_s``, ``runs_s``, ``to_s``, and ``end``, a place in `STAY_ENDS`.
-    ``queues``: ``at_s``, ``queue`` (a place), ``allocated_gpus``,
+    ``stays``: ``job``, ``pod`` and ``node`` as places, ``shared_card`` (equal for pods with parts
+    of one GPU, -1 for others), ``from_s``, ``runs_s``, ``to_s``, and ``end``, a place in
+    `STAY_ENDS`. ``queues``: ``at_s``, ``queue`` (a place), ``allocated_gpus``,
     ``requested_gpus``, ``fair_share_gpus``, each from that cycle on until the next row of the
     queue. ``nodes``: ``at_s``, ``node``, ``is_there`` where nodes went and came.
     """
@@ -130,6 +131,13 @@ class Timeline:
         from kai.sim.metrics import measure
 
         return measure(self, warm_up_s=warm_up_s)
+
+    @property
+    def plot(self) -> Plots:
+        """Pictures of it: `kai.sim.plot.Plots`. Needs the extra ``notebook``."""
+        from kai.sim.plot import Plots
+
+        return Plots(self)
 
     def to_arrow(self, table: str = "jobs") -> pyarrow.Table:
         """One of its tables, with names in the place of codes. Needs the extra ``arrow``.
