@@ -336,6 +336,7 @@ class Plots:
             ls="none",
             marker="x",
             color=_ground(axes).evicted,
+            zorder=3,
             ms=max(1.0, min(thick * 0.8, 6.0)),
             mew=max(0.3, min(thick * 0.2, 1.2)),
         )

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import pyarrow
 
     from kai import _core
+    from kai.sim.difference import Difference
     from kai.sim.metrics import Metrics
     from kai.sim.plot import Plots
 
@@ -138,6 +139,33 @@ class Timeline:
         from kai.sim.plot import Plots
 
         return Plots(self)
+
+    def to_html(self, path: str | Path, *, title: str = "") -> None:
+        """Writes a page with interactive pictures, which needs no network: `kai.sim.page`.
+
+        Raises InvalidInputError where nothing can be written.
+        """
+        from kai.sim import page
+
+        page.write(self, path, title=title)
+
+    def to_perfetto(self, path: str | Path) -> None:
+        """Writes a trace for https://ui.perfetto.dev: `kai.sim.perfetto`.
+
+        Raises InvalidInputError where nothing can be written.
+        """
+        from kai.sim import perfetto
+
+        perfetto.write(self, path)
+
+    def diff(self, other: Timeline) -> Difference:
+        """Jobs that start or end at other times in the other timeline: `kai.sim.difference`.
+
+        Raises InvalidInputError where a job is in one of the two only, or in another queue.
+        """
+        from kai.sim.difference import compare
+
+        return compare(self, other)
 
     def to_arrow(self, table: str = "jobs") -> pyarrow.Table:
         """One of its tables, with names in the place of codes. Needs the extra ``arrow``.

@@ -2,8 +2,9 @@
 
     kai.sim.page.write(timeline, "run.html")
 
-The page has all rows of the timeline, as columns of numbers: compressed with zlib, then base64. Its
-program (``page.js``) is our own; docs/decisions/0025 says why. The same timeline gives the same page.
+The page has all rows of the timeline, as columns of numbers: compressed with zlib, then base64.
+Its program (``page.js``) is our own; docs/decisions/0025 says why. The same timeline gives the
+same page.
 """
 
 from __future__ import annotations
@@ -193,9 +194,7 @@ def _about(timeline: Timeline, packed: _Packed) -> dict[str, Any]:
         "colours": list(range(colours)),
         "shades": SHADES,
         "hatches": [look.hatch[:1] for look in every_look],
-        "looks": [
-            {"colour": i % colours, "dash": look.dash} for i, look in enumerate(every_look)
-        ],
+        "looks": [{"colour": i % colours, "dash": look.dash} for i, look in enumerate(every_look)],
         "waiting": {
             "size": [_waiting(each) for each in series.waiting_times(timeline, "size")],
             "queue": [

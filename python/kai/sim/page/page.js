@@ -384,14 +384,18 @@
     timeAxis(made, JOBS, 0);
     const each = JOBS / (made.high - low);
     if (each < 2) paintJobs(made, c); else drawBars(made, c, each);
-    c.fillStyle = theme.quiet;
-    c.textAlign = "right";
-    c.textBaseline = "top";
-    c.fillText(`${(high - low).toLocaleString("en")}`, LEFT - 6, 2);
-    c.fillText("jobs", LEFT - 6, 16);
+    if (each < 13) rowCount(c, high - low, "jobs");
     c.strokeStyle = theme.faint;
     c.strokeRect(LEFT + 0.5, 0.5, made.w - 1, JOBS - 1);
     momentLine(made, 0, JOBS);
+  }
+
+  function rowCount(c, count, name) {
+    c.fillStyle = theme.quiet;
+    c.textAlign = "right";
+    c.textBaseline = "top";
+    c.fillText(count.toLocaleString("en"), LEFT - 6, 2);
+    c.fillText(name, LEFT - 6, 16);
   }
 
   // A row is thinner than two pixels: fills pixels of an image. Running hides waiting.
@@ -546,27 +550,22 @@
       for (let x = 0; x < w; x++) {
         sum += held[row * stride + x];
         all += there[row * stride + x];
-        if (all > 1e-3) pixels[row * w + x] = lut[Math.min(100, Math.max(0, Math.round((sum / all) * 100)))];
+        if (all < 1e-3) continue;  // the node is not there
+        const percent = Math.round((sum / all) * 100);
+        pixels[row * w + x] = lut[Math.min(Math.max(percent, 0), 100)];
       }
     }
     const sheet = drawNodes.sheet || (drawNodes.sheet = new OffscreenCanvas(1, 1));
     [sheet.width, sheet.height] = [w, rows];
     sheet.getContext("2d").putImageData(image, 0, 0);
-    c.fillStyle = pattern(theme.paper, "");
     c.fillStyle = goneFill(c);
     c.fillRect(LEFT, 0, made.w, height);
     c.imageSmoothingEnabled = false;
     c.drawImage(sheet, LEFT, 0, made.w, height);
     timeAxis(made, height, height);
-    c.textAlign = "right";
-    c.textBaseline = "middle";
-    c.fillStyle = theme.quiet;
     const each = height / rows;
     if (each >= 12) withGpus.forEach((node, i) => label(made, c, about.nodes[node], (i + 0.5) * each));
-    else {
-      c.fillText(`${withGpus.length.toLocaleString("en")}`, LEFT - 6, 8);
-      c.fillText("nodes", LEFT - 6, 22);
-    }
+    else rowCount(c, withGpus.length, "nodes");
     momentLine(made, 0, height);
   }
 
