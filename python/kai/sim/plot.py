@@ -433,7 +433,8 @@ class Plots:
         _dress(axes)
         left = len(groups) - len(shown)
         title = None if left == 0 else f"not shown: {left} more"
-        axes.legend(loc="lower right", frameon=False, title=title, title_fontsize="small")
+        if shown:
+            axes.legend(loc="lower right", frameon=False, title=title, title_fontsize="small")
         return axes
 
     def utilization(

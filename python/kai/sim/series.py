@@ -88,10 +88,12 @@ def means(at: Any, values: Any, edges: Any) -> Any:
 
 
 def _sums(at: Any, changes: Any) -> Steps:
-    """The running sum of changes: a row for each moment that has any."""
+    """The running sum of changes: a row for each moment at which it becomes another."""
     moments, place = np.unique(at, return_inverse=True)
     values = np.cumsum(np.bincount(place, weights=changes, minlength=len(moments)))
-    return moments, np.round(values, 6)
+    values = np.round(values, 6)
+    other = np.diff(values, prepend=0.0) != 0
+    return moments[other], values[other]
 
 
 def _held(timeline: Timeline, amounts: Any, rows: Any) -> Steps:
