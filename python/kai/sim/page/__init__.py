@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["html", "write"]
 
 NEVER = 0xFFFFFFFF  # a time that did not happen
+NOTHING = "\u2013"  # in a table
 MOST_POINTS = 200  # of a distribution
 
 
@@ -326,7 +327,7 @@ def _distribution(each: Distribution) -> tuple[str, ...]:
 
 def _span(seconds: float | None) -> str:
     if seconds is None:
-        return "–"
+        return NOTHING
     for length, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
         if seconds >= length:
             return f"{seconds / length:.3g} {unit}"
@@ -334,8 +335,8 @@ def _span(seconds: float | None) -> str:
 
 
 def _percent(part: float | None) -> str:
-    return "–" if part is None else f"{part * 100:.1f} %"
+    return NOTHING if part is None else f"{part * 100:.1f} %"
 
 
 def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3g}"
+    return NOTHING if value is None else f"{value:.3g}"

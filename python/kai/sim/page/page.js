@@ -129,7 +129,8 @@
   // ---- words -----------------------------------------------------------------------------------
 
   const UNITS = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
-  const number = (x) => x.toLocaleString("en", { maximumFractionDigits: x < 10 ? 2 : 1 });
+  const dayPart = about.start_ms === null ? 0 : (about.start_ms / 1000) % 86400;
+  const number = (x) => x.toLocaleString("en", { maximumFractionDigits: x < 100 ? 2 : 1 });
 
   function span(s) {
     if (!isFinite(s)) return "never";
@@ -138,25 +139,32 @@
   }
 
   function moment(s) {
-    if (!about.start_ms) return `${span(s)} after the start`;
+    if (about.start_ms === null) return `${span(s)} after the start`;
     const text = new Date(about.start_ms + s * 1000).toISOString().slice(0, 19).replace("T", " ");
     return `${text} (${span(s)})`;
   }
 
+  // Moments of a time axis: round times of the clock where the date of the start is known.
   function ticks(low, high, most) {
     const steps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600,
       43200, 86400, 172800, 432000, 864000, 2592000, 8640000, 31536000];
     const step = steps.find((s) => (high - low) / s <= most) || (high - low) / most;
     const found = [];
-    for (let t = Math.ceil(low / step) * step; t <= high; t += step) found.push(t);
-    return found;
+    for (let t = Math.ceil((low + dayPart) / step) * step - dayPart; t <= high; t += step)
+      found.push(t);
+    return [found, step];
   }
 
-  function tickText(t, low, high) {
-    const length = high - low;
-    const unit = UNITS.find(([u]) => length >= 2 * u) || UNITS[3];
-    const digits = t % unit[0] === 0 ? 0 : 2;
-    return `${(t / unit[0]).toLocaleString("en", { maximumFractionDigits: digits })} ${unit[1]}`;
+  // The day, the time of the day, or both where a day begins on the axis.
+  function tickText(t, step, before) {
+    const day = Math.floor((t + dayPart) / 86400), s = Math.round(t + dayPart - day * 86400);
+    const date = about.start_ms === null ? `${day.toLocaleString("en")} d`
+      : new Date(about.start_ms + t * 1000).toISOString().slice(0, 10);
+    if (step >= 86400) return date;
+    const two = (n) => String(Math.floor(n)).padStart(2, "0");
+    const clock = `${two(s / 3600)}:${two((s / 60) % 60)}` + (step < 60 ? `:${two(s % 60)}` : "");
+    const isSame = before !== null && Math.floor((before + dayPart) / 86400) === day;
+    return isSame || end < 86400 && about.start_ms === null ? clock : `${date} ${clock}`;
   }
 
   function niceTop(value) {
@@ -166,7 +174,7 @@
 
   // ---- frames ----------------------------------------------------------------------------------
 
-  const LEFT = 64, RIGHT = 10;
+  const LEFT = 120, RIGHT = 10;
 
   function picture(id, draw, tip, options = {}) {
     const canvas = $(id);
@@ -197,7 +205,9 @@
     const { c } = made;
     c.textAlign = "center";
     c.textBaseline = "top";
-    for (const t of ticks(view.t0, view.t1, made.w / 90)) {
+    const [moments, step] = ticks(view.t0, view.t1, made.w / 130);
+    let before = null;
+    for (const t of moments) {
       const x = Math.round(xOf(made, t)) + 0.5;
       c.strokeStyle = theme.faint;
       c.lineWidth = 1;
@@ -206,7 +216,9 @@
       c.lineTo(x, y);
       c.stroke();
       c.fillStyle = theme.quiet;
-      c.fillText(tickText(t, view.t0, view.t1), x, y + 4);
+      const words = tickText(t, step, before), half = c.measureText(words).width / 2;
+      c.fillText(words, Math.min(x, made.width - half), y + 4);
+      before = t;
     }
   }
 
@@ -329,7 +341,7 @@
     c.strokeStyle = theme.faint;
     c.lineWidth = 1;
     c.strokeRect(LEFT + 0.5, y1, made.w - 1, y0 - y1);
-    for (const t of ticks(view.t0, view.t1, made.w / 90)) {
+    for (const t of ticks(view.t0, view.t1, made.w / 130)[0]) {
       const x = Math.round(xOf(made, t)) + 0.5;
       c.beginPath();
       c.moveTo(x, y1);
