@@ -9,6 +9,7 @@ namespace kai::bindings {
 void RegisterSession(pybind11::module_& module);  // clusters, configurations, sessions
 void RegisterFeed(pybind11::module_& module);
 void RegisterPlan(pybind11::module_& module);
+void RegisterShares(pybind11::module_& module);
 
 }  // namespace kai::bindings
 

@@ -101,6 +101,7 @@ class Store {
       overlays_.PutOn(&row);
     }
     if constexpr (std::is_same_v<Row, PodGroupRow>) overlays_.PutOn(name, &row);
+    if constexpr (std::is_same_v<Row, QueueRow>) overlays_.PutOn(&row);
     if (Put<Row>(name, version, Keep(std::move(row)))) Tell(KindOf<Row>(), name);
     return Outcome::kApplied;
   }
@@ -122,6 +123,7 @@ class Store {
   // Overlays on known and later objects. Ages(): of pod groups that the server calls younger.
   void Avoid(std::string_view group, std::vector<std::string> nodes);
   void HoldOff(std::string_view group, int64_t since_ns, int64_t delay_ns);
+  void SetPastUsages(PastUsages usages);
   std::map<std::string, Overlays::Age> Ages() const { return overlays_.Ages(); }
 
   // An object that could not be read, for readers of their own; `kind` is that of the rejection.
