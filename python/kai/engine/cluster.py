@@ -345,7 +345,7 @@ class Cluster:
         return self
 
     def set_usage(self, usage: Mapping[str, Mapping[str, float]]) -> Cluster:
-        """What queues have used in the past, for time-based fair share (docs/concepts/time_based_fair_share.md).
+        """What queues have used in the past (docs/concepts/time_based_fair_share.md).
 
         By queue, and "gpu", "cpu" or "memory": a part of what the cluster had; 0 where nothing is
         said. It takes the place of what was said before, and a snapshot of the cluster has it.

@@ -35,7 +35,7 @@ class QueueShare:
     allocated_non_preemptible: float | None
     request: float | None
     over_quota_weight: float | None
-    usage: float = 0
+    usage: float | None = 0
     """Of the past, as a part of what the cluster had (docs/concepts/time_based_fair_share.md)."""
 
     @property

@@ -1,4 +1,4 @@
-"""The answers of KAI's fair-share simulator (spec 1 F125), beside the formula written down plainly."""
+"""The answers of KAI's fair-share simulator (spec 1 F125), beside the formula itself."""
 
 from __future__ import annotations
 
