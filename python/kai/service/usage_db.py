@@ -70,12 +70,13 @@ class UsageDb:
     warnings: tuple[str, ...] = ()
 
     def queries(self, now_s: float) -> dict[tuple[str, str], str]:
-        """By resource, and "used" or "had"; none where the window is empty."""
+        """By resource, and "used" or "had"; none where the window is empty: it begins later, or
+        began less than one step of the resolution ago."""
         if self.window.kind == "sliding":
             length = to_prometheus(self.window.size)
         else:
             length_s = now_s - self.window.begin_s(now_s)
-            if length_s < 0.001:
+            if length_s < max(self.resolution, 0.001):
                 return {}
             length = to_prometheus(length_s)
         return {

@@ -186,6 +186,9 @@ def test_other_windows_are_asked_for_since_their_reset() -> None:
     assert hourly["gpu", "used"].endswith("[33m7s500ms:1m0s])")
     later = db(windowType="tumbling", tumblingWindowStartTime="2026-01-01T00:00:00Z")
     assert later.queries(now) == {}
+    just_reset = db(windowType="cron", cronString="33 * * * *")
+    assert just_reset.queries(now) == {}, "Prometheus may have no step in it"
+    assert usage_from(just_reset, {}) == {}
 
 
 # ---- what is answered ----------------------------------------------------------------------------
