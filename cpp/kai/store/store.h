@@ -96,12 +96,9 @@ class Store {
     const std::string name = NameInTable(row);
     if (Table<Row>().IsLate(name, version)) return Outcome::kStale;
     TellBefore(KindOf<Row>(), name);
-    if constexpr (std::is_same_v<Row, PodRow>) {
-      TakeAssigned(name, &row);
-      overlays_.PutOn(&row);
-    }
+    if constexpr (std::is_same_v<Row, PodRow>) TakeAssigned(name, &row);
     if constexpr (std::is_same_v<Row, PodGroupRow>) overlays_.PutOn(name, &row);
-    if constexpr (std::is_same_v<Row, QueueRow>) overlays_.PutOn(&row);
+    if constexpr (requires { overlays_.PutOn(&row); }) overlays_.PutOn(&row);
     if (Put<Row>(name, version, Keep(std::move(row)))) Tell(KindOf<Row>(), name);
     return Outcome::kApplied;
   }
