@@ -48,20 +48,22 @@ async def fetch(db: UsageDb, session: aiohttp.ClientSession, now_s: float) -> Ro
                 body += await response.content.read(LARGEST + 1 - len(body))
             if len(body) > LARGEST:
                 raise InvalidInputError(f"the answer to {query} is larger than {LARGEST:,} bytes")
-            if response.status != 200 and not body.lstrip().startswith(b"{"):
+            if response.status != 200 and b'"errorType"' not in body:
                 raise InvalidInputError(f"{query}: HTTP status {response.status}")
             return body
 
+    asking = [asyncio.ensure_future(ask(query)) for query in queries.values()]
     try:
-        bodies = await asyncio.wait_for(
-            asyncio.gather(*(ask(query) for query in queries.values())), db.timeout
-        )
+        bodies = await asyncio.wait_for(asyncio.gather(*asking), db.timeout)
     except asyncio.TimeoutError:
         raise InvalidInputError(f"no answer within {db.timeout:g} s") from None
     except (aiohttp.ClientError, OSError, ValueError) as error:
         if isinstance(error, InvalidInputError):
             raise
         raise InvalidInputError(f"{type(error).__name__}: {error}") from None
+    finally:
+        for each in asking:  # of the others, where one has failed
+            each.cancel()
     answers = {}
     for (key, query), body in zip(queries.items(), bodies, strict=True):
         try:

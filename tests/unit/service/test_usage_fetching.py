@@ -70,6 +70,7 @@ def test_usage_is_fetched_by_six_queries_at_one_moment() -> None:
     ("answer", "said"),
     [
         ((500, "oops"), "HTTP status 500"),
+        ((401, '{"message": "who are you"}'), "HTTP status 401"),
         (
             (400, '{"status": "error", "errorType": "bad_data", "error": "parse error"}'),
             "bad_data: parse error",
