@@ -212,6 +212,19 @@ TEST_F(EngineTest, AQueueGetsAnotherLimitInPlace) {
   EXPECT_EQ(engine_.counts().built, 1);
 }
 
+TEST_F(EngineTest, WhatQueuesHaveUsedCountsInPlace) {  // spec 1 F44
+  ClusterMaker maker = MakeCluster().Queue("a").Queue("b").Node("n", {.gpus = 1});
+  Put(maker.Pending("a/x", {.gpus = 1}).Pending("b/x", {.gpus = 1}));
+  EXPECT_EQ(Plan(), "bind a/x-0 n; ");
+  store_.SetPastUsages({{"a", {0, 0, 0.9}}});
+  EXPECT_EQ(Plan(), "bind b/x-0 n; ");
+  store_.SetPastUsages({{"a", {0, 0, 0.9}}, {"b", {0, 0, 0.95}}});
+  EXPECT_EQ(Plan(), "bind a/x-0 n; ");
+  store_.SetPastUsages({{"a", {0, 0, 0.9}}, {"b", {0, 0, 0.95}}, {"c", {1, 1, 1}}});
+  EXPECT_FALSE(engine_.has_changed());
+  EXPECT_EQ(engine_.counts().built, 1);
+}
+
 TEST_F(EngineTest, WhatSaysTheSameIsNoChange) {
   Put(OneNode().Pending("q/a", {.gpus = 1}));
   EXPECT_EQ(Plan(), "bind q/a-0 n; ");

@@ -51,8 +51,11 @@ from kai.service.reading import Reading
 from kai.service.reports import Reports
 from kai.service.sharing import Sharing
 from kai.service.snapshots import archive, objects_of
+from kai.service.usage_db import usage_db_of
+from kai.service.usage_fetching import UsageFetching
 
 if TYPE_CHECKING:
+    from kai.engine.usage import Rows
     from kai.k8s.client import Client
 
 FINISH_WITHIN_S = 5.0
@@ -133,6 +136,8 @@ class Service:
             *(self.metrics, self._writer, self._reading, self._binder, self._election),
             *(queues, labels),
         )
+        self._usage = self._fetch_usage() if options.has("scheduler") else None
+        self._new_usage: Rows | None = None  # that the planning thread has not seen
         if options.has("scheduler"):
             self._measuring.configured(read_config(options).to_json())
         components = (options.scheduler_name, "binder", "pod-grouper")
@@ -167,6 +172,8 @@ class Service:
         self._life.start(self._reports.run(self._reading.watches, self._election))
         if self._election is not None:
             self._life.start(self._election.run())
+        if self._usage is not None:
+            self._life.start(self._usage.run())
         await self._life.until(stop, self._cycles(stop), self._end)
 
     async def _end(self, cycles: asyncio.Task[Any]) -> None:
@@ -206,6 +213,21 @@ class Service:
             on_started=self._started_leading,
             on_lost=self._lost_leading,
         )
+
+    def _fetch_usage(self) -> UsageFetching | None:
+        """Raises InvalidConfigError for a database that cannot be used."""
+        db = usage_db_of(self._options)
+        if db is None:
+            return None
+        times = self._clock, self._client.server_time
+        usage = UsageFetching(db, *times, self._log, self.metrics, self._take_usage)
+        self._measuring.uses(usage.age)
+        return usage
+
+    def _take_usage(self, rows: Rows) -> None:
+        self._new_usage = rows
+        self._measuring.used(rows)
+        self._changed.set()
 
     def _started_leading(self) -> None:
         """Another leader may have bound pods, and given them devices, until a moment ago: they are
@@ -291,7 +313,9 @@ class Service:
     async def _wait_for_news(self, wake_at: float | None) -> None:
         now = self._clock.monotonic()
         ends = now + self._options.max_period
-        moments = (each.next_tick() for each in (self._binder, self._requests, self._preparing))
+        moments = [each.next_tick() for each in (self._binder, self._requests, self._preparing)]
+        if self._usage is not None and not self._usage.is_ready():
+            moments.append(self._usage.waits_until())
         for moment in (wake_at, *moments):
             if moment is not None:
                 ends = min(ends, moment)
@@ -301,7 +325,7 @@ class Service:
     def _news(self, *, ends: bool = False) -> News:
         news = News(
             now_ns=int(self._client.server_time() * 1e9),
-            plans=self._may_plan(),
+            plans=self._may_plan() and (self._usage is None or self._usage.is_ready()),
             ends=ends,
             forgotten=tuple(self._forgotten),
             looked_at=tuple(self._looked_at),
@@ -316,7 +340,9 @@ class Service:
             failed=self._steps.failed,
             evicted=self._steps.evicted,
             spared=self._steps.spared,
+            usage=self._new_usage,
         )
+        self._new_usage = None
         self._steps = Steps()
         self._bound_at.clear()
         self._answers.clear()

@@ -24,6 +24,7 @@ from kai.api.times import to_text
 from kai.engine import config as configuration
 from kai.engine.cluster import Cluster
 from kai.engine.packing import pack
+from kai.engine.usage import to_mapping
 from kai.k8s.client import Client, user_agent
 from kai.k8s.sinks import Page
 from kai.service.kinds import WATCHED
@@ -96,10 +97,12 @@ class Objects:
         params = options.scheduler_params()
         served = [{"groupVersion": self._claims_api}] if self._claims_api else []
         discovery = {"resources": served}  # spec 3 D1
-        head = {
+        head: dict[str, Any] = {
             **{"config": _config(options), "schedulerParams": params},
             "discovery": discovery,
         }
+        if state.usage:
+            head["usage"] = to_mapping(state.usage)
         yield _dump(head)[:-1] + b',"rawObjects":{'
         grouped = [each for name, each in state.groups.items() if name not in self._groups]
         for number, kind in enumerate(WATCHED):
