@@ -68,3 +68,65 @@ def test_it_says_what_it_can_work_out(run: Run) -> None:
     done = run("simulate")
     assert done.status == 2
     assert "--fair-share REQUEST" in done.err
+
+
+WORKLOAD = """
+queues:
+  a: {}
+nodes:
+  n: {gpu: 4}
+jobs:
+  first: {queue: a, arrival: 0s, duration: 1h, gpu: 4}
+  second: {queue: a, arrival: 10m, duration: 30m, gpu: 2}
+"""
+
+
+def test_a_workload_runs_in_virtual_time(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "jobs.yaml"
+    file.write_text(WORKLOAD)
+    answer = json.loads(run("simulate", file, "--json").out)
+    assert answer["jobs"]["name"] == ["first", "second"]
+    assert answer["jobs"]["first_start_s"] == [0, 3600]
+    assert answer["jobs"]["end_s"] == [3600, 5400]
+    assert answer["metrics"]["waiting"]["mean_s"] == 1500
+    assert answer["period_s"] == 1
+    assert {"cycles", "engine_ms", "wall_s"} <= answer.keys()
+
+
+def test_its_page_names_queues_and_hours(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "jobs.yaml"
+    file.write_text(WORKLOAD)
+    done = run("simulate", file)
+    assert done.status == 0
+    assert "2 jobs on 4 GPUs, 90.0 m in" in done.out
+    assert "waiting to start" in done.out
+    assert "GPU-hours held" in done.out
+
+
+def test_a_simulation_may_end_early_and_be_saved(run: Run, tmp_path: Path) -> None:
+    from kai.sim.timeline import Timeline
+
+    file = tmp_path / "jobs.yaml"
+    file.write_text(WORKLOAD)
+    done = run("simulate", file, "--until", "30m", "--period", "1m", "--out", tmp_path / "run.npz")
+    assert "2 jobs did not end: first, second" in done.out
+    assert Timeline.load(tmp_path / "run.npz").end_s == 1800
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "give a WORKLOAD to run, or --fair-share REQUEST"),
+        (("missing.csv",), "missing.csv"),
+        (("jobs.yaml", "--until", "soon"), "--until: 'soon' is not a time like 90s, 15m, 36h"),
+        (("jobs.yaml", "--cluster", "missing.yaml"), "missing.yaml"),
+    ],
+)
+def test_what_cannot_be_run_is_said(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "jobs.yaml").write_text(WORKLOAD)
+    done = run("simulate", *arguments)
+    assert done.status == 2
+    assert said in done.err
