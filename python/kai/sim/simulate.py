@@ -100,8 +100,8 @@ def simulate(
 
     ``config``: as for `kai.Scheduler`. ``period_s``: a cycle runs at the next multiple of it after
     something happened; 0: at once. ``seed``: of what is random in ``life``, and of nothing else.
-    ``progress`` is called every ``progress_every_s`` of the machine's time. Ctrl-C ends the simulation early: the timeline so
-    far is in the ``timeline`` of the `KeyboardInterrupt` that goes on.
+    ``progress`` is called every ``progress_every_s`` of the machine's time. Ctrl-C ends the
+    simulation early: the timeline so far is in the ``timeline`` of the `KeyboardInterrupt`.
 
     Raises InvalidInputError for a workload or an option that makes no sense, and
     InvalidConfigError for such a configuration.
