@@ -64,13 +64,14 @@ class Events {
     });
     random_.Shuffle(&events);
     for (const auto& event : events) event();
+    if (random_.Coin()) store_.Synced(Kind::kConfigMap);
     happened_ += static_cast<int64_t>(events.size());
   }
 
   // One event; mostly of pods and pod groups.
   void Happen() {
     ++happened_;
-    const int64_t dice = random_.Below(200);
+    const int64_t dice = random_.Below(212);
     if (dice < 128) return OfKind(Kind::kPod);
     if (dice < 156) return OfKind(Kind::kPodGroup);
     if (dice < 165) return random_.Coin() ? OfKind(Kind::kBindRequest) : OfRequest();
@@ -79,6 +80,8 @@ class Events {
     if (dice < 196)
       return ListAnew(random_.Pick(
           std::vector<Kind>{Kind::kPod, Kind::kPod, Kind::kPodGroup, Kind::kBindRequest}));
+    if (dice < 202) return OfConfigMap();
+    if (dice < 208) return OfNamespace();
     OfKind(random_.Pick(std::vector<Kind>{
         Kind::kNode, Kind::kQueue, Kind::kPriorityClass, Kind::kTopology, Kind::kConfigMap,
         Kind::kResourceClaim, Kind::kResourceSlice, Kind::kDeviceClass,
@@ -215,6 +218,27 @@ class Events {
     queue.priority = like.priority;
     queue.reclaim_min_runtime_ns = like.reclaim_min_runtime_ns;
     store_.Upsert(std::move(queue));
+  }
+
+  // Pods need some of them, and none needs others.
+  void OfConfigMap() {
+    ConfigMapRow row{.namespace_name = random_.OneIn(6) ? "ns-2" : "ns",
+                     .name = random_.Pick(
+                         std::vector<std::string>{"settings", "missing", "root", "shared-gpu-0"})};
+    WithKind(Kind::kConfigMap, [&]<typename Row>(const KindEntry<Row>& kind) {
+      if constexpr (std::is_same_v<Row, ConfigMapRow>) Befall(kind, row);
+    });
+  }
+
+  // Pods select some of them by these labels.
+  void OfNamespace() {
+    NamespaceRow row{.name = random_.Pick(std::vector<std::string>{"ns", "ns-2", "ns-3"}),
+                     .labels = {}};
+    if (!random_.OneIn(4)) row.labels.emplace_back("team", random_.Coin() ? "a" : "b");
+    if (random_.Coin()) row.labels.emplace_back("note", random_.Coin() ? "some" : "other");
+    WithKind(Kind::kNamespace, [&]<typename Row>(const KindEntry<Row>& kind) {
+      if constexpr (std::is_same_v<Row, NamespaceRow>) Befall(kind, row);
+    });
   }
 
   // Pods select by some of these labels, GPUs are described by others, and one is of no interest.
@@ -402,6 +426,7 @@ std::string PlanOfAFreshEngine(const Store& store, const std::string& memory, co
     for (auto& row : kind.in(&rows)) fresh.Upsert(std::move(row));
     return false;
   });
+  if (store.IsSynced(Kind::kConfigMap)) fresh.Synced(Kind::kConfigMap);
   Engine engine(&fresh, config, params);
   const absl::Status status = engine.ImportMemory(memory);
   EXPECT_TRUE(status.ok()) << status.message();

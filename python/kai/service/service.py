@@ -29,7 +29,6 @@ from kai.controllers.claims import ClaimGiver
 from kai.controllers.grouper import Decided, Reference
 from kai.controllers.grouper.decisions import WARNING
 from kai.controllers.preparing import Giver, Preparing
-from kai.controllers.sharing.reserving import GpuUser
 from kai.controllers.verdicts import Event
 from kai.controllers.volumes import Volume, VolumeGiver, volume_of
 from kai.errors import KaiError
@@ -348,10 +347,7 @@ class Service:
         self._do(self._binder.tick(now))
         if self._requests.turned(now, turn):
             self._changed.set()
-        self._sharing.turned(
-            *(now, map(GpuUser._make, turn.gpu_users), turn.gone, self._preparing),
-            acts=self._may_act(),
-        )
+        self._sharing.turned(now, turn, self._preparing, acts=self._may_act())
         self._preparing.tick(now)
         self._prepare()
         for write in turn.writes:
