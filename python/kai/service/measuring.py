@@ -1,6 +1,6 @@
 """Sets the metrics of a service: after each turn and each write, and before each page.
 
-    measuring = Measuring(metrics, writer, reading, binder, election)
+    measuring = Measuring(metrics, writer, reading, binder, election, queues, collecting)
     measuring.turned(turn)
     measuring.wrote(write, outcome, waited=0.1, took=0.02)
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from kai.controllers.binding import Binder
     from kai.k8s.leases import LeaderElection
     from kai.k8s.writing import Writer
+    from kai.service.collecting import Collecting
     from kai.service.figures import Shares
     from kai.service.planner import Turn
     from kai.service.reading import Reading
@@ -76,11 +77,12 @@ class Measuring:
         binder: Binder,
         election: LeaderElection | None,
         queues: DictSink,
+        collecting: Collecting,
         labels: Sequence[tuple[str, str, str]] = (),
     ) -> None:
         self._metrics, self._writer, self._reading = metrics, writer, reading
         self._binder, self._election, self._queues = binder, election, queues
-        self._labels = labels
+        self._collecting, self._labels = collecting, labels
         self._effects: dict[tuple[Any, ...], _Effect] = {}
         self._shares: Shares = {}
         self._sums: Mapping[str, Sums] = {}
@@ -213,6 +215,7 @@ class Measuring:
             metrics.lane_unfinished.set(sum(under_way[name]), name)
             metrics.lane_longest.set(max(under_way[name], default=0.0), name)
         set_watches(metrics, self._reading)
+        set_collections(metrics, self._collecting)
         queues = [*self._queues.objects.values()] if leads else []
         return lambda: self._set_queues(queues)
 
@@ -236,6 +239,14 @@ class Measuring:
                 share = shares[resource]
                 unit = GB if resource == "memory" else 1
                 gauge.set(-1.0 if share is None else share / unit, *named)
+
+
+def set_collections(metrics: Metrics, collecting: Collecting) -> None:
+    for generation, longest in enumerate(collecting.longest):
+        name = str(generation)
+        metrics.longest_collection.set(longest, name)
+        metrics.collections.values[name,] = collecting.count[generation]
+        metrics.collecting.values[name,] = collecting.total[generation]
 
 
 def queue_sink() -> DictSink:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import json
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -38,6 +37,7 @@ from kai.k8s.leases import LeaderElection, Times
 from kai.k8s.sinks import DictSink
 from kai.k8s.writing import Writer
 from kai.service.bind_requests import BindRequests
+from kai.service.collecting import Collecting
 from kai.service.kinds import watched_by
 from kai.service.life import Life, why_unready
 from kai.service.log import Line, Log
@@ -59,6 +59,8 @@ FINISH_WITHIN_S = 5.0
 FLUSH_WITHIN_S = 3.0
 """How long their conditions and events may take after that."""
 LAG_EVERY_S = 0.25
+IDLE_AFTER_S = 1.0
+"""Without anything to do for this long, it is idle, and may look for garbage."""
 SNAPSHOT_TRIES = 3
 
 LISTED_ANEW = ("Pod", "BindRequest", "ResourceClaim")
@@ -128,9 +130,10 @@ class Service:
             guard=None if self._election is None else self._election.is_leading,
             timeout=30.0 if self._election is None else self._election.write_timeout,
         )
+        self._collecting = Collecting()
         self._measuring = Measuring(
             *(self.metrics, self._writer, self._reading, self._binder, self._election),
-            *(queues, labels),
+            *(queues, self._collecting, labels),
         )
         if options.has("scheduler"):
             self._measuring.configured(read_config(options).to_json())
@@ -166,7 +169,8 @@ class Service:
         self._life.start(self._reports.run(self._reading.watches, self._election))
         if self._election is not None:
             self._life.start(self._election.run())
-        await self._life.until(stop, self._cycles(stop), self._end)
+        with self._collecting:
+            await self._life.until(stop, self._cycles(stop), self._end)
 
     async def _end(self, cycles: asyncio.Task[Any]) -> None:
         """Nothing more is decided; what was decided is finished, and its events are written."""
@@ -294,8 +298,14 @@ class Service:
         for moment in (wake_at, *moments):
             if moment is not None:
                 ends = min(ends, moment)
+        if ends - now > 2 * IDLE_AFTER_S:
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._changed.wait(), IDLE_AFTER_S)
+                return
+            self._collecting.is_idle(self._clock.monotonic())
         with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self._changed.wait(), max(0.0, ends - now))
+            left = max(0.0, ends - self._clock.monotonic())
+            await asyncio.wait_for(self._changed.wait(), left)
 
     def _news(self, *, ends: bool = False) -> News:
         news = News(
@@ -334,7 +344,7 @@ class Service:
     def _apply(self, turn: Turn) -> None:
         now = self._clock.monotonic()
         if turn.synced >= self._needed and not self._synced >= self._needed:
-            gc.freeze()  # what is there by now stays: looking through it again would stop the loop
+            self._collecting.read_all(now)
             self._log.info("ready")
         self._synced = turn.synced
         for kind, name, uid in turn.gone:
