@@ -44,6 +44,15 @@ class Events {
     if (!random_.OneIn(4)) crowd.terms = {};
     if (random_.OneIn(4)) shape.topology = crowd.topology = RandomTopologyOptions();
     if (random_.OneIn(6)) crowd.sharers = RandomSharersOptions();
+    // Where ConfigMaps and namespaces count, and mostly they change.
+    if (random_.OneIn(5)) {
+      is_about_names_ = true;
+      shape.shared_gpus = false;
+      shape.pod_affinity = crowd.pod_affinity = true;
+      RandomTermsOptions names;
+      names.host_ports = names.volumes = names.spread = names.preferred_nodes = false;
+      shape.terms = crowd.terms = names;
+    }
     config_json_ = MakeCrowdedCluster(seed, crowd).config_json;
     for (uint64_t i = 0; i < 3; ++i) {
       sources_.push_back(is_crowded ? MakeCrowdedCluster(seed * 3 + i, crowd).rows
@@ -71,6 +80,7 @@ class Events {
   // One event; mostly of pods and pod groups.
   void Happen() {
     ++happened_;
+    if (is_about_names_ && random_.Coin()) return random_.Coin() ? OfConfigMap() : OfNamespace();
     const int64_t dice = random_.Below(212);
     if (dice < 128) return OfKind(Kind::kPod);
     if (dice < 156) return OfKind(Kind::kPodGroup);
@@ -263,6 +273,7 @@ class Events {
       pod.phase = Phase::kRunning;
     }
     if (random_.OneIn(8)) pod.pod_group = "g" + std::to_string(random_.Below(4));
+    if (is_about_names_ && random_.OneIn(4)) pod.namespace_name = random_.Coin() ? "ns-2" : "ns-3";
     if (random_.OneIn(12)) pod.subgroup = random_.Coin() ? "s1" : "";
     if (random_.OneIn(12)) pod.created_ns = random_.Between(1, 4) * kSecondNs;
     if (random_.OneIn(12)) {
@@ -291,6 +302,7 @@ class Events {
   Store& store_;
   std::vector<ClusterRows> sources_;
   std::string config_json_;
+  bool is_about_names_ = false;
   int64_t version_ = 1;
   int64_t happened_ = 0;
 };
