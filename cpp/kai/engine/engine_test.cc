@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "kai/base/text.h"
 #include "kai/session/plans_for_test.h"
@@ -334,14 +335,14 @@ TEST_F(EngineTest, TheFirstConfigMapAndTheLastChangeWhatIsKnown) {
   EXPECT_EQ(Plan(), "");
 }
 
-// A pod beside those of team red.
-ClusterMaker BesideTeamRed() {
-  ClusterMaker maker = MakeCluster().Queue("q").Node("n", {.gpus = 2}).Node("o", {.gpus = 2});
+// A pod beside those of some namespaces.
+ClusterMaker Beside(SelectorRequirement namespaces) {
+  ClusterMaker maker = MakeCluster().Queue("q").Node("n", {.gpus = 4}).Node("o", {.gpus = 4});
   for (NodeRow& node : maker.rows().nodes) node.labels = {{"kubernetes.io/hostname", node.name}};
   PodAffinityTerm term;
   term.selector = LabelSelector();
   term.topology_key = "kubernetes.io/hostname";
-  term.namespace_selector = {{.key = "team", .op = SelectorOp::kIn, .values = {"red"}}};
+  term.namespace_selector = {std::move(namespaces)};
   PodAffinityRow affinity;
   affinity.required = {term};
   return maker.Running("east/a", {.gpus = 1, .node = "n"})
@@ -350,7 +351,7 @@ ClusterMaker BesideTeamRed() {
 }
 
 TEST_F(EngineTest, ANamespaceThatGetsTheLabelOfATermCounts) {
-  Put(BesideTeamRed());
+  Put(Beside({.key = "team", .op = SelectorOp::kIn, .values = {"red"}}));
   const auto team = [](std::string name, std::string color) {
     return NamespaceRow{.name = std::move(name), .labels = {{"team", std::move(color)}}};
   };
@@ -369,6 +370,16 @@ TEST_F(EngineTest, ANamespaceThatGetsTheLabelOfATermCounts) {
   EXPECT_EQ(engine_.counts().updated, 2) << "no term selects these";
   store_.Delete(Kind::kNamespace, "west");
   EXPECT_EQ(Plan(), "");
+}
+
+TEST_F(EngineTest, ANamespaceThatComesWithItsFirstPodCounts) {
+  Put(Beside({.key = "kubernetes.io/metadata.name",
+              .op = SelectorOp::kNotIn,
+              .values = {"q", "east", "west"}}));
+  EXPECT_EQ(Plan(), "");
+  const ClusterRows later = MakeCluster().Running("new/c", {.gpus = 1, .node = "o"}).Rows();
+  store_.Upsert(later.pods[0]);
+  EXPECT_EQ(Plan(), "bind q/p-0 o; ");
 }
 
 TEST_F(EngineTest, SeveralFollowOneStoreEachWithItsConfiguration) {
