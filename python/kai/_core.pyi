@@ -299,6 +299,10 @@ class Drained(metaclass=_Compiled):
         """
 
     @property
+    def is_scaling_up(self) -> bool:
+        """A pod of the namespace kai-scale-adjust has no node yet."""
+
+    @property
     def groups(self) -> list[str]:
         """Pod groups of which a pod or the group itself changed."""
 

@@ -1,6 +1,6 @@
 """Sets the metrics of a service: after each turn and each write, and before each page.
 
-    measuring = Measuring(metrics, writer, reading, binder, election)
+    measuring = Measuring(metrics, writer, reading, binder, election, queues, collecting)
     measuring.turned(turn)
     measuring.wrote(write, outcome, waited=0.1, took=0.02)
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from kai.engine.usage import Rows
     from kai.k8s.leases import LeaderElection
     from kai.k8s.writing import Writer
+    from kai.service.collecting import Collecting
     from kai.service.figures import Shares
     from kai.service.planner import Turn
     from kai.service.reading import Reading
@@ -77,11 +78,12 @@ class Measuring:
         binder: Binder,
         election: LeaderElection | None,
         queues: DictSink,
+        collecting: Collecting,
         labels: Sequence[tuple[str, str, str]] = (),
     ) -> None:
         self._metrics, self._writer, self._reading = metrics, writer, reading
         self._binder, self._election, self._queues = binder, election, queues
-        self._labels = labels
+        self._collecting, self._labels = collecting, labels
         self._effects: dict[tuple[Any, ...], _Effect] = {}
         self._shares: Shares = {}
         self._sums: Mapping[str, Sums] = {}
@@ -227,6 +229,7 @@ class Measuring:
         if self._usage_age is not None:
             age = self._usage_age()
             metrics.usage_age.set(-1.0 if age is None else age)
+        set_collections(metrics, self._collecting)
         queues = [*self._queues.objects.values()] if leads else []
         return lambda: self._set_queues(queues)
 
@@ -261,6 +264,14 @@ class Measuring:
 def _names_of(name: str, queue: QueueFacts) -> tuple[str, str, str]:
     """The values of QUEUE_LABELS in metrics of the scheduler."""
     return queue.display_name or name, name, queue.display_name
+
+
+def set_collections(metrics: Metrics, collecting: Collecting) -> None:
+    for generation, longest in enumerate(collecting.longest):
+        name = str(generation)
+        metrics.longest_collection.set(longest, name)
+        metrics.collections.values[name,] = collecting.count[generation]
+        metrics.collecting.values[name,] = collecting.total[generation]
 
 
 def queue_sink() -> DictSink:

@@ -323,6 +323,17 @@ class Metrics:
             "How late the event loop is, four times a second",
             bounds=LAG_BOUNDS,
         )
+        self.longest_collection = part.gauge(
+            "gc_longest_pause_seconds",
+            "The longest of Python's garbage collections so far",
+            "generation",
+        )
+        self.collections = part.counter(
+            "gc_pauses_total", "Python's garbage collections: each stops the process", "generation"
+        )
+        self.collecting = part.counter(
+            "gc_pause_seconds_total", "How long Python's garbage collections took", "generation"
+        )
         self.writes = part.counter(
             "writes_total", "What became of writes", "kind", "verb", "result"
         )

@@ -117,8 +117,8 @@ class Turn:
 
     `writes` and `events`: what is said about pods, pod groups and queues. `asked` is that of the
     news, and `broken` has the assumptions that do not hold. `targets`: what the requests of the
-    news are about. `gone` and `gpu_users`: as of `_core.Drained`. `lines`: for the log. `wake_ns`:
-    when there will be something to do though nothing happens.
+    news are about. `gone`, `gpu_users` and `is_scaling_up`: as of `_core.Drained`. `lines`: for the
+    log. `wake_ns`: when there will be something to do though nothing happens.
 
     For metrics: `timing_ms` by stage, `waiting` groups, how long pods that are bound by now have
     waited in seconds, the fair shares of queues if they were read, `queue_sums` likewise, and how
@@ -139,6 +139,7 @@ class Turn:
     targets: Sequence[tuple[Request, Target]] = ()
     gone: Sequence[tuple[str, str, str]] = ()
     gpu_users: Sequence[tuple[Any, ...]] = ()
+    is_scaling_up: bool = False
     lines: list[Line] = field(default_factory=list)
     timing_ms: dict[str, float] = field(default_factory=dict)
     waiting: int = 0
@@ -229,7 +230,7 @@ class Planner:
         drained = self._core.feed.drain()
         turn.synced = frozenset(drained.synced)
         turn.gone = drained.gone
-        turn.gpu_users = drained.gpu_users
+        turn.gpu_users, turn.is_scaling_up = drained.gpu_users, drained.is_scaling_up
         if drained.nodes:
             self._on_nodes(drained.nodes)
         for each in self._misfits.new(drained.rejected):

@@ -27,7 +27,7 @@ from kai.engine.packing import pack
 from kai.engine.usage import to_mapping
 from kai.k8s.client import Client, user_agent
 from kai.k8s.sinks import Page
-from kai.service.kinds import WATCHED
+from kai.service.kinds import METADATA_ONLY, WATCHED
 from kai.service.options import Options
 from kai.service.planner import State
 from kai.service.reading import Reading
@@ -160,6 +160,8 @@ def compact(kind: str, manifest: Mapping[str, Any]) -> dict[str, Any]:
     if _APPLIED in annotations:
         metadata["annotations"] = {k: v for k, v in annotations.items() if k != _APPLIED}
     found = {**manifest, "metadata": metadata}
+    if kind in METADATA_ONLY:
+        found = {"metadata": metadata}  # the server calls them PartialObjectMetadata
     if kind == "Pod":
         spec = {**mapping(manifest.get("spec"))}
         for part in ("containers", "initContainers", "ephemeralContainers"):
