@@ -8,4 +8,5 @@ PYBIND11_MODULE(_core, module) {
   kai::bindings::RegisterPlan(module);
   kai::bindings::RegisterSession(module);
   kai::bindings::RegisterFeed(module);
+  kai::bindings::RegisterPacking(module);
 }

@@ -9,6 +9,7 @@ namespace kai::bindings {
 void RegisterSession(pybind11::module_& module);  // clusters, configurations, sessions
 void RegisterFeed(pybind11::module_& module);
 void RegisterPlan(pybind11::module_& module);
+void RegisterPacking(pybind11::module_& module);  // experiments with placement policies
 
 }  // namespace kai::bindings
 
