@@ -46,7 +46,7 @@ packing::FillInput InputOf(const std::vector<int64_t>& nodes, const std::vector<
                            .kind = static_cast<int32_t>(nodes[i + 3])});
   }
   for (const std::vector<uint8_t>& each : input.constraints) {
-    if (!each.empty() && each.size() != kinds)
+    if (!each.empty() && each.size() < kinds)
       throw py::value_error("a constraint has an entry for each kind of node, or none");
   }
   for (size_t i = 0; i < pods.size(); i += 5) {
