@@ -63,7 +63,7 @@ class Filling {
         random_(options.seed),
         fragmentation_(
             std::make_shared<const Fragmentation>(TypicalPods(input, options.typical_percent))),
-        rater_(RatingOf(input, options), fragmentation_) {
+        rater_(RatingOf(input, options), fragmentation_, WasteOf(input, options)) {
     random_.Int63();  // the published program prints one number before it draws
   }
 
@@ -92,6 +92,17 @@ class Filling {
           std::max(rating.most.gpu_milli, static_cast<double>(node.gpus) * kWholeGpu);
     }
     return rating;
+  }
+
+  static std::shared_ptr<Waste> WasteOf(const FillInput& input, const FillOptions& options) {
+    if (options.rating.policy != Policy::kLeastWaste) return nullptr;
+    std::vector<int64_t> supply_milli;
+    for (const FillNode& node : input.nodes) {
+      const auto kind = static_cast<size_t>(node.kind);
+      if (supply_milli.size() <= kind) supply_milli.resize(kind + 1);
+      supply_milli[kind] += int64_t{node.gpus} * kWholeGpu;
+    }
+    return std::make_shared<Waste>(TypicalPods(input, options.typical_percent), supply_milli);
   }
 
   void PlaceNodes() {
@@ -174,8 +185,7 @@ class Filling {
 
   // Of a node with room for a pod that shares.
   size_t ChooseGpu(const NodeShape& node, const PodShape& pod) {
-    if (options_.rating.policy == Policy::kFgd)
-      return static_cast<size_t>(rater_.Rate(node, pod).gpu);
+    if (const int32_t gpu = rater_.Rate(node, pod).gpu; gpu >= 0) return static_cast<size_t>(gpu);
     size_t chosen = node.gpu_milli.size();
     int32_t fitting = 0;
     for (size_t gpu = 0; gpu < node.gpu_milli.size(); ++gpu) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kai/packing/mixing.h"
+
 namespace kai::packing {
 namespace {
 
@@ -62,16 +64,8 @@ double GpuClustering(const NodeShape& node, const PodShape& pod, const Rater::La
          kStep * (most.gpu_milli - static_cast<double>(node.IdleGpuMilli())) / most.gpu_milli;
 }
 
-// SplitMix64's finalizer (Steele, Lea, Flood, OOPSLA 2014).
-uint64_t Mixed(uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
-}
-
-uint64_t Mixed(uint64_t seed, std::string_view text) {
-  for (const char each : text)
-    seed = Mixed(seed + 0x9e3779b97f4a7c15 + static_cast<unsigned char>(each));
+uint64_t MixedText(uint64_t seed, std::string_view text) {
+  for (const char each : text) seed = Mixed(seed + static_cast<unsigned char>(each));
   return seed;
 }
 
@@ -93,6 +87,16 @@ Rating Rater::RateByFgd(const NodeShape& node, const PodShape& pod) const {
   return {.score = Cut(Sigmoid(milli)), .gpu = descent.gpu};
 }
 
+Rating Rater::RateByWaste(const NodeShape& node, const PodShape& pod) const {
+  // Nodes between which less than this makes the difference are equal, and the first name wins:
+  // pods gather on few nodes.
+  constexpr double kStepMilli = 40;
+  const Waste::Rise rise = waste_->RiseOf(node, pod);
+  const double milli =
+      options_.exact ? -rise.milli : std::floor(0.5 - rise.milli / kStepMilli) * kStepMilli;
+  return {.score = Sigmoid(milli), .gpu = rise.gpu};
+}
+
 Rating Rater::Rate(const NodeShape& node, const PodShape& pod) const {
   switch (options_.policy) {
     case Policy::kBestFit:
@@ -105,6 +109,8 @@ Rating Rater::Rate(const NodeShape& node, const PodShape& pod) const {
       return {.score = Cut(GpuClustering(node, pod, options_.most))};
     case Policy::kFgd:
       return RateByFgd(node, pod);
+    case Policy::kLeastWaste:
+      return RateByWaste(node, pod);
     case Policy::kRandom:
       break;
   }
@@ -112,7 +118,7 @@ Rating Rater::Rate(const NodeShape& node, const PodShape& pod) const {
 }
 
 double RandomScore(uint64_t seed, std::string_view pod, std::string_view node) {
-  const uint64_t drawn = Mixed(Mixed(Mixed(seed), pod) ^ 0x5851f42d4c957f2d, node);
+  const uint64_t drawn = MixedText(MixedText(Mixed(seed), pod) ^ 0x5851f42d4c957f2d, node);
   return kMost * static_cast<double>(drawn >> 11) / 9007199254740992.0;
 }
 

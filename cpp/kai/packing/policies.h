@@ -18,10 +18,12 @@
 //                                              Xiao et al., Gandiva, OSDI 2018
 //   FGD              100 / (1 + exp(-d)), d the GPUs by which fragmentation falls
 //   random           drawn for each pod and node from a seed
+//   least waste      100 / (1 + exp(w)), w the GPUs by which waste rises (waste.h); ours
 //
 // As published, scores are cut to whole numbers, which makes many nodes equal; `exact` keeps the
 // fractions. Invariants: pure functions; the node has room for the pod. Cost: O(GPUs of the node),
-// FGD that of Fragmentation for each different GPU. Threads: any number.
+// FGD that of Fragmentation for each different GPU, least waste that of Waste. Threads: any number;
+// one with least waste.
 #ifndef KAI_PACKING_POLICIES_H_
 #define KAI_PACKING_POLICIES_H_
 
@@ -30,9 +32,11 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "kai/packing/fragmentation.h"
 #include "kai/packing/shapes.h"
+#include "kai/packing/waste.h"
 
 namespace kai::packing {
 
@@ -43,9 +47,10 @@ enum class Policy : uint8_t {
   kGpuClustering,
   kFgd,
   kRandom,
+  kLeastWaste,
 };
-inline constexpr std::array<std::string_view, 6> kPolicyNames = {
-    "best-fit", "dot-product", "gpu-packing", "gpu-clustering", "fgd", "random"};
+inline constexpr std::array<std::string_view, 7> kPolicyNames = {
+    "best-fit", "dot-product", "gpu-packing", "gpu-clustering", "fgd", "random", "least-waste"};
 std::optional<Policy> PolicyOf(std::string_view name);
 
 struct Rating {
@@ -65,21 +70,23 @@ class Rater {
     bool exact = false;
   };
 
-  // `fragmentation`: for FGD, which cannot do without.
-  Rater(const Options& options, std::shared_ptr<const Fragmentation> fragmentation)
-      : options_(options), fragmentation_(std::move(fragmentation)) {}
+  // `fragmentation`: for FGD, `waste` for least waste, which cannot do without it.
+  Rater(const Options& options, std::shared_ptr<const Fragmentation> fragmentation,
+        std::shared_ptr<Waste> waste = nullptr)
+      : options_(options), fragmentation_(std::move(fragmentation)), waste_(std::move(waste)) {}
 
   const Options& options() const { return options_; }
-  const Fragmentation* fragmentation() const { return fragmentation_.get(); }
   // Of a random policy: nothing, its scores come from RandomScore().
   Rating Rate(const NodeShape& node, const PodShape& pod) const;
 
  private:
   Rating RateByFgd(const NodeShape& node, const PodShape& pod) const;
+  Rating RateByWaste(const NodeShape& node, const PodShape& pod) const;
   double Cut(double score) const;
 
   Options options_;
   std::shared_ptr<const Fragmentation> fragmentation_;
+  std::shared_ptr<Waste> waste_;
 };
 
 // From 0 to 100, evenly: the same for the same seed, pod and node, and else as good as unrelated.

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
+#include <utility>
 
 #include "absl/container/inlined_vector.h"
 
@@ -56,6 +57,10 @@ struct NodeShape {
   int64_t IdleGpus() const { return std::ranges::count(gpu_milli, kWholeGpu); }
 
   friend bool operator==(const NodeShape&, const NodeShape&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const NodeShape& each) {
+    return H::combine(std::move(h), each.cpu_milli, each.kind, each.gpu_milli, each.clusters);
+  }
 };
 
 // As many GPUs as the pod asks for have enough left.

@@ -27,7 +27,9 @@ from kai.sim import openb
 
 __all__ = ["POLICIES", "FillCluster", "Filling", "Policy", "fill", "openb_cluster"]
 
-Policy = Literal["best-fit", "dot-product", "gpu-packing", "gpu-clustering", "fgd", "random"]
+Policy = Literal[
+    "best-fit", "dot-product", "gpu-packing", "gpu-clustering", "fgd", "random", "least-waste"
+]
 POLICIES: tuple[Policy, ...] = get_args(Policy)
 MOST_DEMAND = 130  # percent of all GPUs, of the last figure
 

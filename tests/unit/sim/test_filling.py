@@ -89,6 +89,18 @@ def published() -> Iterator[tuple[str, str, int, list[float]]]:
 
 
 @needs_lists
+@pytest.mark.parametrize("workload", ["default", "gpuspec33", "multigpu30"])
+def test_least_waste_puts_more_gpus_to_use_than_fgd(workload: str) -> None:
+    cluster = filling.openb_cluster(workload)
+    own, fgd = (
+        filling.fill(cluster, policy, seed=42).allocated_percent()
+        for policy in ("least-waste", "fgd")
+    )
+    assert own[100] > fgd[100]
+    assert np.nanmax(own) > np.nanmax(fgd) + 0.3
+
+
+@needs_lists
 @pytest.mark.parametrize("workload", ["default", "gpushare100", "multigpu50"])
 def test_published_figures_come_out_to_the_last_digit(workload: str) -> None:
     cluster = filling.openb_cluster(workload)

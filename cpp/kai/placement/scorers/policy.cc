@@ -18,7 +18,7 @@ class PolicyScorer final : public Scorer, public Listener, public GpuChooser {
         options_(options),
         shapes_(cluster),
         rater_({.policy = options.policy, .most = shapes_.largest(), .exact = options.exact},
-               FragmentationOf(cluster, options)) {
+               FragmentationOf(cluster, options), WasteOf(cluster, options)) {
     versions_.Resize(cluster.nodes().size(), 1);
   }
 
@@ -61,12 +61,24 @@ class PolicyScorer final : public Scorer, public Listener, public GpuChooser {
     packing::Rating rating;
   };
 
+  static packing::PodMix MixOf(const Cluster& cluster, const PolicyOptions& options) {
+    return options.typical_pods ? *options.typical_pods
+                                : TypicalPodsOf(cluster, options.typical_percent);
+  }
   static std::shared_ptr<const packing::Fragmentation> FragmentationOf(
       const Cluster& cluster, const PolicyOptions& options) {
     if (options.policy != packing::Policy::kFgd) return nullptr;
-    return std::make_shared<const packing::Fragmentation>(
-        options.typical_pods ? *options.typical_pods
-                             : TypicalPodsOf(cluster, options.typical_percent));
+    return std::make_shared<const packing::Fragmentation>(MixOf(cluster, options));
+  }
+  static std::shared_ptr<packing::Waste> WasteOf(const Cluster& cluster,
+                                                 const PolicyOptions& options) {
+    if (options.policy != packing::Policy::kLeastWaste) return nullptr;
+    std::vector<int64_t> supply_milli(cluster.node_classes().size());
+    for (const NodeId node : cluster.nodes().name.ids()) {
+      supply_milli[cluster.nodes().node_class[node].index()] +=
+          static_cast<int64_t>(cluster.nodes().gpu_count[node]) * packing::kWholeGpu;
+    }
+    return std::make_shared<packing::Waste>(MixOf(cluster, options), supply_milli);
   }
 
   std::string PodText(PodId pod) const { return pod.valid() ? cluster_.PodName(pod) : ""; }

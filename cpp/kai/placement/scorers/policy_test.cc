@@ -13,7 +13,8 @@ namespace {
 using packing::Policy;
 
 constexpr Policy kAll[] = {Policy::kBestFit,       Policy::kDotProduct, Policy::kGpuPacking,
-                           Policy::kGpuClustering, Policy::kFgd,        Policy::kRandom};
+                           Policy::kGpuClustering, Policy::kFgd,        Policy::kRandom,
+                           Policy::kLeastWaste};
 
 PodClassId ClassOf(const Cluster& cluster, std::string_view pod) {
   return cluster.pods().pod_class[PodNamed(cluster, pod)];
