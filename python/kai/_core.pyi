@@ -6,8 +6,6 @@ a clock, a file or a random source.
 
 from typing import Any, Literal, NoReturn, final
 
-from typing_extensions import Buffer
-
 class _Compiled(type):
     """The metaclass of compiled classes."""
 
@@ -179,8 +177,8 @@ def live_cluster(params_json: str = "") -> Cluster:
 
 def fill_cluster(
     *,
-    nodes: Buffer,
-    pods: Buffer,
+    nodes: memoryview,
+    pods: memoryview,
     constraints: list[list[int]],
     policy: str,
     seed: int,

@@ -1,4 +1,4 @@
-"""FGD's published experiment with every policy: the table and the chart of docs/howto/fragmentation.md.
+"""FGD's published experiment with every policy: table and chart of docs/howto/fragmentation.md.
 
     python tests/bench/fgd.py                  17 workloads, 10 orders of arrival, 9 policies
     python tests/bench/fgd.py --seeds 2 default multigpu50
@@ -91,7 +91,8 @@ def differences(
 ) -> list[str]:
     """How far our means over the seeds are from the published ones, by policy."""
     lines = [
-        "| Policy | Runs that equal the published ones in all 131 figures | Largest difference of the mean at 100 % and 130 %, points |",
+        "| Policy | Runs that equal the published ones in all 131 figures "
+        "| Largest difference of the mean at 100 % and 130 %, points |",
         "| --- | --: | --: |",
     ]
     for way, (*_, name) in WAYS.items():
@@ -130,7 +131,8 @@ def table(done: Mapping[tuple[str, str], Runs], workloads: Iterable[str]) -> lis
 
 def against_fgd(done: Mapping[tuple[str, str], Runs], workloads: Iterable[str]) -> list[str]:
     lines = [
-        "| Workload | at 100 %, points | at 130 %, points | pods with 8 GPUs placed | pods bound to models placed |",
+        "| Workload | at 100 %, points | at 130 %, points "
+        "| pods with 8 GPUs placed | pods bound to models placed |",
         "| --- | --: | --: | --: | --: |",
     ]
     for workload in workloads:
@@ -157,8 +159,10 @@ X_RANGE, Y_RANGE = (80, 130), (80, 98)
 
 def place(demand: float, percent: float) -> tuple[float, float]:
     x = LEFT + (demand - X_RANGE[0]) / (X_RANGE[1] - X_RANGE[0]) * (WIDTH - LEFT - RIGHT)
-    y = HEIGHT - BOTTOM - (percent - Y_RANGE[0]) / (Y_RANGE[1] - Y_RANGE[0]) * (
-        HEIGHT - TOP - BOTTOM
+    y = (
+        HEIGHT
+        - BOTTOM
+        - (percent - Y_RANGE[0]) / (Y_RANGE[1] - Y_RANGE[0]) * (HEIGHT - TOP - BOTTOM)
     )
     return x, y
 

@@ -74,9 +74,7 @@ class Small:
 @pytest.mark.parametrize("scores", ["whole", "exact"])
 @pytest.mark.parametrize("policy", [each for each in filling.POLICIES if each != "random"])
 @pytest.mark.parametrize("workload", ["default", "gpushare100", "gpuspec33"])
-def test_every_pod_gets_the_node_of_the_experiment(
-    workload: str, policy: str, scores: str
-) -> None:
+def test_every_pod_gets_the_node_of_the_experiment(workload: str, policy: str, scores: str) -> None:
     small = Small(workload, policy, scores)
     expected = small.expected()
     assert len(expected) < len(small.cluster.pods), "the cluster is not filled"

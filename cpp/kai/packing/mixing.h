@@ -1,7 +1,7 @@
 // Mixed: a number from which its origin cannot be seen, for choices that look like chance and are
 // the same in every run.
 //
-//   Mixed(1 + row * kOffers + i)
+//   std::swap(drawn[i - 1], drawn[Mixed(i) % i])
 //
 // The finalizer of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), applied after its increment.
 // Invariants: a bijection. Cost: a few nanoseconds. Threads: a pure function.

@@ -1,24 +1,22 @@
 // The placement policies of the literature, each as one function: how well a node suits a pod, and
 // which GPU of it a pod gets that shares one.
 //
-//   const Rater rater({.policy = Policy::kBestFit, .most = {128'000, 8'000}}, nullptr);
-//   rater.Rate(node, pod).score
+//   return Rater({.policy = policy, .most = kLargest, .exact = exact}, mix).Rate(node, pod).score;
 //
 // The formulas are those with which Weng et al. (FGD, USENIX ATC 2023) compared the policies;
 // scores run from 0 to 100, the highest wins. With c and g the idle CPU and GPU of the node, p and
 // q those that the pod asks for, C and G those of the largest node:
 //
-//   best fit         100 (1 - ((c - p)/C + (g - q)/G) / 2)
-//   dot product      100 (1 - (cp/C^2 + gq/G^2) / 2)           Grandl et al., Tetris, SIGCOMM 2014
-//   GPU packing      shared GPUs first, then idle ones of nodes in use, then idle nodes:
-//                    100 - (idle percent of those GPUs)/10, 50 - GPUs, 33 - GPUs
-//                                              Weng et al., MLaaS in the Wild, NSDI 2022
-//   GPU clustering   nodes first that run pods with as many GPUs and no others, then such with
-//                    others too, then empty ones: 75, 50, 25 or 0, + 25 (G - g)/G
-//                                              Xiao et al., Gandiva, OSDI 2018
-//   FGD              100 / (1 + exp(-d)), d the GPUs by which fragmentation falls
-//   random           drawn for each pod and node from a seed
-//   least waste      100 / (1 + exp(w)), w the GPUs by which waste rises (waste.h); ours
+// - best fit: 100 (1 - ((c - p)/C + (g - q)/G) / 2)
+// - dot product: 100 (1 - (cp/C^2 + gq/G^2) / 2); Grandl et al., Tetris, SIGCOMM 2014
+// - GPU packing: shared GPUs, then idle ones of nodes in use, then idle nodes: 100 - (idle percent
+// of those GPUs)/10, 50 - GPUs, 33 - GPUs; Weng et al., MLaaS in the Wild, NSDI 2022
+// - GPU clustering: nodes first that run pods with as many GPUs and no others, then such with
+// others
+// too, then empty ones: 75, 50, 25 or 0, + 25 (G - g)/G; Xiao et al., Gandiva, OSDI 2018
+// - FGD: 100 / (1 + exp(-d)), d the GPUs by which fragmentation falls
+// - random: drawn for each pod and node from a seed
+// - least waste: 100 / (1 + exp(w)), w the GPUs by which waste rises (waste.h); ours
 //
 // As published, scores are cut to whole numbers, which makes many nodes equal; `exact` keeps the
 // fractions. Invariants: pure functions; the node has room for the pod. Cost: O(GPUs of the node),

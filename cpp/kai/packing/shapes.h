@@ -2,9 +2,7 @@
 // left, and what a pod asks for. The columns of a cluster and the lists of an experiment both
 // become shapes, so that one function scores for both.
 //
-//   NodeShape node{.cpu_milli = 8'000, .gpu_milli = {1000, 540}};
-//   const PodShape pod{.cpu_milli = 1'000, .gpus = 1, .gpu_milli = 460};
-//   HasRoom(node, pod)
+//   if (!HasRoom(filled, pod)) continue;
 //
 // A GPU is 1000 thousandths. Invariants: a pod that shares GPUs asks for fewer than 1000 of each of
 // its GPUs, any other one for 1000; a pod without GPUs for none. Cost: O(GPUs of the node).

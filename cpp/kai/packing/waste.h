@@ -1,9 +1,9 @@
 // Waste: what of a node's GPUs will stay idle, however many typical pods come, and what it costs
 // others that a pod takes its place. The policy `least-waste` puts a pod where the sum grows least.
 //
-//   Waste waste(mix, supply_milli);
+//   Waste waste(mix, {});
 //   waste.Of(node)                    // thousandths of a GPU that stay idle
-//   waste.RiseOf(node, pod).milli
+//   waste_->RiseOf(node, pod)
 //
 // FGD asks which typical pods could use what is idle now. Waste asks what is left once such pods
 // have come: a node is offered 64 rows of 100 pods each, drawn from the mix once and for all,

@@ -1,6 +1,6 @@
 // A GpuChooser names the GPU that a pod shares on its node, in place of packing and spreading.
 //
-//   const int32_t chosen = chooser->ChooseGpu(pod_class, node, pod, candidates);
+//   options_.chooser->ChooseGpu(pod_class, node, pod, places)
 //
 // Invariants: it changes nothing, and answers for the cluster as it stands. Cost: O(GPUs of the
 // node). Threads: those of what implements it.

@@ -1,8 +1,8 @@
 // Shapes of a cluster's nodes and pods, for policies of placement (kai/packing), and the mix of
 // pods that is typical of it.
 //
-//   NodeShapes shapes(cluster);
-//   rater.Rate(shapes.Of(node), shapes.Of(pod_class, node))
+//   const NodeShapes shapes(*cluster);
+//   rater_.Rate(shapes_.Of(node), shapes_.Of(pod_class, node))
 //
 // A node's GPUs are those that pods share, in the node's order, then idle ones, then those that
 // pods hold whole. What is being freed counts as idle, as for packing (spec 3 W3). Nodes of one

@@ -116,8 +116,8 @@ def fill(
         raise InvalidInputError(f"placement policy {policy!r} is none of {', '.join(POLICIES)}")
     try:
         columns = _core.fill_cluster(
-            nodes=np.ascontiguousarray(cluster.nodes, dtype=np.int64),
-            pods=np.ascontiguousarray(cluster.pods, dtype=np.int64),
+            nodes=np.ascontiguousarray(cluster.nodes, dtype=np.int64).data,
+            pods=np.ascontiguousarray(cluster.pods, dtype=np.int64).data,
             constraints=[list(each) for each in cluster.constraints],
             policy=policy,
             seed=seed,
