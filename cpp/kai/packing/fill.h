@@ -1,8 +1,8 @@
 // Fill: an empty cluster that pods fill one after the other, the experiment of Weng et al. (FGD,
 // USENIX ATC 2023) as its public simulator runs it: no queues, no departures, each pod tried once.
 //
-//   const FillResult result = RunFill(input, {.rating = {.policy = Policy::kFgd}, .seed = 42});
-//   result.used_milli.back()
+//   const FillResult result = RunFill(input, options);
+//   result.node[i]
 //
 // The pods, sorted by name, are shuffled. Copies of random ones are appended as long as pods
 // ask for less than `demand` times the GPUs of the cluster, or random ones are taken out until

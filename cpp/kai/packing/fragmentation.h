@@ -2,7 +2,7 @@
 // al., "Beware of Fragmentation: Scheduling GPU-Sharing Workloads with Fragmentation Gradient
 // Descent", USENIX ATC 2023, §3.
 //
-//   const Fragmentation fragmentation(std::move(mix));
+//   const Fragmentation fragmentation(mix);
 //   fragmentation.Of(node)      // the expected fragment, in thousandths of a GPU times weight()
 //
 // For one pod m of the mix, a node's fragment F(m) is all that is idle on its GPUs if m does not

@@ -1,8 +1,8 @@
 // GoRandom: the numbers that Go's math/rand gives for a seed, as the order of pods in a published
 // experiment was drawn from them.
 //
-//   GoRandom random(1);
-//   random.Int63()    // 5577006791947779410
+//   GoRandom one(1);
+//   one.Int63()    // 5577006791947779410
 //
 // It is an additive lagged Fibonacci generator, x[n] = x[n-607] + x[n-273] modulo 2^64, whose 607
 // start values come from the seed by Lehmer's generator 48271 x mod (2^31 - 1), each combined with

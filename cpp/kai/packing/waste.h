@@ -3,7 +3,6 @@
 //
 //   Waste waste(mix, {});
 //   waste.Of(node)                    // thousandths of a GPU that stay idle
-//   waste_->RiseOf(node, pod)
 //
 // FGD asks which typical pods could use what is idle now. Waste asks what is left once such pods
 // have come: a node is offered 64 rows of 100 pods each, drawn from the mix once and for all,

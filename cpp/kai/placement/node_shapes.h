@@ -1,7 +1,6 @@
 // Shapes of a cluster's nodes and pods, for policies of placement (kai/packing), and the mix of
 // pods that is typical of it.
 //
-//   const NodeShapes shapes(*cluster);
 //   rater_.Rate(shapes_.Of(node), shapes_.Of(pod_class, node))
 //
 // A node's GPUs are those that pods share, in the node's order, then idle ones, then those that
