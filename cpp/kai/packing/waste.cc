@@ -1,6 +1,8 @@
 #include "kai/packing/waste.h"
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 #include <utility>
 
 #include "kai/packing/mixing.h"
@@ -27,9 +29,37 @@ bool IsOpen(const TypicalPod& pod, size_t kind) {
   return pod.kinds.empty() || (kind < pod.kinds.size() && pod.kinds[kind] != 0);
 }
 
+// The mix in an order that neither the numbers of kinds nor the order of entries decides: pods that
+// are alike and open to the same nodes once, those that are open to all without their kinds.
+PodMix Ordered(const PodMix& mix, std::span<const int64_t> supply_milli) {
+  using Key = std::tuple<int64_t, int32_t, int32_t, int64_t, std::vector<uint8_t>>;
+  std::map<Key, int64_t> merged;
+  for (const TypicalPod& each : mix) {
+    std::vector<uint8_t> kinds = each.kinds;
+    int64_t open = 0;
+    bool is_open_to_all = !supply_milli.empty();
+    for (size_t kind = 0; kind < supply_milli.size(); ++kind) {
+      if (IsOpen(each, kind)) open += supply_milli[kind];
+      is_open_to_all = is_open_to_all && (supply_milli[kind] == 0 || IsOpen(each, kind));
+    }
+    if (is_open_to_all) kinds.clear();
+    merged[{each.pod.cpu_milli, each.pod.gpus, each.pod.gpu_milli, open, std::move(kinds)}] +=
+        each.weight;
+  }
+  PodMix ordered;
+  for (const auto& [key, weight] : merged) {
+    const auto& [cpu_milli, gpus, gpu_milli, open, kinds] = key;
+    ordered.push_back({.pod = {.cpu_milli = cpu_milli, .gpus = gpus, .gpu_milli = gpu_milli},
+                       .weight = weight,
+                       .kinds = kinds});
+  }
+  return ordered;
+}
+
 }  // namespace
 
-Waste::Waste(const PodMix& mix, std::span<const int64_t> supply_milli) {
+Waste::Waste(const PodMix& all, std::span<const int64_t> supply_milli) {
+  const PodMix mix = Ordered(all, supply_milli);
   size_t kinds = supply_milli.size();
   for (const TypicalPod& each : mix) kinds = std::max(kinds, each.kinds.size());
   DrawOffers(mix, kinds);

@@ -19,9 +19,9 @@
 // with 0 and 300: Of() is 300. A pod with 0.3 GPU on the second one makes it 0, so that the waste
 // falls by 300; on the first it leaves 200 and 300, so that it rises by 200.
 //
-// Invariants: the same mix gives the same waste; there is no source of chance but a fixed hash.
-// Cost: about 40 us for a shape of a node that was not asked about before, then a look-up. Not
-// thread-safe: reading remembers.
+// Invariants: the same mix gives the same waste, whatever its order; there is no source of chance
+// but a fixed hash. Cost: about 40 us for a shape of a node that was not asked about before, then a
+// look-up. Not thread-safe: reading remembers.
 #ifndef KAI_PACKING_WASTE_H_
 #define KAI_PACKING_WASTE_H_
 
