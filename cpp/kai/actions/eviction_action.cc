@@ -9,6 +9,9 @@
 namespace kai {
 namespace {
 
+// Of so few it is worth asking after each success whether any of them can still gain anything.
+constexpr size_t kFewRuns = 64;
+
 // A victim of the action that came before the group's turn: the pods that it has left cannot start
 // by themselves. KAI lets them, as those that leave still count towards the gang (spec 2 G8).
 bool LostItsGang(const CycleView& cycle, PodGroupId group) {
@@ -18,7 +21,8 @@ bool LostItsGang(const CycleView& cycle, PodGroupId group) {
 
 }  // namespace
 
-void EvictionAction::PushWaiting(CycleView& cycle, const WaitingRuns& waiting, Turns* turns) const {
+std::vector<std::span<const PodGroupId>> EvictionAction::WorthTrying(
+    CycleView& cycle, const WaitingRuns& waiting) const {
   const CandidateFilter filter{.preemptible = OnlyForPreemptible()};
   std::vector<std::span<const PodGroupId>> runs;
   for (const std::span<const PodGroupId> run : waiting.runs()) {
@@ -34,15 +38,33 @@ void EvictionAction::PushWaiting(CycleView& cycle, const WaitingRuns& waiting, T
   if (looks_ahead && std::ranges::none_of(runs, [&](std::span<const PodGroupId> run) {
         return MayFindVictims(cycle, run.front());
       }))
-    return;
-  for (const std::span<const PodGroupId> run : runs) turns->Push(run);
+    runs.clear();
+  return runs;
+}
+
+bool EvictionAction::CannotGain(CycleView& cycle, PodGroupId group) {
+  return !MayStart(cycle, group) || CanNeverRun(cycle, group) || LostItsGang(cycle, group) ||
+         IsHopeless(cycle, group);
+}
+
+bool EvictionAction::NoneCanGain(CycleView& cycle,
+                                 std::span<const std::span<const PodGroupId>> runs) {
+  // Those of a run that are left ask for the same, and its last one is the last to go.
+  return !cycle.plain_search &&
+         std::ranges::all_of(runs, [&](std::span<const PodGroupId> run) {
+           const PodGroupId group = run.back();
+           return cycle.order->CountOf(group, PodStatus::kPending) == 0 || CannotGain(cycle, group);
+         });
 }
 
 void EvictionAction::Run(CycleView& cycle) {
   if (IsOff(cycle)) return;
   const WaitingRuns waiting(cycle);
+  const std::vector<std::span<const PodGroupId>> runs = WorthTrying(cycle, waiting);
+  // Mostly that is all, and the order of what fails does not matter.
+  if (runs.empty() || NoneCanGain(cycle, runs)) return;
   Turns turns(cycle, depth_, Turns::Equals::kPassOver);
-  PushWaiting(cycle, waiting, &turns);
+  for (const std::span<const PodGroupId> run : runs) turns.Push(run);
   PodGroupId group = turns.Next();
   if (!group.valid()) return;
 
@@ -78,6 +100,7 @@ void EvictionAction::Run(CycleView& cycle) {
     switch (outcome) {
       case SearchOutcome::kSolved:
         Commit(cycle, group, start);
+        if (runs.size() <= kFewRuns && NoneCanGain(cycle, runs)) return;
         break;
       case SearchOutcome::kDeadlineExhausted:
         // KAI gives up for all groups (spec 2 W4).

@@ -24,6 +24,7 @@ VictimSearch::VictimSearch(CycleView& cycle, PodGroupId group,
       meter_(meter),
       options_(options),
       candidates_(candidates),
+      movable_(candidates),
       pods_(cycle.order->PodsToPlace(group)),
       bounds_(cycle, pods_),
       waiting_(cycle, group),
@@ -54,7 +55,6 @@ SearchOutcome VictimSearch::Run() {
   if (candidates_.empty()) return SearchOutcome::kGeneratorsExhausted;  // no victims, no scenario
   const int32_t active_before = cycle_.order->ActiveUsed(group_);
   start_ = cycle_.statement->Mark();
-  if (!MayPlaceAll()) return SearchOutcome::kGeneratorsExhausted;
   pool_.emplace(cycle_, candidates_);
   for (const ScenarioGenerator generator : cycle_.generators) {
     recorded_.clear();
@@ -80,18 +80,10 @@ bool VictimSearch::MayWork(ScenarioGenerator generator, size_t pods) {
   const PodList part = cycle_.order->PodsToPlace(group_);
   if (options_.returns != nullptr) {
     options_.returns->StartPart(part);
-    if (!options_.returns->MayFitWithAnyOf(candidates_)) return false;
+    if (!options_.returns->MayFitWithAnyOf(&movable_)) return false;
   }
   bounds_.StartPart(part, recorded_);
   return generator != ScenarioGenerator::kNodeLocalGreedy || bounds_.MayHoldWithOneNode();
-}
-
-bool VictimSearch::MayPlaceAll() {
-  if (options_.returns == nullptr || cycle_.plain_search) return true;
-  cycle_.order->Narrow(group_, pods_);
-  options_.returns->StartPart(cycle_.order->PodsToPlace(group_));
-  cycle_.order->Widen();
-  return options_.returns->MayFitWithAnyOf(candidates_);
 }
 
 bool VictimSearch::IsHopeless() {
