@@ -9,9 +9,6 @@
 namespace kai {
 namespace {
 
-// Of so few it is worth asking after each success whether any of them can still gain anything.
-constexpr size_t kFewRuns = 64;
-
 // A victim of the action that came before the group's turn: the pods that it has left cannot start
 // by themselves. KAI lets them, as those that leave still count towards the gang (spec 2 G8).
 bool LostItsGang(const CycleView& cycle, PodGroupId group) {
@@ -100,7 +97,7 @@ void EvictionAction::Run(CycleView& cycle) {
     switch (outcome) {
       case SearchOutcome::kSolved:
         Commit(cycle, group, start);
-        if (runs.size() <= kFewRuns && NoneCanGain(cycle, runs)) return;
+        if (runs.size() <= WaitingRuns::kFew && NoneCanGain(cycle, runs)) return;
         break;
       case SearchOutcome::kDeadlineExhausted:
         // KAI gives up for all groups (spec 2 W4).

@@ -119,6 +119,14 @@ PodGroupId Worklist::PopUnordered() {
   return group;
 }
 
+bool Worklist::DropRest() {
+  KAI_DCHECK(has_more_);
+  if (ordered_) return false;
+  unordered_.pop_back();
+  has_more_ = false;
+  return true;
+}
+
 PodGroupId Worklist::Pop() {
   if (!ordered_) return PopUnordered();
   const auto less = [this](const Entry& a, const Entry& b) {

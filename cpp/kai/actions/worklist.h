@@ -52,6 +52,8 @@ class Worklist {
   void ForgetOrder();
   // After Pop(): another group of its list is in.
   bool has_more() const { return has_more_; }
+  // Then takes all that are left of its list out. False, and nothing: their order matters.
+  bool DropRest();
 
  private:
   // A group, and those that come after it.
