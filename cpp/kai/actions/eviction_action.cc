@@ -47,11 +47,10 @@ bool EvictionAction::CannotGain(CycleView& cycle, PodGroupId group) {
 bool EvictionAction::NoneCanGain(CycleView& cycle,
                                  std::span<const std::span<const PodGroupId>> runs) {
   // Those of a run that are left ask for the same, and its last one is the last to go.
-  return !cycle.plain_search &&
-         std::ranges::all_of(runs, [&](std::span<const PodGroupId> run) {
-           const PodGroupId group = run.back();
-           return cycle.order->CountOf(group, PodStatus::kPending) == 0 || CannotGain(cycle, group);
-         });
+  return !cycle.plain_search && std::ranges::all_of(runs, [&](std::span<const PodGroupId> run) {
+    const PodGroupId group = run.back();
+    return cycle.order->CountOf(group, PodStatus::kPending) == 0 || CannotGain(cycle, group);
+  });
 }
 
 void EvictionAction::Run(CycleView& cycle) {
@@ -83,12 +82,11 @@ void EvictionAction::Run(CycleView& cycle) {
       continue;
     }
     const Statement::Checkpoint start = cycle.statement->Mark();
-    VictimSearch search(
-        cycle, group, candidates,
-        [&](const Scenario& scenario, const QuotaCount& request) {
-          return Accepts(cycle, group, scenario, request);
-        },
-        &meter, {.whole_groups = LooksAtWholeGroups(), .returns = Returns(cycle)});
+    VictimSearch search(cycle, group, candidates,
+                        [&](const Scenario& scenario, const QuotaCount& request) {
+                          return Accepts(cycle, group, scenario, request);
+                        },
+                        &meter, {.whole_groups = LooksAtWholeGroups(), .returns = Returns(cycle)});
     const SearchOutcome outcome = search.Run();
     // Once for each group that a budget, and not the search, said no to.
     if (meter.spent().size() > known_spent) cycle.log->search_budget_spent[group] = 1;

@@ -8,9 +8,7 @@
 namespace kai {
 
 ReturnBounds::ReturnBounds(const CycleView& cycle)
-    : cycle_(cycle),
-      free_(cycle.cluster->nodes().size()),
-      freed_(cycle.cluster->nodes().size()) {
+    : cycle_(cycle), free_(cycle.cluster->nodes().size()), freed_(cycle.cluster->nodes().size()) {
   free_parts_.fill(-1);
   const Cluster& cluster = *cycle.cluster;
   // A pod that moved in this cycle may find room where it was, and one that is evicted twice gives

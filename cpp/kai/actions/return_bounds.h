@@ -1,7 +1,7 @@
 // Proofs that a group cannot be placed as long as every victim has to find a place again, as
 // consolidation demands. They count whole GPUs and nothing else.
 //
-//   ReturnBounds::Movable movable(groups);
+//   ReturnBounds::Movable with_one(one);
 //   bounds.StartPart(pods);
 //   bounds.MayFitWithAnyOf(&movable)
 //   bounds.MayFit(cycle.Victims(recorded), cycle.Victims(added))
@@ -12,8 +12,8 @@
 //
 // Invariants: what they rule out would have failed (tests compare them with the plain search); what
 // they allow may still fail. They hold for the cluster as it stood when they were made, and prove
-// nothing where GPUs are shared. Cost: a look at every node, and at every pod of a Movable, for each
-// size of pods, once; O(victims) for a scenario. Not thread-safe.
+// nothing where GPUs are shared. Cost: a look at every node, and at every pod of a Movable, for
+// each size of pods, once; O(victims) for a scenario. Not thread-safe.
 #ifndef KAI_ACTIONS_RETURN_BOUNDS_H_
 #define KAI_ACTIONS_RETURN_BOUNDS_H_
 
@@ -60,10 +60,10 @@ class ReturnBounds {
   void Free(NodeId node, int gpus);
 
   const CycleView& cycle_;
-  bool is_sure_ = true;               // what is counted is all there is to count
-  IndexVector<NodeId, int> free_;     // GPUs, idle or being freed
-  IndexVector<NodeId, int> freed_;    // scratch: by victims
-  std::vector<NodeId> freed_on_;      // nodes with an entry there
+  bool is_sure_ = true;                                 // what is counted is all there is to count
+  IndexVector<NodeId, int> free_;                       // GPUs, idle or being freed
+  IndexVector<NodeId, int> freed_;                      // scratch: by victims
+  std::vector<NodeId> freed_on_;                        // nodes with an entry there
   std::array<int64_t, kMostGpus + 1> pods_of_ = {};     // of the part, by size
   std::array<int64_t, kMostGpus + 1> victims_of_ = {};  // scratch
   int largest_ = 0;                                     // of the part

@@ -42,9 +42,9 @@ void WaitingRuns::AddWithout(std::span<const PodGroupId> groups, std::span<const
   }
   std::vector<PodGroupId>& rest = filtered_.emplace_back();
   rest.reserve(groups.size() - others.size());
-  std::ranges::set_difference(groups, others, std::back_inserter(rest), {},
-                              [&](PodGroupId group) { return rank[group]; },
-                              [&](PodGroupId group) { return rank[group]; });
+  std::ranges::set_difference(
+      groups, others, std::back_inserter(rest), {}, [&](PodGroupId group) { return rank[group]; },
+      [&](PodGroupId group) { return rank[group]; });
   runs_.emplace_back(rest);
 }
 
@@ -62,8 +62,8 @@ WaitingRuns::WaitingRuns(const CycleView& cycle, PodGroupId apart) {
       }
       continue;
     }
-    const auto changed_here = std::ranges::equal_range(
-        changed, id, {}, &std::pair<GroupClassId, PodGroupId>::first);
+    const auto changed_here =
+        std::ranges::equal_range(changed, id, {}, &std::pair<GroupClassId, PodGroupId>::first);
     if (id != of_apart && changed_here.empty()) {
       runs_.push_back(groups);
       continue;
@@ -128,9 +128,10 @@ PodGroupId Turns::Next() {
     in_hand_ = ClassOf(group);
     if (!in_hand_.valid() || !failed_.contains(in_hand_)) return group;
     // Groups of a list of several are of a shared class.
-    if (has_more_ && worklist_.DropRest()) {
-      has_more_ = false;
-      --runs_;
+    if (has_more_) {
+      worklist_.PassOverAlike();
+      has_more_ = worklist_.has_more();
+      runs_ -= has_more_ ? 0 : 1;
     }
     failing_runs_ -= has_more_ || !cycle_.classes->IsShared(in_hand_) ? 0 : 1;
   }

@@ -274,8 +274,8 @@ std::vector<Victim> VictimSearch::NeededOf(const Scenario& scenario) const {
     const PodStatus status = pods.status[victim.pod];
     const bool lost_others =
         options_.whole_groups && cycle_.order->CountOf(group, PodStatus::kReleasing) +
-                                 cycle_.order->CountOf(group, PodStatus::kPipelined) >
-                             0;
+                                         cycle_.order->CountOf(group, PodStatus::kPipelined) >
+                                     0;
     if (lost_others || status == PodStatus::kReleasing || status == PodStatus::kPipelined)
       losers.insert(group);
   }
@@ -346,7 +346,10 @@ bool VictimSearch::PlaceAll(const Scenario& scenario) {
   bool works = true;
   while (works && !worklist.empty()) {
     const PodGroupId group = worklist.Pop();
-    if (takes_part_[group] == 0) continue;
+    if (takes_part_[group] == 0) {  // nor do those of its run
+      if (!cycle_.plain_search) worklist.PassOverAlike();
+      continue;
+    }
     const bool placed =
         cycle_.placer->Place(group, GroupPlacer::Mode::kSimulate, cycle_.statement).placed;
     if (group != group_) continue;

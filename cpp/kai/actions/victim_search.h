@@ -25,8 +25,8 @@
 #include <vector>
 
 #include "kai/actions/action.h"
-#include "kai/actions/scenario.h"
 #include "kai/actions/return_bounds.h"
+#include "kai/actions/scenario.h"
 #include "kai/actions/search_bounds.h"
 #include "kai/actions/search_meter.h"
 #include "kai/actions/turns.h"

@@ -29,8 +29,8 @@ class Describer {
     const auto changed = ChangedOfShared(cycle_);
     for (const GroupClassId id : cycle_.classes->classes()) {
       if (!cycle_.classes->IsShared(id)) continue;
-      DescribeClass(id, std::ranges::binary_search(
-                            changed, id, {}, &std::pair<GroupClassId, PodGroupId>::first));
+      DescribeClass(id, std::ranges::binary_search(changed, id, {},
+                                                   &std::pair<GroupClassId, PodGroupId>::first));
     }
     plan_.outcomes = std::make_shared<const GroupOutcomes>(std::move(outcomes_));
   }
