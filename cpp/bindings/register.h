@@ -10,6 +10,8 @@ void RegisterSession(pybind11::module_& module);  // clusters, configurations, s
 void RegisterFeed(pybind11::module_& module);
 void RegisterPlan(pybind11::module_& module);
 void RegisterSimulation(pybind11::module_& module);
+void RegisterShares(pybind11::module_& module);
+void RegisterPacking(pybind11::module_& module);  // experiments with placement policies
 
 }  // namespace kai::bindings
 

@@ -32,8 +32,8 @@ enum class Occasion : uint8_t {
 struct AgendaEntry {
   int64_t at_ns = 0;
   Occasion kind{};
-  int32_t job = 0;   // or a place in the workload's outages and changes
-  int32_t pod = 0;   // of the job
+  int32_t job = 0;    // or a place in the workload's outages and changes
+  int32_t pod = 0;    // of the job
   int64_t stamp = 0;  // the state that it was added for
 
   auto Key() const { return std::tuple(at_ns, kind, job, pod, stamp); }

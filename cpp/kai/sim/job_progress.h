@@ -55,7 +55,7 @@ class JobProgress {
   int64_t lost_ns() const { return lost_ns_; }
   int64_t unsaved_ns() const { return unsaved_ns_; }
   int64_t idle_ns() const { return held_ns_ - kept_ns_ - lost_ns_ - unsaved_ns_; }
-  int64_t left_ns() const { return left_ns_; }  // work, at speed 1
+  int64_t left_ns() const { return left_ns_; }        // work, at speed 1
   int64_t working_ns() const { return working_ns_; }  // time, whatever the number of pods
   int32_t restarts() const { return restarts_; }
 
@@ -68,7 +68,7 @@ class JobProgress {
   Spec spec_;
   Pods pods_;
   int64_t at_ns_ = 0;
-  int64_t works_from_ns_ = 0;  // while it works: when the restart is over
+  int64_t works_from_ns_ = 0;   // while it works: when the restart is over
   int64_t since_start_ns_ = 0;  // time that it worked since then
   int64_t left_ns_;
   int64_t unsaved_work_ns_ = 0;

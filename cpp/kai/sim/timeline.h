@@ -44,7 +44,7 @@ struct Timeline {
 
   // By job.
   struct Jobs {
-    std::vector<int32_t> input;  // its place in the input
+    std::vector<int32_t> input;           // its place in the input
     std::vector<int64_t> first_start_ns;  // kNever: not yet
     std::vector<int64_t> end_ns;          // kNever: not yet
     std::vector<int64_t> working_ns;
