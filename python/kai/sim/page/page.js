@@ -518,7 +518,7 @@
 
   // ---- nodes -----------------------------------------------------------------------------------
 
-  const withGpus = about.node_gpus.map((_, i) => i).filter((i) => about.node_gpus[i] > 0);
+  const withGpus = about.node_order;
   const rowOfNode = new Int32Array(about.node_gpus.length).fill(-1);
 
   function nodeRows() {
