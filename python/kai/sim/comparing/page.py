@@ -6,6 +6,7 @@ colours are Okabe's and Ito's, which are different for people who cannot tell re
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from html import escape
 
@@ -62,7 +63,7 @@ def page(found: Findings) -> str:
 
 def fragment(found: Findings) -> str:
     """The same for a place in another page, such as a notebook."""
-    said = escape(words.heading(found))
+    said = escape(words.heading(found)).replace(" %", "&nbsp;%")
     about = [f"<p>{escape(each)}</p>" for each in words.paragraphs(found)]
     parts = [
         f'<div class="kai"><style>{_STYLE}</style>',
@@ -151,17 +152,17 @@ def _x(part: float, reach: float) -> float:
     return _LEFT + _PLOT * (1 + max(-1.0, min(1.0, part / reach))) / 2
 
 
+def _step(reach: float) -> float:
+    """The largest 1, 2 or 5 times a power of ten that is in ``reach`` twice."""
+    power = 10.0 ** math.floor(math.log10(reach / 2))
+    return max(factor * power for factor in (1, 2, 5) if factor * power <= reach / 2)
+
+
 def _ticks(reach: float) -> list[float]:
-    """0, and one or two round parts on either side."""
-    steps = [
-        factor * 10.0**power
-        for power in range(-4, 2)
-        for factor in (1, 2, 5)
-        if factor * 10.0**power <= reach
-    ]
-    step = steps[-1] if steps else reach
+    """Round numbers from -reach to reach, 0 among them."""
+    step = _step(reach)
     count = int(reach / step)
-    return [round(step * i, 6) for i in range(-count, count + 1)]
+    return [round(step * i, 9) for i in range(-count, count + 1)]
 
 
 def _table(found: Findings) -> Iterator[str]:
@@ -198,9 +199,9 @@ def _seeds(found: Findings) -> Iterator[str]:
     said = escape(f"{primary.title}{f', {unit}' if unit else ''}: each seed")
     yield f"<h2>{said}</h2>"
     yield f'<svg viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" role="img" aria-label="{said}">'
-    for quarter in range(5):
-        x = _LEFT + _PLOT * quarter / 4
-        label = words.amount(largest * quarter / 4 / factor)
+    for value in (tick for tick in _ticks(largest / factor) if tick >= 0):
+        x = _LEFT + _PLOT * value * factor / largest
+        label = words.amount(value)
         yield f'<path d="M{x:.1f} {_TOP - 8}V{height}" stroke="var(--line)"/>'
         yield f'<text class="soft" x="{x:.1f}" y="14" text-anchor="middle">{label}</text>'
     for row, (seed, base, variant) in enumerate(pairs):

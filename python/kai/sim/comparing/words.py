@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kai.engine.text import Table, to_text
-from kai.sim.comparing.findings import Findings, MetricComparison
+from kai.sim.comparing.findings import BETTER, CANNOT_TELL, WORSE, Findings, MetricComparison
 
 __all__ = ["as_text", "heading", "paragraphs", "table"]
 
@@ -22,10 +22,14 @@ def as_text(found: Findings) -> str:
 def heading(found: Findings) -> str:
     """The answer in a sentence."""
     primary = found.primary
-    name = f"{found.variant} against {found.base}"
+    said = {
+        BETTER: f"{found.variant} is better than {found.base}",
+        WORSE: f"{found.variant} is worse than {found.base}",
+        CANNOT_TELL: f"{found.variant} against {found.base}: cannot tell",
+        None: f"{found.variant} against {found.base}",
+    }[primary.verdict]
     if primary.difference is None:
-        return f"{name}: no side has a value for {primary.title}"
-    said = f"{name}: {primary.verdict}" if primary.verdict else name
+        return f"{said}: no pair has a value for {primary.title}"
     by = f"{primary.title} {difference(primary)}"
     if primary.relative is not None:
         by += f" ({signed(100 * primary.relative)} %)"
