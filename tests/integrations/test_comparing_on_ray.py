@@ -8,8 +8,9 @@ import pytest
 
 pytest.importorskip("ray", reason="Ray is not installed: pip install 'kai-sched[ray]'")
 
-import kai
 import ray
+
+import kai
 from kai.errors import InvalidInputError
 from kai.sim.comparing import RayExecutor
 from kai.sim.generators import generate

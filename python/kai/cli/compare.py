@@ -26,11 +26,11 @@ DEFAULT = "default"  # the name of KAI's configuration, in place of a file
 Examples:
   kai compare base.yaml variant.yaml --workload philly_jobs.csv --seeds 20
   kai compare default mine.yaml --workload jobs.yaml --html page.html
-  kai compare default default --workload jobs.yaml --variant-cluster bigger.yaml
-  kai compare a.yaml b.yaml --workload jobs.yaml --vary weeks,failures
-  kai compare a.yaml b.yaml --workload jobs.yaml --primary waiting_p95_s
-  kai compare a.yaml b.yaml --workload jobs.yaml --metric 'waiting_mean_s[vision]'
-  kai compare a.yaml b.yaml --workload jobs.yaml --json | jq .verdict
+  kai compare default default --workload w.yaml --variant-cluster bigger.yaml
+  kai compare a.yaml b.yaml --workload w.yaml --vary weeks,failures
+  kai compare a.yaml b.yaml --workload w.yaml --primary waiting_p95_s
+  kai compare a.yaml b.yaml --workload w.yaml --metric 'waiting_mean_s[vision]'
+  kai compare a.yaml b.yaml --workload w.yaml --json | jq .verdict
 """,
 )
 @click.argument("base", metavar="BASE")
@@ -69,7 +69,9 @@ def command(base: str, variant: str, **given: Any) -> int:
 
     The verdict on the primary metric is better, worse or cannot tell, with an
     interval for the mean difference. The other metrics share one probability of
-    error (Holm), so their intervals are wider.
+    error (Holm), so their intervals are wider. METRIC is a name such as
+    completion_p95_s, utilization, or waiting_mean_s[vision] of a queue; a wrong
+    one lists all.
 
     Exit status: 1 if the variant is worse in the primary metric, else 0.
     """
@@ -107,7 +109,7 @@ def _compared(base: str, variant: str, given: dict[str, Any], warn: Warner) -> C
         _side("VARIANT", variant, given["variant_cluster"], given["as_kai"]),
     ]
     for side in sides:
-        if side.config is not None:
+        if side.config is not None and (given["strict"] or given["as_json"]):  # a page has them
             text = configuration.config_json(side.config)
             warn.of(configuration.read(text).warnings, strict=given["strict"])
     workload = read(given["workload"], format=given["format_"])

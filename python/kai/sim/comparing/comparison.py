@@ -251,7 +251,7 @@ def _notes(
         if 0 < each.pairs < len(seeds):
             notes.append(f"{each.title}: {each.pairs} of {len(seeds)} pairs have a value.")
     for point in points:
-        notes += [f"{point.name}: {warning}." for warning in point.warnings]
+        notes += [f"{point.name}: {warning}" for warning in point.warnings]
     return tuple(notes)
 
 
