@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Brings a fresh Debian or Ubuntu machine to the point where `cmake --preset release` and pytest work.
 #
-#   tools/setup.sh [system] [run] [python] [bench]      system and python when nothing is named
+#   tools/setup.sh [system] [run] [python] [bench] [prometheus]      system and python when nothing is named
 #
 # system  installs missing Debian packages when we are root or sudo asks no password; otherwise it says in one
 #         sentence what to install. It looks for what a package brings rather than for its name, so a compiler
@@ -10,6 +10,7 @@
 #         (tools/requirements-run.in).
 # python  the same with everything that developing takes: tools/requirements-dev.txt, which also pins the versions.
 # bench   installs valgrind, which `make bench` counts instructions with; where it cannot, `make bench` says so.
+# prometheus  installs the server that tests/unit/service/test_prometheus.py asks; where it cannot, these tests say so.
 #
 # All are quick when there is nothing to do. PYTHON=/path/to/python3 chooses the interpreter behind .venv.
 set -euo pipefail
@@ -70,6 +71,12 @@ set_up_bench() {
   have valgrind && return 0
   find_apt
   [ ${#install[@]} = 0 ] || install_packages valgrind || say "apt-get could not install valgrind"
+}
+
+set_up_prometheus() {
+  have prometheus && return 0
+  find_apt
+  [ ${#install[@]} = 0 ] || install_packages prometheus || say "apt-get could not install prometheus"
 }
 
 set_up_system() {
@@ -145,6 +152,7 @@ for part; do
     run) set_up_python run ;;
     python) set_up_python all ;;
     bench) set_up_bench ;;
-    *) die "unknown part: $part (system, run, python or bench)" ;;
+    prometheus) set_up_prometheus ;;
+    *) die "unknown part: $part (system, run, python, bench or prometheus)" ;;
   esac
 done

@@ -63,7 +63,7 @@ run_sanitize() { cpp_tests sanitize; }
 run_stubs() { tools/build.sh release _core && $bin/python -m mypy.stubtest kai._core --mypy-config-file pyproject.toml; }
 run_wheel() { tools/wheel.sh && tests/wheel/check_wheel.sh dist/*.whl; }
 pytest() { $bin/python -m pytest --no-header --numprocesses "$jobs" --dist loadfile "$@"; }
-run_pytest() { tools/build.sh release _core kai_questions && pytest; }
+run_pytest() { tools/setup.sh prometheus && tools/build.sh release _core kai_questions && pytest; }
 # Each process has a cluster of its own, whose tests share it and change it as a whole. Most of their time is waiting.
 cluster_tests() {  # MARKERS
   local processes=2

@@ -215,6 +215,28 @@ void LiveCluster::HoldOff(const std::string& group, int64_t since_ns, int64_t de
   WithStore([&](Store* store) { store->HoldOff(group, since_ns, delay_ns); });
 }
 
+void LiveCluster::SetPastUsages(PastUsages usages) {
+  for (const auto& [queue, parts] : usages) {
+    if (std::ranges::all_of(parts, IsPastUsage)) continue;
+    ThrowIfError(absl::InvalidArgumentError(
+                     StrCat("the usage of queue ", queue, " has to be of numbers from 0 on")),
+                 WhenInvalid::kCluster);
+  }
+  WithStore([&](Store* store) { store->SetPastUsages(std::move(usages)); });
+}
+
+PastUsages LiveCluster::past_usages() {
+  return Look([](const Cluster& cluster) {
+    PastUsages usages;
+    const QueueColumns& queues = cluster.queues();
+    for (const QueueId queue : queues.name.ids()) {
+      if (queues.past_usage[queue] != QuotaVector{})
+        usages.emplace(cluster.Text(queues.name[queue]), queues.past_usage[queue]);
+    }
+    return usages;
+  });
+}
+
 std::map<std::string, std::pair<int64_t, int64_t>> LiveCluster::Ages() {
   return WithStore([&](const Store* store) {
     std::map<std::string, std::pair<int64_t, int64_t>> ages;

@@ -57,6 +57,9 @@ class LiveCluster : public std::enable_shared_from_this<LiveCluster> {
               const std::string& subgroup);
   void Avoid(const std::string& group, const std::vector<std::string>& nodes);
   void HoldOff(const std::string& group, int64_t since_ns, int64_t delay_ns);
+  // Throws for a part that is no number from 0 on.
+  void SetPastUsages(PastUsages usages);
+  PastUsages past_usages();                                   // of queues that have used something
   std::map<std::string, std::pair<int64_t, int64_t>> Ages();  // created and planned, by group
   void ServeClaims(bool serves);
   // Calls use(store) with it; throws where the file names an object twice.

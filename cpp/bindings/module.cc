@@ -9,4 +9,5 @@ PYBIND11_MODULE(_core, module) {
   kai::bindings::RegisterSession(module);
   kai::bindings::RegisterFeed(module);
   kai::bindings::RegisterSimulation(module);
+  kai::bindings::RegisterShares(module);
 }

@@ -10,6 +10,7 @@ void RegisterSession(pybind11::module_& module);  // clusters, configurations, s
 void RegisterFeed(pybind11::module_& module);
 void RegisterPlan(pybind11::module_& module);
 void RegisterSimulation(pybind11::module_& module);
+void RegisterShares(pybind11::module_& module);
 
 }  // namespace kai::bindings
 

@@ -136,6 +136,7 @@ void RegisterDrained(py::module_& module) {
                                           each.is_leaving, each.is_reservation, each.device));
             return users;
           })
+      .def_readonly("is_scaling_up", &Drained::is_scaling_up)
       .def_readonly("groups", &Drained::groups)
       .def_readonly("queues", &Drained::queues)
       .def_readonly("nodes", &Drained::nodes)

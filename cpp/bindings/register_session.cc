@@ -3,9 +3,11 @@
 #include <pybind11/stl.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -66,6 +68,27 @@ py::object CaseOf(const py::bytes& data) {
   return py::make_tuple(py::bytes(snapshot), now);
 }
 
+// By queue, parts of GPUs, CPU and memory.
+using UsageRows = std::map<std::string, std::tuple<double, double, double>>;
+
+void SetUsage(LiveCluster& self, const UsageRows& rows) {
+  PastUsages usages;
+  for (const auto& [queue, row] : rows) {
+    const auto& [gpu, cpu, memory] = row;
+    usages[queue][kQuotaGpu] = gpu;
+    usages[queue][kQuotaCpu] = cpu;
+    usages[queue][kQuotaMemory] = memory;
+  }
+  self.SetPastUsages(std::move(usages));
+}
+
+UsageRows UsageOf(LiveCluster& self) {
+  UsageRows rows;
+  for (const auto& [queue, parts] : self.past_usages())
+    rows[queue] = {parts[kQuotaGpu], parts[kQuotaCpu], parts[kQuotaMemory]};
+  return rows;
+}
+
 // Names by place.
 py::dict ToDict(const std::vector<std::pair<std::string, std::vector<std::string>>>& levels) {
   py::dict dict;
@@ -107,6 +130,8 @@ void RegisterCluster(py::module_& module) {
       .def("avoid", &LiveCluster::Avoid, py::arg("group"), py::arg("nodes"))
       .def("hold_off", &LiveCluster::HoldOff, py::arg("group"), py::kw_only(), py::arg("since_ns"),
            py::arg("delay_ns"))
+      .def("set_usage", &SetUsage, py::arg("usage"))
+      .def("usage", &UsageOf)
       .def("ages", &LiveCluster::Ages)
       .def("serve_claims", &LiveCluster::ServeClaims, py::arg("serves"))
       .def("can_follow", &LiveCluster::CanFollow)

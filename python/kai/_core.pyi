@@ -4,6 +4,7 @@ Private to `kai.engine`, which gives these types their names, defaults and looks
 a clock, a file or a random source.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NoReturn, final
 
 class _Compiled(type):
@@ -29,8 +30,10 @@ _Reason = tuple[str, str, str | None, dict[str, Any]]
 _Writes = tuple[int | None, int | Literal[""] | None, int | None]
 # queue, verdict, messages, reasons, writes
 _GroupPlan = tuple[str, str, list[str], list[_Reason], _Writes]
-# deserved, fair_share, limit, allocated, allocated_non_preemptible, request, over_quota_weight
+# deserved, fair_share, limit, allocated, allocated_non_preemptible, request, over_quota_weight,
+# usage
 _QueueShare = tuple[
+    float | None,
     float | None,
     float | None,
     float | None,
@@ -150,6 +153,16 @@ class Cluster(metaclass=_Compiled):
 
     def hold_off(self, group: str, *, since_ns: int, delay_ns: int) -> None:
         """The group evicts nothing in that time, as within a preemption delay."""
+
+    def set_usage(self, usage: Mapping[str, tuple[float, float, float]]) -> None:
+        """What queues have used in the past, as parts of the cluster's GPUs, CPU and memory.
+
+        It holds for all versions of them to come, and for queues that come later, until it is
+        called again. Raises InvalidClusterError for a part that is no number from 0 on.
+        """
+
+    def usage(self) -> dict[str, tuple[float, float, float]]:
+        """The same, of the queues that are here and have used something."""
 
     def ages(self) -> dict[str, tuple[int, int]]:
         """Pod groups that the API server calls younger than they are here: they were planned with
@@ -284,6 +297,10 @@ class Drained(metaclass=_Compiled):
         Each: name, UID, node, GPU groups (none: it went, or is in none any more), phase, whether it
         is being deleted, whether it is a reservation pod, and the UUID that this has found.
         """
+
+    @property
+    def is_scaling_up(self) -> bool:
+        """A pod of the namespace kai-scale-adjust has no node yet."""
 
     @property
     def groups(self) -> list[str]:
@@ -533,3 +550,10 @@ class Simulation(metaclass=_Compiled):
     def now_ns(self) -> int: ...
     @property
     def jobs_ended(self) -> int: ...
+
+# name, priority, created_ns, deserved, limit, over-quota weight, request, past usage
+_Sibling = tuple[str, int, int, float, float, float, float, float]
+
+def divide(total: float, siblings: Sequence[_Sibling], *, k_value: float) -> list[float]:
+    """The fair shares of queues below one parent, for one resource, in its smallest units (spec 1
+    §4); -1 as deserved or limit is unlimited."""

@@ -119,6 +119,13 @@ class Workload:
         await self.pod("waits", 0, nodeSelector={"test/waits": self.it.name})
         await self.says_something_else([])
 
+        async def event() -> Any:  # it may be written after the condition
+            found = await self.api.items(path_of("Event", self.it.namespace))
+            name = f"waits-{self.it.name}"
+            return [each for each in found if each["involvedObject"]["name"] == name]
+
+        await self.api.until("it has an event", event)
+
     async def turn(self, labelled: bool) -> None:
         """Its node is the right one and cordoned, or the wrong one: the pod waits for another
         reason, and then for the first one again."""

@@ -122,3 +122,57 @@ def test_a_pod_whose_group_comes_later_waits_and_then_runs(
         assert (await conditions(scene, "early"))["PodScheduled"]["status"] == "True"
 
     play(cluster, namespace, tmp_path, story)
+
+
+def test_a_pod_that_needs_a_missing_config_map_starts_when_it_appears(
+    cluster: Cluster, namespace: str, tmp_path: Path
+) -> None:
+    """spec 3 P13."""
+
+    async def story(scene: Scene) -> None:
+        await scene.nodes(1)
+        await scene.start()
+        [main] = pod("p", namespace)["spec"]["containers"]
+        mounts = [{"name": "files", "mountPath": "/files"}]
+        needs = {**main, "volumeMounts": mounts, "envFrom": [{"configMapRef": {"name": "ours"}}]}
+        volumes = [{"name": "files", "configMap": {"name": "files"}}]
+        await scene.pods(1, "needs", containers=[needs], volumes=volumes)
+        said = await until_said(scene, "Pod", "Unschedulable")
+        assert "ConfigMap: Missing required configmaps: [files ours]" in said
+        await scene.api.post(path_of("ConfigMap", namespace), {"metadata": {"name": "files"}})
+        await scene.pods(1, "other")
+        await scene.bound(1)
+        assert scene.history.bound() == {"other0"}, "one is still missing"
+        await scene.api.post(path_of("ConfigMap", namespace), {"metadata": {"name": "ours"}})
+        await scene.is_well(bound=2)
+
+    play(cluster, namespace, tmp_path, story)
+
+
+def test_a_pod_starts_when_a_namespace_gets_the_label_that_its_affinity_asks_for(
+    cluster: Cluster, namespace: str, tmp_path: Path
+) -> None:
+    async def story(scene: Scene) -> None:
+        east = f"{namespace}-east"
+        await scene.nodes(2)
+        await scene.api.create_namespace(east)
+        await scene.api.create(pod("web", east, labels={"app": "web"}))
+        await scene.api.bind(east, "web", "n1")
+        await scene.start()
+        term = {
+            "labelSelector": {"matchLabels": {"app": "web"}},
+            "namespaceSelector": {"matchLabels": {"team": "red"}},
+            "topologyKey": "kubernetes.io/hostname",
+        }
+        affinity = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+        await scene.pods(1, "beside", affinity=affinity)
+        await until_said(scene, "Pod", "Unschedulable")
+        labels = {"metadata": {"labels": {"team": "red"}}}
+        await scene.api.patch(path_of("Namespace", name=east), labels)
+        await scene.bound(1)
+        found = await scene.api.get(path_of("Pod", namespace, "beside0"))
+        assert found["spec"]["nodeName"] == "n1"
+        await scene.api.delete(path_of("Namespace", name=east))
+        await scene.is_well(bound=1)
+
+    play(cluster, namespace, tmp_path, story)

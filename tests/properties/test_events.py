@@ -30,6 +30,7 @@ class World:
 
     def __init__(self, snapshot: dict[str, Any], seed: str) -> None:
         self.random = random.Random(seed)
+        self.past = random.Random(f"past {seed}")
         self.cluster = kai.Cluster.from_snapshot(snapshot)
         self.objects = [
             {"kind": KINDS[listed], **each}
@@ -45,8 +46,22 @@ class World:
         text = json.dumps(record) if self.random.random() < 0.8 else "nonsense"
         return {keys.NUMA_OBSERVED_ANNOTATION: text}
 
+    def use(self) -> str:
+        """Queues have used something else in the past."""
+        queues = [e["metadata"]["name"] for e in self.objects if e["kind"] == "Queue"]
+        parts = (0.0, 0.1, 0.3, 0.9)
+        usage = {
+            name: {each: self.past.choice(parts) for each in ("gpu", "cpu", "memory")}
+            for name in queues
+            if self.past.random() < 0.7
+        }
+        self.cluster.set_usage(usage)
+        return f"usage is {usage}"
+
     def happen(self) -> str:
         """One event; what it was."""
+        if self.past.random() < 0.15:
+            return self.use()
         each = copy.deepcopy(self.random.choice(self.objects))
         if self.random.random() < 0.7:  # most events are of pods
             pods = [each for each in self.objects if each["kind"] == "Pod"]

@@ -47,6 +47,9 @@ inline constexpr std::string_view kGpuGroupPrefix = "runai-gpu-group/";
 inline constexpr std::string_view kReservationApp = "kai-resource-reservation";
 inline constexpr std::string_view kScalingPodApp = "scaling-pod";
 
+// Where pods are that make a cluster grow.
+inline constexpr std::string_view kScalingNamespace = "kai-scale-adjust";
+
 // Pod annotations; the last one stands before a MIG profile's name, and is a resource, too.
 inline constexpr std::string_view kPodGroup = "pod-group-name";
 inline constexpr std::string_view kReceivedType = "received-resource-type";

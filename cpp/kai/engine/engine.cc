@@ -33,12 +33,27 @@ Engine::~Engine() { store_.Unfollow(this); }
 
 void Engine::Changed(Kind kind, std::string_view name) {
   if (kind == Kind::kCsiNode && !CountsVolumes()) return;
-  has_changed_ = true;
+  has_changed_ = has_changed_ || Matters(kind, name);
   if (live_ != nullptr) changed_[static_cast<size_t>(kind)].emplace(name);
   if (assumptions_.empty()) return;
   Assumptions::Changes changes;
   assumptions_.Review(kind, name, &changes);
   Note(changes);
+}
+
+// A ConfigMap that no pod needs, such as those of pods that share GPUs, is taken in with the next
+// change that matters.
+bool Engine::Matters(Kind kind, std::string_view name) const {
+  if (kind != Kind::kConfigMap || live_ == nullptr || name.empty() || !store_.IsSynced(kind))
+    return true;
+  const ConfigMaps& known = *live_->writers.config_maps;
+  const size_t slash = name.find('/');
+  return !known.are_known() || slash == std::string_view::npos ||
+         known.IsNeeded(name.substr(0, slash), name.substr(slash + 1)) ||
+         store_.FindRejection(kind, name) != nullptr ||
+         std::ranges::any_of(live_->cluster->rejections(), [&](const Rejection& each) {
+           return each.kind == NameOf(kind) && each.name == name;
+         });
 }
 
 void Engine::Note(const Assumptions::Changes& changes) {
@@ -255,6 +270,10 @@ bool Engine::Update() {
       list(&changes.queues);
     } else if constexpr (std::is_same_v<Row, NodeZonesRow>) {
       list(&changes.zones);
+    } else if constexpr (std::is_same_v<Row, ConfigMapRow>) {
+      list(&changes.config_maps);
+    } else if constexpr (std::is_same_v<Row, NamespaceRow>) {
+      list(&changes.namespaces);
     } else {
       can_update = can_update && changed_[static_cast<size_t>(kind.kind)].empty();
     }

@@ -13,8 +13,9 @@
 // Invariants: a plan is that of a cluster built anew of the same objects, and of the same
 // assumptions and promises. Cost: that of Session::Run, and of what changed: objects that
 // ClusterUpdater knows cost what they touch, all others a cluster built anew. Where no object has
-// changed and no moment has come that the last plan waits for, the last plan is the next one, and
-// nothing is searched. Threads: that of the store's writer; report() is for any thread.
+// changed, but for ConfigMaps that no pod needs, and no moment has come that the last plan waits
+// for, the last plan is the next one, and nothing is searched. Threads: that of the store's writer;
+// report() is for any thread.
 #ifndef KAI_ENGINE_ENGINE_H_
 #define KAI_ENGINE_ENGINE_H_
 
@@ -123,6 +124,7 @@ class Engine final : private Follower {
   struct Live;
 
   void Changed(Kind kind, std::string_view name) override;
+  bool Matters(Kind kind, std::string_view name) const;  // to the next plan
   // The last plan, which holds now as well.
   PlanPtr Again(int64_t now_ns);
   void Settle();

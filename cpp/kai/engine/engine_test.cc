@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "kai/base/text.h"
 #include "kai/session/plans_for_test.h"
@@ -212,6 +213,19 @@ TEST_F(EngineTest, AQueueGetsAnotherLimitInPlace) {
   EXPECT_EQ(engine_.counts().built, 1);
 }
 
+TEST_F(EngineTest, WhatQueuesHaveUsedCountsInPlace) {  // spec 1 F44
+  ClusterMaker maker = MakeCluster().Queue("a").Queue("b").Node("n", {.gpus = 1});
+  Put(maker.Pending("a/x", {.gpus = 1}).Pending("b/x", {.gpus = 1}));
+  EXPECT_EQ(Plan(), "bind a/x-0 n; ");
+  store_.SetPastUsages({{"a", {0, 0, 0.9}}});
+  EXPECT_EQ(Plan(), "bind b/x-0 n; ");
+  store_.SetPastUsages({{"a", {0, 0, 0.9}}, {"b", {0, 0, 0.95}}});
+  EXPECT_EQ(Plan(), "bind a/x-0 n; ");
+  store_.SetPastUsages({{"a", {0, 0, 0.9}}, {"b", {0, 0, 0.95}}, {"c", {1, 1, 1}}});
+  EXPECT_FALSE(engine_.has_changed());
+  EXPECT_EQ(engine_.counts().built, 1);
+}
+
 TEST_F(EngineTest, WhatSaysTheSameIsNoChange) {
   Put(OneNode().Pending("q/a", {.gpus = 1}));
   EXPECT_EQ(Plan(), "bind q/a-0 n; ");
@@ -273,6 +287,112 @@ TEST_F(EngineTest, WhatItCannotChangeInPlaceIsBuiltAnew) {
   Put(MakeCluster().Queue("another").Node("m", {.gpus = 2}));
   EXPECT_EQ(Plan(), "bind q/a-0 m; bind q/a-1 n; ");
   EXPECT_EQ(engine_.counts().built, 2);
+}
+
+ConfigMapRow Map(std::string_view name) {
+  return {.namespace_name = "q", .name = std::string(name)};
+}
+
+TEST_F(EngineTest, APodWaitsForAConfigMapThatComesInPlace) {  // spec 3 P13
+  ClusterMaker maker = OneNode().Pending("q/a", {.gpus = 1}).Pending("q/b", {.gpus = 1});
+  maker.rows().pods[0].config_maps = {"root", "settings"};
+  Put(maker);
+  store_.Upsert(Map("root"));
+  store_.Synced(Kind::kConfigMap);
+  EXPECT_EQ(Plan(), "bind q/b-0 n; ");
+  store_.Upsert(Map("settings"));
+  EXPECT_EQ(Plan(), "bind q/a-0 n; bind q/b-0 n; ");
+  store_.Delete(Kind::kConfigMap, "q/settings");
+  EXPECT_EQ(Plan(), "bind q/b-0 n; ");
+  store_.Upsert(ConfigMapRow{.namespace_name = "other", .name = "settings"});
+  EXPECT_EQ(Plan(), "bind q/b-0 n; ");
+  EXPECT_EQ(engine_.counts().built, 1);
+  EXPECT_EQ(engine_.counts().updated, 2);
+}
+
+TEST_F(EngineTest, AConfigMapThatNoPodNeedsIsNoReasonToPlanAgain) {
+  Put(OneNode().Pending("q/a", {.gpus = 1}));
+  store_.Upsert(Map("root"));
+  store_.Synced(Kind::kConfigMap);
+  Plan();
+  store_.Upsert(Map("p-abc-shared-gpu-0"));
+  store_.Upsert(Map("p-abc-shared-gpu-0-evar"));
+  EXPECT_FALSE(engine_.has_changed());
+  Plan();
+  EXPECT_EQ(engine_.counts().repeated, 1);
+  // It is not forgotten: a pod that needs it may come later.
+  ClusterMaker later = OneNode().Pending("q/late", {.gpus = 1});
+  later.rows().pods[0].config_maps = {"p-abc-shared-gpu-0"};
+  Put(later);
+  EXPECT_EQ(Plan(), "bind q/a-0 n; bind q/late-0 n; ");
+  store_.Reject(Kind::kConfigMap,
+                {.kind = "ConfigMap", .name = "q/odd", .field = "metadata", .message = "is odd"});
+  EXPECT_TRUE(engine_.has_changed()) << "plans tell of what makes no sense";
+  Plan();
+  store_.Upsert(Map("odd"));
+  EXPECT_TRUE(engine_.has_changed());
+  Plan();
+  EXPECT_EQ(engine_.counts().built, 1);
+}
+
+TEST_F(EngineTest, TheFirstConfigMapAndTheLastChangeWhatIsKnown) {
+  ClusterMaker maker = OneNode().Pending("q/a", {.gpus = 1});
+  maker.rows().pods[0].config_maps = {"settings"};
+  Put(maker);
+  EXPECT_EQ(Plan(), "bind q/a-0 n; ") << "which there are is not known";
+  store_.Upsert(Map("other"));
+  EXPECT_EQ(Plan(), "");
+  store_.Delete(Kind::kConfigMap, "q/other");
+  EXPECT_EQ(Plan(), "bind q/a-0 n; ");
+  store_.Synced(Kind::kConfigMap);
+  EXPECT_EQ(Plan(), "");
+}
+
+// A pod beside those of some namespaces.
+ClusterMaker Beside(SelectorRequirement namespaces) {
+  ClusterMaker maker = MakeCluster().Queue("q").Node("n", {.gpus = 4}).Node("o", {.gpus = 4});
+  for (NodeRow& node : maker.rows().nodes) node.labels = {{"kubernetes.io/hostname", node.name}};
+  PodAffinityTerm term;
+  term.selector = LabelSelector();
+  term.topology_key = "kubernetes.io/hostname";
+  term.namespace_selector = {std::move(namespaces)};
+  PodAffinityRow affinity;
+  affinity.required = {term};
+  return maker.Running("east/a", {.gpus = 1, .node = "n"})
+      .Running("west/b", {.gpus = 1, .node = "o"})
+      .Pending("q/p", {.gpus = 1, .affinity = affinity});
+}
+
+TEST_F(EngineTest, ANamespaceThatGetsTheLabelOfATermCounts) {
+  Put(Beside({.key = "team", .op = SelectorOp::kIn, .values = {"red"}}));
+  const auto team = [](std::string name, std::string color) {
+    return NamespaceRow{.name = std::move(name), .labels = {{"team", std::move(color)}}};
+  };
+  store_.Upsert(team("east", "blue"));
+  store_.Upsert(team("west", "blue"));
+  EXPECT_EQ(Plan(), "");
+  store_.Upsert(team("west", "red"));
+  EXPECT_EQ(Plan(), "bind q/p-0 o; ");
+  EXPECT_EQ(engine_.counts().built, 2) << "the term finds other pods";
+  store_.Upsert(team("east", "green"));
+  store_.Upsert(team("new", "blue"));
+  EXPECT_EQ(Plan(), "bind q/p-0 o; ");
+  store_.Delete(Kind::kNamespace, "new");
+  EXPECT_EQ(Plan(), "bind q/p-0 o; ");
+  EXPECT_EQ(engine_.counts().built, 2);
+  EXPECT_EQ(engine_.counts().updated, 2) << "no term selects these";
+  store_.Delete(Kind::kNamespace, "west");
+  EXPECT_EQ(Plan(), "");
+}
+
+TEST_F(EngineTest, ANamespaceThatComesWithItsFirstPodCounts) {
+  Put(Beside({.key = "kubernetes.io/metadata.name",
+              .op = SelectorOp::kNotIn,
+              .values = {"q", "east", "west"}}));
+  EXPECT_EQ(Plan(), "");
+  const ClusterRows later = MakeCluster().Running("new/c", {.gpus = 1, .node = "o"}).Rows();
+  store_.Upsert(later.pods[0]);
+  EXPECT_EQ(Plan(), "bind q/p-0 o; ");
 }
 
 TEST_F(EngineTest, SeveralFollowOneStoreEachWithItsConfiguration) {

@@ -44,6 +44,15 @@ class Events {
     if (!random_.OneIn(4)) crowd.terms = {};
     if (random_.OneIn(4)) shape.topology = crowd.topology = RandomTopologyOptions();
     if (random_.OneIn(6)) crowd.sharers = RandomSharersOptions();
+    // Where ConfigMaps and namespaces count, and mostly they change.
+    if (random_.OneIn(5)) {
+      is_about_names_ = true;
+      shape.shared_gpus = false;
+      shape.pod_affinity = crowd.pod_affinity = true;
+      RandomTermsOptions names;
+      names.host_ports = names.volumes = names.spread = names.preferred_nodes = false;
+      shape.terms = crowd.terms = names;
+    }
     config_json_ = MakeCrowdedCluster(seed, crowd).config_json;
     for (uint64_t i = 0; i < 3; ++i) {
       sources_.push_back(is_crowded ? MakeCrowdedCluster(seed * 3 + i, crowd).rows
@@ -64,13 +73,15 @@ class Events {
     });
     random_.Shuffle(&events);
     for (const auto& event : events) event();
+    if (random_.Coin()) store_.Synced(Kind::kConfigMap);
     happened_ += static_cast<int64_t>(events.size());
   }
 
   // One event; mostly of pods and pod groups.
   void Happen() {
     ++happened_;
-    const int64_t dice = random_.Below(200);
+    if (is_about_names_ && random_.Coin()) return random_.Coin() ? OfConfigMap() : OfNamespace();
+    const int64_t dice = random_.Below(212);
     if (dice < 128) return OfKind(Kind::kPod);
     if (dice < 156) return OfKind(Kind::kPodGroup);
     if (dice < 165) return random_.Coin() ? OfKind(Kind::kBindRequest) : OfRequest();
@@ -79,6 +90,8 @@ class Events {
     if (dice < 196)
       return ListAnew(random_.Pick(
           std::vector<Kind>{Kind::kPod, Kind::kPod, Kind::kPodGroup, Kind::kBindRequest}));
+    if (dice < 202) return OfConfigMap();
+    if (dice < 208) return OfNamespace();
     OfKind(random_.Pick(std::vector<Kind>{
         Kind::kNode, Kind::kQueue, Kind::kPriorityClass, Kind::kTopology, Kind::kConfigMap,
         Kind::kResourceClaim, Kind::kResourceSlice, Kind::kDeviceClass,
@@ -217,6 +230,27 @@ class Events {
     store_.Upsert(std::move(queue));
   }
 
+  // Pods need some of them, and none needs others.
+  void OfConfigMap() {
+    ConfigMapRow row{.namespace_name = random_.OneIn(6) ? "ns-2" : "ns",
+                     .name = random_.Pick(
+                         std::vector<std::string>{"settings", "missing", "root", "shared-gpu-0"})};
+    WithKind(Kind::kConfigMap, [&]<typename Row>(const KindEntry<Row>& kind) {
+      if constexpr (std::is_same_v<Row, ConfigMapRow>) Befall(kind, row);
+    });
+  }
+
+  // Pods select some of them by these labels.
+  void OfNamespace() {
+    NamespaceRow row{.name = random_.Pick(std::vector<std::string>{"ns", "ns-2", "ns-3"}),
+                     .labels = {}};
+    if (!random_.OneIn(4)) row.labels.emplace_back("team", random_.Coin() ? "a" : "b");
+    if (random_.Coin()) row.labels.emplace_back("note", random_.Coin() ? "some" : "other");
+    WithKind(Kind::kNamespace, [&]<typename Row>(const KindEntry<Row>& kind) {
+      if constexpr (std::is_same_v<Row, NamespaceRow>) Befall(kind, row);
+    });
+  }
+
   // Pods select by some of these labels, GPUs are described by others, and one is of no interest.
   void Relabel(StringPairs* labels) {
     static const std::vector<std::pair<std::string, std::vector<std::string>>> kLabels = {
@@ -239,6 +273,7 @@ class Events {
       pod.phase = Phase::kRunning;
     }
     if (random_.OneIn(8)) pod.pod_group = "g" + std::to_string(random_.Below(4));
+    if (is_about_names_ && random_.OneIn(4)) pod.namespace_name = random_.Coin() ? "ns-2" : "ns-3";
     if (random_.OneIn(12)) pod.subgroup = random_.Coin() ? "s1" : "";
     if (random_.OneIn(12)) pod.created_ns = random_.Between(1, 4) * kSecondNs;
     if (random_.OneIn(12)) {
@@ -267,6 +302,7 @@ class Events {
   Store& store_;
   std::vector<ClusterRows> sources_;
   std::string config_json_;
+  bool is_about_names_ = false;
   int64_t version_ = 1;
   int64_t happened_ = 0;
 };
@@ -402,6 +438,7 @@ std::string PlanOfAFreshEngine(const Store& store, const std::string& memory, co
     for (auto& row : kind.in(&rows)) fresh.Upsert(std::move(row));
     return false;
   });
+  if (store.IsSynced(Kind::kConfigMap)) fresh.Synced(Kind::kConfigMap);
   Engine engine(&fresh, config, params);
   const absl::Status status = engine.ImportMemory(memory);
   EXPECT_TRUE(status.ok()) << status.message();

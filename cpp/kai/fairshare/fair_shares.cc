@@ -16,7 +16,8 @@ FairShares::FairShares(const Cluster& cluster, const QueueUsage& usage, const Op
       shares_[queue][i] = {.deserved = queues.deserved[queue][i],
                            .limit = queues.limit[queue][i],
                            .over_quota_weight = queues.over_quota_weight[queue][i],
-                           .request = usage.sums()[queue].requested[i]};
+                           .request = usage.sums()[queue].requested[i],
+                           .usage = queues.past_usage[queue][i]};
     }
   }
   Divide(options.k_value);

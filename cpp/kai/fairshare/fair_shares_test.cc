@@ -145,10 +145,15 @@ TEST(FairSharesTest, AreWhatTheRulesAsk) {
 TEST(FairSharesPropertyTest, AreWhatTheSpecMakesOfTheRows) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE(SeedTrace(seed));
-    const ClusterRows rows = MakeRandomCluster(seed, {.pod_affinity = false});
-    const auto cluster = rows.Build();
+    ClusterRows rows = MakeRandomCluster(seed, {.pod_affinity = false});
+    Random random(seed);
     oracle::Settings settings{.now_ns = 0};
-    settings.k_value = Random(seed).Coin() ? 1 : 0;
+    settings.k_value = random.Coin() ? 1 : 0;
+    for (QueueRow& row : rows.queues) {
+      for (double& usage : row.past_usage)
+        usage = random.Pick(std::vector<double>{0, 0, 0.1, 0.25, 1.0 / 3, 0.9, 1.5});
+    }
+    const auto cluster = rows.Build();
     const QueueUsage usage(*cluster);
     const FairShares shares(*cluster, usage, {.k_value = settings.k_value});
     const auto numbers = oracle::NumbersOf(oracle::World(rows, settings));

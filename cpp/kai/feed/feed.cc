@@ -44,6 +44,7 @@ Feed::Drained Feed::Drain(Inbox* inbox) {
   }
   Drained drained = std::exchange(drained_, {});
   drained.gpu_users = gpu_users_.TakeChanged();
+  drained.is_scaling_up = gpu_users_.is_scaling_up();
   drained.groups = Sorted(std::exchange(groups_touched_, {}));
   drained.queues = Sorted(std::exchange(queues_touched_, {}));
   drained.nodes = Sorted(std::exchange(nodes_touched_, {}));

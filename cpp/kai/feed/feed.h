@@ -61,6 +61,7 @@ class Feed final : private Follower {
     std::vector<Gone> gone;                                 // pods of ours, and pod groups
     std::vector<Failed> failed;
     std::vector<GpuUser> gpu_users;   // that changed, or went
+    bool is_scaling_up = false;       // a pod in the namespace of scaling pods waits for a node
     std::vector<std::string> groups;  // of which a pod, or the group itself, changed; by name
     std::vector<std::string> queues;  // that changed; by name
     // That changed, or got or lost a pod that is not ours; by name.

@@ -159,6 +159,19 @@ TEST_F(FeedTest, ReservationPodsComeOutWithTheDeviceThatTheyFound) {
               ElementsAre(user));
 }
 
+TEST_F(FeedTest, AScalingPodWithoutANodeMeansThatTheClusterGrows) {  // spec 3 B10
+  const auto scaling = [](int version, std::string node) {
+    std::string pod = Pod("scale", version, {.node = std::move(node), .scheduler = "default"});
+    return pod.replace(pod.find(R"("q")"), 3, R"("kai-scale-adjust")");
+  };
+  EXPECT_FALSE(Happen(Kind::kPod, "ADDED", Pod("waits", 1)).is_scaling_up);
+  EXPECT_TRUE(Happen(Kind::kPod, "ADDED", scaling(2, "")).is_scaling_up);
+  EXPECT_TRUE(Happen(Kind::kPod, "ADDED", Pod("other", 3)).is_scaling_up);
+  EXPECT_FALSE(Happen(Kind::kPod, "MODIFIED", scaling(4, "n")).is_scaling_up);
+  Happen(Kind::kPod, "MODIFIED", scaling(5, ""));
+  EXPECT_FALSE(Happen(Kind::kPod, "DELETED", scaling(6, "")).is_scaling_up);
+}
+
 std::vector<std::string> Failures(const Feed::Drained& drained) {
   std::vector<std::string> failures;
   for (const Feed::Failed& each : drained.failed) {

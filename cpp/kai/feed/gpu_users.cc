@@ -46,6 +46,10 @@ std::string ReservedDevice(JsonObject pod) {
 }  // namespace
 
 void GpuUsers::Saw(const std::string& name, const CompactPod* row, JsonObject pod) {
+  if (row != nullptr && row->namespace_name == keys::kScalingNamespace && row->node_name.empty()) {
+    scaling_.insert(name);
+    return;
+  }
   if (row == nullptr || row->extras->gpu_groups.empty()) return Gone(name);
   GpuUser user{.name = name,
                .uid = row->uid,
@@ -62,6 +66,7 @@ void GpuUsers::Saw(const std::string& name, const CompactPod* row, JsonObject po
 }
 
 void GpuUsers::Gone(std::string_view name) {
+  if (const auto waiting = scaling_.find(name); waiting != scaling_.end()) scaling_.erase(waiting);
   const auto known = users_.find(name);
   if (known == users_.end()) return;
   changed_.insert(known->first);

@@ -1,4 +1,5 @@
-// Pods on shared devices, and those that reserve one (spec 6 C55-C57), as far as binders need them.
+// Pods on shared devices, and those that reserve one (spec 6 C55-C57), as far as binders need them;
+// and whether a pod that makes a cluster grow waits (spec 3 B10).
 //
 //   gpu_users_.Gone(name);
 //   drained.gpu_users = gpu_users_.TakeChanged();
@@ -40,10 +41,13 @@ class GpuUsers {
   void Saw(const std::string& name, const CompactPod* row, JsonObject pod);
   void Gone(std::string_view name);
   std::vector<GpuUser> TakeChanged();
+  // Some pod in the namespace of scaling pods has no node yet.
+  bool is_scaling_up() const { return !scaling_.empty(); }
 
  private:
   absl::flat_hash_map<std::string, GpuUser, NameHash, std::equal_to<>> users_;
   std::set<std::string> changed_;
+  std::set<std::string, std::less<>> scaling_;
 };
 
 }  // namespace kai

@@ -221,6 +221,29 @@ FieldStatus ReadDiscovery(JsonValue& value, std::optional<bool>* serves_claims) 
   });
 }
 
+FieldStatus ReadPastUsage(JsonValue& value, QuotaVector* usage) {
+  return ForEachMember(value, [&](std::string_view resource, JsonValue& part) {
+    QuotaResource place = kQuotaGpu;
+    if (resource == "cpu") {
+      place = kQuotaCpu;
+    } else if (resource == "memory") {
+      place = kQuotaMemory;
+    } else if (resource != "gpu") {
+      return FieldStatus::Bad("is no resource of queues, which are gpu, cpu and memory");
+    }
+    KAI_RETURN_IF_BAD(ReadDouble(part, &(*usage)[place]));
+    return IsPastUsage((*usage)[place]) ? FieldStatus()
+                                        : FieldStatus::Bad("has to be a number from 0 on");
+  });
+}
+
+FieldStatus ReadPastUsages(JsonValue& value, PastUsages* usages) {
+  usages->clear();
+  return ForEachEntry(value, [&](std::string_view queue, JsonValue& parts) {
+    return ReadPastUsage(parts, &(*usages)[std::string(queue)]);
+  });
+}
+
 // What is read of a snapshot, and where.
 struct Destination {
   SnapshotRows* rows;
@@ -235,6 +258,7 @@ FieldStatus ReadMember(std::string_view key, JsonValue& value, Destination* to) 
   if (key == "schedulerParams")
     return ReadSchedulerParams(value, &cluster.params, &to->rows->warnings);
   if (key == "discovery") return ReadDiscovery(value, &cluster.serves_claims);
+  if (key == "usage") return ReadPastUsages(value, &to->rows->past_usages);
   if (key != "rawObjects") return Skip();
   to->has_raw_objects = true;
   cluster.rejections.clear();
@@ -260,6 +284,10 @@ absl::Status ReadInto(std::string_view json, SnapshotRows* rows, CompactRows* co
         StrCat("the snapshot's ", status.field(), ": ", status.message()));
   }
   if (!to.has_raw_objects) return absl::InvalidArgumentError("the snapshot has no rawObjects");
+  for (QueueRow& queue : rows->cluster.queues) {
+    const auto usage = rows->past_usages.find(queue.name);
+    if (usage != rows->past_usages.end()) queue.past_usage = usage->second;
+  }
   return absl::OkStatus();
 }
 

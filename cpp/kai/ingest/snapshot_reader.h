@@ -6,7 +6,8 @@
 //   file->config_json                // for the parser of session/config.h
 //
 // The text is {"config", "schedulerParams", "rawObjects": {"pods": [...], ...}, ...} (spec 2 L7),
-// or an object around it with the member "snapshot", as recorded cases have.
+// or an object around it with the member "snapshot", as recorded cases have. Ours beside KAI's:
+// "usage", {queue: {"gpu", "cpu", "memory"}}, what queues have used in the past.
 //
 // Invariants: what is wrong in one object costs that object; what is wrong with the text as a whole
 // (no JSON, cut off, no rawObjects, nonsense in schedulerParams) is one InvalidArgument sentence.
@@ -40,6 +41,7 @@ absl::StatusOr<SnapshotFile> ReadSnapshot(std::string_view json);
 // the rows before building.
 struct SnapshotRows {
   ClusterRows cluster;
+  PastUsages past_usages;  // also in the rows of the queues
   std::string config_json;
   std::vector<std::string> warnings;
 };

@@ -187,6 +187,30 @@ TEST(SnapshotReaderTest, ReadsARecordedCaseAround) {
   EXPECT_EQ(rows.params.node_pool_label_key, "pool");
 }
 
+TEST(SnapshotReaderTest, ReadsWhatQueuesHaveUsed) {  // spec 1 F115
+  const SnapshotRows rows = Read(
+      R"({"usage": {"a": {"gpu": 0.5, "memory": 1}, "gone": {"cpu": 0.25}},
+          "rawObjects": {"queues": [{"metadata": {"name": "a"}}, {"metadata": {"name": "b"}}]}})");
+  EXPECT_EQ(rows.cluster.queues.at(0).past_usage, (QuotaVector{0, 1, 0.5}));
+  EXPECT_EQ(rows.cluster.queues.at(1).past_usage, QuotaVector{});
+  EXPECT_EQ(rows.past_usages.at("gone"), (QuotaVector{0.25, 0, 0}));
+}
+
+TEST(SnapshotReaderTest, RefusesUsageThatIsNone) {
+  const auto why = [](std::string_view usage) {
+    return std::string(
+        ReadSnapshotRows(StrCat(R"({"rawObjects": {}, "usage": {"a": )", usage, "}}"))
+            .status()
+            .message());
+  };
+  EXPECT_EQ(why(R"({"gpu": -1})"), "the snapshot's usage[\"a\"].gpu: has to be a number from 0 on");
+  EXPECT_EQ(why(R"({"tpu": 1})"),
+            "the snapshot's usage[\"a\"].tpu: is no resource of queues, which are gpu, cpu and "
+            "memory");
+  EXPECT_NE(why(R"({"gpu": "much"})"), "");
+  EXPECT_NE(why("7"), "");
+}
+
 TEST(SnapshotReaderTest, DoesNotMindTheOrderOfTheMembers) {
   const SnapshotRows rows = Read(
       R"({"rawObjects": {"pods": [{"metadata": {"name": "p"}}]},

@@ -374,7 +374,8 @@ QueueNumbers QueueNumbersOf(const Plan& plan, QueueId queue, QuotaResource resou
            {"allocated", for_people(sums.allocated[resource])},
            {"allocated_non_preemptible", for_people(sums.allocated_non_preemptible[resource])},
            {"request", for_people(share.request)},
-           {"over_quota_weight", share.over_quota_weight}}};
+           {"over_quota_weight", share.over_quota_weight},
+           {"usage", share.usage}}};
 }
 
 std::string_view NameOf(SelectorOp op) {

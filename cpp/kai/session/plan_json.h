@@ -27,7 +27,7 @@ namespace kai {
 std::string PlanJson(const Plan& plan, const DecisionTable& decisions, std::string_view stamp);
 
 // The numbers of a queue by name: cores, bytes, devices; nothing: unlimited.
-using QueueNumbers = std::array<std::pair<std::string_view, std::optional<double>>, 7>;
+using QueueNumbers = std::array<std::pair<std::string_view, std::optional<double>>, 8>;
 QueueNumbers QueueNumbersOf(const Plan& plan, QueueId queue, QuotaResource resource);
 
 // An operator as Kubernetes writes it: "NotIn".

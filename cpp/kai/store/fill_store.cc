@@ -7,6 +7,7 @@ namespace kai {
 bool FillStore(SnapshotRows* snapshot, Store* store) {
   ClusterRows& rows = snapshot->cluster;
   const size_t rejections = rows.rejections.size();
+  store->SetPastUsages(std::move(snapshot->past_usages));
   if (rows.config_maps) store->Synced(Kind::kConfigMap);
   if (rows.serves_claims) store->ServeClaims(*rows.serves_claims);
   for (Rejection& rejection : rows.rejections) {

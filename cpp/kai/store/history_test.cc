@@ -51,6 +51,15 @@ TEST_F(HistoryTest, KnowsWhatThereWas) {
   EXPECT_THAT(QueuesAt(history.Now()), UnorderedElementsAre("other/a", "new/c"));
 }
 
+TEST_F(HistoryTest, KnowsWhatQueuesHadUsedThen) {
+  Upsert("a");
+  store.SetPastUsages({{"a", {0, 0, 0.5}}});
+  const History::Moment before = history.Now();
+  store.SetPastUsages({{"a", {0, 0, 0.25}}});
+  EXPECT_EQ(history.RowsAt(before).queues.at(0).past_usage, (QuotaVector{0, 0, 0.5}));
+  EXPECT_EQ(history.RowsAt(history.Now()).queues.at(0).past_usage, (QuotaVector{0, 0, 0.25}));
+}
+
 TEST_F(HistoryTest, WhatComesAndGoesWasNeverThere) {
   const History::Moment before = history.Now();
   Upsert("a");

@@ -54,6 +54,11 @@ void Overlays::PutOn(std::string_view name, PodGroupRow* row) const {
   row->preemption_delay_ns = end_ns - *row->last_eviction_ns;
 }
 
+void Overlays::PutOn(QueueRow* row) const {
+  const auto found = past_usages_.find(row->name);
+  row->past_usage = found == past_usages_.end() ? QuotaVector{} : found->second;
+}
+
 void Overlays::Forget(std::string_view group) {
   if (!ages_.empty()) ages_.erase(group);
 }
@@ -70,6 +75,7 @@ void Overlays::Memory(MemoryReport* report) const {
   add("avoided nodes", avoided_, nodes);
   add("groups held off", held_off_, 0);
   add("groups planned before", ages_, 0);
+  report->Add("store", "past usages", past_usages_.size(), kai::HeapBytes(past_usages_));
 }
 
 }  // namespace kai

@@ -1,5 +1,5 @@
-// Overlays: what this process knows of pods and pod groups beside what the API server says. It is
-// put on their rows as these come, and so holds for all versions of them.
+// Overlays: what this process knows of pods, pod groups and queues beside what the API server says.
+// It is put on their rows as these come, and so holds for all versions of them.
 //
 //   overlays.Avoid("q/g", {"n1"});
 //   overlays.HoldOff("q/g", then_ns, 10 * kSecondNs);
@@ -44,7 +44,11 @@ class Overlays {
   // Those that are kept, by group.
   std::map<std::string, Age> Ages() const { return {ages_.begin(), ages_.end()}; }
 
+  // What queues have used in the past; those that are not among them: nothing.
+  void SetPastUsages(PastUsages usages) { past_usages_ = std::move(usages); }
+
   void PutOn(PodRow* row) const;
+  void PutOn(QueueRow* row) const;
   void PutOn(std::string_view name, PodGroupRow* row) const;
 
   // The group is gone.
@@ -62,6 +66,7 @@ class Overlays {
   ByName<std::vector<std::string>> avoided_;  // sorted
   ByName<HeldOff> held_off_;
   ByName<Age> ages_;
+  PastUsages past_usages_;
 };
 
 }  // namespace kai

@@ -85,6 +85,8 @@ Store::Outcome Store::Upsert(Kind kind, JsonObject object, const ObjectIdentity&
           overlays_.KeepAge(name, known->row.created_ns.value_or(*row.created_ns), *row.created_ns);
         overlays_.PutOn(name, &row);
       }
+    } else if constexpr (std::is_same_v<Row, QueueRow>) {
+      if (!rejection) overlays_.PutOn(&row);
     }
     const bool is_change = rejection ? Put<Row>(name, version, KeptAs<Row>(),
                                                 std::make_unique<Rejection>(*std::move(rejection)))
@@ -197,6 +199,21 @@ void Store::HoldOff(std::string_view group, int64_t since_ns, int64_t delay_ns) 
   PodGroupRow row = known->Row();
   overlays_.PutOn(group, &row);
   Replace(Kind::kPodGroup, group, std::move(row));
+}
+
+void Store::SetPastUsages(PastUsages usages) {
+  overlays_.SetPastUsages(std::move(usages));
+  std::vector<QueueRow> changed;
+  for (const QueueRow& known : RowsOfKind<QueueRow>()) {
+    QueueRow row = known;
+    overlays_.PutOn(&row);
+    if (row.past_usage != known.past_usage) changed.push_back(std::move(row));
+  }
+  for (QueueRow& row : changed) {
+    const std::string name = row.name;
+    TellBefore(Kind::kQueue, name);
+    Replace(Kind::kQueue, name, std::move(row));
+  }
 }
 
 void Store::TakeAssigned(std::string_view name, PodRow* row) {

@@ -96,11 +96,9 @@ class Store {
     const std::string name = NameInTable(row);
     if (Table<Row>().IsLate(name, version)) return Outcome::kStale;
     TellBefore(KindOf<Row>(), name);
-    if constexpr (std::is_same_v<Row, PodRow>) {
-      TakeAssigned(name, &row);
-      overlays_.PutOn(&row);
-    }
+    if constexpr (std::is_same_v<Row, PodRow>) TakeAssigned(name, &row);
     if constexpr (std::is_same_v<Row, PodGroupRow>) overlays_.PutOn(name, &row);
+    if constexpr (requires { overlays_.PutOn(&row); }) overlays_.PutOn(&row);
     if (Put<Row>(name, version, Keep(std::move(row)))) Tell(KindOf<Row>(), name);
     return Outcome::kApplied;
   }
@@ -123,6 +121,7 @@ class Store {
   // Overlays on known and later objects. Ages(): of pod groups that the server calls younger.
   void Avoid(std::string_view group, std::vector<std::string> nodes);
   void HoldOff(std::string_view group, int64_t since_ns, int64_t delay_ns);
+  void SetPastUsages(PastUsages usages);
   std::map<std::string, Overlays::Age> Ages() const { return overlays_.Ages(); }
 
   // An object that could not be read, for readers of their own; `kind` is that of the rejection.

@@ -43,6 +43,38 @@ TEST(StoreTest, KeepsTheLatestVersionOfEachObject) {
   EXPECT_THAT(Names(store), ElementsAre("a", "edited/q"));
 }
 
+TEST(StoreTest, WhatQueuesHaveUsedHoldsForAllTheirVersions) {
+  Store store;
+  store.Upsert(Kind::kQueue, Queue("a", "5"));
+  store.SetPastUsages({{"a", {0, 0, 0.5}}, {"b", {0.25, 0, 0}}});
+  store.Upsert(Kind::kQueue, Queue("a", "6", "org"));
+  QueueRow made;
+  made.name = "b";
+  store.Upsert(made);
+  EXPECT_EQ(store.Find<QueueRow>("a")->past_usage, (QuotaVector{0, 0, 0.5}));
+  EXPECT_EQ(store.Find<QueueRow>("b")->past_usage, (QuotaVector{0.25, 0, 0}));
+
+  store.SetPastUsages({{"b", {0.5, 0, 0}}});
+  EXPECT_EQ(store.Find<QueueRow>("a")->past_usage, QuotaVector{});
+  EXPECT_EQ(store.Find<QueueRow>("b")->past_usage, (QuotaVector{0.5, 0, 0}));
+  EXPECT_EQ(Store(store).Find<QueueRow>("b")->past_usage, (QuotaVector{0.5, 0, 0}));
+}
+
+TEST(StoreTest, FollowersHearOfQueuesWhoseUsageIsAnother) {
+  Store store;
+  for (const std::string_view name : {"a", "b", "c"}) store.Upsert(Kind::kQueue, Queue(name, "1"));
+  store.Reject(Kind::kQueue, {.kind = "Queue", .name = "bad", .field = "", .message = "no"});
+  store.SetPastUsages({{"a", {0, 0, 0.5}}});
+  struct : Follower {
+    void Changed(Kind, std::string_view name) override { names.emplace_back(name); }
+    std::vector<std::string> names;
+  } follower;
+  store.Follow(&follower);
+  store.SetPastUsages({{"a", {0, 0, 0.5}}, {"b", {0, 0, 0.1}}, {"bad", {1, 1, 1}}, {"new", {}}});
+  store.Unfollow(&follower);
+  EXPECT_THAT(follower.names, ElementsAre("b"));
+}
+
 TEST(StoreTest, AVersionThatIsNoNumberIsNeverLate) {
   Store store;
   store.Upsert(Kind::kQueue, Queue("q", "7", "one"));

@@ -30,6 +30,7 @@ COMMANDS = {
     "queues": "Show the fair share of every queue, and who is over or under it.",
     "run": "Schedule the pods of a cluster.",
     "settings": "Write the settings of a pod for an orchestrator.",
+    "simulate": "Work out what queues get, without a cluster.",
     "snapshot": "Write a snapshot of a live cluster to a file.",
     "verify": "Run cases with known answers and report agreement.",
 }

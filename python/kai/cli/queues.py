@@ -47,7 +47,7 @@ def command(cluster: Cluster, plan: Plan, answers: Answers) -> Answer:
 _RESOURCES = ("gpu", "cpu", "memory")
 _AMOUNTS = (
     "deserved", "fair_share", "limit", "allocated", "allocated_non_preemptible", "request",
-    "over_quota_weight", "over_fair_share", "part_of_fair_share",
+    "over_quota_weight", "usage", "over_fair_share", "part_of_fair_share",
 )  # fmt: skip
 
 

@@ -43,6 +43,7 @@ class Asked:
     config: str | None
     as_kai: bool
     now: str | None
+    usage: str | None
     strict: bool
 
     def __post_init__(self) -> None:
@@ -68,6 +69,7 @@ class Asked:
             except InvalidInputError as error:
                 raise InvalidInputError(f"--now: {error}") from None
         config = None if self.config is None else named("--config", self.config)
+        usage = None if self.usage is None else self._usage_in(named("--usage", self.usage))
         scheduler = Scheduler(config, as_kai=self.as_kai)
         found = self._clusters()
         while True:
@@ -78,7 +80,30 @@ class Asked:
                 warn(str(cluster))
                 warn.status = BAD_INPUT
                 continue
+            if usage is not None:
+                usage(cluster)
             yield cluster, patiently("planning", functools.partial(scheduler.plan, cluster))
+
+    @staticmethod
+    def _usage_in(file: Path) -> Callable[[Cluster], object]:
+        """Gives a cluster what its queues have used in the past, by the time of its plan."""
+        import time
+
+        from kai.api import times
+        from kai.engine import usage
+
+        try:
+            content = usage.read(file)
+        except InvalidInputError as error:
+            raise InvalidInputError(f"--usage: {error}") from None
+
+        def give(cluster: Cluster) -> object:
+            clock_ns = time.time_ns()
+            now_ns = clock_ns if cluster.now is None else times.to_ns(cluster.now)
+            rows = usage.usage_in(content, now_ns, f"--usage: {file}")
+            return cluster.set_usage(usage.to_mapping(rows))
+
+        return give
 
     def _clusters(self) -> Iterator[Cluster | InvalidInputError]:
         if self.is_live:
@@ -105,6 +130,7 @@ def planning_options(command: Callable[..., int]) -> Callable[..., int]:
         click.option("--live", is_flag=True, help="Read a cluster, not files; nothing is written."),
         click.option("--now", metavar="TIME", help="Time of the cycle, RFC 3339 [the clock's]."),
         click.option("--as-kai", is_flag=True, help="Decide as KAI does, also where it errs."),
+        click.option("--usage", metavar="FILE", help="What queues have used in the past."),
         click.option("--strict", is_flag=True, help=STRICT),
         click.option(
             "--config",

@@ -31,6 +31,7 @@ from kai.api import defaults, files, keys, kinds, times
 from kai.api.nearest import did_you_mean
 from kai.api.reading import at, mapping
 from kai.engine import arguments, edits, objects, overview, text
+from kai.engine import usage as usages
 from kai.engine.config import ConfigSource, config_json, read
 from kai.engine.objects import Amount, NodeOptions, Objects, PodOptions, QueueOptions
 from kai.errors import InvalidClusterError, InvalidInputError, NotFoundError
@@ -273,6 +274,11 @@ class Cluster:
         """How many nodes, pods, pod_groups and queues the engine accepted."""
         return dict(self._core_cluster().counts)
 
+    @property
+    def usage(self) -> dict[str, dict[str, float]]:
+        """What queues that are here have used in the past (`set_usage`), by queue and resource."""
+        return usages.to_mapping(self._core_cluster().usage())
+
     # ---- events --------------------------------------------------------------------------------
 
     def upsert(self, manifest: Mapping[str, Any] | bytes | str) -> Cluster:
@@ -337,6 +343,42 @@ class Cluster:
             core = self._core_cluster()
             self._note(core, kind, name, None, was_there=core.delete(kind, name))
         return self
+
+    def set_usage(self, usage: Mapping[str, Mapping[str, float]]) -> Cluster:
+        """What queues have used in the past (docs/concepts/time_based_fair_share.md).
+
+        By queue, and "gpu", "cpu" or "memory": a part of what the cluster had; 0 where nothing is
+        said. It takes the place of what was said before, and a snapshot of the cluster has it.
+        Queues may be missing, or come later.
+
+        >>> import kai
+        >>> cluster = kai.Cluster().queue("a").queue("b").node("n1", gpus=8)
+        >>> cluster = cluster.pending("a/x", pods=8, gpus=1).pending("b/x", pods=8, gpus=1)
+        >>> queues = kai.Scheduler().plan(cluster.set_usage({"a": {"gpu": 0.5}})).queues
+        >>> queues["a"].gpu.fair_share, queues["b"].gpu.fair_share
+        (3, 5)
+
+        Raises InvalidInputError for a part that is no number from 0 on.
+        """
+        rows = usages.rows_of(usage)
+        with self._lock:
+            if not self._is_live:
+                self._keep_usage(usages.to_mapping(rows))
+            core = self._compiled
+            if core is not None and core.can_follow():
+                core.set_usage(rows)
+            else:
+                self._compiled = None
+        return self
+
+    def _keep_usage(self, usage: Mapping[str, Any]) -> None:
+        """In the tree, or the text if there is no tree: to read a large one takes seconds."""
+        if self._tree is None and self._data is not None:
+            text = self._data.data.rstrip()
+            self._data = _Text(b"%s,%s" % (text[:-1], _dump({"usage": usage})[1:]))
+        else:
+            self._own_tree()["usage"] = dict(usage)
+            self._data = None
 
     def _reject(self, rejected: Iterable[Rejected]) -> Cluster:
         """Notes what a reader had to leave out; it is in `rejected` until a good version comes."""

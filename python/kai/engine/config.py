@@ -101,7 +101,7 @@ class Config:
     compat: Mapping[str, Literal["fixed", "kai"]] = field(default_factory=dict)
     """Mends of KAI's that are switched off, by name (docs/compatibility.md)."""
     usage_db_config: Mapping[str, Any] = field(default_factory=dict)
-    """Of KAI; not looked at."""
+    """Where `kai run` reads what queues have used in the past; plans do not look at it."""
 
     def __post_init__(self) -> None:
         if isinstance(self.actions, str):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kai.engine.answer import Answer
 
 _MOST_SHOWN = 20
-_SHARE = ("deserved", "fair_share", "limit", "allocated", "request", "over_quota_weight")
+_SHARE = ("deserved", "fair_share", "limit", "allocated", "request", "over_quota_weight", "usage")
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +295,7 @@ def _queue_row(change: QueueChange) -> tuple[str, ...]:
         return (change.name, "", *states)
     label = {"gpu": "GPUs", "cpu": "CPUs", "memory": "memory"}[change.resource]
     show = text.size if change.resource == "memory" else text.number
-    if change.member == "over_quota_weight":
+    if change.member in ("over_quota_weight", "usage"):
         show = text.number
     values = ["unlimited" if each is None else show(each) for each in (change.before, change.after)]
     return (change.name, f"{change.member.replace('_', ' ')}, {label}", *values)

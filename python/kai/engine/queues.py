@@ -35,6 +35,8 @@ class QueueShare:
     allocated_non_preemptible: float | None
     request: float | None
     over_quota_weight: float | None
+    usage: float | None = 0
+    """Of the past, as a part of what the cluster had (docs/concepts/time_based_fair_share.md)."""
 
     @property
     def over_fair_share(self) -> float | None:

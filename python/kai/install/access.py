@@ -100,6 +100,8 @@ USED: Mapping[str, tuple[Rule, ...]] = {
         _PRIORITIES,
         # get: labels, for the volumes of a pod.
         Rule("", "nodes", ("get", *_SEE)),
+        # Names and labels alone; no right is as narrow as that.
+        *(Rule("", each, _SEE) for each in ("configmaps", "namespaces")),
         Rule(SCHEDULING_GROUP, "queues", _SEE),
         Rule(KAI_GROUP, "topologies", _SEE),
         Rule("topology.node.k8s.io", "noderesourcetopologies", _SEE),  # plugin numa
@@ -178,7 +180,6 @@ USED: Mapping[str, tuple[Rule, ...]] = {
 LATER: Mapping[str, tuple[Rule, ...]] = {
     "scheduler": (
         Rule("", "pods", ("patch",)),  # before Kubernetes 1.35: labels of pods that share GPUs
-        *(Rule("", each, _SEE) for each in ("namespaces", "configmaps")),
         Rule("policy", "poddisruptionbudgets", _SEE),
     ),
     "binder": (Rule("", "pods", ("patch",)),),  # as the scheduler

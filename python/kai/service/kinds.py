@@ -13,11 +13,14 @@ _STORAGE = (*_VOLUMES, "CSIDriver", "CSINode", "CSIStorageCapacity")
 _ZONES = "NodeResourceTopology"
 WATCHED = (
     *("Node", "Pod", "PodGroup", "Queue", "PriorityClass", "Topology", "BindRequest"),
-    *(*_DEVICES, *_STORAGE, _ZONES),
+    *(*_DEVICES, *_STORAGE, _ZONES, "ConfigMap", "Namespace"),
 )
 """All that decisions depend on."""
 OPTIONAL = frozenset(("Topology", "BindRequest", *_DEVICES, *_STORAGE, _ZONES))
 """A cluster without these kinds has none of their objects."""
+
+METADATA_ONLY = frozenset(("ConfigMap", "Namespace"))
+"""Kinds of which names and labels count: their data is not read."""
 
 OF_PLUGINS: Mapping[str, str] = {"NodeResourceTopology": "numa"}
 """Kinds that a scheduler reads only with a plugin: where nodes have zones, a cluster costs more."""

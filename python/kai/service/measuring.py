@@ -1,6 +1,6 @@
 """Sets the metrics of a service: after each turn and each write, and before each page.
 
-    measuring = Measuring(metrics, writer, reading, binder, election)
+    measuring = Measuring(metrics, writer, reading, binder, election, queues, collecting)
     measuring.turned(turn)
     measuring.wrote(write, outcome, waited=0.1, took=0.02)
 
@@ -25,8 +25,10 @@ from kai.service.series import Buckets
 
 if TYPE_CHECKING:
     from kai.controllers.binding import Binder
+    from kai.engine.usage import Rows
     from kai.k8s.leases import LeaderElection
     from kai.k8s.writing import Writer
+    from kai.service.collecting import Collecting
     from kai.service.figures import Shares
     from kai.service.planner import Turn
     from kai.service.reading import Reading
@@ -76,14 +78,17 @@ class Measuring:
         binder: Binder,
         election: LeaderElection | None,
         queues: DictSink,
+        collecting: Collecting,
         labels: Sequence[tuple[str, str, str]] = (),
     ) -> None:
         self._metrics, self._writer, self._reading = metrics, writer, reading
         self._binder, self._election, self._queues = binder, election, queues
-        self._labels = labels
+        self._collecting, self._labels = collecting, labels
         self._effects: dict[tuple[Any, ...], _Effect] = {}
         self._shares: Shares = {}
         self._sums: Mapping[str, Sums] = {}
+        self._usage: Rows | None = None
+        self._usage_age: Callable[[], float | None] | None = None
         metrics.on_page = self._before_a_page
 
     def configured(self, configuration: str) -> None:
@@ -101,6 +106,14 @@ class Measuring:
         self._metrics.job_budget.set(seconds_of(budgets.get("maxJobSearchDuration", "0")))
         for generator, text in (budgets.get("maxGeneratorSearchDuration") or {}).items():
             self._metrics.generator_budget.set(seconds_of(text), generator)
+
+    def uses(self, age: Callable[[], float | None]) -> None:
+        """There is a database of usage; `age`: seconds since it was read, None: it was not."""
+        self._usage_age = age
+
+    def used(self, usage: Rows) -> None:
+        """What queues have used in the past."""
+        self._usage = usage
 
     # ---- turns -----------------------------------------------------------------------------------
 
@@ -213,6 +226,10 @@ class Measuring:
             metrics.lane_unfinished.set(sum(under_way[name]), name)
             metrics.lane_longest.set(max(under_way[name], default=0.0), name)
         set_watches(metrics, self._reading)
+        if self._usage_age is not None:
+            age = self._usage_age()
+            metrics.usage_age.set(-1.0 if age is None else age)
+        set_collections(metrics, self._collecting)
         queues = [*self._queues.objects.values()] if leads else []
         return lambda: self._set_queues(queues)
 
@@ -221,21 +238,40 @@ class Measuring:
         metrics, all_sums, all_shares = self._metrics, self._sums, self._shares
         for gauge in (*metrics.queues.values(), *metrics.fair_share.values()):
             gauge.values = {}
+        for gauge in metrics.usage.values():
+            gauge.values = {}
         facts = {each["metadata"]["name"]: _facts(each) for each in queues}
         if all_sums:
             sums = {name: (each, ()) for name, each in all_sums.items()}
             for name, labels, value in queue_metrics(facts, sums, labels=self._labels):
                 gauge = metrics.queues[name.removeprefix("kai_")]
                 gauge.set(value, *(labels[each] for each in gauge.labels))
+        if (usage := self._usage) is not None:
+            for name, queue in facts.items():
+                parts = usage.get(name, (0.0, 0.0, 0.0))
+                for gauge, part in zip(metrics.usage.values(), parts, strict=True):
+                    gauge.set(part, *_names_of(name, queue))
         for name, shares in all_shares.items():
             if name not in facts:
                 continue
-            display = facts[name].display_name
-            named = (display or name, name, display)
+            named = _names_of(name, facts[name])
             for resource, gauge in metrics.fair_share.items():
                 share = shares[resource]
                 unit = GB if resource == "memory" else 1
                 gauge.set(-1.0 if share is None else share / unit, *named)
+
+
+def _names_of(name: str, queue: QueueFacts) -> tuple[str, str, str]:
+    """The values of QUEUE_LABELS in metrics of the scheduler."""
+    return queue.display_name or name, name, queue.display_name
+
+
+def set_collections(metrics: Metrics, collecting: Collecting) -> None:
+    for generation, longest in enumerate(collecting.longest):
+        name = str(generation)
+        metrics.longest_collection.set(longest, name)
+        metrics.collections.values[name,] = collecting.count[generation]
+        metrics.collecting.values[name,] = collecting.total[generation]
 
 
 def queue_sink() -> DictSink:

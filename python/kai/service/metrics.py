@@ -115,7 +115,7 @@ class Metrics:
     async def page(self) -> bytes:
         """All numbers as they are now, and those of the process, as text."""
         set_queues = self.on_page()
-        of_queues = [*self.queues.values(), *self.fair_share.values()]
+        of_queues = [*self.queues.values(), *self.fair_share.values(), *self.usage.values()]
         at_once = snapshots(each for each in self._all if each not in of_queues)
 
         def finish() -> bytes:
@@ -190,6 +190,19 @@ class Metrics:
                 "queue_fair_share_memory_gb", f"{share}, in 10^9 bytes", *QUEUE_LABELS
             ),
         }
+
+        used = "Of what the cluster had in the window of the past, the part that a queue used"
+        self.usage = {
+            "gpu": part.gauge("queue_gpu_usage", f"{used}: GPUs", *QUEUE_LABELS),
+            "cpu": part.gauge("queue_cpu_usage", f"{used}: CPU", *QUEUE_LABELS),
+            "memory": part.gauge("queue_memory_usage", f"{used}: memory", *QUEUE_LABELS),
+        }
+        self.usage_query_ms = part.histogram(
+            "usage_query_latency_milliseconds",
+            "How long it took to fetch what queues have used in the past; fetches that failed do"
+            " not count",
+            bounds=MS_BOUNDS,
+        )
 
     def _of_victim_search(self) -> None:
         part = self._part("scheduler")
@@ -290,6 +303,14 @@ class Metrics:
         self.in_doubt = part.gauge(
             "pods_in_doubt", "Pods that a request without an answer may still bind"
         )
+        self.usage_age = part.gauge(
+            "usage_age_seconds",
+            "Time since it was fetched what queues have used in the past; -1: it was not yet",
+        )
+        self.usage_failures = part.counter(
+            "usage_fetch_failures_total",
+            "Times that it could not be fetched what queues have used in the past",
+        )
         part = self._part(kais=False)
         self.build = part.gauge("build_info", "1", "version")
         self.build.set(1, kai.__version__)
@@ -301,6 +322,17 @@ class Metrics:
             "loop_lag_seconds",
             "How late the event loop is, four times a second",
             bounds=LAG_BOUNDS,
+        )
+        self.longest_collection = part.gauge(
+            "gc_longest_pause_seconds",
+            "The longest of Python's garbage collections so far",
+            "generation",
+        )
+        self.collections = part.counter(
+            "gc_pauses_total", "Python's garbage collections: each stops the process", "generation"
+        )
+        self.collecting = part.counter(
+            "gc_pause_seconds_total", "How long Python's garbage collections took", "generation"
         )
         self.writes = part.counter(
             "writes_total", "What became of writes", "kind", "verb", "result"

@@ -32,6 +32,7 @@ from kai.controllers.verdicts import Event, Eviction, Verdicts
 from kai.controllers.waits import Waits
 from kai.engine import config as configuration
 from kai.engine.plan import Plan
+from kai.engine.usage import Rows
 from kai.engine.values import Bind, Evict
 from kai.service.figures import Figures, Shares
 from kai.service.kinds import OF_PLUGINS, needed_by
@@ -88,7 +89,7 @@ class News:
     `asked`: bindings that were held back, and may not hold any more. `requests`: BindRequests of
     which it matters whether their pods and nodes are there. `bound`, `failed`, `evicted`, `spared`:
     as in kai.controllers.bindings.Steps. `bound_at`: the API server's time of each of `bound`, in
-    seconds.
+    seconds. `usage`: what queues have used in the past, where it was fetched anew.
     """
 
     now_ns: int
@@ -107,6 +108,7 @@ class News:
     failed: Sequence[tuple[Binding, str]] = ()
     evicted: Sequence[Removal] = ()
     spared: Sequence[tuple[Removal, str]] = ()
+    usage: Rows | None = None
 
 
 @dataclass(slots=True)
@@ -115,8 +117,8 @@ class Turn:
 
     `writes` and `events`: what is said about pods, pod groups and queues. `asked` is that of the
     news, and `broken` has the assumptions that do not hold. `targets`: what the requests of the
-    news are about. `gone` and `gpu_users`: as of `_core.Drained`. `lines`: for the log. `wake_ns`:
-    when there will be something to do though nothing happens.
+    news are about. `gone`, `gpu_users` and `is_scaling_up`: as of `_core.Drained`. `lines`: for the
+    log. `wake_ns`: when there will be something to do though nothing happens.
 
     For metrics: `timing_ms` by stage, `waiting` groups, how long pods that are bound by now have
     waited in seconds, the fair shares of queues if they were read, `queue_sums` likewise, and how
@@ -137,6 +139,7 @@ class Turn:
     targets: Sequence[tuple[Request, Target]] = ()
     gone: Sequence[tuple[str, str, str]] = ()
     gpu_users: Sequence[tuple[Any, ...]] = ()
+    is_scaling_up: bool = False
     lines: list[Line] = field(default_factory=list)
     timing_ms: dict[str, float] = field(default_factory=dict)
     waiting: int = 0
@@ -153,7 +156,7 @@ class State:
 
     `memory`: as of Scheduler.export_memory. `groups`: pod groups that are planned and not created
     yet, by name. `assigned`: by pod, its pod group, where it does not name one yet. `cycle`: how
-    many plans were made. `ages`: as of `_core.Cluster.ages`.
+    many plans were made. `ages` and `usage`: as of `_core.Cluster`.
     """
 
     memory: str
@@ -161,6 +164,7 @@ class State:
     assigned: Mapping[str, Assignment]
     cycle: int
     ages: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    usage: Rows = field(default_factory=dict)
 
 
 class Planner:
@@ -218,13 +222,15 @@ class Planner:
             self._core.session.forget(self._core.cluster, assumption)
         for data in news.looked_at:
             self._core.cluster.upsert(data)
+        if news.usage is not None:
+            self._core.cluster.set_usage(news.usage)
         if news.serves_claims != self._serves_claims:
             self._serves_claims = news.serves_claims
             self._core.cluster.serve_claims(news.serves_claims)
         drained = self._core.feed.drain()
         turn.synced = frozenset(drained.synced)
         turn.gone = drained.gone
-        turn.gpu_users = drained.gpu_users
+        turn.gpu_users, turn.is_scaling_up = drained.gpu_users, drained.is_scaling_up
         if drained.nodes:
             self._on_nodes(drained.nodes)
         for each in self._misfits.new(drained.rejected):
@@ -265,7 +271,8 @@ class Planner:
     def state(self) -> State:
         memory = self._core.session.export_memory(self._core.cluster)
         planned, assigned = dict(self._planned), dict(self._assigned)
-        return State(memory, planned, assigned, self._cycle, self._core.cluster.ages())
+        cluster = self._core.cluster
+        return State(memory, planned, assigned, self._cycle, cluster.ages(), cluster.usage())
 
     # ---- what the cluster did meanwhile ----------------------------------------------------------
 

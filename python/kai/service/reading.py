@@ -19,8 +19,8 @@ from kai.controllers.grouper import Reference, Rules
 from kai.errors import KaiError, NotFoundError, RefusedError
 from kai.k8s.answers import denial
 from kai.k8s.sinks import DictSink, Sink
-from kai.k8s.watching import Watch
-from kai.service.kinds import OPTIONAL, WATCHED
+from kai.k8s.watching import METADATA_LIST, Watch
+from kai.service.kinds import METADATA_ONLY, OPTIONAL, WATCHED
 
 if TYPE_CHECKING:
     from kai.k8s.client import Client
@@ -74,7 +74,11 @@ class Reading:
     def watch(self, kind: str) -> Watch:
         """A new watch of the kind, in the place of the one before; the caller runs it."""
         sink = _Tee([self._feed, *self._also.get(kind, ())], self._changed)
-        found = Watch(self._client, kind, sink, optional=kind in OPTIONAL)
+        found = Watch(
+            *(self._client, kind, sink),
+            optional=kind in OPTIONAL,
+            metadata_only=kind in METADATA_ONLY,
+        )
         if kind in self.watches:
             self._before[kind] = self.traffic(kind)
         self.watches[kind] = found
@@ -111,7 +115,8 @@ class Reading:
         for kind in WATCHED:
             try:
                 path = (await self._client.resource(kind)).path()
-                is_there = (await self._client.read(path, {"limit": "1"})).status != 404
+                answer = await self._client.read(path, {"limit": "1"}, accept=METADATA_LIST)
+                is_there = answer.status != 404
             except RefusedError as error:
                 raise missing_rights(self._client, [str(error)]) or error from None
             except NotFoundError:
@@ -170,7 +175,8 @@ class Reading:
     async def _list(self, kind: str) -> None:
         sink = _Tee([self._feed, *self._also.get(kind, ())], self._changed)
         try:
-            await Watch(self._client, kind, sink).list_once()
+            listed = Watch(self._client, kind, sink, metadata_only=kind in METADATA_ONLY)
+            await listed.list_once()
             self._lacks.discard(kind)
         except NotFoundError:
             await self._served(kind)

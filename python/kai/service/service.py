@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import json
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -29,7 +28,6 @@ from kai.controllers.claims import ClaimGiver
 from kai.controllers.grouper import Decided, Reference
 from kai.controllers.grouper.decisions import WARNING
 from kai.controllers.preparing import Giver, Preparing
-from kai.controllers.sharing.reserving import GpuUser
 from kai.controllers.verdicts import Event
 from kai.controllers.volumes import Volume, VolumeGiver, volume_of
 from kai.errors import KaiError
@@ -39,6 +37,7 @@ from kai.k8s.leases import LeaderElection, Times
 from kai.k8s.sinks import DictSink
 from kai.k8s.writing import Writer
 from kai.service.bind_requests import BindRequests
+from kai.service.collecting import Collecting
 from kai.service.kinds import watched_by
 from kai.service.life import Life, why_unready
 from kai.service.log import Line, Log
@@ -51,8 +50,11 @@ from kai.service.reading import Reading
 from kai.service.reports import Reports
 from kai.service.sharing import Sharing
 from kai.service.snapshots import archive, objects_of
+from kai.service.usage_db import usage_db_of
+from kai.service.usage_fetching import UsageFetching
 
 if TYPE_CHECKING:
+    from kai.engine.usage import Rows
     from kai.k8s.client import Client
 
 FINISH_WITHIN_S = 5.0
@@ -60,6 +62,8 @@ FINISH_WITHIN_S = 5.0
 FLUSH_WITHIN_S = 3.0
 """How long their conditions and events may take after that."""
 LAG_EVERY_S = 0.25
+IDLE_AFTER_S = 1.0
+"""Without anything to do for this long, it is idle, and may look for garbage."""
 SNAPSHOT_TRIES = 3
 
 LISTED_ANEW = ("Pod", "BindRequest", "ResourceClaim")
@@ -129,10 +133,13 @@ class Service:
             guard=None if self._election is None else self._election.is_leading,
             timeout=30.0 if self._election is None else self._election.write_timeout,
         )
+        self._collecting = Collecting()
         self._measuring = Measuring(
             *(self.metrics, self._writer, self._reading, self._binder, self._election),
-            *(queues, labels),
+            *(queues, self._collecting, labels),
         )
+        self._usage = self._fetch_usage() if options.has("scheduler") else None
+        self._new_usage: Rows | None = None  # that the planning thread has not seen
         if options.has("scheduler"):
             self._measuring.configured(read_config(options).to_json())
         components = (options.scheduler_name, "binder", "pod-grouper")
@@ -167,7 +174,10 @@ class Service:
         self._life.start(self._reports.run(self._reading.watches, self._election))
         if self._election is not None:
             self._life.start(self._election.run())
-        await self._life.until(stop, self._cycles(stop), self._end)
+        if self._usage is not None:
+            self._life.start(self._usage.run())
+        with self._collecting:
+            await self._life.until(stop, self._cycles(stop), self._end)
 
     async def _end(self, cycles: asyncio.Task[Any]) -> None:
         """Nothing more is decided; what was decided is finished, and its events are written."""
@@ -206,6 +216,21 @@ class Service:
             on_started=self._started_leading,
             on_lost=self._lost_leading,
         )
+
+    def _fetch_usage(self) -> UsageFetching | None:
+        """Raises InvalidConfigError for a database that cannot be used."""
+        db = usage_db_of(self._options)
+        if db is None:
+            return None
+        times = self._clock, self._client.server_time
+        usage = UsageFetching(db, *times, self._log, self.metrics, self._take_usage)
+        self._measuring.uses(usage.age)
+        return usage
+
+    def _take_usage(self, rows: Rows) -> None:
+        self._new_usage = rows
+        self._measuring.used(rows)
+        self._changed.set()
 
     def _started_leading(self) -> None:
         """Another leader may have bound pods, and given them devices, until a moment ago: they are
@@ -291,17 +316,25 @@ class Service:
     async def _wait_for_news(self, wake_at: float | None) -> None:
         now = self._clock.monotonic()
         ends = now + self._options.max_period
-        moments = (each.next_tick() for each in (self._binder, self._requests, self._preparing))
+        moments = [each.next_tick() for each in (self._binder, self._requests, self._preparing)]
+        if self._usage is not None and not self._usage.is_ready():
+            moments.append(self._usage.waits_until())
         for moment in (wake_at, *moments):
             if moment is not None:
                 ends = min(ends, moment)
+        if ends - now > 2 * IDLE_AFTER_S:
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._changed.wait(), IDLE_AFTER_S)
+                return
+            self._collecting.is_idle(self._clock.monotonic())
         with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self._changed.wait(), max(0.0, ends - now))
+            left = max(0.0, ends - self._clock.monotonic())
+            await asyncio.wait_for(self._changed.wait(), left)
 
     def _news(self, *, ends: bool = False) -> News:
         news = News(
             now_ns=int(self._client.server_time() * 1e9),
-            plans=self._may_plan(),
+            plans=self._may_plan() and (self._usage is None or self._usage.is_ready()),
             ends=ends,
             forgotten=tuple(self._forgotten),
             looked_at=tuple(self._looked_at),
@@ -316,7 +349,9 @@ class Service:
             failed=self._steps.failed,
             evicted=self._steps.evicted,
             spared=self._steps.spared,
+            usage=self._new_usage,
         )
+        self._new_usage = None
         self._steps = Steps()
         self._bound_at.clear()
         self._answers.clear()
@@ -335,7 +370,7 @@ class Service:
     def _apply(self, turn: Turn) -> None:
         now = self._clock.monotonic()
         if turn.synced >= self._needed and not self._synced >= self._needed:
-            gc.freeze()  # what is there by now stays: looking through it again would stop the loop
+            self._collecting.read_all(now)
             self._log.info("ready")
         self._synced = turn.synced
         for kind, name, uid in turn.gone:
@@ -348,10 +383,7 @@ class Service:
         self._do(self._binder.tick(now))
         if self._requests.turned(now, turn):
             self._changed.set()
-        self._sharing.turned(
-            *(now, map(GpuUser._make, turn.gpu_users), turn.gone, self._preparing),
-            acts=self._may_act(),
-        )
+        self._sharing.turned(now, turn, self._preparing, acts=self._may_act())
         self._preparing.tick(now)
         self._prepare()
         for write in turn.writes:

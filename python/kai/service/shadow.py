@@ -33,8 +33,11 @@ from kai.service.reading import Reading
 from kai.service.reports import Reports
 from kai.service.shadow_page import html
 from kai.service.shadow_planner import ShadowPlanner, ShadowTurn
+from kai.service.usage_db import usage_db_of
+from kai.service.usage_fetching import UsageFetching
 
 if TYPE_CHECKING:
+    from kai.engine.usage import Rows
     from kai.k8s.client import Client
 
 SUMMARY_EVERY_S = 60.0
@@ -66,6 +69,11 @@ class Shadow:
         self._synced: frozenset[str] = frozenset()
         self._cycle, self._started = 0, ""
         self.metrics.on_page = self._before_a_page
+        self._usage: UsageFetching | None = None
+        self._new_usage: Rows | None = None  # that the planning thread has not seen
+        if (db := usage_db_of(options)) is not None:
+            times = self._clock, client.server_time
+            self._usage = UsageFetching(db, *times, log, self.metrics, self._take_usage)
 
     # ---- life ------------------------------------------------------------------------------------
 
@@ -85,6 +93,8 @@ class Shadow:
         self._life.start(self._owners.run())
         self._life.start(self._reports.run(self._reading.watches, None))
         self._life.start(self._summarize())
+        if self._usage is not None:
+            self._life.start(self._usage.run())
         await self._life.until(stop, self._cycles(stop), self._end)
 
     async def _end(self, cycles: asyncio.Task[Any]) -> None:
@@ -107,6 +117,10 @@ class Shadow:
         if self._open:
             self._log.warning("some causes were not found in time", differences=len(self._open))
 
+    def _take_usage(self, rows: Rows) -> None:
+        self._new_usage = rows
+        self._changed.set()
+
     def why_unhealthy(self) -> str:
         return self._life.why_unhealthy()
 
@@ -127,7 +141,9 @@ class Shadow:
                 now_ns=int(self._client.server_time() * SECOND_NS),
                 owners=self._reading.take_owners(),
                 rules=self._reading.take_rules(),
+                usage=self._new_usage,
             )
+            self._new_usage = None
             turn = await self._life.turn(self._thread, self._planner.turn, news)
             self._apply(turn)
             wait = self._options.max_period

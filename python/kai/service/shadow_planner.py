@@ -112,6 +112,8 @@ class ShadowPlanner:
     def turn(self, news: News) -> ShadowTurn:
         now, turn = news.now_ns / 1e9, ShadowTurn()
         self._compare(now)
+        if news.usage is not None:
+            self._core.cluster.set_usage(news.usage)
         if self._grouping is not None:
             done = self._grouping.turn(news)
             turn.grouped, turn.synced = done.grouped, done.synced

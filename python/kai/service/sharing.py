@@ -2,7 +2,7 @@
 
     sharing = Sharing(options, copies_labels=True)
     Preparing(sharing.givers)
-    sharing.turned(now, turn.gpu_users, turn.gone, preparing, acts=True)
+    sharing.turned(now, turn, preparing, acts=True)
 
 Reservations belong to the process that binds: the role binder, or the role scheduler with
 `--binding direct`. Of several processes only the one that holds the lease deletes any.
@@ -10,7 +10,6 @@ Reservations belong to the process that binds: the role binder, or the role sche
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from kai.controllers.bind_requests import Request
@@ -20,6 +19,7 @@ from kai.controllers.sharing.reserving import GpuUser, SharedDevices
 
 if TYPE_CHECKING:
     from kai.service.options import Options
+    from kai.service.planner import Turn
 
 
 class Sharing:
@@ -35,21 +35,15 @@ class Sharing:
     def givers(self) -> list[Giver]:
         return [self._devices, self._maps] if self._is_used else []
 
-    def turned(
-        self,
-        now: float,
-        users: Iterable[GpuUser],
-        gone: Sequence[tuple[str, str, str]],
-        preparing: Preparing,
-        *,
-        acts: bool,
-    ) -> None:
+    def turned(self, now: float, turn: Turn, preparing: Preparing, *, acts: bool) -> None:
         """A turn is over. `acts`: this process leads, and has read all that it needs."""
         if not self._is_used:
             return
         devices = self._devices
+        devices.scales_up(turn.is_scaling_up)
+        users = map(GpuUser._make, turn.gpu_users)
         preparing.did(now, devices, devices.saw(now, users, acts=acts))
-        for kind, name, uid in gone:
+        for kind, name, uid in turn.gone:
             if kind == "Pod":
                 preparing.did(now, devices, devices.pod_gone(now, name, uid))
 

@@ -24,9 +24,10 @@ from kai.api.times import to_text
 from kai.engine import config as configuration
 from kai.engine.cluster import Cluster
 from kai.engine.packing import pack
+from kai.engine.usage import to_mapping
 from kai.k8s.client import Client, user_agent
 from kai.k8s.sinks import Page
-from kai.service.kinds import WATCHED
+from kai.service.kinds import METADATA_ONLY, WATCHED
 from kai.service.options import Options
 from kai.service.planner import State
 from kai.service.reading import Reading
@@ -96,10 +97,12 @@ class Objects:
         params = options.scheduler_params()
         served = [{"groupVersion": self._claims_api}] if self._claims_api else []
         discovery = {"resources": served}  # spec 3 D1
-        head = {
+        head: dict[str, Any] = {
             **{"config": _config(options), "schedulerParams": params},
             "discovery": discovery,
         }
+        if state.usage:
+            head["usage"] = to_mapping(state.usage)
         yield _dump(head)[:-1] + b',"rawObjects":{'
         grouped = [each for name, each in state.groups.items() if name not in self._groups]
         for number, kind in enumerate(WATCHED):
@@ -157,6 +160,8 @@ def compact(kind: str, manifest: Mapping[str, Any]) -> dict[str, Any]:
     if _APPLIED in annotations:
         metadata["annotations"] = {k: v for k, v in annotations.items() if k != _APPLIED}
     found = {**manifest, "metadata": metadata}
+    if kind in METADATA_ONLY:
+        found = {"metadata": metadata}  # the server calls them PartialObjectMetadata
     if kind == "Pod":
         spec = {**mapping(manifest.get("spec"))}
         for part in ("containers", "initContainers", "ephemeralContainers"):

@@ -94,13 +94,14 @@ def simulate(
     seed: int = 0,
     life: Life = Life(),
     progress: Callable[[Progress], None] | None = None,
+    progress_every_s: float = 0.2,
 ) -> Timeline:
     """Runs the workload from its start until nothing is left to happen, or until ``until_s``.
 
     ``config``: as for `kai.Scheduler`. ``period_s``: a cycle runs at the next multiple of it after
     something happened; 0: at once. ``seed``: of what is random in ``life``, and of nothing else.
-    ``progress`` is called a few times a second. Ctrl-C ends the simulation early: the timeline so
-    far is in the ``timeline`` of the `KeyboardInterrupt` that goes on.
+    ``progress`` is called every ``progress_every_s`` of the machine's time. Ctrl-C ends the
+    simulation early: the timeline so far is in the ``timeline`` of the `KeyboardInterrupt`.
 
     Raises InvalidInputError for a workload or an option that makes no sense, and
     InvalidConfigError for such a configuration.
@@ -108,7 +109,7 @@ def simulate(
     began = time.perf_counter()
     compiled = _compiled(workload, config, as_kai, period_s, until_s, seed, life)
     try:
-        _run(compiled, len(workload.jobs), progress)
+        _run(compiled, len(workload.jobs), progress, progress_every_s)
     except KeyboardInterrupt as interrupt:
         compiled.stop()
         wall_s = time.perf_counter() - began
@@ -118,11 +119,14 @@ def simulate(
 
 
 def _run(
-    compiled: _core.Simulation, jobs: int, progress: Callable[[Progress], None] | None
+    compiled: _core.Simulation,
+    jobs: int,
+    progress: Callable[[Progress], None] | None,
+    progress_every_s: float,
 ) -> None:
     told = time.perf_counter()
     while not compiled.run(STEPS):
-        if progress is None or time.perf_counter() - told < 0.2:
+        if progress is None or time.perf_counter() - told < progress_every_s:
             continue
         told = time.perf_counter()
         progress(Progress(compiled.now_ns / 1e9, compiled.jobs_ended, jobs))
@@ -193,7 +197,8 @@ def _ns(name: str, seconds: float) -> int:
 
 def _all_ns(seconds: Any, missing: float) -> Any:
     given = np.where(np.isnan(seconds), missing, seconds)
-    return np.where(np.isinf(given), NEVER_SAVED_NS, np.rint(np.nan_to_num(given) * 1e9))
+    is_never = np.isinf(given)
+    return np.where(is_never, NEVER_SAVED_NS, np.rint(np.where(is_never, 0, given) * 1e9))
 
 
 def _columns(jobs: Jobs, queue_place: dict[str, int], life: Life) -> dict[str, Any]:

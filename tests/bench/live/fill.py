@@ -114,6 +114,16 @@ def lags(text: str) -> Report:
     }
 
 
+def collections(text: str) -> Report:
+    """Python's garbage collections, by generation: the longest in ms, and how many."""
+    longest = dict(re.findall(r'kai_gc_longest_pause_seconds\{generation="(.)"\} (\S+)', text))
+    counts = dict(re.findall(r'kai_gc_pauses_total\{generation="(.)"\} (\S+)', text))
+    return {
+        each: {"longest_ms": round(float(longest[each]) * 1e3, 2), "count": int(float(count))}
+        for each, count in counts.items()
+    }
+
+
 async def fill(scene: Scene, pods: int, kai: Kai, port: int) -> Report:
     await scene.api.create_namespace("fill")
     bound = Bound(scene.api, "fill")
@@ -129,7 +139,7 @@ async def fill(scene: Scene, pods: int, kai: Kai, port: int) -> Report:
     quiet = await scene.quiet(meter=meter)
     watching.cancel()
     late = bound.latencies()
-    lag = lags(await page(port))
+    text = await page(port)
     assert kai.process is not None
     before = kai.process.usage().cpu_s
     await asyncio.sleep(IDLE_S)
@@ -152,7 +162,8 @@ async def fill(scene: Scene, pods: int, kai: Kai, port: int) -> Report:
         },
         "kai_peak_mib": round(kai.process.usage().peak_mib),
         "kai_idle_cpu_percent": round(idle / IDLE_S * 100, 2),
-        "loop_lag_s": lag,
+        "loop_lag_s": lags(text),
+        "collections": collections(text),
     }
 
 

@@ -18,7 +18,7 @@ from functools import partial
 from types import TracebackType
 
 import fill
-from fill import IDLE_S, Bound, lags, page
+from fill import IDLE_S, Bound, collections, lags, page
 from scene import Client, Kai, Meter, Report, Scene, a_pod, ms, until
 from testcluster import Cluster, Object, Reservations, path_of, queue, together
 from testcluster.admission import LETTERS
@@ -161,6 +161,7 @@ async def share(scene: Scene, pods: int, kai: Kai, port: int, *, starts: bool) -
             },
             "kai_peak_mib": round(kai.process.usage().peak_mib),
             "loop_lag_s": lags(text),
+            "collections": collections(text),
             "wrong": (await wrong(scene.api, pods))[:5],
         }
         if starts:
@@ -213,7 +214,7 @@ async def going(scene: Scene, pods: int, kai: Kai, port: int) -> Report:
             break
         await asyncio.sleep(1)
     took = time.monotonic() - start
-    quiet = await scene.quiet(meter=meter)
+    quiet, text = await scene.quiet(meter=meter), await page(port)
     return {
         "pods_s": round(deleted, 1),
         "reservations_s": round(free, 1),
@@ -222,7 +223,8 @@ async def going(scene: Scene, pods: int, kai: Kai, port: int) -> Report:
         "cpu_s": quiet["used"],
         "ours_ms_a_pod": round(quiet["used"]["kai"] / pods * 1000, 2),
         "writes_a_pod": a_pod(quiet["writes"], writes, pods),
-        "loop_lag_s": lags(await page(port)),
+        "loop_lag_s": lags(text),
+        "collections": collections(text),
     }
 
 

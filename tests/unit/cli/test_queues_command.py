@@ -46,3 +46,59 @@ def test_without_queue_numbers_it_says_why(run: Run, snapshot: Path, tmp_path: P
     config = tmp_path / "config.yaml"
     config.write_text("actions: allocate\ntiers: [{plugins: [{name: predicates}]}]\n")
     assert "is the plugin proportion configured?" in run("queues", snapshot, "--config", config).out
+
+
+def two_queues(tmp_path: Path) -> Path:
+    path = tmp_path / "cluster.json"
+    cluster = kai.Cluster().queue("a").queue("b").node("n", gpus=16)
+    cluster.pending("a/x", pods=16, gpus=1).pending("b/x", pods=16, gpus=1).save(path)
+    return path
+
+
+def shares(run: Run, *arguments: object) -> dict[str, tuple[float, float]]:
+    done = run("queues", *arguments, "--json", "--now", NOW)
+    assert done.status == 0, done.err
+    queues = json.loads(done.out)["queues"]
+    return {
+        name: (each["gpu"]["usage"], each["gpu"]["fair_share"]) for name, each in queues.items()
+    }
+
+
+def test_the_past_is_in_a_file(run: Run, tmp_path: Path) -> None:
+    """Spec 1 F52."""
+    snapshot, file = two_queues(tmp_path), tmp_path / "usage.yaml"
+    assert shares(run, snapshot) == {"a": (0, 8), "b": (0, 8)}
+    file.write_text("a: {gpu: 0.5}\nb: {gpu: 0.1}\n")
+    assert shares(run, snapshot, "--usage", file) == {"a": (0.5, 6), "b": (0.1, 10)}
+    plan = json.loads(run("plan", snapshot, "--usage", file, "--json", "--now", NOW).out)
+    assert plan["queues"]["a"]["gpu"]["fair_share"] == 6
+
+
+def test_samples_count_as_of_the_time_of_the_plan(run: Run, tmp_path: Path) -> None:
+    snapshot, file = two_queues(tmp_path), tmp_path / "usage.json"
+    samples = [
+        {"time": "2025-12-31T23:00:00Z", "allocated": {"a": {"gpu": 16}}},
+        {"time": "2025-12-31T01:00:00Z", "allocated": {"b": {"gpu": 16}}},
+    ]
+    usage = {"usageParams": {"windowSize": "2h"}, "capacity": {"gpu": 16}}
+    file.write_text(json.dumps({**usage, "samples": samples[:1]}))
+    assert shares(run, snapshot, "--usage", file)["a"] == (1.0, 0)
+    file.write_text(json.dumps({**usage, "samples": samples}))
+    done = run("queues", snapshot, "--usage", file, "--now", NOW)
+    assert (done.status, done.out) == (2, "")
+    assert "the times of samples have to ascend" in done.err
+
+
+def test_a_usage_file_that_makes_no_sense_is_a_sentence(run: Run, tmp_path: Path) -> None:
+    snapshot, file = two_queues(tmp_path), tmp_path / "usage.yaml"
+    for text, said in (
+        ("a: 1", "queue a: is no mapping of gpu, cpu and memory: 1"),
+        ("[1]", "is a list, not a mapping of queues"),
+    ):
+        file.write_text(text)
+        done = run("queues", snapshot, "--usage", file)
+        assert (done.status, done.out) == (2, "")
+        assert done.err == f"kai: --usage: {file}: {said}\n"
+    done = run("queues", snapshot, "--usage", tmp_path / "none.yaml")
+    assert done.status == 2
+    assert "--usage: " in done.err

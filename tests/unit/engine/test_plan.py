@@ -162,6 +162,7 @@ def test_json_has_the_members_that_are_promised_in_that_order() -> None:
                     "allocated_non_preemptible": 0,
                     "request": 2.5,
                     "over_quota_weight": 1,
+                    "usage": 0,
                 }
                 for resource in ("gpu", "cpu", "memory")
             }

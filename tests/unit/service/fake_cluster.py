@@ -76,6 +76,11 @@ class FakeCluster:
     def reads(self) -> list[str]:
         return self._api.paths("GET")
 
+    def asked_for(self, kind: str) -> set[str]:
+        """As what the kind was read: the headers Accept."""
+        path = RESOURCES[kind].path()
+        return {each.headers["Accept"] for each in self._api.seen if each.path == path}
+
     def put(self, *objects: Object) -> None:
         """Objects that are new or changed."""
         self._do(self._put(objects))

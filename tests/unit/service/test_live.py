@@ -72,6 +72,26 @@ def test_it_is_followed_and_plans_stay_as_they_are(cluster: FakeCluster) -> None
     assert cluster.writes == []
 
 
+def test_a_pod_waits_for_a_config_map_of_which_only_metadata_is_read(cluster: FakeCluster) -> None:
+    def config_map(name: str) -> dict[str, Any]:
+        return {"kind": "ConfigMap", "metadata": {"name": name, "namespace": "team"}}
+
+    needs = pod("needs")
+    needs["spec"]["containers"][0]["envFrom"] = [{"configMapRef": {"name": "settings"}}]
+    cluster.put(*small(), config_map("other"), needs)
+    with kai.connect(kubeconfig=cluster.kubeconfig) as live:
+        plan = live.plan()
+        assert bound(plan) == {"team/p1": "n1"}
+        assert "Missing required configmaps: [settings]" in plan.why("team/pg-needs-uid-of-needs")
+        cluster.put(config_map("settings"))
+        until(lambda: "team/needs" in bound(live.plan()))
+    for kind in ("ConfigMap", "Namespace"):
+        asked = cluster.asked_for(kind)
+        assert asked, kind
+        assert all("as=PartialObjectMetadata" in each for each in asked), kind
+    assert "application/json" in cluster.asked_for("Pod")
+
+
 def test_inside_a_loop_that_runs(cluster: FakeCluster) -> None:
     cluster.put(*small())
 

@@ -14,6 +14,7 @@ from kai.controllers.evicting import Removal
 from kai.controllers.grouper import Assignment, Decided
 from kai.controllers.grouper.decisions import Problem
 from kai.controllers.verdicts import Eviction
+from kai.service.collecting import Collecting
 from kai.service.measuring import Measuring, queue_sink
 from kai.service.metrics import MOST_EVICTED_GROUPS, Metrics
 from kai.service.planner import Turn
@@ -46,7 +47,8 @@ class Measured:
         reading: Any = SimpleNamespace(watches={})
         self.binder: Any = SimpleNamespace(under_way=12, in_doubt=2)
         self.election: Any = SimpleNamespace(failures=4, is_leading=lambda: False)
-        parts = (self.writer, reading, self.binder, self.election, queue_sink())
+        self.collecting = Collecting()
+        parts = (self.writer, reading, self.binder, self.election, queue_sink(), self.collecting)
         self.measuring = Measuring(self.metrics, *parts)
 
     def wrote(self, write: Write, *results: Result) -> None:

@@ -67,6 +67,15 @@ class World:
         return [self.planner.explained(each) for each in turn.cases]
 
 
+def test_a_shadow_plans_with_what_queues_have_used() -> None:
+    cluster = kai.Cluster(now=NOW).queue("a").queue("b").node("n", gpus=1)
+    world = World(cluster.pending("a/x", gpus=1).pending("b/x", gpus=1))
+    usage = {"a": (0.9, 0.0, 0.0)}
+    world.planner.turn(News(now_ns=world.now_ns, usage=usage))
+    assert world.planner._core.cluster.usage() == usage
+    assert [each.pod for each in world.turn(after=30.0)] == ["b/x-0"]
+
+
 def test_a_decision_of_kai_is_explained_by_the_switch_that_makes_kai_right() -> None:
     """b is owed a GPU; in KAI a group that can never be placed keeps it from getting one (A in
     docs/compatibility.md)."""

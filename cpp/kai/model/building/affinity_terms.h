@@ -27,7 +27,7 @@ namespace kai {
 
 class AffinityTerms {
  public:
-  AffinityTerms(Interner* names, const Namespaces* namespaces)
+  AffinityTerms(Interner* names, Namespaces* namespaces)
       : names_(*names), namespaces_(*namespaces) {}
 
   bool empty() const { return terms_.empty(); }
@@ -56,7 +56,7 @@ class AffinityTerms {
                     const CompactPod& pod, PodAffinity* affinity);
 
   Interner& names_;
-  const Namespaces& namespaces_;
+  Namespaces& namespaces_;
   Interned<AffinityTermId, AffinityTerm> terms_;
   TopologyKeys topology_keys_;
   std::vector<std::unique_ptr<Interned<DomainId, std::string>>> domains_;  // by TopologyKeyId

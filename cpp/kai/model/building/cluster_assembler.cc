@@ -346,7 +346,8 @@ void ClusterAssembler::AddPods(const ClusterRows& rows) {
     shared.Note(draft.gpu_groups(), draft.node);
   }
   shared.Write(&c_.names_, &c_.nodes_);
-  w_.config_maps = std::make_unique<ConfigMaps>(rows.config_maps ? &*rows.config_maps : nullptr);
+  w_.config_maps =
+      std::make_unique<ConfigMaps>(rows.config_maps ? &*rows.config_maps : nullptr, &c_.names_);
   w_.classes = std::make_unique<PodClassWriter>(
       PodClassWriter::Surroundings{.names = &c_.names_,
                                    .slots = &c_.slots_,

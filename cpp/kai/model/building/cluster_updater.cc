@@ -57,6 +57,7 @@ bool ClusterUpdater::Update(const ClusterChanges& changes) {
   for (const auto& each : changes.zones) {
     if (!ChangeZones(each)) return false;
   }
+  if (!ChangeNamespaces(changes)) return false;
   for (const auto& each : changes.queues) {
     if (!CanTake(each)) return false;
   }
@@ -89,6 +90,7 @@ bool ClusterUpdater::Update(const ClusterChanges& changes) {
     Forget(key);
     if (row != nullptr) Note(key, row);
   }
+  if (!ChangeConfigMaps(changes)) return false;
   AddGroups(changes);
   TouchPodsWithSharers();
   TakeOutTouched();
@@ -318,6 +320,36 @@ void ClusterUpdater::TouchPodsWithSharers() {
   for (const NameId node : sharing_nodes_) TouchPodsOn(node);
 }
 
+bool ClusterUpdater::ChangeNamespaces(const ClusterChanges& changes) {
+  return std::ranges::all_of(changes.namespaces, [&](const auto& each) {
+    return each.name.empty() || w_.namespaces->Change(each.name, each.row);
+  });
+}
+
+// The pods that need one of them have another class. False: which there are was not known, or there
+// are none any more, which may mean the same.
+bool ClusterUpdater::ChangeConfigMaps(const ClusterChanges& changes) {
+  if (changes.config_maps.empty()) return true;
+  ConfigMaps& all = *w_.config_maps;
+  if (!all.are_known()) return false;
+  std::set<std::pair<std::string_view, std::string_view>> needed;
+  for (const auto& [namespace_name, name, row] : changes.config_maps) {
+    if (all.Set(namespace_name, name, row != nullptr) && all.IsNeeded(namespace_name, name))
+      needed.emplace(namespace_name, name);
+  }
+  if (all.empty()) return false;
+  if (needed.empty()) return true;
+  for (const auto& [key, known] : pods_) {
+    const CompactPod& pod = *known.row;
+    if (std::ranges::any_of(pod.spec->config_maps, [&](const std::string& name) {
+          return needed.contains({pod.namespace_name, name});
+        })) {
+      touched_pods_.insert(key);
+    }
+  }
+  return true;
+}
+
 void ClusterUpdater::TakeOutTouched() {
   for (const Key& key : touched_pods_) {
     const auto known = pods_.find(key);
@@ -448,8 +480,7 @@ bool ClusterUpdater::CanPut(const CompactPod& row) const {
   };
   return row.extras->claims.empty() && row.extras->volumes.empty() &&
          !w_.extended.AnyOf(row.spec->extended_requests) && are_slots(row.spec->requests) &&
-         are_slots(row.spec->overhead) && are_slots(row.spec->gpu.mig) &&
-         (w_.affinity->empty() || w_.namespaces->Has(row.namespace_name));
+         are_slots(row.spec->overhead) && are_slots(row.spec->gpu.mig);
 }
 
 bool ClusterUpdater::Put(Incoming* incoming, const SharedGpuLists& shared) {
@@ -457,7 +488,7 @@ bool ClusterUpdater::Put(Incoming* incoming, const SharedGpuLists& shared) {
   const CompactPod& row = *known->row;
   if (!CanPut(row)) return false;
   const size_t terms = w_.affinity->size();
-  w_.namespaces->Add(row.namespace_name);
+  if (!w_.namespaces->Add(row.namespace_name)) return false;
   draft.affinity = w_.affinity->AffinityOf(row);
   draft.constraint = w_.constraints.Add(row, VolumeNeedsId(), w_.affinity->SpreadOf(row));
   if (w_.affinity->size() != terms) return false;

@@ -10,7 +10,8 @@
 // pod with volumes or resource claims; a node that brings or takes the least or most GPU memory,
 // where pods ask for memory; one that comes or goes where NUMA zones are described, and zones that
 // are others than they were; a queue that comes, goes or hangs elsewhere, and any without full
-// hierarchy fairness; any of these where the cluster has claims, or storage to count.
+// hierarchy fairness; a namespace that a term of affinity selects from now on, or no longer; the
+// first ConfigMap, and the last; any of these where the cluster has claims, or storage to count.
 //
 // Invariants: after an update the cluster gives the plans of one that was built of the same
 // objects; ids are new or were free, and the last node gets that of one that goes. Once more is
@@ -20,8 +21,8 @@
 // Cost: O(what an object touches), and O(groups that wait, or may lose pods) to put one on a list;
 // a pod that shares GPUs: O(pods on its node). A node that changes: O(pods there); one that
 // comes, goes, or has other resources: also O(nodes + BindRequests), for names and extremes. With
-// topologies: the trees, and the free room of all domains. Threads: one, while no statement is
-// open.
+// topologies: the trees, and the free room of all domains. ConfigMaps that pods need: O(pods).
+// Threads: one, while no statement is open.
 #ifndef KAI_MODEL_BUILDING_CLUSTER_UPDATER_H_
 #define KAI_MODEL_BUILDING_CLUSTER_UPDATER_H_
 
@@ -56,6 +57,8 @@ struct ClusterChanges {
   std::vector<Change<BindRequestRow>> bind_requests;
   std::vector<Change<QueueRow>> queues;
   std::vector<Change<NodeZonesRow>> zones;
+  std::vector<Change<ConfigMapRow>> config_maps;
+  std::vector<Change<NamespaceRow>> namespaces;
   std::vector<Rejection> rejections;  // of all objects that could not be read
 };
 
@@ -122,6 +125,8 @@ class ClusterUpdater {
   std::vector<PodGroupId> TouchPodsOfGroups(const ClusterChanges& changes);  // that are there
   void TouchPodsThatName(const Key& group);
   void TouchPodsWithSharers();
+  bool ChangeNamespaces(const ClusterChanges& changes);
+  bool ChangeConfigMaps(const ClusterChanges& changes);
   void TakeOutTouched();
   bool PutTouched();
   SharedGpuLists ListSharedGpus(std::vector<Incoming>* pods);

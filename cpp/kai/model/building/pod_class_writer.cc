@@ -8,8 +8,6 @@
 namespace kai {
 namespace {
 
-// A snapshot of KAI's holds no namespaces, so that their labels are not known.
-
 SlotAmounts SortedBySlot(SlotAmounts amounts) {
   std::erase_if(amounts, [](const auto& each) { return each.second == 0; });
   std::sort(amounts.begin(), amounts.end());
@@ -18,19 +16,39 @@ SlotAmounts SortedBySlot(SlotAmounts amounts) {
 
 }  // namespace
 
-ConfigMaps::ConfigMaps(const std::vector<ConfigMapRow>* rows) : are_known_(rows != nullptr) {
+ConfigMaps::ConfigMaps(const std::vector<ConfigMapRow>* rows, Interner* names)
+    : names_(*names), are_known_(rows != nullptr) {
   if (!are_known_) return;
-  for (const ConfigMapRow& row : *rows) known_.emplace(row.namespace_name, row.name);
+  for (const ConfigMapRow& row : *rows) known_[row.namespace_name].insert(row.name);
 }
 
-std::vector<NameId> ConfigMaps::MissingOf(const CompactPod& pod, Interner* names) const {
+std::vector<NameId> ConfigMaps::MissingOf(const CompactPod& pod) {
   std::vector<NameId> missing;
-  if (!are_known_) return missing;
+  if (!are_known_ || pod.spec->config_maps.empty()) return missing;
+  const NameId namespace_name = names_.Intern(pod.namespace_name);
+  const auto there = known_.find(pod.namespace_name);
   for (const std::string_view name :
        std::set<std::string_view>(pod.spec->config_maps.begin(), pod.spec->config_maps.end())) {
-    if (!known_.contains({pod.namespace_name, name})) missing.push_back(names->Intern(name));
+    const NameId id = names_.Intern(name);
+    needed_.emplace(namespace_name, id);
+    if (there == known_.end() || !there->second.contains(name)) missing.push_back(id);
   }
   return missing;
+}
+
+bool ConfigMaps::Set(std::string_view namespace_name, std::string_view name, bool is_there) {
+  if (is_there) return known_[std::string(namespace_name)].emplace(name).second;
+  const auto there = known_.find(namespace_name);
+  if (there == known_.end()) return false;
+  const auto found = there->second.find(name);
+  if (found == there->second.end()) return false;
+  there->second.erase(found);
+  if (there->second.empty()) known_.erase(there);
+  return true;
+}
+
+bool ConfigMaps::IsNeeded(std::string_view namespace_name, std::string_view name) const {
+  return needed_.contains({names_.Find(namespace_name), names_.Find(name)});
 }
 
 void GpuMemoryRange::Add(double mib) {
@@ -96,7 +114,7 @@ PodClassId PodClassWriter::Add(const PodDraft& draft) {
   if (!row.extras->nominated_node.empty())
     info.nominated_node = at_.names->Intern(row.extras->nominated_node);
   info.numa = at_.numa->NeedsOf(row, draft.gpu);
-  info.missing_config_maps = at_.config_maps->MissingOf(row, at_.names);
+  info.missing_config_maps = at_.config_maps->MissingOf(row);
   info.claims = draft.claims;
   std::sort(info.gpu.mig.begin(), info.gpu.mig.end());
   if (!at_.affinity->empty()) {

@@ -8,11 +8,15 @@
 #ifndef KAI_MODEL_BUILDING_POD_CLASS_WRITER_H_
 #define KAI_MODEL_BUILDING_POD_CLASS_WRITER_H_
 
+#include <functional>
+#include <map>
 #include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "kai/model/building/affinity_terms.h"
 #include "kai/model/building/numa_writer.h"
 #include "kai/model/columns/pod.h"
@@ -48,13 +52,23 @@ struct PodDraft {
 class ConfigMaps {
  public:
   // Null: which there are is not known.
-  explicit ConfigMaps(const std::vector<ConfigMapRow>* rows);
+  ConfigMaps(const std::vector<ConfigMapRow>* rows, Interner* names);
   // Those that the pod cannot start without, and that are not there.
-  std::vector<NameId> MissingOf(const CompactPod& pod, Interner* names) const;
+  std::vector<NameId> MissingOf(const CompactPod& pod);
+
+  bool are_known() const { return are_known_; }
+  bool empty() const { return known_.empty(); }
+  // False: it was there before, or was not.
+  bool Set(std::string_view namespace_name, std::string_view name, bool is_there);
+  // Some pod that MissingOf() was called for cannot start without it; the pod may be gone by now.
+  bool IsNeeded(std::string_view namespace_name, std::string_view name) const;
 
  private:
+  Interner& names_;
   bool are_known_;
-  std::set<std::pair<std::string_view, std::string_view>> known_;
+  // Names by namespace. They are no ids: most ConfigMaps matter to no pod, and names stay for ever.
+  std::map<std::string, std::set<std::string, std::less<>>, std::less<>> known_;
+  absl::flat_hash_set<std::pair<NameId, NameId>> needed_;
 };
 
 // Memory of one GPU, over the nodes that know it; 0: none does (spec 1 F24).
@@ -71,7 +85,7 @@ class PodClassWriter {
   struct Surroundings {
     Interner* names;
     const ResourceSlots* slots;
-    const ConfigMaps* config_maps;
+    ConfigMaps* config_maps;
     const GpuMemoryRange* gpu_memory;
     AffinityTerms* affinity;
     NumaWriter* numa;

@@ -54,6 +54,7 @@ void AddQueue(const QueueRow& row, Interner* names, const Directory& directory,
   queues->deserved.Add({});
   queues->limit.Add({});
   queues->over_quota_weight.Add({});
+  queues->past_usage.Add({});
   queues->preempt_min_runtime_ns.Add({});
   const QueueId queue = queues->reclaim_min_runtime_ns.Add({});
   WriteQuotas(row, queue, names, queues);
@@ -71,6 +72,7 @@ void WriteQuotas(const QueueRow& row, QueueId queue, Interner* names, QueueColum
     queues->limit[queue][i] = QuotaOf(row.resources[i].limit, i);
     queues->over_quota_weight[queue][i] = row.resources[i].over_quota_weight;
   }
+  queues->past_usage[queue] = row.past_usage;
   queues->preempt_min_runtime_ns[queue] = row.preempt_min_runtime_ns;
   queues->reclaim_min_runtime_ns[queue] = row.reclaim_min_runtime_ns;
 }

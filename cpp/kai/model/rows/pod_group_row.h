@@ -9,11 +9,15 @@
 #define KAI_MODEL_ROWS_POD_GROUP_ROW_H_
 
 #include <array>
+#include <cmath>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "kai/api/units.h"
 #include "kai/model/rows/terms.h"
 
 namespace kai {
@@ -111,9 +115,15 @@ struct QueueRow {
   std::array<QuotaRow, 3> resources;  // cpu, memory, gpu (the order of spec 1 §0)
   std::optional<int64_t> preempt_min_runtime_ns;
   std::optional<int64_t> reclaim_min_runtime_ns;
+  QuotaVector past_usage = {};  // no part of the object (PastUsages)
 
   friend bool operator==(const QueueRow&, const QueueRow&) = default;
 };
+
+// What queues have used in the past, as parts of what the cluster had (spec 1 §12); by name.
+// Queues that are not in it have used nothing.
+using PastUsages = std::map<std::string, QuotaVector, std::less<>>;
+inline bool IsPastUsage(double part) { return part >= 0 && std::isfinite(part); }
 
 struct PriorityClassRow {
   std::string name;

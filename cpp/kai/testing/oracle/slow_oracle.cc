@@ -674,6 +674,7 @@ void DivideBelow(Kept* kept, int parent, const Three& amount) {
                           .deserved = each.start.deserved[r],
                           .limit = each.start.limit[r],
                           .weight = each.start.weight[r],
+                          .usage = each.row->past_usage[r],
                           .request = each.start.request[r]});
     }
     Divide(amount[r], kept->settings.k_value, &division);

@@ -34,6 +34,7 @@ from kai.controllers.sharing.reservation_pod import (
 )
 from kai.controllers.verdicts.pace import Timers
 
+SCALING_UP = "cluster is scaling up, could not create reservation pod"
 LOOK_AGAIN_S = 5.0
 """After a read that found the reservation which no watch has shown."""
 _ALIVE = ("Pending", "Running")
@@ -111,7 +112,7 @@ class SharedDevices:
         self._served: dict[str, list[str]] = {}  # the devices of bindings that are ready
         self._timers = Timers()  # of groups with something to do by themselves
         self._labelled: set[str] = set()  # pods whose labels are there, or on their way
-        self._acts = False
+        self._acts = self._is_scaling_up = False
 
     def __len__(self) -> int:
         """How many GPU groups are known."""
@@ -122,6 +123,11 @@ class SharedDevices:
         return [self._groups[group].device for group in _groups_of(binding)]
 
     # ---- what happens ----------------------------------------------------------------------------
+
+    def scales_up(self, is_scaling_up: bool) -> None:
+        """Whether a pod that makes the cluster grow waits for a node: until it has one, no new
+        device is reserved (spec 3 B10)."""
+        self._is_scaling_up = is_scaling_up
 
     def saw(self, now: float, users: Iterable[GpuUser], *, acts: bool) -> Given:
         """Pods on shared devices that changed, or went. `acts`: this process sees to reservations,
@@ -326,8 +332,8 @@ class SharedDevices:
                 self._look(group, given)
             elif has_lost:
                 return
-            elif group.waiting and now is not None and not self._is_being_freed(group.node):
-                self._create(group, given)
+            elif group.waiting and now is not None:
+                self._reserve(group, given)
         elif held.phase in _ENDED:
             if may_try and not held.is_leaving:
                 self._delete(group, given)
@@ -373,6 +379,13 @@ class SharedDevices:
             self._labelled.add(binding.pod)
             about = _Labelling(binding)
             given.writes.append(_label(binding, gpu_labels(binding.spec), about))
+
+    def _reserve(self, group: _Group, given: Given) -> None:
+        if self._is_scaling_up:
+            waiting = group.waiting.values()
+            given.failed += ((each, _text(each, group.name, SCALING_UP)) for each in waiting)
+        elif not self._is_being_freed(group.node):
+            self._create(group, given)
 
     def _create(self, group: _Group, given: Given) -> None:
         group.is_made, group.not_before = True, None

@@ -232,6 +232,24 @@ def test_a_creation_that_is_refused_fails_the_pods_that_wait_for_it() -> None:
     assert desk.why == reason
 
 
+def test_while_a_scaling_pod_waits_no_device_is_reserved() -> None:  # spec 3 B10
+    desk = Desk(reservation("held", "GPU-7"), consumer("old", "held"))
+    desk.devices.scales_up(True)
+    desk.give(binding())
+    assert desk.writes == []
+    assert desk.why == (
+        "failed to reserve GPUs for pod <team/a> in gpu group <g>:"
+        " cluster is scaling up, could not create reservation pod"
+    )
+    desk.take_back(binding())
+    assert len(desk.devices) == 1
+    desk.give(binding("b", "held"))
+    assert desk.ready == ["team/b"], "a device that is reserved can be shared"
+    desk.devices.scales_up(False)
+    desk.give(binding())
+    assert desk.writes == [CREATE]
+
+
 def test_a_process_that_leads_no_more_says_nothing_about_the_pod() -> None:
     desk = Desk()
     desk.give(binding())

@@ -1,0 +1,94 @@
+"""Durations as texts: as Go writes them, and as Prometheus does.
+
+>>> go_seconds("1h30m"), prometheus_seconds("1w2d")
+(5400.0, 777600.0)
+>>> to_go(60), to_prometheus(86_400 * 7)
+('1m0s', '1w')
+"""
+
+from __future__ import annotations
+
+import re
+
+from kai.errors import InvalidInputError
+
+_GO = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
+_GO_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ms|us|µs|ns|h|m|s)")
+_PROMETHEUS_MS = {
+    **{"y": 365 * 86_400_000, "w": 7 * 86_400_000, "d": 86_400_000},
+    **{"h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1},
+}
+_PROMETHEUS = re.compile("".join(rf"(?:(\d+){unit})?" for unit in _PROMETHEUS_MS))
+_LARGEST_S = 2**63 / 1e9  # what Go can hold
+
+
+def go_seconds(text: str) -> float:
+    """Of "1h30m", "-5s", "0". Raises InvalidInputError for what Go would not take."""
+    sign, rest = (-1.0 if text.startswith("-") else 1.0), text.removeprefix("-").removeprefix("+")
+    parts = _GO_PART.findall(rest)
+    if rest != "0" and (not parts or "".join(map("".join, parts)) != rest):
+        raise InvalidInputError(f"{text!r} is no duration such as 1h30m")
+    seconds = sign * sum(float(number) * _GO[unit] for number, unit in parts)
+    if abs(seconds) >= _LARGEST_S:
+        raise InvalidInputError(f"{text!r} is longer than a duration can be")
+    return seconds
+
+
+def prometheus_seconds(text: str) -> float:
+    """Of "1w", "2d12h", "0": units y, w, d, h, m, s, ms, in this order.
+
+    Raises InvalidInputError for what Prometheus would not take.
+    """
+    match = _PROMETHEUS.fullmatch(text)
+    if text != "0" and (not text or match is None):
+        raise InvalidInputError(f"{text!r} is no duration such as 1w or 2d12h")
+    numbers = match.groups() if match is not None else ()
+    ms = sum(
+        int(number or 0) * unit
+        for number, unit in zip(numbers, _PROMETHEUS_MS.values(), strict=False)
+    )
+    if ms / 1000 >= _LARGEST_S:
+        raise InvalidInputError(f"{text!r} is longer than a duration can be")
+    return ms / 1000
+
+
+def to_prometheus(seconds: float) -> str:
+    """Years and weeks only where nothing is left: "90d", not "12w6d".
+
+    >>> to_prometheus(90 * 86_400), to_prometheus(5400), to_prometheus(0)
+    ('90d', '1h30m', '0s')
+    """
+    ms, parts = round(seconds * 1000), []
+    for unit, size in _PROMETHEUS_MS.items():
+        if unit in ("y", "w") and ms % size:
+            continue
+        if number := ms // size:
+            parts.append(f"{number}{unit}")
+            ms -= number * size
+    return "".join(parts) or "0s"
+
+
+def to_go(seconds: float) -> str:
+    """
+    >>> to_go(3600), to_go(90.5), to_go(0.25), to_go(0)
+    ('1h0m0s', '1m30.5s', '250ms', '0s')
+    """
+    ns = round(seconds * 1e9)
+    if ns < 0:
+        return f"-{to_go(-seconds)}"
+    if 0 < ns < 10**9:
+        unit, size = next((u, s) for u, s in (("ms", 10**6), ("µs", 10**3), ("ns", 1)) if ns >= s)
+        return f"{_decimal(ns, size)}{unit}"
+    minutes, rest = divmod(ns, 60 * 10**9)
+    hours, minutes = divmod(minutes, 60)
+    text = f"{_decimal(rest, 10**9)}s"
+    if hours or minutes:
+        text = f"{minutes}m{text}"
+    return f"{hours}h{text}" if hours else text
+
+
+def _decimal(number: int, size: int) -> str:
+    whole, rest = divmod(number, size)
+    if not rest:
+        return str(whole)
+    return f"{whole}.{rest:0{len(str(size)) - 1}d}".rstrip("0")

@@ -1,0 +1,351 @@
+"""``kai simulate``: a workload in virtual time; or what queues get, without a cluster."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kai.cli.failures import DONE, say
+from kai.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from kai.engine.text import Table
+    from kai.sim.metrics import Distribution, Metrics
+    from kai.sim.simulate import Progress
+    from kai.sim.timeline import Timeline
+    from kai.sim.workload import Workload
+
+# As kai.sim.traces has them; written down, so that --help loads no NumPy.
+FORMATS = ("philly", "itp", "openb", "muri", "tiresias", "swf", "sacct", "yaml")
+
+EPILOG = """\b
+Examples:
+  kai simulate philly_jobs.csv                     a trace on its own cluster
+  kai simulate jobs.yaml --config packing.yaml     another scheduler configuration
+  kai simulate jobs.yaml --until 7d --json | jq .metrics
+  kai simulate --fair-share request.json           the shares of KAI's simulator
+  echo '{"totalResource": {"GPU": 8}, "queues": [
+    {"uid": "a", "resourceShare": {"gpu": {"overQuotaWeight": 3}}},
+    {"uid": "b", "resourceShare": {"gpu": {"overQuotaWeight": 1}}}]}' |
+    kai simulate --fair-share -
+"""
+
+
+@click.command("simulate", epilog=EPILOG)
+@click.argument("workload", required=False)
+@click.option("--format", "form", type=click.Choice(FORMATS), help="Of WORKLOAD.")
+@click.option("--cluster", metavar="FILE", help="Nodes and queues in place of the workload's own.")
+@click.option("--config", metavar="FILE", help="The scheduler configuration, as for kai plan.")
+@click.option("--as-kai", is_flag=True, help="Decide as KAI does also where kai knows better.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of random node failures.")
+@click.option("--until", metavar="TIME", help="End after so long, as in 36h or 7d.")
+@click.option(
+    "--period",
+    metavar="TIME",
+    default="1s",
+    show_default=True,
+    help="A cycle runs at the next multiple of it after something happened; 0: at once.",
+)
+@click.option("--startup", metavar="TIME", default="0", help="From a binding until the pod runs.")
+@click.option("--checkpoint", metavar="TIME", default="0", help="Work is saved so often; or never.")
+@click.option("--restart", metavar="TIME", default="0", help="The cost of each later start.")
+@click.option("--fail-every", metavar="TIME", help="Mean time between failures of a node.")
+@click.option("--warm-up", metavar="TIME", default="0", help="Earlier jobs do not count.")
+@click.option("--out", metavar="FILE", help="Save the timeline; Timeline.load reads it.")
+@click.option("--json", "as_json", is_flag=True, help="Jobs and metrics as JSON.")
+@click.option(
+    "--fair-share",
+    metavar="REQUEST",
+    help="Divide what there is among the queues of this request, and no more.",
+)
+def command(workload: str | None, fair_share: str | None, **options: Any) -> int:
+    """Run a workload in virtual time, with the scheduler that runs in clusters.
+
+    WORKLOAD is a YAML file, a public trace (Philly, ITP, openb, Muri, Tiresias), the
+    output of sacct --parsable2, or a file in the Standard Workload Format: the format
+    is detected from the content. A trace comes with a cluster and queues, which the
+    output describes. Times are like 90s, 15m, 36h or 7d.
+
+    With --fair-share, REQUEST is what KAI's fair-share simulator takes by HTTP, as a
+    JSON file, or - for standard input: totalResource with GPU, CPU and Memory, and
+    queues, each with uid, priority, creationTimestamp and its resourceShare. Units
+    are devices, millicores and bytes. The answer is its answer, as JSON.
+    """
+    if (workload is None) == (fair_share is None):
+        raise click.UsageError("give a WORKLOAD to run, or --fair-share REQUEST")
+    if fair_share is not None:
+        return _fair_share(fair_share)
+    return _simulate(str(workload), options)
+
+
+# ---- a workload ----------------------------------------------------------------------------------
+
+
+def _simulate(file: str, options: dict[str, Any]) -> int:
+    from kai.cli.work import named
+
+    given = _workload(file, options["form"], options["cluster"])
+    for problem in given.problems:
+        say(problem)
+    config = None if options["config"] is None else named("--config", options["config"])
+    timeline = _run(given, config, options)
+    if options["out"] is not None:
+        timeline.save(named("--out", options["out"]))
+    metrics = timeline.metrics(warm_up_s=_seconds("--warm-up", options["warm_up"]))
+    if options["as_json"]:
+        click.echo(json.dumps(_answer(timeline, metrics)))
+    else:
+        _page(timeline, metrics)
+    return DONE
+
+
+def _workload(file: str, form: str | None, cluster: str | None) -> Workload:
+    from kai.cli.work import named, patiently
+
+    def read() -> Workload:
+        try:
+            from kai.sim.traces import read, read_cluster
+        except ModuleNotFoundError as error:
+            if error.name != "numpy":
+                raise
+            raise InvalidInputError(
+                "kai simulate needs NumPy: pip install 'kai-sched[sim]'"
+            ) from None
+        nodes, queues = (
+            (None, None) if cluster is None else read_cluster(named("--cluster", cluster))
+        )
+        return read(named("WORKLOAD", file), format=form, nodes=nodes, queues=queues)
+
+    return patiently("reading", read)
+
+
+def _run(workload: Workload, config: Path | None, options: dict[str, Any]) -> Timeline:
+    from kai.sim.simulate import Failures, Life, simulate
+
+    every = options["fail_every"]
+    life = Life(
+        startup_s=_seconds("--startup", options["startup"]),
+        checkpoint_s=_seconds("--checkpoint", options["checkpoint"]),
+        restart_s=_seconds("--restart", options["restart"]),
+        failures=None if every is None else Failures(_seconds("--fail-every", every) / 86_400),
+    )
+    until = options["until"]
+    until_s = None if until is None else _seconds("--until", until)
+    with _progress(workload, until_s) as progress:
+        return simulate(
+            workload,
+            config=config,
+            as_kai=options["as_kai"],
+            period_s=_seconds("--period", options["period"]),
+            until_s=until_s,
+            seed=options["seed"],
+            life=life,
+            progress=progress,
+        )
+
+
+class _progress:
+    """A bar on a terminal, once it takes longer than a second, with the virtual date."""
+
+    def __init__(self, workload: Workload, until_s: float | None) -> None:
+        last_s = float(workload.jobs.arrival_s.max(initial=0.0))
+        self._end_s = max(min(last_s, until_s or last_s), 1.0)
+        self._bar: Any = None
+
+    def __enter__(self) -> Callable[[Progress], None] | None:
+        import sys
+
+        from kai.cli.work import error_console
+
+        if not sys.stderr.isatty():
+            return None
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TimeElapsedColumn(),
+            console=error_console(),
+            transient=True,
+        )
+        self._task = self._bar.add_task("simulating", total=1.0)
+        self._bar.start()
+        return self._tell
+
+    def _tell(self, progress: Progress) -> None:
+        day = progress.now_s / 86_400
+        said = f"day {day:.1f}, {progress.jobs_ended} of {progress.jobs} jobs ended"
+        part = 0.9 * min(progress.now_s / self._end_s, 1.0)
+        self._bar.update(self._task, description=said, completed=part)
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+
+def _seconds(option: str, value: str) -> float:
+    import re
+
+    if value == "never":
+        return float("inf")
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|w)?", value.strip())
+    if match is None:
+        raise InvalidInputError(f"{option}: {value!r} is not a time like 90s, 15m, 36h or 7d")
+    unit = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+    return float(match[1]) * unit[match[2] or "s"]
+
+
+# ---- what is shown -------------------------------------------------------------------------------
+
+
+def _answer(timeline: Timeline, metrics: Metrics) -> dict[str, Any]:
+    jobs = timeline.workload.jobs
+
+    def times(column: str) -> list[float | None]:
+        values = timeline.jobs[column].tolist()
+        return [None if value != value else value for value in values]
+
+    return {
+        "workload": {
+            "name": timeline.workload.name,
+            "source": timeline.workload.source,
+            "jobs": len(jobs),
+            "nodes": len(timeline.node_names),
+            "gpus": timeline.workload.gpus,
+        },
+        "period_s": timeline.period_s,
+        "end_s": timeline.end_s,
+        "metrics": metrics.to_dict(),
+        "jobs": {
+            "name": list(jobs.name),
+            "arrival_s": jobs.arrival_s.tolist(),
+            "first_start_s": times("first_start_s"),
+            "end_s": times("end_s"),
+            "evictions": timeline.jobs["evictions"].tolist(),
+            "restarts": timeline.jobs["restarts"].tolist(),
+        },
+        "cycles": timeline.cycles,
+        "engine_ms": round(timeline.engine_ms, 3),
+        "wall_s": round(timeline.wall_s, 6),
+    }
+
+
+def _page(timeline: Timeline, metrics: Metrics) -> None:
+    from kai.cli.show import Page
+    from kai.engine import text
+
+    page = Page()
+    workload = timeline.workload
+    page.heading(
+        f"{workload.name or 'workload'}: {text.count(len(workload.jobs), 'job')} on "
+        f"{text.count(workload.gpus, 'GPU')}, {_duration(timeline.end_s)} in "
+        f"{timeline.wall_s:.1f} s"
+    )
+    if workload.source:
+        page.paragraph(workload.source)
+    page.tables([_times_table(metrics), _gpu_table(metrics), _queue_table(metrics)])
+    share = timeline.engine_ms / 10 / timeline.wall_s if timeline.wall_s else 0.0
+    page.paragraph(
+        f"{text.count(timeline.cycles, 'cycle')}, one every {timeline.period_s:g} s at most; "
+        f"{share:.0f} % of the time was spent in them"
+    )
+    if metrics.unfinished:
+        listed = text.listing(metrics.unfinished_jobs)
+        page.paragraph(f"{text.count(metrics.unfinished, 'job')} did not end: {listed}")
+
+
+def _times_table(metrics: Metrics) -> Table:
+    from kai.engine import text
+
+    def row(name: str, of: Distribution) -> tuple[str, ...]:
+        values = (of.mean_s, of.median_s, of.p95_s, of.p99_s)
+        return name, text.number(of.count), *map(_duration, values)
+
+    rows = [
+        row("waiting to start", metrics.waiting),
+        row("not running", metrics.not_running),
+        row("completion", metrics.completion),
+        *(row(f"  {n}", of) for n, of in metrics.completion_by_size.items() if of.count),
+    ]
+    return text.Table(
+        "Jobs that ended",
+        ("", "jobs", "mean", "median", "p95", "p99"),
+        rows,
+        right=frozenset(range(1, 6)),
+    )
+
+
+def _gpu_table(metrics: Metrics) -> Table:
+    from kai.engine import text
+
+    def part(value: float | None) -> str:
+        return "" if value is None else f"{value:.1%}"
+
+    def index(value: float | None) -> str:
+        return "" if value is None else f"{value:.3f}"
+
+    rows = [
+        ("GPU-hours held", f"{metrics.held_gpu_hours:,.0f}"),
+        ("  useful", f"{metrics.useful_gpu_hours:,.0f}"),
+        ("  lost in evictions", f"{metrics.lost_gpu_hours:,.0f}"),
+        ("  idle: starting, waiting for a gang", f"{metrics.idle_gpu_hours:,.0f}"),
+        ("GPUs in use until the last arrival", part(metrics.utilization)),
+        ("evicted pods", text.number(metrics.evictions)),
+        ("Jain's index of queues that want more", index(metrics.jain_index)),
+        ("share error", part(metrics.share_error)),
+        ("finish-time fairness, mean", index(metrics.rho["mean"])),
+    ]
+    return text.Table("GPUs", ("", ""), rows, right=frozenset((1,)))
+
+
+def _queue_table(metrics: Metrics) -> Table:
+    from kai.engine import text
+
+    rows = [
+        (
+            name,
+            text.number(queue.jobs),
+            f"{queue.mean_allocated_gpus:.1f}",
+            f"{queue.mean_fair_share_gpus:.1f}",
+            f"{queue.borrowed_gpu_hours:,.0f}",
+            f"{queue.lent_gpu_hours:,.0f}",
+            _duration(queue.waiting.mean_s),
+            _duration(queue.completion.mean_s),
+        )
+        for name, queue in metrics.queues.items()
+    ]
+    heads = ("queue", "jobs", "GPUs", "fair share", "borrowed", "lent", "waiting", "completion")
+    title = "Queues: mean GPUs, GPU-hours borrowed and lent, mean times"
+    return text.Table(title, heads, rows, right=frozenset(range(1, 8)))
+
+
+def _duration(seconds: float | None) -> str:
+    """In the unit that leaves two or three digits."""
+    if seconds is None:
+        return ""
+    for unit, length in (("d", 86_400.0), ("h", 3600.0), ("m", 60.0)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.1f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+# ---- shares alone --------------------------------------------------------------------------------
+
+
+def _fair_share(file: str) -> int:
+    from kai.api import documents, files
+    from kai.cli.work import named
+    from kai.sim.fair_share import fair_shares
+
+    source = file if file == "-" else named("--fair-share", file)
+    name = "standard input" if file == "-" else str(Path(file))
+    try:
+        answer = fair_shares(documents.decode(files.read(source)))
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{name}: {error}") from None
+    click.echo(json.dumps(answer))
+    return 0

@@ -1,0 +1,119 @@
+"""What queues have used in the past, from which time-based fair share comes (spec 1 F44, F115).
+
+>>> rows_of({"vision": {"gpu": 0.4, "cpu": 0.1}})
+{'vision': (0.4, 0.1, 0.0)}
+
+A file has that, or samples of what queues held, with the window that they are summed up in:
+
+    usageParams: {windowSize: 1d, halfLifePeriod: 6h}
+    capacity: {gpu: 16}
+    samples:
+    - {time: 2026-01-01T00:00:00Z, allocated: {vision: {gpu: 8}}}
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kai.api import documents, files, times
+from kai.api.nearest import did_you_mean
+from kai.errors import InvalidInputError
+
+RESOURCES = ("gpu", "cpu", "memory")
+Usage = Mapping[str, Mapping[str, float]]
+"""By queue, and "gpu", "cpu" or "memory": the part of what the cluster had."""
+Rows = dict[str, tuple[float, float, float]]
+_MEMBERS = ("usageParams", "capacity", "samples")
+_OF_SAMPLES = ("time", "allocated", "capacity")
+
+
+def rows_of(usage: Mapping[str, Any], name: str = "usage") -> Rows:
+    """The parts of GPUs, CPU and memory by queue; what is not said is 0.
+
+    Raises InvalidInputError for what is no such mapping.
+    """
+    return {str(queue): _amounts(parts, f"{name}: queue {queue}") for queue, parts in usage.items()}
+
+
+def read(path: str | os.PathLike[str]) -> Mapping[str, Any]:
+    """The content of a usage file. Raises InvalidInputError where it cannot be read."""
+    name = os.fspath(path)
+    try:
+        value = documents.read_value(documents.decode(files.read(path)))
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{name}: {error}") from None
+    if not isinstance(value, Mapping):
+        raise InvalidInputError(f"{name}: is a {type(value).__name__}, not a mapping of queues")
+    return value
+
+
+def usage_in(content: Mapping[str, Any], now_ns: int, name: str = "usage") -> Rows:
+    """The usage that a file says, at that time: only samples depend on it.
+
+    Raises InvalidInputError for what is neither usage nor samples.
+    """
+    if not isinstance(content.get("samples"), Sequence):
+        return rows_of(content, name)
+    from kai.engine import windows
+
+    _check_members(content, _MEMBERS, name)
+    params = content.get("usageParams")
+    window = windows.Window.of({} if params is None else params, f"{name}: usageParams")
+    capacity = content.get("capacity")
+    moments, held, had = [], [], []
+    for place, sample in enumerate(content["samples"]):
+        where = f"{name}: samples[{place}]"
+        if not isinstance(sample, Mapping):
+            raise InvalidInputError(f"{where}: is no mapping with time and allocated")
+        _check_members(sample, _OF_SAMPLES, where)
+        moments.append(_time(sample.get("time"), f"{where}: time") / times.SECOND_NS)
+        allocated = sample.get("allocated", {})
+        if not isinstance(allocated, Mapping):
+            raise InvalidInputError(f"{where}: allocated: is no mapping of queues")
+        held.append(rows_of(allocated, f"{where}: allocated"))
+        there = sample.get("capacity", capacity)
+        if there is None:
+            raise InvalidInputError(f"{where}: there is no capacity, neither here nor for all")
+        had.append(_amounts(there, f"{where}: capacity"))
+    samples = windows.Samples.of_rows(moments, held, had)
+    return windows.usage_of(samples, window, now_s=now_ns / times.SECOND_NS)
+
+
+def to_mapping(rows: Rows) -> dict[str, dict[str, float]]:
+    """
+    >>> to_mapping({"a": (0.5, 0.0, 0.25)})
+    {'a': {'gpu': 0.5, 'cpu': 0.0, 'memory': 0.25}}
+    """
+    return {queue: dict(zip(RESOURCES, parts, strict=True)) for queue, parts in rows.items()}
+
+
+def _amounts(parts: Any, where: str) -> tuple[float, float, float]:
+    if not isinstance(parts, Mapping):
+        raise InvalidInputError(f"{where}: is no mapping of gpu, cpu and memory: {parts!r}")
+    _check_members(parts, RESOURCES, where)
+    gpu, cpu, memory = (_amount(parts.get(each, 0.0), f"{where}: {each}") for each in RESOURCES)
+    return gpu, cpu, memory
+
+
+def _amount(value: Any, where: str) -> float:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not is_number or not 0 <= value <= sys.float_info.max:
+        raise InvalidInputError(f"{where}: has to be a number from 0 on, not {value!r}")
+    return float(value)
+
+
+def _time(value: Any, where: str) -> int:
+    try:
+        return times.to_ns(value)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{where}: {error}") from None
+
+
+def _check_members(given: Mapping[str, Any], known: Sequence[str], where: str) -> None:
+    for name in given:
+        if name not in known:
+            hint = did_you_mean(str(name), known)
+            raise InvalidInputError(f"{where}: there is no member {name!r}{hint}")

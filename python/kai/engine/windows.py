@@ -1,0 +1,294 @@
+"""Windows of time, and what queues used in them, from samples of what they held (spec 1 F118-F127).
+
+>>> window = Window.of({"windowSize": "10h"})
+>>> samples = Samples.of_rows(
+...     times_s=[3600.0, 7200.0],
+...     allocated=[{"vision": (8.0, 0.0, 0.0)}, {}],
+...     capacity=[(10.0, 0.0, 0.0)] * 2,
+... )
+>>> usage_of(samples, window)
+{'vision': (0.4, 0.0, 0.0)}
+
+Usage is the sum of what a queue held over the sum of what the cluster had, of all samples in the
+window; with a half-life a sample counts half as much for each half-life that it is old. So samples
+are taken at equal intervals. A resource that the cluster did not have was not used: 0, where KAI
+divides by zero (spec 1 W4).
+
+Pure functions of their arguments; cron windows need croniter.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from kai.api import times
+from kai.api.durations import go_seconds, prometheus_seconds
+from kai.api.nearest import did_you_mean
+from kai.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Kind = Literal["sliding", "tumbling", "cron", "samples"]
+KINDS: tuple[str, ...] = get_args(Kind)
+IN_CONFIG = KINDS[:3]
+"""Those that a configuration can name; "samples" is a number of them (spec 1 F127)."""
+Amounts = tuple[float, float, float]
+"""Of GPUs, CPU and memory."""
+
+WEEK_S = 7 * 86_400.0
+_MEMBERS = (
+    "windowSize", "windowType", "halfLifePeriod", "tumblingWindowStartTime", "cronString",
+)  # fmt: skip
+_DESCRIPTORS = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
+_NAMES = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|sun|mon|tue|wed|thu|fri|sat"
+_CRON_FIELD = re.compile(rf"(?:[\d*?,/-]|{_NAMES})+", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """Which samples count, and how much.
+
+    `size`: seconds; of kind "samples" how many of the last ones. `half_life`: in the same unit;
+    None or not above 0: every sample counts the same. `start_s`: where tumbling windows begin,
+    `cron`: when a new one begins, in UTC.
+
+    Raises InvalidInputError for a kind that is not known, a size that is not positive, a tumbling
+    window without a start and a cron string that is none.
+    """
+
+    kind: Kind = "sliding"
+    size: float = WEEK_S
+    half_life: float | None = None
+    start_s: float | None = None
+    cron: str = ""
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            hint = did_you_mean(self.kind, KINDS)
+            raise InvalidInputError(f"there is no window type {self.kind!r}{hint}")
+        if not 0 < self.size < math.inf:
+            raise InvalidInputError(f"a window of {self.size:g} is no window")
+        if self.kind == "tumbling" and self.start_s is None:
+            raise InvalidInputError("tumbling windows need tumblingWindowStartTime")
+        if self.kind == "cron":
+            check_cron(self.cron)
+
+    @classmethod
+    def of(cls, params: Any, name: str = "usageParams") -> Window:
+        """From the members of KAI's `usageParams` that are about the window (spec 1 F116).
+
+        Raises InvalidInputError as the class itself does, and for what is no such mapping.
+        """
+        if not isinstance(params, Mapping):
+            raise InvalidInputError(f"{name}: is no mapping: {params!r}")
+        for member in params:
+            if member not in _MEMBERS:
+                hint = did_you_mean(str(member), _MEMBERS)
+                raise InvalidInputError(f"{name}: there is no member {member!r}{hint}")
+        return window_of(params, name)
+
+    @property
+    def decays(self) -> bool:
+        return self.half_life is not None and self.half_life > 0
+
+    def begin_s(self, now_s: float) -> float:
+        """When the window begins that holds `now_s`. Not for kind "samples"."""
+        if self.kind == "cron":
+            return cron_reset_s(self.cron, now_s)
+        if self.kind == "tumbling":
+            assert self.start_s is not None
+            return tumbling_reset_s(self.start_s, self.size, now_s)
+        return now_s - self.size
+
+
+def window_of(params: Mapping[str, Any], name: str) -> Window:
+    """As `Window.of`; other members are not looked at."""
+    given: dict[str, Any] = {}
+
+    def read(member: str, to: str, parse: Any) -> None:
+        if (value := params.get(member)) is None:
+            return
+        if not isinstance(value, str):
+            raise InvalidInputError(f"{name}: {member}: is no text: {value!r}")
+        try:
+            given[to] = parse(value)
+        except InvalidInputError as error:
+            raise InvalidInputError(f"{name}: {member}: {error}") from None
+
+    read("windowSize", "size", prometheus_seconds)
+    read("halfLifePeriod", "half_life", any_seconds)
+    read("windowType", "kind", str)
+    read("tumblingWindowStartTime", "start_s", lambda text: times.to_ns(text) / times.SECOND_NS)
+    read("cronString", "cron", str)
+    if given.get("kind", "sliding") not in IN_CONFIG:
+        hint = did_you_mean(given["kind"], IN_CONFIG)
+        raise InvalidInputError(
+            f"{name}: windowType: is {', '.join(IN_CONFIG[:-1])} or {IN_CONFIG[-1]}, not"
+            f" {given['kind']!r}{hint}"
+        )
+    try:
+        return Window(**given)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{name}: {error}") from None
+
+
+def any_seconds(text: str) -> float:
+    """A duration as Prometheus or as Go writes it."""
+    try:
+        return prometheus_seconds(text)
+    except InvalidInputError:
+        return go_seconds(text)
+
+
+# ---- when windows begin --------------------------------------------------------------------------
+
+
+def tumbling_reset_s(start_s: float, size: float, now_s: float) -> float:
+    """The last start + k · size strictly before now (spec 1 F120).
+
+    >>> tumbling_reset_s(0, 60, 180), tumbling_reset_s(0, 60, 181), tumbling_reset_s(0, 60, 30)
+    (120, 180, 0)
+    >>> tumbling_reset_s(100, 60, 50)  # it has not begun: an empty window
+    50
+    """
+    if now_s <= start_s:
+        return now_s
+    windows = max(0, math.ceil((now_s - start_s) / size) - 1)
+    while start_s + windows * size >= now_s:  # a rounding error
+        windows -= 1
+    while start_s + (windows + 1) * size < now_s:
+        windows += 1
+    return start_s + windows * size
+
+
+def cron_reset_s(cron: str, now_s: float) -> float:
+    """The last moment of a cron string strictly before now, in UTC (spec 1 F120).
+
+    >>> cron_reset_s("0 * * * *", 7200.0), cron_reset_s("0 * * * *", 7200.5)
+    (3600.0, 7200.0)
+
+    Raises InvalidInputError where the string is none, or croniter is not installed.
+    """
+    from croniter import CroniterError, croniter
+
+    check_cron(cron)
+    try:
+        found = croniter(cron, datetime.fromtimestamp(now_s, timezone.utc)).get_prev(datetime)
+    except CroniterError as error:
+        raise InvalidInputError(f"{_BAD_CRON % cron} {error}") from None
+    return float(found.timestamp())
+
+
+_BAD_CRON = "error parsing cron string '%s' for usage tumbling window:"
+
+
+def check_cron(cron: str) -> None:
+    """Five fields, or one of @yearly, @monthly, @weekly, @daily, @hourly.
+
+    Raises InvalidInputError for other texts, and where croniter is not installed.
+    """
+    try:
+        from croniter import croniter
+    except ModuleNotFoundError:
+        raise InvalidInputError(
+            "cron windows need croniter: pip install 'kai-sched[cluster]'"
+        ) from None
+    fields = cron.split()
+    is_plain = len(fields) == 5 and all(map(_CRON_FIELD.fullmatch, fields))
+    if (is_plain or cron in _DESCRIPTORS) and croniter.is_valid(cron):
+        return
+    what = "expected five fields such as 0 0 * * 1, or @daily and the like"
+    raise InvalidInputError(f"{_BAD_CRON % cron} {what}")
+
+
+# ---- samples -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """What queues held and the cluster had, at equal intervals of time.
+
+    `times_s`: (samples,), ascending. `allocated`: (samples, queues, 3), in the order of `queues`;
+    `capacity`: (samples, 3). The three are GPUs, CPU and memory, in any units that are the same in
+    both. Raises InvalidInputError for columns that do not fit together.
+    """
+
+    times_s: NDArray[np.float64]
+    queues: tuple[str, ...]
+    allocated: NDArray[np.float64]
+    capacity: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        count = len(self.times_s)
+        shapes = (self.allocated.shape, self.capacity.shape)
+        if shapes != ((count, len(self.queues), 3), (count, 3)):
+            raise InvalidInputError(
+                f"{count} samples of {len(self.queues)} queues have no columns of the shapes"
+                f" {shapes[0]} and {shapes[1]}"
+            )
+        if (self.times_s[1:] < self.times_s[:-1]).any():
+            raise InvalidInputError("the times of samples have to ascend")
+
+    @classmethod
+    def of_rows(
+        cls,
+        times_s: Sequence[float],
+        allocated: Sequence[Mapping[str, Amounts]],
+        capacity: Sequence[Amounts],
+    ) -> Samples:
+        """From what each sample says by queue; what it does not say is 0. Needs numpy."""
+        try:
+            import numpy as np
+        except ModuleNotFoundError:
+            raise InvalidInputError("samples need numpy: pip install 'kai-sched[arrow]'") from None
+        queues = tuple(sorted({queue for row in allocated for queue in row}))
+        place = {queue: column for column, queue in enumerate(queues)}
+        held = np.zeros((len(times_s), len(queues), 3))
+        for number, row in enumerate(allocated):
+            for queue, amounts in row.items():
+                held[number, place[queue]] = amounts
+        had = np.array(capacity, dtype=np.float64).reshape(len(capacity), 3)
+        return cls(np.array(times_s, dtype=np.float64), queues, held, had)
+
+
+def usage_of(samples: Samples, window: Window, now_s: float | None = None) -> dict[str, Amounts]:
+    """By queue, Σ held · weight / Σ had · weight of the samples in the window (spec 1 F119, F127).
+
+    `now_s`: unless given, the time of the last sample. Sliding windows do not hold their first
+    moment, so that one of 10 minutes has 10 samples of a minute; the others do. Costs
+    O(samples in the window · queues).
+    """
+    import numpy as np
+
+    count = len(samples.times_s)
+    if count == 0:
+        return {}
+    now_s = float(samples.times_s[-1]) if now_s is None else now_s
+    if window.kind == "samples":
+        first, last = max(0, count - int(window.size)), count
+        ages = np.arange(last - first, 0, -1, dtype=np.float64)  # in samples: WindowSize - i
+    else:
+        begin_s = window.begin_s(now_s)
+        side: Literal["left", "right"] = "right" if window.kind == "sliding" else "left"
+        first = int(np.searchsorted(samples.times_s, begin_s, side))
+        last = int(np.searchsorted(samples.times_s, now_s, "right"))
+        ages = now_s - samples.times_s[first:last]
+    weights = np.ones(max(0, last - first))
+    if window.decays:
+        assert window.half_life is not None
+        # The youngest counts 1, so that old samples do not become 0 all at once.
+        weights = 0.5 ** ((ages - ages[-1:]) / window.half_life)
+    held = (samples.allocated[first:last] * weights[:, None, None]).sum(axis=0)
+    had = (samples.capacity[first:last] * weights[:, None]).sum(axis=0)
+    parts = np.divide(held, had, out=np.zeros_like(held), where=had > 0)
+    return {
+        queue: (float(gpu), float(cpu), float(memory))
+        for queue, (gpu, cpu, memory) in zip(samples.queues, parts, strict=True)
+    }

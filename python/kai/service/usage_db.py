@@ -1,0 +1,258 @@
+"""Where past usage of queues comes from: `usageDBConfig`, and what Prometheus is asked.
+
+    db = read_usage_db(config, os.environ)        # None: none is configured
+    db.queries(now_s)                             # as KAI writes them (spec 1 F118)
+
+Nothing here speaks to Prometheus (kai.service.usage_fetching). KAI's queries for tumbling and cron
+windows are none that Prometheus takes (spec 1 W1): here they are those of a sliding window that
+begins when the window was reset.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kai.api.durations import go_seconds, to_go, to_prometheus
+from kai.api.nearest import did_you_mean
+from kai.engine import config as configuration
+from kai.engine.usage import RESOURCES, Rows
+from kai.engine.windows import Window, any_seconds, window_of
+from kai.errors import InvalidConfigError, InvalidInputError
+from kai.service.options import Options
+
+CLIENTS = ("prometheus",)
+METRICS = {
+    "gpu": "kai_queue_allocated_gpus",
+    "cpu": "kai_queue_allocated_cpu_cores",
+    "memory": "kai_queue_allocated_memory_bytes",
+}
+CAPACITIES = {
+    "gpu": 'sum(kube_node_status_capacity{resource="nvidia_com_gpu"})',
+    "cpu": 'sum(kube_node_status_capacity{resource="cpu"})',
+    "memory": 'sum(kube_node_status_capacity{resource="memory"})',
+}
+QUEUE_LABEL = "queue_name"
+_OF_WINDOW = (
+    "windowSize", "windowType", "halfLifePeriod", "tumblingWindowStartTime", "cronString",
+)  # fmt: skip
+_TIMES = ("fetchInterval", "stalenessPeriod", "waitTimeout")
+_PARAMS = (*_OF_WINDOW, *_TIMES, "extraParams")
+_EXTRA = (
+    "usageQueryTimeout", "queryResolution",
+    *(f"{each}AllocationMetric" for each in RESOURCES),
+    *(f"{each}CapacityMetric" for each in RESOURCES),
+)  # fmt: skip
+_MEMBERS = ("clientType", "connectionString", "connectionStringEnvVar", "usageParams")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageDb:
+    """A usage database as configured (spec 1 F116, F117); times are in seconds.
+
+    `metrics`, `capacities`: what is summed up, by "gpu", "cpu" and "memory". `warnings`: what was
+    skipped.
+    """
+
+    address: str
+    window: Window
+    fetch_interval: float = 60.0
+    staleness: float = 300.0
+    wait: float = 60.0
+    timeout: float = 10.0
+    resolution: float = 60.0
+    metrics: Mapping[str, str] = field(default_factory=lambda: METRICS)
+    capacities: Mapping[str, str] = field(default_factory=lambda: CAPACITIES)
+    warnings: tuple[str, ...] = ()
+
+    def queries(self, now_s: float) -> dict[tuple[str, str], str]:
+        """By resource, and "used" or "had"; none where the window is empty: it begins later, or
+        began less than one step of the resolution ago."""
+        if self.window.kind == "sliding":
+            length = to_prometheus(self.window.size)
+        else:
+            length_s = now_s - self.window.begin_s(now_s)
+            if length_s < max(self.resolution, 0.001):
+                return {}
+            length = to_prometheus(length_s)
+        return {
+            (resource, what): self._sum(metrics[resource], length, now_s)
+            for resource in RESOURCES
+            for what, metrics in (("used", self.metrics), ("had", self.capacities))
+        }
+
+    def _sum(self, metric: str, length: str, now_s: float) -> str:
+        expression = metric
+        if self.window.decays:
+            age = f"({math.floor(now_s)} - time()) / {self.window.half_life:.6f}"
+            expression = f"(({metric}) * (0.5^({age})))"
+        return f"sum_over_time(({expression})[{length}:{to_go(self.resolution)}])"
+
+
+def read_usage_db(config: Mapping[str, Any], environment: Mapping[str, str]) -> UsageDb | None:
+    """The member `usageDBConfig` of a scheduler's configuration; None: it has none.
+
+    Raises InvalidConfigError, with KAI's sentences where KAI has one.
+    """
+    given = config.get("usageDBConfig")
+    if not given:
+        return None
+    try:
+        return _read(given, environment)
+    except InvalidInputError as error:
+        raise InvalidConfigError(f"usageDBConfig: {error}") from None
+
+
+def usage_db_of(options: Options) -> UsageDb | None:
+    """That of the configuration of a run. Raises InvalidConfigError as `read_usage_db` does."""
+    text = "" if options.config is None else configuration.config_json(options.config)
+    return read_usage_db(json.loads(text) if text else {}, os.environ)
+
+
+def _read(given: Any, environment: Mapping[str, str]) -> UsageDb:
+    given = _mapping(given, "it")
+    warnings = [*_unknown(given, _MEMBERS, "")]
+    client = _text(given, "clientType", "")
+    if not client:
+        raise InvalidInputError("client type cannot be empty")
+    if client not in CLIENTS:
+        raise InvalidInputError(
+            f"unknown client type: {client}, supported types: [{' '.join(CLIENTS)}]"
+        )
+    params = _mapping(given.get("usageParams") or {}, "usageParams")
+    warnings += _unknown(params, _PARAMS, "usageParams.")
+    extra = _mapping(params.get("extraParams") or {}, "usageParams.extraParams")
+    warnings += _unknown(extra, _EXTRA, "usageParams.extraParams.")
+    texts = {name: _text(extra, name, "") for name in extra if name in _EXTRA}
+    seconds = {name: _seconds(params, name) for name in _TIMES if params.get(name) is not None}
+    interval = seconds.get("fetchInterval", 60.0)
+    if interval <= 0:
+        raise InvalidInputError("usageParams: fetchInterval: has to be longer than 0")
+    return UsageDb(
+        address=_address(given, environment),
+        window=window_of(params, "usageParams"),
+        fetch_interval=interval,
+        staleness=max(interval, seconds.get("stalenessPeriod", 300.0)),
+        wait=seconds.get("waitTimeout", 60.0),
+        timeout=_or_default(texts.get("usageQueryTimeout", ""), 10.0),
+        resolution=_or_default(texts.get("queryResolution", ""), 60.0),
+        metrics={r: texts.get(f"{r}AllocationMetric") or METRICS[r] for r in RESOURCES},
+        capacities={r: texts.get(f"{r}CapacityMetric") or CAPACITIES[r] for r in RESOURCES},
+        warnings=tuple(warnings),
+    )
+
+
+def _address(given: Mapping[str, Any], environment: Mapping[str, str]) -> str:
+    """A variable that is not there gives "" as in KAI: it may come with the next start."""
+    name = "connectionString"
+    address, variable = _text(given, name, ""), _text(given, f"{name}EnvVar", "")
+    if address and variable:
+        raise InvalidInputError(
+            "both connection string and connection string env var are set, only one is allowed"
+        )
+    if not address and not variable:
+        raise InvalidInputError(
+            "connection string and connection string env var are not set, one is required"
+        )
+    found = address or environment.get(variable, "")
+    if found and not found.startswith(("http://", "https://")):
+        raise InvalidInputError("the connection string has to begin with http:// or https://")
+    return found.rstrip("/")
+
+
+def _or_default(text: str, default: float) -> float:
+    """As in KAI, what is no duration counts as not given."""
+    try:
+        seconds = go_seconds(text)
+    except InvalidInputError:
+        return default
+    return seconds if seconds > 0 else default
+
+
+def _seconds(params: Mapping[str, Any], name: str) -> float:
+    text = _text(params, name, "", "usageParams: ")
+    try:
+        return any_seconds(text)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"usageParams: {name}: {error}") from None
+
+
+def _text(given: Mapping[str, Any], name: str, default: str, where: str = "") -> str:
+    value = given.get(name)
+    if value is None:
+        return default
+    if not isinstance(value, str):
+        raise InvalidInputError(f"{where}{name}: is no text: {value!r}")
+    return value
+
+
+def _mapping(value: Any, where: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InvalidInputError(f"{where} is no mapping: {value!r}")
+    return value
+
+
+def _unknown(given: Mapping[str, Any], known: tuple[str, ...], where: str) -> list[str]:
+    skipped = "is not known and is skipped"
+    return [
+        f"usageDBConfig: member {where}{name} {skipped}{did_you_mean(name, known)}"
+        for name in given
+        if name not in known
+    ]
+
+
+# ---- answers -------------------------------------------------------------------------------------
+
+Vector = list[tuple[Mapping[str, str], float]]
+"""Series of an instant query: labels and value."""
+
+
+def vector_of(body: bytes) -> Vector:
+    """The answer to an instant query. Raises InvalidInputError where it is none."""
+    try:
+        answer = json.loads(body)
+        if answer["status"] != "success":
+            raise InvalidInputError(f"{answer.get('errorType')}: {answer.get('error')}")
+        data = answer["data"]
+        if data["resultType"] != "vector":
+            raise InvalidInputError(f"expected a vector, got a {data['resultType']}")
+        return [(dict(each["metric"]), float(each["value"][1])) for each in data["result"]]
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+        if isinstance(error, InvalidInputError):
+            raise
+        raise InvalidInputError("the answer is none of Prometheus") from None
+
+
+def usage_from(db: UsageDb, answers: Mapping[tuple[str, str], Vector]) -> Rows:
+    """Usage by queue from the answers to `db.queries` (spec 1 F119); the last series of a queue
+    counts.
+
+    A resource that no queue used and of which nothing is known is one that the cluster has not,
+    and one whose capacity is 0 as well: both are not used, where in KAI the first costs the whole
+    fetch and the second divides by zero (spec 1 W4). Raises InvalidInputError for another one
+    without a capacity, and where there is no capacity at all.
+    """
+    if not answers:
+        return {}
+    known = [each for each in RESOURCES if answers[each, "had"]]
+    rows: dict[str, list[float]] = {}
+    for place, resource in enumerate(RESOURCES):
+        used = answers[resource, "used"]
+        if resource not in known:
+            if not known or any(value for _, value in used):
+                metric = db.capacities[resource]
+                raise InvalidInputError(f"no data returned for cluster capacity metric {metric}")
+            continue
+        had = answers[resource, "had"][0][1]
+        for labels, value in used:
+            if queue := labels.get(QUEUE_LABEL, ""):
+                part = value / had if had > 0 else 0.0
+                if not (math.isfinite(part) and part >= 0):
+                    metric = db.metrics[resource]
+                    raise InvalidInputError(f"{metric} of queue {queue} is {value} of {had}")
+                rows.setdefault(queue, [0.0, 0.0, 0.0])[place] = part
+    return {queue: (gpu, cpu, memory) for queue, (gpu, cpu, memory) in sorted(rows.items())}

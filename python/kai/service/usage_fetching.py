@@ -1,0 +1,146 @@
+"""Fetches what queues have used in the past from Prometheus, in the background.
+
+    usage = UsageFetching(db, clock, client.server_time, log, metrics, on_usage)
+    task = asyncio.ensure_future(usage.run())
+    usage.is_ready()          # fetched once, or waited for long enough: scheduling may begin
+
+A fetch that fails keeps what was fetched before, however old that is (spec 1 F121). Nothing is
+fetched in a cycle: the planning thread gets what was fetched with its news.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit, urlunsplit
+
+from kai.engine.usage import Rows
+from kai.errors import InvalidInputError
+from kai.service.log import Log
+from kai.service.metrics import Metrics
+from kai.service.usage_db import UsageDb, usage_from, vector_of
+
+if TYPE_CHECKING:
+    import aiohttp
+
+    from kai.k8s.clock import Clock
+
+LARGEST = 64 * 2**20
+"""Bytes of an answer: 200 for each of 300,000 queues."""
+LOCAL = ("localhost", "127.0.0.1", "::1")
+
+
+async def fetch(db: UsageDb, session: aiohttp.ClientSession, now_s: float) -> Rows:
+    """All queries at once, within one time limit. Raises InvalidInputError that says why not."""
+    import aiohttp
+
+    if not db.address:
+        raise InvalidInputError("the connection string is empty")
+    queries = db.queries(now_s)
+
+    async def ask(query: str) -> bytes:
+        url = f"{db.address}/api/v1/query"
+        form = {"query": query, "time": repr(now_s), "timeout": f"{max(1, round(db.timeout))}s"}
+        async with session.post(url, data=form) as response:
+            body = await response.content.read(LARGEST + 1)
+            while not response.content.at_eof() and len(body) <= LARGEST:
+                body += await response.content.read(LARGEST + 1 - len(body))
+            if len(body) > LARGEST:
+                raise InvalidInputError(f"the answer to {query} is larger than {LARGEST:,} bytes")
+            if response.status != 200 and b'"errorType"' not in body:
+                raise InvalidInputError(f"{query}: HTTP status {response.status}")
+            return body
+
+    asking = [asyncio.ensure_future(ask(query)) for query in queries.values()]
+    try:
+        bodies = await asyncio.wait_for(asyncio.gather(*asking), db.timeout)
+    except asyncio.TimeoutError:
+        raise InvalidInputError(f"no answer within {db.timeout:g} s") from None
+    except (aiohttp.ClientError, OSError, ValueError) as error:
+        if isinstance(error, InvalidInputError):
+            raise
+        raise InvalidInputError(f"{type(error).__name__}: {error}") from None
+    finally:
+        for each in asking:  # of the others, where one has failed
+            each.cancel()
+    answers = {}
+    for (key, query), body in zip(queries.items(), bodies, strict=True):
+        try:
+            answers[key] = vector_of(body)
+        except InvalidInputError as error:
+            raise InvalidInputError(f"{query}: {error}") from None
+    return usage_from(db, answers)
+
+
+class UsageFetching:
+    """Lives on the event loop. `on_usage` gets each usage that was fetched, there."""
+
+    def __init__(
+        self,
+        db: UsageDb,
+        clock: Clock,
+        wall: Callable[[], float],
+        log: Log,
+        metrics: Metrics,
+        on_usage: Callable[[Rows], None],
+    ) -> None:
+        self._db, self._clock, self._wall = db, clock, wall
+        self._log, self._metrics, self._on_usage = log, metrics, on_usage
+        self._began = clock.monotonic()
+        self._fetched_at: float | None = None
+
+    async def run(self) -> None:
+        """Fetches now and then at each interval, until it is cancelled."""
+        import aiohttp
+
+        for warning in self._db.warnings:
+            self._log.warning(warning)
+        self._log.info("fetches the usage of queues", server=shown(self._db.address))
+        async with aiohttp.ClientSession(
+            trust_env=urlsplit(self._db.address).hostname not in LOCAL,
+            cookie_jar=aiohttp.DummyCookieJar(),
+        ) as session:
+            while True:
+                began = self._clock.monotonic()
+                await self._fetch(session)
+                took = self._clock.monotonic() - began
+                await self._clock.sleep(max(0.0, self._db.fetch_interval - took))
+
+    async def _fetch(self, session: aiohttp.ClientSession) -> None:
+        began = self._clock.monotonic()
+        try:
+            rows = await fetch(self._db, session, self._wall())
+        except InvalidInputError as error:
+            self._metrics.usage_failures.add()
+            fields = {"server": shown(self._db.address), "why": str(error)}
+            self._log.warning("the usage of queues cannot be fetched", **fields)
+            self._warn_if_stale()
+            return
+        now = self._clock.monotonic()
+        self._metrics.usage_query_ms.observe((now - began) * 1000)
+        self._fetched_at = now
+        self._on_usage(rows)
+
+    def _warn_if_stale(self) -> None:
+        age = self.age()
+        if age is not None and age > self._db.staleness:
+            self._log.warning("the usage of queues is old, and still counts", age_s=round(age))
+
+    def age(self) -> float | None:
+        """Seconds since it was fetched; None: it was not yet."""
+        return None if self._fetched_at is None else self._clock.monotonic() - self._fetched_at
+
+    def is_ready(self) -> bool:
+        """Whether scheduling may begin."""
+        return self._fetched_at is not None or self.waits_until() <= self._clock.monotonic()
+
+    def waits_until(self) -> float:
+        """When scheduling begins without it, as the clock's monotonic seconds."""
+        return self._began + self._db.wait
+
+
+def shown(address: str) -> str:
+    """Without a password."""
+    parts = urlsplit(address)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))

@@ -1,0 +1,132 @@
+"""kai simulate --fair-share: KAI's request in, its answer out; and what is no request."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Run = Callable[..., Any]
+REQUEST = {
+    "totalResource": {"GPU": 100, "CPU": 16_000, "Memory": 32_000_000},
+    "queues": [
+        {
+            "uid": name,
+            "resourceShare": {"gpu": {"deserved": 10, "request": 100, "overQuotaWeight": weight}},
+        }
+        for name, weight in (("a", 3), ("b", 1))
+    ],
+}
+ANSWER = (
+    '{"a": {"gpu": 70, "cpu": 16000, "memory": 100000},'
+    ' "b": {"gpu": 30, "cpu": 16000, "memory": 100000}}\n'
+)
+
+
+def test_the_example_of_kais_simulator(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "request.json"
+    file.write_text(json.dumps(REQUEST))
+    done = run("simulate", "--fair-share", file)
+    assert (done.status, done.out, done.err) == (0, ANSWER, "")
+
+
+def test_a_request_may_come_by_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    stdin = io.TextIOWrapper(io.BytesIO(json.dumps(REQUEST).encode()))
+    monkeypatch.setattr("sys.stdin", stdin)
+    assert run("simulate", "--fair-share", "-").out == ANSWER
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "not valid JSON: it ends in the middle of a value, on line 1 (cut short?)"),
+        ('{"queues": 1}', "queues: is no list"),
+        ("", "not valid JSON: "),
+    ],
+)
+def test_what_is_no_request_is_a_sentence(run: Run, tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "request.json"
+    file.write_text(text)
+    done = run("simulate", "--fair-share", file)
+    assert (done.status, done.out) == (2, "")
+    assert f"{file}: {said}" in done.err
+    assert len(done.err.splitlines()) == 1
+
+
+def test_a_file_that_is_not_there(run: Run, tmp_path: Path) -> None:
+    done = run("simulate", "--fair-share", tmp_path / "none.json")
+    assert done.status == 2
+    assert "none.json: " in done.err
+    assert run("simulate", "--fair-share", "").status == 2
+
+
+def test_it_says_what_it_can_work_out(run: Run) -> None:
+    done = run("simulate")
+    assert done.status == 2
+    assert "--fair-share REQUEST" in done.err
+
+
+WORKLOAD = """
+queues:
+  a: {}
+nodes:
+  n: {gpu: 4}
+jobs:
+  first: {queue: a, arrival: 0s, duration: 1h, gpu: 4}
+  second: {queue: a, arrival: 10m, duration: 30m, gpu: 2}
+"""
+
+
+def test_a_workload_runs_in_virtual_time(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "jobs.yaml"
+    file.write_text(WORKLOAD)
+    answer = json.loads(run("simulate", file, "--json").out)
+    assert answer["jobs"]["name"] == ["first", "second"]
+    assert answer["jobs"]["first_start_s"] == [0, 3600]
+    assert answer["jobs"]["end_s"] == [3600, 5400]
+    assert answer["metrics"]["waiting"]["mean_s"] == 1500
+    assert answer["period_s"] == 1
+    assert {"cycles", "engine_ms", "wall_s"} <= answer.keys()
+
+
+def test_its_page_names_queues_and_hours(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "jobs.yaml"
+    file.write_text(WORKLOAD)
+    done = run("simulate", file)
+    assert done.status == 0
+    assert "2 jobs on 4 GPUs, 90.0 m in" in done.out
+    assert "waiting to start" in done.out
+    assert "GPU-hours held" in done.out
+
+
+def test_a_simulation_may_end_early_and_be_saved(run: Run, tmp_path: Path) -> None:
+    from kai.sim.timeline import Timeline
+
+    file = tmp_path / "jobs.yaml"
+    file.write_text(WORKLOAD)
+    done = run("simulate", file, "--until", "30m", "--period", "1m", "--out", tmp_path / "run.npz")
+    assert "2 jobs did not end: first, second" in done.out
+    assert Timeline.load(tmp_path / "run.npz").end_s == 1800
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "give a WORKLOAD to run, or --fair-share REQUEST"),
+        (("missing.csv",), "missing.csv"),
+        (("jobs.yaml", "--until", "soon"), "--until: 'soon' is not a time like 90s, 15m, 36h"),
+        (("jobs.yaml", "--cluster", "missing.yaml"), "missing.yaml"),
+    ],
+)
+def test_what_cannot_be_run_is_said(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "jobs.yaml").write_text(WORKLOAD)
+    done = run("simulate", *arguments)
+    assert done.status == 2
+    assert said in done.err
