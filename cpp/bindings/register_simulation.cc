@@ -153,6 +153,7 @@ py::dict TimelineOf(const py::object& owner) {
   all["stays"] = table({{"job", view(stays.job)},
                         {"pod", view(stays.pod)},
                         {"node", view(stays.node)},
+                        {"shared_card", view(stays.shared_card)},
                         {"from_ns", view(stays.from_ns)},
                         {"runs_ns", view(stays.runs_ns)},
                         {"to_ns", view(stays.to_ns)},

@@ -527,6 +527,11 @@ void Simulation::EndStay(int32_t row, int32_t number, StayEnd why) {
   stays.job.push_back(row);
   stays.pod.push_back(number);
   stays.node.push_back(pod.node);
+  stays.shared_card.push_back(
+      pod.gpu_groups.empty()
+          ? -1
+          : shared_cards_.try_emplace(pod.gpu_groups[0], static_cast<int32_t>(shared_cards_.size()))
+                .first->second);
   stays.from_ns.push_back(pod.from_ns);
   stays.runs_ns.push_back(pod.runs_ns);
   stays.to_ns.push_back(now_ns_);
