@@ -131,7 +131,7 @@ def compare(timeline: Timeline, other: Timeline) -> Difference:
         raise InvalidInputError(f"job {name}: the two timelines have it in different queues")
     columns = _Columns.of(timeline, other, rows)
     differ = columns.differ
-    order = sorted(np.flatnonzero(differ), key=lambda i: (*columns.key(i), jobs.name[i]))
+    order = sorted(np.flatnonzero(differ).tolist(), key=lambda i: (*columns.key(i), jobs.name[i]))
     return Difference(
         rows=tuple(
             JobDifference(

@@ -19,6 +19,7 @@ import numpy as np
 
 from kai.errors import InvalidInputError
 from kai.sim import series
+from kai.sim.stay_ends import EVICTED, STAY_ENDS
 
 if TYPE_CHECKING:
     from kai.sim.timeline import Timeline
@@ -106,7 +107,7 @@ def _lanes(timeline: Timeline) -> _Lanes:
 def _pod(timeline: Timeline, row: int, track: int, node: int) -> Iterator[tuple[int, int, bytes]]:
     stays, jobs = timeline.stays, timeline.workload.jobs
     job = int(stays["job"][row])
-    end = series.STAY_ENDS[int(stays["end"][row])]
+    end = STAY_ENDS[int(stays["end"][row])]
     name = f"{jobs.name[job]}-{int(stays['pod'][row])}"
     from_ns, to_ns = _ns(stays["from_s"][row]), _ns(stays["to_s"][row])
     said = (
@@ -128,7 +129,7 @@ def _pod(timeline: Timeline, row: int, track: int, node: int) -> Iterator[tuple[
         0 if to_ns > from_ns else 1,
         _number(TYPE, SLICE_END) + _number(TRACK_UUID, track),
     )
-    if int(stays["end"][row]) in series.EVICTED:
+    if int(stays["end"][row]) in EVICTED:
         yield (
             to_ns,
             2,

@@ -167,7 +167,7 @@ class Plots:
             layout="constrained",
         )
         gpus = series.node_gpus(timeline)
-        with_gpus = np.flatnonzero(gpus > 0)
+        with_gpus = np.array(series.nodes_in_order(timeline), dtype=np.int64)
         load = series.node_load(timeline, edges)[with_gpus]
         there = series.node_presence(timeline, edges)[with_gpus] * gpus[with_gpus, None]
         starts = np.unique(np.linspace(0, len(with_gpus), MOST_ROWS + 1).astype(int)[:-1])
@@ -228,13 +228,12 @@ class Plots:
         timeline = self._timeline
         cards = series.cards_at(timeline, at_s)
         there = {card.node for card in cards}
-        longest = max((len(timeline.node_names[node]) for node in there), default=0)
-        places = _grid_of_nodes(series.node_gpus(timeline), there, longest)
+        nodes = [node for node in series.nodes_in_order(timeline) if node in there]
+        size, places = _grid_of_nodes(timeline, nodes)
         width = max((x + w for x, _, w in places.values()), default=1)
         height = max((y + 1 for _, y, _ in places.values()), default=1)
         figure, axes = plt.subplots(
-            figsize=(10, max(1.5, min(0.9 + 9.0 * height / max(width, 1), 14))),
-            layout="constrained",
+            figsize=(max(width * size + 1.8, 7.5), height * size + 0.7), layout="constrained"
         )
         queue_of = series.job_queue(timeline)
         held: dict[int, list[Any]] = {}
@@ -663,23 +662,24 @@ def _square(x: float, y: float, low: float, high: float) -> list[tuple[float, fl
 
 
 def _grid_of_nodes(
-    gpus: Any, there: set[int], longest: int
-) -> dict[int, tuple[float, float, float]]:
-    """Where each node is: x, y and width; columns from top to bottom, about 3 wide to 2 high.
+    timeline: Timeline, nodes: Sequence[int]
+) -> tuple[float, dict[int, tuple[float, float, float]]]:
+    """The size of a square in inches; and where each node is: x, y and width in squares.
 
-    ``longest``: letters of the longest name; few nodes have room for it on their left.
+    Columns from top to bottom, about 3 wide to 2 high. Few nodes have their names on their left.
     """
-    wide = float(max((int(gpus[node]) for node in there), default=1))
-    if len(there) <= MOST_NAMED:
-        columns = 1 + len(there) // 14
-        part = min(0.009 * longest, 0.6 / columns)  # of the picture's width
-        gap = part * columns * wide / (1 - part * columns) + 0.4
-    else:
-        gap = 0.8
-        columns = max(1, round((1.5 * len(there) / (wide + gap)) ** 0.5))
-    rows = -(-len(there) // columns)
-    left = gap if len(there) <= MOST_NAMED else 0.0
-    return {
+    gpus = series.node_gpus(timeline)
+    wide = float(max((int(gpus[node]) for node in nodes), default=1))
+    longest = max((len(timeline.node_names[node]) for node in nodes), default=0)
+    named = len(nodes) <= MOST_NAMED
+    columns = max(1, round((1.7 * len(nodes) / (wide + 2)) ** 0.5))
+    size = 0.36
+    for _ in range(2):  # names are wider in squares where these are small
+        gap = (0.085 * longest / size if named else 0.0) + 0.8
+        size = min(size, 8.2 / (columns * (wide + gap)))
+    rows = -(-len(nodes) // columns)
+    left = gap if named else 0.0
+    return size, {
         node: (left + (i // rows) * (wide + gap), float(i % rows) * 1.15, wide)
-        for i, node in enumerate(sorted(there))
+        for i, node in enumerate(nodes)
     }

@@ -8,6 +8,7 @@ Times are seconds from the start of the workload, as in `kai.sim.timeline`. Noth
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,13 +16,12 @@ import numpy as np
 
 from kai.errors import InvalidInputError
 from kai.sim.metrics import SIZE_CLASSES, is_in_class
+from kai.sim.stay_ends import EVICTED, STAY_ENDS
 
 if TYPE_CHECKING:
     from kai.sim.timeline import Timeline
 
 __all__ = [
-    "EVICTED",
-    "STAY_ENDS",
     "Card",
     "Runs",
     "WaitingTimes",
@@ -35,6 +35,7 @@ __all__ = [
     "node_gpus",
     "node_load",
     "node_presence",
+    "nodes_in_order",
     "present_gpus",
     "queue_steps",
     "queues_by_use",
@@ -43,18 +44,6 @@ __all__ = [
     "waiting_times",
     "window_of",
 ]
-
-# Why a pod left its node, by the codes of the column `end` of `Timeline.stays`.
-STAY_ENDS = (
-    "finished",
-    "reclaimed",
-    "preempted",
-    "consolidated",
-    "stale",
-    "node_gone",
-    "simulation_ends",
-)
-EVICTED = (1, 2, 3, 4, 5)  # codes of ends before the pod's work was done
 
 Steps = tuple[Any, Any]  # moments in order, and the value from each of them on
 
@@ -116,6 +105,16 @@ def node_gpus(timeline: Timeline) -> Any:
     """GPUs of each node, in the order of ``timeline.node_names``."""
     gpus = {name: pool.gpus for pool in timeline.workload.nodes for name in pool.names()}
     return np.array([gpus[name] for name in timeline.node_names], dtype=np.int64)
+
+
+def nodes_in_order(timeline: Timeline) -> list[int]:
+    """Places of nodes with GPUs, by name; numbers in names count as numbers: n-2 before n-10."""
+
+    def key(node: int) -> list[tuple[int, str]]:
+        parts = re.findall(r"[0-9]+|[^0-9]+", timeline.node_names[node])
+        return [(int(part), "") if part[0] in "0123456789" else (-1, part) for part in parts]
+
+    return sorted(np.flatnonzero(node_gpus(timeline) > 0).tolist(), key=key)
 
 
 def present_gpus(timeline: Timeline) -> Steps:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kai.errors import InvalidInputError
-from kai.sim.series import STAY_ENDS
+from kai.sim.stay_ends import STAY_ENDS
 from kai.sim.workload import Jobs, NodePool, Queue, Workload
 
 if TYPE_CHECKING:
@@ -140,14 +140,15 @@ class Timeline:
 
         return Plots(self)
 
-    def to_html(self, path: str | Path, *, title: str = "") -> None:
+    def to_html(self, path: str | Path, *, title: str = "", warm_up_s: float = 0.0) -> None:
         """Writes a page with interactive pictures, which needs no network: `kai.sim.page`.
 
-        Raises InvalidInputError where nothing can be written.
+        ``title``: by default the name of the workload. ``warm_up_s``: of its metrics. Raises
+        InvalidInputError where nothing can be written, and for a time without a window.
         """
         from kai.sim import page
 
-        page.write(self, path, title=title)
+        page.write(self, path, title=title, warm_up_s=warm_up_s)
 
     def to_perfetto(self, path: str | Path) -> None:
         """Writes a trace for https://ui.perfetto.dev: `kai.sim.perfetto`.

@@ -3,7 +3,7 @@
     kai.sim.page.write(timeline, "run.html")
 
 The page has all rows of the timeline, as columns of numbers: compressed with zlib, then base64.
-Its program (``page.js``) is our own; docs/decisions/0025 says why. The same timeline gives the
+Its program (``page.js``) is our own; docs/decisions/0026 says why. The same timeline gives the
 same page.
 """
 
@@ -37,16 +37,23 @@ NOTHING = "\u2013"  # in a table
 MOST_POINTS = 200  # of a distribution
 
 
-def write(timeline: Timeline, path: str | Path, *, title: str = "") -> None:
-    """Writes the page to a file. Raises InvalidInputError where nothing can be written."""
+def write(timeline: Timeline, path: str | Path, *, title: str = "", warm_up_s: float = 0.0) -> None:
+    """Writes the page to a file.
+
+    Raises InvalidInputError where nothing can be written, and as `html` does.
+    """
+    text = html(timeline, title=title, warm_up_s=warm_up_s)
     try:
-        Path(path).write_text(html(timeline, title=title), encoding="utf-8")
+        Path(path).write_text(text, encoding="utf-8")
     except OSError as error:
         raise InvalidInputError(f"{path}: {error.strerror}") from None
 
 
-def html(timeline: Timeline, *, title: str = "") -> str:
-    """The page. ``title``: by default the name of the workload."""
+def html(timeline: Timeline, *, title: str = "", warm_up_s: float = 0.0) -> str:
+    """The page. ``title``: by default the name of the workload.
+
+    ``warm_up_s``: of the metrics. Raises InvalidInputError for one that leaves no window.
+    """
     workload = timeline.workload
     packed = _Packed(timeline)
     about = _about(timeline, packed)
@@ -57,7 +64,7 @@ def html(timeline: Timeline, *, title: str = "") -> str:
         colours=_colours(),
         style=_text("page.css"),
         shades=", ".join(SHADES),
-        metrics=_metrics(timeline.metrics()),
+        metrics=_metrics(timeline.metrics(warm_up_s=warm_up_s)),
         about=_json(about),
         data=packed.data(),
         script=_text("page.js"),
@@ -188,6 +195,7 @@ def _about(timeline: Timeline, packed: _Packed) -> dict[str, Any]:
         "queue_rows": packed.queue_rows,
         "nodes": timeline.node_names,
         "node_gpus": series.node_gpus(timeline).tolist(),
+        "node_order": series.nodes_in_order(timeline),
         "absences": [
             (node, low, high if np.isfinite(high) else None)
             for node, low, high in series.absences(timeline)

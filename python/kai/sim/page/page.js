@@ -316,7 +316,14 @@
     timeGrid(made, c, y0, y1);
     c.fillStyle = c.strokeStyle = theme.colours[queue];
     c.globalAlpha = 0.4;
-    for (let x = 0; x < width; x++) c.fillRect(LEFT + x, y(held[x]), 1, y0 - y(held[x]));
+    c.beginPath();
+    c.moveTo(LEFT, y0);
+    for (let x = 0; x < width; x++) {
+      if (x === 0 || held[x] !== held[x - 1]) c.lineTo(LEFT + x, y(held[x]));
+      if (x === width - 1 || held[x] !== held[x + 1]) c.lineTo(LEFT + x + 1, y(held[x]));
+    }
+    c.lineTo(LEFT + width, y0);
+    c.fill();
     c.globalAlpha = 1;
     c.lineWidth = 1.2;
     curve(c, heldLow, held, y, []);
@@ -353,8 +360,11 @@
   function curve(c, low, high, y, dash) {
     c.setLineDash(dash);
     c.beginPath();
+    const same = (a, b) => high[a] === high[b] && low[a] === low[b];
     for (let x = 0; x < high.length; x++) {
       if (x === 0) c.moveTo(LEFT, y(high[0]));
+      else if (x < high.length - 1 && same(x, x - 1) && same(x, x + 1) && low[x] === high[x])
+        continue;  // the middle of a flat part
       // Left to right, so that a column's ends join those of its neighbours.
       const ends = x > 0 && high[x] > high[x - 1] ? [low[x], high[x]] : [high[x], low[x]];
       c.lineTo(LEFT + x, y(ends[0]));
@@ -518,7 +528,7 @@
 
   // ---- nodes -----------------------------------------------------------------------------------
 
-  const withGpus = about.node_gpus.map((_, i) => i).filter((i) => about.node_gpus[i] > 0);
+  const withGpus = about.node_order;
   const rowOfNode = new Int32Array(about.node_gpus.length).fill(-1);
 
   function nodeRows() {

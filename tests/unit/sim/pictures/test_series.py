@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from conftest import HOUR
@@ -9,6 +11,7 @@ from conftest import HOUR
 from kai.errors import InvalidInputError
 from kai.sim import series
 from kai.sim.timeline import Timeline
+from kai.sim.workload import NodePool
 
 
 def held_at(timeline: Timeline, at_s: float) -> float:
@@ -53,6 +56,16 @@ def test_a_node_that_is_gone_is_absent_and_its_gpus_are_too(morning: Timeline) -
     at, gpus = series.present_gpus(morning)
     assert (at / HOUR).tolist() == [0, 5, 6]
     assert gpus.tolist() == [24, 16, 24]
+
+
+def test_numbers_in_names_of_nodes_count_as_numbers(empty: Timeline) -> None:
+    names = ("n-10", "n-2", "n-1", "m")
+    pools = tuple(NodePool(name) for name in names)
+    timeline = replace(
+        empty, workload=replace(empty.workload, nodes=pools), node_names=tuple(sorted(names))
+    )
+    ordered = [timeline.node_names[node] for node in series.nodes_in_order(timeline)]
+    assert ordered == ["m", "n-1", "n-2", "n-10"]
 
 
 def test_pods_with_parts_of_one_gpu_are_on_one_card(morning: Timeline) -> None:
