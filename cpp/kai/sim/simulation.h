@@ -125,7 +125,7 @@ class Simulation {
   // By node: pods on it.
   std::vector<std::vector<PodPlace>> stays_on_;
   absl::flat_hash_map<std::string, int32_t> shared_cards_;  // by GPU group
-  std::vector<int32_t> changed_jobs_;  // of which has_changed
+  std::vector<int32_t> changed_jobs_;                       // of which has_changed
 
   // By queue, with all below it: millionths of GPUs.
   struct Use {
