@@ -23,7 +23,7 @@
 # cluster_older  the tests of stage cluster on Kubernetes 1.34
 # e2e            manifests of the builders and policies on the API server of the test cluster
 # seeds          property tests over many more random clusters and events (KAI_SEEDS, KAI_CLUSTERS), a million pods that
-#                come and go (KAI_ROUNDS)
+#                come and go (KAI_ROUNDS), false alarms in 1,000 comparisons (KAI_TRIALS)
 # threads        the tests of the engine under the thread sanitizer
 # fuzz           each fuzz entry for a minute
 # broken         breaks each update in place on purpose; the test of random events has to find it (20 minutes)
@@ -94,7 +94,8 @@ run_seeds() {
   tools/build.sh release && KAI_SEEDS=1000:4000 build/release/bin/kai_session_test --gtest_brief=1 &&
     KAI_SEEDS=1000:11000 build/release/bin/kai_engine_test --gtest_brief=1 &&
     KAI_ROUNDS=250 build/release/bin/kai_store_test --gtest_brief=1 --gtest_filter='*RoundsTest*' &&
-    KAI_CLUSTERS=400 pytest tests/properties
+    KAI_CLUSTERS=400 pytest tests/properties &&
+    KAI_TRIALS=1000 pytest tests/unit/sim/test_comparing_trials.py
 }
 run_threads() {
   tools/build.sh threads kai_engine_test &&

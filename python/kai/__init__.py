@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from kai.service import run
     from kai.service.live import Live, connect
     from kai.settings import PodRequest
+    from kai.sim.comparing import Comparison, Side, Sweep, compare, sweep
     from kai.snapshot import load, load_all
 
 __version__ = "0.1.0"
@@ -67,6 +68,7 @@ __all__ = [
     "BusyError",
     "ClaimAllocation",
     "Cluster",
+    "Comparison",
     "Config",
     "Decision",
     "Evict",
@@ -105,11 +107,14 @@ __all__ = [
     "RefusedError",
     "Rejected",
     "Scheduler",
+    "Side",
+    "Sweep",
     "Turn",
     "UnreachableError",
     "Wake",
     "Writes",
     "__version__",
+    "compare",
     "connect",
     "default_config",
     "lint",
@@ -117,6 +122,7 @@ __all__ = [
     "load_all",
     "pod_settings",
     "run",
+    "sweep",
 ]
 
 _HOME = {
@@ -159,6 +165,7 @@ _HOME = {
     "kai.service": ("run",),
     "kai.service.live": ("Live", "connect"),
     "kai.settings": ("PodRequest",),
+    "kai.sim.comparing": ("Comparison", "Side", "Sweep", "compare", "sweep"),
     "kai.snapshot": ("load", "load_all"),
 }
 

@@ -19,6 +19,8 @@ import kai
 if TYPE_CHECKING:
     import pandas
 
+    from kai.sim.workload import Workload
+
 version: str = kai.__version__
 
 
@@ -159,6 +161,16 @@ def errors() -> None:
     except kai.NotFoundError as error:
         name = str(error)
     assert "nothing" in name
+
+
+def compared(workload: Workload) -> None:
+    larger = kai.Side(nodes=workload.nodes, name="larger")
+    done: kai.Comparison = kai.compare("base.yaml", larger, workload=workload, seeds=[1, 2])
+    verdict: str | None = done["waiting_mean_s"].verdict or done.primary.verdict
+    assert verdict != "better"
+    found: kai.Sweep = kai.sweep({"nodes.n.count": [1, 2]}, workload, executor="processes")
+    assert found.compare(0, 1).to_json()
+    kai.compare(None, None)  # type: ignore[call-arg]
 
 
 def main() -> None:

@@ -31,8 +31,9 @@ from kai.errors import InvalidInputError, InvalidRequestError, KaiError, NotFoun
 MODULES = (
     *("api.gpu_memory", "grouping", "integrations", "integrations.cluster_objects"),
     *("integrations.convert", "linting", "queues", "runtime", "settings", "sim.generators"),
-    *("sim.difference", "sim.page", "sim.perfetto", "sim.plot", "sim.series", "sim.traces"),
-    *("sim.variants", "sim.workload", "sim.world"),
+    *("sim.comparing", "sim.comparing.measures", "sim.comparing.worlds", "sim.difference"),
+    *("sim.page", "sim.perfetto", "sim.plot", "sim.series", "sim.traces", "sim.variants"),
+    *("sim.workload", "sim.world"),
     *("snapshot", "terraform", "verify"),
     *(f"integrations.{module}" for module in kai.integrations.ORCHESTRATORS.values()),
 )

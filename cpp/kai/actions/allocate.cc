@@ -41,9 +41,9 @@ class Allocate final : public Action {
     // Room and limits only shrink here. Once nothing that is left has hope, the order does
     // not matter. Looking at all of it costs less than the failures before, or than passing over
     // all that are like those that failed.
-    const size_t next_failures = in_order.size() <= WaitingRuns::kFew ? 1 : 16;
+    const bool are_few = in_order.size() <= WaitingRuns::kFew;
     size_t failures = 0;
-    size_t enough_failures = lets_all_speak ? std::numeric_limits<size_t>::max() : next_failures;
+    size_t enough_failures = lets_all_speak ? std::numeric_limits<size_t>::max() : are_few ? 1 : 16;
     for (PodGroupId group = turns.Next(); group.valid(); group = turns.Next()) {
       if (!Attempt(cycle, group)) {
         turns.Fail();
@@ -55,7 +55,7 @@ class Allocate final : public Action {
         }
         continue;
       }
-      enough_failures = std::min(enough_failures, failures + next_failures);
+      if (are_few && !lets_all_speak) enough_failures = failures + 1;
       if (cycle.order->CountOf(group, PodStatus::kPending) == 0) continue;
       turns.Push(group);
       if (const auto [at, is_new] = wants_more.insert(group); is_new)

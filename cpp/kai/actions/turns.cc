@@ -5,23 +5,31 @@
 
 namespace kai {
 
-std::vector<std::pair<GroupClassId, PodGroupId>> ChangedOfShared(const CycleView& cycle) {
+const ChangedGroups& ChangedOfShared(const CycleView& cycle) {
   const GroupClasses& classes = *cycle.classes;
-  std::vector<std::pair<GroupClassId, PodGroupId>> changed;
-  PodGroupId last;  // changes of one group mostly come together
+  ChangedGroups& changed = cycle.log->changed;
+  if (cycle.log->changed_at == cycle.statement->Mark()) return changed;
+  cycle.log->changed_at = cycle.statement->Mark();
+  changed.clear();
+  GroupClassId last_class;  // changes of one class, and of one group, mostly come together
+  PodGroupId last;
+  std::vector<PodGroupId>* its = nullptr;
   for (const Change& change : cycle.statement->ChangesSince(0)) {
     const PodGroupId group = cycle.cluster->pods().group[change.pod];
     if (!group.valid() || group == last) continue;
     last = group;
     const GroupClassId id = classes.ClassOf(group);
-    if (id.valid() && classes.IsShared(id) && classes.HasChanged(group))
-      changed.emplace_back(id, group);
+    if (!id.valid() || !classes.IsShared(id) || !classes.HasChanged(group)) continue;
+    if (its == nullptr || id != last_class) its = &changed[id];
+    last_class = id;
+    its->push_back(group);
   }
   const IndexVector<PodGroupId, int64_t>& rank = cycle.cluster->pod_groups().creation_rank;
-  std::ranges::sort(changed, {}, [&](const std::pair<GroupClassId, PodGroupId>& each) {
-    return std::pair(each.first, rank[each.second]);
-  });
-  changed.erase(std::unique(changed.begin(), changed.end()), changed.end());
+  const auto age = [&](PodGroupId group) { return rank[group]; };
+  for (auto& [id, groups] : changed) {
+    if (!std::ranges::is_sorted(groups, {}, age)) std::ranges::sort(groups, {}, age);
+    groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
+  }
   return changed;
 }
 
@@ -51,9 +59,10 @@ void WaitingRuns::AddWithout(std::span<const PodGroupId> groups, std::span<const
 WaitingRuns::WaitingRuns(const CycleView& cycle, PodGroupId apart) {
   const GroupClasses& classes = *cycle.classes;
   const IndexVector<PodGroupId, int64_t>& rank = cycle.cluster->pod_groups().creation_rank;
-  const std::vector<std::pair<GroupClassId, PodGroupId>> changed = ChangedOfShared(cycle);
+  const ChangedGroups& changed = ChangedOfShared(cycle);
   const GroupClassId of_apart = apart.valid() ? classes.ClassOf(apart) : GroupClassId();
-  std::vector<PodGroupId> others;
+  const auto age_of = [&](PodGroupId group) { return rank[group]; };
+  std::vector<PodGroupId> with_apart;
   for (const GroupClassId id : classes.classes()) {
     const std::span<const PodGroupId> groups = classes.GroupsOf(id);
     if (!classes.IsShared(id)) {
@@ -62,25 +71,22 @@ WaitingRuns::WaitingRuns(const CycleView& cycle, PodGroupId apart) {
       }
       continue;
     }
-    const auto changed_here =
-        std::ranges::equal_range(changed, id, {}, &std::pair<GroupClassId, PodGroupId>::first);
-    if (id != of_apart && changed_here.empty()) {
+    const auto changed_here = changed.find(id);
+    if (id != of_apart && changed_here == changed.end()) {
       runs_.push_back(groups);
       continue;
     }
-    others.clear();
-    for (const auto& each : changed_here) {
-      others.push_back(each.second);
-      if (each.second == apart || cycle.order->CountOf(each.second, PodStatus::kPending) == 0)
-        continue;
-      const auto at = std::ranges::lower_bound(groups, rank[each.second], {},
-                                               [&](PodGroupId group) { return rank[group]; });
+    std::span<const PodGroupId> others;
+    if (changed_here != changed.end()) others = changed_here->second;
+    for (const PodGroupId group : others) {
+      if (group == apart || cycle.order->CountOf(group, PodStatus::kPending) == 0) continue;
+      const auto at = std::ranges::lower_bound(groups, rank[group], {}, age_of);
       runs_.emplace_back(&*at, 1);
     }
     if (id == of_apart && !classes.HasChanged(apart)) {
-      others.insert(std::ranges::upper_bound(others, rank[apart], {},
-                                             [&](PodGroupId group) { return rank[group]; }),
-                    apart);
+      with_apart.assign(others.begin(), others.end());
+      with_apart.insert(std::ranges::upper_bound(with_apart, rank[apart], {}, age_of), apart);
+      others = with_apart;
     }
     AddWithout(groups, others, rank);
   }

@@ -13,7 +13,6 @@
 
 #include <deque>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
@@ -23,8 +22,9 @@
 
 namespace kai {
 
-// Groups of shared classes that have changed in this cycle, by class, then age.
-std::vector<std::pair<GroupClassId, PodGroupId>> ChangedOfShared(const CycleView& cycle);
+// Groups of shared classes that have changed in this cycle, while nothing is tried out. Found once,
+// until more change.
+const ChangedGroups& ChangedOfShared(const CycleView& cycle);
 
 // Groups with pods that wait, as the cycle stands: those of a shared class that still ask for the
 // same together, in order, the others each by itself. By the age of the first; good as long as this

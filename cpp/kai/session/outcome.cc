@@ -26,11 +26,9 @@ class Describer {
   void Run() {
     FindEvictions();
     for (const PodGroupId group : LonersAndChanged(cycle_)) Describe(group, LikeOf(group));
-    const auto changed = ChangedOfShared(cycle_);
+    const ChangedGroups& changed = ChangedOfShared(cycle_);
     for (const GroupClassId id : cycle_.classes->classes()) {
-      if (!cycle_.classes->IsShared(id)) continue;
-      DescribeClass(id, std::ranges::binary_search(changed, id, {},
-                                                   &std::pair<GroupClassId, PodGroupId>::first));
+      if (cycle_.classes->IsShared(id)) DescribeClass(id, changed.contains(id));
     }
     plan_.outcomes = std::make_shared<const GroupOutcomes>(std::move(outcomes_));
   }

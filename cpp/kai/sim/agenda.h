@@ -1,7 +1,6 @@
 // Agenda: what happens next in a simulation.
 //
-//   agenda_.Add({.at_ns = job.arrival_ns, .kind = Occasion::kArrival, .job = row});
-//   const Entry entry = agenda_.Take();
+//   while (!agenda_.empty() && agenda_.NextNs() == now_ns_) Happen(agenda_.Take());
 //
 // Entries of one time come in the order of their kinds, then of jobs and pods, so that what was
 // added first makes no difference. An entry that lost its meaning is left in and recognized by its

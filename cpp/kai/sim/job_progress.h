@@ -1,10 +1,11 @@
 // JobProgress: how far the work of one job is, and what became of the time that its pods held
 // their devices.
 //
-//   JobProgress job({.work_ns = 100, .min_pods = 2, .checkpoint_ns = 10});
-//   job.SetPods({.held = 2, .running = 2}, 0);
-//   job.EndNs()                                  // 50
-//   job.SetPods({.held = 1, .running = 1}, 25);  // below its minimum: what was not saved is lost
+//   JobProgress job({.work_ns = 100, .min_pods = 2});
+//   job.SetPods(Running(2), 10);
+//   EXPECT_EQ(job.EndNs(), 60);
+//
+// With fewer pods than its minimum it stops, and what was not saved is lost.
 //
 // Time is counted in pod-nanoseconds: two pods for a second are two seconds.
 //

@@ -1,7 +1,6 @@
 // Timeline: what happened in a simulation, as columns.
 //
-//   const Timeline& timeline = simulation->timeline();
-//   timeline.stays.to_ns[0] - timeline.stays.from_ns[0]
+//   ASSERT_EQ(run.timeline().stays.end.size(), 1u);
 //
 // Invariants: rows of a table have equal numbers of entries; times are nanoseconds since the start.
 // Cost: 41 bytes a stay, 36 a row of a queue. Threads: plain data.

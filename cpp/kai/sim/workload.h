@@ -1,8 +1,8 @@
 // SimWorkload: what a simulation starts from, and what happens to it besides the scheduler's
 // decisions. Times are nanoseconds since the start of the simulation.
 //
-//   SimWorkload workload = OneNode(2);
-//   workload.jobs.push_back({.name = "a", .queue = 0, .duration_ns = 10 * kSecondNs});
+//   SimWorkload workload = Nodes({1});
+//   workload.outages = {{.node = "x", .from_ns = 0, .until_ns = 1}};
 //
 // Invariants: nothing is checked yet; Simulation::Make() does. Cost: plain data. Threads: plain
 // data.

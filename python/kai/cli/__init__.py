@@ -18,6 +18,7 @@ __all__ = ["ANSWER_IS_NO", "BAD_INPUT", "DONE", "INTERRUPTED", "Suggesting", "cl
 # What `kai --help` says of each: it imports none of them.
 COMMANDS = {
     "bench": "Measure loading and planning on made-up clusters.",
+    "compare": "Simulate a workload with two configurations: which one is better?",
     "config": "Show the configuration that is in force.",
     "demo": "Watch a small cluster being planned; needs no cluster and no file.",
     "explain": "Follow one pod of a live cluster: what it waits for, and what to do.",

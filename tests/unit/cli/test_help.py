@@ -19,7 +19,8 @@ def test_help_lists_every_command(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["plan", "queues", "nodes", "groups", "demo", "lint", "install", "snapshot"]
+    "command",
+    ["plan", "queues", "nodes", "groups", "demo", "lint", "install", "snapshot", "compare"],
 )
 def test_help_of_a_command_fits_a_terminal(run: Run, command: str) -> None:
     done = run(command, "-h")
@@ -29,7 +30,7 @@ def test_help_of_a_command_fits_a_terminal(run: Run, command: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["plan", "queues", "nodes", "groups", "lint", "install", "snapshot"]
+    "command", ["plan", "queues", "nodes", "groups", "lint", "install", "snapshot", "compare"]
 )
 def test_help_shows_examples(run: Run, command: str) -> None:
     assert f"Examples:\n    kai {command} " in run(command, "--help").out

@@ -1,0 +1,197 @@
+"""``kai compare``: whether one configuration schedules a workload better than another one."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kai.cli.failures import ANSWER_IS_NO, DONE
+from kai.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from kai.cli.work import Warner
+    from kai.sim.comparing import Comparison, Side
+    from kai.sim.simulate import Life
+
+DEFAULT = "default"  # the name of KAI's configuration, in place of a file
+
+
+@click.command(
+    "compare",
+    epilog="""\b
+Examples:
+  kai compare base.yaml variant.yaml --workload philly_jobs.csv --seeds 20
+  kai compare default mine.yaml --workload jobs.yaml --html page.html
+  kai compare default default --workload w.yaml --variant-cluster bigger.yaml
+  kai compare a.yaml b.yaml --workload w.yaml --vary weeks,failures
+  kai compare a.yaml b.yaml --workload w.yaml --primary waiting_p95_s
+  kai compare a.yaml b.yaml --workload w.yaml --metric 'waiting_mean_s[vision]'
+  kai compare a.yaml b.yaml --workload w.yaml --json | jq .verdict
+""",
+)
+@click.argument("base", metavar="BASE")
+@click.argument("variant", metavar="VARIANT")
+@click.option("--workload", metavar="FILE", required=True, help="A trace, or YAML of yours.")
+@click.option("--format", "format_", metavar="NAME", help="Of the workload [known from content].")
+@click.option("--seeds", default=20, type=click.IntRange(1), help="How many pairs [20].")
+@click.option("--vary", metavar="LIST", help="Some of weeks,estimates,failures; '' for none.")
+@click.option("--primary", metavar="METRIC", help="What decides [completion_mean_s].")
+@click.option("--metric", "metrics", metavar="METRIC", multiple=True, help="Of the others [all].")
+@click.option("--level", default=0.95, type=float, help="Of the intervals [0.95].")
+@click.option("--cluster", metavar="FILE", help="Nodes and queues of both sides.")
+@click.option("--base-cluster", metavar="FILE", help="Nodes, queues or both of the base.")
+@click.option("--variant-cluster", metavar="FILE", help="The same of the variant.")
+@click.option("--weeks", type=click.IntRange(1), help="How many are drawn [as many as there are].")
+@click.option("--estimate-error", default=0.5, type=float, help="Log-normal error [0.5].")
+@click.option("--failure-days", type=float, help="Mean days between failures of a node [30].")
+@click.option("--period", default=1.0, type=float, help="Seconds between cycles [1].")
+@click.option("--until", type=float, help="Seconds after which a simulation ends.")
+@click.option("--warm-up", default=0.0, type=float, help="Seconds that metrics leave out [0].")
+@click.option("--processes", type=click.IntRange(1), help="Simulations at a time [the cores].")
+@click.option("--as-kai", is_flag=True, help="Decide as KAI does, also where it errs.")
+@click.option("--strict", is_flag=True, help="Exit with 2 for unknown names.")
+@click.option("--html", metavar="FILE", help="Write a page as well.")
+@click.option("--json", "as_json", is_flag=True, help="JSON in place of the table.")
+def command(base: str, variant: str, **given: Any) -> int:
+    """Simulate a workload with two configurations, and say which one is better.
+
+    BASE and VARIANT are scheduler configurations (YAML or JSON), or `default` for
+    KAI's. --base-cluster and --variant-cluster give a side other nodes or queues.
+
+    Each seed is a pair of simulations in the same world. What a seed varies is in
+    --vary: `weeks` of the workload, drawn again; `estimates` of durations;
+    `failures` of nodes. Unless given, it is weeks, where the workload lasts for two
+    or more, and else nothing: then each side is simulated once.
+
+    The verdict on the primary metric is better, worse or cannot tell, with an
+    interval for the mean difference. The other metrics share one probability of
+    error (Holm), so their intervals are wider. METRIC is a name such as
+    completion_p95_s, utilization, or waiting_mean_s[vision] of a queue; a wrong
+    one lists all.
+
+    Exit status: 1 if the variant is worse in the primary metric, else 0.
+    """
+    from kai.cli.work import Warner
+
+    warn = Warner()
+    done = _compared(base, variant, given, warn)
+    if given["html"] is not None:
+        _write(given["html"], done)
+    if given["as_json"]:
+        click.echo(done.to_json())
+    else:
+        from kai.cli.show import Page
+        from kai.sim.comparing import words
+
+        page = Page()
+        page.heading(words.heading(done))
+        page.tables([words.table(done)])
+        for paragraph in words.paragraphs(done):
+            page.paragraph(paragraph)
+    return warn.status or (ANSWER_IS_NO if done.verdict == "worse" else DONE)
+
+
+def _compared(base: str, variant: str, given: dict[str, Any], warn: Warner) -> Comparison:
+    from dataclasses import replace
+
+    from kai.engine import config as configuration
+    from kai.sim.comparing import compare
+    from kai.sim.comparing.measures import PRIMARY
+    from kai.sim.comparing.running import cores
+    from kai.sim.traces import read
+
+    sides = [
+        _side("BASE", base, given["base_cluster"], given["as_kai"]),
+        _side("VARIANT", variant, given["variant_cluster"], given["as_kai"]),
+    ]
+    for side in sides:
+        if side.config is not None and (given["strict"] or given["as_json"]):  # a page has them
+            text = configuration.config_json(side.config)
+            warn.of(configuration.read(text).warnings, strict=given["strict"])
+    workload = read(given["workload"], format=given["format_"])
+    if given["cluster"] is not None:
+        workload = replace(workload, **_cluster("--cluster", given["cluster"]))
+    warn(*workload.problems)
+    vary = given["vary"]
+    with _shown_progress() as progress:
+        return compare(
+            *sides,
+            workload=workload,
+            seeds=given["seeds"],
+            vary=None if vary is None else [each.strip() for each in vary.split(",") if each],
+            primary=given["primary"] or PRIMARY,
+            metrics=given["metrics"] or None,
+            level=given["level"],
+            executor=given["processes"] or cores(),
+            period_s=given["period"],
+            until_s=given["until"],
+            warm_up_s=given["warm_up"],
+            life=_life(given["failure_days"]),
+            weeks=given["weeks"],
+            estimate_error=given["estimate_error"],
+            progress=progress,
+        )
+
+
+def _side(what: str, config: str, cluster: str | None, as_kai: bool) -> Side:
+    from kai.cli.work import named
+    from kai.sim.comparing import Side
+
+    option = f"--{what.lower()}-cluster"
+    other = {} if cluster is None else _cluster(option, cluster)
+    if config == DEFAULT:
+        return Side(as_kai=as_kai, name=DEFAULT if cluster is None else _stem(cluster), **other)
+    name = _stem(config) if cluster is None else f"{_stem(config)} on {_stem(cluster)}"
+    return Side(config=named(what, config), as_kai=as_kai, name=name, **other)
+
+
+def _cluster(option: str, file: str) -> dict[str, Any]:
+    """What a file has of nodes and queues."""
+    from kai.cli.work import named
+    from kai.sim.traces import read_cluster
+
+    nodes, queues = read_cluster(named(option, file))
+    found = {"nodes": nodes, "queues": queues}
+    return {name: tuple(rows) for name, rows in found.items() if rows is not None}
+
+
+def _stem(file: str) -> str:
+    from pathlib import Path
+
+    return Path(file).name
+
+
+def _life(failure_days: float | None) -> Life:
+    from kai.sim.simulate import Failures, Life
+
+    return Life() if failure_days is None else Life(failures=Failures(failure_days))
+
+
+def _write(file: str, done: Comparison) -> None:
+    from kai.api import files
+
+    try:
+        files.write(file, done.to_html().encode())
+    except OSError as error:
+        raise InvalidInputError(f"--html: {file}: {files.why_unreadable(error)}") from None
+
+
+@contextlib.contextmanager
+def _shown_progress() -> Iterator[Callable[[int, int], None] | None]:
+    """On a terminal, how many simulations are done. Work is in this thread: Ctrl-C ends it."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import TimeElapsedColumn as Elapsed
+
+    from kai.cli.work import error_console
+
+    columns = (TextColumn("simulating"), BarColumn(), MofNCompleteColumn(), Elapsed())
+    with Progress(*columns, console=error_console(), transient=True) as shown:
+        task = shown.add_task("", total=None)
+        yield lambda done, total: shown.update(task, completed=done, total=total)

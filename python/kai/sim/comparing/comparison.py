@@ -1,0 +1,290 @@
+"""``compare(base, variant)``: is a policy better than another one, and how sure is that?"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from kai.engine.config import ConfigSource
+from kai.errors import InvalidInputError
+from kai.sim.comparing.findings import (
+    BETTER,
+    CANNOT_TELL,
+    WORSE,
+    Findings,
+    MetricComparison,
+)
+from kai.sim.comparing.intervals import MeanDifference, holm_levels
+from kai.sim.comparing.measures import MEASURES, PRIMARY, Measure, measure
+from kai.sim.comparing.running import ExecutorChoice, Progress, Values, Work, run_all
+from kai.sim.comparing.sides import Point, Side
+from kai.sim.comparing.worlds import NO_LIFE, Worlds
+from kai.sim.simulate import Life
+from kai.sim.workload import Workload
+
+__all__ = [
+    "Comparison",
+    "check_level",
+    "compare",
+    "compared",
+    "seeds_of",
+    "workload_of",
+]
+
+
+@dataclass(frozen=True)
+class Comparison(Findings):
+    """What `kai.compare` finds. It prints as a table, and shows as one in a notebook.
+
+    `metrics` begin with the primary one. `varies` tells what a seed varies; empty: nothing, and
+    each side is one simulation without an interval.
+
+    >>> import kai
+    >>> kai.Comparison.__name__
+    'Comparison'
+    """
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        shown = asdict(self)
+        for metric, each in zip(shown["metrics"], self.metrics, strict=True):
+            metric["relative"] = each.relative
+        return {"verdict": self.verdict, "primary": self.primary.name, **shown}
+
+    def to_json(self) -> str:
+        """The same bytes for the same inputs, whatever the executor."""
+        return json.dumps(self.to_dict(), ensure_ascii=False)
+
+    def to_html(self) -> str:
+        """A page of its own, without scripts or other files."""
+        from kai.sim.comparing.page import page
+
+        return page(self)
+
+    def __str__(self) -> str:
+        from kai.sim.comparing.words import as_text
+
+        return as_text(self)
+
+    def _repr_html_(self) -> str:
+        from kai.sim.comparing.page import fragment
+
+        return fragment(self)
+
+
+def compare(
+    base: Side | ConfigSource | None,
+    variant: Side | ConfigSource | None,
+    *,
+    workload: Workload | str | os.PathLike[str],
+    seeds: int | Sequence[int] = 20,
+    vary: Sequence[str] | None = None,
+    primary: str = PRIMARY,
+    metrics: Sequence[str] | None = None,
+    level: float = 0.95,
+    executor: ExecutorChoice = None,
+    period_s: float = 1.0,
+    until_s: float | None = None,
+    warm_up_s: float = 0.0,
+    life: Life = NO_LIFE,
+    weeks: int | None = None,
+    estimate_error: float = 0.5,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Simulates a workload with two configurations, and says whether the variant is better.
+
+    Args:
+        base: a configuration as for `kai.Scheduler`, or a `kai.Side` with other queues or nodes
+        variant: the same
+        workload: a `kai.sim.workload.Workload`, or the path of a file or folder that has one
+        seeds: how many (1, 2, ...), or which; each is a pair: both sides meet the same world
+        vary: what a seed varies, of "weeks", "estimates" and "failures"; unless given, weeks where
+            the workload lasts for two or more, and else nothing
+        primary: the metric that decides
+        metrics: the others, such as "waiting_p95_s" or "waiting_mean_s[vision]"; unless given, all
+            of the whole workload
+        level: of the interval of the primary metric, and of all others together (Holm)
+        executor: None or "serial"; "processes" or a number of them; "ray"; or any
+            `concurrent.futures.Executor`
+        period_s, until_s, warm_up_s: as for a simulation and its metrics
+        life: as for a simulation; its failures are what "failures" varies
+        weeks: how many weeks are drawn; unless given, as many as there are
+        estimate_error: of the estimates that "estimates" varies
+        progress: is called with how many simulations are done, and how many there are
+
+    Where nothing is random, each side is simulated once, and there are differences without
+    intervals. How the interval is made: `kai.sim.comparing.intervals`.
+
+    >>> import kai
+    >>> from kai.sim.generators import generate
+    >>> work = generate(1, days=2, load=0.8, jobs_per_day=20)
+    >>> done = kai.compare({"actions": "allocate"}, {}, workload=work)
+    >>> done.verdict is None, done.primary.name
+    (True, 'completion_mean_s')
+
+    Raises InvalidInputError for names and numbers that make no sense, InvalidConfigError for such
+    a configuration, and KaiError where processes end before their work is done.
+    """
+    points = (Point.of(base, "base"), Point.of(variant, "variant"))
+    check_level(level)
+    given = list(MEASURES) if metrics is None else list(metrics)
+    names = tuple(dict.fromkeys((primary, *given)))
+    for name in names:
+        measure(name)
+    worlds = Worlds(workload_of(workload), vary, weeks, estimate_error, life)
+    chosen = seeds_of(seeds) if worlds.names else seeds_of(seeds)[:1]
+    work = Work(points, worlds, names, period_s, until_s, warm_up_s)
+    asked = [(place, seed) for seed in chosen for place in (0, 1)]
+    values = run_all(work, asked, executor=executor, progress=progress)
+    return compared(work, chosen, values[::2], values[1::2], level=level)
+
+
+def compared(
+    work: Work,
+    seeds: Sequence[int],
+    base: Sequence[Values],
+    variant: Sequence[Values],
+    *,
+    level: float = 0.95,
+    places: tuple[int, int] = (0, 1),
+) -> Comparison:
+    """Compares values that are there already: a row for each seed, a number for each metric."""
+    measures = [measure(name) for name in work.metrics]
+    alike = len({*base}) == 1 and len({*variant}) == 1
+    pairs = [
+        tuple(zip((row[i] for row in base), (row[i] for row in variant), strict=True))
+        for i in range(len(measures))
+    ]
+    samples = [None if alike else _sample(of_metric) for of_metric in pairs]
+    levels = _levels(samples, 1 - level)
+    made = [_metric(*each) for each in zip(measures, pairs, samples, levels, strict=True)]
+    first, second = (work.points[place] for place in places)
+    return Comparison(
+        base=first.name,
+        variant=second.name,
+        workload=work.worlds.workload.name,
+        seeds=tuple(seeds),
+        varies=work.worlds.sentences(),
+        level=level,
+        metrics=tuple(made),
+        notes=_notes(work, seeds, made, alike, (first, second)),
+    )
+
+
+def _sample(pairs: Sequence[tuple[float | None, float | None]]) -> MeanDifference | None:
+    """None where there are fewer than two pairs."""
+    differences = [b - a for a, b in pairs if a is not None and b is not None]
+    return MeanDifference.of(differences) if len(differences) >= 2 else None
+
+
+def _levels(samples: Sequence[MeanDifference | None], alpha: float) -> list[float]:
+    """What p-values are compared with: the primary's with alpha, the others' with Holm's."""
+    others = [place for place, each in enumerate(samples) if place and each is not None]
+    found = holm_levels([samples[place].p_value for place in others], alpha)  # type: ignore[union-attr]
+    of_others = dict(zip(others, found, strict=True))
+    return [of_others.get(place, alpha) for place in range(len(samples))]
+
+
+def _metric(
+    measured: Measure,
+    values: tuple[tuple[float | None, float | None], ...],
+    sample: MeanDifference | None,
+    alpha: float,
+) -> MetricComparison:
+    whole = [(a, b) for a, b in values if a is not None and b is not None]
+    base = math.fsum(a for a, _ in whole) / len(whole) if whole else None
+    variant = math.fsum(b for _, b in whole) / len(whole) if whole else None
+    difference = None if base is None or variant is None else variant - base
+    low: float | None = None
+    high: float | None = None
+    verdict = None
+    if sample is not None:
+        low, high = sample.interval(alpha)
+        verdict = CANNOT_TELL
+        if low > 0 or high < 0:
+            verdict = BETTER if (high < 0) == measured.lower_is_better else WORSE
+    return MetricComparison(
+        name=measured.name,
+        title=measured.title,
+        unit=measured.unit,
+        lower_is_better=measured.lower_is_better,
+        base=base,
+        variant=variant,
+        difference=difference,
+        low=low if low is not None and math.isfinite(low) else None,
+        high=high if high is not None and math.isfinite(high) else None,
+        level=None if sample is None else 1 - alpha,
+        p_value=None if sample is None else sample.p_value,
+        verdict=verdict,
+        pairs=len(whole),
+        values=values,
+    )
+
+
+def _notes(
+    work: Work,
+    seeds: Sequence[int],
+    metrics: Sequence[MetricComparison],
+    alike: bool,
+    points: tuple[Point, Point],
+) -> tuple[str, ...]:
+    notes = []
+    if not work.worlds.names:
+        notes.append("Nothing is random: one simulation of each side, and no interval.")
+    elif len(seeds) == 1:
+        notes.append("One seed: one simulation of each side, and no interval.")
+    elif alike:
+        notes.append(
+            "All seeds gave the same: what they vary changes nothing here, and there is no "
+            "interval."
+        )
+    for each in metrics:
+        if each.name == "unfinished" and each.base != each.variant:
+            notes.append(
+                "The sides leave different numbers of jobs unfinished; completion and waiting are "
+                "those of jobs that ended."
+            )
+        if 0 < each.pairs < len(seeds):
+            notes.append(f"{each.title}: {each.pairs} of {len(seeds)} pairs have a value.")
+    for point in points:
+        notes += [f"{point.name}: {warning}" for warning in point.warnings]
+    return tuple(notes)
+
+
+# --- what callers give ----------------------------------------------------------------------------
+
+
+def check_level(level: float) -> None:
+    """Raises InvalidInputError for what is no level of an interval."""
+    if not 0.5 <= level <= 0.999:
+        raise InvalidInputError(f"level: expected 0.5 to 0.999, not {level:g}")
+
+
+def seeds_of(seeds: int | Sequence[int]) -> tuple[int, ...]:
+    """Raises InvalidInputError for no seeds, a seed below 0, and one that is given twice."""
+    if isinstance(seeds, int):
+        if seeds < 1:
+            raise InvalidInputError(f"seeds: expected at least 1, not {seeds}")
+        return tuple(range(1, seeds + 1))
+    chosen = tuple(seeds)
+    if not chosen or min(chosen) < 0 or len(set(chosen)) < len(chosen):
+        raise InvalidInputError("seeds: expected different whole numbers of 0 or more")
+    return chosen
+
+
+def workload_of(workload: Workload | str | os.PathLike[str]) -> Workload:
+    """The workload itself, or that of a file or folder.
+
+    Raises InvalidInputError where it cannot be read or has no jobs.
+    """
+    if not isinstance(workload, Workload):
+        from kai.sim.traces import read
+
+        workload = read(workload)
+    if not len(workload.jobs):
+        raise InvalidInputError(f"{workload.name or 'the workload'}: has no jobs")
+    return workload

@@ -1,0 +1,108 @@
+"""The metrics that are compared: names, units, and whether less is better.
+
+    measure("completion_mean_s").of(timeline.metrics())
+    measure("waiting_mean_s[vision]")      # of one queue
+
+Definitions are those of `kai.sim.metrics`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from kai.api.nearest import did_you_mean
+from kai.errors import InvalidInputError
+from kai.sim.metrics import Metrics
+
+__all__ = ["MEASURES", "OF_QUEUES", "PRIMARY", "Measure", "measure"]
+
+PRIMARY = "completion_mean_s"
+"""What is compared first unless another one is named."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One number of a simulation."""
+
+    name: str
+    title: str
+    unit: str  # "s", "GPU-hours" or nothing
+    lower_is_better: bool
+    of: Callable[[Metrics], float | None]
+
+
+def _attribute(path: str, metrics: Metrics) -> float | None:
+    value: Any = metrics
+    for name in path.split("."):
+        value = value[name] if isinstance(value, Mapping) else getattr(value, name)
+    return None if value is None else float(value)
+
+
+def _useful_part(metrics: Metrics) -> float | None:
+    held = metrics.held_gpu_hours
+    return metrics.useful_gpu_hours / held if held > 0 else None
+
+
+def _measure(name: str, title: str, unit: str, better: str, path: str) -> Measure:
+    assert better in ("lower", "higher")
+    return Measure(name, title, unit, better == "lower", partial(_attribute, path))
+
+
+_ALL = (
+    _measure("completion_mean_s", "completion, mean", "s", "lower", "completion.mean_s"),
+    _measure("completion_median_s", "completion, median", "s", "lower", "completion.median_s"),
+    _measure("completion_p95_s", "completion, 95 %", "s", "lower", "completion.p95_s"),
+    _measure("completion_p99_s", "completion, 99 %", "s", "lower", "completion.p99_s"),
+    _measure("waiting_mean_s", "waiting, mean", "s", "lower", "waiting.mean_s"),
+    _measure("waiting_p95_s", "waiting, 95 %", "s", "lower", "waiting.p95_s"),
+    _measure("not_running_mean_s", "not running, mean", "s", "lower", "not_running.mean_s"),
+    _measure("rho_mean", "rho, mean", "", "lower", "rho.mean"),
+    _measure("rho_max", "rho, largest", "", "lower", "rho.max"),
+    _measure("unfinished", "unfinished jobs", "", "lower", "unfinished"),
+    _measure("utilization", "utilization", "", "higher", "utilization"),
+    Measure("useful_part", "useful part of GPU-hours", "", False, _useful_part),
+    _measure("lost_gpu_hours", "lost work", "GPU-hours", "lower", "lost_gpu_hours"),
+    _measure("evictions", "evictions of pods", "", "lower", "evictions"),
+    _measure("jain_index", "Jain's index", "", "higher", "jain_index"),
+    _measure("share_error", "share error", "", "lower", "share_error"),
+)
+
+MEASURES: Mapping[str, Measure] = {each.name: each for each in _ALL}
+"""Those of the whole workload, by name."""
+
+OF_QUEUES = {
+    "completion_mean_s": "completion.mean_s",
+    "completion_p95_s": "completion.p95_s",
+    "waiting_mean_s": "waiting.mean_s",
+    "waiting_p95_s": "waiting.p95_s",
+}
+"""Those that there are of each queue as well, as in ``waiting_mean_s[vision]``."""
+
+
+def measure(name: str) -> Measure:
+    """A metric by its name. Raises InvalidInputError for one that is not known."""
+    of_all, bracket, queue = name.partition("[")
+    known = list(OF_QUEUES if bracket else MEASURES)
+    if of_all not in known or (bracket and not queue.endswith("]")):
+        hint = did_you_mean(of_all, known) or ": " + ", ".join(known)
+        what = "of a queue " if bracket else ""
+        raise InvalidInputError(f"there is no metric {what}{name!r}{hint}")
+    whole = MEASURES[of_all]
+    if not bracket:
+        return whole
+    queue = queue[:-1]
+    title = f"{queue}: {whole.title}"
+    of = partial(_of_queue, queue, OF_QUEUES[of_all])
+    return Measure(name, title, whole.unit, whole.lower_is_better, of)
+
+
+def _of_queue(queue: str, path: str, metrics: Metrics) -> float | None:
+    if queue not in metrics.queues:
+        hint = did_you_mean(queue, list(metrics.queues))
+        raise InvalidInputError(f"there is no queue {queue!r} to measure{hint}")
+    of_all, _, name = path.partition(".")
+    value = getattr(getattr(metrics.queues[queue], of_all), name)
+    return None if value is None else float(value)

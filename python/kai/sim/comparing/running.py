@@ -1,0 +1,162 @@
+"""Simulations beside one another: one after the other, in processes, or on any executor.
+
+    values = run_all(work, [(0, 1), (1, 1)], executor="processes")
+
+Results come back in the order of what was asked for, whatever ends first, so that they are the
+same on any executor.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+
+from kai.errors import InvalidInputError, KaiError
+from kai.sim.comparing.measures import measure
+from kai.sim.comparing.sides import Point
+from kai.sim.comparing.worlds import Worlds
+from kai.sim.simulate import simulate
+
+__all__ = ["EXECUTORS", "ExecutorChoice", "Progress", "Values", "Work", "cores", "run_all"]
+
+EXECUTORS = ("serial", "processes", "ray")
+"""The executors that have a name."""
+
+ExecutorChoice = Executor | str | int | None
+Progress = Callable[[int, int], None]
+"""Is called with how many simulations are done, and how many there are."""
+
+Values = tuple[float | None, ...]
+"""What one simulation gave: a number for each metric of the `Work`."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What all simulations of a comparison share. It is sent to other processes as it is."""
+
+    points: tuple[Point, ...]
+    worlds: Worlds
+    metrics: tuple[str, ...]
+    period_s: float
+    until_s: float | None
+    warm_up_s: float
+
+    def run(self, place: int, seed: int) -> Values:
+        """One simulation: the point at this place, in the world of this seed."""
+        point = self.points[place]
+        world = self.worlds.world(seed)
+        timeline = simulate(
+            point.changed(world.workload),
+            config=point.config,
+            as_kai=point.as_kai,
+            period_s=self.period_s,
+            until_s=self.until_s,
+            seed=world.seed,
+            life=world.life,
+        )
+        measured = timeline.metrics(warm_up_s=self.warm_up_s)
+        return tuple(measure(name).of(measured) for name in self.metrics)
+
+
+def cores() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def run_one(work: Work, place: int, seed: int) -> Values:
+    """`Work.run` as a function of the module, which every executor can send."""
+    return work.run(place, seed)
+
+
+def run_all(
+    work: Work,
+    asked: Sequence[tuple[int, int]],
+    *,
+    executor: ExecutorChoice = None,
+    progress: Progress | None = None,
+) -> list[Values]:
+    """Runs pairs of a place and a seed.
+
+    ``executor``: "serial" or None; "processes", as many as there are cores, or their number;
+    "ray"; or any `concurrent.futures.Executor`, which stays open.
+
+    Raises InvalidInputError for an executor that is not known and for what simulations refuse, and
+    KaiError where processes end before their work is done.
+    """
+    with _opened(executor, len(asked)) as pool:
+        if pool is None:
+            return list(_one_by_one(work, asked, progress))
+        futures = [pool.submit(run_one, work, place, seed) for place, seed in asked]
+        try:
+            for done, future in enumerate(as_completed(futures), start=1):
+                future.result()
+                if progress is not None:
+                    progress(done, len(asked))
+        except BrokenExecutor:
+            raise KaiError(
+                "a process ended before its simulation: either memory ran out, or a script lacks "
+                "`if __name__ == '__main__':` around what starts processes"
+            ) from None
+        finally:
+            for future in futures:
+                future.cancel()
+        return [future.result() for future in futures]
+
+
+def _one_by_one(
+    work: Work, asked: Sequence[tuple[int, int]], progress: Progress | None
+) -> Iterator[Values]:
+    for done, (place, seed) in enumerate(asked, start=1):
+        yield work.run(place, seed)
+        if progress is not None:
+            progress(done, len(asked))
+
+
+@contextlib.contextmanager
+def _opened(choice: ExecutorChoice, tasks: int) -> Iterator[Executor | None]:
+    """The executor, or None for none; one that is opened here is closed here."""
+    if choice is None or choice == "serial":
+        yield None
+    elif isinstance(choice, Executor):
+        yield choice
+    elif choice == "ray":
+        from kai.sim.comparing.on_ray import RayExecutor
+
+        with RayExecutor() as on_ray:
+            yield on_ray
+    elif choice == "processes" or (isinstance(choice, int) and choice >= 1):
+        count = choice if isinstance(choice, int) else cores()
+        if min(count, tasks) <= 1:
+            yield None
+        else:
+            with _processes(min(count, tasks)) as pool:
+                yield pool
+    else:
+        raise InvalidInputError(
+            f"executor: expected {', '.join(map(repr, EXECUTORS))}, a number of processes or a "
+            f"concurrent.futures.Executor, not {choice!r}"
+        )
+
+
+@contextlib.contextmanager
+def _processes(count: int) -> Iterator[Executor]:
+    """New interpreters: a fork of a process with threads may hold locks that nothing releases."""
+    context = multiprocessing.get_context("spawn")
+    others = set(multiprocessing.active_children())
+    with ProcessPoolExecutor(count, mp_context=context, initializer=_ignore_interrupts) as pool:
+        try:
+            yield pool
+        except BaseException:  # nothing waits for what still runs
+            for process in set(multiprocessing.active_children()) - others:
+                process.terminate()
+            raise
+
+
+def _ignore_interrupts() -> None:
+    """Ctrl-C is for the process that waits, and ends the others."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,0 +1,80 @@
+"""What is compared: a configuration, and other queues or nodes where wanted."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from kai.engine import config as configuration
+from kai.engine.config import Config, ConfigSource
+from kai.sim.workload import NodePool, Queue, Workload
+
+__all__ = ["Point", "Side"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """One side of a comparison.
+
+    ``config``: as for `kai.Scheduler`; None: KAI's defaults. ``queues`` and ``nodes`` stand in for
+    those of the workload. ``as_kai`` decides as KAI does, also where it errs.
+
+    >>> import kai
+    >>> side = kai.Side(config={"actions": "allocate"}, name="no reclaim")
+    >>> side.as_kai
+    False
+    """
+
+    config: ConfigSource | None = None
+    queues: Sequence[Queue] | None = None
+    nodes: Sequence[NodePool] | None = None
+    as_kai: bool = False
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A `Side` whose configuration was read: what is sent to other processes."""
+
+    name: str
+    config: str | None  # JSON
+    queues: tuple[Queue, ...] | None = None
+    nodes: tuple[NodePool, ...] | None = None
+    as_kai: bool = False
+    warnings: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, side: Side | ConfigSource | None, name: str) -> Point:
+        """``name`` unless the side has one, or its configuration is a file.
+
+        Raises InvalidConfigError for a configuration that cannot be used.
+        """
+        given = side if isinstance(side, Side) else Side(config=side)
+        text = None if given.config is None else configuration.config_json(given.config)
+        read = configuration.read(text or "", as_kai=given.as_kai)
+        return cls(
+            name=given.name or _file_name(given.config) or name,
+            config=text or None,
+            queues=None if given.queues is None else tuple(given.queues),
+            nodes=None if given.nodes is None else tuple(given.nodes),
+            as_kai=given.as_kai,
+            warnings=tuple(map(str, read.warnings)),
+        )
+
+    def changed(self, workload: Workload) -> Workload:
+        """The workload with the queues and nodes of this side."""
+        if self.queues is not None:
+            workload = replace(workload, queues=self.queues)
+        if self.nodes is not None:
+            workload = replace(workload, nodes=self.nodes)
+        return workload
+
+
+def _file_name(config: ConfigSource | None) -> str:
+    """The name of a file, without its folder; empty for what is no file."""
+    if isinstance(config, (Config, Mapping)) or config is None:
+        return ""
+    if isinstance(config, str) and ("\n" in config or ": " in config):
+        return ""
+    return os.path.basename(os.fspath(config))

@@ -1,0 +1,235 @@
+"""``sweep(grid, workload)``: every combination of some values, simulated."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+from kai.api.nearest import did_you_mean
+from kai.engine import config as configuration
+from kai.errors import InvalidInputError
+from kai.sim.comparing.comparison import (
+    Comparison,
+    check_level,
+    compared,
+    seeds_of,
+    workload_of,
+)
+from kai.sim.comparing.measures import MEASURES, measure
+from kai.sim.comparing.running import ExecutorChoice, Progress, Values, Work, run_all
+from kai.sim.comparing.sides import Point, Side
+from kai.sim.comparing.worlds import NO_LIFE, Worlds
+from kai.sim.simulate import Life
+from kai.sim.workload import NodePool, Queue, Workload
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["Sweep", "sweep"]
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What `kai.sweep` finds: `values[point][seed]`, a number for each of `metrics`.
+
+    >>> import kai
+    >>> kai.Sweep.__name__
+    'Sweep'
+    """
+
+    points: tuple[Mapping[str, Any], ...]
+    """What each point stands for, by the names of the grid."""
+    seeds: tuple[int, ...]
+    metrics: tuple[str, ...]
+    values: tuple[tuple[Values, ...], ...]
+    work: Work
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each point and seed: the point's values, the seed, and the metrics."""
+        return [
+            {**_plain(point), "seed": seed, **dict(zip(self.metrics, values, strict=True))}
+            for point, of_point in zip(self.points, self.values, strict=True)
+            for seed, values in zip(self.seeds, of_point, strict=True)
+        ]
+
+    def to_json(self) -> str:
+        """The rows and what a seed varies: the same bytes whatever the executor."""
+        shown = {"varies": self.work.worlds.sentences(), "rows": self.rows()}
+        return json.dumps(shown, ensure_ascii=False)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The rows as a data frame. Raises ImportError where pandas is not installed."""
+        import pandas
+
+        return pandas.DataFrame(self.rows())
+
+    def compare(
+        self, base: int, variant: int, *, primary: str | None = None, level: float = 0.95
+    ) -> Comparison:
+        """Two points, by their places in `points`; nothing is simulated again.
+
+        Raises InvalidInputError for a place, a metric or a level that makes no sense.
+        """
+        check_level(level)
+        for place in (base, variant):
+            if not 0 <= place < len(self.points):
+                raise InvalidInputError(f"there is no point {place}: there are {len(self.points)}")
+        names = list(self.metrics)
+        first = names[0] if primary is None else primary
+        if first not in names:
+            hint = did_you_mean(first, names) or ": " + ", ".join(names)
+            raise InvalidInputError(f"the sweep has no metric {first!r}{hint}")
+        names.insert(0, names.pop(names.index(first)))
+        order = [self.metrics.index(name) for name in names]
+
+        def ordered(place: int) -> list[Values]:
+            return [tuple(row[i] for i in order) for row in self.values[place]]
+
+        work = replace(self.work, metrics=tuple(names))
+        return compared(
+            work,
+            self.seeds,
+            ordered(base),
+            ordered(variant),
+            level=level,
+            places=(base, variant),
+        )
+
+
+def sweep(
+    grid: Mapping[str, Sequence[Any]],
+    workload: Workload | str | os.PathLike[str],
+    *,
+    base: Side | configuration.ConfigSource | None = None,
+    seeds: int | Sequence[int] = 1,
+    vary: Sequence[str] | None = None,
+    metrics: Sequence[str] | None = None,
+    executor: ExecutorChoice = None,
+    period_s: float = 1.0,
+    until_s: float | None = None,
+    warm_up_s: float = 0.0,
+    life: Life = NO_LIFE,
+    weeks: int | None = None,
+    estimate_error: float = 0.5,
+    progress: Progress | None = None,
+) -> Sweep:
+    """Simulates every combination of the values of a grid. The last name changes fastest.
+
+    A name of the grid is
+
+    * ``config``: whole configurations, as for `kai.Scheduler`;
+    * ``config.PATH``: a member of the configuration, as in ``config.actions`` or
+      ``config.plugins.nodeplacement.gpu``;
+    * ``queues.NAME.FIELD``: a field of a `kai.sim.workload.Queue`, as in
+      ``queues.vision.deserved_gpus``;
+    * ``nodes.POOL.FIELD``: a field of a `kai.sim.workload.NodePool`, as in ``nodes.a100.count``.
+
+    ``base`` is what the grid changes. The other arguments are those of `kai.compare`.
+
+    >>> import kai
+    >>> from kai.sim.generators import generate
+    >>> work = generate(1, days=2, load=0.8, jobs_per_day=20)
+    >>> found = kai.sweep({"config.actions": ["allocate", "allocate, reclaim"]}, work)
+    >>> [row["config.actions"] for row in found.rows()]
+    ['allocate', 'allocate, reclaim']
+
+    Raises InvalidInputError for names and numbers that make no sense, InvalidConfigError for such
+    a configuration, and KaiError where processes end before their work is done.
+    """
+    known = workload_of(workload)
+    start = base if isinstance(base, Side) else Side(config=base)
+    for name, choices in grid.items():
+        if isinstance(choices, (str, bytes)) or not len(choices):
+            raise InvalidInputError(f"grid: {name}: expected a list of values")
+    combinations = [
+        dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())
+    ]
+    points = tuple(_point(start, known, each) for each in combinations)
+    names = tuple(MEASURES if metrics is None else dict.fromkeys(metrics))
+    for name in names:
+        measure(name)
+    worlds = Worlds(known, vary, weeks, estimate_error, life)
+    chosen = seeds_of(seeds) if worlds.names else seeds_of(seeds)[:1]
+    work = Work(points, worlds, names, period_s, until_s, warm_up_s)
+    asked = [(place, seed) for place in range(len(points)) for seed in chosen]
+    values = run_all(work, asked, executor=executor, progress=progress)
+    step = len(chosen)
+    by_point = tuple(tuple(values[i : i + step]) for i in range(0, len(values), step))
+    return Sweep(tuple(combinations), chosen, names, by_point, work)
+
+
+def _point(start: Side, workload: Workload, values: Mapping[str, Any]) -> Point:
+    side = start
+    for name, value in values.items():
+        kind, _, rest = name.partition(".")
+        if kind == "config":
+            side = replace(side, config=_with_member(side.config, rest, value))
+        elif kind in ("queues", "nodes"):
+            rows: Any = getattr(workload if getattr(side, kind) is None else side, kind)
+            changed: dict[str, Any] = {kind: _with_field(name, kind, rest, rows, value)}
+            side = replace(side, **changed)
+        else:
+            hint = did_you_mean(kind, ("config", "queues", "nodes"))
+            raise InvalidInputError(
+                f"grid: {name}: expected config, config.PATH, queues.NAME.FIELD or "
+                f"nodes.POOL.FIELD{hint}"
+            )
+    shown = _plain(values)
+    text = ", ".join(f"{name.removeprefix('config.')}={shown[name]}" for name in values)
+    return Point.of(replace(side, name=text or "base"), "base")
+
+
+def _with_member(
+    config: configuration.ConfigSource | None, path: str, value: Any
+) -> configuration.ConfigSource:
+    """The configuration with another value at a path; the whole one for an empty path."""
+    if not path:
+        whole: configuration.ConfigSource = value
+        return whole
+    text = "" if config is None else configuration.config_json(config)
+    changed: dict[str, Any] = json.loads(text or "{}")
+    *above, last = path.split(".")
+    at = changed
+    for name in above:
+        inner = at.setdefault(name, {})
+        if not isinstance(inner, dict):
+            inner = at[name] = {}
+        at = inner
+    at[last] = value
+    return changed
+
+
+def _with_field(
+    name: str, kind: str, rest: str, rows: Sequence[Any], value: Any
+) -> tuple[Queue | NodePool, ...]:
+    """Rows of which the one that is named has another value of a field."""
+    row_name, _, field = rest.rpartition(".")
+    of_kind = Queue if kind == "queues" else NodePool
+    known = [each.name for each in fields(of_kind) if each.name != "name"]
+    if field not in known:
+        hint = did_you_mean(field, known) or ": " + ", ".join(known)
+        raise InvalidInputError(f"grid: {name}: there is no field {field!r}{hint}")
+    names = [each.name for each in rows]
+    if row_name not in names:
+        what = "queue" if kind == "queues" else "node pool"
+        hint = did_you_mean(row_name, names) or ": " + ", ".join(names)
+        raise InvalidInputError(f"grid: {name}: there is no {what} {row_name!r}{hint}")
+    return tuple(
+        replace(each, **{field: value}) if each.name == row_name else each for each in rows
+    )
+
+
+def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
+    """What a point stands for, in a form that JSON has."""
+    shown = {}
+    for name, value in values.items():
+        if isinstance(value, configuration.Config):
+            value = value.to_dict()
+        if isinstance(value, os.PathLike):
+            value = os.path.basename(value)
+        shown[name] = json.dumps(value, default=str) if isinstance(value, Mapping) else value
+    return shown

@@ -1,0 +1,133 @@
+"""A comparison in words and numbers, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kai.engine.text import Table, to_text
+from kai.sim.comparing.findings import BETTER, CANNOT_TELL, WORSE, Findings, MetricComparison
+
+__all__ = ["as_text", "heading", "paragraphs", "table"]
+
+# From how many seconds on a unit is used, its name, and its seconds.
+_TIMES = ((2 * 86_400.0, "days", 86_400.0), (2 * 3_600.0, "h", 3_600.0), (120.0, "min", 60.0))
+
+
+def as_text(found: Findings) -> str:
+    """The heading, a table, and what to know."""
+    parts = [to_text(heading(found), [table(found)]), *paragraphs(found)]
+    return "\n\n".join(parts)
+
+
+def heading(found: Findings) -> str:
+    """The answer in a sentence."""
+    primary = found.primary
+    said = {
+        BETTER: f"{found.variant} is better than {found.base}",
+        WORSE: f"{found.variant} is worse than {found.base}",
+        CANNOT_TELL: f"{found.variant} against {found.base}: cannot tell",
+        None: f"{found.variant} against {found.base}",
+    }[primary.verdict]
+    if primary.difference is None:
+        return f"{said}: no pair has a value for {primary.title}"
+    by = f"{primary.title} {difference(primary)}"
+    if primary.relative is not None:
+        by += f" ({signed(100 * primary.relative)} %)"
+    if primary.level is not None:
+        by += f", interval {interval(primary)}"
+    return f"{said}: {by}"
+
+
+def table(found: Findings) -> Table:
+    """A row for each metric that has values, the primary one first."""
+    rows = []
+    for each in found.metrics:
+        if each.difference is None:
+            continue
+        unit, factor = unit_of(each)
+        rows.append(
+            (
+                f"{each.title}, {unit}" if unit else each.title,
+                amount((each.base or 0.0) / factor),
+                amount((each.variant or 0.0) / factor),
+                signed(each.difference / factor),
+                interval(each, with_unit=False) if each.level is not None else "",
+                each.verdict or "",
+            )
+        )
+    columns = ("metric", "base", "variant", "difference", "interval", "verdict")
+    kept = len(columns) if any(each.level is not None for each in found.metrics) else 4
+    title = f"{found.workload or 'workload'}, {_pairs(len(found.seeds))}"
+    return Table(
+        title,
+        columns[:kept],
+        [row[:kept] for row in rows],
+        right=frozenset(range(1, min(kept, 5))),
+        name=0,
+    )
+
+
+def paragraphs(found: Findings) -> Iterable[str]:
+    """What a seed varies, what the interval means, and what to know besides."""
+    if found.varies:
+        yield f"A seed varies {'; '.join(found.varies)}."
+    others = sum(each.level is not None for each in found.metrics[1:])
+    if found.primary.level is not None:
+        said = f"Intervals are of the mean difference, at {percent(found.level)}"
+        if others:
+            said += "; those of the other metrics are wider, for all of them together (Holm)"
+        yield said + "."
+    yield from found.notes
+
+
+def difference(metric: MetricComparison) -> str:
+    """The mean difference with its sign and unit."""
+    unit, factor = unit_of(metric)
+    return f"{signed((metric.difference or 0.0) / factor)}{f' {unit}' if unit else ''}"
+
+
+def interval(metric: MetricComparison, *, with_unit: bool = True) -> str:
+    """ "-12 to -3 min"; an end that is not known is "?"."""
+    unit, factor = unit_of(metric)
+    low, high = ("?" if end is None else signed(end / factor) for end in (metric.low, metric.high))
+    return f"{low} to {high}{f' {unit}' if unit and with_unit else ''}"
+
+
+def unit_of(metric: MetricComparison) -> tuple[str, float]:
+    """The unit in which a metric is shown, and how much of its own that is."""
+    if metric.unit != "s":
+        return metric.unit, 1.0
+    largest = max(abs(metric.base or 0.0), abs(metric.variant or 0.0))
+    for from_s, unit, factor in _TIMES:
+        if largest >= from_s:
+            return unit, factor
+    return "s", 1.0
+
+
+def amount(value: float) -> str:
+    """Three digits, and all of those before the point.
+
+    >>> [amount(value) for value in (0, 3, 0.123456, 12345.6, -0.00001234)]
+    ['0', '3', '0.123', '12,346', '-1.23e-05']
+    """
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def signed(value: float) -> str:
+    """With a sign unless it is 0.
+
+    >>> signed(2.5), signed(-2.5), signed(0.0)
+    ('+2.5', '-2.5', '0')
+    """
+    return f"+{amount(value)}" if value > 0 else amount(value + 0.0)
+
+
+def percent(part: float) -> str:
+    """ "95 %"."""
+    return f"{100 * part:.4g} %"
+
+
+def _pairs(count: int) -> str:
+    return "one pair" if count == 1 else f"{count} pairs"

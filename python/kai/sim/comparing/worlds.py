@@ -1,0 +1,112 @@
+"""What a seed varies: the world that all sides of a comparison meet with this seed.
+
+    worlds = Worlds(workload, vary=("weeks", "failures"), life=life)
+    world = worlds.world(3)
+    simulate(world.workload, life=world.life, seed=world.seed, config=...)
+
+* ``weeks``: the weeks of the workload, drawn with `kai.sim.variants.bootstrap(workload, seed)`.
+* ``estimates``: `kai.sim.variants.with_estimates`, with the seed plus 2^32, so that the errors do
+  not depend on the weeks that were drawn.
+* ``failures``: nodes fail as `Life.failures` says, with the seed. A world that does not vary them
+  has the failures of seed 0, where `life` has any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kai.api.nearest import did_you_mean
+from kai.errors import InvalidInputError
+from kai.sim.generators import DAY_S
+from kai.sim.simulate import Failures, Life
+from kai.sim.variants import bootstrap, with_estimates
+from kai.sim.workload import Workload
+
+__all__ = ["NO_LIFE", "VARIES", "World", "Worlds"]
+
+VARIES = ("weeks", "estimates", "failures")
+"""What a seed may vary."""
+
+NO_LIFE = Life()
+USUAL_FAILURES = Failures(mean_days_between=30.0)
+_ESTIMATES = 1 << 32
+
+
+@dataclass(frozen=True)
+class World:
+    """What `kai.sim.simulate.simulate` takes besides the configuration."""
+
+    workload: Workload
+    life: Life
+    seed: int
+
+
+@dataclass(frozen=True)
+class Worlds:
+    """The worlds of all seeds.
+
+    ``vary``: some of `VARIES`, or None: weeks, where the workload lasts for two or more. ``weeks``:
+    how many are drawn; unless given, as many as there are. ``estimate_error``: as for
+    `with_estimates`. Where failures vary and ``life`` has none, a node fails every 30 days.
+
+    Raises InvalidInputError for a name that is not known.
+    """
+
+    workload: Workload
+    vary: Sequence[str] | None = None
+    weeks: int | None = None
+    estimate_error: float = 0.5
+    life: Life = NO_LIFE
+
+    def __post_init__(self) -> None:
+        vary = self.vary
+        if vary is None:
+            vary = ("weeks",) if self._whole_weeks >= 2 else ()
+        elif isinstance(vary, str):
+            raise InvalidInputError(f"vary: expected a list of names, not the text {vary!r}")
+        for name in vary:
+            if name not in VARIES:
+                hint = did_you_mean(name, VARIES) or ": " + ", ".join(VARIES)
+                raise InvalidInputError(f"vary: a seed cannot vary {name!r}{hint}")
+        if "failures" in vary and self.life.failures is None:
+            object.__setattr__(self, "life", replace(self.life, failures=USUAL_FAILURES))
+        object.__setattr__(self, "vary", tuple(name for name in VARIES if name in vary))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What varies, in the order of `VARIES`."""
+        return tuple(self.vary or ())
+
+    @property
+    def _whole_weeks(self) -> int:
+        arrival_s = self.workload.jobs.arrival_s
+        return int(np.ptp(arrival_s) // (7 * DAY_S)) if len(arrival_s) else 0
+
+    def world(self, seed: int) -> World:
+        """The world of a seed. Raises InvalidInputError as the functions do that make it."""
+        workload = self.workload
+        if "weeks" in self.names:
+            workload = bootstrap(workload, seed, weeks=self.weeks)
+        if "estimates" in self.names:
+            workload = with_estimates(workload, _ESTIMATES + seed, error=self.estimate_error)
+        return World(workload, self.life, seed if "failures" in self.names else 0)
+
+    def sentences(self) -> tuple[str, ...]:
+        """What a seed varies, for people."""
+        said = []
+        if "weeks" in self.names:
+            drawn = self._whole_weeks if self.weeks is None else self.weeks
+            said.append(f"weeks: {drawn} drawn with replacement out of {self._whole_weeks}")
+        if "estimates" in self.names:
+            said.append(f"estimates: log-normal error of {self.estimate_error:g}")
+        if "failures" in self.names:
+            failures = self.life.failures
+            assert failures is not None
+            said.append(
+                f"failures: each node every {failures.mean_days_between:g} days in the mean, "
+                f"for {failures.mean_repair_hours:g} h"
+            )
+        return tuple(said)

@@ -1,0 +1,53 @@
+"""Comparisons on a real Ray, started on this machine: the same bytes as without it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+pytest.importorskip("ray", reason="Ray is not installed: pip install 'kai-sched[ray]'")
+
+import ray
+
+import kai
+from kai.errors import InvalidInputError
+from kai.sim.comparing import RayExecutor
+from kai.sim.generators import generate
+from kai.sim.workload import NodePool, Workload
+
+FIFO = {"actions": "allocate"}
+
+
+@pytest.fixture(scope="module")
+def weeks() -> Workload:
+    nodes = [NodePool("n", 2, gpus=4)]
+    return generate(3, days=30, load=0.9, nodes=nodes, gpus={1: 6, 4: 1}, queues={"a": 1, "b": 1})
+
+
+@pytest.fixture(scope="module")
+def executor() -> Iterator[RayExecutor]:
+    with RayExecutor(num_cpus=2) as executor:
+        assert ray.is_initialized()
+        yield executor
+    assert not ray.is_initialized()
+
+
+def test_a_comparison_has_the_same_bytes(executor: RayExecutor, weeks: Workload) -> None:
+    alone = kai.compare(FIFO, None, workload=weeks, seeds=4)
+    beside = kai.compare(FIFO, None, workload=weeks, seeds=4, executor=executor)
+    assert beside.to_json() == alone.to_json()
+
+
+def test_the_name_uses_the_connection_that_is_open(executor: RayExecutor, weeks: Workload) -> None:
+    grid = {"config.actions": ["allocate", "allocate, reclaim"]}
+    beside = kai.sweep(grid, weeks, seeds=2, executor="ray")
+    assert beside.to_json() == kai.sweep(grid, weeks, seeds=2).to_json()
+    assert ray.is_initialized()
+
+
+def test_what_a_simulation_refuses_is_refused_here(executor: RayExecutor, weeks: Workload) -> None:
+    with pytest.raises(
+        InvalidInputError, match=r"^queue a: jobs are in it, and the workload lacks"
+    ):
+        kai.compare(None, kai.Side(queues=()), workload=weeks, vary=(), executor=executor)

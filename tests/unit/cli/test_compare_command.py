@@ -1,0 +1,157 @@
+"""kai compare."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kai
+from kai.sim.generators import generate
+from kai.sim.simulate import Failures, Life
+from kai.sim.traces import read, write_yaml
+from kai.sim.workload import NodePool
+
+Run = Callable[..., Any]
+BIGGER = "nodes:\n  n: {count: 5, gpu: 4}\n"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workload of four weeks, a configuration and a larger cluster."""
+    folder = tmp_path_factory.mktemp("lab")
+    nodes = [NodePool("n", 2, gpus=4)]
+    work = generate(3, days=30, load=0.8, jobs_per_day=15, nodes=nodes, gpus={1: 6, 4: 1})
+    write_yaml(work, folder / "jobs.yaml")
+    (folder / "fifo.yaml").write_text("actions: allocate\n")
+    (folder / "bigger.yaml").write_text(BIGGER)
+    return folder
+
+
+def test_the_verdict_is_the_first_line_and_the_exit_status(run: Run, folder: Path) -> None:
+    asked = ["default", "default", "--workload", folder / "jobs.yaml", "--seeds", 8]
+    better = run("compare", *asked, "--variant-cluster", folder / "bigger.yaml")
+    assert better.status == 0
+    assert better.out.startswith("bigger.yaml is better than default: completion, mean -")
+    assert "\n  metric  " in better.out
+    assert "A seed varies weeks: 4 drawn with replacement out of 4." in better.out
+    worse = run("compare", *asked, "--base-cluster", folder / "bigger.yaml")
+    assert worse.status == 1
+    assert worse.out.startswith("default is worse than bigger.yaml: completion, mean +")
+    equal = run("compare", *asked, "--cluster", folder / "bigger.yaml", "--processes", 1)
+    assert equal.status == 0
+    assert equal.out.startswith("default against default: cannot tell: completion, mean 0")
+
+
+def test_json_is_what_python_gives(run: Run, folder: Path) -> None:
+    done = run(
+        *("compare", folder / "fifo.yaml", "default", "--workload", folder / "jobs.yaml", "--json"),
+        *("--seeds", 3, "--vary", "weeks,failures", "--failure-days", 5, "--processes", 2),
+        *("--metric", "waiting_mean_s", "--primary", "rho_mean"),
+    )
+    assert done.status in (0, 1)
+    expected = kai.compare(
+        folder / "fifo.yaml",
+        kai.Side(name="default"),
+        workload=read(folder / "jobs.yaml"),
+        seeds=3,
+        vary=["weeks", "failures"],
+        life=Life(failures=Failures(5)),
+        metrics=["waiting_mean_s"],
+        primary="rho_mean",
+    )
+    assert json.loads(done.out) == json.loads(expected.to_json())
+
+
+def test_without_randomness_no_interval_is_shown(run: Run, folder: Path) -> None:
+    jobs = folder / "jobs.yaml"
+    done = run("compare", folder / "fifo.yaml", "default", "--workload", jobs, "--vary", "")
+    assert done.status == 0
+    assert "Nothing is random: one simulation of each side, and no interval." in done.out
+    assert "verdict" not in done.out
+
+
+def test_the_page_is_written_beside_the_table(run: Run, folder: Path, tmp_path: Path) -> None:
+    asked = ["default", folder / "fifo.yaml", "--workload", folder / "jobs.yaml", "--vary", ""]
+    done = run("compare", *asked, "--html", tmp_path / "page.html")
+    assert done.status == 0
+    assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
+    lost = run("compare", *asked, "--html", tmp_path / "no" / "page.html")
+    assert lost.status == 2
+    assert lost.err.startswith(f"kai: --html: {tmp_path}/no/page.html: ")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--vary", "week"], "vary: a seed cannot vary 'week'; did you mean 'weeks'?"),
+        (["--primary", "speed"], "there is no metric 'speed'"),
+        (["--level", "95"], "level: expected 0.5 to 0.999, not 95"),
+        (["--variant-cluster", "no-such-file"], "no-such-file: "),
+        (["--workload", "no-such-file"], "no-such-file: "),
+        (["--format", "phily"], "there is no format 'phily'; did you mean 'philly'?"),
+    ],
+)
+def test_a_mistake_is_a_sentence(run: Run, folder: Path, options: list[str], said: str) -> None:
+    jobs = ["--workload", folder / "jobs.yaml"]
+    done = run("compare", "default", "default", *jobs, *options)
+    assert done.status == 2
+    assert done.err.startswith(f"kai: {said}")
+    assert done.err.count("\n") == 1
+
+
+def test_a_configuration_with_a_mistake(run: Run, folder: Path, tmp_path: Path) -> None:
+    jobs = ["--workload", folder / "jobs.yaml", "--vary", ""]
+    done = run("compare", tmp_path / "none.yaml", "default", *jobs)
+    assert done.status == 2
+    assert "none.yaml" in done.err
+    (tmp_path / "typo.yaml").write_text("acions: allocate\n")
+    done = run("compare", "default", tmp_path / "typo.yaml", *jobs)
+    assert done.status == 0
+    assert 'typo.yaml: configuration member "acions" is not known' in " ".join(done.out.split())
+    assert done.err == ""
+    strict = run("compare", "default", tmp_path / "typo.yaml", *jobs, "--strict")
+    assert strict.status == 2
+    assert 'did you mean "actions"?' in strict.err
+
+
+def test_an_interrupt_ends_all_processes(folder: Path) -> None:
+    command = [sys.executable, "-m", "kai", "compare", "default", "default", "--seeds", "400"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(kai.__file__).parents[1])}
+    done = subprocess.Popen(
+        [*command, "--workload", str(folder / "jobs.yaml"), "--processes", "2"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        start_new_session=True,
+    )
+    children = Path(f"/proc/{done.pid}/task/{done.pid}/children")
+    while done.poll() is None and len(children.read_text().split()) < 3:
+        time.sleep(0.05)  # two processes and the one that counts resources
+    started = children.read_text().split()
+    done.send_signal(signal.SIGINT)
+    _, said = done.communicate(timeout=60)
+    assert done.returncode == 130
+    assert said.strip() == "kai: interrupted"
+    for _ in range(200):
+        left = [pid for pid in started if _runs(pid)]
+        if not left:
+            break
+        time.sleep(0.05)
+    assert left == []
+
+
+def _runs(pid: str) -> bool:
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False

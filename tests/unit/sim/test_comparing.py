@@ -1,0 +1,370 @@
+"""Policies compared on the same worlds."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import kai
+from kai.errors import InvalidConfigError, InvalidInputError
+from kai.sim.comparing import RayExecutor
+from kai.sim.comparing.measures import MEASURES, OF_QUEUES, measure
+from kai.sim.comparing.worlds import Worlds
+from kai.sim.generators import generate
+from kai.sim.metrics import measure as measured
+from kai.sim.simulate import Failures, Life, simulate
+from kai.sim.workload import NodePool, Queue, Workload
+
+NODES = (NodePool("n", 2, gpus=4),)
+FIVE = (NodePool("n", 5, gpus=4),)
+FIFO = {"actions": "allocate"}
+
+
+@pytest.fixture(scope="module")
+def weeks() -> Workload:
+    """Some busy weeks of a small cluster."""
+    return generate(
+        3, days=30, load=0.9, nodes=NODES, gpus={1: 6, 4: 1}, queues={"a": 1, "b": 1}
+    )  # fmt: skip
+
+
+# --- verdicts -------------------------------------------------------------------------------------
+
+
+def test_more_nodes_are_better(weeks: Workload) -> None:
+    done = kai.compare(None, kai.Side(nodes=FIVE), workload=weeks, seeds=8)
+    assert done.verdict == "better"
+    assert done.primary.name == "completion_mean_s"
+    assert done.primary.high is not None
+    assert done.primary.high < 0
+    assert str(done).startswith("variant is better than base: completion, mean -")
+    back = kai.compare(kai.Side(nodes=FIVE), None, workload=weeks, seeds=8)
+    assert back.verdict == "worse"
+    assert back.primary.low == -done.primary.high
+
+
+def test_a_higher_utilization_is_better(weeks: Workload) -> None:
+    done = kai.compare(
+        kai.Side(nodes=FIVE), None, workload=weeks, seeds=8, primary="utilization", metrics=[]
+    )
+    assert done.primary.low is not None
+    assert done.primary.low > 0
+    assert done.verdict == "better"
+
+
+def test_equal_configurations_have_no_difference(weeks: Workload) -> None:
+    done = kai.compare(FIFO, kai.Config(actions=["allocate"]), workload=weeks, seeds=4)
+    assert {each.verdict for each in done.metrics if each.pairs} == {"cannot tell"}
+    assert {each.difference for each in done.metrics} <= {0, None}
+    assert "base: cannot tell" in str(done)
+
+
+def test_without_randomness_there_is_a_difference_and_no_interval(weeks: Workload) -> None:
+    calls: list[tuple[int, int]] = []
+    done = kai.compare(
+        FIFO, None, workload=weeks, vary=(), progress=lambda *each: calls.append(each)
+    )
+    assert calls == [(1, 2), (2, 2)]  # one simulation of each side
+    assert done.verdict is None
+    assert done.seeds == (1,)
+    assert done.notes[0] == "Nothing is random: one simulation of each side, and no interval."
+    plain = simulate(weeks, config=FIFO).metrics().completion.mean_s
+    assert done.primary.base == plain
+    assert done.primary.level is done.primary.low is done.primary.p_value is None
+    assert "interval  " not in str(done)
+
+
+def test_a_short_workload_is_not_varied_unless_asked() -> None:
+    short = generate(1, days=3, load=0.5, nodes=NODES, gpus={1: 1})
+    assert kai.compare(FIFO, None, workload=short).varies == ()
+    with pytest.raises(InvalidInputError, match=r"made-up-1: lasts .* days, and a block has 7"):
+        kai.compare(FIFO, None, workload=short, vary=["weeks"])
+
+
+def test_seeds_that_change_nothing_are_no_evidence(weeks: Workload) -> None:
+    """No policy here looks at estimates: the same pair 5 times is one pair."""
+    done = kai.compare(FIFO, None, workload=weeks, vary=["estimates"], seeds=5)
+    assert done.verdict is None
+    assert done.notes[0].startswith("All seeds gave the same")
+
+
+def test_one_seed_has_no_interval(weeks: Workload) -> None:
+    done = kai.compare(FIFO, None, workload=weeks, seeds=1)
+    assert done.verdict is None
+    assert done.notes[0] == "One seed: one simulation of each side, and no interval."
+
+
+def test_the_primary_metric_and_the_others_are_chosen(weeks: Workload) -> None:
+    done = kai.compare(
+        FIFO,
+        None,
+        workload=weeks,
+        seeds=3,
+        primary="waiting_p95_s",
+        metrics=["waiting_mean_s[b]", "evictions"],
+    )
+    assert [each.name for each in done.metrics] == [
+        "waiting_p95_s",
+        "waiting_mean_s[b]",
+        "evictions",
+    ]
+    assert done.metrics[1].title == "b: waiting, mean"
+
+
+def test_unfinished_jobs_are_pointed_out(weeks: Workload) -> None:
+    day = 86_400
+    done = kai.compare(
+        None, kai.Side(nodes=FIVE), workload=weeks, vary=(), until_s=3 * day, metrics=["unfinished"]
+    )
+    assert any("leave different numbers of jobs unfinished" in note for note in done.notes)
+
+
+def test_a_name_that_is_not_known_is_a_note(weeks: Workload) -> None:
+    done = kai.compare(None, {"actions": "allocate", "acions": 1}, workload=weeks, vary=())
+    assert any(note.startswith("variant: ") and "acions" in note for note in done.notes)
+
+
+# --- worlds ---------------------------------------------------------------------------------------
+
+
+def test_both_sides_of_a_seed_meet_the_same_world(weeks: Workload) -> None:
+    worlds = Worlds(weeks, ("failures", "weeks", "estimates"))
+    assert worlds.names == ("weeks", "estimates", "failures")
+    one, again, other = worlds.world(1), worlds.world(1), worlds.world(2)
+    assert one.workload.jobs.name == again.workload.jobs.name != other.workload.jobs.name
+    assert (one.workload.jobs.estimate_s == again.workload.jobs.estimate_s).all()
+    assert (one.seed, other.seed) == (1, 2)
+    assert one.life.failures == Failures(30.0)
+
+
+def test_what_does_not_vary_stays(weeks: Workload) -> None:
+    worlds = Worlds(weeks, ("estimates",), life=Life(failures=Failures(3.0)))
+    one, two = worlds.world(1), worlds.world(2)
+    assert one.workload.jobs.name == weeks.jobs.name
+    assert (one.seed, two.seed) == (0, 0)  # the same failures
+    assert not np.array_equal(one.workload.jobs.estimate_s, two.workload.jobs.estimate_s)
+    assert Worlds(weeks).names == ("weeks",)
+
+
+def test_failures_make_pairs_that_differ(weeks: Workload) -> None:
+    life = Life(failures=Failures(mean_days_between=2, mean_repair_hours=12))
+    done = kai.compare(None, FIFO, workload=weeks, vary=["failures"], life=life, seeds=3)
+    assert len(set(done.primary.values)) == 3
+    assert done.varies == ("failures: each node every 2 days in the mean, for 12 h",)
+
+
+# --- executors ------------------------------------------------------------------------------------
+
+
+class Backwards(Executor):
+    """Runs what was submitted last at first."""
+
+    def __init__(self) -> None:
+        self.waiting: list[tuple[Future[Any], Any]] = []
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        self.waiting.append((future, lambda: fn(*args, **kwargs)))
+        if len(self.waiting) == 8:
+            for each, work in reversed(self.waiting):
+                each.set_result(work())
+        return future
+
+
+def on(executor: Any, workload: Workload) -> str:
+    return kai.compare(FIFO, None, workload=workload, seeds=4, executor=executor).to_json()
+
+
+def test_any_executor_gives_the_same_bytes(weeks: Workload) -> None:
+    expected = on(None, weeks)
+    assert on("serial", weeks) == expected
+    assert on(2, weeks) == expected
+    assert on("processes", weeks) == expected
+    assert on(Backwards(), weeks) == expected
+    with ThreadPoolExecutor(2) as threads:
+        assert on(threads, weeks) == expected
+        assert on(threads, weeks) == expected  # it stays open
+
+
+def test_ray_that_is_not_installed_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(InvalidInputError, match=r"pip install 'kai-sched\[ray\]'"):
+        RayExecutor()
+
+
+def test_a_mistake_in_a_process_is_one_here(weeks: Workload) -> None:
+    with pytest.raises(InvalidInputError, match=r"^queue a: jobs are in it"):
+        kai.compare(None, kai.Side(queues=[Queue("x")]), workload=weeks, seeds=2, executor=2)
+
+
+def test_a_script_without_a_guard_is_told(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import kai\nfrom kai.sim.generators import generate\n"
+        "work = generate(1, days=2, load=0.5, jobs_per_day=5)\n"
+        "kai.compare(None, None, workload=work, executor=2)\n"
+    )
+    env = {"PYTHONPATH": str(Path(kai.__file__).parents[1])}
+    done = subprocess.run(
+        [sys.executable, script], env=env, capture_output=True, text=True, check=False
+    )
+    assert "KaiError: a process ended before its simulation" in done.stderr
+    assert "__main__" in done.stderr.splitlines()[-1]
+
+
+# --- forms ----------------------------------------------------------------------------------------
+
+
+def test_json_has_everything_and_nothing_of_this_machine(weeks: Workload) -> None:
+    done = kai.compare(FIFO, None, workload=weeks, seeds=3)
+    said = json.loads(done.to_json())
+    assert said["verdict"] == done.verdict
+    assert said["primary"] == "completion_mean_s"
+    assert len(said["metrics"]) == len(MEASURES)
+    assert said["metrics"][0]["values"] == [list(pair) for pair in done.primary.values]
+    assert said["metrics"][0]["relative"] == done.primary.relative
+    assert "wall_s" not in done.to_json()
+
+
+def test_the_page_stands_alone(weeks: Workload) -> None:
+    done = kai.compare(
+        kai.Side(config=FIFO, name="<b>&"), None, workload=weeks, seeds=6
+    )  # fmt: skip
+    page = done.to_html()
+    assert page.startswith("<!doctype html>")
+    assert "<script" not in page
+    assert "http" not in page
+    assert "<b>&" not in page
+    assert "&lt;b&gt;&amp;" in page
+    assert "prefers-color-scheme: dark" in page
+    for metric in done.metrics:
+        if metric.difference is not None:
+            assert metric.title.replace("'", "&#x27;") in page
+    assert page.count(">seed ") == 6
+    for verdict in {each.verdict for each in done.metrics} - {None}:
+        assert f">{verdict}<" in page  # a word beside the colour
+    assert done._repr_html_() in page
+    assert "nan" not in page.lower().replace("tenant", "")
+
+
+def test_a_page_without_an_interval(weeks: Workload) -> None:
+    page = kai.compare(FIFO, None, workload=weeks, vary=()).to_html()
+    assert "no interval" in page
+    assert ">seed " not in page
+
+
+# --- metrics --------------------------------------------------------------------------------------
+
+
+def test_every_metric_is_one_of_a_timeline(weeks: Workload) -> None:
+    metrics = measured(simulate(weeks))
+    assert measure("completion_p99_s").of(metrics) == metrics.completion.p99_s
+    assert measure("rho_max").of(metrics) == metrics.rho["max"]
+    assert measure("useful_part").of(metrics) == pytest.approx(
+        metrics.useful_gpu_hours / metrics.held_gpu_hours
+    )
+    for name in MEASURES:
+        assert isinstance(measure(name).of(metrics), float), name
+    for name in OF_QUEUES:
+        assert isinstance(measure(f"{name}[a]").of(metrics), float), name
+    better_high = [each.name for each in MEASURES.values() if not each.lower_is_better]
+    assert better_high == ["utilization", "useful_part", "jain_index"]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"primary": "waitin_mean_s"}, "did you mean 'waiting_mean_s'"),
+        ({"metrics": ["evictions[a]"]}, "there is no metric of a queue"),
+        ({"metrics": ["waiting_mean_s[aa]"]}, "there is no queue 'aa' to measure"),
+        ({"vary": ["week"]}, "did you mean 'weeks'"),
+        ({"vary": "weeks"}, "expected a list of names"),
+        ({"seeds": 0}, "seeds: expected at least 1, not 0"),
+        ({"seeds": [1, 1]}, "seeds: expected different whole numbers"),
+        ({"level": 95}, "level: expected 0.5 to 0.999, not 95"),
+        ({"executor": "dask"}, "executor: expected 'serial', 'processes', 'ray'"),
+        ({"workload": "no-such-file"}, "no-such-file"),
+    ],
+)
+def test_a_mistake_is_a_sentence(weeks: Workload, given: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidInputError, match=said.replace("(", r"\(")):
+        kai.compare(FIFO, None, **{"workload": weeks, "seeds": 2, **given})
+
+
+def test_a_configuration_is_checked_before_anything_runs(weeks: Workload) -> None:
+    with pytest.raises(InvalidConfigError):
+        kai.compare(FIFO, ["allocate"], workload=weeks)  # type: ignore[arg-type]
+
+
+# --- sweeps ---------------------------------------------------------------------------------------
+
+
+def test_a_sweep_simulates_every_combination(weeks: Workload) -> None:
+    grid = {"config.actions": ["allocate", "allocate, reclaim"], "nodes.n.count": [2, 4]}
+    found = kai.sweep(grid, weeks, metrics=["completion_mean_s", "utilization"])
+    rows = found.rows()
+    assert [(row["config.actions"], row["nodes.n.count"]) for row in rows] == [
+        ("allocate", 2),
+        ("allocate", 4),
+        ("allocate, reclaim", 2),
+        ("allocate, reclaim", 4),
+    ]
+    assert {row["seed"] for row in rows} == {1}
+    plain = simulate(
+        Worlds(weeks).world(1).workload, config={"actions": "allocate, reclaim"}
+    ).metrics()
+    assert rows[2]["completion_mean_s"] == plain.completion.mean_s
+    assert rows[3]["utilization"] < rows[2]["utilization"]
+    assert list(found.to_pandas().columns) == [*grid, "seed", "completion_mean_s", "utilization"]
+
+
+def test_a_sweep_is_the_same_on_any_executor(weeks: Workload) -> None:
+    grid = {"queues.a.weight": [1, 2], "config": [FIFO, kai.Config()]}
+    one = kai.sweep(grid, weeks, seeds=2)
+    two = kai.sweep(grid, weeks, seeds=2, executor=2)
+    assert one.to_json() == two.to_json()
+    assert json.loads(one.to_json())["rows"][0]["config"] == '{"actions": "allocate"}'
+
+
+def test_two_points_of_a_sweep_are_compared_as_two_configurations(weeks: Workload) -> None:
+    found = kai.sweep({"nodes.n.count": [2, 3, 5]}, weeks, seeds=6)
+    done = found.compare(0, 2)
+    alone = kai.compare(None, kai.Side(nodes=FIVE), workload=weeks, seeds=6)
+    assert done.metrics == alone.metrics
+    assert (done.base, done.variant) == ("nodes.n.count=2", "nodes.n.count=5")
+    assert found.compare(1, 2, primary="utilization").primary.name == "utilization"
+    with pytest.raises(InvalidInputError, match="there is no point 3: there are 3"):
+        found.compare(0, 3)
+
+
+def test_a_member_deep_inside_a_configuration_is_changed(weeks: Workload) -> None:
+    base = {"plugins": {"nodeplacement": {"gpu": "binpack", "cpu": "binpack"}}}
+    found = kai.sweep({"config.plugins.nodeplacement.gpu": ["spread"]}, weeks, base=base)
+    assert json.loads(found.work.points[0].config or "") == {
+        "plugins": {"nodeplacement": {"gpu": "spread", "cpu": "binpack"}}
+    }
+    assert base["plugins"]["nodeplacement"]["gpu"] == "binpack"
+
+
+@pytest.mark.parametrize(
+    ("grid", "said"),
+    [
+        ({"node.n.count": [1]}, "did you mean 'nodes'"),
+        ({"nodes.m.count": [1]}, "there is no node pool 'm'"),
+        ({"queues.a.wieght": [1]}, "did you mean 'weight'"),
+        ({"config.actions": "allocate"}, "config.actions: expected a list of values"),
+        ({"config.actions": []}, "config.actions: expected a list of values"),
+    ],
+)
+def test_a_mistake_in_a_grid_is_a_sentence(
+    weeks: Workload, grid: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(InvalidInputError, match=said):
+        kai.sweep(grid, weeks)
