@@ -10,4 +10,5 @@ PYBIND11_MODULE(_core, module) {
   kai::bindings::RegisterFeed(module);
   kai::bindings::RegisterSimulation(module);
   kai::bindings::RegisterShares(module);
+  kai::bindings::RegisterPacking(module);
 }

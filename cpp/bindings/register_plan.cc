@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "aftermath_rows.h"
+#include "column_bytes.h"
 #include "group_table.h"
 #include "held_plan.h"
 #include "kai/session/group_story.h"
@@ -165,11 +166,6 @@ py::list Decisions(HeldPlan& self, size_t start, size_t stop, const py::tuple& t
   py::list rows(stop - start);
   for (size_t row = start; row < stop; ++row) rows[row - start] = maker.Make(row);
   return rows;
-}
-
-template <typename T>
-py::bytes BytesOf(const std::vector<T>& values) {
-  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
 }
 
 py::tuple ColumnOf(const CodedColumn& column) {

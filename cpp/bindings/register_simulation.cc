@@ -26,8 +26,9 @@ using Ints = py::array_t<int64_t, py::array::c_style | py::array::forcecast>;
 // ---- in -----------------------------------------------------------------------------------------
 
 // name, parent, priority, (quota, weight, limit) of cpu, memory, gpu, preempt and reclaim minimum
-using QueueTuple = std::tuple<std::string, std::string, int64_t, std::array<std::array<double, 3>, 3>,
-                              std::optional<int64_t>, std::optional<int64_t>>;
+using QueueTuple =
+    std::tuple<std::string, std::string, int64_t, std::array<std::array<double, 3>, 3>,
+               std::optional<int64_t>, std::optional<int64_t>>;
 // name, gpus, millicpu, bytes, pods, labels
 using NodeTuple = std::tuple<std::string, int64_t, int64_t, int64_t, int64_t, StringPairs>;
 
@@ -99,8 +100,8 @@ ShardParams ParamsOf(const std::string& json) {
 std::unique_ptr<Simulation> MakeSimulation(
     const Texts& job_names, const py::dict& job_columns, const std::vector<QueueTuple>& queues,
     const std::vector<NodeTuple>& nodes,
-    const std::vector<std::pair<std::string, int64_t>>& priority_classes,
-    const Texts& class_names, std::vector<Texts> model_sets,
+    const std::vector<std::pair<std::string, int64_t>>& priority_classes, const Texts& class_names,
+    std::vector<Texts> model_sets,
     std::vector<std::vector<std::pair<std::string, double>>> speed_tables,
     const std::vector<std::tuple<std::string, int64_t, int64_t>>& outages,
     const std::vector<std::pair<int64_t, QueueTuple>>& queue_changes, const Config& config,
@@ -152,6 +153,7 @@ py::dict TimelineOf(const py::object& owner) {
   all["stays"] = table({{"job", view(stays.job)},
                         {"pod", view(stays.pod)},
                         {"node", view(stays.node)},
+                        {"shared_card", view(stays.shared_card)},
                         {"from_ns", view(stays.from_ns)},
                         {"runs_ns", view(stays.runs_ns)},
                         {"to_ns", view(stays.to_ns)},
@@ -188,10 +190,9 @@ py::dict TimelineOf(const py::object& owner) {
 void RegisterSimulation(py::module_& module) {
   py::class_<Simulation>(module, "Simulation", py::is_final())
       .def(py::init(&MakeSimulation), py::kw_only(), py::arg("job_names"), py::arg("job_columns"),
-           py::arg("queues"), py::arg("nodes"), py::arg("priority_classes"),
-           py::arg("class_names"), py::arg("model_sets"), py::arg("speed_tables"),
-           py::arg("outages"), py::arg("queue_changes"), py::arg("config"), py::arg("params_json"),
-           py::arg("options"))
+           py::arg("queues"), py::arg("nodes"), py::arg("priority_classes"), py::arg("class_names"),
+           py::arg("model_sets"), py::arg("speed_tables"), py::arg("outages"),
+           py::arg("queue_changes"), py::arg("config"), py::arg("params_json"), py::arg("options"))
       .def(
           "run",
           [](Simulation& self, int64_t steps) {

@@ -188,6 +188,28 @@ def live_cluster(params_json: str = "") -> Cluster:
     Raises kai.InvalidInputError for what are none.
     """
 
+def fill_cluster(
+    *,
+    nodes: memoryview,
+    pods: memoryview,
+    constraints: list[list[int]],
+    policy: str,
+    seed: int,
+    exact: bool,
+    random_ties: bool,
+    demand: float,
+    typical_percent: int,
+) -> dict[str, bytes]:
+    """Fills an empty cluster pod by pod with a placement policy (kai.sim.filling).
+
+    `nodes` has a row (cpu_milli, memory_mib, gpus, kind) per node, `pods` a row (cpu_milli,
+    memory_mib, gpus, gpu_milli, constraint) per pod, both of 64-bit integers and sorted by name.
+    `constraints` says by kind of node whether it is allowed; an empty one allows all. Returns a row
+    per pod that arrived: `pod` and `node` (int32; -1: no room), `arrived_milli` and `used_milli`
+    (int64), `fragment_milli` (float64); and `node_order` (int32), in which ties were broken. Runs
+    with the GIL released. Raises ValueError for amounts out of range.
+    """
+
 def load_snapshot(data: bytes) -> Cluster:
     """Reads the bytes of a snapshot.json in KAI's layout.
 

@@ -12,6 +12,7 @@
 #define KAI_ACTIONS_ACTION_H_
 
 #include <array>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -43,6 +44,9 @@ struct QueueUse {
   QuotaVector quota{};
   QuotaVector fair_share{};
 };
+
+// Of shared classes, by age.
+using ChangedGroups = absl::flat_hash_map<GroupClassId, std::vector<PodGroupId>>;
 
 // What happened to pods and pod groups so far, in order.
 struct CycleLog {
@@ -93,6 +97,9 @@ struct CycleLog {
   IndexVector<PodGroupId, uint8_t> is_stale;
   std::vector<std::pair<std::string, int64_t>> spent_searches;  // SearchMeter::spent()
   IndexVector<PodGroupId, uint8_t> search_budget_spent;  // a search for it ended early (spec 2 V17)
+  // What ChangedOfShared() found when the statement had so many changes (turns.h).
+  std::optional<Statement::Checkpoint> changed_at;
+  ChangedGroups changed;
 };
 
 // What a cycle works with.

@@ -4,6 +4,7 @@
 #include <limits>
 #include <span>
 
+#include "absl/container/node_hash_set.h"
 #include "kai/actions/candidates.h"
 #include "kai/actions/grant.h"
 #include "kai/actions/turns.h"
@@ -23,6 +24,7 @@ class Allocate final : public Action {
     const WaitingRuns waiting(cycle);
     Turns turns(cycle, depth_, Turns::Equals::kEach);
     std::vector<PodGroupId> hopeless;                   // and others of their class
+    absl::node_hash_set<PodGroupId> wants_more;         // than what it got, by itself from then on
     std::vector<std::span<const PodGroupId>> in_order;  // what is in `turns`
     for (const std::span<const PodGroupId> run : waiting.runs()) {
       const PodGroupId group = run.front();
@@ -37,9 +39,11 @@ class Allocate final : public Action {
       }
     }
     // Room and limits only shrink here. Once nothing that is left has hope, the order does
-    // not matter. Looking at all of it costs less than the failures before.
+    // not matter. Looking at all of it costs less than the failures before, or than passing over
+    // all that are like those that failed.
+    const bool are_few = in_order.size() <= WaitingRuns::kFew;
     size_t failures = 0;
-    size_t enough_failures = lets_all_speak ? std::numeric_limits<size_t>::max() : 16;
+    size_t enough_failures = lets_all_speak ? std::numeric_limits<size_t>::max() : are_few ? 1 : 16;
     for (PodGroupId group = turns.Next(); group.valid(); group = turns.Next()) {
       if (!Attempt(cycle, group)) {
         turns.Fail();
@@ -49,9 +53,13 @@ class Allocate final : public Action {
           turns.ForgetOrder();
           enough_failures = std::numeric_limits<size_t>::max();
         }
-      } else if (cycle.order->CountOf(group, PodStatus::kPending) > 0) {
-        turns.Push(group);
+        continue;
       }
+      if (are_few && !lets_all_speak) enough_failures = failures + 1;
+      if (cycle.order->CountOf(group, PodStatus::kPending) == 0) continue;
+      turns.Push(group);
+      if (const auto [at, is_new] = wants_more.insert(group); is_new)
+        in_order.emplace_back(&*at, 1);
     }
     for (const PodGroupId group : hopeless) Attempt(cycle, group);  // to be told why
   }

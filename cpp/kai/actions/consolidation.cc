@@ -37,17 +37,13 @@ class Consolidation final : public EvictionAction {
     Stand& stand = StandNow(cycle);
     if (stand.room.gpus < wanted_gpus - kGpuSumTolerance || stand.room.mib < wanted_mib)
       return true;
-    const PodList pods = cycle.order->PodsToPlace(group);
-    return !cycle.plain_search && !pods.empty() && !stand.returns.MayEverFit(pods.front());
+    if (cycle.plain_search) return false;
+    return !FirstPodFitsWhatIsFree(cycle, group) || !MayReturn(cycle, group);
   }
 
   std::vector<PodGroupId> CandidatesFor(CycleView& cycle, PodGroupId group) override {
-    if (!FirstPodFitsWhatIsFree(cycle, group)) return {};
     Stand& stand = StandNow(cycle);
-    if (std::ranges::find(stand.movable, group) == stand.movable.end()) {
-      if (!stand.first) stand.first = FirstToMove(cycle, stand.movable);
-      return *stand.first;
-    }
+    if (!IsMovable(stand, group)) return FirstOf(cycle, &stand);
     std::vector<PodGroupId> others = stand.movable;
     std::erase(others, group);
     return FirstToMove(cycle, std::move(others));
@@ -73,14 +69,48 @@ class Consolidation final : public EvictionAction {
         : changes(cycle.statement->Mark()),
           movable(std::move(groups)),
           room(RoomOf(*cycle.cluster)),
-          returns(cycle, movable) {}
+          returns(cycle),
+          with_all(movable) {}
 
     Statement::Checkpoint changes;
     std::vector<PodGroupId> movable;               // groups that may lose pods
     std::optional<std::vector<PodGroupId>> first;  // of these, as many as are tried
     Room room;
     ReturnBounds returns;
+    ReturnBounds::Movable with_all;
+    std::optional<ReturnBounds::Movable> with_first;
   };
+
+  // Every victim would find a place again, as far as can be said without a search.
+  bool MayReturn(CycleView& cycle, PodGroupId group) {
+    Stand& stand = StandNow(cycle);
+    stand.returns.StartPart(WholePart(cycle, group));
+    if (!stand.returns.MayFitWithAnyOf(&stand.with_all)) return false;
+    if (IsMovable(stand, group)) return true;
+    const std::vector<PodGroupId>& first = FirstOf(cycle, &stand);
+    if (!stand.with_first) stand.with_first.emplace(first);
+    return stand.returns.MayFitWithAnyOf(&*stand.with_first);
+  }
+
+  // What has to be placed of all that the group wants next: where some leaves have no pods yet,
+  // fewer than all may do.
+  static PodList WholePart(CycleView& cycle, PodGroupId group) {
+    PodList all = cycle.order->PodsToPlace(group);
+    if (cycle.order->PodSetsOf(group).size() == 1) return all;
+    cycle.order->Narrow(group, all);
+    PodList part = cycle.order->PodsToPlace(group);
+    cycle.order->ForgetParts();
+    return part;
+  }
+
+  static bool IsMovable(const Stand& stand, PodGroupId group) {
+    return std::ranges::find(stand.movable, group) != stand.movable.end();
+  }
+
+  static const std::vector<PodGroupId>& FirstOf(CycleView& cycle, Stand* stand) {
+    if (!stand->first) stand->first = FirstToMove(cycle, stand->movable);
+    return *stand->first;
+  }
 
   Stand& StandNow(CycleView& cycle) {
     if (stand_ == nullptr || stand_->changes != cycle.statement->Mark()) {

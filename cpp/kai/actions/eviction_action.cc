@@ -18,7 +18,8 @@ bool LostItsGang(const CycleView& cycle, PodGroupId group) {
 
 }  // namespace
 
-void EvictionAction::PushWaiting(CycleView& cycle, const WaitingRuns& waiting, Turns* turns) const {
+std::vector<std::span<const PodGroupId>> EvictionAction::WorthTrying(
+    CycleView& cycle, const WaitingRuns& waiting) const {
   const CandidateFilter filter{.preemptible = OnlyForPreemptible()};
   std::vector<std::span<const PodGroupId>> runs;
   for (const std::span<const PodGroupId> run : waiting.runs()) {
@@ -34,15 +35,32 @@ void EvictionAction::PushWaiting(CycleView& cycle, const WaitingRuns& waiting, T
   if (looks_ahead && std::ranges::none_of(runs, [&](std::span<const PodGroupId> run) {
         return MayFindVictims(cycle, run.front());
       }))
-    return;
-  for (const std::span<const PodGroupId> run : runs) turns->Push(run);
+    runs.clear();
+  return runs;
+}
+
+bool EvictionAction::CannotGain(CycleView& cycle, PodGroupId group) {
+  return !MayStart(cycle, group) || CanNeverRun(cycle, group) || LostItsGang(cycle, group) ||
+         IsHopeless(cycle, group);
+}
+
+bool EvictionAction::NoneCanGain(CycleView& cycle,
+                                 std::span<const std::span<const PodGroupId>> runs) {
+  // Those of a run that are left ask for the same, and its last one is the last to go.
+  return !cycle.plain_search && std::ranges::all_of(runs, [&](std::span<const PodGroupId> run) {
+    const PodGroupId group = run.back();
+    return cycle.order->CountOf(group, PodStatus::kPending) == 0 || CannotGain(cycle, group);
+  });
 }
 
 void EvictionAction::Run(CycleView& cycle) {
   if (IsOff(cycle)) return;
   const WaitingRuns waiting(cycle);
+  const std::vector<std::span<const PodGroupId>> runs = WorthTrying(cycle, waiting);
+  // Mostly that is all, and the order of what fails does not matter.
+  if (runs.empty() || NoneCanGain(cycle, runs)) return;
   Turns turns(cycle, depth_, Turns::Equals::kPassOver);
-  PushWaiting(cycle, waiting, &turns);
+  for (const std::span<const PodGroupId> run : runs) turns.Push(run);
   PodGroupId group = turns.Next();
   if (!group.valid()) return;
 
@@ -64,12 +82,11 @@ void EvictionAction::Run(CycleView& cycle) {
       continue;
     }
     const Statement::Checkpoint start = cycle.statement->Mark();
-    VictimSearch search(
-        cycle, group, candidates,
-        [&](const Scenario& scenario, const QuotaCount& request) {
-          return Accepts(cycle, group, scenario, request);
-        },
-        &meter, {.whole_groups = LooksAtWholeGroups(), .returns = Returns(cycle)});
+    VictimSearch search(cycle, group, candidates,
+                        [&](const Scenario& scenario, const QuotaCount& request) {
+                          return Accepts(cycle, group, scenario, request);
+                        },
+                        &meter, {.whole_groups = LooksAtWholeGroups(), .returns = Returns(cycle)});
     const SearchOutcome outcome = search.Run();
     // Once for each group that a budget, and not the search, said no to.
     if (meter.spent().size() > known_spent) cycle.log->search_budget_spent[group] = 1;
@@ -78,6 +95,7 @@ void EvictionAction::Run(CycleView& cycle) {
     switch (outcome) {
       case SearchOutcome::kSolved:
         Commit(cycle, group, start);
+        if (runs.size() <= WaitingRuns::kFew && NoneCanGain(cycle, runs)) return;
         break;
       case SearchOutcome::kDeadlineExhausted:
         // KAI gives up for all groups (spec 2 W4).

@@ -11,6 +11,7 @@
 #define KAI_ACTIONS_EVICTION_ACTION_H_
 
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -70,7 +71,12 @@ class EvictionAction : public Action {
   static bool FirstPodFitsWhatIsFree(const CycleView& cycle, PodGroupId group);
 
  private:
-  void PushWaiting(CycleView& cycle, const WaitingRuns& waiting, Turns* turns) const;
+  std::vector<std::span<const PodGroupId>> WorthTrying(CycleView& cycle,
+                                                       const WaitingRuns& waiting) const;
+  // The group would fail, as the cluster stands.
+  bool CannotGain(CycleView& cycle, PodGroupId group);
+  // And so would all that are left of these.
+  bool NoneCanGain(CycleView& cycle, std::span<const std::span<const PodGroupId>> runs);
   bool MayEvictNow(CycleView& cycle, PodGroupId group) const;
   bool CanNeverRun(CycleView& cycle, PodGroupId group) const;
   void Commit(CycleView& cycle, PodGroupId group, Statement::Checkpoint start);

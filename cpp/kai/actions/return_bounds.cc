@@ -7,13 +7,9 @@
 
 namespace kai {
 
-ReturnBounds::ReturnBounds(const CycleView& cycle, std::span<const PodGroupId> movable)
-    : cycle_(cycle),
-      free_(cycle.cluster->nodes().size()),
-      freed_(cycle.cluster->nodes().size()),
-      movable_(movable) {
+ReturnBounds::ReturnBounds(const CycleView& cycle)
+    : cycle_(cycle), free_(cycle.cluster->nodes().size()), freed_(cycle.cluster->nodes().size()) {
   free_parts_.fill(-1);
-  movable_parts_.fill(-1);
   const Cluster& cluster = *cycle.cluster;
   // A pod that moved in this cycle may find room where it was, and one that is evicted twice gives
   // its GPUs back twice: nothing adds up then (spec 2 T5, W8).
@@ -52,7 +48,12 @@ void ReturnBounds::Free(NodeId node, int gpus) {
 
 void ReturnBounds::StartPart(std::span<const PodId> pods) {
   pods_of_.fill(0);
-  for (const PodId pod : pods) ++pods_of_[static_cast<size_t>(GpusOf(pod))];
+  largest_ = 0;
+  for (const PodId pod : pods) {
+    const int gpus = GpusOf(pod);
+    ++pods_of_[static_cast<size_t>(gpus)];
+    largest_ = std::max(largest_, gpus);
+  }
 }
 
 int64_t ReturnBounds::PartsWithAnyOf(std::span<const PodGroupId> groups, int size) {
@@ -76,25 +77,15 @@ int64_t ReturnBounds::PartsWithAnyOf(std::span<const PodGroupId> groups, int siz
   return parts;
 }
 
-bool ReturnBounds::MayEverFit(PodId pod) {
-  const int gpus = is_sure_ ? GpusOf(pod) : 0;
-  for (int size = gpus; size > 1 && is_sure_; --size) {
-    int64_t& parts = movable_parts_[static_cast<size_t>(size)];
-    if (parts < 0) parts = PartsWithAnyOf(movable_, size);
-    if (parts < gpus / size) return !is_sure_;
-  }
-  return true;
-}
-
-bool ReturnBounds::MayFitWithAnyOf(std::span<const PodGroupId> candidates) {
-  int largest = 0;
-  for (int size = 1; size <= kMostGpus; ++size)
-    if (pods_of_[static_cast<size_t>(size)] != 0) largest = size;
-  for (int size = largest; size > 0 && is_sure_; --size) {
+bool ReturnBounds::MayFitWithAnyOf(Movable* movable) {
+  for (int size = largest_; size > 0 && is_sure_; --size) {
     int64_t wanted = 0;
-    for (int gpus = size; gpus <= largest; ++gpus)
+    for (int gpus = size; gpus <= largest_; ++gpus)
       wanted += pods_of_[static_cast<size_t>(gpus)] * (gpus / size);
-    if (FreeParts(size) < wanted && PartsWithAnyOf(candidates, size) < wanted) return !is_sure_;
+    if (FreeParts(size) >= wanted) continue;
+    int64_t& parts = movable->parts_[static_cast<size_t>(size)];
+    if (parts < 0) parts = PartsWithAnyOf(movable->groups_, size);
+    if (parts < wanted) return !is_sure_;
   }
   return true;
 }
@@ -102,7 +93,7 @@ bool ReturnBounds::MayFitWithAnyOf(std::span<const PodGroupId> candidates) {
 bool ReturnBounds::MayFit(std::span<const Victim> recorded, std::span<const Victim> added) {
   if (!is_sure_) return true;
   victims_of_.fill(0);
-  int largest = 0;
+  int largest = largest_;
   for (const std::span<const Victim> victims : {recorded, added}) {
     for (const Victim& victim : victims) {
       const int gpus = GpusOf(victim.pod);
@@ -111,8 +102,6 @@ bool ReturnBounds::MayFit(std::span<const Victim> recorded, std::span<const Vict
       Free(victim.node, gpus);
     }
   }
-  for (size_t size = pods_of_.size() - 1; size > static_cast<size_t>(largest); --size)
-    if (pods_of_[size] != 0) largest = static_cast<int>(size);
   bool may_fit = true;
   for (int size = 1; size <= largest && may_fit; ++size) {
     if (pods_of_[static_cast<size_t>(size)] + victims_of_[static_cast<size_t>(size)] == 0) continue;

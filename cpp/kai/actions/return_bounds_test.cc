@@ -16,20 +16,21 @@ using Strings = std::vector<std::string>;
 struct Bounds {
   Bounds(const ClusterMaker& maker, const Strings& names)
       : cycle(maker),
-        movable(cycle.Groups(names)),
+        groups(cycle.Groups(names)),
+        movable(groups),
         pods(cycle.rooms.order().PodsToPlace(cycle.rooms.Group("ns/new"))),
-        bounds(cycle.view, movable) {
+        bounds(cycle.view) {
     bounds.StartPart(pods);
   }
 
-  bool MayEverFit() { return bounds.MayEverFit(pods.front()); }
-  bool MayFitWithAnyOf() { return bounds.MayFitWithAnyOf(movable); }
+  bool MayFitWithAnyOf() { return bounds.MayFitWithAnyOf(&movable); }
   bool MayFit(const Strings& recorded, const Strings& added) {
     return bounds.MayFit(cycle.Victims(recorded), cycle.Victims(added));
   }
 
   TestCycle cycle;
-  std::vector<PodGroupId> movable;
+  std::vector<PodGroupId> groups;
+  ReturnBounds::Movable movable;
   PodList pods;
   ReturnBounds bounds;
 };
@@ -45,13 +46,11 @@ ClusterMaker TwoNodes(int64_t on_one, int64_t on_other) {
 
 TEST(ReturnBoundsTest, AVictimAsLargeAsThePodGainsNothing) {
   Bounds bounds(TwoNodes(4, 2).Pending("ns/new", {.gpus = 4}), {"ns/a"});
-  EXPECT_FALSE(bounds.MayEverFit());
   EXPECT_FALSE(bounds.MayFitWithAnyOf());
 }
 
 TEST(ReturnBoundsTest, ASmallVictimMayMakeRoomForALargePod) {
   Bounds bounds(TwoNodes(2, 2).Pending("ns/new", {.gpus = 4}), {"ns/a", "ns/b"});
-  EXPECT_TRUE(bounds.MayEverFit());
   EXPECT_TRUE(bounds.MayFitWithAnyOf());
   EXPECT_TRUE(bounds.MayFit({}, {"ns/a-0"}));
   EXPECT_TRUE(bounds.MayFit({"ns/a-0"}, {"ns/b-0"}));
@@ -67,7 +66,6 @@ TEST(ReturnBoundsTest, VictimsOfTwoFindNoPlaceInPiecesOfOne) {
     maker.Node(node, {.gpus = 4}).Running(std::string("ns/on-") + node, {.gpus = 3, .node = node});
   }
   Bounds bounds(maker.Pending("ns/new", {.gpus = 4}), {"ns/a", "ns/b"});
-  EXPECT_FALSE(bounds.MayEverFit());
   EXPECT_FALSE(bounds.MayFitWithAnyOf());
   EXPECT_FALSE(bounds.MayFit({}, {"ns/a-0", "ns/b-0"}));
 }
@@ -75,8 +73,13 @@ TEST(ReturnBoundsTest, VictimsOfTwoFindNoPlaceInPiecesOfOne) {
 TEST(ReturnBoundsTest, OnlyTheCandidatesOfASearchMove) {
   Bounds bounds(TwoNodes(2, 3).Node("n3", {.gpus = 2}).Pending("ns/new", {.gpus = 4}),
                 {"ns/a", "ns/b"});
-  EXPECT_TRUE(bounds.MayEverFit());
-  EXPECT_TRUE(bounds.bounds.MayFitWithAnyOf(bounds.cycle.Groups({"ns/a"})));
+  EXPECT_TRUE(bounds.MayFitWithAnyOf());
+  const std::vector<PodGroupId> one = bounds.cycle.Groups({"ns/a"});
+  const std::vector<PodGroupId> other = bounds.cycle.Groups({"ns/b"});
+  ReturnBounds::Movable with_one(one);
+  ReturnBounds::Movable with_other(other);
+  EXPECT_TRUE(bounds.bounds.MayFitWithAnyOf(&with_one));
+  EXPECT_FALSE(bounds.bounds.MayFitWithAnyOf(&with_other));
   EXPECT_TRUE(bounds.MayFit({}, {"ns/a-0"}));
   EXPECT_FALSE(bounds.MayFit({}, {"ns/b-0"}));  // three GPUs are free nowhere else
 }
@@ -84,7 +87,6 @@ TEST(ReturnBoundsTest, OnlyTheCandidatesOfASearchMove) {
 TEST(ReturnBoundsTest, AGangCountsWhole) {
   Bounds bounds(TwoNodes(2, 2).Pending("ns/new", {.pods = 2, .gpus = 4, .min_member = 2}),
                 {"ns/a", "ns/b"});
-  EXPECT_TRUE(bounds.MayEverFit());
   EXPECT_FALSE(bounds.MayFitWithAnyOf());
   EXPECT_FALSE(bounds.MayFit({}, {"ns/a-0", "ns/b-0"}));
 }
@@ -94,7 +96,6 @@ TEST(ReturnBoundsTest, ProvesNothingWhereGpusAreShared) {
                     .Running("ns/half", {.gpu_fraction = 0.5, .node = "n2"})
                     .Pending("ns/new", {.gpus = 4}),
                 {"ns/a"});
-  EXPECT_TRUE(bounds.MayEverFit());
   EXPECT_TRUE(bounds.MayFitWithAnyOf());
   EXPECT_TRUE(bounds.MayFit({}, {"ns/a-0"}));
 }

@@ -1,28 +1,68 @@
 #include "kai/actions/turns.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace kai {
 
-absl::flat_hash_set<GroupClassId> ChangedClasses(const CycleView& cycle) {
+const ChangedGroups& ChangedOfShared(const CycleView& cycle) {
   const GroupClasses& classes = *cycle.classes;
-  absl::flat_hash_set<GroupClassId> changed;
-  GroupClassId last;  // changes of one class mostly come together
+  ChangedGroups& changed = cycle.log->changed;
+  if (cycle.log->changed_at == cycle.statement->Mark()) return changed;
+  cycle.log->changed_at = cycle.statement->Mark();
+  changed.clear();
+  GroupClassId last_class;  // changes of one class, and of one group, mostly come together
+  PodGroupId last;
+  std::vector<PodGroupId>* its = nullptr;
   for (const Change& change : cycle.statement->ChangesSince(0)) {
     const PodGroupId group = cycle.cluster->pods().group[change.pod];
-    const GroupClassId id = group.valid() ? classes.ClassOf(group) : GroupClassId();
-    if (!id.valid() || id == last || !classes.IsShared(id)) continue;
-    changed.insert(id);
-    last = id;
+    if (!group.valid() || group == last) continue;
+    last = group;
+    const GroupClassId id = classes.ClassOf(group);
+    if (!id.valid() || !classes.IsShared(id) || !classes.HasChanged(group)) continue;
+    if (its == nullptr || id != last_class) its = &changed[id];
+    last_class = id;
+    its->push_back(group);
+  }
+  const IndexVector<PodGroupId, int64_t>& rank = cycle.cluster->pod_groups().creation_rank;
+  const auto age = [&](PodGroupId group) { return rank[group]; };
+  for (auto& [id, groups] : changed) {
+    if (!std::ranges::is_sorted(groups, {}, age)) std::ranges::sort(groups, {}, age);
+    groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
   }
   return changed;
+}
+
+void WaitingRuns::AddWithout(std::span<const PodGroupId> groups, std::span<const PodGroupId> others,
+                             const IndexVector<PodGroupId, int64_t>& rank) {
+  while (!others.empty() && groups.front() == others.front()) {
+    groups = groups.subspan(1);
+    others = others.subspan(1);
+  }
+  while (!others.empty() && groups.back() == others.back()) {
+    groups = groups.first(groups.size() - 1);
+    others = others.first(others.size() - 1);
+  }
+  if (groups.empty()) return;
+  if (others.empty()) {
+    runs_.push_back(groups);
+    return;
+  }
+  std::vector<PodGroupId>& rest = filtered_.emplace_back();
+  rest.reserve(groups.size() - others.size());
+  std::ranges::set_difference(
+      groups, others, std::back_inserter(rest), {}, [&](PodGroupId group) { return rank[group]; },
+      [&](PodGroupId group) { return rank[group]; });
+  runs_.emplace_back(rest);
 }
 
 WaitingRuns::WaitingRuns(const CycleView& cycle, PodGroupId apart) {
   const GroupClasses& classes = *cycle.classes;
   const IndexVector<PodGroupId, int64_t>& rank = cycle.cluster->pod_groups().creation_rank;
-  const absl::flat_hash_set<GroupClassId> with_changed = ChangedClasses(cycle);
+  const ChangedGroups& changed = ChangedOfShared(cycle);
   const GroupClassId of_apart = apart.valid() ? classes.ClassOf(apart) : GroupClassId();
+  const auto age_of = [&](PodGroupId group) { return rank[group]; };
+  std::vector<PodGroupId> with_apart;
   for (const GroupClassId id : classes.classes()) {
     const std::span<const PodGroupId> groups = classes.GroupsOf(id);
     if (!classes.IsShared(id)) {
@@ -31,20 +71,24 @@ WaitingRuns::WaitingRuns(const CycleView& cycle, PodGroupId apart) {
       }
       continue;
     }
-    if (id != of_apart && !with_changed.contains(id)) {
+    const auto changed_here = changed.find(id);
+    if (id != of_apart && changed_here == changed.end()) {
       runs_.push_back(groups);
       continue;
     }
-    std::vector<PodGroupId>& alike = filtered_.emplace_back();
-    for (const PodGroupId& group : groups) {
-      if (group == apart) continue;
-      if (!classes.HasChanged(group)) {
-        alike.push_back(group);
-      } else if (cycle.order->CountOf(group, PodStatus::kPending) > 0) {
-        runs_.emplace_back(&group, 1);
-      }
+    std::span<const PodGroupId> others;
+    if (changed_here != changed.end()) others = changed_here->second;
+    for (const PodGroupId group : others) {
+      if (group == apart || cycle.order->CountOf(group, PodStatus::kPending) == 0) continue;
+      const auto at = std::ranges::lower_bound(groups, rank[group], {}, age_of);
+      runs_.emplace_back(&*at, 1);
     }
-    if (!alike.empty()) runs_.emplace_back(alike);
+    if (id == of_apart && !classes.HasChanged(apart)) {
+      with_apart.assign(others.begin(), others.end());
+      with_apart.insert(std::ranges::upper_bound(with_apart, rank[apart], {}, age_of), apart);
+      others = with_apart;
+    }
+    AddWithout(groups, others, rank);
   }
   const auto age = [&](std::span<const PodGroupId> run) { return rank[run.front()]; };
   if (!std::ranges::is_sorted(runs_, {}, age)) std::ranges::sort(runs_, {}, age);
@@ -89,6 +133,12 @@ PodGroupId Turns::Next() {
     runs_ -= has_more_ ? 0 : 1;
     in_hand_ = ClassOf(group);
     if (!in_hand_.valid() || !failed_.contains(in_hand_)) return group;
+    // Groups of a list of several are of a shared class.
+    if (has_more_) {
+      worklist_.PassOverAlike();
+      has_more_ = worklist_.has_more();
+      runs_ -= has_more_ ? 0 : 1;
+    }
     failing_runs_ -= has_more_ || !cycle_.classes->IsShared(in_hand_) ? 0 : 1;
   }
   return PodGroupId();

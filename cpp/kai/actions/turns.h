@@ -22,21 +22,29 @@
 
 namespace kai {
 
-// Shared classes of which some group has changed in this cycle.
-absl::flat_hash_set<GroupClassId> ChangedClasses(const CycleView& cycle);
+// Groups of shared classes that have changed in this cycle, while nothing is tried out. Found once,
+// until more change.
+const ChangedGroups& ChangedOfShared(const CycleView& cycle);
 
 // Groups with pods that wait, as the cycle stands: those of a shared class that still ask for the
 // same together, in order, the others each by itself. By the age of the first; good as long as this
 // object is.
 class WaitingRuns {
  public:
+  // Of so few it is worth asking after each success whether any can still gain something.
+  static constexpr size_t kFew = 64;
+
   // Without `apart`.
   explicit WaitingRuns(const CycleView& cycle, PodGroupId apart = PodGroupId());
   const std::vector<std::span<const PodGroupId>>& runs() const { return runs_; }
 
  private:
   std::vector<std::span<const PodGroupId>> runs_;
-  std::deque<std::vector<PodGroupId>> filtered_;  // of classes of which some have changed
+  // `groups` without those of `others`, which are in order as well.
+  void AddWithout(std::span<const PodGroupId> groups, std::span<const PodGroupId> others,
+                  const IndexVector<PodGroupId, int64_t>& rank);
+
+  std::deque<std::vector<PodGroupId>> filtered_;  // where those that are left out stand in between
 };
 
 class Turns {

@@ -24,6 +24,7 @@ VictimSearch::VictimSearch(CycleView& cycle, PodGroupId group,
       meter_(meter),
       options_(options),
       candidates_(candidates),
+      movable_(candidates),
       pods_(cycle.order->PodsToPlace(group)),
       bounds_(cycle, pods_),
       waiting_(cycle, group),
@@ -54,7 +55,6 @@ SearchOutcome VictimSearch::Run() {
   if (candidates_.empty()) return SearchOutcome::kGeneratorsExhausted;  // no victims, no scenario
   const int32_t active_before = cycle_.order->ActiveUsed(group_);
   start_ = cycle_.statement->Mark();
-  if (!MayPlaceAll()) return SearchOutcome::kGeneratorsExhausted;
   pool_.emplace(cycle_, candidates_);
   for (const ScenarioGenerator generator : cycle_.generators) {
     recorded_.clear();
@@ -80,18 +80,10 @@ bool VictimSearch::MayWork(ScenarioGenerator generator, size_t pods) {
   const PodList part = cycle_.order->PodsToPlace(group_);
   if (options_.returns != nullptr) {
     options_.returns->StartPart(part);
-    if (!options_.returns->MayFitWithAnyOf(candidates_)) return false;
+    if (!options_.returns->MayFitWithAnyOf(&movable_)) return false;
   }
   bounds_.StartPart(part, recorded_);
   return generator != ScenarioGenerator::kNodeLocalGreedy || bounds_.MayHoldWithOneNode();
-}
-
-bool VictimSearch::MayPlaceAll() {
-  if (options_.returns == nullptr || cycle_.plain_search) return true;
-  cycle_.order->Narrow(group_, pods_);
-  options_.returns->StartPart(cycle_.order->PodsToPlace(group_));
-  cycle_.order->Widen();
-  return options_.returns->MayFitWithAnyOf(candidates_);
 }
 
 bool VictimSearch::IsHopeless() {
@@ -282,8 +274,8 @@ std::vector<Victim> VictimSearch::NeededOf(const Scenario& scenario) const {
     const PodStatus status = pods.status[victim.pod];
     const bool lost_others =
         options_.whole_groups && cycle_.order->CountOf(group, PodStatus::kReleasing) +
-                                 cycle_.order->CountOf(group, PodStatus::kPipelined) >
-                             0;
+                                         cycle_.order->CountOf(group, PodStatus::kPipelined) >
+                                     0;
     if (lost_others || status == PodStatus::kReleasing || status == PodStatus::kPipelined)
       losers.insert(group);
   }
@@ -354,7 +346,10 @@ bool VictimSearch::PlaceAll(const Scenario& scenario) {
   bool works = true;
   while (works && !worklist.empty()) {
     const PodGroupId group = worklist.Pop();
-    if (takes_part_[group] == 0) continue;
+    if (takes_part_[group] == 0) {  // nor do those of its run
+      if (!cycle_.plain_search) worklist.PassOverAlike();
+      continue;
+    }
     const bool placed =
         cycle_.placer->Place(group, GroupPlacer::Mode::kSimulate, cycle_.statement).placed;
     if (group != group_) continue;

@@ -25,8 +25,8 @@
 #include <vector>
 
 #include "kai/actions/action.h"
-#include "kai/actions/scenario.h"
 #include "kai/actions/return_bounds.h"
+#include "kai/actions/scenario.h"
 #include "kai/actions/search_bounds.h"
 #include "kai/actions/search_meter.h"
 #include "kai/actions/turns.h"
@@ -88,8 +88,6 @@ class VictimSearch {
   bool IsSatisfied(int32_t active_before) const;
   // Nothing proves that the generator cannot place so many pods.
   bool MayWork(ScenarioGenerator generator, size_t pods);
-  // Nothing proves that the whole group cannot be placed.
-  bool MayPlaceAll();
   // Not even the first pod could be placed, were all candidates gone.
   bool IsHopeless();
 
@@ -99,6 +97,7 @@ class VictimSearch {
   SearchMeter* meter_;
   Options options_;
   std::span<const PodGroupId> candidates_;
+  ReturnBounds::Movable movable_;  // these
   std::optional<VictimPool> pool_;
   PodList pods_;                 // to place, in order
   bool gpu_nodes_only_ = false;  // every pod of the group wants a GPU (spec 2 V3)

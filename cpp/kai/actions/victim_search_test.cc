@@ -42,14 +42,13 @@ struct Search {
     std::vector<PodGroupId> candidates = cycle.cluster().pod_groups().lists.may_lose;
     std::erase(candidates, group);
     SearchMeter meter(cycle.budgets, "preempt", cycle.view.stopwatch);
-    VictimSearch search(
-        cycle.view, group, candidates,
-        [&](const Scenario& scenario, const QuotaCount& request) {
-          asked.push_back(cycle.Text(scenario.victims));
-          requests.push_back(request[kQuotaGpu]);
-          return accepts(scenario);
-        },
-        &meter, {});
+    VictimSearch search(cycle.view, group, candidates,
+                        [&](const Scenario& scenario, const QuotaCount& request) {
+                          asked.push_back(cycle.Text(scenario.victims));
+                          requests.push_back(request[kQuotaGpu]);
+                          return accepts(scenario);
+                        },
+                        &meter, {});
     const SearchOutcome outcome = search.Run();
     scenarios = meter.scenarios();
     if (outcome == SearchOutcome::kSolved) victims = cycle.Text(search.victims());

@@ -119,6 +119,39 @@ PodGroupId Worklist::PopUnordered() {
   return group;
 }
 
+void Worklist::PassOverAlike() {
+  if (!has_more_) return;
+  if (!ordered_) {
+    unordered_.pop_back();
+    has_more_ = false;
+    return;
+  }
+  const auto less = [this](const Entry& a, const Entry& b) {
+    return GroupGoesFirst(a.group, b.group);
+  };
+  LazyHeap<Entry>& entries = groups_[last_leaf_];
+  const Entry next = entries.Top();
+  if (next.group != next_alike_) return;  // another list of the queue comes first
+  const std::span<const Entry> all = entries.items();
+  const auto rest = next.rest;
+  size_t passed = rest.size();
+  if (all.size() > 1) {
+    const Entry& second = all.size() > 2 && less(all[2], all[1]) ? all[2] : all[1];
+    const auto end = std::ranges::partition_point(
+        rest, [&](PodGroupId group) { return GroupGoesFirst(group, second.group); });
+    passed = static_cast<size_t>(end - rest.begin());
+  }
+  // The queue stands as it did, on top of its heap, until it has nothing left.
+  has_more_ = passed < rest.size();
+  if (has_more_) {
+    entries.ReplaceTop({.group = rest[passed], .rest = rest.subspan(passed + 1)}, less);
+    return;
+  }
+  entries.Pop(less);
+  heaps_.Leave(last_leaf_, entries.empty(),
+               [this](QueueId a, QueueId b) { return QueueGoesFirst(a, b); });
+}
+
 PodGroupId Worklist::Pop() {
   if (!ordered_) return PopUnordered();
   const auto less = [this](const Entry& a, const Entry& b) {
@@ -129,8 +162,10 @@ PodGroupId Worklist::Pop() {
   LazyHeap<Entry>& entries = groups_[leaf];
   const Entry entry = entries.Top();
   has_more_ = !entry.rest.empty();
+  last_leaf_ = leaf;
   if (has_more_) {
-    entries.ReplaceTop({.group = entry.rest.front(), .rest = entry.rest.subspan(1)}, less);
+    next_alike_ = entry.rest.front();
+    entries.ReplaceTop({.group = next_alike_, .rest = entry.rest.subspan(1)}, less);
   } else {
     entries.Pop(less);
   }

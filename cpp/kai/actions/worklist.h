@@ -52,6 +52,9 @@ class Worklist {
   void ForgetOrder();
   // After Pop(): another group of its list is in.
   bool has_more() const { return has_more_; }
+  // Then takes those of its list out that would come next, before any other group, as long as no
+  // share changes: they ask for the same.
+  void PassOverAlike();
 
  private:
   // A group, and those that come after it.
@@ -84,6 +87,8 @@ class Worklist {
   bool ordered_ = true;
   std::vector<Entry> unordered_;  // once ordered_ is false: what is left, the next one last
   bool has_more_ = false;
+  QueueId last_leaf_;      // that Pop() took from
+  PodGroupId next_alike_;  // the next one of the list, where there are more
 };
 
 }  // namespace kai

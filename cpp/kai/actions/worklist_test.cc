@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -348,6 +350,63 @@ TEST(WorklistTest, AgreesWithThePlainTreeOfHeapsWhateverChangesAround) {
   }
   EXPECT_GT(pops, 2000);
   EXPECT_GT(with_siblings, 100);
+}
+
+// What comes, of kinds that do not fail; those that do are passed over in one piece, or one by one.
+Names PopWithout(Rig* rig, const std::map<std::string, std::vector<PodGroupId>>& lists,
+                 const std::set<PodGroupId>& failing, bool in_one_piece) {
+  Worklist worklist(*rig->cluster, &rig->shares, &rig->order, {});
+  for (const auto& [kind, groups] : lists) worklist.Push(groups);
+  Names names;
+  while (!worklist.empty()) {
+    const PodGroupId group = worklist.Pop();
+    if (!failing.contains(group)) {
+      names.push_back(rig->cluster->PodGroupName(group));
+    } else if (in_one_piece) {
+      worklist.PassOverAlike();
+    }
+  }
+  return names;
+}
+
+TEST(WorklistTest, OthersComeInTheSameOrderWhereThoseThatFailArePassedOverInOnePiece) {
+  size_t passed_over = 0;
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    SCOPED_TRACE(SeedTrace(seed));
+    Random random(seed);
+    ClusterMaker maker = MakeCluster().Node("n", {.gpus = 64});
+    const Names queues = {"a", "b", "c", "d"};
+    for (const std::string& queue : queues) {
+      const auto gpus = static_cast<double>(random.Below(6));
+      maker.Queue(queue, {.deserved_gpus = gpus});
+      if (random.Coin()) maker.Running(queue + "/runs", {.gpus = 1 + random.Below(4), .node = "n"});
+    }
+    std::map<std::string, std::string> kinds;  // of groups
+    for (int64_t i = 0; i < 24; ++i) {
+      const std::string& queue = random.Pick(queues);
+      const int64_t gpus = 1 + random.Below(3);
+      const auto priority = static_cast<int32_t>(random.OneIn(5) ? 90 : 50);
+      const std::string name = StrCat(queue, "/g", i);
+      maker.Pending(name, {.gpus = gpus, .priority = priority});
+      kinds[name] = StrCat(queue, " ", gpus, " ", priority);
+    }
+    Rig rig(maker.Build());
+    std::set<std::string> failing_kinds;
+    for (const auto& [name, kind] : kinds) {
+      if (random.Coin()) failing_kinds.insert(kind);
+    }
+    std::map<std::string, std::vector<PodGroupId>> lists;
+    std::set<PodGroupId> failing;
+    for (const PodGroupId group : InOrderOfCreation(rig.cluster->pod_groups())) {
+      const auto kind = kinds.find(rig.cluster->PodGroupName(group));
+      if (kind == kinds.end()) continue;
+      lists[kind->second].push_back(group);
+      if (failing_kinds.contains(kind->second)) failing.insert(group);
+    }
+    passed_over += failing.size();
+    EXPECT_EQ(PopWithout(&rig, lists, failing, true), PopWithout(&rig, lists, failing, false));
+  }
+  EXPECT_GT(passed_over, 1000);
 }
 
 }  // namespace

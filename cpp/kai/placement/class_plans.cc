@@ -17,6 +17,10 @@ ClassPlans::ClassPlans(const Cluster& cluster, PlacementRules rules)
     if (Listener* listener = filter->listener(); listener != nullptr)
       listeners_.push_back(listener);
   }
+  for (const std::unique_ptr<Scorer>& scorer : rules_.scorers) {
+    if (Listener* listener = scorer->listener(); listener != nullptr)
+      listeners_.push_back(listener);
+  }
   FindExamples();
 }
 

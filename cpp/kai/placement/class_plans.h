@@ -9,7 +9,8 @@
 // Invariants: a plan depends on the objects of the cluster and never on what is placed where. It
 // stays right from one cycle to the next until volumes or affinity terms change, or the most that
 // any node offers, as long as the plans hear of other nodes (Look()) and classes (Grow()).
-// The plans own the filters, which count what is placed: forward each change to listeners().
+// The plans own filters and scorers, some of which count what is placed: forward each change to
+// listeners().
 //
 // Cost: a plan is made when it is first needed, with one question per filter and class of nodes;
 // for pods that share GPUs or that a label pins to single nodes also with a look at every node.
@@ -72,7 +73,7 @@ class ClassPlans {
 
   const Cluster& cluster() const { return cluster_; }
   const PlacementRules& rules() const { return rules_; }
-  // The filters that count what is placed.
+  // The filters and scorers that count what is placed.
   std::span<Listener* const> listeners() const { return listeners_; }
 
   const ClassPlan& Of(PodClassId pod_class) {

@@ -49,7 +49,8 @@ bool GpuPicker::HasEnough(PodClassId pod_class, NodeId node, Room room) const {
   return false;
 }
 
-GpuPicker::Choice GpuPicker::Pick(PodClassId pod_class, NodeId node, bool fits_now) const {
+GpuPicker::Choice GpuPicker::Pick(PodClassId pod_class, NodeId node, bool fits_now,
+                                  PodId pod) const {
   constexpr size_t kGpus = kGpuSlot.index();
   const NodeColumns& nodes = cluster_.nodes();
   const std::vector<SharedGpu>& listed = nodes.shared_gpus[node];
@@ -86,6 +87,15 @@ GpuPicker::Choice GpuPicker::Pick(PodClassId pod_class, NodeId node, bool fits_n
                      if (options_.start_on_idle && a.waits != b.waits) return b.waits;
                      return a.score > b.score;
                    });
+  if (options_.chooser != nullptr && count == 1 && candidates.size() > 1) {
+    const auto end = static_cast<int32_t>(listed.size());
+    absl::InlinedVector<int32_t, 16> places;
+    for (const Candidate& each : candidates) places.push_back(each.gpu == kWhole ? end : each.gpu);
+    const auto chosen =
+        std::ranges::find(places, options_.chooser->ChooseGpu(pod_class, node, pod, places));
+    if (chosen != places.end())
+      candidates.erase(candidates.begin(), candidates.begin() + (chosen - places.begin()));
+  }
   KAI_DCHECK(candidates.size() >= count) << cluster_.Text(nodes.name[node]);
 
   Choice choice{.gpus = {}, .waits = !fits_now, .needs_pod_slot = false};

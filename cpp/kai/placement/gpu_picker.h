@@ -17,6 +17,7 @@
 #define KAI_PLACEMENT_GPU_PICKER_H_
 
 #include "kai/model/columns/cluster.h"
+#include "kai/placement/gpu_chooser.h"
 #include "kai/placement/node_index.h"
 
 namespace kai {
@@ -29,6 +30,7 @@ class GpuPicker {
     bool start_on_idle = false;  // an idle device before a fuller one that has to be waited for
     bool bind_held = false;      // KAI: a whole device counts as idle, held or not, where the pod
                                  // would find room on another one (spec 3 S4)
+    const GpuChooser* chooser = nullptr;  // for pods with one GPU, before all of these
   };
   struct Choice {
     GpuList gpus;
@@ -46,8 +48,9 @@ class GpuPicker {
   // Of a class that shares: devices enough, that which is being freed included or not (spec 3 N10).
   bool HasEnough(PodClassId pod_class, NodeId node, Room room) const;
 
-  // Of a node that has enough; `fits_now`: without what is being freed (spec 3 S1-S4).
-  Choice Pick(PodClassId pod_class, NodeId node, bool fits_now) const;
+  // Of a node that has enough; `fits_now`: without what is being freed (spec 3 S1-S4). `pod` is
+  // for the chooser.
+  Choice Pick(PodClassId pod_class, NodeId node, bool fits_now, PodId pod = {}) const;
 
  private:
   bool CanBeJoined(NodeId node) const;

@@ -42,7 +42,7 @@ bool GroupPlacer::PlaceOn(PodId pod, NodeId node, Statement* statement) {
   const NodeSubset only = NodeSubset::Of({node});
   const NodeSearch::Area area{.nodes = &only, .scores = nullptr};
   search_->Confine(&area);
-  const NodeSearch::Found found = search_->Find(cluster_.pods().pod_class[pod], &allowance);
+  const NodeSearch::Found found = search_->Find(cluster_.pods().pod_class[pod], &allowance, pod);
   search_->Confine(nullptr);
   if (!found.node.valid()) return false;
   if (found.now && cluster_.pods().status[pod] == PodStatus::kPending) {
@@ -329,7 +329,8 @@ bool GroupPlacer::PlacePodSet(SubGroupId pod_set, std::span<const PodId> pods,
   bool placed = true;
   for (size_t i = 0; placed && i < pods.size(); ++i) {
     const NodeAllowance allowance = AllowanceOf(pods[i]);
-    const NodeSearch::Found found = search_->Find(cluster_.pods().pod_class[pods[i]], &allowance);
+    const NodeSearch::Found found =
+        search_->Find(cluster_.pods().pod_class[pods[i]], &allowance, pods[i]);
     placed = found.node.valid();
     if (!placed) {
       if (attempt->mode == Mode::kReal)

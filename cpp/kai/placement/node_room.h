@@ -56,8 +56,8 @@ class NodeRoom {
   bool MayJoin(PodClassId pod_class, const ClassPlan& plan, NodeId node) const {
     return plan.may_join && picker_.Joins(pod_class, node);
   }
-  GpuPicker::Choice PickDevices(PodClassId pod_class, NodeId node, bool fits_now) const {
-    return picker_.Pick(pod_class, node, fits_now);
+  GpuPicker::Choice PickDevices(PodClassId pod_class, NodeId node, bool fits_now, PodId pod) const {
+    return picker_.Pick(pod_class, node, fits_now, pod);
   }
 
   // What the class takes of the node: GPUs that its claims share with pods that stand there are

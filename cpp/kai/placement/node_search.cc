@@ -22,12 +22,24 @@ struct NodeSearch::Best {
   }
 };
 
+namespace {
+
+NodeRoom::Options WithChooser(NodeRoom::Options options, const ClassPlans& plans) {
+  for (const std::unique_ptr<Scorer>& scorer : plans.rules().scorers) {
+    if (const GpuChooser* chooser = scorer->gpu_chooser(); chooser != nullptr)
+      options.devices.chooser = chooser;
+  }
+  return options;
+}
+
+}  // namespace
+
 NodeSearch::NodeSearch(ClassPlans* plans, OrderedNodes* nodes, const Options& options)
     : cluster_(plans->cluster()),
       plans_(*plans),
       all_nodes_(*nodes),
       options_(options),
-      room_(cluster_, options.room),
+      room_(cluster_, WithChooser(options.room, *plans)),
       nothing_at_(cluster_.pod_classes().size(), -1),
       explanations_(plans, room_, &touched_) {}
 
@@ -103,10 +115,12 @@ void NodeSearch::Begin(PodClassId pod_class, const ClassPlan& plan) {
   current_.most_charge = kUnlimitedCharge;
 }
 
-NodeSearch::Found NodeSearch::Find(PodClassId pod_class, const QueueAllowance* allowance) {
+NodeSearch::Found NodeSearch::Find(PodClassId pod_class, const QueueAllowance* allowance,
+                                   PodId pod) {
   const ClassPlan& plan = plans_.Of(pod_class);
   if (plan.is_refused || plan.IsRefusedNow(pod_class)) return {};
   Begin(pod_class, plan);
+  current_.pod = pod;
   if (plan.shares && allowance != nullptr && !plan.charges.empty() &&
       !allowance->Allows(plan.charges.back())) {
     const auto most = std::find_if(plan.charges.rbegin(), plan.charges.rend(),
@@ -179,7 +193,7 @@ bool NodeSearch::PacksGpus() const {
 NodeSearch::Found NodeSearch::On(NodeId node, bool fits_now) const {
   Found found{.node = node, .now = fits_now, .gpus = {}};
   if (!current_.plan->shares || !node.valid()) return found;
-  GpuPicker::Choice choice = room_.PickDevices(current_.pod_class, node, fits_now);
+  GpuPicker::Choice choice = room_.PickDevices(current_.pod_class, node, fits_now, current_.pod);
   found.now = fits_now && !choice.waits;
   found.gpus = std::move(choice.gpus);
   return found;
@@ -223,7 +237,10 @@ NodeSearch::Best NodeSearch::Scan() {
         class_ok[cluster_.nodes().node_class[node].index()] == 0 || !SharingAllowed(node) ||
         !NodeAllows(node))
       return;
-    if (!view) view = nodes().ExtremesFor(current_.cpu_only);
+    if (!view) {
+      view = nodes().ExtremesFor(current_.cpu_only);
+      view->pod = current_.pod;
+    }
     // Both rooms: what is promised of the idle makes releasing negative.
     view->fits_now = HasRoom(node, Room::kNow) && !MustWait(node);
     view->joins = MayJoin(node);

@@ -56,8 +56,9 @@ class NodeSearch final : public Listener {
 
   ClassPlans& plans() { return plans_; }
 
-  // `allowance`: for pods that share GPUs; null: no limit.
-  Found Find(PodClassId pod_class, const QueueAllowance* allowance = nullptr);
+  // `allowance`: for pods that share GPUs; null: no limit. `pod`: for scores that tell the pods of
+  // a class apart; invalid: any of them.
+  Found Find(PodClassId pod_class, const QueueAllowance* allowance = nullptr, PodId pod = {});
 
   // Why no node takes the pod, as the cluster stands.
   NoNodeCausePtr Explain(PodId pod, const QueueAllowance* allowance = nullptr) {
@@ -96,6 +97,7 @@ class NodeSearch final : public Listener {
   // The search that is under way: the class, and what answers for it as things stand.
   struct Current {
     PodClassId pod_class;
+    PodId pod;
     const ClassPlan* plan = nullptr;
     bool cpu_only = false;
     double most_charge = kUnlimitedCharge;  // nodes where the pod counts for more are no use

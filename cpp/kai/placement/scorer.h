@@ -14,7 +14,9 @@
 #ifndef KAI_PLACEMENT_SCORER_H_
 #define KAI_PLACEMENT_SCORER_H_
 
+#include "kai/model/changes/listener.h"
 #include "kai/model/columns/cluster.h"
+#include "kai/placement/gpu_chooser.h"
 
 namespace kai {
 
@@ -25,6 +27,7 @@ struct ScoreView {
   double most_room = 0;
   bool fits_now = false;  // without waiting for what is releasing
   bool joins = false;     // others share a device on which there is room for it
+  PodId pod = {};         // invalid: any of its class
   double domain = 0;      // how much its topology domain is liked (spec 4 S1)
 };
 
@@ -43,6 +46,11 @@ class Scorer {
   virtual ~Scorer() = default;
   virtual Dependence DependsOn(PodClassId pod_class) const = 0;
   virtual double Score(PodClassId pod_class, NodeId node, const ScoreView& view) const = 0;
+
+  // What hears every change; null: nothing.
+  virtual Listener* listener() { return nullptr; }
+  // What chooses the GPU of a node; null: nothing.
+  virtual const GpuChooser* gpu_chooser() const { return nullptr; }
 };
 
 }  // namespace kai

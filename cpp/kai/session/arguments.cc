@@ -1,6 +1,7 @@
 #include "kai/session/arguments.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -28,6 +29,12 @@ constexpr std::string_view kNodePlacement = "nodeplacement";
 constexpr std::string_view kNuma = "numa";
 constexpr std::string_view kTopology = "topology";
 constexpr std::string_view kPlacement = "placement";
+constexpr std::string_view kPlacementPolicy = "placementpolicy";
+constexpr std::string_view kPolicy = "policy";
+constexpr std::string_view kScores = "scores";
+constexpr std::string_view kSeed = "seed";
+constexpr std::string_view kTypicalPods = "typicalPods";
+constexpr std::string_view kTypicalPercent = "typicalPercent";
 constexpr std::string_view kIgnoreList = "ignoreList";
 constexpr std::string_view kReconstruct = "reconstructAvailable";
 
@@ -111,6 +118,69 @@ std::optional<bool> ReadStrategy(std::string_view text) {
   return std::nullopt;
 }
 
+// Whether they are exact.
+std::optional<bool> ReadScores(std::string_view text) {
+  if (text == "exact") return true;
+  if (text == "whole") return false;
+  return std::nullopt;
+}
+
+template <typename Number>
+std::optional<Number> Parsed(std::string_view text) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// "GPUs CPUs weight", GPUs below 1 as a part of one.
+std::optional<packing::TypicalPod> ReadTypicalPod(std::string_view text) {
+  std::array<std::string_view, 3> words;
+  size_t count = 0;
+  while (true) {
+    text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
+    if (text.empty()) break;
+    if (count == words.size()) return std::nullopt;
+    words[count] = text.substr(0, text.find_first_of(" \t"));
+    text.remove_prefix(words[count++].size());
+  }
+  constexpr double kMost = 1e6;
+  const std::optional<double> gpus = Parsed<double>(words[0]);
+  const std::optional<double> cpus = Parsed<double>(words[1]);
+  const std::optional<int64_t> weight = Parsed<int64_t>(words[2]);
+  const auto is_amount = [](std::optional<double> amount) {
+    return amount && *amount >= 0 && *amount <= kMost;
+  };
+  const bool makes_sense = is_amount(gpus) && is_amount(cpus) && weight && *weight >= 1 &&
+                           *weight <= int64_t{1'000'000'000} &&
+                           (*gpus < 1 || *gpus == std::floor(*gpus));
+  if (!makes_sense) return std::nullopt;
+  packing::PodShape pod{.cpu_milli = std::llround(*cpus * 1000)};
+  pod.gpus = static_cast<int32_t>(std::ceil(*gpus));
+  pod.gpu_milli =
+      *gpus >= 1 ? packing::kWholeGpu : static_cast<int32_t>(std::ceil(*gpus * packing::kWholeGpu));
+  return packing::TypicalPod{.pod = pod, .weight = *weight};
+}
+
+std::optional<packing::PodMix> ReadPodMix(std::string_view text) {
+  packing::PodMix mix;
+  for (const std::string& part : SplitList(text)) {
+    const std::optional<packing::TypicalPod> pod = ReadTypicalPod(part);
+    if (!pod) return std::nullopt;
+    mix.push_back(*pod);
+  }
+  if (mix.empty()) return std::nullopt;
+  return mix;
+}
+
+std::optional<uint64_t> ReadCount(std::string_view text) { return Parsed<uint64_t>(text); }
+
+std::optional<int> ReadPercent(std::string_view text) {
+  const std::optional<uint64_t> value = ReadCount(text);
+  if (!value || *value < 1 || *value > 100) return std::nullopt;
+  return static_cast<int>(*value);
+}
+
 std::optional<double> ReadNumber(std::string_view text) {
   const std::string number(text);
   char* end = nullptr;
@@ -122,40 +192,37 @@ std::optional<double> ReadNumber(std::string_view text) {
 constexpr std::string_view kNoRuntime = "is not a duration such as 30m or 1d, and counts as 0";
 constexpr std::string_view kNoStrategy = "is neither binpack nor spread, and counts as binpack";
 
+constexpr std::string_view kStrategies[] = {"binpack", "spread"};
+constexpr std::string_view kMethods[] = {"lca", "queue"};
+constexpr std::string_view kPlacements[] = {"first-fit", "best-fit"};
+constexpr std::string_view kScoreKinds[] = {"whole", "exact"};
+
 constexpr KnownArgument kArguments[] = {
     {kProportion, kKValue, "1", &MakesSense<double, &ReadNumber>,
      "is not a number, and counts as 1"},
     {kProportion, kSaturationMultiplier, "1", &MakesSense<double, &ReadMultiplier>,
      "is not a number of 1 or above, and counts as 1"},
-    {kNodePlacement,
-     "gpu",
-     "binpack",
-     &MakesSense<bool, &ReadStrategy>,
-     kNoStrategy,
-     {"binpack", "spread"}},
-    {kNodePlacement,
-     "cpu",
-     "binpack",
-     &MakesSense<bool, &ReadStrategy>,
-     kNoStrategy,
-     {"binpack", "spread"}},
+    {kNodePlacement, "gpu", "binpack", &MakesSense<bool, &ReadStrategy>, kNoStrategy, kStrategies},
+    {kNodePlacement, "cpu", "binpack", &MakesSense<bool, &ReadStrategy>, kNoStrategy, kStrategies},
     {kMinRuntime, kPreemptMinRuntime, "0s", &MakesSense<int64_t, &ReadRuntime>, kNoRuntime},
     {kMinRuntime, kReclaimMinRuntime, "0s", &MakesSense<int64_t, &ReadRuntime>, kNoRuntime},
-    {kMinRuntime,
-     kReclaimMethod,
-     "lca",
-     &MakesSense<MinRuntime::Method, &ReadMethod>,
-     "is neither lca nor queue, and counts as lca",
-     {"lca", "queue"}},
-    {kTopology,
-     kPlacement,
-     "first-fit",
-     &MakesSense<bool, &ReadPlacement>,
-     "is neither first-fit nor best-fit, and counts as first-fit",
-     {"first-fit", "best-fit"}},
+    {kMinRuntime, kReclaimMethod, "lca", &MakesSense<MinRuntime::Method, &ReadMethod>,
+     "is neither lca nor queue, and counts as lca", kMethods},
+    {kTopology, kPlacement, "first-fit", &MakesSense<bool, &ReadPlacement>,
+     "is neither first-fit nor best-fit, and counts as first-fit", kPlacements},
     {kNuma, kIgnoreList, "", nullptr, ""},
     {kNuma, kReconstruct, "true", &MakesSense<bool, &ReadFlag>,
      "is neither true nor false, and counts as true"},
+    {kPlacementPolicy, kPolicy, "fgd", &MakesSense<packing::Policy, &packing::PolicyOf>,
+     "is no placement policy, and counts as fgd", packing::kPolicyNames},
+    {kPlacementPolicy, kScores, "whole", &MakesSense<bool, &ReadScores>,
+     "is neither whole nor exact, and counts as whole", kScoreKinds},
+    {kPlacementPolicy, kSeed, "0", &MakesSense<uint64_t, &ReadCount>,
+     "is not a whole number of 0 or above, and counts as 0"},
+    {kPlacementPolicy, kTypicalPods, "", &MakesSense<packing::PodMix, &ReadPodMix>,
+     "is not a list of GPUs, CPUs and weights such as \"0.5 4 30, 8 96 1\", and counts as empty"},
+    {kPlacementPolicy, kTypicalPercent, "95", &MakesSense<int, &ReadPercent>,
+     "is not a whole number from 1 to 100, and counts as 95"},
 };
 
 }  // namespace
@@ -175,6 +242,18 @@ ZoneLedger::Options NumaOptions(const Config& config) {
   return {.ignored = SplitList(ArgumentOf(config, kNuma, kIgnoreList)),
           .reconstruct = ValueOf(config, kNuma, kReconstruct, &ReadFlag, true),
           .wait_for_leaving = config.mends.on(Mend::kLeavingPods)};
+}
+
+PolicyOptions PolicyOptionsOf(const Config& config) {
+  PolicyOptions options{
+      .policy =
+          ValueOf(config, kPlacementPolicy, kPolicy, &packing::PolicyOf, packing::Policy::kFgd),
+      .exact = ValueOf(config, kPlacementPolicy, kScores, &ReadScores, false),
+      .seed = ValueOf(config, kPlacementPolicy, kSeed, &ReadCount, uint64_t{0}),
+      .typical_percent = ValueOf(config, kPlacementPolicy, kTypicalPercent, &ReadPercent, 95)};
+  const std::string_view pods = ArgumentOf(config, kPlacementPolicy, kTypicalPods);
+  if (!pods.empty()) options.typical_pods = ReadPodMix(pods);
+  return options;
 }
 
 bool PlacesByBestFit(const Config& config) {
@@ -213,7 +292,7 @@ std::string ArgumentProblem(const KnownArgument& argument, std::string_view valu
   if (value.empty() || argument.makes_sense == nullptr || argument.makes_sense(value)) return "";
   std::string problem = StrCat("plugin ", argument.plugin, ": argument ", argument.name, " ",
                                Quote(value), " ", argument.complaint);
-  if (!argument.choices[0].empty()) problem += DidYouMean(value, argument.choices);
+  if (!argument.choices.empty()) problem += DidYouMean(value, argument.choices);
   return problem;
 }
 

@@ -8,7 +8,7 @@
 #ifndef KAI_SESSION_ARGUMENTS_H_
 #define KAI_SESSION_ARGUMENTS_H_
 
-#include <array>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +16,7 @@
 #include "kai/fairshare/min_runtime.h"
 #include "kai/placement/numa/zone_ledger.h"
 #include "kai/placement/ordered_nodes.h"
+#include "kai/placement/scorers/scorers.h"
 #include "kai/session/config.h"
 
 namespace kai {
@@ -39,14 +40,17 @@ double KValue(const Config& config);
 // Arguments `gpu` and `cpu` of plugin `nodeplacement`: anything but "spread" packs (spec 3 W5).
 Strategies StrategiesOf(const Config& config);
 
+// Plugin `placementpolicy`: which policy chooses nodes in place of packing.
+PolicyOptions PolicyOptionsOf(const Config& config);
+
 // An argument that some plugin takes.
 struct KnownArgument {
   std::string_view plugin;
   std::string_view name;
-  std::string_view fallback;                     // "": what it is about is empty
-  bool (*makes_sense)(std::string_view);         // null: any text does
-  std::string_view complaint;                    // of a value that makes no sense
-  std::array<std::string_view, 2> choices = {};  // the values, where there are just two
+  std::string_view fallback;                       // "": what it is about is empty
+  bool (*makes_sense)(std::string_view);           // null: any text does
+  std::string_view complaint;                      // of a value that makes no sense
+  std::span<const std::string_view> choices = {};  // the values, where there are a few
 };
 
 std::vector<std::string_view> ArgumentNames(std::string_view plugin);

@@ -90,6 +90,54 @@ TEST(SaturationMultiplierTest, IsANumberOfOneOrAbove) {  // spec 1 F93, §16
   EXPECT_EQ(SaturationMultiplier(WithPlugin("priority", "{}")), 1);
 }
 
+TEST(PolicyArgumentsTest, AreFgdWithWholeScoresAndTheClustersPodsUnlessGiven) {
+  const PolicyOptions options = PolicyOptionsOf(WithPlugin("placementpolicy", "{}"));
+  EXPECT_EQ(options.policy, packing::Policy::kFgd);
+  EXPECT_FALSE(options.exact);
+  EXPECT_EQ(options.seed, 0U);
+  EXPECT_EQ(options.typical_pods, std::nullopt);
+  EXPECT_EQ(options.typical_percent, 95);
+}
+
+TEST(PolicyArgumentsTest, NameAPolicyASeedAndTypicalPods) {
+  const Config config = WithPlugin("placementpolicy",
+                                   R"({"policy": "best-fit", "scores": "exact", "seed": 7,
+          "typicalPods": " 0.5 4 30,8 96.5 1 , 0 2 3", "typicalPercent": 80})");
+  EXPECT_THAT(config.WarningTexts(), IsEmpty());
+  const PolicyOptions options = PolicyOptionsOf(config);
+  EXPECT_EQ(options.policy, packing::Policy::kBestFit);
+  EXPECT_TRUE(options.exact);
+  EXPECT_EQ(options.seed, 7U);
+  EXPECT_EQ(options.typical_percent, 80);
+  ASSERT_TRUE(options.typical_pods);
+  ASSERT_EQ(options.typical_pods->size(), 3U);
+  const packing::PodMix& mix = *options.typical_pods;
+  EXPECT_EQ(mix[0].pod, (packing::PodShape{.cpu_milli = 4'000, .gpus = 1, .gpu_milli = 500}));
+  EXPECT_EQ(mix[0].weight, 30);
+  EXPECT_EQ(mix[1].pod, (packing::PodShape{.cpu_milli = 96'500, .gpus = 8, .gpu_milli = 1000}));
+  EXPECT_EQ(mix[2].pod, (packing::PodShape{.cpu_milli = 2'000}));
+}
+
+TEST(PolicyArgumentsTest, WhatMakesNoSenseIsReportedAndFallsBack) {
+  for (const std::string pods :
+       {"1 2", "1 2 3 4", "1 2 0", "1.5 2 3", "-1 2 3", "1 2 three", ","}) {
+    const Config config = WithPlugin("placementpolicy", R"({"typicalPods": ")" + pods + R"("})");
+    EXPECT_EQ(PolicyOptionsOf(config).typical_pods, std::nullopt) << pods;
+    EXPECT_EQ(config.WarningTexts().size(), 1U) << pods;
+  }
+  const Config config =
+      WithPlugin("placementpolicy", R"({"policy": "bestfit", "seed": -1, "typicalPercent": 0})");
+  EXPECT_THAT(
+      config.WarningTexts(),
+      ElementsAre(
+          "plugin placementpolicy: argument policy \"bestfit\" is no placement policy, and "
+          "counts as fgd; did you mean \"best-fit\"?",
+          "plugin placementpolicy: argument seed \"-1\" is not a whole number of 0 or above, "
+          "and counts as 0",
+          "plugin placementpolicy: argument typicalPercent \"0\" is not a whole number from "
+          "1 to 100, and counts as 95"));
+}
+
 TEST(NumaArgumentsTest, AreAListAndAFlag) {  // spec 3 §13
   const ZoneLedger::Options without = NumaOptions(WithPlugin("numa", "{}"));
   EXPECT_THAT(without.ignored, IsEmpty());

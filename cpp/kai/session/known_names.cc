@@ -49,7 +49,7 @@ std::vector<std::pair<std::string, std::vector<std::string>>> ConfigNames() {
     levels.emplace_back(StrCat("plugins.", plugin), Strings(arguments));
     for (const std::string_view argument : arguments) {
       const KnownArgument* known = FindKnownArgument(plugin, argument);
-      if (known->choices[0].empty()) continue;
+      if (known->choices.empty()) continue;
       levels.emplace_back(StrCat("plugins.", plugin, ".", argument), Strings(known->choices));
     }
   }

@@ -54,7 +54,7 @@ TEST(KnownNamesTest, FallbacksMakeSense) {
       const KnownArgument* argument = FindKnownArgument(plugin, name);
       ASSERT_NE(argument, nullptr) << name;
       EXPECT_EQ(ArgumentProblem(*argument, argument->fallback), "") << name;
-      if (!argument->choices[0].empty()) {
+      if (!argument->choices.empty()) {
         EXPECT_THAT(argument->choices, Contains(argument->fallback)) << name;
       }
     }

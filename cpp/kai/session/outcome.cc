@@ -26,7 +26,7 @@ class Describer {
   void Run() {
     FindEvictions();
     for (const PodGroupId group : LonersAndChanged(cycle_)) Describe(group, LikeOf(group));
-    const absl::flat_hash_set<GroupClassId> changed = ChangedClasses(cycle_);
+    const ChangedGroups& changed = ChangedOfShared(cycle_);
     for (const GroupClassId id : cycle_.classes->classes()) {
       if (cycle_.classes->IsShared(id)) DescribeClass(id, changed.contains(id));
     }
@@ -109,9 +109,16 @@ class Describer {
     std::span<const PodGroupId> tried;
     if (const auto answers = cycle_.log->answers.find(id); answers != cycle_.log->answers.end())
       tried = answers->second;
+    const std::span<const PodGroupId> groups = cycle_.classes->GroupsOf(id);
+    const bool one_speaks = tried.empty() || (tried.size() == 1 && tried[0] == groups[0]);
+    if (one_speaks && !some_changed && cycle_.log->spent_searches.empty()) {
+      Describe(groups[0], groups[0]);
+      for (const PodGroupId group : groups.subspan(1)) outcomes_.Share(group, groups[0]);
+      return;
+    }
     PodGroupId like;   // lacks what the next ones lack
     PodGroupId known;  // has the outcome that the next ones have
-    for (const PodGroupId group : cycle_.classes->GroupsOf(id)) {
+    for (const PodGroupId group : groups) {
       const bool is_tried = !tried.empty() && tried.front() == group;
       if (is_tried) tried = tried.subspan(1);
       if (is_tried) {

@@ -8,6 +8,7 @@
 #include "kai/placement/filters/filters.h"
 #include "kai/placement/scorers/scorers.h"
 #include "kai/session/arguments.h"
+#include "kai/session/known_names.h"
 
 namespace kai {
 
@@ -71,12 +72,24 @@ std::vector<std::unique_ptr<PodCheck>> MakePodChecks(const Config& config, const
   return checks;
 }
 
+namespace {
+
+// Plugins whose scores would outweigh those of a placement policy, or decide what it decides.
+constexpr std::array<std::string_view, 3> kReplacedByPolicy = {"nodeplacement", "gpusharingorder",
+                                                               "resourcetype"};
+
+}  // namespace
+
 std::vector<std::unique_ptr<Scorer>> MakeScorers(const Config& config, const Cluster& cluster,
                                                  const std::shared_ptr<ZoneLedger>& zones) {
   std::vector<std::unique_ptr<Scorer>> scorers;
   const Strategies strategies = StrategiesOf(config);
+  const bool has_policy = config.HasPlugin("placementpolicy");
   for (const PluginConfig& plugin : config.plugins) {
-    if (plugin.name == "nodeplacement") {
+    if (has_policy && Contains(kReplacedByPolicy, plugin.name)) continue;
+    if (plugin.name == "placementpolicy") {
+      scorers.push_back(MakePolicyScorer(cluster, PolicyOptionsOf(config)));
+    } else if (plugin.name == "nodeplacement") {
       scorers.push_back(MakeNodePlacementScorer(cluster, strategies.gpu, strategies.cpu));
     } else if (plugin.name == "nodeavailability") {
       scorers.push_back(MakeNodeAvailabilityScorer());

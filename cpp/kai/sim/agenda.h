@@ -1,7 +1,6 @@
 // Agenda: what happens next in a simulation.
 //
-//   agenda_.Add({.at_ns = job.arrival_ns, .kind = Occasion::kArrival, .job = row});
-//   const Entry entry = agenda_.Take();
+//   while (!agenda_.empty() && agenda_.NextNs() == now_ns_) Happen(agenda_.Take());
 //
 // Entries of one time come in the order of their kinds, then of jobs and pods, so that what was
 // added first makes no difference. An entry that lost its meaning is left in and recognized by its
@@ -32,8 +31,8 @@ enum class Occasion : uint8_t {
 struct AgendaEntry {
   int64_t at_ns = 0;
   Occasion kind{};
-  int32_t job = 0;   // or a place in the workload's outages and changes
-  int32_t pod = 0;   // of the job
+  int32_t job = 0;    // or a place in the workload's outages and changes
+  int32_t pod = 0;    // of the job
   int64_t stamp = 0;  // the state that it was added for
 
   auto Key() const { return std::tuple(at_ns, kind, job, pod, stamp); }

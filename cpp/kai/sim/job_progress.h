@@ -1,10 +1,11 @@
 // JobProgress: how far the work of one job is, and what became of the time that its pods held
 // their devices.
 //
-//   JobProgress job({.work_ns = 100, .min_pods = 2, .checkpoint_ns = 10});
-//   job.SetPods({.held = 2, .running = 2}, 0);
-//   job.EndNs()                                  // 50
-//   job.SetPods({.held = 1, .running = 1}, 25);  // below its minimum: what was not saved is lost
+//   JobProgress job({.work_ns = 100, .min_pods = 2});
+//   job.SetPods(Running(2), 10);
+//   EXPECT_EQ(job.EndNs(), 60);
+//
+// With fewer pods than its minimum it stops, and what was not saved is lost.
 //
 // Time is counted in pod-nanoseconds: two pods for a second are two seconds.
 //
@@ -55,7 +56,7 @@ class JobProgress {
   int64_t lost_ns() const { return lost_ns_; }
   int64_t unsaved_ns() const { return unsaved_ns_; }
   int64_t idle_ns() const { return held_ns_ - kept_ns_ - lost_ns_ - unsaved_ns_; }
-  int64_t left_ns() const { return left_ns_; }  // work, at speed 1
+  int64_t left_ns() const { return left_ns_; }        // work, at speed 1
   int64_t working_ns() const { return working_ns_; }  // time, whatever the number of pods
   int32_t restarts() const { return restarts_; }
 
@@ -68,7 +69,7 @@ class JobProgress {
   Spec spec_;
   Pods pods_;
   int64_t at_ns_ = 0;
-  int64_t works_from_ns_ = 0;  // while it works: when the restart is over
+  int64_t works_from_ns_ = 0;   // while it works: when the restart is over
   int64_t since_start_ns_ = 0;  // time that it worked since then
   int64_t left_ns_;
   int64_t unsaved_work_ns_ = 0;

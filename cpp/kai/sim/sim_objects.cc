@@ -54,15 +54,13 @@ PodRow SimObjects::PodRowOf(const SimJob& job, PodState state) const {
   } else if (job.micro_gpus > 0) {
     row.gpu = {.count = job.micro_gpus / kMicroGpusOfOne, .portion = 1, .mig = {}};
   }
-  const std::vector<std::string>& models =
-      workload_.model_sets[static_cast<size_t>(job.models)];
+  const std::vector<std::string>& models = workload_.model_sets[static_cast<size_t>(job.models)];
   if (!models.empty()) {
     row.has_node_affinity = true;
-    row.node_affinity = {
-        {.expressions = {{.key = std::string(keys::kGpuProduct),
-                          .op = SelectorOp::kIn,
-                          .values = models}},
-         .fields = {}}};
+    row.node_affinity = {{.expressions = {{.key = std::string(keys::kGpuProduct),
+                                           .op = SelectorOp::kIn,
+                                           .values = models}},
+                          .fields = {}}};
   }
   if (!row.node_name.empty()) {
     row.received_type = is_part ? "Fraction" : "Regular";

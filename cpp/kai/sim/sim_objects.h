@@ -1,7 +1,6 @@
 // SimObjects: the objects of simulated jobs, as an API server would have them.
 //
-//   store_.Upsert(objects_.GroupRow(job, stamps));
-//   store_.Upsert(objects_.PodRowOf(job, 0, pod));
+//   store_.Upsert(objects_.PodRowOf(workload_.jobs[At(row)], std::move(state)));
 //
 // Invariants: equal arguments give equal rows. Cost: that of a row. Threads: as reading the
 // workload.

@@ -173,9 +173,8 @@ void Simulation::Fill() {
                                          .min_pods = job.min_pods,
                                          .checkpoint_ns = job.checkpoint_ns,
                                          .restart_ns = job.restart_ns});
-    agenda_.Add({.at_ns = job.arrival_ns,
-                 .kind = Occasion::kArrival,
-                 .job = static_cast<int32_t>(i)});
+    agenda_.Add(
+        {.at_ns = job.arrival_ns, .kind = Occasion::kArrival, .job = static_cast<int32_t>(i)});
   }
   const size_t count = jobs_.size();
   timeline_.jobs.first_start_ns.assign(count, Timeline::kNever);
@@ -199,9 +198,9 @@ void Simulation::Fill() {
 
 absl::StatusOr<bool> Simulation::Run(int64_t steps) {
   while (!has_ended_ && steps-- > 0) {
-    const bool cycle_is_next =
-        next_cycle_ns_ != Timeline::kNever && (agenda_.empty() || next_cycle_ns_ < agenda_.NextNs());
-    const int64_t next_ns = cycle_is_next       ? next_cycle_ns_
+    const bool cycle_is_next = next_cycle_ns_ != Timeline::kNever &&
+                               (agenda_.empty() || next_cycle_ns_ < agenda_.NextNs());
+    const int64_t next_ns = cycle_is_next      ? next_cycle_ns_
                             : !agenda_.empty() ? agenda_.NextNs()
                                                : Timeline::kNever;
     const bool is_done = jobs_ended_ == std::ssize(jobs_) && !jobs_.empty();
@@ -323,7 +322,7 @@ absl::Status Simulation::Cycle() {
   UpdateProgress();
   RecordQueues(**plan);
   if (engine_.has_changed()) {
-    const int64_t step_ns = options_.period_ns > 0             ? options_.period_ns
+    const int64_t step_ns = options_.period_ns > 0            ? options_.period_ns
                             : cycles_now_ < kMostCyclesAtOnce ? 0
                                                               : kSecondNs;
     WantCycle(now_ns_ + step_ns);
@@ -372,10 +371,10 @@ void Simulation::WriteStamps(const Plan& plan) {
 
 void Simulation::WriteGroup(int32_t row) {
   const Job& job = jobs_[At(row)];
-  store_.Upsert(objects_.GroupRow(workload_.jobs[At(row)],
-                                  {.last_start_ns = job.last_start_ns,
-                                   .stale_since_ns = job.stale_since_ns,
-                                   .last_eviction_ns = job.last_eviction_ns}));
+  store_.Upsert(
+      objects_.GroupRow(workload_.jobs[At(row)], {.last_start_ns = job.last_start_ns,
+                                                  .stale_since_ns = job.stale_since_ns,
+                                                  .last_eviction_ns = job.last_eviction_ns}));
 }
 
 void Simulation::WritePod(int32_t row, int32_t number) {
@@ -528,13 +527,17 @@ void Simulation::EndStay(int32_t row, int32_t number, StayEnd why) {
   stays.job.push_back(row);
   stays.pod.push_back(number);
   stays.node.push_back(pod.node);
+  stays.shared_card.push_back(
+      pod.gpu_groups.empty()
+          ? -1
+          : shared_cards_.try_emplace(pod.gpu_groups[0], static_cast<int32_t>(shared_cards_.size()))
+                .first->second);
   stays.from_ns.push_back(pod.from_ns);
   stays.runs_ns.push_back(pod.runs_ns);
   stays.to_ns.push_back(now_ns_);
   stays.end.push_back(static_cast<uint8_t>(why));
-  std::erase_if(stays_on_[At(pod.node)], [&](const PodPlace& place) {
-    return place.job == row && place.pod == number;
-  });
+  std::erase_if(stays_on_[At(pod.node)],
+                [&](const PodPlace& place) { return place.job == row && place.pod == number; });
   Count(row, -workload_.jobs[At(row)].micro_gpus, 0);
   pod.node = -1;
   Note(row);
@@ -573,8 +576,7 @@ void Simulation::RecordQueues(const Plan& plan) {
     const auto found = queue_of_.find(cluster.Text(cluster.queues().name[queue]));
     if (found == queue_of_.end()) continue;
     Use& use = uses_[At(found->second)];
-    const double fair_share =
-        plan.has_queue_numbers ? plan.queues[queue][kQuotaGpu].fair_share : 0;
+    const double fair_share = plan.has_queue_numbers ? plan.queues[queue][kQuotaGpu].fair_share : 0;
     if (use.allocated == use.told_allocated && use.requested == use.told_requested &&
         fair_share == use.told_fair_share)
       continue;

@@ -3,9 +3,7 @@
 // event to the next; a cycle runs at the next multiple of the period after something changed or a
 // moment has come that the last plan waits for.
 //
-//   absl::StatusOr<std::unique_ptr<Simulation>> simulation =
-//       Simulation::Make(workload, ParseConfig("{}"), ShardParams(), SimOptions());
-//   while (!(*simulation)->Run(1000)) ShowProgress((*simulation)->now_ns());
+//   while (ended.ok() && !*ended) ended = (*simulation)->Run(1000);
 //
 // Around the scheduler: a binding puts the pod on its node, and after the delays of SimOptions it
 // runs. An evicted pod leaves after a while, and its workload's controller then makes it again
@@ -126,7 +124,8 @@ class Simulation {
   std::vector<uint8_t> is_node_there_;
   // By node: pods on it.
   std::vector<std::vector<PodPlace>> stays_on_;
-  std::vector<int32_t> changed_jobs_;  // of which has_changed
+  absl::flat_hash_map<std::string, int32_t> shared_cards_;  // by GPU group
+  std::vector<int32_t> changed_jobs_;                       // of which has_changed
 
   // By queue, with all below it: millionths of GPUs.
   struct Use {

@@ -59,7 +59,7 @@ SimJob JobOf(std::string name, int64_t arrival_s, int64_t duration_s, int32_t po
 
 struct Story {
   explicit Story(const SimWorkload& workload, SimOptions options = {},
-               std::string_view config = "{}")
+                 std::string_view config = "{}")
       : simulation(Simulation::Make(workload, ParseConfig(config), ShardParams(), options)) {
     KAI_CHECK(simulation.ok()) << simulation.status().ToString();
     absl::StatusOr<bool> ended = false;
@@ -178,9 +178,8 @@ TEST(SimulationTest, WhatRunsWhenItEndsIsRecordedAsSuch) {
 
 TEST(SimulationTest, WhatMakesNoSenseIsRefusedByName) {
   const auto error = [](const SimWorkload& workload) {
-    return std::string(Simulation::Make(workload, ParseConfig("{}"), ShardParams(), {})
-                           .status()
-                           .message());
+    return std::string(
+        Simulation::Make(workload, ParseConfig("{}"), ShardParams(), {}).status().message());
   };
   SimWorkload workload = Nodes({1});
   workload.jobs = {JobOf("a", 0, 10), JobOf("a", 0, 10)};

@@ -1,8 +1,8 @@
 // SimWorkload: what a simulation starts from, and what happens to it besides the scheduler's
 // decisions. Times are nanoseconds since the start of the simulation.
 //
-//   SimWorkload workload = OneNode(2);
-//   workload.jobs.push_back({.name = "a", .queue = 0, .duration_ns = 10 * kSecondNs});
+//   SimWorkload workload = Nodes({1});
+//   workload.outages = {{.node = "x", .from_ns = 0, .until_ns = 1}};
 //
 // Invariants: nothing is checked yet; Simulation::Make() does. Cost: plain data. Threads: plain
 // data.
@@ -34,11 +34,11 @@ struct SimJob {
   int64_t millicpu = 1000;
   int64_t memory_bytes = 0;
   std::string priority_class;
-  std::string preemptibility;     // empty: as the priority class says
-  int32_t models = 0;             // of SimWorkload::model_sets
-  int32_t speeds = 0;             // of SimWorkload::speed_tables
-  int64_t checkpoint_ns = 0;      // work is saved so often; 0: always; kNeverSaved
-  int64_t restart_ns = 0;         // that each start after the first one takes longer
+  std::string preemptibility;  // empty: as the priority class says
+  int32_t models = 0;          // of SimWorkload::model_sets
+  int32_t speeds = 0;          // of SimWorkload::speed_tables
+  int64_t checkpoint_ns = 0;   // work is saved so often; 0: always; kNeverSaved
+  int64_t restart_ns = 0;      // that each start after the first one takes longer
 };
 
 // A node that goes and comes back.
@@ -68,9 +68,9 @@ struct SimWorkload {
 
 // What the cluster around the scheduler does with time.
 struct SimOptions {
-  int64_t period_ns = 1'000'000'000;  // of the scheduler's cycles; 0: at once
+  int64_t period_ns = 1'000'000'000;                       // of the scheduler's cycles; 0: at once
   int64_t until_ns = std::numeric_limits<int64_t>::max();  // the simulation ends then
-  int64_t start_ns = 1'767'225'600'000'000'000;  // its beginning, as a date: 2026-01-01
+  int64_t start_ns = 1'767'225'600'000'000'000;            // its beginning, as a date: 2026-01-01
   int64_t bind_ns = 0;       // from a decision until the pod is on its node
   int64_t startup_ns = 0;    // from then until the pod runs: images, volumes
   int64_t terminate_ns = 0;  // from an eviction until the pod is gone

@@ -42,6 +42,8 @@ Examples:
 @click.option("--seed", type=int, default=0, show_default=True, help="Of random node failures.")
 @life_options
 @click.option("--out", metavar="FILE", help="Save the timeline; Timeline.load reads it.")
+@click.option("--html", metavar="FILE", help="Write a page with interactive pictures.")
+@click.option("--perfetto", metavar="FILE", help="Write a trace for https://ui.perfetto.dev.")
 @click.option("--json", "as_json", is_flag=True, help="Jobs and metrics as JSON.")
 @click.option(
     "--fair-share",
@@ -81,7 +83,12 @@ def _simulate(file: str, options: dict[str, Any]) -> int:
     timeline = _run(given, config, options)
     if options["out"] is not None:
         timeline.save(named("--out", options["out"]))
-    metrics = timeline.metrics(warm_up_s=seconds("--warm-up", options["warm_up"]))
+    warm_up_s = seconds("--warm-up", options["warm_up"])
+    metrics = timeline.metrics(warm_up_s=warm_up_s)
+    if options["html"] is not None:
+        timeline.to_html(named("--html", options["html"]), warm_up_s=warm_up_s)
+    if options["perfetto"] is not None:
+        timeline.to_perfetto(named("--perfetto", options["perfetto"]))
     if options["as_json"]:
         click.echo(json.dumps(_answer(timeline, metrics)))
     else:

@@ -52,6 +52,7 @@ PluginName = Literal[
     "podaffinity",
     "gpuspread",
     "numa",
+    "placementpolicy",
     "reflectjoborder",
 ]
 Arguments = Mapping[str, str | int | float | bool]

@@ -137,7 +137,7 @@ def measure(timeline: Timeline, *, warm_up_s: float = 0.0) -> Metrics:
         completion=Distribution.of(completion[done]),
         rho=_rho(timeline, completion, done),
         completion_by_size={
-            name: Distribution.of(completion[done & _in_class(jobs.total_gpus, low, high)])
+            name: Distribution.of(completion[done & is_in_class(jobs.total_gpus, low, high)])
             for name, low, high in SIZE_CLASSES
         },
         held_gpu_hours=hours["held"],
@@ -154,7 +154,8 @@ def measure(timeline: Timeline, *, warm_up_s: float = 0.0) -> Metrics:
     )
 
 
-def _in_class(gpus: Any, low: float, high: float) -> Any:
+def is_in_class(gpus: Any, low: float, high: float) -> Any:
+    """Which of these jobs are in a class of `SIZE_CLASSES`."""
     if high == 0:
         return gpus == 0
     return (gpus >= low) & (gpus < high) & (gpus > 0)

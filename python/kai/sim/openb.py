@@ -96,6 +96,11 @@ def read(workload: str = "", data: Path | None = None) -> tuple[list[Row], list[
     return nodes, pods
 
 
+def gpu_nodes(data: Path | None = None) -> list[Row]:
+    """The rows of the nodes that have GPUs."""
+    return _rows(folder(data) / "openb_node_list_gpu_node.csv")
+
+
 def _rows(path: Path) -> list[Row]:
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kai.errors import InvalidInputError
+from kai.sim.stay_ends import STAY_ENDS
 from kai.sim.workload import Jobs, NodePool, Queue, Workload
 
 if TYPE_CHECKING:
@@ -27,22 +28,13 @@ if TYPE_CHECKING:
     import pyarrow
 
     from kai import _core
+    from kai.sim.difference import Difference
     from kai.sim.metrics import Metrics
+    from kai.sim.plot import Plots
 
 __all__ = ["STAY_ENDS", "Timeline"]
 
 Columns = Mapping[str, Any]
-
-# Why a pod left its node, by the codes of the column `end` of `Timeline.stays`.
-STAY_ENDS = (
-    "finished",
-    "reclaimed",
-    "preempted",
-    "consolidated",
-    "stale",
-    "node_gone",
-    "simulation_ends",
-)
 
 _NEVER_NS = np.iinfo(np.int64).max
 _FORMAT = 1
@@ -58,8 +50,9 @@ class Timeline:
     that counts, lost is work that was done again after an eviction, idle is what pods held without
     working: start-up, restart, waiting for the rest of a gang.
 
-    ``stays``: ``job``, ``pod`` and ``node`` as places, ``from_s``, ``runs_s``, ``to_s``, and
-    ``end``, a place in `STAY_ENDS`. ``queues``: ``at_s``, ``queue`` (a place), ``allocated_gpus``,
+    ``stays``: ``job``, ``pod`` and ``node`` as places, ``shared_card`` (equal for pods with parts
+    of one GPU, -1 for others), ``from_s``, ``runs_s``, ``to_s``, and ``end``, a place in
+    `STAY_ENDS`. ``queues``: ``at_s``, ``queue`` (a place), ``allocated_gpus``,
     ``requested_gpus``, ``fair_share_gpus``, each from that cycle on until the next row of the
     queue. ``nodes``: ``at_s``, ``node``, ``is_there`` where nodes went and came.
     """
@@ -107,6 +100,7 @@ class Timeline:
                 "job": its["input"][stays["job"]],
                 "pod": np.array(stays["pod"]),
                 "node": np.array(stays["node"]),
+                "shared_card": np.array(stays["shared_card"]),
                 "from_s": stays["from_ns"] / 1e9,
                 "runs_s": _seconds(stays["runs_ns"]),
                 "to_s": stays["to_ns"] / 1e9,
@@ -138,6 +132,41 @@ class Timeline:
         from kai.sim.metrics import measure
 
         return measure(self, warm_up_s=warm_up_s)
+
+    @property
+    def plot(self) -> Plots:
+        """Pictures of it: `kai.sim.plot.Plots`. Needs the extra ``notebook``."""
+        from kai.sim.plot import Plots
+
+        return Plots(self)
+
+    def to_html(self, path: str | Path, *, title: str = "", warm_up_s: float = 0.0) -> None:
+        """Writes a page with interactive pictures, which needs no network: `kai.sim.page`.
+
+        ``title``: by default the name of the workload. ``warm_up_s``: of its metrics. Raises
+        InvalidInputError where nothing can be written, and for a time without a window.
+        """
+        from kai.sim import page
+
+        page.write(self, path, title=title, warm_up_s=warm_up_s)
+
+    def to_perfetto(self, path: str | Path) -> None:
+        """Writes a trace for https://ui.perfetto.dev: `kai.sim.perfetto`.
+
+        Raises InvalidInputError where nothing can be written.
+        """
+        from kai.sim import perfetto
+
+        perfetto.write(self, path)
+
+    def diff(self, other: Timeline) -> Difference:
+        """Jobs that start or end at other times in the other timeline: `kai.sim.difference`.
+
+        Raises InvalidInputError where a job is in one of the two only, or in another queue.
+        """
+        from kai.sim.difference import compare
+
+        return compare(self, other)
 
     def to_arrow(self, table: str = "jobs") -> pyarrow.Table:
         """One of its tables, with names in the place of codes. Needs the extra ``arrow``.

@@ -10,7 +10,9 @@
 #define KAI_PLACEMENT_SCORERS_SCORERS_H_
 
 #include <memory>
+#include <optional>
 
+#include "kai/packing/policies.h"
 #include "kai/placement/node_index.h"
 #include "kai/placement/scorer.h"
 
@@ -33,6 +35,17 @@ std::unique_ptr<Scorer> MakeNumaScorer(
 std::unique_ptr<Scorer> MakeDomainScorer();
 std::unique_ptr<Scorer> MakePreferredNodesScorer(
     const Cluster& cluster);  // preferred node affinity
+
+// A placement policy of the literature, in place of packing by one resource.
+struct PolicyOptions {
+  packing::Policy policy = packing::Policy::kFgd;
+  bool exact = false;  // scores are not cut to whole numbers
+  uint64_t seed = 0;   // of a random policy
+  // F is measured with these; none: with the most frequent pods of the cluster, so many of all.
+  std::optional<packing::PodMix> typical_pods = {};
+  int typical_percent = 95;
+};
+std::unique_ptr<Scorer> MakePolicyScorer(const Cluster& cluster, const PolicyOptions& options);
 
 // The pure functions of spec 3 W3 and W4, also shown to people who compare strategies.
 double BinpackScore(double room, double least_room, double most_room, double allocatable);

@@ -1,0 +1,103 @@
+// kai._core: fill_cluster, an experiment with placement policies on an empty cluster.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "column_bytes.h"
+#include "kai/packing/fill.h"
+#include "register.h"
+#include "status.h"
+
+namespace kai::bindings {
+namespace {
+
+namespace py = pybind11;
+
+// Rows of as many whole numbers of 64 bits, one after the other.
+std::vector<int64_t> NumbersOf(const py::buffer& rows, py::ssize_t columns, const char* what) {
+  const py::buffer_info info = rows.request();
+  const bool fits = info.ndim == 2 && info.shape[1] == columns && info.itemsize == 8 &&
+                    info.strides[1] == 8 && info.strides[0] == 8 * columns;
+  if (!fits) throw py::value_error(std::string(what) + ": rows of 64-bit integers are needed");
+  std::vector<int64_t> numbers(static_cast<size_t>(info.shape[0] * columns));
+  if (!numbers.empty()) std::memcpy(numbers.data(), info.ptr, numbers.size() * 8);
+  return numbers;
+}
+
+packing::FillInput InputOf(const std::vector<int64_t>& nodes, const std::vector<int64_t>& pods,
+                           std::vector<std::vector<uint8_t>> constraints) {
+  packing::FillInput input;
+  input.constraints = std::move(constraints);
+  size_t kinds = 1;
+  for (size_t i = 0; i < nodes.size(); i += 4) {
+    const bool is_valid = nodes[i] >= 0 && nodes[i + 1] >= 0 && nodes[i + 2] >= 0 &&
+                          nodes[i + 2] <= 1000 && nodes[i + 3] >= 0 && nodes[i + 3] <= 10'000;
+    if (!is_valid) throw py::value_error("a node has an amount out of range");
+    kinds = std::max(kinds, static_cast<size_t>(nodes[i + 3]) + 1);
+    input.nodes.push_back({.cpu_milli = nodes[i],
+                           .memory_mib = nodes[i + 1],
+                           .gpus = static_cast<int32_t>(nodes[i + 2]),
+                           .kind = static_cast<int32_t>(nodes[i + 3])});
+  }
+  for (const std::vector<uint8_t>& each : input.constraints) {
+    if (!each.empty() && each.size() < kinds)
+      throw py::value_error("a constraint has an entry for each kind of node, or none");
+  }
+  for (size_t i = 0; i < pods.size(); i += 5) {
+    const bool is_valid = pods[i] >= 0 && pods[i + 1] >= 0 && pods[i + 2] >= 0 &&
+                          pods[i + 2] <= 1000 && pods[i + 3] >= 0 &&
+                          pods[i + 3] <= packing::kWholeGpu && pods[i + 4] >= 0 &&
+                          static_cast<size_t>(pods[i + 4]) < input.constraints.size();
+    if (!is_valid) throw py::value_error("a pod has an amount out of range");
+    input.pods.push_back({.shape = {.cpu_milli = pods[i],
+                                    .gpus = static_cast<int32_t>(pods[i + 2]),
+                                    .gpu_milli = static_cast<int32_t>(pods[i + 3])},
+                          .memory_mib = pods[i + 1],
+                          .constraint = static_cast<int32_t>(pods[i + 4])});
+  }
+  return input;
+}
+
+py::dict FillCluster(const py::buffer& nodes, const py::buffer& pods,
+                     std::vector<std::vector<uint8_t>> constraints, const std::string& policy,
+                     int64_t seed, bool exact, bool random_ties, double demand,
+                     int typical_percent) {
+  const std::optional<packing::Policy> known = packing::PolicyOf(policy);
+  if (!known) throw py::value_error("no placement policy is called " + policy);
+  const packing::FillInput input =
+      InputOf(NumbersOf(nodes, 4, "nodes"), NumbersOf(pods, 5, "pods"), std::move(constraints));
+  packing::FillResult result;
+  {
+    const py::gil_scoped_release release;
+    result = packing::RunFill(input,
+                              {.rating = {.policy = *known, .exact = exact},
+                               .ties = random_ties ? packing::Ties::kRandom : packing::Ties::kName,
+                               .seed = seed,
+                               .demand = demand,
+                               .typical_percent = typical_percent});
+  }
+  py::dict columns;
+  columns["pod"] = BytesOf(result.pod);
+  columns["node"] = BytesOf(result.node);
+  columns["arrived_milli"] = BytesOf(result.arrived_milli);
+  columns["used_milli"] = BytesOf(result.used_milli);
+  columns["fragment_milli"] = BytesOf(result.fragment_milli);
+  columns["node_order"] = BytesOf(result.node_order);
+  return columns;
+}
+
+}  // namespace
+
+void RegisterPacking(py::module_& module) {
+  module.def("fill_cluster", &FillCluster, py::kw_only(), py::arg("nodes"), py::arg("pods"),
+             py::arg("constraints"), py::arg("policy"), py::arg("seed"), py::arg("exact"),
+             py::arg("random_ties"), py::arg("demand"), py::arg("typical_percent"));
+}
+
+}  // namespace kai::bindings

@@ -1,0 +1,190 @@
+"""Filling an empty cluster pod by pod: how much of its GPUs a placement policy puts to use.
+
+    cluster = openb_cluster("default")
+    filled = fill(cluster, "fgd", seed=42)
+    filled.allocated_percent()[100]   # of all GPUs, when pods have asked for 100 % of them
+
+The experiment of Weng et al., "Beware of Fragmentation: Scheduling GPU-Sharing Workloads with
+Fragmentation Gradient Descent", USENIX ATC 2023, as their public simulator runs it: pods arrive in
+a random order until they ask for 130 % of the cluster, none leaves, each is tried once. There are
+no queues, no limits and no gangs. The policies are those of the plugin ``placementpolicy``, scored
+by the same code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kai import _core
+from kai.errors import InvalidInputError
+from kai.sim import openb
+
+__all__ = ["POLICIES", "FillCluster", "Filling", "Policy", "fill", "openb_cluster"]
+
+Policy = Literal[
+    "best-fit", "dot-product", "gpu-packing", "gpu-clustering", "fgd", "random", "least-waste"
+]
+POLICIES: tuple[Policy, ...] = get_args(Policy)
+MOST_DEMAND = 130  # percent of all GPUs, of the last figure
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class FillCluster:
+    """Nodes and pods, each sorted by name."""
+
+    node_names: tuple[str, ...]
+    nodes: Ints  # a row per node: CPU in thousandths, memory in MiB, GPUs, kind
+    pod_names: tuple[str, ...]
+    pods: Ints  # a row per pod: CPU, memory, GPUs, thousandths of each, constraint
+    constraints: tuple[tuple[int, ...], ...]  # by kind of node: allowed; empty: all are
+
+    @property
+    def gpus(self) -> int:
+        return int(self.nodes[:, 2].sum())
+
+
+@dataclass(frozen=True)
+class Filling:
+    """What became of the pods: a row per pod that arrived, in the order in which they did."""
+
+    cluster: FillCluster
+    pod: NDArray[np.int32]  # its row in the cluster
+    node: NDArray[np.int32]  # the node it got; -1: none had room
+    arrived_milli: Ints  # thousandths of a GPU that pods have asked for
+    used_milli: Ints  # and that they have got
+    fragment_milli: Floats  # idle, and of no use to the typical pod (F)
+    node_order: NDArray[np.int32]  # the nodes; the first of equally good ones is taken
+
+    def allocated_percent(self) -> Floats:
+        """By demand from 0 to 130 %: how much of all GPUs is given out, in percent.
+
+        The figure for k % is the mean over the arrivals at which demand rounds to k %, rounded as
+        the published figures are; where there is none, over those within one percent.
+        """
+        return self._by_demand(np.round(self.used_milli / self.cluster.gpus / 10, 2))
+
+    def fragment_percent(self) -> Floats:
+        """By demand from 0 to 130 %: how much of all GPUs is a fragment (F), in percent."""
+        return self._by_demand(self.fragment_milli / self.cluster.gpus / 10)
+
+    def placed_percent(self, pods: NDArray[np.bool_]) -> float:
+        """How many of the pods that arrived, and for which `pods` is true, were placed."""
+        chosen = pods[self.pod]
+        return float(100 * np.mean(self.node[chosen] >= 0)) if chosen.any() else 100.0
+
+    def _by_demand(self, values: Floats) -> Floats:
+        arrived = np.round(self.arrived_milli / self.cluster.gpus / 10)
+        figures = np.full(MOST_DEMAND + 1, np.nan)
+        for percent in range(MOST_DEMAND + 1):
+            at = arrived == percent
+            if not at.any():
+                at = (arrived >= percent - 1) & (arrived <= percent + 1)
+            if at.any():
+                figures[percent] = np.round(values[at].mean(), 2)
+        return figures
+
+
+def fill(
+    cluster: FillCluster,
+    policy: Policy = "fgd",
+    *,
+    seed: int = 42,
+    scores: Literal["whole", "exact"] = "whole",
+    ties: Literal["name", "random"] = "name",
+    demand: float = MOST_DEMAND / 100,
+    typical_percent: int = 95,
+) -> Filling:
+    """Fills the cluster; pods and nodes come in the order that Go's generator draws for `seed`.
+
+    `scores`: cut to whole numbers as published, or exact. `ties`: the first of equally good nodes,
+    or a random one. `demand`: pods are copied or left out until they ask for so much of all GPUs;
+    0 takes them as they are. `typical_percent`: F is measured with the most frequent pods, so many
+    of all. The GIL is released, so that threads can fill side by side.
+
+    Raises InvalidInputError for an unknown policy, or an amount that no node or pod can have.
+    """
+    if policy not in POLICIES:
+        raise InvalidInputError(f"placement policy {policy!r} is none of {', '.join(POLICIES)}")
+    try:
+        columns = _core.fill_cluster(
+            nodes=np.ascontiguousarray(cluster.nodes, dtype=np.int64).data,
+            pods=np.ascontiguousarray(cluster.pods, dtype=np.int64).data,
+            constraints=[list(each) for each in cluster.constraints],
+            policy=policy,
+            seed=seed,
+            exact=scores == "exact",
+            random_ties=ties == "random",
+            demand=demand,
+            typical_percent=typical_percent,
+        )
+    except ValueError as error:
+        raise InvalidInputError(str(error)) from None
+    return Filling(
+        cluster,
+        pod=np.frombuffer(columns["pod"], dtype=np.int32),
+        node=np.frombuffer(columns["node"], dtype=np.int32),
+        arrived_milli=np.frombuffer(columns["arrived_milli"], dtype=np.int64),
+        used_milli=np.frombuffer(columns["used_milli"], dtype=np.int64),
+        fragment_milli=np.frombuffer(columns["fragment_milli"], dtype=np.float64),
+        node_order=np.frombuffer(columns["node_order"], dtype=np.int32),
+    )
+
+
+def openb_cluster(workload: str = "default", data: Path | None = None) -> FillCluster:
+    """The 1,213 nodes of openb that have GPUs, and the pods of one list.
+
+    `data` is the folder that holds ``openb/``; without it `KAI_DATA` names it. Raises OSError where
+    the lists are not there.
+    """
+    nodes = sorted(openb.gpu_nodes(data), key=lambda row: row["sn"])
+    pods = sorted(openb.read(workload, data)[1], key=lambda row: row["name"])
+    kinds = sorted({row["model"] for row in nodes})
+    asked = [_models(row) for row in pods]
+    specs = sorted({*asked})
+    number = {spec: i for i, spec in enumerate(specs)}
+    return FillCluster(
+        node_names=tuple(row["sn"] for row in nodes),
+        nodes=_rows(
+            [
+                int(row["cpu_milli"]),
+                int(row["memory_mib"]),
+                int(row["gpu"]),
+                kinds.index(row["model"]),
+            ]
+            for row in nodes
+        ),
+        pod_names=tuple(row["name"] for row in pods),
+        pods=_rows(
+            [
+                int(row["cpu_milli"]),
+                int(row["memory_mib"]),
+                int(row["num_gpu"]),
+                min(int(row["gpu_milli"]), openb.WHOLE_GPU) if int(row["num_gpu"]) else 0,
+                number[spec],
+            ]
+            for row, spec in zip(pods, asked, strict=True)
+        ),
+        constraints=tuple(
+            tuple(int(kind in spec.split("|")) for kind in kinds) if spec else () for spec in specs
+        ),
+    )
+
+
+def _models(row: openb.Row) -> str:
+    """The models that the pod may run on, as the list has them; only pods with GPUs care."""
+    if not int(row["num_gpu"]):
+        return ""
+    return "|".join(model for model in (row.get("gpu_spec") or "").split("|") if model)
+
+
+def _rows(rows: Iterable[Sequence[int]]) -> Ints:
+    return np.array(list(rows), dtype=np.int64)

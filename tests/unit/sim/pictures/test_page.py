@@ -1,0 +1,205 @@
+"""The page of a simulation: what is in it, and what a browser makes of it."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import re
+import zlib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from browser import CHROMIUM, opened
+from conftest import HOUR, teams
+
+from kai.errors import InvalidInputError
+from kai.sim import page, series
+from kai.sim.simulate import simulate
+from kai.sim.timeline import Timeline
+
+needs_a_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
+
+
+def element(text: str, name: str) -> str:
+    found = re.search(rf'<script type="[^"]*" id="{name}">(.*?)</script>', text, re.DOTALL)
+    assert found is not None
+    return found.group(1)
+
+
+def unpacked(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """As the program of the page does it: columns, and what stands beside them."""
+    about = json.loads(element(text, "about"))
+    raw = zlib.decompress(base64.b64decode(element(text, "data")))
+    columns, at = {}, 0
+    for name, kind, length, is_steps in about["columns"]:
+        column = np.frombuffer(raw, f"<{kind}", length, at)
+        columns[name] = np.cumsum(column, dtype=column.dtype) if is_steps else column
+        at += -(-column.nbytes // 4) * 4
+    assert at == len(raw)
+    return about, columns
+
+
+def test_the_page_has_every_row_of_the_timeline(morning: Timeline) -> None:
+    about, columns = unpacked(page.html(morning))
+    tick_s = about["tick_s"]
+    jobs = morning.workload.jobs
+    order = np.argsort(jobs.arrival_s, kind="stable")
+    assert about["names_joined"].split("\n") == [jobs.name[i] for i in order]
+    assert columns["job_arrival"] * tick_s == pytest.approx(jobs.arrival_s[order])
+    end_s = morning.jobs["end_s"][order]
+    ended = ~np.isnan(end_s)
+    assert (columns["job_took"] == page.NEVER).tolist() == (~ended).tolist()
+    took_s = columns["job_took"][ended] * tick_s
+    assert took_s == pytest.approx((end_s - jobs.arrival_s[order])[ended], abs=tick_s)
+    assert len(columns["stay_node"]) == len(morning.stays["node"])
+    gpu_s = columns["job_gpus"][columns["stay_job"]] * columns["stay_length"] * tick_s
+    assert gpu_s.sum() == pytest.approx(morning.jobs["held_gpu_s"].sum(), rel=1e-6)
+    rows = about["queue_rows"]
+    for i, queue in enumerate(series.queues_by_use(morning)):
+        assert about["queues"][i] == morning.queue_names[queue]
+        at_s, held = series.queue_steps(morning, queue, "allocated_gpus")
+        assert columns["queue_at"][rows[i] : rows[i + 1]] * tick_s == pytest.approx(at_s)
+        assert columns["queue_held"][rows[i] : rows[i + 1]] == pytest.approx(held, abs=1e-3)
+
+
+def test_the_same_timeline_gives_the_same_page(morning: Timeline) -> None:
+    again = simulate(morning.workload, life=_life_of_the_morning())
+    assert page.html(again) == page.html(morning)
+
+
+def _life_of_the_morning() -> Any:
+    from kai.sim.simulate import Life, Outage
+
+    return Life(outages=[Outage("n-2", 5 * HOUR, 6 * HOUR)])
+
+
+def test_nothing_is_loaded_from_elsewhere(morning: Timeline) -> None:
+    text = page.html(morning)
+    assert re.findall(r"\b(?:src|href)\s*=|@import|url\(", text) == []
+    assert "default-src 'none'" in text
+
+
+def test_names_of_the_workload_cannot_end_an_element() -> None:
+    bad = "</script><script>alert(1)</script>"
+    jobs = teams().jobs
+    workload = replace(teams(), name=bad, jobs=replace(jobs, name=(bad, *jobs.name[1:])))
+    text = page.html(simulate(workload))
+    assert bad not in text
+    assert unpacked(text)[0]["names_joined"].startswith(bad)
+
+
+def test_the_numbers_are_a_table(morning: Timeline) -> None:
+    text = page.html(morning)
+    metrics = morning.metrics()
+    assert f"<td>evictions of pods</td><td>{metrics.evictions}</td>" in text
+    assert f"<td>{metrics.held_gpu_hours:,.1f}</td>" in text
+    assert "8 jobs in 3 queues on 3 nodes with 24 GPUs" in text
+
+
+def test_a_page_that_cannot_be_written_is_one_sentence(morning: Timeline, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match="No such file or directory"):
+        morning.to_html(tmp_path / "no" / "page.html")
+
+
+PIXELS = """[...document.querySelectorAll("canvas.picture")].map((canvas) => {
+  const c = canvas.getContext("2d"), d = c.getImageData(0, 0, canvas.width, canvas.height).data;
+  const found = new Set();
+  for (let i = 0; i < d.length; i += 4)
+    if (d[i + 3]) found.add((d[i] << 16) | (d[i + 1] << 8) | d[i + 2]);
+  return found.size;
+})"""
+TIP = """((x, y) => {
+  const canvas = document.getElementById("job-picture");
+  canvas.scrollIntoView();
+  const box = canvas.getBoundingClientRect();
+  canvas.dispatchEvent(new PointerEvent("pointermove", {clientX: box.x + x, clientY: box.y + y}));
+  return document.getElementById("tip").textContent;
+})"""
+
+
+@needs_a_browser
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_browser_draws_every_picture(morning: Timeline, tmp_path: Path, dark: bool) -> None:
+    async def look() -> None:
+        async with opened(tmp_path / "page.html", dark=dark) as tab:
+            assert await tab.value("document.querySelectorAll('canvas.picture').length") == 5
+            assert min(await tab.value(PIXELS)) >= 3  # two queues and their gaps are the least
+            ground = "getComputedStyle(document.body).backgroundColor"
+            assert await tab.value(ground) == ("rgb(13, 17, 23)" if dark else "rgb(255, 255, 255)")
+            assert tab.errors == []
+            assert tab.requests == [(tmp_path / "page.html").as_uri()]
+
+    morning.to_html(tmp_path / "page.html")
+    asyncio.run(look())
+
+
+@needs_a_browser
+def test_keys_move_zoom_and_reset(morning: Timeline, tmp_path: Path) -> None:
+    async def press() -> None:
+        async with opened(tmp_path / "page.html") as tab:
+
+            async def window() -> tuple[float, float]:
+                low, high = await tab.value("[kai.view.t0, kai.view.t1]")
+                return low, high
+
+            await tab.value("document.getElementById('job-picture').focus()")
+            whole = await window()
+            assert whole == (0, morning.end_s)
+            await tab.key("+")
+            low, high = await window()
+            assert high - low == pytest.approx(0.7 * morning.end_s)
+            await tab.key("ArrowRight")
+            assert (await window())[0] == pytest.approx(low + 0.1 * (high - low))
+            await tab.key("0")
+            assert await window() == whole
+            assert tab.errors == []
+
+    morning.to_html(tmp_path / "page.html")
+    asyncio.run(press())
+
+
+@needs_a_browser
+def test_a_job_is_found_by_name_and_described(morning: Timeline, tmp_path: Path) -> None:
+    async def find() -> None:
+        async with opened(tmp_path / "page.html") as tab:
+            assert (await tab.value(f"{TIP}(400, 5)")).startswith("long, queue vision")
+            await tab.value("kai.find('gang')")
+            said = await tab.value("document.getElementById('found').textContent")
+            assert said.startswith("gang, queue research; 2 GPUs for each of 3 pod(s)")
+            assert "starts after 1 s" in said
+            await tab.value("kai.find('nothing')")
+            said = await tab.value("document.getElementById('found').textContent")
+            assert said == "no such job"
+            assert tab.errors == []
+
+    morning.to_html(tmp_path / "page.html")
+    asyncio.run(find())
+
+
+@needs_a_browser
+def test_the_cluster_at_a_moment_is_that_of_the_timeline(morning: Timeline, tmp_path: Path) -> None:
+    async def look() -> None:
+        async with opened(tmp_path / "page.html") as tab:
+            for at_s in (0.5 * HOUR, 1.5 * HOUR, 2.5 * HOUR, 5.5 * HOUR):
+                await tab.value(f"kai.view.at = {at_s}, kai.drawAll(true)")
+                said = await tab.value("document.getElementById('moment-text').textContent")
+                cards = series.cards_at(morning, at_s)
+                held = sum(part for card in cards for _, part in card.parts)
+                assert f"{held:g} of {len(cards)} GPUs held" in said
+
+    morning.to_html(tmp_path / "page.html")
+    asyncio.run(look())
+
+
+@needs_a_browser
+def test_a_timeline_without_jobs_is_a_page_too(empty: Timeline, tmp_path: Path) -> None:
+    async def look() -> None:
+        async with opened(tmp_path / "page.html") as tab:
+            assert tab.errors == []
+
+    empty.to_html(tmp_path / "page.html")
+    asyncio.run(look())

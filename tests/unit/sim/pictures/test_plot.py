@@ -1,0 +1,193 @@
+"""What still pictures show: panels, bars, legends and words, not pixels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import matplotlib
+import numpy as np
+import pytest
+from conftest import HOUR
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection, PolyCollection
+
+from kai.errors import InvalidInputError
+from kai.sim import palette
+from kai.sim.plot import COMPARED, comparison
+from kai.sim.timeline import Timeline
+
+matplotlib.use("Agg")
+
+
+@pytest.fixture(autouse=True)
+def _closed() -> Iterator[None]:
+    yield
+    plt.close("all")
+
+
+def legend_of(axes: Axes) -> list[str]:
+    legend = axes.get_legend()
+    assert legend is not None
+    return [text.get_text() for text in legend.get_texts()]
+
+
+def test_each_queue_has_a_panel_and_the_busiest_is_first(morning: Timeline) -> None:
+    figure = morning.plot.queues()
+    panels = [axes for axes in figure.axes if axes.get_visible()]
+    assert [axes.get_title(loc="left") for axes in panels] == ["vision", "speech", "research"]
+    assert panels[0].get_ylabel() == "GPUs"
+    assert panels[-1].get_xlabel() == "hours since 2026-03-02 08:00:00"
+
+
+def test_queues_that_are_not_shown_are_counted(morning: Timeline) -> None:
+    figure = morning.plot.queues(most=2)
+    assert figure.get_supxlabel() == "not shown: 1 queue with fewer GPU-hours"
+
+
+def test_a_panel_shows_what_the_queue_held(morning: Timeline) -> None:
+    axes = morning.plot.queues(["speech"], from_s=HOUR, until_s=3 * HOUR).axes[0]
+    held, fair, asked = axes.get_lines()
+    assert held.get_ydata()[0] == pytest.approx(8)  # `whole-node`
+    assert [line.is_dashed() for line in (held, fair, asked)] == [False, True, True]
+    assert fair.get_linewidth() > asked.get_linewidth()
+
+
+def test_hours_of_a_node_that_is_gone_have_no_shade(morning: Timeline) -> None:
+    heat = morning.plot.nodes(from_s=0, until_s=8 * HOUR).axes[0]
+    shades = heat.images[0].get_array()
+    assert shades.shape == (3, 400)
+    gone = np.ma.getmaskarray(shades)[2]
+    assert gone.sum() == 50  # an hour of eight
+    assert heat.get_title(loc="right") == "crossed: the node is not there"
+
+
+def test_a_moment_shows_every_card_and_parts_as_parts(morning: Timeline) -> None:
+    axes = morning.plot.nodes(at_s=1.5 * HOUR).axes[0]
+    assert axes.get_title(loc="left").startswith("20.75 of 24 GPUs held after 1.5 h")
+    free, *queues = (each for each in axes.collections if isinstance(each, PolyCollection))
+    assert {each.get_label(): len(each.get_paths()) for each in queues} == {
+        "vision": 12,  # `long` and one that borrows
+        "speech": 10,  # `whole-node`, and two parts
+    }
+    assert len(free.get_paths()) == 4  # three cards, and what is left of the shared one
+    assert [text.get_text() for text in axes.texts] == ["n-0", "n-1", "n-2"]
+
+
+def test_jobs_are_rows_in_the_order_of_arrival(morning: Timeline) -> None:
+    axes = morning.plot.jobs()
+    assert [label.get_text() for label in axes.get_yticklabels()][:2] == ["long", "borrows"]
+    waits = next(each for each in axes.collections if isinstance(each, LineCollection))
+    assert len(waits.get_segments()) == 8
+    assert legend_of(axes) == ["vision", "speech", "research", "waiting", "pods evicted"]
+
+
+def test_jobs_can_be_chosen_by_name_and_by_time(morning: Timeline) -> None:
+    axes = morning.plot.jobs(["gang", "long"])
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["long", "gang"]
+    assert "speech" not in legend_of(axes)
+    early = morning.plot.jobs(until_s=700)
+    assert [label.get_text() for label in early.get_yticklabels()] == ["long", "borrows"]
+
+
+def test_a_curve_ends_at_the_part_of_jobs_that_started(morning: Timeline) -> None:
+    axes = morning.plot.waiting(by="queue")
+    ends = {line.get_label(): line.get_ydata()[-1] for line in axes.get_lines()}
+    assert ends == {"vision (3 jobs)": 100, "speech (3 jobs)": 100, "research (2 jobs)": 50}
+    looks = {(line.get_linestyle(), line.get_marker()) for line in axes.get_lines()}
+    assert len(looks) == 3
+
+
+def test_utilization_has_the_gpus_that_are_there_beside_it(morning: Timeline) -> None:
+    axes = morning.plot.utilization(from_s=5 * HOUR, until_s=6 * HOUR)
+    held, there = axes.get_lines()
+    assert there.get_ydata()[0] == pytest.approx(100 * 16 / 24)
+    assert max(held.get_ydata()) <= 100 * 16 / 24 + 1e-9
+    assert axes.get_ylabel() == "% of 24 GPUs"
+
+
+def test_a_picture_can_be_drawn_into_axes_of_the_reader(morning: Timeline) -> None:
+    _, (first, second, third) = plt.subplots(3)
+    assert morning.plot.utilization(ax=first) is first
+    assert morning.plot.waiting(ax=second) is second
+    assert morning.plot.jobs(ax=third) is third
+
+
+def test_a_comparison_has_a_panel_for_each_metric(morning: Timeline, quiet: Timeline) -> None:
+    figure = comparison(
+        {"outage": morning, "no outage": quiet}, metrics=["utilization", "evictions"]
+    )
+    assert [axes.get_title(loc="left") for axes in figure.axes] == [
+        "GPUs held (%), more is better",
+        "evicted pods, less is better",
+    ]
+    evicted = [bar.get_width() for bar in figure.axes[1].patches]
+    assert evicted == [morning.metrics().evictions, quiet.metrics().evictions]
+    assert len({bar.get_hatch() for bar in figure.axes[1].patches}) == 2
+
+
+@pytest.mark.parametrize("picture", ["queues", "nodes", "jobs", "waiting", "utilization"])
+def test_pictures_take_the_colours_of_their_ground(morning: Timeline, picture: str) -> None:
+    def colours() -> set[str]:
+        drawn = getattr(morning.plot, picture)()
+        figure = getattr(drawn, "figure", drawn)
+        found = set()
+        for axes in figure.axes:
+            for each in (*axes.collections, *axes.lines):
+                for colour in (
+                    each.get_facecolor() if hasattr(each, "get_facecolor") else [each.get_color()]
+                ):
+                    found.add(matplotlib.colors.to_hex(colour))
+        return found
+
+    light = colours()
+    with plt.style.context("dark_background"):
+        dark = colours()
+    assert light & set(palette.LIGHT.series)
+    assert dark & set(palette.DARK.series)
+    assert not dark & (set(palette.LIGHT.series) - set(palette.DARK.series))
+
+
+def test_two_looks_differ_in_more_than_colour() -> None:
+    made = palette.looks(49, dark=False)
+    assert len({(look.colour, look.dash) for look in made}) == 49
+    for turn in range(0, 49, 7):
+        assert len({look.dash for look in made[turn : turn + 7]}) == 7
+        assert len({look.hatch for look in made[turn : turn + 7]}) == 7
+
+
+def test_series_stand_out_from_their_ground() -> None:
+    def luminance(colour: str) -> float:  # WCAG 2
+        parts = [
+            c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4
+            for c in matplotlib.colors.to_rgb(colour)
+        ]
+        return float(np.dot(parts, (0.2126, 0.7152, 0.0722)))
+
+    for ground in (palette.LIGHT, palette.DARK):
+        for colour in ground.series:
+            low, high = sorted((luminance(colour), luminance(ground.paper)))
+            assert (high + 0.05) / (low + 0.05) > 2.2, colour
+
+
+def test_names_and_moments_that_do_not_exist_are_refused(morning: Timeline) -> None:
+    with pytest.raises(InvalidInputError, match="queue nlp: the timeline has no such queue"):
+        morning.plot.queues(["nlp"])
+    with pytest.raises(InvalidInputError, match="job x: the timeline has no such job"):
+        morning.plot.jobs(["x"])
+    with pytest.raises(InvalidInputError, match="at_s: expected a time from 0 to the end"):
+        morning.plot.nodes(at_s=-1)
+    with pytest.raises(InvalidInputError, match=r"metrics: expected some of .*, not 'speed'"):
+        comparison({"one": morning}, metrics=["speed"])
+    with pytest.raises(InvalidInputError, match="timelines: expected at least one"):
+        comparison({})
+
+
+def test_a_timeline_without_jobs_can_be_drawn(empty: Timeline) -> None:
+    for draw in (empty.plot.nodes, empty.plot.jobs, empty.plot.waiting, empty.plot.utilization):
+        drawn = draw()
+        getattr(drawn, "figure", drawn).canvas.draw()
+    empty.plot.nodes(at_s=0).canvas.draw()
+    comparison({"nothing": empty}, metrics=list(COMPARED)).canvas.draw()
+    with pytest.raises(InvalidInputError, match="names: expected at least one queue that has jobs"):
+        empty.plot.queues()
