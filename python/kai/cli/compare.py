@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kai.cli.failures import ANSWER_IS_NO, DONE
+from kai.cli.virtual import FORMATS, life, life_options, seconds, workload
 from kai.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from kai.cli.work import Warner
     from kai.sim.comparing import Comparison, Side
-    from kai.sim.simulate import Life
 
 DEFAULT = "default"  # the name of KAI's configuration, in place of a file
 
@@ -36,7 +36,7 @@ Examples:
 @click.argument("base", metavar="BASE")
 @click.argument("variant", metavar="VARIANT")
 @click.option("--workload", metavar="FILE", required=True, help="A trace, or YAML of yours.")
-@click.option("--format", "format_", metavar="NAME", help="Of the workload [known from content].")
+@click.option("--format", "form", type=click.Choice(FORMATS), help="Of the workload.")
 @click.option("--seeds", default=20, type=click.IntRange(1), help="How many pairs [20].")
 @click.option("--vary", metavar="LIST", help="Some of weeks,estimates,failures; '' for none.")
 @click.option("--primary", metavar="METRIC", help="What decides [completion_mean_s].")
@@ -47,10 +47,7 @@ Examples:
 @click.option("--variant-cluster", metavar="FILE", help="The same of the variant.")
 @click.option("--weeks", type=click.IntRange(1), help="How many are drawn [as many as there are].")
 @click.option("--estimate-error", default=0.5, type=float, help="Log-normal error [0.5].")
-@click.option("--failure-days", type=float, help="Mean days between failures of a node [30].")
-@click.option("--period", default=1.0, type=float, help="Seconds between cycles [1].")
-@click.option("--until", type=float, help="Seconds after which a simulation ends.")
-@click.option("--warm-up", default=0.0, type=float, help="Seconds that metrics leave out [0].")
+@life_options
 @click.option("--processes", type=click.IntRange(1), help="Simulations at a time [the cores].")
 @click.option("--as-kai", is_flag=True, help="Decide as KAI does, also where it errs.")
 @click.option("--strict", is_flag=True, help="Exit with 2 for unknown names.")
@@ -65,7 +62,8 @@ def command(base: str, variant: str, **given: Any) -> int:
     Each seed is a pair of simulations in the same world. What a seed varies is in
     --vary: `weeks` of the workload, drawn again; `estimates` of durations;
     `failures` of nodes. Unless given, it is weeks, where the workload lasts for two
-    or more, and else nothing: then each side is simulated once.
+    or more, and else nothing: then each side is simulated once. Times are like 90s,
+    15m, 36h or 7d.
 
     The verdict on the primary metric is better, worse or cannot tell, with an
     interval for the mean difference. The other metrics share one probability of
@@ -96,13 +94,13 @@ def command(base: str, variant: str, **given: Any) -> int:
 
 
 def _compared(base: str, variant: str, given: dict[str, Any], warn: Warner) -> Comparison:
-    from dataclasses import replace
+    # Before the imports, which need NumPy: it has a sentence for where there is none.
+    chosen = workload("compare", "--workload", given["workload"], given["form"], given["cluster"])
 
     from kai.engine import config as configuration
     from kai.sim.comparing import compare
     from kai.sim.comparing.measures import PRIMARY
     from kai.sim.comparing.running import cores
-    from kai.sim.traces import read
 
     sides = [
         _side("BASE", base, given["base_cluster"], given["as_kai"]),
@@ -112,25 +110,22 @@ def _compared(base: str, variant: str, given: dict[str, Any], warn: Warner) -> C
         if side.config is not None and (given["strict"] or given["as_json"]):  # a page has them
             text = configuration.config_json(side.config)
             warn.of(configuration.read(text).warnings, strict=given["strict"])
-    workload = read(given["workload"], format=given["format_"])
-    if given["cluster"] is not None:
-        workload = replace(workload, **_cluster("--cluster", given["cluster"]))
-    warn(*workload.problems)
-    vary = given["vary"]
+    warn(*chosen.problems)
+    vary, until = given["vary"], given["until"]
     with _shown_progress() as progress:
         return compare(
             *sides,
-            workload=workload,
+            workload=chosen,
             seeds=given["seeds"],
             vary=None if vary is None else [each.strip() for each in vary.split(",") if each],
             primary=given["primary"] or PRIMARY,
             metrics=given["metrics"] or None,
             level=given["level"],
             executor=given["processes"] or cores(),
-            period_s=given["period"],
-            until_s=given["until"],
-            warm_up_s=given["warm_up"],
-            life=_life(given["failure_days"]),
+            period_s=seconds("--period", given["period"]),
+            until_s=None if until is None else seconds("--until", until),
+            warm_up_s=seconds("--warm-up", given["warm_up"]),
+            life=life(given),
             weeks=given["weeks"],
             estimate_error=given["estimate_error"],
             progress=progress,
@@ -163,12 +158,6 @@ def _stem(file: str) -> str:
     from pathlib import Path
 
     return Path(file).name
-
-
-def _life(failure_days: float | None) -> Life:
-    from kai.sim.simulate import Failures, Life
-
-    return Life() if failure_days is None else Life(failures=Failures(failure_days))
 
 
 def _write(file: str, done: Comparison) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kai.cli.failures import DONE, say
+from kai.cli.virtual import FORMATS, life, life_options, seconds, workload
 from kai.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
     from kai.sim.simulate import Progress
     from kai.sim.timeline import Timeline
     from kai.sim.workload import Workload
-
-# As kai.sim.traces has them; written down, so that --help loads no NumPy.
-FORMATS = ("philly", "itp", "openb", "muri", "tiresias", "swf", "sacct", "yaml")
 
 EPILOG = """\b
 Examples:
@@ -42,19 +40,7 @@ Examples:
 @click.option("--config", metavar="FILE", help="The scheduler configuration, as for kai plan.")
 @click.option("--as-kai", is_flag=True, help="Decide as KAI does also where kai knows better.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of random node failures.")
-@click.option("--until", metavar="TIME", help="End after so long, as in 36h or 7d.")
-@click.option(
-    "--period",
-    metavar="TIME",
-    default="1s",
-    show_default=True,
-    help="A cycle runs at the next multiple of it after something happened; 0: at once.",
-)
-@click.option("--startup", metavar="TIME", default="0", help="From a binding until the pod runs.")
-@click.option("--checkpoint", metavar="TIME", default="0", help="Work is saved so often; or never.")
-@click.option("--restart", metavar="TIME", default="0", help="The cost of each later start.")
-@click.option("--fail-every", metavar="TIME", help="Mean time between failures of a node.")
-@click.option("--warm-up", metavar="TIME", default="0", help="Earlier jobs do not count.")
+@life_options
 @click.option("--out", metavar="FILE", help="Save the timeline; Timeline.load reads it.")
 @click.option("--html", metavar="FILE", help="Write a page with interactive pictures.")
 @click.option("--perfetto", metavar="FILE", help="Write a trace for https://ui.perfetto.dev.")
@@ -90,14 +76,14 @@ def command(workload: str | None, fair_share: str | None, **options: Any) -> int
 def _simulate(file: str, options: dict[str, Any]) -> int:
     from kai.cli.work import named
 
-    given = _workload(file, options["form"], options["cluster"])
+    given = workload("simulate", "WORKLOAD", file, options["form"], options["cluster"])
     for problem in given.problems:
         say(problem)
     config = None if options["config"] is None else named("--config", options["config"])
     timeline = _run(given, config, options)
     if options["out"] is not None:
         timeline.save(named("--out", options["out"]))
-    warm_up_s = _seconds("--warm-up", options["warm_up"])
+    warm_up_s = seconds("--warm-up", options["warm_up"])
     metrics = timeline.metrics(warm_up_s=warm_up_s)
     if options["html"] is not None:
         timeline.to_html(named("--html", options["html"]), warm_up_s=warm_up_s)
@@ -110,47 +96,20 @@ def _simulate(file: str, options: dict[str, Any]) -> int:
     return DONE
 
 
-def _workload(file: str, form: str | None, cluster: str | None) -> Workload:
-    from kai.cli.work import named, patiently
-
-    def read() -> Workload:
-        try:
-            from kai.sim.traces import read, read_cluster
-        except ModuleNotFoundError as error:
-            if error.name != "numpy":
-                raise
-            raise InvalidInputError(
-                "kai simulate needs NumPy: pip install 'kai-sched[sim]'"
-            ) from None
-        nodes, queues = (
-            (None, None) if cluster is None else read_cluster(named("--cluster", cluster))
-        )
-        return read(named("WORKLOAD", file), format=form, nodes=nodes, queues=queues)
-
-    return patiently("reading", read)
-
-
 def _run(workload: Workload, config: Path | None, options: dict[str, Any]) -> Timeline:
-    from kai.sim.simulate import Failures, Life, simulate
+    from kai.sim.simulate import simulate
 
-    every = options["fail_every"]
-    life = Life(
-        startup_s=_seconds("--startup", options["startup"]),
-        checkpoint_s=_seconds("--checkpoint", options["checkpoint"]),
-        restart_s=_seconds("--restart", options["restart"]),
-        failures=None if every is None else Failures(_seconds("--fail-every", every) / 86_400),
-    )
     until = options["until"]
-    until_s = None if until is None else _seconds("--until", until)
+    until_s = None if until is None else seconds("--until", until)
     with _progress(workload, until_s) as progress:
         return simulate(
             workload,
             config=config,
             as_kai=options["as_kai"],
-            period_s=_seconds("--period", options["period"]),
+            period_s=seconds("--period", options["period"]),
             until_s=until_s,
             seed=options["seed"],
-            life=life,
+            life=life(options),
             progress=progress,
         )
 
@@ -192,18 +151,6 @@ class _progress:
     def __exit__(self, *_: object) -> None:
         if self._bar is not None:
             self._bar.stop()
-
-
-def _seconds(option: str, value: str) -> float:
-    import re
-
-    if value == "never":
-        return float("inf")
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|w)?", value.strip())
-    if match is None:
-        raise InvalidInputError(f"{option}: {value!r} is not a time like 90s, 15m, 36h or 7d")
-    unit = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
-    return float(match[1]) * unit[match[2] or "s"]
 
 
 # ---- what is shown -------------------------------------------------------------------------------

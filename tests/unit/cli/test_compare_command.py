@@ -54,7 +54,7 @@ def test_the_verdict_is_the_first_line_and_the_exit_status(run: Run, folder: Pat
 def test_json_is_what_python_gives(run: Run, folder: Path) -> None:
     done = run(
         *("compare", folder / "fifo.yaml", "default", "--workload", folder / "jobs.yaml", "--json"),
-        *("--seeds", 3, "--vary", "weeks,failures", "--failure-days", 5, "--processes", 2),
+        *("--seeds", 3, "--vary", "weeks,failures", "--fail-every", "5d", "--processes", 2),
         *("--metric", "waiting_mean_s", "--primary", "rho_mean"),
     )
     assert done.status in (0, 1)
@@ -97,7 +97,7 @@ def test_the_page_is_written_beside_the_table(run: Run, folder: Path, tmp_path: 
         (["--level", "95"], "level: expected 0.5 to 0.999, not 95"),
         (["--variant-cluster", "no-such-file"], "no-such-file: "),
         (["--workload", "no-such-file"], "no-such-file: "),
-        (["--format", "phily"], "there is no format 'phily'; did you mean 'philly'?"),
+        (["--until", "soon"], "--until: 'soon' is not a time like 90s, 15m, 36h or 7d"),
     ],
 )
 def test_a_mistake_is_a_sentence(run: Run, folder: Path, options: list[str], said: str) -> None:

@@ -47,7 +47,7 @@ class MeanDifference:
     >>> measured = MeanDifference.of([3.0, 5.0, 4.0, 6.0, 2.0, 4.5, 3.5, 5.5])
     >>> low, high = measured.interval(0.05)
     >>> round(measured.mean, 2), 2.5 < low < 4 < high < 5.5, measured.p_value < 0.05
-    (4.19, True, True, True)
+    (4.19, True, True)
     """
 
     mean: float

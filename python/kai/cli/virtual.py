@@ -1,0 +1,95 @@
+"""What the commands that simulate share: workloads, times, and life besides the scheduler."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from kai.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from kai.sim.simulate import Life
+    from kai.sim.workload import Workload
+
+# As kai.sim.traces has them; written down, so that --help loads no NumPy.
+FORMATS = ("philly", "itp", "openb", "muri", "tiresias", "swf", "sacct", "yaml")
+
+Command = TypeVar("Command", bound=Callable[..., object])
+
+
+def life_options(command: Command) -> Command:
+    """The options of every simulation, in the order of --help."""
+    options = (
+        click.option("--until", metavar="TIME", help="End after so long, as in 36h or 7d."),
+        click.option(
+            "--period",
+            metavar="TIME",
+            default="1s",
+            show_default=True,
+            help="A cycle runs at the next multiple of it after something happened; 0: at once.",
+        ),
+        click.option(
+            "--startup", metavar="TIME", default="0", help="From a binding until the pod runs."
+        ),
+        click.option(
+            "--checkpoint", metavar="TIME", default="0", help="Work is saved so often; or never."
+        ),
+        click.option(
+            "--restart", metavar="TIME", default="0", help="The cost of each later start."
+        ),
+        click.option("--fail-every", metavar="TIME", help="Mean time between failures of a node."),
+        click.option("--warm-up", metavar="TIME", default="0", help="Earlier jobs do not count."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def life(options: dict[str, Any]) -> Life:
+    """What `life_options` say besides times of the simulation."""
+    from kai.sim.simulate import Failures, Life
+
+    every = options["fail_every"]
+    return Life(
+        startup_s=seconds("--startup", options["startup"]),
+        checkpoint_s=seconds("--checkpoint", options["checkpoint"]),
+        restart_s=seconds("--restart", options["restart"]),
+        failures=None if every is None else Failures(seconds("--fail-every", every) / 86_400),
+    )
+
+
+def workload(command: str, what: str, file: str, form: str | None, cluster: str | None) -> Workload:
+    """The workload of a file, with the nodes and queues of another one; `what` names the file.
+
+    Raises InvalidInputError where they cannot be read, and without NumPy.
+    """
+    from kai.cli.work import named, patiently
+
+    def read() -> Workload:
+        try:
+            from kai.sim.traces import read, read_cluster
+        except ModuleNotFoundError as error:
+            if error.name != "numpy":
+                raise
+            said = f"kai {command} needs NumPy: pip install 'kai-sched[sim]'"
+            raise InvalidInputError(said) from None
+        nodes, queues = (
+            (None, None) if cluster is None else read_cluster(named("--cluster", cluster))
+        )
+        return read(named(what, file), format=form, nodes=nodes, queues=queues)
+
+    return patiently("reading", read)
+
+
+def seconds(option: str, value: str) -> float:
+    """Of a time such as 90s, 15m, 36h or 7d. Raises InvalidInputError for anything else."""
+    if value == "never":
+        return float("inf")
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|w)?", value.strip())
+    if match is None:
+        raise InvalidInputError(f"{option}: {value!r} is not a time like 90s, 15m, 36h or 7d")
+    unit = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+    return float(match[1]) * unit[match[2] or "s"]
