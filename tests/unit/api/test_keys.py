@@ -18,6 +18,7 @@ SHARED = {  # in cpp/kai/api/keys.h -> in kai.api.keys
     "kGpuGroup": "GPU_GROUP_LABEL",
     "kGpuGroupPrefix": "GPU_GROUP_LABEL_PREFIX",
     "kGpuMemory": "GPU_MEMORY_LABEL",
+    "kGpuProduct": "GPU_PRODUCT_LABEL",
     "kGpuMemoryRequest": "GPU_MEMORY_ANNOTATION",
     "kHostname": "HOSTNAME_LABEL",
     "kKubeflowRole": "KUBEFLOW_ROLE_LABEL",
