@@ -17,9 +17,7 @@ from kai.sim.generators import fit
 from kai.sim.variants import bootstrap, scaled
 from kai.sim.workload import NodePool, Workload
 
-DATA = Path(
-    os.environ.get("KAI_DATA") or Path(__file__).parents[3].resolve().parent / "shared" / "data"
-)
+DATA = Path(os.environ["KAI_DATA"])
 pytestmark = pytest.mark.skipif(
     not (DATA / "philly").is_dir(),
     reason=f"no traces in {DATA}; KAI_DATA names the folder that holds philly/",

@@ -1,0 +1,6 @@
+"""Public traces: KAI_DATA names their folder, or they are in ../shared/data beside the checkout."""
+
+import os
+from pathlib import Path
+
+os.environ.setdefault("KAI_DATA", str(Path(__file__).parents[3].parent / "shared" / "data"))
