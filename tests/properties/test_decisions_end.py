@@ -35,7 +35,7 @@ FORGOTTEN: dict[str, str] = {
         "consolidation packs pods that the next cycle spreads again",
     ),
     **dict.fromkeys(
-        ("random/mixed-007", "random/mixed-024", "random/mixed-060", "random/large-mixed-77510"),
+        ("random/mixed-024", "random/mixed-060", "random/large-mixed-77510"),
         "another group takes the room, and the group that it was made for evicts again",
     ),
 }
