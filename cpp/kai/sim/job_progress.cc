@@ -69,11 +69,6 @@ void JobProgress::Finish(int64_t now_ns) {
   pods_ = {};
 }
 
-void JobProgress::AddWork(int64_t more_ns, int64_t now_ns) {
-  Advance(now_ns);
-  left_ns_ = std::max<int64_t>(left_ns_ + more_ns, 0);
-}
-
 int64_t JobProgress::EndNs() const {
   if (!IsWorking()) return kNever;
   const int64_t from_ns = std::max(at_ns_, works_from_ns_);

@@ -42,13 +42,10 @@ class JobProgress {
   void SetPods(const Pods& pods, int64_t now_ns);
   // The work is done, or the simulation ends: what was worked is kept.
   void Finish(int64_t now_ns);
-  // More or less work than it was, from now on; at least none.
-  void AddWork(int64_t more_ns, int64_t now_ns);
 
   // When the work is done if nothing changes; kNever: it does not go on.
   int64_t EndNs() const;
   bool IsWorking() const { return pods_.running >= spec_.min_pods; }
-  bool HasStarted() const { return has_started_; }
 
   // Up to the last call.
   int64_t held_ns() const { return held_ns_; }

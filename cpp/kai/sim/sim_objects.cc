@@ -7,8 +7,6 @@
 
 namespace kai {
 
-constexpr int64_t kMicroGpusOfOne = 1'000'000;
-
 std::string SimObjects::PodName(const SimJob& job, int32_t number) {
   return StrCat(job.name, "-", number);
 }

@@ -13,7 +13,6 @@
 namespace kai {
 namespace {
 
-constexpr int64_t kMicroGpusOfOne = 1'000'000;
 constexpr int64_t kMostWorkNs = int64_t{1} << 62;
 // With a period of 0: so many cycles at one moment, then the next one comes a second later.
 constexpr int64_t kMostCyclesAtOnce = 100;

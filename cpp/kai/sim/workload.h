@@ -19,6 +19,8 @@
 
 namespace kai {
 
+inline constexpr int64_t kMicroGpusOfOne = 1'000'000;
+
 // Equal pods that run until the job's work is done. With all pods running the work takes
 // `duration_ns`; with fewer, but at least `min_pods`, it goes on at a rate in proportion.
 struct SimJob {
