@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kai.api import keys
 from kai.cli.output import Answer, Answers
 from kai.cli.work import answering_plans
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from kai.engine.text import Table
 
 MOST_ROWS = 20
-_PRODUCT = "nvidia.com/gpu.product"
 
 
 @click.command(
@@ -150,7 +150,7 @@ def _products(cluster: Cluster) -> dict[str, str]:
 
     found = {}
     for node in cluster.objects.get("nodes", ()):
-        product = labels_of(node).get(_PRODUCT)
+        product = labels_of(node).get(keys.GPU_PRODUCT_LABEL)
         if isinstance(product, str) and product:
             found[text(at(node, "metadata", "name"))] = product
     return found

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from kai.api import keys
+
 GPU_TOLERATION: Mapping[str, str] = MappingProxyType(
     {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
 )
@@ -20,14 +22,12 @@ class Platform:
     pool_label: str | None
 
 
-_PRODUCT = "nvidia.com/gpu.product"
-
 PLATFORMS: Mapping[str, Platform] = MappingProxyType(
     {
         "gke": Platform("cloud.google.com/gke-accelerator", "cloud.google.com/gke-nodepool"),
-        "eks": Platform(_PRODUCT, "eks.amazonaws.com/nodegroup"),
-        "aks": Platform(_PRODUCT, "kubernetes.azure.com/agentpool"),
-        "generic": Platform(_PRODUCT, None),
+        "eks": Platform(keys.GPU_PRODUCT_LABEL, "eks.amazonaws.com/nodegroup"),
+        "aks": Platform(keys.GPU_PRODUCT_LABEL, "kubernetes.azure.com/agentpool"),
+        "generic": Platform(keys.GPU_PRODUCT_LABEL, None),
     }
 )
 """``generic`` is any cluster with NVIDIA's GPU feature discovery."""

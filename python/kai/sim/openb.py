@@ -22,10 +22,11 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+from kai.api import keys
+
 Row = Mapping[str, str]
 Json = dict[str, Any]
 
-MODEL_LABEL = "nvidia.com/gpu.product"
 RECLAIM = "openb-reclaim-"  # recorded cases of a full cluster
 PARENT_QUEUE = "openb"
 DEFAULT_QUEUE = "pods"  # of the lists that say no QoS class
@@ -136,7 +137,7 @@ def _node(row: Row) -> Json:
     held = {"cpu": f"{row['cpu_milli']}m", "memory": f"{row['memory_mib']}Mi", "pods": "110"}
     if int(gpus):
         labels |= {
-            MODEL_LABEL: row["model"],
+            keys.GPU_PRODUCT_LABEL: row["model"],
             "nvidia.com/gpu.count": gpus,
             "nvidia.com/gpu.memory": str(GPU_MEMORY_MIB),
         }
@@ -185,9 +186,9 @@ def _pod(row: Row) -> Json:
     spec: Json = {"schedulerName": "kai-scheduler", "containers": [container]}
     models = models_of(row)
     if len(models) == 1:
-        spec["nodeSelector"] = {MODEL_LABEL: models[0]}
+        spec["nodeSelector"] = {keys.GPU_PRODUCT_LABEL: models[0]}
     elif models:
-        one_of = {"key": MODEL_LABEL, "operator": "In", "values": models}
+        one_of = {"key": keys.GPU_PRODUCT_LABEL, "operator": "In", "values": models}
         terms = {"nodeSelectorTerms": [{"matchExpressions": [one_of]}]}
         required = {"requiredDuringSchedulingIgnoredDuringExecution": terms}
         spec["affinity"] = {"nodeAffinity": required}

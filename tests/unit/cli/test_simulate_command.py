@@ -130,3 +130,10 @@ def test_what_cannot_be_run_is_said(
     done = run("simulate", *arguments)
     assert done.status == 2
     assert said in done.err
+
+
+def test_the_formats_of_the_command_are_those_of_the_reader() -> None:
+    from kai.cli import virtual
+    from kai.sim import traces
+
+    assert virtual.FORMATS == traces.FORMATS
