@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -202,6 +203,20 @@ def test_ray_that_is_not_installed_is_a_sentence(monkeypatch: pytest.MonkeyPatch
 def test_a_mistake_in_a_process_is_one_here(weeks: Workload) -> None:
     with pytest.raises(InvalidInputError, match=r"^queue a: jobs are in it"):
         kai.compare(None, kai.Side(queues=[Queue("x")]), workload=weeks, seeds=2, executor=2)
+
+
+def test_an_interrupt_is_all_that_is_left_of_processes(
+    weeks: Workload, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raised: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", lambda args: raised.append(args.exc_value))
+
+    def interrupt(done: int, of: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        kai.compare({}, {}, workload=weeks, seeds=100, executor=2, progress=interrupt)
+    assert raised == []  # by the thread that minds the processes
 
 
 def test_a_script_without_a_guard_is_told(tmp_path: Path) -> None:

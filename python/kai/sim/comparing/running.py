@@ -103,8 +103,11 @@ def run_all(
                 "`if __name__ == '__main__':` around what starts processes"
             ) from None
         finally:
-            for future in futures:
-                future.cancel()
+            # Processes of ours end when this fails. Their pool gives what is left an exception, which
+            # a future that was cancelled does not take (CPython 3.11 then prints a traceback).
+            if pool is executor or executor == "ray":
+                for future in futures:
+                    future.cancel()
         return [future.result() for future in futures]
 
 
