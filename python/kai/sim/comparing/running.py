@@ -103,8 +103,8 @@ def run_all(
                 "`if __name__ == '__main__':` around what starts processes"
             ) from None
         finally:
-            # Processes of ours end when this fails. Their pool gives what is left an exception, which
-            # a future that was cancelled does not take (CPython 3.11 then prints a traceback).
+            # Processes of ours end when this fails. Their pool then gives each future that is left
+            # an exception, and one that was cancelled takes none: the pool's thread fails there.
             if pool is executor or executor == "ray":
                 for future in futures:
                     future.cancel()
