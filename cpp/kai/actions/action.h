@@ -3,7 +3,7 @@
 // it writes what it decides to the CycleLog as it goes. To add one: a file here, a line in
 // session/registry.cc.
 //
-//   MakeAction(name, config_)->Run(cycle);
+//   make()->Run(cycle);
 //
 // Invariants: an action changes the cluster only by the statement, and leaves only what the log has
 // decisions for. It keeps nothing from one cycle to the next. Cost: that of the action; the log is
@@ -12,6 +12,7 @@
 #define KAI_ACTIONS_ACTION_H_
 
 #include <array>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -45,17 +46,14 @@ struct QueueUse {
   QuotaVector fair_share{};
 };
 
+class WaitingRuns;  // turns.h
+
 // Of shared classes, by age.
 using ChangedGroups = absl::flat_hash_map<GroupClassId, std::vector<PodGroupId>>;
 
 // What happened to pods and pod groups so far, in order.
 struct CycleLog {
-  explicit CycleLog(const Cluster& cluster)
-      : started_now(cluster.pod_groups().size()),
-        placed_now(cluster.pod_groups().size()),
-        evicted_now(cluster.pod_groups().size()),
-        is_stale(cluster.pod_groups().size()),
-        search_budget_spent(cluster.pod_groups().size()) {}
+  explicit CycleLog(const Cluster& cluster) : happened_(cluster.pod_groups().size()) {}
 
   struct Decision {
     enum class Kind : uint8_t { kBind, kPipeline, kEvict };
@@ -88,18 +86,31 @@ struct CycleLog {
   // Groups of a class that found no place, in order: those that come after one, up to the next, and
   // have not changed, lack what it lacks (group_classes.h).
   absl::flat_hash_map<GroupClassId, std::vector<PodGroupId>> answers;
-  IndexVector<PodGroupId, uint8_t>
-      started_now;  // first real allocation of the group in this cycle (spec 2 A1)
-  IndexVector<PodGroupId, uint8_t> placed_now;   // some pod was placed or promised a place
-  IndexVector<PodGroupId, uint8_t> evicted_now;  // lost a pod to another group (spec 2 T7)
+  // What happened to a group in this cycle; in one byte, as most cycles touch few of many groups.
+  enum Happened : uint8_t {
+    kStarted = 1,      // its first real allocation (spec 2 A1)
+    kPlaced = 2,       // some pod was placed or promised a place
+    kEvicted = 4,      // it lost a pod to another group (spec 2 T7)
+    kIsStale = 8,      // its pods go, as the gang has been incomplete for too long
+    kBudgetSpent = 16  // a search for it ended early (spec 2 V17)
+  };
+  bool Has(PodGroupId group, Happened what) const { return (happened_[group] & what) != 0; }
+  void Mark(PodGroupId group, Happened what) { happened_[group] |= what; }
+  void Unmark(PodGroupId group, Happened what) { happened_[group] &= static_cast<uint8_t>(~what); }
+
   // Where it differs from what the cluster says; INT64_MIN: not stale (spec 2 D6).
   absl::flat_hash_map<PodGroupId, int64_t> stale_since_ns;
-  IndexVector<PodGroupId, uint8_t> is_stale;
   std::vector<std::pair<std::string, int64_t>> spent_searches;  // SearchMeter::spent()
-  IndexVector<PodGroupId, uint8_t> search_budget_spent;  // a search for it ended early (spec 2 V17)
   // What ChangedOfShared() found when the statement had so many changes (turns.h).
   std::optional<Statement::Checkpoint> changed_at;
   ChangedGroups changed;
+  // The same of ReadyRuns(), and what they refer to.
+  std::optional<Statement::Checkpoint> ready_at;
+  std::shared_ptr<const WaitingRuns> waiting;
+  std::vector<std::span<const PodGroupId>> ready;
+
+ private:
+  IndexVector<PodGroupId, uint8_t> happened_;
 };
 
 // What a cycle works with.
@@ -131,6 +142,8 @@ struct CycleView {
   const Clock* stopwatch = nullptr;  // of searches; null: no budget of time
   const Mends* mends = nullptr;
   bool plain_search = false;  // search for victims without shortcuts: for comparison with them
+  // False: no group is tried only to find out why it waits, and reasons are not looked for.
+  bool explains = true;
   CycleLog* log = nullptr;
 };
 

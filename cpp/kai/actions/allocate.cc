@@ -21,23 +21,30 @@ class Allocate final : public Action {
     // keep the others of the queue waiting, in this cycle and when they have been promised
     // something. KAI lets it (switch unrelated_blockers).
     const bool lets_all_speak = !cycle.mends->on(Mend::kUnrelatedBlockers);
-    const WaitingRuns waiting(cycle);
-    Turns turns(cycle, depth_, Turns::Equals::kEach);
     std::vector<PodGroupId> hopeless;                   // and others of their class
-    absl::node_hash_set<PodGroupId> wants_more;         // than what it got, by itself from then on
     std::vector<std::span<const PodGroupId>> in_order;  // what is in `turns`
-    for (const std::span<const PodGroupId> run : waiting.runs()) {
+    for (const std::span<const PodGroupId> run : ReadyRuns(cycle)) {
       const PodGroupId group = run.front();
-      if (!cycle.MayRun(group) || !IsCandidate(*cycle.cluster, *cycle.order, group, {})) continue;
       const bool has_hope =
           lets_all_speak || HasHope(cycle, group, cycle.order->PodsToPlace(group), cycle.room);
       if (has_hope) {
-        turns.Push(run);
         in_order.push_back(run);
       } else {
         hopeless.push_back(group);
       }
     }
+    if (!in_order.empty()) Place(cycle, &in_order, lets_all_speak);
+    if (!cycle.explains) return;
+    for (const PodGroupId group : hopeless) Attempt(cycle, group);  // to be told why
+  }
+
+ private:
+  void Place(CycleView& cycle, std::vector<std::span<const PodGroupId>>* runs,
+             bool lets_all_speak) const {
+    std::vector<std::span<const PodGroupId>>& in_order = *runs;
+    Turns turns(cycle, depth_, Turns::Equals::kEach);
+    for (const std::span<const PodGroupId> run : in_order) turns.Push(run);
+    absl::node_hash_set<PodGroupId> wants_more;  // than what it got, by itself from then on
     // Room and limits only shrink here. Once nothing that is left has hope, the order does
     // not matter. Looking at all of it costs less than the failures before, or than passing over
     // all that are like those that failed.
@@ -50,6 +57,7 @@ class Allocate final : public Action {
         if (++failures < enough_failures) continue;
         enough_failures = failures * 2;
         if (!AnyHasHope(cycle, in_order)) {
+          if (!cycle.explains) return;
           turns.ForgetOrder();
           enough_failures = std::numeric_limits<size_t>::max();
         }
@@ -61,10 +69,8 @@ class Allocate final : public Action {
       if (const auto [at, is_new] = wants_more.insert(group); is_new)
         in_order.emplace_back(&*at, 1);
     }
-    for (const PodGroupId group : hopeless) Attempt(cycle, group);  // to be told why
   }
 
- private:
   // Of runs as they were when they were pushed: the last of one is the last to get something.
   static bool AnyHasHope(const CycleView& cycle,
                          std::span<const std::span<const PodGroupId>> runs) {
@@ -81,6 +87,7 @@ class Allocate final : public Action {
     GroupPlacer::Result result =
         cycle.placer->Place(group, GroupPlacer::Mode::kReal, cycle.statement);
     if (!result.placed) {
+      if (!cycle.explains) return false;
       std::ranges::move(result.reasons, std::back_inserter(cycle.log->reasons[group]));
       const GroupClassId id = cycle.classes->ClassOf(group);
       if (cycle.classes->IsShared(id) && !cycle.classes->HasChanged(group))

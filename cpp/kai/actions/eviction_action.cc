@@ -12,20 +12,18 @@ namespace {
 // A victim of the action that came before the group's turn: the pods that it has left cannot start
 // by themselves. KAI lets them, as those that leave still count towards the gang (spec 2 G8).
 bool LostItsGang(const CycleView& cycle, PodGroupId group) {
-  return cycle.mends->on(Mend::kWholeGangs) && cycle.log->evicted_now[group] != 0 &&
+  return cycle.mends->on(Mend::kWholeGangs) && cycle.log->Has(group, CycleLog::kEvicted) &&
          !cycle.order->IsReady(group);
 }
 
 }  // namespace
 
-std::vector<std::span<const PodGroupId>> EvictionAction::WorthTrying(
-    CycleView& cycle, const WaitingRuns& waiting) const {
-  const CandidateFilter filter{.preemptible = OnlyForPreemptible()};
+std::vector<std::span<const PodGroupId>> EvictionAction::WorthTrying(CycleView& cycle) const {
+  const IndexVector<PodGroupId, uint8_t>& is_preemptible = cycle.cluster->pod_groups().preemptible;
   std::vector<std::span<const PodGroupId>> runs;
-  for (const std::span<const PodGroupId> run : waiting.runs()) {
+  for (const std::span<const PodGroupId> run : ReadyRuns(cycle)) {
     const PodGroupId group = run.front();
-    if (cycle.MayRun(group) && IsCandidate(*cycle.cluster, *cycle.order, group, filter) &&
-        MayEvictNow(cycle, group))
+    if ((!OnlyForPreemptible() || is_preemptible[group] != 0) && MayEvictNow(cycle, group))
       runs.push_back(run);
   }
   // Where some group may find victims, the others have to come as well: each speaks for its queue
@@ -55,8 +53,7 @@ bool EvictionAction::NoneCanGain(CycleView& cycle,
 
 void EvictionAction::Run(CycleView& cycle) {
   if (IsOff(cycle)) return;
-  const WaitingRuns waiting(cycle);
-  const std::vector<std::span<const PodGroupId>> runs = WorthTrying(cycle, waiting);
+  const std::vector<std::span<const PodGroupId>> runs = WorthTrying(cycle);
   // Mostly that is all, and the order of what fails does not matter.
   if (runs.empty() || NoneCanGain(cycle, runs)) return;
   Turns turns(cycle, depth_, Turns::Equals::kPassOver);
@@ -89,7 +86,7 @@ void EvictionAction::Run(CycleView& cycle) {
                         &meter, {.whole_groups = LooksAtWholeGroups(), .returns = Returns(cycle)});
     const SearchOutcome outcome = search.Run();
     // Once for each group that a budget, and not the search, said no to.
-    if (meter.spent().size() > known_spent) cycle.log->search_budget_spent[group] = 1;
+    if (meter.spent().size() > known_spent) cycle.log->Mark(group, CycleLog::kBudgetSpent);
     for (; known_spent < meter.spent().size(); ++known_spent)
       cycle.log->spent_searches.push_back(meter.spent()[known_spent]);
     switch (outcome) {
@@ -136,7 +133,8 @@ std::vector<PodGroupId> StillActive(const CycleView& cycle, std::span<const PodG
     return active;
   }
   for (const PodGroupId group : groups) {
-    const bool lost_pods = cycle.log->evicted_now[group] != 0 || cycle.log->is_stale[group] != 0;
+    const bool lost_pods =
+        cycle.log->Has(group, CycleLog::kEvicted) || cycle.log->Has(group, CycleLog::kIsStale);
     if (!lost_pods || !AllAreSpared(cycle, group)) active.push_back(group);
   }
   return active;
@@ -209,11 +207,12 @@ bool EvictionAction::FirstPodFitsWhatIsFree(const CycleView& cycle, PodGroupId g
 
 bool EvictionAction::MayEvictNow(CycleView& cycle, PodGroupId group) const {
   const PodGroupColumns& groups = cycle.cluster->pod_groups();
-  const int64_t last_eviction_ns =
-      cycle.log->evicted_now[group] != 0 ? cycle.time->now_ns() : groups.last_eviction_ns[group];
+  const int64_t last_eviction_ns = cycle.log->Has(group, CycleLog::kEvicted)
+                                       ? cycle.time->now_ns()
+                                       : groups.last_eviction_ns[group];
   const int64_t end_ns = EndOfPreemptionDelay(*cycle.cluster, group, last_eviction_ns);
   if (cycle.time->HasCome(end_ns, WakeReason::kPreemptionDelay)) return true;
-  if (cycle.log->evicted_now[group] != 0) cycle.time->Tell();
+  if (cycle.log->Has(group, CycleLog::kEvicted)) cycle.time->Tell();
   std::vector<Reason>& reasons = cycle.log->reasons[group];
   const bool is_known = std::ranges::any_of(
       reasons, [](const Reason& each) { return std::holds_alternative<PreemptionDelay>(each); });
@@ -260,9 +259,9 @@ void EvictionAction::Commit(CycleView& cycle, PodGroupId group, Statement::Check
       decision.for_group = group;
       decision.action = name_;
       Annotate(cycle, &decision);
-      log.evicted_now[own] = 1;
+      log.Mark(own, CycleLog::kEvicted);
     } else {
-      log.placed_now[own] = 1;
+      log.Mark(own, CycleLog::kPlaced);
       decision.zones = cycle.ZonesOf(change.pod);
     }
     log.decisions.push_back(decision);

@@ -71,8 +71,7 @@ class EvictionAction : public Action {
   static bool FirstPodFitsWhatIsFree(const CycleView& cycle, PodGroupId group);
 
  private:
-  std::vector<std::span<const PodGroupId>> WorthTrying(CycleView& cycle,
-                                                       const WaitingRuns& waiting) const;
+  std::vector<std::span<const PodGroupId>> WorthTrying(CycleView& cycle) const;
   // The group would fail, as the cluster stands.
   bool CannotGain(CycleView& cycle, PodGroupId group);
   // And so would all that are left of these.

@@ -54,8 +54,8 @@ void Grant(CycleView& cycle, PodGroupId group, const BeforeGrant& before) {
       cycle.log->claims.emplace_back(change.pod, cycle.cluster->claims().GivenTo(change.pod));
   }
   statement.Settle();
-  cycle.log->placed_now[group] = 1;
-  if (allocated && !before.had_started) cycle.log->started_now[group] = 1;
+  cycle.log->Mark(group, CycleLog::kPlaced);
+  if (allocated && !before.had_started) cycle.log->Mark(group, CycleLog::kStarted);
 }
 
 }  // namespace kai

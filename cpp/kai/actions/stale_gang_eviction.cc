@@ -24,7 +24,7 @@ class StaleGangEviction final : public Action {
     int64_t since_ns = cycle.StaleSince(group);
     if (!IsStale(cycle, group)) {
       if (since_ns != kNoTime) cycle.log->stale_since_ns[group] = kNoTime;
-      cycle.log->is_stale[group] = 0;
+      cycle.log->Unmark(group, CycleLog::kIsStale);
       return;
     }
     if (since_ns == kNoTime) since_ns = cycle.log->stale_since_ns[group] = cycle.time->now_ns();
@@ -33,8 +33,9 @@ class StaleGangEviction final : public Action {
         !cycle.time->HasCome(AddSaturating(since_ns, grace_ns), WakeReason::kGangStale))
       return;
     // What this cycle placed it does not take away again; the next one may.
-    if (cycle.mends->on(Mend::kSameCycleEviction) && cycle.log->placed_now[group] != 0) return;
-    cycle.log->is_stale[group] = 1;
+    if (cycle.mends->on(Mend::kSameCycleEviction) && cycle.log->Has(group, CycleLog::kPlaced))
+      return;
+    cycle.log->Mark(group, CycleLog::kIsStale);
     EvictAll(cycle, group);
   }
 

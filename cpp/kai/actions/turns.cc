@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <memory>
+
+#include "kai/actions/candidates.h"
 
 namespace kai {
 
@@ -92,6 +95,19 @@ WaitingRuns::WaitingRuns(const CycleView& cycle, PodGroupId apart) {
   }
   const auto age = [&](std::span<const PodGroupId> run) { return rank[run.front()]; };
   if (!std::ranges::is_sorted(runs_, {}, age)) std::ranges::sort(runs_, {}, age);
+}
+
+const std::vector<std::span<const PodGroupId>>& ReadyRuns(const CycleView& cycle) {
+  CycleLog& log = *cycle.log;
+  if (log.ready_at == cycle.statement->Mark()) return log.ready;
+  log.ready_at = cycle.statement->Mark();
+  log.ready.clear();
+  log.waiting = std::make_shared<const WaitingRuns>(cycle);
+  for (const std::span<const PodGroupId> run : log.waiting->runs()) {
+    if (cycle.MayRun(run.front()) && IsCandidate(*cycle.cluster, *cycle.order, run.front(), {}))
+      log.ready.push_back(run);
+  }
+  return log.ready;
 }
 
 Turns::Turns(const CycleView& cycle, int64_t depth, Equals equals)

@@ -1,7 +1,7 @@
 // Turns: which pod group an action tries next. Where one of a class has failed (group_classes.h),
 // the others of it are passed over for as long as the cluster does not change.
 //
-//   const WaitingRuns waiting(cycle);
+//   for (const std::span<const PodGroupId> run : ReadyRuns(cycle)) {
 //   Turns turns(cycle, depth_, Turns::Equals::kEach);
 //   for (PodGroupId group = turns.Next(); group.valid(); group = turns.Next()) {
 //
@@ -46,6 +46,10 @@ class WaitingRuns {
 
   std::deque<std::vector<PodGroupId>> filtered_;  // where those that are left out stand in between
 };
+
+// Of these as the cycle stands, those of groups that are candidates (candidates.h) and may run:
+// good until something has changed, and found once until then.
+const std::vector<std::span<const PodGroupId>>& ReadyRuns(const CycleView& cycle);
 
 class Turns {
  public:

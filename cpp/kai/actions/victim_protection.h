@@ -24,7 +24,7 @@ bool IsElastic(const CycleView& cycle, PodGroupId group);
 
 // Whether the group may not be touched yet, `runtime_ns` being what its queues grant it.
 inline bool IsProtected(const CycleView& cycle, PodGroupId group, int64_t runtime_ns) {
-  const int64_t started_ns = cycle.log->started_now[group] != 0
+  const int64_t started_ns = cycle.log->Has(group, CycleLog::kStarted)
                                  ? cycle.time->now_ns()
                                  : cycle.cluster->pod_groups().last_start_ns[group];
   return !cycle.time->HasCome(MinRuntime::EndOf(started_ns, runtime_ns), WakeReason::kMinRuntime);

@@ -41,11 +41,14 @@ VictimPool::VictimPool(const CycleView& cycle, std::span<const PodGroupId> candi
     group = other;
   }
   const IndexVector<PodGroupId, int64_t>& rank = cluster.pod_groups().creation_rank;
+  std::vector<size_t> looked_at(leaves.size());  // of the groups of each leaf
   for (const QueueId entering : leaves) {
-    for (const QueueId leaf : leaves) {
-      for (const PodGroupId group : sorted_[leaf]) {
-        if (rank[group] > rank[sorted_[entering].front()] || leaves.size() == 1) break;
-        if (!first[leaf].valid() || goes_first(group, first[leaf])) first[leaf] = group;
+    for (size_t i = 0; i < leaves.size() && leaves.size() > 1; ++i) {
+      const std::vector<PodGroupId>& groups = sorted_[leaves[i]];
+      PodGroupId& its = first[leaves[i]];
+      for (size_t& at = looked_at[i]; at < groups.size(); ++at) {
+        if (rank[groups[at]] > rank[sorted_[entering].front()]) break;
+        if (!its.valid() || goes_first(groups[at], its)) its = groups[at];
       }
     }
     first[entering] = first[entering].valid() ? first[entering] : sorted_[entering].front();

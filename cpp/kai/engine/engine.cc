@@ -24,8 +24,11 @@ struct Engine::Live {
   std::unique_ptr<ClusterUpdater> updater;  // null: nothing has changed yet
 };
 
-Engine::Engine(Store* store, Config config, ShardParams params)
-    : store_(*store), session_(std::move(config)), params_(std::move(params)), assumptions_(store) {
+Engine::Engine(Store* store, Config config, ShardParams params, const Session::Options& options)
+    : store_(*store),
+      session_(std::move(config), options),
+      params_(std::move(params)),
+      assumptions_(store) {
   store_.Follow(this);
 }
 
@@ -136,7 +139,7 @@ absl::StatusOr<Engine::PlanPtr> Engine::Plan(int64_t now_ns, const Clock* stopwa
 }
 
 void Engine::Publish(const kai::Plan& plan) {
-  if (is_reported_ || !wants_report_) return;
+  if (is_reported_ || !wants_report_ || plan.outcomes == nullptr) return;
   auto report = std::make_shared<const Report>(ReportOf(plan));
   is_reported_ = true;
   const std::lock_guard lock(report_mutex_);
@@ -251,10 +254,11 @@ bool Engine::Update() {
         } else if constexpr (std::is_same_v<Row, BindRequestRow>) {
           if (const BindRequestRow* assumed = assumptions_.FindRequest(name)) row = assumed;
         }
-        const size_t slash = name.find('/');
-        const bool has_namespace = slash != std::string::npos;
-        out->push_back({.namespace_name = has_namespace ? name.substr(0, slash) : "",
-                        .name = has_namespace ? name.substr(slash + 1) : name,
+        const std::string_view text = name;
+        const size_t slash = text.find('/');
+        const bool has_namespace = slash != text.npos;
+        out->push_back({.namespace_name = text.substr(0, has_namespace ? slash : 0),
+                        .name = text.substr(has_namespace ? slash + 1 : 0),
                         .row = row});
       }
     };

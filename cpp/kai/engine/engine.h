@@ -47,7 +47,8 @@ namespace kai {
 class Engine final : private Follower {
  public:
   // `store` has to outlive the engine.
-  Engine(Store* store, Config config, ShardParams params);
+  // `options`: with explains = false plans have no outcomes, and report() stays null.
+  Engine(Store* store, Config config, ShardParams params, const Session::Options& options = {});
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
   ~Engine() override;

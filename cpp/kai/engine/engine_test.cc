@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "kai/base/text.h"
 #include "kai/session/plans_for_test.h"
@@ -72,6 +73,39 @@ TEST_F(EngineTest, PodsMayComeBeforeTheirGroup) {
   store_.Delete(Kind::kPodGroup, "q/late");
   EXPECT_EQ(Plan(), "");
   EXPECT_EQ(engine_.counts().built, 1);
+}
+
+TEST_F(EngineTest, OfAGroupThatStartsOnlyTheTimeStampsAreWritten) {
+  Put(OneNode());
+  Plan();
+  const ClusterRows rows = OneNode().Pending("q/a", {.gpus = 1}).Rows();
+  store_.Upsert(rows.pod_groups[0]);
+  store_.Upsert(rows.pods[0]);
+  EXPECT_EQ(Plan(), "bind q/a-0 n; ");
+  PodGroupRow group = rows.pod_groups[0];
+  group.last_start_ns = 7;
+  store_.Upsert(group);
+  EXPECT_EQ(engine_.Settled()->pod_groups().last_start_ns.raw(), (std::vector<int64_t>{7}))
+      << "it is the same one, not one that takes its place";
+  EXPECT_EQ(Plan(), "bind q/a-0 n; ");
+  group.queue = "nowhere";
+  store_.Upsert(group);
+  EXPECT_EQ(Plan(), "");
+  EXPECT_EQ(engine_.counts().built, 1);
+}
+
+TEST_F(EngineTest, WithoutReasonsItDecidesTheSame) {
+  Put(OneNode().Pending("q/a", {.gpus = 2}).Pending("q/b", {.gpus = 2}));
+  Engine brief(&store_, ParseConfig("{}"), ShardParams(), {.explains = false});
+  const Engine::PlanPtr plan = *engine_.Plan(now_ns_, nullptr);
+  const Engine::PlanPtr decided = *brief.Plan(now_ns_, nullptr);
+  EXPECT_EQ(DecidedText(*decided), DecidedText(*plan));
+  ASSERT_EQ(decided->stamped.size(), 1U);
+  EXPECT_TRUE(decided->stamped[0].last_start);
+  EXPECT_EQ(decided->outcomes, nullptr);
+  EXPECT_EQ(brief.report(), nullptr);
+  EXPECT_EQ(brief.Plan(now_ns_, nullptr).value(), decided);
+  EXPECT_EQ(brief.report(), nullptr) << "it has nothing to say of groups";
 }
 
 TEST_F(EngineTest, ANodeIsCordonedInPlace) {

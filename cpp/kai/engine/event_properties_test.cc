@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -284,8 +285,21 @@ class Events {
     return pod;
   }
 
+  // A pod group that has started, gone stale or lost pods meanwhile.
+  PodGroupRow Stamped(PodGroupRow group) {
+    const auto some = [&]() -> std::optional<int64_t> {
+      if (random_.OneIn(3)) return std::nullopt;
+      return kTestNowNs - random_.Between(0, 3) * 60 * kSecondNs;
+    };
+    if (random_.Coin()) group.last_start_ns = some();
+    if (random_.OneIn(4)) group.stale_since_ns = some();
+    if (random_.OneIn(4)) group.last_eviction_ns = some();
+    return group;
+  }
+
   // A pod group that its owner edited.
   PodGroupRow Changed(PodGroupRow group) {
+    if (random_.OneIn(3)) group = Stamped(std::move(group));
     if (random_.OneIn(8)) group.min_member = random_.Between(1, 3);
     if (random_.OneIn(8))
       group.priority_class = random_.Pick(std::vector<std::string>{"low", "train", "build"});
@@ -448,6 +462,23 @@ std::string PlanOfAFreshEngine(const Store& store, const std::string& memory, co
   return WholeTextOf(**plan);
 }
 
+// An engine that does not look for reasons decides the same. A plan that was repeated may hold for
+// less time than one that is made anew.
+void ExpectDecidesTheSame(Engine* brief, const std::string& memory, const Plan& plan,
+                          bool is_repeated) {
+  EXPECT_TRUE(brief->ImportMemory(memory).ok());
+  const absl::StatusOr<Engine::PlanPtr> decided = brief->Plan(plan.now_ns, nullptr);
+  ASSERT_TRUE(decided.ok());
+  EXPECT_EQ(FirstDifference(DecidedText(plan), DecidedText(**decided)), "");
+  EXPECT_EQ((*decided)->outcomes, nullptr);
+  EXPECT_EQ((*decided)->spent_searches, plan.spent_searches);
+  if (is_repeated) return;
+  const auto held = [](const CycleTime::Holds& holds) {
+    return std::tuple(holds.from_ns, holds.until_ns, holds.then, holds.at_once);
+  };
+  EXPECT_EQ(held((*decided)->holds), held(plan.holds));
+}
+
 // Pods and BindRequests of an export, which is where assumptions are.
 std::vector<std::string> TextsOfAssumable(const ClusterRows& rows) {
   std::vector<std::string> texts;
@@ -489,6 +520,7 @@ TEST_P(EventsTest, GiveThePlanOfAFreshLoad) {
     Events events(seed, &store);
     const Config config = ParseConfig(events.config_json(), GetParam());
     Engine engine(&store, config, events.params());
+    Engine brief(&store, config, events.params(), {.explains = false});
     const Session session(config);
     Random random(seed);
     Scheduler scheduler(&store, &engine);
@@ -499,12 +531,14 @@ TEST_P(EventsTest, GiveThePlanOfAFreshLoad) {
       SCOPED_TRACE(step);
       const std::string memory = engine.ExportMemory();
       const int64_t updated = engine.counts().updated;
+      const int64_t repeated = engine.counts().repeated;
       const absl::StatusOr<Engine::PlanPtr> plan = engine.Plan(now_ns, nullptr);
       ASSERT_TRUE(plan.ok());
       if (leaves_traces) traced += engine.counts().updated - updated;
       leaves_traces = GetParam() && (*plan)->cluster->shares_gpus();
       const std::string fresh = PlanOfAFreshEngine(store, memory, config, events.params(), now_ns);
       EXPECT_EQ(FirstDifference(WholeTextOf(**plan), fresh), "");
+      ExpectDecidesTheSame(&brief, memory, **plan, engine.counts().repeated > repeated);
       ClusterRows rows = scheduler.Rows(events.params());
       EXPECT_EQ(TextsOfAssumable(engine.Rows()), TextsOfAssumable(rows));
       const kai::Plan loaded = RunPlan(session, std::move(rows).Build(), nullptr, now_ns);

@@ -1,11 +1,16 @@
 #include "kai/fairshare/division.h"
 
+#include <algorithm>
 #include <cmath>
 #include <tuple>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
+
 namespace kai {
 namespace {
+
+constexpr size_t kFew = 16;  // queues next to each other: of so many nothing is put on the heap
 
 struct Contender {
   Sibling sibling;
@@ -14,7 +19,7 @@ struct Contender {
 
 // One round of spec 1 F44; true if another one may give out more.
 bool Round(std::span<Contender> group, double k_value, double* left) {
-  std::vector<Contender*> unsatisfied;
+  absl::InlinedVector<Contender*, kFew> unsatisfied;
   double weights = 0;
   for (Contender& each : group) {
     if (Satisfied(*each.sibling.share)) continue;
@@ -22,7 +27,7 @@ bool Round(std::span<Contender> group, double k_value, double* left) {
     weights += each.sibling.share->over_quota_weight;
   }
   if (weights == 0) return false;
-  std::vector<double> parts;
+  absl::InlinedVector<double, kFew> parts;
   double all_parts = 0;
   for (const Contender* each : unsatisfied) {
     const double weight = each->sibling.share->over_quota_weight / weights;
@@ -58,13 +63,15 @@ bool Round(std::span<Contender> group, double k_value, double* left) {
 double DivideOverQuota(double left, double k_value, std::span<Sibling> siblings) {
   if (left <= 0) return 0;  // spec 1 F42
   std::vector<Contender> contenders;
+  contenders.reserve(siblings.size());
   for (const Sibling& sibling : siblings) contenders.push_back({.sibling = sibling});
-  std::stable_sort(contenders.begin(), contenders.end(),
-                   [](const Contender& a, const Contender& b) {
-                     return a.sibling.priority > b.sibling.priority;
-                   });
+  const auto goes_first = [](const Contender& a, const Contender& b) {
+    return a.sibling.priority > b.sibling.priority;
+  };
+  if (!std::ranges::is_sorted(contenders, goes_first))  // mostly all have the same priority
+    std::stable_sort(contenders.begin(), contenders.end(), goes_first);
 
-  std::vector<std::span<Contender>> groups;  // of one priority each, highest first
+  absl::InlinedVector<std::span<Contender>, 4> groups;  // of one priority each, highest first
   for (size_t begin = 0; begin < contenders.size();) {
     size_t end = begin;
     while (end < contenders.size() &&

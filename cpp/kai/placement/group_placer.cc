@@ -192,7 +192,7 @@ bool GroupPlacer::PlaceInDomain(SubGroupId set, std::span<const PodId> pods,
       .group = sets.group[set],
       .held = held,
       .more_pods = options_.best_fit ? MorePodsOf(set, pods) : 0,
-      .explains = attempt->mode == Mode::kReal};
+      .explains = options_.explains && attempt->mode == Mode::kReal};
   DomainSearch::Answer answer = domains_->Find(question);
   std::ranges::move(answer.reasons, std::back_inserter(attempt->reasons));
   for (const TopologyDomainId domain : answer.domains) {
@@ -333,7 +333,7 @@ bool GroupPlacer::PlacePodSet(SubGroupId pod_set, std::span<const PodId> pods,
         search_->Find(cluster_.pods().pod_class[pods[i]], &allowance, pods[i]);
     placed = found.node.valid();
     if (!placed) {
-      if (attempt->mode == Mode::kReal)
+      if (options_.explains && attempt->mode == Mode::kReal)
         ExplainNoNode(pod_set, pods[i], static_cast<int32_t>(i), allowance, attempt);
     } else if (attempt->mode == Mode::kReal && found.now) {
       attempt->statement->Place(pods[i], found.node, found.gpus);

@@ -42,7 +42,7 @@ class GroupPlacer {
   struct Result {
     bool placed = false;
     bool had_pods = false;        // there was something to place
-    std::vector<Reason> reasons;  // when not placed and kReal
+    std::vector<Reason> reasons;  // when not placed and kReal; some are left out without `explains`
   };
 
   struct Options {
@@ -51,6 +51,7 @@ class GroupPlacer {
     bool pin_siblings = true;    // a required domain holds all pods of a set, however they came
     bool level_free = true;      // a topology without a level asks for nothing (mend)
     bool best_fit = false;       // choices of domains are taken back for those of siblings (below)
+    bool explains = true;        // off: nothing is said of why a group found no place
     Adding adding = Adding::kExact;  // of requests to what queues hold (fairshare/capacity.h)
   };
 

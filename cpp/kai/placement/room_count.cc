@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "absl/container/inlined_vector.h"
 #include "kai/base/heap_bytes.h"
 #include "kai/model/columns/gpu_sums.h"
 #include "kai/placement/node_room.h"
@@ -124,7 +125,7 @@ bool RoomCount::MayHold(std::span<const PodId> pods) {
     PodClassId pod_class;
     double wanted = 0;
   };
-  std::vector<Alike> kinds;
+  absl::InlinedVector<Alike, 4> kinds;
   const auto& request = cluster_.pod_classes().request;
   const auto& info = cluster_.pod_classes().info;
   const auto is_alike = [&](PodClassId a, PodClassId b) {

@@ -18,13 +18,21 @@ constexpr int64_t kNoTime = std::numeric_limits<int64_t>::min();
 class Describer {
  public:
   Describer(const CycleView& cycle, Plan* plan)
-      : cycle_(cycle),
-        cluster_(*cycle.cluster),
-        plan_(*plan),
-        outcomes_(cluster_.pod_groups().size()) {}
+      : cycle_(cycle), cluster_(*cycle.cluster), plan_(*plan) {}
+
+  // Only what is written.
+  void RunBriefly() {
+    FindEvictions();
+    for (const PodGroupId group : LonersAndChanged(cycle_)) {
+      const Plan::Stamp stamp = StampOf(group);
+      if (stamp.any() && MayStamp(WaitingOf(group) == 0 || cycle_.order->IsReady(group)))
+        plan_.stamped.push_back(stamp);
+    }
+  }
 
   void Run() {
     FindEvictions();
+    outcomes_ = GroupOutcomes(cluster_.pod_groups().size());
     for (const PodGroupId group : LonersAndChanged(cycle_)) Describe(group, LikeOf(group));
     const ChangedGroups& changed = ChangedOfShared(cycle_);
     for (const GroupClassId id : cycle_.classes->classes()) {
@@ -127,25 +135,23 @@ class Describer {
       }
       if (some_changed && cycle_.classes->HasChanged(group)) continue;
       if (!like.valid()) like = group;
-      if (known.valid() && cycle_.log->search_budget_spent[group] == 0) {
+      if (known.valid() && !cycle_.log->Has(group, CycleLog::kBudgetSpent)) {
         outcomes_.Share(group, known);
         continue;
       }
       Describe(group, like);
-      if (cycle_.log->search_budget_spent[group] == 0) known = group;
+      if (!cycle_.log->Has(group, CycleLog::kBudgetSpent)) known = group;
     }
   }
 
   // It lacks what `like` was found to lack.
   void Describe(PodGroupId group, PodGroupId like) {
     GroupOutcome& outcome = outcomes_.At(group);
-    const int32_t waiting = cycle_.order->CountOf(group, PodStatus::kPending) +
-                            cycle_.order->CountOf(group, PodStatus::kGated);
+    const int32_t waiting = WaitingOf(group);
     const bool ready = waiting == 0 || cycle_.order->IsReady(group);
     const bool waits_for_pods = waiting != 0 && cycle_.order->WaitsForPods(group);
     outcome.verdict = VerdictOf(group, waiting, !waits_for_pods);
-    // KAI loses what it wanted to write on groups that wait for pods of their own (spec 2 W5).
-    if (ready || cycle_.mends->on(Mend::kNotReadyWrites)) DescribeWrites(group, &outcome);
+    if (MayStamp(ready)) DescribeWrites(group, &outcome);
     if (SaysItIsStale(group)) AddToEvent(StaleOf(group), &outcome);
     DescribeMisfits(group, &outcome);
     DescribeState(group, like, waiting, !waits_for_pods, &outcome);
@@ -163,7 +169,7 @@ class Describer {
   }
 
   void DescribeBudget(PodGroupId group, GroupOutcome* outcome) const {
-    if (cycle_.log->search_budget_spent[group] != 0) AddToPlan(SearchBudgetSpent(), outcome);
+    if (cycle_.log->Has(group, CycleLog::kBudgetSpent)) AddToPlan(SearchBudgetSpent(), outcome);
   }
 
   void DescribeState(PodGroupId group, PodGroupId like, int32_t waiting, bool ready,
@@ -215,15 +221,30 @@ class Describer {
     }
   }
 
-  void DescribeWrites(PodGroupId group, GroupOutcome* outcome) {
-    outcome->writes_last_start = cycle_.log->started_now[group] != 0;
-    outcome->writes_last_eviction = cycle_.log->evicted_now[group] != 0;
+  int32_t WaitingOf(PodGroupId group) const {
+    return cycle_.order->CountOf(group, PodStatus::kPending) +
+           cycle_.order->CountOf(group, PodStatus::kGated);
+  }
+
+  // KAI loses what it wanted to write on groups that wait for pods of their own (spec 2 W5).
+  bool MayStamp(bool ready) const { return ready || cycle_.mends->on(Mend::kNotReadyWrites); }
+
+  Plan::Stamp StampOf(PodGroupId group) const {
+    Plan::Stamp stamp{.group = group,
+                      .last_start = cycle_.log->Has(group, CycleLog::kStarted),
+                      .last_eviction = cycle_.log->Has(group, CycleLog::kEvicted)};
     const int64_t since_ns = cycle_.StaleSince(group);
     if (since_ns != cluster_.pod_groups().stale_since_ns[group])
-      outcome->writes_stale_since = since_ns == kNoTime ? StampWrite::kRemove : StampWrite::kNow;
-    if (outcome->writes_last_start || outcome->writes_last_eviction ||
-        outcome->writes_stale_since != StampWrite::kNone)
-      plan_.stamped.push_back(group);
+      stamp.stale_since = since_ns == kNoTime ? StampWrite::kRemove : StampWrite::kNow;
+    return stamp;
+  }
+
+  void DescribeWrites(PodGroupId group, GroupOutcome* outcome) {
+    const Plan::Stamp stamp = StampOf(group);
+    outcome->writes_last_start = stamp.last_start;
+    outcome->writes_last_eviction = stamp.last_eviction;
+    outcome->writes_stale_since = stamp.stale_since;
+    if (stamp.any()) plan_.stamped.push_back(stamp);
   }
 
   // KAI says so from the second cycle on, or when it evicts (spec 2 D6, M1).
@@ -231,7 +252,7 @@ class Describer {
     const int64_t since_ns = cycle_.StaleSince(group);
     const bool was_stale =
         since_ns != kNoTime && since_ns == cluster_.pod_groups().stale_since_ns[group];
-    return was_stale || cycle_.log->is_stale[group] != 0;
+    return was_stale || cycle_.log->Has(group, CycleLog::kIsStale);
   }
 
   // Programs hear of it at once. Without the action that clears it, a time stamp may have outlived
@@ -325,6 +346,9 @@ class Describer {
 
 }  // namespace
 
-void DescribeOutcomes(const CycleView& cycle, Plan* plan) { Describer(cycle, plan).Run(); }
+void DescribeOutcomes(const CycleView& cycle, Plan* plan) {
+  Describer describer(cycle, plan);
+  cycle.explains ? describer.Run() : describer.RunBriefly();
+}
 
 }  // namespace kai

@@ -13,7 +13,8 @@
 
 namespace kai {
 
-// Fills plan->outcomes and plan->evictions from the cycle as its actions left it.
+// Fills plan->outcomes, plan->evictions and plan->stamped from the cycle as its actions left it;
+// the outcomes only where the cycle explains.
 void DescribeOutcomes(const CycleView& cycle, Plan* plan);
 
 }  // namespace kai

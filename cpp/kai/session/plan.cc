@@ -46,7 +46,7 @@ Reason ForGroup(Reason reason, PodGroupId group, const Cluster& cluster) {
 }
 
 GroupOutcome Plan::OutcomeOf(PodGroupId group) const {
-  if (outcomes->IsSimplyRunning(group)) return {};
+  if (outcomes == nullptr || outcomes->IsSimplyRunning(group)) return {};
   const GroupOutcomes::Described& described = (*outcomes)[group];
   GroupOutcome outcome = described.outcome;
   if (described.group == group) return outcome;

@@ -134,10 +134,19 @@ struct Plan {
     size_t decision = 0;
   };
   std::vector<Eviction> evictions;
-  std::vector<PodGroupId> stamped;  // groups of which a time stamp is written, in no order
-  GroupOutcome OutcomeOf(PodGroupId group) const;
-  std::shared_ptr<const GroupOutcomes> outcomes;  // shared with plans that say the same
-  IndexVector<QueueId, QueueShare> queues;        // beside what the cluster says that they hold
+  // Groups of which a time stamp is written, and which; in no order.
+  struct Stamp {
+    PodGroupId group;
+    bool last_start = false;
+    bool last_eviction = false;
+    StampWrite stale_since = StampWrite::kNone;
+    bool any() const { return last_start || last_eviction || stale_since != StampWrite::kNone; }
+  };
+  std::vector<Stamp> stamped;
+  GroupOutcome OutcomeOf(PodGroupId group) const;  // nothing, where none was described
+  // Shared with plans that say the same; null: without Session::Options::explains.
+  std::shared_ptr<const GroupOutcomes> outcomes;
+  IndexVector<QueueId, QueueShare> queues;  // beside what the cluster says that they hold
   // Searches that a budget ended, and the scenarios each had tried: with these counts in
   // scenarioSearchBudgets.maxScenarios.searches the plan can be had again, whatever the machine.
   std::vector<std::pair<std::string, int64_t>> spent_searches;

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <limits>
 #include <map>
+#include <set>
 
 #include "kai/base/text.h"
 #include "kai/model/building/numbering.h"
@@ -38,6 +39,27 @@ int64_t Duration(const std::string& text) {
   return static_cast<int64_t>(sum);
 }
 
+// Of queues, and of devices that pods get.
+void AppendNumbers(const Plan& plan, std::string* text) {
+  const Cluster& cluster = *plan.cluster;
+  for (const QueueId queue : InOrderOfNames(cluster.names(), cluster.queues())) {
+    StrAppend(text, "\n", cluster.Text(cluster.queues().name[queue]));
+    for (size_t i = 0; i < kQuotaResources; ++i) {
+      const Share& share = plan.queues[queue][i];
+      StrAppend(text, " ", std::to_string(share.fair_share), "/",
+                std::to_string(cluster.queues().sums[queue].allocated[i]), "/",
+                std::to_string(share.request));
+    }
+  }
+  for (const auto& [pod, claims] : plan.claims) {
+    StrAppend(text, "\n", cluster.PodName(pod), " gets");
+    for (const GivenClaim& claim : claims) {
+      for (const auto& given : claim.allocation->devices)
+        StrAppend(text, " ", given.device.pool, "/", given.device.device);
+    }
+  }
+}
+
 }  // namespace
 
 std::pair<uint64_t, uint64_t> Seeds(uint64_t usual) {
@@ -61,13 +83,32 @@ Plan RunPlan(const Session& session, std::shared_ptr<Cluster> cluster, const Clo
   return *std::move(plan);
 }
 
-std::string TextOf(const Plan& plan) {
+std::string DecidedText(const Plan& plan) {
   const Cluster& cluster = *plan.cluster;
   std::string text = DecisionsText(plan);
   for (const CycleLog::Decision& decision : plan.decisions) {
     StrAppend(&text, "\n", decision.action, " ", MessageOf(plan, decision));
     if (decision.for_group.valid()) StrAppend(&text, " ", cluster.PodGroupName(decision.for_group));
   }
+  for (const Plan::Eviction& eviction : plan.evictions)
+    StrAppend(&text, "\n", cluster.PodName(eviction.pod), " leaves ", eviction.decision);
+  std::set<std::string> stamps;
+  for (const Plan::Stamp& stamp : plan.stamped) {
+    stamps.insert(StrCat("\n", cluster.PodGroupName(stamp.group), stamp.last_start ? " starts" : "",
+                         stamp.last_eviction ? " evicted" : "",
+                         std::to_string(static_cast<int>(stamp.stale_since))));
+  }
+  for (const std::string& stamp : stamps) text += stamp;
+  for (const KeptPlace& kept : plan.kept_promises)
+    StrAppend(&text, "\nkeeps ", kept.place, " ",
+              kept.pod.valid() ? cluster.PodName(kept.pod) : "");
+  AppendNumbers(plan, &text);
+  return text;
+}
+
+std::string TextOf(const Plan& plan) {
+  const Cluster& cluster = *plan.cluster;
+  std::string text = DecidedText(plan);
   for (const PodGroupId group : InOrderOfNames(cluster.names(), cluster.pod_groups())) {
     const GroupOutcome& outcome = plan.OutcomeOf(group);
     StrAppend(&text, "\n", cluster.PodGroupName(group), ": ", VerdictName(outcome.verdict),
@@ -82,22 +123,6 @@ std::string TextOf(const Plan& plan) {
   }
   for (const auto& [pod, message] : ConditionsOf(plan)) {
     StrAppend(&text, "\n", cluster.PodName(pod), ": ", message);
-  }
-  for (const QueueId queue : InOrderOfNames(cluster.names(), cluster.queues())) {
-    StrAppend(&text, "\n", cluster.Text(cluster.queues().name[queue]));
-    for (size_t i = 0; i < kQuotaResources; ++i) {
-      const Share& share = plan.queues[queue][i];
-      StrAppend(&text, " ", std::to_string(share.fair_share), "/",
-                std::to_string(cluster.queues().sums[queue].allocated[i]), "/",
-                std::to_string(share.request));
-    }
-  }
-  for (const auto& [pod, claims] : plan.claims) {
-    StrAppend(&text, "\n", cluster.PodName(pod), " gets");
-    for (const GivenClaim& claim : claims) {
-      for (const auto& given : claim.allocation->devices)
-        StrAppend(&text, " ", given.device.pool, "/", given.device.device);
-    }
   }
   return text;
 }

@@ -31,7 +31,9 @@ Config ParseConfig(std::string_view json, bool as_kai = false);
 Plan RunPlan(const Session& session, std::shared_ptr<Cluster> cluster,
              const Clock* stopwatch = nullptr, int64_t now_ns = kTestNowNs);
 
-// Everything a plan decides, writes and says, in one text.
+// Everything a plan decides and writes, and the queues' numbers, in one text.
+std::string DecidedText(const Plan& plan);
+// And what it says.
 std::string TextOf(const Plan& plan);
 
 // The first lines of two texts that differ; empty: the texts are the same.

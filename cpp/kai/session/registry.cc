@@ -1,5 +1,8 @@
 #include "kai/session/registry.h"
 
+#include <algorithm>
+#include <optional>
+
 #include "kai/actions/allocate.h"
 #include "kai/actions/consolidation.h"
 #include "kai/actions/preempt.h"
@@ -165,24 +168,59 @@ std::vector<ScenarioGenerator> GeneratorsOf(const Config& config) {
   return generators;
 }
 
-std::unique_ptr<Action> MakeAction(const std::string& name, const Config& config) {
+namespace {
+
+GroupPlacer::Options PlacerOptions(const Config& config) {
+  return {.check_capacity = config.HasPlugin("proportion"),
+          .check_nodes = config.HasPlugin("predicates"),
+          .pin_siblings = config.mends.on(Mend::kPinnedSiblings),
+          .level_free = config.mends.on(Mend::kTopologyLevels),
+          .best_fit = PlacesByBestFit(config),
+          .adding = config.mends.on(Mend::kQuotaEpsilon) ? Adding::kExact : Adding::kAsKai};
+}
+
+// Where a queue is worked off up to so many groups, each of them counts.
+GroupClasses::Sharing SharingOf(const Config& config) {
+  const auto is_bound = [](const auto& depth) { return depth.second >= 0; };
+  return std::ranges::any_of(config.queue_depth, is_bound) ? GroupClasses::Sharing::kNo
+                                                           : GroupClasses::Sharing::kYes;
+}
+
+std::function<std::unique_ptr<Action>()> MakerOf(const std::string& name, const Config& config) {
   const auto found = config.queue_depth.find(name);
   const int64_t depth = found == config.queue_depth.end() ? -1 : found->second;
   std::optional<MinRuntime::Options> min_runtime;
   if (config.HasPlugin("minruntime")) min_runtime = MinRuntimeOptions(config);
   const bool has_shares = config.HasPlugin("proportion");
-  if (name == "allocate") return MakeAllocate(depth);
-  if (name == "consolidation") return MakeConsolidation(depth);
+  if (name == "allocate") return [depth] { return MakeAllocate(depth); };
+  if (name == "consolidation") return [depth] { return MakeConsolidation(depth); };
   if (name == "reclaim") {
     ReclaimOptions options{.depth = depth, .rule = {}, .min_runtime = min_runtime};
     if (has_shares) options.rule = {.saturation_multiplier = SaturationMultiplier(config)};
-    return MakeReclaim(options);
+    return [options] { return MakeReclaim(options); };
   }
-  if (name == "preempt")
-    return MakePreempt({.depth = depth, .check_capacity = has_shares, .min_runtime = min_runtime});
-  if (name == "stalegangeviction") return MakeStaleGangEviction();
+  if (name == "preempt") {
+    const PreemptOptions options{
+        .depth = depth, .check_capacity = has_shares, .min_runtime = min_runtime};
+    return [options] { return MakePreempt(options); };
+  }
+  if (name == "stalegangeviction") return [] { return MakeStaleGangEviction(); };
   KAI_CHECK(false) << "action " << name << " passed the configuration but is not built";
   return nullptr;
+}
+
+}  // namespace
+
+CycleRules::CycleRules(const Config& config)
+    : fair_shares(FairShareOptions(config)),
+      placer(PlacerOptions(config)),
+      sharing(SharingOf(config)),
+      worklist(WorklistOptions(config)),
+      generators(GeneratorsOf(config)),
+      has_queue_numbers(config.HasPlugin("proportion")),
+      gives_claims(config.HasPlugin("dynamicresources")),
+      keeps_promises(config.mends.on(Mend::kPromises) && Contains(config.actions, "allocate")) {
+  for (const std::string& name : config.actions) actions.emplace_back(name, MakerOf(name, config));
 }
 
 }  // namespace kai

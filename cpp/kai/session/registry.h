@@ -1,15 +1,17 @@
 // Registry: plugin and action names -> what they bring into a cycle. Filled by the explicit calls
 // in registry.cc and nothing else.
 //
-//   MakeAction(name, config_)->Run(cycle);
+//   for (const auto& [name, make] : rules_.actions) {
 //
 // Invariants: every name that Config knows has its part here; what is made refers to the cluster,
 // which outlives it. Cost: that of what is made. Threads: pure functions of their arguments.
 #ifndef KAI_SESSION_REGISTRY_H_
 #define KAI_SESSION_REGISTRY_H_
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kai/actions/action.h"
@@ -37,7 +39,23 @@ PodOrder::Options PodOrderOptions(const Config& config);
 Worklist::Options WorklistOptions(const Config& config);
 FairShares::Options FairShareOptions(const Config& config);
 std::vector<ScenarioGenerator> GeneratorsOf(const Config& config);
-std::unique_ptr<Action> MakeAction(const std::string& name, const Config& config);
+
+// What a configuration says of each cycle, found once: its names and texts cost more than a small
+// cycle.
+struct CycleRules {
+  explicit CycleRules(const Config& config);
+
+  FairShares::Options fair_shares;
+  GroupPlacer::Options placer;
+  GroupClasses::Sharing sharing;
+  Worklist::Options worklist;
+  std::vector<ScenarioGenerator> generators;
+  bool has_queue_numbers = true;
+  bool gives_claims = true;
+  bool keeps_promises = true;  // places that a cycle promises are kept by the next one
+  // By name, in order; an action keeps nothing from one cycle to the next.
+  std::vector<std::pair<std::string, std::function<std::unique_ptr<Action>()>>> actions;
+};
 
 }  // namespace kai
 

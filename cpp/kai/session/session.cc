@@ -5,10 +5,8 @@
 
 #include "kai/base/saturating.h"
 #include "kai/base/text.h"
-#include "kai/session/arguments.h"
 #include "kai/session/outcome.h"
 #include "kai/session/ranks.h"
-#include "kai/session/registry.h"
 
 namespace kai {
 namespace {
@@ -47,22 +45,6 @@ void MarkOverduePods(const Cluster& cluster, CycleTime* time, Statement* stateme
   }
 }
 
-GroupPlacer::Options PlacerOptions(const Config& config) {
-  return {.check_capacity = config.HasPlugin("proportion"),
-          .check_nodes = config.HasPlugin("predicates"),
-          .pin_siblings = config.mends.on(Mend::kPinnedSiblings),
-          .level_free = config.mends.on(Mend::kTopologyLevels),
-          .best_fit = PlacesByBestFit(config),
-          .adding = config.mends.on(Mend::kQuotaEpsilon) ? Adding::kExact : Adding::kAsKai};
-}
-
-// Where a queue is worked off up to so many groups, each of them counts.
-GroupClasses::Sharing SharingOf(const Config& config) {
-  const auto is_bound = [](const auto& depth) { return depth.second >= 0; };
-  return std::ranges::any_of(config.queue_depth, is_bound) ? GroupClasses::Sharing::kNo
-                                                           : GroupClasses::Sharing::kYes;
-}
-
 void TakeFrom(CycleLog* log, bool has_claims, Plan* plan) {
   if (has_claims) plan->claims = std::move(log->claims);
   plan->decisions = std::move(log->decisions);
@@ -92,11 +74,6 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   return Run(std::move(cluster), now_ns, stopwatch, nullptr, {});
 }
 
-bool Session::KeepsPromises() const {
-  return config_.mends.on(Mend::kPromises) &&
-         std::ranges::find(config_.actions, "allocate") != config_.actions.end();
-}
-
 absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_ns,
                                   const Clock* stopwatch, std::unique_ptr<CycleRooms>* kept,
                                   std::span<const PromisedPlace> promised) const {
@@ -112,12 +89,12 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   std::unique_ptr<Statement> statement = Statement::Open(cluster.get(), {});
   if (statement == nullptr) return ClusterIsPlanned();
   usage.emplace(*cluster);
-  const FairShares shares(*cluster, *usage, FairShareOptions(config_));
+  const FairShares shares(*cluster, *usage, rules_.fair_shares);
   laps.Lap("fair_share");
 
   const bool keeps_traces = !config_.mends.on(Mend::kExactRollback) && cluster->shares_gpus();
   const auto sharing =
-      keeps_traces || options_.plain_search ? GroupClasses::Sharing::kNo : SharingOf(config_);
+      keeps_traces || options_.plain_search ? GroupClasses::Sharing::kNo : rules_.sharing;
   if (rooms == nullptr)
     rooms = std::make_unique<CycleRooms>(config_, *cluster, options_.always_scan, sharing);
   rooms->order.Begin();
@@ -130,7 +107,9 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   MarkOverduePods(*cluster, &time, statement.get());
   statement->Settle();  // that is not tried out
 
-  GroupPlacer placer(*cluster, &rooms->order, &shares, &rooms->search, PlacerOptions(config_),
+  GroupPlacer::Options placing = rules_.placer;
+  placing.explains = options_.explains;
+  GroupPlacer placer(*cluster, &rooms->order, &shares, &rooms->search, placing,
                      rooms->domains.get());
   CycleLog log(*cluster);
   CycleView cycle{.cluster = cluster.get(),
@@ -143,18 +122,19 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
                   .room = &rooms->room,
                   .placer = &placer,
                   .zones = rooms->zones.get(),
-                  .worklist = WorklistOptions(config_),
-                  .generators = GeneratorsOf(config_),
+                  .worklist = rules_.worklist,
+                  .generators = rules_.generators,
                   .budgets = &config_.budgets,
                   .stopwatch = stopwatch,
                   .mends = &config_.mends,
                   // What a search leaves out would leave traces as well.
                   .plain_search = options_.plain_search || keeps_traces,
+                  .explains = options_.explains,
                   .log = &log};
-  if (KeepsPromises()) KeepPromises(cycle, promised, &plan.kept_promises);
+  if (rules_.keeps_promises) KeepPromises(cycle, promised, &plan.kept_promises);
   laps.Lap("open");
-  for (const std::string& name : config_.actions) {
-    MakeAction(name, config_)->Run(cycle);
+  for (const auto& [name, make] : rules_.actions) {
+    make()->Run(cycle);
     laps.Lap(name);
   }
 
@@ -162,9 +142,9 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   DescribeOutcomes(cycle, &plan);
   RankPods(cycle, &plan);
   plan.holds = time.holds();
-  plan.has_queue_numbers = config_.HasPlugin("proportion");
+  plan.has_queue_numbers = rules_.has_queue_numbers;
   plan.queues = shares.table().shares;
-  TakeFrom(&log, config_.HasPlugin("dynamicresources"), &plan);
+  TakeFrom(&log, rules_.gives_claims, &plan);
   if (rooms->zones != nullptr) ReportZones(*rooms->zones, *cluster, &plan);
   plan.score_keys = rooms->nodes.CountKeys();
   // Rooms that are kept hear of the rollback, so that they are as before; others go as well.

@@ -21,6 +21,7 @@
 #include "kai/session/config.h"
 #include "kai/session/cycle_rooms.h"
 #include "kai/session/plan.h"
+#include "kai/session/registry.h"
 
 namespace kai {
 
@@ -34,12 +35,16 @@ class Session {
     // simulate every scenario instead of proving that some cannot work.
     bool always_scan = false;
     bool plain_search = false;
+    // False: for callers that read what is decided, and no reasons. Plans have the same decisions,
+    // evictions, stamps, promises, times and queues' numbers, and no outcomes.
+    bool explains = true;
     // Shown the cycle when all actions are done and nothing is rolled back yet.
     std::function<void(const CycleView&)> inspect = {};
   };
 
   explicit Session(Config config) : Session(std::move(config), Options{}) {}
-  Session(Config config, const Options& options) : config_(std::move(config)), options_(options) {}
+  Session(Config config, const Options& options)
+      : config_(std::move(config)), rules_(config_), options_(options) {}
 
   // `stopwatch` may be null: then timings are zero.
   absl::StatusOr<Plan> Run(std::shared_ptr<Cluster> cluster, int64_t now_ns,
@@ -52,12 +57,13 @@ class Session {
                            std::span<const PromisedPlace> promised) const;
 
   // Places that a cycle promises are kept by the next one.
-  bool KeepsPromises() const;
+  bool KeepsPromises() const { return rules_.keeps_promises; }
 
   const Config& config() const { return config_; }
 
  private:
   Config config_;
+  CycleRules rules_;
   Options options_;
 };
 

@@ -97,7 +97,7 @@ Simulation::Simulation(SimWorkload workload, Config config, ShardParams params,
     : workload_(std::move(workload)),
       options_(options),
       objects_(workload_, params.scheduler_name, options.start_ns),
-      engine_(&store_, std::move(config), std::move(params)) {
+      engine_(&store_, std::move(config), std::move(params), {.explains = false}) {
   timeline_.jobs.input = SortJobs(&workload_.jobs);
   std::ranges::sort(workload_.nodes, {}, &NodeRow::name);
 }
@@ -354,14 +354,13 @@ void Simulation::CarryOut(const Plan& plan) {
 
 void Simulation::WriteStamps(const Plan& plan) {
   const Cluster& cluster = *plan.cluster;
-  for (const PodGroupId group : plan.stamped) {
-    const int32_t row = job_of_.at(cluster.Text(cluster.pod_groups().name[group]));
-    const GroupOutcome outcome = plan.OutcomeOf(group);
+  for (const Plan::Stamp& stamp : plan.stamped) {
+    const int32_t row = job_of_.at(cluster.Text(cluster.pod_groups().name[stamp.group]));
     Job& job = jobs_[At(row)];
-    if (outcome.writes_last_start) job.last_start_ns = now_ns_;
-    if (outcome.writes_last_eviction) job.last_eviction_ns = now_ns_;
-    if (outcome.writes_stale_since == StampWrite::kNow) job.stale_since_ns = now_ns_;
-    if (outcome.writes_stale_since == StampWrite::kRemove) job.stale_since_ns.reset();
+    if (stamp.last_start) job.last_start_ns = now_ns_;
+    if (stamp.last_eviction) job.last_eviction_ns = now_ns_;
+    if (stamp.stale_since == StampWrite::kNow) job.stale_since_ns = now_ns_;
+    if (stamp.stale_since == StampWrite::kRemove) job.stale_since_ns.reset();
     WriteGroup(row);
   }
 }

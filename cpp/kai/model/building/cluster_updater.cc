@@ -75,20 +75,22 @@ bool ClusterUpdater::Update(const ClusterChanges& changes) {
   }
   TouchPodsOfRequests(changes);
   const std::vector<PodGroupId> gone = TouchPodsOfGroups(changes);
-  for (const auto& each : changes.pods) touched_pods_.insert(KeyOf(each.namespace_name, each.name));
+  std::vector<Key> keys;
+  keys.reserve(changes.pods.size());
+  for (const auto& each : changes.pods) keys.push_back(KeyOf(each.namespace_name, each.name));
+  touched_pods_.insert(keys.begin(), keys.end());
   TakeOutTouched();
   if (!UpdateNodes(steps)) return false;
   for (const PodGroupId group : gone) {
     RemoveGroup(group);
     touched_groups_.insert(group);
   }
-  if (!changes.pod_groups.empty()) Relist();  // before others change the order of those that stay
+  if (!gone.empty()) Relist();  // before others change the order of those that stay
   for (const PodGroupId group : gone) touched_groups_.erase(group);
 
-  for (const auto& [namespace_name, name, row] : changes.pods) {
-    const Key key = KeyOf(namespace_name, name);
-    Forget(key);
-    if (row != nullptr) Note(key, row);
+  for (size_t i = 0; i < keys.size(); ++i) {
+    Forget(keys[i]);
+    if (const CompactPod* row = changes.pods[i].row) Note(keys[i], row);
   }
   if (!ChangeConfigMaps(changes)) return false;
   AddGroups(changes);
@@ -268,7 +270,7 @@ bool ClusterUpdater::ChangeZones(const ClusterChanges::Change<NodeZonesRow>& cha
 // It hangs where it hung.
 bool ClusterUpdater::CanTake(const ClusterChanges::Change<QueueRow>& change) const {
   if (!c_.params_.full_hierarchy_fairness) return false;  // queues are not where their rows say
-  const auto known = w_.queue_rows.find(change.name);
+  const auto known = w_.queue_rows.find(std::string(change.name));
   if (change.row == nullptr || known == w_.queue_rows.end())
     return change.row == nullptr && known == w_.queue_rows.end();
   return change.row->parent == known->second.parent && change.row->labels == known->second.labels;
@@ -297,6 +299,11 @@ std::vector<PodGroupId> ClusterUpdater::TouchPodsOfGroups(const ClusterChanges& 
   for (const auto& each : changes.pod_groups) {
     const PodGroupId group = w_.directory.FindPodGroup(each.namespace_name, each.name);
     if (!group.valid()) continue;
+    if (each.row != nullptr && OnlyStampsDiffer(group, *each.row)) {
+      w_.pod_groups->Stamp(*each.row, group);
+      touched_groups_.insert(group);
+      continue;
+    }
     TouchPodsThatName(KeyOf(each.namespace_name, each.name));
     known.push_back(group);
   }
@@ -444,19 +451,34 @@ void ClusterUpdater::Leave(Known* pod) {
 void ClusterUpdater::AddGroups(const ClusterChanges& changes) {
   for (const auto& [namespace_name, name, row] : changes.pod_groups) {
     if (row == nullptr || !w_.IsKept(*row)) continue;
+    if (w_.directory.FindPodGroup(namespace_name, name).valid()) continue;  // it stays
     const PodGroupId group = w_.pod_groups->Add(*row);
+    specs_.resize(group.index() + 1);
+    specs_.back() = row->spec;
     w_.creation.Add(group);
     touched_groups_.insert(group);
     TouchPodsThatName(KeyOf(namespace_name, name));
   }
 }
 
+bool ClusterUpdater::OnlyStampsDiffer(PodGroupId group, const CompactPodGroup& row) const {
+  if (group.index() >= specs_.size()) return false;
+  const std::weak_ptr<const PodGroupSpecRow>& spec = specs_[group.index()];
+  const PodGroupColumns& groups = c_.pod_groups_;
+  const NameId owner = groups.owner_name[group];
+  return !spec.owner_before(row.spec) && !row.spec.owner_before(spec) &&
+         groups.created_ns[group] == row.created_ns.value_or(kNoTime) &&
+         (owner.valid() ? c_.Text(owner) : "") == row.owner_name;
+}
+
 void ClusterUpdater::RemoveGroup(PodGroupId group) {
   PodGroupColumns& groups = c_.pod_groups_;
-  const std::string name = c_.PodGroupName(group);
-  std::erase_if(w_.rejections, [&](const Rejection& each) {
-    return each.kind == "PodGroup" && each.name == name;
-  });
+  if (!w_.rejections.empty()) {
+    const std::string name = c_.PodGroupName(group);
+    std::erase_if(w_.rejections, [&](const Rejection& each) {
+      return each.kind == "PodGroup" && each.name == name;
+    });
+  }
   w_.creation.Remove(group);
   w_.directory.Remove(c_.Text(groups.namespace_name[group]), c_.Text(groups.name[group]));
   groups.name[group] = NameId();
@@ -618,7 +640,7 @@ void ClusterUpdater::WritePodSets() {
 }
 
 size_t ClusterUpdater::HeapBytes() const {
-  return HeapBytesOfAll(nodes_, pods_, naming_, free_pods_, touched_pods_, touched_groups_);
+  return HeapBytesOfAll(nodes_, pods_, naming_, specs_, free_pods_, touched_pods_, touched_groups_);
 }
 
 }  // namespace kai

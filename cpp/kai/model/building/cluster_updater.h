@@ -26,6 +26,7 @@
 #ifndef KAI_MODEL_BUILDING_CLUSTER_UPDATER_H_
 #define KAI_MODEL_BUILDING_CLUSTER_UPDATER_H_
 
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -42,13 +43,13 @@
 
 namespace kai {
 
-// Rows stay at their address for as long as their objects are there; a row may say something else
-// than it did.
+// Names last as long as the changes. Rows stay at their address for as long as their objects are
+// there; a row may say something else than it did.
 struct ClusterChanges {
   template <typename Row>
   struct Change {
-    std::string namespace_name;
-    std::string name;
+    std::string_view namespace_name;
+    std::string_view name;
     const Row* row = nullptr;  // null: it is gone
   };
   std::vector<Change<NodeRow>> nodes;
@@ -122,7 +123,8 @@ class ClusterUpdater {
   void UpdateQueue(const QueueRow& row);
 
   void TouchPodsOfRequests(const ClusterChanges& changes);
-  std::vector<PodGroupId> TouchPodsOfGroups(const ClusterChanges& changes);  // that are there
+  // Those that are there and go; of others only the time stamps are written anew.
+  std::vector<PodGroupId> TouchPodsOfGroups(const ClusterChanges& changes);
   void TouchPodsThatName(const Key& group);
   void TouchPodsWithSharers();
   bool ChangeNamespaces(const ClusterChanges& changes);
@@ -132,6 +134,7 @@ class ClusterUpdater {
   SharedGpuLists ListSharedGpus(std::vector<Incoming>* pods);
   void CountSharer(PodId pod, int64_t by);
   void AddGroups(const ClusterChanges& changes);
+  bool OnlyStampsDiffer(PodGroupId group, const CompactPodGroup& row) const;
   void RemoveGroup(PodGroupId group);
   void Relist();
 
@@ -152,6 +155,8 @@ class ClusterUpdater {
   absl::flat_hash_map<NameId, std::vector<PodId>> pods_on_;  // by Known::node
   absl::flat_hash_map<Key, Known> pods_;
   absl::flat_hash_map<Key, absl::flat_hash_set<Key>> naming_;  // pods, by the group they name
+  // By PodGroupId, of groups that came since the cluster was built: what they were made of.
+  std::vector<std::weak_ptr<const PodGroupSpecRow>> specs_;
   std::vector<PodId> free_pods_;
   int64_t sharers_ = 0;         // of GPUs, or that want to
   int64_t hidden_sharers_ = 0;  // on nodes, of which it is not known which GPUs they share

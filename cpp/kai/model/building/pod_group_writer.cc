@@ -66,9 +66,10 @@ PodGroupId PodGroupWriter::Add(const CompactPodGroup& row) {
   groups_.misfits.Add({});
   groups_.backoff_prefix.Add(spec.scheduling_backoff.value_or(-1) == 1 ? 1 : 0);
   groups_.node_pool.Add(names.Intern(NodePoolOf(spec, *at_.params)));
-  groups_.last_start_ns.Add(row.last_start_ns.value_or(kNoTime));
-  groups_.stale_since_ns.Add(row.stale_since_ns.value_or(kNoTime));
-  groups_.last_eviction_ns.Add(row.last_eviction_ns.value_or(kNoTime));
+  groups_.last_start_ns.Add(kNoTime);
+  groups_.stale_since_ns.Add(kNoTime);
+  groups_.last_eviction_ns.Add(kNoTime);
+  Stamp(row, group);
   groups_.preemption_delay_ns.Add(spec.preemption_delay_ns.value_or(0));
   groups_.staleness_grace_ns.Add(
       spec.staleness_grace_ns.value_or(at_.params->default_staleness_grace_ns));
@@ -82,6 +83,12 @@ PodGroupId PodGroupWriter::Add(const CompactPodGroup& row) {
   }
   AddSets(group, tree, DomainWishOf(row, at_.rejections));
   return group;
+}
+
+void PodGroupWriter::Stamp(const CompactPodGroup& row, PodGroupId group) {
+  groups_.last_start_ns[group] = row.last_start_ns.value_or(kNoTime);
+  groups_.stale_since_ns[group] = row.stale_since_ns.value_or(kNoTime);
+  groups_.last_eviction_ns[group] = row.last_eviction_ns.value_or(kNoTime);
 }
 
 void PodGroupWriter::AddSets(PodGroupId group, const SubGroupTree& tree,

@@ -56,6 +56,8 @@ class PodGroupWriter {
       : at_(at), groups_(*groups), sets_(*sets) {}
 
   PodGroupId Add(const CompactPodGroup& row);
+  // When it started, went stale and lost pods: all that differs from one plan to the next.
+  void Stamp(const CompactPodGroup& row, PodGroupId group);
 
  private:
   void AddSets(PodGroupId group, const SubGroupTree& tree, const DomainWishRow* wish);
