@@ -29,12 +29,11 @@ class Allocate final : public Action {
           lets_all_speak || HasHope(cycle, group, cycle.order->PodsToPlace(group), cycle.room);
       if (has_hope) {
         in_order.push_back(run);
-      } else {
+      } else if (cycle.explains) {
         hopeless.push_back(group);
       }
     }
     if (!in_order.empty()) Place(cycle, &in_order, lets_all_speak);
-    if (!cycle.explains) return;
     for (const PodGroupId group : hopeless) Attempt(cycle, group);  // to be told why
   }
 

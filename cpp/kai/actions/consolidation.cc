@@ -88,6 +88,7 @@ class Consolidation final : public EvictionAction {
     if (!stand.returns.MayFitWithAnyOf(&stand.with_all)) return false;
     if (IsMovable(stand, group)) return true;
     const std::vector<PodGroupId>& first = FirstOf(cycle, &stand);
+    if (first.size() == stand.movable.size()) return true;
     if (!stand.with_first) stand.with_first.emplace(first);
     return stand.returns.MayFitWithAnyOf(&*stand.with_first);
   }

@@ -20,8 +20,10 @@ bool LostItsGang(const CycleView& cycle, PodGroupId group) {
 
 std::vector<std::span<const PodGroupId>> EvictionAction::WorthTrying(CycleView& cycle) const {
   const IndexVector<PodGroupId, uint8_t>& is_preemptible = cycle.cluster->pod_groups().preemptible;
+  const std::vector<std::span<const PodGroupId>>& ready = ReadyRuns(cycle);
   std::vector<std::span<const PodGroupId>> runs;
-  for (const std::span<const PodGroupId> run : ReadyRuns(cycle)) {
+  runs.reserve(ready.size());
+  for (const std::span<const PodGroupId> run : ready) {
     const PodGroupId group = run.front();
     if ((!OnlyForPreemptible() || is_preemptible[group] != 0) && MayEvictNow(cycle, group))
       runs.push_back(run);

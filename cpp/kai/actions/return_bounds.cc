@@ -56,19 +56,28 @@ void ReturnBounds::StartPart(std::span<const PodId> pods) {
   }
 }
 
-int64_t ReturnBounds::PartsWithAnyOf(std::span<const PodGroupId> groups, int size) {
+std::span<const ReturnBounds::Movable::Holder> ReturnBounds::HoldersOf(Movable* movable) {
+  if (movable->holders_) return *movable->holders_;
   const Cluster& cluster = *cycle_.cluster;
-  int64_t parts = FreeParts(size);
-  if (size == 1) return parts;
-  // What a victim has beyond whole parts is all that its leaving adds.
-  for (const PodGroupId group : groups) {
+  std::vector<Movable::Holder>& holders = movable->holders_.emplace();
+  for (const PodGroupId group : movable->groups_) {
     for (const SubGroupId pod_set : cluster.pod_groups().PodSetsOf(group)) {
       for (const PodId pod : cycle_.order->PodsOf(pod_set)) {
-        if (IsActiveAllocated(cluster.pods().status[pod]))
-          Free(cluster.pods().node[pod], GpusOf(pod) % size);
+        if (!IsActiveAllocated(cluster.pods().status[pod])) continue;
+        const int gpus = GpusOf(pod);
+        if (cluster.pods().node[pod].valid() && gpus > 0)
+          holders.push_back({.node = cluster.pods().node[pod], .gpus = gpus});
       }
     }
   }
+  return holders;
+}
+
+int64_t ReturnBounds::PartsWithAnyOf(Movable* movable, int size) {
+  int64_t parts = FreeParts(size);
+  if (size == 1) return parts;
+  // What a victim has beyond whole parts is all that its leaving adds.
+  for (const Movable::Holder& holder : HoldersOf(movable)) Free(holder.node, holder.gpus % size);
   for (const NodeId node : freed_on_) {
     parts += (free_[node] + freed_[node]) / size - free_[node] / size;
     freed_[node] = 0;
@@ -84,7 +93,7 @@ bool ReturnBounds::MayFitWithAnyOf(Movable* movable) {
       wanted += pods_of_[static_cast<size_t>(gpus)] * (gpus / size);
     if (FreeParts(size) >= wanted) continue;
     int64_t& parts = movable->parts_[static_cast<size_t>(size)];
-    if (parts < 0) parts = PartsWithAnyOf(movable->groups_, size);
+    if (parts < 0) parts = PartsWithAnyOf(movable, size);
     if (parts < wanted) return !is_sure_;
   }
   return true;

@@ -18,6 +18,7 @@
 #define KAI_ACTIONS_RETURN_BOUNDS_H_
 
 #include <array>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -39,6 +40,12 @@ class ReturnBounds {
    private:
     friend class ReturnBounds;
     std::span<const PodGroupId> groups_;
+    // Their pods that hold GPUs of a node; nothing: not looked for yet.
+    struct Holder {
+      NodeId node;
+      int gpus = 0;
+    };
+    std::optional<std::vector<Holder>> holders_;
     std::array<int64_t, kMostGpus + 1> parts_;  // by size; -1: not counted yet
   };
 
@@ -56,7 +63,8 @@ class ReturnBounds {
   // Parts of `size` GPUs that the nodes have free; and those that they may have for the group if
   // any pods of these groups move.
   int64_t FreeParts(int size);
-  int64_t PartsWithAnyOf(std::span<const PodGroupId> groups, int size);
+  int64_t PartsWithAnyOf(Movable* movable, int size);
+  std::span<const Movable::Holder> HoldersOf(Movable* movable);
   void Free(NodeId node, int gpus);
 
   const CycleView& cycle_;

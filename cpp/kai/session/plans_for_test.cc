@@ -90,15 +90,16 @@ std::string DecidedText(const Plan& plan) {
     StrAppend(&text, "\n", decision.action, " ", MessageOf(plan, decision));
     if (decision.for_group.valid()) StrAppend(&text, " ", cluster.PodGroupName(decision.for_group));
   }
+  // Groups come in no order that counts.
+  std::set<std::string> lines;
   for (const Plan::Eviction& eviction : plan.evictions)
-    StrAppend(&text, "\n", cluster.PodName(eviction.pod), " leaves ", eviction.decision);
-  std::set<std::string> stamps;
+    lines.insert(StrCat("\n", cluster.PodName(eviction.pod), " leaves ", eviction.decision));
   for (const Plan::Stamp& stamp : plan.stamped) {
-    stamps.insert(StrCat("\n", cluster.PodGroupName(stamp.group), stamp.last_start ? " starts" : "",
-                         stamp.last_eviction ? " evicted" : "",
-                         std::to_string(static_cast<int>(stamp.stale_since))));
+    lines.insert(StrCat("\n", cluster.PodGroupName(stamp.group), stamp.last_start ? " starts" : "",
+                        stamp.last_eviction ? " evicted" : "",
+                        std::to_string(static_cast<int>(stamp.stale_since))));
   }
-  for (const std::string& stamp : stamps) text += stamp;
+  for (const std::string& line : lines) text += line;
   for (const KeptPlace& kept : plan.kept_promises)
     StrAppend(&text, "\nkeeps ", kept.place, " ",
               kept.pod.valid() ? cluster.PodName(kept.pod) : "");
