@@ -153,7 +153,8 @@ VictimQueue::VictimQueue(const VictimPool* pool)
       gone_(pool->cycle_.cluster->pods().size()),
       heaps_(pool->heaps_),
       leaves_(pool->sorted_.size()),
-      taken_(pool->sorted_.size()) {}
+      taken_(pool->sorted_.size()),
+      known_(pool->sorted_.size()) {}
 
 bool VictimQueue::RestGoesFirst(const Rest& a, const Rest& b) const {
   return pool_.GroupGoesFirst(a.group, a.state, b.group, b.state);
@@ -184,27 +185,37 @@ std::pair<PodGroupId, bool> VictimQueue::PopFrom(QueueId leaf) {
   return {group, comes_back};
 }
 
-bool VictimQueue::QueueGoesFirst(QueueId a, QueueId b) const {
+void VictimQueue::Forget(QueueId leaf) {
+  for (QueueId queue = leaf; queue.valid(); queue = pool_.cycle_.cluster->queues().parent[queue])
+    known_[queue].reset();
+}
+
+const QueueStanding& VictimQueue::StandingOf(QueueId queue) {
+  std::optional<QueueStanding>& known = known_[queue];
+  if (known) return *known;
+  const CycleView& cycle = pool_.cycle_;
+  const QueueColumns& queues = cycle.cluster->queues();
+  const QueueId leaf = heaps_.LeafOf(queue);
+  // KAI counts a group in full each time it stood there, and in inner queues only the groups of
+  // the leaf that stands for it (spec 1 W13).
+  QuotaCount victims = cycle.mends->on(Mend::kVictimShares) ? taken_[queue] : leaves_[leaf].popped;
+  victims += pool_.AllocatedOf(TopOf(leaf).group, &gone_.all());
+  return known.emplace(QueueContender{.queue = (*cycle.shares)[queue],
+                                      .priority = queues.priority[queue],
+                                      .created_ns = queues.created_ns[queue],
+                                      .candidate = {},
+                                      .victims = victims},
+                       cycle.shares->total());
+}
+
+bool VictimQueue::QueueGoesFirst(QueueId a, QueueId b) {
   const CycleView& cycle = pool_.cycle_;
   const QueueColumns& queues = cycle.cluster->queues();
   if (!cycle.worklist.by_fair_share) {
     return std::tuple(queues.created_ns[a], cycle.cluster->Text(queues.name[a])) >=
            std::tuple(queues.created_ns[b], cycle.cluster->Text(queues.name[b]));
   }
-  const auto contender = [&](QueueId queue) {
-    const QueueId leaf = heaps_.LeafOf(queue);
-    // KAI counts a group in full each time it stood there, and in inner queues only the groups of
-    // the leaf that stands for it (spec 1 W13).
-    QuotaCount victims =
-        cycle.mends->on(Mend::kVictimShares) ? taken_[queue] : leaves_[leaf].popped;
-    victims += pool_.AllocatedOf(TopOf(leaf).group, &gone_.all());
-    return QueueContender{.queue = (*cycle.shares)[queue],
-                          .priority = queues.priority[queue],
-                          .created_ns = queues.created_ns[queue],
-                          .candidate = {},
-                          .victims = victims};
-  };
-  return !GoesFirst(contender(a), contender(b), cycle.shares->total());
+  return !GoesFirst(StandingOf(a), StandingOf(b));
 }
 
 void VictimQueue::PushBack(PodGroupId group) {
@@ -212,6 +223,7 @@ void VictimQueue::PushBack(PodGroupId group) {
   leaves_[leaf].rests.Push(
       {.group = group, .state = pool_.cycle_.order->ElasticStateWithout(group, gone_.all())},
       [this](const Rest& a, const Rest& b) { return RestGoesFirst(a, b); });
+  Forget(leaf);
   heaps_.Enter(leaf, [this](QueueId a, QueueId b) { return QueueGoesFirst(a, b); });
 }
 
@@ -224,7 +236,9 @@ std::optional<VictimBatch> VictimQueue::Next(const PodMarks& recorded) {
     const IndexVector<PodId, uint8_t>* gone = comes_back ? &gone_.all() : nullptr;
     if (!cycle.mends->on(Mend::kVictimShares))
       leaves_[leaf].popped += pool_.AllocatedOf(group, gone);
+    Forget(leaf);
     heaps_.Leave(leaf, IsEmpty(leaf), queue_less);
+    Forget(leaf);  // another one may stand for the queues above
 
     batch_.clear();
     const bool more = cycle.order->NextToEvict(group, gone, &batch_);
@@ -246,6 +260,7 @@ std::optional<VictimBatch> VictimQueue::Next(const PodMarks& recorded) {
 void VictimQueue::Take(PodId pod, QueueId leaf) {
   const Cluster& cluster = *pool_.cycle_.cluster;
   gone_.Set(pod);
+  Forget(leaf);
   if (!IsAllocated(cluster.pods().status[pod])) return;
   for (QueueId queue = leaf; queue.valid(); queue = cluster.queues().parent[queue])
     taken_[queue] += cluster.ClassOf(pod).requested;

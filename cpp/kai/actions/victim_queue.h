@@ -106,7 +106,10 @@ class VictimQueue {
     QuotaCount popped{};  // what went out of it
   };
 
-  bool QueueGoesFirst(QueueId a, QueueId b) const;
+  bool QueueGoesFirst(QueueId a, QueueId b);
+  const QueueStanding& StandingOf(QueueId queue);
+  // What is known of a leaf, and of queues above it, holds no longer.
+  void Forget(QueueId leaf);
   bool IsEmpty(QueueId leaf) const;
   Rest TopOf(QueueId leaf) const;
   // The group, and whether it has given up pods already.
@@ -123,6 +126,8 @@ class VictimQueue {
   QueueHeaps heaps_;
   IndexVector<QueueId, Leaf> leaves_;
   IndexVector<QueueId, QuotaCount> taken_;  // mend victim_shares: of all leaves below
+  // How a queue stood when it was compared last; nothing: it may stand otherwise by now.
+  IndexVector<QueueId, std::optional<QueueStanding>> known_;
 };
 
 }  // namespace kai

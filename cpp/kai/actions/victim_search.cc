@@ -352,7 +352,11 @@ bool VictimSearch::PlaceAll(const Scenario& scenario) {
     }
     const bool placed =
         cycle_.placer->Place(group, GroupPlacer::Mode::kSimulate, cycle_.statement).placed;
-    if (group != group_) continue;
+    if (group != group_) {
+      // Where each victim has to return: one whose group has had its turn will not.
+      works = placed || options_.returns == nullptr;
+      continue;
+    }
     is_placed = placed;
     works = placed;
     // Often that is all: no pod that left finds room again, whatever the order.
