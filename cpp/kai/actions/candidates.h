@@ -1,7 +1,7 @@
 // Which pod groups an action considers at all (spec 2 O1).
 //
-//   IsCandidate(*cycle.cluster, *cycle.order, group, {})
-//   HasHope(cycle, group, cycle.order->PodsToPlace(group), cycle.room)
+//   IsCandidate(cluster, *cycle_.order, group, {.ready = !lets_all_speak})
+//   HasHope(cycle_, group, cycle_.order->PodsToPlace(group), cycle_.room)
 //
 // Invariants: a group without a leaf queue is never a candidate; a group without hope cannot be
 // placed as the cluster stands. Cost: O(1) to O(pods of the group); HasHope() that of

@@ -1,7 +1,7 @@
 // Preempt: inside a queue, what matters more takes the place of what matters less (spec 2 R4, spec
 // 1 §9).
 //
-//   return MakePreempt({.depth = depth, ...
+//   return [options] { return MakePreempt(options); };
 //
 // Invariants: a victim is in the queue of the group that takes its place, and has a lower priority.
 // Cost: a search for victims (victim_search.h) for each waiting group. Threads: those of action.h.

@@ -1,7 +1,7 @@
 // Places that earlier cycles have promised to pods, and that this one holds ready for them before
 // it gives anything to others (decision 0020; KAI forgets them, spec 2 T8 and W20).
 //
-//   if (KeepsPromises()) KeepPromises(cycle, promised, &plan.kept_promises);
+//   if (rules_.keeps_promises) KeepPromises(cycle, promised, &plan.kept_promises);
 //
 // A pod that waits gets its place: now, where that is idle, and else it is pipelined once more. A
 // pod that has not left its old node yet is pipelined as well, so that its new place stays its own.

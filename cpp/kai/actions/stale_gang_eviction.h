@@ -1,7 +1,7 @@
 // Stale gang eviction: a gang that lost pods and does not get them back gives up the rest, which
 // would only hold what others could use (spec 2 §11 D4-D7).
 //
-//   if (name == "stalegangeviction") return MakeStaleGangEviction();
+//   if (name == "stalegangeviction") return [] { return MakeStaleGangEviction(); };
 //
 // A pod group is stale while it runs with fewer pods than its gang needs and none of them has
 // succeeded. Since when is written on the group; once its grace period is over, all its pods go.

@@ -14,7 +14,9 @@ namespace {
 // Laps of a stopwatch, by name.
 class Laps {
  public:
-  explicit Laps(const Clock* clock) : clock_(clock), start_ns_(Now()), lap_ns_(start_ns_) {}
+  explicit Laps(const Clock* clock) : clock_(clock), start_ns_(Now()), lap_ns_(start_ns_) {
+    laps_.reserve(16);
+  }
 
   void Lap(std::string name) {
     const int64_t now_ns = Now();
@@ -45,8 +47,12 @@ void MarkOverduePods(const Cluster& cluster, CycleTime* time, Statement* stateme
   }
 }
 
-void TakeFrom(CycleLog* log, bool has_claims, Plan* plan) {
-  if (has_claims) plan->claims = std::move(log->claims);
+void TakeFrom(const CycleView& cycle, const CycleRules& rules, Plan* plan) {
+  CycleLog* log = cycle.log;
+  plan->holds = cycle.time->holds();
+  plan->has_queue_numbers = rules.has_queue_numbers;
+  plan->queues = cycle.shares->table().shares;
+  if (rules.gives_claims) plan->claims = std::move(log->claims);
   plan->decisions = std::move(log->decisions);
   plan->queue_uses = std::move(log->queue_uses);
   plan->shared_gpus = std::move(log->shared_gpus);
@@ -107,9 +113,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   MarkOverduePods(*cluster, &time, statement.get());
   statement->Settle();  // that is not tried out
 
-  GroupPlacer::Options placing = rules_.placer;
-  placing.explains = options_.explains;
-  GroupPlacer placer(*cluster, &rooms->order, &shares, &rooms->search, placing,
+  GroupPlacer placer(*cluster, &rooms->order, &shares, &rooms->search, rules_.placer,
                      rooms->domains.get());
   CycleLog log(*cluster);
   CycleView cycle{.cluster = cluster.get(),
@@ -141,10 +145,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   if (options_.inspect) options_.inspect(cycle);
   DescribeOutcomes(cycle, &plan);
   RankPods(cycle, &plan);
-  plan.holds = time.holds();
-  plan.has_queue_numbers = rules_.has_queue_numbers;
-  plan.queues = shares.table().shares;
-  TakeFrom(&log, rules_.gives_claims, &plan);
+  TakeFrom(cycle, rules_, &plan);
   if (rooms->zones != nullptr) ReportZones(*rooms->zones, *cluster, &plan);
   plan.score_keys = rooms->nodes.CountKeys();
   // Rooms that are kept hear of the rollback, so that they are as before; others go as well.

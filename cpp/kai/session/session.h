@@ -44,7 +44,9 @@ class Session {
 
   explicit Session(Config config) : Session(std::move(config), Options{}) {}
   Session(Config config, const Options& options)
-      : config_(std::move(config)), rules_(config_), options_(options) {}
+      : config_(std::move(config)), rules_(config_), options_(options) {
+    rules_.placer.explains = options.explains;
+  }
 
   // `stopwatch` may be null: then timings are zero.
   absl::StatusOr<Plan> Run(std::shared_ptr<Cluster> cluster, int64_t now_ns,
