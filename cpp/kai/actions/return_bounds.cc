@@ -70,6 +70,9 @@ std::span<const ReturnBounds::Movable::Holder> ReturnBounds::HoldersOf(Movable* 
       }
     }
   }
+  movable->largest_ = 0;
+  for (const Movable::Holder& holder : holders)
+    movable->largest_ = std::max(movable->largest_, holder.gpus);
   return holders;
 }
 
@@ -87,11 +90,15 @@ int64_t ReturnBounds::PartsWithAnyOf(Movable* movable, int size) {
 }
 
 bool ReturnBounds::MayFitWithAnyOf(Movable* movable) {
+  int64_t wanted_before = -1;  // parts of one GPU more
   for (int size = largest_; size > 0 && is_sure_; --size) {
     int64_t wanted = 0;
     for (int gpus = size; gpus <= largest_; ++gpus)
       wanted += pods_of_[static_cast<size_t>(gpus)] * (gpus / size);
-    if (FreeParts(size) >= wanted) continue;
+    // Pods smaller than a part add all that they hold: then there are no fewer of smaller parts.
+    const bool follows = wanted == wanted_before && movable->largest_ < size;
+    wanted_before = wanted;
+    if (follows || FreeParts(size) >= wanted) continue;
     int64_t& parts = movable->parts_[static_cast<size_t>(size)];
     if (parts < 0) parts = PartsWithAnyOf(movable, size);
     if (parts < wanted) return !is_sure_;

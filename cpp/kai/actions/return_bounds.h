@@ -46,6 +46,7 @@ class ReturnBounds {
       int gpus = 0;
     };
     std::optional<std::vector<Holder>> holders_;
+    int largest_ = kMostGpus;                   // that one of them holds, at most
     std::array<int64_t, kMostGpus + 1> parts_;  // by size; -1: not counted yet
   };
 
