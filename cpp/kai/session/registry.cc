@@ -17,6 +17,11 @@ std::shared_ptr<ZoneLedger> MakeZoneLedger(const Config& config, const Cluster& 
   return std::make_shared<ZoneLedger>(cluster, NumaOptions(config));
 }
 
+std::shared_ptr<PolicyTables> MakePolicyTables(const Config& config, const Cluster& cluster) {
+  return config.policies == nullptr ? nullptr
+                                    : std::make_shared<PolicyTables>(cluster, config.policies);
+}
+
 namespace {
 
 void AddPredicates(const Config& config, const Cluster& cluster,
@@ -42,12 +47,15 @@ void AddPredicates(const Config& config, const Cluster& cluster,
 }  // namespace
 
 std::vector<std::unique_ptr<Filter>> MakeFilters(const Config& config, const Cluster& cluster,
-                                                 const std::shared_ptr<ZoneLedger>& zones) {
+                                                 const std::shared_ptr<ZoneLedger>& zones,
+                                                 const std::shared_ptr<PolicyTables>& tables) {
   std::vector<std::unique_ptr<Filter>> filters;
   if (cluster.storage().any_need) filters.push_back(MakeStorageFilter(cluster));
   if (config.HasPlugin("predicates")) AddPredicates(config, cluster, &filters);
   if (zones != nullptr) filters.push_back(MakeNumaFilter(zones));
   if (config.HasPlugin("dynamicresources")) filters.push_back(MakeResourceClaimFilter(cluster));
+  for (size_t i = 0; tables != nullptr && i < tables->policies().filters().size(); ++i)
+    filters.push_back(MakeTableFilter(cluster, tables, i, /*listens=*/i == 0));
   return filters;
 }
 
@@ -81,13 +89,15 @@ constexpr std::array<std::string_view, 3> kReplacedByPolicy = {"nodeplacement", 
 }  // namespace
 
 std::vector<std::unique_ptr<Scorer>> MakeScorers(const Config& config, const Cluster& cluster,
-                                                 const std::shared_ptr<ZoneLedger>& zones) {
+                                                 const std::shared_ptr<ZoneLedger>& zones,
+                                                 const std::shared_ptr<PolicyTables>& tables) {
   std::vector<std::unique_ptr<Scorer>> scorers;
   const Strategies strategies = StrategiesOf(config);
-  const bool has_policy = config.HasPlugin("placementpolicy");
+  const size_t functions = tables == nullptr ? 0 : tables->policies().scores().size();
+  const bool has_policy = config.HasPlugin("placementpolicy") || functions > 0;
   for (const PluginConfig& plugin : config.plugins) {
     if (has_policy && Contains(kReplacedByPolicy, plugin.name)) continue;
-    if (plugin.name == "placementpolicy") {
+    if (plugin.name == "placementpolicy" && functions == 0) {
       scorers.push_back(MakePolicyScorer(cluster, PolicyOptionsOf(config)));
     } else if (plugin.name == "nodeplacement") {
       scorers.push_back(MakeNodePlacementScorer(cluster, strategies.gpu, strategies.cpu));
@@ -109,6 +119,10 @@ std::vector<std::unique_ptr<Scorer>> MakeScorers(const Config& config, const Clu
   }
   if (config.extras.on(Extra::kPreferredNodeAffinity))
     scorers.push_back(MakePreferredNodesScorer(cluster));
+  for (size_t i = 0; i < functions; ++i) {
+    const bool listens = i == 0 && tables->policies().filters().empty();
+    scorers.push_back(MakeTableScorer(tables, i, listens));
+  }
   return scorers;
 }
 

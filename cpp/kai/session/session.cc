@@ -56,11 +56,19 @@ GroupPlacer::Options PlacerOptions(const Config& config) {
           .adding = config.mends.on(Mend::kQuotaEpsilon) ? Adding::kExact : Adding::kAsKai};
 }
 
-// Where a queue is worked off up to so many groups, each of them counts.
+// Where a queue is worked off up to so many groups, each of them counts; where a policy orders
+// groups, those that ask the same are not next to each other.
 GroupClasses::Sharing SharingOf(const Config& config) {
+  if (config.policies != nullptr && config.policies->orders_groups())
+    return GroupClasses::Sharing::kNo;
   const auto is_bound = [](const auto& depth) { return depth.second >= 0; };
   return std::ranges::any_of(config.queue_depth, is_bound) ? GroupClasses::Sharing::kNo
                                                            : GroupClasses::Sharing::kYes;
+}
+
+// Of policies that are functions: aborted once one has failed.
+absl::Status PolicyStatus(const CycleRooms& rooms) {
+  return rooms.tables == nullptr ? absl::OkStatus() : rooms.tables->status();
 }
 
 void TakeFrom(CycleLog* log, bool has_claims, Plan* plan) {
@@ -130,6 +138,9 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   MarkOverduePods(*cluster, &time, statement.get());
   statement->Settle();  // that is not tried out
 
+  const GroupKeys keys =
+      rooms->tables == nullptr ? GroupKeys() : rooms->tables->OrderGroups(now_ns);
+
   GroupPlacer placer(*cluster, &rooms->order, &shares, &rooms->search, PlacerOptions(config_),
                      rooms->domains.get());
   CycleLog log(*cluster);
@@ -151,9 +162,11 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
                   // What a search leaves out would leave traces as well.
                   .plain_search = options_.plain_search || keeps_traces,
                   .log = &log};
+  cycle.worklist.keys = keys.raw();
   if (KeepsPromises()) KeepPromises(cycle, promised, &plan.kept_promises);
   laps.Lap("open");
   for (const std::string& name : config_.actions) {
+    if (absl::Status status = PolicyStatus(*rooms); !status.ok()) return status;
     MakeAction(name, config_)->Run(cycle);
     laps.Lap(name);
   }
@@ -161,6 +174,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   if (options_.inspect) options_.inspect(cycle);
   DescribeOutcomes(cycle, &plan);
   RankPods(cycle, &plan);
+  if (absl::Status status = PolicyStatus(*rooms); !status.ok()) return status;
   plan.holds = time.holds();
   plan.has_queue_numbers = config_.HasPlugin("proportion");
   plan.queues = shares.table().shares;

@@ -58,6 +58,7 @@ class Refusal {
     kTooManyVolumes,
     kOtherZone,
     kNotNumaAligned,
+    kRefusedByPolicy,  // one that is given as a function
     kUnsaid,   // KAI has no words for it (spec 3 E5): GPUs that claims hold
     kVolumes,  // the first of those of OfVolumes()
     kCauses = kVolumes + 3 * 3 - 1,
