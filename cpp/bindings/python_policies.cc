@@ -114,12 +114,13 @@ py::list QueueNames(PolicyFacts& facts) {
 // node whether it is open to them.
 py::list TypicalPods(PolicyFacts& facts, int percent) {
   const Cluster& cluster = *Open(facts).cluster;
-  const size_t kinds = cluster.node_classes().size();
   py::list rows;
-  for (packing::TypicalPod& each : TypicalPodsOf(cluster, percent)) {
-    each.kinds.resize(kinds, each.kinds.empty() ? 1 : 0);
+  for (const packing::TypicalPod& each : TypicalPodsOf(cluster, percent)) {
+    std::vector<bool> is_open;
+    for (const NodeClassId node_class : facts.columns->nodes.classes)
+      is_open.push_back(each.kinds.empty() || each.kinds[node_class.index()] != 0);
     rows.append(py::make_tuple(each.pod.cpu_milli, each.pod.gpus, each.pod.gpu_milli, each.weight,
-                               std::vector<int>(each.kinds.begin(), each.kinds.end())));
+                               is_open));
   }
   return rows;
 }

@@ -214,7 +214,7 @@ class PolicyFacts(metaclass=_Compiled):
     def queue_names(self) -> list[str]:
         """By the numbers in the column queue."""
 
-    def typical_pods(self, percent: int) -> list[tuple[int, int, int, int, list[int]]]:
+    def typical_pods(self, percent: int) -> list[tuple[int, int, int, int, list[bool]]]:
         """The most frequent pods, so many of all: millicores, GPUs, thousandths of each, how many
         there are, and by kind of node whether it is open to them."""
 

@@ -45,7 +45,24 @@ PolicyTables::PolicyTables(const Cluster& cluster, std::shared_ptr<const TablePo
   columns_.score.resize(size);
   columns_.gpu.resize(size);
   columns_.allowed.resize(size);
+  if (size > 0) FindKinds();
   run_ = policies_->Begin(cluster, &columns_);
+}
+
+// Ids of classes follow the order of the input; the first names of nodes do not.
+void PolicyTables::FindKinds() {
+  const NodeColumns& nodes = cluster_.nodes();
+  std::vector<NodeId> sorted;
+  for (const NodeId node : nodes.name.ids())
+    if (nodes.name[node].valid()) sorted.push_back(node);
+  std::ranges::sort(sorted, {}, [&](NodeId node) { return nodes.name_rank[node]; });
+  kinds_ = IndexVector<NodeClassId, int64_t>(cluster_.node_classes().size(), -1);
+  for (const NodeId node : sorted) {
+    int64_t& kind = kinds_[nodes.node_class[node]];
+    if (kind >= 0) continue;
+    kind = static_cast<int64_t>(columns_.nodes.classes.size());
+    columns_.nodes.classes.push_back(nodes.node_class[node]);
+  }
 }
 
 // ---- contents -----------------------------------------------------------------------------------
@@ -96,7 +113,7 @@ void PolicyTables::FillNodes(PodClassId pod_class, std::vector<NodeId>* nodes) {
     const NodeId node = (*nodes)[row];
     const packing::NodeShape shape = shapes_.Of(node);
     to.node[row] = node.value();
-    to.kind[row] = shape.kind;
+    to.kind[row] = kinds_[from.node_class[node]];
     to.cpu_milli[row] = Whole(from.allocatable[node][kCpuSlot.index()]);
     to.cpu_idle_milli[row] = shape.cpu_milli;
     to.memory_bytes[row] = Whole(from.allocatable[node][kMemorySlot.index()]);

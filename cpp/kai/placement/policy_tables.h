@@ -61,6 +61,7 @@ class PolicyTables final : public Listener {
   using Content = std::pair<packing::NodeShape, int64_t>;
   static constexpr size_t kMostContents = 500'000;
 
+  void FindKinds();
   void Note(const Change& change);
   Content ReadContent(NodeId node) const;
   PolicyPod PodOf(PodClassId pod_class) const;
@@ -73,6 +74,7 @@ class PolicyTables final : public Listener {
   PolicyColumns columns_;
   std::unique_ptr<PolicyRun> run_;
   absl::Status status_;
+  IndexVector<NodeClassId, int64_t> kinds_;  // as tables have them; -1: no node is of the class
   int64_t version_ = 1;
   int64_t generation_ = 1;
   mutable IndexVector<NodeId, int64_t> content_;  // 0: to be read

@@ -36,7 +36,7 @@ struct PolicyPod {
 // Sorted by name. Idle is what nobody uses or will use: what is being freed counts.
 struct PolicyNodeColumns {
   std::vector<int32_t> node;  // NodeId
-  std::vector<int64_t> kind;  // nodes of one kind are open to the same pods
+  std::vector<int64_t> kind;  // nodes of one kind are open to the same pods; by the first name
   std::vector<int64_t> cpu_milli;
   std::vector<int64_t> cpu_idle_milli;
   std::vector<int64_t> memory_bytes;
@@ -46,6 +46,7 @@ struct PolicyNodeColumns {
   std::vector<int64_t> gpu_idle_milli;  // of each GPU, `most_gpus` a row: 0 behind the last one
   std::vector<int64_t> pod_gpu_milli;   // what the pod takes there of each of its GPUs
   size_t most_gpus = 0;
+  std::vector<NodeClassId> classes;  // by kind
 };
 
 // Groups with a pod that waits, by age, then name. What else is known of a group (attained service,

@@ -223,7 +223,7 @@ BROKEN: list[tuple[Function, str]] = [
     (lambda pod, nodes: (np.zeros(3), np.full(3, 4)), "chose card 4 of node n1, and cards are 0"),
     (lambda pod, nodes: (np.zeros(3), np.zeros(2, int)), r"of shape \(2,\)"),
     (nan, "the score of node n1 is nan"),
-    (fails, r"fails \(.*test_policies.py, line \d+\): LookupError: no such thing"),
+    (fails, r"mended \(.*test_policies.py, line \d+\): LookupError: no such thing"),
     (writes, "read-only"),
     (makes_writable, "WRITEABLE"),
 ]
