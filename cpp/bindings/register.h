@@ -12,7 +12,7 @@ void RegisterPlan(pybind11::module_& module);
 void RegisterSimulation(pybind11::module_& module);
 void RegisterShares(pybind11::module_& module);
 void RegisterPolicies(pybind11::module_& module);  // functions over tables
-void RegisterPacking(pybind11::module_& module);  // experiments with placement policies
+void RegisterPacking(pybind11::module_& module);   // experiments with placement policies
 
 }  // namespace kai::bindings
 

@@ -107,7 +107,9 @@ TEST(PolicyTablesTest, ARunWritesTheFirstRows) {
   Notes notes;
   const FakePolicies policies(&notes);
   PolicyColumns columns;
-  columns.nodes = {.node = {0, 1, 2}, .gpu_idle_milli = {500, 700, 900}, .most_gpus = 1};
+  columns.nodes.node = {0, 1, 2};
+  columns.nodes.gpu_idle_milli = {500, 700, 900};
+  columns.nodes.most_gpus = 1;
   columns.score.assign(3, -1);
   columns.gpu.assign(3, 0);
   const std::unique_ptr<PolicyRun> run = policies.Begin(*cluster, &columns);

@@ -71,6 +71,21 @@ absl::Status PolicyStatus(const CycleRooms& rooms) {
   return rooms.tables == nullptr ? absl::OkStatus() : rooms.tables->status();
 }
 
+GroupKeys KeysOfGroups(const CycleRooms& rooms, int64_t now_ns) {
+  return rooms.tables == nullptr ? GroupKeys() : rooms.tables->OrderGroups(now_ns);
+}
+
+// In order, until a policy fails.
+absl::Status RunActions(const Config& config, const CycleRooms& rooms, CycleView* cycle,
+                        Laps* laps) {
+  for (const std::string& name : config.actions) {
+    if (absl::Status status = PolicyStatus(rooms); !status.ok()) return status;
+    MakeAction(name, config)->Run(*cycle);
+    laps->Lap(name);
+  }
+  return PolicyStatus(rooms);
+}
+
 void TakeFrom(CycleLog* log, bool has_claims, Plan* plan) {
   if (has_claims) plan->claims = std::move(log->claims);
   plan->decisions = std::move(log->decisions);
@@ -138,9 +153,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   MarkOverduePods(*cluster, &time, statement.get());
   statement->Settle();  // that is not tried out
 
-  const GroupKeys keys =
-      rooms->tables == nullptr ? GroupKeys() : rooms->tables->OrderGroups(now_ns);
-
+  const GroupKeys keys = KeysOfGroups(*rooms, now_ns);
   GroupPlacer placer(*cluster, &rooms->order, &shares, &rooms->search, PlacerOptions(config_),
                      rooms->domains.get());
   CycleLog log(*cluster);
@@ -165,11 +178,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   cycle.worklist.keys = keys.raw();
   if (KeepsPromises()) KeepPromises(cycle, promised, &plan.kept_promises);
   laps.Lap("open");
-  for (const std::string& name : config_.actions) {
-    if (absl::Status status = PolicyStatus(*rooms); !status.ok()) return status;
-    MakeAction(name, config_)->Run(cycle);
-    laps.Lap(name);
-  }
+  if (absl::Status status = RunActions(config_, *rooms, &cycle, &laps); !status.ok()) return status;
 
   if (options_.inspect) options_.inspect(cycle);
   DescribeOutcomes(cycle, &plan);

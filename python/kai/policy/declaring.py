@@ -35,18 +35,16 @@ class Policy:
         self.function = function
         self.whole = whole
         self.name = getattr(function, "__name__", type(function).__name__)
-        self.file: str | None = None
-        """The file that `load` has found it in."""
+        self.found_by: tuple[Any, ...] | None = None
+        """Of one that `load` has found: a function that finds it again, and its arguments."""
         functools.update_wrapper(self, function)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         return self.function(*arguments, **named)
 
     def __reduce__(self) -> str | tuple[Any, ...]:
-        if self.file is not None:
-            from kai.policy.loading import policy_in
-
-            return policy_in, (self.file, self.name)
+        if self.found_by is not None:
+            return self.found_by
         # As functions are: by its name in its module.
         return str(getattr(self.function, "__qualname__", self.name))
 

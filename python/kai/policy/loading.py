@@ -38,7 +38,7 @@ def load(file: str | os.PathLike[str]) -> tuple[Policy, ...]:
             "@kai.policy.pod_group_order above a function"
         )
     for each in found:
-        each.file = str(path.resolve())
+        each.found_by = (policy_in, (str(path.resolve()), each.name))
     return found
 
 

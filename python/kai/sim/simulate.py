@@ -103,8 +103,9 @@ def simulate(
 
     ``config`` and ``policies``: as for `kai.Scheduler`. ``period_s``: a cycle runs at the next
     multiple of it after something happened; 0: at once. ``seed``: of what is random in ``life``,
-    and of nothing else. ``progress`` is called every ``progress_every_s`` of the machine's time. Ctrl-C ends the
-    simulation early: the timeline so far is in the ``timeline`` of the `KeyboardInterrupt`.
+    and of nothing else. ``progress`` is called every ``progress_every_s`` of the machine's time.
+    Ctrl-C ends the simulation early: the timeline so far is in the ``timeline`` of the
+    `KeyboardInterrupt`.
 
     Raises InvalidInputError for a workload or an option that makes no sense, InvalidConfigError for
     such a configuration, and PolicyError, also with the ``timeline`` so far, when a policy fails.
