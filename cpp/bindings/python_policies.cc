@@ -26,20 +26,31 @@ PolicyFacts& Open(PolicyFacts& facts) {
   return facts;
 }
 
+// A pointer that is not null, of no elements too.
 template <typename T>
-py::memoryview TableView(std::vector<T>* column, size_t width, bool readonly) {
+T* DataOf(std::vector<T>* column) {
   static T none{};
-  T* data = column->empty() ? &none : column->data();
-  const auto rows = static_cast<py::ssize_t>(width == 0 ? 0 : column->size() / width);
-  const auto size = static_cast<py::ssize_t>(sizeof(T));
-  if (width == 1) return py::memoryview::from_buffer(data, {rows}, {size}, readonly);
-  const auto columns = static_cast<py::ssize_t>(width);
-  return py::memoryview::from_buffer(data, {rows, columns}, {size * columns, size}, readonly);
+  return column->empty() ? &none : column->data();
 }
 
 template <typename T>
-py::memoryview ReadOnly(std::vector<T>* column, size_t width = 1) {
-  return TableView(column, width, /*readonly=*/true);
+py::memoryview TableView(std::vector<T>* column, bool readonly) {
+  return py::memoryview::from_buffer(DataOf(column), {std::ssize(*column)},
+                                     {static_cast<py::ssize_t>(sizeof(T))}, readonly);
+}
+
+template <typename T>
+py::memoryview ReadOnly(std::vector<T>* column) {
+  return TableView(column, /*readonly=*/true);
+}
+
+// Nodes by cards.
+py::memoryview CardsOf(PolicyNodeColumns* nodes) {
+  const auto size = static_cast<py::ssize_t>(sizeof(int64_t));
+  const auto cards = static_cast<py::ssize_t>(nodes->most_gpus);
+  return py::memoryview::from_buffer(DataOf(&nodes->gpu_idle_milli),
+                                     {std::ssize(nodes->node), cards}, {size * cards, size},
+                                     /*readonly=*/true);
 }
 
 py::dict NodesOf(PolicyFacts& facts) {
@@ -52,7 +63,7 @@ py::dict NodesOf(PolicyFacts& facts) {
   views["memory_idle_bytes"] = ReadOnly(&from.memory_idle_bytes);
   views["gpus"] = ReadOnly(&from.gpus);
   views["gpu_memory_mib"] = ReadOnly(&from.gpu_memory_mib);
-  if (from.most_gpus > 0) views["gpu_idle_milli"] = ReadOnly(&from.gpu_idle_milli, from.most_gpus);
+  if (from.most_gpus > 0) views["gpu_idle_milli"] = CardsOf(&from);
   views["pod_gpu_milli"] = ReadOnly(&from.pod_gpu_milli);
   return views;
 }
@@ -76,10 +87,10 @@ py::dict GroupsOf(PolicyFacts& facts) {
 py::dict AnswersOf(PolicyFacts& facts) {
   PolicyColumns& to = *Open(facts).columns;
   py::dict views;
-  views["score"] = TableView(&to.score, 1, /*readonly=*/false);
-  views["gpu"] = TableView(&to.gpu, 1, /*readonly=*/false);
-  views["allowed"] = TableView(&to.allowed, 1, /*readonly=*/false);
-  views["key"] = TableView(&to.key, 1, /*readonly=*/false);
+  views["score"] = TableView(&to.score, /*readonly=*/false);
+  views["gpu"] = TableView(&to.gpu, /*readonly=*/false);
+  views["allowed"] = TableView(&to.allowed, /*readonly=*/false);
+  views["key"] = TableView(&to.key, /*readonly=*/false);
   return views;
 }
 

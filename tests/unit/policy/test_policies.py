@@ -160,6 +160,20 @@ def test_tables_have_what_is_idle_and_the_pod_what_it_asks_for() -> None:
     assert mix.allowed.all()
 
 
+@pytest.mark.parametrize("gpus", [0, 1, 2])
+def test_there_is_a_column_for_each_card(gpus: int) -> None:
+    seen: list[Any] = []
+
+    @kai.policy.score
+    def look(pod: Any, nodes: Any) -> Any:
+        seen.append(nodes.gpu_idle_milli.shape)
+        return nodes.gpu_idle_milli.sum(1)
+
+    cluster = kai.Cluster(now=NOW).queue("a").nodes("n", 3, gpus=gpus).pending("a/x", cpus=1)
+    assert nodes_with(look, cluster=cluster) == {"a/x-0": "n1"}
+    assert seen == [(3, gpus)]
+
+
 def test_row_wise_policies_get_the_rows_that_have_changed() -> None:
     cluster = kai.Cluster(now=NOW).queue("a").nodes("n", 5, gpus=2).pending("a/x", gpus=1, pods=3)
     rows: list[list[str]] = []
