@@ -343,6 +343,19 @@ def test_a_scheduler_with_policies_can_be_pickled() -> None:
     assert [each.node for each in again.plan(small_cluster()).decisions] == ["n3"]
 
 
+def test_policies_of_a_file_can_be_pickled(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(FILE)
+    again = pickle.loads(pickle.dumps(kai.policy.load(file)))
+    assert nodes_with(*again) == {"a/x-0": "n3"}
+
+
+def test_the_page_shows_the_file_of_fgd() -> None:
+    root = Path(__file__).parents[3]
+    page = (root / "docs" / "howto" / "write-a-policy.md").read_text()
+    assert (root / "examples" / "policies" / "fgd.py").read_text() in page
+
+
 def test_a_plan_with_policies_can_be_read_after_the_cluster_went_on() -> None:
     cluster = small_cluster().node("n4", gpus=4)
     scheduler = kai.Scheduler(policies=[prefers_n3, only_empty])
