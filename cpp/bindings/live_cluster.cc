@@ -335,8 +335,8 @@ HeldPlan::Again LiveCluster::AgainFor(const Session& session, const Follower* fo
     const auto inspect = [after](const CycleView& cycle) { *after = AftermathOf(cycle); };
     const Session again(std::move(replay), {.inspect = inspect});
     if (!again.KeepsPromises()) promised = {};
-    return std::make_shared<const kai::Plan>(
-        again.Run(std::move(cluster), now_ns, nullptr, nullptr, promised).value());
+    return std::make_shared<const kai::Plan>(ValueOrThrow(
+        again.Run(std::move(cluster), now_ns, nullptr, nullptr, promised), WhenInvalid::kInput));
   };
   if (follower == nullptr) {
     return [run, self = shared_from_this(), cluster = loaded_](

@@ -6,6 +6,7 @@
 PYBIND11_MODULE(_core, module) {
   module.doc() = "The compiled core: a cluster in, a plan out.";
   kai::bindings::RegisterPlan(module);
+  kai::bindings::RegisterPolicies(module);
   kai::bindings::RegisterSession(module);
   kai::bindings::RegisterFeed(module);
   kai::bindings::RegisterSimulation(module);

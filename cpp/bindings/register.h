@@ -11,7 +11,8 @@ void RegisterFeed(pybind11::module_& module);
 void RegisterPlan(pybind11::module_& module);
 void RegisterSimulation(pybind11::module_& module);
 void RegisterShares(pybind11::module_& module);
-void RegisterPacking(pybind11::module_& module);  // experiments with placement policies
+void RegisterPolicies(pybind11::module_& module);  // functions over tables
+void RegisterPacking(pybind11::module_& module);   // experiments with placement policies
 
 }  // namespace kai::bindings
 

@@ -61,9 +61,9 @@ py::object Plain(double value) {
 }
 
 // Texts that rows share, each as one object.
-class Texts {
+class RowTexts {
  public:
-  explicit Texts(const CodedColumn& column) : column_(column), made_(column.texts().size()) {}
+  explicit RowTexts(const CodedColumn& column) : column_(column), made_(column.texts().size()) {}
 
   py::object operator[](size_t row) {
     const int32_t code = column_.codes()[row];
@@ -150,10 +150,10 @@ class DecisionMaker {
   ValueMaker<kEvictionMembers.size()> evict_;
   ValueMaker<kZoneMembers.size()> zone_;
   py::object amounts_;
-  Texts nodes_;
-  Texts actions_;
-  Texts groups_;
-  Texts messages_;
+  RowTexts nodes_;
+  RowTexts actions_;
+  RowTexts groups_;
+  RowTexts messages_;
   py::none none_;
   py::tuple empty_;
 };

@@ -14,6 +14,7 @@
 #include "kai/session/known_names.h"
 #include "live_cluster.h"
 #include "plan_members.h"
+#include "python_policies.h"
 #include "register.h"
 #include "status.h"
 
@@ -157,6 +158,14 @@ void RegisterConfig(py::module_& module) {
                                  located.append(py::make_tuple(each.path, each.text));
                                return located;
                              })
+      .def(
+          "with_policies",
+          [](const Config& self, py::object runner) {
+            Config with = self;
+            with.policies = std::make_shared<PythonPolicies>(std::move(runner));
+            return with;
+          },
+          py::arg("runner"))
       .def("to_json", &Config::ToJson);
   module.def("compat_switches", &Config::CompatSwitches);
   module.def("config_names", [] { return ToDict(ConfigNames()); });

@@ -21,6 +21,8 @@ const char* ClassFor(const absl::Status& status, WhenInvalid invalid) {
       return "KaiError";
     case absl::StatusCode::kFailedPrecondition:
       return "BusyError";
+    case absl::StatusCode::kAborted:
+      return "PolicyError";
     case absl::StatusCode::kNotFound:
       return "NotFoundError";
     default:

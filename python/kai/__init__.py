@@ -15,6 +15,7 @@ TYPE_CHECKING = False  # what type checkers take for true; `typing` itself would
 if TYPE_CHECKING:
     from kai import integrations as integrations
     from kai import linting as linting
+    from kai import policy as policy
     from kai import queues as queues
     from kai import runtime as runtime
     from kai import settings as settings
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
         InvalidRequestError,
         KaiError,
         NotFoundError,
+        PolicyError,
         RefusedError,
         UnreachableError,
     )
@@ -97,6 +99,7 @@ __all__ = [
     "PodPlan",
     "PodRequest",
     "PodSettings",
+    "PolicyError",
     "QueueChange",
     "QueueOptions",
     "QueuePlan",
@@ -157,6 +160,7 @@ _HOME = {
         "InvalidRequestError",
         "KaiError",
         "NotFoundError",
+        "PolicyError",
         "RefusedError",
         "UnreachableError",
     ),
@@ -170,7 +174,7 @@ _HOME = {
 }
 
 # kai.runtime.detect() works without an import of its own.
-_MODULES = ("integrations", "linting", "queues", "runtime", "settings", "terraform")
+_MODULES = ("integrations", "linting", "policy", "queues", "runtime", "settings", "terraform")
 
 
 if not TYPE_CHECKING:  # a type checker finds a mistyped name

@@ -188,6 +188,36 @@ def live_cluster(params_json: str = "") -> Cluster:
     Raises kai.InvalidInputError for what are none.
     """
 
+@final
+class PolicyFacts(metaclass=_Compiled):
+    """Tables of policies that are functions, in one cycle (kai.policy.running).
+
+    After the cycle all members raise ValueError.
+    """
+
+    def __init__(self, *args: NoReturn, **kwargs: NoReturn) -> None: ...
+    def nodes(self) -> dict[str, memoryview]:
+        """Columns that a call has the first rows of; read-only."""
+
+    def groups(self) -> dict[str, memoryview]:
+        """The same of pod groups, with as many rows as there are; valid for a call."""
+
+    def answers(self) -> dict[str, memoryview]:
+        """Where answers are written: score, gpu, allowed; and key, which is valid for a call."""
+
+    def node_names(self, rows: int) -> list[str]:
+        """Of the first rows."""
+
+    def group_names(self, rows: int) -> list[str]:
+        """Of the first rows, as "namespace/name"."""
+
+    def queue_names(self) -> list[str]:
+        """By the numbers in the column queue."""
+
+    def typical_pods(self, percent: int) -> list[tuple[int, int, int, int, list[bool]]]:
+        """The most frequent pods, so many of all: millicores, GPUs, thousandths of each, how many
+        there are, and by kind of node whether it is open to them."""
+
 def fill_cluster(
     *,
     nodes: memoryview,
@@ -227,6 +257,9 @@ class Config(metaclass=_Compiled):
 
         `as_kai` turns every mend of `compat` off. Raises kai.InvalidConfigError.
         """
+
+    def with_policies(self, runner: Any) -> Config:
+        """The same with policies that are functions: a kai.policy.running.Runner."""
 
     @property
     def warnings(self) -> list[str]:

@@ -88,6 +88,24 @@ class BusyError(KaiError, RuntimeError):
     """
 
 
+class PolicyError(KaiError, RuntimeError):
+    """A policy that was given as a function failed, or its answer cannot be used.
+
+    Raised by `kai.Scheduler.plan` and `kai.sim.simulate.simulate` with policies of `kai.policy`.
+    The message names the function and its line; what it raised is the cause. There is no plan, and
+    the cluster and the scheduler are as before.
+
+    >>> import kai
+    >>> @kai.policy.score
+    ... def broken(pod, nodes):
+    ...     return nodes.gpus * float("nan")
+    >>> cluster = kai.Cluster().queue("a").node("n1", gpus=1).pending("a/x", gpus=1)
+    >>> kai.Scheduler(policies=[broken]).plan(cluster)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    kai.errors.PolicyError: policy broken (...): the score of node n1 is nan
+    """
+
+
 class NotFoundError(KaiError, LookupError):
     """Nothing has this name; the message offers names that are close.
 

@@ -36,6 +36,29 @@ def build() -> kai.Cluster:
     return cluster.copy()
 
 
+@kai.policy.score
+def fullest(pod: kai.policy.Pod, nodes: kai.policy.Nodes) -> object:
+    return 100 - nodes.gpu_idle_milli.sum(axis=1) // 1000 + pod.gpus
+
+
+@kai.policy.filter(whole_table=True)
+def not_the_first(pod: kai.policy.Pod, nodes: kai.policy.Nodes) -> object:
+    return nodes.gpus.cumsum() > nodes.gpus[0]
+
+
+@kai.policy.pod_group_order
+def oldest_first(groups: kai.policy.Groups) -> object:
+    return -groups.waited_s
+
+
+def plan_with_policies(cluster: kai.Cluster) -> kai.Plan | None:
+    policies: list[kai.policy.Policy] = [fullest, not_the_first, oldest_first]
+    try:
+        return kai.Scheduler(policies=policies).plan(cluster)
+    except kai.PolicyError:
+        return None
+
+
 def mistakes(cluster: kai.Cluster) -> None:
     cluster.nodes("n", 2, gpu=8)  # type: ignore[call-arg]
     cluster.node("n", gpu=8)  # type: ignore[call-arg]
@@ -191,6 +214,7 @@ def main() -> None:
     assert copy.copy(plan) == pickle.loads(pickle.dumps(plan))
     assert not differences(plan, scheduler.plan(copy.deepcopy(cluster)))
     assert decisions(plan)
+    assert plan_with_policies(cluster)
     groups(plan)
     numbers(plan)
     settings()

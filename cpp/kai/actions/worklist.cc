@@ -17,6 +17,8 @@ Worklist::Worklist(const Cluster& cluster, const FairShares* shares, PodOrder* o
 
 bool Worklist::GroupGoesFirst(PodGroupId a, PodGroupId b) const {
   const PodGroupColumns& groups = cluster_.pod_groups();
+  if (!options_.keys.empty() && options_.keys[a.index()] != options_.keys[b.index()])
+    return options_.keys[a.index()] < options_.keys[b.index()];
   for (const GroupComparator comparator : options_.comparators) {
     if (comparator == GroupComparator::kPriority) {
       if (groups.priority[a] != groups.priority[b]) return groups.priority[a] > groups.priority[b];

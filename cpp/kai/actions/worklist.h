@@ -33,6 +33,8 @@ class Worklist {
   struct Options {
     std::vector<GroupComparator> comparators = {GroupComparator::kPriority,
                                                 GroupComparator::kElastic};
+    // By group; the lowest goes first, before all comparators. Empty: they alone decide.
+    std::span<const double> keys = {};
     bool by_fair_share = true;  // off without the plugin: queues by creation time and name alone
     int64_t depth = -1;         // pod groups kept per leaf queue; -1: all (spec 2 C9)
     bool keep_first = true;     // mend queue_depth: the first ones are kept

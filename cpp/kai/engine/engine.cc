@@ -123,7 +123,7 @@ ClusterRows Engine::Rows() {
 
 absl::StatusOr<Engine::PlanPtr> Engine::Plan(int64_t now_ns, const Clock* stopwatch) {
   Settle();
-  if (last_ != nullptr && last_->holds.Covers(now_ns)) return Again(now_ns);
+  if (last_ != nullptr && last_->holds.Covers(now_ns) && !LooksAtTime(now_ns)) return Again(now_ns);
   if (session_.KeepsPromises()) open_ = promises_.In(*live_->cluster, &live_->writers.directory);
   absl::StatusOr<kai::Plan> plan =
       session_.Run(live_->cluster, now_ns, stopwatch, &rooms_, open_.places);
@@ -136,6 +136,12 @@ absl::StatusOr<Engine::PlanPtr> Engine::Plan(int64_t now_ns, const Clock* stopwa
   is_reported_ = false;
   Publish(*made);
   return made;
+}
+
+// A policy that orders groups sees how long they have waited.
+bool Engine::LooksAtTime(int64_t now_ns) const {
+  const TablePolicies* policies = session_.config().policies.get();
+  return policies != nullptr && policies->orders_groups() && last_->now_ns != now_ns;
 }
 
 void Engine::Publish(const kai::Plan& plan) {

@@ -127,6 +127,7 @@ class Engine final : private Follower {
   void Changed(Kind kind, std::string_view name) override;
   bool Matters(Kind kind, std::string_view name) const;  // to the next plan
   // The last plan, which holds now as well.
+  bool LooksAtTime(int64_t now_ns) const;
   PlanPtr Again(int64_t now_ns);
   void Settle();
   // What the last plan promised counts from now on.

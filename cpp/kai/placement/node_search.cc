@@ -228,36 +228,46 @@ double NodeSearch::SumOfScores(NodeId node, const ScoreView& view) const {
 
 // ---- by scanning --------------------------------------------------------------------------------
 
-NodeSearch::Best NodeSearch::Scan() {
-  std::optional<ScoreView> view;  // looked for once some node fits
-  Best best;
+void NodeSearch::FindFitting() {
+  fitting_.clear();
+  domains_.clear();
   const std::vector<uint8_t>& class_ok = current_.plan->class_ok;
   const auto consider = [&](NodeId node, double domain) {
     if (!IsOffered(node) || !HasRoom(node, Room::kLater) ||
         class_ok[cluster_.nodes().node_class[node].index()] == 0 || !SharingAllowed(node) ||
         !NodeAllows(node))
       return;
-    if (!view) {
-      view = nodes().ExtremesFor(current_.cpu_only);
-      view->pod = current_.pod;
-    }
-    // Both rooms: what is promised of the idle makes releasing negative.
-    view->fits_now = HasRoom(node, Room::kNow) && !MustWait(node);
-    view->joins = MayJoin(node);
-    view->domain = domain;
-    best.Offer(cluster_, node, SumOfScores(node, *view), view->fits_now);
+    fitting_.push_back(node);
+    domains_.push_back(domain);
   };
   if (const std::vector<OrderedNodes::Member>* members = nodes().members(); members != nullptr) {
     for (size_t i = 0; i < members->size(); ++i) {
       const OrderedNodes::Member& each = (*members)[i];
       // Only scores that look at single nodes outweigh a step of domains.
-      if (!current_.scores_nodes && best.node.valid() && each.band != (*members)[i - 1].band) break;
+      if (!current_.scores_nodes && !fitting_.empty() && each.band != (*members)[i - 1].band) break;
       consider(each.node, DomainScoreOf(each.band));
     }
   } else if (current_.plan->has_candidates) {
     for (const NodeId node : current_.plan->candidates) consider(node, 0);
   } else {
     for (const NodeId node : cluster_.nodes().name.ids()) consider(node, 0);
+  }
+}
+
+NodeSearch::Best NodeSearch::Scan() {
+  FindFitting();
+  Best best;
+  if (fitting_.empty()) return best;
+  for (const Scorer* scorer : current_.scorers) scorer->Prepare(current_.pod_class, fitting_);
+  ScoreView view = nodes().ExtremesFor(current_.cpu_only);
+  view.pod = current_.pod;
+  for (size_t i = 0; i < fitting_.size(); ++i) {
+    const NodeId node = fitting_[i];
+    // Both rooms: what is promised of the idle makes releasing negative.
+    view.fits_now = HasRoom(node, Room::kNow) && !MustWait(node);
+    view.joins = MayJoin(node);
+    view.domain = domains_[i];
+    best.Offer(cluster_, node, SumOfScores(node, view), view.fits_now);
   }
   return best;
 }
@@ -372,7 +382,7 @@ NodeSearch::Found NodeSearch::Search() {
 }
 
 size_t NodeSearch::HeapBytes() const {
-  return HeapBytesOfAll(touched_, nothing_at_, explanations_);
+  return HeapBytesOfAll(touched_, nothing_at_, explanations_, fitting_, domains_);
 }
 
 }  // namespace kai

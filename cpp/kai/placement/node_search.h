@@ -123,6 +123,8 @@ class NodeSearch final : public Listener {
   Found Search();
   void SelectRules();
   bool MustScan() const;
+  // The nodes that the pod may have, apart from what is better.
+  void FindFitting();
   Best Scan();
   // Where one pod of a class after the other goes until the node is full.
   bool PacksGpus() const;
@@ -168,6 +170,9 @@ class NodeSearch final : public Listener {
   IndexVector<PodClassId, int64_t> nothing_at_;
   Recent recent_;
   Current current_;
+  // Of a scan: the nodes that fit, and what their topology domains score.
+  std::vector<NodeId> fitting_;
+  std::vector<double> domains_;
   const IndexVector<NodeId, uint8_t>* offered_ = nullptr;
   std::optional<OrderedNodes> area_;  // where the search is confined
   bool has_bands_ = false;            // domains of the area differ in score

@@ -57,8 +57,9 @@ bool AreLevel(const packing::TypicalPod& a, const packing::TypicalPod& b) {
 
 }  // namespace
 
-NodeShapes::NodeShapes(const Cluster& cluster) : cluster_(cluster) {
+NodeShapes::NodeShapes(const Cluster& cluster, Clusters clusters) : cluster_(cluster) {
   clusters_.Resize(cluster.nodes().size());
+  if (clusters == Clusters::kUnknown) return;
   const PodColumns& pods = cluster.pods();
   for (const PodId pod : pods.name.ids()) {
     if (pods.name[pod].valid() && IsActiveUsed(pods.status[pod]))
@@ -115,6 +116,18 @@ packing::PodShape NodeShapes::Of(PodClassId pod_class, NodeId node) const {
     shape.gpu_milli = std::max(1, ThousandthsOf(mib / capacity));
   }
   return shape;
+}
+
+packing::PodShape NodeShapes::Anywhere(PodClassId pod_class) const {
+  return ShapeAnywhere(cluster_, pod_class);
+}
+
+int32_t NodeShapes::PlaceOf(NodeId node, int32_t gpu) const {
+  const std::vector<SharedGpu>& listed = cluster_.nodes().shared_gpus[node];
+  for (size_t place = 0; place < listed.size(); ++place) {
+    if (listed[place].IsOpen() && gpu-- == 0) return static_cast<int32_t>(place);
+  }
+  return static_cast<int32_t>(listed.size());
 }
 
 packing::Rater::Largest NodeShapes::largest() const {

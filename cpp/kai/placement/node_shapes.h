@@ -29,10 +29,18 @@ namespace kai {
 
 class NodeShapes {
  public:
-  explicit NodeShapes(const Cluster& cluster);
+  // kUnknown: of what runs where nothing is known, and Moved() is not needed. Then it is made in
+  // no time.
+  enum class Clusters : uint8_t { kUnknown, kKnown };
+
+  explicit NodeShapes(const Cluster& cluster, Clusters clusters = Clusters::kKnown);
 
   packing::NodeShape Of(NodeId node) const;
   packing::PodShape Of(PodClassId pod_class, NodeId node) const;
+  // Wherever it goes; of GPU memory as its queue counts it.
+  packing::PodShape Anywhere(PodClassId pod_class) const;
+  // Of a GPU of the node's shape: its place among the node's shared ones, or behind them.
+  int32_t PlaceOf(NodeId node, int32_t gpu) const;
   // By the largest amounts that any node offers.
   packing::Rater::Largest largest() const;
 

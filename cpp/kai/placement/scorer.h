@@ -14,6 +14,8 @@
 #ifndef KAI_PLACEMENT_SCORER_H_
 #define KAI_PLACEMENT_SCORER_H_
 
+#include <span>
+
 #include "kai/model/changes/listener.h"
 #include "kai/model/columns/cluster.h"
 #include "kai/placement/gpu_chooser.h"
@@ -46,6 +48,9 @@ class Scorer {
   virtual ~Scorer() = default;
   virtual Dependence DependsOn(PodClassId pod_class) const = 0;
   virtual double Score(PodClassId pod_class, NodeId node, const ScoreView& view) const = 0;
+  // Where scores look at single nodes: called before Score() of all nodes that fit, for scorers
+  // that can score many at once.
+  virtual void Prepare(PodClassId, std::span<const NodeId>) const {}
 
   // What hears every change; null: nothing.
   virtual Listener* listener() { return nullptr; }

@@ -8,11 +8,13 @@
 // `warnings`, with the nearest one that is, and skipped; so is a value that makes no sense.
 //
 // Invariants: every action and plugin in it is known; ToJson() of a configuration parses to an
-// equal one. Cost: one pass over the JSON. Threads: a plain value; many readers.
+// equal one, but for its policies. Cost: one pass over the JSON. Threads: a plain value; many
+// readers.
 #ifndef KAI_SESSION_CONFIG_H_
 #define KAI_SESSION_CONFIG_H_
 
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +23,7 @@
 #include "kai/actions/search_budgets.h"
 #include "kai/api/extras.h"
 #include "kai/api/mends.h"
+#include "kai/placement/table_policy.h"
 
 namespace kai {
 
@@ -50,6 +53,8 @@ struct Config {
   Mends mends;    // member `compat`
   Extras extras;  // member `extras`
   std::vector<ConfigWarning> warnings;
+  // Given as functions; no JSON holds them. Null: none.
+  std::shared_ptr<const TablePolicies> policies;
 
   static absl::StatusOr<Config> Parse(std::string_view json, const ParseOptions& options);
 

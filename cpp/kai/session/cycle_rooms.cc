@@ -9,10 +9,11 @@ namespace kai {
 namespace {
 
 PlacementRules MakeRules(const Config& config, const Cluster& cluster,
-                         const std::shared_ptr<ZoneLedger>& zones) {
+                         const std::shared_ptr<ZoneLedger>& zones,
+                         const std::shared_ptr<PolicyTables>& tables) {
   return {.checks = MakePodChecks(config, cluster),
-          .filters = MakeFilters(config, cluster, zones),
-          .scorers = MakeScorers(config, cluster, zones)};
+          .filters = MakeFilters(config, cluster, zones, tables),
+          .scorers = MakeScorers(config, cluster, zones, tables)};
 }
 
 // Null: no group has a topology constraint.
@@ -32,8 +33,9 @@ CycleRooms::CycleRooms(const Config& config, const Cluster& cluster, bool always
     : cluster_(cluster),
       shares_gpus_(cluster.shares_gpus()),
       zones(MakeZoneLedger(config, cluster)),
+      tables(MakePolicyTables(config, cluster)),
       placing(cluster, PlacingOrderOptions(config)),
-      plans(cluster, MakeRules(config, cluster, zones)),
+      plans(cluster, MakeRules(config, cluster, zones, tables)),
       nodes(cluster, StrategiesOf(config)),
       order(placing, PodOrderOptions(config)),
       classes(order, sharing),

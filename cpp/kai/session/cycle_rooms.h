@@ -23,6 +23,7 @@
 #include "kai/placement/ordered_nodes.h"
 #include "kai/placement/placing_order.h"
 #include "kai/placement/pod_order.h"
+#include "kai/placement/policy_tables.h"
 #include "kai/placement/room_count.h"
 #include "kai/session/config.h"
 
@@ -43,7 +44,8 @@ class CycleRooms {
   bool shares_gpus_;
 
  public:
-  std::shared_ptr<ZoneLedger> zones;  // null: NUMA zones are not looked at
+  std::shared_ptr<ZoneLedger> zones;     // null: NUMA zones are not looked at
+  std::shared_ptr<PolicyTables> tables;  // null: no policy is a function
   PlacingOrder placing;
   ClassPlans plans;
   OrderedNodes nodes;

@@ -20,6 +20,11 @@ std::shared_ptr<ZoneLedger> MakeZoneLedger(const Config& config, const Cluster& 
   return std::make_shared<ZoneLedger>(cluster, NumaOptions(config));
 }
 
+std::shared_ptr<PolicyTables> MakePolicyTables(const Config& config, const Cluster& cluster) {
+  return config.policies == nullptr ? nullptr
+                                    : std::make_shared<PolicyTables>(cluster, config.policies);
+}
+
 namespace {
 
 void AddPredicates(const Config& config, const Cluster& cluster,
@@ -45,12 +50,15 @@ void AddPredicates(const Config& config, const Cluster& cluster,
 }  // namespace
 
 std::vector<std::unique_ptr<Filter>> MakeFilters(const Config& config, const Cluster& cluster,
-                                                 const std::shared_ptr<ZoneLedger>& zones) {
+                                                 const std::shared_ptr<ZoneLedger>& zones,
+                                                 const std::shared_ptr<PolicyTables>& tables) {
   std::vector<std::unique_ptr<Filter>> filters;
   if (cluster.storage().any_need) filters.push_back(MakeStorageFilter(cluster));
   if (config.HasPlugin("predicates")) AddPredicates(config, cluster, &filters);
   if (zones != nullptr) filters.push_back(MakeNumaFilter(zones));
   if (config.HasPlugin("dynamicresources")) filters.push_back(MakeResourceClaimFilter(cluster));
+  for (size_t i = 0; tables != nullptr && i < tables->policies().filters().size(); ++i)
+    filters.push_back(MakeTableFilter(cluster, tables, i, /*listens=*/i == 0));
   return filters;
 }
 
@@ -84,13 +92,15 @@ constexpr std::array<std::string_view, 3> kReplacedByPolicy = {"nodeplacement", 
 }  // namespace
 
 std::vector<std::unique_ptr<Scorer>> MakeScorers(const Config& config, const Cluster& cluster,
-                                                 const std::shared_ptr<ZoneLedger>& zones) {
+                                                 const std::shared_ptr<ZoneLedger>& zones,
+                                                 const std::shared_ptr<PolicyTables>& tables) {
   std::vector<std::unique_ptr<Scorer>> scorers;
   const Strategies strategies = StrategiesOf(config);
-  const bool has_policy = config.HasPlugin("placementpolicy");
+  const size_t functions = tables == nullptr ? 0 : tables->policies().scores().size();
+  const bool has_policy = config.HasPlugin("placementpolicy") || functions > 0;
   for (const PluginConfig& plugin : config.plugins) {
     if (has_policy && Contains(kReplacedByPolicy, plugin.name)) continue;
-    if (plugin.name == "placementpolicy") {
+    if (plugin.name == "placementpolicy" && functions == 0) {
       scorers.push_back(MakePolicyScorer(cluster, PolicyOptionsOf(config)));
     } else if (plugin.name == "nodeplacement") {
       scorers.push_back(MakeNodePlacementScorer(cluster, strategies.gpu, strategies.cpu));
@@ -112,6 +122,10 @@ std::vector<std::unique_ptr<Scorer>> MakeScorers(const Config& config, const Clu
   }
   if (config.extras.on(Extra::kPreferredNodeAffinity))
     scorers.push_back(MakePreferredNodesScorer(cluster));
+  for (size_t i = 0; i < functions; ++i) {
+    const bool listens = i == 0 && tables->policies().filters().empty();
+    scorers.push_back(MakeTableScorer(tables, i, listens));
+  }
   return scorers;
 }
 
@@ -179,11 +193,16 @@ GroupPlacer::Options PlacerOptions(const Config& config) {
           .adding = config.mends.on(Mend::kQuotaEpsilon) ? Adding::kExact : Adding::kAsKai};
 }
 
-// Where a queue is worked off up to so many groups, each of them counts.
-GroupClasses::Sharing SharingOf(const Config& config) {
+// A queue is worked off up to so many groups: each of them counts.
+bool HasDepths(const Config& config) {
   const auto is_bound = [](const auto& depth) { return depth.second >= 0; };
-  return std::ranges::any_of(config.queue_depth, is_bound) ? GroupClasses::Sharing::kNo
-                                                           : GroupClasses::Sharing::kYes;
+  return std::ranges::any_of(config.queue_depth, is_bound);
+}
+
+// Where a policy orders groups, those that ask the same are not next to each other.
+GroupClasses::Sharing SharingOf(const Config& config) {
+  const bool orders = config.policies != nullptr && config.policies->orders_groups();
+  return orders || HasDepths(config) ? GroupClasses::Sharing::kNo : GroupClasses::Sharing::kYes;
 }
 
 std::function<std::unique_ptr<Action>()> MakerOf(const std::string& name, const Config& config) {

@@ -1,7 +1,7 @@
 // Registry: plugin and action names -> what they bring into a cycle. Filled by the explicit calls
 // in registry.cc and nothing else.
 //
-//   for (const auto& [name, make] : rules_.actions) {
+//   for (const auto& [name, make] : rules.actions) {
 //
 // Invariants: every name that Config knows has its part here; what is made refers to the cluster,
 // which outlives it. Cost: that of what is made. Threads: pure functions of their arguments.
@@ -16,6 +16,7 @@
 
 #include "kai/actions/action.h"
 #include "kai/placement/numa/zone_ledger.h"
+#include "kai/placement/policy_tables.h"
 #include "kai/session/config.h"
 
 namespace kai {
@@ -23,16 +24,20 @@ namespace kai {
 // What is left in NUMA zones; null: the configuration does not look at them, or no node reports
 // any.
 std::shared_ptr<ZoneLedger> MakeZoneLedger(const Config& config, const Cluster& cluster);
+// Null: no policy is a function.
+std::shared_ptr<PolicyTables> MakePolicyTables(const Config& config, const Cluster& cluster);
 // Filters in the order in which a node is asked (spec 3 §7); without the plugin `predicates`
-// at most that of NUMA zones.
+// at most that of NUMA zones; then those given as functions.
 std::vector<std::unique_ptr<Filter>> MakeFilters(const Config& config, const Cluster& cluster,
-                                                 const std::shared_ptr<ZoneLedger>& zones);
+                                                 const std::shared_ptr<ZoneLedger>& zones,
+                                                 const std::shared_ptr<PolicyTables>& tables);
 // Those of them that look at nothing but the node and the pod.
 std::vector<std::unique_ptr<Filter>> MakeNodeFilters(const Config& config, const Cluster& cluster);
 std::vector<std::unique_ptr<PodCheck>> MakePodChecks(const Config& config, const Cluster& cluster);
 // Scorers in plugin order: their scores are added in it.
 std::vector<std::unique_ptr<Scorer>> MakeScorers(const Config& config, const Cluster& cluster,
-                                                 const std::shared_ptr<ZoneLedger>& zones);
+                                                 const std::shared_ptr<ZoneLedger>& zones,
+                                                 const std::shared_ptr<PolicyTables>& tables);
 NodeSearch::Options SearchOptions(const Config& config, bool always_scan);
 PlacingOrder::Options PlacingOrderOptions(const Config& config);
 PodOrder::Options PodOrderOptions(const Config& config);

@@ -47,6 +47,26 @@ void MarkOverduePods(const Cluster& cluster, CycleTime* time, Statement* stateme
   }
 }
 
+// Of policies that are functions: aborted once one has failed.
+absl::Status PolicyStatus(const CycleRooms& rooms) {
+  return rooms.tables == nullptr ? absl::OkStatus() : rooms.tables->status();
+}
+
+GroupKeys KeysOfGroups(const CycleRooms& rooms, int64_t now_ns) {
+  return rooms.tables == nullptr ? GroupKeys() : rooms.tables->OrderGroups(now_ns);
+}
+
+// In order, until a policy fails.
+absl::Status RunActions(const CycleRules& rules, const CycleRooms& rooms, CycleView* cycle,
+                        Laps* laps) {
+  for (const auto& [name, make] : rules.actions) {
+    if (absl::Status status = PolicyStatus(rooms); !status.ok()) return status;
+    make()->Run(*cycle);
+    laps->Lap(name);
+  }
+  return PolicyStatus(rooms);
+}
+
 void TakeFrom(const CycleView& cycle, const CycleRules& rules, Plan* plan) {
   CycleLog* log = cycle.log;
   plan->holds = cycle.time->holds();
@@ -113,6 +133,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   MarkOverduePods(*cluster, &time, statement.get());
   statement->Settle();  // that is not tried out
 
+  const GroupKeys keys = KeysOfGroups(*rooms, now_ns);
   GroupPlacer placer(*cluster, &rooms->order, &shares, &rooms->search, rules_.placer,
                      rooms->domains.get());
   CycleLog log(*cluster);
@@ -135,16 +156,15 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
                   .plain_search = options_.plain_search || keeps_traces,
                   .explains = options_.explains,
                   .log = &log};
+  cycle.worklist.keys = keys.raw();
   if (rules_.keeps_promises) KeepPromises(cycle, promised, &plan.kept_promises);
   laps.Lap("open");
-  for (const auto& [name, make] : rules_.actions) {
-    make()->Run(cycle);
-    laps.Lap(name);
-  }
+  if (absl::Status status = RunActions(rules_, *rooms, &cycle, &laps); !status.ok()) return status;
 
   if (options_.inspect) options_.inspect(cycle);
   DescribeOutcomes(cycle, &plan);
   RankPods(cycle, &plan);
+  if (absl::Status status = PolicyStatus(*rooms); !status.ok()) return status;
   TakeFrom(cycle, rules_, &plan);
   if (rooms->zones != nullptr) ReportZones(*rooms->zones, *cluster, &plan);
   plan.score_keys = rooms->nodes.CountKeys();

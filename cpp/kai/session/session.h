@@ -5,9 +5,9 @@
 //
 // Invariants: the cluster is the same afterwards, and so is every further plan for that time, as
 // long as no budget of time cuts a search. FailedPrecondition: another plan for this cluster is
-// being made. Cost: O(nodes + pod groups + queues) to open and to close, plus what its actions do.
-// Threads: several sessions, or one, may plan several clusters at once; two plans on one cluster at
-// once are refused.
+// being made. Aborted: a policy that is a function failed. Cost: O(nodes + pod groups + queues) to
+// open and to close, plus what its actions do. Threads: several sessions, or one, may plan several
+// clusters at once; two plans on one cluster at once are refused.
 #ifndef KAI_SESSION_SESSION_H_
 #define KAI_SESSION_SESSION_H_
 

@@ -54,6 +54,8 @@ inline constexpr std::string_view kTooUneven =
     "node(s) didn't match pod topology spread constraints";
 inline constexpr std::string_view kNotNumaAligned =
     "node cannot NUMA-align the pod's resources under its Topology Manager policy";  // spec 3 U15
+inline constexpr std::string_view kRefusedByPolicy =
+    "node(s) were refused by a policy that was given as a function";
 inline constexpr std::string_view kSpreadWithoutLabel =
     "node(s) didn't match pod topology spread constraints (missing required label)";
 

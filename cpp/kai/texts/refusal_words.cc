@@ -41,6 +41,7 @@ constexpr std::array<Row, Refusal::kVolumes + 1> kRows = {{
     {Refusal::kTooManyVolumes, {"volume_count", messages::kTooManyVolumes}},
     {Refusal::kOtherZone, {"volume_zone", messages::kOtherZone}},
     {Refusal::kNotNumaAligned, {"numa", messages::kNotNumaAligned}},
+    {Refusal::kRefusedByPolicy, {"policy", messages::kRefusedByPolicy}},
     {Refusal::kUnsaid, {"claimed_gpus", {}}},
     {Refusal::kVolumes, {"volumes", {}}},
 }};

@@ -32,6 +32,7 @@ Examples:
   kai plan snapshot.zip --json --now 2026-01-01T00:00:00Z | jq .decisions
   kai plan snapshot.zip -o csv > pods.csv a row per pod that starts or leaves
   kai plan snapshot.zip -o markdown       for an issue; -o wide cuts nothing
+  kai plan snapshot.zip --policy mine.py  with your own policies
   kai plan snapshot.zip --trace out.json  open it in ui.perfetto.dev
 \b
 A snapshot of a running KAI (docs/reference/snapshots.md):

@@ -9,6 +9,7 @@ import click
 
 from kai.cli.connecting import cluster_options, scheduler_options
 from kai.cli.sharing import sharing_options
+from kai.cli.work import policies_in, policy_option
 
 EPILOG = """\b
 Examples:
@@ -72,6 +73,12 @@ class _Run(click.Command):
     "--config", metavar="FILE", help="Scheduler configuration, in the form of --scheduler-conf."
 )
 @click.option("--as-kai", is_flag=True, help="Decide as KAI does, also where it errs.")
+@policy_option
+@click.option(
+    "--allow-python-policies",
+    is_flag=True,
+    help="Run --policy in this scheduler: one that is slow or fails stops all decisions.",
+)
 @click.option(
     "--binding",
     type=click.Choice(["direct", "bind-requests"]),
@@ -172,6 +179,7 @@ def command(
     lease_seconds: float | None,
     renew_seconds: float | None,
     retry_seconds: float | None,
+    policy: tuple[str, ...],
     **options: Any,
 ) -> int:
     """Schedule the pods of a cluster.
@@ -196,6 +204,7 @@ def command(
         "retry_seconds": retry_seconds,
     }
     options |= {name: value for name, value in given.items() if value is not None}
+    options["policies"] = policies_in(policy)
     log = Log(as_json=log_json, level="debug" if verbose else "info")
     serve(
         Options(roles=roles_of(roles, PROGRAMS), **options),

@@ -11,6 +11,7 @@ import click
 
 from kai.cli.failures import DONE, say
 from kai.cli.virtual import FORMATS, life, life_options, seconds, workload
+from kai.cli.work import policy_option
 from kai.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ EPILOG = """\b
 Examples:
   kai simulate philly_jobs.csv                     a trace on its own cluster
   kai simulate jobs.yaml --config packing.yaml     another scheduler configuration
+  kai simulate jobs.yaml --policy mine.py          a policy of your own, in Python
   kai simulate jobs.yaml --until 7d --json | jq .metrics
   kai simulate --fair-share request.json           the shares of KAI's simulator
   echo '{"totalResource": {"GPU": 8}, "queues": [
@@ -39,6 +41,7 @@ Examples:
 @click.option("--cluster", metavar="FILE", help="Nodes and queues in place of the workload's own.")
 @click.option("--config", metavar="FILE", help="The scheduler configuration, as for kai plan.")
 @click.option("--as-kai", is_flag=True, help="Decide as KAI does also where kai knows better.")
+@policy_option
 @click.option("--seed", type=int, default=0, show_default=True, help="Of random node failures.")
 @life_options
 @click.option("--out", metavar="FILE", help="Save the timeline; Timeline.load reads it.")
@@ -97,6 +100,7 @@ def _simulate(file: str, options: dict[str, Any]) -> int:
 
 
 def _run(workload: Workload, config: Path | None, options: dict[str, Any]) -> Timeline:
+    from kai.cli.work import policies_in
     from kai.sim.simulate import simulate
 
     until = options["until"]
@@ -106,6 +110,7 @@ def _run(workload: Workload, config: Path | None, options: dict[str, Any]) -> Ti
             workload,
             config=config,
             as_kai=options["as_kai"],
+            policies=policies_in(options["policy"]),
             period_s=seconds("--period", options["period"]),
             until_s=until_s,
             seed=options["seed"],

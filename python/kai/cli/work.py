@@ -14,7 +14,7 @@ import click
 from kai.cli.connecting import cluster_options
 from kai.cli.failures import BAD_INPUT, DONE, THREAD_NAME, say
 from kai.cli.output import Answer, Answers, output_options
-from kai.errors import InvalidInputError
+from kai.errors import InvalidConfigError, InvalidInputError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from kai.engine.cluster import Cluster
     from kai.engine.plan import Plan
+    from kai.policy import Policy
 
 PATIENCE_S = 1.0
 _LOOK_EVERY_S = 0.1
@@ -44,6 +45,7 @@ class Asked:
     as_kai: bool
     now: str | None
     usage: str | None
+    policy: tuple[str, ...]
     strict: bool
 
     def __post_init__(self) -> None:
@@ -70,7 +72,7 @@ class Asked:
                 raise InvalidInputError(f"--now: {error}") from None
         config = None if self.config is None else named("--config", self.config)
         usage = None if self.usage is None else self._usage_in(named("--usage", self.usage))
-        scheduler = Scheduler(config, as_kai=self.as_kai)
+        scheduler = Scheduler(config, as_kai=self.as_kai, policies=policies_in(self.policy))
         found = self._clusters()
         while True:
             cluster = patiently("reading", lambda: next(found, None))
@@ -117,6 +119,27 @@ class Asked:
             yield from read(self.inputs, now=self.now)
 
 
+policy_option = click.option(
+    "--policy",
+    metavar="FILE.py",
+    multiple=True,
+    help="Python file with policies of your own, which is run.",
+)
+
+
+def policies_in(files: Iterable[str]) -> tuple[Policy, ...]:
+    """The policies of all these files. Raises InvalidConfigError with the option's name."""
+    found: list[Policy] = []
+    for file in files:
+        from kai.policy import load
+
+        try:
+            found.extend(load(named("--policy", file)))
+        except InvalidConfigError as error:
+            raise InvalidConfigError(f"--policy: {error}") from error.__cause__
+    return tuple(found)
+
+
 def planning_options(command: Callable[..., int]) -> Callable[..., int]:
     """The arguments of every command that plans: `asked`, and those of its own."""
 
@@ -131,6 +154,7 @@ def planning_options(command: Callable[..., int]) -> Callable[..., int]:
         click.option("--now", metavar="TIME", help="Time of the cycle, RFC 3339 [the clock's]."),
         click.option("--as-kai", is_flag=True, help="Decide as KAI does, also where it errs."),
         click.option("--usage", metavar="FILE", help="What queues have used in the past."),
+        policy_option,
         click.option("--strict", is_flag=True, help=STRICT),
         click.option(
             "--config",

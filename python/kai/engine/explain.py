@@ -565,6 +565,7 @@ _NODES_SAID = {
     "pod_anti_affinity": "near pods it must not be near",
     "existing_pods_anti_affinity": "near pods that do not want it",
     "numa": "without NUMA zones that can hold it",
+    "policy": "refused by a policy of yours",
     "pod_slots": "full of pods",
     "gpu_memory": "whose GPUs have too little memory",
     "gpu_memory_unknown": "whose GPU memory is not known",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ from kai.engine.plan import Plan
 
 if TYPE_CHECKING:
     from kai import _core
+    from kai.policy.declaring import Policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +54,10 @@ class Scheduler:
     form that KAI's ``--scheduler-conf`` has (spec 2 C5). None is the configuration each snapshot
     carries, and KAI's defaults where it carries none. A name in it that is not known is skipped,
     and among the `warnings` of every plan; `kai.Config` refuses it. `as_kai` decides as KAI does
-    also where kai knows better (docs/compatibility.md).
+    also where kai knows better (docs/compatibility.md). `policies` are functions declared with
+    `kai.policy`; they hold with every configuration.
 
-    Raises InvalidConfigError for a configuration that cannot be used.
+    Raises InvalidConfigError for a configuration that cannot be used, and for what is no policy.
 
     >>> import kai
     >>> cluster = kai.Cluster().queue("a").node("n1", gpus=1).pending("a/x", gpus=1)
@@ -66,14 +68,21 @@ class Scheduler:
     """
 
     @suggesting
-    def __init__(self, config: ConfigSource | None = None, *, as_kai: bool = False) -> None:
+    def __init__(
+        self,
+        config: ConfigSource | None = None,
+        *,
+        as_kai: bool = False,
+        policies: Sequence[Policy] = (),
+    ) -> None:
         self._as_kai = as_kai
+        self._policies = tuple(policies)
         self._sessions: dict[str, _core.Session] = {}
         # Clusters whose memory was taken over, as they were compiled then.
         self._recalled: WeakKeyDictionary[Cluster, _core.Cluster] = WeakKeyDictionary()
         self._config = None if config is None else configuration.config_json(config)
-        if self._config is not None:
-            self._session(self._config)
+        if self._config is not None or self._policies:
+            self._session(self._config or "")
 
     def plan(self, cluster: Cluster, *, now: datetime | str | None = None) -> Plan:
         """What one cycle decides about this cluster, which stays as it is.
@@ -87,8 +96,8 @@ class Scheduler:
         Python threads run meanwhile.
 
         Raises InvalidInputError for a time that is none and for a snapshot that cannot be read,
-        InvalidConfigError for the configuration that a snapshot carries, and BusyError when another
-        thread plans the same cluster.
+        InvalidConfigError for the configuration that a snapshot carries, BusyError when another
+        thread plans the same cluster, and PolicyError when a policy fails.
         """
         if not isinstance(cluster, Cluster):
             raise TypeError(
@@ -96,7 +105,13 @@ class Scheduler:
             )
         now_ns = _time_of(cluster, now)
         session, compiled = self._on(cluster)
-        plan = session.plan(compiled, now_ns=now_ns)
+        if self._policies:
+            from kai.policy.running import causes
+
+            with causes():
+                plan = session.plan(compiled, now_ns=now_ns)
+        else:
+            plan = session.plan(compiled, now_ns=now_ns)
         return Plan(
             plan,
             input=cluster.name,
@@ -196,6 +211,10 @@ class Scheduler:
             from kai import _core
 
             parsed = configuration.read(config, as_kai=self._as_kai)
+            if self._policies:
+                from kai.policy.running import configured
+
+                parsed = configured(parsed, self._policies)
             self._sessions[config] = _core.Session(parsed)
         return self._sessions[config]
 
@@ -208,7 +227,10 @@ class Scheduler:
 
     def __repr__(self) -> str:
         config = "of each snapshot" if self._config is None else self._config
-        return f"<kai.Scheduler, configuration {config}{', as KAI' if self._as_kai else ''}>"
+        also = ", as KAI" if self._as_kai else ""
+        if self._policies:
+            also += f", policies {', '.join(each.name for each in self._policies)}"
+        return f"<kai.Scheduler, configuration {config}{also}>"
 
 
 def _time_of(cluster: Cluster, now: datetime | str | None) -> int:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypedDict, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
 from kai.api import defaults, keys, quantities
 from kai.api.nearest import did_you_mean
 from kai.controllers.sharing import Reservations
 from kai.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from kai.policy import Policy
 
 Role = Literal["scheduler", "binder", "pod-grouper", "pod-group-controller", "queue-controller"]
 ROLES: tuple[str, ...] = get_args(Role)
@@ -49,6 +52,10 @@ class Options:
     does not do within `shadow_patience` counts as missed, and what was found is written to the file
     `shadow_report` at the end.
 
+    `policies` are functions declared with `kai.policy`, in the scheduler of a cluster only with
+    `allow_python_policies`: one that is slow delays every decision, and one that fails ends the
+    run.
+
     `resource_reservation_...`, `runtime_class_name` and `fake_gpu_nodes` are about the pods that
     hold shared GPUs (`reservations`); `cdi` and `hami_core` about the ConfigMaps of pods that share
     one.
@@ -62,6 +69,8 @@ class Options:
     queue_label_key: str = keys.QUEUE_LABEL
     config: Any = None
     as_kai: bool = False
+    policies: tuple[Policy, ...] = ()
+    allow_python_policies: bool = False
     binding: Literal["direct", "bind-requests"] = "direct"
     eviction: Literal["delete", "evict"] = "delete"
     leader_elect: bool = True
@@ -101,6 +110,13 @@ class Options:
             raise InvalidInputError(
                 f"{self.metrics_namespace!r} is no metrics namespace: it has letters, digits and"
                 " underscores, and begins with a letter"
+            )
+        if self.policies and not self.allow_python_policies:
+            names = ", ".join(each.name for each in self.policies)
+            raise InvalidInputError(
+                f"policies in Python ({names}) run in the scheduler of a cluster only if you allow"
+                " it, because one that is slow or fails stops all decisions: use"
+                " --allow-python-policies, or allow_python_policies=True"
             )
         self._check_metric_labels()
         self._check_reservations()
@@ -222,6 +238,8 @@ class RunOptions(TypedDict, total=False):
     queue_label_key: str
     config: Any
     as_kai: bool
+    policies: tuple[Policy, ...]
+    allow_python_policies: bool
     binding: Literal["direct", "bind-requests"]
     eviction: Literal["delete", "evict"]
     leader_elect: bool

@@ -57,7 +57,11 @@ def read_config(options: Options) -> _core.Config:
     """Raises InvalidConfigError for a configuration that cannot be used."""
     text = "" if options.config is None else configuration.config_json(options.config)
     config: _core.Config = configuration.read(text, as_kai=options.as_kai)
-    return config
+    if not options.policies:
+        return config
+    from kai.policy.running import configured
+
+    return configured(config, options.policies)
 
 
 def not_used(options: Options) -> frozenset[str]:

@@ -20,7 +20,9 @@ import numpy as np
 from kai.api import keys, times
 from kai.engine import config as configuration
 from kai.engine.config import ConfigSource
-from kai.errors import InvalidInputError
+from kai.errors import InvalidInputError, PolicyError
+from kai.policy.declaring import Policy
+from kai.policy.running import causes, configured
 from kai.sim.timeline import Timeline
 from kai.sim.workload import Jobs, NodePool, Queue, Workload
 
@@ -89,6 +91,7 @@ def simulate(
     *,
     config: ConfigSource | None = None,
     as_kai: bool = False,
+    policies: Sequence[Policy] = (),
     period_s: float = 1.0,
     until_s: float | None = None,
     seed: int = 0,
@@ -98,22 +101,23 @@ def simulate(
 ) -> Timeline:
     """Runs the workload from its start until nothing is left to happen, or until ``until_s``.
 
-    ``config``: as for `kai.Scheduler`. ``period_s``: a cycle runs at the next multiple of it after
-    something happened; 0: at once. ``seed``: of what is random in ``life``, and of nothing else.
-    ``progress`` is called every ``progress_every_s`` of the machine's time. Ctrl-C ends the
-    simulation early: the timeline so far is in the ``timeline`` of the `KeyboardInterrupt`.
+    ``config`` and ``policies``: as for `kai.Scheduler`. ``period_s``: a cycle runs at the next
+    multiple of it after something happened; 0: at once. ``seed``: of what is random in ``life``,
+    and of nothing else. ``progress`` is called every ``progress_every_s`` of the machine's time.
+    Ctrl-C ends the simulation early: the timeline so far is in the ``timeline`` of the
+    `KeyboardInterrupt`.
 
-    Raises InvalidInputError for a workload or an option that makes no sense, and
-    InvalidConfigError for such a configuration.
+    Raises InvalidInputError for a workload or an option that makes no sense, InvalidConfigError for
+    such a configuration, and PolicyError, also with the ``timeline`` so far, when a policy fails.
     """
     began = time.perf_counter()
-    compiled = _compiled(workload, config, as_kai, period_s, until_s, seed, life)
+    compiled = _compiled(workload, config, as_kai, policies, period_s, until_s, seed, life)
     try:
         _run(compiled, len(workload.jobs), progress, progress_every_s)
-    except KeyboardInterrupt as interrupt:
+    except (KeyboardInterrupt, PolicyError) as interrupt:
         compiled.stop()
         wall_s = time.perf_counter() - began
-        interrupt.timeline = Timeline.of(workload, compiled, period_s, wall_s)  # type: ignore[attr-defined]
+        interrupt.timeline = Timeline.of(workload, compiled, period_s, wall_s)  # type: ignore[union-attr]
         raise
     return Timeline.of(workload, compiled, period_s, time.perf_counter() - began)
 
@@ -125,11 +129,16 @@ def _run(
     progress_every_s: float,
 ) -> None:
     told = time.perf_counter()
-    while not compiled.run(STEPS):
+    while not _ran(compiled):
         if progress is None or time.perf_counter() - told < progress_every_s:
             continue
         told = time.perf_counter()
         progress(Progress(compiled.now_ns / 1e9, compiled.jobs_ended, jobs))
+
+
+def _ran(compiled: _core.Simulation) -> bool:
+    with causes():
+        return compiled.run(STEPS)
 
 
 # --- what the compiled core takes ----------------------------------------------------------------
@@ -139,6 +148,7 @@ def _compiled(
     workload: Workload,
     config: ConfigSource | None,
     as_kai: bool,
+    policies: Sequence[Policy],
     period_s: float,
     until_s: float | None,
     seed: int,
@@ -176,8 +186,11 @@ def _compiled(
             for each in (*life.outages, *_random_outages(workload, life.failures, until_s, seed))
         ],
         queue_changes=[(_ns("at_s", each.at_s), _queue(each.queue)) for each in life.queue_changes],
-        config=_core.Config.parse(
-            "" if config is None else configuration.config_json(config), as_kai=as_kai
+        config=configured(
+            _core.Config.parse(
+                "" if config is None else configuration.config_json(config), as_kai=as_kai
+            ),
+            policies,
         ),
         params_json="",
         options=options,

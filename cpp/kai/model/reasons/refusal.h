@@ -58,8 +58,9 @@ class Refusal {
     kTooManyVolumes,
     kOtherZone,
     kNotNumaAligned,
-    kUnsaid,   // KAI has no words for it (spec 3 E5): GPUs that claims hold
-    kVolumes,  // the first of those of OfVolumes()
+    kRefusedByPolicy,  // one that is given as a function
+    kUnsaid,           // KAI has no words for it (spec 3 E5): GPUs that claims hold
+    kVolumes,          // the first of those of OfVolumes()
     kCauses = kVolumes + 3 * 3 - 1,
     kShortage = kCauses  // not a code: what cause() is of NotEnough()
   };

@@ -46,6 +46,11 @@ std::unique_ptr<Filter> MakeNumaFilter(std::shared_ptr<ZoneLedger> ledger);  // 
 std::unique_ptr<Filter> MakeTopologySpreadFilter(const Cluster& cluster);
 std::unique_ptr<Filter> MakeVolumeLimitFilter(const Cluster& cluster);
 std::unique_ptr<Filter> MakeVolumeZoneFilter(const Cluster& cluster);
+class PolicyTables;
+// One of policies().filters(). `listens`: the tables hear of changes through it; one does.
+std::unique_ptr<Filter> MakeTableFilter(const Cluster& cluster,
+                                        std::shared_ptr<PolicyTables> tables, size_t function,
+                                        bool listens);
 
 }  // namespace kai
 

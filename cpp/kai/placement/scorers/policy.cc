@@ -36,7 +36,7 @@ class PolicyScorer final : public Scorer, public Listener, public GpuChooser {
                     std::span<const int32_t> candidates) const override {
     if (options_.policy != packing::Policy::kRandom) {
       const int32_t gpu = RatingOf(pod_class, node).gpu;
-      return gpu < 0 ? kNoChoice : PlaceOf(node, gpu);
+      return gpu < 0 ? kNoChoice : shapes_.PlaceOf(node, gpu);
     }
     double best = -1;
     int32_t chosen = kNoChoice;
@@ -96,15 +96,6 @@ class PolicyScorer final : public Scorer, public Listener, public GpuChooser {
                .rating = rater_.Rate(shapes_.Of(node), shapes_.Of(pod_class, node))};
     }
     return entry.rating;
-  }
-
-  // Of a GPU of the node's shape: its place among the shared ones, or behind them.
-  int32_t PlaceOf(NodeId node, int32_t gpu) const {
-    const std::vector<SharedGpu>& listed = cluster_.nodes().shared_gpus[node];
-    for (size_t place = 0; place < listed.size(); ++place) {
-      if (listed[place].IsOpen() && gpu-- == 0) return static_cast<int32_t>(place);
-    }
-    return static_cast<int32_t>(listed.size());
   }
 
   void Note(const Change& change, NodeId from, NodeId to) {

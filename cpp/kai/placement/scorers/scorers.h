@@ -14,6 +14,7 @@
 
 #include "kai/packing/policies.h"
 #include "kai/placement/node_index.h"
+#include "kai/placement/policy_tables.h"
 #include "kai/placement/scorer.h"
 
 namespace kai {
@@ -46,6 +47,9 @@ struct PolicyOptions {
   int typical_percent = 95;
 };
 std::unique_ptr<Scorer> MakePolicyScorer(const Cluster& cluster, const PolicyOptions& options);
+// By one of policies().scores(). `listens`: the tables hear of changes through it; one does.
+std::unique_ptr<Scorer> MakeTableScorer(std::shared_ptr<PolicyTables> tables, size_t function,
+                                        bool listens);
 
 // The pure functions of spec 3 W3 and W4, also shown to people who compare strategies.
 double BinpackScore(double room, double least_room, double most_room, double allocatable);

@@ -54,6 +54,7 @@ class Work:
             point.changed(world.workload),
             config=point.config,
             as_kai=point.as_kai,
+            policies=point.policies,
             period_s=self.period_s,
             until_s=self.until_s,
             seed=world.seed,

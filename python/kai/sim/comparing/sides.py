@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from kai.engine import config as configuration
 from kai.engine.config import Config, ConfigSource
+from kai.policy.declaring import Policy
 from kai.sim.workload import NodePool, Queue, Workload
 
 __all__ = ["Point", "Side"]
@@ -18,7 +19,8 @@ class Side:
     """One side of a comparison.
 
     ``config``: as for `kai.Scheduler`; None: KAI's defaults. ``queues`` and ``nodes`` stand in for
-    those of the workload. ``as_kai`` decides as KAI does, also where it errs.
+    those of the workload. ``as_kai`` decides as KAI does, also where it errs. ``policies`` are
+    functions declared with `kai.policy`; other processes import them by name.
 
     >>> import kai
     >>> side = kai.Side(config={"actions": "allocate"}, name="no reclaim")
@@ -30,6 +32,7 @@ class Side:
     queues: Sequence[Queue] | None = None
     nodes: Sequence[NodePool] | None = None
     as_kai: bool = False
+    policies: Sequence[Policy] = ()
     name: str = ""
 
 
@@ -42,6 +45,7 @@ class Point:
     queues: tuple[Queue, ...] | None = None
     nodes: tuple[NodePool, ...] | None = None
     as_kai: bool = False
+    policies: tuple[Policy, ...] = ()
     warnings: tuple[str, ...] = ()
 
     @classmethod
@@ -59,6 +63,7 @@ class Point:
             queues=None if given.queues is None else tuple(given.queues),
             nodes=None if given.nodes is None else tuple(given.nodes),
             as_kai=given.as_kai,
+            policies=tuple(given.policies),
             warnings=tuple(map(str, read.warnings)),
         )
 

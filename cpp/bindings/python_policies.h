@@ -1,0 +1,39 @@
+// PythonPolicies: policies over tables (kai/placement/table_policy.h) that are Python functions.
+//
+//   with.policies = std::make_shared<PythonPolicies>(std::move(runner));
+//
+// `runner` is a kai.policy.running.Runner, which makes NumPy arrays of the tables, calls the
+// functions and checks their answers. The engine works without the GIL; it is taken for each call.
+// The tables are read-only, and copies of what the engine works with.
+//
+// Invariants: an exception of a function becomes an Aborted status, which ends the cycle; the
+// runner keeps the exception for the thread that plans. Cost: that of the functions and some
+// microseconds a call. Threads: those of table_policy.h.
+#ifndef KAI_BINDINGS_PYTHON_POLICIES_H_
+#define KAI_BINDINGS_PYTHON_POLICIES_H_
+
+#include <pybind11/pybind11.h>
+
+#include <memory>
+
+#include "kai/placement/table_policy.h"
+
+namespace kai::bindings {
+
+class PythonPolicies final : public TablePolicies {
+ public:
+  // With the GIL held.
+  explicit PythonPolicies(pybind11::object runner);
+  PythonPolicies(const PythonPolicies&) = delete;
+  PythonPolicies& operator=(const PythonPolicies&) = delete;
+  ~PythonPolicies() override;
+
+  std::unique_ptr<PolicyRun> Begin(const Cluster& cluster, PolicyColumns* columns) const override;
+
+ private:
+  pybind11::object runner_;
+};
+
+}  // namespace kai::bindings
+
+#endif  // KAI_BINDINGS_PYTHON_POLICIES_H_

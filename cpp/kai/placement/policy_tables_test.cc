@@ -1,0 +1,221 @@
+#include "kai/placement/policy_tables.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "kai/placement/filters/filters.h"
+#include "kai/placement/rooms_for_test.h"
+#include "kai/placement/scorers/scorers.h"
+
+namespace kai::policy_tables_test {
+namespace {
+
+// Scores nodes by their idle GPUs, and refuses those with none; notes what it was called with.
+struct Notes {
+  std::vector<std::vector<std::string>> scored;
+  std::vector<std::vector<std::string>> filtered;
+  bool fails = false;
+};
+
+class FakeRun final : public PolicyRun {
+ public:
+  FakeRun(const Cluster& cluster, PolicyColumns* columns, Notes* notes)
+      : cluster_(cluster), columns_(*columns), notes_(*notes) {}
+
+  absl::Status Score(size_t, const PolicyPod& pod, size_t rows) override {
+    notes_.scored.push_back(Names(rows));
+    if (notes_.fails) return absl::AbortedError("it fails");
+    for (size_t row = 0; row < rows; ++row) {
+      columns_.score[row] = static_cast<double>(IdleMilli(row) - pod.gpu_milli);
+      columns_.gpu[row] = -1;
+    }
+    return absl::OkStatus();
+  }
+  absl::Status Filter(size_t, const PolicyPod&, size_t rows) override {
+    notes_.filtered.push_back(Names(rows));
+    for (size_t row = 0; row < rows; ++row) columns_.allowed[row] = IdleMilli(row) > 0;
+    return absl::OkStatus();
+  }
+  absl::Status Order(size_t rows) override {
+    for (size_t row = 0; row < rows; ++row)
+      columns_.key[row] = -static_cast<double>(columns_.groups.pods[row]);
+    return absl::OkStatus();
+  }
+
+ private:
+  int64_t IdleMilli(size_t row) const {
+    const size_t width = columns_.nodes.most_gpus;
+    int64_t idle = 0;
+    for (size_t i = 0; i < width; ++i) idle += columns_.nodes.gpu_idle_milli[row * width + i];
+    return idle;
+  }
+  std::vector<std::string> Names(size_t rows) const {
+    std::vector<std::string> names;
+    for (size_t row = 0; row < rows; ++row)
+      names.emplace_back(cluster_.Text(cluster_.nodes().name[NodeId(columns_.nodes.node[row])]));
+    return names;
+  }
+
+  const Cluster& cluster_;
+  PolicyColumns& columns_;
+  Notes& notes_;
+};
+
+class FakePolicies final : public TablePolicies {
+ public:
+  explicit FakePolicies(Notes* notes, bool whole = false) : notes_(notes) {
+    scores_ = {{.name = "idle", .whole = whole}};
+    filters_ = {{.name = "any", .whole = whole}};
+    orders_groups_ = true;
+  }
+  std::unique_ptr<PolicyRun> Begin(const Cluster& cluster, PolicyColumns* columns) const override {
+    return std::make_unique<FakeRun>(cluster, columns, notes_);
+  }
+
+ private:
+  Notes* notes_;
+};
+
+using Lists = std::vector<std::vector<std::string>>;
+
+std::unique_ptr<Cluster> ThreeNodes() {
+  return MakeCluster()
+      .Node("c", {.gpus = 4})
+      .Node("a", {.gpus = 2})
+      .Node("b", {.gpus = 8})
+      .Pending("ns/p", {.pods = 3, .gpus = 1})
+      .Build();
+}
+
+TEST(PolicyTablesTest, RowsAreSortedByName) {
+  const auto cluster = ThreeNodes();
+  Notes notes;
+  const auto tables =
+      std::make_shared<PolicyTables>(*cluster, std::make_shared<FakePolicies>(&notes));
+  std::vector<NodeId> nodes = {NodeNamed(*cluster, "c"), NodeNamed(*cluster, "a")};
+  const PodClassId pods = cluster->pods().pod_class[PodNamed(*cluster, "ns/p-0")];
+  tables->ScoreNodes(0, pods, &nodes);
+  EXPECT_EQ(notes.scored, Lists({{"a", "c"}}));
+  EXPECT_EQ(nodes[0], NodeNamed(*cluster, "a"));
+  EXPECT_EQ(tables->columns().score[0], 1000);
+  EXPECT_EQ(tables->columns().score[1], 3000);
+}
+
+TEST(PolicyTablesTest, ARunWritesTheFirstRows) {
+  const auto cluster = ThreeNodes();
+  Notes notes;
+  const FakePolicies policies(&notes);
+  PolicyColumns columns;
+  columns.nodes.node = {0, 1, 2};
+  columns.nodes.gpu_idle_milli = {500, 700, 900};
+  columns.nodes.most_gpus = 1;
+  columns.score.assign(3, -1);
+  columns.gpu.assign(3, 0);
+  const std::unique_ptr<PolicyRun> run = policies.Begin(*cluster, &columns);
+  EXPECT_TRUE(run->Score(0, {.gpus = 1}, 2).ok());
+  EXPECT_EQ(columns.score, (std::vector<double>{500, 700, -1}));
+}
+
+// A statement whose changes the tables hear of.
+struct Trial {
+  explicit Trial(std::unique_ptr<Cluster> its, bool whole = false)
+      : cluster(std::move(its)),
+        tables(std::make_shared<PolicyTables>(*cluster,
+                                              std::make_shared<FakePolicies>(&notes, whole))),
+        scorer(MakeTableScorer(tables, 0, true)),
+        filter(MakeTableFilter(*cluster, tables, 0, false)),
+        statement(Statement::Open(cluster.get(), {scorer->listener()})) {
+    for (const std::string_view name : {"a", "b", "c"}) all.push_back(NodeNamed(*cluster, name));
+    pods = cluster->pods().pod_class[PodNamed(*cluster, "ns/p-0")];
+  }
+  void Place(std::string_view pod, std::string_view node) {
+    statement->Place(PodNamed(*cluster, pod), NodeNamed(*cluster, node));
+  }
+  double Score(std::string_view node) { return scorer->Score(pods, NodeNamed(*cluster, node), {}); }
+
+  Notes notes;
+  std::unique_ptr<Cluster> cluster;
+  std::shared_ptr<PolicyTables> tables;
+  std::unique_ptr<Scorer> scorer;
+  std::unique_ptr<Filter> filter;
+  std::unique_ptr<Statement> statement;
+  std::vector<NodeId> all;
+  PodClassId pods;
+};
+
+TEST(TableScorerTest, ARowWisePolicyIsAskedAboutRowsThatDiffer) {
+  Trial trial(ThreeNodes());
+  trial.scorer->Prepare(trial.pods, trial.all);
+  trial.scorer->Prepare(trial.pods, trial.all);
+  EXPECT_EQ(trial.notes.scored, Lists({{"a", "b", "c"}}));
+  const auto before = trial.statement->Mark();
+  trial.Place("ns/p-0", "b");
+  trial.scorer->Prepare(trial.pods, trial.all);
+  EXPECT_EQ(trial.notes.scored, Lists({{"a", "b", "c"}, {"b"}}));
+  EXPECT_EQ(trial.Score("b"), 6000);
+  trial.statement->RollBackTo(before);
+  trial.Place("ns/p-1", "a");
+  trial.scorer->Prepare(trial.pods, trial.all);
+  EXPECT_EQ(trial.notes.scored.back(), std::vector<std::string>({"a", "b"}))
+      << "one score is kept for each node";
+  EXPECT_EQ(trial.Score("b"), 7000);
+}
+
+TEST(TableScorerTest, AWholeTableIsAskedAboutEachTime) {
+  Trial trial(ThreeNodes(), /*whole=*/true);
+  trial.scorer->Prepare(trial.pods, trial.all);
+  trial.scorer->Prepare(trial.pods, trial.all);
+  EXPECT_EQ(trial.notes.scored, Lists({{"a", "b", "c"}, {"a", "b", "c"}}));
+  EXPECT_EQ(trial.Score("c"), 3000);
+}
+
+TEST(TableScorerTest, AfterAFailureNothingIsAsked) {
+  Trial trial(ThreeNodes());
+  trial.notes.fails = true;
+  trial.scorer->Prepare(trial.pods, trial.all);
+  trial.Place("ns/p-0", "b");
+  trial.scorer->Prepare(trial.pods, trial.all);
+  EXPECT_EQ(trial.notes.scored.size(), 1u);
+  EXPECT_EQ(trial.Score("b"), 0);
+  EXPECT_EQ(trial.tables->status(), absl::AbortedError("it fails"));
+  EXPECT_FALSE(trial.filter->Check(trial.pods, trial.all[0], nullptr));
+}
+
+TEST(TableFilterTest, AsksAboutAllNodesThatDifferAtOnce) {
+  for (const bool whole : {false, true}) {
+    Trial trial(ThreeNodes(), whole);
+    EXPECT_TRUE(trial.filter->Check(trial.pods, trial.all[0], nullptr));
+    EXPECT_TRUE(trial.filter->Check(trial.pods, trial.all[2], nullptr));
+    EXPECT_EQ(trial.notes.filtered, Lists({{"a", "b", "c"}}));
+    trial.Place("ns/p-0", "a");
+    trial.Place("ns/p-1", "a");
+    EXPECT_FALSE(trial.filter->Check(trial.pods, trial.all[0], nullptr));
+    EXPECT_TRUE(trial.filter->Check(trial.pods, trial.all[1], nullptr));
+    EXPECT_EQ(trial.notes.filtered.back(),
+              whole ? std::vector<std::string>({"a", "b", "c"}) : std::vector<std::string>({"a"}));
+    EXPECT_EQ(trial.notes.filtered.size(), 2u);
+  }
+}
+
+TEST(PolicyTablesTest, GroupsThatWaitHaveKeys) {
+  const auto cluster = MakeCluster()
+                           .Node("n", {.gpus = 4})
+                           .Pending("ns/one", {.gpus = 1})
+                           .Pending("ns/two", {.pods = 2, .gpus = 1})
+                           .Running("ns/runs", {.gpus = 1, .node = "n"})
+                           .Build();
+  Notes notes;
+  PolicyTables tables(*cluster, std::make_shared<FakePolicies>(&notes));
+  const GroupKeys keys = tables.OrderGroups(0);
+  for (const PodGroupId group : keys.ids()) {
+    const std::string name = cluster->PodGroupName(group);
+    const double expected = name == "ns/one"   ? -1
+                            : name == "ns/two" ? -2
+                                               : std::numeric_limits<double>::infinity();
+    EXPECT_EQ(keys[group], expected) << name;
+  }
+}
+
+}  // namespace
+}  // namespace kai::policy_tables_test

@@ -1,0 +1,41 @@
+"""Your own policies, as functions over tables.
+
+>>> import kai
+>>> @kai.policy.score
+... def least_cpu(pod, nodes):
+...     return 100 * (1 - nodes.cpu_idle_milli / nodes.cpu_milli)
+>>> cluster = kai.Cluster().queue("a").nodes("n", 3, gpus=8).pending("a/x", gpus=1)
+>>> cluster = cluster.running("a/busy", cpus=32, node="n2")
+>>> kai.Scheduler(policies=[least_cpu]).plan(cluster).decisions
+(Bind(pod='a/x-0', node='n2', gpus=1),)
+
+A function gets a table whose columns are NumPy arrays, and returns an array with an answer per row:
+a score per node (`score`), whether the pod may go there (`filter`), or a key per waiting pod group
+(`pod_group_order`). It is called for many rows at once, never for a single pair of pod and node.
+
+`score` and `filter` are *row-wise* unless said otherwise: the answer for a row depends on the pod
+and on that row alone. Then the function is called for rows that have changed, and other answers are
+kept. With ``whole_table=True`` it gets all rows each time, and may compare them.
+
+The same tables have to give the same answers, so that a plan can be made again. Tables are
+read-only, and change once the function has returned: copy what you keep. NumPy has to be installed
+(``pip install 'kai-sched[sim]'``). docs/howto/write-a-policy.md has examples and what they cost.
+"""
+
+from __future__ import annotations
+
+from kai.policy.declaring import Policy, filter, pod_group_order, score
+from kai.policy.loading import load
+from kai.policy.tables import Groups, Nodes, Pod, TypicalPods
+
+__all__ = [
+    "Groups",
+    "Nodes",
+    "Pod",
+    "Policy",
+    "TypicalPods",
+    "filter",
+    "load",
+    "pod_group_order",
+    "score",
+]

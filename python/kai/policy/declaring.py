@@ -1,0 +1,116 @@
+"""The decorators that make policies of functions."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, Literal, overload
+
+from kai.errors import InvalidConfigError
+
+Kind = Literal["score", "filter", "pod_group_order"]
+Function = Callable[..., Any]
+
+
+class Policy:
+    """A function that a decorator of `kai.policy` has declared a policy.
+
+    `kind`: "score", "filter" or "pod_group_order". `whole`: it is called with the whole table, and
+    otherwise with the rows that have changed. Calling it calls the function.
+
+    >>> import kai
+    >>> @kai.policy.filter
+    ... def small_nodes(pod, nodes):
+    ...     return nodes.gpus <= 4
+    >>> small_nodes
+    <kai.policy.filter small_nodes, row-wise>
+    """
+
+    def __init__(self, kind: Kind, function: Function, *, whole: bool) -> None:
+        if not callable(function):
+            raise InvalidConfigError(
+                f"kai.policy.{kind}: takes a function, not a {type(function).__name__}"
+            )
+        self.kind: Kind = kind
+        self.function = function
+        self.whole = whole
+        self.name = getattr(function, "__name__", type(function).__name__)
+        self.found_by: tuple[Any, ...] | None = None
+        """Of one that `load` has found: a function that finds it again, and its arguments."""
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        return self.function(*arguments, **named)
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        if self.found_by is not None:
+            return self.found_by
+        # As functions are: by its name in its module.
+        return str(getattr(self.function, "__qualname__", self.name))
+
+    def __repr__(self) -> str:
+        how = "whole table" if self.whole else "row-wise"
+        return f"<kai.policy.{self.kind} {self.name}, {how}>"
+
+
+@overload
+def score(function: Function, /) -> Policy: ...
+@overload
+def score(*, whole_table: bool = False) -> Callable[[Function], Policy]: ...
+def score(
+    function: Function | None = None, /, *, whole_table: bool = False
+) -> Policy | Callable[[Function], Policy]:
+    """Declares ``function(pod, nodes)``: how well each node suits the pod, the highest wins.
+
+    `pod` is a `Pod`, `nodes` the `Nodes` that fit it. Returns scores, an array of numbers with one
+    per row, without NaN or infinity; or a pair of scores and cards: of each row, the column of
+    ``nodes.gpu_idle_milli`` whose GPU a pod gets that shares one, or -1 for no choice.
+
+    The scores take the place of KAI's packing and spreading (`nodeplacement`, `resourcetype`,
+    `gpusharingorder`) and of `placementpolicy`, and are added to those of other plugins. A node
+    where the pod can start now has 1,000 more than one where it has to wait: keep scores between 0
+    and 100. Among equal sums the first name wins. Several functions: their scores are added, and
+    the last one chooses the cards.
+
+    Raises InvalidConfigError for what is no function.
+    """
+    return _declare("score", function, whole_table)
+
+
+@overload
+def filter(function: Function, /) -> Policy: ...
+@overload
+def filter(*, whole_table: bool = False) -> Callable[[Function], Policy]: ...
+def filter(
+    function: Function | None = None, /, *, whole_table: bool = False
+) -> Policy | Callable[[Function], Policy]:
+    """Declares ``function(pod, nodes)``: on which nodes the pod may run.
+
+    Returns an array of booleans, one per row of `nodes`. The rows are nodes of any kind, whether
+    they have room or not. What KAI's own filters refuse stays refused. A pod group that waits for
+    this says "node(s) were refused by a policy that was given as a function".
+
+    Raises InvalidConfigError for what is no function.
+    """
+    return _declare("filter", function, whole_table)
+
+
+def pod_group_order(function: Function, /) -> Policy:
+    """Declares ``function(groups)``: which waiting pod group is tried first.
+
+    `groups` is a `Groups`: all pod groups with a pod that waits, at the start of a cycle. Returns
+    an array of numbers, one per row, without NaN: within a queue the lowest goes first, and among
+    equal ones KAI's own order decides (priority, then elastic groups, then age). Which queue is
+    next stays a matter of fair shares. The order of victims is not affected.
+
+    Raises InvalidConfigError for what is no function.
+    """
+    return Policy("pod_group_order", function, whole=True)
+
+
+def _declare(
+    kind: Kind, function: Function | None, whole: bool
+) -> Policy | Callable[[Function], Policy]:
+    if function is None:
+        return lambda declared: Policy(kind, declared, whole=whole)
+    return Policy(kind, function, whole=whole)

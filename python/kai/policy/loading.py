@@ -1,0 +1,51 @@
+"""Policies from a Python file, for the command line."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+import sys
+from pathlib import Path
+
+from kai.errors import InvalidConfigError
+from kai.policy.declaring import Policy
+
+
+def load(file: str | os.PathLike[str]) -> tuple[Policy, ...]:
+    """The policies that a Python file declares, in the order of its lines. The file is run.
+
+    Raises InvalidConfigError for a file that cannot be read or run, and for one without a policy.
+    """
+    path = Path(file)
+    if not path.is_file():
+        raise InvalidConfigError(f"{path}: there is no such file")
+    name = f"kai_policy_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise InvalidConfigError(f"{path}: is no Python file, whose name ends in .py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[name]
+        raise InvalidConfigError(f"{path}: {type(error).__name__}: {error}") from error
+    found = tuple(each for each in vars(module).values() if isinstance(each, Policy))
+    if not found:
+        raise InvalidConfigError(
+            f"{path}: declares no policy; write @kai.policy.score, @kai.policy.filter or "
+            "@kai.policy.pod_group_order above a function"
+        )
+    for each in found:
+        each.found_by = (policy_in, (str(path.resolve()), each.name))
+    return found
+
+
+@functools.cache
+def policy_in(file: str, name: str) -> Policy:
+    """The policy of that name in a file: what pickle calls. Raises as `load` does."""
+    for each in load(file):
+        if each.name == name:
+            return each
+    raise InvalidConfigError(f"{file}: declares no policy {name}")

@@ -1,0 +1,235 @@
+"""What the compiled core calls: makes arrays of its tables, calls policies, checks their answers.
+
+A policy that fails, or whose answer is no good, ends the cycle with a `kai.PolicyError`. The core
+works in the thread that called it, so what was raised is kept per thread.
+"""
+
+from __future__ import annotations
+
+import threading
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from kai.errors import InvalidConfigError, PolicyError
+from kai.policy.declaring import Policy
+from kai.policy.tables import Groups, Nodes, Pod, TypicalPods
+
+if TYPE_CHECKING:
+    from kai import _core
+
+_raised = threading.local()  # by a policy: what ends the cycle of this thread
+
+
+def configured(config: _core.Config, policies: Sequence[Policy]) -> _core.Config:
+    """The configuration with these policies; itself without any.
+
+    Raises InvalidConfigError for what is no policy, and where NumPy is missing.
+    """
+    return config.with_policies(Runner(policies)) if policies else config
+
+
+@contextmanager
+def causes() -> Iterator[None]:
+    """A `kai.PolicyError` has the exception of the policy as its cause; Ctrl-C stays what it is."""
+    _raised.error = None
+    try:
+        yield
+    except PolicyError as error:
+        raised: BaseException | None = _raised.error
+        if raised is None:
+            raise
+        if not isinstance(raised, Exception):
+            raise raised from None
+        raise error from raised
+    finally:
+        _raised.error = None
+
+
+def _numpy() -> Any:
+    try:
+        import numpy
+    except ImportError:
+        raise InvalidConfigError(
+            "policies need NumPy, which is not installed: pip install 'kai-sched[sim]'"
+        ) from None
+    return numpy
+
+
+class Runner:
+    """Policies as the core takes them. One runner serves many cycles, also in several threads."""
+
+    def __init__(self, policies: Sequence[Policy]) -> None:
+        _numpy()
+        for each in policies:
+            if not isinstance(each, Policy):
+                raise InvalidConfigError(
+                    f"policies: {getattr(each, '__name__', each)!r} is no policy; write "
+                    "@kai.policy.score, @kai.policy.filter or @kai.policy.pod_group_order above it"
+                )
+        self.scores = [each for each in policies if each.kind == "score"]
+        self.filters = [each for each in policies if each.kind == "filter"]
+        orders = [each for each in policies if each.kind == "pod_group_order"]
+        if len(orders) > 1:
+            names = " and ".join(each.name for each in orders)
+            raise InvalidConfigError(f"policies: {names} both order pod groups, and one can")
+        self.order = orders[0] if orders else None
+        self._typical: tuple[object, TypicalPods] | None = None
+
+    def begin(self, facts: _core.PolicyFacts) -> Run:
+        """For one cycle."""
+        return Run(self, facts)
+
+    def typical_pods(self, facts: _core.PolicyFacts) -> TypicalPods:
+        """The object of the cycle before, while the mix is the same."""
+        rows = facts.typical_pods(95)
+        kept = self._typical
+        if kept is not None and kept[0] == rows:
+            return kept[1]
+        np = _numpy()
+        names = ("cpu_milli", "gpus", "gpu_milli", "weight")
+        columns = {
+            name: np.array([row[i] for row in rows], dtype=np.int64) for i, name in enumerate(names)
+        }
+        columns["allowed"] = np.array([row[4] for row in rows], dtype=bool).reshape(len(rows), -1)
+        for each in columns.values():
+            each.setflags(write=False)
+        made = TypicalPods(**columns)
+        self._typical = (rows, made)
+        return made
+
+
+class Run:
+    """The policies in one cycle. Methods return None, or a sentence about what is wrong."""
+
+    def __init__(self, runner: Runner, facts: _core.PolicyFacts) -> None:
+        self._np = _numpy()
+        self._runner = runner
+        self._facts = facts
+        self._columns = {name: self._np.asarray(each) for name, each in facts.nodes().items()}
+        answers = facts.answers()
+        self._score_out = self._np.asarray(answers["score"])
+        self._gpu_out = self._np.asarray(answers["gpu"])
+        self._allowed_out = self._np.asarray(answers["allowed"])
+        if "gpu_idle_milli" not in self._columns:  # no node has a GPU
+            rows = len(self._columns["kind"])
+            empty = self._np.zeros((rows, 0), dtype=self._np.int64)
+            empty.setflags(write=False)
+            self._columns["gpu_idle_milli"] = empty
+        self._cards = self._columns["gpu_idle_milli"].shape[1]
+        # By number of rows: the views of a table are the same each time.
+        self._tables: dict[int, Nodes] = {}
+        self._mix: TypicalPods | None = None
+
+    # ---- called by the core ----------------------------------------------------------------------
+
+    def score(self, which: int, rows: int, *asked: int) -> str | None:
+        policy = self._runner.scores[which]
+        try:
+            answer = policy.function(Pod(*asked), self._nodes(rows))
+            scores, cards = answer if type(answer) is tuple and len(answer) == 2 else (answer, None)
+            self._score_out[:rows] = self._numbers(scores, rows, "score", self._node)
+            self._gpu_out[:rows] = -1 if cards is None else self._chosen(cards, rows)
+        except BaseException as error:
+            return _failure(policy, error)
+        return None
+
+    def filter(self, which: int, rows: int, *asked: int) -> str | None:
+        policy = self._runner.filters[which]
+        try:
+            answer = policy.function(Pod(*asked), self._nodes(rows))
+            self._array(answer, rows, "booleans")
+            if answer.dtype.kind != "b":
+                raise _Wrong(f"returned an array of {answer.dtype}, and has to return booleans")
+            self._allowed_out[:rows] = answer
+        except BaseException as error:
+            return _failure(policy, error)
+        return None
+
+    def order(self, rows: int) -> str | None:
+        policy = self._runner.order
+        assert policy is not None
+        facts = self._facts
+        try:
+            columns = {name: self._np.asarray(each) for name, each in facts.groups().items()}
+            columns["preemptible"] = columns["preemptible"].view(bool)
+            groups = Groups(**columns, _names=facts.group_names, _queue_names=facts.queue_names)
+            keys = self._numbers(
+                policy.function(groups), rows, "key", lambda row: facts.group_names(row + 1)[row]
+            )
+            self._np.asarray(facts.answers()["key"])[:] = keys
+        except BaseException as error:
+            return _failure(policy, error)
+        return None
+
+    # ---- tables and answers ----------------------------------------------------------------------
+
+    def _nodes(self, rows: int) -> Nodes:
+        table = self._tables.get(rows)
+        if table is None:
+            views = {name: each[:rows] for name, each in self._columns.items()}
+            table = Nodes(**views, _names=self._facts.node_names, _typical=self._typical_pods)
+            self._tables[rows] = table
+        return table
+
+    def _typical_pods(self) -> TypicalPods:
+        if self._mix is None:
+            self._mix = self._runner.typical_pods(self._facts)
+        return self._mix
+
+    def _node(self, row: int) -> str:
+        return f"node {self._facts.node_names(row + 1)[row]}"
+
+    def _array(self, answer: Any, rows: int, what: str) -> None:
+        if type(answer) is not self._np.ndarray:
+            given = "nothing" if answer is None else f"a {type(answer).__name__}"
+            raise _Wrong(f"returned {given}, and has to return a NumPy array of {rows} {what}")
+        if answer.shape != (rows,):
+            raise _Wrong(
+                f"returned an array of shape {answer.shape}, and has to return one of shape "
+                f"({rows},): {what}, one per row"
+            )
+
+    def _numbers(self, answer: Any, rows: int, what: str, row_name: Any) -> Any:
+        self._array(answer, rows, "numbers")
+        if answer.dtype.kind not in "fiu":
+            raise _Wrong(f"returned an array of {answer.dtype}, and has to return numbers")
+        if answer.dtype.kind == "f" and not self._np.isfinite(answer).all():
+            row = int(self._np.argmin(self._np.isfinite(answer)))
+            raise _Wrong(f"the {what} of {row_name(row)} is {answer[row]}")
+        return answer
+
+    def _chosen(self, cards: Any, rows: int) -> Any:
+        self._array(cards, rows, "cards")
+        if cards.dtype.kind not in "iu":
+            raise _Wrong(f"returned cards of {cards.dtype}, and has to return integers")
+        wrong = (cards < -1) | (cards >= self._cards)
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise _Wrong(
+                f"chose card {cards[row]} of {self._node(row)}, and cards are 0 to "
+                f"{self._cards - 1}, or -1 for no choice"
+            )
+        return cards
+
+
+class _Wrong(Exception):
+    """An answer that cannot be used."""
+
+
+def _failure(policy: Policy, error: BaseException) -> str:
+    """One sentence with the policy and the line at fault; the exception is kept."""
+    code = getattr(policy.function, "__code__", None)
+    file = None if code is None else code.co_filename
+    line = None if code is None else code.co_firstlineno
+    if isinstance(error, _Wrong):
+        said = str(error)
+    else:
+        _raised.error = error
+        said = f"{type(error).__name__}: {error}"
+        for frame in traceback.extract_tb(error.__traceback__):
+            if frame.filename == file:
+                line = frame.lineno
+    place = "" if file is None else f" ({file}, line {line})"
+    return f"policy {policy.name}{place}: {said}"

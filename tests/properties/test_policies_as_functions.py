@@ -1,0 +1,127 @@
+"""Policies that are functions decide as compiled ones do, and row-wise as with whole tables."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kai
+
+np = pytest.importorskip("numpy")
+
+NOW = "2026-01-01T00:00:00Z"
+FGD = Path(__file__).parents[2] / "examples" / "policies" / "fgd.py"
+SEEDS = range(40)
+
+
+def random_cluster(seed: int) -> kai.Cluster:
+    """Nodes of several sizes and models, some in use, and pods of every kind that wait."""
+    rng = random.Random(seed)
+    cluster = kai.Cluster(now=NOW).queue("a", deserved_gpus=6).queue("b", deserved_gpus=6)
+    sizes = []
+    for i in range(rng.randint(3, 12)):
+        sizes.append(rng.choice([0, 1, 2, 4, 8]))
+        memory = rng.choice([40960, 81920])
+        labels = {"model": rng.choice(["t4", "a100"])}
+        cluster.node(
+            f"n{i}", gpus=sizes[-1], cpus=rng.choice([8, 32]), labels=labels, gpu_memory_mib=memory
+        )
+    for i, size in enumerate(sizes):
+        if size >= 2 and rng.random() < 0.5:
+            group = {"gpu_fraction": rng.choice([0.2, 0.5, 0.7]), "gpu_groups": [f"g{i}"]}
+            cluster.running(f"{rng.choice('ab')}/shares{i}", node=f"n{i}", cpus=1, **group)
+        if size >= 4 and rng.random() < 0.5:
+            cluster.running(
+                f"{rng.choice('ab')}/holds{i}", node=f"n{i}", cpus=2, gpus=rng.choice([1, 2])
+            )
+    for i in range(rng.randint(5, 25)):
+        asked: dict[str, Any] = rng.choice(
+            [
+                {"gpus": rng.choice([1, 1, 2, 4])},
+                {"gpu_fraction": rng.choice([0.1, 0.25, 0.5, 0.5, 0.9])},
+                {"gpu_memory_mib": rng.choice([8000, 30000])},
+                {"gpu_fraction": 0.5, "gpu_devices": 2},
+                {},
+            ]
+        )
+        if rng.random() < 0.3:
+            asked["node_selector"] = {"model": "a100"}
+        if rng.random() < 0.2:
+            asked["priority"] = 75
+        pods = rng.choice([1, 1, 3])
+        cluster.pending(f"{rng.choice('ab')}/w{i}", pods=pods, cpus=rng.choice([1, 4]), **asked)
+    return cluster
+
+
+def outcome(cluster: kai.Cluster, *policies: kai.policy.Policy, plugin: bool = False) -> Any:
+    config = {"plugins": {"placementpolicy": {"policy": "fgd"}}} if plugin else {}
+    plan = kai.Scheduler(config, policies=policies).plan(cluster, now=NOW)
+    return plan.to_dict() | {"timing_ms": None, "warnings": None}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_fgd_in_python_plans_as_the_compiled_one(seed: int) -> None:
+    (fgd,) = kai.policy.load(FGD)
+    cluster = random_cluster(seed)
+    compiled = outcome(cluster, plugin=True)
+    assert outcome(cluster, fgd) == compiled, f"seed {seed}"
+
+
+def test_the_clusters_tell_fgd_from_packing() -> None:
+    differ = [outcome(random_cluster(s)) != outcome(random_cluster(s), plugin=True) for s in SEEDS]
+    assert sum(differ) > len(SEEDS) / 4
+
+
+def a_score(pod: Any, nodes: Any) -> Any:
+    """Depends on every column of the row, and on nothing else."""
+    mixed = nodes.cpu_idle_milli * 3 + nodes.memory_idle_bytes // 2**28 * 7 + nodes.kind
+    mixed += nodes.gpu_idle_milli @ np.arange(1, nodes.gpu_idle_milli.shape[1] + 1)
+    mixed += nodes.pod_gpu_milli * 11 + pod.gpus * 13 + pod.cpu_milli
+    card = np.where(nodes.gpu_idle_milli >= nodes.pod_gpu_milli[:, None], mixed[:, None] % 7, -1)
+    return mixed % 101, card.argmax(1)
+
+
+def a_filter(pod: Any, nodes: Any) -> Any:
+    return (nodes.gpu_idle_milli.sum(1) + nodes.cpu_idle_milli + pod.gpus) % 5 != 0
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_row_wise_is_as_with_the_whole_table(seed: int) -> None:
+    cluster = random_cluster(seed)
+    by_rows = outcome(cluster, kai.policy.score(a_score), kai.policy.filter(a_filter))
+    whole = outcome(
+        cluster,
+        kai.policy.score(whole_table=True)(a_score),
+        kai.policy.filter(whole_table=True)(a_filter),
+    )
+    assert by_rows == whole, f"seed {seed}"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_row_wise_is_as_with_the_whole_table_from_event_to_event(seed: int) -> None:
+    cluster = random_cluster(seed)
+    by_rows = kai.Scheduler(policies=[kai.policy.score(a_score), kai.policy.filter(a_filter)])
+    whole = kai.Scheduler(
+        policies=[
+            kai.policy.score(whole_table=True)(a_score),
+            kai.policy.filter(whole_table=True)(a_filter),
+        ]
+    )
+    for i in range(3):
+        plan = by_rows.plan(cluster, now=NOW)
+        assert plan.decisions == whole.plan(cluster, now=NOW).decisions, f"seed {seed}, event {i}"
+        cluster.pending(f"a/more{i}", gpus=1, pods=2).node(f"m{i}", gpus=2).remove(f"n{i}")
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_order_of_objects_does_not_matter(seed: int) -> None:
+    policies = [*kai.policy.load(FGD), kai.policy.score(a_score)]
+    snapshot = random_cluster(seed).to_snapshot()
+    first = outcome(kai.Cluster.from_snapshot(snapshot), *policies)
+    for objects in snapshot["rawObjects"].values():
+        if objects:
+            random.Random(seed).shuffle(objects)
+    assert outcome(kai.Cluster.from_snapshot(snapshot), *policies) == first, f"seed {seed}"
