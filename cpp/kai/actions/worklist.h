@@ -26,13 +26,16 @@
 
 namespace kai {
 
-enum class GroupComparator : uint8_t { kPriority, kElastic };
+class JobOrder;
+
+enum class GroupComparator : uint8_t { kPriority, kElastic, kJobOrder };
 
 class Worklist {
  public:
   struct Options {
     std::vector<GroupComparator> comparators = {GroupComparator::kPriority,
                                                 GroupComparator::kElastic};
+    const JobOrder* job_order = nullptr;  // where it is among the comparators
     bool by_fair_share = true;  // off without the plugin: queues by creation time and name alone
     int64_t depth = -1;         // pod groups kept per leaf queue; -1: all (spec 2 C9)
     bool keep_first = true;     // mend queue_depth: the first ones are kept

@@ -98,7 +98,7 @@ class Describer {
     const CycleLog& log = *cycle_.log;
     const auto answers = log.answers.find(cycle_.classes->ClassOf(group));
     if (answers == log.answers.end() || log.reasons.contains(group)) return group;
-    const IndexVector<PodGroupId, int64_t>& rank = cluster_.pod_groups().creation_rank;
+    const IndexVector<PodGroupId, int64_t>& rank = cycle_.Places();
     const auto next = std::ranges::upper_bound(answers->second, rank[group], {},
                                                [&](PodGroupId each) { return rank[each]; });
     return next == answers->second.begin() ? group : *std::prev(next);
@@ -109,7 +109,7 @@ class Describer {
     std::span<const PodGroupId> tried;
     if (const auto answers = cycle_.log->answers.find(id); answers != cycle_.log->answers.end())
       tried = answers->second;
-    const std::span<const PodGroupId> groups = cycle_.classes->GroupsOf(id);
+    const std::span<const PodGroupId> groups = cycle_.GroupsOf(id);
     const bool one_speaks = tried.empty() || (tried.size() == 1 && tried[0] == groups[0]);
     if (one_speaks && !some_changed && cycle_.log->spent_searches.empty()) {
       Describe(groups[0], groups[0]);
@@ -221,9 +221,28 @@ class Describer {
     const int64_t since_ns = cycle_.StaleSince(group);
     if (since_ns != cluster_.pod_groups().stale_since_ns[group])
       outcome->writes_stale_since = since_ns == kNoTime ? StampWrite::kRemove : StampWrite::kNow;
+    if (cycle_.job_order() != nullptr && ChangesSize(group))
+      outcome->writes_service = ServiceOf(group);
     if (outcome->writes_last_start || outcome->writes_last_eviction ||
-        outcome->writes_stale_since != StampWrite::kNone)
+        outcome->writes_stale_since != StampWrite::kNone || outcome->writes_service)
       plan_.stamped.push_back(group);
+  }
+
+  // It lost pods, or got more than it had.
+  bool ChangesSize(PodGroupId group) const {
+    const CycleLog& log = *cycle_.log;
+    return log.evicted_now[group] != 0 || log.is_stale[group] != 0 ||
+           (log.placed_now[group] != 0 && log.started_now[group] == 0 &&
+            cycle_.order->CountOf(group, PodStatus::kAllocated) > 0);
+  }
+
+  // What it has received up to now; nothing: it did not run.
+  std::optional<ServiceRow> ServiceOf(PodGroupId group) const {
+    std::optional<ServiceRow> service = cycle_.job_order()->ServiceOf(group);
+    const bool loses_pods = cycle_.log->evicted_now[group] != 0 || cycle_.log->is_stale[group] != 0;
+    if (service && loses_pods && service->evictions < std::numeric_limits<int32_t>::max())
+      ++service->evictions;
+    return service;
   }
 
   // KAI says so from the second cycle on, or when it evicts (spec 2 D6, M1).

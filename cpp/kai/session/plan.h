@@ -14,6 +14,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -65,6 +66,7 @@ struct GroupOutcome {
   bool writes_last_start = false;
   bool writes_last_eviction = false;
   StampWrite writes_stale_since = StampWrite::kNone;
+  std::optional<ServiceRow> writes_service;  // nothing: it stays
 };
 
 // What became of every pod group. Most simply go on running, and share one outcome that says so;

@@ -56,11 +56,14 @@ GroupPlacer::Options PlacerOptions(const Config& config) {
           .adding = config.mends.on(Mend::kQuotaEpsilon) ? Adding::kExact : Adding::kAsKai};
 }
 
-// Where a queue is worked off up to so many groups, each of them counts.
-GroupClasses::Sharing SharingOf(const Config& config) {
+// A queue is worked off up to so many groups: each of them counts.
+bool HasDepths(const Config& config) {
   const auto is_bound = [](const auto& depth) { return depth.second >= 0; };
-  return std::ranges::any_of(config.queue_depth, is_bound) ? GroupClasses::Sharing::kNo
-                                                           : GroupClasses::Sharing::kYes;
+  return std::ranges::any_of(config.queue_depth, is_bound);
+}
+
+GroupClasses::Sharing SharingOf(const Config& config) {
+  return HasDepths(config) ? GroupClasses::Sharing::kNo : GroupClasses::Sharing::kYes;
 }
 
 void TakeFrom(CycleLog* log, bool has_claims, Plan* plan) {
@@ -121,6 +124,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   if (rooms == nullptr)
     rooms = std::make_unique<CycleRooms>(config_, *cluster, options_.always_scan, sharing);
   rooms->order.Begin();
+  const std::unique_ptr<JobOrder> job_order = MakeJobOrder(config_, *cluster, rooms->order, now_ns);
   std::vector<Listener*> listeners = {&*usage, &rooms->order, &rooms->search};
   if (rooms->domains != nullptr) listeners.push_back(rooms->domains.get());
   statement->Listen(std::move(listeners));
@@ -143,7 +147,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
                   .room = &rooms->room,
                   .placer = &placer,
                   .zones = rooms->zones.get(),
-                  .worklist = WorklistOptions(config_),
+                  .worklist = WorklistOptions(config_, job_order.get()),
                   .generators = GeneratorsOf(config_),
                   .budgets = &config_.budgets,
                   .stopwatch = stopwatch,
@@ -158,6 +162,8 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
     laps.Lap(name);
   }
 
+  if (job_order != nullptr)
+    job_order->NoteChanges(!log.decisions.empty() || HasDepths(config_), &time);
   if (options_.inspect) options_.inspect(cycle);
   DescribeOutcomes(cycle, &plan);
   RankPods(cycle, &plan);

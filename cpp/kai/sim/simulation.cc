@@ -362,6 +362,7 @@ void Simulation::WriteStamps(const Plan& plan) {
     if (outcome.writes_last_eviction) job.last_eviction_ns = now_ns_;
     if (outcome.writes_stale_since == StampWrite::kNow) job.stale_since_ns = now_ns_;
     if (outcome.writes_stale_since == StampWrite::kRemove) job.stale_since_ns.reset();
+    if (outcome.writes_service) job.service = *outcome.writes_service;
     WriteGroup(row);
   }
 }
@@ -373,7 +374,8 @@ void Simulation::WriteGroup(int32_t row) {
   store_.Upsert(
       objects_.GroupRow(workload_.jobs[At(row)], {.last_start_ns = job.last_start_ns,
                                                   .stale_since_ns = job.stale_since_ns,
-                                                  .last_eviction_ns = job.last_eviction_ns}));
+                                                  .last_eviction_ns = job.last_eviction_ns,
+                                                  .service = job.service}));
 }
 
 void Simulation::WritePod(int32_t row, int32_t number) {

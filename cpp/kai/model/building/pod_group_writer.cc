@@ -69,6 +69,8 @@ PodGroupId PodGroupWriter::Add(const CompactPodGroup& row) {
   groups_.last_start_ns.Add(row.last_start_ns.value_or(kNoTime));
   groups_.stale_since_ns.Add(row.stale_since_ns.value_or(kNoTime));
   groups_.last_eviction_ns.Add(row.last_eviction_ns.value_or(kNoTime));
+  groups_.estimate_ns.Add(row.estimate_ns.value_or(-1));
+  groups_.service.Add(row.service);
   groups_.preemption_delay_ns.Add(spec.preemption_delay_ns.value_or(0));
   groups_.staleness_grace_ns.Add(
       spec.staleness_grace_ns.value_or(at_.params->default_staleness_grace_ns));
