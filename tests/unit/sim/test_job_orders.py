@@ -8,7 +8,7 @@ import math
 import os
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from kai.sim.workload import Job, Jobs, NodePool, Queue, Workload
 TIRESIAS = Path(os.environ["KAI_DATA"]) / "tiresias" / "60_job.csv"
 POLICIES = ("fifo", "sjf", "srtf", "las", "2d-las", "finish-time", "multifactor")
 PREEMPTING = ("srtf", "las", "2d-las", "finish-time")
-SEEDS = range(*map(int, os.environ.get("KAI_SEEDS", "0:40").split(":")))
+SEEDS = range(*map(int, os.environ.get("KAI_SEEDS", "0:12").split(":")))
 
 # ---- the oracle ----------------------------------------------------------------------------------
 
@@ -97,7 +97,7 @@ def oracle(rows: list[Row], gpus: int, arguments: Mapping[str, str]) -> None:
     lease = int(arguments.get("lease", usual_lease).removesuffix("s"))
     promised: list[Row] = []
     now = 0
-    while any(row.run(now) < row.work for row in rows):
+    while any(row.start is not None or row.ran < row.work for row in rows):
         alive = []
         for row in rows:
             if row.start is not None and row.run(now) == row.work:
@@ -193,21 +193,20 @@ def check(workload: Workload, gpus: int, arguments: Mapping[str, str]) -> list[R
 @pytest.mark.parametrize("policy", POLICIES)
 def test_tiresias_jobs_start_and_stop_when_the_oracle_says(policy: str) -> None:
     """60 jobs on 16 GPUs; levels end at 325, 720 and 1,800 (GPU-)seconds."""
-    workload = traces.read(TIRESIAS, nodes=[NodePool("n", 1, gpus=16)])
-    workload = one_node(
-        workload.jobs.with_columns(
-            estimate_s=workload.jobs.duration_s, queue=np.zeros(60, dtype=np.int64)
-        ),
-        16,
+    jobs = traces.read(TIRESIAS, nodes=[NodePool("n", 1, gpus=16)]).jobs
+    assert len(jobs.queue_names) == 1
+    workload = replace(
+        one_node(jobs.with_columns(estimate_s=jobs.duration_s), 16),
+        queues=(Queue(jobs.queue_names[0]),),
     )
-    workload = Workload(workload.jobs, (Queue(workload.jobs.queue_names[0]),), workload.nodes)
     arguments = {"policy": policy}
     if policy == "multifactor":
         arguments |= {"maxAge": "600s", "weightSize": "1000"}
     rows = check(workload, 16, arguments)
     assert len(rows) == 60
     stops = sum(len(row.intervals) - 1 for row in rows)
-    assert (stops > 5) == (policy in ("srtf", "las", "2d-las"))
+    if policy != "finish-time":  # whose lease few jobs outlast
+        assert (stops > 0) == (policy in PREEMPTING)
 
 
 # ---- random workloads ----------------------------------------------------------------------------
