@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "kai/base/saturating.h"
@@ -106,22 +107,19 @@ void JobOrder::Measure(const PodOrder& order, Job* job) const {
 
 JobOrder::Whole JobOrder::Count(const PodOrder& order) const {
   Whole whole;
-  if (options_.policy == JobPolicy::kFinishTime) {
-    whole.groups.Resize(cluster_.queues().size());
-    const PodGroupColumns& groups = cluster_.pod_groups();
-    for (const PodGroupId group : groups.name.ids()) {
-      if (!groups.name[group].valid() || !groups.queue[group].valid()) continue;
-      whole.groups[groups.queue[group]] += order.Alive(group) > 0 ? 1 : 0;
-    }
+  if (options_.policy != JobPolicy::kFinishTime && options_.policy != JobPolicy::kMultifactor)
+    return whole;
+  whole.groups.Resize(cluster_.queues().size());
+  const PodGroupColumns& groups = cluster_.pod_groups();
+  for (const PodGroupId group : groups.name.ids()) {
+    if (!groups.name[group].valid() || !groups.queue[group].valid()) continue;
+    whole.groups[groups.queue[group]] += order.Alive(group) > 0 ? 1 : 0;
+    whole.highest_priority = std::max<int64_t>(whole.highest_priority, groups.priority[group]);
   }
   double gpus = 0;
   for (const NodeId node : cluster_.nodes().name.ids())
     gpus += cluster_.nodes().allocatable[node][kGpuSlot.index()];
   whole.micro_gpus = std::llround(gpus * kMicro);
-  for (const Job& job : jobs_) {
-    whole.highest_priority =
-        std::max<int64_t>(whole.highest_priority, cluster_.pod_groups().priority[job.group]);
-  }
   return whole;
 }
 
@@ -288,11 +286,11 @@ int64_t JobOrder::NextOfAll() const {
   return next_ns;
 }
 
-int64_t JobOrder::NextOvertaking() const {
-  // Of what runs with a key that stays, the first one that a group overtakes is the last one that
-  // is not worse. The others are few.
+int64_t JobOrder::NextGain() const {
+  // Of what runs with a key that stays and has one priority, the first one that a group overtakes
+  // is the last one that is not worse. Keys that move are few.
   int64_t next_ns = CycleTime::kNever;
-  IndexVector<QueueId, const Job*> ahead(cluster_.queues().size(), nullptr);
+  IndexVector<QueueId, std::map<int32_t, const Job*>> ahead(cluster_.queues().size());
   std::vector<const Job*> moving;
   for (size_t i = 0; i < jobs_.size();) {
     size_t end = i;
@@ -300,38 +298,55 @@ int64_t JobOrder::NextOvertaking() const {
       const Job& job = jobs_[end];
       if (!job.is_active) continue;
       if (job.slope == 0) {
-        ahead[job.queue] = &job;
+        ahead[job.queue][PriorityOf(job)] = &job;
       } else {
         moving.push_back(&job);
       }
     }
     for (; i < end; ++i) {
-      const Job& job = jobs_[i];
-      if (!job.waits) continue;
-      const auto meet = [&](const Job* first) {
-        if (first != nullptr && first != &job && first->queue == job.queue)
-          next_ns = std::min(next_ns, NextMeeting(*first, job, true));
-      };
-      meet(ahead[job.queue]);
-      for (const Job* first : moving) meet(first);
+      if (!jobs_[i].waits) continue;
+      for (const auto& [priority, first] : ahead[jobs_[i].queue])
+        next_ns = std::min(next_ns, NextGainOver(*first, jobs_[i]));
+      for (const Job* first : moving) next_ns = std::min(next_ns, NextGainOver(*first, jobs_[i]));
+    }
+  }
+  // In which order they would be victims.
+  for (const Job* one : moving) {
+    for (const Job& other : jobs_) {
+      if (!other.is_active || other.queue != one->queue || &other == one) continue;
+      const bool comes_first = place_[one->group] < place_[other.group];
+      next_ns = std::min(
+          next_ns, comes_first ? NextMeeting(*one, other, false) : NextMeeting(other, *one, false));
     }
   }
   return next_ns;
+}
+
+int64_t JobOrder::NextGainOver(const Job& first, const Job& waiting) const {
+  if (first.queue != waiting.queue || first.group == waiting.group) return CycleTime::kNever;
+  const int32_t its = PriorityOf(first);
+  const int32_t mine = PriorityOf(waiting);
+  if (options_.within_priority && its != mine) return CycleTime::kNever;
+  // With a higher priority it is enough to be no worse.
+  if (mine > its) return NextMeeting(first, waiting, false);
+  return options_.preempts ? NextMeeting(first, waiting, true) : CycleTime::kNever;
 }
 
 void JobOrder::NoteChanges(bool every, CycleTime* time) const {
   const JobPolicy policy = options_.policy;
   if (!any_waits_ || policy == JobPolicy::kFifo || policy == JobPolicy::kShortest) return;
   time->HasCome(now_ns_, WakeReason::kJobOrder);  // before now it may have been another one
-  const bool by_level = policy == JobPolicy::kLeastService || policy == JobPolicy::kLeastGpuService;
-  // What is left of a running job only falls: as time goes by, fewer may be preempted for others,
-  // and those that remain keep their order. Nothing comes of it.
-  const bool any_gains = options_.preempts && policy != JobPolicy::kShortestRemaining;
-  if (!every && !any_gains) return;
   int64_t elapsed_ns = CycleTime::kNever;
-  if (!by_level) elapsed_ns = every ? NextOfAll() : NextOvertaking();
+  if (every) {
+    elapsed_ns = NextOfAll();
+  } else if (policy == JobPolicy::kFinishTime || policy == JobPolicy::kMultifactor) {
+    // With other policies what waits stays where it is.
+    elapsed_ns = NextGain();
+  }
   int64_t next_ns = AddSaturating(now_ns_, elapsed_ns);
-  for (const Job& job : jobs_) next_ns = std::min(next_ns, job.step_ns);
+  for (const Job& job : jobs_) {
+    if (every || job.is_active) next_ns = std::min(next_ns, job.step_ns);
+  }
   if (next_ns != CycleTime::kNever) time->HasCome(next_ns, WakeReason::kJobOrder);
 }
 

@@ -80,8 +80,8 @@ class JobOrder {
   // What the group has received up to now; nothing: none of its pods held a node.
   std::optional<ServiceRow> ServiceOf(PodGroupId group) const;
 
-  // Notes when the order changes. `every`: all changes count; else only those after which a group
-  // that waits may take from one that it could not take from before.
+  // Notes when the order changes. `every`: all changes count; else only those by which preempt
+  // finds other victims: what the other actions would try in another order is not waited for.
   void NoteChanges(bool every, CycleTime* time) const;
 
  private:
@@ -120,7 +120,10 @@ class JobOrder {
   // The first nanosecond from now on in which `later` is no longer worse than `first`, or, with
   // `passes`, is better.
   static int64_t NextMeeting(const Job& first, const Job& later, bool passes);
-  int64_t NextOvertaking() const;
+  // Until a group that waits may take from one that runs.
+  int64_t NextGain() const;
+  int64_t NextGainOver(const Job& first, const Job& waiting) const;
+  int32_t PriorityOf(const Job& job) const { return cluster_.pod_groups().priority[job.group]; }
   int64_t NextOfAll() const;
   int64_t RemainingNs(const Job& job) const;
 

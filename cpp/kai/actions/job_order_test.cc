@@ -45,11 +45,11 @@ struct Rig {
     ClusterMaker maker = MakeCluster().Queue("q").Node("n", {.gpus = 16});
     for (const Job& job : jobs) {
       const std::string name = "q/" + job.name;
-      const PodsSpec pods{.pods = job.gpus, .gpus = 1, .node = "n", .priority = job.priority};
+      const PodsSpec spec{.pods = job.gpus, .gpus = 1, .node = "n", .priority = job.priority};
       if (job.started_s >= 0) {
-        maker.Running(name, pods);
+        maker.Running(name, spec);
       } else {
-        PodsSpec waiting = pods;
+        PodsSpec waiting = spec;
         waiting.node.clear();
         maker.Pending(name, waiting);
       }
@@ -123,7 +123,8 @@ TEST(JobOrderTest, WhatRunsHasLessLeftWithEachSecond) {
   const Rig rig(later, Options(JobPolicy::kShortestRemaining));
   EXPECT_TRUE(rig.IsBetter("waits", "runs"));
   EXPECT_EQ(rig.NextChange(true), 45 * kSecondNs) << "then both have 45 s left";
-  EXPECT_EQ(rig.NextChange(false), -1) << "the one that waits never gains by that";
+  EXPECT_EQ(rig.NextChange(false), 90 * kSecondNs)
+      << "the one that waits gains nothing by that; then the estimate is used up";
 }
 
 TEST(JobOrderTest, LeastServiceGoesByLevels) {

@@ -90,7 +90,9 @@ WaitingRuns::WaitingRuns(const CycleView& cycle, PodGroupId apart) {
     }
     AddWithout(groups, others, rank);
   }
-  const auto age = [&](std::span<const PodGroupId> run) { return rank[run.front()]; };
+  const auto age = [&](std::span<const PodGroupId> run) {
+    return cycle.cluster->pod_groups().creation_rank[run.front()];
+  };
   if (!std::ranges::is_sorted(runs_, {}, age)) std::ranges::sort(runs_, {}, age);
 }
 

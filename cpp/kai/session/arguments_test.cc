@@ -189,14 +189,14 @@ TEST(JobOrderArgumentsTest, WhatMakesNoSenseIsReportedAndFallsBack) {
   EXPECT_EQ(JobOrderOptionsOf(config).weight_age, 1000);
   EXPECT_THAT(
       config.WarningTexts(),
-      ElementsAre("plugin joborder: argument lease \"soon\" is not a duration such as 30m or 1d, "
+      ElementsAre("plugin joborder: argument policy \"stf\" is no job order, and counts as fifo; "
+                  "did you mean \"sjf\"?",
+                  "plugin joborder: argument preempts \"perhaps\" is neither true nor false, and "
+                  "counts as missing",
+                  "plugin joborder: argument lease \"soon\" is not a duration such as 30m or 1d, "
                   "and counts as missing",
                   "plugin joborder: argument maxAge \"0s\" is not a duration above 0 such as 12h "
                   "or 7d, and counts as 7d",
-                  "plugin joborder: argument policy \"stf\" is no job order, and counts as fifo; "
-                  "did you mean \"srtf\"?",
-                  "plugin joborder: argument preempts \"perhaps\" is neither true nor false, and "
-                  "counts as missing",
                   "plugin joborder: argument weightAge \"-1\" is not a whole number from 0 to "
                   "1000000000, and counts as its default"));
 }

@@ -115,16 +115,13 @@ INSTANTIATE_TEST_SUITE_P(Policy, JobOrderPropertyTest, testing::ValuesIn(kJobPol
 
 TEST_P(JobOrderPropertyTest, DecidesLikeThePlainSchedulerOneByOne) {
   int decisions = 0;
-  int preempted = 0;
   ForSamples(60, [&](const Sample& sample) {
     const Plan plan = RunPlan(Session(sample.config), sample.cluster);
     oracle::World world(sample.rows, oracle::SettingsOf(sample.config));
     EXPECT_EQ(DecisionsOf(plan), oracle::RunCycle(&world, sample.config.actions));
     decisions += static_cast<int>(plan.decisions.size());
-    for (const CycleLog::Decision& each : plan.decisions) preempted += each.action == "preempt";
   });
   EXPECT_GT(decisions, 20);
-  RecordProperty("preempted", preempted);
 }
 
 TEST_P(JobOrderPropertyTest, TheShortcutsChangeNothing) {
@@ -139,7 +136,9 @@ TEST_P(JobOrderPropertyTest, TheShortcutsChangeNothing) {
 TEST_P(JobOrderPropertyTest, APlanHoldsForAsLongAsItSays) {
   int ends = 0;
   ForSamples(60, [&](const Sample& sample) {
-    const Session session(sample.config);
+    Config config = sample.config;
+    config.actions = {"allocate", "preempt", "stalegangeviction"};  // job_order.h says why
+    const Session session(config);
     const Plan plan = RunPlan(session, sample.cluster);
     if (plan.holds.at_once) return;
     const bool is_for_ever = plan.holds.until_ns == CycleTime::kNever;
@@ -152,25 +151,30 @@ TEST_P(JobOrderPropertyTest, APlanHoldsForAsLongAsItSays) {
           << (at_ns - kTestNowNs) / 1e9;
     }
   });
-  RecordProperty("ends", ends);
+  if (GetParam() != "fifo" && GetParam() != "sjf") EXPECT_GT(ends, 5);
 }
 
 TEST_P(JobOrderPropertyTest, NoGroupIsPreemptedForOneThatComesLater) {
-  ForSamples(60, [&](const Sample& sample) {
+  int by_key = 0;  // of no lower priority than the group that takes their place
+  ForSamples(100, [&](const Sample& sample) {
     const auto look = [&](const CycleView& cycle) {
-      const bool by_priority_first = cycle.job_order()->options().within_priority;
+      const JobOrder& order = *cycle.job_order();
       const PodGroupColumns& groups = cycle.cluster->pod_groups();
       for (const CycleLog::Decision& each : cycle.log->decisions) {
         if (each.action != "preempt") continue;
         const PodGroupId victim = cycle.cluster->pods().group[each.pod];
-        if (by_priority_first && groups.priority[victim] < groups.priority[each.for_group])
-          continue;
-        EXPECT_FALSE(cycle.job_order()->IsBetter(victim, each.for_group))
-            << cycle.cluster->PodName(each.pod);
+        if (groups.priority[victim] < groups.priority[each.for_group]) {
+          if (order.options().within_priority) continue;
+        } else {
+          ++by_key;
+          EXPECT_TRUE(order.options().preempts && order.IsBetter(each.for_group, victim));
+        }
+        EXPECT_FALSE(order.IsBetter(victim, each.for_group)) << cycle.cluster->PodName(each.pod);
       }
     };
     RunPlan(Session(sample.config, {.inspect = look}), sample.cluster);
   });
+  EXPECT_GT(by_key, 0);
 }
 
 TEST_P(JobOrderPropertyTest, ServiceIsWrittenWhereAGroupThatRanLosesPods) {

@@ -103,10 +103,13 @@ std::vector<long double> JobKeys(const Kept& kept, const std::vector<World::PodS
     } else if (order.policy == "2d-las") {
       key = LevelOf(facts.gpu, order.thresholds_s);
     } else if (order.policy == "finish-time" && facts.estimate >= 0) {
-      const Real part = cluster / groups[kept.groups[i].queue];
-      const Real slower = cluster > 0 ? std::max<Real>(facts.asks / part, 1) : 1;
-      const Real alone = std::max<Real>(facts.estimate * slower, 1e-9L);
-      key = -(Waited(facts, now) + remaining) / alone;
+      // In whole nanoseconds.
+      const Real estimate = std::round(facts.estimate * 1e9L);
+      const Real asked = facts.asks * groups[kept.groups[i].queue];
+      const bool fits = cluster <= 0 || asked <= cluster;
+      const Real alone =
+          std::max<Real>(fits ? estimate : std::floor(estimate * asked / cluster), 1);
+      key = -std::round((Waited(facts, now) + remaining) * 1e9L) / alone;
     } else if (order.policy == "multifactor") {
       const Real most = order.max_age_s;
       const Real until = !facts.runs ? now : facts.stamped ? facts.start : -kUnknown;
