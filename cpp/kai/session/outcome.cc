@@ -223,6 +223,7 @@ class Describer {
       outcome->writes_stale_since = since_ns == kNoTime ? StampWrite::kRemove : StampWrite::kNow;
     if (cycle_.job_order() != nullptr && ChangesSize(group))
       outcome->writes_service = ServiceOf(group);
+    if (outcome->writes_service) cycle_.time->Tell();  // it is counted up to now
     if (outcome->writes_last_start || outcome->writes_last_eviction ||
         outcome->writes_stale_since != StampWrite::kNone || outcome->writes_service)
       plan_.stamped.push_back(group);
