@@ -3,7 +3,7 @@
 // it writes what it decides to the CycleLog as it goes. To add one: a file here, a line in
 // session/registry.cc.
 //
-//   MakeAction(name, config_)->Run(cycle);
+//   MakeAction(name, config)->Run(*cycle);
 //
 // Invariants: an action changes the cluster only by the statement, and leaves only what the log has
 // decisions for. It keeps nothing from one cycle to the next. Cost: that of the action; the log is

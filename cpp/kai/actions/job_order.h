@@ -2,8 +2,8 @@
 // their run time, by the service that they have received (docs/howto/job-orders.md has the
 // sources).
 //
-//   const JobOrder order(*cluster_, rig_.order, options, kTestNowNs);
-//   order.IsBetter(Group("a"), Group("b"))     // a's key is below b's
+//   order.emplace(*cluster, *pods, options, kTestNowNs + later_ns);    // of a JobOrder
+//   return order->IsBetter(Group(a), Group(b));                        // a's key is below b's
 //
 // Each group has a key, made of the cluster and the time when the cycle begins; the lower one goes
 // first. Groups with equal keys keep KAI's order. Keys are fractions of whole numbers, so that no

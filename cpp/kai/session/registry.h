@@ -1,7 +1,7 @@
 // Registry: plugin and action names -> what they bring into a cycle. Filled by the explicit calls
 // in registry.cc and nothing else.
 //
-//   MakeAction(name, config_)->Run(cycle);
+//   MakeAction(name, config)->Run(*cycle);
 //
 // Invariants: every name that Config knows has its part here; what is made refers to the cluster,
 // which outlives it. Cost: that of what is made. Threads: pure functions of their arguments.

@@ -66,6 +66,16 @@ GroupClasses::Sharing SharingOf(const Config& config) {
   return HasDepths(config) ? GroupClasses::Sharing::kNo : GroupClasses::Sharing::kYes;
 }
 
+void RunActions(const Config& config, CycleView* cycle, Laps* laps) {
+  for (const std::string& name : config.actions) {
+    MakeAction(name, config)->Run(*cycle);
+    laps->Lap(name);
+  }
+  if (cycle->job_order() != nullptr)
+    cycle->job_order()->NoteChanges(!cycle->log->decisions.empty() || HasDepths(config),
+                                    cycle->time);
+}
+
 void TakeFrom(CycleLog* log, bool has_claims, Plan* plan) {
   if (has_claims) plan->claims = std::move(log->claims);
   plan->decisions = std::move(log->decisions);
@@ -157,13 +167,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
                   .log = &log};
   if (KeepsPromises()) KeepPromises(cycle, promised, &plan.kept_promises);
   laps.Lap("open");
-  for (const std::string& name : config_.actions) {
-    MakeAction(name, config_)->Run(cycle);
-    laps.Lap(name);
-  }
-
-  if (job_order != nullptr)
-    job_order->NoteChanges(!log.decisions.empty() || HasDepths(config_), &time);
+  RunActions(config_, &cycle, &laps);
   if (options_.inspect) options_.inspect(cycle);
   DescribeOutcomes(cycle, &plan);
   RankPods(cycle, &plan);
