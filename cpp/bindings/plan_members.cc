@@ -173,10 +173,12 @@ py::tuple GroupRowMaker::Make(PodGroupId group) const {
   };
   py::object stale_since = stamp(outcome.writes_stale_since == StampWrite::kNow);
   if (outcome.writes_stale_since == StampWrite::kRemove) stale_since = py::str("");
+  py::object service = py::none();
+  if (outcome.writes_service) service = py::str(ServiceText(*outcome.writes_service));
   return py::make_tuple(ToPython(cluster.Text(cluster.pod_groups().queue_name[group])),
                         ToPython(VerdictName(outcome.verdict)), EventsOf(plan_, group), reasons,
                         py::make_tuple(stamp(outcome.writes_last_start), stale_since,
-                                       stamp(outcome.writes_last_eviction)));
+                                       stamp(outcome.writes_last_eviction), service));
 }
 
 py::str ToPython(std::string_view text) { return py::str(text.data(), text.size()); }

@@ -67,7 +67,7 @@ py::list GroupFactsOf(LiveFeed& self, const std::vector<std::string>& names) {
       }
       all.append(py::make_tuple(facts->uid, py::bytes(facts->conditions), facts->last_start,
                                 facts->stale_since, facts->last_eviction,
-                                py::bytes(facts->resources_status)));
+                                py::bytes(facts->resources_status), facts->attained_service));
     }
     return all;
   });

@@ -85,6 +85,7 @@ std::vector<SimJob> JobsOf(const Texts& names, const py::dict& columns, const Te
   });
   fill("models", [](SimJob* job, int64_t value) { job->models = static_cast<int32_t>(value); });
   fill("speeds", [](SimJob* job, int64_t value) { job->speeds = static_cast<int32_t>(value); });
+  fill("estimate_ns", [](SimJob* job, int64_t value) { job->estimate_ns = value; });
   fill("checkpoint_ns", [](SimJob* job, int64_t value) { job->checkpoint_ns = value; });
   fill("restart_ns", [](SimJob* job, int64_t value) { job->restart_ns = value; });
   return jobs;

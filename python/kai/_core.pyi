@@ -26,8 +26,8 @@ _ClaimAllocation = tuple[
 ]
 # code, message, pod, facts
 _Reason = tuple[str, str, str | None, dict[str, Any]]
-# last_start_ns, stale_since_ns, last_eviction_ns; None: not written, "": removed
-_Writes = tuple[int | None, int | Literal[""] | None, int | None]
+# last_start_ns, stale_since_ns, last_eviction_ns, attained service; None: not written, "": removed
+_Writes = tuple[int | None, int | Literal[""] | None, int | None, str | None]
 # queue, verdict, messages, reasons, writes
 _GroupPlan = tuple[str, str, list[str], list[_Reason], _Writes]
 # deserved, fair_share, limit, allocated, allocated_non_preemptible, request, over_quota_weight,
@@ -427,7 +427,9 @@ class Feed(metaclass=_Compiled):
         Written are status, reason and message of PodScheduled, and nominatedNodeName if it is ours.
         """
 
-    def group_facts(self, names: list[str]) -> list[tuple[str, bytes, str, str, str, bytes] | None]:
+    def group_facts(
+        self, names: list[str]
+    ) -> list[tuple[str, bytes, str, str, str, bytes, str] | None]:
         """UID, schedulingConditions; last start, stale since, last eviction; resourcesStatus."""
 
     def wait_for_volumes(self, pods: list[str]) -> list[bool]:

@@ -20,6 +20,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "kai/actions/cycle_time.h"
+#include "kai/actions/job_order.h"
 #include "kai/actions/search_budgets.h"
 #include "kai/actions/search_meter.h"
 #include "kai/actions/worklist.h"
@@ -125,6 +126,15 @@ struct CycleView {
   // The NUMA zones of a pod that was just given a node.
   int32_t ZonesOf(PodId pod) const { return zones == nullptr ? -1 : zones->RecordOf(pod); }
   bool MayRun(PodGroupId group) const { return cluster->pod_groups().may_run[group] != 0; }
+  // Where groups that are alike in all else stand: by age, then name, unless a job order says
+  // otherwise; and the groups of a class in that order.
+  const IndexVector<PodGroupId, int64_t>& Places() const {
+    return job_order() == nullptr ? cluster->pod_groups().creation_rank : job_order()->places();
+  }
+  std::span<const PodGroupId> GroupsOf(GroupClassId id) const {
+    return job_order() == nullptr ? classes->GroupsOf(id) : job_order()->GroupsOf(*classes, id);
+  }
+  const JobOrder* job_order() const { return worklist.job_order; }
 
   Cluster* cluster = nullptr;
   CycleTime* time = nullptr;

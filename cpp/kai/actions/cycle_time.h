@@ -24,6 +24,7 @@ enum class WakeReason : uint8_t {
   kPreemptionDelay,  // a pod group may take from others
   kMinRuntime,       // a pod group may lose pods
   kPromiseEnds,      // a place is no longer held ready for a pod that has not come back
+  kJobOrder,         // pod groups come in another order
 };
 
 // As programs know it: "gang_stale".
@@ -39,6 +40,8 @@ constexpr std::string_view WakeReasonName(WakeReason reason) {
       return "min_runtime";
     case WakeReason::kPromiseEnds:
       return "promise_ends";
+    case WakeReason::kJobOrder:
+      return "job_order";
   }
   return "";
 }

@@ -48,6 +48,7 @@ TEST(CycleTimeTest, EachReasonToWakeHasAName) {
   EXPECT_EQ(WakeReasonName(WakeReason::kPreemptionDelay), "preemption_delay");
   EXPECT_EQ(WakeReasonName(WakeReason::kMinRuntime), "min_runtime");
   EXPECT_EQ(WakeReasonName(WakeReason::kPromiseEnds), "promise_ends");
+  EXPECT_EQ(WakeReasonName(WakeReason::kJobOrder), "job_order");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "kai/actions/eviction_action.h"
 #include "kai/actions/victim_protection.h"
+#include "kai/base/saturating.h"
 
 namespace kai {
 namespace {
@@ -16,6 +17,9 @@ class Preempt final : public EvictionAction {
  protected:
   bool MayFindVictims(const CycleView& cycle, PodGroupId group) const override {
     const PodGroupColumns& groups = cycle.cluster->pod_groups();
+    const JobOrder* order = cycle.job_order();
+    if (order != nullptr && order->options().preempts && order->IsBetterThanSome(group))
+      return true;
     return cycle.lists().bounds_in[groups.queue[group]].lowest_priority < groups.priority[group];
   }
 
@@ -40,7 +44,8 @@ class Preempt final : public EvictionAction {
     std::vector<PodGroupId> candidates = MayLoseIn(cycle, groups.queue[group]);
     EraseWithoutAlive(cycle, &candidates);
     const PodGroupLists::Bounds& bounds = cycle.lists().bounds_in[groups.queue[group]];
-    const bool all_are_lower = bounds.highest_priority < groups.priority[group];
+    const bool all_are_lower =
+        cycle.job_order() == nullptr && bounds.highest_priority < groups.priority[group];
     const bool any_is_protected =
         options_.min_runtime &&
         !cycle.time->HasCome(MinRuntime::EndOf(bounds.latest_start_ns, runtime_ns_),
@@ -49,7 +54,7 @@ class Preempt final : public EvictionAction {
     if (cycle.mends->on(Mend::kSameCycleEviction) && all_are_lower && !any_is_protected)
       return candidates;
     std::erase_if(candidates, [&](PodGroupId victim) {
-      return victim == group || groups.priority[victim] >= groups.priority[group] ||
+      return victim == group || !MattersMore(cycle, group, victim) ||
              (IsProtectedNow(cycle, victim) && !IsElastic(cycle, victim));  // F99, F104
     });
     return candidates;
@@ -66,6 +71,26 @@ class Preempt final : public EvictionAction {
   }
 
  private:
+  // Of higher priority, or with a better key, and not behind it in the order of groups that wait:
+  // else the victim would take its place back.
+  static bool MattersMore(const CycleView& cycle, PodGroupId group, PodGroupId victim) {
+    const PodGroupColumns& groups = cycle.cluster->pod_groups();
+    const bool is_higher = groups.priority[group] > groups.priority[victim];
+    const JobOrder* order = cycle.job_order();
+    if (order == nullptr) return is_higher;
+    const JobOrderOptions& options = order->options();
+    if (options.within_priority && groups.priority[group] != groups.priority[victim])
+      return is_higher;
+    if (order->IsBetter(victim, group)) return false;
+    if (is_higher || !options.preempts || !order->IsBetter(group, victim)) return is_higher;
+    return options.lease_ns <= 0 ||
+           cycle.time->HasCome(AddSaturating(StartOf(cycle, victim), options.lease_ns),
+                               WakeReason::kJobOrder);
+  }
+  static int64_t StartOf(const CycleView& cycle, PodGroupId group) {
+    return cycle.log->Has(group, CycleLog::kStarted) ? cycle.time->now_ns()
+                                              : cycle.cluster->pod_groups().last_start_ns[group];
+  }
   bool IsProtectedNow(const CycleView& cycle, PodGroupId victim) const {
     return options_.min_runtime && IsProtected(cycle, victim, runtime_ns_);
   }

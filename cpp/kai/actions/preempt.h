@@ -3,7 +3,8 @@
 //
 //   return [options] { return MakePreempt(options); };
 //
-// Invariants: a victim is in the queue of the group that takes its place, and has a lower priority.
+// Invariants: a victim is in the queue of the group that takes its place, and has a lower priority;
+// with a job order it may instead have a worse key (job_order.h), and never has a better one.
 // Cost: a search for victims (victim_search.h) for each waiting group. Threads: those of action.h.
 #ifndef KAI_ACTIONS_PREEMPT_H_
 #define KAI_ACTIONS_PREEMPT_H_

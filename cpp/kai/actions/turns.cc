@@ -27,7 +27,7 @@ const ChangedGroups& ChangedOfShared(const CycleView& cycle) {
     last_class = id;
     its->push_back(group);
   }
-  const IndexVector<PodGroupId, int64_t>& rank = cycle.cluster->pod_groups().creation_rank;
+  const IndexVector<PodGroupId, int64_t>& rank = cycle.Places();
   const auto age = [&](PodGroupId group) { return rank[group]; };
   for (auto& [id, groups] : changed) {
     if (!std::ranges::is_sorted(groups, {}, age)) std::ranges::sort(groups, {}, age);
@@ -61,19 +61,19 @@ void WaitingRuns::AddWithout(std::span<const PodGroupId> groups, std::span<const
 
 WaitingRuns::WaitingRuns(const CycleView& cycle, PodGroupId apart) {
   const GroupClasses& classes = *cycle.classes;
-  const IndexVector<PodGroupId, int64_t>& rank = cycle.cluster->pod_groups().creation_rank;
+  const IndexVector<PodGroupId, int64_t>& rank = cycle.Places();
   const ChangedGroups& changed = ChangedOfShared(cycle);
   const GroupClassId of_apart = apart.valid() ? classes.ClassOf(apart) : GroupClassId();
   const auto age_of = [&](PodGroupId group) { return rank[group]; };
   std::vector<PodGroupId> with_apart;
   for (const GroupClassId id : classes.classes()) {
-    const std::span<const PodGroupId> groups = classes.GroupsOf(id);
     if (!classes.IsShared(id)) {
-      for (const PodGroupId& group : groups) {
+      for (const PodGroupId& group : classes.GroupsOf(id)) {
         if (group != apart) runs_.emplace_back(&group, 1);
       }
       continue;
     }
+    const std::span<const PodGroupId> groups = cycle.GroupsOf(id);
     const auto changed_here = changed.find(id);
     if (id != of_apart && changed_here == changed.end()) {
       runs_.push_back(groups);
@@ -93,7 +93,9 @@ WaitingRuns::WaitingRuns(const CycleView& cycle, PodGroupId apart) {
     }
     AddWithout(groups, others, rank);
   }
-  const auto age = [&](std::span<const PodGroupId> run) { return rank[run.front()]; };
+  const auto age = [&](std::span<const PodGroupId> run) {
+    return cycle.cluster->pod_groups().creation_rank[run.front()];
+  };
   if (!std::ranges::is_sorted(runs_, {}, age)) std::ranges::sort(runs_, {}, age);
 }
 

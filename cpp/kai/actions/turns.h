@@ -28,7 +28,7 @@ const ChangedGroups& ChangedOfShared(const CycleView& cycle);
 
 // Groups with pods that wait, as the cycle stands: those of a shared class that still ask for the
 // same together, in order, the others each by itself. By the age of the first; good as long as this
-// object is.
+// object is. With a job order: by their places in it.
 class WaitingRuns {
  public:
   // Of so few it is worth asking after each success whether any can still gain something.

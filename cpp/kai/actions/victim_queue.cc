@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "kai/actions/job_order.h"
+
 namespace kai {
 
 VictimPool::VictimPool(const CycleView& cycle, std::span<const PodGroupId> candidates)
@@ -94,6 +96,9 @@ bool VictimPool::GroupGoesFirst(PodGroupId a, ElasticState state_a, PodGroupId b
   for (const GroupComparator comparator : cycle_.worklist.comparators) {
     if (comparator == GroupComparator::kPriority) {
       if (groups.priority[a] != groups.priority[b]) return groups.priority[a] < groups.priority[b];
+    } else if (comparator == GroupComparator::kJobOrder) {
+      if (cycle_.worklist.job_order->IsBetter(a, b)) return false;
+      if (cycle_.worklist.job_order->IsBetter(b, a)) return true;
     } else if (state_a != state_b) {
       return state_a > state_b;
     }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "kai/actions/job_order.h"
+
 namespace kai {
 
 Worklist::Worklist(const Cluster& cluster, const FairShares* shares, PodOrder* order,
@@ -22,6 +24,9 @@ bool Worklist::GroupGoesFirst(PodGroupId a, PodGroupId b) const {
   for (const GroupComparator comparator : options_.comparators) {
     if (comparator == GroupComparator::kPriority) {
       if (groups.priority[a] != groups.priority[b]) return groups.priority[a] > groups.priority[b];
+    } else if (comparator == GroupComparator::kJobOrder) {
+      if (options_.job_order->IsBetter(a, b)) return true;
+      if (options_.job_order->IsBetter(b, a)) return false;
     } else {
       const ElasticState state_a = order_->ElasticStateOf(a);
       const ElasticState state_b = order_->ElasticStateOf(b);

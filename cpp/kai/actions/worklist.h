@@ -26,7 +26,9 @@
 
 namespace kai {
 
-enum class GroupComparator : uint8_t { kPriority, kElastic };
+class JobOrder;
+
+enum class GroupComparator : uint8_t { kPriority, kElastic, kJobOrder };
 
 class Worklist {
  public:
@@ -35,6 +37,7 @@ class Worklist {
                                                 GroupComparator::kElastic};
     // By group; the lowest goes first, before all comparators. Empty: they alone decide.
     std::span<const double> keys = {};
+    const JobOrder* job_order = nullptr;  // where it is among the comparators
     bool by_fair_share = true;  // off without the plugin: queues by creation time and name alone
     int64_t depth = -1;         // pod groups kept per leaf queue; -1: all (spec 2 C9)
     bool keep_first = true;     // mend queue_depth: the first ones are kept

@@ -69,6 +69,10 @@ inline constexpr std::string_view kLastStart = "kai.scheduler/last-start-timesta
 inline constexpr std::string_view kStaleSince = "kai.scheduler/stale-podgroup-timestamp";
 inline constexpr std::string_view kLastEviction = "kai.scheduler/last-eviction-timestamp";
 
+// Pod group annotations that job orders look at.
+inline constexpr std::string_view kRunTimeEstimate = "kai.scheduler/run-time-estimate";
+inline constexpr std::string_view kAttainedService = "kai.scheduler/attained-service";
+
 // Pod group annotations about topology domains.
 inline constexpr std::string_view kLeastDomains = "kai.scheduler/topology-min-domains";
 inline constexpr std::string_view kMostDomains = "kai.scheduler/topology-max-domains";

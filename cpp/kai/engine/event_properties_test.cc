@@ -55,6 +55,8 @@ class Events {
       shape.terms = crowd.terms = names;
     }
     config_json_ = MakeCrowdedCluster(seed, crowd).config_json;
+    orders_jobs_ = seed % 5 == 4;
+    if (orders_jobs_) OrderJobs(&config_json_);
     for (uint64_t i = 0; i < 3; ++i) {
       sources_.push_back(is_crowded ? MakeCrowdedCluster(seed * 3 + i, crowd).rows
                                     : MakeRandomCluster(seed * 3 + i, shape));
@@ -297,12 +299,30 @@ class Events {
     return group;
   }
 
+  // A job order, and of the actions those of which plans hold exactly (job_order.h).
+  void OrderJobs(std::string* config) {
+    const auto policy = static_cast<size_t>(random_.Below(kJobPolicyNames.size()));
+    const std::string plugin =
+        StrCat(R"({"name": "joborder", "arguments": {"policy": ")", kJobPolicyNames[policy],
+               R"(", "thresholds": "60,900", "lease": "30s", "maxAge": "30m"}}, )");
+    constexpr std::string_view kList = R"("plugins": [)";
+    config->insert(config->find(kList) + kList.size(), plugin);
+    constexpr std::string_view kOthers = "consolidation, reclaim, ";
+    config->erase(config->find(kOthers), kOthers.size());
+  }
+
   // A pod group that its owner edited.
   PodGroupRow Changed(PodGroupRow group) {
     if (random_.OneIn(3)) group = Stamped(std::move(group));
     if (random_.OneIn(8)) group.min_member = random_.Between(1, 3);
     if (random_.OneIn(8))
       group.priority_class = random_.Pick(std::vector<std::string>{"low", "train", "build"});
+    if (orders_jobs_) {
+      const auto some_ns = [&] { return random_.Between(0, 1000) * 1'000'000'000; };
+      if (random_.Coin()) group.estimate_ns = some_ns();
+      if (random_.Coin()) group.service.run_ns = group.service.gpu_ns = some_ns();
+      if (random_.OneIn(4)) group.last_start_ns = kTestNowNs - some_ns();
+    }
     if (random_.OneIn(12)) {  // which makes no sense
       SubGroupRow lost;
       lost.name = "s1";
@@ -315,6 +335,7 @@ class Events {
   Random random_;
   Store& store_;
   std::vector<ClusterRows> sources_;
+  bool orders_jobs_ = false;
   std::string config_json_;
   bool is_about_names_ = false;
   int64_t version_ = 1;

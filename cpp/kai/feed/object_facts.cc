@@ -96,6 +96,7 @@ GroupFacts ReadGroupFacts(JsonObject group) {
         const FieldStatus unread = ForEachEntry(its, [&](std::string_view name, JsonValue& text) {
           if (name == keys::kLastStart) return Take(text, &facts.last_start);
           if (name == keys::kStaleSince) return Take(text, &facts.stale_since);
+          if (name == keys::kAttainedService) return Take(text, &facts.attained_service);
           return name == keys::kLastEviction ? Take(text, &facts.last_eviction) : Skip();
         });
         return Skip();

@@ -58,6 +58,7 @@ struct GroupFacts {
   std::string last_start;
   std::string stale_since;
   std::string last_eviction;
+  std::string attained_service;
 
   friend bool operator==(const GroupFacts&, const GroupFacts&) = default;
 };

@@ -1,6 +1,8 @@
 #include "kai/ingest/pod_group_reader.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,6 +24,55 @@ FieldStatus ReadLenientTimestamp(JsonValue& value, std::optional<int64_t>* out_n
   KAI_RETURN_IF_BAD(text.Read(value));
   const absl::StatusOr<int64_t> nanos = ParseTimestamp(text.view());
   if (nanos.ok()) *out_ns = *nanos;
+  return FieldStatus();
+}
+
+// A part of "run=3600 gpu=28800 evictions=1 until=2026-01-01T00:00:00Z"; false: it makes no sense.
+bool ReadServicePart(std::string_view part, ServiceRow* service) {
+  const size_t equals = part.find('=');
+  if (equals == part.npos) return false;
+  const std::string_view name = part.substr(0, equals);
+  const std::string_view text = part.substr(equals + 1);
+  if (name == "until") {
+    const absl::StatusOr<int64_t> nanos = ParseTimestamp(text);
+    if (nanos.ok()) service->until_ns = *nanos;
+    return nanos.ok();
+  }
+  if (name == "evictions") {
+    const std::optional<int64_t> count = ParseInteger(text);
+    if (!count || *count < 0 || *count > kMaxInt32) return false;
+    service->evictions = static_cast<int32_t>(*count);
+    return true;
+  }
+  constexpr double kMostSeconds = 1e9;
+  double seconds = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (error != std::errc() || end != text.data() + text.size() || !(seconds >= 0) ||
+      seconds > kMostSeconds)
+    return false;
+  if (name != "run" && name != "gpu") return false;
+  (name == "run" ? service->run_ns : service->gpu_ns) = std::llround(seconds * 1e9);
+  return true;
+}
+
+// Like the time stamps.
+FieldStatus ReadLenientService(JsonValue& value, ServiceRow* out) {
+  JsonText text;
+  KAI_RETURN_IF_BAD(text.Read(value));
+  ServiceRow service;
+  std::string_view rest = text.view();
+  while (!rest.empty()) {
+    const std::string_view part = rest.substr(0, rest.find(' '));
+    if (!part.empty() && !ReadServicePart(part, &service)) return FieldStatus();
+    rest.remove_prefix(std::min(part.size() + 1, rest.size()));
+  }
+  *out = service;
+  return FieldStatus();
+}
+
+FieldStatus ReadEstimate(JsonValue& value, std::optional<int64_t>* out) {
+  KAI_RETURN_IF_BAD(ReadDuration(value, out));
+  if (*out && **out < 0) return FieldStatus::Bad("is negative");
   return FieldStatus();
 }
 
@@ -73,6 +124,8 @@ FieldStatus ReadAnnotations(JsonValue& annotations, PodGroupRow* row) {
     if (key == keys::kLastEviction) {
       return ReadLenientTimestamp(value, &row->last_eviction_ns);
     }
+    if (key == keys::kAttainedService) return ReadLenientService(value, &row->service);
+    if (key == keys::kRunTimeEstimate) return ReadEstimate(value, &row->estimate_ns);
     return Skip();
   });
 }

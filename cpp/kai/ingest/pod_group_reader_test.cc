@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "kai/base/clock.h"
 #include "kai/base/text.h"
 #include "kai/ingest/read_for_test.h"
 
@@ -121,6 +122,29 @@ TEST(PodGroupReaderTest, SaysWhichFieldMakesNoSense) {
             "PodGroup ns/g: spec.topologyConstraint: expected an object, found a string");
   EXPECT_EQ(complain(R"("markUnschedulable": 0)"),
             "PodGroup ns/g: spec.markUnschedulable: expected a boolean, found a number");
+}
+
+TEST(PodGroupReaderTest, WhatJobOrdersLookAtIsRead) {
+  const auto read = [](const std::string& annotations) {
+    return ReadForTest(&ReadPodGroup, R"({"metadata": {"name": "g", "namespace": "ns",
+        "annotations": {)" + annotations + "}}}");
+  };
+  const PodGroupRow row = read(
+      R"("kai.scheduler/run-time-estimate": "1h30m", "kai.scheduler/attained-service":
+         "run=3600 gpu=28800.5  evictions=2 until=1970-01-01T00:00:09Z")");
+  EXPECT_EQ(row.estimate_ns, 5400 * kSecondNs);
+  EXPECT_EQ(row.service, (ServiceRow{.run_ns = 3600 * kSecondNs,
+                                     .gpu_ns = 28'800'500'000'000,
+                                     .until_ns = 9 * kSecondNs,
+                                     .evictions = 2}));
+  EXPECT_EQ(read("").estimate_ns, std::nullopt);
+  EXPECT_EQ(read("").service, ServiceRow());
+  for (const std::string text :
+       {"an hour", "run=1h", "run=-1", "run=1e300", "run=nan", "gpus=5", "evictions=-1",
+        "evictions=1.5", "until=tomorrow", "run=5 until", "=", "run="}) {
+    EXPECT_EQ(read(R"("kai.scheduler/attained-service": ")" + text + R"(")").service, ServiceRow())
+        << text << ": the scheduler starts over";
+  }
 }
 
 }  // namespace

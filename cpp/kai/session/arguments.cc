@@ -35,6 +35,16 @@ constexpr std::string_view kScores = "scores";
 constexpr std::string_view kSeed = "seed";
 constexpr std::string_view kTypicalPods = "typicalPods";
 constexpr std::string_view kTypicalPercent = "typicalPercent";
+constexpr std::string_view kJobOrder = "joborder";
+constexpr std::string_view kPreempts = "preempts";
+constexpr std::string_view kWithin = "within";
+constexpr std::string_view kThresholds = "thresholds";
+constexpr std::string_view kLease = "lease";
+constexpr std::string_view kWeightAge = "weightAge";
+constexpr std::string_view kWeightSize = "weightSize";
+constexpr std::string_view kWeightPriority = "weightPriority";
+constexpr std::string_view kMaxAge = "maxAge";
+constexpr std::string_view kFavorSmall = "favorSmall";
 constexpr std::string_view kIgnoreList = "ignoreList";
 constexpr std::string_view kReconstruct = "reconstructAvailable";
 
@@ -189,6 +199,39 @@ std::optional<double> ReadNumber(std::string_view text) {
   return value;
 }
 
+// Whether it is priority.
+std::optional<bool> ReadWithin(std::string_view text) {
+  if (text == "priority") return true;
+  if (text == "queue") return false;
+  return std::nullopt;
+}
+
+// Seconds, or GPU-seconds, ascending; as nanoseconds.
+std::optional<std::vector<int64_t>> ReadThresholds(std::string_view text) {
+  constexpr double kMost = 1e9;
+  std::vector<int64_t> thresholds;
+  for (const std::string& part : SplitList(text)) {
+    const std::optional<double> seconds = Parsed<double>(part);
+    if (!seconds || !(*seconds > 0) || *seconds > kMost) return std::nullopt;
+    const int64_t threshold_ns = std::llround(*seconds * 1e9);
+    if (!thresholds.empty() && threshold_ns <= thresholds.back()) return std::nullopt;
+    thresholds.push_back(threshold_ns);
+  }
+  if (thresholds.empty()) return std::nullopt;
+  return thresholds;
+}
+
+std::optional<int64_t> ReadWeight(std::string_view text) {
+  constexpr int64_t kMost = 1'000'000'000;
+  const std::optional<int64_t> weight = Parsed<int64_t>(text);
+  return weight && *weight >= 0 && *weight <= kMost ? weight : std::nullopt;
+}
+
+std::optional<int64_t> ReadMaxAge(std::string_view text) {
+  const std::optional<int64_t> age_ns = ReadRuntime(text);
+  return age_ns && *age_ns > 0 ? age_ns : std::nullopt;
+}
+
 constexpr std::string_view kNoRuntime = "is not a duration such as 30m or 1d, and counts as 0";
 constexpr std::string_view kNoStrategy = "is neither binpack nor spread, and counts as binpack";
 
@@ -196,6 +239,14 @@ constexpr std::string_view kStrategies[] = {"binpack", "spread"};
 constexpr std::string_view kMethods[] = {"lca", "queue"};
 constexpr std::string_view kPlacements[] = {"first-fit", "best-fit"};
 constexpr std::string_view kScoreKinds[] = {"whole", "exact"};
+constexpr std::string_view kWithins[] = {"queue", "priority"};
+constexpr std::string_view kNoWeight =
+    "is not a whole number from 0 to 1000000000, and counts as its default";
+constexpr int64_t kDefaultAgeWeight = 1000;
+constexpr int64_t kDefaultSizeWeight = 1000;
+constexpr int64_t kDefaultPriorityWeight = 10'000;
+constexpr int64_t kDefaultMaxAgeNs = int64_t{7} * 24 * 3600 * 1'000'000'000;
+constexpr int64_t kDefaultLeaseNs = int64_t{600} * 1'000'000'000;
 
 constexpr KnownArgument kArguments[] = {
     {kProportion, kKValue, "1", &MakesSense<double, &ReadNumber>,
@@ -223,6 +274,23 @@ constexpr KnownArgument kArguments[] = {
      "is not a list of GPUs, CPUs and weights such as \"0.5 4 30, 8 96 1\", and counts as empty"},
     {kPlacementPolicy, kTypicalPercent, "95", &MakesSense<int, &ReadPercent>,
      "is not a whole number from 1 to 100, and counts as 95"},
+    {kJobOrder, kPolicy, "fifo", &MakesSense<JobPolicy, &JobPolicyOf>,
+     "is no job order, and counts as fifo", kJobPolicyNames},
+    {kJobOrder, kPreempts, "", &MakesSense<bool, &ReadFlag>,
+     "is neither true nor false, and counts as missing"},
+    {kJobOrder, kWithin, "queue", &MakesSense<bool, &ReadWithin>,
+     "is neither queue nor priority, and counts as queue", kWithins},
+    {kJobOrder, kThresholds, "325,720,1800", &MakesSense<std::vector<int64_t>, &ReadThresholds>,
+     "is not a list of ascending numbers above 0 such as 325,720,1800, and counts as that one"},
+    {kJobOrder, kLease, "", &MakesSense<int64_t, &ReadRuntime>,
+     "is not a duration such as 30m or 1d, and counts as missing"},
+    {kJobOrder, kWeightAge, "1000", &MakesSense<int64_t, &ReadWeight>, kNoWeight},
+    {kJobOrder, kWeightSize, "1000", &MakesSense<int64_t, &ReadWeight>, kNoWeight},
+    {kJobOrder, kWeightPriority, "10000", &MakesSense<int64_t, &ReadWeight>, kNoWeight},
+    {kJobOrder, kMaxAge, "7d", &MakesSense<int64_t, &ReadMaxAge>,
+     "is not a duration above 0 such as 12h or 7d, and counts as 7d"},
+    {kJobOrder, kFavorSmall, "false", &MakesSense<bool, &ReadFlag>,
+     "is neither true nor false, and counts as false"},
 };
 
 }  // namespace
@@ -254,6 +322,27 @@ PolicyOptions PolicyOptionsOf(const Config& config) {
   const std::string_view pods = ArgumentOf(config, kPlacementPolicy, kTypicalPods);
   if (!pods.empty()) options.typical_pods = ReadPodMix(pods);
   return options;
+}
+
+JobOrderOptions JobOrderOptionsOf(const Config& config) {
+  const JobPolicy policy = ValueOf(config, kJobOrder, kPolicy, &JobPolicyOf, JobPolicy::kFifo);
+  const bool usually_preempts =
+      policy == JobPolicy::kShortestRemaining || policy == JobPolicy::kLeastService ||
+      policy == JobPolicy::kLeastGpuService || policy == JobPolicy::kFinishTime;
+  const int64_t usual_lease_ns = policy == JobPolicy::kFinishTime ? kDefaultLeaseNs : 0;
+  constexpr int64_t kSecond = 1'000'000'000;
+  const std::vector<int64_t> levels = {325 * kSecond, 720 * kSecond, 1800 * kSecond};
+  return {.policy = policy,
+          .preempts = ValueOf(config, kJobOrder, kPreempts, &ReadFlag, usually_preempts),
+          .within_priority = ValueOf(config, kJobOrder, kWithin, &ReadWithin, false),
+          .thresholds_ns = ValueOf(config, kJobOrder, kThresholds, &ReadThresholds, levels),
+          .lease_ns = ValueOf(config, kJobOrder, kLease, &ReadRuntime, usual_lease_ns),
+          .weight_age = ValueOf(config, kJobOrder, kWeightAge, &ReadWeight, kDefaultAgeWeight),
+          .weight_size = ValueOf(config, kJobOrder, kWeightSize, &ReadWeight, kDefaultSizeWeight),
+          .weight_priority =
+              ValueOf(config, kJobOrder, kWeightPriority, &ReadWeight, kDefaultPriorityWeight),
+          .max_age_ns = ValueOf(config, kJobOrder, kMaxAge, &ReadMaxAge, kDefaultMaxAgeNs),
+          .favor_small = ValueOf(config, kJobOrder, kFavorSmall, &ReadFlag, false)};
 }
 
 bool PlacesByBestFit(const Config& config) {

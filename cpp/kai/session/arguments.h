@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kai/actions/job_order.h"
 #include "kai/fairshare/min_runtime.h"
 #include "kai/placement/numa/zone_ledger.h"
 #include "kai/placement/ordered_nodes.h"
@@ -42,6 +43,9 @@ Strategies StrategiesOf(const Config& config);
 
 // Plugin `placementpolicy`: which policy chooses nodes in place of packing.
 PolicyOptions PolicyOptionsOf(const Config& config);
+
+// Plugin `joborder`: the order of pod groups in a queue, and who may preempt whom by it.
+JobOrderOptions JobOrderOptionsOf(const Config& config);
 
 // An argument that some plugin takes.
 struct KnownArgument {

@@ -138,6 +138,69 @@ TEST(PolicyArgumentsTest, WhatMakesNoSenseIsReportedAndFallsBack) {
           "1 to 100, and counts as 95"));
 }
 
+TEST(JobOrderArgumentsTest, HaveDefaultsByPolicy) {
+  const JobOrderOptions plain = JobOrderOptionsOf(WithPlugin("joborder", "{}"));
+  EXPECT_EQ(plain.policy, JobPolicy::kFifo);
+  EXPECT_FALSE(plain.preempts || plain.within_priority || plain.favor_small);
+  EXPECT_THAT(plain.thresholds_ns,
+              ElementsAre(325'000'000'000, 720'000'000'000, 1'800'000'000'000));
+  EXPECT_EQ(plain.lease_ns, 0);
+  EXPECT_EQ(plain.weight_age, 1000);
+  EXPECT_EQ(plain.weight_size, 1000);
+  EXPECT_EQ(plain.weight_priority, 10'000);
+  EXPECT_EQ(plain.max_age_ns, 7 * 24 * kHourNs);
+  for (const std::string name : {"sjf", "srtf", "las", "2d-las", "finish-time", "multifactor"}) {
+    const JobOrderOptions options =
+        JobOrderOptionsOf(WithPlugin("joborder", R"({"policy": ")" + name + R"("})"));
+    EXPECT_EQ(options.policy, *JobPolicyOf(name));
+    EXPECT_EQ(options.preempts, name != "sjf" && name != "multifactor") << name;
+    EXPECT_EQ(options.lease_ns, name == "finish-time" ? kHourNs / 6 : 0) << name;
+  }
+}
+
+TEST(JobOrderArgumentsTest, AreWhatIsGiven) {
+  const Config config = WithPlugin(
+      "joborder", R"({"policy": "las", "preempts": false, "within": "priority", "lease": "1h",
+                      "thresholds": " 0.5, 60", "weightAge": 5, "weightSize": 0,
+                      "weightPriority": "7", "maxAge": "1d", "favorSmall": true})");
+  EXPECT_THAT(config.WarningTexts(), IsEmpty());
+  const JobOrderOptions options = JobOrderOptionsOf(config);
+  EXPECT_EQ(options.policy, JobPolicy::kLeastService);
+  EXPECT_FALSE(options.preempts);
+  EXPECT_TRUE(options.within_priority && options.favor_small);
+  EXPECT_THAT(options.thresholds_ns, ElementsAre(500'000'000, 60'000'000'000));
+  EXPECT_EQ(options.lease_ns, kHourNs);
+  EXPECT_EQ(options.weight_age, 5);
+  EXPECT_EQ(options.weight_size, 0);
+  EXPECT_EQ(options.weight_priority, 7);
+  EXPECT_EQ(options.max_age_ns, 24 * kHourNs);
+}
+
+TEST(JobOrderArgumentsTest, WhatMakesNoSenseIsReportedAndFallsBack) {
+  for (const std::string list : {"5, 5", "10,5", "0", "-1", "soon", ",", "1e12"}) {
+    const Config config = WithPlugin("joborder", R"({"thresholds": ")" + list + R"("})");
+    EXPECT_EQ(JobOrderOptionsOf(config).thresholds_ns.size(), 3U) << list;
+    EXPECT_EQ(config.WarningTexts().size(), 1U) << list;
+  }
+  const Config config = WithPlugin(
+      "joborder", R"({"policy": "stf", "preempts": "perhaps", "lease": "soon", "maxAge": "0s",
+                      "weightAge": -1})");
+  EXPECT_EQ(JobOrderOptionsOf(config).policy, JobPolicy::kFifo);
+  EXPECT_EQ(JobOrderOptionsOf(config).weight_age, 1000);
+  EXPECT_THAT(
+      config.WarningTexts(),
+      ElementsAre("plugin joborder: argument policy \"stf\" is no job order, and counts as fifo; "
+                  "did you mean \"sjf\"?",
+                  "plugin joborder: argument preempts \"perhaps\" is neither true nor false, and "
+                  "counts as missing",
+                  "plugin joborder: argument lease \"soon\" is not a duration such as 30m or 1d, "
+                  "and counts as missing",
+                  "plugin joborder: argument maxAge \"0s\" is not a duration above 0 such as 12h "
+                  "or 7d, and counts as 7d",
+                  "plugin joborder: argument weightAge \"-1\" is not a whole number from 0 to "
+                  "1000000000, and counts as its default"));
+}
+
 TEST(NumaArgumentsTest, AreAListAndAFlag) {  // spec 3 §13
   const ZoneLedger::Options without = NumaOptions(WithPlugin("numa", "{}"));
   EXPECT_THAT(without.ignored, IsEmpty());

@@ -53,7 +53,7 @@ struct KnownPlugin {
   std::string_view protects = {};  // what is not checked without it
 };
 
-inline constexpr std::array<KnownPlugin, 25> kKnownPlugins = {{
+inline constexpr std::array<KnownPlugin, 26> kKnownPlugins = {{
     {.name = "predicates", .protects = "selectors and taints"},
     {.name = "proportion", .protects = "limits"},
     {.name = "priority"},
@@ -78,6 +78,7 @@ inline constexpr std::array<KnownPlugin, 25> kKnownPlugins = {{
     {.name = "gpuspread", .built_in = false},
     {.name = "numa", .built_in = false},
     {.name = "placementpolicy", .built_in = false},
+    {.name = "joborder", .built_in = false},
     {.name = "reflectjoborder", .built_in = false},
 }};
 

@@ -26,7 +26,7 @@ class Describer {
     for (const PodGroupId group : LonersAndChanged(cycle_)) {
       const Plan::Stamp stamp = StampOf(group);
       if (stamp.any() && MayStamp(WaitingOf(group) == 0 || cycle_.order->IsReady(group)))
-        plan_.stamped.push_back(stamp);
+        AddStamp(stamp);
     }
   }
 
@@ -106,7 +106,7 @@ class Describer {
     const CycleLog& log = *cycle_.log;
     const auto answers = log.answers.find(cycle_.classes->ClassOf(group));
     if (answers == log.answers.end() || log.reasons.contains(group)) return group;
-    const IndexVector<PodGroupId, int64_t>& rank = cluster_.pod_groups().creation_rank;
+    const IndexVector<PodGroupId, int64_t>& rank = cycle_.Places();
     const auto next = std::ranges::upper_bound(answers->second, rank[group], {},
                                                [&](PodGroupId each) { return rank[each]; });
     return next == answers->second.begin() ? group : *std::prev(next);
@@ -117,7 +117,7 @@ class Describer {
     std::span<const PodGroupId> tried;
     if (const auto answers = cycle_.log->answers.find(id); answers != cycle_.log->answers.end())
       tried = answers->second;
-    const std::span<const PodGroupId> groups = cycle_.classes->GroupsOf(id);
+    const std::span<const PodGroupId> groups = cycle_.GroupsOf(id);
     const bool one_speaks = tried.empty() || (tried.size() == 1 && tried[0] == groups[0]);
     if (one_speaks && !some_changed && cycle_.log->spent_searches.empty()) {
       Describe(groups[0], groups[0]);
@@ -236,6 +236,7 @@ class Describer {
     const int64_t since_ns = cycle_.StaleSince(group);
     if (since_ns != cluster_.pod_groups().stale_since_ns[group])
       stamp.stale_since = since_ns == kNoTime ? StampWrite::kRemove : StampWrite::kNow;
+    if (cycle_.job_order() != nullptr && ChangesSize(group)) stamp.service = ServiceOf(group);
     return stamp;
   }
 
@@ -244,7 +245,32 @@ class Describer {
     outcome->writes_last_start = stamp.last_start;
     outcome->writes_last_eviction = stamp.last_eviction;
     outcome->writes_stale_since = stamp.stale_since;
+    outcome->writes_service = stamp.service;
+    AddStamp(stamp);
+  }
+
+  void AddStamp(const Plan::Stamp& stamp) {
+    if (stamp.service) cycle_.time->Tell();  // it is counted up to now
     if (stamp.any()) plan_.stamped.push_back(stamp);
+  }
+
+  // It lost pods, or got more than it had.
+  bool ChangesSize(PodGroupId group) const {
+    const CycleLog& log = *cycle_.log;
+    return LosesSome(group) ||
+           (log.Has(group, CycleLog::kPlaced) && !log.Has(group, CycleLog::kStarted) &&
+            cycle_.order->CountOf(group, PodStatus::kAllocated) > 0);
+  }
+  bool LosesSome(PodGroupId group) const {
+    return cycle_.log->Has(group, CycleLog::kEvicted) || cycle_.log->Has(group, CycleLog::kIsStale);
+  }
+
+  // What it has received up to now; nothing: it did not run.
+  std::optional<ServiceRow> ServiceOf(PodGroupId group) const {
+    std::optional<ServiceRow> service = cycle_.job_order()->ServiceOf(group);
+    if (service && LosesSome(group) && service->evictions < std::numeric_limits<int32_t>::max())
+      ++service->evictions;
+    return service;
   }
 
   // KAI says so from the second cycle on, or when it evicts (spec 2 D6, M1).

@@ -14,6 +14,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -65,6 +66,7 @@ struct GroupOutcome {
   bool writes_last_start = false;
   bool writes_last_eviction = false;
   StampWrite writes_stale_since = StampWrite::kNone;
+  std::optional<ServiceRow> writes_service;  // nothing: it stays
 };
 
 // What became of every pod group. Most simply go on running, and share one outcome that says so;
@@ -134,13 +136,16 @@ struct Plan {
     size_t decision = 0;
   };
   std::vector<Eviction> evictions;
-  // Groups of which a time stamp is written, and which; in no order.
+  // Groups of which a time stamp or what they received is written, and which; in no order.
   struct Stamp {
     PodGroupId group;
     bool last_start = false;
     bool last_eviction = false;
     StampWrite stale_since = StampWrite::kNone;
-    bool any() const { return last_start || last_eviction || stale_since != StampWrite::kNone; }
+    std::optional<ServiceRow> service = {};  // nothing: it stays
+    bool any() const {
+      return last_start || last_eviction || stale_since != StampWrite::kNone || service;
+    }
   };
   std::vector<Stamp> stamped;
   GroupOutcome OutcomeOf(PodGroupId group) const;  // nothing, where none was described

@@ -289,6 +289,7 @@ void WriteWrites(const GroupOutcome& outcome, std::string_view stamp, JsonWriter
     write("stale_since", outcome.writes_stale_since == StampWrite::kNow);
   }
   write("last_eviction", outcome.writes_last_eviction);
+  if (outcome.writes_service) json->Pair("attained_service", ServiceText(*outcome.writes_service));
   json->End('}');
 }
 

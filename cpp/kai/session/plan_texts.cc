@@ -1,8 +1,11 @@
 #include "kai/session/plan_texts.h"
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 
+#include "kai/base/clock.h"
+#include "kai/base/text.h"
 #include "kai/texts/messages.h"
 #include "kai/texts/reason_text.h"
 
@@ -139,6 +142,37 @@ std::vector<std::pair<PodId, std::string>> ConditionsOf(const Plan& plan) {
     return cluster.IsNamedBefore(a.first, b.first);
   });
   return conditions;
+}
+
+namespace {
+
+// "3600", "0.25": with as many digits as there are.
+std::string SecondsText(int64_t nanos) {
+  std::string text = std::to_string(nanos / kSecondNs);
+  std::string digits = std::to_string(kSecondNs + nanos % kSecondNs).substr(1);
+  digits.erase(digits.find_last_not_of('0') + 1);
+  return digits.empty() ? text : StrCat(text, ".", digits);
+}
+
+std::string DateText(int64_t nanos) {
+  using std::chrono::days, std::chrono::nanoseconds, std::chrono::sys_time;
+  const sys_time<nanoseconds> time{nanoseconds(nanos)};
+  const auto day = std::chrono::floor<days>(time);
+  const std::chrono::year_month_day date(day);
+  const auto two = [](int64_t number) { return StrCat(number < 10 ? "0" : "", number); };
+  const int64_t left_ns = (time - day).count();
+  const int64_t left_s = left_ns / kSecondNs;
+  return StrCat(static_cast<int>(date.year()), "-", two(static_cast<unsigned>(date.month())), "-",
+                two(static_cast<unsigned>(date.day())), "T", two(left_s / 3600), ":",
+                two(left_s / 60 % 60), ":", left_s % 60 < 10 ? "0" : "",
+                SecondsText(left_ns % (60 * kSecondNs)), "Z");
+}
+
+}  // namespace
+
+std::string ServiceText(const ServiceRow& service) {
+  return StrCat("run=", SecondsText(service.run_ns), " gpu=", SecondsText(service.gpu_ns),
+                " evictions=", service.evictions, " until=", DateText(service.until_ns));
 }
 
 }  // namespace kai

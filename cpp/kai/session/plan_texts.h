@@ -41,6 +41,9 @@ std::vector<ToldReason> ReasonsOf(const Plan& plan, PodGroupId group, bool evict
 // it is for.
 Facts FactsOf(const Plan& plan, const ToldReason& reason, PodGroupId group);
 
+// As the annotation has it: "run=3600 gpu=28800 evictions=1 until=2026-01-01T00:00:00Z".
+std::string ServiceText(const ServiceRow& service);
+
 // The condition of every waiting pod, by name (spec 2 M2).
 std::vector<std::pair<PodId, std::string>> ConditionsOf(const Plan& plan);
 

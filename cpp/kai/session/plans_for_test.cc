@@ -9,6 +9,7 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <sstream>
 
 #include "kai/base/text.h"
 #include "kai/model/building/numbering.h"
@@ -166,6 +167,32 @@ std::vector<oracle::Decision> DecisionsOf(const Plan& plan) {
 }
 
 namespace oracle {
+namespace {
+
+JobOrderSettings JobOrderOf(const PluginConfig& plugin) {
+  const auto text = [&](std::string_view argument, std::string_view fallback) {
+    return std::string(plugin.Argument(argument, fallback));
+  };
+  JobOrderSettings order{.policy = text("policy", "fifo")};
+  const std::set<std::string> preempting = {"srtf", "las", "2d-las", "finish-time"};
+  order.preempts = text("preempts", preempting.contains(order.policy) ? "true" : "false") == "true";
+  order.within_priority = text("within", "queue") == "priority";
+  std::string thresholds = text("thresholds", "325,720,1800");
+  std::ranges::replace(thresholds, ',', ' ');
+  std::istringstream numbers(thresholds);
+  for (double each = 0; numbers >> each;) order.thresholds_s.push_back(each);
+  order.lease_s =
+      static_cast<double>(Duration(text("lease", order.policy == "finish-time" ? "10m" : "0s"))) /
+      1e9;
+  order.weight_age = std::stod(text("weightAge", "1000"));
+  order.weight_size = std::stod(text("weightSize", "1000"));
+  order.weight_priority = std::stod(text("weightPriority", "10000"));
+  order.max_age_s = static_cast<double>(Duration(text("maxAge", "7d"))) / 1e9;
+  order.favor_small = text("favorSmall", "false") == "true";
+  return order;
+}
+
+}  // namespace
 
 Settings SettingsOf(const Config& config, int64_t now_ns) {
   Settings settings;
@@ -189,6 +216,8 @@ Settings SettingsOf(const Config& config, int64_t now_ns) {
         Duration(std::string(runtime->Argument("defaultReclaimMinRuntime", "")));
     settings.reclaim_runtime_by_lca = runtime->Argument("reclaimResolveMethod", "lca") != "queue";
   }
+  if (const PluginConfig* order = config.FindPlugin("joborder"); order != nullptr)
+    settings.job_order = JobOrderOf(*order);
   for (const auto& [action, depth] : config.queue_depth) {
     if (action == "allocate") {
       settings.depth = depth;

@@ -156,11 +156,24 @@ PodOrder::Options PodOrderOptions(const Config& config) {
           .spare_new = config.mends.on(Mend::kSameCycleEviction)};
 }
 
-Worklist::Options WorklistOptions(const Config& config) {
+std::unique_ptr<JobOrder> MakeJobOrder(const Config& config, const Cluster& cluster,
+                                       const PodOrder& order, int64_t now_ns) {
+  if (!config.HasPlugin("joborder")) return nullptr;
+  return std::make_unique<JobOrder>(cluster, order, JobOrderOptionsOf(config), now_ns);
+}
+
+Worklist::Options WorklistOptions(const Config& config, const JobOrder* job_order) {
   Worklist::Options options{.comparators = {},
+                            .job_order = job_order,
                             .by_fair_share = config.HasPlugin("proportion"),
                             .depth = -1,
                             .keep_first = config.mends.on(Mend::kQueueDepth)};
+  // It stands before KAI's orders, which decide between equals.
+  if (job_order != nullptr) {
+    if (job_order->options().within_priority)
+      options.comparators.push_back(GroupComparator::kPriority);
+    options.comparators.push_back(GroupComparator::kJobOrder);
+  }
   for (const PluginConfig& plugin : config.plugins) {
     if (plugin.name == "priority") options.comparators.push_back(GroupComparator::kPriority);
     if (plugin.name == "elastic") options.comparators.push_back(GroupComparator::kElastic);
@@ -234,7 +247,8 @@ CycleRules::CycleRules(const Config& config)
     : fair_shares(FairShareOptions(config)),
       placer(PlacerOptions(config)),
       sharing(SharingOf(config)),
-      worklist(WorklistOptions(config)),
+      has_depths(HasDepths(config)),
+      worklist(WorklistOptions(config, nullptr)),
       generators(GeneratorsOf(config)),
       has_queue_numbers(config.HasPlugin("proportion")),
       gives_claims(config.HasPlugin("dynamicresources")),

@@ -41,7 +41,11 @@ std::vector<std::unique_ptr<Scorer>> MakeScorers(const Config& config, const Clu
 NodeSearch::Options SearchOptions(const Config& config, bool always_scan);
 PlacingOrder::Options PlacingOrderOptions(const Config& config);
 PodOrder::Options PodOrderOptions(const Config& config);
-Worklist::Options WorklistOptions(const Config& config);
+// Of the plugin `joborder`, for one cycle; null: the configuration does not have it.
+std::unique_ptr<JobOrder> MakeJobOrder(const Config& config, const Cluster& cluster,
+                                       const PodOrder& order, int64_t now_ns);
+// `job_order` may be null, and has to outlive what is made.
+Worklist::Options WorklistOptions(const Config& config, const JobOrder* job_order);
 FairShares::Options FairShareOptions(const Config& config);
 std::vector<ScenarioGenerator> GeneratorsOf(const Config& config);
 
@@ -53,6 +57,7 @@ struct CycleRules {
   FairShares::Options fair_shares;
   GroupPlacer::Options placer;
   GroupClasses::Sharing sharing;
+  bool has_depths = false;
   Worklist::Options worklist;
   std::vector<ScenarioGenerator> generators;
   bool has_queue_numbers = true;

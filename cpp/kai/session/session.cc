@@ -64,6 +64,8 @@ absl::Status RunActions(const CycleRules& rules, const CycleRooms& rooms, CycleV
     make()->Run(*cycle);
     laps->Lap(name);
   }
+  if (cycle->job_order() != nullptr)
+    cycle->job_order()->NoteChanges(!cycle->log->decisions.empty() || rules.has_depths, cycle->time);
   return PolicyStatus(rooms);
 }
 
@@ -124,6 +126,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   if (rooms == nullptr)
     rooms = std::make_unique<CycleRooms>(config_, *cluster, options_.always_scan, sharing);
   rooms->order.Begin();
+  const std::unique_ptr<JobOrder> job_order = MakeJobOrder(config_, *cluster, rooms->order, now_ns);
   std::vector<Listener*> listeners = {&*usage, &rooms->order, &rooms->search};
   if (rooms->domains != nullptr) listeners.push_back(rooms->domains.get());
   statement->Listen(std::move(listeners));
@@ -147,7 +150,8 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
                   .room = &rooms->room,
                   .placer = &placer,
                   .zones = rooms->zones.get(),
-                  .worklist = rules_.worklist,
+                  .worklist = job_order == nullptr ? rules_.worklist
+                                                   : WorklistOptions(config_, job_order.get()),
                   .generators = rules_.generators,
                   .budgets = &config_.budgets,
                   .stopwatch = stopwatch,

@@ -24,6 +24,8 @@ PodGroupRow SimObjects::GroupRow(const SimJob& job, const Stamps& stamps) const 
   row.last_start_ns = Date(stamps.last_start_ns);
   row.stale_since_ns = Date(stamps.stale_since_ns);
   row.last_eviction_ns = Date(stamps.last_eviction_ns);
+  if (job.estimate_ns >= 0) row.estimate_ns = job.estimate_ns;
+  row.service = stamps.service;
   row.queue = workload_.queues[static_cast<size_t>(job.queue)].name;
   row.priority_class = job.priority_class;
   row.preemptibility = job.preemptibility;

@@ -28,6 +28,7 @@ class SimObjects {
     std::optional<int64_t> last_start_ns;
     std::optional<int64_t> stale_since_ns;
     std::optional<int64_t> last_eviction_ns;
+    ServiceRow service = {};  // with its date
   };
   PodGroupRow GroupRow(const SimJob& job, const Stamps& stamps) const;
 

@@ -361,6 +361,7 @@ void Simulation::WriteStamps(const Plan& plan) {
     if (stamp.last_eviction) job.last_eviction_ns = now_ns_;
     if (stamp.stale_since == StampWrite::kNow) job.stale_since_ns = now_ns_;
     if (stamp.stale_since == StampWrite::kRemove) job.stale_since_ns.reset();
+    if (stamp.service) job.service = *stamp.service;
     WriteGroup(row);
   }
 }
@@ -372,7 +373,8 @@ void Simulation::WriteGroup(int32_t row) {
   store_.Upsert(
       objects_.GroupRow(workload_.jobs[At(row)], {.last_start_ns = job.last_start_ns,
                                                   .stale_since_ns = job.stale_since_ns,
-                                                  .last_eviction_ns = job.last_eviction_ns}));
+                                                  .last_eviction_ns = job.last_eviction_ns,
+                                                  .service = job.service}));
 }
 
 void Simulation::WritePod(int32_t row, int32_t number) {

@@ -74,6 +74,7 @@ class Simulation {
     std::optional<int64_t> last_start_ns;
     std::optional<int64_t> stale_since_ns;
     std::optional<int64_t> last_eviction_ns;
+    ServiceRow service;  // as the scheduler wrote it
   };
 
   Simulation(SimWorkload workload, Config config, ShardParams params, const SimOptions& options);

@@ -195,6 +195,49 @@ TEST(SimulationTest, WhatMakesNoSenseIsRefusedByName) {
   EXPECT_EQ(error(workload), "outage: node x does not exist");
 }
 
+// ---- job orders (the rest is in tests/unit/sim/test_job_orders.py) ----
+
+constexpr std::string_view kLeastService =
+    R"({"plugins": {"joborder": {"policy": "las", "thresholds": "30"}}})";
+
+TEST(SimulationTest, WithLeastServiceALongJobGivesWayAtItsThreshold) {
+  SimWorkload workload = Nodes({1});
+  workload.jobs = {JobOf("long", 0, 100), JobOf("short", 5, 10), JobOf("next", 6, 40)};
+  const Story run(workload, {}, kLeastService);
+  // Nothing happens at 30 but that its 30 seconds are over; it is evicted, and the other one starts
+  // with the next cycle.
+  EXPECT_EQ(run.Starts(), (Seconds{0, 31, 41}));
+  EXPECT_EQ(run.Ends()[1], 41);
+  EXPECT_EQ(run.Ends()[2], 81) << "from 71 on both are of one level: the one that runs goes on";
+  EXPECT_EQ(run.Ends()[0], 151);
+}
+
+TEST(SimulationTest, WhatAJobReceivedCountsAfterItsEviction) {
+  SimWorkload workload = Nodes({1});
+  workload.jobs = {JobOf("a", 0, 100), JobOf("b", 10, 100), JobOf("c", 200, 5)};
+  const Story run(workload, {}, R"({"plugins": {"joborder": {"policy": "las",
+                                    "thresholds": "30, 60"}}})");
+  const Timeline::Stays& stays = run.timeline().stays;
+  std::map<std::string, std::string> ran;
+  for (size_t i = 0; i < stays.job.size(); ++i) {
+    std::string& text = ran[workload.jobs[static_cast<size_t>(stays.job[i])].name];
+    text += std::to_string(stays.from_ns[i] / kSecondNs) + "-" +
+            std::to_string(stays.to_ns[i] / kSecondNs) + " ";
+  }
+  EXPECT_EQ(ran["a"], "0-30 92-162 ") << "b has run for 60 seconds at 91, and a for 30";
+  EXPECT_EQ(ran["b"], "31-91 162-200 206-208 ");
+  EXPECT_EQ(ran["c"], "201-206 ");
+}
+
+TEST(SimulationTest, WithoutEstimatesShortestFirstIsByAge) {
+  SimWorkload workload = Nodes({1});
+  workload.jobs = {JobOf("a", 0, 10), JobOf("b", 1, 50), JobOf("c", 2, 5)};
+  constexpr std::string_view kShortest = R"({"plugins": {"joborder": {"policy": "sjf"}}})";
+  EXPECT_EQ(Story(workload, {}, kShortest).Starts(), (Seconds{0, 10, 60}));
+  for (SimJob& job : workload.jobs) job.estimate_ns = job.duration_ns;
+  EXPECT_EQ(Story(workload, {}, kShortest).Starts(), (Seconds{0, 15, 10}));
+}
+
 // ---- random workloads ---------------------------------------------------------------------------
 
 SimWorkload RandomWorkload(uint64_t seed) {

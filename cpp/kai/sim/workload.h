@@ -39,6 +39,7 @@ struct SimJob {
   std::string preemptibility;  // empty: as the priority class says
   int32_t models = 0;          // of SimWorkload::model_sets
   int32_t speeds = 0;          // of SimWorkload::speed_tables
+  int64_t estimate_ns = -1;    // what its user expects of duration_ns; -1: nothing
   int64_t checkpoint_ns = 0;   // work is saved so often; 0: always; kNeverSaved
   int64_t restart_ns = 0;      // that each start after the first one takes longer
 };

@@ -96,6 +96,12 @@ LAST_START_ANNOTATION = "kai.scheduler/last-start-timestamp"
 STALE_ANNOTATION = "kai.scheduler/stale-podgroup-timestamp"
 LAST_EVICTION_ANNOTATION = "kai.scheduler/last-eviction-timestamp"
 
+# Annotations of pod groups that job orders look at: a duration such as "2h30m", from users, and
+# what the group has received so far, from the scheduler, such as
+# "run=3600 gpu=28800 evictions=1 until=2026-01-01T00:00:00Z" (seconds and GPU-seconds).
+RUN_TIME_ESTIMATE_ANNOTATION = "kai.scheduler/run-time-estimate"
+ATTAINED_SERVICE_ANNOTATION = "kai.scheduler/attained-service"
+
 # What `kubectl apply` leaves behind: the manifest that it was given.
 LAST_APPLIED_ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
 

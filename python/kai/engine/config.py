@@ -53,6 +53,7 @@ PluginName = Literal[
     "gpuspread",
     "numa",
     "placementpolicy",
+    "joborder",
     "reflectjoborder",
 ]
 Arguments = Mapping[str, str | int | float | bool]

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 class Wake:
     """A moment from which on a plan would differ though nothing happened.
 
-    `reason`: "gang_stale", "min_runtime", "pod_overdue", "preemption_delay" or "promise_ends".
+    `reason`: "gang_stale", "job_order", "min_runtime", "pod_overdue", "preemption_delay" or
+    "promise_ends".
 
     >>> import kai
     >>> cluster = kai.Cluster(now="2026-01-01T00:00:00Z").queue("a").node("n1", gpus=1)

@@ -196,6 +196,8 @@ class Writes(Brief):
     """The time stamps that the cycle writes on the pod group; None for one it leaves alone.
 
     `stale_since` is "" when the time stamp has to go: the group has all its pods again.
+    `attained_service` is the text of the annotation of that name, which is written with a job order
+    only, where the group loses pods or gets more.
 
     >>> import kai
     >>> cluster = kai.Cluster(now="2026-01-01T00:00:00Z").queue("a").node("n1", gpus=1)
@@ -207,6 +209,7 @@ class Writes(Brief):
     last_start: datetime | None = None
     stale_since: datetime | Literal[""] | None = None
     last_eviction: datetime | None = None
+    attained_service: str | None = None
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -241,6 +244,7 @@ class GroupPlan(Brief):
                 field.name: second(value) if isinstance(value, datetime) else value
                 for field in dataclasses.fields(Writes)
                 for value in [getattr(self.writes, field.name)]
+                if field.name != "attained_service" or value is not None
             },
         }
 
@@ -336,7 +340,7 @@ def group_plan_of(
     verdict: str,
     messages: list[str],
     reasons: list[tuple[str, str, str | None, dict[str, Any]]],
-    writes: tuple[int | None, int | Literal[""] | None, int | None],
+    writes: tuple[int | None, int | Literal[""] | None, int | None, str | None],
 ) -> GroupPlan:
     return GroupPlan(
         name,

@@ -44,13 +44,14 @@ class FeedSeen:
         [status] = self._feed.group_status([name])
         if facts is None:
             return None
-        uid, conditions, last_start, stale_since, last_eviction, _ = facts
+        uid, conditions, last_start, stale_since, last_eviction, _, attained = facts
         # A group that makes no sense has no sums.
         requested, allocated, _, is_preemptible = status or ({}, {}, {}, True)
         stamps = {
             keys.LAST_START_ANNOTATION: last_start,
             keys.STALE_ANNOTATION: stale_since,
             keys.LAST_EVICTION_ANNOTATION: last_eviction,
+            keys.ATTAINED_SERVICE_ANNOTATION: attained,
         }
         return GroupSeen(
             uid,

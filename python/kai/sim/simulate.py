@@ -229,6 +229,9 @@ def _columns(jobs: Jobs, queue_place: dict[str, int], life: Life) -> dict[str, A
         "preemptible": jobs.preemptible,
         "models": jobs.models,
         "speeds": jobs.speeds,
+        "estimate_ns": np.where(
+            np.isnan(jobs.estimate_s), -1, np.rint(np.nan_to_num(jobs.estimate_s) * 1e9)
+        ),
         "checkpoint_ns": _all_ns(jobs.checkpoint_s, life.checkpoint_s),
         "restart_ns": _all_ns(jobs.restart_s, life.restart_s),
     }

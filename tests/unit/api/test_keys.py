@@ -10,6 +10,7 @@ HEADER = Path(__file__).parents[3] / "cpp" / "kai" / "api" / "keys.h"
 SHARED = {  # in cpp/kai/api/keys.h -> in kai.api.keys
     "kAmdGpu": "AMD_GPU",
     "kApp": "APP_LABEL",
+    "kAttainedService": "ATTAINED_SERVICE_ANNOTATION",
     "kBalancedDomains": "BALANCED_DOMAINS_ANNOTATION",
     "kFieldManager": "FIELD_MANAGER",
     "kGpuCount": "GPU_COUNT_LABEL",
@@ -34,6 +35,7 @@ SHARED = {  # in cpp/kai/api/keys.h -> in kai.api.keys
     "kReceivedType": "RECEIVED_TYPE_ANNOTATION",
     "kReservationApp": "RESERVATION",
     "kReservedDevice": "RESERVED_DEVICE_ANNOTATION",
+    "kRunTimeEstimate": "RUN_TIME_ESTIMATE_ANNOTATION",
     "kSharedGpuConfigMap": "SHARED_GPU_CONFIG_MAP_ANNOTATION",
     "kStaleSince": "STALE_ANNOTATION",
     "kSubgroup": "SUBGROUP_LABEL",

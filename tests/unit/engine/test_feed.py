@@ -144,7 +144,7 @@ def test_sums_of_groups_and_queues() -> None:
     assert server.feed.group_status(["q/g", "q/x"]) == [(two, one, {}, True), None]
     queues = server.feed.queue_status()
     assert queues == {"top": (["leaf"], two, one, {}, b""), "leaf": ([], two, one, {}, b"")}
-    assert server.feed.group_facts(["q/g", "q/x"]) == [("uid-g", b"", "", "", "", b""), None]
+    assert server.feed.group_facts(["q/g", "q/x"]) == [("uid-g", b"", "", "", "", b"", ""), None]
 
 
 def test_a_group_that_is_about_to_be_created_counts() -> None:

@@ -180,10 +180,10 @@ def test_json_has_the_members_that_are_promised_in_that_order() -> None:
 
 
 def test_a_time_stamp_that_goes_is_an_empty_string() -> None:
-    gone = group_plan_of("a/x", "a", "running", [], [], (None, "", None)).to_dict()["writes"]
+    gone = group_plan_of("a/x", "a", "running", [], [], (None, "", None, None)).to_dict()["writes"]
     assert gone == {"last_start": None, "stale_since": "", "last_eviction": None}
     at = 1_767_225_600_500_000_000
-    written = group_plan_of("a/x", "a", "running", [], [], (None, at, at))
+    written = group_plan_of("a/x", "a", "running", [], [], (None, at, at, None))
     assert written.writes.stale_since == written.writes.last_eviction
     assert written.to_dict()["writes"]["stale_since"] == NOW
     assert repr(written.writes).startswith("Writes(stale_since=datetime")
@@ -303,3 +303,14 @@ def test_the_real_plan_says_what_the_engine_said() -> None:
     assert set(plan.pods) == {"vision/train-0", "vision/train-1"}
     assert plan.pod_groups["vision/one"].writes.last_start == plan.now
     assert plan.timing_ms["total"] >= plan.timing_ms["load"] > 0
+
+
+def test_what_a_group_has_received_is_a_member_only_where_it_is_written() -> None:
+    text = "run=60 gpu=120 evictions=1 until=2026-01-01T00:00:00Z"
+    written = group_plan_of("a/x", "a", "running", [], [], (None, None, None, text))
+    assert written.to_dict()["writes"] == {
+        "last_start": None,
+        "stale_since": None,
+        "last_eviction": None,
+        "attained_service": text,
+    }

@@ -468,6 +468,7 @@ bool ClusterUpdater::OnlyStampsDiffer(PodGroupId group, const CompactPodGroup& r
   const NameId owner = groups.owner_name[group];
   return !spec.owner_before(row.spec) && !row.spec.owner_before(spec) &&
          groups.created_ns[group] == row.created_ns.value_or(kNoTime) &&
+         groups.estimate_ns[group] == row.estimate_ns.value_or(-1) &&
          (owner.valid() ? c_.Text(owner) : "") == row.owner_name;
 }
 

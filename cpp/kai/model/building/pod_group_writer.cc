@@ -69,7 +69,9 @@ PodGroupId PodGroupWriter::Add(const CompactPodGroup& row) {
   groups_.last_start_ns.Add(kNoTime);
   groups_.stale_since_ns.Add(kNoTime);
   groups_.last_eviction_ns.Add(kNoTime);
+  groups_.service.Add({});
   Stamp(row, group);
+  groups_.estimate_ns.Add(row.estimate_ns.value_or(-1));
   groups_.preemption_delay_ns.Add(spec.preemption_delay_ns.value_or(0));
   groups_.staleness_grace_ns.Add(
       spec.staleness_grace_ns.value_or(at_.params->default_staleness_grace_ns));
@@ -89,6 +91,7 @@ void PodGroupWriter::Stamp(const CompactPodGroup& row, PodGroupId group) {
   groups_.last_start_ns[group] = row.last_start_ns.value_or(kNoTime);
   groups_.stale_since_ns[group] = row.stale_since_ns.value_or(kNoTime);
   groups_.last_eviction_ns[group] = row.last_eviction_ns.value_or(kNoTime);
+  groups_.service[group] = row.service;
 }
 
 void PodGroupWriter::AddSets(PodGroupId group, const SubGroupTree& tree,

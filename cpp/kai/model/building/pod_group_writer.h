@@ -56,7 +56,8 @@ class PodGroupWriter {
       : at_(at), groups_(*groups), sets_(*sets) {}
 
   PodGroupId Add(const CompactPodGroup& row);
-  // When it started, went stale and lost pods: all that differs from one plan to the next.
+  // When it started, went stale and lost pods, and what it received: all that differs from one plan
+  // to the next.
   void Stamp(const CompactPodGroup& row, PodGroupId group);
 
  private:

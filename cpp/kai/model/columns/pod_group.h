@@ -21,6 +21,7 @@
 #include "kai/base/index_vector.h"
 #include "kai/model/columns/ids.h"
 #include "kai/model/columns/pod_status.h"
+#include "kai/model/rows/pod_group_row.h"
 
 namespace kai {
 
@@ -145,6 +146,8 @@ struct PodGroupColumns {
   IndexVector<PodGroupId, int64_t> last_start_ns;       // INT64_MIN: none
   IndexVector<PodGroupId, int64_t> stale_since_ns;
   IndexVector<PodGroupId, int64_t> last_eviction_ns;
+  IndexVector<PodGroupId, int64_t> estimate_ns;  // of its run time; -1: none
+  IndexVector<PodGroupId, ServiceRow> service;
   IndexVector<PodGroupId, int64_t> preemption_delay_ns;  // 0: none
   IndexVector<PodGroupId, int64_t> staleness_grace_ns;   // or the shard's; negative: never
   IndexVector<PodGroupId, uint8_t> may_run;  // no missing feature keeps its waiting pods out

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -51,6 +52,16 @@ struct SubGroupRow {
   friend bool operator==(const SubGroupRow&, const SubGroupRow&) = default;
 };
 
+// What a pod group has received, up to a moment: an annotation. From then on what it holds counts.
+struct ServiceRow {
+  int64_t run_ns = 0;  // time during which some of its pods held nodes
+  int64_t gpu_ns = 0;  // the same, times the GPUs that they held
+  int64_t until_ns = std::numeric_limits<int64_t>::min();
+  int32_t evictions = 0;  // how often it lost pods
+
+  friend bool operator==(const ServiceRow&, const ServiceRow&) = default;
+};
+
 // Which pod group it is, and what has become of it.
 struct PodGroupIdentityRow {
   std::string namespace_name;
@@ -60,6 +71,8 @@ struct PodGroupIdentityRow {
   std::optional<int64_t> last_start_ns;  // annotations of spec 2 G16
   std::optional<int64_t> stale_since_ns;
   std::optional<int64_t> last_eviction_ns;
+  std::optional<int64_t> estimate_ns;  // how long its user expects it to run
+  ServiceRow service;
 
   friend bool operator==(const PodGroupIdentityRow&, const PodGroupIdentityRow&) = default;
 };

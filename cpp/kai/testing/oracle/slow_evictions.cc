@@ -12,6 +12,7 @@
 
 #include "kai/base/check.h"
 #include "kai/testing/oracle/slow_filters.h"
+#include "kai/testing/oracle/slow_job_order.h"
 #include "kai/testing/oracle/slow_topology.h"
 
 namespace kai::oracle {
@@ -1055,7 +1056,7 @@ bool MayBeVictim(const World& world, const std::string& action, int waiting, int
       [&](const auto& pod_and_node) { return GroupOf(world, pod_and_node.first) == victim; });
   if (static_cast<int64_t>(alive.size()) <= again) return false;
   if (action == "consolidation" || !known) return known;
-  return its.queue == mine.queue && its.priority < mine.priority &&
+  return its.queue == mine.queue && MattersMore(world, waiting, victim) &&
          PassesRuntimeFilter(world, action, waiting, victim);
 }
 

@@ -13,6 +13,7 @@
 
 #include "kai/base/check.h"
 #include "kai/testing/oracle/slow_filters.h"
+#include "kai/testing/oracle/slow_job_order.h"
 #include "kai/testing/oracle/slow_topology.h"
 
 namespace kai::oracle {
@@ -978,6 +979,14 @@ Elastic ElasticOf(const World& world, int group) {  // spec 1 F73
 
 bool JobFirst(const World& world, const JobStanding& l, const JobStanding& r) {
   const Kept& kept = world.kept();
+  if (const auto& order = world.settings().job_order) {
+    const int64_t mine = At(kept.groups, l.group).priority;
+    const int64_t other = At(kept.groups, r.group).priority;
+    if (order->within_priority && mine != other) return mine > other;
+    const long double key_l = At(kept.job_keys, l.group);
+    const long double key_r = At(kept.job_keys, r.group);
+    if (key_l != key_r) return key_l < key_r;
+  }
   for (const std::string& plugin : world.settings().plugins) {
     const int64_t priority_l = At(kept.groups, l.group).priority;
     const int64_t priority_r = At(kept.groups, r.group).priority;
@@ -1485,6 +1494,7 @@ World::World(ClusterRows rows, Settings settings) {
   kept->KeepPods(&pods_);
   kept->MakeVectors();
   kept->CountTotal(pods_);
+  kept->job_keys = parts::JobKeys(*kept, pods_);
   kept_ = kept;
   for (size_t i = 0; i < kept->nodes.size(); ++i) {
     GpuLedger gpus;

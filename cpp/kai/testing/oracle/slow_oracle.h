@@ -39,6 +39,20 @@ namespace kai {
 
 namespace oracle {
 
+// The plugin `joborder`, with the values in force.
+struct JobOrderSettings {
+  std::string policy = "fifo";
+  bool preempts = false;
+  bool within_priority = false;
+  std::vector<double> thresholds_s = {};
+  double lease_s = 0;
+  double weight_age = 0;
+  double weight_size = 0;
+  double weight_priority = 0;
+  double max_age_s = 1;
+  bool favor_small = false;
+};
+
 // What of a configuration plays a part. The initial values are KAI's defaults (spec 2 C7).
 struct Settings {
   std::vector<std::string> plugins = {
@@ -55,6 +69,7 @@ struct Settings {
   int64_t preempt_min_runtime_ns = 0;  // where no queue says anything (spec 1 F102)
   int64_t reclaim_min_runtime_ns = 0;
   bool reclaim_runtime_by_lca = true;
+  std::optional<JobOrderSettings> job_order = {};
   Mends mends = {};
   Extras extras = {};
   int64_t now_ns = kTestNowNs;
@@ -349,6 +364,7 @@ struct World::Kept {
   double smallest_gpu_mib = 0;  // 0: no node knows
   double largest_gpu_mib = 0;
   QuotaCount total;
+  std::vector<long double> job_keys;  // slow_job_order.h
 
   int NodeIndex(std::string_view name) const;   // -1: there is none
   int QueueIndex(std::string_view name) const;  // likewise

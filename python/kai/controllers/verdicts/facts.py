@@ -115,6 +115,8 @@ class Verdict(NamedTuple):
     """The text of the event StaleJob; "": it is not stale."""
     last_start: str | None = None
     stale_since: str | None = None
+    attained: str | None = None
+    """What it has received, as the annotation of a job order has it."""
 
 
 class Said(Protocol):

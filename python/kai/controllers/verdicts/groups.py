@@ -74,7 +74,10 @@ class _Group:
         return True
 
 
-STAMPS = (keys.LAST_START_ANNOTATION, keys.STALE_ANNOTATION, keys.LAST_EVICTION_ANNOTATION)
+STAMPS = (
+    *(keys.LAST_START_ANNOTATION, keys.STALE_ANNOTATION, keys.LAST_EVICTION_ANNOTATION),
+    keys.ATTAINED_SERVICE_ANNOTATION,
+)
 
 
 class Groups:
@@ -259,6 +262,8 @@ class Groups:
             # A plan that does not see the time stamp yet sets it again: the first one counts.
             if not verdict.stale_since or not isinstance(current, str) or not current:
                 group.stamps.want(keys.STALE_ANNOTATION, verdict.stale_since)
+        if verdict.attained is not None:
+            group.stamps.want(keys.ATTAINED_SERVICE_ANNOTATION, verdict.attained)
 
     def _staleness(self, verdict: Verdict, group: _Group, out: Decided) -> None:
         group.stale = bool(verdict.stale)
@@ -411,6 +416,7 @@ def _is_right(verdict: Verdict, seen: GroupSeen) -> bool:
         and not seen.conditions
         and verdict.last_start in (None, stamps.get(keys.LAST_START_ANNOTATION))
         and verdict.stale_since in (None, stamps.get(keys.STALE_ANNOTATION, ""))
+        and verdict.attained in (None, stamps.get(keys.ATTAINED_SERVICE_ANNOTATION))
     )
 
 

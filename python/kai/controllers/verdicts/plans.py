@@ -117,6 +117,7 @@ class Saying:
             stale,
             _text(group.writes.last_start),
             since,
+            group.writes.attained_service,
         )
 
     def _reasons(self, group: GroupPlan, text: str) -> Iterable[Mapping[str, Any]]:

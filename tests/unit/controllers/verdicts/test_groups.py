@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from world import LAST_EVICTION, LAST_START, STALE, World
+from world import ATTAINED, LAST_EVICTION, LAST_START, STALE, World
 
 from kai.api.writes import Lane, Result
 from kai.controllers.verdicts import Eviction, Verdict
@@ -244,6 +244,22 @@ def test_time_stamps_survive_an_early_return(world: World) -> None:
 def test_a_time_stamp_that_is_there_is_not_written_again(world: World) -> None:
     world.groups[G]["stamps"] = {LAST_START: STARTED}
     assert world.says(said=[PLACED._replace(last_start=STARTED)]) == []
+
+
+def test_what_a_group_has_received_is_written_once(world: World) -> None:
+    received = "run=60 gpu=120 evictions=1 until=2026-01-01T00:00:00Z"
+    lost_pods = waits()._replace(attained=received)
+    world.says(said=[lost_pods])
+    world.send()
+    assert world.groups[G]["stamps"] == {ATTAINED: received}
+    assert world.says(said=[lost_pods]) == []
+    assert world.says(said=[waits()]) == []
+    assert world.groups[G]["stamps"] == {ATTAINED: received}
+
+
+def test_a_group_of_which_all_is_written_needs_nothing(world: World) -> None:
+    world.groups[G]["stamps"] = {ATTAINED: "run=60"}
+    assert world.says(said=[PLACED._replace(attained="run=60")]) == []
 
 
 @pytest.mark.parametrize("result", [Result.FAILED, Result.LOST])
