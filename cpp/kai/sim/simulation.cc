@@ -1,6 +1,7 @@
 #include "kai/sim/simulation.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <numeric>
 #include <utility>
@@ -9,13 +10,20 @@
 #include "kai/base/check.h"
 #include "kai/base/status_macros.h"
 #include "kai/base/text.h"
+#include "kai/sim/workload_check.h"
 
 namespace kai {
 namespace {
 
-constexpr int64_t kMostWorkNs = int64_t{1} << 62;
 // With a period of 0: so many cycles at one moment, then the next one comes a second later.
 constexpr int64_t kMostCyclesAtOnce = 100;
+
+// Reasons why pods wait that more nodes can mend.
+constexpr std::array kReasonsForNodes = {
+    reason_codes::kGangIncomplete,     reason_codes::kNotEnoughGpus,
+    reason_codes::kNotEnoughResources, reason_codes::kNoMatchingNode,
+    reason_codes::kTopologyTooSmall,   reason_codes::kLargerThanAnyNode,
+    reason_codes::kNoFreeDevices};
 
 size_t At(int32_t row) { return static_cast<size_t>(row); }
 
@@ -40,28 +48,22 @@ std::string_view ModelOf(const NodeRow& node) {
   return "";
 }
 
-absl::Status CheckJob(const SimJob& job, const SimWorkload& workload) {
-  const auto wrong = [&](std::string_view what) {
-    return absl::InvalidArgumentError(StrCat("job ", job.name, ": ", what));
-  };
-  if (job.queue < 0 || job.queue >= std::ssize(workload.queues)) return wrong("queue is unknown");
-  if (job.models < 0 || job.models >= std::ssize(workload.model_sets))
-    return wrong("models are unknown");
-  if (job.speeds < 0 || job.speeds >= std::ssize(workload.speed_tables))
-    return wrong("speeds are unknown");
-  if (job.arrival_ns < 0) return wrong("it arrives before the start");
-  if (job.duration_ns < 0) return wrong("its duration is negative");
-  if (job.pods < 1) return wrong("it has no pods");
-  if (job.min_pods < 1 || job.min_pods > job.pods)
-    return wrong(StrCat("min_pods is ", job.min_pods, ", and pods ", job.pods));
-  if (job.duration_ns > kMostWorkNs / job.pods)
-    return wrong("its pods together run longer than 146 years");
-  if (job.micro_gpus < 0 ||
-      (job.micro_gpus > kMicroGpusOfOne && job.micro_gpus % kMicroGpusOfOne != 0))
-    return wrong("its GPUs are neither whole nor a part of one");
-  if (job.restart_ns < 0 || job.checkpoint_ns < SimJob::kNeverSaved)
-    return wrong("a time is negative");
-  return absl::OkStatus();
+// Whether more nodes could help the group: it waits, no place is promised to it, and no limit or
+// quota of a queue is in its way.
+bool WaitsForRoom(const Plan& plan, PodGroupId group) {
+  if (plan.outcomes->IsSimplyRunning(group)) return false;
+  const GroupOutcome& outcome = (*plan.outcomes)[group].outcome;
+  if (outcome.verdict != Verdict::kUnschedulable && outcome.verdict != Verdict::kPartlyPlaced &&
+      outcome.verdict != Verdict::kRunning)
+    return false;
+  bool waits = false;
+  for (const OutcomeReason& each : outcome.reasons) {
+    const std::string_view code = CodeOf(each.reason);
+    if (code == reason_codes::kOverLimit || code == reason_codes::kNonPreemptibleOverQuota)
+      return false;
+    waits = waits || std::ranges::find(kReasonsForNodes, code) != kReasonsForNodes.end();
+  }
+  return waits;
 }
 
 // So that the order of the input makes no difference.
@@ -88,7 +90,7 @@ absl::StatusOr<std::unique_ptr<Simulation>> Simulation::Make(SimWorkload workloa
   std::unique_ptr<Simulation> made(
       new Simulation(std::move(workload), std::move(config), std::move(params), options));
   KAI_RETURN_IF_ERROR(made->Check());
-  made->Fill();
+  KAI_RETURN_IF_ERROR(made->Fill());
   return made;
 }
 
@@ -97,94 +99,63 @@ Simulation::Simulation(SimWorkload workload, Config config, ShardParams params,
     : workload_(std::move(workload)),
       options_(options),
       objects_(workload_, params.scheduler_name, options.start_ns),
-      engine_(&store_, std::move(config), std::move(params)) {
+      store_(workload_.first == nullptr ? Store() : Store(workload_.first->store())),
+      engine_(&store_, std::move(config), std::move(params)),
+      fleet_(workload_.nodes, &store_, &timeline_) {
   timeline_.jobs.input = SortJobs(&workload_.jobs);
   std::ranges::sort(workload_.nodes, {}, &NodeRow::name);
+  const auto by_time = [](const auto& each) {
+    return std::tie(each.from_ns, each.node, each.until_ns);
+  };
+  std::ranges::sort(workload_.outages, {}, by_time);
+  std::ranges::sort(workload_.windows, [&](const SimWindow& a, const SimWindow& b) {
+    return std::tuple(by_time(a), a.drains) < std::tuple(by_time(b), b.drains);
+  });
+  std::ranges::stable_sort(workload_.queue_changes, [](const auto& a, const auto& b) {
+    return std::tie(a.at_ns, a.queue.name) < std::tie(b.at_ns, b.queue.name);
+  });
 }
 
 absl::Status Simulation::Check() const {
   if (options_.period_ns < 0 || options_.bind_ns < 0 || options_.startup_ns < 0 ||
-      options_.terminate_ns < 0)
+      options_.terminate_ns < 0 || options_.scale_ns < 1)
     return absl::InvalidArgumentError("options: a time is negative");
-  absl::flat_hash_map<std::string_view, int32_t> names;
+  KAI_RETURN_IF_ERROR(CheckWorkload(workload_));
+  if (workload_.first == nullptr) return absl::OkStatus();
   for (const SimJob& job : workload_.jobs) {
-    KAI_RETURN_IF_ERROR(CheckJob(job, workload_));
-    if (++names[job.name] > 1)
-      return absl::InvalidArgumentError(StrCat("job ", job.name, ": two jobs have this name"));
-  }
-  names.clear();
-  for (const NodeRow& node : workload_.nodes) {
-    if (++names[node.name] > 1)
-      return absl::InvalidArgumentError(StrCat("node ", node.name, ": two nodes have this name"));
-  }
-  for (const SimOutage& outage : workload_.outages) {
-    if (!names.contains(outage.node))
-      return absl::InvalidArgumentError(StrCat("outage: node ", outage.node, " does not exist"));
-    if (outage.from_ns < 0 || outage.until_ns <= outage.from_ns)
+    if (job.given < 0 && store_.Has(Kind::kPodGroup, SimObjects::GroupName(job)))
       return absl::InvalidArgumentError(
-          StrCat("outage of node ", outage.node, ": it ends before it begins"));
-  }
-  names.clear();
-  for (const QueueRow& queue : workload_.queues) {
-    if (++names[queue.name] > 1)
-      return absl::InvalidArgumentError(
-          StrCat("queue ", queue.name, ": two queues have this name"));
-  }
-  for (const QueueRow& queue : workload_.queues) {
-    if (!queue.parent.empty() && !names.contains(queue.parent))
-      return absl::InvalidArgumentError(
-          StrCat("queue ", queue.name, ": parent ", queue.parent, " does not exist"));
-  }
-  for (const SimQueueChange& change : workload_.queue_changes) {
-    if (!names.contains(change.queue.name))
-      return absl::InvalidArgumentError(
-          StrCat("change of queue ", change.queue.name, ": it does not exist"));
+          StrCat("job ", job.name, ": the cluster has a pod group ", SimObjects::GroupName(job)));
   }
   return absl::OkStatus();
 }
 
-void Simulation::Fill() {
-  for (const PriorityClassRow& row : workload_.priority_classes) store_.Upsert(row);
+absl::Status Simulation::Fill() {
+  for (const PriorityClassRow& row : workload_.priority_classes)
+    if (!store_.Has(Kind::kPriorityClass, row.name)) store_.Upsert(row);
+  FillQueues();
+  FillNodes();
+  FillJobs();
+  if (workload_.first == nullptr) return absl::OkStatus();
+  decides_first_ = true;
+  WantCycle(0);
+  if (workload_.first->memory().empty()) return absl::OkStatus();
+  return engine_.ImportMemory(workload_.first->memory());
+}
+
+void Simulation::FillQueues() {
   uses_.resize(workload_.queues.size());
   for (size_t i = 0; i < workload_.queues.size(); ++i) {
     QueueRow& queue = workload_.queues[i];
     if (!queue.created_ns) queue.created_ns = options_.start_ns;
     queue_of_.emplace(queue.name, static_cast<int32_t>(i));
     timeline_.queue_names.push_back(queue.name);
+    if (const QueueRow* known = store_.Find<QueueRow>(queue.name)) queue = *known;
     store_.Upsert(queue);
   }
   for (size_t i = 0; i < workload_.queues.size(); ++i) {
-    const std::string& parent = workload_.queues[i].parent;
-    if (!parent.empty()) uses_[i].parent = queue_of_.at(parent);
-  }
-  for (const NodeRow& node : workload_.nodes) {
-    node_of_.emplace(node.name, static_cast<int32_t>(timeline_.node_names.size()));
-    timeline_.node_names.push_back(node.name);
-    store_.Upsert(node);
-  }
-  stays_on_.resize(workload_.nodes.size());
-  is_node_there_.assign(workload_.nodes.size(), 1);
-  jobs_.reserve(workload_.jobs.size());
-  for (size_t i = 0; i < workload_.jobs.size(); ++i) {
-    const SimJob& job = workload_.jobs[i];
-    job_of_.emplace(job.name, static_cast<int32_t>(i));
-    jobs_.emplace_back(JobProgress::Spec{.work_ns = job.duration_ns * job.pods,
-                                         .min_pods = job.min_pods,
-                                         .checkpoint_ns = job.checkpoint_ns,
-                                         .restart_ns = job.restart_ns});
-    agenda_.Add(
-        {.at_ns = job.arrival_ns, .kind = Occasion::kArrival, .job = static_cast<int32_t>(i)});
-  }
-  const size_t count = jobs_.size();
-  timeline_.jobs.first_start_ns.assign(count, Timeline::kNever);
-  timeline_.jobs.end_ns.assign(count, Timeline::kNever);
-  timeline_.jobs.evictions.assign(count, 0);
-  for (size_t i = 0; i < workload_.outages.size(); ++i) {
-    const SimOutage& outage = workload_.outages[i];
-    const auto place = static_cast<int32_t>(i);
-    agenda_.Add({.at_ns = outage.from_ns, .kind = Occasion::kNodeGoes, .job = place});
-    if (outage.until_ns != Timeline::kNever)
-      agenda_.Add({.at_ns = outage.until_ns, .kind = Occasion::kNodeComes, .job = place});
+    const auto parent = queue_of_.find(workload_.queues[i].parent);
+    if (parent != queue_of_.end()) uses_[i].parent = parent->second;
   }
   for (size_t i = 0; i < workload_.queue_changes.size(); ++i) {
     agenda_.Add({.at_ns = workload_.queue_changes[i].at_ns,
@@ -193,12 +164,133 @@ void Simulation::Fill() {
   }
 }
 
+void Simulation::FillNodes() {
+  for (NodeRow& node : workload_.nodes)
+    if (const NodeRow* known = store_.Find<NodeRow>(node.name)) node = *known;
+  std::vector<uint8_t> absent(workload_.nodes.size());
+  const auto place = [&](std::string_view name) {
+    return std::ranges::lower_bound(
+               workload_.nodes, name, {},
+               [](const NodeRow& node) { return std::string_view(node.name); }) -
+           workload_.nodes.begin();
+  };
+  for (const SimNodePool& pool : workload_.pools)
+    for (size_t i = At(pool.first); i < pool.nodes.size(); ++i)
+      absent[static_cast<size_t>(place(pool.nodes[i]))] = 1;
+  fleet_.Fill(absent);
+  stays_on_.resize(workload_.nodes.size());
+  empty_since_ns_.assign(workload_.nodes.size(), 0);
+  if (!workload_.pools.empty()) {
+    scaler_.emplace(workload_.pools, workload_.nodes);
+    for (const NodeRow& node : workload_.nodes) rooms_.push_back(SpareRoom::Of(node));
+    WantLook(0);
+  }
+  for (const SimOutage& outage : workload_.outages) {
+    const int32_t node = fleet_.Find(outage.node);
+    agenda_.Add({.at_ns = outage.from_ns, .kind = Occasion::kNodeGoes, .job = node});
+    if (outage.until_ns != Timeline::kNever)
+      agenda_.Add({.at_ns = outage.until_ns, .kind = Occasion::kNodeComes, .job = node});
+  }
+  for (size_t i = 0; i < workload_.windows.size(); ++i) {
+    const SimWindow& window = workload_.windows[i];
+    const int32_t node = fleet_.Find(window.node);
+    agenda_.Add({.at_ns = window.from_ns,
+                 .kind = Occasion::kWindowBegins,
+                 .job = node,
+                 .pod = static_cast<int32_t>(i)});
+    if (window.until_ns != Timeline::kNever)
+      agenda_.Add({.at_ns = window.until_ns, .kind = Occasion::kWindowEnds, .job = node});
+  }
+}
+
+void Simulation::FillJobs() {
+  const size_t count = workload_.jobs.size();
+  timeline_.jobs.first_start_ns.assign(count, Timeline::kNever);
+  timeline_.jobs.end_ns.assign(count, Timeline::kNever);
+  timeline_.jobs.evictions.assign(count, 0);
+  jobs_.reserve(count);
+  for (size_t i = 0; i < count; ++i) {
+    const SimJob& job = workload_.jobs[i];
+    const auto row = static_cast<int32_t>(i);
+    job_of_.emplace(job.name, row);
+    const bool ends = job.duration_ns != SimJob::kForever;
+    jobs_.emplace_back(
+        JobProgress::Spec{.work_ns = ends ? job.duration_ns * job.pods : JobProgress::kNever,
+                          .min_pods = job.min_pods,
+                          .checkpoint_ns = job.checkpoint_ns,
+                          .restart_ns = job.restart_ns});
+    if (job.given >= 0) {
+      Adopt(row);
+    } else {
+      agenda_.Add({.at_ns = job.arrival_ns, .kind = Occasion::kArrival, .job = row});
+    }
+    for (size_t resize = 0; resize < job.resizes.size(); ++resize) {
+      agenda_.Add({.at_ns = job.arrival_ns + job.resizes[resize].after_ns,
+                   .kind = Occasion::kResize,
+                   .job = row,
+                   .pod = static_cast<int32_t>(resize)});
+    }
+  }
+  UpdateProgress();
+}
+
+// ---- what there is at the start -----------------------------------------------------------------
+
+void Simulation::Adopt(int32_t row) {
+  const SimJob& spec = workload_.jobs[At(row)];
+  const PodGroupRow& group = workload_.first->groups()[At(spec.given)].row;
+  const auto since_start = [&](std::optional<int64_t> at_ns) {
+    return at_ns ? std::optional(*at_ns - options_.start_ns) : std::nullopt;
+  };
+  Job& job = jobs_[At(row)];
+  job.last_start_ns = since_start(group.last_start_ns);
+  job.stale_since_ns = since_start(group.stale_since_ns);
+  job.last_eviction_ns = since_start(group.last_eviction_ns);
+  job.pods.resize(At(spec.pods));
+  for (int32_t pod = 0; pod < spec.pods; ++pod) AdoptPod(row, pod);
+}
+
+void Simulation::AdoptPod(int32_t row, int32_t number) {
+  const SimJob& spec = workload_.jobs[At(row)];
+  const FirstMoment::Pod& given = workload_.first->groups()[At(spec.given)].pods[At(number)];
+  given_places_.emplace(objects_.PodName(spec, number), PodPlace{.job = row, .pod = number});
+  Pod& pod = jobs_[At(row)].pods[At(number)];
+  pod.stage = Pod::Stage::kWaiting;
+  Count(row, 0, given.micro_gpus);
+  const auto node = std::ranges::find(timeline_.node_names, given.node);
+  if (given.node.empty() || node == timeline_.node_names.end()) return;
+  pod.node = static_cast<int32_t>(node - timeline_.node_names.begin());
+  pod.gpu_groups = given.gpu_groups;
+  pod.bind_request = given.bind_request;
+  stays_on_[At(pod.node)].push_back({.job = row, .pod = number});
+  Count(row, given.micro_gpus, 0);
+  Note(row);
+  AgendaEntry next{.job = row, .pod = number, .stamp = pod.generation};
+  if (given.row.deletion_ns) {
+    pod.stage = Pod::Stage::kLeaving;
+    pod.leaves_for = StayEnd::kWasLeaving;
+    pod.deletion_ns = *given.row.deletion_ns - options_.start_ns;
+    next.kind = Occasion::kPodIsGone;
+    next.at_ns = options_.terminate_ns;
+  } else if (given.row.phase == Phase::kRunning && given.bind_request.empty()) {
+    pod.stage = Pod::Stage::kRunning;
+    pod.runs_ns = 0;
+    return;
+  } else {
+    pod.stage = Pod::Stage::kBound;
+    next.kind = Occasion::kPodRuns;
+    next.at_ns = options_.bind_ns + options_.startup_ns;
+  }
+  agenda_.Add(next);
+}
+
 // ---- time ---------------------------------------------------------------------------------------
 
 absl::StatusOr<bool> Simulation::Run(int64_t steps) {
   while (!has_ended_ && steps-- > 0) {
-    const bool cycle_is_next = next_cycle_ns_ != Timeline::kNever &&
-                               (agenda_.empty() || next_cycle_ns_ < agenda_.NextNs());
+    const bool cycle_is_next =
+        next_cycle_ns_ != Timeline::kNever &&
+        (decides_first_ || agenda_.empty() || next_cycle_ns_ < agenda_.NextNs());
     const int64_t next_ns = cycle_is_next      ? next_cycle_ns_
                             : !agenda_.empty() ? agenda_.NextNs()
                                                : Timeline::kNever;
@@ -245,15 +337,19 @@ void Simulation::Happen(const AgendaEntry& entry) {
     case Occasion::kNodeGoes:
       TakeNode(entry.job);
       return;
-    case Occasion::kNodeComes: {
-      const int32_t node = node_of_.at(workload_.outages[At(entry.job)].node);
-      if (is_node_there_[At(node)]++ != 0) return;
-      store_.Upsert(workload_.nodes[At(node)]);
-      timeline_.nodes.at_ns.push_back(now_ns_);
-      timeline_.nodes.node.push_back(node);
-      timeline_.nodes.is_there.push_back(1);
+    case Occasion::kNodeComes:
+      fleet_.Comes(entry.job, now_ns_);
       return;
-    }
+    case Occasion::kWindowBegins:
+      BeginWindow(entry.pod);
+      return;
+    case Occasion::kWindowEnds:
+      fleet_.Open(entry.job, now_ns_);
+      return;
+    case Occasion::kPoolNodeReady:
+      fleet_.MakeReady(entry.job, now_ns_);
+      empty_since_ns_[At(entry.job)] = now_ns_;
+      return;
     case Occasion::kQueueChanges: {
       QueueRow queue = workload_.queue_changes[At(entry.job)].queue;
       const QueueRow& before = workload_.queues[At(queue_of_.at(queue.name))];
@@ -272,6 +368,12 @@ void Simulation::Happen(const AgendaEntry& entry) {
     }
     case Occasion::kArrival:
       Arrive(entry.job);
+      return;
+    case Occasion::kResize:
+      Resize(entry.job, entry.pod);
+      return;
+    case Occasion::kScalerLooks:
+      if (entry.at_ns == next_look_ns_) LookForNodes();
       return;
   }
 }
@@ -310,6 +412,7 @@ void Simulation::Complete() {
 
 absl::Status Simulation::Cycle() {
   next_cycle_ns_ = Timeline::kNever;
+  decides_first_ = false;
   ++timeline_.cycles;
   ++cycles_now_;
   const int64_t began_ns = stopwatch_.NowNs();
@@ -320,6 +423,7 @@ absl::Status Simulation::Cycle() {
   WriteStamps(**plan);
   UpdateProgress();
   RecordQueues(**plan);
+  if (scaler_) NoteStarved(**plan);
   if (engine_.has_changed()) {
     const int64_t step_ns = options_.period_ns > 0            ? options_.period_ns
                             : cycles_now_ < kMostCyclesAtOnce ? 0
@@ -331,22 +435,36 @@ absl::Status Simulation::Cycle() {
   return absl::OkStatus();
 }
 
-Simulation::PodPlace Simulation::PlaceOf(std::string_view pod) const {
+Simulation::PodPlace Simulation::PlaceOf(const Cluster& cluster, PodId id) const {
+  const std::string_view pod = cluster.Text(cluster.pods().name[id]);
+  if (!given_places_.empty()) {
+    const auto given = given_places_.find(cluster.PodName(id));
+    if (given != given_places_.end()) return given->second;
+  }
   const size_t dash = pod.rfind('-');
   PodPlace place{.job = job_of_.at(pod.substr(0, dash))};
   std::from_chars(pod.data() + dash + 1, pod.data() + pod.size(), place.pod);
   return place;
 }
 
+int32_t Simulation::JobOf(const Cluster& cluster, PodGroupId group) const {
+  const std::string_view name = cluster.Text(cluster.pod_groups().name[group]);
+  if (workload_.first == nullptr) return job_of_.at(name);
+  const std::string whole = cluster.PodGroupName(group);
+  const bool is_given = workload_.first->store().Has(Kind::kPodGroup, whole);
+  const auto found = job_of_.find(is_given ? std::string_view(whole) : name);
+  return found == job_of_.end() ? -1 : found->second;
+}
+
 void Simulation::CarryOut(const Plan& plan) {
   const Cluster& cluster = *plan.cluster;
   for (const CycleLog::Decision& decision : plan.decisions) {
     if (decision.kind == CycleLog::Decision::Kind::kPipeline) continue;
-    const PodPlace place = PlaceOf(cluster.Text(cluster.pods().name[decision.pod]));
+    const PodPlace place = PlaceOf(cluster, decision.pod);
     if (decision.kind == CycleLog::Decision::Kind::kEvict) {
       Evict(place.job, place.pod, EndOf(decision.note));
     } else {
-      const int32_t node = node_of_.at(cluster.Text(cluster.nodes().name[decision.node]));
+      const int32_t node = fleet_.Find(cluster.Text(cluster.nodes().name[decision.node]));
       Bind(place.job, place.pod, node, plan.GpuGroupsOf(decision));
     }
   }
@@ -355,7 +473,8 @@ void Simulation::CarryOut(const Plan& plan) {
 void Simulation::WriteStamps(const Plan& plan) {
   const Cluster& cluster = *plan.cluster;
   for (const PodGroupId group : plan.stamped) {
-    const int32_t row = job_of_.at(cluster.Text(cluster.pod_groups().name[group]));
+    const int32_t row = JobOf(cluster, group);
+    if (row < 0) continue;
     const GroupOutcome outcome = plan.OutcomeOf(group);
     Job& job = jobs_[At(row)];
     if (outcome.writes_last_start) job.last_start_ns = now_ns_;
@@ -377,7 +496,7 @@ void Simulation::WriteGroup(int32_t row) {
 }
 
 void Simulation::WritePod(int32_t row, int32_t number) {
-  const Pod& pod = jobs_[At(row)].pods[At(number)];
+  Pod& pod = jobs_[At(row)].pods[At(number)];
   SimObjects::PodState state{.number = number,
                              .generation = pod.generation,
                              .created_ns = pod.created_ns,
@@ -386,7 +505,17 @@ void Simulation::WritePod(int32_t row, int32_t number) {
                              .runs = pod.runs_ns != Timeline::kNever,
                              .gpu_groups = pod.gpu_groups};
   if (pod.stage == Pod::Stage::kLeaving) state.deletion_ns = pod.deletion_ns;
+  if (!pod.bind_request.empty()) {
+    store_.Delete(Kind::kBindRequest, pod.bind_request);
+    pod.bind_request.clear();
+  }
   store_.Upsert(objects_.PodRowOf(workload_.jobs[At(row)], std::move(state)));
+}
+
+int64_t Simulation::MicroGpusOf(int32_t row, int32_t pod) const {
+  const SimJob& job = workload_.jobs[At(row)];
+  if (job.given < 0) return job.micro_gpus;
+  return workload_.first->groups()[At(job.given)].pods[At(pod)].micro_gpus;
 }
 
 void Simulation::Count(int32_t job, int64_t allocated, int64_t requested) {
@@ -427,6 +556,7 @@ void Simulation::UpdateProgress() {
     Job& job = jobs_[At(row)];
     job.has_changed = false;
     if (job.pods.empty()) continue;  // it has ended
+    job.progress.SetMinPods(workload_.jobs[At(row)].min_pods);
     job.progress.SetPods(PodsOf(row), now_ns_);
     ++job.stamp;
     if (job.progress.IsWorking() && timeline_.jobs.first_start_ns[At(row)] == Timeline::kNever)
@@ -438,15 +568,29 @@ void Simulation::UpdateProgress() {
   changed_jobs_.clear();
 }
 
+void Simulation::MakePod(int32_t row, int32_t number) {
+  Pod& pod = jobs_[At(row)].pods[At(number)];
+  pod = {.stage = Pod::Stage::kWaiting,
+         .leaves_for = {},
+         .generation = pod.generation,
+         .created_ns = now_ns_,
+         .gpu_groups = {},
+         .bind_request = {}};
+  WritePod(row, number);
+}
+
+void Simulation::DeletePod(int32_t row, int32_t number) {
+  jobs_[At(row)].pods[At(number)].stage = Pod::Stage::kAbsent;
+  ++jobs_[At(row)].pods[At(number)].generation;
+  store_.Delete(Kind::kPod, objects_.PodName(workload_.jobs[At(row)], number));
+  Count(row, 0, -MicroGpusOf(row, number));
+}
+
 void Simulation::Arrive(int32_t row) {
   const SimJob& spec = workload_.jobs[At(row)];
   jobs_[At(row)].pods.resize(At(spec.pods));
   WriteGroup(row);
-  for (int32_t pod = 0; pod < spec.pods; ++pod) {
-    jobs_[At(row)].pods[At(pod)].stage = Pod::Stage::kWaiting;
-    jobs_[At(row)].pods[At(pod)].created_ns = now_ns_;
-    WritePod(row, pod);
-  }
+  for (int32_t pod = 0; pod < spec.pods; ++pod) MakePod(row, pod);
   Count(row, 0, spec.micro_gpus * spec.pods);
 }
 
@@ -454,17 +598,41 @@ void Simulation::End(int32_t row) {
   const SimJob& spec = workload_.jobs[At(row)];
   Job& job = jobs_[At(row)];
   job.progress.Finish(now_ns_);
-  for (int32_t pod = 0; pod < spec.pods; ++pod) {
+  for (int32_t pod = 0; pod < std::ssize(job.pods); ++pod) {
+    if (job.pods[At(pod)].stage == Pod::Stage::kAbsent) continue;
     if (job.pods[At(pod)].node >= 0) EndStay(row, pod, StayEnd::kFinished);
-    const std::string name = StrCat(SimObjects::kNamespace, "/", SimObjects::PodName(spec, pod));
-    store_.Delete(Kind::kPod, name);
+    DeletePod(row, pod);
   }
-  store_.Delete(Kind::kPodGroup, StrCat(SimObjects::kNamespace, "/", spec.name));
-  Count(row, 0, -spec.micro_gpus * spec.pods);
+  store_.Delete(Kind::kPodGroup, SimObjects::GroupName(spec));
   job.pods = {};
   ++job.stamp;
   timeline_.jobs.end_ns[At(row)] = now_ns_;
   ++jobs_ended_;
+}
+
+void Simulation::Resize(int32_t row, int32_t place) {
+  Job& job = jobs_[At(row)];
+  if (job.pods.empty()) return;  // it has ended
+  SimJob& spec = workload_.jobs[At(row)];
+  const SimResize& resize = spec.resizes[At(place)];
+  const int32_t before = spec.pods;
+  spec.pods = resize.pods;
+  spec.min_pods = resize.min_pods;
+  WriteGroup(row);
+  Note(row);
+  for (int32_t pod = spec.pods; pod < before; ++pod) {
+    if (job.pods[At(pod)].node >= 0) {
+      Evict(row, pod, StayEnd::kResized);
+    } else if (job.pods[At(pod)].stage == Pod::Stage::kWaiting) {
+      DeletePod(row, pod);
+    }
+  }
+  if (std::ssize(job.pods) < spec.pods) job.pods.resize(At(spec.pods));
+  for (int32_t pod = before; pod < spec.pods; ++pod) {
+    if (job.pods[At(pod)].stage != Pod::Stage::kAbsent) continue;  // it is leaving still
+    MakePod(row, pod);
+    Count(row, 0, spec.micro_gpus);
+  }
 }
 
 void Simulation::Bind(int32_t row, int32_t number, int32_t node,
@@ -476,7 +644,7 @@ void Simulation::Bind(int32_t row, int32_t number, int32_t node,
   pod.from_ns = now_ns_;
   pod.gpu_groups = std::move(gpu_groups);
   stays_on_[At(node)].push_back({.job = row, .pod = number});
-  Count(row, workload_.jobs[At(row)].micro_gpus, 0);
+  Count(row, MicroGpusOf(row, number), 0);
   Note(row);
   const int64_t runs_ns = now_ns_ + options_.bind_ns + options_.startup_ns;
   if (runs_ns == now_ns_) {
@@ -502,7 +670,7 @@ void Simulation::StartPod(int32_t row, int32_t number) {
 void Simulation::Evict(int32_t row, int32_t number, StayEnd why) {
   Pod& pod = jobs_[At(row)].pods[At(number)];
   if (pod.node < 0 || pod.stage == Pod::Stage::kLeaving) return;
-  ++timeline_.jobs.evictions[At(row)];
+  if (why != StayEnd::kResized) ++timeline_.jobs.evictions[At(row)];
   Note(row);
   if (options_.terminate_ns == 0) {
     EndStay(row, number, why);
@@ -537,35 +705,141 @@ void Simulation::EndStay(int32_t row, int32_t number, StayEnd why) {
   stays.end.push_back(static_cast<uint8_t>(why));
   std::erase_if(stays_on_[At(pod.node)],
                 [&](const PodPlace& place) { return place.job == row && place.pod == number; });
-  Count(row, -workload_.jobs[At(row)].micro_gpus, 0);
+  if (stays_on_[At(pod.node)].empty()) empty_since_ns_[At(pod.node)] = now_ns_;
+  Count(row, -MicroGpusOf(row, number), 0);
   pod.node = -1;
   Note(row);
 }
 
 void Simulation::MakeAgain(int32_t row, int32_t number) {
-  Pod& pod = jobs_[At(row)].pods[At(number)];
-  pod = {.stage = Pod::Stage::kWaiting,
-         .leaves_for = {},
-         .generation = pod.generation + 1,
-         .created_ns = now_ns_,
-         .gpu_groups = {}};
-  WritePod(row, number);
+  if (number >= workload_.jobs[At(row)].pods) {
+    DeletePod(row, number);
+    return;
+  }
+  ++jobs_[At(row)].pods[At(number)].generation;
+  MakePod(row, number);
 }
 
-void Simulation::TakeNode(int32_t outage) {
-  const std::string& name = workload_.outages[At(outage)].node;
-  const int32_t node = node_of_.at(name);
-  if (is_node_there_[At(node)]-- != 1) return;  // two outages overlap
-  timeline_.nodes.at_ns.push_back(now_ns_);
-  timeline_.nodes.node.push_back(node);
-  timeline_.nodes.is_there.push_back(0);
-  store_.Delete(Kind::kNode, name);
+// ---- nodes --------------------------------------------------------------------------------------
+
+std::vector<Simulation::PodPlace> Simulation::PodsOn(int32_t node) const {
   std::vector<PodPlace> pods = stays_on_[At(node)];
   std::ranges::sort(pods, {}, [](const PodPlace& place) { return std::tie(place.job, place.pod); });
-  for (const PodPlace& place : pods) {
+  return pods;
+}
+
+void Simulation::TakeNode(int32_t node) {
+  if (!fleet_.Goes(node, now_ns_)) return;
+  for (const PodPlace& place : PodsOn(node)) {
     EndStay(place.job, place.pod, StayEnd::kNodeGone);
     MakeAgain(place.job, place.pod);
   }
+}
+
+void Simulation::BeginWindow(int32_t place) {
+  const SimWindow& window = workload_.windows[At(place)];
+  const int32_t node = fleet_.Find(window.node);
+  fleet_.Close(node, now_ns_);
+  if (!window.drains) return;
+  for (const PodPlace& pod : PodsOn(node)) Evict(pod.job, pod.pod, StayEnd::kDrained);
+}
+
+PodNeeds Simulation::NeedsOf(int32_t row, int32_t pod) const {
+  const SimJob& job = workload_.jobs[At(row)];
+  PodNeeds needs{.micro_gpus = MicroGpusOf(row, pod),
+                 .millicpu = job.millicpu,
+                 .memory_bytes = job.memory_bytes,
+                 .models = &workload_.model_sets[At(job.models)]};
+  if (job.given < 0) return needs;
+  const PodRow& given = workload_.first->groups()[At(job.given)].pods[At(pod)].row;
+  for (const auto& [resource, amount] : given.requests) {
+    if (resource == "cpu") needs.millicpu = amount;
+    if (resource == "memory") needs.memory_bytes = amount;
+  }
+  return needs;
+}
+
+SpareRoom Simulation::RoomOf(int32_t node) const {
+  SpareRoom room = rooms_[At(node)];
+  absl::flat_hash_map<std::string_view, size_t> shared;  // place in `parts`, by GPU group
+  for (const PodPlace& place : stays_on_[At(node)]) {
+    PodNeeds needs = NeedsOf(place.job, place.pod);
+    const std::vector<std::string>& groups = jobs_[At(place.job)].pods[At(place.pod)].gpu_groups;
+    --room.pods;
+    room.millicpu -= needs.millicpu;
+    room.memory_bytes -= needs.memory_bytes;
+    if (groups.empty()) {
+      room.cards -= needs.micro_gpus / kMicroGpusOfOne;
+      continue;
+    }
+    for (const std::string& group : groups) {
+      const auto [card, is_new] = shared.try_emplace(group, room.parts.size());
+      if (is_new) {
+        --room.cards;
+        room.parts.push_back(kMicroGpusOfOne);
+      }
+      room.parts[card->second] -= needs.micro_gpus / std::ssize(groups);
+    }
+  }
+  return room;
+}
+
+void Simulation::WantLook(int64_t at_ns) {
+  const int64_t step_ns = options_.scale_ns;
+  at_ns = (at_ns + step_ns - 1) / step_ns * step_ns;
+  if (at_ns >= next_look_ns_) return;
+  next_look_ns_ = at_ns;
+  agenda_.Add({.at_ns = at_ns, .kind = Occasion::kScalerLooks});
+}
+
+void Simulation::LookForNodes() {
+  next_look_ns_ = Timeline::kNever;
+  std::vector<Autoscaler::Waiting> waiting;
+  for (const int32_t row : starved_) {
+    const Job& job = jobs_[At(row)];
+    if (job.pods.empty()) continue;  // it has ended
+    const auto held = std::ranges::count_if(job.pods, [](const Pod& pod) {
+      return pod.stage == Pod::Stage::kBound || pod.stage == Pod::Stage::kRunning;
+    });
+    const auto wait = std::ranges::find(job.pods, Pod::Stage::kWaiting, &Pod::stage);
+    if (wait == job.pods.end()) continue;
+    waiting.push_back({.pods = static_cast<int32_t>(
+                           std::ranges::count(job.pods, Pod::Stage::kWaiting, &Pod::stage)),
+                       .least = workload_.jobs[At(row)].min_pods - static_cast<int32_t>(held),
+                       .needs = NeedsOf(row, static_cast<int32_t>(wait - job.pods.begin()))});
+  }
+  using Stage = Autoscaler::NodeState::Stage;
+  std::vector<Autoscaler::NodeState> states(fleet_.size());
+  for (int32_t node = 0; node < std::ssize(states); ++node) {
+    Autoscaler::NodeState& state = states[At(node)];
+    const NodeFleet::Supply supply = fleet_.SupplyOf(node);
+    state.stage = supply == NodeFleet::Supply::kAbsent    ? Stage::kAbsent
+                  : supply == NodeFleet::Supply::kOrdered ? Stage::kOrdered
+                  : fleet_.TakesPods(node)                ? Stage::kTakesPods
+                                                          : Stage::kClosed;
+    if (stays_on_[At(node)].empty()) state.empty_since_ns = empty_since_ns_[At(node)];
+    if (state.stage != Stage::kClosed) state.room = RoomOf(node);
+  }
+  const Autoscaler::Orders orders = scaler_->Look(now_ns_, waiting, &states);
+  for (const int32_t node : orders.order) {
+    fleet_.Order(node, now_ns_);
+    agenda_.Add(
+        {.at_ns = now_ns_ + scaler_->ReadyNs(node), .kind = Occasion::kPoolNodeReady, .job = node});
+  }
+  for (const int32_t node : orders.remove) fleet_.Remove(node, now_ns_);
+  if (orders.look_again_ns) WantLook(*orders.look_again_ns);
+}
+
+void Simulation::NoteStarved(const Plan& plan) {
+  const Cluster& cluster = *plan.cluster;
+  starved_.clear();
+  for (const PodGroupId group : cluster.pod_groups().lists.waiting) {
+    if (!WaitsForRoom(plan, group)) continue;
+    const int32_t row = JobOf(cluster, group);
+    if (row >= 0) starved_.push_back(row);
+  }
+  std::ranges::sort(starved_);
+  WantLook(now_ns_ + 1);
 }
 
 void Simulation::RecordQueues(const Plan& plan) {
