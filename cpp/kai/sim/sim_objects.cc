@@ -49,6 +49,7 @@ PodRow SimObjects::GivenRow(const SimJob& job, PodState state) const {
     row.nominated_node.clear();
     row.topology_rank.reset();
     row.zone_records.clear();
+    row.extended_claim.clear();
   }
   row.deletion_ns = Date(state.deletion_ns);
   row.phase = state.runs ? Phase::kRunning : Phase::kPending;

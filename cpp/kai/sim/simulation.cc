@@ -10,6 +10,7 @@
 #include "kai/base/check.h"
 #include "kai/base/status_macros.h"
 #include "kai/base/text.h"
+#include "kai/sim/given_claims.h"
 #include "kai/sim/workload_check.h"
 
 namespace kai {
@@ -465,6 +466,11 @@ void Simulation::CarryOut(const Plan& plan) {
       Evict(place.job, place.pod, EndOf(decision.note));
     } else {
       const int32_t node = fleet_.Find(cluster.Text(cluster.nodes().name[decision.node]));
+      std::optional<BindRequestRow> request = RequestOf(plan, decision);
+      if (request) {
+        jobs_[At(place.job)].pods[At(place.pod)].bind_request = NameInTable(*request);
+        store_.Upsert(*std::move(request));
+      }
       Bind(place.job, place.pod, node, plan.GpuGroupsOf(decision));
     }
   }
@@ -496,7 +502,7 @@ void Simulation::WriteGroup(int32_t row) {
 }
 
 void Simulation::WritePod(int32_t row, int32_t number) {
-  Pod& pod = jobs_[At(row)].pods[At(number)];
+  const Pod& pod = jobs_[At(row)].pods[At(number)];
   SimObjects::PodState state{.number = number,
                              .generation = pod.generation,
                              .created_ns = pod.created_ns,
@@ -505,10 +511,6 @@ void Simulation::WritePod(int32_t row, int32_t number) {
                              .runs = pod.runs_ns != Timeline::kNever,
                              .gpu_groups = pod.gpu_groups};
   if (pod.stage == Pod::Stage::kLeaving) state.deletion_ns = pod.deletion_ns;
-  if (!pod.bind_request.empty()) {
-    store_.Delete(Kind::kBindRequest, pod.bind_request);
-    pod.bind_request.clear();
-  }
   store_.Upsert(objects_.PodRowOf(workload_.jobs[At(row)], std::move(state)));
 }
 
@@ -708,6 +710,12 @@ void Simulation::EndStay(int32_t row, int32_t number, StayEnd why) {
   if (stays_on_[At(pod.node)].empty()) empty_since_ns_[At(pod.node)] = now_ns_;
   Count(row, -MicroGpusOf(row, number), 0);
   pod.node = -1;
+  if (!pod.bind_request.empty()) store_.Delete(Kind::kBindRequest, pod.bind_request);
+  pod.bind_request.clear();
+  if (const SimJob& job = workload_.jobs[At(row)]; job.given >= 0) {
+    const FirstMoment::Group& group = workload_.first->groups()[At(job.given)];
+    ReleaseClaims(group.pods[At(number)].row, &store_);
+  }
   Note(row);
 }
 

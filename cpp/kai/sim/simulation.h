@@ -68,7 +68,7 @@ class Simulation {
     int64_t runs_ns = Timeline::kNever;
     int64_t deletion_ns = 0;
     std::vector<std::string> gpu_groups;
-    std::string bind_request;  // from before the start, that is being carried out
+    std::string bind_request;  // of its stay, where there is one: it holds claims
   };
   struct PodPlace {
     int32_t job = -1;
