@@ -340,12 +340,14 @@ void Simulation::Happen(const AgendaEntry& entry) {
       return;
     case Occasion::kNodeComes:
       fleet_.Comes(entry.job, now_ns_);
+      empty_since_ns_[At(entry.job)] = now_ns_;  // as long as it took no pods it was not idle
       return;
     case Occasion::kWindowBegins:
       BeginWindow(entry.pod);
       return;
     case Occasion::kWindowEnds:
       fleet_.Open(entry.job, now_ns_);
+      empty_since_ns_[At(entry.job)] = now_ns_;
       return;
     case Occasion::kPoolNodeReady:
       fleet_.MakeReady(entry.job, now_ns_);
@@ -441,6 +443,7 @@ Simulation::PodPlace Simulation::PlaceOf(const Cluster& cluster, PodId id) const
   if (!given_places_.empty()) {
     const auto given = given_places_.find(cluster.PodName(id));
     if (given != given_places_.end()) return given->second;
+    if (cluster.Text(cluster.pods().namespace_name[id]) != SimObjects::kNamespace) return {};
   }
   const size_t dash = pod.rfind('-');
   PodPlace place{.job = job_of_.at(pod.substr(0, dash))};
@@ -462,6 +465,7 @@ void Simulation::CarryOut(const Plan& plan) {
   for (const CycleLog::Decision& decision : plan.decisions) {
     if (decision.kind == CycleLog::Decision::Kind::kPipeline) continue;
     const PodPlace place = PlaceOf(cluster, decision.pod);
+    if (place.job < 0) continue;  // of no job of the simulation
     if (decision.kind == CycleLog::Decision::Kind::kEvict) {
       Evict(place.job, place.pod, EndOf(decision.note));
     } else {

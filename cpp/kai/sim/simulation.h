@@ -133,6 +133,7 @@ class Simulation {
   void WantLook(int64_t at_ns);
   void Complete();
 
+  // Without a job: it is of no job of the simulation.
   PodPlace PlaceOf(const Cluster& cluster, PodId pod) const;
   int32_t JobOf(const Cluster& cluster, PodGroupId group) const;  // -1: no job of the simulation
 

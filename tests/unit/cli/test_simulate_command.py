@@ -116,7 +116,7 @@ def test_a_simulation_may_end_early_and_be_saved(run: Run, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "give a WORKLOAD to run, or --fair-share REQUEST"),
+        ((), "give a WORKLOAD to run, --live, or --fair-share REQUEST"),
         (("missing.csv",), "missing.csv"),
         (("jobs.yaml", "--until", "soon"), "--until: 'soon' is not a time like 90s, 15m, 36h"),
         (("jobs.yaml", "--cluster", "missing.yaml"), "missing.yaml"),
