@@ -18,10 +18,11 @@ for _case in read_cases([default_cases()]):
         CASES.setdefault(_case.area, []).append(_case)
 
 EVICTED = ("reclaimed", "preempted", "consolidated", "stale")
+NOW = "2026-01-01T12:00:00Z"
 
 
 def cluster_of(case: Case) -> kai.Cluster:
-    return kai.Cluster.from_snapshot(case.data["snapshot"], now=case.data["now"])
+    return kai.Cluster.from_snapshot(case.data["snapshot"], now=case.data.get("now") or NOW)
 
 
 def first_cycle(cluster: kai.Cluster) -> tuple[dict[str, str], list[tuple[str, str]]]:
@@ -29,7 +30,7 @@ def first_cycle(cluster: kai.Cluster) -> tuple[dict[str, str], list[tuple[str, s
     workload = workload_of(cluster)
     assert workload.first is not None
     timeline = simulate(workload, until_s=0)
-    assert timeline.cycles == 1
+    assert timeline.cycles == 1, timeline.cycles
     pods = {
         name: [f"{name.split('/')[0]}/{pod[0]}" for pod in its]
         for name, _, _, _, its in workload.first.groups
@@ -77,11 +78,9 @@ def test_the_first_cycle_decides_as_the_plan(area: str) -> None:
     compared = 0
     for case in CASES[area]:
         cluster = cluster_of(case)
-        try:
-            got = first_cycle(cluster)
-        except kai.InvalidClusterError as error:
-            assert "twice" in str(error), case.id
-            continue
+        if not cluster._core_cluster().can_follow():
+            continue  # it names an object twice
+        got = first_cycle(cluster)
         on, evicted = planned(cluster)
         assert got[0] == on, case.id
         assert sorted(got[1]) == sorted(evicted), case.id

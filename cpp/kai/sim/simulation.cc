@@ -1,7 +1,6 @@
 #include "kai/sim/simulation.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <numeric>
 #include <utility>
@@ -18,15 +17,6 @@ namespace {
 
 // With a period of 0: so many cycles at one moment, then the next one comes a second later.
 constexpr int64_t kMostCyclesAtOnce = 100;
-
-// Reasons why pods wait that more nodes can mend.
-constexpr std::array kReasonsForNodes = {
-    reason_codes::kGangIncomplete,     reason_codes::kNotEnoughGpus,
-    reason_codes::kNotEnoughResources, reason_codes::kNoMatchingNode,
-    reason_codes::kTopologyTooSmall,   reason_codes::kLargerThanAnyNode,
-    reason_codes::kNoFreeDevices};
-
-size_t At(int32_t row) { return static_cast<size_t>(row); }
 
 StayEnd EndOf(EvictionNote note) {
   switch (note) {
@@ -49,36 +39,18 @@ std::string_view ModelOf(const NodeRow& node) {
   return "";
 }
 
-// Whether more nodes could help the group: it waits, no place is promised to it, and no limit or
-// quota of a queue is in its way.
-bool WaitsForRoom(const Plan& plan, PodGroupId group) {
-  if (plan.outcomes->IsSimplyRunning(group)) return false;
-  const GroupOutcome& outcome = (*plan.outcomes)[group].outcome;
-  if (outcome.verdict != Verdict::kUnschedulable && outcome.verdict != Verdict::kPartlyPlaced &&
-      outcome.verdict != Verdict::kRunning)
-    return false;
-  bool waits = false;
-  for (const OutcomeReason& each : outcome.reasons) {
-    const std::string_view code = CodeOf(each.reason);
-    if (code == reason_codes::kOverLimit || code == reason_codes::kNonPreemptibleOverQuota)
-      return false;
-    waits = waits || std::ranges::find(kReasonsForNodes, code) != kReasonsForNodes.end();
-  }
-  return waits;
-}
-
 // So that the order of the input makes no difference.
 std::vector<int32_t> SortJobs(std::vector<SimJob>* jobs) {
   std::vector<int32_t> input(jobs->size());
   std::iota(input.begin(), input.end(), 0);
   std::ranges::sort(input, [&](int32_t a, int32_t b) {
-    const SimJob& one = (*jobs)[At(a)];
-    const SimJob& other = (*jobs)[At(b)];
+    const SimJob& one = (*jobs)[static_cast<size_t>(a)];
+    const SimJob& other = (*jobs)[static_cast<size_t>(b)];
     return std::tie(one.arrival_ns, one.name) < std::tie(other.arrival_ns, other.name);
   });
   std::vector<SimJob> sorted;
   sorted.reserve(jobs->size());
-  for (const int32_t row : input) sorted.push_back(std::move((*jobs)[At(row)]));
+  for (const int32_t row : input) sorted.push_back(std::move((*jobs)[static_cast<size_t>(row)]));
   *jobs = std::move(sorted);
   return input;
 }
@@ -131,160 +103,6 @@ absl::Status Simulation::Check() const {
   return absl::OkStatus();
 }
 
-absl::Status Simulation::Fill() {
-  for (const PriorityClassRow& row : workload_.priority_classes)
-    if (!store_.Has(Kind::kPriorityClass, row.name)) store_.Upsert(row);
-  FillQueues();
-  FillNodes();
-  FillJobs();
-  if (workload_.first == nullptr) return absl::OkStatus();
-  decides_first_ = true;
-  WantCycle(0);
-  if (workload_.first->memory().empty()) return absl::OkStatus();
-  return engine_.ImportMemory(workload_.first->memory());
-}
-
-void Simulation::FillQueues() {
-  uses_.resize(workload_.queues.size());
-  for (size_t i = 0; i < workload_.queues.size(); ++i) {
-    QueueRow& queue = workload_.queues[i];
-    if (!queue.created_ns) queue.created_ns = options_.start_ns;
-    queue_of_.emplace(queue.name, static_cast<int32_t>(i));
-    timeline_.queue_names.push_back(queue.name);
-    if (const QueueRow* known = store_.Find<QueueRow>(queue.name)) queue = *known;
-    store_.Upsert(queue);
-  }
-  for (size_t i = 0; i < workload_.queues.size(); ++i) {
-    const auto parent = queue_of_.find(workload_.queues[i].parent);
-    if (parent != queue_of_.end()) uses_[i].parent = parent->second;
-  }
-  for (size_t i = 0; i < workload_.queue_changes.size(); ++i) {
-    agenda_.Add({.at_ns = workload_.queue_changes[i].at_ns,
-                 .kind = Occasion::kQueueChanges,
-                 .job = static_cast<int32_t>(i)});
-  }
-}
-
-void Simulation::FillNodes() {
-  for (NodeRow& node : workload_.nodes)
-    if (const NodeRow* known = store_.Find<NodeRow>(node.name)) node = *known;
-  std::vector<uint8_t> absent(workload_.nodes.size());
-  const auto place = [&](std::string_view name) {
-    return std::ranges::lower_bound(
-               workload_.nodes, name, {},
-               [](const NodeRow& node) { return std::string_view(node.name); }) -
-           workload_.nodes.begin();
-  };
-  for (const SimNodePool& pool : workload_.pools)
-    for (size_t i = At(pool.first); i < pool.nodes.size(); ++i)
-      absent[static_cast<size_t>(place(pool.nodes[i]))] = 1;
-  fleet_.Fill(absent);
-  stays_on_.resize(workload_.nodes.size());
-  empty_since_ns_.assign(workload_.nodes.size(), 0);
-  if (!workload_.pools.empty()) {
-    scaler_.emplace(workload_.pools, workload_.nodes);
-    for (const NodeRow& node : workload_.nodes) rooms_.push_back(SpareRoom::Of(node));
-    WantLook(0);
-  }
-  for (const SimOutage& outage : workload_.outages) {
-    const int32_t node = fleet_.Find(outage.node);
-    agenda_.Add({.at_ns = outage.from_ns, .kind = Occasion::kNodeGoes, .job = node});
-    if (outage.until_ns != Timeline::kNever)
-      agenda_.Add({.at_ns = outage.until_ns, .kind = Occasion::kNodeComes, .job = node});
-  }
-  for (size_t i = 0; i < workload_.windows.size(); ++i) {
-    const SimWindow& window = workload_.windows[i];
-    const int32_t node = fleet_.Find(window.node);
-    agenda_.Add({.at_ns = window.from_ns,
-                 .kind = Occasion::kWindowBegins,
-                 .job = node,
-                 .pod = static_cast<int32_t>(i)});
-    if (window.until_ns != Timeline::kNever)
-      agenda_.Add({.at_ns = window.until_ns, .kind = Occasion::kWindowEnds, .job = node});
-  }
-}
-
-void Simulation::FillJobs() {
-  const size_t count = workload_.jobs.size();
-  timeline_.jobs.first_start_ns.assign(count, Timeline::kNever);
-  timeline_.jobs.end_ns.assign(count, Timeline::kNever);
-  timeline_.jobs.evictions.assign(count, 0);
-  jobs_.reserve(count);
-  for (size_t i = 0; i < count; ++i) {
-    const SimJob& job = workload_.jobs[i];
-    const auto row = static_cast<int32_t>(i);
-    job_of_.emplace(job.name, row);
-    const bool ends = job.duration_ns != SimJob::kForever;
-    jobs_.emplace_back(
-        JobProgress::Spec{.work_ns = ends ? job.duration_ns * job.pods : JobProgress::kNever,
-                          .min_pods = job.min_pods,
-                          .checkpoint_ns = job.checkpoint_ns,
-                          .restart_ns = job.restart_ns});
-    if (job.given >= 0) {
-      Adopt(row);
-    } else {
-      agenda_.Add({.at_ns = job.arrival_ns, .kind = Occasion::kArrival, .job = row});
-    }
-    for (size_t resize = 0; resize < job.resizes.size(); ++resize) {
-      agenda_.Add({.at_ns = job.arrival_ns + job.resizes[resize].after_ns,
-                   .kind = Occasion::kResize,
-                   .job = row,
-                   .pod = static_cast<int32_t>(resize)});
-    }
-  }
-  UpdateProgress();
-}
-
-// ---- what there is at the start -----------------------------------------------------------------
-
-void Simulation::Adopt(int32_t row) {
-  const SimJob& spec = workload_.jobs[At(row)];
-  const PodGroupRow& group = workload_.first->groups()[At(spec.given)].row;
-  const auto since_start = [&](std::optional<int64_t> at_ns) {
-    return at_ns ? std::optional(*at_ns - options_.start_ns) : std::nullopt;
-  };
-  Job& job = jobs_[At(row)];
-  job.last_start_ns = since_start(group.last_start_ns);
-  job.stale_since_ns = since_start(group.stale_since_ns);
-  job.last_eviction_ns = since_start(group.last_eviction_ns);
-  job.pods.resize(At(spec.pods));
-  for (int32_t pod = 0; pod < spec.pods; ++pod) AdoptPod(row, pod);
-}
-
-void Simulation::AdoptPod(int32_t row, int32_t number) {
-  const SimJob& spec = workload_.jobs[At(row)];
-  const FirstMoment::Pod& given = workload_.first->groups()[At(spec.given)].pods[At(number)];
-  given_places_.emplace(objects_.PodName(spec, number), PodPlace{.job = row, .pod = number});
-  Pod& pod = jobs_[At(row)].pods[At(number)];
-  pod.stage = Pod::Stage::kWaiting;
-  Count(row, 0, given.micro_gpus);
-  const auto node = std::ranges::find(timeline_.node_names, given.node);
-  if (given.node.empty() || node == timeline_.node_names.end()) return;
-  pod.node = static_cast<int32_t>(node - timeline_.node_names.begin());
-  pod.gpu_groups = given.gpu_groups;
-  pod.bind_request = given.bind_request;
-  stays_on_[At(pod.node)].push_back({.job = row, .pod = number});
-  Count(row, given.micro_gpus, 0);
-  Note(row);
-  AgendaEntry next{.job = row, .pod = number, .stamp = pod.generation};
-  if (given.row.deletion_ns) {
-    pod.stage = Pod::Stage::kLeaving;
-    pod.leaves_for = StayEnd::kWasLeaving;
-    pod.deletion_ns = *given.row.deletion_ns - options_.start_ns;
-    next.kind = Occasion::kPodIsGone;
-    next.at_ns = options_.terminate_ns;
-  } else if (given.row.phase == Phase::kRunning && given.bind_request.empty()) {
-    pod.stage = Pod::Stage::kRunning;
-    pod.runs_ns = 0;
-    return;
-  } else {
-    pod.stage = Pod::Stage::kBound;
-    next.kind = Occasion::kPodRuns;
-    next.at_ns = options_.bind_ns + options_.startup_ns;
-  }
-  agenda_.Add(next);
-}
-
 // ---- time ---------------------------------------------------------------------------------------
 
 absl::StatusOr<bool> Simulation::Run(int64_t steps) {
@@ -317,6 +135,8 @@ absl::StatusOr<bool> Simulation::Run(int64_t steps) {
 
 void Simulation::WantCycle(int64_t at_ns) {
   const int64_t period_ns = options_.period_ns;
+  // The cycle that decided about the first moment was the only one then.
+  if (workload_.first != nullptr && timeline_.cycles > 0) at_ns = std::max<int64_t>(at_ns, 1);
   if (period_ns > 0) at_ns = (at_ns + period_ns - 1) / period_ns * period_ns;
   next_cycle_ns_ = std::min(next_cycle_ns_, at_ns);
 }
@@ -730,128 +550,6 @@ void Simulation::MakeAgain(int32_t row, int32_t number) {
   }
   ++jobs_[At(row)].pods[At(number)].generation;
   MakePod(row, number);
-}
-
-// ---- nodes --------------------------------------------------------------------------------------
-
-std::vector<Simulation::PodPlace> Simulation::PodsOn(int32_t node) const {
-  std::vector<PodPlace> pods = stays_on_[At(node)];
-  std::ranges::sort(pods, {}, [](const PodPlace& place) { return std::tie(place.job, place.pod); });
-  return pods;
-}
-
-void Simulation::TakeNode(int32_t node) {
-  if (!fleet_.Goes(node, now_ns_)) return;
-  for (const PodPlace& place : PodsOn(node)) {
-    EndStay(place.job, place.pod, StayEnd::kNodeGone);
-    MakeAgain(place.job, place.pod);
-  }
-}
-
-void Simulation::BeginWindow(int32_t place) {
-  const SimWindow& window = workload_.windows[At(place)];
-  const int32_t node = fleet_.Find(window.node);
-  fleet_.Close(node, now_ns_);
-  if (!window.drains) return;
-  for (const PodPlace& pod : PodsOn(node)) Evict(pod.job, pod.pod, StayEnd::kDrained);
-}
-
-PodNeeds Simulation::NeedsOf(int32_t row, int32_t pod) const {
-  const SimJob& job = workload_.jobs[At(row)];
-  PodNeeds needs{.micro_gpus = MicroGpusOf(row, pod),
-                 .millicpu = job.millicpu,
-                 .memory_bytes = job.memory_bytes,
-                 .models = &workload_.model_sets[At(job.models)]};
-  if (job.given < 0) return needs;
-  const PodRow& given = workload_.first->groups()[At(job.given)].pods[At(pod)].row;
-  for (const auto& [resource, amount] : given.requests) {
-    if (resource == "cpu") needs.millicpu = amount;
-    if (resource == "memory") needs.memory_bytes = amount;
-  }
-  return needs;
-}
-
-SpareRoom Simulation::RoomOf(int32_t node) const {
-  SpareRoom room = rooms_[At(node)];
-  absl::flat_hash_map<std::string_view, size_t> shared;  // place in `parts`, by GPU group
-  for (const PodPlace& place : stays_on_[At(node)]) {
-    PodNeeds needs = NeedsOf(place.job, place.pod);
-    const std::vector<std::string>& groups = jobs_[At(place.job)].pods[At(place.pod)].gpu_groups;
-    --room.pods;
-    room.millicpu -= needs.millicpu;
-    room.memory_bytes -= needs.memory_bytes;
-    if (groups.empty()) {
-      room.cards -= needs.micro_gpus / kMicroGpusOfOne;
-      continue;
-    }
-    for (const std::string& group : groups) {
-      const auto [card, is_new] = shared.try_emplace(group, room.parts.size());
-      if (is_new) {
-        --room.cards;
-        room.parts.push_back(kMicroGpusOfOne);
-      }
-      room.parts[card->second] -= needs.micro_gpus / std::ssize(groups);
-    }
-  }
-  return room;
-}
-
-void Simulation::WantLook(int64_t at_ns) {
-  const int64_t step_ns = options_.scale_ns;
-  at_ns = (at_ns + step_ns - 1) / step_ns * step_ns;
-  if (at_ns >= next_look_ns_) return;
-  next_look_ns_ = at_ns;
-  agenda_.Add({.at_ns = at_ns, .kind = Occasion::kScalerLooks});
-}
-
-void Simulation::LookForNodes() {
-  next_look_ns_ = Timeline::kNever;
-  std::vector<Autoscaler::Waiting> waiting;
-  for (const int32_t row : starved_) {
-    const Job& job = jobs_[At(row)];
-    if (job.pods.empty()) continue;  // it has ended
-    const auto held = std::ranges::count_if(job.pods, [](const Pod& pod) {
-      return pod.stage == Pod::Stage::kBound || pod.stage == Pod::Stage::kRunning;
-    });
-    const auto wait = std::ranges::find(job.pods, Pod::Stage::kWaiting, &Pod::stage);
-    if (wait == job.pods.end()) continue;
-    waiting.push_back({.pods = static_cast<int32_t>(
-                           std::ranges::count(job.pods, Pod::Stage::kWaiting, &Pod::stage)),
-                       .least = workload_.jobs[At(row)].min_pods - static_cast<int32_t>(held),
-                       .needs = NeedsOf(row, static_cast<int32_t>(wait - job.pods.begin()))});
-  }
-  using Stage = Autoscaler::NodeState::Stage;
-  std::vector<Autoscaler::NodeState> states(fleet_.size());
-  for (int32_t node = 0; node < std::ssize(states); ++node) {
-    Autoscaler::NodeState& state = states[At(node)];
-    const NodeFleet::Supply supply = fleet_.SupplyOf(node);
-    state.stage = supply == NodeFleet::Supply::kAbsent    ? Stage::kAbsent
-                  : supply == NodeFleet::Supply::kOrdered ? Stage::kOrdered
-                  : fleet_.TakesPods(node)                ? Stage::kTakesPods
-                                                          : Stage::kClosed;
-    if (stays_on_[At(node)].empty()) state.empty_since_ns = empty_since_ns_[At(node)];
-    if (state.stage != Stage::kClosed) state.room = RoomOf(node);
-  }
-  const Autoscaler::Orders orders = scaler_->Look(now_ns_, waiting, &states);
-  for (const int32_t node : orders.order) {
-    fleet_.Order(node, now_ns_);
-    agenda_.Add(
-        {.at_ns = now_ns_ + scaler_->ReadyNs(node), .kind = Occasion::kPoolNodeReady, .job = node});
-  }
-  for (const int32_t node : orders.remove) fleet_.Remove(node, now_ns_);
-  if (orders.look_again_ns) WantLook(*orders.look_again_ns);
-}
-
-void Simulation::NoteStarved(const Plan& plan) {
-  const Cluster& cluster = *plan.cluster;
-  starved_.clear();
-  for (const PodGroupId group : cluster.pod_groups().lists.waiting) {
-    if (!WaitsForRoom(plan, group)) continue;
-    const int32_t row = JobOf(cluster, group);
-    if (row >= 0) starved_.push_back(row);
-  }
-  std::ranges::sort(starved_);
-  WantLook(now_ns_ + 1);
 }
 
 void Simulation::RecordQueues(const Plan& plan) {

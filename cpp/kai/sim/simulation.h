@@ -86,6 +86,8 @@ class Simulation {
     std::optional<int64_t> last_eviction_ns;
   };
 
+  static size_t At(int32_t place) { return static_cast<size_t>(place); }
+
   Simulation(SimWorkload workload, Config config, ShardParams params, const SimOptions& options);
   absl::Status Check() const;
   absl::Status Fill();

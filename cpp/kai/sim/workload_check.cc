@@ -96,7 +96,8 @@ absl::Status CheckQueues(const SimWorkload& workload) {
   Names names;
   KAI_RETURN_IF_ERROR(CollectNames(workload.queues, "queue", &names));
   for (const QueueRow& queue : workload.queues) {
-    if (!queue.parent.empty() && !names.contains(queue.parent))
+    // Those of a cluster as it stands are the engine's to judge.
+    if (workload.first == nullptr && !queue.parent.empty() && !names.contains(queue.parent))
       return absl::InvalidArgumentError(
           StrCat("queue ", queue.name, ": parent ", queue.parent, " does not exist"));
   }
