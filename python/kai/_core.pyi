@@ -547,7 +547,7 @@ class FirstMoment(metaclass=_Compiled):
         """Of a copy of its objects. Raises InvalidClusterError where it names an object twice."""
 
     def groups(self) -> list[tuple[str, str, str, int, list[tuple[str, str, int]]]]:
-        """Name, queue, priority class, fewest pods; and name, node and millionths of GPUs of pods."""
+        """Name, queue, class, fewest pods; and name, node and millionths of GPUs of pods."""
 
     def nodes(self) -> list[_SimNode]: ...
     def queues(self) -> list[_SimQueue]: ...

@@ -50,8 +50,8 @@ SimWorkload WorkloadOf(std::shared_ptr<const FirstMoment> first, int64_t seconds
   return workload;
 }
 
-std::unique_ptr<Simulation> Run(const SimWorkload& workload, const Config& config,
-                                SimOptions options) {
+std::unique_ptr<Simulation> Simulated(const SimWorkload& workload, const Config& config,
+                                      SimOptions options) {
   options.start_ns = kTestNowNs;
   auto made = Simulation::Make(workload, config, workload.first->params(), options);
   KAI_CHECK(made.ok()) << made.status().ToString();
@@ -107,7 +107,7 @@ TEST(FirstMomentPropertyTest, TheFirstCycleIsThePlanOfTheCluster) {
     const auto first = MomentOf(MakeRandomCluster(seed, {.sub_groups = seed % 2 == 0}));
     const SimWorkload workload = WorkloadOf(first, 0);
     const Config config = ParseConfig("{}");
-    const auto run = Run(workload, config, {.until_ns = 0});
+    const auto run = Simulated(workload, config, {.until_ns = 0});
     EXPECT_EQ(run->timeline().cycles, 1);
     Places places;
     const Timeline::Stays& stays = run->timeline().stays;
@@ -149,7 +149,7 @@ TEST(FirstMomentPropertyTest, WhatGoesOnFromAClusterIsAccountedFor) {
     const SimOptions options{.until_ns = 300 * kSecondNs,
                              .startup_ns = random.Below(3) * kSecondNs,
                              .terminate_ns = random.Below(3) * kSecondNs};
-    const auto run = Run(workload, ParseConfig("{}"), options);
+    const auto run = Simulated(workload, ParseConfig("{}"), options);
     const Timeline& timeline = run->timeline();
     std::vector<int64_t> held(workload.jobs.size());
     for (size_t i = 0; i < timeline.stays.job.size(); ++i) {

@@ -115,8 +115,12 @@ absl::StatusOr<bool> Simulation::Run(int64_t steps) {
                                                : Timeline::kNever;
     const bool is_done = jobs_ended_ == std::ssize(jobs_) && !jobs_.empty();
     if (is_done || next_ns == Timeline::kNever || next_ns > options_.until_ns) {
-      if (!is_done && options_.until_ns != Timeline::kNever && next_ns != Timeline::kNever)
-        now_ns_ = options_.until_ns;
+      // Jobs without an end go on though nothing happens any more.
+      const bool goes_on =
+          next_ns != Timeline::kNever || std::ranges::any_of(workload_.jobs, [](const SimJob& job) {
+            return job.duration_ns == SimJob::kForever;
+          });
+      if (!is_done && options_.until_ns != Timeline::kNever && goes_on) now_ns_ = options_.until_ns;
       Stop();
       break;
     }

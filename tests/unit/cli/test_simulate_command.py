@@ -137,7 +137,8 @@ def snapshot(tmp_path: Path) -> Path:
     import kai
 
     cluster = kai.Cluster(now="2026-01-01T12:00:00Z").queue("a", deserved_gpus=4).node("n", gpus=4)
-    cluster.running("a/bulk", pods=2, gpus=1).pending("a/next", pods=4, gpus=1, min_member=4)
+    cluster.running("a/bulk", pods=2, gpus=1, node="n")
+    cluster.pending("a/next", pods=4, gpus=1, min_member=4)
     cluster.save(tmp_path / "snapshot.zip")
     return tmp_path / "snapshot.zip"
 

@@ -22,9 +22,8 @@ def cluster() -> kai.Cluster:
         kai.Cluster(now=NOW)
         .queue("a", deserved_gpus=4)
         .queue("b", deserved_gpus=4)
-        .node("n1", gpus=4)
-        .node("n2", gpus=4)
-        .running("a/bulk", pods=6, gpus=1, min_member=1)
+        .node("n1", gpus=8)
+        .running("a/bulk", pods=6, gpus=1, min_member=1, node="n1")
         .pending("b/gang", pods=2, gpus=2, min_member=2)
     )
 
@@ -67,14 +66,14 @@ def test_jobs_arrive_later_in_queues_of_the_cluster() -> None:
     starts = times(timeline, "first_start_s")
     assert starts["new"] >= 600
     assert set(starts) == {"a/bulk", "b/gang", "new", "half"}
-    assert [pool.name for pool in given.nodes] == ["n1", "n2"]
+    assert [pool.name for pool in given.nodes] == ["n1"]
     with pytest.raises(InvalidInputError) as raised:
         workload_of(cluster(), arrivals=arrivals(Job("x", "aa", 0, 1)))
     assert str(raised.value) == ("job x: queue: the cluster has no queue 'aa'; did you mean 'a'?")
 
 
 def test_pods_of_a_group_need_not_be_alike() -> None:
-    mixed = cluster().running("a/mixed", pods=1, gpus=1, min_member=1)
+    mixed = cluster().node("n2", gpus=4).running("a/mixed", gpus=1, node="n2")
     pod = {**mixed.objects["pods"][-1]}
     metadata = {**pod["metadata"], "name": "mixed-big", "uid": "big"}
     spec = {**pod["spec"], "nodeName": "n2"}
