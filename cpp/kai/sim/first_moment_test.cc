@@ -67,7 +67,7 @@ TEST(FirstMomentTest, GroupsOfKnownQueuesWithLivePodsAreItsJobs) {
                                   .Node("n", {.gpus = 4})
                                   .Running("q/runs", {.pods = 2, .gpus = 1, .node = "n"})
                                   .Pending("q/waits", {.pods = 3, .gpus = 1, .min_member = 3})
-                                  .rows());
+                                  .Rows());
   ASSERT_EQ(first->groups().size(), 2u);
   EXPECT_EQ(first->groups()[0].name, "q/runs");
   EXPECT_EQ(first->groups()[0].pods[1].node, "n");
@@ -87,7 +87,7 @@ Places PlannedPlaces(const FirstMoment& first, const Plan& plan) {
       const std::string name = NameInTable(pod.row);
       known.insert(name);
       if (pod.row.deletion_ns) leaving.insert(name);
-      if (!pod.node.empty()) places[name] = pod.node;
+      if (first.store().Find<NodeRow>(pod.node) != nullptr) places[name] = pod.node;
     }
   }
   for (const oracle::Decision& decision : DecisionsOf(plan)) {
