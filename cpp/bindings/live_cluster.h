@@ -37,6 +37,7 @@ class LiveCluster : public std::enable_shared_from_this<LiveCluster> {
   // One that starts empty; `params_json` as schedulerParams of a snapshot. Throws for what is none.
   static std::shared_ptr<LiveCluster> Live(const std::string& params_json);
   const std::string& scheduler_name() const { return params_.scheduler_name; }
+  const ShardParams& params() const { return params_; }
 
   // An event, or why it is none.
   struct Event {

@@ -3,6 +3,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,7 +12,9 @@
 #include <vector>
 
 #include "kai/ingest/snapshot_reader.h"
+#include "kai/sim/first_moment.h"
 #include "kai/sim/simulation.h"
+#include "live_cluster.h"
 #include "register.h"
 #include "status.h"
 
@@ -31,6 +34,10 @@ using QueueTuple =
                std::optional<int64_t>, std::optional<int64_t>>;
 // name, gpus, millicpu, bytes, pods, labels
 using NodeTuple = std::tuple<std::string, int64_t, int64_t, int64_t, int64_t, StringPairs>;
+// name, nodes, first, least, ready, idle, price
+using PoolTuple = std::tuple<std::string, Texts, int32_t, int32_t, int64_t, int64_t, double>;
+// place of the job, after, pods, min_pods
+using ResizeTuple = std::tuple<int64_t, int64_t, int32_t, int32_t>;
 
 QueueRow QueueOf(const QueueTuple& given) {
   QueueRow row;
@@ -88,6 +95,7 @@ std::vector<SimJob> JobsOf(const Texts& names, const py::dict& columns, const Te
   fill("estimate_ns", [](SimJob* job, int64_t value) { job->estimate_ns = value; });
   fill("checkpoint_ns", [](SimJob* job, int64_t value) { job->checkpoint_ns = value; });
   fill("restart_ns", [](SimJob* job, int64_t value) { job->restart_ns = value; });
+  fill("given", [](SimJob* job, int64_t value) { job->given = static_cast<int32_t>(value); });
   return jobs;
 }
 
@@ -105,10 +113,32 @@ std::unique_ptr<Simulation> MakeSimulation(
     std::vector<Texts> model_sets,
     std::vector<std::vector<std::pair<std::string, double>>> speed_tables,
     const std::vector<std::tuple<std::string, int64_t, int64_t>>& outages,
-    const std::vector<std::pair<int64_t, QueueTuple>>& queue_changes, const Config& config,
-    const std::string& params_json, const py::dict& options) {
+    const std::vector<std::pair<int64_t, QueueTuple>>& queue_changes,
+    const std::vector<std::tuple<std::string, int64_t, int64_t, bool>>& windows,
+    const std::vector<PoolTuple>& pools, const std::vector<ResizeTuple>& resizes,
+    std::shared_ptr<const FirstMoment> first, const Config& config, const std::string& params_json,
+    const py::dict& options) {
   SimWorkload workload;
   workload.jobs = JobsOf(job_names, job_columns, class_names);
+  for (const auto& [job, after_ns, pods, min_pods] : resizes) {
+    workload.jobs.at(static_cast<size_t>(job))
+        .resizes.push_back({.after_ns = after_ns, .pods = pods, .min_pods = min_pods});
+  }
+  for (const auto& [node, from_ns, until_ns, drains] : windows) {
+    workload.windows.push_back(
+        {.node = node, .from_ns = from_ns, .until_ns = until_ns, .drains = drains});
+  }
+  for (const auto& [name, its_nodes, first_nodes, least, ready_ns, idle_ns, price] : pools) {
+    workload.pools.push_back({.name = name,
+                              .nodes = its_nodes,
+                              .first = first_nodes,
+                              .least = least,
+                              .ready_ns = ready_ns,
+                              .idle_ns = idle_ns,
+                              .price = price});
+  }
+  ShardParams params = first == nullptr ? ParamsOf(params_json) : first->params();
+  workload.first = std::move(first);
   for (const QueueTuple& queue : queues) workload.queues.push_back(QueueOf(queue));
   for (const NodeTuple& node : nodes) workload.nodes.push_back(NodeOf(node));
   for (const auto& [name, value] : priority_classes)
@@ -123,11 +153,71 @@ std::unique_ptr<Simulation> MakeSimulation(
   const std::pair<const char*, int64_t*> members[] = {
       {"period_ns", &its.period_ns},   {"until_ns", &its.until_ns},
       {"start_ns", &its.start_ns},     {"bind_ns", &its.bind_ns},
-      {"startup_ns", &its.startup_ns}, {"terminate_ns", &its.terminate_ns}};
+      {"startup_ns", &its.startup_ns}, {"terminate_ns", &its.terminate_ns},
+      {"scale_ns", &its.scale_ns}};
   for (const auto& [name, member] : members)
     if (options.contains(name)) *member = options[name].cast<int64_t>();
-  return ValueOrThrow(Simulation::Make(std::move(workload), config, ParamsOf(params_json), its),
+  return ValueOrThrow(Simulation::Make(std::move(workload), config, std::move(params), its),
                       WhenInvalid::kInput);
+}
+
+// ---- a cluster as it stands ---------------------------------------------------------------------
+
+std::shared_ptr<FirstMoment> MakeFirstMoment(LiveCluster* cluster, const std::string& memory) {
+  return cluster->WithStore([&](const Store* store) {
+    const py::gil_scoped_release release;
+    return std::make_shared<FirstMoment>(*store, cluster->params(), memory);
+  });
+}
+
+py::list GroupsOf(const FirstMoment& first) {
+  py::list groups;
+  for (const FirstMoment::Group& group : first.groups()) {
+    py::list pods;
+    for (const FirstMoment::Pod& pod : group.pods)
+      pods.append(py::make_tuple(pod.row.name, pod.node, pod.micro_gpus));
+    groups.append(py::make_tuple(group.name, group.row.queue, group.row.priority_class,
+                                 group.min_pods, pods));
+  }
+  return groups;
+}
+
+std::vector<NodeTuple> NodesOf(const FirstMoment& first) {
+  std::vector<NodeTuple> nodes;
+  for (const NodeRow& row : first.store().RowsOfKind<NodeRow>()) {
+    const auto amount = [&](std::string_view resource) {
+      for (const auto& [name, value] : row.allocatable)
+        if (name == resource) return value;
+      return int64_t{0};
+    };
+    nodes.emplace_back(row.name, amount("nvidia.com/gpu"), amount("cpu"), amount("memory"),
+                       amount("pods"), row.labels);
+  }
+  std::ranges::sort(nodes);
+  return nodes;
+}
+
+std::vector<QueueTuple> QueuesOf(const FirstMoment& first) {
+  std::vector<QueueTuple> queues;
+  for (const QueueRow& row : first.store().RowsOfKind<QueueRow>()) {
+    std::array<std::array<double, 3>, 3> amounts;
+    for (size_t i = 0; i < amounts.size(); ++i) {
+      const QuotaRow& quota = row.resources[i];
+      amounts[i] = {quota.quota, quota.over_quota_weight, quota.limit};
+    }
+    queues.emplace_back(row.name, row.parent, row.priority.value_or(100), amounts,
+                        row.preempt_min_runtime_ns, row.reclaim_min_runtime_ns);
+  }
+  std::ranges::sort(queues);
+  return queues;
+}
+
+std::vector<std::pair<std::string, int64_t>> PriorityClassesOf(const FirstMoment& first) {
+  std::vector<std::pair<std::string, int64_t>> classes;
+  for (const PriorityClassRow& row : first.store().RowsOfKind<PriorityClassRow>())
+    classes.emplace_back(row.name, row.value);
+  std::ranges::sort(classes);
+  return classes;
 }
 
 // ---- out ----------------------------------------------------------------------------------------
@@ -148,8 +238,8 @@ py::dict TimelineOf(const py::object& owner) {
     return made;
   };
   const auto view = [&](const auto& column) { return ViewOf(column, owner); };
-  const auto& [stays, jobs, queues, nodes, node_names, queue_names, end_ns, cycles, repeated,
-               engine_ns] = timeline;
+  const auto& [stays, jobs, queues, nodes, node_events, node_names, queue_names, end_ns, cycles,
+               repeated, engine_ns] = timeline;
   py::dict all;
   all["stays"] = table({{"job", view(stays.job)},
                         {"pod", view(stays.pod)},
@@ -177,6 +267,9 @@ py::dict TimelineOf(const py::object& owner) {
   all["nodes"] = table({{"at_ns", view(nodes.at_ns)},
                         {"node", view(nodes.node)},
                         {"is_there", view(nodes.is_there)}});
+  all["node_events"] = table({{"at_ns", view(node_events.at_ns)},
+                              {"node", view(node_events.node)},
+                              {"event", view(node_events.event)}});
   all["node_names"] = py::cast(node_names);
   all["queue_names"] = py::cast(queue_names);
   all["end_ns"] = end_ns;
@@ -189,11 +282,19 @@ py::dict TimelineOf(const py::object& owner) {
 }  // namespace
 
 void RegisterSimulation(py::module_& module) {
+  py::class_<FirstMoment, std::shared_ptr<FirstMoment>>(module, "FirstMoment", py::is_final())
+      .def(py::init(&MakeFirstMoment), py::arg("cluster"), py::kw_only(), py::arg("memory"))
+      .def("groups", &GroupsOf)
+      .def("nodes", &NodesOf)
+      .def("queues", &QueuesOf)
+      .def("priority_classes", &PriorityClassesOf);
   py::class_<Simulation>(module, "Simulation", py::is_final())
       .def(py::init(&MakeSimulation), py::kw_only(), py::arg("job_names"), py::arg("job_columns"),
            py::arg("queues"), py::arg("nodes"), py::arg("priority_classes"), py::arg("class_names"),
            py::arg("model_sets"), py::arg("speed_tables"), py::arg("outages"),
-           py::arg("queue_changes"), py::arg("config"), py::arg("params_json"), py::arg("options"))
+           py::arg("queue_changes"), py::arg("windows"), py::arg("pools"), py::arg("resizes"),
+           py::arg("first").none(true), py::arg("config"), py::arg("params_json"),
+           py::arg("options"))
       .def(
           "run",
           [](Simulation& self, int64_t steps) {

@@ -571,6 +571,23 @@ _SimQueue = tuple[str, str, int, list[list[float]], int | None, int | None]
 # name, GPUs, millicpu, bytes, pods, labels
 _SimNode = tuple[str, int, int, int, int, list[tuple[str, str]]]
 
+# name, nodes, first, least, ready_ns, idle_ns, price
+_SimPool = tuple[str, list[str], int, int, int, int, float]
+
+@final
+class FirstMoment(metaclass=_Compiled):
+    """A cluster as it stands, from which simulations go on (cpp/kai/sim/first_moment.h)."""
+
+    def __init__(self, cluster: Cluster, *, memory: str) -> None:
+        """Of a copy of its objects. Raises InvalidClusterError where it names an object twice."""
+
+    def groups(self) -> list[tuple[str, str, str, int, list[tuple[str, str, int]]]]:
+        """Name, queue, class, fewest pods; and name, node and millionths of GPUs of pods."""
+
+    def nodes(self) -> list[_SimNode]: ...
+    def queues(self) -> list[_SimQueue]: ...
+    def priority_classes(self) -> list[tuple[str, int]]: ...
+
 @final
 class Simulation(metaclass=_Compiled):
     """A cluster in virtual time (cpp/kai/sim/simulation.h)."""
@@ -588,6 +605,10 @@ class Simulation(metaclass=_Compiled):
         speed_tables: list[list[tuple[str, float]]],
         outages: list[tuple[str, int, int]],
         queue_changes: list[tuple[int, _SimQueue]],
+        windows: list[tuple[str, int, int, bool]],
+        pools: list[_SimPool],
+        resizes: list[tuple[int, int, int, int]],
+        first: FirstMoment | None,
         config: Config,
         params_json: str,
         options: dict[str, int],

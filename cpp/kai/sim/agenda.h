@@ -23,16 +23,21 @@ enum class Occasion : uint8_t {
   kPodIsGone,
   kNodeGoes,
   kNodeComes,
+  kWindowBegins,
+  kWindowEnds,
+  kPoolNodeReady,
   kQueueChanges,
   kPodRuns,
   kArrival,
+  kResize,
+  kScalerLooks,
 };
 
 struct AgendaEntry {
   int64_t at_ns = 0;
   Occasion kind{};
-  int32_t job = 0;    // or a place in the workload's outages and changes
-  int32_t pod = 0;    // of the job
+  int32_t job = 0;    // or a node, or a place in the workload's outages, windows and changes
+  int32_t pod = 0;    // of the job, or a place among its resizes
   int64_t stamp = 0;  // the state that it was added for
 
   auto Key() const { return std::tuple(at_ns, kind, job, pod, stamp); }

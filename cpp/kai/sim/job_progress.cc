@@ -14,7 +14,7 @@ int64_t JobProgress::WorkIn(int64_t elapsed_ns) const {
 void JobProgress::Work(int64_t elapsed_ns) {
   const int64_t worked_ns = pods_.running * elapsed_ns;
   const int64_t work_ns = WorkIn(elapsed_ns);
-  left_ns_ = std::max<int64_t>(left_ns_ - work_ns, 0);
+  if (!IsEndless()) left_ns_ = std::max<int64_t>(left_ns_ - work_ns, 0);
   const int64_t before_ns = since_start_ns_;
   since_start_ns_ += elapsed_ns;
   if (spec_.checkpoint_ns == 0) {
@@ -46,7 +46,7 @@ void JobProgress::Advance(int64_t now_ns) {
 
 void JobProgress::Stop() {
   lost_ns_ += unsaved_ns_;
-  left_ns_ += unsaved_work_ns_;
+  if (!IsEndless()) left_ns_ += unsaved_work_ns_;
   unsaved_ns_ = unsaved_work_ns_ = since_start_ns_ = 0;
 }
 
@@ -54,6 +54,7 @@ void JobProgress::SetPods(const Pods& pods, int64_t now_ns) {
   Advance(now_ns);
   const bool worked = IsWorking();
   pods_ = pods;
+  spec_.min_pods = min_pods_;
   if (worked && !IsWorking()) Stop();
   if (!worked && IsWorking()) {
     works_from_ns_ = now_ns + (has_started_ ? spec_.restart_ns : 0);
@@ -70,7 +71,7 @@ void JobProgress::Finish(int64_t now_ns) {
 }
 
 int64_t JobProgress::EndNs() const {
-  if (!IsWorking()) return kNever;
+  if (!IsWorking() || IsEndless()) return kNever;
   const int64_t from_ns = std::max(at_ns_, works_from_ns_);
   if (pods_.speed == 1) return from_ns + (left_ns_ + pods_.running - 1) / pods_.running;
   auto elapsed_ns = static_cast<int64_t>(

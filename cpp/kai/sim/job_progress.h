@@ -26,12 +26,13 @@ class JobProgress {
   static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
   struct Spec {
-    int64_t work_ns = 0;  // of all pods together, at speed 1
+    int64_t work_ns = 0;  // of all pods together, at speed 1; kNever: it never ends
     int32_t min_pods = 1;
     int64_t checkpoint_ns = 0;  // as SimJob
     int64_t restart_ns = 0;
   };
-  explicit JobProgress(const Spec& spec) : spec_(spec), left_ns_(spec.work_ns) {}
+  explicit JobProgress(const Spec& spec)
+      : spec_(spec), min_pods_(spec.min_pods), left_ns_(spec.work_ns) {}
 
   struct Pods {
     int32_t held = 0;     // on nodes
@@ -40,6 +41,8 @@ class JobProgress {
   };
   // From now on. Times never decrease.
   void SetPods(const Pods& pods, int64_t now_ns);
+  // From the next SetPods() on.
+  void SetMinPods(int32_t min_pods) { min_pods_ = min_pods; }
   // The work is done, or the simulation ends: what was worked is kept.
   void Finish(int64_t now_ns);
 
@@ -58,12 +61,14 @@ class JobProgress {
   int32_t restarts() const { return restarts_; }
 
  private:
+  bool IsEndless() const { return spec_.work_ns == kNever; }
   int64_t WorkIn(int64_t elapsed_ns) const;
   void Advance(int64_t now_ns);
   void Work(int64_t elapsed_ns);
   void Stop();
 
   Spec spec_;
+  int32_t min_pods_;
   Pods pods_;
   int64_t at_ns_ = 0;
   int64_t works_from_ns_ = 0;   // while it works: when the restart is over

@@ -87,5 +87,29 @@ TEST(JobProgressTest, AFastGpuNeedsLessTime) {
   EXPECT_EQ(job.EndNs(), 150);
 }
 
+TEST(JobProgressTest, AnotherMinimumCountsFromTheNextPodsOn) {
+  JobProgress job({.work_ns = 100, .min_pods = 2, .checkpoint_ns = SimJob::kNeverSaved});
+  job.SetPods(Running(2), 0);
+  job.SetMinPods(1);
+  job.SetPods(Running(1), 10);  // goes on
+  EXPECT_EQ(job.lost_ns(), 0);
+  EXPECT_EQ(job.EndNs(), 90);
+  job.SetMinPods(3);
+  job.SetPods(Running(1), 20);  // stops
+  EXPECT_EQ(job.lost_ns(), 30);
+  EXPECT_EQ(job.left_ns(), 100);
+  EXPECT_EQ(job.EndNs(), JobProgress::kNever);
+}
+
+TEST(JobProgressTest, AnEndlessJobWorksOn) {
+  JobProgress job(
+      {.work_ns = JobProgress::kNever, .min_pods = 1, .checkpoint_ns = SimJob::kNeverSaved});
+  job.SetPods(Running(1), 0);
+  EXPECT_EQ(job.EndNs(), JobProgress::kNever);
+  job.SetPods(Running(0), 50);
+  EXPECT_EQ(job.lost_ns(), 50);
+  EXPECT_EQ(job.left_ns(), JobProgress::kNever);
+}
+
 }  // namespace
 }  // namespace kai::job_progress_test

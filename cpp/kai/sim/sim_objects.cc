@@ -7,8 +7,14 @@
 
 namespace kai {
 
-std::string SimObjects::PodName(const SimJob& job, int32_t number) {
-  return StrCat(job.name, "-", number);
+std::string SimObjects::PodName(const SimJob& job, int32_t number) const {
+  if (job.given < 0) return StrCat(kNamespace, "/", job.name, "-", number);
+  const PodRow& row = GivenTo(job).pods[static_cast<size_t>(number)].row;
+  return StrCat(row.namespace_name, "/", row.name);
+}
+
+std::string SimObjects::GroupName(const SimJob& job) {
+  return job.given < 0 ? StrCat(kNamespace, "/", job.name) : job.name;
 }
 
 std::optional<int64_t> SimObjects::Date(std::optional<int64_t> since_start_ns) const {
@@ -18,14 +24,16 @@ std::optional<int64_t> SimObjects::Date(std::optional<int64_t> since_start_ns) c
 
 PodGroupRow SimObjects::GroupRow(const SimJob& job, const Stamps& stamps) const {
   PodGroupRow row;
-  row.namespace_name = kNamespace;
-  row.name = job.name;
-  row.created_ns = Date(job.arrival_ns);
+  if (job.given >= 0) row = GivenTo(job).row;
   row.last_start_ns = Date(stamps.last_start_ns);
   row.stale_since_ns = Date(stamps.stale_since_ns);
   row.last_eviction_ns = Date(stamps.last_eviction_ns);
-  if (job.estimate_ns >= 0) row.estimate_ns = job.estimate_ns;
   row.service = stamps.service;
+  if (job.given >= 0) return row;
+  row.namespace_name = kNamespace;
+  row.name = job.name;
+  row.created_ns = Date(job.arrival_ns);
+  if (job.estimate_ns >= 0) row.estimate_ns = job.estimate_ns;
   row.queue = workload_.queues[static_cast<size_t>(job.queue)].name;
   row.priority_class = job.priority_class;
   row.preemptibility = job.preemptibility;
@@ -33,10 +41,33 @@ PodGroupRow SimObjects::GroupRow(const SimJob& job, const Stamps& stamps) const 
   return row;
 }
 
+PodRow SimObjects::GivenRow(const SimJob& job, PodState state) const {
+  PodRow row = GivenTo(job).pods[static_cast<size_t>(state.number)].row;
+  if (state.generation > 0) {
+    // What claims and volumes were made for is the pod by its UID.
+    if (row.claims.empty() && row.volumes.empty() && row.extended_claim.empty())
+      row.uid = StrCat(row.uid, ".", state.generation);
+    row.created_ns = Date(state.created_ns);
+    row.nominated_node.clear();
+    row.topology_rank.reset();
+    row.zone_records.clear();
+    row.extended_claim.clear();
+  }
+  row.deletion_ns = Date(state.deletion_ns);
+  row.phase = state.runs ? Phase::kRunning : Phase::kPending;
+  if (!state.node.empty() && (state.generation > 0 || row.node_name.empty()))
+    row.received_type = row.gpu.IsShared() ? "Fraction" : "Regular";
+  if (state.node.empty()) row.received_type.clear();
+  row.gpu_groups = std::move(state.gpu_groups);
+  row.node_name = std::move(state.node);
+  return row;
+}
+
 PodRow SimObjects::PodRowOf(const SimJob& job, PodState state) const {
+  if (job.given >= 0) return GivenRow(job, std::move(state));
   PodRow row;
   row.namespace_name = kNamespace;
-  row.name = PodName(job, state.number);
+  row.name = StrCat(job.name, "-", state.number);
   row.uid = StrCat(row.name, ".", state.generation);
   row.created_ns = Date(state.created_ns);
   row.deletion_ns = Date(state.deletion_ns);

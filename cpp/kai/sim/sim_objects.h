@@ -43,9 +43,15 @@ class SimObjects {
   };
   PodRow PodRowOf(const SimJob& job, PodState state) const;
 
-  static std::string PodName(const SimJob& job, int32_t number);
+  // As the store has them, "namespace/name".
+  std::string PodName(const SimJob& job, int32_t number) const;
+  static std::string GroupName(const SimJob& job);
 
  private:
+  const FirstMoment::Group& GivenTo(const SimJob& job) const {
+    return workload_.first->groups()[static_cast<size_t>(job.given)];
+  }
+  PodRow GivenRow(const SimJob& job, PodState state) const;
   std::optional<int64_t> Date(std::optional<int64_t> since_start_ns) const;
 
   const SimWorkload& workload_;

@@ -9,15 +9,14 @@
 #include "kai/base/check.h"
 #include "kai/base/status_macros.h"
 #include "kai/base/text.h"
+#include "kai/sim/given_claims.h"
+#include "kai/sim/workload_check.h"
 
 namespace kai {
 namespace {
 
-constexpr int64_t kMostWorkNs = int64_t{1} << 62;
 // With a period of 0: so many cycles at one moment, then the next one comes a second later.
 constexpr int64_t kMostCyclesAtOnce = 100;
-
-size_t At(int32_t row) { return static_cast<size_t>(row); }
 
 StayEnd EndOf(EvictionNote note) {
   switch (note) {
@@ -40,42 +39,18 @@ std::string_view ModelOf(const NodeRow& node) {
   return "";
 }
 
-absl::Status CheckJob(const SimJob& job, const SimWorkload& workload) {
-  const auto wrong = [&](std::string_view what) {
-    return absl::InvalidArgumentError(StrCat("job ", job.name, ": ", what));
-  };
-  if (job.queue < 0 || job.queue >= std::ssize(workload.queues)) return wrong("queue is unknown");
-  if (job.models < 0 || job.models >= std::ssize(workload.model_sets))
-    return wrong("models are unknown");
-  if (job.speeds < 0 || job.speeds >= std::ssize(workload.speed_tables))
-    return wrong("speeds are unknown");
-  if (job.arrival_ns < 0) return wrong("it arrives before the start");
-  if (job.duration_ns < 0) return wrong("its duration is negative");
-  if (job.pods < 1) return wrong("it has no pods");
-  if (job.min_pods < 1 || job.min_pods > job.pods)
-    return wrong(StrCat("min_pods is ", job.min_pods, ", and pods ", job.pods));
-  if (job.duration_ns > kMostWorkNs / job.pods)
-    return wrong("its pods together run longer than 146 years");
-  if (job.micro_gpus < 0 ||
-      (job.micro_gpus > kMicroGpusOfOne && job.micro_gpus % kMicroGpusOfOne != 0))
-    return wrong("its GPUs are neither whole nor a part of one");
-  if (job.restart_ns < 0 || job.checkpoint_ns < SimJob::kNeverSaved)
-    return wrong("a time is negative");
-  return absl::OkStatus();
-}
-
 // So that the order of the input makes no difference.
 std::vector<int32_t> SortJobs(std::vector<SimJob>* jobs) {
   std::vector<int32_t> input(jobs->size());
   std::iota(input.begin(), input.end(), 0);
   std::ranges::sort(input, [&](int32_t a, int32_t b) {
-    const SimJob& one = (*jobs)[At(a)];
-    const SimJob& other = (*jobs)[At(b)];
+    const SimJob& one = (*jobs)[static_cast<size_t>(a)];
+    const SimJob& other = (*jobs)[static_cast<size_t>(b)];
     return std::tie(one.arrival_ns, one.name) < std::tie(other.arrival_ns, other.name);
   });
   std::vector<SimJob> sorted;
   sorted.reserve(jobs->size());
-  for (const int32_t row : input) sorted.push_back(std::move((*jobs)[At(row)]));
+  for (const int32_t row : input) sorted.push_back(std::move((*jobs)[static_cast<size_t>(row)]));
   *jobs = std::move(sorted);
   return input;
 }
@@ -88,7 +63,7 @@ absl::StatusOr<std::unique_ptr<Simulation>> Simulation::Make(SimWorkload workloa
   std::unique_ptr<Simulation> made(
       new Simulation(std::move(workload), std::move(config), std::move(params), options));
   KAI_RETURN_IF_ERROR(made->Check());
-  made->Fill();
+  KAI_RETURN_IF_ERROR(made->Fill());
   return made;
 }
 
@@ -97,115 +72,57 @@ Simulation::Simulation(SimWorkload workload, Config config, ShardParams params,
     : workload_(std::move(workload)),
       options_(options),
       objects_(workload_, params.scheduler_name, options.start_ns),
-      engine_(&store_, std::move(config), std::move(params), {.explains = false}) {
+      store_(workload_.first == nullptr ? Store() : Store(workload_.first->store())),
+      // The autoscaler looks at what groups wait for.
+      engine_(&store_, std::move(config), std::move(params),
+              {.explains = !workload_.pools.empty()}),
+      fleet_(workload_.nodes, &store_, &timeline_) {
   timeline_.jobs.input = SortJobs(&workload_.jobs);
   std::ranges::sort(workload_.nodes, {}, &NodeRow::name);
+  const auto by_time = [](const auto& each) {
+    return std::tie(each.from_ns, each.node, each.until_ns);
+  };
+  std::ranges::sort(workload_.outages, {}, by_time);
+  std::ranges::sort(workload_.windows, [&](const SimWindow& a, const SimWindow& b) {
+    return std::tuple(by_time(a), a.drains) < std::tuple(by_time(b), b.drains);
+  });
+  std::ranges::stable_sort(workload_.queue_changes, [](const auto& a, const auto& b) {
+    return std::tie(a.at_ns, a.queue.name) < std::tie(b.at_ns, b.queue.name);
+  });
 }
 
 absl::Status Simulation::Check() const {
   if (options_.period_ns < 0 || options_.bind_ns < 0 || options_.startup_ns < 0 ||
-      options_.terminate_ns < 0)
+      options_.terminate_ns < 0 || options_.scale_ns < 1)
     return absl::InvalidArgumentError("options: a time is negative");
-  absl::flat_hash_map<std::string_view, int32_t> names;
+  KAI_RETURN_IF_ERROR(CheckWorkload(workload_));
+  if (workload_.first == nullptr) return absl::OkStatus();
   for (const SimJob& job : workload_.jobs) {
-    KAI_RETURN_IF_ERROR(CheckJob(job, workload_));
-    if (++names[job.name] > 1)
-      return absl::InvalidArgumentError(StrCat("job ", job.name, ": two jobs have this name"));
-  }
-  names.clear();
-  for (const NodeRow& node : workload_.nodes) {
-    if (++names[node.name] > 1)
-      return absl::InvalidArgumentError(StrCat("node ", node.name, ": two nodes have this name"));
-  }
-  for (const SimOutage& outage : workload_.outages) {
-    if (!names.contains(outage.node))
-      return absl::InvalidArgumentError(StrCat("outage: node ", outage.node, " does not exist"));
-    if (outage.from_ns < 0 || outage.until_ns <= outage.from_ns)
+    if (job.given < 0 && store_.Has(Kind::kPodGroup, SimObjects::GroupName(job)))
       return absl::InvalidArgumentError(
-          StrCat("outage of node ", outage.node, ": it ends before it begins"));
-  }
-  names.clear();
-  for (const QueueRow& queue : workload_.queues) {
-    if (++names[queue.name] > 1)
-      return absl::InvalidArgumentError(
-          StrCat("queue ", queue.name, ": two queues have this name"));
-  }
-  for (const QueueRow& queue : workload_.queues) {
-    if (!queue.parent.empty() && !names.contains(queue.parent))
-      return absl::InvalidArgumentError(
-          StrCat("queue ", queue.name, ": parent ", queue.parent, " does not exist"));
-  }
-  for (const SimQueueChange& change : workload_.queue_changes) {
-    if (!names.contains(change.queue.name))
-      return absl::InvalidArgumentError(
-          StrCat("change of queue ", change.queue.name, ": it does not exist"));
+          StrCat("job ", job.name, ": the cluster has a pod group ", SimObjects::GroupName(job)));
   }
   return absl::OkStatus();
-}
-
-void Simulation::Fill() {
-  for (const PriorityClassRow& row : workload_.priority_classes) store_.Upsert(row);
-  uses_.resize(workload_.queues.size());
-  for (size_t i = 0; i < workload_.queues.size(); ++i) {
-    QueueRow& queue = workload_.queues[i];
-    if (!queue.created_ns) queue.created_ns = options_.start_ns;
-    queue_of_.emplace(queue.name, static_cast<int32_t>(i));
-    timeline_.queue_names.push_back(queue.name);
-    store_.Upsert(queue);
-  }
-  for (size_t i = 0; i < workload_.queues.size(); ++i) {
-    const std::string& parent = workload_.queues[i].parent;
-    if (!parent.empty()) uses_[i].parent = queue_of_.at(parent);
-  }
-  for (const NodeRow& node : workload_.nodes) {
-    node_of_.emplace(node.name, static_cast<int32_t>(timeline_.node_names.size()));
-    timeline_.node_names.push_back(node.name);
-    store_.Upsert(node);
-  }
-  stays_on_.resize(workload_.nodes.size());
-  is_node_there_.assign(workload_.nodes.size(), 1);
-  jobs_.reserve(workload_.jobs.size());
-  for (size_t i = 0; i < workload_.jobs.size(); ++i) {
-    const SimJob& job = workload_.jobs[i];
-    job_of_.emplace(job.name, static_cast<int32_t>(i));
-    jobs_.emplace_back(JobProgress::Spec{.work_ns = job.duration_ns * job.pods,
-                                         .min_pods = job.min_pods,
-                                         .checkpoint_ns = job.checkpoint_ns,
-                                         .restart_ns = job.restart_ns});
-    agenda_.Add(
-        {.at_ns = job.arrival_ns, .kind = Occasion::kArrival, .job = static_cast<int32_t>(i)});
-  }
-  const size_t count = jobs_.size();
-  timeline_.jobs.first_start_ns.assign(count, Timeline::kNever);
-  timeline_.jobs.end_ns.assign(count, Timeline::kNever);
-  timeline_.jobs.evictions.assign(count, 0);
-  for (size_t i = 0; i < workload_.outages.size(); ++i) {
-    const SimOutage& outage = workload_.outages[i];
-    const auto place = static_cast<int32_t>(i);
-    agenda_.Add({.at_ns = outage.from_ns, .kind = Occasion::kNodeGoes, .job = place});
-    if (outage.until_ns != Timeline::kNever)
-      agenda_.Add({.at_ns = outage.until_ns, .kind = Occasion::kNodeComes, .job = place});
-  }
-  for (size_t i = 0; i < workload_.queue_changes.size(); ++i) {
-    agenda_.Add({.at_ns = workload_.queue_changes[i].at_ns,
-                 .kind = Occasion::kQueueChanges,
-                 .job = static_cast<int32_t>(i)});
-  }
 }
 
 // ---- time ---------------------------------------------------------------------------------------
 
 absl::StatusOr<bool> Simulation::Run(int64_t steps) {
   while (!has_ended_ && steps-- > 0) {
-    const bool cycle_is_next = next_cycle_ns_ != Timeline::kNever &&
-                               (agenda_.empty() || next_cycle_ns_ < agenda_.NextNs());
+    const bool cycle_is_next =
+        next_cycle_ns_ != Timeline::kNever &&
+        (decides_first_ || agenda_.empty() || next_cycle_ns_ < agenda_.NextNs());
     const int64_t next_ns = cycle_is_next      ? next_cycle_ns_
                             : !agenda_.empty() ? agenda_.NextNs()
                                                : Timeline::kNever;
     const bool is_done = jobs_ended_ == std::ssize(jobs_) && !jobs_.empty();
     if (is_done || next_ns == Timeline::kNever || next_ns > options_.until_ns) {
-      if (!is_done && options_.until_ns != Timeline::kNever && next_ns != Timeline::kNever)
-        now_ns_ = options_.until_ns;
+      // Jobs without an end go on though nothing happens any more.
+      const bool goes_on =
+          next_ns != Timeline::kNever || std::ranges::any_of(workload_.jobs, [](const SimJob& job) {
+            return job.duration_ns == SimJob::kForever;
+          });
+      if (!is_done && options_.until_ns != Timeline::kNever && goes_on) now_ns_ = options_.until_ns;
       Stop();
       break;
     }
@@ -224,6 +141,8 @@ absl::StatusOr<bool> Simulation::Run(int64_t steps) {
 
 void Simulation::WantCycle(int64_t at_ns) {
   const int64_t period_ns = options_.period_ns;
+  // The cycle that decided about the first moment was the only one then.
+  if (workload_.first != nullptr && timeline_.cycles > 0) at_ns = std::max<int64_t>(at_ns, 1);
   if (period_ns > 0) at_ns = (at_ns + period_ns - 1) / period_ns * period_ns;
   next_cycle_ns_ = std::min(next_cycle_ns_, at_ns);
 }
@@ -245,15 +164,21 @@ void Simulation::Happen(const AgendaEntry& entry) {
     case Occasion::kNodeGoes:
       TakeNode(entry.job);
       return;
-    case Occasion::kNodeComes: {
-      const int32_t node = node_of_.at(workload_.outages[At(entry.job)].node);
-      if (is_node_there_[At(node)]++ != 0) return;
-      store_.Upsert(workload_.nodes[At(node)]);
-      timeline_.nodes.at_ns.push_back(now_ns_);
-      timeline_.nodes.node.push_back(node);
-      timeline_.nodes.is_there.push_back(1);
+    case Occasion::kNodeComes:
+      fleet_.Comes(entry.job, now_ns_);
+      empty_since_ns_[At(entry.job)] = now_ns_;  // as long as it took no pods it was not idle
       return;
-    }
+    case Occasion::kWindowBegins:
+      BeginWindow(entry.pod);
+      return;
+    case Occasion::kWindowEnds:
+      fleet_.Open(entry.job, now_ns_);
+      empty_since_ns_[At(entry.job)] = now_ns_;
+      return;
+    case Occasion::kPoolNodeReady:
+      fleet_.MakeReady(entry.job, now_ns_);
+      empty_since_ns_[At(entry.job)] = now_ns_;
+      return;
     case Occasion::kQueueChanges: {
       QueueRow queue = workload_.queue_changes[At(entry.job)].queue;
       const QueueRow& before = workload_.queues[At(queue_of_.at(queue.name))];
@@ -272,6 +197,12 @@ void Simulation::Happen(const AgendaEntry& entry) {
     }
     case Occasion::kArrival:
       Arrive(entry.job);
+      return;
+    case Occasion::kResize:
+      Resize(entry.job, entry.pod);
+      return;
+    case Occasion::kScalerLooks:
+      if (entry.at_ns == next_look_ns_) LookForNodes();
       return;
   }
 }
@@ -310,6 +241,7 @@ void Simulation::Complete() {
 
 absl::Status Simulation::Cycle() {
   next_cycle_ns_ = Timeline::kNever;
+  decides_first_ = false;
   ++timeline_.cycles;
   ++cycles_now_;
   const int64_t began_ns = stopwatch_.NowNs();
@@ -320,6 +252,7 @@ absl::Status Simulation::Cycle() {
   WriteStamps(**plan);
   UpdateProgress();
   RecordQueues(**plan);
+  if (scaler_) NoteStarved(**plan);
   if (engine_.has_changed()) {
     const int64_t step_ns = options_.period_ns > 0            ? options_.period_ns
                             : cycles_now_ < kMostCyclesAtOnce ? 0
@@ -331,22 +264,43 @@ absl::Status Simulation::Cycle() {
   return absl::OkStatus();
 }
 
-Simulation::PodPlace Simulation::PlaceOf(std::string_view pod) const {
+Simulation::PodPlace Simulation::PlaceOf(const Cluster& cluster, PodId id) const {
+  const std::string_view pod = cluster.Text(cluster.pods().name[id]);
+  if (!given_places_.empty()) {
+    const auto given = given_places_.find(cluster.PodName(id));
+    if (given != given_places_.end()) return given->second;
+    if (cluster.Text(cluster.pods().namespace_name[id]) != SimObjects::kNamespace) return {};
+  }
   const size_t dash = pod.rfind('-');
   PodPlace place{.job = job_of_.at(pod.substr(0, dash))};
   std::from_chars(pod.data() + dash + 1, pod.data() + pod.size(), place.pod);
   return place;
 }
 
+int32_t Simulation::JobOf(const Cluster& cluster, PodGroupId group) const {
+  const std::string_view name = cluster.Text(cluster.pod_groups().name[group]);
+  if (workload_.first == nullptr) return job_of_.at(name);
+  const std::string whole = cluster.PodGroupName(group);
+  const bool is_given = workload_.first->store().Has(Kind::kPodGroup, whole);
+  const auto found = job_of_.find(is_given ? std::string_view(whole) : name);
+  return found == job_of_.end() ? -1 : found->second;
+}
+
 void Simulation::CarryOut(const Plan& plan) {
   const Cluster& cluster = *plan.cluster;
   for (const CycleLog::Decision& decision : plan.decisions) {
     if (decision.kind == CycleLog::Decision::Kind::kPipeline) continue;
-    const PodPlace place = PlaceOf(cluster.Text(cluster.pods().name[decision.pod]));
+    const PodPlace place = PlaceOf(cluster, decision.pod);
+    if (place.job < 0) continue;  // of no job of the simulation
     if (decision.kind == CycleLog::Decision::Kind::kEvict) {
       Evict(place.job, place.pod, EndOf(decision.note));
     } else {
-      const int32_t node = node_of_.at(cluster.Text(cluster.nodes().name[decision.node]));
+      const int32_t node = fleet_.Find(cluster.Text(cluster.nodes().name[decision.node]));
+      std::optional<BindRequestRow> request = RequestOf(plan, decision);
+      if (request) {
+        jobs_[At(place.job)].pods[At(place.pod)].bind_request = NameInTable(*request);
+        store_.Upsert(*std::move(request));
+      }
       Bind(place.job, place.pod, node, plan.GpuGroupsOf(decision));
     }
   }
@@ -355,7 +309,8 @@ void Simulation::CarryOut(const Plan& plan) {
 void Simulation::WriteStamps(const Plan& plan) {
   const Cluster& cluster = *plan.cluster;
   for (const Plan::Stamp& stamp : plan.stamped) {
-    const int32_t row = job_of_.at(cluster.Text(cluster.pod_groups().name[stamp.group]));
+    const int32_t row = JobOf(cluster, stamp.group);
+    if (row < 0) continue;
     Job& job = jobs_[At(row)];
     if (stamp.last_start) job.last_start_ns = now_ns_;
     if (stamp.last_eviction) job.last_eviction_ns = now_ns_;
@@ -388,6 +343,12 @@ void Simulation::WritePod(int32_t row, int32_t number) {
                              .gpu_groups = pod.gpu_groups};
   if (pod.stage == Pod::Stage::kLeaving) state.deletion_ns = pod.deletion_ns;
   store_.Upsert(objects_.PodRowOf(workload_.jobs[At(row)], std::move(state)));
+}
+
+int64_t Simulation::MicroGpusOf(int32_t row, int32_t pod) const {
+  const SimJob& job = workload_.jobs[At(row)];
+  if (job.given < 0) return job.micro_gpus;
+  return workload_.first->groups()[At(job.given)].pods[At(pod)].micro_gpus;
 }
 
 void Simulation::Count(int32_t job, int64_t allocated, int64_t requested) {
@@ -428,6 +389,7 @@ void Simulation::UpdateProgress() {
     Job& job = jobs_[At(row)];
     job.has_changed = false;
     if (job.pods.empty()) continue;  // it has ended
+    job.progress.SetMinPods(workload_.jobs[At(row)].min_pods);
     job.progress.SetPods(PodsOf(row), now_ns_);
     ++job.stamp;
     if (job.progress.IsWorking() && timeline_.jobs.first_start_ns[At(row)] == Timeline::kNever)
@@ -439,15 +401,29 @@ void Simulation::UpdateProgress() {
   changed_jobs_.clear();
 }
 
+void Simulation::MakePod(int32_t row, int32_t number) {
+  Pod& pod = jobs_[At(row)].pods[At(number)];
+  pod = {.stage = Pod::Stage::kWaiting,
+         .leaves_for = {},
+         .generation = pod.generation,
+         .created_ns = now_ns_,
+         .gpu_groups = {},
+         .bind_request = {}};
+  WritePod(row, number);
+}
+
+void Simulation::DeletePod(int32_t row, int32_t number) {
+  jobs_[At(row)].pods[At(number)].stage = Pod::Stage::kAbsent;
+  ++jobs_[At(row)].pods[At(number)].generation;
+  store_.Delete(Kind::kPod, objects_.PodName(workload_.jobs[At(row)], number));
+  Count(row, 0, -MicroGpusOf(row, number));
+}
+
 void Simulation::Arrive(int32_t row) {
   const SimJob& spec = workload_.jobs[At(row)];
   jobs_[At(row)].pods.resize(At(spec.pods));
   WriteGroup(row);
-  for (int32_t pod = 0; pod < spec.pods; ++pod) {
-    jobs_[At(row)].pods[At(pod)].stage = Pod::Stage::kWaiting;
-    jobs_[At(row)].pods[At(pod)].created_ns = now_ns_;
-    WritePod(row, pod);
-  }
+  for (int32_t pod = 0; pod < spec.pods; ++pod) MakePod(row, pod);
   Count(row, 0, spec.micro_gpus * spec.pods);
 }
 
@@ -455,17 +431,41 @@ void Simulation::End(int32_t row) {
   const SimJob& spec = workload_.jobs[At(row)];
   Job& job = jobs_[At(row)];
   job.progress.Finish(now_ns_);
-  for (int32_t pod = 0; pod < spec.pods; ++pod) {
+  for (int32_t pod = 0; pod < std::ssize(job.pods); ++pod) {
+    if (job.pods[At(pod)].stage == Pod::Stage::kAbsent) continue;
     if (job.pods[At(pod)].node >= 0) EndStay(row, pod, StayEnd::kFinished);
-    const std::string name = StrCat(SimObjects::kNamespace, "/", SimObjects::PodName(spec, pod));
-    store_.Delete(Kind::kPod, name);
+    DeletePod(row, pod);
   }
-  store_.Delete(Kind::kPodGroup, StrCat(SimObjects::kNamespace, "/", spec.name));
-  Count(row, 0, -spec.micro_gpus * spec.pods);
+  store_.Delete(Kind::kPodGroup, SimObjects::GroupName(spec));
   job.pods = {};
   ++job.stamp;
   timeline_.jobs.end_ns[At(row)] = now_ns_;
   ++jobs_ended_;
+}
+
+void Simulation::Resize(int32_t row, int32_t place) {
+  Job& job = jobs_[At(row)];
+  if (job.pods.empty()) return;  // it has ended
+  SimJob& spec = workload_.jobs[At(row)];
+  const SimResize& resize = spec.resizes[At(place)];
+  const int32_t before = spec.pods;
+  spec.pods = resize.pods;
+  spec.min_pods = resize.min_pods;
+  WriteGroup(row);
+  Note(row);
+  for (int32_t pod = spec.pods; pod < before; ++pod) {
+    if (job.pods[At(pod)].node >= 0) {
+      Evict(row, pod, StayEnd::kResized);
+    } else if (job.pods[At(pod)].stage == Pod::Stage::kWaiting) {
+      DeletePod(row, pod);
+    }
+  }
+  if (std::ssize(job.pods) < spec.pods) job.pods.resize(At(spec.pods));
+  for (int32_t pod = before; pod < spec.pods; ++pod) {
+    if (job.pods[At(pod)].stage != Pod::Stage::kAbsent) continue;  // it is leaving still
+    MakePod(row, pod);
+    Count(row, 0, spec.micro_gpus);
+  }
 }
 
 void Simulation::Bind(int32_t row, int32_t number, int32_t node,
@@ -477,7 +477,7 @@ void Simulation::Bind(int32_t row, int32_t number, int32_t node,
   pod.from_ns = now_ns_;
   pod.gpu_groups = std::move(gpu_groups);
   stays_on_[At(node)].push_back({.job = row, .pod = number});
-  Count(row, workload_.jobs[At(row)].micro_gpus, 0);
+  Count(row, MicroGpusOf(row, number), 0);
   Note(row);
   const int64_t runs_ns = now_ns_ + options_.bind_ns + options_.startup_ns;
   if (runs_ns == now_ns_) {
@@ -503,7 +503,7 @@ void Simulation::StartPod(int32_t row, int32_t number) {
 void Simulation::Evict(int32_t row, int32_t number, StayEnd why) {
   Pod& pod = jobs_[At(row)].pods[At(number)];
   if (pod.node < 0 || pod.stage == Pod::Stage::kLeaving) return;
-  ++timeline_.jobs.evictions[At(row)];
+  if (why != StayEnd::kResized) ++timeline_.jobs.evictions[At(row)];
   Note(row);
   if (options_.terminate_ns == 0) {
     EndStay(row, number, why);
@@ -538,35 +538,25 @@ void Simulation::EndStay(int32_t row, int32_t number, StayEnd why) {
   stays.end.push_back(static_cast<uint8_t>(why));
   std::erase_if(stays_on_[At(pod.node)],
                 [&](const PodPlace& place) { return place.job == row && place.pod == number; });
-  Count(row, -workload_.jobs[At(row)].micro_gpus, 0);
+  if (stays_on_[At(pod.node)].empty()) empty_since_ns_[At(pod.node)] = now_ns_;
+  Count(row, -MicroGpusOf(row, number), 0);
   pod.node = -1;
+  if (!pod.bind_request.empty()) store_.Delete(Kind::kBindRequest, pod.bind_request);
+  pod.bind_request.clear();
+  if (const SimJob& job = workload_.jobs[At(row)]; job.given >= 0) {
+    const FirstMoment::Group& group = workload_.first->groups()[At(job.given)];
+    ReleaseClaims(group.pods[At(number)].row, &store_);
+  }
   Note(row);
 }
 
 void Simulation::MakeAgain(int32_t row, int32_t number) {
-  Pod& pod = jobs_[At(row)].pods[At(number)];
-  pod = {.stage = Pod::Stage::kWaiting,
-         .leaves_for = {},
-         .generation = pod.generation + 1,
-         .created_ns = now_ns_,
-         .gpu_groups = {}};
-  WritePod(row, number);
-}
-
-void Simulation::TakeNode(int32_t outage) {
-  const std::string& name = workload_.outages[At(outage)].node;
-  const int32_t node = node_of_.at(name);
-  if (is_node_there_[At(node)]-- != 1) return;  // two outages overlap
-  timeline_.nodes.at_ns.push_back(now_ns_);
-  timeline_.nodes.node.push_back(node);
-  timeline_.nodes.is_there.push_back(0);
-  store_.Delete(Kind::kNode, name);
-  std::vector<PodPlace> pods = stays_on_[At(node)];
-  std::ranges::sort(pods, {}, [](const PodPlace& place) { return std::tie(place.job, place.pod); });
-  for (const PodPlace& place : pods) {
-    EndStay(place.job, place.pod, StayEnd::kNodeGone);
-    MakeAgain(place.job, place.pod);
+  if (number >= workload_.jobs[At(row)].pods) {
+    DeletePod(row, number);
+    return;
   }
+  ++jobs_[At(row)].pods[At(number)].generation;
+  MakePod(row, number);
 }
 
 void Simulation::RecordQueues(const Plan& plan) {

@@ -5,10 +5,13 @@
 //
 //   while (ended.ok() && !*ended) ended = (*simulation)->Run(1000);
 //
+// It starts empty, or from a first moment: then the first cycle decides about it as it stands.
+//
 // Around the scheduler: a binding puts the pod on its node, and after the delays of SimOptions it
 // runs. An evicted pod leaves after a while, and its workload's controller then makes it again
 // under the same name, with another UID. When the work of a job is done its pods and its pod group
-// go. Nothing here depends on the order of the workload's objects.
+// go. Nodes fail, are maintained (node_fleet.h), and come and go with demand (autoscaler.h).
+// Nothing here depends on the order of the workload's objects.
 //
 // Invariants: the same workload, configuration and options give the same timeline. Cost: O(log) and
 // a few rows of the store for each event, and the cycles. Not thread-safe.
@@ -27,7 +30,9 @@
 #include "absl/status/statusor.h"
 #include "kai/engine/engine.h"
 #include "kai/sim/agenda.h"
+#include "kai/sim/autoscaler.h"
 #include "kai/sim/job_progress.h"
+#include "kai/sim/node_fleet.h"
 #include "kai/sim/sim_objects.h"
 #include "kai/sim/timeline.h"
 #include "kai/sim/workload.h"
@@ -63,11 +68,16 @@ class Simulation {
     int64_t runs_ns = Timeline::kNever;
     int64_t deletion_ns = 0;
     std::vector<std::string> gpu_groups;
+    std::string bind_request;  // of its stay, where there is one: it holds claims
+  };
+  struct PodPlace {
+    int32_t job = -1;
+    int32_t pod = 0;
   };
   struct Job {
     explicit Job(const JobProgress::Spec& spec) : progress(spec) {}
 
-    std::vector<Pod> pods;  // empty: not there yet, or gone
+    std::vector<Pod> pods;  // empty: not there yet, or gone; those beyond the job's are leaving
     JobProgress progress;
     int64_t stamp = 0;         // of its end on the agenda
     bool has_changed = false;  // pods came or went since its progress heard of it
@@ -77,9 +87,17 @@ class Simulation {
     ServiceRow service;  // as the scheduler wrote it
   };
 
+  static size_t At(int32_t place) { return static_cast<size_t>(place); }
+
   Simulation(SimWorkload workload, Config config, ShardParams params, const SimOptions& options);
   absl::Status Check() const;
-  void Fill();
+  absl::Status Fill();
+  void FillQueues();
+  void FillNodes();
+  void FillJobs();
+  // A job that is there from the start.
+  void Adopt(int32_t job);
+  void AdoptPod(int32_t job, int32_t pod);
 
   void Happen(const AgendaEntry& entry);
   absl::Status Cycle();
@@ -87,12 +105,21 @@ class Simulation {
   void WriteStamps(const Plan& plan);
 
   void Arrive(int32_t job);
+  void MakePod(int32_t job, int32_t pod);
+  void DeletePod(int32_t job, int32_t pod);
   void End(int32_t job);
+  void Resize(int32_t job, int32_t resize);
   void Bind(int32_t job, int32_t pod, int32_t node, std::vector<std::string> gpu_groups);
   void StartPod(int32_t job, int32_t pod);
   void Evict(int32_t job, int32_t pod, StayEnd why);
+  // It has left: its job makes it again, unless it has fewer pods by now.
   void MakeAgain(int32_t job, int32_t pod);
-  void TakeNode(int32_t outage);
+  void TakeNode(int32_t node);
+  void BeginWindow(int32_t window);
+  std::vector<PodPlace> PodsOn(int32_t node) const;
+  void LookForNodes();
+  SpareRoom RoomOf(int32_t node) const;
+  PodNeeds NeedsOf(int32_t job, int32_t pod) const;
   // The pod leaves its node.
   void EndStay(int32_t job, int32_t pod, StayEnd why);
 
@@ -101,16 +128,17 @@ class Simulation {
   JobProgress::Pods PodsOf(int32_t job) const;
   void WritePod(int32_t job, int32_t pod);
   void WriteGroup(int32_t job);
+  int64_t MicroGpusOf(int32_t job, int32_t pod) const;
   void Count(int32_t job, int64_t allocated, int64_t requested);
   void RecordQueues(const Plan& plan);
+  void NoteStarved(const Plan& plan);
   void WantCycle(int64_t at_ns);
+  void WantLook(int64_t at_ns);
   void Complete();
 
-  struct PodPlace {
-    int32_t job = -1;
-    int32_t pod = 0;
-  };
-  PodPlace PlaceOf(std::string_view pod) const;
+  // Without a job: it is of no job of the simulation.
+  PodPlace PlaceOf(const Cluster& cluster, PodId pod) const;
+  int32_t JobOf(const Cluster& cluster, PodGroupId group) const;  // -1: no job of the simulation
 
   SimWorkload workload_;
   SimOptions options_;
@@ -120,11 +148,16 @@ class Simulation {
   SystemClock stopwatch_;
   Agenda agenda_;
   std::vector<Job> jobs_;
-  absl::flat_hash_map<std::string_view, int32_t> job_of_;   // by name
-  absl::flat_hash_map<std::string_view, int32_t> node_of_;  // by name
-  std::vector<uint8_t> is_node_there_;
-  // By node: pods on it.
+  absl::flat_hash_map<std::string_view, int32_t> job_of_;    // by name
+  absl::flat_hash_map<std::string, PodPlace> given_places_;  // pods of the first moment, by name
+  NodeFleet fleet_;
+  // By node: pods on it, and since when there is none.
   std::vector<std::vector<PodPlace>> stays_on_;
+  std::vector<int64_t> empty_since_ns_;
+  std::optional<Autoscaler> scaler_;  // nothing: no node is ordered or removed
+  std::vector<SpareRoom> rooms_;      // of empty nodes; for the autoscaler
+  std::vector<int32_t> starved_;      // jobs with pods for which the last plan had no room
+  int64_t next_look_ns_ = Timeline::kNever;
   absl::flat_hash_map<std::string, int32_t> shared_cards_;  // by GPU group
   std::vector<int32_t> changed_jobs_;                       // of which has_changed
 
@@ -142,7 +175,8 @@ class Simulation {
 
   int64_t now_ns_ = 0;
   int64_t next_cycle_ns_ = Timeline::kNever;
-  int64_t cycles_now_ = 0;  // at this moment
+  bool decides_first_ = false;  // the next cycle comes before all that happens
+  int64_t cycles_now_ = 0;      // at this moment
   int64_t jobs_ended_ = 0;
   bool has_ended_ = false;
   Timeline timeline_;

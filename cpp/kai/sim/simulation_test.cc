@@ -176,6 +176,106 @@ TEST(SimulationTest, WhatRunsWhenItEndsIsRecordedAsSuch) {
   EXPECT_EQ(run.timeline().jobs.kept_ns[0], 60 * kSecondNs);
 }
 
+// A pool of nodes p-0, p-1, ... with one GPU each, of which `first` are there.
+void AddPool(SimWorkload* workload, int32_t count, int32_t first = 0, int32_t least = 0) {
+  SimNodePool pool{.name = "p", .nodes = {}, .first = first, .least = least};
+  pool.ready_ns = 30 * kSecondNs;
+  pool.idle_ns = 50 * kSecondNs;
+  for (int32_t i = 0; i < count; ++i) {
+    pool.nodes.push_back("p-" + std::to_string(i));
+    workload->nodes.push_back(NodeNamed(pool.nodes.back(), 1));
+  }
+  workload->pools.push_back(std::move(pool));
+}
+
+// Seconds at which something happened to nodes.
+Seconds Happened(const Timeline& timeline, NodeEvent event) {
+  Seconds at;
+  for (size_t i = 0; i < timeline.node_events.at_ns.size(); ++i) {
+    if (timeline.node_events.event[i] == static_cast<uint8_t>(event))
+      at.push_back(timeline.node_events.at_ns[i] / kSecondNs);
+  }
+  return at;
+}
+
+TEST(SimulationTest, NodesComeForWhatWaitsAndGoWhenTheyAreIdle) {
+  SimWorkload workload = Nodes({1});
+  AddPool(&workload, 3);
+  workload.jobs = {JobOf("a", 0, 100), JobOf("gang", 5, 10, 2), JobOf("late", 300, 10)};
+  const Story run(workload);
+  EXPECT_EQ(Happened(run.timeline(), NodeEvent::kOrdered), (Seconds{10, 10}));
+  EXPECT_EQ(Happened(run.timeline(), NodeEvent::kReady), (Seconds{40, 40}));
+  EXPECT_EQ(run.Starts(), (Seconds{0, 40, 300}));
+  EXPECT_EQ(Happened(run.timeline(), NodeEvent::kRemoved), (Seconds{100, 100}));
+}
+
+TEST(SimulationTest, NoNodeComesForWhatTheQueueMayNotHave) {
+  SimWorkload workload = Nodes({1});
+  AddPool(&workload, 3);
+  workload.queues[0].resources[2].limit = 1;
+  workload.jobs = {JobOf("a", 0, 100), JobOf("b", 0, 100)};
+  const Story run(workload);
+  EXPECT_EQ(run.Starts(), (Seconds{0, 100}));
+  EXPECT_TRUE(run.timeline().node_events.at_ns.empty());
+}
+
+TEST(SimulationTest, ACeilingBoundsAPoolAndTheLeastOfItStays) {
+  SimWorkload workload = Nodes({});
+  AddPool(&workload, 2, 1, 1);
+  workload.jobs = {JobOf("a", 0, 100), JobOf("b", 0, 100), JobOf("c", 0, 100), JobOf("d", 999, 1)};
+  const Story run(workload);
+  EXPECT_EQ(run.Starts(), (Seconds{0, 40, 100, 999}));
+  EXPECT_EQ(Happened(run.timeline(), NodeEvent::kRemoved), (Seconds{190}));
+}
+
+TEST(SimulationTest, AClosedNodeTakesNoNewPodsAndADrainEvictsItsOwn) {
+  SimWorkload workload = Nodes({1});
+  workload.jobs = {JobOf("a", 0, 100), JobOf("b", 1, 100)};
+  workload.windows = {
+      {.node = "n0", .from_ns = 50 * kSecondNs, .until_ns = 200 * kSecondNs, .drains = false}};
+  EXPECT_EQ(Story(workload).Ends(), (Seconds{100, 300}));
+  workload.windows[0].drains = true;
+  const Story run(workload, {.terminate_ns = 5 * kSecondNs});
+  EXPECT_EQ(run.Ends(), (Seconds{250, 350}));
+  EXPECT_EQ(run.timeline().stays.end[0], static_cast<uint8_t>(StayEnd::kDrained));
+  EXPECT_EQ(run.timeline().stays.to_ns[0], 55 * kSecondNs);
+  EXPECT_EQ(Happened(run.timeline(), NodeEvent::kUncordoned), (Seconds{200}));
+}
+
+TEST(SimulationTest, ANodeThatComesBackInAWindowStaysClosedUntilItsEnd) {
+  SimWorkload workload = Nodes({1});
+  workload.jobs = {JobOf("a", 30, 10)};
+  workload.outages = {{.node = "n0", .from_ns = 10 * kSecondNs, .until_ns = 40 * kSecondNs}};
+  workload.windows = {{.node = "n0", .from_ns = 20 * kSecondNs, .until_ns = 60 * kSecondNs},
+                      {.node = "n0", .from_ns = 50 * kSecondNs, .until_ns = 90 * kSecondNs}};
+  EXPECT_EQ(Story(workload).Starts(), (Seconds{90}));
+}
+
+TEST(SimulationTest, AJobWithFewerPodsTakesLongerAndLosesNothing) {
+  SimWorkload workload = Nodes({4});
+  workload.jobs = {JobOf("a", 10, 100, 4), JobOf("b", 20, 10, 2)};
+  workload.jobs[0].checkpoint_ns = SimJob::kNeverSaved;
+  workload.jobs[0].resizes = {{.after_ns = 50 * kSecondNs, .pods = 2, .min_pods = 1}};
+  const Story run(workload);
+  EXPECT_EQ(run.Ends(), (Seconds{160, 70}));
+  EXPECT_EQ(run.timeline().jobs.lost_ns[0], 0);
+  EXPECT_EQ(run.timeline().jobs.evictions[0], 0);
+  EXPECT_EQ(run.timeline().stays.end[0], static_cast<uint8_t>(StayEnd::kResized));
+}
+
+TEST(SimulationTest, AJobWithMorePodsIsFasterOnceTheyRun) {
+  SimWorkload workload = Nodes({4});
+  workload.jobs = {JobOf("a", 0, 100, 2)};
+  workload.jobs[0].resizes = {{.after_ns = 50 * kSecondNs, .pods = 4, .min_pods = 2},
+                              {.after_ns = 60 * kSecondNs, .pods = 1, .min_pods = 1},
+                              {.after_ns = 62 * kSecondNs, .pods = 4, .min_pods = 1}};
+  // 200 - 100 - 40 - 2 are left.
+  EXPECT_EQ(Story(workload).Ends(), (Seconds{76}));
+  // Three pods leave until 65, and are made again as they are gone: 2, 2 x 1 s, 55 are left.
+  const Story run(workload, {.terminate_ns = 5 * kSecondNs});
+  EXPECT_EQ(run.Ends(), (Seconds{78}));
+}
+
 TEST(SimulationTest, WhatMakesNoSenseIsRefusedByName) {
   const auto error = [](const SimWorkload& workload) {
     return std::string(
@@ -193,6 +293,16 @@ TEST(SimulationTest, WhatMakesNoSenseIsRefusedByName) {
   workload.jobs.clear();
   workload.outages = {{.node = "x", .from_ns = 0, .until_ns = 1}};
   EXPECT_EQ(error(workload), "outage: node x does not exist");
+  workload.outages.clear();
+  workload.windows = {{.node = "n0", .from_ns = 5, .until_ns = 5}};
+  EXPECT_EQ(error(workload), "maintenance of node n0: it ends before it begins");
+  workload.windows.clear();
+  AddPool(&workload, 2, 1, 2);
+  EXPECT_EQ(error(workload), "node pool p: it starts with 1 nodes instead of 2 to 2");
+  workload.pools.clear();
+  workload.jobs = {JobOf("a", 0, 10)};
+  workload.jobs[0].resizes = {{.after_ns = 1, .pods = 1, .min_pods = 2}};
+  EXPECT_EQ(error(workload), "job a: a resize has min_pods 2, and pods 1");
 }
 
 // ---- job orders (the rest is in tests/unit/sim/test_job_orders.py) ----
@@ -240,6 +350,38 @@ TEST(SimulationTest, WithoutEstimatesShortestFirstIsByAge) {
 
 // ---- random workloads ---------------------------------------------------------------------------
 
+// Pools, maintenance, jobs that change size.
+void AddLife(Random* random, SimWorkload* workload) {
+  if (random->OneIn(3)) {
+    const auto most = static_cast<int32_t>(random->Between(1, 4));
+    const auto first = static_cast<int32_t>(random->Between(0, most));
+    AddPool(workload, most, first, static_cast<int32_t>(random->Between(0, first)));
+    workload->pools[0].ready_ns = random->Below(30) * kSecondNs;
+    workload->pools[0].idle_ns = random->Below(60) * kSecondNs;
+    if (random->Coin())
+      workload->outages.push_back(
+          {.node = "p-0", .from_ns = 20 * kSecondNs, .until_ns = 45 * kSecondNs});
+  }
+  const int64_t windows = random->OneIn(3) ? random->Between(1, 4) : 0;
+  for (int64_t i = 0; i < windows; ++i) {
+    const int64_t from_s = random->Below(60);
+    const auto node = static_cast<size_t>(random->Below(std::ssize(workload->nodes)));
+    workload->windows.push_back({.node = workload->nodes[node].name,
+                                 .from_ns = from_s * kSecondNs,
+                                 .until_ns = (from_s + random->Between(1, 40)) * kSecondNs,
+                                 .drains = random->Coin()});
+  }
+  for (SimJob& job : workload->jobs) {
+    if (!random->OneIn(4)) continue;
+    for (int64_t i = random->Between(1, 3); i > 0; --i) {
+      const auto pods = static_cast<int32_t>(random->Between(1, 4));
+      job.resizes.push_back({.after_ns = random->Below(60) * kSecondNs,
+                             .pods = pods,
+                             .min_pods = static_cast<int32_t>(random->Between(1, pods))});
+    }
+  }
+}
+
 SimWorkload RandomWorkload(uint64_t seed) {
   Random random(seed);
   SimWorkload workload = Nodes({});
@@ -266,6 +408,7 @@ SimWorkload RandomWorkload(uint64_t seed) {
                          .from_ns = from_s * kSecondNs,
                          .until_ns = (from_s + random.Between(1, 60)) * kSecondNs}};
   }
+  AddLife(&random, &workload);
   return workload;
 }
 
@@ -321,7 +464,63 @@ void ExpectTimeIsAccountedFor(const SimWorkload& workload, const Timeline& timel
     if (jobs.end_ns[i] == kNever) continue;
     EXPECT_GE(jobs.kept_ns[i], job.duration_ns * job.pods) << job.name;
     // The last nanosecond may be more than was left to do.
-    EXPECT_LT(jobs.kept_ns[i], job.duration_ns * job.pods + job.pods) << job.name;
+    int32_t most = job.pods;
+    for (const SimResize& resize : job.resizes) most = std::max(most, resize.pods);
+    EXPECT_LT(jobs.kept_ns[i], job.duration_ns * job.pods + most) << job.name;
+  }
+}
+
+// Of a node, in order: when it changed, and whether it was so from then on.
+using Changes = std::map<int32_t, std::vector<std::pair<int64_t, bool>>>;
+
+// Whether it was so all the time, also as it ended.
+bool HoldsFrom(const Changes& changes, int32_t node, int64_t from_ns, int64_t to_ns,
+               bool at_first) {
+  bool is_so = at_first;
+  const auto found = changes.find(node);
+  if (found == changes.end()) return is_so;
+  for (const auto& [at_ns, now_so] : found->second) {
+    if (at_ns > from_ns && at_ns < to_ns && !now_so) return false;
+    if (at_ns <= from_ns) is_so = now_so;
+  }
+  return is_so;
+}
+
+// A pod is on a node that is there, and never comes to one that takes no pods.
+void ExpectPodsAreWhereTheyMayBe(const Timeline& timeline) {
+  Changes there, open;
+  for (size_t i = 0; i < timeline.nodes.at_ns.size(); ++i)
+    there[timeline.nodes.node[i]].emplace_back(timeline.nodes.at_ns[i],
+                                               timeline.nodes.is_there[i] != 0);
+  for (size_t i = 0; i < timeline.node_events.at_ns.size(); ++i) {
+    const auto event = static_cast<NodeEvent>(timeline.node_events.event[i]);
+    if (event != NodeEvent::kCordoned && event != NodeEvent::kUncordoned) continue;
+    open[timeline.node_events.node[i]].emplace_back(timeline.node_events.at_ns[i],
+                                                    event == NodeEvent::kUncordoned);
+  }
+  const Timeline::Stays& stays = timeline.stays;
+  for (size_t i = 0; i < stays.job.size(); ++i) {
+    EXPECT_TRUE(HoldsFrom(there, stays.node[i], stays.from_ns[i], stays.to_ns[i], true));
+    EXPECT_TRUE(HoldsFrom(open, stays.node[i], stays.from_ns[i], stays.from_ns[i], true));
+  }
+}
+
+// Pods of a job that are on nodes at once are no more than it may have at any time.
+void ExpectNoJobHasTooManyPods(const SimWorkload& workload, const Timeline& timeline) {
+  const Timeline::Stays& stays = timeline.stays;
+  for (size_t i = 0; i < stays.job.size(); ++i) {
+    const auto input = timeline.jobs.input[static_cast<size_t>(stays.job[i])];
+    const SimJob& job = workload.jobs[static_cast<size_t>(input)];
+    // The last of its sizes before the pod came.
+    int32_t pods = job.pods;
+    int64_t last_ns = -1;
+    for (const SimResize& resize : job.resizes) {
+      const int64_t at_ns = job.arrival_ns + resize.after_ns;
+      if (at_ns > stays.from_ns[i] || at_ns < last_ns) continue;
+      pods = resize.pods;
+      last_ns = at_ns;
+    }
+    EXPECT_LT(stays.pod[i], pods) << job.name;
   }
 }
 
@@ -333,9 +532,13 @@ TEST(SimulationPropertyTest, NothingIsLostAndNothingIsMadeUp) {
     const Story run(workload, RandomOptions(seed));
     ExpectNoNodeIsOverfull(workload, run.timeline());
     ExpectTimeIsAccountedFor(workload, run.timeline());
+    ExpectPodsAreWhereTheyMayBe(run.timeline());
+    ExpectNoJobHasTooManyPods(workload, run.timeline());
     if (run.timeline().end_ns < 400 * kSecondNs) {
       for (size_t i = 0; i < workload.jobs.size(); ++i) {
         if (run.timeline().jobs.end_ns[i] != kNever) continue;
+        if (!workload.jobs[static_cast<size_t>(run.timeline().jobs.input[i])].resizes.empty())
+          continue;
         EXPECT_EQ(run.timeline().jobs.working_ns[i], 0) << "it stopped for ever";
       }
     }
@@ -351,12 +554,16 @@ TEST(SimulationPropertyTest, TheOrderOfTheInputMakesNoDifference) {
     Random random(seed + 2);
     random.Shuffle(&shuffled.jobs);
     random.Shuffle(&shuffled.nodes);
+    random.Shuffle(&shuffled.windows);
+    random.Shuffle(&shuffled.outages);
     const Story one(workload, RandomOptions(seed));
     const Story other(shuffled, RandomOptions(seed));
     EXPECT_EQ(one.timeline().stays.node, other.timeline().stays.node);
     EXPECT_EQ(one.timeline().stays.to_ns, other.timeline().stays.to_ns);
     EXPECT_EQ(one.timeline().jobs.end_ns, other.timeline().jobs.end_ns);
     EXPECT_EQ(one.timeline().queues.fair_share, other.timeline().queues.fair_share);
+    EXPECT_EQ(one.timeline().node_events.node, other.timeline().node_events.node);
+    EXPECT_EQ(one.timeline().nodes.at_ns, other.timeline().nodes.at_ns);
     EXPECT_EQ(one.timeline().cycles, other.timeline().cycles);
   }
 }

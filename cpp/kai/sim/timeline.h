@@ -23,6 +23,18 @@ enum class StayEnd : uint8_t {
   kStale,
   kNodeGone,
   kSimulationEnds,  // it is still there
+  kDrained,         // its node is maintained
+  kResized,         // its job has fewer pods from then on
+  kWasLeaving,      // already as the simulation began
+};
+
+// What happened to a node besides failures and repairs.
+enum class NodeEvent : uint8_t {
+  kOrdered,     // by the autoscaler
+  kReady,       // it came
+  kRemoved,     // by the autoscaler
+  kCordoned,    // it takes no new pods
+  kUncordoned,  // it takes pods again
 };
 
 struct Timeline {
@@ -65,13 +77,21 @@ struct Timeline {
   };
   Queues queues;
 
-  // Nodes that came and went beside the first ones.
+  // Nodes that came and went beside the first ones; those that the autoscaler has not ordered yet
+  // are gone from the start.
   struct Nodes {
     std::vector<int64_t> at_ns;
     std::vector<int32_t> node;
     std::vector<uint8_t> is_there;
   };
   Nodes nodes;
+
+  struct NodeEvents {
+    std::vector<int64_t> at_ns;
+    std::vector<int32_t> node;
+    std::vector<uint8_t> event;  // NodeEvent
+  };
+  NodeEvents node_events;
 
   std::vector<std::string> node_names;   // by name
   std::vector<std::string> queue_names;  // in the order of the input

@@ -11,20 +11,29 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "kai/model/rows/rows.h"
+#include "kai/sim/first_moment.h"
 
 namespace kai {
 
-inline constexpr int64_t kMicroGpusOfOne = 1'000'000;
+// From a moment on a job has another number of pods.
+struct SimResize {
+  int64_t after_ns = 0;  // since the job's arrival
+  int32_t pods = 1;
+  int32_t min_pods = 1;
+};
 
-// Equal pods that run until the job's work is done. With all pods running the work takes
-// `duration_ns`; with fewer, but at least `min_pods`, it goes on at a rate in proportion.
+// Equal pods that run until the job's work is done. With all pods that it arrives with running, the
+// work takes `duration_ns`; with fewer, but at least `min_pods`, or with more, it goes on at a rate
+// in proportion.
 struct SimJob {
   static constexpr int64_t kNeverSaved = -1;
+  static constexpr int64_t kForever = std::numeric_limits<int64_t>::max();  // of duration_ns
 
   std::string name;
   int32_t queue = 0;  // of SimWorkload::queues
@@ -42,6 +51,8 @@ struct SimJob {
   int64_t estimate_ns = -1;    // what its user expects of duration_ns; -1: nothing
   int64_t checkpoint_ns = 0;   // work is saved so often; 0: always; kNeverSaved
   int64_t restart_ns = 0;      // that each start after the first one takes longer
+  std::vector<SimResize> resizes;
+  int32_t given = -1;  // a place in the groups of SimWorkload::first, whose pods it has
 };
 
 // A node that goes and comes back.
@@ -51,6 +62,26 @@ struct SimOutage {
   int64_t until_ns = std::numeric_limits<int64_t>::max();
 };
 
+// Maintenance: a node takes no new pods for a while.
+struct SimWindow {
+  std::string node;
+  int64_t from_ns = 0;
+  int64_t until_ns = std::numeric_limits<int64_t>::max();
+  bool drains = false;  // pods that are on it are evicted as it begins
+};
+
+// Nodes that an autoscaler orders and removes, in the order in which it orders them. All are among
+// the workload's nodes, and alike.
+struct SimNodePool {
+  std::string name;
+  std::vector<std::string> nodes;  // as many as there may be
+  int32_t first = 0;               // so many are there from the start
+  int32_t least = 0;
+  int64_t ready_ns = 0;  // from an order until the node takes pods
+  int64_t idle_ns = 0;   // a node that was empty for so long is removed
+  double price = 0;      // of a node; cheap pools are ordered from first
+};
+
 // A queue that is written anew.
 struct SimQueueChange {
   int64_t at_ns = 0;
@@ -58,6 +89,9 @@ struct SimQueueChange {
 };
 
 struct SimWorkload {
+  // What there is at the start, with queues, nodes and jobs that stand for its own by their names;
+  // null: nothing.
+  std::shared_ptr<const FirstMoment> first;
   std::vector<QueueRow> queues;  // parents may come after their children
   std::vector<NodeRow> nodes;
   std::vector<PriorityClassRow> priority_classes;
@@ -66,6 +100,8 @@ struct SimWorkload {
   std::vector<std::vector<std::string>> model_sets = {{}};
   std::vector<std::vector<std::pair<std::string, double>>> speed_tables = {{}};
   std::vector<SimOutage> outages;
+  std::vector<SimWindow> windows;
+  std::vector<SimNodePool> pools;
   std::vector<SimQueueChange> queue_changes;
 };
 
@@ -74,9 +110,10 @@ struct SimOptions {
   int64_t period_ns = 1'000'000'000;                       // of the scheduler's cycles; 0: at once
   int64_t until_ns = std::numeric_limits<int64_t>::max();  // the simulation ends then
   int64_t start_ns = 1'767'225'600'000'000'000;            // its beginning, as a date: 2026-01-01
-  int64_t bind_ns = 0;       // from a decision until the pod is on its node
-  int64_t startup_ns = 0;    // from then until the pod runs: images, volumes
-  int64_t terminate_ns = 0;  // from an eviction until the pod is gone
+  int64_t bind_ns = 0;                // from a decision until the pod is on its node
+  int64_t startup_ns = 0;             // from then until the pod runs: images, volumes
+  int64_t terminate_ns = 0;           // from an eviction until the pod is gone
+  int64_t scale_ns = 10'000'000'000;  // the autoscaler looks at multiples of it
 };
 
 }  // namespace kai

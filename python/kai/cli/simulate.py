@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kai.cli.failures import DONE, say
-from kai.cli.virtual import FORMATS, life, life_options, seconds, workload
+from kai.cli.first_moment import beginning, first_moment_options, is_live
+from kai.cli.virtual import FORMATS, life, life_options, seconds
 from kai.cli.work import policy_option
 from kai.errors import InvalidInputError
 
@@ -27,6 +28,8 @@ Examples:
   kai simulate jobs.yaml --config packing.yaml     another scheduler configuration
   kai simulate jobs.yaml --policy mine.py          a policy of your own, in Python
   kai simulate jobs.yaml --until 7d --json | jq .metrics
+  kai simulate snapshot.zip --remaining exponential:4h --arrivals jobs.yaml
+  kai simulate --live --remaining 8h               a cluster as it is now
   kai simulate --fair-share request.json           the shares of KAI's simulator
   echo '{"totalResource": {"GPU": 8}, "queues": [
     {"uid": "a", "resourceShare": {"gpu": {"overQuotaWeight": 3}}},
@@ -37,13 +40,14 @@ Examples:
 
 @click.command("simulate", epilog=EPILOG)
 @click.argument("workload", required=False)
-@click.option("--format", "form", type=click.Choice(FORMATS), help="Of WORKLOAD.")
+@click.option("--format", "form", type=click.Choice(FORMATS), help="Of WORKLOAD, or of --arrivals.")
 @click.option("--cluster", metavar="FILE", help="Nodes and queues in place of the workload's own.")
 @click.option("--config", metavar="FILE", help="The scheduler configuration, as for kai plan.")
 @click.option("--as-kai", is_flag=True, help="Decide as KAI does also where kai knows better.")
 @policy_option
-@click.option("--seed", type=int, default=0, show_default=True, help="Of random node failures.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of random times.")
 @life_options
+@first_moment_options
 @click.option("--out", metavar="FILE", help="Save the timeline; Timeline.load reads it.")
 @click.option("--html", metavar="FILE", help="Write a page with interactive pictures.")
 @click.option("--perfetto", metavar="FILE", help="Write a trace for https://ui.perfetto.dev.")
@@ -61,25 +65,30 @@ def command(workload: str | None, fair_share: str | None, **options: Any) -> int
     is detected from the content. A trace comes with a cluster and queues, which the
     output describes. Times are like 90s, 15m, 36h or 7d.
 
+    WORKLOAD may also be a KAI snapshot: then the simulation starts with the cluster as it
+    stands, whose pod groups run on for as long as --remaining says. With --remaining it
+    may be whatever kai plan reads; with --live, --kubeconfig or --context it is a live
+    cluster. Jobs of --arrivals come later. The first cycle decides as kai plan does.
+
     With --fair-share, REQUEST is what KAI's fair-share simulator takes by HTTP, as a
     JSON file, or - for standard input: totalResource with GPU, CPU and Memory, and
     queues, each with uid, priority, creationTimestamp and its resourceShare. Units
     are devices, millicores and bytes. The answer is its answer, as JSON.
     """
-    if (workload is None) == (fair_share is None):
-        raise click.UsageError("give a WORKLOAD to run, or --fair-share REQUEST")
+    if [workload is None, fair_share is None, not is_live(options)].count(False) != 1:
+        raise click.UsageError("give a WORKLOAD to run, --live, or --fair-share REQUEST")
     if fair_share is not None:
         return _fair_share(fair_share)
-    return _simulate(str(workload), options)
+    return _simulate(workload, options)
 
 
 # ---- a workload ----------------------------------------------------------------------------------
 
 
-def _simulate(file: str, options: dict[str, Any]) -> int:
+def _simulate(file: str | None, options: dict[str, Any]) -> int:
     from kai.cli.work import named
 
-    given = workload("simulate", "WORKLOAD", file, options["form"], options["cluster"])
+    given = beginning(file, options)
     for problem in given.problems:
         say(problem)
     config = None if options["config"] is None else named("--config", options["config"])
@@ -201,12 +210,13 @@ def _page(timeline: Timeline, metrics: Metrics) -> None:
     workload = timeline.workload
     page.heading(
         f"{workload.name or 'workload'}: {text.count(len(workload.jobs), 'job')} on "
-        f"{text.count(workload.gpus, 'GPU')}, {_duration(timeline.end_s)} in "
+        f"{_most(workload)}{text.count(workload.gpus, 'GPU')}, {_duration(timeline.end_s)} in "
         f"{timeline.wall_s:.1f} s"
     )
     if workload.source:
         page.paragraph(workload.source)
-    page.tables([_times_table(metrics), _gpu_table(metrics), _queue_table(metrics)])
+    has_scaled = bool(_most(workload))
+    page.tables([_times_table(metrics), _gpu_table(metrics, has_scaled), _queue_table(metrics)])
     share = timeline.engine_ms / 10 / timeline.wall_s if timeline.wall_s else 0.0
     page.paragraph(
         f"{text.count(timeline.cycles, 'cycle')}, one every {timeline.period_s:g} s at most; "
@@ -215,6 +225,10 @@ def _page(timeline: Timeline, metrics: Metrics) -> None:
     if metrics.unfinished:
         listed = text.listing(metrics.unfinished_jobs)
         page.paragraph(f"{text.count(metrics.unfinished, 'job')} did not end: {listed}")
+
+
+def _most(workload: Workload) -> str:
+    return "up to " if any(pool.autoscale for pool in workload.nodes) else ""
 
 
 def _times_table(metrics: Metrics) -> Table:
@@ -238,7 +252,7 @@ def _times_table(metrics: Metrics) -> Table:
     )
 
 
-def _gpu_table(metrics: Metrics) -> Table:
+def _gpu_table(metrics: Metrics, has_scaled: bool) -> Table:
     from kai.engine import text
 
     def part(value: float | None) -> str:
@@ -252,6 +266,8 @@ def _gpu_table(metrics: Metrics) -> Table:
         ("  useful", f"{metrics.useful_gpu_hours:,.0f}"),
         ("  lost in evictions", f"{metrics.lost_gpu_hours:,.0f}"),
         ("  idle: starting, waiting for a gang", f"{metrics.idle_gpu_hours:,.0f}"),
+        *([("node-hours", f"{metrics.node_hours:,.1f}")] if has_scaled or metrics.cost else []),
+        *([("cost of the nodes", f"{metrics.cost:,.2f}")] if metrics.cost is not None else []),
         ("GPUs in use until the last arrival", part(metrics.utilization)),
         ("evicted pods", text.number(metrics.evictions)),
         ("Jain's index of queues that want more", index(metrics.jain_index)),

@@ -40,6 +40,13 @@ def life_options(command: Command) -> Command:
         click.option(
             "--restart", metavar="TIME", default="0", help="The cost of each later start."
         ),
+        click.option(
+            "--scale-every",
+            metavar="TIME",
+            default="10s",
+            show_default=True,
+            help="The autoscaler looks for pods that wait at multiples of it.",
+        ),
         click.option("--fail-every", metavar="TIME", help="Mean time between failures of a node."),
         click.option("--warm-up", metavar="TIME", default="0", help="Earlier jobs do not count."),
     )
@@ -57,6 +64,7 @@ def life(options: dict[str, Any]) -> Life:
         startup_s=seconds("--startup", options["startup"]),
         checkpoint_s=seconds("--checkpoint", options["checkpoint"]),
         restart_s=seconds("--restart", options["restart"]),
+        scale_every_s=seconds("--scale-every", options["scale_every"]),
         failures=None if every is None else Failures(seconds("--fail-every", every) / 86_400),
     )
 

@@ -8,6 +8,9 @@ same window. Jobs of it that have not ended are listed apart, and are in no dist
   during which the job did no work for lack of pods.
 * **completion**: from arrival to the end.
 * **GPU-hours**: held = useful + lost + idle (`kai.sim.timeline`).
+* **node-hours**: from a node's start, or from its order by an autoscaler, to its removal or the end
+  of the simulation; also while it has failed or takes no pods. **cost**: node-hours times the price
+  of the pool; none where no pool has a price. Both are of the whole simulation.
 * **utilization**: GPUs held, divided by those that are there, over the window.
 * **borrowed**: what a queue holds above what it deserves. **lent**: its part, by what it leaves of
   its own, of what all queues below the same parent borrow.
@@ -30,6 +33,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kai.errors import InvalidInputError
+from kai.sim.stay_ends import NODE_EVENTS
 
 if TYPE_CHECKING:
     from kai.sim.timeline import Timeline
@@ -95,6 +99,8 @@ class Metrics:
     useful_gpu_hours: float
     lost_gpu_hours: float
     idle_gpu_hours: float
+    node_hours: float
+    cost: float | None
     utilization: float | None
     evictions: int  # of pods
     restarts: int  # of jobs
@@ -128,6 +134,9 @@ def measure(timeline: Timeline, *, warm_up_s: float = 0.0) -> Metrics:
         name: float(timeline.jobs[f"{name}_gpu_s"][counts].sum() / 3600)
         for name in ("held", "kept", "lost", "idle")
     }
+    node_hours = node_hours_of(timeline)
+    prices = {pool.name: pool.price for pool in timeline.workload.nodes}
+    cost = sum(prices[pool] * hours for pool, hours in node_hours.items())
     return Metrics(
         window_s=window,
         jobs=int(counts.sum()),
@@ -144,6 +153,8 @@ def measure(timeline: Timeline, *, warm_up_s: float = 0.0) -> Metrics:
         useful_gpu_hours=hours["kept"],
         lost_gpu_hours=hours["lost"],
         idle_gpu_hours=hours["idle"],
+        node_hours=sum(node_hours.values()),
+        cost=cost if any(prices.values()) else None,
         utilization=steps.utilization(),
         evictions=int(timeline.jobs["evictions"][counts].sum()),
         restarts=int(timeline.jobs["restarts"][counts].sum()),
@@ -152,6 +163,28 @@ def measure(timeline: Timeline, *, warm_up_s: float = 0.0) -> Metrics:
         queues=_queues(timeline, steps, counts, done, waiting, completion),
         unfinished_jobs=tuple(jobs.name[i] for i in np.flatnonzero(counts & ~done)),
     )
+
+
+def node_hours_of(timeline: Timeline) -> dict[str, float]:
+    """By node pool; see the module."""
+    hours: dict[str, float] = {}
+    from_s: dict[str, float] = {}  # of nodes that are paid for
+    pool_of: dict[str, str] = {}
+    for pool in timeline.workload.nodes:
+        names = pool.names()
+        pool_of |= dict.fromkeys(names, pool.name)
+        from_s |= dict.fromkeys(names[: pool.count], 0.0)
+        hours[pool.name] = 0.0
+    events = timeline.node_events
+    for at_s, place, event in zip(events["at_s"], events["node"], events["event"], strict=True):
+        node = timeline.node_names[int(place)]
+        if NODE_EVENTS[event] == "ordered":
+            from_s[node] = float(at_s)
+        elif NODE_EVENTS[event] == "removed":
+            hours[pool_of[node]] += (float(at_s) - from_s.pop(node)) / 3600
+    for node, start_s in from_s.items():
+        hours[pool_of[node]] += (timeline.end_s - start_s) / 3600
+    return hours
 
 
 def is_in_class(gpus: Any, low: float, high: float) -> Any:

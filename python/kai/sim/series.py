@@ -16,7 +16,7 @@ import numpy as np
 
 from kai.errors import InvalidInputError
 from kai.sim.metrics import SIZE_CLASSES, is_in_class
-from kai.sim.stay_ends import EVICTED, STAY_ENDS
+from kai.sim.stay_ends import EVICTED, SIMULATION_ENDS
 
 if TYPE_CHECKING:
     from kai.sim.timeline import Timeline
@@ -93,7 +93,7 @@ def _held(timeline: Timeline, amounts: Any, rows: Any) -> Steps:
 
 def stay_gpus(timeline: Timeline) -> Any:
     """GPUs that the pod of each stay holds."""
-    return timeline.workload.jobs.gpus[timeline.stays["job"]]
+    return timeline.stays["gpus"]
 
 
 def held_gpus(timeline: Timeline) -> Steps:
@@ -222,7 +222,7 @@ def cards_at(timeline: Timeline, at_s: float) -> list[Card]:
     gpus = stay_gpus(timeline)
     here = (stays["from_s"] <= at_s) & (at_s < stays["to_s"])
     if at_s >= timeline.end_s:  # what the simulation's end cut off is still there
-        here |= (stays["to_s"] >= timeline.end_s) & (stays["end"] == len(STAY_ENDS) - 1)
+        here |= (stays["to_s"] >= timeline.end_s) & (stays["end"] == SIMULATION_ENDS)
     held: dict[int, list[tuple[tuple[int, float], ...]]] = {}
     shared: dict[tuple[int, int], list[tuple[int, float]]] = {}
     rows = np.flatnonzero(here & (gpus > 0))

@@ -3,6 +3,8 @@
     timeline = simulate(read("philly_jobs.csv"), config={"tiers": ...}, period_s=1)
     timeline.metrics().completion.mean_s
 
+A workload may start empty, or from a cluster as it stands (`kai.sim.first_moment`).
+
 The scheduler is the one that runs in clusters: the compiled core holds a store that its engine
 follows, and the decisions of each cycle become changes of the store's objects. Same workload,
 configuration, options and seed: same timeline.
@@ -24,6 +26,7 @@ from kai.errors import InvalidInputError, PolicyError
 from kai.policy.declaring import Policy
 from kai.policy.running import causes, configured
 from kai.sim.timeline import Timeline
+from kai.sim.windows import horizon_s, labels_of, windows_of
 from kai.sim.workload import Jobs, NodePool, Queue, Workload
 
 if TYPE_CHECKING:
@@ -33,6 +36,7 @@ __all__ = ["Failures", "Life", "Outage", "Progress", "QueueChange", "simulate"]
 
 NEVER_NS = np.iinfo(np.int64).max
 NEVER_SAVED_NS = -1
+FOREVER_NS = NEVER_NS
 START = "2026-01-01T00:00:00Z"  # of workloads without a date
 STEPS = 2_000  # between two looks at the clock and at Ctrl-C
 MIB = 1 << 20
@@ -75,6 +79,7 @@ class Life:
     failures: Failures | None = None
     outages: Sequence[Outage] = ()
     queue_changes: Sequence[QueueChange] = ()
+    scale_every_s: float = 10.0  # the autoscaler looks at multiples of it
 
 
 @dataclass(frozen=True)
@@ -161,18 +166,22 @@ def _compiled(
     missing = sorted(set(jobs.queue_names) - queue_place.keys())
     if missing:
         raise InvalidInputError(f"queue {missing[0]}: jobs are in it, and the workload lacks it")
+    first = workload.first
     options = {
         "period_ns": _ns("period_s", period_s),
         "bind_ns": _ns("bind_s", life.bind_s),
         "startup_ns": _ns("startup_s", life.startup_s),
         "terminate_ns": _ns("terminate_s", life.terminate_s),
-        "start_ns": times.to_ns(_start(workload)),
+        "start_ns": times.to_ns(_start(workload)) if first is None else first.now_ns,
+        "scale_ns": max(_ns("scale_every_s", life.scale_every_s), 1),
     }
+    if config is None and first is not None:
+        config = first.cluster.config
     if until_s is not None:
         options["until_ns"] = _ns("until_s", until_s)
     return _core.Simulation(
         job_names=list(jobs.name),
-        job_columns=_columns(jobs, queue_place, life),
+        job_columns=_columns(workload, queue_place, life),
         queues=[_queue(queue) for queue in workload.queues],
         nodes=[node for pool in workload.nodes for node in _nodes(pool)],
         priority_classes=sorted(workload.priority_classes.items()),
@@ -186,6 +195,17 @@ def _compiled(
             for each in (*life.outages, *_random_outages(workload, life.failures, until_s, seed))
         ],
         queue_changes=[(_ns("at_s", each.at_s), _queue(each.queue)) for each in life.queue_changes],
+        windows=[
+            (each.node, _ns("at_s", each.from_s), _ns("duration_s", each.until_s), each.drains)
+            for each in windows_of(workload, horizon_s(workload, until_s))
+        ],
+        pools=[_pool(pool) for pool in workload.nodes if pool.autoscale is not None],
+        resizes=[
+            (row, _ns("after_s", after_s), pods, least)
+            for row in _resizing(jobs)
+            for after_s, pods, least in jobs.resize_sets[jobs.resizes[row]]
+        ],
+        first=None if first is None else first.compiled,
         config=configured(
             _core.Config.parse(
                 "" if config is None else configuration.config_json(config), as_kai=as_kai
@@ -214,15 +234,18 @@ def _all_ns(seconds: Any, missing: float) -> Any:
     return np.where(is_never, NEVER_SAVED_NS, np.rint(np.where(is_never, 0, given) * 1e9))
 
 
-def _columns(jobs: Jobs, queue_place: dict[str, int], life: Life) -> dict[str, Any]:
+def _columns(workload: Workload, queue_place: dict[str, int], life: Life) -> dict[str, Any]:
+    jobs, first = workload.jobs, workload.first
+    given = np.full(len(jobs), -1) if first is None else first.places_of(jobs)
+    ends = np.isfinite(jobs.duration_s)
     places = np.array([queue_place[name] for name in jobs.queue_names], dtype=np.int64)
     columns = {
         "queue": places[jobs.queue] if len(jobs) else jobs.queue,
         "arrival_ns": np.rint(jobs.arrival_s * 1e9),
-        "duration_ns": np.rint(jobs.duration_s * 1e9),
+        "duration_ns": np.rint(np.where(ends, jobs.duration_s, 0) * 1e9),
         "pods": jobs.pods,
         "min_pods": jobs.min_pods,
-        "micro_gpus": np.rint(jobs.gpus * 1e6),
+        "micro_gpus": np.rint(np.where(given < 0, jobs.gpus, 0) * 1e6),
         "millicpu": np.rint(jobs.cpu * 1000),
         "memory_bytes": jobs.memory_mib * MIB,
         "priority_class": jobs.priority_class,
@@ -234,8 +257,23 @@ def _columns(jobs: Jobs, queue_place: dict[str, int], life: Life) -> dict[str, A
         ),
         "checkpoint_ns": _all_ns(jobs.checkpoint_s, life.checkpoint_s),
         "restart_ns": _all_ns(jobs.restart_s, life.restart_s),
+        "given": given,
     }
-    return {name: np.asarray(column, dtype=np.int64) for name, column in columns.items()}
+    made = {name: np.asarray(column, dtype=np.int64) for name, column in columns.items()}
+    made["duration_ns"] = np.where(ends, made["duration_ns"], FOREVER_NS)
+    return made
+
+
+def _resizing(jobs: Jobs) -> list[int]:
+    sizes = np.array([len(each) for each in jobs.resize_sets], dtype=np.int64)
+    return np.flatnonzero(sizes[jobs.resizes]).tolist() if len(jobs) else []
+
+
+def _pool(pool: NodePool) -> tuple[Any, ...]:
+    scale = pool.autoscale
+    assert scale is not None
+    ready_ns, idle_ns = _ns("ready_s", scale.ready_s), _ns("idle_s", scale.idle_s)
+    return pool.name, pool.names(), pool.count, scale.least, ready_ns, idle_ns, pool.price
 
 
 def _queue(queue: Queue) -> tuple[Any, ...]:
@@ -264,9 +302,7 @@ def _queue(queue: Queue) -> tuple[Any, ...]:
 
 
 def _nodes(pool: NodePool) -> list[tuple[Any, ...]]:
-    labels = list(pool.labels)
-    if pool.model:
-        labels.append((keys.GPU_PRODUCT_LABEL, pool.model))
+    labels = labels_of(pool)
     if pool.gpus:
         labels.append((keys.GPU_COUNT_LABEL, str(pool.gpus)))
     if pool.gpu_memory_mib:
@@ -284,10 +320,7 @@ def _random_outages(
         return []
     if failures.mean_days_between <= 0 or failures.mean_repair_hours <= 0:
         raise InvalidInputError("failures: expected times above 0")
-    jobs = workload.jobs
-    end_s = until_s
-    if end_s is None:  # as long as jobs arrive, and as long again as they all take one by one
-        end_s = float(jobs.arrival_s.max(initial=0) + jobs.duration_s.max(initial=0)) * 2
+    end_s = horizon_s(workload, until_s)
     outages = []
     for number, name in enumerate(sorted(n for pool in workload.nodes for n in pool.names())):
         random = np.random.Generator(np.random.PCG64([seed, number]))

@@ -1,6 +1,6 @@
-"""Why a pod left its node: the codes of the column ``end`` of ``Timeline.stays``."""
+"""Why a pod left its node, and what happened to nodes: codes of a `Timeline`, in their order."""
 
-__all__ = ["EVICTED", "STAY_ENDS"]
+__all__ = ["EVICTED", "NODE_EVENTS", "SIMULATION_ENDS", "STAY_ENDS"]
 
 STAY_ENDS = (
     "finished",
@@ -10,5 +10,10 @@ STAY_ENDS = (
     "stale",
     "node_gone",
     "simulation_ends",
+    "drained",
+    "resized",
+    "was_leaving",
 )
-EVICTED = (1, 2, 3, 4, 5)  # codes of ends before the pod's work was done
+EVICTED = (1, 2, 3, 4, 5, 7, 9)  # codes of ends before the pod's work was done
+SIMULATION_ENDS = 6
+NODE_EVENTS = ("ordered", "ready", "removed", "cordoned", "uncordoned")

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kai.errors import InvalidInputError
-from kai.sim.stay_ends import STAY_ENDS
-from kai.sim.workload import Jobs, NodePool, Queue, Workload
+from kai.sim.stay_ends import NODE_EVENTS, STAY_ENDS
+from kai.sim.workload import Autoscale, Jobs, Maintenance, NodePool, Queue, Workload
 
 if TYPE_CHECKING:
     import pandas
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from kai.sim.metrics import Metrics
     from kai.sim.plot import Plots
 
-__all__ = ["STAY_ENDS", "Timeline"]
+__all__ = ["NODE_EVENTS", "STAY_ENDS", "Timeline"]
 
 Columns = Mapping[str, Any]
 
 _NEVER_NS = np.iinfo(np.int64).max
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,12 @@ class Timeline:
     working: start-up, restart, waiting for the rest of a gang.
 
     ``stays``: ``job``, ``pod`` and ``node`` as places, ``shared_card`` (equal for pods with parts
-    of one GPU, -1 for others), ``from_s``, ``runs_s``, ``to_s``, and ``end``, a place in
-    `STAY_ENDS`. ``queues``: ``at_s``, ``queue`` (a place), ``allocated_gpus``,
+    of one GPU, -1 for others), ``gpus`` of the pod, ``from_s``, ``runs_s``, ``to_s``, and ``end``,
+    a place in `STAY_ENDS`. ``queues``: ``at_s``, ``queue`` (a place), ``allocated_gpus``,
     ``requested_gpus``, ``fair_share_gpus``, each from that cycle on until the next row of the
-    queue. ``nodes``: ``at_s``, ``node``, ``is_there`` where nodes went and came.
+    queue. ``nodes``: ``at_s``, ``node``, ``is_there`` where nodes went and came; a node that an
+    autoscaler has not added yet went at 0. ``node_events``: ``at_s``, ``node``, and ``event``, a
+    place in `NODE_EVENTS`: of autoscalers and maintenance.
     """
 
     workload: Workload
@@ -62,6 +64,7 @@ class Timeline:
     stays: Columns
     queues: Columns
     nodes: Columns
+    node_events: Columns
     node_names: tuple[str, ...]
     queue_names: tuple[str, ...]
     end_s: float  # the simulation went so far
@@ -79,6 +82,7 @@ class Timeline:
         its = raw["jobs"]
         order = np.argsort(its["input"])
         gpus = workload.jobs.gpus
+        first = workload.first
 
         def by_input(column: str) -> Any:
             return its[column][order]
@@ -93,14 +97,19 @@ class Timeline:
         for name in ("held", "kept", "lost", "idle"):
             jobs[f"{name}_gpu_s"] = by_input(f"{name}_ns") / 1e9 * gpus
         stays, queues, nodes = raw["stays"], raw["queues"], raw["nodes"]
+        stay_job = its["input"][stays["job"]]
+        stay_gpus = gpus[stay_job]
+        if first is not None:
+            stay_gpus = first.gpus_of(workload.jobs, stay_job, stays["pod"], stay_gpus)
         return cls(
             workload=workload,
             jobs=jobs,
             stays={
-                "job": its["input"][stays["job"]],
+                "job": stay_job,
                 "pod": np.array(stays["pod"]),
                 "node": np.array(stays["node"]),
                 "shared_card": np.array(stays["shared_card"]),
+                "gpus": stay_gpus,
                 "from_s": stays["from_ns"] / 1e9,
                 "runs_s": _seconds(stays["runs_ns"]),
                 "to_s": stays["to_ns"] / 1e9,
@@ -117,6 +126,11 @@ class Timeline:
                 "at_s": nodes["at_ns"] / 1e9,
                 "node": np.array(nodes["node"]),
                 "is_there": np.array(nodes["is_there"]),
+            },
+            node_events={
+                "at_s": raw["node_events"]["at_ns"] / 1e9,
+                "node": np.array(raw["node_events"]["node"]),
+                "event": np.array(raw["node_events"]["event"]),
             },
             node_names=tuple(raw["node_names"]),
             queue_names=tuple(raw["queue_names"]),
@@ -192,7 +206,7 @@ class Timeline:
         Times of the machine are left out. Raises InvalidInputError where nothing can be written.
         """
         arrays: dict[str, Any] = {}
-        for table in ("jobs", "stays", "queues", "nodes"):
+        for table in _TABLES:
             arrays |= {f"{table}.{name}": column for name, column in getattr(self, table).items()}
         jobs = self.workload.jobs
         texts: dict[str, Any] = {}
@@ -207,6 +221,7 @@ class Timeline:
             "texts": texts,
             "queues": [asdict(queue) for queue in self.workload.queues],
             "nodes": [asdict(pool) for pool in self.workload.nodes],
+            "maintenance": [asdict(window) for window in self.workload.maintenance],
             "workload": {name: getattr(self.workload, name) for name in _WORKLOAD_TEXTS},
             "priority_classes": dict(self.workload.priority_classes),
             **{name: getattr(self, name) for name in _NUMBERS},
@@ -241,12 +256,13 @@ class Timeline:
         workload = Workload(
             jobs=Jobs(**texts, **table("workload")),
             queues=tuple(Queue(**each) for each in about["queues"]),
-            nodes=tuple(NodePool(**_with_tuples(each)) for each in about["nodes"]),
+            nodes=tuple(_pool(each) for each in about["nodes"]),
+            maintenance=tuple(Maintenance(**_with_tuples(each)) for each in about["maintenance"]),
             priority_classes=about["priority_classes"],
             **_with_tuples(about["workload"]),
         )
         members: dict[str, Any] = {name: _tuples(about[name]) for name in _NUMBERS}
-        members |= {name: table(name) for name in ("jobs", "stays", "queues", "nodes")}
+        members |= {name: table(name) for name in _TABLES}
         return cls(workload=workload, engine_ms=0.0, wall_s=0.0, **members)
 
     def _named(self, table: str) -> dict[str, Any]:
@@ -276,9 +292,15 @@ class Timeline:
             columns = dict(self.nodes)
             columns["node"] = np.array(self.node_names, dtype=object)[columns["node"]]
             return columns
-        raise InvalidInputError(f"a timeline has no table {table!r}: jobs, stays, queues, nodes")
+        if table == "node_events":
+            columns = dict(self.node_events)
+            columns["node"] = np.array(self.node_names, dtype=object)[columns["node"]]
+            columns["event"] = np.array(NODE_EVENTS, dtype=object)[columns["event"]]
+            return columns
+        raise InvalidInputError(f"a timeline has no table {table!r}: {', '.join(_TABLES)}")
 
 
+_TABLES = ("jobs", "stays", "queues", "nodes", "node_events")
 _WORKLOAD_TEXTS = ("name", "source", "start", "problems")
 _NUMBERS = ("node_names", "queue_names", "end_s", "period_s", "cycles")
 
@@ -290,6 +312,12 @@ def _seconds(times_ns: Any) -> Any:
 def _tuples(value: Any) -> Any:
     """Lists of JSON as the tuples that they were."""
     return tuple(map(_tuples, value)) if isinstance(value, list) else value
+
+
+def _pool(members: Mapping[str, Any]) -> NodePool:
+    autoscale = members["autoscale"]
+    made = None if autoscale is None else Autoscale(**autoscale)
+    return NodePool(**_with_tuples({**members, "autoscale": made}))
 
 
 def _with_tuples(members: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,24 +13,46 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kai.errors import InvalidInputError
 
-__all__ = ["Job", "Jobs", "NodePool", "Queue", "Workload", "mean_demand_gpus"]
+if TYPE_CHECKING:
+    from kai.sim.first_moment import FirstMoment
+
+__all__ = [
+    "Autoscale",
+    "Job",
+    "Jobs",
+    "Maintenance",
+    "NodePool",
+    "Queue",
+    "Resize",
+    "Workload",
+    "mean_demand_gpus",
+]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+
+class Resize(NamedTuple):
+    """From a moment on a job has another number of pods; of those that it loses the last go."""
+
+    after_s: float  # since its arrival
+    pods: int
+    min_pods: int
 
 
 @dataclass(frozen=True)
 class Job:
     """One job: ``pods`` equal pods that run for ``duration_s`` when all of them run.
 
-    A job with fewer running pods, but at least ``min_pods``, goes on at a rate in proportion.
+    A job with fewer running pods, but at least ``min_pods``, goes on at a rate in proportion, and
+    so does one with more (``resizes``). A ``duration_s`` that is infinite never ends.
     """
 
     name: str
@@ -51,6 +73,7 @@ class Job:
     restart_s: float | None = None  # of each start after an eviction; None: the simulation's
     user: str = ""
     application: str = ""  # what it runs, such as "ResNet-18 (batch size 16)"; empty: not known
+    resizes: tuple[Resize, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -72,8 +95,39 @@ class Queue:
 
 
 @dataclass(frozen=True)
+class Autoscale:
+    """How an autoscaler grows and shrinks a pool of nodes."""
+
+    most: int  # nodes that there may be
+    least: int = 0
+    ready_s: float = 120.0  # from an order until the node takes pods
+    idle_s: float = 600.0  # a node that was empty for so long is removed
+
+
+@dataclass(frozen=True)
+class Maintenance:
+    """Nodes that take no new pods for a while.
+
+    They are those that ``nodes`` names (nodes or pools), those that have all ``labels``, or all;
+    with ``count`` as many of them, in the order of their names, each time the next ones.
+    """
+
+    name: str
+    at_s: float
+    duration_s: float
+    nodes: tuple[str, ...] = ()
+    labels: tuple[tuple[str, str], ...] = ()
+    count: int | None = None
+    drain: bool = False  # pods on them are evicted as it begins; else they run on
+    every_s: float | None = None  # again and again; None: once
+
+
+@dataclass(frozen=True)
 class NodePool:
-    """Nodes that are alike, named ``name-0``, ``name-1``, ...; a pool of one has the bare name."""
+    """Nodes that are alike, named ``name-0``, ``name-1``, ...; a pool of one has the bare name.
+
+    A pool with ``autoscale`` starts with ``count`` nodes, and all of its nodes are numbered.
+    """
 
     name: str
     count: int = 1
@@ -84,10 +138,19 @@ class NodePool:
     gpu_memory_mib: int = 0  # of each; 0: not known
     labels: tuple[tuple[str, str], ...] = ()
     pods: int = 110  # most pods of a node
+    autoscale: Autoscale | None = None
+    price: float = 0.0  # of a node for an hour, in any currency
+
+    @property
+    def most(self) -> int:
+        """Nodes that there may be at once."""
+        return self.count if self.autoscale is None else self.autoscale.most
 
     def names(self) -> list[str]:
-        """The names of its nodes."""
-        return [self.name] if self.count == 1 else [f"{self.name}-{i}" for i in range(self.count)]
+        """The names of its nodes, with those that an autoscaler may add."""
+        if self.count == 1 and self.autoscale is None:
+            return [self.name]
+        return [f"{self.name}-{i}" for i in range(self.most)]
 
 
 @dataclass(frozen=True)
@@ -122,6 +185,8 @@ class Jobs:
     user_names: tuple[str, ...]
     application: Ints
     application_names: tuple[str, ...]
+    resizes: Ints
+    resize_sets: tuple[tuple[Resize, ...], ...]
 
     def __len__(self) -> int:
         return len(self.name)
@@ -149,6 +214,7 @@ class Jobs:
             restart_s=[_nan(each.restart_s) for each in rows],
             user=[each.user for each in rows],
             application=[each.application for each in rows],
+            resizes=[each.resizes for each in rows],
         )
 
     @classmethod
@@ -216,6 +282,7 @@ class Jobs:
             restart_s=number(self.restart_s[row]),
             user=self.user_names[self.user[row]],
             application=self.application_names[self.application[row]],
+            resizes=tuple(Resize(*each) for each in self.resize_sets[self.resizes[row]]),
         )
 
     def take(self, rows: Any) -> Jobs:
@@ -254,7 +321,7 @@ class Jobs:
     def _check(self) -> None:
         for column, wrong, why in (
             ("arrival_s", ~(np.isfinite(self.arrival_s) & (self.arrival_s >= 0)), "is negative"),
-            ("duration_s", ~(np.isfinite(self.duration_s) & (self.duration_s >= 0)), "is negative"),
+            ("duration_s", ~(self.duration_s >= 0), "is negative"),
             ("pods", self.pods < 1, "is less than 1"),
             ("min_pods", (self.min_pods < 1) | (self.min_pods > self.pods), "is not 1 to pods"),
             ("gpus", ~((self.gpus >= 0) & ((self.gpus < 1) | (self.gpus % 1 == 0))), _GPUS),
@@ -265,6 +332,10 @@ class Jobs:
                 row = int(wrong.argmax())
                 value = getattr(self, column)[row]
                 raise InvalidInputError(f"job {self.name[row]}: {column} {value:g} {why}")
+        for place, resizes in enumerate(self.resize_sets):
+            if why := _wrong_resize(resizes):
+                row = int((self.resizes == place).argmax())
+                raise InvalidInputError(f"job {self.name[row]}: resizes: {why}")
         if len(set(self.name)) < len(self.name):
             twice = next(a for a, b in pairwise(sorted(self.name)) if a == b)
             raise InvalidInputError(f"job {twice}: two jobs have this name")
@@ -282,11 +353,14 @@ class Workload:
     start: str = ""  # date and time of second 0, as in 2026-01-31T08:00:00; empty: not known
     problems: tuple[str, ...] = ()  # what a reader left out, a sentence for each reason
     priority_classes: Mapping[str, int] = field(default_factory=lambda: dict(PRIORITY_CLASSES))
+    maintenance: tuple[Maintenance, ...] = ()
+    # The cluster as it stands at second 0, where the simulation does not start empty.
+    first: FirstMoment | None = field(default=None, compare=False, repr=False)
 
     @property
     def gpus(self) -> int:
-        """GPUs of all nodes."""
-        return sum(pool.count * pool.gpus for pool in self.nodes)
+        """GPUs of all nodes, with those that an autoscaler may add."""
+        return sum(pool.most * pool.gpus for pool in self.nodes)
 
     @property
     def mean_demand_gpus(self) -> float:
@@ -339,6 +413,7 @@ _KINDS: Mapping[str, Any] = {
     "restart_s": np.float64,
     "user": None,
     "application": None,
+    "resizes": None,
 }
 _NAMES = {
     "queue": "queue_names",
@@ -347,7 +422,19 @@ _NAMES = {
     "speeds": "speed_tables",
     "user": "user_names",
     "application": "application_names",
+    "resizes": "resize_sets",
 }
+
+
+def _wrong_resize(resizes: Sequence[Resize]) -> str:
+    for each in resizes:
+        if not 0 <= each.after_s < math.inf:
+            return f"after_s {each.after_s:g} is no time from 0 on"
+        if not 1 <= each.min_pods <= each.pods:
+            return f"min_pods {each.min_pods} is not 1 to pods, {each.pods}"
+    if any(b.after_s <= a.after_s for a, b in pairwise(resizes)):
+        return "are not in the order of their times"
+    return ""
 
 
 def _nan(value: float | None) -> float:

@@ -116,7 +116,7 @@ def test_a_simulation_may_end_early_and_be_saved(run: Run, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "give a WORKLOAD to run, or --fair-share REQUEST"),
+        ((), "give a WORKLOAD to run, --live, or --fair-share REQUEST"),
         (("missing.csv",), "missing.csv"),
         (("jobs.yaml", "--until", "soon"), "--until: 'soon' is not a time like 90s, 15m, 36h"),
         (("jobs.yaml", "--cluster", "missing.yaml"), "missing.yaml"),
@@ -130,6 +130,84 @@ def test_what_cannot_be_run_is_said(
     done = run("simulate", *arguments)
     assert done.status == 2
     assert said in done.err
+
+
+@pytest.fixture
+def snapshot(tmp_path: Path) -> Path:
+    import kai
+
+    cluster = kai.Cluster(now="2026-01-01T12:00:00Z").queue("a", deserved_gpus=4).node("n", gpus=4)
+    cluster.running("a/bulk", pods=2, gpus=1, node="n")
+    cluster.pending("a/next", pods=4, gpus=1, min_member=4)
+    cluster.save(tmp_path / "snapshot.zip")
+    return tmp_path / "snapshot.zip"
+
+
+def test_a_snapshot_is_the_first_moment(run: Run, snapshot: Path, tmp_path: Path) -> None:
+    (tmp_path / "later.yaml").write_text(
+        "queues: {a: {}}\nnodes: {n: {gpu: 4}}\njobs: {late: {arrival: 3h, duration: 1h}}\n"
+    )
+    options = ("--remaining", "1h", "--now", "2026-01-01T12:00:00Z", "--json")
+    done = run("simulate", snapshot, *options, "--arrivals", tmp_path / "later.yaml")
+    assert done.status == 0, done.err
+    answer = json.loads(done.out)
+    assert answer["jobs"]["name"] == ["a/bulk", "a/next", "late"]
+    assert answer["jobs"]["first_start_s"] == [0, 3600, 10800]
+    assert answer["jobs"]["end_s"] == [3600, 7200, 14400]
+    assert (
+        "run for 3600 s; the first moment is 2026-01-01T12:00:00Z" in answer["workload"]["source"]
+    )
+
+
+def test_a_snapshot_runs_for_ever_unless_said_otherwise(run: Run, snapshot: Path) -> None:
+    done = run("simulate", snapshot, "--until", "1h")
+    assert done.status == 0
+    assert "pod groups that are there run for ever" in " ".join(done.out.split())
+    assert "2 jobs did not end: a/bulk, a/next" in done.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("snapshot.zip", "--remaining", "soon"), "--remaining: 'soon' is none of 8h, forever"),
+        (("snapshot.zip", "--cluster", "jobs.yaml"), "--cluster is of a workload"),
+        (("snapshot.zip", "--arrivals", "jobs.yaml"), "the cluster has no queue 'b'"),
+        (("jobs.yaml", "--arrivals", "jobs.yaml"), "--arrivals needs a snapshot, --remaining or"),
+        (("jobs.yaml", "--live"), "give a WORKLOAD to run, --live, or"),
+        (("snapshot.zip", "--now", "noon"), "noon"),
+    ],
+)
+def test_a_snapshot_that_cannot_be_run_is_one_sentence(
+    run: Run,
+    snapshot: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: tuple[str, ...],
+    said: str,
+) -> None:
+    monkeypatch.chdir(snapshot.parent)
+    (snapshot.parent / "jobs.yaml").write_text(
+        WORKLOAD.replace("a: {}", "b: {}").replace("queue: a", "queue: b")
+    )
+    done = run("simulate", *arguments)
+    assert done.status == 2
+    assert said in done.err
+
+
+SCALED = """
+nodes: {n: {gpu: 4, autoscale: {max: 2, min: 1}, price: 10}}
+jobs: {wide: {duration: 1h, pods: 2, gpu: 4}}
+"""
+
+
+def test_nodes_that_came_have_hours_and_a_cost(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "jobs.yaml"
+    file.write_text(SCALED)
+    done = run("simulate", file)
+    assert "1 job on up to 8 GPUs" in done.out
+    assert "node-hours" in done.out
+    answer = json.loads(run("simulate", file, "--json", "--scale-every", "1m").out)
+    assert answer["jobs"]["first_start_s"] == [180]  # a minute, and two until the node is ready
+    assert answer["metrics"]["cost"] == pytest.approx(10 * (3780 + 3720) / 3600)
 
 
 def test_the_formats_of_the_command_are_those_of_the_reader() -> None:

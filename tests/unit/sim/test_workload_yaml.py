@@ -12,7 +12,7 @@ import pytest
 from kai.errors import InvalidInputError
 from kai.sim import traces
 from kai.sim.traces.page import KEYS, duration_text, seconds_of
-from kai.sim.workload import Job, Jobs, NodePool, Queue, Workload
+from kai.sim.workload import Autoscale, Job, Jobs, Maintenance, NodePool, Queue, Resize, Workload
 
 WHOLE = """
 name: two teams
@@ -263,6 +263,7 @@ def random_job(random: np.random.Generator, place: int) -> Job:
         restart_s=maybe(60.0),
         user=name[random.integers(len(name))],
         application=name[random.integers(len(name))],
+        resizes=((Resize(0.5, 3, 2), Resize(7200.0, 1, 1)), ())[random.integers(2)],
     )
 
 
@@ -273,7 +274,11 @@ def test_random_workloads_are_read_as_they_were_written(tmp_path: Path, seed: in
     workload = Workload(
         jobs,
         (Queue("true", deserved_gpus=1 / 3), Queue("6214e9", parent="true", limit_cpu=0.001)),
-        (NodePool("007", labels=(("on", "off"),), gpu_memory_mib=3), NodePool("b", cpu=0.3)),
+        (
+            NodePool("007", labels=(("on", "off"),), gpu_memory_mib=3),
+            NodePool("b", 1, cpu=0.3, price=0.1, autoscale=Autoscale(7, 1, 0.25, 1e-3)),
+        ),
+        maintenance=(Maintenance("null", 0.0, 0.5, ("b",), (("on", "off"),), 2, True, 1e6),),
         name="no",
         source="line\nbreak: # and more",
         priority_classes={"train": 50, "null": -3},
@@ -305,6 +310,6 @@ def test_the_example_of_the_reference_page(tmp_path: Path) -> None:
 
 def test_the_reference_page_has_every_key() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    for kind in ("workload", "queue", "nodes", "job", "repeat"):
+    for kind in KEYS.keys() - {"amounts"}:
         for key, meaning in KEYS[kind].items():
             assert f"| `{key}` | {meaning} |" in text, (kind, key)

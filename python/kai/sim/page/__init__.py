@@ -82,7 +82,7 @@ def _json(value: Any) -> str:
 
 def _summary(timeline: Timeline) -> str:
     workload = timeline.workload
-    nodes = sum(pool.count for pool in workload.nodes)
+    nodes = sum(pool.most for pool in workload.nodes)
     return (
         f"{len(workload.jobs):,} jobs in {len(series.queues_by_use(timeline)):,} queues on"
         f" {nodes:,} nodes with {workload.gpus:,} GPUs; {timeline.end_s / 86_400:.3g} days in"

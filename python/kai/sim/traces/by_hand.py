@@ -22,11 +22,22 @@ from kai.api.documents import plain_scalar
 from kai.api.nearest import did_you_mean
 from kai.errors import InvalidInputError
 from kai.sim.traces.page import Page, Path, duration_text
-from kai.sim.workload import PRIORITY_CLASSES, Job, Jobs, NodePool, Queue, Workload
+from kai.sim.workload import (
+    PRIORITY_CLASSES,
+    Autoscale,
+    Job,
+    Jobs,
+    Maintenance,
+    NodePool,
+    Queue,
+    Resize,
+    Workload,
+)
 
 __all__ = ["cluster_of_yaml", "of_yaml", "yaml_of"]
 
 MOST_JOBS = 5_000_000
+_MAINTENANCE = ("maintenance",)
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]*")
 
 
@@ -52,7 +63,7 @@ def of_yaml(
     if queues is None:
         queues = _queues(page, top)
     if not queues:
-        gpus = float(sum(pool.count * pool.gpus for pool in nodes))
+        gpus = float(sum(pool.most * pool.gpus for pool in nodes))
         queues = (Queue("default", deserved_gpus=gpus),)
     classes = {
         name: int(page.number(("priority_classes", name), whole=True))
@@ -72,6 +83,7 @@ def of_yaml(
         source=page.text(("source",)),
         start=page.date(("start",)),
         priority_classes=classes,
+        maintenance=tuple(_maintenance(page, name, nodes) for name in page.mapping(_MAINTENANCE)),
     )
 
 
@@ -99,11 +111,13 @@ def yaml_of(workload: Workload) -> str:
     jobs = (workload.jobs.job(row) for row in range(len(workload.jobs)))
     for key, members in (
         ("queues", ((each.name, _queue_text(each)) for each in workload.queues)),
-        ("nodes", ((each.name, _changed(each, _NODES)) for each in workload.nodes)),
+        ("nodes", ((each.name, _nodes_text(each)) for each in workload.nodes)),
+        ("maintenance", ((each.name, _maintenance_text(each)) for each in workload.maintenance)),
         ("jobs", ((each.name, _job_text(each)) for each in jobs)),
     ):
         lines = "".join(f"  {_flow(name)}: {_flow(value)}\n" for name, value in members)
-        text += f"{key}:\n{lines}" if lines else f"{key}: {{}}\n"
+        if lines or key != "maintenance":
+            text += f"{key}:\n{lines}" if lines else f"{key}: {{}}\n"
     return text
 
 
@@ -157,21 +171,78 @@ def _nodes(page: Page, top: Mapping[str, Any]) -> tuple[NodePool, ...]:
     for name in page.mapping(("nodes",)):
         path = ("nodes", name)
         page.mapping(path, "nodes")
-        labels = page.mapping((*path, "labels"))
+        autoscale = _autoscale(page, (*path, "autoscale"))
+        first = 1 if autoscale is None else autoscale.least
+        count = int(page.number((*path, "count"), first, least=min(first, 1), whole=True))
+        if autoscale is not None and not autoscale.least <= count <= autoscale.most:
+            said = f"is {count}, and autoscale has {autoscale.least} to {autoscale.most} nodes"
+            raise page.error((*path, "count"), said)
         pools.append(
             NodePool(
                 name,
-                count=int(page.number((*path, "count"), 1, least=1, whole=True)),
+                count=count,
                 gpus=int(page.number((*path, "gpu"), 8, least=0, whole=True)),
                 cpu=page.amount((*path, "cpu"), 128.0),
                 memory_mib=page.mib((*path, "memory"), 1024 * 1024),
                 model=page.text((*path, "model")),
                 gpu_memory_mib=page.mib((*path, "gpu_memory"), 0),
-                labels=tuple((key, page.text((*path, "labels", key))) for key in labels),
+                labels=_labels(page, path),
                 pods=int(page.number((*path, "pods"), 110, least=1, whole=True)),
+                autoscale=autoscale,
+                price=page.number((*path, "price"), least=0),
             )
         )
     return tuple(pools)
+
+
+def _labels(page: Page, path: Path) -> tuple[tuple[str, str], ...]:
+    labels = page.mapping((*path, "labels"))
+    return tuple((key, page.text((*path, "labels", key))) for key in labels)
+
+
+def _autoscale(page: Page, path: Path) -> Autoscale | None:
+    if page.value(path) is None:
+        return None
+    if "max" not in page.mapping(path, "autoscale"):
+        raise page.error(path, "has no max")
+    most = int(page.number((*path, "max"), least=1, whole=True))
+    least = int(page.number((*path, "min"), 0, least=0, whole=True))
+    if least > most:
+        raise page.error((*path, "min"), f"is {least}, and max {most}")
+    ready_s, idle_s = (page.seconds((*path, key)) for key in ("ready", "idle"))
+    return Autoscale(
+        most,
+        least,
+        ready_s=Autoscale.ready_s if ready_s is None else ready_s,
+        idle_s=Autoscale.idle_s if idle_s is None else idle_s,
+    )
+
+
+def _maintenance(page: Page, name: str, nodes: tuple[NodePool, ...]) -> Maintenance:
+    path = (*_MAINTENANCE, name)
+    given = page.mapping(path, "maintenance")
+    for key in ("at", "duration"):
+        if key not in given:
+            raise page.error(path, f"has no {key}")
+    for key in ("duration", "every"):
+        if page.seconds((*path, key)) == 0:
+            raise page.error((*path, key), "is 0")
+    known = {each: pool for pool in nodes for each in (pool.name, *pool.names())}
+    for each in page.texts((*path, "nodes")):
+        if each not in known:
+            said = f"there is no node {each!r}{did_you_mean(each, known)}"
+            raise page.error((*path, "nodes"), said)
+    count = page.value((*path, "count"))
+    return Maintenance(
+        name,
+        at_s=page.seconds((*path, "at")) or 0.0,
+        duration_s=page.seconds((*path, "duration")) or 0.0,
+        nodes=page.texts((*path, "nodes")),
+        labels=_labels(page, path),
+        count=count and int(page.number((*path, "count"), least=1, whole=True)),
+        drain=bool(page.truth((*path, "drain"))),
+        every_s=page.seconds((*path, "every")),
+    )
 
 
 def _jobs(page: Page, queues: tuple[Queue, ...], classes: Mapping[str, int]) -> Iterator[Job]:
@@ -241,7 +312,26 @@ def _job(page: Page, path: Path, leaves: list[str], classes: Mapping[str, int]) 
         restart_s=page.seconds((*path, "restart")),
         user=page.text((*path, "user")),
         application=page.text((*path, "application")),
+        resizes=_resizes(page, (*path, "resizes")),
     )
+
+
+def _resizes(page: Page, path: Path) -> tuple[Resize, ...]:
+    resizes: list[Resize] = []
+    for place in range(page.length(path)):
+        here = (*path, place)
+        given = page.mapping(here, "resize")
+        for key in ("after", "pods"):
+            if key not in given:
+                raise page.error(here, f"has no {key}")
+        pods = int(page.number((*here, "pods"), least=1, whole=True))
+        least = int(page.number((*here, "min_member"), pods, least=1, whole=True))
+        if least > pods:
+            raise page.error((*here, "min_member"), f"is {least}, and there are only {pods} pods")
+        resizes.append(Resize(page.seconds((*here, "after")) or 0.0, pods, least))
+        if place and resizes[-1].after_s <= resizes[-2].after_s:
+            raise page.error((*here, "after"), "is not later than that of the one before")
+    return tuple(resizes)
 
 
 # ---- writing -------------------------------------------------------------------------------------
@@ -280,6 +370,22 @@ def _same(value: Any) -> Any:
     return value
 
 
+def _resizes_text(resizes: tuple[Resize, ...]) -> list[dict[str, Any]]:
+    return [
+        {"after": duration_text(each.after_s), "pods": each.pods, "min_member": each.min_pods}
+        for each in resizes
+    ]
+
+
+def _autoscale_text(autoscale: Autoscale) -> dict[str, Any]:
+    return {
+        "max": autoscale.most,
+        "min": autoscale.least,
+        "ready": duration_text(autoscale.ready_s),
+        "idle": duration_text(autoscale.idle_s),
+    }
+
+
 _Texts = Mapping[str, tuple[str, Callable[[Any], Any]]]  # by member: the key, and its value
 _AMOUNTS: _Texts = {
     "gpus": ("gpu", _number),
@@ -300,6 +406,8 @@ _NODES: _Texts = {
     "gpu_memory_mib": ("gpu_memory", _memory),
     "labels": ("labels", dict),
     "pods": ("pods", _same),
+    "price": ("price", _number),
+    "autoscale": ("autoscale", _autoscale_text),
 }
 _JOB: _Texts = {
     **_AMOUNTS,
@@ -317,6 +425,14 @@ _JOB: _Texts = {
     "restart_s": ("restart", duration_text),
     "user": ("user", _same),
     "application": ("application", _same),
+    "resizes": ("resizes", _resizes_text),
+}
+_WINDOW: _Texts = {
+    "nodes": ("nodes", list),
+    "labels": ("labels", dict),
+    "count": ("count", _same),
+    "drain": ("drain", _same),
+    "every_s": ("every", duration_text),
 }
 
 
@@ -327,6 +443,16 @@ def _queue_text(queue: Queue) -> dict[str, Any]:
         if amounts := _changed(queue, names):
             found[which] = amounts
     return found
+
+
+def _nodes_text(pool: NodePool) -> dict[str, Any]:
+    found = _changed(pool, _NODES)
+    return found if pool.autoscale is None else {**found, "count": pool.count}
+
+
+def _maintenance_text(window: Maintenance) -> dict[str, Any]:
+    times = {"at": duration_text(window.at_s), "duration": duration_text(window.duration_s)}
+    return times | _changed(window, _WINDOW)
 
 
 def _job_text(job: Job) -> dict[str, Any]:

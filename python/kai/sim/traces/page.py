@@ -35,6 +35,7 @@ KEYS: Mapping[str, Mapping[str, str]] = {
         "priority_classes": "`{name: value}`; default: KAI's four classes",
         "queues": "`{name: queue}`; default: one queue `default` that deserves all GPUs",
         "nodes": "`{name: nodes}`; required, unless they are given elsewhere",
+        "maintenance": "`{name: maintenance}`: nodes that take no new pods for a while",
         "jobs": "`{name: job}`; required",
     },
     "queue": {
@@ -55,6 +56,23 @@ KEYS: Mapping[str, Mapping[str, str]] = {
         "gpu_memory": "of each GPU, such as 80Gi; default: not known",
         "labels": "`{name: text}`",
         "pods": "the most pods of a node; default 110",
+        "price": "of a node for an hour, in any currency; default 0",
+        "autoscale": "`{max, min, ready, idle}`: nodes come for pods that wait, and go",
+    },
+    "autoscale": {
+        "max": "the most nodes; required",
+        "min": "the fewest nodes; default 0",
+        "ready": "a duration: from an order until the node takes pods; default 2m",
+        "idle": "a duration: a node that was empty for so long is removed; default 10m",
+    },
+    "maintenance": {
+        "at": "a duration from the start of the workload; required",
+        "duration": "a duration; required",
+        "nodes": "a list of nodes and of entries of `nodes`; default: all",
+        "labels": "`{name: text}`: nodes that have all of them",
+        "count": "so many of these nodes, each time the next ones by name; default: all",
+        "drain": "true: pods on them are evicted as it begins; default: they run on",
+        "every": "a duration: again and again; default: once",
     },
     "job": {
         "queue": "a queue without queues below it; may be left out where there is only one",
@@ -74,7 +92,13 @@ KEYS: Mapping[str, Mapping[str, str]] = {
         "restart": "a duration: of each start after an eviction",
         "user": "text",
         "application": "text: what it runs",
+        "resizes": "a list of `{after, pods, min_member}`: other numbers of pods from then on",
         "repeat": "`{count, every}`: so many jobs, each that much later than the one before",
+    },
+    "resize": {
+        "after": "a duration from the job's arrival; required",
+        "pods": "how many pods it has from then on; required",
+        "min_member": "the fewest pods that run together; default: all",
     },
     "amounts": {"gpu": "GPUs", "cpu": "cores", "memory": "such as 512Gi"},
     "repeat": {"count": "how many jobs; required", "every": "a duration; required"},
@@ -143,8 +167,18 @@ class Page:
         """What stands there; None where nothing does."""
         value = self.root
         for key in path:
-            value = value.get(key) if isinstance(value, dict) else None
+            if isinstance(value, list) and isinstance(key, int):
+                value = value[key]
+            else:
+                value = value.get(key) if isinstance(value, dict) else None
         return value
+
+    def length(self, path: Path) -> int:
+        """How many members a list has; 0 where there is none."""
+        value = self.value(path)
+        if value is not None and not isinstance(value, list):
+            raise self.error(path, f"is {shown(value)} instead of a list")
+        return len(value or ())
 
     def mapping(self, path: Path, kind: str = "") -> Mapping[str, Any]:
         """A mapping, whose keys have to be those of a kind; empty where there is none."""
@@ -159,6 +193,7 @@ class Page:
             if kind and key not in KEYS[kind]:
                 near = did_you_mean(key, KEYS[kind])
                 what = "a workload" if kind == "workload" else f"`{path[-1]}`"
+                what = f"a {kind}" if path and isinstance(path[-1], int) else what
                 raise self.error((*path, key), f"{what} has no key {key!r}{near}")
         return value
 

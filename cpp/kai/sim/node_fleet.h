@@ -1,0 +1,77 @@
+// NodeFleet: which nodes of a simulation are there, and which of them take new pods.
+//
+//   if (!fleet_.Goes(node, now_ns_)) return;  // two outages overlap
+//
+// A node is there if it is provided (from the start, or ordered and ready) and no outage has it. It
+// takes new pods if no maintenance window has it. Outages and windows may overlap. What changes is
+// written to the store and to the timeline.
+//
+// Invariants: an outage takes only a node that is provided as it begins. Cost: that of a row of the
+// store for each change. Not thread-safe.
+#ifndef KAI_SIM_NODE_FLEET_H_
+#define KAI_SIM_NODE_FLEET_H_
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "kai/model/rows/rows.h"
+#include "kai/sim/timeline.h"
+#include "kai/store/store.h"
+
+namespace kai {
+
+class NodeFleet {
+ public:
+  enum class Supply : uint8_t { kAbsent, kOrdered, kProvided };
+
+  // `nodes`, sorted by name, have to stay; all others outlive it as well.
+  NodeFleet(const std::vector<NodeRow>& nodes, Store* store, Timeline* timeline)
+      : nodes_(nodes), store_(*store), timeline_(*timeline) {}
+
+  // All nodes are there from now on, but for `absent` ones, by place.
+  void Fill(const std::vector<uint8_t>& absent);
+
+  int32_t Find(std::string_view name) const { return place_.at(name); }
+  size_t size() const { return states_.size(); }
+  bool IsThere(int32_t node) const {
+    return Of(node).supply == Supply::kProvided && Of(node).outages == 0;
+  }
+  bool TakesPods(int32_t node) const { return IsThere(node) && Of(node).windows == 0; }
+  Supply SupplyOf(int32_t node) const { return Of(node).supply; }
+
+  // An outage begins or ends. Goes(): whether the node was there until now.
+  bool Goes(int32_t node, int64_t now_ns);
+  void Comes(int32_t node, int64_t now_ns);
+  // A maintenance window begins or ends.
+  void Close(int32_t node, int64_t now_ns);
+  void Open(int32_t node, int64_t now_ns);
+  // The autoscaler. A node that is ready takes pods unless a window has it.
+  void Order(int32_t node, int64_t now_ns);
+  void MakeReady(int32_t node, int64_t now_ns);
+  void Remove(int32_t node, int64_t now_ns);
+
+ private:
+  struct State {
+    Supply supply = Supply::kProvided;
+    int32_t outages = 0;  // of the node as it is provided now
+    int32_t windows = 0;
+  };
+  const State& Of(int32_t node) const { return states_[static_cast<size_t>(node)]; }
+  State& Of(int32_t node) { return states_[static_cast<size_t>(node)]; }
+  const NodeRow& RowOf(int32_t node) const { return nodes_[static_cast<size_t>(node)]; }
+  void Write(int32_t node);
+  void RecordPresence(int32_t node, int64_t now_ns);
+  void Record(int32_t node, NodeEvent event, int64_t now_ns);
+
+  const std::vector<NodeRow>& nodes_;
+  Store& store_;
+  Timeline& timeline_;
+  std::vector<State> states_;
+  absl::flat_hash_map<std::string_view, int32_t> place_;  // by name
+};
+
+}  // namespace kai
+
+#endif  // KAI_SIM_NODE_FLEET_H_

@@ -1,0 +1,105 @@
+"""What `kai simulate` starts from: a workload, a snapshot, or a live cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from kai.cli.connecting import cluster_options
+from kai.cli.virtual import workload
+from kai.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from kai.engine.cluster import Cluster
+    from kai.sim.workload import Workload
+
+Command = TypeVar("Command", bound=Callable[..., object])
+
+
+def first_moment_options(command: Command) -> Command:
+    """The options of a simulation that starts with a cluster as it stands."""
+    for option in (
+        cluster_options,
+        click.option("--live", is_flag=True, help="Start with a cluster as it is now."),
+        click.option("--now", metavar="TIME", help="Of a snapshot, RFC 3339 [its own, or now]."),
+        click.option("--arrivals", metavar="WORKLOAD", help="Jobs that come later."),
+        click.option(
+            "--remaining",
+            metavar="MODEL",
+            help="How long its pod groups still run: 8h, forever, exponential:8h,"
+            " log-normal:30m,1.8 (median, sigma), annotation:KEY,8h [forever].",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def is_live(options: dict[str, Any]) -> bool:
+    """Whether a live cluster was asked for."""
+    return bool(options["live"] or options["kubeconfig"] or options["context"])
+
+
+def beginning(file: str | None, options: dict[str, Any]) -> Workload:
+    """The workload that the arguments name.
+
+    Raises InvalidInputError where it cannot be read, and click.UsageError for options that do not
+    go together.
+    """
+    if not is_live(options) and options["remaining"] is None and not _is_snapshot(str(file)):
+        for option in ("arrivals", "now"):
+            if options[option] is not None:
+                said = f"--{option} needs a snapshot, --remaining or --live"
+                raise click.UsageError(said)
+        return workload("simulate", "WORKLOAD", str(file), options["form"], options["cluster"])
+    if options["cluster"] is not None:
+        raise click.UsageError("--cluster is of a workload; a snapshot has its own nodes")
+    arrivals = None
+    if options["arrivals"] is not None:
+        arrivals = workload("simulate", "--arrivals", options["arrivals"], options["form"], None)
+    return _first_moment(_cluster(file, options), options, arrivals)
+
+
+def _is_snapshot(file: str) -> bool:
+    """Whether a file looks like a KAI snapshot; no workload is a zip archive or a JSON object."""
+    from kai.api import files
+    from kai.snapshot import archive
+
+    try:
+        data = files.read(file)
+    except InvalidInputError:
+        return False  # the reader of workloads says why
+    if not data.lstrip()[:2].startswith((b"PK", b"{")):
+        return False
+    return archive.find_snapshot(archive.unpack(data).data) is not None
+
+
+def _cluster(file: str | None, options: dict[str, Any]) -> Cluster:
+    from kai.cli.work import patiently
+
+    if is_live(options):
+        from kai.service.live import read_once
+
+        chosen = {name: options[name] for name in ("kubeconfig", "context")}
+        whole = (options["remaining"] or "").startswith("annotation")
+        cluster = patiently("reading", lambda: read_once(**chosen, objects=whole))
+        return cluster if options["now"] is None else cluster.at(options["now"])
+    from kai.snapshot import load
+
+    return patiently("reading", lambda: load(str(file), now=options["now"]))
+
+
+def _first_moment(cluster: Cluster, options: dict[str, Any], arrivals: Workload | None) -> Workload:
+    try:
+        from kai.sim.first_moment import Remaining, workload_of
+    except ModuleNotFoundError as error:
+        if error.name != "numpy":
+            raise
+        said = "kai simulate needs NumPy: pip install 'kai-sched[sim]'"
+        raise InvalidInputError(said) from None
+    try:
+        remaining = Remaining.parse(options["remaining"] or "forever")
+    except InvalidInputError as error:
+        raise InvalidInputError(f"--remaining: {error}") from None
+    return workload_of(cluster, remaining=remaining, seed=options["seed"], arrivals=arrivals)

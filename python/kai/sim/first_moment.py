@@ -1,0 +1,290 @@
+"""A cluster as it stands, as the first moment of a simulation.
+
+    cluster = kai.load("snapshot.zip")
+    timeline = simulate(workload_of(cluster, remaining=Remaining.parse("exponential:4h")))
+
+Each pod group of a queue that exists, with pods that have not ended, becomes a job: its pods run on
+where they are, or wait. The first cycle decides about the cluster exactly as `kai.Scheduler.plan`.
+All other objects stay: pods without a pod group, other schedulers' pods, claims and volumes.
+
+How long a group still runs is in no object, so a model says it (`Remaining`), for groups that run
+and for those that wait.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kai.api import keys, times
+from kai.api.nearest import did_you_mean
+from kai.engine.cluster import Cluster
+from kai.errors import InvalidInputError
+from kai.sim.traces.page import seconds_of
+from kai.sim.workload import Jobs, NodePool, Queue, Workload
+
+if TYPE_CHECKING:
+    from kai import _core
+
+__all__ = ["FirstMoment", "Remaining", "workload_of"]
+
+MIB = 1 << 20
+_MODELS = ("forever", "exponential", "log-normal", "annotation")
+
+
+@dataclass(frozen=True)
+class Remaining:
+    """How long each pod group still runs when all its pods run.
+
+    >>> Remaining.parse("8h")
+    Remaining(model='fixed', seconds=28800.0, sigma=0.0, annotation='')
+    >>> Remaining.parse("log-normal:30m,1.8").sigma
+    1.8
+    """
+
+    model: str = "forever"  # fixed, or one of the models that `parse` names
+    seconds: float = math.inf  # fixed; the mean; the median; or without the annotation
+    sigma: float = 0.0  # of the logarithm
+    annotation: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> Remaining:
+        """Of a text.
+
+        ``8h``: all take as long. ``forever``. ``exponential:8h``: at random with this mean.
+        ``log-normal:30m,1.8``: at random with this median and standard deviation of the logarithm.
+        ``annotation:example.com/left,8h``: what this annotation of the pod group says, and 8h or
+        forever without it. Raises InvalidInputError for anything else.
+        """
+        model, _, rest = text.strip().partition(":")
+        first, comma, second = rest.partition(",")
+        if model == "forever" and not rest:
+            return cls()
+        if not rest and (seconds := seconds_of(model)) is not None:
+            return cls("fixed", seconds)
+        if model == "exponential" and (mean := seconds_of(first)) and not comma:
+            return cls("exponential", mean)
+        if model == "log-normal" and (median := seconds_of(first)):
+            try:
+                sigma = float(second)
+            except ValueError:
+                sigma = -1.0
+            if 0 <= sigma < 10:
+                return cls("log-normal", median, sigma)
+        if model == "annotation" and first:
+            without = math.inf if second in ("", "forever") else seconds_of(second)
+            if without is not None:
+                return cls("annotation", without, annotation=first)
+        forms = "8h, forever, exponential:8h, log-normal:30m,1.8 or annotation:KEY,8h"
+        hint = did_you_mean(model, _MODELS) if model not in _MODELS else ""
+        raise InvalidInputError(f"{text!r} is none of {forms}{hint}")
+
+    def of(self, group: str, seed: int, annotations: Mapping[str, str]) -> float:
+        """Seconds of one group, which depend on nothing but its name, the seed and annotations.
+
+        Raises InvalidInputError for an annotation that is no duration.
+        """
+        if self.model in ("exponential", "log-normal"):
+            number = int.from_bytes(hashlib.sha256(group.encode()).digest()[:8], "big")
+            random = np.random.Generator(np.random.PCG64([seed, number]))
+            if self.model == "exponential":
+                return float(random.exponential(self.seconds))
+            return float(self.seconds * math.exp(self.sigma * random.standard_normal()))
+        said = annotations.get(self.annotation) if self.annotation else None
+        if said is None:
+            return self.seconds
+        seconds = seconds_of(said)
+        if seconds is None and said.isdecimal():
+            seconds = float(said)
+        if seconds is None:
+            what = f"annotation {self.annotation}: {said!r} is no duration such as 90m"
+            raise InvalidInputError(f"pod group {group}: {what}")
+        return seconds
+
+
+@dataclass(frozen=True)
+class FirstMoment:
+    """The cluster at second 0 of a workload, and how its jobs are found in it."""
+
+    cluster: Cluster
+    now_ns: int  # since 1970
+
+    @cached_property
+    def compiled(self) -> _core.FirstMoment:
+        """As the compiled core takes it."""
+        from kai import _core
+
+        memory = self.cluster._memory or ""
+        return _core.FirstMoment(self.cluster._core_cluster(), memory=memory)
+
+    @cached_property
+    def groups(self) -> list[tuple[str, str, str, int, list[tuple[str, str, int]]]]:
+        """Name, queue, priority class, fewest pods; of each pod name, node and millionths of a GPU.
+
+        Sorted by name.
+        """
+        return self.compiled.groups()
+
+    def places_of(self, jobs: Jobs) -> NDArray[np.int64]:
+        """For each job the place of its group, or -1."""
+        place = {group[0]: i for i, group in enumerate(self.groups)}
+        return np.fromiter((place.get(name, -1) for name in jobs.name), np.int64, len(jobs))
+
+    def gpus_of(self, jobs: Jobs, job: Any, pod: Any, otherwise: Any) -> Any:
+        """GPUs of single pods, given by job and number; ``otherwise`` for jobs that came later."""
+        amounts = [[each[2] / 1e6 for each in group[4]] for group in self.groups]
+        starts = np.cumsum([0, *map(len, amounts)])
+        flat = np.array([each for group in amounts for each in group] or [0.0])
+        group = self.places_of(jobs)[job] if len(jobs) else np.zeros(0, dtype=np.int64)
+        given = group >= 0
+        place = np.where(given, starts[np.maximum(group, 0)] + pod, 0)
+        return np.where(given, flat[np.minimum(place, len(flat) - 1)], otherwise)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FirstMoment, (self.cluster, self.now_ns)
+
+
+def workload_of(
+    cluster: Cluster,
+    *,
+    remaining: Remaining = Remaining(),
+    seed: int = 0,
+    arrivals: Workload | None = None,
+) -> Workload:
+    """A workload that starts with a cluster as it stands, at the cluster's time or now.
+
+    ``seed``: of what is random in ``remaining``. ``arrivals``: jobs that come later; of that
+    workload only jobs, priority classes and maintenance count, and its jobs have to be in queues of
+    the cluster. Raises InvalidInputError where they are not, and for an annotation that is no
+    duration; InvalidClusterError for a cluster that names an object twice.
+    """
+    now_ns = int(time.time()) * times.SECOND_NS if cluster.now is None else None
+    first = FirstMoment(cluster, cluster._now_ns if now_ns is None else now_ns)  # type: ignore[arg-type]
+    annotations = _annotations(cluster) if remaining.annotation else {}
+    jobs = _jobs(first, remaining, seed, annotations)
+    queues = tuple(_queue(*each) for each in first.compiled.queues())
+    classes = dict(first.compiled.priority_classes())
+    if arrivals is not None:
+        jobs = _with_arrivals(jobs, arrivals.jobs, {queue.name for queue in queues})
+        classes = {**arrivals.priority_classes, **classes}
+    name = cluster.name or "a cluster"
+    return Workload(
+        jobs=jobs,
+        queues=queues,
+        nodes=tuple(_node(*each) for each in first.compiled.nodes()),
+        name=name if arrivals is None else f"{name}, then {arrivals.name or 'arrivals'}",
+        source=f"{_said(remaining)}; the first moment is {times.to_text(first.now_ns)}",
+        start=times.to_text(first.now_ns),
+        problems=() if arrivals is None else arrivals.problems,
+        priority_classes=classes,
+        maintenance=() if arrivals is None else arrivals.maintenance,
+        first=first,
+    )
+
+
+def _said(remaining: Remaining) -> str:
+    what = {
+        "forever": "for ever",
+        "fixed": f"for {remaining.seconds:g} s",
+        "exponential": f"for a random time, {remaining.seconds:g} s in the mean",
+        "log-normal": f"for a random time, {remaining.seconds:g} s in the median",
+        "annotation": f"as long as their annotation {remaining.annotation} says",
+    }[remaining.model]
+    return f"pod groups that are there run {what}"
+
+
+def _annotations(cluster: Cluster) -> dict[str, dict[str, str]]:
+    """Of pod groups that have some, by namespace/name."""
+    found = {}
+    for group in cluster.objects.get("podGroups", ()):
+        metadata = group.get("metadata") or {}
+        name = f"{metadata.get('namespace') or 'default'}/{metadata.get('name')}"
+        found[name] = {
+            key: str(value) for key, value in (metadata.get("annotations") or {}).items()
+        }
+    return found
+
+
+def _jobs(
+    first: FirstMoment,
+    remaining: Remaining,
+    seed: int,
+    annotations: Mapping[str, Mapping[str, str]],
+) -> Jobs:
+    groups = first.groups
+    jobs = Jobs.of_columns(
+        name=[each[0] for each in groups],
+        queue=[each[1] for each in groups],
+        arrival_s=[0.0] * len(groups),
+        duration_s=[remaining.of(each[0], seed, annotations.get(each[0], {})) for each in groups],
+        pods=[len(each[4]) for each in groups],
+        min_pods=[each[3] for each in groups],
+        priority_class=[each[2] for each in groups],
+    )
+    # The mean of a group's pods, which need not be alike.
+    gpus = [sum(pod[2] for pod in each[4]) / len(each[4]) / 1e6 for each in groups]
+    return jobs.with_columns(gpus=np.array(gpus, dtype=np.float64))
+
+
+def _with_arrivals(jobs: Jobs, arrivals: Jobs, queues: set[str]) -> Jobs:
+    for queue in arrivals.queue_names:
+        if queue not in queues:
+            row = int((arrivals.queue == arrivals.queue_names.index(queue)).argmax())
+            said = f"the cluster has no queue {queue!r}{did_you_mean(queue, queues)}"
+            raise InvalidInputError(f"job {arrivals.name[row]}: queue: {said}")
+    every = [*(jobs.job(row) for row in range(len(jobs)))]
+    gpus = np.concatenate((jobs.gpus, arrivals.gpus))
+    plain = [replace(job, gpus=0.0) for job in every]
+    plain += [replace(arrivals.job(row), gpus=0.0) for row in range(len(arrivals))]
+    return Jobs.of(plain).with_columns(gpus=gpus)
+
+
+def _queue(
+    name: str,
+    parent: str,
+    priority: int,
+    amounts: list[list[float]],
+    preempt_ns: int | None,
+    reclaim_ns: int | None,
+) -> Queue:
+    def amount(row: int, column: int, unit: float) -> float:
+        value = amounts[row][column]
+        return value if value < 0 else value / unit
+
+    megabytes = MIB / 1e6
+    return Queue(
+        name,
+        parent,
+        priority,
+        deserved_cpu=amount(0, 0, 1000),
+        deserved_memory_mib=amount(1, 0, megabytes),
+        deserved_gpus=amount(2, 0, 1),
+        weight=amounts[2][1],
+        limit_cpu=amount(0, 2, 1000),
+        limit_memory_mib=amount(1, 2, megabytes),
+        limit_gpus=amount(2, 2, 1),
+        preempt_min_runtime_s=None if preempt_ns is None else preempt_ns / 1e9,
+        reclaim_min_runtime_s=None if reclaim_ns is None else reclaim_ns / 1e9,
+    )
+
+
+def _node(
+    name: str, gpus: int, millicpu: int, memory: int, pods: int, labels: list[tuple[str, str]]
+) -> NodePool:
+    return NodePool(
+        name,
+        gpus=gpus,
+        cpu=millicpu / 1000,
+        memory_mib=memory // MIB,
+        model=dict(labels).get(keys.GPU_PRODUCT_LABEL, ""),
+        labels=tuple(labels),
+        pods=pods,
+    )
