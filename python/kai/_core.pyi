@@ -555,7 +555,7 @@ class Simulation(metaclass=_Compiled):
         queue_changes: list[tuple[int, _SimQueue]],
         config: Config,
         params_json: str,
-        options: dict[str, int],
+        options: dict[str, Any],
     ) -> None:
         """Raises InvalidInputError, with the name of what makes no sense."""
 

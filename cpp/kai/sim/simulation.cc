@@ -34,6 +34,17 @@ StayEnd EndOf(EvictionNote note) {
   return StayEnd::kStale;
 }
 
+QuotaVector OfferedBy(const NodeRow& node) {
+  QuotaVector offered = {};
+  for (const auto& [resource, amount] : node.allocatable) {
+    const auto its = static_cast<double>(amount);
+    if (resource == "cpu") offered[kQuotaCpu] = its;
+    if (resource == "memory") offered[kQuotaMemory] = its;
+    if (resource == keys::kNvidiaGpu) offered[kQuotaGpu] = its * kMicroGpusOfOne;
+  }
+  return offered;
+}
+
 std::string_view ModelOf(const NodeRow& node) {
   for (const auto& [key, value] : node.labels)
     if (key == keys::kGpuProduct) return value;
@@ -106,6 +117,7 @@ absl::Status Simulation::Check() const {
   if (options_.period_ns < 0 || options_.bind_ns < 0 || options_.startup_ns < 0 ||
       options_.terminate_ns < 0)
     return absl::InvalidArgumentError("options: a time is negative");
+  if (options_.usage) KAI_RETURN_IF_ERROR(options_.usage->Check());
   absl::flat_hash_map<std::string_view, int32_t> names;
   for (const SimJob& job : workload_.jobs) {
     KAI_RETURN_IF_ERROR(CheckJob(job, workload_));
@@ -157,10 +169,19 @@ void Simulation::Fill() {
     const std::string& parent = workload_.queues[i].parent;
     if (!parent.empty()) uses_[i].parent = queue_of_.at(parent);
   }
+  if (options_.usage) {
+    std::vector<UsageHistory::Queue> queues;
+    for (size_t i = 0; i < uses_.size(); ++i)
+      queues.push_back({.name = timeline_.queue_names[i], .parent = uses_[i].parent});
+    history_.emplace(*options_.usage, std::move(queues));
+    next_fetch_ns_ = options_.usage->fetch_ns;
+    fetched_.resize(uses_.size());
+  }
   for (const NodeRow& node : workload_.nodes) {
     node_of_.emplace(node.name, static_cast<int32_t>(timeline_.node_names.size()));
     timeline_.node_names.push_back(node.name);
     store_.Upsert(node);
+    CountNode(node_of_.at(node.name), true);
   }
   stays_on_.resize(workload_.nodes.size());
   is_node_there_.assign(workload_.nodes.size(), 1);
@@ -197,12 +218,12 @@ void Simulation::Fill() {
 
 absl::StatusOr<bool> Simulation::Run(int64_t steps) {
   while (!has_ended_ && steps-- > 0) {
-    const bool cycle_is_next = next_cycle_ns_ != Timeline::kNever &&
-                               (agenda_.empty() || next_cycle_ns_ < agenda_.NextNs());
-    const int64_t next_ns = cycle_is_next      ? next_cycle_ns_
-                            : !agenda_.empty() ? agenda_.NextNs()
-                                               : Timeline::kNever;
     const bool is_done = jobs_ended_ == std::ssize(jobs_) && !jobs_.empty();
+    int64_t next_ns = NextNs();
+    // Fetches alone keep no simulation going.
+    const std::optional<int64_t> fetch_ns =
+        is_done || next_ns == Timeline::kNever ? std::nullopt : DueFetchNs(next_ns);
+    if (fetch_ns) next_ns = *fetch_ns;
     if (is_done || next_ns == Timeline::kNever || next_ns > options_.until_ns) {
       if (!is_done && options_.until_ns != Timeline::kNever && next_ns != Timeline::kNever)
         now_ns_ = options_.until_ns;
@@ -211,7 +232,11 @@ absl::StatusOr<bool> Simulation::Run(int64_t steps) {
     }
     if (next_ns > now_ns_) cycles_now_ = 0;
     now_ns_ = next_ns;
-    if (cycle_is_next) {
+    if (fetch_ns) {
+      FetchUsage();
+      continue;
+    }
+    if (IsCycleNext()) {
       KAI_RETURN_IF_ERROR(Cycle());
       continue;
     }
@@ -220,6 +245,40 @@ absl::StatusOr<bool> Simulation::Run(int64_t steps) {
     if (engine_.has_changed()) WantCycle(now_ns_);
   }
   return has_ended_;
+}
+
+bool Simulation::IsCycleNext() const {
+  return next_cycle_ns_ != Timeline::kNever &&
+         (agenda_.empty() || next_cycle_ns_ < agenda_.NextNs());
+}
+
+int64_t Simulation::NextNs() const {
+  return IsCycleNext() ? next_cycle_ns_ : !agenda_.empty() ? agenda_.NextNs() : Timeline::kNever;
+}
+
+std::optional<int64_t> Simulation::DueFetchNs(int64_t next_ns) const {
+  if (!history_ || next_fetch_ns_ > next_ns) return std::nullopt;
+  if (waiting_pods_ > 0) return next_fetch_ns_;
+  // Nothing depends on those before.
+  return next_ns / options_.usage->fetch_ns * options_.usage->fetch_ns;
+}
+
+void Simulation::FetchUsage() {
+  next_fetch_ns_ = now_ns_ + options_.usage->fetch_ns;
+  PastUsages usages = history_->At(now_ns_);
+  Timeline::Usage& rows = timeline_.usage;
+  for (const auto& [name, used] : usages) {
+    const int32_t queue = queue_of_.at(name);
+    if (used == fetched_[At(queue)]) continue;
+    fetched_[At(queue)] = used;
+    rows.at_ns.push_back(now_ns_);
+    rows.queue.push_back(queue);
+    rows.gpu.push_back(used[kQuotaGpu]);
+    rows.cpu.push_back(used[kQuotaCpu]);
+    rows.memory.push_back(used[kQuotaMemory]);
+  }
+  store_.SetPastUsages(std::move(usages));
+  if (waiting_pods_ > 0 && engine_.has_changed()) WantCycle(now_ns_);
 }
 
 void Simulation::WantCycle(int64_t at_ns) {
@@ -249,9 +308,7 @@ void Simulation::Happen(const AgendaEntry& entry) {
       const int32_t node = node_of_.at(workload_.outages[At(entry.job)].node);
       if (is_node_there_[At(node)]++ != 0) return;
       store_.Upsert(workload_.nodes[At(node)]);
-      timeline_.nodes.at_ns.push_back(now_ns_);
-      timeline_.nodes.node.push_back(node);
-      timeline_.nodes.is_there.push_back(1);
+      RecordNode(node, true);
       return;
     }
     case Occasion::kQueueChanges: {
@@ -389,11 +446,34 @@ void Simulation::WritePod(int32_t row, int32_t number) {
   store_.Upsert(objects_.PodRowOf(workload_.jobs[At(row)], std::move(state)));
 }
 
-void Simulation::Count(int32_t job, int64_t allocated, int64_t requested) {
-  for (int32_t queue = workload_.jobs[At(job)].queue; queue >= 0; queue = uses_[At(queue)].parent) {
-    uses_[At(queue)].allocated += allocated;
-    uses_[At(queue)].requested += requested;
+void Simulation::CountPods(int32_t row, int64_t held, int64_t there) {
+  const SimJob& job = workload_.jobs[At(row)];
+  for (int32_t queue = job.queue; queue >= 0; queue = uses_[At(queue)].parent) {
+    uses_[At(queue)].allocated += job.micro_gpus * held;
+    uses_[At(queue)].requested += job.micro_gpus * there;
   }
+  waiting_pods_ += there - held;
+  if (!history_ || held == 0) return;
+  const auto pods = static_cast<double>(held);
+  QuotaVector amounts = {};
+  amounts[kQuotaGpu] = pods * static_cast<double>(job.micro_gpus);
+  amounts[kQuotaCpu] = pods * static_cast<double>(job.millicpu);
+  amounts[kQuotaMemory] = pods * static_cast<double>(job.memory_bytes);
+  history_->Add(job.queue, amounts, now_ns_);
+}
+
+void Simulation::CountNode(int32_t node, bool is_there) {
+  if (!history_) return;
+  QuotaVector amounts = OfferedBy(workload_.nodes[At(node)]);
+  for (double& amount : amounts) amount = is_there ? amount : -amount;
+  history_->AddCapacity(amounts, now_ns_);
+}
+
+void Simulation::RecordNode(int32_t node, bool is_there) {
+  timeline_.nodes.at_ns.push_back(now_ns_);
+  timeline_.nodes.node.push_back(node);
+  timeline_.nodes.is_there.push_back(is_there ? 1 : 0);
+  CountNode(node, is_there);
 }
 
 void Simulation::Note(int32_t job) {
@@ -447,7 +527,7 @@ void Simulation::Arrive(int32_t row) {
     jobs_[At(row)].pods[At(pod)].created_ns = now_ns_;
     WritePod(row, pod);
   }
-  Count(row, 0, spec.micro_gpus * spec.pods);
+  CountPods(row, 0, spec.pods);
 }
 
 void Simulation::End(int32_t row) {
@@ -460,7 +540,7 @@ void Simulation::End(int32_t row) {
     store_.Delete(Kind::kPod, name);
   }
   store_.Delete(Kind::kPodGroup, StrCat(SimObjects::kNamespace, "/", spec.name));
-  Count(row, 0, -spec.micro_gpus * spec.pods);
+  CountPods(row, 0, -spec.pods);
   job.pods = {};
   ++job.stamp;
   timeline_.jobs.end_ns[At(row)] = now_ns_;
@@ -476,7 +556,7 @@ void Simulation::Bind(int32_t row, int32_t number, int32_t node,
   pod.from_ns = now_ns_;
   pod.gpu_groups = std::move(gpu_groups);
   stays_on_[At(node)].push_back({.job = row, .pod = number});
-  Count(row, workload_.jobs[At(row)].micro_gpus, 0);
+  CountPods(row, 1, 0);
   Note(row);
   const int64_t runs_ns = now_ns_ + options_.bind_ns + options_.startup_ns;
   if (runs_ns == now_ns_) {
@@ -537,7 +617,7 @@ void Simulation::EndStay(int32_t row, int32_t number, StayEnd why) {
   stays.end.push_back(static_cast<uint8_t>(why));
   std::erase_if(stays_on_[At(pod.node)],
                 [&](const PodPlace& place) { return place.job == row && place.pod == number; });
-  Count(row, -workload_.jobs[At(row)].micro_gpus, 0);
+  CountPods(row, -1, 0);
   pod.node = -1;
   Note(row);
 }
@@ -556,9 +636,7 @@ void Simulation::TakeNode(int32_t outage) {
   const std::string& name = workload_.outages[At(outage)].node;
   const int32_t node = node_of_.at(name);
   if (is_node_there_[At(node)]-- != 1) return;  // two outages overlap
-  timeline_.nodes.at_ns.push_back(now_ns_);
-  timeline_.nodes.node.push_back(node);
-  timeline_.nodes.is_there.push_back(0);
+  RecordNode(node, false);
   store_.Delete(Kind::kNode, name);
   std::vector<PodPlace> pods = stays_on_[At(node)];
   std::ranges::sort(pods, {}, [](const PodPlace& place) { return std::tie(place.job, place.pod); });

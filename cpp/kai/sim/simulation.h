@@ -1,7 +1,8 @@
 // Simulation: a cluster in virtual time. The scheduler is the one of production: a Store, an Engine
 // that follows it, and decisions that become changes of the store's objects. Time jumps from one
 // event to the next; a cycle runs at the next multiple of the period after something changed or a
-// moment has come that the last plan waits for.
+// moment has come that the last plan waits for, and when other usage of the past is fetched while
+// pods wait.
 //
 //   while (ended.ok() && !*ended) ended = (*simulation)->Run(1000);
 //
@@ -30,6 +31,7 @@
 #include "kai/sim/job_progress.h"
 #include "kai/sim/sim_objects.h"
 #include "kai/sim/timeline.h"
+#include "kai/sim/usage_history.h"
 #include "kai/sim/workload.h"
 
 namespace kai {
@@ -80,6 +82,12 @@ class Simulation {
   absl::Status Check() const;
   void Fill();
 
+  // Of the events and cycles: when the next one is; kNever: nothing is left to happen.
+  int64_t NextNs() const;
+  bool IsCycleNext() const;
+  // The last fetch that is due by the moment of the next event, or the first one if pods wait.
+  std::optional<int64_t> DueFetchNs(int64_t next_ns) const;
+  void FetchUsage();
   void Happen(const AgendaEntry& entry);
   absl::Status Cycle();
   void CarryOut(const Plan& plan);
@@ -100,7 +108,11 @@ class Simulation {
   JobProgress::Pods PodsOf(int32_t job) const;
   void WritePod(int32_t job, int32_t pod);
   void WriteGroup(int32_t job);
-  void Count(int32_t job, int64_t allocated, int64_t requested);
+  // So many pods more of the job are on nodes, and are there at all.
+  void CountPods(int32_t job, int64_t held, int64_t there);
+  // What a node offers counts from now on, or no longer.
+  void CountNode(int32_t node, bool is_there);
+  void RecordNode(int32_t node, bool is_there);
   void RecordQueues(const Plan& plan);
   void WantCycle(int64_t at_ns);
   void Complete();
@@ -138,6 +150,11 @@ class Simulation {
   };
   std::vector<Use> uses_;
   absl::flat_hash_map<std::string_view, int32_t> queue_of_;
+
+  std::optional<UsageHistory> history_;
+  int64_t next_fetch_ns_ = 0;
+  int64_t waiting_pods_ = 0;
+  std::vector<QuotaVector> fetched_;  // by queue
 
   int64_t now_ns_ = 0;
   int64_t next_cycle_ns_ = Timeline::kNever;

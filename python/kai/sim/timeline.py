@@ -54,13 +54,16 @@ class Timeline:
     of one GPU, -1 for others), ``from_s``, ``runs_s``, ``to_s``, and ``end``, a place in
     `STAY_ENDS`. ``queues``: ``at_s``, ``queue`` (a place), ``allocated_gpus``,
     ``requested_gpus``, ``fair_share_gpus``, each from that cycle on until the next row of the
-    queue. ``nodes``: ``at_s``, ``node``, ``is_there`` where nodes went and came.
+    queue. ``usage``: what the queue had used in the past, as parts of what the cluster had: ``at_s``,
+    ``queue``, ``gpu``, ``cpu``, ``memory``, where another value was fetched; empty without
+    time-based fair share. ``nodes``: ``at_s``, ``node``, ``is_there`` where nodes went and came.
     """
 
     workload: Workload
     jobs: Columns
     stays: Columns
     queues: Columns
+    usage: Columns
     nodes: Columns
     node_names: tuple[str, ...]
     queue_names: tuple[str, ...]
@@ -92,7 +95,7 @@ class Timeline:
         }
         for name in ("held", "kept", "lost", "idle"):
             jobs[f"{name}_gpu_s"] = by_input(f"{name}_ns") / 1e9 * gpus
-        stays, queues, nodes = raw["stays"], raw["queues"], raw["nodes"]
+        stays, queues, usage, nodes = (raw[each] for each in ("stays", "queues", "usage", "nodes"))
         return cls(
             workload=workload,
             jobs=jobs,
@@ -112,6 +115,10 @@ class Timeline:
                 "allocated_gpus": queues["allocated"] / 1e6,
                 "requested_gpus": queues["requested"] / 1e6,
                 "fair_share_gpus": np.array(queues["fair_share"]),
+            },
+            usage={
+                "at_s": usage["at_ns"] / 1e9,
+                **{each: np.array(usage[each]) for each in ("queue", "gpu", "cpu", "memory")},
             },
             nodes={
                 "at_s": nodes["at_ns"] / 1e9,
@@ -192,7 +199,7 @@ class Timeline:
         Times of the machine are left out. Raises InvalidInputError where nothing can be written.
         """
         arrays: dict[str, Any] = {}
-        for table in ("jobs", "stays", "queues", "nodes"):
+        for table in _TABLES:
             arrays |= {f"{table}.{name}": column for name, column in getattr(self, table).items()}
         jobs = self.workload.jobs
         texts: dict[str, Any] = {}
@@ -246,7 +253,8 @@ class Timeline:
             **_with_tuples(about["workload"]),
         )
         members: dict[str, Any] = {name: _tuples(about[name]) for name in _NUMBERS}
-        members |= {name: table(name) for name in ("jobs", "stays", "queues", "nodes")}
+        members |= {name: table(name) for name in _TABLES}
+        members["usage"] = members["usage"] or _NO_USAGE
         return cls(workload=workload, engine_ms=0.0, wall_s=0.0, **members)
 
     def _named(self, table: str) -> dict[str, Any]:
@@ -268,18 +276,23 @@ class Timeline:
             columns["node"] = np.array(self.node_names, dtype=object)[columns["node"]]
             columns["end"] = np.array(STAY_ENDS, dtype=object)[columns["end"]]
             return columns
-        if table == "queues":
-            columns = dict(self.queues)
+        if table in ("queues", "usage"):
+            columns = dict(getattr(self, table))
             columns["queue"] = np.array(self.queue_names, dtype=object)[columns["queue"]]
             return columns
         if table == "nodes":
             columns = dict(self.nodes)
             columns["node"] = np.array(self.node_names, dtype=object)[columns["node"]]
             return columns
-        raise InvalidInputError(f"a timeline has no table {table!r}: jobs, stays, queues, nodes")
+        raise InvalidInputError(f"a timeline has no table {table!r}: {', '.join(_TABLES)}")
 
 
-_WORKLOAD_TEXTS = ("name", "source", "start", "problems")
+_TABLES = ("jobs", "stays", "queues", "usage", "nodes")
+_NO_USAGE = {name: np.zeros(0) for name in ("at_s", "gpu", "cpu", "memory")} | {
+    "queue": np.zeros(0, np.int32)
+}
+"""Of timelines that were saved before the past could count."""
+_WORKLOAD_TEXTS = ("name", "source", "start", "problems", "usage_params")
 _NUMBERS = ("node_names", "queue_names", "end_s", "period_s", "cycles")
 
 

@@ -282,6 +282,7 @@ class Workload:
     start: str = ""  # date and time of second 0, as in 2026-01-31T08:00:00; empty: not known
     problems: tuple[str, ...] = ()  # what a reader left out, a sentence for each reason
     priority_classes: Mapping[str, int] = field(default_factory=lambda: dict(PRIORITY_CLASSES))
+    usage_params: Mapping[str, str] | None = None  # the past counts: KAI's members of usageParams
 
     @property
     def gpus(self) -> int:
