@@ -171,9 +171,7 @@ UsageWindow Minutes(int64_t minutes) {
   return {.size_ns = minutes * 60 * kSecondNs, .fetch_ns = 60 * kSecondNs};
 }
 
-constexpr std::string_view kStrong = R"({"tiers": [{"plugins": [
-    {"name": "predicates"}, {"name": "proportion", "arguments": {"kValue": "10"}},
-    {"name": "priority"}, {"name": "nodeavailability"}, {"name": "resourcetype"}]}]})";
+constexpr std::string_view kStrong = R"({"plugins": {"proportion": {"kValue": 10}}})";
 
 TEST(SimulationTest, APodThatWaitsStartsWhenTheUsageOfItsQueueHasBecomeTheLesserOne) {
   SimWorkload workload = Nodes({4});
@@ -198,12 +196,12 @@ TEST(SimulationTest, FetchesAloneKeepNoSimulationGoing) {
 
 TEST(SimulationTest, WhileNoPodWaitsNoCycleRunsForUsage) {
   SimWorkload workload = Nodes({1});
-  workload.jobs = {JobOf("a", 0, 36'000), JobOf("b", 90, 10)};
+  workload.jobs = {JobOf("a", 30, 36'000), JobOf("b", 90, 10)};
   const int64_t cycles = Story(workload).timeline().cycles;
-  const Story run(workload, {.usage = Minutes(5)});
-  EXPECT_GT(run.timeline().cycles, cycles + 500);
+  const UsageWindow usage = Minutes(100'000);  // so that it is another one at each fetch
+  EXPECT_GT(Story(workload, {.usage = usage}).timeline().cycles, cycles + 500);
   workload.jobs.pop_back();
-  EXPECT_LE(Story(workload, {.usage = Minutes(5)}).timeline().cycles, 5);
+  EXPECT_LE(Story(workload, {.usage = usage}).timeline().cycles, 5);
 }
 
 TEST(SimulationTest, ANodeThatIsGoneIsNoCapacity) {

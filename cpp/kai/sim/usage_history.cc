@@ -6,6 +6,12 @@
 #include <utility>
 
 namespace kai {
+namespace {
+
+// What two integrals differ by, as a part of the larger one, where they differ by rounding only.
+constexpr double kRounding = 1e-10;
+
+}  // namespace
 
 UsageHistory::UsageHistory(UsageWindow window, std::vector<Queue> queues)
     : begin_(std::move(window)),
@@ -30,16 +36,19 @@ PastUsages UsageHistory::At(int64_t now_ns) {
     between_.pop_front();
   }
   const double decay = DecayIn(now_ns - begin_ns);
-  const auto in_window = [&](size_t place) {
+  const auto sum_of = [&](size_t place) {
     QuotaVector sum = SumAt(leading_[place], now_ns);
     const QuotaVector before = SumAt(trailing_[place], begin_ns);
-    for (size_t i = 0; i < sum.size(); ++i) sum[i] = std::max(0.0, sum[i] - decay * before[i]);
+    for (size_t i = 0; i < sum.size(); ++i) {
+      const double in_window = sum[i] - decay * before[i];
+      sum[i] = in_window > kRounding * sum[i] ? in_window : 0;
+    }
     return sum;
   };
-  const QuotaVector had = in_window(queues_.size());
+  const QuotaVector had = sum_of(queues_.size());
   PastUsages usages;
   for (size_t place = 0; place < queues_.size(); ++place) {
-    QuotaVector part = in_window(place);
+    QuotaVector part = sum_of(place);
     for (size_t i = 0; i < part.size(); ++i) part[i] = had[i] > 0 ? part[i] / had[i] : 0;
     usages.emplace(queues_[place].name, part);
   }

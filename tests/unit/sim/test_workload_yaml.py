@@ -305,6 +305,6 @@ def test_the_example_of_the_reference_page(tmp_path: Path) -> None:
 
 def test_the_reference_page_has_every_key() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    for kind in ("workload", "queue", "nodes", "job", "repeat"):
+    for kind in ("workload", "usageParams", "queue", "nodes", "job", "repeat"):
         for key, meaning in KEYS[kind].items():
             assert f"| `{key}` | {meaning} |" in text, (kind, key)
