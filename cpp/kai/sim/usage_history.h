@@ -5,7 +5,7 @@
 //   UsageHistory history({.size_ns = 100, .fetch_ns = 1}, {{.name = "a"}});
 //   history.AddCapacity({8, 0, 0}, 0);
 //   history.Add(0, {4, 0, 0}, 50);
-//   EXPECT_EQ(history.At(100).at("a")[kQuotaGpu], 0.25);
+//   EXPECT_EQ(history.At(100).at("a")[0], 0.25);
 //
 // The integrals are exact, where a usage database adds up samples: there is nothing to lose between
 // two of them. Of samples that are each valid until the next one both are the same number.

@@ -313,7 +313,7 @@ def _duration(seconds: float | None) -> str:
     return f"{seconds:.0f} s"
 
 
-# ---- KAI's simulators --------------------------------------------------------------------------------
+# ---- KAI's simulators ----------------------------------------------------------------------------
 
 
 def _fair_share(file: str) -> int:

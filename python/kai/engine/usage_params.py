@@ -39,7 +39,9 @@ class UsageParams:
     def of(cls, given: Any, name: str = "usageParams") -> UsageParams:
         """Raises InvalidInputError for what is no such mapping, or makes no sense."""
         params = mapping_of({} if given is None else given, name)
-        seconds = {each: _seconds(params, each, name) for each in TIMES if params.get(each) is not None}
+        seconds = {
+            each: _seconds(params, each, name) for each in TIMES if params.get(each) is not None
+        }
         interval = seconds.get("fetchInterval", 60.0)
         if interval <= 0:
             raise InvalidInputError(f"{name}: fetchInterval: has to be longer than 0")

@@ -1,6 +1,6 @@
 """Time-based fair share in a simulation: which of its own past counts (spec 1 F115-F121).
 
-    usage = params_in(config)         # `usageParams` of usageDBConfig; None: the past does not count
+    usage = params_in(config)         # of usageDBConfig; None: the past does not count
     compiled_usage(usage, start_ns)   # what the compiled simulation takes
 
 What queues held comes from the simulation itself, so that no database is needed and its address is
@@ -83,8 +83,7 @@ def _next_reset(window: Window, start_ns: int) -> Callable[[int], int]:
 
     def next_reset(after_ns: int) -> int:
         after = datetime.fromtimestamp((start_ns + after_ns) / 1e9, timezone.utc)
-        found = croniter(window.cron, after).get_next(datetime)
+        found: datetime = croniter(window.cron, after).get_next(datetime)
         return round(found.timestamp()) * 1_000_000_000 - start_ns
 
     return next_reset
-

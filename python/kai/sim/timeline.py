@@ -54,9 +54,10 @@ class Timeline:
     of one GPU, -1 for others), ``from_s``, ``runs_s``, ``to_s``, and ``end``, a place in
     `STAY_ENDS`. ``queues``: ``at_s``, ``queue`` (a place), ``allocated_gpus``,
     ``requested_gpus``, ``fair_share_gpus``, each from that cycle on until the next row of the
-    queue. ``usage``: what the queue had used in the past, as parts of what the cluster had: ``at_s``,
-    ``queue``, ``gpu``, ``cpu``, ``memory``, where another value was fetched; empty without
-    time-based fair share. ``nodes``: ``at_s``, ``node``, ``is_there`` where nodes went and came.
+    queue. ``usage``: what the queue had used in the past, as parts of what the cluster had:
+    ``at_s``, ``queue``, ``gpu``, ``cpu``, ``memory``, where another value was fetched; empty
+    without time-based fair share. ``nodes``: ``at_s``, ``node``, ``is_there`` where nodes went and
+    came.
     """
 
     workload: Workload

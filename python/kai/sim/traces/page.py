@@ -36,7 +36,7 @@ KEYS: Mapping[str, Mapping[str, str]] = {
         "queues": "`{name: queue}`; default: one queue `default` that deserves all GPUs",
         "nodes": "`{name: nodes}`; required, unless they are given elsewhere",
         "jobs": "`{name: job}`; required",
-        "usageParams": "what of the past counts; default: nothing, unless the configuration says so",
+        "usageParams": "what of the past counts; default: as the configuration says",
     },
     "usageParams": {
         "windowSize": "such as 1w; default `1w`",
