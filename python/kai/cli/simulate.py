@@ -145,7 +145,7 @@ class _progress:
 
     def __init__(self, workload: Workload, until_s: float | None) -> None:
         last_s = float(workload.jobs.arrival_s.max(initial=0.0))
-        self._end_s = max(min(last_s, until_s or last_s), 1.0)
+        self._end_s = max(min((each for each in (last_s, until_s) if each), default=0.0), 1.0)
         self._bar: Any = None
 
     def __enter__(self) -> Callable[[Progress], None] | None:
