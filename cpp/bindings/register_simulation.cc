@@ -1,4 +1,5 @@
 // kai._core: Simulation.
+#include <pybind11/functional.h>
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -99,6 +100,21 @@ std::vector<SimJob> JobsOf(const Texts& names, const py::dict& columns, const Te
   return jobs;
 }
 
+UsageWindow UsageWindowOf(const py::dict& given) {
+  UsageWindow window;
+  const auto kind = given["kind"].cast<std::string>();
+  window.kind = kind == "cron"       ? UsageWindow::Kind::kResets
+                : kind == "tumbling" ? UsageWindow::Kind::kTumbling
+                                     : UsageWindow::Kind::kSliding;
+  window.size_ns = given["size_ns"].cast<int64_t>();
+  window.start_ns = given["start_ns"].cast<int64_t>();
+  window.half_life_ns = given["half_life_ns"].cast<double>();
+  window.fetch_ns = given["fetch_ns"].cast<int64_t>();
+  if (!given["next_reset"].is_none())
+    window.next_reset = given["next_reset"].cast<std::function<int64_t(int64_t)>>();
+  return window;
+}
+
 ShardParams ParamsOf(const std::string& json) {
   if (json.empty()) return {};
   absl::StatusOr<SnapshotRows> rows =
@@ -157,6 +173,7 @@ std::unique_ptr<Simulation> MakeSimulation(
       {"scale_ns", &its.scale_ns}};
   for (const auto& [name, member] : members)
     if (options.contains(name)) *member = options[name].cast<int64_t>();
+  if (options.contains("usage")) its.usage = UsageWindowOf(options["usage"]);
   return ValueOrThrow(Simulation::Make(std::move(workload), config, std::move(params), its),
                       WhenInvalid::kInput);
 }
@@ -238,8 +255,8 @@ py::dict TimelineOf(const py::object& owner) {
     return made;
   };
   const auto view = [&](const auto& column) { return ViewOf(column, owner); };
-  const auto& [stays, jobs, queues, nodes, node_events, node_names, queue_names, end_ns, cycles,
-               repeated, engine_ns] = timeline;
+  const auto& [stays, jobs, queues, usage, nodes, node_events, node_names, queue_names, end_ns,
+               cycles, repeated, engine_ns] = timeline;
   py::dict all;
   all["stays"] = table({{"job", view(stays.job)},
                         {"pod", view(stays.pod)},
@@ -264,6 +281,11 @@ py::dict TimelineOf(const py::object& owner) {
                          {"allocated", view(queues.allocated)},
                          {"requested", view(queues.requested)},
                          {"fair_share", view(queues.fair_share)}});
+  all["usage"] = table({{"at_ns", view(usage.at_ns)},
+                        {"queue", view(usage.queue)},
+                        {"gpu", view(usage.gpu)},
+                        {"cpu", view(usage.cpu)},
+                        {"memory", view(usage.memory)}});
   all["nodes"] = table({{"at_ns", view(nodes.at_ns)},
                         {"node", view(nodes.node)},
                         {"is_there", view(nodes.is_there)}});

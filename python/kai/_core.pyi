@@ -611,7 +611,7 @@ class Simulation(metaclass=_Compiled):
         first: FirstMoment | None,
         config: Config,
         params_json: str,
-        options: dict[str, int],
+        options: dict[str, Any],
     ) -> None:
         """Raises InvalidInputError, with the name of what makes no sense."""
 

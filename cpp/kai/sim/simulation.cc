@@ -33,6 +33,17 @@ StayEnd EndOf(EvictionNote note) {
   return StayEnd::kStale;
 }
 
+QuotaVector OfferedBy(const NodeRow& node) {
+  QuotaVector offered = {};
+  for (const auto& [resource, amount] : node.allocatable) {
+    const auto its = static_cast<double>(amount);
+    if (resource == "cpu") offered[kQuotaCpu] = its;
+    if (resource == "memory") offered[kQuotaMemory] = its;
+    if (resource == keys::kNvidiaGpu) offered[kQuotaGpu] = its * kMicroGpusOfOne;
+  }
+  return offered;
+}
+
 std::string_view ModelOf(const NodeRow& node) {
   for (const auto& [key, value] : node.labels)
     if (key == keys::kGpuProduct) return value;
@@ -95,6 +106,7 @@ absl::Status Simulation::Check() const {
   if (options_.period_ns < 0 || options_.bind_ns < 0 || options_.startup_ns < 0 ||
       options_.terminate_ns < 0 || options_.scale_ns < 1)
     return absl::InvalidArgumentError("options: a time is negative");
+  if (options_.usage) KAI_RETURN_IF_ERROR(options_.usage->Check());
   KAI_RETURN_IF_ERROR(CheckWorkload(workload_));
   if (workload_.first == nullptr) return absl::OkStatus();
   for (const SimJob& job : workload_.jobs) {
@@ -109,13 +121,12 @@ absl::Status Simulation::Check() const {
 
 absl::StatusOr<bool> Simulation::Run(int64_t steps) {
   while (!has_ended_ && steps-- > 0) {
-    const bool cycle_is_next =
-        next_cycle_ns_ != Timeline::kNever &&
-        (decides_first_ || agenda_.empty() || next_cycle_ns_ < agenda_.NextNs());
-    const int64_t next_ns = cycle_is_next      ? next_cycle_ns_
-                            : !agenda_.empty() ? agenda_.NextNs()
-                                               : Timeline::kNever;
     const bool is_done = jobs_ended_ == std::ssize(jobs_) && !jobs_.empty();
+    int64_t next_ns = NextNs();
+    // Fetches alone keep no simulation going.
+    const std::optional<int64_t> fetch_ns =
+        is_done || next_ns == Timeline::kNever ? std::nullopt : DueFetchNs(next_ns);
+    if (fetch_ns) next_ns = *fetch_ns;
     if (is_done || next_ns == Timeline::kNever || next_ns > options_.until_ns) {
       // Jobs without an end go on though nothing happens any more.
       const bool goes_on =
@@ -128,7 +139,11 @@ absl::StatusOr<bool> Simulation::Run(int64_t steps) {
     }
     if (next_ns > now_ns_) cycles_now_ = 0;
     now_ns_ = next_ns;
-    if (cycle_is_next) {
+    if (fetch_ns) {
+      FetchUsage();
+      continue;
+    }
+    if (IsCycleNext()) {
       KAI_RETURN_IF_ERROR(Cycle());
       continue;
     }
@@ -137,6 +152,40 @@ absl::StatusOr<bool> Simulation::Run(int64_t steps) {
     if (engine_.has_changed()) WantCycle(now_ns_);
   }
   return has_ended_;
+}
+
+bool Simulation::IsCycleNext() const {
+  return next_cycle_ns_ != Timeline::kNever &&
+         (decides_first_ || agenda_.empty() || next_cycle_ns_ < agenda_.NextNs());
+}
+
+int64_t Simulation::NextNs() const {
+  return IsCycleNext() ? next_cycle_ns_ : !agenda_.empty() ? agenda_.NextNs() : Timeline::kNever;
+}
+
+std::optional<int64_t> Simulation::DueFetchNs(int64_t next_ns) const {
+  if (!history_ || next_fetch_ns_ > next_ns) return std::nullopt;
+  if (waiting_pods_ > 0) return next_fetch_ns_;
+  // Nothing depends on those before.
+  return next_ns / options_.usage->fetch_ns * options_.usage->fetch_ns;
+}
+
+void Simulation::FetchUsage() {
+  next_fetch_ns_ = now_ns_ + options_.usage->fetch_ns;
+  PastUsages usages = history_->At(now_ns_);
+  Timeline::Usage& rows = timeline_.usage;
+  for (const auto& [name, used] : usages) {
+    const int32_t queue = queue_of_.at(name);
+    if (used == fetched_[At(queue)]) continue;
+    fetched_[At(queue)] = used;
+    rows.at_ns.push_back(now_ns_);
+    rows.queue.push_back(queue);
+    rows.gpu.push_back(used[kQuotaGpu]);
+    rows.cpu.push_back(used[kQuotaCpu]);
+    rows.memory.push_back(used[kQuotaMemory]);
+  }
+  store_.SetPastUsages(std::move(usages));
+  if (waiting_pods_ > 0 && engine_.has_changed()) WantCycle(now_ns_);
 }
 
 void Simulation::WantCycle(int64_t at_ns) {
@@ -166,6 +215,7 @@ void Simulation::Happen(const AgendaEntry& entry) {
       return;
     case Occasion::kNodeComes:
       fleet_.Comes(entry.job, now_ns_);
+      CountNode(entry.job);
       empty_since_ns_[At(entry.job)] = now_ns_;  // as long as it took no pods it was not idle
       return;
     case Occasion::kWindowBegins:
@@ -177,6 +227,7 @@ void Simulation::Happen(const AgendaEntry& entry) {
       return;
     case Occasion::kPoolNodeReady:
       fleet_.MakeReady(entry.job, now_ns_);
+      CountNode(entry.job);
       empty_since_ns_[At(entry.job)] = now_ns_;
       return;
     case Occasion::kQueueChanges: {
@@ -351,11 +402,28 @@ int64_t Simulation::MicroGpusOf(int32_t row, int32_t pod) const {
   return workload_.first->groups()[At(job.given)].pods[At(pod)].micro_gpus;
 }
 
-void Simulation::Count(int32_t job, int64_t allocated, int64_t requested) {
-  for (int32_t queue = workload_.jobs[At(job)].queue; queue >= 0; queue = uses_[At(queue)].parent) {
-    uses_[At(queue)].allocated += allocated;
-    uses_[At(queue)].requested += requested;
+void Simulation::CountPod(int32_t row, int32_t pod, int32_t held, int32_t there) {
+  const PodNeeds needs = NeedsOf(row, pod);
+  const int32_t leaf = workload_.jobs[At(row)].queue;
+  for (int32_t queue = leaf; queue >= 0; queue = uses_[At(queue)].parent) {
+    uses_[At(queue)].allocated += needs.micro_gpus * held;
+    uses_[At(queue)].requested += needs.micro_gpus * there;
   }
+  waiting_pods_ += there - held;
+  if (!history_ || held == 0) return;
+  QuotaVector amounts = {};
+  amounts[kQuotaGpu] = static_cast<double>(held * needs.micro_gpus);
+  amounts[kQuotaCpu] = static_cast<double>(held * needs.millicpu);
+  amounts[kQuotaMemory] = static_cast<double>(held * needs.memory_bytes);
+  history_->Add(leaf, amounts, now_ns_);
+}
+
+void Simulation::CountNode(int32_t node) {
+  if (!history_ || fleet_.IsThere(node) == (is_counted_[At(node)] != 0)) return;
+  is_counted_[At(node)] = fleet_.IsThere(node) ? 1 : 0;
+  QuotaVector amounts = OfferedBy(workload_.nodes[At(node)]);
+  for (double& amount : amounts) amount = fleet_.IsThere(node) ? amount : -amount;
+  history_->AddCapacity(amounts, now_ns_);
 }
 
 void Simulation::Note(int32_t job) {
@@ -416,7 +484,7 @@ void Simulation::DeletePod(int32_t row, int32_t number) {
   jobs_[At(row)].pods[At(number)].stage = Pod::Stage::kAbsent;
   ++jobs_[At(row)].pods[At(number)].generation;
   store_.Delete(Kind::kPod, objects_.PodName(workload_.jobs[At(row)], number));
-  Count(row, 0, -MicroGpusOf(row, number));
+  CountPod(row, number, 0, -1);
 }
 
 void Simulation::Arrive(int32_t row) {
@@ -424,7 +492,7 @@ void Simulation::Arrive(int32_t row) {
   jobs_[At(row)].pods.resize(At(spec.pods));
   WriteGroup(row);
   for (int32_t pod = 0; pod < spec.pods; ++pod) MakePod(row, pod);
-  Count(row, 0, spec.micro_gpus * spec.pods);
+  for (int32_t pod = 0; pod < spec.pods; ++pod) CountPod(row, pod, 0, 1);
 }
 
 void Simulation::End(int32_t row) {
@@ -464,7 +532,7 @@ void Simulation::Resize(int32_t row, int32_t place) {
   for (int32_t pod = before; pod < spec.pods; ++pod) {
     if (job.pods[At(pod)].stage != Pod::Stage::kAbsent) continue;  // it is leaving still
     MakePod(row, pod);
-    Count(row, 0, spec.micro_gpus);
+    CountPod(row, pod, 0, 1);
   }
 }
 
@@ -477,7 +545,7 @@ void Simulation::Bind(int32_t row, int32_t number, int32_t node,
   pod.from_ns = now_ns_;
   pod.gpu_groups = std::move(gpu_groups);
   stays_on_[At(node)].push_back({.job = row, .pod = number});
-  Count(row, MicroGpusOf(row, number), 0);
+  CountPod(row, number, 1, 0);
   Note(row);
   const int64_t runs_ns = now_ns_ + options_.bind_ns + options_.startup_ns;
   if (runs_ns == now_ns_) {
@@ -539,7 +607,7 @@ void Simulation::EndStay(int32_t row, int32_t number, StayEnd why) {
   std::erase_if(stays_on_[At(pod.node)],
                 [&](const PodPlace& place) { return place.job == row && place.pod == number; });
   if (stays_on_[At(pod.node)].empty()) empty_since_ns_[At(pod.node)] = now_ns_;
-  Count(row, -MicroGpusOf(row, number), 0);
+  CountPod(row, number, -1, 0);
   pod.node = -1;
   if (!pod.bind_request.empty()) store_.Delete(Kind::kBindRequest, pod.bind_request);
   pod.bind_request.clear();

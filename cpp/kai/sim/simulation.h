@@ -1,7 +1,8 @@
 // Simulation: a cluster in virtual time. The scheduler is the one of production: a Store, an Engine
 // that follows it, and decisions that become changes of the store's objects. Time jumps from one
 // event to the next; a cycle runs at the next multiple of the period after something changed or a
-// moment has come that the last plan waits for.
+// moment has come that the last plan waits for, and when other usage of the past is fetched while
+// pods wait.
 //
 //   while (ended.ok() && !*ended) ended = (*simulation)->Run(1000);
 //
@@ -35,6 +36,7 @@
 #include "kai/sim/node_fleet.h"
 #include "kai/sim/sim_objects.h"
 #include "kai/sim/timeline.h"
+#include "kai/sim/usage_history.h"
 #include "kai/sim/workload.h"
 
 namespace kai {
@@ -99,6 +101,12 @@ class Simulation {
   void Adopt(int32_t job);
   void AdoptPod(int32_t job, int32_t pod);
 
+  // Of the events and cycles: when the next one is; kNever: nothing is left to happen.
+  int64_t NextNs() const;
+  bool IsCycleNext() const;
+  // The last fetch that is due by the moment of the next event, or the first one if pods wait.
+  std::optional<int64_t> DueFetchNs(int64_t next_ns) const;
+  void FetchUsage();
   void Happen(const AgendaEntry& entry);
   absl::Status Cycle();
   void CarryOut(const Plan& plan);
@@ -129,7 +137,10 @@ class Simulation {
   void WritePod(int32_t job, int32_t pod);
   void WriteGroup(int32_t job);
   int64_t MicroGpusOf(int32_t job, int32_t pod) const;
-  void Count(int32_t job, int64_t allocated, int64_t requested);
+  // So many times more is the pod on a node, and there at all: 1, 0 or -1.
+  void CountPod(int32_t job, int32_t pod, int32_t held, int32_t there);
+  // What a node offers counts from now on, or no longer.
+  void CountNode(int32_t node);
   void RecordQueues(const Plan& plan);
   void NoteStarved(const Plan& plan);
   void WantCycle(int64_t at_ns);
@@ -172,6 +183,12 @@ class Simulation {
   };
   std::vector<Use> uses_;
   absl::flat_hash_map<std::string_view, int32_t> queue_of_;
+
+  std::optional<UsageHistory> history_;
+  int64_t next_fetch_ns_ = 0;
+  int64_t waiting_pods_ = 0;
+  std::vector<QuotaVector> fetched_;  // by queue
+  std::vector<uint8_t> is_counted_;   // by node: what it offers
 
   int64_t now_ns_ = 0;
   int64_t next_cycle_ns_ = Timeline::kNever;

@@ -41,6 +41,14 @@ void Simulation::FillQueues() {
       above = uses_[At(above)].parent;
     if (above >= 0) use.parent = -1;
   }
+  if (options_.usage) {
+    std::vector<UsageHistory::Queue> queues;
+    for (size_t i = 0; i < uses_.size(); ++i)
+      queues.push_back({.name = timeline_.queue_names[i], .parent = uses_[i].parent});
+    history_.emplace(*options_.usage, std::move(queues));
+    next_fetch_ns_ = options_.usage->fetch_ns;
+    fetched_.resize(uses_.size());
+  }
   for (size_t i = 0; i < workload_.queue_changes.size(); ++i) {
     agenda_.Add({.at_ns = workload_.queue_changes[i].at_ns,
                  .kind = Occasion::kQueueChanges,
@@ -62,6 +70,8 @@ void Simulation::FillNodes() {
     for (size_t i = At(pool.first); i < pool.nodes.size(); ++i)
       absent[static_cast<size_t>(place(pool.nodes[i]))] = 1;
   fleet_.Fill(absent);
+  is_counted_.assign(workload_.nodes.size(), 0);
+  for (size_t i = 0; i < workload_.nodes.size(); ++i) CountNode(static_cast<int32_t>(i));
   stays_on_.resize(workload_.nodes.size());
   empty_since_ns_.assign(workload_.nodes.size(), 0);
   if (!workload_.pools.empty()) {
@@ -130,6 +140,7 @@ void Simulation::Adopt(int32_t row) {
   job.last_start_ns = since_start(group.last_start_ns);
   job.stale_since_ns = since_start(group.stale_since_ns);
   job.last_eviction_ns = since_start(group.last_eviction_ns);
+  job.service = group.service;
   job.pods.resize(At(spec.pods));
   for (int32_t pod = 0; pod < spec.pods; ++pod) AdoptPod(row, pod);
 }
@@ -140,14 +151,14 @@ void Simulation::AdoptPod(int32_t row, int32_t number) {
   given_places_.emplace(objects_.PodName(spec, number), PodPlace{.job = row, .pod = number});
   Pod& pod = jobs_[At(row)].pods[At(number)];
   pod.stage = Pod::Stage::kWaiting;
-  Count(row, 0, given.micro_gpus);
+  CountPod(row, number, 0, 1);
   const auto node = std::ranges::find(timeline_.node_names, given.node);
   if (given.node.empty() || node == timeline_.node_names.end()) return;
   pod.node = static_cast<int32_t>(node - timeline_.node_names.begin());
   pod.gpu_groups = given.gpu_groups;
   pod.bind_request = given.bind_request;
   stays_on_[At(pod.node)].push_back({.job = row, .pod = number});
-  Count(row, given.micro_gpus, 0);
+  CountPod(row, number, 1, 0);
   Note(row);
   AgendaEntry next{.job = row, .pod = number, .stamp = pod.generation};
   if (given.row.deletion_ns) {

@@ -165,6 +165,54 @@ TEST(SimulationTest, AQueueThatChangesStartsWhatWaited) {
   EXPECT_EQ(Story(workload).Starts(), (Seconds{0, 30}));
 }
 
+// ---- the past counts ----------------------------------------------------------------------------
+
+UsageWindow Minutes(int64_t minutes) {
+  return {.size_ns = minutes * 60 * kSecondNs, .fetch_ns = 60 * kSecondNs};
+}
+
+constexpr std::string_view kStrong = R"({"plugins": {"proportion": {"kValue": 10}}})";
+
+TEST(SimulationTest, APodThatWaitsStartsWhenTheUsageOfItsQueueHasBecomeTheLesserOne) {
+  SimWorkload workload = Nodes({4});
+  workload.queues = {QueueNamed("a"), QueueNamed("b")};
+  workload.jobs = {JobOf("first", 0, 100'000, 1, 4), JobOf("second", 10, 60, 1, 4)};
+  workload.jobs[1].queue = 1;
+  EXPECT_EQ(Story(workload, {.until_ns = 3600 * kSecondNs}, kStrong).Starts(), (Seconds{0, -1}));
+  const Story run(workload, {.until_ns = 3600 * kSecondNs, .usage = Minutes(60)}, kStrong);
+  // No other event comes before: the fetch itself brings the cycle that reclaims.
+  EXPECT_EQ(run.Starts(), (Seconds{0, 61}));
+  EXPECT_EQ(run.timeline().usage.at_ns[0], 60 * kSecondNs);
+  EXPECT_EQ(run.timeline().usage.gpu[0], 1);
+}
+
+TEST(SimulationTest, FetchesAloneKeepNoSimulationGoing) {
+  SimWorkload workload = Nodes({1});
+  workload.jobs = {JobOf("never", 0, 10, 1, 2), JobOf("a", 0, 600)};
+  const Story run(workload, {.usage = Minutes(5)});
+  EXPECT_EQ(run.Ends(), (Seconds{-1, 600}));
+  EXPECT_LE(run.timeline().end_ns, 660 * kSecondNs);
+}
+
+TEST(SimulationTest, WhileNoPodWaitsNoCycleRunsForUsage) {
+  SimWorkload workload = Nodes({1});
+  workload.jobs = {JobOf("a", 30, 36'000), JobOf("b", 90, 10)};
+  const int64_t cycles = Story(workload).timeline().cycles;
+  const UsageWindow usage = Minutes(100'000);  // so that it is another one at each fetch
+  EXPECT_GT(Story(workload, {.usage = usage}).timeline().cycles, cycles + 500);
+  workload.jobs.pop_back();
+  EXPECT_LE(Story(workload, {.usage = usage}).timeline().cycles, 5);
+}
+
+TEST(SimulationTest, ANodeThatIsGoneIsNoCapacity) {
+  SimWorkload workload = Nodes({2, 2});
+  workload.jobs = {JobOf("a", 0, 600, 1, 2), JobOf("waits", 0, 10, 1, 3)};
+  workload.outages = {{.node = "n1", .from_ns = 60 * kSecondNs}};
+  const Story run(workload, {.usage = Minutes(1)});
+  ASSERT_EQ(run.timeline().usage.gpu.size(), 2u);
+  EXPECT_EQ(run.timeline().usage.gpu, (std::vector<double>{0.5, 1}));
+}
+
 TEST(SimulationTest, WhatRunsWhenItEndsIsRecordedAsSuch) {
   SimWorkload workload = Nodes({1});
   workload.jobs = {JobOf("a", 0, 100), JobOf("b", 1, 100)};
@@ -420,6 +468,13 @@ SimOptions RandomOptions(uint64_t seed) {
   if (random.Coin()) options.startup_ns = random.Below(4) * kSecondNs;
   if (random.Coin()) options.bind_ns = random.Below(2) * kSecondNs;
   if (random.Coin()) options.terminate_ns = random.Below(4) * kSecondNs;
+  if (random.Coin()) {
+    UsageWindow usage = {.size_ns = random.Between(1, 90) * kSecondNs};
+    if (random.Coin()) usage.kind = UsageWindow::Kind::kTumbling;
+    if (random.Coin()) usage.half_life_ns = static_cast<double>(random.Between(1, 60) * kSecondNs);
+    usage.fetch_ns = random.Between(1, 20) * kSecondNs;
+    options.usage = usage;
+  }
   return options;
 }
 
@@ -564,6 +619,7 @@ TEST(SimulationPropertyTest, TheOrderOfTheInputMakesNoDifference) {
     EXPECT_EQ(one.timeline().queues.fair_share, other.timeline().queues.fair_share);
     EXPECT_EQ(one.timeline().node_events.node, other.timeline().node_events.node);
     EXPECT_EQ(one.timeline().nodes.at_ns, other.timeline().nodes.at_ns);
+    EXPECT_EQ(one.timeline().usage.gpu, other.timeline().usage.gpu);
     EXPECT_EQ(one.timeline().cycles, other.timeline().cycles);
   }
 }

@@ -3,7 +3,7 @@
 //   ASSERT_EQ(run.timeline().stays.end.size(), 1u);
 //
 // Invariants: rows of a table have equal numbers of entries; times are nanoseconds since the start.
-// Cost: 41 bytes a stay, 36 a row of a queue. Threads: plain data.
+// Cost: 41 bytes a stay, 36 a row of a queue or of usage. Threads: plain data.
 #ifndef KAI_SIM_TIMELINE_H_
 #define KAI_SIM_TIMELINE_H_
 
@@ -76,6 +76,15 @@ struct Timeline {
     std::vector<double> fair_share;  // GPUs, as the cycle computed it
   };
   Queues queues;
+
+  // What a queue had used in the past when this was fetched, as parts of what the cluster had; a
+  // row where it differs from the one before. Empty unless the past counts.
+  struct Usage {
+    std::vector<int64_t> at_ns;
+    std::vector<int32_t> queue;
+    std::vector<double> gpu, cpu, memory;
+  };
+  Usage usage;
 
   // Nodes that came and went beside the first ones; those that the autoscaler has not ordered yet
   // are gone from the start.

@@ -12,12 +12,14 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "kai/model/rows/rows.h"
 #include "kai/sim/first_moment.h"
+#include "kai/sim/usage_window.h"
 
 namespace kai {
 
@@ -110,10 +112,11 @@ struct SimOptions {
   int64_t period_ns = 1'000'000'000;                       // of the scheduler's cycles; 0: at once
   int64_t until_ns = std::numeric_limits<int64_t>::max();  // the simulation ends then
   int64_t start_ns = 1'767'225'600'000'000'000;            // its beginning, as a date: 2026-01-01
-  int64_t bind_ns = 0;                // from a decision until the pod is on its node
-  int64_t startup_ns = 0;             // from then until the pod runs: images, volumes
-  int64_t terminate_ns = 0;           // from an eviction until the pod is gone
-  int64_t scale_ns = 10'000'000'000;  // the autoscaler looks at multiples of it
+  int64_t bind_ns = 0;                    // from a decision until the pod is on its node
+  int64_t startup_ns = 0;                 // from then until the pod runs: images, volumes
+  int64_t terminate_ns = 0;               // from an eviction until the pod is gone
+  int64_t scale_ns = 10'000'000'000;      // the autoscaler looks at multiples of it
+  std::optional<UsageWindow> usage = {};  // the past counts: time-based fair share
 };
 
 }  // namespace kai

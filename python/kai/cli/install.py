@@ -15,6 +15,7 @@ Examples:
   kai install --image example/kai:1 | kubectl apply --server-side -f -
   kai install --separate                 one Deployment per role
   kai install --without-programs         no Deployment
+  kai install --config packing.yaml      a configuration for the scheduler
   kai install --numa-exporter            and the exporter of NUMA placements
   kai install --json | jq '.items[].kind'
 \b
@@ -36,6 +37,7 @@ cluster: kai run all
     is_flag=True,
     help="A DaemonSet of kai run numa-exporter and its rights, too.",
 )
+@click.option("--config", metavar="FILE", help="The scheduler's configuration, as a ConfigMap.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON List instead of YAML.")
 def command(
     crds_only: bool,
@@ -44,6 +46,7 @@ def command(
     separate: bool,
     without_programs: bool,
     numa_exporter: bool,
+    config: str | None,
     as_json: bool,
 ) -> int:
     """Print the manifests that a cluster needs; kubectl applies them.
@@ -60,13 +63,15 @@ def command(
     """
     from kai.install import manifests
 
-    others = (namespace is not None, image is not None, separate, without_programs, numa_exporter)
-    if crds_only and any(others):
+    named = (namespace is not None, image is not None, config is not None)
+    if crds_only and any((*named, separate, without_programs, numa_exporter)):
         raise click.UsageError("--crds-only goes with --json alone: CRDs are cluster-wide")
     if without_programs and image is not None:
         raise click.UsageError("--image and --without-programs exclude each other")
     if without_programs and numa_exporter:
         raise click.UsageError("--numa-exporter and --without-programs exclude each other")
+    if without_programs and config is not None:
+        raise click.UsageError("--config and --without-programs exclude each other")
     if namespace is not None:
         _check_name(namespace)
     if image is not None and (not image or any(each.isspace() for each in image)):
@@ -80,6 +85,7 @@ def command(
             separate=separate,
             programs=not without_programs,
             numa_exporter=numa_exporter,
+            config="" if config is None else _config(config),
         )
     )
     if as_json:
@@ -87,6 +93,30 @@ def command(
     else:
         click.echo(manifests.to_yaml(objects), nl=False)
     return DONE
+
+
+def _config(file: str) -> str:
+    """As YAML. Raises InvalidConfigError for one that `kai run` would refuse."""
+    import json
+
+    import yaml
+
+    from kai.cli.failures import say
+    from kai.cli.work import named
+    from kai.engine import config as configuration
+    from kai.service.usage_db import read_usage_db
+
+    text = configuration.config_json(named("--config", file))
+    for warning in configuration.read(text).warnings:
+        say(warning)
+    given = json.loads(text or "{}")
+    usage = read_usage_db(given, {})
+    for warning in () if usage is None else usage.warnings:
+        say(warning)
+    if usage is not None and not usage.address:
+        variable = given["usageDBConfig"]["connectionStringEnvVar"]
+        say(f"usageDBConfig: the Deployment lacks the variable {variable}: add it to its container")
+    return str(yaml.safe_dump(given, sort_keys=False)) if given else ""
 
 
 def _check_name(namespace: str) -> None:

@@ -11,7 +11,7 @@ import click
 
 from kai.cli.failures import DONE, say
 from kai.cli.first_moment import beginning, first_moment_options, is_live
-from kai.cli.virtual import FORMATS, life, life_options, seconds
+from kai.cli.virtual import FORMATS, life, life_options, needs_numpy, seconds
 from kai.cli.work import policy_option
 from kai.errors import InvalidInputError
 
@@ -31,6 +31,7 @@ Examples:
   kai simulate snapshot.zip --remaining exponential:4h --arrivals jobs.yaml
   kai simulate --live --remaining 8h               a cluster as it is now
   kai simulate --fair-share request.json           the shares of KAI's simulator
+  kai simulate --time-based config.yaml            queues over time, as CSV
   echo '{"totalResource": {"GPU": 8}, "queues": [
     {"uid": "a", "resourceShare": {"gpu": {"overQuotaWeight": 3}}},
     {"uid": "b", "resourceShare": {"gpu": {"overQuotaWeight": 1}}}]}' |
@@ -57,7 +58,14 @@ Examples:
     metavar="REQUEST",
     help="Divide what there is among the queues of this request, and no more.",
 )
-def command(workload: str | None, fair_share: str | None, **options: Any) -> int:
+@click.option(
+    "--time-based",
+    metavar="INPUT",
+    help="Run KAI's simulation of time-based fair share, and write its CSV.",
+)
+def command(
+    workload: str | None, fair_share: str | None, time_based: str | None, **options: Any
+) -> int:
     """Run a workload in virtual time, with the scheduler that runs in clusters.
 
     WORKLOAD is a YAML file, a public trace (Philly, ITP, openb, Muri, Tiresias), the
@@ -74,11 +82,21 @@ def command(workload: str | None, fair_share: str | None, **options: Any) -> int
     JSON file, or - for standard input: totalResource with GPU, CPU and Memory, and
     queues, each with uid, priority, creationTimestamp and its resourceShare. Units
     are devices, millicores and bytes. The answer is its answer, as JSON.
+
+    With --time-based, INPUT is what KAI's time-based simulator takes, in YAML, or - for
+    standard input: Cycles, WindowSize, HalfLifePeriod, KValue, Nodes, Queues and Jobs.
+    A cycle is a second of virtual time. The CSV has the columns Time, QueueID,
+    Allocation and FairShare; --json has the same by queue, with past usage.
     """
-    if [workload is None, fair_share is None, not is_live(options)].count(False) != 1:
-        raise click.UsageError("give a WORKLOAD to run, --live, or --fair-share REQUEST")
+    given = [workload is not None, fair_share is not None, time_based is not None, is_live(options)]
+    if given.count(True) != 1:
+        raise click.UsageError(
+            "give a WORKLOAD to run, --live, --fair-share REQUEST or --time-based INPUT"
+        )
     if fair_share is not None:
         return _fair_share(fair_share)
+    if time_based is not None:
+        return _time_based(time_based, options)
     return _simulate(workload, options)
 
 
@@ -92,6 +110,8 @@ def _simulate(file: str | None, options: dict[str, Any]) -> int:
     for problem in given.problems:
         say(problem)
     config = None if options["config"] is None else named("--config", options["config"])
+    for problem in _warnings(config):
+        say(problem)
     timeline = _run(given, config, options)
     if options["out"] is not None:
         timeline.save(named("--out", options["out"]))
@@ -106,6 +126,13 @@ def _simulate(file: str | None, options: dict[str, Any]) -> int:
     else:
         _page(timeline, metrics)
     return DONE
+
+
+def _warnings(config: Path | None) -> tuple[str, ...]:
+    from kai.sim.past_usage import params_in
+
+    params = params_in(config)
+    return () if params is None else params.warnings
 
 
 def _run(workload: Workload, config: Path | None, options: dict[str, Any]) -> Timeline:
@@ -133,7 +160,7 @@ class _progress:
 
     def __init__(self, workload: Workload, until_s: float | None) -> None:
         last_s = float(workload.jobs.arrival_s.max(initial=0.0))
-        self._end_s = max(min(last_s, until_s or last_s), 1.0)
+        self._end_s = max(min((each for each in (last_s, until_s) if each), default=0.0), 1.0)
         self._bar: Any = None
 
     def __enter__(self) -> Callable[[Progress], None] | None:
@@ -308,19 +335,59 @@ def _duration(seconds: float | None) -> str:
     return f"{seconds:.0f} s"
 
 
-# ---- shares alone --------------------------------------------------------------------------------
+# ---- KAI's simulators ----------------------------------------------------------------------------
 
 
 def _fair_share(file: str) -> int:
-    from kai.api import documents, files
-    from kai.cli.work import named
     from kai.sim.fair_share import fair_shares
 
-    source = file if file == "-" else named("--fair-share", file)
+    click.echo(json.dumps(_read_by("--fair-share", file, fair_shares)))
+    return DONE
+
+
+OF_TIME_BASED = ("time_based", "as_kai", "out", "html", "as_json")
+
+
+def _time_based(file: str, options: dict[str, Any]) -> int:
+    import sys
+
+    from click.core import ParameterSource
+
+    from kai.cli.work import named
+    from kai.sim import time_based
+
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        is_given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if is_given and name not in OF_TIME_BASED:
+            raise click.UsageError(f"{parameter.opts[0]} does not go with --time-based")
+    given = _read_by("--time-based", file, time_based.read_input)
+    try:
+        workload = time_based.workload_of(given)
+    except ModuleNotFoundError as error:
+        raise needs_numpy("simulate", error) from None
+    with _progress(workload, float(given.cycles)) as progress:
+        timeline = time_based.run(given, as_kai=options["as_kai"], progress=progress)
+    if options["out"] is not None:
+        timeline.save(named("--out", options["out"]))
+    if options["html"] is not None:
+        timeline.to_html(named("--html", options["html"]))
+    if options["as_json"]:
+        click.echo(json.dumps(time_based.answer_of(given, timeline)))
+    else:
+        time_based.write_csv(time_based.rows_of(given, timeline), sys.stdout)
+    return DONE
+
+
+def _read_by(option: str, file: str, read: Callable[[str], Any]) -> Any:
+    """What `read` makes of the text of a file, or of standard input. Raises InvalidInputError."""
+    from kai.api import documents, files
+    from kai.cli.work import named
+
+    source = file if file == "-" else named(option, file)
     name = "standard input" if file == "-" else str(Path(file))
     try:
-        answer = fair_shares(documents.decode(files.read(source)))
+        return read(documents.decode(files.read(source)))
     except InvalidInputError as error:
         raise InvalidInputError(f"{name}: {error}") from None
-    click.echo(json.dumps(answer))
-    return 0

@@ -80,16 +80,20 @@ def workload(command: str, what: str, file: str, form: str | None, cluster: str 
         try:
             from kai.sim.traces import read, read_cluster
         except ModuleNotFoundError as error:
-            if error.name != "numpy":
-                raise
-            said = f"kai {command} needs NumPy: pip install 'kai-sched[sim]'"
-            raise InvalidInputError(said) from None
+            raise needs_numpy(command, error) from None
         nodes, queues = (
             (None, None) if cluster is None else read_cluster(named("--cluster", cluster))
         )
         return read(named(what, file), format=form, nodes=nodes, queues=queues)
 
     return patiently("reading", read)
+
+
+def needs_numpy(command: str, error: ModuleNotFoundError) -> Exception:
+    """A sentence in the place of the error, where it is NumPy that is missing."""
+    if error.name != "numpy":
+        return error
+    return InvalidInputError(f"kai {command} needs NumPy: pip install 'kai-sched[sim]'")
 
 
 def seconds(option: str, value: str) -> float:

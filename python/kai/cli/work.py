@@ -110,8 +110,12 @@ class Asked:
     def _clusters(self) -> Iterator[Cluster | InvalidInputError]:
         if self.is_live:
             from kai.service.live import read_once
+            from kai.service.options import Options
 
-            cluster = read_once(kubeconfig=self.kubeconfig, context=self.context)
+            # A file of usage counts more than the database of the configuration.
+            config = named("--config", self.config) if self.config and not self.usage else None
+            options = Options(config=config, as_kai=self.as_kai)
+            cluster = read_once(kubeconfig=self.kubeconfig, context=self.context, options=options)
             yield cluster if self.now is None else cluster.at(self.now)
         else:
             from kai.snapshot import read

@@ -43,7 +43,7 @@ Amounts = tuple[float, float, float]
 """Of GPUs, CPU and memory."""
 
 WEEK_S = 7 * 86_400.0
-_MEMBERS = (
+OF_WINDOW = (
     "windowSize", "windowType", "halfLifePeriod", "tumblingWindowStartTime", "cronString",
 )  # fmt: skip
 _DESCRIPTORS = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
@@ -89,8 +89,8 @@ class Window:
         if not isinstance(params, Mapping):
             raise InvalidInputError(f"{name}: is no mapping: {params!r}")
         for member in params:
-            if member not in _MEMBERS:
-                hint = did_you_mean(str(member), _MEMBERS)
+            if member not in OF_WINDOW:
+                hint = did_you_mean(str(member), OF_WINDOW)
                 raise InvalidInputError(f"{name}: there is no member {member!r}{hint}")
         return window_of(params, name)
 

@@ -61,13 +61,14 @@ def everything(
     separate: bool = False,
     programs: bool = True,
     numa_exporter: bool = False,
+    config: str = "",
 ) -> list[dict[str, Any]]:
     """CRDs, queues, priority classes, the namespace of the pods that hold shared GPUs, access and,
     with `programs`, Deployments.
 
     `separate`: a Deployment for each role with a service account of its own, in place of one that
     runs all roles. `image`: "" is the one of this version. `numa_exporter`: a DaemonSet of it and
-    its rights, too.
+    its rights, too. `config`: a scheduler's configuration as YAML, for the roles that plan.
     """
     roles = access.ROLES if separate else (access.ALL,)
     accounts = {role: account_of(role) for role in roles}
@@ -78,9 +79,10 @@ def everything(
     made += running.flow_schemas(list(accounts.values()), namespace)
     if programs:
         image = image or default_image()
-        made += [
-            running.deployment(role, name, namespace, image) for role, name in accounts.items()
-        ]
+        made += [running.config_map(namespace, config)] if config else []
+        for role, name in accounts.items():
+            one = running.deployment(role, name, namespace, image)
+            made.append(running.with_config(one, role, config) if config else one)
     if programs and numa_exporter:
         name = account_of(running.NUMA_EXPORTER)
         made += access.objects(running.NUMA_EXPORTER, name, namespace)

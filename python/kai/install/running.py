@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,6 +21,42 @@ def namespace(name: str, annotations: Mapping[str, str] | None = None) -> dict[s
     if annotations:
         metadata["annotations"] = dict(annotations)
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+
+
+CONFIG = "kai-config"
+"""The ConfigMap with the scheduler's configuration."""
+_CONFIG_FOLDER, _CONFIG_FILE = "/etc/kai", "config.yaml"
+_PLANS = ("all", "scheduler")
+
+
+def config_map(namespace: str, config: str) -> dict[str, Any]:
+    """`config`: a scheduler's configuration, as YAML."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": CONFIG, "namespace": namespace},
+        "data": {_CONFIG_FILE: config},
+    }
+
+
+def with_config(deployment: Mapping[str, Any], role: str, config: str) -> dict[str, Any]:
+    """A Deployment whose program reads the ConfigMap; the same one for a role that does not plan.
+
+    With another configuration its pods are made anew: they read it once.
+    """
+    made = copy.deepcopy(dict(deployment))
+    if role not in _PLANS:
+        return made
+    template = made["spec"]["template"]
+    digest = hashlib.sha256(config.encode()).hexdigest()
+    template["metadata"]["annotations"] = {"kai.scheduler/config-sha256": digest}
+    [container] = template["spec"]["containers"]
+    container["args"] += ["--config", f"{_CONFIG_FOLDER}/{_CONFIG_FILE}"]
+    mount = {"name": "config", "mountPath": _CONFIG_FOLDER, "readOnly": True}
+    container.setdefault("volumeMounts", []).append(mount)
+    volume = {"name": "config", "configMap": {"name": CONFIG}}
+    template["spec"].setdefault("volumes", []).append(volume)
+    return made
 
 
 def deployment(role: str, name: str, namespace: str, image: str) -> dict[str, Any]:

@@ -18,10 +18,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kai.api.durations import go_seconds, to_go, to_prometheus
-from kai.api.nearest import did_you_mean
 from kai.engine import config as configuration
 from kai.engine.usage import RESOURCES, Rows
-from kai.engine.windows import Window, any_seconds, window_of
+from kai.engine.usage_params import OF_DB, UsageParams, mapping_of, text_of, unknown
+from kai.engine.windows import Window
 from kai.errors import InvalidConfigError, InvalidInputError
 from kai.service.options import Options
 
@@ -37,17 +37,11 @@ CAPACITIES = {
     "memory": 'sum(kube_node_status_capacity{resource="memory"})',
 }
 QUEUE_LABEL = "queue_name"
-_OF_WINDOW = (
-    "windowSize", "windowType", "halfLifePeriod", "tumblingWindowStartTime", "cronString",
-)  # fmt: skip
-_TIMES = ("fetchInterval", "stalenessPeriod", "waitTimeout")
-_PARAMS = (*_OF_WINDOW, *_TIMES, "extraParams")
 _EXTRA = (
     "usageQueryTimeout", "queryResolution",
     *(f"{each}AllocationMetric" for each in RESOURCES),
     *(f"{each}CapacityMetric" for each in RESOURCES),
 )  # fmt: skip
-_MEMBERS = ("clientType", "connectionString", "connectionStringEnvVar", "usageParams")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,30 +108,25 @@ def usage_db_of(options: Options) -> UsageDb | None:
 
 
 def _read(given: Any, environment: Mapping[str, str]) -> UsageDb:
-    given = _mapping(given, "it")
-    warnings = [*_unknown(given, _MEMBERS, "")]
-    client = _text(given, "clientType", "")
+    given = mapping_of(given, "it")
+    client = text_of(given, "clientType", "")
     if not client:
         raise InvalidInputError("client type cannot be empty")
     if client not in CLIENTS:
         raise InvalidInputError(
             f"unknown client type: {client}, supported types: [{' '.join(CLIENTS)}]"
         )
-    params = _mapping(given.get("usageParams") or {}, "usageParams")
-    warnings += _unknown(params, _PARAMS, "usageParams.")
-    extra = _mapping(params.get("extraParams") or {}, "usageParams.extraParams")
-    warnings += _unknown(extra, _EXTRA, "usageParams.extraParams.")
-    texts = {name: _text(extra, name, "") for name in extra if name in _EXTRA}
-    seconds = {name: _seconds(params, name) for name in _TIMES if params.get(name) is not None}
-    interval = seconds.get("fetchInterval", 60.0)
-    if interval <= 0:
-        raise InvalidInputError("usageParams: fetchInterval: has to be longer than 0")
+    params = UsageParams.of(given.get("usageParams") or {})
+    extra = params.extra
+    texts = {name: text_of(extra, name, "") for name in extra if name in _EXTRA}
+    warnings = [*unknown(given, OF_DB, ""), *params.warnings]
+    warnings += unknown(extra, _EXTRA, "usageParams.extraParams.")
     return UsageDb(
         address=_address(given, environment),
-        window=window_of(params, "usageParams"),
-        fetch_interval=interval,
-        staleness=max(interval, seconds.get("stalenessPeriod", 300.0)),
-        wait=seconds.get("waitTimeout", 60.0),
+        window=params.window,
+        fetch_interval=params.fetch_interval,
+        staleness=params.staleness,
+        wait=params.wait,
         timeout=_or_default(texts.get("usageQueryTimeout", ""), 10.0),
         resolution=_or_default(texts.get("queryResolution", ""), 60.0),
         metrics={r: texts.get(f"{r}AllocationMetric") or METRICS[r] for r in RESOURCES},
@@ -149,7 +138,7 @@ def _read(given: Any, environment: Mapping[str, str]) -> UsageDb:
 def _address(given: Mapping[str, Any], environment: Mapping[str, str]) -> str:
     """A variable that is not there gives "" as in KAI: it may come with the next start."""
     name = "connectionString"
-    address, variable = _text(given, name, ""), _text(given, f"{name}EnvVar", "")
+    address, variable = text_of(given, name, ""), text_of(given, f"{name}EnvVar", "")
     if address and variable:
         raise InvalidInputError(
             "both connection string and connection string env var are set, only one is allowed"
@@ -171,38 +160,6 @@ def _or_default(text: str, default: float) -> float:
     except InvalidInputError:
         return default
     return seconds if seconds > 0 else default
-
-
-def _seconds(params: Mapping[str, Any], name: str) -> float:
-    text = _text(params, name, "", "usageParams: ")
-    try:
-        return any_seconds(text)
-    except InvalidInputError as error:
-        raise InvalidInputError(f"usageParams: {name}: {error}") from None
-
-
-def _text(given: Mapping[str, Any], name: str, default: str, where: str = "") -> str:
-    value = given.get(name)
-    if value is None:
-        return default
-    if not isinstance(value, str):
-        raise InvalidInputError(f"{where}{name}: is no text: {value!r}")
-    return value
-
-
-def _mapping(value: Any, where: str) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise InvalidInputError(f"{where} is no mapping: {value!r}")
-    return value
-
-
-def _unknown(given: Mapping[str, Any], known: tuple[str, ...], where: str) -> list[str]:
-    skipped = "is not known and is skipped"
-    return [
-        f"usageDBConfig: member {where}{name} {skipped}{did_you_mean(name, known)}"
-        for name in given
-        if name not in known
-    ]
 
 
 # ---- answers -------------------------------------------------------------------------------------

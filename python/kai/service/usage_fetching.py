@@ -73,6 +73,54 @@ async def fetch(db: UsageDb, session: aiohttp.ClientSession, now_s: float) -> Ro
     return usage_from(db, answers)
 
 
+def session_for(db: UsageDb) -> aiohttp.ClientSession:
+    """Proxies of the environment count, but for servers of this machine."""
+    import aiohttp
+
+    return aiohttp.ClientSession(
+        trust_env=urlsplit(db.address).hostname not in LOCAL,
+        cookie_jar=aiohttp.DummyCookieJar(),
+    )
+
+
+class UsageReading:
+    """For plans that are made now and then: fetches where what was fetched is too old.
+
+    `rows`: None until a fetch succeeds. A fetch that fails keeps what was fetched before;
+    `warnings` say why.
+    """
+
+    def __init__(self, db: UsageDb, clock: Clock) -> None:
+        self._db, self._clock = db, clock
+        self._tried_at: float | None = None
+        self._problem = ""
+        self.rows: Rows | None = None
+
+    async def read(self, now_s: float) -> Rows | None:
+        """What was fetched by this call; None: what there is holds on."""
+        at, interval = self._clock.monotonic(), self._db.fetch_interval
+        if self._tried_at is not None and at - self._tried_at < interval:
+            return None
+        self._tried_at = at
+        async with session_for(self._db) as session:
+            try:
+                self.rows = await fetch(self._db, session, now_s)
+            except InvalidInputError as error:
+                server = shown(self._db.address) or "the usage database"
+                counts = "nothing counts" if self.rows is None else "what was fetched before counts"
+                self._problem = (
+                    f"usageDBConfig: the usage of queues cannot be fetched from {server}, so that"
+                    f" {counts}: {error}"
+                )
+                return None
+        self._problem = ""
+        return self.rows
+
+    @property
+    def warnings(self) -> list[str]:
+        return [*self._db.warnings, *([self._problem] if self._problem else [])]
+
+
 class UsageFetching:
     """Lives on the event loop. `on_usage` gets each usage that was fetched, there."""
 
@@ -92,15 +140,10 @@ class UsageFetching:
 
     async def run(self) -> None:
         """Fetches now and then at each interval, until it is cancelled."""
-        import aiohttp
-
         for warning in self._db.warnings:
             self._log.warning(warning)
         self._log.info("fetches the usage of queues", server=shown(self._db.address))
-        async with aiohttp.ClientSession(
-            trust_env=urlsplit(self._db.address).hostname not in LOCAL,
-            cookie_jar=aiohttp.DummyCookieJar(),
-        ) as session:
+        async with session_for(self._db) as session:
             while True:
                 began = self._clock.monotonic()
                 await self._fetch(session)

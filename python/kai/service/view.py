@@ -29,6 +29,8 @@ from kai.service.kinds import WATCHED
 from kai.service.options import Options
 from kai.service.planner import News, Planner, State, Turn, make_core
 from kai.service.reading import Reading, missing_rights
+from kai.service.usage_db import usage_db_of
+from kai.service.usage_fetching import UsageReading
 
 if TYPE_CHECKING:
     from kai.engine.plan import Plan
@@ -50,6 +52,8 @@ class View:
     def __init__(
         self, client: Client, options: Options, *, also: Mapping[str, Sequence[Sink]] | None = None
     ) -> None:
+        db = usage_db_of(options)
+        self._usage = None if db is None else UsageReading(db, client.clock)
         options = replace(options, roles=("pod-grouper",))
         core = make_core(options)
         self._client, self._core = client, core
@@ -82,6 +86,7 @@ class View:
             await self._turn()
         await listing
         await self._settle()
+        await self._read_usage()
 
     async def follow(self) -> None:
         """Reads the cluster from now on, and returns once everything was read.
@@ -135,6 +140,7 @@ class View:
         async with self._turns:
             self._check_on()
             await self._settle()
+            await self._read_usage()
             cluster = self.cluster()
             return await self._run(lambda: make(cluster))
 
@@ -181,6 +187,14 @@ class View:
             if self._looking:
                 await asyncio.wait(self._looking)
             await self._turn()
+
+    async def _read_usage(self) -> None:
+        """As often as the configuration says, and only when there is something to plan."""
+        if self._usage is None:
+            return
+        rows = await self._usage.read(self._client.server_time())
+        if rows is not None:
+            await self._run(lambda: self._core.cluster.set_usage(rows))
 
     async def _turn(self) -> None:
         self._changed.clear()
@@ -242,7 +256,7 @@ class View:
         for watch in self._reading.watches.values():
             if watch.problem:
                 found.append(f"{watch.kind}: this may be out of date: {watch.problem}")
-        return found
+        return found + (self._usage.warnings if self._usage is not None else [])
 
     def _objects(self) -> dict[str, tuple[dict[str, Any], ...]]:
         return {"nodes": tuple(self._nodes.objects.values())}

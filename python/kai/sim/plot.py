@@ -55,6 +55,9 @@ class Plots:
     ) -> Figure:
         """What each queue holds, against its fair share and what it asks for: a panel each.
 
+        Where the past counts (time-based fair share), also what the queue had used in the window:
+        that part of the workload's GPUs.
+
         Without ``names`` the queues that held most GPU-hours, at most ``most``. Values are means
         over a four-hundredth of the time shown. Raises InvalidInputError for an unknown queue and
         an empty window.
@@ -126,8 +129,14 @@ class Plots:
             ls=(0, (1, 1.2)),
             label="asked for, held or not",
         )
+        top = max(float(held.max()), float(fair.max()), 1.0)
+        past = series.queue_steps(self._timeline, queue, "gpu", "usage")
+        if len(past[0]):
+            used = series.means(*past, edges) * self._timeline.workload.gpus
+            axes.plot(middle, used, color=ground.ink, lw=1.4, label="used in the past, as a mean")
+            top = max(top, float(used.max()))
         # What is asked for can be many times the cluster; it may leave the panel.
-        top = max(float(held.max()), float(fair.max()), 1.0) * 1.25
+        top *= 1.25
         axes.set_ylim(0, max(top, min(float(asked.max()) * 1.05, top * 1.6)))
         axes.set_xlim(edges[0] / unit[0], edges[-1] / unit[0])
         axes.set_title(self._timeline.queue_names[queue], loc="left", fontsize="medium")

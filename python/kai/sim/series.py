@@ -127,10 +127,13 @@ def present_gpus(timeline: Timeline) -> Steps:
     )
 
 
-def queue_steps(timeline: Timeline, queue: int, column: str) -> Steps:
-    """A column of ``timeline.queues``, of the queue at this place in ``queue_names``."""
-    rows = timeline.queues["queue"] == queue
-    return timeline.queues["at_s"][rows], timeline.queues[column][rows]
+def queue_steps(
+    timeline: Timeline, queue: int, column: str, table: Literal["queues", "usage"] = "queues"
+) -> Steps:
+    """A column of a table of queues, of the queue at this place in ``queue_names``."""
+    its = getattr(timeline, table)
+    rows = its["queue"] == queue
+    return its["at_s"][rows], its[column][rows]
 
 
 def queues_by_use(timeline: Timeline) -> list[int]:

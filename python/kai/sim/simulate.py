@@ -13,7 +13,7 @@ configuration, options and seed: same timeline.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,9 +22,11 @@ import numpy as np
 from kai.api import keys, times
 from kai.engine import config as configuration
 from kai.engine.config import ConfigSource
+from kai.engine.usage_params import UsageParams
 from kai.errors import InvalidInputError, PolicyError
 from kai.policy.declaring import Policy
 from kai.policy.running import causes, configured
+from kai.sim.past_usage import compiled_usage, params_in, params_of
 from kai.sim.timeline import Timeline
 from kai.sim.windows import horizon_s, labels_of, windows_of
 from kai.sim.workload import Jobs, NodePool, Queue, Workload
@@ -101,6 +103,7 @@ def simulate(
     until_s: float | None = None,
     seed: int = 0,
     life: Life = Life(),
+    usage: Mapping[str, Any] | None = None,
     progress: Callable[[Progress], None] | None = None,
     progress_every_s: float = 0.2,
 ) -> Timeline:
@@ -108,7 +111,9 @@ def simulate(
 
     ``config`` and ``policies``: as for `kai.Scheduler`. ``period_s``: a cycle runs at the next
     multiple of it after something happened; 0: at once. ``seed``: of what is random in ``life``,
-    and of nothing else. ``progress`` is called every ``progress_every_s`` of the machine's time.
+    and of nothing else. ``usage``: the past counts (time-based fair share), with the members of
+    KAI's `usageParams`; None: as ``usageDBConfig`` of ``config`` says, else as the workload does,
+    else it does not. ``progress`` is called every ``progress_every_s`` of the machine's time.
     Ctrl-C ends the simulation early: the timeline so far is in the ``timeline`` of the
     `KeyboardInterrupt`.
 
@@ -116,7 +121,8 @@ def simulate(
     such a configuration, and PolicyError, also with the ``timeline`` so far, when a policy fails.
     """
     began = time.perf_counter()
-    compiled = _compiled(workload, config, as_kai, policies, period_s, until_s, seed, life)
+    past = _past_that_counts(workload, config, usage)
+    compiled = _compiled(workload, config, as_kai, policies, period_s, until_s, seed, life, past)
     try:
         _run(compiled, len(workload.jobs), progress, progress_every_s)
     except (KeyboardInterrupt, PolicyError) as interrupt:
@@ -125,6 +131,17 @@ def simulate(
         interrupt.timeline = Timeline.of(workload, compiled, period_s, wall_s)  # type: ignore[union-attr]
         raise
     return Timeline.of(workload, compiled, period_s, time.perf_counter() - began)
+
+
+def _past_that_counts(
+    workload: Workload, config: ConfigSource | None, usage: Mapping[str, Any] | None
+) -> UsageParams | None:
+    if usage is not None:
+        return params_of(usage)
+    if (params := params_in(config)) is not None:
+        return params
+    given = workload.usage_params
+    return None if given is None else params_of(given, "the workload's usageParams")
 
 
 def _run(
@@ -158,6 +175,7 @@ def _compiled(
     until_s: float | None,
     seed: int,
     life: Life,
+    past: UsageParams | None,
 ) -> _core.Simulation:
     from kai import _core
 
@@ -167,14 +185,17 @@ def _compiled(
     if missing:
         raise InvalidInputError(f"queue {missing[0]}: jobs are in it, and the workload lacks it")
     first = workload.first
-    options = {
+    start_ns = times.to_ns(_start(workload)) if first is None else first.now_ns
+    options: dict[str, Any] = {
         "period_ns": _ns("period_s", period_s),
         "bind_ns": _ns("bind_s", life.bind_s),
         "startup_ns": _ns("startup_s", life.startup_s),
         "terminate_ns": _ns("terminate_s", life.terminate_s),
-        "start_ns": times.to_ns(_start(workload)) if first is None else first.now_ns,
+        "start_ns": start_ns,
         "scale_ns": max(_ns("scale_every_s", life.scale_every_s), 1),
     }
+    if past is not None:
+        options["usage"] = compiled_usage(past, start_ns)
     if config is None and first is not None:
         config = first.cluster.config
     if until_s is not None:

@@ -1,25 +1,29 @@
-"""Input and output of KAI's time-based fair-share simulator (spec 1 F126, F128).
+"""KAI's time-based fair-share simulator, in virtual time (spec 1 F126, F128).
 
     given = read_input(text)
-    rows = run_cycles(given, step)       # `step` makes one cycle: `StepOf`
-    write_csv(rows, sys.stdout)
+    timeline = run(given)                 # a cycle and a sample of the past each second
+    write_csv(rows_of(given, timeline), sys.stdout)
 
-What happens in a cycle is not here: `step` is a function of the cycle's number and of what queues
-have used in the past. KAI runs its scheduler in real time against an API server, so that its cycles
-fall where they fall (spec 1 W18); here there is one sample a cycle.
+KAI runs its scheduler in real time against an API server, so that its cycles fall where they fall
+(spec 1 W18): its rows are different each time. Here a cycle runs at each second, what queues hold
+until the next one is a sample, and the same input gives the same rows. `WindowSize` and
+`HalfLifePeriod` count samples, and so seconds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from kai.api import documents
 from kai.api.nearest import did_you_mean
-from kai.engine.usage import Rows
-from kai.engine.windows import Samples, Window, usage_of
 from kai.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from kai.sim.simulate import Progress
+    from kai.sim.timeline import Timeline
+    from kai.sim.workload import Workload
 
 HEADER = "Time,QueueID,Allocation,FairShare"
 _LARGEST = 2**31 - 1
@@ -27,14 +31,10 @@ _LARGEST = 2**31 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nodes:
-    """`count` is read and, as in KAI, does not count: there is one node for each entry."""
+    """`count` nodes of `gpus` GPUs, 8 cores and 16 GiB each. KAI makes one, whatever the count."""
 
     gpus: int
     count: int = 1
-
-    @property
-    def name(self) -> str:
-        return f"test-node-{self.gpus}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,7 @@ class Input:
 
 
 def read_input(text: str) -> Input:
-    """From YAML or JSON; the case of names does not count, and null is the default.
+    """From YAML or JSON. Names are read in any case, and null is the default.
 
     KAI ends where `HalfLifePeriod` is missing; here it is what its documentation says, 0. Raises
     InvalidInputError for what makes no sense, and for a name that is not known.
@@ -137,9 +137,22 @@ def _check_names(read: Input) -> None:
             raise InvalidInputError(
                 f"Queues: {queue.name}: there is no parent {queue.parent!r}{hint}"
             )
-    for name in read.jobs:
+        _check_parents(queue, read.queues)
+    above = {queue.parent for queue in read.queues}
+    for name, jobs in read.jobs.items():
         if name not in names:
             raise InvalidInputError(f"Jobs: there is no queue {name!r}{did_you_mean(name, names)}")
+        if name in above and jobs.num_jobs and jobs.num_pods:
+            raise InvalidInputError(f"Jobs: {name}: it has queues below it, and runs no jobs")
+
+
+def _check_parents(queue: Queue, queues: Sequence[Queue]) -> None:
+    parents = {each.name: each.parent for each in queues}
+    above, steps = queue.parent, 0
+    while above and steps <= len(queues):
+        above, steps = parents.get(above, ""), steps + 1
+    if above:
+        raise InvalidInputError(f"Queues: {queue.name}: it stands below itself")
 
 
 # ---- members -------------------------------------------------------------------------------------
@@ -204,17 +217,6 @@ def _text(given: Mapping[str, Any], name: str, where: str) -> str:
 # ---- cycles --------------------------------------------------------------------------------------
 
 
-class Shares(NamedTuple):
-    """What a cycle leaves: GPUs that each queue holds, and its fair share, by queue."""
-
-    allocated: Mapping[str, float]
-    fair_share: Mapping[str, float]
-
-
-StepOf = Callable[[int, Rows], Shares]
-"""One cycle, by its number from 0 on and what queues have used in the past."""
-
-
 class Row(NamedTuple):
     time: int
     queue: str
@@ -222,22 +224,131 @@ class Row(NamedTuple):
     fair_share: float
 
 
-def run_cycles(given: Input, step: StepOf) -> Iterator[Row]:
-    """All cycles, one after the other; the rows of a cycle are in the order of queues' names.
+def workload_of(given: Input) -> Workload:
+    """Its jobs all arrive at the start, and run for as long as there are cycles."""
+    from kai.sim import workload as of
 
-    After each cycle what queues hold becomes a sample of the past (spec 1 F127).
+    counts: dict[int, int] = {}
+    for each in given.nodes:
+        counts[each.gpus] = counts.get(each.gpus, 0) + each.count
+    jobs = [
+        of.Job(
+            name=f"{queue}-{number:0{len(str(its.num_jobs))}}",
+            queue=queue,
+            arrival_s=0,
+            duration_s=given.cycles,
+            pods=its.num_pods,
+            min_pods=1,
+            gpus=its.gpus,
+            cpu=0,
+            memory_mib=0,
+        )
+        for queue, its in given.jobs.items()
+        for number in range(1, its.num_jobs + 1 if its.num_pods else 1)
+    ]
+    return of.Workload(
+        jobs=of.Jobs.of(jobs),
+        queues=tuple(
+            of.Queue(
+                each.name,
+                parent=each.parent,
+                priority=each.priority,
+                deserved_gpus=each.deserved_gpus,
+                deserved_cpu=0,
+                deserved_memory_mib=0,
+                weight=each.weight,
+                limit_cpu=0,
+                limit_memory_mib=0,
+            )
+            for each in given.queues
+        ),
+        nodes=tuple(
+            of.NodePool(f"test-node-{gpus}", count, gpus=gpus, cpu=8, memory_mib=16 * 1024)
+            for gpus, count in counts.items()
+            if count
+        ),
+        name="time-based fair share",
+    )
+
+
+def run(
+    given: Input,
+    *,
+    as_kai: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+) -> Timeline:
+    """All cycles, one each second. Needs NumPy, and raises InvalidInputError for jobs whose pods
+    together would run longer than 146 years."""
+    from kai.sim.simulate import simulate
+
+    usage = {"windowSize": f"{given.window_size}s", "fetchInterval": "1s"}
+    if given.half_life:
+        usage["halfLifePeriod"] = f"{given.half_life:.9f}s"
+    return simulate(
+        workload_of(given),
+        config={"plugins": {"proportion": {"kValue": given.k_value}}},
+        as_kai=as_kai,
+        until_s=max(given.cycles - 1, 0),
+        usage=usage,
+        progress=progress,
+    )
+
+
+def rows_of(given: Input, timeline: Timeline) -> Iterator[Row]:
+    """What queues hold after each cycle, and their fair shares in it.
+
+    By cycle, then by name. Before the first cycle there are no rows; without jobs there is none.
     """
-    window = Window(kind="samples", size=given.window_size, half_life=given.half_life)
-    capacity = float(sum(each.gpus for each in given.nodes))
-    held: list[Mapping[str, tuple[float, float, float]]] = []
-    for cycle in range(given.cycles):
-        moments = [float(each) for each in range(len(held))]
-        samples = Samples.of_rows(moments, held, [(capacity, 0.0, 0.0)] * len(held))
-        now = step(cycle, usage_of(samples, window))
-        for queue in sorted(now.fair_share):
-            yield Row(cycle, queue, now.allocated.get(queue, 0.0), now.fair_share[queue])
-        held.append({queue: (gpus, 0.0, 0.0) for queue, gpus in now.allocated.items()})
-        held = held[-given.window_size :]
+    from kai.sim import series
+
+    columns = {
+        queue: [
+            _each_second(series.queue_steps(timeline, place, column), given.cycles)
+            for column in ("allocated_gpus", "fair_share_gpus")
+        ]
+        for queue, place in sorted((name, i) for i, name in enumerate(timeline.queue_names))
+    }
+    for time in range(given.cycles):
+        for queue, (held, fair_share) in columns.items():
+            if fair_share[time] == fair_share[time]:
+                yield Row(time, queue, float(held[time]), float(fair_share[time]))
+
+
+def answer_of(given: Input, timeline: Timeline) -> dict[str, Any]:
+    """For JSON: by queue what it holds, may claim and has used, a value for each cycle.
+
+    None: it was not known yet.
+    """
+    from kai.sim import series
+
+    def each_second(place: int, column: str, table: Any = "queues") -> list[float | None]:
+        steps = series.queue_steps(timeline, place, column, table)
+        values = _each_second(steps, given.cycles).tolist()
+        return [None if value != value else value for value in values]
+
+    return {
+        "cycles": given.cycles,
+        "gpus": timeline.workload.gpus,
+        "queues": {
+            queue: {
+                "allocated_gpus": each_second(place, "allocated_gpus"),
+                "fair_share_gpus": each_second(place, "fair_share_gpus"),
+                "usage": each_second(place, "gpu", "usage"),
+            }
+            for queue, place in sorted((name, i) for i, name in enumerate(timeline.queue_names))
+        },
+        "engine_ms": round(timeline.engine_ms, 3),
+        "wall_s": round(timeline.wall_s, 6),
+    }
+
+
+def _each_second(steps: tuple[Any, Any], seconds: int) -> Any:
+    """A step function at each of so many seconds; NaN before its first moment."""
+    import numpy as np
+
+    at, values = steps
+    place = np.searchsorted(at, np.arange(seconds), "right") - 1
+    return np.append(values, np.nan)[place]  # the last one is that of place -1
 
 
 def write_csv(rows: Iterable[Row], out: TextIO) -> None:

@@ -54,15 +54,18 @@ class Timeline:
     of one GPU, -1 for others), ``gpus`` of the pod, ``from_s``, ``runs_s``, ``to_s``, and ``end``,
     a place in `STAY_ENDS`. ``queues``: ``at_s``, ``queue`` (a place), ``allocated_gpus``,
     ``requested_gpus``, ``fair_share_gpus``, each from that cycle on until the next row of the
-    queue. ``nodes``: ``at_s``, ``node``, ``is_there`` where nodes went and came; a node that an
-    autoscaler has not added yet went at 0. ``node_events``: ``at_s``, ``node``, and ``event``, a
-    place in `NODE_EVENTS`: of autoscalers and maintenance.
+    queue. ``usage``: what the queue had used in the past, as parts of what the cluster had:
+    ``at_s``, ``queue``, ``gpu``, ``cpu``, ``memory``, where another value was fetched; empty
+    without time-based fair share. ``nodes``: ``at_s``, ``node``, ``is_there`` where nodes went and
+    came; a node that an autoscaler has not added yet went at 0. ``node_events``: ``at_s``,
+    ``node``, and ``event``, a place in `NODE_EVENTS`: of autoscalers and maintenance.
     """
 
     workload: Workload
     jobs: Columns
     stays: Columns
     queues: Columns
+    usage: Columns
     nodes: Columns
     node_events: Columns
     node_names: tuple[str, ...]
@@ -96,7 +99,7 @@ class Timeline:
         }
         for name in ("held", "kept", "lost", "idle"):
             jobs[f"{name}_gpu_s"] = by_input(f"{name}_ns") / 1e9 * gpus
-        stays, queues, nodes = raw["stays"], raw["queues"], raw["nodes"]
+        stays, queues, usage, nodes = (raw[each] for each in ("stays", "queues", "usage", "nodes"))
         stay_job = its["input"][stays["job"]]
         stay_gpus = gpus[stay_job]
         if first is not None:
@@ -121,6 +124,10 @@ class Timeline:
                 "allocated_gpus": queues["allocated"] / 1e6,
                 "requested_gpus": queues["requested"] / 1e6,
                 "fair_share_gpus": np.array(queues["fair_share"]),
+            },
+            usage={
+                "at_s": usage["at_ns"] / 1e9,
+                **{each: np.array(usage[each]) for each in ("queue", "gpu", "cpu", "memory")},
             },
             nodes={
                 "at_s": nodes["at_ns"] / 1e9,
@@ -263,6 +270,7 @@ class Timeline:
         )
         members: dict[str, Any] = {name: _tuples(about[name]) for name in _NUMBERS}
         members |= {name: table(name) for name in _TABLES}
+        members["usage"] = members["usage"] or _NO_USAGE
         return cls(workload=workload, engine_ms=0.0, wall_s=0.0, **members)
 
     def _named(self, table: str) -> dict[str, Any]:
@@ -284,8 +292,8 @@ class Timeline:
             columns["node"] = np.array(self.node_names, dtype=object)[columns["node"]]
             columns["end"] = np.array(STAY_ENDS, dtype=object)[columns["end"]]
             return columns
-        if table == "queues":
-            columns = dict(self.queues)
+        if table in ("queues", "usage"):
+            columns = dict(getattr(self, table))
             columns["queue"] = np.array(self.queue_names, dtype=object)[columns["queue"]]
             return columns
         if table == "nodes":
@@ -300,8 +308,12 @@ class Timeline:
         raise InvalidInputError(f"a timeline has no table {table!r}: {', '.join(_TABLES)}")
 
 
-_TABLES = ("jobs", "stays", "queues", "nodes", "node_events")
-_WORKLOAD_TEXTS = ("name", "source", "start", "problems")
+_TABLES = ("jobs", "stays", "queues", "usage", "nodes", "node_events")
+_NO_USAGE = {name: np.zeros(0) for name in ("at_s", "gpu", "cpu", "memory")} | {
+    "queue": np.zeros(0, np.int32)
+}
+"""Of timelines that were saved before the past could count."""
+_WORKLOAD_TEXTS = ("name", "source", "start", "problems", "usage_params")
 _NUMBERS = ("node_names", "queue_names", "end_s", "period_s", "cycles")
 
 

@@ -354,6 +354,7 @@ class Workload:
     problems: tuple[str, ...] = ()  # what a reader left out, a sentence for each reason
     priority_classes: Mapping[str, int] = field(default_factory=lambda: dict(PRIORITY_CLASSES))
     maintenance: tuple[Maintenance, ...] = ()
+    usage_params: Mapping[str, str] | None = None  # the past counts: KAI's members of usageParams
     # The cluster as it stands at second 0, where the simulation does not start empty.
     first: FirstMoment | None = field(default=None, compare=False, repr=False)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -90,3 +91,73 @@ def test_what_makes_no_sense_is_refused(run: Run, arguments: list[str], why: str
     done = run("install", *arguments)
     assert (done.status, done.out) == (2, "")
     assert why in done.err
+
+
+CONFIG = """
+plugins: {proportion: {kValue: 2}}
+usageDBConfig: {clientType: prometheus, connectionString: "http://prometheus:9090"}
+"""
+
+
+@pytest.mark.parametrize("separate", [(), ("--separate",)])
+def test_a_configuration_goes_to_the_scheduler(
+    run: Run, tmp_path: Path, separate: tuple[str, ...]
+) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(CONFIG)
+    done = run("install", "--config", file, "--namespace", "gpu", *separate)
+    assert (done.status, done.err) == (0, "")
+    objects = list(yaml.safe_load_all(done.out))
+    [config_map] = [each for each in objects if each["kind"] == "ConfigMap"]
+    assert config_map["metadata"] == {"name": "kai-config", "namespace": "gpu"}
+    [(name, text)] = config_map["data"].items()
+    assert yaml.safe_load(text) == yaml.safe_load(CONFIG)
+    readers = []
+    for each in objects:
+        if each["kind"] != "Deployment":
+            continue
+        pod = each["spec"]["template"]["spec"]
+        [container] = pod["containers"]
+        if "--config" not in container["args"]:
+            assert "volumes" not in pod
+            continue
+        readers.append(container["args"][1])
+        [volume], [mount] = pod["volumes"], container["volumeMounts"]
+        assert volume == {"name": mount["name"], "configMap": {"name": "kai-config"}}
+        at = container["args"][container["args"].index("--config") + 1]
+        assert at == f"{mount['mountPath']}/{name}"
+    assert readers == ["scheduler" if separate else "all"]
+
+
+def test_another_configuration_makes_the_pods_anew(run: Run, tmp_path: Path) -> None:
+    file, seen = tmp_path / "config.yaml", set()
+    for value in (1, 2):
+        file.write_text(f"plugins: {{proportion: {{kValue: {value}}}}}")
+        objects = json.loads(run("install", "--config", file, "--json").out)["items"]
+        [deployment] = [each for each in objects if each["kind"] == "Deployment"]
+        seen.add(json.dumps(deployment["spec"]["template"]["metadata"]["annotations"]))
+    assert len(seen) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "said"),
+    [
+        ("usageDBConfig: {clientType: influx}", 2, "unknown client type: influx"),
+        ("actions: 7", 2, "actions"),
+        (
+            "usageDBConfig: {clientType: prometheus, connectionStringEnvVar: USAGE}",
+            *(0, "usageDBConfig: the Deployment lacks the variable USAGE"),
+        ),
+    ],
+)
+def test_a_configuration_is_checked(
+    run: Run, tmp_path: Path, text: str, status: int, said: str
+) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(text)
+    done = run("install", "--config", file)
+    assert done.status == status
+    assert said in done.err
+    assert run("install", "--config", tmp_path / "none.yaml").status == 2
+    assert run("install", "--config", file, "--crds-only").status == 2
+    assert run("install", "--config", file, "--without-programs").status == 2

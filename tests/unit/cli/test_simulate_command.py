@@ -215,3 +215,80 @@ def test_the_formats_of_the_command_are_those_of_the_reader() -> None:
     from kai.sim import traces
 
     assert virtual.FORMATS == traces.FORMATS
+
+
+# --- the past counts -----------------------------------------------------------------------------
+
+TWO_TEAMS = """
+Cycles: 3
+Nodes: [{GPUs: 4}]
+Queues: [{Name: a, Weight: 3}, {Name: b}]
+Jobs: {a: {GPUs: 1, NumPods: 1, NumJobs: 9}, b: {GPUs: 1, NumPods: 1, NumJobs: 9}}
+"""
+ROWS = """Time,QueueID,Allocation,FairShare
+0,a,3.000000,3.000000
+0,b,1.000000,1.000000
+1,a,3.000000,3.000000
+1,b,1.000000,1.000000
+2,a,3.000000,3.000000
+2,b,1.000000,1.000000
+"""
+
+
+def test_the_csv_of_kais_time_based_simulator(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(TWO_TEAMS)
+    done = run("simulate", "--time-based", file)
+    assert (done.status, done.out, done.err) == (0, ROWS, "")
+    answer = json.loads(run("simulate", "--time-based", file, "--json").out)
+    assert answer["queues"]["b"]["usage"] == [None, 0.25, 0.25]
+    page, saved = tmp_path / "page.html", tmp_path / "run.npz"
+    assert run("simulate", "--time-based", file, "--html", page, "--out", saved).out == ROWS
+    assert page.stat().st_size > 10_000
+    assert saved.stat().st_size > 1000
+
+
+def test_an_input_of_it_may_come_by_standard_input(run: Run, monkeypatch: Any) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(TWO_TEAMS.encode())))
+    assert run("simulate", "--time-based", "-").out == ROWS
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("HalfLife: 7", "the input: there is no member 'HalfLife'; did you mean 'HalfLifePeriod'?"),
+        ("Jobs: {a: {}}", "Jobs: there is no queue 'a'"),
+        ("a: [", "not valid YAML: "),
+    ],
+)
+def test_what_is_no_such_input_is_a_sentence(
+    run: Run, tmp_path: Path, text: str, said: str
+) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(text)
+    done = run("simulate", "--time-based", file)
+    assert (done.status, done.out) == (2, "")
+    assert f"{file}: {said}" in done.err
+    assert len(done.err.splitlines()) == 1
+
+
+def test_options_of_workloads_do_not_go_with_it(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(TWO_TEAMS)
+    done = run("simulate", "--time-based", file, "--period", "5s")
+    assert done.status == 2
+    assert "--period does not go with --time-based" in done.err
+    assert run("simulate", file, "--time-based", file).status == 2
+
+
+def test_a_configuration_may_ask_for_the_past(run: Run, tmp_path: Path) -> None:
+    workload, config = tmp_path / "w.yaml", tmp_path / "config.yaml"
+    workload.write_text(WORKLOAD)
+    config.write_text("usageDBConfig: {clientType: prometheus, usageParams: {window: 1d}}\n")
+    done = run("simulate", workload, "--config", config)
+    assert done.status == 0
+    assert "usageDBConfig: member usageParams.window is not known and is skipped" in done.err
+    config.write_text("usageDBConfig: {clientType: influx}\n")
+    done = run("simulate", workload, "--config", config)
+    assert (done.status, len(done.err.splitlines())) == (2, 1)
+    assert "unknown client type: influx" in done.err

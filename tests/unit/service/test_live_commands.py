@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from fake_cluster import FakeCluster, job, node, pod, small
+from fake_prometheus import FakePrometheus
 
 import kai
 from kai.cli import main
@@ -146,3 +149,85 @@ def test_a_snapshot_has_the_configuration_it_was_asked_for(
     assert (loaded.config or {})["actions"] == "reclaim"
     params = loaded.to_snapshot()["schedulerParams"]
     assert params["partitionParams"]["NodePoolLabelValue"] == "blue"
+
+
+# --- past usage ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def prometheus() -> Iterator[FakePrometheus]:
+    """One that answers from a thread of its own: queue a used three quarters of all GPUs."""
+    fake, ready, loop = FakePrometheus(), threading.Event(), asyncio.new_event_loop()
+    fake.used = {"kai_queue_allocated_gpus": {"a": 75.0}}
+    fake.had = {"nvidia_com_gpu": 100.0}
+    end = asyncio.Event()
+
+    async def serve() -> None:
+        async with fake:
+            ready.set()
+            await end.wait()
+
+    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
+    thread.start()
+    assert ready.wait(20)
+    yield fake
+    loop.call_soon_threadsafe(end.set)
+    thread.join()
+    loop.close()
+
+
+def configured(tmp_path: Path, address: str) -> tuple[str, Path]:
+    file = tmp_path / "config.yaml"
+    db = {"clientType": "prometheus", "connectionString": address}
+    file.write_text(json.dumps({"usageDBConfig": db}))
+    return "--config", file
+
+
+@pytest.mark.parametrize("command", ["plan", "queues"])
+def test_past_usage_comes_from_the_database_of_the_configuration(
+    busy: FakeCluster, run: Run, command: str, prometheus: FakePrometheus, tmp_path: Path
+) -> None:
+    where = ("--live", "--kubeconfig", busy.kubeconfig, "--json", *NOW)
+    config = configured(tmp_path, prometheus.url)
+    done = run(command, *where, *config)
+    assert (done.status, done.err) == (0, "")
+    assert len(prometheus.asked) == 6
+    assert usage_in(done.out) == 0.75
+    assert usage_in(run(command, *where).out) == 0
+    file = tmp_path / "usage.yaml"
+    file.write_text("a: {gpu: 0.5}")
+    assert usage_in(run(command, *where, *config, "--usage", file).out) == 0.5
+    assert len(prometheus.asked) == 6, "a file counts more, and nothing is fetched"
+
+
+def usage_in(text: str) -> float:
+    """Of queue a, in the JSON of `kai plan` or `kai queues`."""
+    queues = json.loads(text)["queues"]
+    rows = queues if isinstance(queues, list) else [{"queue": k, **v} for k, v in queues.items()]
+    gpu = next(each for each in rows if each["queue"] == "a")["gpu"]
+    return float(gpu["usage"])
+
+
+def test_a_database_that_does_not_answer_is_a_warning(
+    busy: FakeCluster, run: Run, tmp_path: Path
+) -> None:
+    where = ("--live", "--kubeconfig", busy.kubeconfig, "--json", *NOW)
+    done = run("plan", *where, *configured(tmp_path, "http://127.0.0.1:9"))
+    assert done.status == 0
+    assert usage_in(done.out) == 0
+    assert "the usage of queues cannot be fetched from http://127.0.0.1:9, so that" in done.err
+    assert run("plan", *where, *configured(tmp_path, "tcp://nowhere")).status == 2
+
+
+def test_a_connection_fetches_as_often_as_the_configuration_says(
+    busy: FakeCluster, prometheus: FakePrometheus
+) -> None:
+    db = {"clientType": "prometheus", "connectionString": prometheus.url}
+    with kai.connect(
+        kubeconfig=str(busy.kubeconfig),
+        config={"usageDBConfig": {**db, "usageParams": {"fetchInterval": "1h"}}},
+    ) as live:
+        assert live.plan().queues["a"].gpu.usage == 0.75
+        assert live.plan().queues["a"].gpu.usage == 0.75
+        assert len(prometheus.asked) == 6
+        assert live.snapshot().to_snapshot()["usage"]["a"]["gpu"] == 0.75

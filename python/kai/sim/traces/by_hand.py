@@ -21,6 +21,7 @@ from typing import Any
 from kai.api.documents import plain_scalar
 from kai.api.nearest import did_you_mean
 from kai.errors import InvalidInputError
+from kai.sim.past_usage import params_of
 from kai.sim.traces.page import Page, Path, duration_text
 from kai.sim.workload import (
     PRIORITY_CLASSES,
@@ -84,6 +85,7 @@ def of_yaml(
         start=page.date(("start",)),
         priority_classes=classes,
         maintenance=tuple(_maintenance(page, name, nodes) for name in page.mapping(_MAINTENANCE)),
+        usage_params=_usage_params(page, top),
     )
 
 
@@ -108,6 +110,8 @@ def yaml_of(workload: Workload) -> str:
     text = "".join(f"{key}: {_flow(value)}\n" for key, value in head.items() if value)
     if dict(workload.priority_classes) != dict(PRIORITY_CLASSES):
         text += f"priority_classes: {_flow(dict(workload.priority_classes))}\n"
+    if workload.usage_params is not None:
+        text += f"usageParams: {_flow(dict(workload.usage_params))}\n"
     jobs = (workload.jobs.job(row) for row in range(len(workload.jobs)))
     for key, members in (
         ("queues", ((each.name, _queue_text(each)) for each in workload.queues)),
@@ -150,6 +154,18 @@ def _queues(page: Page, top: Mapping[str, Any]) -> tuple[Queue, ...]:
         )
     _check_parents(page, queues)
     return tuple(queues)
+
+
+def _usage_params(page: Page, top: Mapping[str, Any]) -> dict[str, str] | None:
+    if "usageParams" not in top:
+        return None
+    path = ("usageParams",)
+    given = {name: page.text((*path, name)) for name in page.mapping(path, "usageParams")}
+    try:
+        params_of(given, "usageParams")
+    except InvalidInputError as error:
+        raise page.error((), str(error)) from None
+    return given
 
 
 def _check_parents(page: Page, queues: list[Queue]) -> None:

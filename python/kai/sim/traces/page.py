@@ -37,6 +37,15 @@ KEYS: Mapping[str, Mapping[str, str]] = {
         "nodes": "`{name: nodes}`; required, unless they are given elsewhere",
         "maintenance": "`{name: maintenance}`: nodes that take no new pods for a while",
         "jobs": "`{name: job}`; required",
+        "usageParams": "what of the past counts; default: as the configuration says",
+    },
+    "usageParams": {
+        "windowSize": "such as 1w; default `1w`",
+        "windowType": "`sliding`, `tumbling` or `cron`; default `sliding`",
+        "halfLifePeriod": "a duration; default: all of the window counts the same",
+        "tumblingWindowStartTime": "date and time, such as 2026-01-31T08:00:00Z",
+        "cronString": "when a window begins, in UTC, such as `0 0 1 * *`",
+        "fetchInterval": "how often the scheduler reads it; default `1m`",
     },
     "queue": {
         "parent": "the name of another queue",

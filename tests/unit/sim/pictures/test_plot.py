@@ -15,6 +15,8 @@ from matplotlib.collections import LineCollection, PolyCollection
 from kai.errors import InvalidInputError
 from kai.sim import palette
 from kai.sim.plot import COMPARED, comparison
+from kai.sim.series import queue_steps
+from kai.sim.simulate import simulate
 from kai.sim.timeline import Timeline
 
 matplotlib.use("Agg")
@@ -51,6 +53,17 @@ def test_a_panel_shows_what_the_queue_held(morning: Timeline) -> None:
     assert held.get_ydata()[0] == pytest.approx(8)  # `whole-node`
     assert [line.is_dashed() for line in (held, fair, asked)] == [False, True, True]
     assert fair.get_linewidth() > asked.get_linewidth()
+
+
+def test_where_the_past_counts_a_panel_shows_what_was_used(morning: Timeline) -> None:
+    timeline = simulate(morning.workload, usage={"windowSize": "1h", "fetchInterval": "1m"})
+    axes = timeline.plot.queues(["speech"], from_s=HOUR, until_s=3 * HOUR).axes[0]
+    *_, used = axes.get_lines()
+    assert used.get_label() == "used in the past, as a mean"
+    at, parts = queue_steps(timeline, timeline.queue_names.index("speech"), "gpu", "usage")
+    expected = parts[np.searchsorted(at, 2 * HOUR, "right") - 1] * timeline.workload.gpus
+    assert expected > 1
+    assert used.get_ydata()[200] == pytest.approx(expected, rel=0.02)
 
 
 def test_hours_of_a_node_that_is_gone_have_no_shade(morning: Timeline) -> None:

@@ -1,0 +1,90 @@
+"""`usageParams` of a scheduler's configuration: which of the past counts, and how often it is read.
+
+>>> params = UsageParams.of({"windowSize": "1d", "halfLifePeriod": "6h", "fetchInterval": "5m"})
+>>> params.window.size, params.window.half_life, params.fetch_interval
+(86400.0, 21600.0, 300.0)
+
+`usageDBConfig` has them, beside where the usage comes from (spec 1 F116). Members that are not
+known are skipped with a warning, as KAI skips them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kai.api.nearest import did_you_mean
+from kai.engine.windows import OF_WINDOW, Window, any_seconds, window_of
+from kai.errors import InvalidInputError
+
+TIMES = ("fetchInterval", "stalenessPeriod", "waitTimeout")
+MEMBERS = (*OF_WINDOW, *TIMES, "extraParams")
+OF_DB = ("clientType", "connectionString", "connectionStringEnvVar", "usageParams")
+"""The members of `usageDBConfig`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageParams:
+    """Times are in seconds; `extra` is what a usage database has besides."""
+
+    window: Window = field(default_factory=Window)
+    fetch_interval: float = 60.0
+    staleness: float = 300.0
+    wait: float = 60.0
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, given: Any, name: str = "usageParams") -> UsageParams:
+        """Raises InvalidInputError for what is no such mapping, or makes no sense."""
+        params = mapping_of({} if given is None else given, name)
+        seconds = {
+            each: _seconds(params, each, name) for each in TIMES if params.get(each) is not None
+        }
+        interval = seconds.get("fetchInterval", 60.0)
+        if interval <= 0:
+            raise InvalidInputError(f"{name}: fetchInterval: has to be longer than 0")
+        return cls(
+            window=window_of(params, name),
+            fetch_interval=interval,
+            staleness=max(interval, seconds.get("stalenessPeriod", 300.0)),
+            wait=seconds.get("waitTimeout", 60.0),
+            extra=mapping_of(params.get("extraParams") or {}, f"{name}.extraParams"),
+            warnings=tuple(unknown(params, MEMBERS, f"{name}.")),
+        )
+
+
+def text_of(given: Mapping[str, Any], name: str, default: str, where: str = "") -> str:
+    """Raises InvalidInputError for a member that is no text."""
+    value = given.get(name)
+    if value is None:
+        return default
+    if not isinstance(value, str):
+        raise InvalidInputError(f"{where}{name}: is no text: {value!r}")
+    return value
+
+
+def mapping_of(value: Any, where: str) -> Mapping[str, Any]:
+    """Raises InvalidInputError for what is none."""
+    if not isinstance(value, Mapping):
+        raise InvalidInputError(f"{where} is no mapping: {value!r}")
+    return value
+
+
+def unknown(given: Mapping[str, Any], known: tuple[str, ...], where: str) -> list[str]:
+    """A sentence for each member that is skipped."""
+    skipped = "is not known and is skipped"
+    return [
+        f"usageDBConfig: member {where}{name} {skipped}{did_you_mean(str(name), known)}"
+        for name in given
+        if name not in known
+    ]
+
+
+def _seconds(params: Mapping[str, Any], name: str, where: str) -> float:
+    text = text_of(params, name, "", f"{where}: ")
+    try:
+        return any_seconds(text)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{where}: {name}: {error}") from None
