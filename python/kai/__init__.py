@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from kai import queues as queues
     from kai import runtime as runtime
     from kai import settings as settings
+    from kai import sim as sim
     from kai import terraform as terraform
     from kai.engine.claims import ClaimAllocation, ExtendedClaim
     from kai.engine.cluster import Cluster, Rejected
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from kai.service.live import Live, connect
     from kai.settings import PodRequest
     from kai.sim.comparing import Comparison, Side, Sweep, compare, sweep
+    from kai.sim.simulate import simulate
     from kai.snapshot import load, load_all
 
 __version__ = "0.1.0"
@@ -122,6 +124,7 @@ __all__ = [
     "load_all",
     "pod_settings",
     "run",
+    "simulate",
     "sweep",
 ]
 
@@ -166,11 +169,12 @@ _HOME = {
     "kai.service.live": ("Live", "connect"),
     "kai.settings": ("PodRequest",),
     "kai.sim.comparing": ("Comparison", "Side", "Sweep", "compare", "sweep"),
+    "kai.sim.simulate": ("simulate",),
     "kai.snapshot": ("load", "load_all"),
 }
 
 # kai.runtime.detect() works without an import of its own.
-_MODULES = ("integrations", "linting", "queues", "runtime", "settings", "terraform")
+_MODULES = ("integrations", "linting", "queues", "runtime", "settings", "sim", "terraform")
 
 
 if not TYPE_CHECKING:  # a type checker finds a mistyped name

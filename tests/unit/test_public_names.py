@@ -46,7 +46,7 @@ def test_other_names_are_not_there() -> None:
 
 def test_dir_lists_the_public_names() -> None:
     assert set(kai.__all__) <= set(dir(kai))
-    modules = {"integrations", "linting", "queues", "runtime", "settings", "terraform"}
+    modules = {"integrations", "linting", "queues", "runtime", "settings", "sim", "terraform"}
     assert set(PUBLIC) == (set(kai.__all__) | modules) - {"__version__"}
 
 

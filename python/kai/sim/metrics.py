@@ -29,7 +29,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kai.engine import text
 from kai.errors import InvalidInputError
+from kai.sim import summary
 
 if TYPE_CHECKING:
     from kai.sim.timeline import Timeline
@@ -106,6 +108,12 @@ class Metrics:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return asdict(self)
+
+    def __str__(self) -> str:
+        return text.to_text("", summary.tables(self))
+
+    def _repr_html_(self) -> str:
+        return text.to_html("", summary.tables(self))
 
 
 def measure(timeline: Timeline, *, warm_up_s: float = 0.0) -> Metrics:

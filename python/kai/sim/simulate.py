@@ -1,6 +1,6 @@
-"""``simulate(workload)``: what the scheduler makes of a workload, in virtual time.
+"""``kai.simulate(workload)``: what the scheduler makes of a workload, in virtual time.
 
-    timeline = simulate(read("philly_jobs.csv"), config={"tiers": ...}, period_s=1)
+    timeline = kai.simulate(kai.sim.read("philly_jobs.csv"), config={"actions": "allocate"})
     timeline.metrics().completion.mean_s
 
 The scheduler is the one that runs in clusters: the compiled core holds a store that its engine
@@ -21,6 +21,7 @@ from kai.api import keys, times
 from kai.engine import config as configuration
 from kai.engine.config import ConfigSource
 from kai.errors import InvalidInputError
+from kai.sim.progress import Moved, bar, moment
 from kai.sim.timeline import Timeline
 from kai.sim.workload import Jobs, NodePool, Queue, Workload
 
@@ -93,15 +94,23 @@ def simulate(
     until_s: float | None = None,
     seed: int = 0,
     life: Life = Life(),
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[Progress], None] | bool | None = None,
     progress_every_s: float = 0.2,
 ) -> Timeline:
     """Runs the workload from its start until nothing is left to happen, or until ``until_s``.
 
     ``config``: as for `kai.Scheduler`. ``period_s``: a cycle runs at the next multiple of it after
     something happened; 0: at once. ``seed``: of what is random in ``life``, and of nothing else.
-    ``progress`` is called every ``progress_every_s`` of the machine's time. Ctrl-C ends the
-    simulation early: the timeline so far is in the ``timeline`` of the `KeyboardInterrupt`.
+    ``progress=True`` shows a bar with the virtual date in a notebook and on a terminal; a function
+    is called every ``progress_every_s`` of the machine's time. Ctrl-C ends the simulation early:
+    the timeline so far is in the ``timeline`` of the `KeyboardInterrupt`.
+
+    >>> import kai
+    >>> jobs = [kai.sim.Job(f"train-{i}", "a", arrival_s=0, duration_s=600) for i in range(3)]
+    >>> nodes = [kai.sim.NodePool("node", gpus=2)]
+    >>> workload = kai.sim.Workload.of(jobs, queues=[kai.sim.Queue("a")], nodes=nodes)
+    >>> kai.simulate(workload).jobs["end_s"].tolist()
+    [600.0, 600.0, 1200.0]
 
     Raises InvalidInputError for a workload or an option that makes no sense, and
     InvalidConfigError for such a configuration.
@@ -109,13 +118,31 @@ def simulate(
     began = time.perf_counter()
     compiled = _compiled(workload, config, as_kai, period_s, until_s, seed, life)
     try:
-        _run(compiled, len(workload.jobs), progress, progress_every_s)
+        if progress is True:
+            with bar() as moved:
+                shown = None if moved is None else _shown(workload, until_s, moved)
+                _run(compiled, len(workload.jobs), shown, progress_every_s)
+        else:
+            _run(compiled, len(workload.jobs), progress or None, progress_every_s)
     except KeyboardInterrupt as interrupt:
         compiled.stop()
         wall_s = time.perf_counter() - began
         interrupt.timeline = Timeline.of(workload, compiled, period_s, wall_s)  # type: ignore[attr-defined]
         raise
     return Timeline.of(workload, compiled, period_s, time.perf_counter() - began)
+
+
+def _shown(workload: Workload, until_s: float | None, moved: Moved) -> Callable[[Progress], None]:
+    """Moves a bar. The last arrival is at nine tenths: what comes after it, no one can know."""
+    last_s = float(workload.jobs.arrival_s.max(initial=0.0))
+    end_s = max(min(last_s, until_s or last_s), 1.0)
+
+    def show(progress: Progress) -> None:
+        when = moment(workload, progress.now_s)
+        said = f"{when}, {progress.jobs_ended} of {progress.jobs} jobs ended"
+        moved(0.9 * min(progress.now_s / end_s, 1.0), said)
+
+    return show
 
 
 def _run(
