@@ -1,10 +1,12 @@
 """Virtual time: workloads, simulations of them, and made-up clusters.
 
-    import kai
-
-    workload = kai.sim.generate(seed=1, days=7, queues={"vision": 1, "speech": 1})
-    timeline = kai.simulate(workload)
+    timeline = kai.simulate(kai.sim.read("jobs.csv"))
     timeline.plot.queues()
+
+>>> import kai
+>>> workload = kai.sim.generate(seed=1, days=2, queues={"vision": 1, "speech": 1})
+>>> workload
+<made-up-1: 342 jobs on 64 GPUs>
 
 Jobs, queues and nodes come from a file (``read``), from random numbers (``generate``, ``fit``), or
 one by one (``Workload.of``). The names of ``__all__`` are imported by their first use: those of

@@ -109,6 +109,9 @@ class Metrics:
         """Plain values, for JSON."""
         return asdict(self)
 
+    def __repr__(self) -> str:
+        return f"<kai.sim.Metrics of {text.count(self.jobs, 'job')}>"
+
     def __str__(self) -> str:
         return text.to_text("", summary.tables(self))
 

@@ -540,14 +540,17 @@ def comparison(
 
 
 def _compared(name: str) -> tuple[str, Any]:
-    """What is above the panel of a metric, and how it is read. Seconds are shown as minutes."""
+    """What is above the panel of a metric, and how it is read: waiting in minutes, and hours."""
     if name in COMPARED:
         return COMPARED[name]
     found = measure(name)
-    unit = {"s": " (min)", "": ""}.get(found.unit, f" ({found.unit})")
+    shown, by = (found.unit, 1) if found.unit != "s" else _SHOWN_AS["waiting" in name]
     better = "less" if found.lower_is_better else "more"
-    by = 60 if found.unit == "s" else 1
+    unit = f" ({shown})" if shown else ""
     return f"{found.title}{unit}, {better} is better", lambda m: _per(found.of(m), by)
+
+
+_SHOWN_AS = {True: ("min", 60), False: ("h", 3600)}
 
 
 def _metric_panel(axes: Axes, metric: str, measured: Mapping[str, Metrics]) -> None:

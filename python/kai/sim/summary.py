@@ -34,7 +34,7 @@ def pools(workload: Workload) -> list[Table]:
     for queue in workload.queues:
         own = jobs.queue == place.get(queue.name, -1)
         limits = (queue.deserved_gpus, queue.limit_gpus)
-        deserved, limit = (text.number(None if each < 0 else each) for each in limits)
+        deserved, limit = ("unlimited" if each < 0 else text.number(each) for each in limits)
         of_jobs = (text.number(int(own.sum())), f"{hours[own].sum():,.0f}")
         rows.append((queue.name, deserved, limit, text.number(queue.weight), *of_jobs))
     heads = ("queue", "deserved", "limit", "weight", "jobs", "GPU-hours")

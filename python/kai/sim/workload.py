@@ -301,7 +301,7 @@ class Workload:
         """Of jobs, queues and nodes, one by one. Raises InvalidInputError as `Jobs.of` does."""
         return cls(Jobs.of(jobs), tuple(queues), tuple(nodes), name=name, start=start)
 
-    def queue(self, name: str, **changes: Any) -> Queue:
+    def queue(self, name: str, /, **changes: Any) -> Queue:
         """One of its queues; with other fields, as in ``queue("vision", deserved_gpus=16)``.
 
         Raises InvalidInputError for a queue or a field that does not exist.
@@ -309,14 +309,14 @@ class Workload:
         changed: tuple[Queue, ...] = _changed("queue", self.queues, name, changes)
         return next(each for each in changed if each.name == name)
 
-    def with_queue(self, name: str, **changes: Any) -> Workload:
+    def with_queue(self, name: str, /, **changes: Any) -> Workload:
         """The same with other fields of one queue, as in ``with_queue("vision", weight=2)``.
 
         Raises InvalidInputError for a queue or a field that does not exist.
         """
         return replace(self, queues=_changed("queue", self.queues, name, changes))
 
-    def with_nodes(self, pool: str, **changes: Any) -> Workload:
+    def with_nodes(self, pool: str, /, **changes: Any) -> Workload:
         """The same with other fields of one node pool, as in ``with_nodes("a100", count=5)``.
 
         Raises InvalidInputError for a pool or a field that does not exist.
