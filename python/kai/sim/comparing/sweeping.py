@@ -137,9 +137,9 @@ def sweep(
     >>> found = kai.sweep({"config.actions": ["allocate", "allocate, reclaim"]}, work)
     >>> [row["config.actions"] for row in found.rows()]
     ['allocate', 'allocate, reclaim']
-    >>> named = {"config": {"KAI's": None, "spread": {"plugins": {"nodeplacement": "spread"}}}}
+    >>> named = {"config": {"KAI's": None, "place only": {"actions": "allocate"}}}
     >>> [row["config"] for row in kai.sweep(named, work).rows()]
-    ["KAI's", 'spread']
+    ["KAI's", 'place only']
 
     Raises InvalidInputError for names and numbers that make no sense, InvalidConfigError for such
     a configuration, and KaiError where processes end before their work is done.
