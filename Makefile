@@ -3,7 +3,7 @@ PYTHON ?= python3
 export PYTHON
 .NOTPARALLEL:
 
-.PHONY: help setup setup-run build demo test test-all test-integrations lint format bench mutants wheel wheels pins clean
+.PHONY: help setup setup-run build demo test test-all test-integrations lint format bench mutants wheel wheels notebooks pins clean
 help:
 	@echo 'kai-sched: a GPU scheduler for Kubernetes'
 	@echo
@@ -24,6 +24,7 @@ help:
 	@echo '  make mutants    change operators one at a time, and report changes that no test notices; ARGS="--files fairshare"'
 	@echo '  make wheel      dist/kai_sched-*.whl, which needs no compiler and no system package'
 	@echo '  make wheels     the same for every Python that is on the PATH'
+	@echo '  make notebooks  run notebooks/ and store what they print and draw; ARGS=03 runs one of them'
 	@echo '  make clean      remove everything built; .venv stays'
 	@echo
 	@echo 'All of them install first what is missing (tools/setup.sh). JOBS=n sets how many compilers run.'
@@ -80,6 +81,10 @@ wheel: setup
 
 wheels: setup
 	@tools/wheel.sh all
+
+# ARGS names some of them: make notebooks ARGS="03 05"
+notebooks: setup build
+	@.venv/bin/python tools/notebooks.py $(ARGS)
 
 # Resolves tools/requirements-dev.in anew, for every Python we support at once.
 pins: setup

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kai import queues as queues
     from kai import runtime as runtime
     from kai import settings as settings
+    from kai import sim as sim
     from kai import terraform as terraform
     from kai.engine.claims import ClaimAllocation, ExtendedClaim
     from kai.engine.cluster import Cluster, Rejected
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from kai.service.live import Live, connect
     from kai.settings import PodRequest
     from kai.sim.comparing import Comparison, Side, Sweep, compare, sweep
+    from kai.sim.simulate import simulate
     from kai.snapshot import load, load_all
 
 __version__ = "0.1.0"
@@ -125,6 +127,7 @@ __all__ = [
     "load_all",
     "pod_settings",
     "run",
+    "simulate",
     "sweep",
 ]
 
@@ -170,11 +173,15 @@ _HOME = {
     "kai.service.live": ("Live", "connect"),
     "kai.settings": ("PodRequest",),
     "kai.sim.comparing": ("Comparison", "Side", "Sweep", "compare", "sweep"),
+    "kai.sim.simulate": ("simulate",),
     "kai.snapshot": ("load", "load_all"),
 }
 
 # kai.runtime.detect() works without an import of its own.
-_MODULES = ("integrations", "linting", "policy", "queues", "runtime", "settings", "terraform")
+_MODULES = (
+    *("integrations", "linting", "policy", "queues"),
+    *("runtime", "settings", "sim", "terraform"),
+)
 
 
 if not TYPE_CHECKING:  # a type checker finds a mistyped name

@@ -10,6 +10,7 @@ PAGES = [
     ROOT / "README.md",
     ROOT / "CHANGELOG.md",
     ROOT / "CONTRIBUTING.md",
+    ROOT / "notebooks/README.md",
     *sorted(ROOT.glob("docs/**/*.md")),
 ]
 LINK = re.compile(r"\]\((?!https?:)([^)\s]+)\)")

@@ -196,6 +196,15 @@ def compared(workload: Workload) -> None:
     kai.compare(None, None)  # type: ignore[call-arg]
 
 
+def simulated() -> None:
+    jobs = [kai.sim.Job("train", "vision", arrival_s=0, duration_s=600, gpus=8)]
+    nodes = [kai.sim.NodePool("a100", 2, gpus=8)]
+    workload = kai.sim.Workload.of(jobs, queues=[kai.sim.Queue("vision")], nodes=nodes)
+    timeline: kai.sim.Timeline = kai.simulate(workload.with_queue("vision", weight=2))
+    assert timeline.metrics().jobs == 1
+    kai.simulate(workload, speed=2)  # type: ignore[call-arg]
+
+
 def main() -> None:
     cluster = build()
     with tempfile.TemporaryDirectory() as folder:

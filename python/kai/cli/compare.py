@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
-from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -112,24 +109,23 @@ def _compared(base: str, variant: str, given: dict[str, Any], warn: Warner) -> C
             warn.of(configuration.read(text).warnings, strict=given["strict"])
     warn(*chosen.problems)
     vary, until = given["vary"], given["until"]
-    with _shown_progress() as progress:
-        return compare(
-            *sides,
-            workload=chosen,
-            seeds=given["seeds"],
-            vary=None if vary is None else [each.strip() for each in vary.split(",") if each],
-            primary=given["primary"] or PRIMARY,
-            metrics=given["metrics"] or None,
-            level=given["level"],
-            executor=given["processes"] or cores(),
-            period_s=seconds("--period", given["period"]),
-            until_s=None if until is None else seconds("--until", until),
-            warm_up_s=seconds("--warm-up", given["warm_up"]),
-            life=life(given),
-            weeks=given["weeks"],
-            estimate_error=given["estimate_error"],
-            progress=progress,
-        )
+    return compare(
+        *sides,
+        workload=chosen,
+        seeds=given["seeds"],
+        vary=None if vary is None else [each.strip() for each in vary.split(",") if each],
+        primary=given["primary"] or PRIMARY,
+        metrics=given["metrics"] or None,
+        level=given["level"],
+        executor=given["processes"] or cores(),
+        period_s=seconds("--period", given["period"]),
+        until_s=None if until is None else seconds("--until", until),
+        warm_up_s=seconds("--warm-up", given["warm_up"]),
+        life=life(given),
+        weeks=given["weeks"],
+        estimate_error=given["estimate_error"],
+        progress=True,
+    )
 
 
 def _side(what: str, config: str, cluster: str | None, as_kai: bool) -> Side:
@@ -167,20 +163,3 @@ def _write(file: str, done: Comparison) -> None:
         files.write(file, done.to_html().encode())
     except OSError as error:
         raise InvalidInputError(f"--html: {file}: {files.why_unreadable(error)}") from None
-
-
-@contextlib.contextmanager
-def _shown_progress() -> Iterator[Callable[[int, int], None] | None]:
-    """On a terminal, how many simulations are done. Work is in this thread: Ctrl-C ends it."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-    from rich.progress import TimeElapsedColumn as Elapsed
-
-    from kai.cli.work import error_console
-
-    columns = (TextColumn("simulating"), BarColumn(), MofNCompleteColumn(), Elapsed())
-    with Progress(*columns, console=error_console(), transient=True) as shown:
-        task = shown.add_task("", total=None)
-        yield lambda done, total: shown.update(task, completed=done, total=total)

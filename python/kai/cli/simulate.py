@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +15,7 @@ from kai.cli.work import policy_option
 from kai.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from kai.engine.text import Table
-    from kai.sim.metrics import Distribution, Metrics
-    from kai.sim.simulate import Progress
+    from kai.sim.metrics import Metrics
     from kai.sim.timeline import Timeline
     from kai.sim.workload import Workload
 
@@ -141,57 +138,17 @@ def _run(workload: Workload, config: Path | None, options: dict[str, Any]) -> Ti
 
     until = options["until"]
     until_s = None if until is None else seconds("--until", until)
-    with _progress(workload, until_s) as progress:
-        return simulate(
-            workload,
-            config=config,
-            as_kai=options["as_kai"],
-            policies=policies_in(options["policy"]),
-            period_s=seconds("--period", options["period"]),
-            until_s=until_s,
-            seed=options["seed"],
-            life=life(options),
-            progress=progress,
-        )
-
-
-class _progress:
-    """A bar on a terminal, once it takes longer than a second, with the virtual date."""
-
-    def __init__(self, workload: Workload, until_s: float | None) -> None:
-        last_s = float(workload.jobs.arrival_s.max(initial=0.0))
-        self._end_s = max(min((each for each in (last_s, until_s) if each), default=0.0), 1.0)
-        self._bar: Any = None
-
-    def __enter__(self) -> Callable[[Progress], None] | None:
-        import sys
-
-        from kai.cli.work import error_console
-
-        if not sys.stderr.isatty():
-            return None
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TimeElapsedColumn(),
-            console=error_console(),
-            transient=True,
-        )
-        self._task = self._bar.add_task("simulating", total=1.0)
-        self._bar.start()
-        return self._tell
-
-    def _tell(self, progress: Progress) -> None:
-        day = progress.now_s / 86_400
-        said = f"day {day:.1f}, {progress.jobs_ended} of {progress.jobs} jobs ended"
-        part = 0.9 * min(progress.now_s / self._end_s, 1.0)
-        self._bar.update(self._task, description=said, completed=part)
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+    return simulate(
+        workload,
+        config=config,
+        as_kai=options["as_kai"],
+        policies=policies_in(options["policy"]),
+        period_s=seconds("--period", options["period"]),
+        until_s=until_s,
+        seed=options["seed"],
+        life=life(options),
+        progress=True,
+    )
 
 
 # ---- what is shown -------------------------------------------------------------------------------
@@ -232,18 +189,13 @@ def _answer(timeline: Timeline, metrics: Metrics) -> dict[str, Any]:
 def _page(timeline: Timeline, metrics: Metrics) -> None:
     from kai.cli.show import Page
     from kai.engine import text
+    from kai.sim import summary
 
     page = Page()
-    workload = timeline.workload
-    page.heading(
-        f"{workload.name or 'workload'}: {text.count(len(workload.jobs), 'job')} on "
-        f"{_most(workload)}{text.count(workload.gpus, 'GPU')}, {_duration(timeline.end_s)} in "
-        f"{timeline.wall_s:.1f} s"
-    )
-    if workload.source:
-        page.paragraph(workload.source)
-    has_scaled = bool(_most(workload))
-    page.tables([_times_table(metrics), _gpu_table(metrics, has_scaled), _queue_table(metrics)])
+    page.heading(f"{summary.of_timeline(timeline)} in {timeline.wall_s:.1f} s")
+    if timeline.workload.source:
+        page.paragraph(timeline.workload.source)
+    page.tables(summary.tables(metrics, scales=timeline.workload.scales))
     share = timeline.engine_ms / 10 / timeline.wall_s if timeline.wall_s else 0.0
     page.paragraph(
         f"{text.count(timeline.cycles, 'cycle')}, one every {timeline.period_s:g} s at most; "
@@ -252,87 +204,6 @@ def _page(timeline: Timeline, metrics: Metrics) -> None:
     if metrics.unfinished:
         listed = text.listing(metrics.unfinished_jobs)
         page.paragraph(f"{text.count(metrics.unfinished, 'job')} did not end: {listed}")
-
-
-def _most(workload: Workload) -> str:
-    return "up to " if any(pool.autoscale for pool in workload.nodes) else ""
-
-
-def _times_table(metrics: Metrics) -> Table:
-    from kai.engine import text
-
-    def row(name: str, of: Distribution) -> tuple[str, ...]:
-        values = (of.mean_s, of.median_s, of.p95_s, of.p99_s)
-        return name, text.number(of.count), *map(_duration, values)
-
-    rows = [
-        row("waiting to start", metrics.waiting),
-        row("not running", metrics.not_running),
-        row("completion", metrics.completion),
-        *(row(f"  {n}", of) for n, of in metrics.completion_by_size.items() if of.count),
-    ]
-    return text.Table(
-        "Jobs that ended",
-        ("", "jobs", "mean", "median", "p95", "p99"),
-        rows,
-        right=frozenset(range(1, 6)),
-    )
-
-
-def _gpu_table(metrics: Metrics, has_scaled: bool) -> Table:
-    from kai.engine import text
-
-    def part(value: float | None) -> str:
-        return "" if value is None else f"{value:.1%}"
-
-    def index(value: float | None) -> str:
-        return "" if value is None else f"{value:.3f}"
-
-    rows = [
-        ("GPU-hours held", f"{metrics.held_gpu_hours:,.0f}"),
-        ("  useful", f"{metrics.useful_gpu_hours:,.0f}"),
-        ("  lost in evictions", f"{metrics.lost_gpu_hours:,.0f}"),
-        ("  idle: starting, waiting for a gang", f"{metrics.idle_gpu_hours:,.0f}"),
-        *([("node-hours", f"{metrics.node_hours:,.1f}")] if has_scaled or metrics.cost else []),
-        *([("cost of the nodes", f"{metrics.cost:,.2f}")] if metrics.cost is not None else []),
-        ("GPUs in use until the last arrival", part(metrics.utilization)),
-        ("evicted pods", text.number(metrics.evictions)),
-        ("Jain's index of queues that want more", index(metrics.jain_index)),
-        ("share error", part(metrics.share_error)),
-        ("finish-time fairness, mean", index(metrics.rho["mean"])),
-    ]
-    return text.Table("GPUs", ("", ""), rows, right=frozenset((1,)))
-
-
-def _queue_table(metrics: Metrics) -> Table:
-    from kai.engine import text
-
-    rows = [
-        (
-            name,
-            text.number(queue.jobs),
-            f"{queue.mean_allocated_gpus:.1f}",
-            f"{queue.mean_fair_share_gpus:.1f}",
-            f"{queue.borrowed_gpu_hours:,.0f}",
-            f"{queue.lent_gpu_hours:,.0f}",
-            _duration(queue.waiting.mean_s),
-            _duration(queue.completion.mean_s),
-        )
-        for name, queue in metrics.queues.items()
-    ]
-    heads = ("queue", "jobs", "GPUs", "fair share", "borrowed", "lent", "waiting", "completion")
-    title = "Queues: mean GPUs, GPU-hours borrowed and lent, mean times"
-    return text.Table(title, heads, rows, right=frozenset(range(1, 8)))
-
-
-def _duration(seconds: float | None) -> str:
-    """In the unit that leaves two or three digits."""
-    if seconds is None:
-        return ""
-    for unit, length in (("d", 86_400.0), ("h", 3600.0), ("m", 60.0)):
-        if seconds >= 2 * length:
-            return f"{seconds / length:.1f} {unit}"
-    return f"{seconds:.0f} s"
 
 
 # ---- KAI's simulators ----------------------------------------------------------------------------

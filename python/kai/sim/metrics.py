@@ -32,7 +32,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kai.engine import text
 from kai.errors import InvalidInputError
+from kai.sim import summary
 from kai.sim.stay_ends import NODE_EVENTS
 
 if TYPE_CHECKING:
@@ -112,6 +114,15 @@ class Metrics:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return asdict(self)
+
+    def __repr__(self) -> str:
+        return f"<kai.sim.Metrics of {text.count(self.jobs, 'job')}>"
+
+    def __str__(self) -> str:
+        return text.to_text("", summary.tables(self))
+
+    def _repr_html_(self) -> str:
+        return text.to_html("", summary.tables(self))
 
 
 def measure(timeline: Timeline, *, warm_up_s: float = 0.0) -> Metrics:

@@ -24,6 +24,7 @@ from matplotlib.patches import Patch
 
 from kai.errors import InvalidInputError
 from kai.sim import series
+from kai.sim.comparing.measures import measure
 from kai.sim.palette import DARK, LIGHT, Ground, Look, looks
 
 if TYPE_CHECKING:
@@ -518,13 +519,15 @@ def comparison(
 ) -> Figure:
     """Metrics of several timelines side by side: a panel for each metric, a bar for each timeline.
 
-    ``metrics``: names of `COMPARED`. Raises InvalidInputError for none, an unknown one, and for no
-    timeline.
+    ``metrics``: names of `COMPARED`, or those of `kai.compare`, such as "waiting_mean_s[vision]".
+    Raises InvalidInputError for none, an unknown one, and for no timeline.
     """
-    unknown = [name for name in metrics if name not in COMPARED]
-    if unknown or not metrics:
-        said = f"not {unknown[0]!r}" if unknown else "and none is given"
-        raise InvalidInputError(f"metrics: expected some of {', '.join(COMPARED)}, {said}")
+    if not metrics:
+        raise InvalidInputError(
+            f"metrics: expected some of {', '.join(COMPARED)}, and none is given"
+        )
+    for name in metrics:
+        _compared(name)
     if not timelines:
         raise InvalidInputError("timelines: expected at least one")
     measured = {name: each.metrics(warm_up_s=warm_up_s) for name, each in timelines.items()}
@@ -545,8 +548,22 @@ def comparison(
     return figure
 
 
+def _compared(name: str) -> tuple[str, Any]:
+    """What is above the panel of a metric, and how it is read: waiting in minutes, and hours."""
+    if name in COMPARED:
+        return COMPARED[name]
+    found = measure(name)
+    shown, by = (found.unit, 1) if found.unit != "s" else _SHOWN_AS["waiting" in name]
+    better = "less" if found.lower_is_better else "more"
+    unit = f" ({shown})" if shown else ""
+    return f"{found.title}{unit}, {better} is better", lambda m: _per(found.of(m), by)
+
+
+_SHOWN_AS = {True: ("min", 60), False: ("h", 3600)}
+
+
 def _metric_panel(axes: Axes, metric: str, measured: Mapping[str, Metrics]) -> None:
-    title, read = COMPARED[metric]
+    title, read = _compared(metric)
     values = [read(each) for each in measured.values()]
     known = [0.0 if value is None else value for value in values]
     ground = _ground(axes)

@@ -1,6 +1,6 @@
-"""``simulate(workload)``: what the scheduler makes of a workload, in virtual time.
+"""``kai.simulate(workload)``: what the scheduler makes of a workload, in virtual time.
 
-    timeline = simulate(read("philly_jobs.csv"), config={"tiers": ...}, period_s=1)
+    timeline = kai.simulate(kai.sim.read("philly_jobs.csv"), config={"actions": "allocate"})
     timeline.metrics().completion.mean_s
 
 A workload may start empty, or from a cluster as it stands (`kai.sim.first_moment`).
@@ -27,6 +27,7 @@ from kai.errors import InvalidInputError, PolicyError
 from kai.policy.declaring import Policy
 from kai.policy.running import causes, configured
 from kai.sim.past_usage import compiled_usage, params_in, params_of
+from kai.sim.progress import Moved, bar, moment
 from kai.sim.timeline import Timeline
 from kai.sim.windows import horizon_s, labels_of, windows_of
 from kai.sim.workload import Jobs, NodePool, Queue, Workload
@@ -104,7 +105,7 @@ def simulate(
     seed: int = 0,
     life: Life = Life(),
     usage: Mapping[str, Any] | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[Progress], None] | bool | None = None,
     progress_every_s: float = 0.2,
 ) -> Timeline:
     """Runs the workload from its start until nothing is left to happen, or until ``until_s``.
@@ -113,9 +114,16 @@ def simulate(
     multiple of it after something happened; 0: at once. ``seed``: of what is random in ``life``,
     and of nothing else. ``usage``: the past counts (time-based fair share), with the members of
     KAI's `usageParams`; None: as ``usageDBConfig`` of ``config`` says, else as the workload does,
-    else it does not. ``progress`` is called every ``progress_every_s`` of the machine's time.
-    Ctrl-C ends the simulation early: the timeline so far is in the ``timeline`` of the
-    `KeyboardInterrupt`.
+    else it does not. ``progress=True`` shows a bar with the virtual date in a notebook and on a
+    terminal; a function is called every ``progress_every_s`` of the machine's time. Ctrl-C ends the
+    simulation early: the timeline so far is in the ``timeline`` of the `KeyboardInterrupt`.
+
+    >>> import kai
+    >>> jobs = [kai.sim.Job(f"train-{i}", "a", arrival_s=0, duration_s=600) for i in range(3)]
+    >>> nodes = [kai.sim.NodePool("node", gpus=2)]
+    >>> workload = kai.sim.Workload.of(jobs, queues=[kai.sim.Queue("a")], nodes=nodes)
+    >>> kai.simulate(workload).jobs["end_s"].tolist()
+    [600.0, 600.0, 1200.0]
 
     Raises InvalidInputError for a workload or an option that makes no sense, InvalidConfigError for
     such a configuration, and PolicyError, also with the ``timeline`` so far, when a policy fails.
@@ -124,7 +132,12 @@ def simulate(
     past = _past_that_counts(workload, config, usage)
     compiled = _compiled(workload, config, as_kai, policies, period_s, until_s, seed, life, past)
     try:
-        _run(compiled, len(workload.jobs), progress, progress_every_s)
+        if progress is True:
+            with bar() as moved:
+                shown = None if moved is None else _shown(workload, until_s, moved)
+                _run(compiled, len(workload.jobs), shown, progress_every_s)
+        else:
+            _run(compiled, len(workload.jobs), progress or None, progress_every_s)
     except (KeyboardInterrupt, PolicyError) as interrupt:
         compiled.stop()
         wall_s = time.perf_counter() - began
@@ -142,6 +155,19 @@ def _past_that_counts(
         return params
     given = workload.usage_params
     return None if given is None else params_of(given, "the workload's usageParams")
+
+
+def _shown(workload: Workload, until_s: float | None, moved: Moved) -> Callable[[Progress], None]:
+    """Moves a bar. The last arrival is at nine tenths: what comes after it, no one can know."""
+    last_s = float(workload.jobs.arrival_s.max(initial=0.0))
+    end_s = max(min((each for each in (last_s, until_s) if each), default=0.0), 1.0)
+
+    def show(progress: Progress) -> None:
+        when = moment(workload, progress.now_s)
+        said = f"{when}, {progress.jobs_ended} of {progress.jobs} jobs ended"
+        moved(0.9 * min(progress.now_s / end_s, 1.0), said)
+
+    return show
 
 
 def _run(

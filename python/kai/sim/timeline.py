@@ -154,6 +154,23 @@ class Timeline:
 
         return measure(self, warm_up_s=warm_up_s)
 
+    def __repr__(self) -> str:
+        from kai.sim import summary
+
+        return f"<kai.sim.Timeline of {summary.of_timeline(self)}>"
+
+    def __str__(self) -> str:
+        from kai.engine import text
+        from kai.sim import summary
+
+        return text.to_text(summary.of_timeline(self), summary.tables(self.metrics()))
+
+    def _repr_html_(self) -> str:
+        from kai.engine import text
+        from kai.sim import summary
+
+        return text.to_html(summary.of_timeline(self), summary.tables(self.metrics()))
+
     @property
     def plot(self) -> Plots:
         """Pictures of it: `kai.sim.plot.Plots`. Needs the extra ``notebook``."""

@@ -1,7 +1,8 @@
 """A workload: the jobs, queues and nodes that a simulation starts from, as plain columns.
 
-    jobs = Jobs.of([Job("train", queue="vision", arrival_s=0, duration_s=3600, pods=2, gpus=8)])
-    workload = Workload(jobs=jobs, queues=(Queue("vision"),), nodes=(NodePool("a100", 4, gpus=8),))
+    train = Job("train", queue="vision", arrival_s=0, duration_s=3600, pods=2, gpus=8)
+    workload = Workload.of([train], queues=[Queue("vision")], nodes=[NodePool("a100", 4, gpus=8)])
+    workload.with_queue("vision", deserved_gpus=16)
 
 Readers of traces, files written by hand and generators all end here; nothing in this module reads
 a file. Times are seconds from the start of the workload.
@@ -13,11 +14,12 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kai.api.nearest import did_you_mean
 from kai.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -151,6 +153,9 @@ class NodePool:
         if self.count == 1 and self.autoscale is None:
             return [self.name]
         return [f"{self.name}-{i}" for i in range(self.most)]
+
+
+_Row = TypeVar("_Row", Queue, NodePool)
 
 
 @dataclass(frozen=True)
@@ -358,10 +363,64 @@ class Workload:
     # The cluster as it stands at second 0, where the simulation does not start empty.
     first: FirstMoment | None = field(default=None, compare=False, repr=False)
 
+    @classmethod
+    def of(
+        cls,
+        jobs: Iterable[Job],
+        *,
+        queues: Iterable[Queue],
+        nodes: Iterable[NodePool],
+        name: str = "",
+        start: str = "",
+    ) -> Workload:
+        """Of jobs, queues and nodes, one by one. Raises InvalidInputError as `Jobs.of` does."""
+        return cls(Jobs.of(jobs), tuple(queues), tuple(nodes), name=name, start=start)
+
+    def queue(self, name: str, /, **changes: Any) -> Queue:
+        """One of its queues; with other fields, as in ``queue("vision", deserved_gpus=16)``.
+
+        Raises InvalidInputError for a queue or a field that does not exist.
+        """
+        changed: tuple[Queue, ...] = _changed("queue", self.queues, name, changes)
+        return next(each for each in changed if each.name == name)
+
+    def with_queue(self, name: str, /, **changes: Any) -> Workload:
+        """The same with other fields of one queue, as in ``with_queue("vision", weight=2)``.
+
+        Raises InvalidInputError for a queue or a field that does not exist.
+        """
+        return replace(self, queues=_changed("queue", self.queues, name, changes))
+
+    def with_nodes(self, pool: str, /, **changes: Any) -> Workload:
+        """The same with other fields of one node pool, as in ``with_nodes("a100", count=5)``.
+
+        Raises InvalidInputError for a pool or a field that does not exist.
+        """
+        return replace(self, nodes=_changed("node pool", self.nodes, pool, changes))
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
+    def __str__(self) -> str:
+        from kai.sim import summary
+
+        return summary.of_workload(self)
+
+    def _repr_html_(self) -> str:
+        from kai.engine import text
+        from kai.sim import summary
+
+        return text.to_html(str(self), summary.pools(self))
+
     @property
     def gpus(self) -> int:
         """GPUs of all nodes, with those that an autoscaler may add."""
         return sum(pool.most * pool.gpus for pool in self.nodes)
+
+    @property
+    def scales(self) -> bool:
+        """Whether a pool of its nodes is autoscaled."""
+        return any(pool.autoscale for pool in self.nodes)
 
     @property
     def mean_demand_gpus(self) -> float:
@@ -378,6 +437,22 @@ class Workload:
         Worked: 374.24 GPUs of mean demand on 440 GPUs are a load of 0.851.
         """
         return self.mean_demand_gpus / self.gpus if self.gpus else math.inf
+
+
+def _changed(
+    what: str, rows: tuple[_Row, ...], name: str, changes: Mapping[str, Any]
+) -> tuple[_Row, ...]:
+    """Rows of which the one with this name has other values in some fields."""
+    names = [each.name for each in rows]
+    if name not in names:
+        hint = did_you_mean(name, names) or ": " + ", ".join(names)
+        raise InvalidInputError(f"the workload has no {what} {name!r}{hint}")
+    known = [each.name for each in fields(rows[0]) if each.name != "name"]
+    for field_name in changes:
+        if field_name not in known:
+            hint = did_you_mean(field_name, known) or ": " + ", ".join(known)
+            raise InvalidInputError(f"{what} {name}: there is no field {field_name!r}{hint}")
+    return tuple(replace(each, **changes) if each.name == name else each for each in rows)
 
 
 def mean_demand_gpus(arrival_s: Floats, gpu_seconds: Floats) -> float:

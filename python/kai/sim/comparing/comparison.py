@@ -114,7 +114,8 @@ def compare(
         life: as for a simulation; its failures are what "failures" varies
         weeks: how many weeks are drawn; unless given, as many as there are
         estimate_error: of the estimates that "estimates" varies
-        progress: is called with how many simulations are done, and how many there are
+        progress: True shows a bar in a notebook and on a terminal; a function is called with how
+            many simulations are done, and how many there are
 
     Where nothing is random, each side is simulated once, and there are differences without
     intervals. How the interval is made: `kai.sim.comparing.intervals`.

@@ -20,6 +20,7 @@ from kai.errors import InvalidInputError, KaiError
 from kai.sim.comparing.measures import measure
 from kai.sim.comparing.sides import Point
 from kai.sim.comparing.worlds import Worlds
+from kai.sim.progress import bar
 from kai.sim.simulate import simulate
 
 __all__ = ["EXECUTORS", "ExecutorChoice", "Progress", "Values", "Work", "cores", "run_all"]
@@ -28,8 +29,8 @@ EXECUTORS = ("serial", "processes", "ray")
 """The executors that have a name."""
 
 ExecutorChoice = Executor | str | int | None
-Progress = Callable[[int, int], None]
-"""Is called with how many simulations are done, and how many there are."""
+Progress = Callable[[int, int], None] | bool
+"""Is called with how many simulations are done, and how many there are. True: a bar shows it."""
 
 Values = tuple[float | None, ...]
 """What one simulation gave: a number for each metric of the `Work`."""
@@ -83,21 +84,22 @@ def run_all(
 ) -> list[Values]:
     """Runs pairs of a place and a seed.
 
+    ``progress``: True for a bar in a notebook and on a terminal, or a function.
+
     ``executor``: "serial" or None; "processes", as many as there are cores, or their number;
     "ray"; or any `concurrent.futures.Executor`, which stays open.
 
     Raises InvalidInputError for an executor that is not known and for what simulations refuse, and
     KaiError where processes end before their work is done.
     """
-    with _opened(executor, len(asked)) as pool:
+    with _opened(executor, len(asked)) as pool, _moving(progress) as move:
         if pool is None:
-            return list(_one_by_one(work, asked, progress))
+            return list(_one_by_one(work, asked, move))
         futures = [pool.submit(run_one, work, place, seed) for place, seed in asked]
         try:
             for done, future in enumerate(as_completed(futures), start=1):
                 future.result()
-                if progress is not None:
-                    progress(done, len(asked))
+                move(done, len(asked))
         except BrokenExecutor:
             raise KaiError(
                 "a process ended before its simulation: either memory ran out, or a script lacks "
@@ -113,12 +115,26 @@ def run_all(
 
 
 def _one_by_one(
-    work: Work, asked: Sequence[tuple[int, int]], progress: Progress | None
+    work: Work, asked: Sequence[tuple[int, int]], move: Callable[[int, int], None]
 ) -> Iterator[Values]:
     for done, (place, seed) in enumerate(asked, start=1):
         yield work.run(place, seed)
-        if progress is not None:
-            progress(done, len(asked))
+        move(done, len(asked))
+
+
+@contextlib.contextmanager
+def _moving(progress: Progress | None) -> Iterator[Callable[[int, int], None]]:
+    """A function that moves the bar, the one that is given, or one without effect."""
+    if progress is True:
+        with bar() as moved:
+
+            def shown(done: int, total: int) -> None:
+                if moved is not None:
+                    moved(done / total, f"{done} of {total} simulations")
+
+            yield shown
+    else:
+        yield progress or (lambda done, total: None)
 
 
 @contextlib.contextmanager

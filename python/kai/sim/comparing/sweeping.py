@@ -101,7 +101,7 @@ class Sweep:
 
 
 def sweep(
-    grid: Mapping[str, Sequence[Any]],
+    grid: Mapping[str, Sequence[Any] | Mapping[str, Any]],
     workload: Workload | str | os.PathLike[str],
     *,
     base: Side | configuration.ConfigSource | None = None,
@@ -128,6 +128,7 @@ def sweep(
       ``queues.vision.deserved_gpus``;
     * ``nodes.POOL.FIELD``: a field of a `kai.sim.workload.NodePool`, as in ``nodes.a100.count``.
 
+    Values are a list, or a mapping of names to values: rows and points then have the names.
     ``base`` is what the grid changes. The other arguments are those of `kai.compare`.
 
     >>> import kai
@@ -136,19 +137,17 @@ def sweep(
     >>> found = kai.sweep({"config.actions": ["allocate", "allocate, reclaim"]}, work)
     >>> [row["config.actions"] for row in found.rows()]
     ['allocate', 'allocate, reclaim']
+    >>> named = {"config": {"KAI's": None, "place only": {"actions": "allocate"}}}
+    >>> [row["config"] for row in kai.sweep(named, work).rows()]
+    ["KAI's", 'place only']
 
     Raises InvalidInputError for names and numbers that make no sense, InvalidConfigError for such
     a configuration, and KaiError where processes end before their work is done.
     """
     known = workload_of(workload)
     start = base if isinstance(base, Side) else Side(config=base)
-    for name, choices in grid.items():
-        if isinstance(choices, (str, bytes)) or not len(choices):
-            raise InvalidInputError(f"grid: {name}: expected a list of values")
-    combinations = [
-        dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())
-    ]
-    points = tuple(_point(start, known, each) for each in combinations)
+    combinations = _combinations(grid)
+    points = tuple(_point(start, known, *each) for each in combinations)
     names = tuple(MEASURES if metrics is None else dict.fromkeys(metrics))
     for name in names:
         measure(name)
@@ -159,10 +158,33 @@ def sweep(
     values = run_all(work, asked, executor=executor, progress=progress)
     step = len(chosen)
     by_point = tuple(tuple(values[i : i + step]) for i in range(0, len(values), step))
-    return Sweep(tuple(combinations), chosen, names, by_point, work)
+    return Sweep(tuple(shown for shown, _ in combinations), chosen, names, by_point, work)
 
 
-def _point(start: Side, workload: Workload, values: Mapping[str, Any]) -> Point:
+def _combinations(
+    grid: Mapping[str, Sequence[Any] | Mapping[str, Any]],
+) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Each as what is shown of it, and its values. These differ where a mapping has names."""
+    pairs: list[list[tuple[Any, Any]]] = []
+    for name, choices in grid.items():
+        if isinstance(choices, (str, bytes)) or not len(choices):
+            raise InvalidInputError(f"grid: {name}: expected a list of values")
+        if isinstance(choices, Mapping):
+            pairs.append(list(choices.items()))
+        else:
+            pairs.append([(each, each) for each in choices])
+    return [
+        (
+            {name: shown for name, (shown, _) in zip(grid, each, strict=True)},
+            {name: value for name, (_, value) in zip(grid, each, strict=True)},
+        )
+        for each in itertools.product(*pairs)
+    ]
+
+
+def _point(
+    start: Side, workload: Workload, labels: Mapping[str, Any], values: Mapping[str, Any]
+) -> Point:
     side = start
     for name, value in values.items():
         kind, _, rest = name.partition(".")
@@ -178,8 +200,13 @@ def _point(start: Side, workload: Workload, values: Mapping[str, Any]) -> Point:
                 f"grid: {name}: expected config, config.PATH, queues.NAME.FIELD or "
                 f"nodes.POOL.FIELD{hint}"
             )
-    shown = _plain(values)
-    text = ", ".join(f"{name.removeprefix('config.')}={shown[name]}" for name in values)
+    shown = _plain(labels)
+    parts = []
+    for name, value in values.items():
+        is_named = name == "config" and labels[name] is not value
+        said = str(shown[name])
+        parts.append(said if is_named else f"{name.removeprefix('config.')}={said}")
+    text = ", ".join(parts)
     return Point.of(replace(side, name=text or "base"), "base")
 
 
