@@ -29,16 +29,20 @@ NOT_READ = (f"{PAGES}/", "tools/check_citations.py", "tests/tools/test_check_cit
 GAP = r"\s+(?://+\s*|\#\s*)?"  # also from one line of a comment to the next
 RULE = r"[A-Z]{1,2}\d+[a-z]?(?:\.\d+)?"
 ITEM = rf"(?:(?:[1-9]{GAP})?{RULE})"
-JOIN = rf"(?:\s?[-–]\s?|[,;/]{GAP}|{GAP}and{GAP}|{GAP}to{GAP})"
+JOIN = rf"(?:\s?[-\u2013]\s?|[,;/]{GAP}|{GAP}and{GAP}|{GAP}to{GAP})"
 LIST = rf"{ITEM}(?:{JOIN}{ITEM})*"
 CITATION = re.compile(rf"\b[Ss]pecs?{GAP}(?=[1-9])({LIST})(?![\w§])")
-IN_MARKDOWN = re.compile(rf"(?:\(|\|[ ])([1-9][ ]{LIST})(?=\)|[ ]\|)")
+ITEM_OR_RANGE = re.compile(
+    rf"(?P<range>[-\u2013]|\bto\b)|(?:(?P<chapter>[1-9]){GAP})?(?P<rule>{RULE})"
+)
+IN_MARKDOWN = re.compile(rf"(?:\(|\|[ ])([1-9][ ]{LIST})(?=[),;]|[ ]\|)")
 NOT_ALLOWED = re.compile(
     rf"""\b[Ss]pecs?{GAP}[1-9]a?\b(?:{GAP}§[ ]?[\w.]+)?
        | \b[Dd]esign{GAP}§[ ]?[\w.]*
        | \bFINDINGS\b(?:{GAP}\d+)?
        | \b[Ss]urprises?{GAP}\d+
-       | \([1-9][ ]§[ ]?[\w.]+ """,
+       | \([1-9][ ]§[ ]?[\w.]+
+       | {RULE}(?:,|{GAP}and){GAP}§[ ]?[\w.]+ """,
     re.VERBOSE,
 )
 COMMENT = re.compile(r"//.*|(?<!\S)\#[ ].*|\"\"\".*|^\s*[^\"'\n]*\"\"\"$", re.MULTILINE)
@@ -63,17 +67,20 @@ def line_of(text: str, offset: int) -> int:
     return text.count("\n", 0, offset) + 1
 
 
-def rules_of(items: str, chapter: str = "") -> Iterator[tuple[Rule, Rule]]:
-    """The rules of a list that begins with its chapter, or is about `chapter`."""
-    first: Rule | None = None
-    for item in re.finditer(rf"(?P<join>[-–]|\bto\b)|(?:(?P<chapter>[1-9]){GAP})?(?P<rule>{RULE})", items):
-        if item["join"]:
-            first = last
+def rules_of(items: str) -> Iterator[tuple[Rule, Rule]]:
+    """The rules of a list that begins with its chapter, each or each range by first and last."""
+    chapter = ""
+    rules: list[tuple[Rule, Rule]] = []
+    is_range = False
+    for item in ITEM_OR_RANGE.finditer(items):
+        if item["range"]:
+            is_range = True
             continue
         chapter = item["chapter"] or chapter
-        last = (chapter, item["rule"].partition(".")[0])
-        yield (first or last, last)
-        first = None
+        rule = (chapter, item["rule"].partition(".")[0])
+        rules.append((rules.pop()[0] if is_range else rule, rule))
+        is_range = False
+    yield from rules
 
 
 def citations(text: str, *, markdown: bool) -> Iterator[Found]:
@@ -115,7 +122,9 @@ def read_rules(pages: Mapping[str, str]) -> tuple[dict[Rule, str], list[str]]:
             place = f"{path}:{line_of(text, heading.start())}"
             match = RULE_HEADING.fullmatch(heading[1])
             if match is None:
-                wrong.append(f'{place}: "{heading[1]}" is no heading of a rule ("T5: what it says")')
+                wrong.append(
+                    f'{place}: "{heading[1]}" is no heading of a rule ("T5: what it says")'
+                )
             elif (chapter[1], match[1]) in rules:
                 wrong.append(f"{place}: {match[1]} is there twice")
             else:
@@ -157,7 +166,7 @@ def check_text(
         return any(each.start <= offset < each.end for each in found)
 
     for match in NOT_ALLOWED.finditer(text):
-        if not is_cited(match.start()):
+        if not is_cited(match.end() - 1):
             words = " ".join(re.sub(r"//+|#", "", match[0]).split()).lstrip("(")
             wrong.append((line_of(text, match.start()), f'"{words}" cites no rule'))
     chapters = sorted({chapter for chapter, _ in cited})
@@ -168,7 +177,9 @@ def check_text(
             homes = [chapter for chapter in chapters if (chapter, rule) in rules]
             if homes and not is_cited(alone.start()):
                 full = " or ".join(f'"spec {chapter} {alone[0]}"' for chapter in homes)
-                wrong.append((line_of(text, alone.start()), f'"{alone[0]}" names no chapter: {full}'))
+                wrong.append(
+                    (line_of(text, alone.start()), f'"{alone[0]}" names no chapter: {full}')
+                )
     return cited, wrong
 
 
@@ -191,7 +202,7 @@ def tracked_texts(root: Path) -> dict[str, str]:
 
 
 def problems(texts: Mapping[str, str]) -> tuple[list[str], Counter[str]]:
-    """What is wrong with the citations of these files, and how many rules and citations they have."""
+    """What is wrong with these files, by path, and how many rules and citations they have."""
     pages = {path: text for path, text in texts.items() if path.startswith(f"{PAGES}/")}
     rules, found = read_rules(pages)
     for path, text in pages.items():
@@ -205,7 +216,11 @@ def problems(texts: Mapping[str, str]) -> tuple[list[str], Counter[str]]:
         cited |= here
         counts["citations"] += len(list(citations(text, markdown=path.endswith(".md"))))
         found += [f"{path}:{line}: {words}" for line, words in sorted(wrong)]
-    found += [f"{place}: {rule} is cited nowhere" for (of, rule), place in rules.items() if (of, rule) not in cited]
+    found += [
+        f"{place}: {rule} is cited nowhere"
+        for (of, rule), place in rules.items()
+        if (of, rule) not in cited
+    ]
     return found, counts
 
 
