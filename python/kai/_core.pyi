@@ -633,5 +633,5 @@ class Simulation(metaclass=_Compiled):
 _Sibling = tuple[str, int, int, float, float, float, float, float]
 
 def divide(total: float, siblings: Sequence[_Sibling], *, k_value: float) -> list[float]:
-    """The fair shares of queues below one parent, for one resource, in its smallest units (spec 1
-    §4); -1 as deserved or limit is unlimited."""
+    """The fair shares of queues below one parent, for one resource, in its smallest units (spec
+    1 F41-F51); -1 as deserved or limit is unlimited."""

@@ -1,4 +1,4 @@
-"""Variables for Terraform modules that make a stack with KAI (spec 7 section 23).
+"""Variables for Terraform modules that make a stack with KAI.
 
 >>> import kai
 >>> kai.terraform.variables(kai.PodRequest(queue="test", gpu_fraction=0.5))
@@ -14,7 +14,7 @@ from kai.settings import PodRequest
 
 
 def variables(request: PodRequest) -> dict[str, str]:
-    """The three variables of a KAI stack, as texts; "" is none (TF4).
+    """The three variables of a KAI stack, as texts; "" is none.
 
     Raises InvalidRequestError for a request for GPUs that is no fraction.
     """

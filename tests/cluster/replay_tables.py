@@ -1,6 +1,6 @@
 """What replays of KAI's recordings leave out, and how their ends may differ.
 
-A mend says which differences (testcluster.compared) are wanted, and which surprise of the
+A mend says which differences (testcluster.compared) are wanted, and which rule on the
 recordings or which decision of ours is the reason. `recordings`, `subject` and `member` are
 patterns as of file names; `ours` and `kais` are regular expressions that the values have to have.
 """
@@ -46,7 +46,7 @@ class Mend:
     why: str
     """A sentence."""
     by: str
-    """`surprise N` of the recordings' README, a decision, or a page of ours."""
+    """A rule (`spec 6 S3`), a decision, or a page of ours."""
     member: str
     recordings: str = "*"
     subject: str = "*"
@@ -96,47 +96,47 @@ RULES = (
     Mend(
         "a pod that the grouper saw is grouped at once, nobody else makes its group, and an owner"
         " that is deleted with its pods is no trouble",
-        "surprises 3 and 4",
+        "spec 6 S3 and S4",
         "event Warning PodGrouperWarning of pod-grouper",
         ours=NOTHING,
         kais="not found|already exists",
     ),
     Mend(
         "an event is not written again each second, each time in other words",
-        "surprise 6",
+        "spec 6 S6",
         "further event * of *",
         ours=NOTHING,
     ),
     Mend(
         "an eviction is said, however much was said about the group before",
-        "surprise 6",
+        "spec 6 S6",
         "event Normal Evict of kai-scheduler",
         kais=NOTHING,
     ),
     Mend(
         "one reason is said once, and not once for each search",
-        "surprise 9",
+        "spec 6 S9",
         "*",
         subject="PodGroup/*",
         kais=r"^\W?Unable to schedule podgroup: (\d+ )?Resources were not found",
     ),
     Mend(
         "the same: KAI lists its reasons one by one",
-        "surprise 9",
+        "spec 6 S9",
         "status.schedulingConditions*.reasons*",
         ours=NOTHING,
         kais="Resources were not found|PodSchedulingErrors",
     ),
     Mend(
         "which pod of a gang is the first that finds no node hangs on UIDs",
-        "surprise 5",
+        "spec 6 S5",
         "*Unschedulable*",
         subject="Pod/*",
         same=node_error,
     ),
     Mend(
         "the same, in the condition",
-        "surprise 5",
+        "spec 6 S5",
         "condition PodScheduled",
         ours="Unschedulable",
         kais="Unschedulable",
@@ -144,13 +144,13 @@ RULES = (
     ),
     Mend(
         "pods that a controller makes one after the other are waited for without a word",
-        "surprise 4; docs/internals/verdicts.md",
+        "spec 6 S4; docs/internals/verdicts.md",
         "event Normal NotReady of kai-scheduler",
         ours=NOTHING,
     ),
     Mend(
         "a pod whose pod group does not exist says so",
-        "surprise 19; docs/compatibility.md",
+        "spec 6 S19; docs/compatibility.md",
         "*",
         subject="Pod/*",
         ours="PodGroup .* does not exist",
@@ -158,7 +158,7 @@ RULES = (
     ),
     Mend(
         "a group is stale when it is less than what it has to start with",
-        "surprises 14 and 15; docs/compatibility.md, min_sub_group",
+        "spec 6 S14 and S15; docs/compatibility.md, min_sub_group",
         "event Normal StaleJob of kai-scheduler",
         ours=NOTHING,
         kais="subGroup .* minMember is",
@@ -177,7 +177,7 @@ RULES = (
     *(
         Mend(
             "what is written on a pod that is its own owner is not copied to its group",
-            "surprise 20; decision 22",
+            "spec 6 S20; decision 22",
             f"annotation {key}",
             subject="PodGroup/*",
             ours=NOTHING,
@@ -186,7 +186,7 @@ RULES = (
     ),
     Mend(
         "shared memory that does not fit says what is missing",
-        "surprise 11",
+        "spec 6 S11",
         "*",
         kais=r"Unable to schedule pod\b",
     ),
@@ -210,13 +210,13 @@ RULES = (
     ),
     Mend(
         "which of two devices that score the same is taken first hangs on UUIDs",
-        "3 S2",
+        "spec 3 S2",
         "data.NVIDIA_VISIBLE_DEVICES",
         same=sorted_devices,
     ),
     Mend(
         "a pod is said to be scheduled once it is bound",
-        "surprise 1; docs/internals/verdicts.md",
+        "spec 6 S1; docs/internals/verdicts.md",
         "event Normal Scheduled of kai-scheduler",
         ours=NOTHING,
     ),
@@ -257,14 +257,14 @@ RULES = (
 MENDS = (
     Mend(
         "a pod on parts of several devices holds all of them",
-        "6 C32, a defect",
+        "spec 6 C32",
         "status*allocated.nvidia.com/gpu",
         recordings="08-fraction-num-devices",
     ),
     *(
         Mend(
             "a pod is not said to be bound that is not, and its condition says what failed",
-            "surprises 1, 2 and 25",
+            "spec 6 S1, S2 and S25",
             member,
             recordings="31-reservation-never-answers",
             subject=subject,
@@ -279,7 +279,7 @@ MENDS = (
     *(
         Mend(
             "a reservation pod was left over from another recording",
-            "surprise 25",
+            "spec 6 S25",
             member,
             recordings="14-queue-limits",
             subject=subject,
@@ -289,7 +289,7 @@ MENDS = (
     ),
     Mend(
         "a group whose pods are all placed loses its condition at once",
-        "surprise 8",
+        "spec 6 S8",
         "status.schedulingConditions*",
         recordings="12-gang-does-not-fit",
         ours=NOTHING,
@@ -297,21 +297,21 @@ MENDS = (
     Mend(
         "the waiting pod is grouped at once, preempts at once, and counts as running when the"
         " reclaim comes",
-        "surprise 3",
+        "spec 6 S3",
         "text of event Normal Evict of kai-scheduler",
         recordings="22-min-runtime",
         subject="PodGroup/pg-a-*",
     ),
     Mend(
         "the BindRequest is taken back before the binder sees it, as its node went",
-        "surprise 1",
+        "spec 6 S1",
         "event Warning BindingError of binder",
         recordings="25-bind-failure-node-gone",
         ours=NOTHING,
     ),
     Mend(
         "a leader that may start alone is not stale",
-        "surprise 14",
+        "spec 6 S14",
         f"annotation {keys.STALE_ANNOTATION}",
         recordings="??-jobset-in-order-*",
         ours=NOTHING,
@@ -320,7 +320,7 @@ MENDS = (
         Mend(
             "the same: it is not evicted, so that its group has no condition and no second leader"
             " is bound",
-            "surprise 14",
+            "spec 6 S14",
             member,
             recordings="86-jobset-in-order-then-stale",
             subject=subject,
@@ -334,7 +334,7 @@ MENDS = (
     *(
         Mend(
             "the queue follows the owner's label",
-            "surprise 12; decision 22",
+            "spec 6 S12; decision 22",
             member,
             recordings="85-label-changes",
             subject=subject,
@@ -348,7 +348,7 @@ MENDS = (
     *(
         Mend(
             "a leader that waits for its workers is not evicted",
-            "surprise 15; decision 22",
+            "spec 6 S15; decision 22",
             "*",
             recordings="87-leaderworkerset-late-workers",
             subject=subject,
@@ -358,7 +358,7 @@ MENDS = (
     *(
         Mend(
             "the submitter of a RayJob has a group of its own and runs",
-            "surprise 13; decision 22",
+            "spec 6 S13; decision 22",
             member,
             recordings="70-rayjob",
             subject=subject,

@@ -335,7 +335,7 @@ def test_each_step_of_a_workflow_has_a_group_of_its_own(found: Played) -> None:
 
 def test_the_grouper_warns_of_what_cannot_be_grouped_alone(found: Played) -> None:
     """KAI also warns of pods that it has not seen yet, and of groups that another worker has made
-    (surprises 3 and 4)."""
+    (spec 6 S3 and S4)."""
     assert found.warnings.keys() == {
         "51-job-min-member/bad",
         "80-owner-kind-without-crd/odd",
@@ -345,12 +345,12 @@ def test_the_grouper_warns_of_what_cannot_be_grouped_alone(found: Played) -> Non
 
 
 def test_first_come_first_served(found: Played) -> None:
-    """In KAI a pod that its grouper saw a second later is a second younger (surprise 3)."""
+    """In KAI a pod that its grouper saw a second later is a second younger (spec 6 S3)."""
     assert found.order == ["holder", "z", "m", "a"]
 
 
 def test_all_pods_run_that_are_in_a_group(found: Played) -> None:
-    """Also the submitter of a RayJob (surprise 13)."""
+    """Also the submitter of a RayJob (spec 6 S13)."""
     assert found.waiting() == {
         "51-job-min-member/bad",
         "80-owner-kind-without-crd/odd",
@@ -361,9 +361,9 @@ def test_all_pods_run_that_are_in_a_group(found: Played) -> None:
 
 
 def test_a_leader_that_waits_for_its_workers_is_not_stale(found: Played) -> None:
-    """That of an InOrder JobSet has been alone for longer than its period (surprise 14), and that
-    of a LeaderReady LeaderWorkerSet is all that its group needs until there are workers (surprise
-    15)."""
+    """That of an InOrder JobSet has been alone for longer than its period (spec 6 S14), and that
+    of a LeaderReady LeaderWorkerSet is all that its group needs until there are workers (spec
+    6 S15)."""
     [leader] = found.pods["91-leader"]
     assert leader["metadata"]["name"].startswith("js-leader-0")
     [group] = found.groups["91-leader"].values()
@@ -373,6 +373,6 @@ def test_a_leader_that_waits_for_its_workers_is_not_stale(found: Played) -> None
 
 
 def test_the_queue_follows_the_label_of_the_owner(found: Played) -> None:
-    """Also when the group is there already (surprise 12)."""
+    """Also when the group is there already (spec 6 S12)."""
     [group] = found.groups["85-label-changes"].values()
     assert (group["spec.queue"], group["spec.priorityClassName"]) == ("team-b", "inference")

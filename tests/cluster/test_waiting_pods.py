@@ -107,7 +107,7 @@ def test_pods_of_a_group_that_does_not_want_it_get_no_condition(
 def test_a_pod_whose_group_comes_later_waits_and_then_runs(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
-    """KAI says nothing of such a pod (surprise 19)."""
+    """KAI says nothing of such a pod (spec 6 S19)."""
 
     async def story(scene: Scene) -> None:
         await scene.nodes(1)

@@ -23,22 +23,22 @@ KNOWN = {
         ("annotations.deployment.kubernetes.io/revision",),
     ),
     "70-rayjob": Known(
-        "the submitter has a group of its own and runs (surprise 13)",
+        "the submitter has a group of its own and runs (spec 6 S13)",
         ("pg-rj-<uid:Job/rj>: *", "rj-<r1>: pod-group-name"),
     ),
     "73-sparkapplication": Known(
-        "what the scheduler writes on a pod is not copied to its group (surprise 20)",
+        "what the scheduler writes on a pod is not copied to its group (spec 6 S20)",
         ("spark-sub: annotations.pod-group-name", "spark-sub: annotations.received-resource-type"),
     ),
     "74-knative": Known("Knative comes with the next part", ("*",)),
     "75-grove": Known("Grove comes with the next part", ("*",)),
     "83-dynamo": Known("Grove comes with the next part", ("*",)),
     "85-label-changes": Known(
-        "the queue follows the label of the owner (surprise 12)",
+        "the queue follows the label of the owner (spec 6 S12)",
         ("pg-wi-<uid:Widget/wi>: labels.kai.scheduler/queue", "pg-wi-<uid:Widget/wi>: spec.queue"),
     ),
     "87-leaderworkerset-late-workers": Known(
-        "workers are wanted when there are some, so the leader is not stale (surprise 15)",
+        "workers are wanted when there are some, so the leader is not stale (spec 6 S15)",
         ("-group-0: spec.minMember", "-group-0: spec.subGroups"),
     ),
 }

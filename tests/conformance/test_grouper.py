@@ -233,7 +233,7 @@ BUILT = [each for each in recordings() if KNOWN.get(each.name, Known("", ())).me
 
 @pytest.mark.parametrize("recording", BUILT, ids=lambda each: each.name)
 def test_the_same_pods_cannot_be_grouped(recording: Recording) -> None:
-    """And pods that KAI gives up on for a second are grouped at once (surprises 3 and 4)."""
+    """And pods that KAI gives up on for a second are grouped at once (spec 6 S3 and S4)."""
     warned = {
         entry["object"]["involvedObject"].removeprefix("Pod/"): entry["object"]["message"]
         for entry in recording.timeline
@@ -250,7 +250,7 @@ def test_the_same_pods_cannot_be_grouped(recording: Recording) -> None:
 
 
 def test_pods_are_grouped_in_the_order_in_which_they_came() -> None:
-    """KAI makes the group of t-1 after that of t-2, and t-2 gets the GPU first (surprise 3)."""
+    """KAI makes the group of t-1 after that of t-2, and t-2 gets the GPU first (spec 6 S3)."""
     [recording] = [each for each in recordings() if each.name == "88-priority-order"]
     came = [
         each["name"]

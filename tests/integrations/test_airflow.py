@@ -1,4 +1,4 @@
-"""Airflow: the pods that its operators and its executor make of our arguments (spec 7 F7)."""
+"""Airflow: the pods that its operators and its executor make of our arguments."""
 
 from __future__ import annotations
 

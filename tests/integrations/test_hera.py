@@ -1,4 +1,4 @@
-"""Argo with Hera: the manifests that Hera makes of our arguments (spec 7 A8, A9)."""
+"""Argo with Hera: the manifests that Hera makes of our arguments."""
 
 from __future__ import annotations
 

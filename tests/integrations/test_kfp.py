@@ -1,4 +1,4 @@
-"""Kubeflow Pipelines: what its compiler makes of a task with our settings (spec 7 K9, K10)."""
+"""Kubeflow Pipelines: what its compiler makes of a task with our settings (spec 7 K1)."""
 
 # No `from __future__ import annotations`: kfp reads the types of a component's function.
 

@@ -1,4 +1,4 @@
-"""Beside the kubernetes client, whose classes changed in 37 (spec 7 J6, 7a §0)."""
+"""Beside the kubernetes client, whose classes changed in 37 (spec 7 J6)."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ FREE = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
 
 
 def test_the_queues_of_the_reference_example() -> None:
-    """Spec 7 E18."""
+    """The two queues of the ZenML example (spec 7 C11)."""
     assert kai.queues.unlimited("test", parent="default") == [
         {
             "apiVersion": "scheduling.run.ai/v2",

@@ -1,5 +1,5 @@
 // Allocate: gives waiting pod groups, in order, what is idle, or promises them what is being freed
-// (spec 2 §8).
+// (spec 2 A1, A2).
 //
 //   return MakeAllocate(depth);
 //

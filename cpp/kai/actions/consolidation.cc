@@ -125,7 +125,7 @@ class Consolidation final : public EvictionAction {
   static std::vector<PodGroupId> FirstToMove(CycleView& cycle, std::vector<PodGroupId> candidates) {
     int64_t limit = cycle.cluster->params().max_consolidation_preemptees;
     if (limit == kNoLimit) return candidates;
-    if (!cycle.mends->on(Mend::kConsolidationLimit)) ++limit;  // KAI counts one too far (R2)
+    if (!cycle.mends->on(Mend::kConsolidationLimit)) ++limit;  // KAI counts one too far (spec 2 R2)
     if (candidates.size() <= static_cast<size_t>(limit)) return candidates;
     // Those that a victim queue would give up first; KAI draws them at random (spec 2 W10).
     VictimPool pool(cycle, candidates);

@@ -79,7 +79,7 @@ TEST(ConsolidationTest, PriorityAndQueueOfPodsThatMoveDoNotMatter) {
       PlanIs(Evicts("high/b-0"), Pipelines("low/new-0", "n2"), Pipelines("high/b-0", "n1")));
 }
 
-TEST(ConsolidationTest, OfAnElasticGroupOnePodMovesButNotTwo) {  // E21, spec 2 W19
+TEST(ConsolidationTest, OfAnElasticGroupOnePodMovesButNotTwo) {  // spec 2 E21, spec 2 W19
   const auto of = [](int64_t gpus) {
     return MakeCluster()
         .Node("n1", {.gpus = 4})
@@ -93,14 +93,15 @@ TEST(ConsolidationTest, OfAnElasticGroupOnePodMovesButNotTwo) {  // E21, spec 2 
   EXPECT_THAT(Consolidate(of(4)), PlanIs());
 }
 
-TEST(ConsolidationTest, APodThatMovesIsPlacedAgainFirstUnlessTheOneThatWaitsMattersMore) {  // E21
+// spec 2 E21
+TEST(ConsolidationTest, APodThatMovesIsPlacedAgainFirstUnlessTheOneThatWaitsMattersMore) {
   EXPECT_THAT(Consolidate(TwoHalfFullNodes().Pending("ns/new", {.gpus = 2, .priority = 50})),
               PlanIs(Evicts("ns/b-0"), Pipelines("ns/b-0", "n1"), Pipelines("ns/new-0", "n2")));
   EXPECT_THAT(Consolidate(TwoHalfFullNodes().Pending("ns/new", {.gpus = 2, .priority = 60})),
               PlanIs(Evicts("ns/b-0"), Pipelines("ns/new-0", "n2"), Pipelines("ns/b-0", "n1")));
 }
 
-TEST(ConsolidationTest, FullNodesAreLeftAlone) {  // E21
+TEST(ConsolidationTest, FullNodesAreLeftAlone) {  // spec 2 E21
   EXPECT_THAT(Consolidate(TwoHalfFullNodes()
                               .Node("n3", {.gpus = 2})
                               .Running("ns/full", {.pods = 2, .gpus = 1, .node = "n3"})
@@ -216,7 +217,7 @@ TEST(ConsolidationTest, SaysWhyAPodMoves) {
   EXPECT_EQ(plan.decisions[0].action, "consolidation");
 }
 
-// ---- the worked cycle (spec 2 §15) --------------------------------------------------------------
+// ---- the worked cycle (spec 2 E34) --------------------------------------------------------------
 
 ClusterMaker Worked() {
   return MakeCluster()

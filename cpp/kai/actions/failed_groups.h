@@ -1,12 +1,12 @@
 // FailedGroups: which pod groups KAI does not try, since one of the same constraints that it holds
-// to be no harder has failed (spec 2 §12).
+// to be no harder has failed (spec 2 H1-H4).
 //
 //   FailedGroups failed(cycle.view, Scope::kQueue);
 //   failed.Add(cycle.rooms.Group("a/g"));
 //   failed.Knows(cycle.rooms.Group("b/g"))       // true: skip it
 //
-// That is too coarse (W6): it is on only where the switch signature_skip asks for it. What groups
-// that ask exactly the same question are spared is the business of turns.h.
+// That is too coarse (spec 2 W6): it is on only where the switch signature_skip asks for it. What
+// groups that ask exactly the same question are spared is the business of turns.h.
 //
 // Invariants: off, it knows none. Cost: O(pods of the group) a question. Not thread-safe.
 #ifndef KAI_ACTIONS_FAILED_GROUPS_H_

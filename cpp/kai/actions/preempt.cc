@@ -55,7 +55,7 @@ class Preempt final : public EvictionAction {
       return candidates;
     std::erase_if(candidates, [&](PodGroupId victim) {
       return victim == group || !MattersMore(cycle, group, victim) ||
-             (IsProtectedNow(cycle, victim) && !IsElastic(cycle, victim));  // F99, F104
+             (IsProtectedNow(cycle, victim) && !IsElastic(cycle, victim));  // spec 1 F99, F104
     });
     return candidates;
   }
@@ -88,8 +88,9 @@ class Preempt final : public EvictionAction {
                                WakeReason::kJobOrder);
   }
   static int64_t StartOf(const CycleView& cycle, PodGroupId group) {
-    return cycle.log->Has(group, CycleLog::kStarted) ? cycle.time->now_ns()
-                                              : cycle.cluster->pod_groups().last_start_ns[group];
+    return cycle.log->Has(group, CycleLog::kStarted)
+               ? cycle.time->now_ns()
+               : cycle.cluster->pod_groups().last_start_ns[group];
   }
   bool IsProtectedNow(const CycleView& cycle, PodGroupId victim) const {
     return options_.min_runtime && IsProtected(cycle, victim, runtime_ns_);

@@ -1,5 +1,5 @@
-// Preempt: inside a queue, what matters more takes the place of what matters less (spec 2 R4, spec
-// 1 §9).
+// Preempt: inside a queue, what matters more takes the place of what matters less (spec 2 R4,
+// spec 1 F99).
 //
 //   return [options] { return MakePreempt(options); };
 //

@@ -89,7 +89,7 @@ TEST(PreemptTest, WhatIsNotPreemptibleMayPreempt) {  // spec 1 F100
               PlanIs(Evicts("q/c-0"), Pipelines("q/new-0")));
 }
 
-TEST(PreemptTest, WhatWouldExceedTheQuotaEvictsNothing) {  // spec 1 F99, E18
+TEST(PreemptTest, WhatWouldExceedTheQuotaEvictsNothing) {  // spec 1 F99, spec 2 E18
   const auto of = [](double deserved, const char* preemptibility) {
     return MakeCluster()
         .Queue("q", {.deserved_gpus = deserved})
@@ -118,7 +118,7 @@ TEST(PreemptTest, AGroupThatIsNotReadyEvictsNothing) {
               PlanIs());
 }
 
-TEST(PreemptTest, StuckPodsAreNoVictimsTheirSiblingsAre) {  // E2
+TEST(PreemptTest, StuckPodsAreNoVictimsTheirSiblingsAre) {  // spec 2 E2
   ClusterMaker maker = MakeCluster()
                            .Node("n1", {.gpus = 2})
                            .Releasing("ns/stuck", {.gpus = 1, .node = "n1"})
@@ -160,7 +160,7 @@ TEST(PreemptTest, AGroupThatFindsNoVictimsStillStandsForItsQueue) {  // spec 1 F
                      Pipelines("narrow/new-0")));
 }
 
-// ---- how much (E19, E20, V16) -------------------------------------------------------------------
+// ---- how much (spec 2 E19, E20, V16) ------------------------------------------------------------
 
 TEST(PreemptTest, AGangGetsPlacesForAllOfItsPods) {
   EXPECT_THAT(
@@ -286,7 +286,7 @@ TEST(PreemptionDelayTest, ItRunsAnewFromTheLastEviction) {
   EXPECT_THAT(Preempt(maker), PlanIs());
 }
 
-TEST(PreemptionDelayTest, ItIsSaidOnceHoweverManyActionsRun) {  // E12
+TEST(PreemptionDelayTest, ItIsSaidOnceHoweverManyActionsRun) {  // spec 2 E12
   const Plan plan = RunActions("consolidation, reclaim, preempt", Delayed(300, 60));
   int said = 0;
   for (const ToldReason& reason : OutcomeOf(plan, "q/new").reasons)
@@ -294,7 +294,7 @@ TEST(PreemptionDelayTest, ItIsSaidOnceHoweverManyActionsRun) {  // E12
   EXPECT_EQ(said, 1);
 }
 
-TEST(PreemptionDelayTest, ADelayedGroupIsStillAllocatedAndStillAVictim) {  // E12
+TEST(PreemptionDelayTest, ADelayedGroupIsStillAllocatedAndStillAVictim) {  // spec 2 E12
   ClusterMaker maker = FullNode().Pending("q/new", {.gpus = 1, .priority = 75});
   PodGroupRow& victim = maker.rows().pod_groups[2];
   victim.preemption_delay_ns = 300 * kSecondNs;

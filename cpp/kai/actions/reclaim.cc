@@ -31,7 +31,7 @@ class Reclaim final : public EvictionAction {
 
   std::vector<PodGroupId> CandidatesFor(CycleView& cycle, PodGroupId group) override {
     const Cluster& cluster = *cycle.cluster;
-    before_ = cycle.shares->table().sums;  // F87: what was there when the search began
+    before_ = cycle.shares->table().sums;  // spec 1 F87: what was there when the search began
     uses_ = IndexVector<QueueId, int32_t>(cluster.queues().size(), -1);
     runtimes_ns_ = IndexVector<QueueId, std::optional<int64_t>>(cluster.queues().size());
     const QueueId own = cluster.pod_groups().queue[group];
@@ -53,7 +53,7 @@ class Reclaim final : public EvictionAction {
     if (!can_lose &&
         (!cluster.params().allow_consolidating_reclaim || !FirstPodFitsWhatIsFree(cycle, group)))
       return {};
-    std::erase_if(candidates, [&](PodGroupId victim) {  // F104
+    std::erase_if(candidates, [&](PodGroupId victim) {  // spec 1 F104
       return IsProtectedFrom(cycle, own, victim) && !IsElastic(cycle, victim);
     });
     return candidates;
@@ -115,8 +115,8 @@ class Reclaim final : public EvictionAction {
     return {now.tree, now.shares, before_};
   }
 
-  // Whether the rule would let the queue lose anything at all to the group's first pod (F90): if
-  // not, no later chunk is acceptable either, as what remains only shrinks.
+  // Whether the rule would let the queue lose anything at all to the group's first pod (spec 1
+  // F90): if not, no later chunk is acceptable either, as what remains only shrinks.
   bool CanLose(const CycleView& cycle, const ReclaimRule& rule, PodGroupId group,
                QueueId victim) const {
     if (cycle.plain_search) return true;
@@ -142,8 +142,8 @@ class Reclaim final : public EvictionAction {
     return IsProtected(cycle, victim, *runtime_ns);
   }
 
-  // F89: elastic pods one by one, then the core of the group in one piece; queues, groups and pods
-  // in the order in which they were chosen (spec 1 W8). Good until the next call.
+  // spec 1 F89: elastic pods one by one, then the core of the group in one piece; queues, groups
+  // and pods in the order in which they were chosen (spec 1 W8). Good until the next call.
   std::span<const QueueLoss> LossesOf(const CycleView& cycle,
                                       const std::vector<GroupVictims>& groups) {
     const Cluster& cluster = *cycle.cluster;

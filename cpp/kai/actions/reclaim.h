@@ -1,5 +1,5 @@
 // Reclaim: a queue takes back what it deserves from queues that hold more than their share (spec 2
-// R3, spec 1 §8).
+// R3, spec 1 F84-F95).
 //
 //   return MakeReclaim(
 //

@@ -158,7 +158,7 @@ TEST(ReclaimTest, WhatIsNotPreemptibleIsNeverAVictim) {
       PlanIs());
 }
 
-TEST(ReclaimTest, AProtectedQueueHidesNoSibling) {  // E23
+TEST(ReclaimTest, AProtectedQueueHidesNoSibling) {  // spec 2 E23
   // poor comes first among victims, as the queue of the lowest priority, but is below its quota.
   EXPECT_THAT(Reclaim(MakeCluster()
                           .Queue("poor", {.deserved_gpus = 2, .priority = 1})
@@ -237,7 +237,7 @@ TEST(ReclaimTest, WhatItsParentHoldsWithoutPreemptionCountsAsWell) {
   EXPECT_THAT(Reclaim(of(1)), PlanIs());
 }
 
-// ---- moving instead of taking (E22, spec 2 V14) -------------------------------------------------
+// ---- moving instead of taking (spec 2 E22, spec 2 V14) ------------------------------------------
 
 // Each of two nodes has a pod of queue a and room for one more; a pod of queue b wants a whole
 // node.
@@ -393,7 +393,7 @@ TEST(ReclaimTest, WithoutFairSharesNoGroupMayReclaim) {  // spec 2 X1
               PlanIs());
 }
 
-TEST(ReclaimTest, WithoutGeneratorsNothingIsTaken) {  // spec 2 §16
+TEST(ReclaimTest, WithoutGeneratorsNothingIsTaken) {  // spec 2 V17
   EXPECT_THAT(Reclaim(TwoAndTwo(0), R"(, "tiers": [{"plugins": [{"name": "predicates"},
                   {"name": "proportion"}, {"name": "nodeplacement"}]}])"),
               PlanIs());

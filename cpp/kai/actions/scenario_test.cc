@@ -80,7 +80,8 @@ TEST(ScenarioBaseTest, GrowsByOneBatchAtATime) {
   EXPECT_EQ(base.cycle.Text(base.base->victims()), "ns/a-0 ns/b-1 ns/b-0 ns/c-0");
 }
 
-TEST(ScenarioBaseTest, RecordedVictimsAreInEveryScenarioAndInNoBatch) {  // E24: sizes 0, 1, 3
+// spec 2 E24: sizes 0, 1, 3
+TEST(ScenarioBaseTest, RecordedVictimsAreInEveryScenarioAndInNoBatch) {
   Base base(MakeCluster()
                 .Node("n1", {.gpus = 8})
                 .Running("ns/e", {.pods = 4, .gpus = 1, .node = "n1", .min_member = 2})
@@ -278,7 +279,7 @@ TEST(ScenarioFilterTest, SomeNodeOfThoseLookedAtMustMatchThePods) {  // spec 2 V
 
 // ---- which scenarios are one question (spec 2 V15) ----------------------------------------------
 
-TEST(ScenarioKeyTest, TheOrderOfVictimsDoesNotCount) {  // E26
+TEST(ScenarioKeyTest, TheOrderOfVictimsDoesNotCount) {  // spec 2 E26
   Base base(ThreeGroups(), kThreeGroups);
   const auto key = [&](const Strings& pods) {
     return base.base->Make(base.cycle.Victims(pods)).key;

@@ -1,5 +1,5 @@
 // Proofs that a search, or one scenario of it, cannot succeed, so that nothing need be simulated
-// (design §4.5). They count room and nothing else: how many pods of one class the nodes could hold
+//. They count room and nothing else: how many pods of one class the nodes could hold
 // at most, were the victims gone and no other pod to come.
 //
 //   bounds.NeverFits(groups)

@@ -1,5 +1,5 @@
 // Stale gang eviction: a gang that lost pods and does not get them back gives up the rest, which
-// would only hold what others could use (spec 2 §11 D4-D7).
+// would only hold what others could use (spec 2 D4-D7).
 //
 //   if (name == "stalegangeviction") return [] { return MakeStaleGangEviction(); };
 //

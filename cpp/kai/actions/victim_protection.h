@@ -1,4 +1,4 @@
-// VictimProtection: minimum run times, as the evicting actions ask for them (spec 1 §10).
+// VictimProtection: minimum run times, as the evicting actions ask for them (spec 1 F102-F106).
 //
 //   const VictimsByGroup by_group(cycle, scenario);
 //   !IsElastic(cycle, loss.group) || ...
@@ -46,7 +46,7 @@ class VictimsByGroup {
   std::vector<GroupVictims> groups_;
 };
 
-// F106: a protected elastic group keeps its minimum.
+// spec 1 F106: a protected elastic group keeps its minimum.
 bool KeepsMinimum(const CycleView& cycle, const GroupVictims& loss);
 
 }  // namespace kai

@@ -1,4 +1,4 @@
-// Which pods would have to go next (spec 2 O4, spec 1 §11).
+// Which pods would have to go next (spec 2 O4, spec 1 F108, F109).
 //
 //   VictimPool pool(cycle->view, candidates);      // once per search
 //   VictimQueue queue(&pool);                      // afresh per probe

@@ -162,7 +162,7 @@ ClusterMaker ElasticFour() {
       .Running("ns/e", {.pods = 4, .gpus = 1, .node = "n", .min_member = 2});
 }
 
-TEST(RecordedVictimsTest, ARecordedPodIsGivenUpForNothing) {  // E24: sizes 0, 1, 3
+TEST(RecordedVictimsTest, ARecordedPodIsGivenUpForNothing) {  // spec 2 E24: sizes 0, 1, 3
   EXPECT_THAT(Batches(ElasticFour(), {"ns/e"}, {"ns/e-3"}), ElementsAre("ns/e-2", "ns/e-1 ns/e-0"));
   EXPECT_THAT(Batches(ElasticFour(), {"ns/e"}, {"ns/e-3", "ns/e-2"}), ElementsAre("ns/e-1 ns/e-0"));
 }

@@ -1,4 +1,4 @@
-// VictimSearch: which pods to evict so that a waiting pod group can be placed (spec 2 §9).
+// VictimSearch: which pods to evict so that a waiting pod group can be placed (spec 2 V1-V17).
 //
 //   VictimSearch search(
 //       cycle.view, group, candidates, ...

@@ -93,7 +93,7 @@ ClusterMaker ThreeOnOneNode() {
       .Running("ns/c", {.gpus = 1, .node = "n1"});
 }
 
-TEST(VictimSearchTest, TakesNoMoreThanItNeeds) {  // E18
+TEST(VictimSearchTest, TakesNoMoreThanItNeeds) {  // spec 2 E18
   Search one(ThreeOnOneNode().Pending("ns/new", {.gpus = 1}));
   EXPECT_EQ(one.Run(), SearchOutcome::kSolved);
   EXPECT_EQ(one.victims, "ns/c-0");
@@ -105,7 +105,7 @@ TEST(VictimSearchTest, TakesNoMoreThanItNeeds) {  // E18
   EXPECT_EQ(two.victims, "ns/c-0 ns/b-0");
 }
 
-TEST(VictimSearchTest, AnElasticVictimLosesOnePodSeveralOrAll) {  // E19
+TEST(VictimSearchTest, AnElasticVictimLosesOnePodSeveralOrAll) {  // spec 2 E19
   const auto victims = [](int64_t gpus) {
     Search search(MakeCluster()
                       .Node("n1", {.gpus = 4})
@@ -119,7 +119,7 @@ TEST(VictimSearchTest, AnElasticVictimLosesOnePodSeveralOrAll) {  // E19
   EXPECT_EQ(victims(3), "ns/e-3 ns/e-2 ns/e-1 ns/e-0");
 }
 
-TEST(VictimSearchTest, OfAnElasticVictimOnePodMayMoveWhileAnotherIsLost) {  // E19
+TEST(VictimSearchTest, OfAnElasticVictimOnePodMayMoveWhileAnotherIsLost) {  // spec 2 E19
   Search search(MakeCluster()
                     .Node("n1", {.gpus = 2})
                     .Node("n2", {.gpus = 1})
@@ -131,7 +131,7 @@ TEST(VictimSearchTest, OfAnElasticVictimOnePodMayMoveWhileAnotherIsLost) {  // E
   EXPECT_EQ(search.Now("ns/e-1"), "leaves n1");
 }
 
-TEST(VictimSearchTest, AGangOfWholeNodesEmptiesThemAll) {  // E20
+TEST(VictimSearchTest, AGangOfWholeNodesEmptiesThemAll) {  // spec 2 E20
   ClusterMaker maker = MakeCluster();
   for (int node = 0; node < 11; ++node) {
     const std::string name = StrCat("n", node);
@@ -155,7 +155,7 @@ TEST(VictimSearchTest, AGangOfWholeNodesEmptiesThemAll) {  // E20
   }
 }
 
-TEST(VictimSearchTest, AVictimThatFitsElsewhereMoves) {  // E22
+TEST(VictimSearchTest, AVictimThatFitsElsewhereMoves) {  // spec 2 E22
   Search search(MakeCluster()
                     .Node("n1", {.gpus = 2})
                     .Node("n2", {.gpus = 2})
@@ -203,7 +203,7 @@ TEST(VictimSearchTest, ASiblingThatStayedIsRecordedWithThoseThatDidNot) {
 
 // ---- what it leaves behind ----------------------------------------------------------------------
 
-TEST(VictimSearchTest, UnsolvedItLeavesEverythingAsItWas) {  // E26
+TEST(VictimSearchTest, UnsolvedItLeavesEverythingAsItWas) {  // spec 2 E26
   Search search(ThreeOnOneNode().Pending("ns/new", {.pods = 2, .gpus = 1, .min_member = 2}));
   search.accepts = [](const Scenario&) { return false; };
   const Statement::Checkpoint start = search.cycle.rooms.statement().Mark();
@@ -265,7 +265,7 @@ TEST(VictimSearchTest, WithoutGeneratorsThereIsNothingToTry) {
 }
 
 TEST(VictimSearchTest,
-     WithoutVictimsThereIsNoScenario) {  // E24, spec 2 W22: even where there is room
+     WithoutVictimsThereIsNoScenario) {  // spec 2 E24, spec 2 W22: even where there is room
   Search search(MakeCluster().Node("n1", {.gpus = 2}).Pending("ns/new", {.gpus = 1}));
   EXPECT_EQ(search.Run(), SearchOutcome::kGeneratorsExhausted);
   EXPECT_EQ(search.scenarios, 0);
@@ -354,7 +354,7 @@ TEST(GeneratorTest, NodeLocalGreedyEmptiesNodesOneByOne) {
   EXPECT_EQ(outcome(5, {kNodeLocalGreedy, kMultiNodeGang}), SearchOutcome::kSolved);
 }
 
-TEST(GeneratorTest, OneOwnsAllPartsBeforeTheNextBegins) {  // E25
+TEST(GeneratorTest, OneOwnsAllPartsBeforeTheNextBegins) {  // spec 2 E25
   Search search(OneGpuNodes(5, 0, 5));
   EXPECT_EQ(search.Run(), SearchOutcome::kSolved);
   EXPECT_THAT(search.requests, ElementsAre(1, 2, 3, /*the next one*/ 1, 2, 4, 5));

@@ -205,7 +205,7 @@ TEST(WorklistTest, QueuesOfDifferentDepthsStandSideBySide) {
   EXPECT_EQ(rig.PopAll(), (Names{"deepest/g", "flat/g"}));
 }
 
-TEST(WorklistTest, WithoutFairShareTheOlderQueueDrainsFirst) {  // spec 1 §16
+TEST(WorklistTest, WithoutFairShareTheOlderQueueDrainsFirst) {  // spec 2 X1
   Rig rig(MakeCluster()
               .Queue("org")
               .Queue("department", {.parent = "org"})

@@ -1,5 +1,5 @@
 // Keys of Kubernetes objects that the engine reads: labels, annotations and resource names, once
-// (spec 3 §1, spec 5 §5.8-§5.10). The Python face has its own list in kai/api/keys.py, and a test
+// The Python face has its own list in kai/api/keys.py, and a test
 // compares the two.
 //
 //   annotation != keys::kExtendedResourceClaim

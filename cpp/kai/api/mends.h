@@ -1,4 +1,4 @@
-// The weaknesses of KAI's that we mend, and whether a cycle mends them (design §2). Every mend that
+// The weaknesses of KAI's that we mend, and whether a cycle mends them. Every mend that
 // changes a decision is one switch; docs/compatibility.md has a row for each.
 //
 //   Mends mends;                           // all on: the default
@@ -37,9 +37,10 @@ enum class Mend : uint8_t {
   kHeldGpus,            // a part of a GPU is bound only once no pod holds it whole (spec 3 S4)
   kExactRollback,       // what was only tried leaves no trace on shared GPUs (decision 0010)
   kCommonDomain,        // domains are looked for from the required level on (spec 4 W1)
-  kPinnedSiblings,      // a required domain holds whatever stands already (spec 4 W2)
-  kPartialLabels,       // a node that lacks a level counts for those above it (spec 4 W15)
-  kTopologyLevels,      // a topology without a level asks for nothing; wrong levels are told (W3)
+  kPinnedSiblings,      // a required domain holds whatever stands already (spec 4 L3)
+  kPartialLabels,       // a node that lacks a level counts for those above it (spec 4 T6)
+  // a topology without a level asks for nothing; wrong levels are told (spec 4 W3)
+  kTopologyLevels,
   kOptionalMembers,  // of K sub-groups of N only the missing ones, and those that can (spec 4 W5)
   kSingleVictims,    // a pod is a victim once in a what-if (spec 2 W8)
   kDeviceOrder,      // a pod's devices in another order are the same place (spec 3 S7)

@@ -22,7 +22,7 @@ inline constexpr double kBytesPerMegabyte =
     1'000'000;  // queues count memory in megabytes of 10^6 bytes (spec 1 F2)
 inline constexpr double kBytesPerGigabyte =
     1'000'000'000;                        // messages print gigabytes of 10^9 bytes (spec 2 M8)
-inline constexpr double kUnlimited = -1;  // exactly -1, no other negative number (spec 1 §0)
+inline constexpr double kUnlimited = -1;  // exactly -1, no other negative number (spec 1 F3)
 
 // The three resources that queues account for, always in this order (spec 1 F20).
 enum QuotaResource : size_t { kQuotaCpu = 0, kQuotaMemory = 1, kQuotaGpu = 2 };

@@ -1,5 +1,5 @@
 // May this much more be placed for a queue? Limits hold for everything, the quota for what is not
-// preemptible (spec 1 §7).
+// preemptible (spec 1 F76-F79).
 //
 //   AskedAmount asked(Adding::kExact);
 //   for (const PodId pod : pods) asked += cluster.ClassOf(pod).gate_requested;

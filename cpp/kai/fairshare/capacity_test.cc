@@ -1,4 +1,4 @@
-// Limits of all groups, quota of the non-preemptible (spec 1 §7 and the gates of §16).
+// Limits of all groups, quota of the non-preemptible (spec 1 F76-F79).
 #include "kai/fairshare/capacity.h"
 
 #include <gtest/gtest.h>
@@ -61,7 +61,7 @@ CapacityAnswer Quota(const Queue& queue, const QuotaCount& requested) {
   return Path({queue}).Quota(requested);
 }
 
-TEST(CapacityTest, EqualityWithTheLimitPasses) {  // the examples of spec 1 §7
+TEST(CapacityTest, EqualityWithTheLimitPasses) {  // spec 1 F77
   EXPECT_FALSE(Limit(Gpus(3, 3), {0, 0, 0.5}).fits());
   EXPECT_TRUE(Limit(Gpus(3, 2.5), {0, 0, 0.5}).fits());
   EXPECT_FALSE(Limit(Gpus(1, 0), {0, 0, 2}).fits());
@@ -72,7 +72,7 @@ TEST(CapacityTest, ALimitOfZeroRefusesEveryRequest) {  // spec 1 F4
   EXPECT_TRUE(Limit(Gpus(0, 0), {5000, 5e9, 0}).fits());
 }
 
-TEST(CapacityTest, WhatIsNotAskedForIsNotLookedAt) {  // spec 1 F78, §16
+TEST(CapacityTest, WhatIsNotAskedForIsNotLookedAt) {  // spec 1 F78
   EXPECT_TRUE(Limit(Gpus(3, 7), {1000, 0, 0}).fits());
   EXPECT_TRUE(Quota(Gpus(kUnlimited, 0, 3, 7), {1000, 0, 0}).fits());
 }
@@ -102,7 +102,7 @@ TEST(CapacityTest, AQuotaOfZeroKeepsNonPreemptiblePodsOut) {  // spec 1 F14
   EXPECT_EQ(answer.resource, kQuotaCpu);
 }
 
-TEST(CapacityTest, AnyAncestorMayRefuse) {  // spec 1 F77, §16
+TEST(CapacityTest, AnyAncestorMayRefuse) {  // spec 1 F77
   const Path path({Gpus(8, 0), Unbounded(), Gpus(4, 3)});
   EXPECT_TRUE(path.Limit({0, 0, 1}).fits());
   const CapacityAnswer answer = path.Limit({0, 0, 2});

@@ -1,5 +1,5 @@
-// Division of what there is among sibling queues (spec 1 §4): first what each deserves, then by
-// weight and priority, then the remainders.
+// Division of what there is among sibling queues (spec 1 F41-F51): first what each deserves, then
+// by weight and priority, then the remainders.
 //
 //   std::vector<Sibling> siblings;
 //   result.left = Divide(total, k_value, siblings);    // sets every fair_share

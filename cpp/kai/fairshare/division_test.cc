@@ -1,4 +1,4 @@
-// Division among siblings: the worked examples of spec 1 F52 and the edge cases of §16.
+// Division among siblings: the worked examples of spec 1 F52, and edge cases.
 #include "kai/fairshare/division.h"
 
 #include <gmock/gmock.h>
@@ -127,7 +127,7 @@ TEST(DivisionTest, HistoryShiftsTheShares) {
   EXPECT_THAT(FairShares(queues, 16, 5), ElementsAre(3, 13));
 }
 
-// ---- spec 1 §16 and the rules between
+// ---- edge cases of spec 1 F41-F51
 // ------------------------------------------------------------
 
 TEST(DivisionTest, AnExactFitLeavesNothing) {

@@ -1,4 +1,4 @@
-// FairShares: what every queue deserves in one cycle, from what its pods ask for (spec 1 §4).
+// FairShares: what every queue deserves in one cycle, from what its pods ask for (spec 1 F40-F51).
 //
 //   const QueueUsage usage(*cluster);
 //   const FairShares shares(*cluster, usage, {});

@@ -1,4 +1,4 @@
-// What queues deserve: what there is divided down the tree (spec 1 §4).
+// What queues deserve: what there is divided down the tree (spec 1 F40-F51).
 #include "kai/fairshare/fair_shares.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,8 @@ const Share& GpuOf(const FairShares& shares, const Cluster& cluster, std::string
   return shares[QueueNamed(cluster, queue)][kQuotaGpu];
 }
 
-TEST(FairSharesTest, DividesTheClusterAmongTopLevelQueuesAndSharesAmongChildren) {  // F40, F52
+// spec 1 F40, F52
+TEST(FairSharesTest, DividesTheClusterAmongTopLevelQueuesAndSharesAmongChildren) {
   const auto cluster = MakeCluster()
                            .Queue("a", {.deserved_gpus = 8})
                            .Queue("a1", {.parent = "a", .deserved_gpus = 6, .weight_gpus = 1})
@@ -37,7 +38,7 @@ TEST(FairSharesTest, DividesTheClusterAmongTopLevelQueuesAndSharesAmongChildren)
   EXPECT_EQ(GpuOf(shares, *cluster, "a2").fair_share, 5);
 }
 
-TEST(FairSharesTest, AChildMayDeserveMoreThanItsParentHas) {  // spec 1 §16
+TEST(FairSharesTest, AChildMayDeserveMoreThanItsParentHas) {  // spec 1 F40
   const auto cluster = MakeCluster()
                            .Queue("d2", {.deserved_gpus = 1, .weight_gpus = 0})
                            .Queue("q2", {.parent = "d2", .deserved_gpus = 2})

@@ -1,8 +1,8 @@
-// MinRuntime: how long a pod group may run before it can be a victim (spec 1 §10).
+// MinRuntime: how long a pod group may run before it can be a victim (spec 1 F102-F106).
 //
-//   MinRuntime(queues, options).ForReclaim(waiting_queue, victim_queue)  // F105, in nanoseconds
-//   MinRuntime::EndOf(started_ns, runtime_ns)               // F103: protected until then
-//   MinRuntime::MayLose(elastic, is_protected, losses)                 // F106, for a scenario
+//   MinRuntime(queues, options).ForReclaim(waiting_queue, victim_queue)  // ns (spec 1 F105)
+//   MinRuntime::EndOf(started_ns, runtime_ns)               // protected until then (spec 1 F103)
+//   MinRuntime::MayLose(elastic, is_protected, losses)      // for a scenario (spec 1 F106)
 //
 // A pod group is elastic if one of its pod sets has more pods, of whatever status, than its
 // minimum. Such a group may be looked at even while it is protected, and then lose what is above
@@ -39,8 +39,8 @@ class MinRuntime {
   int64_t ForPreempt(QueueId victim) const;
   int64_t ForReclaim(QueueId reclaimer, QueueId victim) const;
 
-  // F103: the moment from which the group is not protected any more. INT64_MIN: no start is known,
-  // and nothing is protected.
+  // spec 1 F103: the moment from which the group is not protected any more. INT64_MIN: no start is
+  // known, and nothing is protected.
   static int64_t EndOf(int64_t started_ns, int64_t runtime_ns) {
     if (started_ns == std::numeric_limits<int64_t>::min()) return started_ns;
     return AddSaturating(started_ns, runtime_ns);
@@ -52,7 +52,7 @@ class MinRuntime {
     int64_t active = 0;  // active-used: those that leave already are among them
     int64_t victims = 0;
   };
-  // F106, for one pod group.
+  // spec 1 F106, for one pod group.
   static bool MayLose(bool elastic, bool is_protected, std::span<const PodSetLoss> pod_sets);
 
  private:

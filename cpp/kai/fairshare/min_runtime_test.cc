@@ -1,4 +1,4 @@
-// How long a pod group may run undisturbed (spec 1 §10 and §16).
+// How long a pod group may run undisturbed (spec 1 F102-F106).
 #include "kai/fairshare/min_runtime.h"
 
 #include <gtest/gtest.h>
@@ -78,7 +78,7 @@ TEST(MinRuntimeTest, BetweenTreesTheTopAloneSpeaks) {  // spec 1 F105
   EXPECT_EQ(tree.Reclaim("leaf4", "leaf1"), 9);
 }
 
-TEST(MinRuntimeTest, WithinOneQueueItsOwnCounts) {  // spec 1 §16
+TEST(MinRuntimeTest, WithinOneQueueItsOwnCounts) {  // spec 1 F105
   const Tree tree = Example();
   EXPECT_EQ(tree.Reclaim("leaf2", "leaf2"), 180);
   EXPECT_EQ(tree.Reclaim("leaf1", "c"), 600) << "the common ancestor itself, and up";
@@ -100,7 +100,7 @@ TEST(MinRuntimeTest, PreemptionAsksTheVictimsQueueAndUp) {  // spec 1 F105
   EXPECT_EQ(tree.Preempt("leaf1"), 7) << "no queue says anything";
 }
 
-TEST(MinRuntimeTest, OfUnknownQueuesItIsTheDefault) {  // spec 1 §16
+TEST(MinRuntimeTest, OfUnknownQueuesItIsTheDefault) {  // spec 1 F105
   const Tree tree = Example();
   EXPECT_EQ(tree.Preempt("nobody"), 7);
   EXPECT_EQ(tree.Reclaim("nobody", "leaf2"), 9);
@@ -144,7 +144,7 @@ bool MayLose(const std::vector<MinRuntime::PodSetLoss>& pod_sets, bool elastic =
   return MinRuntime::MayLose(elastic, is_protected, pod_sets);
 }
 
-TEST(MinRuntimeTest, AProtectedElasticGroupKeepsItsMinimum) {  // spec 1 F106, §16
+TEST(MinRuntimeTest, AProtectedElasticGroupKeepsItsMinimum) {  // spec 1 F106
   EXPECT_TRUE(MayLose({{.min_available = 1, .active = 3, .victims = 2}}));
   EXPECT_FALSE(MayLose({{.min_available = 1, .active = 3, .victims = 3}}));
 }

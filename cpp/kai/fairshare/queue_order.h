@@ -34,13 +34,13 @@ struct QueueStanding {
   QueueStanding(const QueueContender& contender, const QuotaVector& total);
 
   bool over_utilised = false;     // spec 1 F64
-  bool starved = false;           // F65, with the candidate
-  bool takes_of_nothing = false;  // F67, with the candidate
+  bool starved = false;           // spec 1 F65, with the candidate
+  bool takes_of_nothing = false;  // spec 1 F67, with the candidate
   int64_t priority = 0;
-  double next_share = 0;  // F68: dominant, with the candidate and without the victims
-  double share = 0;       // F69: dominant, as it is
+  double next_share = 0;  // spec 1 F68: dominant, with the candidate and without the victims
+  double share = 0;       // spec 1 F69: dominant, as it is
   int64_t created_ns = 0;
-  QuotaVector allocatable = {};  // F70
+  QuotaVector allocatable = {};  // spec 1 F70
 };
 
 // True if `left` goes first.

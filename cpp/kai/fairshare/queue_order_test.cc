@@ -76,12 +76,12 @@ void ExpectFirst(const Queue& left, const Queue& right) {
   EXPECT_FALSE(First(right, left));
 }
 
-TEST(QueueOrderTest, AQueueThatIsNotOverUtilisedGoesFirst) {  // F64
+TEST(QueueOrderTest, AQueueThatIsNotOverUtilisedGoesFirst) {  // spec 1 F64
   const Queue over = Queue().FairShare(500).Holds(600).Priority(900);
   ExpectFirst(Queue().Holds(990), over);
 }
 
-TEST(QueueOrderTest, OverUtilisedIsOnlyAQueueThatExceedsAllThree) {  // F64, §16
+TEST(QueueOrderTest, OverUtilisedIsOnlyAQueueThatExceedsAllThree) {  // spec 1 F64
   const Queue rich = Queue().Deserves(10).FairShare(500).Holds(600);
   // Equality in one resource is enough not to be over.
   const Queue nearly = Queue(rich).HoldsGpus(500);
@@ -90,18 +90,18 @@ TEST(QueueOrderTest, OverUtilisedIsOnlyAQueueThatExceedsAllThree) {  // F64, §1
   ExpectFirst(Queue(rich).HoldsGpus(0), rich);
 }
 
-TEST(QueueOrderTest, AStarvedQueueGoesFirst) {  // F65
+TEST(QueueOrderTest, AStarvedQueueGoesFirst) {  // spec 1 F65
   const Queue starved = Queue().Deserves(100).Holds(90).Wants({10, 10, 10});
   const Queue wants_more = Queue().Deserves(100).Holds(90).Wants({10, 10, 11}).Priority(900);
   ExpectFirst(starved, wants_more);
 }
 
-TEST(QueueOrderTest, UnlimitedDeservedIsAlwaysStarved) {  // F26, F65
+TEST(QueueOrderTest, UnlimitedDeservedIsAlwaysStarved) {  // spec 1 F26, F65
   const Queue unlimited = Queue().Deserves(kUnlimited).Holds(900).Wants({500, 500, 500});
   ExpectFirst(unlimited, Queue().Deserves(100).Holds(0).Wants({101, 0, 0}).Priority(900));
 }
 
-TEST(QueueOrderTest, OneResourceBeyondWhatIsDeservedEndsStarving) {  // F65, F72
+TEST(QueueOrderTest, OneResourceBeyondWhatIsDeservedEndsStarving) {  // spec 1 F65
   const Queue cpu_quota_zero = Queue().Deserves(1000).Wants({1, 0, 1}).Holds(0);
   Queue zero = cpu_quota_zero;
   zero.share[kQuotaCpu].deserved = 0;
@@ -112,14 +112,14 @@ TEST(QueueOrderTest, StarvingBeatsPriority) {  // §16
   ExpectFirst(Queue().Holds(10), Queue().Holds(1001).Priority(900));
 }
 
-TEST(QueueOrderTest, ThenPriority) {  // F66, §16
+TEST(QueueOrderTest, ThenPriority) {  // spec 1 F66
   ExpectFirst(Queue().Holds(900).Priority(200), Queue().Holds(1).Priority(100));
   // With both satisfied, also when one is between quota and fair share.
   ExpectFirst(Queue().Deserves(10).Holds(700).Priority(200),
               Queue().Deserves(10).Holds(600).Priority(100));
 }
 
-TEST(QueueOrderTest, ThenTheOneThatTakesNothingOfWhatIsNotAllowed) {  // F67
+TEST(QueueOrderTest, ThenTheOneThatTakesNothingOfWhatIsNotAllowed) {  // spec 1 F67
   // The GPU's allocatable is zero: deserved and fair share are.
   const Queue none = Queue().Gpu(&Share::deserved, 0).Gpu(&Share::fair_share, 0);
   const Queue harmless = Queue(none).Wants({2000, 0, 0});
@@ -129,7 +129,7 @@ TEST(QueueOrderTest, ThenTheOneThatTakesNothingOfWhatIsNotAllowed) {  // F67
   ExpectFirst(allowed, violates);
 }
 
-TEST(QueueOrderTest, HoldingWhatIsNotAllowedIsAsBadAsWantingIt) {  // F67
+TEST(QueueOrderTest, HoldingWhatIsNotAllowedIsAsBadAsWantingIt) {  // spec 1 F67
   const Queue holds = Queue().Gpu(&Share::deserved, 0).Gpu(&Share::fair_share, 0).HoldsGpus(1);
   // The other one's dominant share is larger, 3000 to 1000, which would count next.
   const Queue far_over =
@@ -137,32 +137,32 @@ TEST(QueueOrderTest, HoldingWhatIsNotAllowedIsAsBadAsWantingIt) {  // F67
   ExpectFirst(far_over, holds);
 }
 
-TEST(QueueOrderTest, ThenTheSmallerDominantShareWithTheCandidate) {  // F68
+TEST(QueueOrderTest, ThenTheSmallerDominantShareWithTheCandidate) {  // spec 1 F68
   const Queue small = Queue().Holds(100).Wants({0, 0, 100});
   const Queue large = Queue().Holds(100).Wants({0, 0, 200});
   ExpectFirst(small, large);
 }
 
-// The example under F72: GPU allocatable 50, allocated 40; 2 x 5000 against 2 x 10000 MiB.
-TEST(QueueOrderTest, TheSmallerGpuMemoryRequestGoesFirst) {  // F68, §16
+// The example of spec 1 F68: GPU allocatable 50, allocated 40; 2 x 5000 against 2 x 10000 MiB.
+TEST(QueueOrderTest, TheSmallerGpuMemoryRequestGoesFirst) {  // spec 1 F68
   Queue queue;
   queue.Deserves(50).FairShare(50).Holds(40);
   ExpectFirst(Queue(queue).Wants({0, 0, 1}), Queue(queue).Wants({0, 0, 2}));
 }
 
-TEST(QueueOrderTest, VictimsAlreadyChosenCountLess) {  // F68, spec 1 §11
+TEST(QueueOrderTest, VictimsAlreadyChosenCountLess) {  // spec 1 F68, F109
   const Queue gave = Queue().Holds(500).Wants({0, 0, 0}).Gives({200, 200, 200});
   ExpectFirst(gave, Queue().Holds(400));
 }
 
-TEST(QueueOrderTest, ThenTheSmallerDominantShareAsItStands) {  // F69
+TEST(QueueOrderTest, ThenTheSmallerDominantShareAsItStands) {  // spec 1 F69
   // With the candidate both stand at 0.5.
   const Queue holds_less = Queue().Holds(300).Wants({0, 0, 200});
   const Queue holds_more = Queue().Holds(400).Wants({0, 0, 100});
   ExpectFirst(holds_less, holds_more);
 }
 
-TEST(QueueOrderTest, ThenTheOneThatMayAllocateLess) {  // F70
+TEST(QueueOrderTest, ThenTheOneThatMayAllocateLess) {  // spec 1 F70
   const Queue less = Queue().Gpu(&Share::deserved, 500).Gpu(&Share::fair_share, 500);
   ExpectFirst(less, Queue());
   EXPECT_FALSE(First(Queue().Gpu(&Share::deserved, kUnlimited), Queue()))
@@ -170,7 +170,7 @@ TEST(QueueOrderTest, ThenTheOneThatMayAllocateLess) {  // F70
   ExpectFirst(Queue(), Queue().Gpu(&Share::deserved, kUnlimited));
 }
 
-TEST(QueueOrderTest, LessHereAndMoreThereDecidesNothing) {  // F70
+TEST(QueueOrderTest, LessHereAndMoreThereDecidesNothing) {  // spec 1 F70
   Queue left = Queue().Created(5);
   Queue right = Queue().Created(4);
   left.share[kQuotaCpu].deserved = 2000;
@@ -180,11 +180,11 @@ TEST(QueueOrderTest, LessHereAndMoreThereDecidesNothing) {  // F70
   ExpectFirst(right, left);  // by age
 }
 
-TEST(QueueOrderTest, ThenTheOlder) {  // F71
+TEST(QueueOrderTest, ThenTheOlder) {  // spec 1 F71
   ExpectFirst(Queue().Created(1), Queue().Created(2));
 }
 
-TEST(QueueOrderTest, BetweenEqualsTheRightGoesFirstBothWays) {  // F71
+TEST(QueueOrderTest, BetweenEqualsTheRightGoesFirstBothWays) {  // spec 1 F71
   EXPECT_FALSE(First(Queue(), Queue()));
 }
 
@@ -224,7 +224,7 @@ TEST(DominantShareTest, IsNeverBelowZero) {
 }
 
 // 0.1 + 0.2 GPUs in doubles would be more than the other queue's 0.3.
-TEST(QueueOrderTest, QueuesThatHoldTheSameOfPartsOfDevicesAreEqual) {  // F68, F71
+TEST(QueueOrderTest, QueuesThatHoldTheSameOfPartsOfDevicesAreEqual) {  // spec 1 F68, F71
   const Queue in_two = Queue().Holds({0, 0, 0.1}).Wants({0, 0, 0.2}).Created(1);
   const Queue in_one = Queue().Holds({0, 0, 0.1}).Wants({0, 0, 0.3}).Gives({0, 0, 0.1}).Created(2);
   ExpectFirst(in_two, in_one);

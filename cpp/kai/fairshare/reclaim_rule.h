@@ -1,13 +1,13 @@
-// ReclaimRule: may these victims be taken for that reclaimer? (spec 1 §8)
+// ReclaimRule: may these victims be taken for that reclaimer? (spec 1 F84-F94)
 //
 //   ReclaimRule rule(shares.table(), {.queue = reclaimer, .preemptible = true}, {});
-//   rule.MayStart(request)                          // F84
-//   rule.MayBeVictim(victim, request)               // F86
-//   rule.Accepts(losses, request)                   // F88-F94, after a what-if placement
+//   rule.MayStart(request)                          // spec 1 F84
+//   rule.MayBeVictim(victim, request)               // spec 1 F86
+//   rule.Accepts(losses, request)                   // spec 1 F88-F94, after a what-if placement
 //
-// The table is read at each call: pass the live sums for F84 and F86, and a copy made when the
-// search began for Accepts() (F87). The order of `losses` counts, since each is tested before it is
-// taken (spec 1 W8): callers list them in the order in which the victims were chosen.
+// The table is read at each call: pass the live sums for spec 1 F84 and F86, and a copy made when
+// the search began for Accepts() (spec 1 F87). The order of `losses` counts, since each is tested
+// before it is taken (spec 1 W8): callers list them in the order in which the victims were chosen.
 //
 // Invariants: an answer changes nothing and depends on no earlier one. Cost: O(depth) for the first
 // two; Accepts() O(losses * depth), and no allocation once the scratch has grown. Not thread-safe.
@@ -28,18 +28,19 @@ struct Reclaimer {
   bool preemptible = true;
 };
 
-// What a victim queue would lose in one piece: an elastic pod, or the core of a pod group (F89).
+// What a victim queue would lose in one piece: an elastic pod, or the core of a pod group (spec 1
+// F89).
 struct QueueLoss {
   QueueId queue;  // leaf
   QuotaCount amount{};
   double whole_gpus = 0;  // the part of amount[kQuotaGpu] that is not MIG: only it makes GPUs
-                          // "involved" (F91)
+                          // "involved" (spec 1 F91)
 };
 
-// F90 a and b, for a queue of which `remaining` is left.
+// spec 1 F90 a and b, for a queue of which `remaining` is left.
 bool ExceedsAllocatable(const QueueShare& share, const QuotaCount& remaining);
 bool ExceedsDeserved(const QueueShare& share, const QuotaCount& remaining);
-// The other half of F90 b: with the request, does a queue hold no more than it deserves?
+// The other half of spec 1 F90 b: with the request, does a queue hold no more than it deserves?
 bool StaysWithinDeserved(const QueueView& queue, const QuotaCount& request);
 
 // The children of the lowest common ancestor on the paths down to two queues, or the top of either
@@ -53,7 +54,7 @@ QueueFork ForkOf(const QueueColumns& queues, QueueId first, QueueId second);
 class ReclaimRule {
  public:
   struct Options {
-    double saturation_multiplier = 1;  // F93; less counts as 1
+    double saturation_multiplier = 1;  // spec 1 F93; less counts as 1
   };
 
   ReclaimRule(const QueueTable& queues, const Reclaimer& reclaimer, const Options& options);
@@ -61,14 +62,14 @@ class ReclaimRule {
   bool MayStart(const QuotaCount& request) const;
   bool MayBeVictim(QueueId victim, const QuotaCount& request) const;
 
-  // Of the GPUs in `request` as many as `whole_gpus` are not MIG (F91); all unless told.
+  // Of the GPUs in `request` as many as `whole_gpus` are not MIG (spec 1 F91); all unless told.
   bool Accepts(std::span<const QueueLoss> losses, const QuotaCount& request, double whole_gpus);
   bool Accepts(std::span<const QueueLoss> losses, const QuotaCount& request) {
     return Accepts(losses, request, request[kQuotaGpu]);
   }
 
-  // F88: the children of the lowest common ancestor on either path. Both are the same queue where
-  // one path ends inside the other.
+  // spec 1 F88: the children of the lowest common ancestor on either path. Both are the same queue
+  // where one path ends inside the other.
   struct Leveled {
     QueueId reclaimer;
     QueueId victim;

@@ -1,5 +1,5 @@
-// Which queue may take from which: the examples of spec 1 F95, the situations of §16, and on
-// random trees what the pseudocode of F94 says.
+// Which queue may take from which: the examples of spec 1 F95, other situations, and on
+// random trees what the pseudocode of spec 1 F94 says.
 #include "kai/fairshare/reclaim_rule.h"
 
 #include <gtest/gtest.h>
@@ -147,7 +147,7 @@ TEST(QueueForkTest, AQueueIsNotBelowItself) {
   EXPECT_EQ(tree.Fork("all", "a1"), "- a");
 }
 
-// ---- which queue may start (F84) ----------------------------------------------------------------
+// ---- which queue may start (spec 1 F84) ---------------------------------------------------------
 
 Tree ThreeOfEach(const Numbers& numbers) {
   Tree tree;
@@ -182,7 +182,7 @@ TEST(ReclaimRuleTest, WhatCannotBePreemptedDoesNotStartWithoutAQuota) {
   EXPECT_FALSE(tree.Rule("q", false).MayStart({1, 1, 1}));
 }
 
-// ---- which queue is worth a look (F86) ----------------------------------------------------------
+// ---- which queue is worth a look (spec 1 F86) ---------------------------------------------------
 
 // A reclaimer with nothing that deserves `deserved`, beside a victim.
 Tree Beside(double deserved, const Numbers& victim) {
@@ -242,7 +242,7 @@ TEST(ReclaimRuleTest, QueuesAreComparedBelowTheirLowestCommonAncestor) {  // spe
   EXPECT_TRUE(tree.Rule("a").MayBeVictim(tree["vision"], {0, 0, 1})) << "no pair to compare";
 }
 
-// ---- what may be taken (F90-F92) ----------------------------------------------------------------
+// ---- what may be taken (spec 1 F90-F92) ---------------------------------------------------------
 
 TEST(ReclaimRuleTest, TakesFromAQueueOverItsFairShare) {  // spec 1 F95, classic
   Tree tree;
@@ -365,7 +365,7 @@ TEST(ReclaimRuleTest, TheExcessMayBeInWhatIsNotRequested) {  // spec 1 F90
   EXPECT_TRUE(tree.MayTake("x", 1, {{"y", 1}})) << "a limit below the fair share is exceeded";
 }
 
-TEST(ReclaimRuleTest, AProtectedQueueEarlierInTheTreeDoesNotStandInTheWay) {  // spec 1 §16
+TEST(ReclaimRuleTest, AProtectedQueueEarlierInTheTreeDoesNotStandInTheWay) {  // spec 2 E23
   Tree tree;
   tree.Queue("x", {.deserved = 2, .fair_share = 2});
   tree.Queue("poor", {.allocated = 1, .deserved = 2, .fair_share = 2});
@@ -374,7 +374,7 @@ TEST(ReclaimRuleTest, AProtectedQueueEarlierInTheTreeDoesNotStandInTheWay) {  //
   EXPECT_FALSE(tree.MayTake("x", 1, {{"poor", 1}, {"rich", 1}}));
 }
 
-TEST(ReclaimRuleTest, ANestedQueueTakesFromALeafAtTheTop) {  // spec 1 §16
+TEST(ReclaimRuleTest, ANestedQueueTakesFromALeafAtTheTop) {  // spec 1 F88
   Tree tree;
   tree.Queue("d1", {.deserved = 2, .fair_share = 2});
   tree.Queue("x", {.deserved = 2, .fair_share = 2}, "d1");

@@ -1,5 +1,5 @@
 // One resource of one queue: what it was promised, what it asks for and what it deserves; the few
-// values derived from them (spec 1 §3); and queues as the rules see them, with what their pods
+// values derived from them (spec 1 F31-F34); and queues as the rules see them, with what their pods
 // hold.
 //
 //   Allocatable({.deserved = 2, .limit = kUnlimited, .fair_share = 3})               // 3
@@ -24,7 +24,7 @@ struct Share {
   double limit = 0;     // -1: none
   double over_quota_weight = 0;
   double request = 0;  // fixed when the cycle starts
-  double usage = 0;    // of the past, as a part of the cluster's capacity (spec 1 §12)
+  double usage = 0;    // of the past, as a part of the cluster's capacity (spec 1 F119)
   double fair_share = 0;
 };
 

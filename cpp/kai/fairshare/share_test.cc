@@ -5,7 +5,7 @@
 namespace kai::share_test {
 namespace {
 
-TEST(ShareTest, UnlimitedEqualsItselfAndIsMoreThanAnyNumber) {  // spec 1 F26, §16
+TEST(ShareTest, UnlimitedEqualsItselfAndIsMoreThanAnyNumber) {  // spec 1 F26
   EXPECT_TRUE(LessOrEqual(kUnlimited, kUnlimited));
   EXPECT_TRUE(LessOrEqual(2.5, kUnlimited));
   EXPECT_FALSE(LessOrEqual(kUnlimited, 2.5));
@@ -21,7 +21,7 @@ TEST(ShareTest, NumbersCompareWithoutAnEpsilon) {  // spec 1 F26
   EXPECT_TRUE(Less(-2, 0)) << "other negative numbers are just numbers";
 }
 
-TEST(ShareTest, RequestableIsTheRequestUpToTheLimit) {  // spec 1 F34, §16
+TEST(ShareTest, RequestableIsTheRequestUpToTheLimit) {  // spec 1 F34
   EXPECT_EQ(Requestable({.limit = 5, .request = 5}), 5);
   EXPECT_EQ(Requestable({.limit = 6, .request = 5}), 5);
   EXPECT_EQ(Requestable({.limit = 4, .request = 5}), 4);
@@ -36,7 +36,7 @@ TEST(ShareTest, AllocatableIsTheLargerPromiseUpToTheLimit) {  // spec 1 F34
   EXPECT_EQ(Allocatable({.deserved = 0, .limit = 0, .fair_share = 0}), 0);
 }
 
-TEST(ShareTest, AQueueThatDeservesEverythingMayAllocateUpToTheLimit) {  // spec 1 F34, §16
+TEST(ShareTest, AQueueThatDeservesEverythingMayAllocateUpToTheLimit) {  // spec 1 F34
   EXPECT_EQ(Allocatable({.deserved = kUnlimited, .limit = 3, .fair_share = 9}), 3);
   EXPECT_EQ(Allocatable({.deserved = kUnlimited, .limit = kUnlimited, .fair_share = 9}),
             kUnlimited);

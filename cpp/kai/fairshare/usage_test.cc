@@ -1,4 +1,4 @@
-// What queues use: rolled up the tree, and kept up to date (spec 1 §3).
+// What queues use: rolled up the tree, and kept up to date (spec 1 F31-F33).
 #include "kai/fairshare/usage.h"
 
 #include <gmock/gmock.h>
@@ -103,7 +103,8 @@ TEST(QueueUsageTest, KnowsWhatNonPreemptiblePodsHold) {  // spec 1 F31, F96
   EXPECT_EQ(GpuOf(usage, *cluster, "ml").allocated, 7);
 }
 
-TEST(QueueUsageTest, CountsWhatWasAcceptedOfPlacedPodsAndAskedByWaitingOnes) {  // F24, F25, F31
+// spec 1 F24, F25, F31
+TEST(QueueUsageTest, CountsWhatWasAcceptedOfPlacedPodsAndAskedByWaitingOnes) {
   const auto cluster =
       MakeCluster()
           .Queue("q")

@@ -19,7 +19,7 @@ ContainerRequest Cpu(int64_t millicores, int64_t gpus = 0) {
   return request;
 }
 
-TEST(PodRequestsTest, AddsUpTheWorkedExample) {  // spec 3 §2, at its end
+TEST(PodRequestsTest, AddsUpTheWorkedExample) {  // spec 3 R2
   PodRequests requests;
   requests.AddContainer(Cpu(1000, 1));
   requests.AddInitContainer(Cpu(500), /*sidecar=*/true);

@@ -314,7 +314,7 @@ DomainSearch::Answer DomainSearch::Find(const Question& question) {
   search.found.resize(static_cast<size_t>(search.narrowest) + 1);
   search.Pin();
   // KAI counts nothing above where it starts, but pods that ask for nothing need nothing there
-  // (A10).
+  // (spec 4 A10).
   const bool starts_too_low = in.tree.DepthOf(common) > search.narrowest;
   const TopologyDomainId start =
       ask.only_slots && starts_too_low ? in.tree.AncestorAt(common, search.narrowest) : common;

@@ -1,5 +1,5 @@
 // DomainSearch: the topology domains in which some pods are worth trying, best first (spec 4
-// §5-§7).
+// A1-A12, S1-S3).
 //
 //   DomainSearch search(cluster, {.whole_nodes = true, .stop_at_required = false});
 //   const DomainSearch::Answer answer = search.Find({.constraint = asked.constraint(), ...

@@ -1,4 +1,4 @@
-// Pod groups in topology domains: the worked examples of spec 4 §12, and what its tests pin down.
+// Pod groups in topology domains: the worked examples (spec 4 E1-E10), and edge cases.
 #include "kai/placement/domain_search.h"
 
 #include <gmock/gmock.h>
@@ -250,7 +250,7 @@ TEST_F(TopologyTest, TooLittleInAllIsSaidOfTheCluster) {  // spec 4 M2
                                      "job"));
 }
 
-TEST_F(TopologyTest, ANodeWithoutARackCountsForItsZone) {  // spec 4 W15
+TEST_F(TopologyTest, ANodeWithoutARackCountsForItsZone) {  // spec 4 T6
   Levels({"zone", "rack"});
   Node("n1", {"z1"}, 2);
   Node("n2", {"z1", "r1"}, 1);
@@ -260,7 +260,7 @@ TEST_F(TopologyTest, ANodeWithoutARackCountsForItsZone) {  // spec 4 W15
   EXPECT_THAT(Place("g", {.domains = {.whole_nodes = true}}), IsEmpty()) << "as KAI";
 }
 
-TEST_F(TopologyTest, ASiblingThatStandsHoldsTheDomainOfAll) {  // spec 4 L3, W2
+TEST_F(TopologyTest, ASiblingThatStandsHoldsTheDomainOfAll) {  // spec 4 L3
   Levels({"zone"});
   Node("n1", {"z1"}, 2);
   Node("n2", {"z2"}, 1);

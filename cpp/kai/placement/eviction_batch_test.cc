@@ -57,7 +57,7 @@ TEST(EvictionBatchTest, AGangGoesWhole) {
       ElementsAre("g-2 g-1 g-0"));
 }
 
-TEST(EvictionBatchTest, AGangThatIsShortOfPodsGoesWhole) {  // E9: unsatisfied
+TEST(EvictionBatchTest, AGangThatIsShortOfPodsGoesWhole) {  // spec 2 E9: unsatisfied
   EXPECT_THAT(
       Pieces(MakeCluster().Node("n").Running("ns/g", {.pods = 2, .node = "n", .min_member = 3})),
       ElementsAre("g-1 g-0"));
@@ -69,11 +69,11 @@ TEST(EvictionBatchTest, WithoutAMinimumTheLastPodGoesAloneAsWell) {
       ElementsAre("g-1 ...", "g-0"));
 }
 
-TEST(EvictionBatchTest, AGroupThatHoldsNothingGivesUpNothing) {  // E9
+TEST(EvictionBatchTest, AGroupThatHoldsNothingGivesUpNothing) {  // spec 2 E9
   EXPECT_THAT(Pieces(MakeCluster().Node("n").Pending("ns/g", {.pods = 2})), IsEmpty());
 }
 
-TEST(EvictionBatchTest, PodsThatLeaveAreNeitherTakenNorCounted) {  // E2
+TEST(EvictionBatchTest, PodsThatLeaveAreNeitherTakenNorCounted) {  // spec 2 E2
   EXPECT_THAT(Pieces(MakeCluster()
                          .Node("n")
                          .Running("ns/g", {.pods = 2, .node = "n", .min_member = 2})
@@ -106,21 +106,22 @@ TEST(EvictionBatchTest, LowTaskPrioritiesGoFirst) {
 
 // ---- trees of sub-groups ------------------------------------------------------------------------
 
-TEST(EvictionBatchTest, SurplusPodsGoFirstThenSurplusChildren) {  // E9
+TEST(EvictionBatchTest, SurplusPodsGoFirstThenSurplusChildren) {  // spec 2 E9
   EXPECT_THAT(Pieces(GroupOf({Leaf("a", 1), Leaf("b", 1)}, 1)
                          .Running("ns/g", {.pods = 2, .node = "n", .subgroup = "a"})
                          .Running("ns/g", {.node = "n", .subgroup = "b"})),
               ElementsAre("g-1 ...", "g-2 ...", "g-0"));
 }
 
-TEST(EvictionBatchTest, WithoutAMinimumOfSubGroupsAWholeChildGoesWhileItsSiblingStays) {  // E9
+// spec 2 E9
+TEST(EvictionBatchTest, WithoutAMinimumOfSubGroupsAWholeChildGoesWhileItsSiblingStays) {
   EXPECT_THAT(Pieces(GroupOf({Leaf("a", 2), Leaf("b", 2)}, 0)
                          .Running("ns/g", {.pods = 2, .node = "n", .subgroup = "a"})
                          .Running("ns/g", {.pods = 2, .node = "n", .subgroup = "b"})),
               ElementsAre("g-3 g-2 ...", "g-1 g-0"));
 }
 
-TEST(EvictionBatchTest, AnUnsatisfiedRootGivesUpEverythingAtOnce) {  // E9
+TEST(EvictionBatchTest, AnUnsatisfiedRootGivesUpEverythingAtOnce) {  // spec 2 E9
   EXPECT_THAT(Pieces(GroupOf({Leaf("a", 2), Leaf("b", 1)})
                          .Running("ns/g", {.node = "n", .subgroup = "a"})
                          .Running("ns/g", {.node = "n", .subgroup = "b"})),
@@ -141,7 +142,7 @@ TEST(EvictionBatchTest, WithNoSatisfiedChildNothingIsSurplus) {
       ElementsAre("g-1 g-0"));
 }
 
-TEST(EvictionBatchTest, TheChildFurthestAboveItsMinimumGivesUpFirst) {  // reverse G11
+TEST(EvictionBatchTest, TheChildFurthestAboveItsMinimumGivesUpFirst) {  // reverse spec 2 G11
   // a has three of one, b has four of two.
   EXPECT_THAT(Pieces(GroupOf({Leaf("a", 1), Leaf("b", 2)})
                          .Running("ns/g", {.pods = 3, .node = "n", .subgroup = "a"})

@@ -1,4 +1,5 @@
-// Explanations: why no node takes a pod as the cluster stands, counted over the nodes (spec 3 §8).
+// Explanations: why no node takes a pod as the cluster stands, counted over the nodes (spec 3
+// E1-E6).
 //
 //   explanations_(plans, room_, &touched_)
 //   touched_.Touch(change.to_node);       // its ledger changed

@@ -1,5 +1,5 @@
 // GpuPicker: which devices of a node a pod gets that shares GPUs, and whether there are enough
-// (spec 3 N10, §6).
+// (spec 3 N10, S1-S9).
 //
 //   const GpuPicker picker(*cluster, {.pack = true});
 //   picker.HasEnough(pod_class, node, Room::kLater)

@@ -6,7 +6,7 @@
 //   index.Refresh();
 //   index.FirstFit(kWithGpus, request, all_ok, Room::kNow)
 //
-// For one class of pods the strategy's score is a function of a node's room alone (design §4.3), so
+// For one class of pods the strategy's score is a function of a node's room alone, so
 // that the best node is the first one, in the order of (room, name), that fits. Fit is no part of
 // the order: a tree (room_tree.h) knows how much the nodes of each of its blocks have at most, and
 // passes over blocks in which none can fit. Nodes whose other scores differ by kind or by topology

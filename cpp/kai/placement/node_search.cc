@@ -220,7 +220,7 @@ bool NodeSearch::MustWait(NodeId node) const {
 }
 
 double NodeSearch::SumOfScores(NodeId node, const ScoreView& view) const {
-  double sum = 0;  // in plugin order: doubles do not add in any order (design §4.3 b)
+  double sum = 0;  // in plugin order: doubles do not add in any order
   for (const Scorer* scorer : current_.scorers)
     sum += scorer->Score(current_.pod_class, node, view);
   return sum;
@@ -288,7 +288,7 @@ class NodeSearch::IndexWalk {
 
   Best Run() {
     // Searches for what fits now, and for what fits now or later, each of nodes where the pod joins
-    // others and then of all; the sums decide between them (design §4.3 c).
+    // others and then of all; the sums decide between them.
     constexpr Pass kPasses[] = {
         {Room::kNow, true}, {Room::kLater, true}, {Room::kNow, false}, {Room::kLater, false}};
     for (size_t group = 0; group < index_.groups(); ++group) {

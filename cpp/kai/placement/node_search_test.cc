@@ -264,7 +264,7 @@ TEST(NodeSearchTest, AClassThatFoundNothingIsSearchedAgainOnceRoomIsFreed) {
   EXPECT_EQ(rooms.Find("ns/p-0"), "n later");
 }
 
-// ---- the seven rules of score keys (design §4.3), each with the smallest cluster that shows it --
+// ---- the seven rules of score keys, each with the smallest cluster that shows it --
 
 // The index's answer, after making sure that a scan gives the same.
 std::string FindBothWays(const ClusterMaker& maker, std::string_view pod,

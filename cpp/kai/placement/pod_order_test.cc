@@ -40,7 +40,7 @@ TEST_F(PodsToPlaceTest, AGangFirstThenItsExtrasOneByOne) {  // example (a)
   EXPECT_THAT(Next(&rooms), IsEmpty());
 }
 
-TEST_F(PodsToPlaceTest, WithAMinimumOfOneSubGroupOneGoesFirst) {  // example (b), E8
+TEST_F(PodsToPlaceTest, WithAMinimumOfOneSubGroupOneGoesFirst) {  // example (b), spec 2 E8
   Rooms rooms(GroupOf({Leaf("a", 2), Leaf("b", 1)},
                       /*min_sub_group=*/1)
                   .Pending("ns/g", {.pods = 2, .subgroup = "a"})
@@ -51,7 +51,7 @@ TEST_F(PodsToPlaceTest, WithAMinimumOfOneSubGroupOneGoesFirst) {  // example (b)
   EXPECT_THAT(Next(&rooms), IsEmpty());
 }
 
-TEST_F(PodsToPlaceTest, SatisfiedSubGroupsAreSkippedWhileTheGangIsIncomplete) {  // (c), E5
+TEST_F(PodsToPlaceTest, SatisfiedSubGroupsAreSkippedWhileTheGangIsIncomplete) {  // (c), spec 2 E5
   Rooms rooms(GroupOf({Leaf("a", 1), Leaf("b", 1), Leaf("c", 1)})
                   .Running("ns/g", {.node = "n", .subgroup = "a"})
                   .Pending("ns/g", {.pods = 2, .subgroup = "a"})  // g-1, g-2: extras
@@ -61,12 +61,12 @@ TEST_F(PodsToPlaceTest, SatisfiedSubGroupsAreSkippedWhileTheGangIsIncomplete) { 
   EXPECT_THAT(Next(&rooms), ElementsAre("g-3", "g-4"));
 }
 
-TEST_F(PodsToPlaceTest, ALeafWithoutAMinimumHasNone) {  // E3
+TEST_F(PodsToPlaceTest, ALeafWithoutAMinimumHasNone) {  // spec 2 E3
   const auto cluster = GroupOf({Leaf("a", std::nullopt)}).Build();
   EXPECT_EQ(cluster->sub_groups().minimum[PodSetNamed(*cluster, "ns/g", "a")], 0);
 }
 
-TEST_F(PodsToPlaceTest, ATreeThatMakesNoSenseIsLeftForTheBuiltInOne) {  // E3
+TEST_F(PodsToPlaceTest, ATreeThatMakesNoSenseIsLeftForTheBuiltInOne) {  // spec 2 E3
   const auto orphan = GroupOf({Leaf("a", 2, "nobody")}).Build();
   ASSERT_EQ(orphan->rejections().size(), 1u);
   EXPECT_EQ(orphan->rejections()[0].message, "parent subgroup nobody of a not found");
@@ -76,7 +76,7 @@ TEST_F(PodsToPlaceTest, ATreeThatMakesNoSenseIsLeftForTheBuiltInOne) {  // E3
   EXPECT_EQ(twice->rejections()[0].message, "subgroup a already exists");
 }
 
-TEST_F(PodsToPlaceTest, NoMinimumOfSubGroupsHandsOutOneChildWholeAtATime) {  // E4
+TEST_F(PodsToPlaceTest, NoMinimumOfSubGroupsHandsOutOneChildWholeAtATime) {  // spec 2 E4
   Rooms rooms(GroupOf({Leaf("a", 2), Leaf("b", 2)},
                       /*min_sub_group=*/0)
                   .Pending("ns/g", {.pods = 2, .subgroup = "a"})
@@ -87,7 +87,7 @@ TEST_F(PodsToPlaceTest, NoMinimumOfSubGroupsHandsOutOneChildWholeAtATime) {  // 
   EXPECT_THAT(Next(&rooms), IsEmpty());
 }
 
-TEST_F(PodsToPlaceTest, ExtrasComeOnePerAttempt) {  // E6
+TEST_F(PodsToPlaceTest, ExtrasComeOnePerAttempt) {  // spec 2 E6
   Rooms rooms(GroupOf({Leaf("a", 1), Leaf("b", 1)})
                   .Running("ns/g", {.node = "n", .subgroup = "a"})
                   .Running("ns/g", {.node = "n", .subgroup = "b"})
@@ -153,7 +153,7 @@ TEST_F(PodsToPlaceTest, OthersGrowWhileASubGroupWaitsForItsPods) {
   EXPECT_THAT(Next(&rooms), IsEmpty());
 }
 
-TEST_F(PodsToPlaceTest, TheLowerRatioGrowsFirst) {  // G11: 4 of 2 before 9 of 4
+TEST_F(PodsToPlaceTest, TheLowerRatioGrowsFirst) {  // spec 2 G11: 4 of 2 before 9 of 4
   Rooms rooms(GroupOf({Leaf("a", 4), Leaf("b", 2)})
                   .Running("ns/g", {.pods = 9, .node = "n", .subgroup = "a"})
                   .Running("ns/g", {.pods = 4, .node = "n", .subgroup = "b"})
@@ -163,7 +163,7 @@ TEST_F(PodsToPlaceTest, TheLowerRatioGrowsFirst) {  // G11: 4 of 2 before 9 of 4
   EXPECT_THAT(Next(&rooms), ElementsAre("g-14"));
 }
 
-TEST_F(PodsToPlaceTest, InATreeTheGroupOfTheLowerRatioTakesTwoSlotsBeforeTheOther) {  // E7
+TEST_F(PodsToPlaceTest, InATreeTheGroupOfTheLowerRatioTakesTwoSlotsBeforeTheOther) {  // spec 2 E7
   // One child of `low` is enough and it has one; of `high` one is enough and it has two.
   Rooms rooms(GroupOf({Set("low", 1), Leaf("low-a", 1, "low"), Leaf("low-b", 2, "low"),
                        Set("high", 1), Leaf("high-a", 1, "high"), Leaf("high-b", 1, "high")})
@@ -179,7 +179,7 @@ TEST_F(PodsToPlaceTest, InATreeTheGroupOfTheLowerRatioTakesTwoSlotsBeforeTheOthe
   EXPECT_THAT(Next(&rooms), ElementsAre("g-3"));
 }
 
-TEST_F(PodsToPlaceTest, MembersThatNeedNothingComeLastAndTheSmallestOfThemFirst) {  // G11
+TEST_F(PodsToPlaceTest, MembersThatNeedNothingComeLastAndTheSmallestOfThemFirst) {  // spec 2 G11
   Rooms rooms(GroupOf({Leaf("a", 0), Leaf("b", 0), Leaf("c", 1)})
                   .Running("ns/g", {.pods = 2, .node = "n", .subgroup = "a"})
                   .Running("ns/g", {.pods = 1, .node = "n", .subgroup = "b"})
@@ -204,7 +204,7 @@ TEST_F(PodsToPlaceTest, WithoutThePluginSubGroupsGoByNameAlone) {
   EXPECT_THAT(Next(&rooms), ElementsAre("g-1"));
 }
 
-TEST_F(PodsToPlaceTest, EvictedPodsAreAskedAboutAgainAndLeavingOnesAreNot) {  // S6
+TEST_F(PodsToPlaceTest, EvictedPodsAreAskedAboutAgainAndLeavingOnesAreNot) {  // spec 2 S6
   Rooms rooms(MakeCluster()
                   .Node("n")
                   .Running("ns/g", {.node = "n"})
@@ -221,7 +221,7 @@ TEST_F(PodsToPlaceTest, GatedPodsAreNotAskedAbout) {
   EXPECT_THAT(Next(&rooms), IsEmpty());
 }
 
-TEST_F(PodsToPlaceTest, TheirRequestsAreSummedAndFollowTheStatement) {  // G15
+TEST_F(PodsToPlaceTest, TheirRequestsAreSummedAndFollowTheStatement) {  // spec 2 G15
   Rooms rooms(
       MakeCluster()
           .Node("n", {.gpus = 8})

@@ -1,5 +1,5 @@
 // How many pods of one class nodes could hold at most, by room and by what never changes about a
-// node: the count that proofs of "cannot work" rest on (design §4.5).
+// node: the count that proofs of "cannot work" rest on.
 //
 //   fit = PodsThatFit(&cycle.search->plans(), cluster, each.pod_class, node);
 //

@@ -29,7 +29,7 @@ MinRuntime::Options MinRuntimeOptions(const Config& config);
 // Argument `relcaimerSaturationMultiplier` of plugin `proportion` (spec 1 F93); 1 without it.
 double SaturationMultiplier(const Config& config);
 
-// Plugin `numa` (spec 3 §13), and the mend about pods that are leaving.
+// Plugin `numa` (spec 3 U1-U17), and the mend about pods that are leaving.
 ZoneLedger::Options NumaOptions(const Config& config);
 
 // Argument `placement` of plugin `topology`: `best-fit`, or `first-fit` as KAI does it (spec 4 W7).

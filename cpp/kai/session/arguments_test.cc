@@ -60,7 +60,7 @@ TEST(MinRuntimeArgumentsTest, WhatMakesNoSenseIsSaidAndFallsBack) {
                           "nor queue, and counts as lca; did you mean \"lca\"?"));
 }
 
-TEST(SaturationMultiplierTest, IsANumberOfOneOrAbove) {  // spec 1 F93, §16
+TEST(SaturationMultiplierTest, IsANumberOfOneOrAbove) {  // spec 1 F93
   const std::pair<const char*, double> table[] = {
       {"{}", 1},
       {R"({"relcaimerSaturationMultiplier": "1.5"})", 1.5},
@@ -201,7 +201,7 @@ TEST(JobOrderArgumentsTest, WhatMakesNoSenseIsReportedAndFallsBack) {
                   "1000000000, and counts as its default"));
 }
 
-TEST(NumaArgumentsTest, AreAListAndAFlag) {  // spec 3 §13
+TEST(NumaArgumentsTest, AreAListAndAFlag) {  // spec 3 U13
   const ZoneLedger::Options without = NumaOptions(WithPlugin("numa", "{}"));
   EXPECT_THAT(without.ignored, IsEmpty());
   EXPECT_TRUE(without.reconstruct);

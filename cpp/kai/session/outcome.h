@@ -1,4 +1,4 @@
-// What became of every pod group and waiting pod, and why, as data (spec 2 §13).
+// What became of every pod group and waiting pod, and why, as data (spec 2 M1-M10).
 //
 //   DescribeOutcomes(cycle, &plan);
 //

@@ -1,5 +1,5 @@
 // Plan: the answer of a cycle as plain data: decisions in the order in which they have to happen, a
-// verdict and its reasons per pod group, the queues' numbers (design §3). Ids refer to the cluster
+// verdict and its reasons per pod group, the queues' numbers. Ids refer to the cluster
 // that was planned; plan_texts.h makes sentences of it.
 //
 //   for (const CycleLog::Decision& decision : plan.decisions) {
@@ -155,7 +155,7 @@ struct Plan {
   // Searches that a budget ended, and the scenarios each had tried: with these counts in
   // scenarioSearchBudgets.maxScenarios.searches the plan can be had again, whatever the machine.
   std::vector<std::pair<std::string, int64_t>> spent_searches;
-  // Different places that nodes had in the orders in which they were searched (design §4.3); 0: the
+  // Different places that nodes had in the orders in which they were searched; 0: the
   // cycle was too small for one to be made.
   int64_t score_keys = 0;
   bool has_queue_numbers = true;  // false without the plugin that makes them

@@ -26,7 +26,7 @@ namespace kai {
 std::shared_ptr<ZoneLedger> MakeZoneLedger(const Config& config, const Cluster& cluster);
 // Null: no policy is a function.
 std::shared_ptr<PolicyTables> MakePolicyTables(const Config& config, const Cluster& cluster);
-// Filters in the order in which a node is asked (spec 3 §7); without the plugin `predicates`
+// Filters in the order in which a node is asked (spec 3 P3a-P10); without the plugin `predicates`
 // at most that of NUMA zones; then those given as functions.
 std::vector<std::unique_ptr<Filter>> MakeFilters(const Config& config, const Cluster& cluster,
                                                  const std::shared_ptr<ZoneLedger>& zones,

@@ -156,7 +156,7 @@ TEST(SessionTest, PodsThatWereNeverStartedAreNotOverdue) {  // spec 2 S2: phase 
   EXPECT_THAT(RunPlan(maker, "", kTestNowNs + 300 * kSecondNs), PlanIs(Pipelines("ns/g-0")));
 }
 
-// ---- what each plugin brings (design §3, Configuration)
+// ---- what each plugin brings
 // --------------------------------------------
 
 TEST(SessionPluginTest, WithoutPredicatesThereAreNoFilters) {

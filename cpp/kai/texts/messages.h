@@ -172,7 +172,7 @@ std::string LargerThanAnyNode(const PoolLimit& limit);
 // spec 2 M5: the text of a pod group's event and condition, from (reason, message) of its errors.
 std::string PodGroupText(std::span<const std::pair<std::string, std::string>> errors);
 
-// spec 4 §11. Empty domains and sub-groups are those of the whole topology, and of the whole group;
+// spec 4 M1-M5. An empty domain is the whole topology, an empty sub-group the whole group;
 // `pod_group` is "namespace/name".
 inline constexpr std::string_view kNotEnoughForWorkload = "Not enough resources for the workload";
 std::string NoSuchTopology(std::string_view topology);

@@ -160,7 +160,8 @@ std::string TextOf(const ClaimRefusal& refusal, PodId pod, const Cluster& cluste
   return "";
 }
 
-// spec 3 P15. The claims' text stands for itself, where no other check has anything to say (E6).
+// spec 3 P15. The claims' text stands for itself, where no other check has anything to say (spec 3
+// E6).
 std::string TextOfPodRefusals(const std::vector<PodRefusal>& refusals, PodId pod,
                               const Cluster& cluster) {
   std::vector<std::pair<std::string_view, std::string>> errors;

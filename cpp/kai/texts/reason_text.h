@@ -1,5 +1,5 @@
-// KAI's sentences for reasons: the one place where they are made (spec 2 M2-M10, spec 3 §9, spec 4
-// §11).
+// KAI's sentences for reasons: the one place where they are made (spec 2 M2-M10, spec 3 E1-E6, spec
+// 4 M1-M5).
 //
 //   MessageOf(reason, group, cluster)               // "Queue 'vison' does not exist"
 //   EventErrorOf(each.reason, group, cluster)

@@ -1,5 +1,5 @@
 // What the causes of refusals are called: a stable word for programs, and KAI's words for people
-// (spec 2 M6, spec 3 §9).
+// (spec 2 M6, spec 3 E2).
 //
 //   WordsOf(Refusal::kUntoleratedTaints).word   // "untolerated_taints"
 //   WordsOf(Refusal::kUntoleratedTaints).text   // "node(s) had untolerated taint(s)"

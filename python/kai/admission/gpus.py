@@ -63,7 +63,7 @@ def check(pod: Pod) -> Iterator[Finding]:
 
 
 def _nvfractions(pod: Pod, values: dict[str, str]) -> Iterator[Finding]:
-    """The annotations of KAI 0.18 and later, which name the container (NX2)."""
+    """The annotations of KAI 0.18 and later, which name the container (spec 7 NX2)."""
     named = {key: found for key in values if (found := _NVFRACTIONS.fullmatch(key))}
     sizes: dict[tuple[str, str], Fraction] = {}
     for key, found in named.items():

@@ -1,4 +1,4 @@
-"""The arithmetic of a share of GPU memory, all of it in MiB and per device (spec 7 §24).
+"""The arithmetic of a share of GPU memory, all of it in MiB and per device (spec 7 W1).
 
 >>> reserved(15360, fraction=0.5), portion(15360, memory=4096)  # a T4
 (7650, 0.27)
@@ -22,7 +22,7 @@ UNKNOWN_MIB = 100
 
 _BYTES_FROM = 1_048_576  # a label at least this large counts bytes
 _STEP = 1000  # allocator fractions have three decimals
-_GUESS = Fraction(95, 100)  # of a share whose device is not known (W3)
+_GUESS = Fraction(95, 100)  # of a share whose device is not known (spec 7 W3)
 _LEAST_GUESSED = Fraction(1, 10)
 
 
@@ -72,9 +72,9 @@ def hami_limit(total: int | None, part: float) -> int | None:
 
 
 def allocator_fraction(*, budget: int, total: int, headroom: int) -> Fraction | None:
-    """a, the part of the total that an allocator may take; None where nothing is left for it (W1).
+    """a, the part of the total that an allocator may take; None: nothing is left (spec 7 W1).
 
-    total: what CUDA reports. Where that is the share already, so has the budget to be (W2).
+    total: what CUDA reports. Where that is the share already, so has the budget to be (spec 7 W2).
     """
     if budget <= headroom or total <= 0:
         return None
@@ -82,7 +82,7 @@ def allocator_fraction(*, budget: int, total: int, headroom: int) -> Fraction | 
 
 
 def guessed_fraction(fraction: Fraction, *, processes: int = 1) -> Fraction | None:
-    """a, where the device is not known; None for a share too small to guess for (W3)."""
+    """a, where the device is not known; None for a share too small to guess for (spec 7 W3)."""
     each = fraction / processes
     if each < _LEAST_GUESSED:
         return None

@@ -1,4 +1,4 @@
-"""Every label, annotation and resource name kai reads or writes, once (spec 5 §5.8-5.12)."""
+"""Every label, annotation and resource name kai reads or writes, once."""
 
 # API groups of KAI's own kinds (spec 5 A1). The older group keeps its name for ever.
 SCHEDULING_GROUP = "scheduling.run.ai"
@@ -16,7 +16,7 @@ FIELD_MANAGER = "kai-sched"
 # Labels of pods and of the workloads that own them.
 QUEUE_LABEL = "kai.scheduler/queue"
 LEGACY_QUEUE_LABEL = "runai/queue"  # before KAI 0.6, or where podgrouper.queueLabelKey says so
-PROJECT_LABEL = "project"  # read when there is no queue label (A63)
+PROJECT_LABEL = "project"  # read when there is no queue label (spec 5 A63)
 USER_LABEL = "user"
 NODE_POOL_LABEL = "kai.scheduler/node-pool"
 PRIORITY_CLASS_LABEL = "priorityClassName"
@@ -52,8 +52,8 @@ GPU_DEVICES_ANNOTATION = "gpu-fraction-num-devices"
 GPU_CONTAINER_ANNOTATION = "gpu-fraction-container-name"  # default: the first
 MPS_ANNOTATION = "mps"
 GPU_TYPE_ANNOTATION = "gpu-type"  # nothing reads it (spec 7 C9)
-COMPUTE_SHARING_ANNOTATION = "kai.scheduler/gpu-compute-sharing-mode"  # from KAI 0.18 on (NX3)
-NVFRACTIONS_REQUEST_ANNOTATION = "nvidia.com/container.{container}.gpu-memory.request"  # NX2
+COMPUTE_SHARING_ANNOTATION = "kai.scheduler/gpu-compute-sharing-mode"  # KAI 0.18 (spec 7 NX3)
+NVFRACTIONS_REQUEST_ANNOTATION = "nvidia.com/container.{container}.gpu-memory.request"  # spec 7 NX2
 NVFRACTIONS_LIMIT_ANNOTATION = "nvidia.com/container.{container}.gpu-memory.limit"
 RECEIVED_TYPE_ANNOTATION = "received-resource-type"
 SHARED_GPU_CONFIG_MAP_ANNOTATION = "runai/shared-gpu-configmap"  # how its ConfigMaps are called
@@ -90,7 +90,7 @@ MIN_DOMAINS_ANNOTATION = "kai.scheduler/topology-min-domains"
 MAX_DOMAINS_ANNOTATION = "kai.scheduler/topology-max-domains"
 BALANCED_DOMAINS_ANNOTATION = "kai.scheduler/topology-balanced"
 
-# Annotations of pod groups. The times are the scheduler's: RFC 3339, whole seconds, UTC (A22).
+# Annotations of pod groups. Times are RFC 3339, in whole seconds and UTC (spec 5 A22).
 TOP_OWNER_ANNOTATION = "kai.scheduler/top-owner-metadata"  # YAML: name, uid, group, version, kind
 LAST_START_ANNOTATION = "kai.scheduler/last-start-timestamp"
 STALE_ANNOTATION = "kai.scheduler/stale-podgroup-timestamp"

@@ -166,7 +166,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         ),
         # Workloads of Kubernetes itself.
         "Job": Kind("batch", makes_pods=True, pods=_TEMPLATE, gang="owner", native="V1Job"),
-        "CronJob": Kind(  # J3: KAI groups by the Job
+        "CronJob": Kind(  # spec 7 J3: KAI groups by the Job
             "batch", pods=(Pods("spec.jobTemplate.spec.template"),),
             owner="spec.jobTemplate.metadata",
             gang_hint="use a JobSet: KAI reads the number from Jobs that no CronJob made",

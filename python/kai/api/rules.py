@@ -95,7 +95,7 @@ def truth(name: str, value: object) -> bool:
 
 
 def fraction_text(value: object) -> str:
-    """A fraction as a plain decimal (C3, C4); "1" for a whole device."""
+    """A fraction as a plain decimal (spec 7 C3, C4); "1" for a whole device."""
     try:
         if isinstance(value, bool) or not isinstance(value, (str, int, float, Fraction)):
             raise ValueError
@@ -145,7 +145,7 @@ def decimal_text(exact: Fraction) -> str | None:
 
 
 def memory_mib(value: object) -> int:
-    """GPU memory in MiB: a number of them, or a quantity such as 5Gi (C5)."""
+    """GPU memory in MiB: a number of them, or a quantity such as 5Gi (spec 7 C5)."""
     hint = "write MiB, such as 5120, or a quantity, such as '5Gi'"
     if isinstance(value, bool) or not isinstance(value, (int, str)):
         raise refuse(f"gpu_memory is {value!r}: {hint}")
@@ -294,7 +294,7 @@ def _fields_of(value: object) -> Mapping[str, Any] | None:
 
 
 def unique(tolerations: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
-    """Without repetitions by key, operator, value and effect (B5)."""
+    """Without repetitions by key, operator, value and effect (spec 7 B5)."""
     kept: dict[tuple[Any, ...], dict[str, Any]] = {}
     for each in tolerations:
         # An absent operator is Equal, and an absent text is empty.

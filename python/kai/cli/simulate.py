@@ -15,6 +15,8 @@ from kai.cli.work import policy_option
 from kai.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kai.sim.metrics import Metrics
     from kai.sim.timeline import Timeline
     from kai.sim.workload import Workload
@@ -235,11 +237,9 @@ def _time_based(file: str, options: dict[str, Any]) -> int:
             raise click.UsageError(f"{parameter.opts[0]} does not go with --time-based")
     given = _read_by("--time-based", file, time_based.read_input)
     try:
-        workload = time_based.workload_of(given)
+        timeline = time_based.run(given, as_kai=options["as_kai"], progress=True)
     except ModuleNotFoundError as error:
         raise needs_numpy("simulate", error) from None
-    with _progress(workload, float(given.cycles)) as progress:
-        timeline = time_based.run(given, as_kai=options["as_kai"], progress=progress)
     if options["out"] is not None:
         timeline.save(named("--out", options["out"]))
     if options["html"] is not None:

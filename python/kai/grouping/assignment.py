@@ -1,4 +1,4 @@
-"""All pods of an input into pod groups, those that exist and those that are missing (spec 6 §6.4).
+"""Puts all pods of an input into pod groups, existing and missing ones (spec 6 C24-C31).
 
 Every pod has a top owner: itself, or what its owner references lead to. The owner's kind says
 whether all its pods are one group (a Job, a StatefulSet) or each its own (a Deployment), and how
@@ -106,7 +106,7 @@ def _make(
     *,
     exists: bool = False,
 ) -> None:
-    """Makes a group of these pods; one that exists already stays as it is (spec 4 K32)."""
+    """Makes a group of these pods; one that exists already stays as it is (spec 4 C2)."""
     pods = [pod for _, pod in members]
     if not exists and all(at(pod, "status", "phase") in ("Succeeded", "Failed") for pod in pods):
         return

@@ -1,4 +1,4 @@
-"""Gangs: how many pods of a group start together, and in which parts (spec 4 §10, spec 6 C28).
+"""Gangs: how many pods of a group start together, and in which parts (spec 6 C28).
 
 PyTorchJobs, LeaderWorkerSets, JobSets and Ray clusters start in parts; the last two, and the other
 training jobs, are read in files of their own. Such a gang follows from its workload and from the
@@ -98,7 +98,7 @@ _SIZE = f"metadata.annotations[{keys.SEGMENT_SIZE_ANNOTATION}]"
 
 
 def _size_of_worker_segments(heard: _Workers) -> int | None:
-    """None: the workers are not cut (spec 4 G3). KAI divides by the 0 of a pod (W8)."""
+    """None: the workers are not cut (spec 4 G3). KAI divides by the 0 of a pod (spec 4 W8)."""
     value, where = next(heard.say(keys.SEGMENT_SIZE_ANNOTATION), (None, ""))
     if value is None:
         return None
@@ -120,7 +120,7 @@ def _leader_worker_set(owner: Owner, pods: Sequence[Manifest]) -> Gang:
     With startup policy LeaderReady the workers are made once the leader is ready. Until one of them
     exists only the leader is wanted: no part but the leader's has a minimum, and parts keep their
     names and constraints. (KAI then sees a replica of 1 pod that is smaller than its segments, and
-    the group never starts: W8. It wants the workers as soon as the leader has a node, and the
+    the group never starts (spec 4 W8). It needs the workers once the leader has a node, and the
     leader that is still getting ready counts as what is left of a broken gang.) Then the workers
     start together; until one of them has a node, the leader that waits for them is not stale.
     """
@@ -171,7 +171,7 @@ def _starts_with_leader(lws: Manifest) -> bool:
 
 
 def _size_of_replica(lws: Manifest, pods: Iterable[Manifest]) -> int:
-    """How many pods a replica has: as they say themselves, else as the LeaderWorkerSet (G7)."""
+    """How many pods a replica has: by its own pods, else by the LeaderWorkerSet (spec 4 G7)."""
     said = (annotations_of(pod).get(keys.LWS_SIZE_ANNOTATION) for pod in pods)
     value = next((each for each in said if each is not None), None)
     if value is None:

@@ -228,7 +228,7 @@ def _with_what_is_said(owner: Owner, above: Owner) -> Owner:
 
 
 def top_owner(pod: Manifest, owners: Mapping[Key, Manifest]) -> Owner:
-    """What the pod is grouped by, as far as these owners are known (C25-C28); raises Nonsense.
+    """The owner that groups the pod, of these known owners (spec 6 C25-C28); raises Nonsense.
 
     Files may lack what stands between a pod and its owner: a ReplicaSet with the label of a
     Deployment counts as one, and pods of a LeaderWorkerSet name it in a label.

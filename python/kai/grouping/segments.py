@@ -1,4 +1,4 @@
-"""Segments: blocks of consecutive pods of a gang that keep together (spec 4 §10).
+"""Segments: blocks of consecutive pods of a gang that keep together (spec 4 G2-G10).
 
 To the scheduler a segment is a sub-group like any other; only its making is special. Here is the
 arithmetic: numbers in, entries of a PodGroup's `spec.subGroups` out. The numbers are read in
@@ -13,7 +13,7 @@ from typing import Any
 SubGroup = dict[str, Any]  # an entry of spec.subGroups
 Constraint = Mapping[str, str]  # a topologyConstraint
 
-MOST_SEGMENTS = 10_000  # spec 4 T10
+MOST_SEGMENTS = 10_000  # spec 4 G4, G8
 
 
 def constraint_of(topology: str, required: str, preferred: str) -> Constraint | None:

@@ -1,9 +1,9 @@
-"""Airflow: KubernetesPodOperator, KubernetesJobOperator, KubernetesExecutor (spec 7 §9, F1-F7).
+"""Airflow: KubernetesPodOperator, KubernetesJobOperator, KubernetesExecutor (spec 7 F2, F4).
 
     KubernetesPodOperator(task_id="train", image=..., **airflow.build(request))
     PythonOperator(..., executor_config={"pod_override": airflow.pod_override(request)})
 
-The operator's pod has no owner, so everything that KAI reads from one is on the pod itself (F4).
+The operator's pod has no owner, so KAI reads an owner's settings from the pod (spec 7 F4).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Argo Workflows, as manifests and with Hera (spec 7 §7, A1-A9).
+"""Argo Workflows, as manifests and with Hera (spec 7 A2-A6).
 
     built = argo.build(PodRequest(queue="team-a", gpu_fraction=0.5))
     built["workflow"], built["template"]     # in Argo's JSON names
@@ -9,7 +9,7 @@
 
 KAI looks through a Workflow: the pod of each step is a group of its own, and what KAI reads from
 owners is on the pod. The Workflow's labels go down to its pods, so the queue is written there, and
-everything else on the template, for a workflow has steps without a GPU, too (A4, A5).
+everything else on the template, for a workflow has steps without a GPU, too (spec 7 A4, A5).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from kai.settings import (
     pod_part,
 )
 
-CONTAINER = "main"  # behind Argo's own, which is called wait or supervisor (A2)
+CONTAINER = "main"  # behind Argo's own, which is called wait or supervisor (spec 7 A2)
 _POD_FIELDS = ("schedulerName", "nodeSelector", "tolerations", "volumes")
 _PATCHED_FIELDS = ("runtimeClassName", "resourceClaims")  # no template has fields for these
 

@@ -1,16 +1,16 @@
-"""Manifests that an administrator applies once, for what users cannot write (spec 7 §1.4).
+"""Manifests that an administrator applies once, for what users cannot write (spec 7 C18-C20).
 
     scheduler_name_policy(PodRequest(queue="team-a"))               # Kubernetes from 1.36 on
     scheduler_name_policy(PodRequest(queue="team-a"), form="kyverno")
 
 Some orchestrators have no field for a scheduler's name. There the cluster can write it: a policy
-gives it to each new pod that has a queue label and still carries ``default-scheduler`` (C18). Such
+gives it to each new pod with a queue label and ``default-scheduler`` (spec 7 C18). Such
 policies run before webhooks are called, and KAI's own webhooks look only at pods that name the
-scheduler (C14). Kyverno is a webhook itself; those are called in the order of their names, and
+scheduler (spec 7 C14). Kyverno is a webhook itself; webhooks are called by name, and
 ``kyverno-...`` comes before KAI's ``mutating-kai-admission``.
 
 With ``pin_queue=True`` a namespace has its queue: the one on its label, and nobody in it can take
-another, or none (KW18).
+another, or none (spec 7 KW18).
 """
 
 from __future__ import annotations
@@ -87,10 +87,10 @@ def workflow_defaults(
     namespace: str = "argo",
     name: str = "workflow-controller-configmap",
 ) -> Manifest:
-    """A patch of Argo's ConfigMap after which every workflow's pods go to KAI (C19, A6).
+    """A patch of Argo's ConfigMap after which every workflow's pods go to KAI (spec 7 C19, A6).
 
     existing: the text that is in `data.workflowDefaults` today, which is kept; Kubeflow Pipelines
-    ships one (K8). The queue, where the request has one, is that of workflows that name none.
+    ships one (spec 7 K8). The request's queue, if any, is that of workflows that name none.
 
     Raises InvalidRequestError for an `existing` text that is no mapping.
     """

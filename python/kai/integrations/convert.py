@@ -1,4 +1,4 @@
-"""From other schedulers' words to KAI's: jobs of Volcano, and queues of Kueue (spec 7 §20).
+"""From other schedulers' words to KAI's: jobs of Volcano, and queues of Kueue.
 
     built = convert.volcano(job)      # a batch.volcano.sh Job -> a JobSet
     built = convert.kueue(workload)   # the queue label of Kueue -> that of KAI

@@ -1,4 +1,4 @@
-"""Dagster on Kubernetes: the tag of an op or asset, or what Pipes takes (spec 7 §12).
+"""Dagster on Kubernetes: the tag of an op or asset, or what Pipes takes.
 
     settings = dagster.build(kai.PodRequest(queue="test", gpu_fraction=0.5))
 
@@ -6,7 +6,7 @@
     def train(): ...
 
 A tag of an op or asset is for the pod of its step; one of a job is for the pod of the run alone,
-and the steps that k8s_job_executor starts do not inherit it (D3). Each of them is a Job, which KAI
+and steps that k8s_job_executor starts do not inherit it (spec 7 D3). Each is a Job, which KAI
 reads queue, priority and topology from.
 """
 

@@ -1,4 +1,4 @@
-"""NVIDIA Dynamo and Grove (spec 7 §19, G1-G4).
+"""NVIDIA Dynamo and Grove (spec 7 G1).
 
     dynamo.build(request, services=["VllmDecodeWorker"])   # to merge into a DynamoGraphDeployment
     dynamo.build(request, manifest=manifest)               # or into a PodCliqueSet of Grove

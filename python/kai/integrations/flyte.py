@@ -1,4 +1,4 @@
-"""Flyte, both SDKs: the PodTemplate of a task (spec 7 §11).
+"""Flyte, both SDKs: the PodTemplate of a task.
 
     template = flyte.build(kai.PodRequest(queue="test", gpu_fraction=0.5)).native
 
@@ -8,7 +8,7 @@
     env = flyte.TaskEnvironment(name="train", pod_template=template)    # Flyte 2, with sdk="flyte"
 
 Flyte owns the pods of tasks by an object that KAI's grouper is not allowed to read, so that each
-pod counts as its own owner and carries the owner's keys as well (Y5).
+pod counts as its own owner and carries the owner's keys as well (spec 7 Y5).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Kubeflow Pipelines, SDK v2 (spec 7 §5, K1-K10).
+"""Kubeflow Pipelines, SDK v2 (spec 7 K1-K8).
 
     built = kfp.build(PodRequest(queue="team-a", gpu_fraction=0.5))
 
@@ -7,9 +7,9 @@
         kfp.apply(built, train())
 
 The settings reach the pod of the task itself; the driver pods before it run without them, and need
-none (K6). Argo starts that pod and is looked through, so the pod is its own owner: what KAI reads
-from owners is on the pod as well (K7). No field of KFP takes a scheduler's name: that is a policy's
-(K8, `kai.integrations.cluster_objects`).
+none (spec 7 K6). Argo's Workflow is looked through, so the pod is its own owner: what KAI reads
+from owners is on the pod (spec 7 K7). No field of KFP takes a scheduler's name; a policy sets it
+(spec 7 K8; `kai.integrations.cluster_objects`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from kai.settings import (
 )
 from kai.settings.merging import is_gpu_annotation
 
-CONTAINER = "main"  # Argo puts its own container, wait, before it (K5)
+CONTAINER = "main"  # Argo puts its own container, wait, before it (spec 7 K5)
 
 # What task.set_cpu_request() and its kin take; anything else they refuse when the pipeline is made.
 _CPU = re.compile(r"([0-9]*[.])?[0-9]+m?")
@@ -90,7 +90,7 @@ def apply(built: Mapping[str, Any], task: Any) -> Any:
 
     Labels, annotations, variables and selectors of the same name are replaced, everything else that
     the task has stays. GPUs of the other kind are taken from it with a warning: beside a part of a
-    GPU KAI refuses whole ones (C2).
+    GPU KAI refuses whole ones (spec 7 C2).
     """
     settings = {name: built[name] for name in built}
     taken = _without_other_gpus(settings, task)
@@ -152,7 +152,7 @@ def _settings(part: PodPart) -> dict[str, Any]:
         "memory": _bounds("memory", requests, limits, _MEMORY, "512Mi or 16Gi"),
     }
     gpus = {name: amount for name, amount in limits.items() if name not in (keys.CPU, keys.MEMORY)}
-    for name, amount in gpus.items():  # at most one: C1
+    for name, amount in gpus.items():  # at most one: spec 7 C1
         settings["accelerator"] = {"type": name, "limit": amount}
     return filled(settings)
 

@@ -1,4 +1,4 @@
-"""KServe: what an InferenceService has to say (spec 7 §20, V1-V6).
+"""KServe: what an InferenceService has to say.
 
     built = kserve.build(kai.PodRequest(queue="test", gpu_fraction=0.5))
     patch = dict(built)     # of an InferenceService: labels, and its predictor's settings
@@ -6,7 +6,7 @@
 KServe writes the labels and annotations of a component on its Deployment and on the pods alike, so
 that KAI finds there what it reads from owners. Serverless, there is a Service of Knative instead,
 which gets the labels alone, and which takes the fields of a pod only where Knative's features are
-switched on: `cluster_objects` has the patch (V2).
+switched on: `cluster_objects` has the patch (spec 7 V2).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Plain Kubernetes: pods, and whatever is made from a pod template (spec 7 §16, J1-J6).
+"""Plain Kubernetes: pods, and whatever is made from a pod template (spec 7 J1-J4).
 
     from kai.integrations import kubernetes
     request = kai.PodRequest(queue="team-a", gpu_fraction=0.5)
@@ -6,7 +6,7 @@
     kubernetes.patch(manifest, request)   # of any kind that has pods
 
 `build` gives the pod template alone. Topology and the size of a gang are read from the object that
-owns the pods, so the functions that make or change a whole workload write them there (§1.3).
+owns the pods, so the functions that make or change a whole workload write them there (spec 7 C13).
 """
 
 from __future__ import annotations
@@ -206,7 +206,7 @@ def job(
     backoff_limit: int | None = None,
     **options: Unpack[Options],
 ) -> Built:
-    """A Job, with `Options`. Its pods start together when `gang_min` says how many have to (J2).
+    """A Job, with `Options`. `gang_min` of its pods start together, if it is given (spec 7 J2).
 
     Raises InvalidRequestError as `patch` does, for numbers that make no sense, and for an indexed
     Job without `completions`.
@@ -252,7 +252,7 @@ def deployment(request: PodRequest, *, name: str, image: str, **options: Any) ->
     """A Deployment, with `replicas` and `Options`.
 
     KAI makes a group for each of its pods, of priority inference, which is not preempted and stays
-    within the queue's quota; priority= or preemptible=True changes that (J4).
+    within the queue's quota; priority= or preemptible=True changes that (spec 7 J4).
 
     Raises InvalidRequestError as `patch` does, and for arguments that make no sense.
     """
@@ -298,7 +298,7 @@ def _replicated(
         raise rules.refuse(f"a {kind} starts its pods again: leave restart_policy= out")
     selected = {"app.kubernetes.io/name": name}
     spec: dict[str, Any] = {} if replicas is None else {"replicas": replicas}
-    if kind == "Deployment":  # which else counts as failed while its pods wait (B9)
+    if kind == "Deployment":  # which else counts as failed while its pods wait (spec 7 B9)
         spec["progressDeadlineSeconds"] = PROGRESS_DEADLINE
     spec["selector"] = {"matchLabels": dict(selected)}
     if kind == "StatefulSet":

@@ -1,4 +1,4 @@
-"""Metaflow: the arguments of @kubernetes and @environment for a step (spec 7 §10).
+"""Metaflow: the arguments of @kubernetes and @environment for a step.
 
     settings = metaflow.build(kai.PodRequest(queue="test", gpu_fraction=0.5), step="train")
 
@@ -8,8 +8,8 @@
     def train(self): ...
 
 Metaflow writes labels and annotations on the Job of a step (on the JobSet, with @parallel) and on
-its pods alike, so that KAI finds both what it reads from owners and what it reads from pods (M2).
-It has no argument for a scheduler: `cluster_objects` has the policy that does it (M6).
+its pods alike, so KAI finds the settings of owners and those of pods (spec 7 M2).
+It has no argument for a scheduler: `cluster_objects` has the policy that does it (spec 7 M6).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""MLflow Projects on Kubernetes: the Job template and the backend configuration (spec 7 §15).
+"""MLflow Projects on Kubernetes: the Job template and the backend configuration.
 
     built = mlflow.build(kai.PodRequest(queue="test", gpu_fraction=0.5), project="mnist",
                          repository_uri="registry.example.com/mnist")
@@ -7,7 +7,7 @@
     mlflow run . --backend kubernetes --backend-config kubernetes_config.json
 
 MLflow makes one Job of the template for each run. It gives the first container the project's name
-(spec 7a §13), which is therefore the name to say for a part of a GPU.
+(spec 7 L1), which is therefore the name to say for a part of a GPU.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     variables = prefect.job_variables(kai.PodRequest(queue="other", gpu_fraction=0.25))
 
 The pool gets the template once; a deployment says through its job_variables what it wants otherwise
-(spec 7 §13). Queue, priority and the amount of GPU, CPU and memory are variables; scheduler, nodes,
+(spec 7 P6). Queue, priority and the amount of GPU, CPU and memory are variables; scheduler, nodes,
 tolerations and topology belong to the pool. A variable that is not set takes its key away, and one
 that is set to nothing would leave an empty annotation, which KAI refuses: the template's schema
 refuses it first.

@@ -1,4 +1,4 @@
-"""Ray on Kubernetes, with KubeRay: RayCluster, RayJob and RayService (spec 7 §8, R1-R11).
+"""Ray on Kubernetes, with KubeRay: RayCluster, RayJob and RayService (spec 7 R2-R7).
 
     ray.build(request, kind="RayJob", name="j", image="rayproject/ray", entrypoint="python t.py")
     ray.patch(manifest, request)
@@ -22,7 +22,7 @@ from kai.integrations.workloads import with_warnings
 from kai.settings import Built, PodRequest, Unsupported, filled
 
 API = "ray.io/v1"
-PRIORITY_LABEL = "ray.io/priority-class-name"  # KAI takes it before all others (R7)
+PRIORITY_LABEL = "ray.io/priority-class-name"  # KAI takes it before all others (spec 7 R7)
 HEAD, WORKER = "ray-head", "ray-worker"
 
 # Kind -> the field of its spec that describes its cluster; "": the spec itself.
@@ -52,7 +52,7 @@ class WorkerGroup:
         rules.count("hosts", self.hosts)
         rules.count("min_replicas", self.least, least=0)
         rules.count("max_replicas", self.most, least=0)
-        if not self.least <= self.replicas <= self.most:  # R6
+        if not self.least <= self.replicas <= self.most:  # spec 7 R6
             raise rules.refuse(
                 f"a worker group of {self.replicas} replicas has {self.least} at least and"
                 f" {self.most} at most: write min_replicas <= replicas <= max_replicas"
@@ -166,7 +166,7 @@ def patch(
     spec = settings["spec"]
     if kind == "RayJob":
         # K8sJobMode, the default, adds a pod after the cluster, which the operator's integration
-        # with KAI refuses (R2).
+        # with KAI refuses (spec 7 R2).
         mode = spec.setdefault("submissionMode", "HTTPMode")
         if mode == "K8sJobMode":
             warnings.append(

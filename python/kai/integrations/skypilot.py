@@ -3,7 +3,7 @@
     settings = skypilot.build(kai.PodRequest(queue="test", gpu_fraction=0.5))
     task = {"resources": {"infra": "kubernetes"}, "config": dict(settings), "run": "nvidia-smi"}
 
-SkyPilot starts bare pods, each of which is a group of its own for KAI (spec 7 §14). `accelerators:`
+SkyPilot starts bare pods; each is a group of its own for KAI (spec 7 S2, S3). `accelerators:`
 of a task becomes a limit of whole GPUs, which KAI refuses beside a part of one. So for a part
 SkyPilot is told of no GPU at all, and nodes are selected by their labels.
 """

@@ -1,4 +1,4 @@
-"""Spark: the Spark operator's SparkApplication, and spark-submit (spec 7 §18, SP1-SP4).
+"""Spark: the Spark operator's SparkApplication, and spark-submit (spec 7 SP2).
 
     spark.build(request, name="etl", image="spark")       # to merge into a SparkApplication
     spark.patch(manifest, request)

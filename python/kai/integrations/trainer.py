@@ -1,4 +1,4 @@
-"""Kubeflow Trainer v2: TrainJobs and their runtimes (spec 7 §6.2, N1-N10).
+"""Kubeflow Trainer v2: TrainJobs and their runtimes (spec 7 N1-N8).
 
     built = trainer.build(request, name="train", runtime="torch-distributed")
     built.cluster_objects    # the runtime with the scheduler's name: applied once
@@ -113,7 +113,7 @@ def build(
 def _owner_annotations(part: PodPart, runtime: Mapping[str, Any]) -> dict[str, str]:
     annotations = dict(part.owner_annotations)
     annotations.pop(keys.BATCH_MIN_MEMBER_ANNOTATION, None)
-    if _starts_in_parts(runtime):  # N8
+    if _starts_in_parts(runtime):  # spec 7 N8
         annotations[keys.BATCH_MIN_MEMBER_ANNOTATION] = "1"
     return annotations
 
@@ -217,7 +217,7 @@ class _Shape:
 def _runtime(
     runtime: str, base: Mapping[str, Any] | None, image: str, shape: _Shape
 ) -> dict[str, Any]:
-    """A copy of a runtime with what a TrainJob cannot say (C20)."""
+    """A copy of a runtime with what a TrainJob cannot say (spec 7 C20)."""
     if base is None:
         if runtime != RUNTIME:
             raise rules.refuse(

@@ -1,4 +1,4 @@
-"""Training Operator v1: PyTorchJob and its relatives (spec 7 §6.1, T1-T7).
+"""Training Operator v1: PyTorchJob and its relatives (spec 7 T2, T5).
 
     training_operator.build(
         request, name="train", image="pytorch/pytorch", replicas={"Master": 1, "Worker": 3}
@@ -73,7 +73,7 @@ def build(
     known = kinds.KINDS[kind]
     field = known.pods[0].path.split(".")[1].removesuffix("{}")
     pods = dict(_ROLES[kind] if replicas is None else replicas)
-    for role, count in pods.items():  # T5: KAI groups no job that has an empty role
+    for role, count in pods.items():  # spec 7 T5: KAI groups no job that has an empty role
         rules.count(f"replicas[{role!r}]", count)
     container = known.container or ""
     words: dict[str, Any] = {"image": image, "command": command, "args": args}

@@ -143,7 +143,7 @@ def _workload(
         yield from _of_others(manifest, pods)
         return
     yield from fields.of_manifest(manifest, pods)
-    # KAI takes this object for the owner of the pods, such as the Job that a CronJob makes (J3).
+    # KAI takes this object for the pods' owner, such as the Job that a CronJob makes (spec 7 J3).
     owner_at = tuple(kinds.known(kind).owner.split(".")[:-1])
     owner: Mapping[str, Any] = mapping(at(manifest, *owner_at))
     bare = len(pods) == 1 and pods[0].at == ()

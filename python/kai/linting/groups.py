@@ -1,4 +1,4 @@
-"""Where KAI looks for what (spec 7 §1.3): queue, scheduler, topology, gangs, and keys in places
+"""Where KAI looks for what (spec 7 C13): queue, scheduler, topology, gangs, and keys in places
 where nothing reads them."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""limit(): keeps a framework to the pod's share of GPU memory (spec 7 §24.4).
+"""limit(): keeps a framework to the pod's share of GPU memory (spec 7 W1, W2).
 
     import kai.runtime
     kai.runtime.limit("torch")
@@ -139,7 +139,7 @@ def _devices(
     devices = []
     for ordinal, total in enumerate(totals):
         if isolation == "hamicore":
-            budget = total  # CUDA reports the share itself: never scale twice (W2)
+            budget = total  # CUDA reports the share itself: never scale twice (spec 7 W2)
         elif isolation == "mps":
             # MPS limits each process by itself; whether it reports less as well is not certain.
             budget = min(total, variables.mps_limit_mib(environ, ordinal) or total)

@@ -97,7 +97,7 @@ class Built(Mapping[str, Any]):
 
 
 def native_or(values: Any, make: Any, *, as_native: bool | None, library: str) -> Any:
-    """`make()` where the library is there, else the values (B2).
+    """`make()` where the library is there, else the values (spec 7 B2).
 
     as_native: None: native if it can be imported; True: raises InvalidRequestError if it cannot;
     False: never.

@@ -1,8 +1,8 @@
 """What keeps a framework inside the pod's share of GPU memory: variables, volumes, arguments.
 
 KAI places pods by their shares and holds none of them to it, unless something on the node does. So
-each framework is told (spec 7 §24.3), in the way that its versions understand: what an older one
-would refuse is written only where its version is known (W6). docs/concepts/gpu_memory.md tells why
+each framework is told, in the way that its versions understand: what an older one
+would refuse needs a known version (spec 7 W6). docs/concepts/gpu_memory.md tells why
 each of them is told what it is.
 """
 

@@ -1,4 +1,4 @@
-"""Adding settings to an object that exists: nothing foreign is lost, and twice is as once (B5)."""
+"""Adds settings to an existing object; other settings stay, twice changes nothing (spec 7 B5)."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def merge_into_pod(
     """A pod or pod template with the settings, and what had to go for them.
 
     `container`: which one gets resources, variables and the part of a GPU; None: the part's own
-    name, else the first. Raises InvalidRequestError when there is no such container (C7).
+    name, else the first. Raises InvalidRequestError when there is no such container (spec 7 C7).
     """
     # What is null is as if it were not there.
     merged = {key: value for key, value in copy.deepcopy(dict(pod)).items() if value is not None}
@@ -95,7 +95,7 @@ def is_gpu_annotation(key: str) -> bool:
 
 def _without_other_gpus(pod: dict[str, Any], part: PodPart) -> list[str]:
     """Takes away what asks for GPUs in another way than the part does: KAI would refuse it beside
-    that, or take it for a part of the request (C1, C2, B7)."""
+    that, or take it for a part of the request (spec 7 C1, C2, B7)."""
     asks = part.resources.get("limits", {})
     shares = any(is_gpu_annotation(key) for key in part.annotations)
     if not (shares or part.resource_claims or any(rules.is_gpu_resource(key) for key in asks)):

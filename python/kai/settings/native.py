@@ -6,7 +6,7 @@
 Clients made from an OpenAPI description (kubernetes, kubeflow-training, kserve) say in
 `attribute_map` how their attributes are spelled in JSON, and in `openapi_types` of which class each
 is. Both are the same from kubernetes 25 to 37, though the classes became pydantic models in 37 and
-its ApiClient no longer serialises those of other libraries; so that is not used here (spec 7a §0).
+its ApiClient no longer serialises those of other libraries; so that is not used here (spec 7 J6).
 """
 
 from __future__ import annotations

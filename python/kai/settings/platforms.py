@@ -1,4 +1,4 @@
-"""How clouds label their GPU nodes (spec 7 §1.5)."""
+"""How clouds label their GPU nodes."""
 
 from __future__ import annotations
 

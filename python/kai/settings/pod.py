@@ -13,7 +13,7 @@ from kai.settings.request import PodRequest
 
 @dataclass(frozen=True, kw_only=True)
 class PodPart:
-    """The settings of a pod, by the place where KAI looks for each (spec 7 §1.3).
+    """The settings of a pod, by the place where KAI looks for each (spec 7 C13).
 
     `labels` and `annotations` are for the pod itself. `owner_labels` and `owner_annotations` are
     for the workload that owns it; without one, the pod is its own owner. Everything is as the
@@ -151,7 +151,7 @@ def _group_annotations(request: PodRequest) -> dict[str, str]:
         annotations[keys.PREEMPTION_DELAY_ANNOTATION] = request.preemption_delay
     if request.staleness_grace_period is not None:
         annotations[keys.STALENESS_ANNOTATION] = request.staleness_grace_period
-    elif request.workaround_stale_gang and request.kai_version == "0.17":  # KW17
+    elif request.workaround_stale_gang and request.kai_version == "0.17":  # spec 7 KW17
         annotations[keys.STALENESS_ANNOTATION] = "-1s"
     return annotations
 
@@ -173,7 +173,7 @@ def _gpu_annotations(request: PodRequest, container: str | None) -> dict[str, st
         return {}
     annotations = {}
     if request.style == "nvfractions":
-        if container is None:  # it is part of the key (NX6)
+        if container is None:  # it is part of the key (spec 7 NX6)
             raise rules.refuse("style nvfractions names the container: write container=")
         amount = f"{request.gpu_memory}Mi"
         for key in (keys.NVFRACTIONS_REQUEST_ANNOTATION, keys.NVFRACTIONS_LIMIT_ANNOTATION):
@@ -182,7 +182,7 @@ def _gpu_annotations(request: PodRequest, container: str | None) -> dict[str, st
         annotations[keys.GPU_FRACTION_ANNOTATION] = str(request.gpu_fraction)
     else:
         annotations[keys.GPU_MEMORY_ANNOTATION] = str(request.gpu_memory)
-    if container is not None and request.style == "legacy":  # C7
+    if container is not None and request.style == "legacy":  # spec 7 C7
         annotations[keys.GPU_CONTAINER_ANNOTATION] = container
     if request.devices > 1:
         annotations[keys.GPU_DEVICES_ANNOTATION] = str(request.devices)

@@ -2,7 +2,7 @@
 
     PodRequest(queue="team-a", gpu_fraction=0.5, gpu_type="nvidia-tesla-t4", platform="gke")
 
-A request is checked when it is made (spec 7 C1-C16, B1): what KAI would refuse or silently ignore
+A request is checked when it is made (spec 7 C1-C7, C15): what KAI would refuse or silently ignore
 raises `kai.InvalidRequestError` with a sentence that says what to write instead. It never changes;
 `with_changes()` makes another one. Which object each setting has to be written on is the business
 of `kai.settings.pod` and of the builders in `kai.integrations`.
@@ -79,8 +79,8 @@ class PodRequest:
       gpu_memory_total: MiB of one device (label nvidia.com/gpu.memory), where it is known when the
       pod is described; headroom: MiB that CUDA takes beside the allocators; processes: that share
       the pod's part.
-    kai_version, style, compute_sharing: what the installed KAI understands (spec 7 §25).
-    workaround_stale_gang: for KAI 0.16.2 to 0.17.0 (KW17).
+    kai_version, style, compute_sharing: what the installed KAI understands (spec 7 NX2-NX6).
+    workaround_stale_gang: for KAI 0.16.2 to 0.17.0 (spec 7 KW17).
 
     Raises InvalidRequestError for what KAI would refuse or silently ignore; the message says what
     to write instead.
@@ -267,7 +267,7 @@ class PodRequest:
             for name in ("gpus", "gpu_fraction", "gpu_memory", "mig", "claim")
             if (value := getattr(self, name)) is not None
         ]
-        if len(asked) > 1:  # C1, C2
+        if len(asked) > 1:  # spec 7 C1, C2
             raise rules.refuse(
                 f"{' and '.join(asked)} exclude each other: write one of them; for a part of each"
                 " of several GPUs, devices= beside gpu_fraction= or gpu_memory="
@@ -278,7 +278,7 @@ class PodRequest:
         if self.gpu_fraction is not None:
             text = rules.fraction_text(self.gpu_fraction)
             self._set("gpu_fraction", text)
-            if text == "1":  # C3: KAI refuses it, and a whole device is what is meant
+            if text == "1":  # spec 7 C3: KAI refuses it, and a whole device is what is meant
                 self._set("gpu_fraction", None)
                 self._set("gpus", self.devices)
                 self._set("devices", 1)
@@ -288,7 +288,7 @@ class PodRequest:
             rules.mig_profile(self.mig)
         if self.claim is not None:
             rules.object_name("claim", self.claim)
-        if self.devices > 1 and not self.shares_gpus:  # C6
+        if self.devices > 1 and not self.shares_gpus:  # spec 7 C6
             raise rules.refuse(
                 f"devices={self.devices} goes with gpu_fraction= or gpu_memory=: for whole GPUs"
                 f" write gpus={self.devices}"
@@ -382,7 +382,7 @@ class PodRequest:
         self._set("labels", MappingProxyType(labels))
         self._set("annotations", MappingProxyType(annotations))
         env = rules.variables(self.env)
-        if self.shares_gpus and keys.VISIBLE_DEVICES_ENV in env:  # C15
+        if self.shares_gpus and keys.VISIBLE_DEVICES_ENV in env:  # spec 7 C15
             raise rules.refuse(
                 "env has NVIDIA_VISIBLE_DEVICES, which KAI sets itself for a part of a GPU: leave"
                 " it out"

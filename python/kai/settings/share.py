@@ -51,7 +51,7 @@ class Share:
         sees = None if total is None else gpu_memory.device_mib(total)
         if isolation == "hamicore" and total is not None:
             if limit is not None:
-                # What CUDA reports is the share already: a part of *that* (W2).
+                # What CUDA reports is the share already: a part of *that* (spec 7 W2).
                 budget = limit if memory is None else min(memory, limit)
                 sees = limit
         elif isolation == "hamicore":

@@ -275,7 +275,7 @@ def run(
     given: Input,
     *,
     as_kai: bool = False,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[Progress], None] | bool | None = None,
 ) -> Timeline:
     """All cycles, one each second. Needs NumPy, and raises InvalidInputError for jobs whose pods
     together would run longer than 146 years."""

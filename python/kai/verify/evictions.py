@@ -271,7 +271,7 @@ class _Replay:
             objects(f"whose queue {theirs} can run nothing")
 
     def _check_moves(self, search: _Search, group: Json, groups: int) -> None:
-        """Consolidation moves; it loses no pod, and moves no more groups than allowed (R2)."""
+        """Consolidation loses no pod, and moves no more groups than allowed (spec 2 R2)."""
         for key in search.victims:
             if key not in search.moved:
                 text = f"consolidation for group {search.group} loses pod {key}"
@@ -353,7 +353,7 @@ class _Replay:
             self.report("stale", title, text)
 
     def _has_minimum(self, tree: GroupNode, used: Counter[str]) -> bool:
-        if self.as_kai:  # asks every sub-group, whatever minSubGroup says (W2)
+        if self.as_kai:  # asks every sub-group, whatever minSubGroup says (spec 2 W2)
             return all(used[leaf.name] >= leaf.needed for leaf in tree.leaves())
         return satisfied(tree, used)
 
@@ -376,7 +376,7 @@ def _plugin(world: World, name: str) -> Mapping[str, str] | None:
 def _runtime(
     world: World, action: str, group: Json, victim: Json, arguments: Mapping[str, str]
 ) -> timedelta:
-    """How long the victim may run before this action takes it (F105)."""
+    """How long the victim may run before this action takes it (spec 1 F105)."""
     own = [*path(world, spec_of(group).get("queue") or "")]
     theirs = [*path(world, spec_of(victim).get("queue") or "")]
     field_name, default = "preemptMinRuntime", "defaultPreemptMinRuntime"

@@ -1,4 +1,4 @@
-"""What pods count in queues, and what queues allow, read from the raw objects (spec 1)."""
+"""What pods count in queues, and what queues allow, read from the raw objects (spec 1 F20-F34)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def path(world: World, queue: str) -> Iterator[str]:
 
 
 def quota_of(world: World, queue: str, resource: str, what: str) -> Fraction | None:
-    """A ``quota`` or ``limit`` in cores, bytes and devices; ``None`` is unlimited (F2-F6)."""
+    """A ``quota`` or ``limit`` in cores, bytes, devices; ``None`` is unlimited (spec 1 F2-F6)."""
     given = (spec_of(world.queues[queue]).get("resources") or {}).get(resource) or {}
     value = Fraction(str(given.get(what) or 0))
     if value == UNLIMITED or (resource == "memory" and value < 0):
@@ -46,7 +46,7 @@ def quota_of(world: World, queue: str, resource: str, what: str) -> Fraction | N
 
 
 def queue_amounts(world: World, pod: PodView, node_name: str) -> dict[str, Fraction]:
-    """What a pod counts in its queues on this node (F21-F25); nothing outside the cluster."""
+    """What a pod counts in its queues on this node (spec 1 F21-F25); 0 outside the cluster."""
     node = world.nodes.get(node_name)
     if node is None:
         return {}
@@ -62,7 +62,7 @@ def queue_amounts(world: World, pod: PodView, node_name: str) -> dict[str, Fract
 
 
 def mig_slices(pod: PodView) -> Fraction:
-    """The part of a pod's GPUs that is MIG: it counts, but makes no GPU "involved" (F91)."""
+    """The part of a pod's GPUs that is MIG: it counts, but makes no GPU "involved" (spec 1 F91)."""
     return sum(
         (
             int(match.group(1)) * amount

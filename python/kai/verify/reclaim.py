@@ -37,7 +37,7 @@ _NAMES = ("deserved", "fair_share", "limit", "allocated", "allocated_non_preempt
 
 @dataclass(frozen=True)
 class Loss:
-    """What a pod group loses in one piece (F89)."""
+    """What a pod group loses in one piece (spec 1 F89)."""
 
     queue: str
     group: str
@@ -67,7 +67,7 @@ class Claim:
         yield from self._too_saturated(request, losses)
 
     def _requested(self) -> dict[str, Fraction]:
-        """What the group gains, as it was asked for (F27): GPU memory by the smallest device."""
+        """What the group gains, as requested (spec 1 F27): GPU memory by the smallest device."""
         sizes = [
             size for node in self.world.nodes.values() if (size := device_memory_mib(node)) > 100
         ]
@@ -82,7 +82,7 @@ class Claim:
         return total
 
     def _losses(self) -> Iterator[Loss]:
-        """Each elastic pod by itself, then all that a group's minima hold as one piece (F89)."""
+        """Each elastic pod by itself, then all pods of a group's minima together (spec 1 F89)."""
         by_group: dict[str, list[Placed]] = {}
         for placed in self.victims:
             by_group.setdefault(placed[0].group, []).append(placed)
@@ -112,7 +112,7 @@ class Claim:
         for pod, node in lost:
             for resource, number in queue_amounts(self.world, pod, node).items():
                 amount[resource] += number
-                # MIG slices count, but they make no GPU involved (F91).
+                # MIG slices count, but they make no GPU involved (spec 1 F91).
                 if number > (mig_slices(pod) if resource == GPU else 0):
                     involved.add(resource)
         return Loss(queue, group, amount, frozenset(involved))
@@ -120,7 +120,7 @@ class Claim:
     # --- the rules ---
 
     def _may_not_start(self, request: Mapping[str, Fraction]) -> Iterator[Violation]:
-        """F84: with what it asks for the queue is still within its fair share."""
+        """With the request the queue is still within its fair share (spec 1 F84)."""
         for resource in QUEUE_RESOURCES:
             have = self.allocated[self.queue][resource] + request.get(resource, Fraction(0))
             share = self.numbers[self.queue][resource]["fair_share"]
@@ -134,7 +134,7 @@ class Claim:
     def _unprotected(
         self, request: Mapping[str, Fraction], losses: Sequence[Loss]
     ) -> Iterator[Violation]:
-        """F90: before each piece the victim queue exceeds what protects it."""
+        """Before each piece the victim queue exceeds what protects it (spec 1 F90)."""
         left = copy_amounts(self.allocated)
         for loss in losses:
             reclaimer, victim = self._leveled(loss.queue)
@@ -163,7 +163,7 @@ class Claim:
     def _too_saturated(
         self, request: Mapping[str, Fraction], losses: Sequence[Loss]
     ) -> Iterator[Violation]:
-        """F92: nowhere above does the reclaimer become as saturated as those it took from."""
+        """Nowhere above is the reclaimer as saturated as those it took from (spec 1 F92)."""
         left = copy_amounts(self.allocated)
         involved: dict[str, set[str]] = defaultdict(set)
         for loss in losses:
@@ -196,7 +196,7 @@ class Claim:
         return ([*path(self.world, queue)][1:2] or [""])[0]
 
     def _leveled(self, victim: str) -> tuple[str, str]:
-        """F88: the two children of the lowest queue above both."""
+        """The two children of the lowest queue above both (spec 1 F88)."""
         mine = [*path(self.world, self.queue)][::-1]
         theirs = [*path(self.world, victim)][::-1]
         for left, right in zip(mine, theirs, strict=False):
@@ -227,7 +227,7 @@ def copy_amounts(amounts: Amounts) -> dict[str, dict[str, Fraction]]:
 
 
 def saturation_multiplier(arguments: Mapping[str, str]) -> float:
-    """F93; the name is KAI's."""
+    """The multiplier (spec 1 F93); the name is KAI's."""
     try:
         return max(1.0, float(arguments.get("relcaimerSaturationMultiplier") or 1))
     except ValueError:
@@ -247,7 +247,7 @@ def _deserved(numbers: Mapping[str, Fraction | None]) -> Fraction | None:
 
 
 def _allocatable(numbers: Mapping[str, Fraction | None]) -> Fraction | None:
-    """F34: what a queue may hold before it is lent something."""
+    """What a queue may hold before it borrows (spec 1 F34)."""
     deserved, limit, share = numbers["deserved"], numbers["limit"], numbers["fair_share"]
     if deserved is None or share is None:
         return limit

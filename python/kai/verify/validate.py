@@ -533,7 +533,7 @@ def _check_topology(after: _After) -> None:
     """Pods placed by this plan keep the required level of every set they are in.
 
     Domains that the set used before do not count: it may have been spread over several already, and
-    KAI lets a part that is added later land elsewhere (spec 4, "where KAI is weak").
+    KAI lets a part that is added later land elsewhere (spec 4 L3).
     """
     levels = {
         topology["metadata"]["name"]: [

@@ -121,7 +121,7 @@ def test_usage_is_a_plain_sum_over_the_samples_in_the_window() -> None:
     ],
 )
 def test_tumbling_windows_begin_anew(now: str, reset: str) -> None:
-    """Spec 1 F120 and §16."""
+    """Spec 1 F120."""
     assert tumbling_reset_s(at("2026-01-05T10:00:00"), HOUR, at(now)) == at(reset)
 
 

@@ -129,7 +129,7 @@ def test_a_mistake_is_refused_in_a_sentence(options: dict[str, str], says: str) 
         scheduler_name_policy(REQUEST, **options)  # type: ignore[arg-type]
 
 
-# ---- one queue per namespace (KW18) --------------------------------------------------------------
+# ---- one queue per namespace (spec 7 KW18) -------------------------------------------------------
 
 
 def test_a_namespace_with_a_queue_sends_all_its_pods_there() -> None:

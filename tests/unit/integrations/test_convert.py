@@ -1,4 +1,4 @@
-"""Jobs of Volcano, and workloads that Kueue queued (end of spec 7 §20)."""
+"""Jobs of Volcano, and workloads that Kueue queued."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What Dagster has to be told (spec 7 §12), without Dagster."""
+"""What Dagster has to be told, without Dagster."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Dynamo's deployments and Grove's cliques (spec 7 §19)."""
+"""Dynamo's deployments and Grove's cliques."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What Flyte has to be told (spec 7 §11), without Flyte."""
+"""What Flyte has to be told, without Flyte."""
 
 import json
 from typing import Any

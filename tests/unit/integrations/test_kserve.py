@@ -1,4 +1,4 @@
-"""What KServe has to be told (spec 7 §20), without KServe."""
+"""What KServe has to be told, without KServe."""
 
 import copy
 import json

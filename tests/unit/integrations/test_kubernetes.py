@@ -1,4 +1,4 @@
-"""Plain Kubernetes, and patching whatever has pods (spec 7 §16), without the kubernetes client."""
+"""Plain Kubernetes, and patching whatever has pods, without the kubernetes client."""
 
 import copy
 import json

@@ -1,4 +1,4 @@
-"""What Metaflow has to be told (spec 7 §10), without Metaflow."""
+"""What Metaflow has to be told, without Metaflow."""
 
 import copy
 import json

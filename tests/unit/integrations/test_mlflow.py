@@ -1,4 +1,4 @@
-"""What MLflow Projects has to be told (spec 7 §15), without MLflow."""
+"""What MLflow Projects has to be told, without MLflow."""
 
 import json
 from pathlib import Path

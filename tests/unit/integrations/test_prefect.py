@@ -1,4 +1,4 @@
-"""What Prefect has to be told (spec 7 §13), without Prefect."""
+"""What Prefect has to be told, without Prefect."""
 
 import copy
 import json

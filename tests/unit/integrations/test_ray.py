@@ -1,4 +1,4 @@
-"""Manifests of Ray (spec 7 §8), without Ray."""
+"""Manifests of Ray, without Ray."""
 
 from typing import Any
 

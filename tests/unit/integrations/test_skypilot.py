@@ -1,4 +1,4 @@
-"""What SkyPilot has to be told (spec 7 §14), without SkyPilot."""
+"""What SkyPilot has to be told, without SkyPilot."""
 
 import copy
 import json

@@ -1,4 +1,4 @@
-"""Spark applications (spec 7 §18)."""
+"""Spark applications."""
 
 from typing import Any
 

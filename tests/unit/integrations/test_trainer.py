@@ -1,4 +1,4 @@
-"""TrainJobs and their runtimes (spec 7 §6.2), without kubeflow."""
+"""TrainJobs and their runtimes, without kubeflow."""
 
 from typing import Any
 

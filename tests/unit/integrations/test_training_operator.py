@@ -1,4 +1,4 @@
-"""PyTorchJobs and their relatives (spec 7 §6.1), without kubeflow-training."""
+"""PyTorchJobs and their relatives, without kubeflow-training."""
 
 import json
 from typing import Any

@@ -44,7 +44,7 @@ def plain(request: kai.PodRequest, **options: Any) -> Built:
     return zenml.build(request, as_native=False, **options)
 
 
-# ---- the example, line by line (spec 7 section 21) ----------------------------------------------
+# ---- the example, line by line ------------------------------------------------------------------
 
 
 def test_the_example_comes_out_as_it_was_meant() -> None:
@@ -71,7 +71,7 @@ def test_the_example_comes_out_as_it_was_meant() -> None:
 def test_e1_settings_are_for_one_step() -> None:
     request = half()
     settings = zenml.step_settings(request, as_native=False)
-    assert list(settings) == ["orchestrator"]  # and never "kubernetes" (Z7)
+    assert list(settings) == ["orchestrator"]  # and never "kubernetes" (spec 7 Z7)
     assert settings["orchestrator"] == plain(request)
     assert list(zenml.step_settings(request, target="step_operator", as_native=False)) == [
         "step_operator"

@@ -80,7 +80,7 @@ def test_the_readme_shows_the_plan_as_it_is() -> None:
 
 
 def test_the_queues_of_the_example() -> None:
-    """E18: without quota and without limit, one below the other."""
+    """Without quota and without limit, one below the other."""
     top, leaf = yaml.safe_load_all((EXAMPLE / "queues.yaml").read_text(encoding="utf-8"))
     unlimited = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
     for queue in (top, leaf):
@@ -127,7 +127,7 @@ def test_no_gpu_is_given_to_every_step(modules: dict[str, ModuleType]) -> None:
 def test_the_sample_pod_of_terraform_is_one_that_kai_takes(
     modules: dict[str, ModuleType],
 ) -> None:
-    """TF3: a part of a GPU without a whole one beside it."""
+    """A part of a GPU without a whole one beside it."""
     template = (EXAMPLE / "terraform" / "pod.yaml.tftpl").read_text(encoding="utf-8")
     values = {
         "namespace": "default",
@@ -140,7 +140,7 @@ def test_the_sample_pod_of_terraform_is_one_that_kai_takes(
     assert "nvidia.com/gpu" not in json.dumps(pod["spec"]["containers"])
     built = zenml.build(modules["settings"].HALF_A_T4, as_native=False).pod
     assert pod["metadata"]["annotations"] == built["metadata"]["annotations"]
-    assert pod["spec"]["tolerations"] == built["spec"]["tolerations"]  # TF2
+    assert pod["spec"]["tolerations"] == built["spec"]["tolerations"]
     plan = kai.Scheduler().plan(modules["plan"].cluster_of([pod]))
     [bound] = plan.decisions
     assert isinstance(bound, kai.Bind)
@@ -148,7 +148,7 @@ def test_the_sample_pod_of_terraform_is_one_that_kai_takes(
 
 
 def test_the_driver_has_to_know_the_cuda_of_the_image(modules: dict[str, ModuleType]) -> None:
-    """E15: the first example asked for CUDA 12.2 with an image of 12.1."""
+    """The first example asked for CUDA 12.2 with an image of 12.1."""
     dockerfile = (EXAMPLE / "Dockerfile").read_text(encoding="utf-8")
     found = re.search(r"^FROM .*-cuda([0-9.]+)-", dockerfile, re.MULTILINE)
     assert found is not None

@@ -157,7 +157,7 @@ def test_a_whole_gpu_beside_a_part(amount: Any) -> None:
 
 
 def test_a_slice_beside_a_part() -> None:
-    """KW10: it passes KAI's admission."""
+    """It passes KAI's admission."""
     sliced = {"name": "main", "resources": {"limits": {"nvidia.com/mig-1g.5gb": 1}}}
     assert only(pod(HALF, sliced)).code == "whole-gpu-beside-fraction"
 
@@ -186,7 +186,7 @@ def test_which_container_gets_the_part() -> None:
     ],
 )
 def test_annotations_that_name_the_container(annotations: dict[str, str], said: str) -> None:
-    """NX2."""
+    """spec 7 NX2."""
     named = {f"nvidia.com/container.{key}": value for key, value in annotations.items()}
     finding = only(pod(named, {"name": "main"}, {"name": "side"}))
     assert (finding.code, said in finding.message) == ("nvfractions-refused", True)
@@ -234,7 +234,7 @@ def test_keys_that_are_almost_right() -> None:
 
 
 def test_gpu_keys_on_a_workload_do_nothing() -> None:
-    """C8."""
+    """spec 7 C8."""
     finding = only(job(HALF))
     assert (finding.code, finding.path) == (
         "annotation-ignored",
@@ -245,7 +245,7 @@ def test_gpu_keys_on_a_workload_do_nothing() -> None:
 
 @pytest.mark.parametrize("key", ["kai.scheduler/topology", "kai.scheduler/batch-min-member"])
 def test_what_the_owner_has_to_say_does_nothing_on_its_pods(key: str) -> None:
-    """C13."""
+    """spec 7 C13."""
     finding = only(job(None, {key: "1"}))
     assert finding.path == f"spec.template.metadata.annotations[{key}]"
 
@@ -277,7 +277,7 @@ def test_how_many_pods_start_together() -> None:
 
 
 def test_a_cron_job_is_read_from_the_job_it_makes() -> None:
-    """J3."""
+    """spec 7 J3."""
     inner = job({"kai.scheduler/topology": "t", "kai.scheduler/topology-required-placement": "r"})
     cron = {
         "kind": "CronJob",
@@ -416,7 +416,7 @@ def workflow(annotations: dict[str, str], **template: Any) -> dict[str, Any]:
 
 
 def test_argos_main_container_is_not_the_first() -> None:
-    """KW1."""
+    """spec 7 A2."""
     finding = only(workflow(HALF, container={"image": "i"}))
     assert (finding.code, finding.severity) == ("container-not-named", "error")
     assert finding.edit is not None
@@ -490,7 +490,7 @@ def test_ray_reads_topologies_from_its_groups() -> None:
 
 
 def test_kubeflows_scheduling_policy_is_not_read() -> None:
-    """KW12."""
+    """spec 7 T2."""
     manifest = job(kind="TFJob", runPolicy={"schedulingPolicy": {"queue": "q", "minAvailable": 2}})
     assert only(manifest).code == "scheduling-policy-ignored"
 

@@ -8,7 +8,7 @@ import pytest
 
 from kai.linting import lint
 
-# As the reference example writes them (spec 7 §21).
+# As the reference example writes them.
 EXAMPLE: dict[str, Any] = {
     "orchestrator": {
         "pod_settings": {

@@ -48,7 +48,7 @@ def test_a_machine_without_gpus() -> None:
     ],
 )
 def test_variables_are_hints(environ: dict[str, str]) -> None:
-    """X2: a CUDA image on a node without a GPU says all of these."""
+    """spec 7 X2: a CUDA image on a node without a GPU says all of these."""
     found = looked_at(environ=environ)
     assert (found.available, found.hinted) == (False, True)
     assert found.variables == environ

@@ -49,7 +49,7 @@ def test_half_of_a_t4(torch: Told) -> None:
 
 
 def test_a_share_is_not_scaled_twice(torch: Told) -> None:
-    """W2: with HAMi-core, CUDA reports the share already."""
+    """spec 7 W2: with HAMi-core, CUDA reports the share already."""
     environ = {**HALF, "CUDA_DEVICE_MEMORY_LIMIT": "7680m"}
     done = of_limit("torch", environ=environ, totals_mib=[7680])
     assert (done.isolation, torch.calls) == ("hamicore", [(0.933, 0)])

@@ -83,7 +83,7 @@ def test_extra_parameters() -> None:
 
 
 def test_names_that_are_not_known_are_skipped_and_said() -> None:
-    """KAI's documentation puts extraParams where its code does not look (spec 1 §14)."""
+    """KAI's documentation puts extraParams where its code does not look (spec 1 F117)."""
     config = {"clientType": "prometheus", "connectionString": "http://a", "extraParams": {}}
     found = read_usage_db({"usageDBConfig": {**config, "usageParams": {"windowsize": "1d"}}}, {})
     assert found is not None

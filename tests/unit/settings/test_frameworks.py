@@ -1,4 +1,4 @@
-"""What each framework is told of its share (spec 7 §24.3)."""
+"""What each framework is told of its share."""
 
 from __future__ import annotations
 

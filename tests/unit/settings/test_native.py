@@ -1,4 +1,4 @@
-"""Objects of Python clients and plain values (spec 7a §0), with classes as clients make them."""
+"""Objects of Python clients and plain values (spec 7 J6), with classes as clients make them."""
 
 import sys
 from datetime import date, datetime, timedelta, timezone

@@ -94,7 +94,7 @@ def test_what_kai_reads_from_the_owner_is_not_on_the_pod() -> None:
 
 
 def test_the_stale_gang_workaround_is_for_the_version_that_needs_it() -> None:
-    """KW17."""
+    """spec 7 KW17."""
     for version, expected in (("0.17", "-1s"), ("0.18", None)):
         part = pod_part(PodRequest(workaround_stale_gang=True, kai_version=version))
         assert part.annotations.get("kai.scheduler/staleness-grace-period") == expected

@@ -15,12 +15,12 @@ from kai import PodRequest
 
 # What is wrong, and what the sentence has to say.
 WRONG: list[tuple[dict[str, Any], str]] = [
-    # C1, C2
+    # spec 7 C1, C2
     ({"gpus": 1, "gpu_fraction": 0.5}, "exclude each other"),
     ({"gpu_memory": 1000, "gpu_fraction": 0.5}, "exclude each other"),
     ({"mig": "1g.5gb", "gpus": 1}, "exclude each other"),
     ({"claim": "gpu", "gpu_memory": 1000}, "exclude each other"),
-    # C3
+    # spec 7 C3
     ({"gpu_fraction": 0}, "more than 0"),
     ({"gpu_fraction": -0.5}, "more than 0"),
     ({"gpu_fraction": 1.5}, r"devices=2, gpu_fraction=0.75"),
@@ -33,7 +33,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"gpu_fraction": ""}, "between 0 and 1"),
     ({"gpu_fraction": True}, "between 0 and 1"),
     ({"gpu_fraction": Fraction(1, 3)}, "round it"),
-    # C5
+    # spec 7 C5
     ({"gpu_memory": 0}, "more than 0"),
     ({"gpu_memory": "-1"}, "more than 0"),
     ({"gpu_memory": "5GB"}, "5Gi"),
@@ -41,7 +41,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"gpu_memory": 5.5}, "MiB"),
     ({"gpu_memory": 20000, "gpu_memory_total": 15360}, "more than the 15300 MiB"),
     ({"gpu_memory_total": 40}, "from 100 on"),
-    # C6, mps
+    # spec 7 C6, and mps
     ({"devices": 2}, "goes with gpu_fraction"),
     ({"devices": 2, "gpus": 2}, "gpus=2"),
     ({"devices": 0, "gpu_fraction": 0.5}, "from 1 on"),
@@ -52,7 +52,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"gpus": 0.5}, "whole number"),
     ({"mig": "small"}, "1g.5gb"),
     ({"claim": "Not A Name"}, "name of a Kubernetes object"),
-    # C15
+    # spec 7 C15
     ({"gpu_fraction": 0.5, "env": {"NVIDIA_VISIBLE_DEVICES": "all"}}, "leave it out"),
     # names and values
     ({"queue": "team a"}, "63 letters"),

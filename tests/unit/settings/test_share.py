@@ -1,4 +1,4 @@
-"""The arithmetic of a share: every cell of the tables of spec 7 §24."""
+"""The arithmetic of a share of GPU memory, for six GPUs (spec 7 W1, W2)."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_processes_and_headroom_stay_within_the_share(
 
 
 def test_a_share_of_a_share_is_not_taken() -> None:
-    """W2: with HAMi-core the total is the share already."""
+    """spec 7 W2: with HAMi-core the total is the share already."""
     share = share_of(gpu_fraction=0.5, gpu_memory_total=15360, isolation="hamicore")
     part = share.allocator_fraction()
     assert part is not None
@@ -142,7 +142,7 @@ def test_a_share_of_a_share_is_not_taken() -> None:
 
 
 def test_of_an_unknown_card_a_little_less_is_taken() -> None:
-    """W3."""
+    """spec 7 W3."""
     assert share_of(gpu_fraction=0.5).allocator_fraction() == Fraction(475, 1000)
     assert share_of(gpu_fraction=0.3).allocator_fraction() == Fraction(285, 1000)
     assert share_of(gpu_fraction=0.1).allocator_fraction() == Fraction(95, 1000)

@@ -1,4 +1,4 @@
-"""PyTorchJobs and LeaderWorkerSets start in parts, as KAI's grouper makes them (spec 4 §10)."""
+"""PyTorchJobs and LeaderWorkerSets start in parts, as KAI's grouper makes them (spec 4 G2-G10)."""
 
 import itertools
 import json
@@ -242,7 +242,7 @@ def test_an_elastic_job_of_ten_workers_in_racks_of_four() -> None:
 
 @pytest.mark.parametrize(("gpus", "placed"), [(8, 0), (9, 9), (10, 10), (11, 11)])
 def test_whole_segments_start_and_then_the_rest_one_by_one(gpus: int, placed: int) -> None:
-    """As E13, on one node: the gang is the master and two segments, 9 pods."""
+    """As spec 4 E13, on one node: the gang is the master and two segments, 9 pods."""
     node = {
         "kind": "Node",
         "metadata": {"name": "n"},
@@ -708,7 +708,7 @@ def test_a_group_that_was_not_saved_gets_its_parts_again() -> None:
 
 
 def test_a_group_that_exists_keeps_its_constraint_and_its_pods_find_their_parts() -> None:
-    """spec 4 K32: a workload that names no topology takes none away."""
+    """spec 4 C2: a workload that names no topology takes none away."""
     job = pytorch(None, 1)
     job["metadata"]["uid"] = "u"
     spec = {

@@ -179,7 +179,7 @@ def test_the_owner_says_where_in_a_topology_its_groups_have_to_be(kind: str) -> 
             ["topology", "topology-required-placement", "topology-preferred-placement"],
             ["topology", "requiredTopologyLevel", "preferredTopologyLevel"],
         ),
-        (["topology"], []),  # KAI: a constraint without a level, and the group never starts (W3)
+        (["topology"], []),  # KAI: a constraint without a level; the group never starts (spec 4 W3)
         (["topology-required-placement"], []),
         (["topology-preferred-placement"], []),
     ],

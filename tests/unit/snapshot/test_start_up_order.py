@@ -74,7 +74,7 @@ def evicted(manifests: list[dict[str, Any]]) -> list[str]:
     ids=["JobSet InOrder", "LeaderWorkerSet LeaderReady"],
 )
 def test_the_first_to_start_is_not_stale(manifests: list[dict[str, Any]]) -> None:
-    """KAI evicts both after a minute (surprises 14 and 15 of its recordings)."""
+    """KAI evicts both after a minute (spec 6 S14 and S15)."""
     assert evicted(manifests) == []
 
 

@@ -7,7 +7,7 @@
 //   labels.FindTelling(nodes.size());
 //   labels.AskPerNode(constraint)
 //
-// A class of nodes is made of the labels that do not tell (design §4.2): with the others there
+// A class of nodes is made of the labels that do not tell: with the others there
 // would be as many classes as nodes.
 //
 // Invariants: a label that is not mentioned is not picked. Cost: O(labels) per object. Not

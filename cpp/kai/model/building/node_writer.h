@@ -4,7 +4,7 @@
 //   w_.OfferNode(node, row, facts);       // SetAllocatable()
 //   w_.ClassifyNode(node, row, facts);    // NodeClassOf()
 //
-// Invariants: a node's class holds all that static filters can tell apart (design §4.2). Cost:
+// Invariants: a node's class holds all that static filters can tell apart. Cost:
 // O(labels and resources of the row). Not thread-safe.
 #ifndef KAI_MODEL_BUILDING_NODE_WRITER_H_
 #define KAI_MODEL_BUILDING_NODE_WRITER_H_

@@ -1,4 +1,4 @@
-// PodClassWriter: puts pods that are alike into one class (design §4.2).
+// PodClassWriter: puts pods that are alike into one class.
 //
 //   w_.classes = std::make_unique<PodClassWriter>(
 //   return w_.classes->Add(draft);

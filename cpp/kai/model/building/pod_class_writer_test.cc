@@ -1,4 +1,4 @@
-// Classes: nodes that are alike, and pods that are alike (design §4.2).
+// Classes: nodes that are alike, and pods that are alike.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

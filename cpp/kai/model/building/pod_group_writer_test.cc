@@ -1,4 +1,4 @@
-// Pod groups in a cluster: queue, priority, and the tree of sub-groups (spec 2 §2).
+// Pod groups in a cluster: queue, priority, and the tree of sub-groups (spec 2 G1-G16).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -141,7 +141,7 @@ TEST(PodGroupsTest, OfTwoDefaultClassesTheLargerValueCounts) {
   EXPECT_EQ(StandingOf(Group("g"), {large, small}), (Standing{125, false}));
 }
 
-TEST(PodGroupsTest, MaySayThemselvesWhetherTheyArePreemptible) {  // spec 1 §16
+TEST(PodGroupsTest, MaySayThemselvesWhetherTheyArePreemptible) {  // spec 1 F96
   PodGroupRow row = Group("g");
   row.priority_class = "class";
   row.preemptibility = "preemptible";

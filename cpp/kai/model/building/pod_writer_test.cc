@@ -498,7 +498,7 @@ TEST(ClusterTotalTest, LeavesOutNodesUnderPressureOrInDoubt) {
   EXPECT_EQ(gpus([](NodeRow* n) { n->ready = ConditionStatus::kAbsent; }), 0);
 }
 
-TEST(ClusterTotalTest, CountsMigSlicesAsGpus) {  // spec 1 §16
+TEST(ClusterTotalTest, CountsMigSlicesAsGpus) {  // spec 1 F21
   const auto cluster = MakeCluster()
                            .Node("a", {.more = {{"nvidia.com/mig-1g.5gb", 7}}})
                            .Node("b", {.gpus = 1, .more = {{"nvidia.com/mig-3g.20gb", 2}}})
@@ -518,7 +518,7 @@ TEST(ClusterTotalTest, IsLessWhatOtherSchedulersTook) {
   EXPECT_THAT(cluster->total().values(), ElementsAre(7000, 90e6, 7));
 }
 
-TEST(ClusterTotalTest, IsNotLessForPodsThatHoldNothingOrAreKaisOwnHelpers) {  // spec 1 §16
+TEST(ClusterTotalTest, IsNotLessForPodsThatHoldNothingOrAreKaisOwnHelpers) {  // spec 1 F30
   const auto total = [](const std::function<void(PodRow*)>& change) {
     PodRow pod = Pod([](PodRow* p) {
       p->scheduler_name = "default-scheduler";

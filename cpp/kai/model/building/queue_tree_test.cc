@@ -1,4 +1,4 @@
-// Queues in a cluster: whole trees only, amounts in our units (spec 1 §1).
+// Queues in a cluster: whole trees only, amounts in our units (spec 1 F1-F12).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -156,7 +156,7 @@ TEST(QueuesTest, BelowOneThatIsMissingGoWithTheirSubtree) {  // spec 1 F10
           Rejected("orphan", "spec.parentQueue", "parent queue \"nobody\" does not exist")));
 }
 
-TEST(QueuesTest, OneOrphanOfSevenLeavesSix) {  // spec 1 §16
+TEST(QueuesTest, OneOrphanOfSevenLeavesSix) {  // spec 1 F10
   ClusterMaker maker = MakeCluster();
   for (const char* name : {"a", "b", "c", "d", "e", "f"}) maker.Queue(name);
   maker.Queue("g", {.parent = "nobody"});

@@ -609,7 +609,8 @@ struct Model {
     before.insert_or_assign(Index(pod), world.pods()[static_cast<size_t>(Index(pod))]);
     world.Evict(pod);
   }
-  // A pod that was evicted from there, or that still occupies the node, is what it was before (T5).
+  // A pod that was evicted from there, or that still occupies the node, is what it was before (spec
+  // 2 T5).
   void Pipeline(const std::string& pod, const std::string& node) {
     oracle::World::PodState& state =
         (*world.mutable_pods())[static_cast<size_t>(world.kept().PodIndex(pod))];

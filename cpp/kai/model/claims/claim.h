@@ -1,4 +1,4 @@
-// What a resource claim (resource.k8s.io, spec 3 §12) is, asks for and holds, as plain values.
+// What a resource claim (resource.k8s.io, spec 3 D1-D10) is, asks for and holds, as plain values.
 //
 //   needs.uses.push_back({.name = use.name, .claim = use.claim, .spec = -1});
 //

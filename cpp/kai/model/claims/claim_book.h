@@ -1,5 +1,5 @@
-// ClaimBook: the resource claims of pods (spec 3 §12): what they ask for, which pods use them, and
-// which devices they hold.
+// ClaimBook: the resource claims of pods (spec 3 D1-D10): what they ask for, which pods use them,
+// and which devices they hold.
 //
 //   const ClaimBook& claims = cluster.claims();
 //   claims.AllocationOf(claim)

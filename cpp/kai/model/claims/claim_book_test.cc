@@ -90,7 +90,7 @@ TEST_F(ClaimsTest, APlacedPodTakesDevicesAndUndoingGivesThemBack) {  // spec 3 D
   EXPECT_TRUE(CouldGive("ns/p-1", "n1"));
 }
 
-TEST_F(ClaimsTest, AnEvictedPodGivesThemBackAndUndoingTakesThemAgain) {  // T28
+TEST_F(ClaimsTest, AnEvictedPodGivesThemBackAndUndoingTakesThemAgain) {  // spec 3 T28
   ClusterMaker maker = OneNode(2).Running("ns/r", {.node = "n1"}).Pending("ns/p");
   maker.Add(GpuClaim("ns/c", 2)).Add(GpuClaim("ns/d", 1));
   Claims(&maker, "ns/r-0", {"c"});
@@ -137,7 +137,7 @@ TEST_F(ClaimsTest, APodThatMovesGetsDevicesOfItsNewNode) {
   EXPECT_EQ(StateOf(*cluster_), before);
 }
 
-TEST_F(ClaimsTest, TheReservationsOfOthersStay) {  // T28
+TEST_F(ClaimsTest, TheReservationsOfOthersStay) {  // spec 3 T28
   ClusterMaker maker = OneNode(1).Running("ns/r", {.pods = 2, .node = "n1"});
   maker.Add(GpuClaim("ns/c", 1));
   Claims(&maker, "ns/r-0", {"c"});

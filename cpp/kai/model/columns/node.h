@@ -40,7 +40,7 @@ enum class MigMode : uint8_t {
   kMixed,   // under their own names alone
 };
 
-// What static filters can tell apart: nodes of one class get one answer (design §4.2). Keys with
+// What static filters can tell apart: nodes of one class get one answer. Keys with
 // nearly as many values as nodes are no part of it.
 struct NodeClass {
   LabelSet labels;  // of the keys that some constraint in the input mentions

@@ -1,5 +1,5 @@
-// NUMA zones of nodes, and what pods ask of them and hold there (spec 3 §13), as the cycle begins:
-// placement/numa keeps what becomes of them.
+// NUMA zones of nodes, and what pods ask of them and hold there (spec 3 U1-U17), as the cycle
+// begins: placement/numa keeps what becomes of them.
 //
 //   cluster->numa().Find(NodeNamed(*cluster, "m"))     // null: nothing is known of its zones
 //

@@ -3,7 +3,7 @@
 //   ClassOf(*cluster, "ns/new-0").affinity.required[0]
 //   cluster.ClassOf(PodNamed(cluster, pod))
 //
-// Invariants: pods of one class get one answer from every filter and score (design §4.2). What only
+// Invariants: pods of one class get one answer from every filter and score. What only
 // a Statement changes stands apart below. Cost: an access to an array. Threads: many readers while
 // no statement is open.
 #ifndef KAI_MODEL_COLUMNS_POD_H_
@@ -56,7 +56,7 @@ struct PodAffinity {
 // By slot; nothing that is zero.
 using SlotAmounts = std::vector<std::pair<ResourceSlot, double>>;
 
-// Pods of one class get one answer from every filter and score (design §4.2).
+// Pods of one class get one answer from every filter and score.
 struct PodClass {
   SlotAmounts request;   // what must fit on a node (spec 3 R18)
   SlotAmounts overhead;  // the part of it that is pod overhead

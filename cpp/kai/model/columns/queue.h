@@ -56,7 +56,7 @@ struct QueueColumns {
   IndexVector<QueueId, QuotaVector> deserved;  // millicores, bytes, devices; -1 unlimited
   IndexVector<QueueId, QuotaVector> limit;
   IndexVector<QueueId, QuotaVector> over_quota_weight;
-  IndexVector<QueueId, QuotaVector> past_usage;  // as parts of what the cluster had (spec 1 §12)
+  IndexVector<QueueId, QuotaVector> past_usage;  // as parts of what the cluster had (spec 1 F119)
   IndexVector<QueueId, std::optional<int64_t>> preempt_min_runtime_ns;
   IndexVector<QueueId, std::optional<int64_t>> reclaim_min_runtime_ns;
   IndexVector<QueueId, QueueSums> sums;  // as the cluster was built

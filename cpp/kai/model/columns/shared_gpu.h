@@ -59,7 +59,7 @@ struct GpuLedger {
 };
 
 // Adds a pod that takes `mib` of `gpu`, which is one of `ledger.all` (spec 3 N5), or takes it out
-// again (N6).
+// again (spec 3 N6).
 void AddSharer(const GpuLedger& ledger, SharedGpu* gpu, int64_t mib, PodStatus status);
 void RemoveSharer(const GpuLedger& ledger, SharedGpu* gpu, int64_t mib, PodStatus status);
 

@@ -50,7 +50,7 @@ struct PreemptionDelay {  // spec 2 D2
   int64_t end_ns = 0;  // since 1970
 };
 
-// Of topologies (spec 4 §11). Names of domains are theirs in the topology.
+// Of topologies (spec 4 M1-M5). Names of domains are theirs in the topology.
 struct NoSuchTopology {
   static constexpr std::string_view kCode = reason_codes::kTopologyTooSmall;
   NameId topology;

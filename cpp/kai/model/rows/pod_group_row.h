@@ -125,7 +125,7 @@ struct QueueRow {
   StringPairs labels;  // only the node-pool label is looked at
   std::optional<int64_t> created_ns;
   std::optional<int64_t> priority;
-  std::array<QuotaRow, 3> resources;  // cpu, memory, gpu (the order of spec 1 §0)
+  std::array<QuotaRow, 3> resources;  // cpu, memory, gpu (the order of spec 1 F20)
   std::optional<int64_t> preempt_min_runtime_ns;
   std::optional<int64_t> reclaim_min_runtime_ns;
   QuotaVector past_usage = {};  // no part of the object (PastUsages)
@@ -133,7 +133,7 @@ struct QueueRow {
   friend bool operator==(const QueueRow&, const QueueRow&) = default;
 };
 
-// What queues have used in the past, as parts of what the cluster had (spec 1 §12); by name.
+// What queues have used in the past, as parts of what the cluster had (spec 1 F119); by name.
 // Queues that are not in it have used nothing.
 using PastUsages = std::map<std::string, QuotaVector, std::less<>>;
 inline bool IsPastUsage(double part) { return part >= 0 && std::isfinite(part); }

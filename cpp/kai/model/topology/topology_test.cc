@@ -57,7 +57,7 @@ class DomainTreeTest : public testing::Test {
   std::unique_ptr<Cluster> cluster_;
 };
 
-TEST_F(DomainTreeTest, EqualRacksOfTwoZonesAreTwoDomains) {  // spec 4 T7, K1
+TEST_F(DomainTreeTest, EqualRacksOfTwoZonesAreTwoDomains) {  // spec 4 T7
   EXPECT_THAT(DomainsOf(*cluster_, tree()),
               ElementsAre("root", "z1", "z1.r1", "z1.r2", "z2", "z2.r1"));
   EXPECT_EQ(tree().DepthOf(Named("z1.r1")), 2);
@@ -75,7 +75,7 @@ TEST_F(DomainTreeTest, ChildrenAndNodesOfADomainArePiecesOfLists) {
               ElementsAre("no-rack", "n1", "n4", "n3"));
 }
 
-TEST_F(DomainTreeTest, ANodeCountsDownToTheFirstLabelThatItLacks) {  // spec 4 W15
+TEST_F(DomainTreeTest, ANodeCountsDownToTheFirstLabelThatItLacks) {  // spec 4 T6
   const NodeId no_rack = NodeNamed(*cluster_, "no-rack");
   EXPECT_EQ(tree().DomainOf(no_rack), Named("z1"));
   EXPECT_FALSE(tree().IsWhole(no_rack));
@@ -94,7 +94,7 @@ TEST_F(DomainTreeTest, DomainsMeetInTheNarrowestThatHoldsBoth) {
   EXPECT_EQ(tree().AncestorAt(Named("z1.r2"), 0), DomainTree::kRoot);
 }
 
-TEST(TopologyConstraintTest, LevelsAreKnownByLabelAndByAlias) {  // spec 4 T4, K4
+TEST(TopologyConstraintTest, LevelsAreKnownByLabelAndByAlias) {  // spec 4 T4
   ClusterMaker maker = MakeCluster().Add(ZonesAndRacks()).Node("n").Pending("ns/g");
   maker.rows().pod_groups.back().topology = {
       .topology = "t", .required_level = "z", .preferred_level = "rack"};

@@ -128,7 +128,8 @@ TEST(ResourceClaimFilterTest, APodThatSharesAPromiseWaitsAsWell) {
   EXPECT_EQ(rooms.Find("ns/p-1"), "n1 later");
 }
 
-TEST(ResourceClaimFilterTest, GpusThatAreAskedByNumberAreDevicesWhereThereIsNoPlugin) {  // D10
+// spec 3 D10
+TEST(ResourceClaimFilterTest, GpusThatAreAskedByNumberAreDevicesWhereThereIsNoPlugin) {
   ClusterMaker maker = MakeCluster()
                            .Node("n1", {.more = {{"nvidia.com/gpu", 0}}})
                            .Node("n2", {.gpus = 1})

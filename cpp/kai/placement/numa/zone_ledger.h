@@ -1,4 +1,5 @@
-// ZoneLedger: what is left in the NUMA zones of nodes, and which zones pods would get (spec 3 §13).
+// ZoneLedger: what is left in the NUMA zones of nodes, and which zones pods would get (spec 3
+// U4-U15).
 //
 //   ZoneLedger ledger(*cluster, {});
 //   ledger.Ask(pod_class, node).admits      // the Topology Manager would let it in

@@ -74,7 +74,7 @@ TEST(PodAffinityScorerTest, PlacedPodsWishAndDislikeToo) {
   EXPECT_EQ(PointsOf(*cluster, "b1"), -3);
 }
 
-TEST(PodAffinityScorerTest, WhatAPlacedPodRequiredCountsOnePoint) {  // design §4.3 (e)
+TEST(PodAffinityScorerTest, WhatAPlacedPodRequiredCountsOnePoint) {
   PodAffinityRow required;
   required.required = {PodsOf("web")};
   const auto cluster = Zones()

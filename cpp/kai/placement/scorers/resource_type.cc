@@ -1,4 +1,4 @@
-// Pods without GPUs prefer nodes without GPUs (spec 3 §9).
+// Pods without GPUs prefer nodes without GPUs (spec 3 W2).
 #include "kai/placement/scorers/scorers.h"
 
 namespace kai {

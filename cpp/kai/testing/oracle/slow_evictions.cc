@@ -306,7 +306,7 @@ bool ForEachBase(const World& world, const std::vector<int>& groups,
   return false;
 }
 
-// ---- minimum runtime (spec 1 §10)
+// ---- minimum runtime (spec 1 F102-F106)
 // ----------------------------------------------------------------
 
 // Queues from this one up to the top.
@@ -345,7 +345,7 @@ int64_t RuntimeOf(const World& world, const std::string& action, int waiting, in
 
 bool IsProtected(const World& world, const std::string& action, int waiting, int victim) {
   const std::optional<int64_t>& start = world.group(victim).last_start_ns;
-  if (!start) return false;  // F103
+  if (!start) return false;  // spec 1 F103
   const auto queue_of = [&](int group) { return At(world.kept().groups, group).queue; };
   return world.settings().now_ns <
          *start + RuntimeOf(world, action, queue_of(waiting), queue_of(victim));
@@ -394,14 +394,14 @@ bool PassesRuntimeValidator(const World& world, const std::string& action, int w
   return true;
 }
 
-// ---- reclaim (spec 1 §8)
+// ---- reclaim (spec 1 F84-F95)
 // -------------------------------------------------------------------------
 
 QuotaCount NextRequestOf(const World& world, int group) {  // J
   return SumOfRequests(world, Tasks(world, group), world.kept().smallest_gpu_mib);
 }
 
-bool MayStart(const World& world, int group) {  // F84
+bool MayStart(const World& world, int group) {  // spec 1 F84
   if (!world.settings().Has("proportion")) return false;
   const Kept::Group& each = At(world.kept().groups, group);
   const QueueNumbers n = NumbersNow(world, each.queue);
@@ -410,7 +410,7 @@ bool MayStart(const World& world, int group) {  // F84
   return each.preemptible || AtMost(n.allocated_non_preemptible + request, n.deserved);
 }
 
-// F88: queues on the two paths down that differ first; {-1, -1}: none do.
+// spec 1 F88: queues on the two paths down that differ first; {-1, -1}: none do.
 template <typename Queue>
 std::optional<std::pair<Queue, Queue>> Leveled(std::vector<Queue> x, std::vector<Queue> y) {
   while (!x.empty() && !y.empty()) {
@@ -421,14 +421,14 @@ std::optional<std::pair<Queue, Queue>> Leveled(std::vector<Queue> x, std::vector
   return std::nullopt;
 }
 
-// Above the bound in some resource, where -1 is more than everything (F90).
+// Above the bound in some resource, where -1 is more than everything (spec 1 F90).
 bool Exceeds(const QuotaCount& amount, const Three& bound) { return !AtMost(amount, bound); }
 
 Three AllocatableOf(const QueueNumbers& numbers) {
   return {AllocatableShare(numbers, 0), AllocatableShare(numbers, 1), AllocatableShare(numbers, 2)};
 }
 
-bool PassesProportionFilter(const World& world, int waiting, int victim) {  // F86
+bool PassesProportionFilter(const World& world, int waiting, int victim) {  // spec 1 F86
   if (!world.settings().Has("proportion")) return true;
   const auto queue_of = [&](int group) { return At(world.kept().groups, group).queue; };
   const auto pair = Leveled(PathUp(world, queue_of(waiting)), PathUp(world, queue_of(victim)));
@@ -448,7 +448,7 @@ bool PassesProportionFilter(const World& world, int waiting, int victim) {  // F
   return !below;
 }
 
-// ---- a search (spec 2 §9)
+// ---- a search (spec 2 V1-V17)
 // ------------------------------------------------------------------------
 
 struct Scenario {
@@ -462,7 +462,7 @@ struct Search {
   int group = -1;               // that is to get room
   std::vector<int> tasks;       // of it
   std::vector<int> candidates;  // pod groups that may be victims, in the order of GroupFirst
-  std::set<int> feasible;       // nodes, but for those of recorded victims (V3)
+  std::set<int> feasible;       // nodes, but for those of recorded victims (spec 2 V3)
   std::vector<double> rooms;    // of nodes, in GPUs, now or later; before anything
   // Whether a simulated scenario is acceptable.
   std::function<bool(const World&, const Scenario&)> validate;
@@ -579,7 +579,7 @@ std::vector<std::vector<int>> NodeLocalGreedy(const World& world, const std::vec
       if (NodeOf(world, pod) == node) groups.insert(GroupOf(world, pod));
     }
     std::vector<int> victims;
-    if (!world.settings().mends.on(Mend::kSingleVictims)) {  // W8
+    if (!world.settings().mends.on(Mend::kSingleVictims)) {  // spec 2 W8
       for (const int pod : recorded) {
         if (groups.contains(GroupOf(world, pod)) && !Contains(victims, pod)) victims.push_back(pod);
       }
@@ -649,7 +649,7 @@ std::vector<std::vector<int>> MultiNodeGang(const World& world, const Search& se
   return emitted;
 }
 
-// What the simulation of a scenario does to the world (spec 2 §7, T4, T5).
+// What the simulation of a scenario does to the world (spec 2 T4, T5).
 class Simulation {
  public:
   Simulation(const World& world, std::set<int> nodes) : world_(world), nodes_(std::move(nodes)) {}
@@ -668,7 +668,7 @@ class Simulation {
     }
   }
 
-  // The next pods of a group, all of them or none (P1).
+  // The next pods of a group, all of them or none (spec 2 P1).
   bool PlaceGroup(int group) {
     const std::vector<int> tasks = Tasks(world_, group);
     if (tasks.empty()) return false;
@@ -763,7 +763,7 @@ std::optional<Solution> Simulate(const World& world, const Search& search,
   trial.world().mutable_group(search.group)->shape =
       std::make_shared<const Shape>(Partial(world, search.group, scenario.pending));
   for (const int pod : victims) {
-    if (NodeOf(world, pod) < 0) return std::nullopt;  // T4: its node is unknown
+    if (NodeOf(world, pod) < 0) return std::nullopt;  // spec 2 T4: its node is unknown
     trial.Evict(pod);
   }
 
@@ -793,14 +793,14 @@ std::optional<Solution> Simulate(const World& world, const Search& search,
   solution.victims = LostOf(solution.world, victims, search.action);
   std::map<int, int> times;
   for (const int pod : victims) {
-    // A pod that was evicted twice and returned once is deleted all the same (W8).
+    // A pod that was evicted twice and returned once is deleted all the same (spec 2 W8).
     if (++times[pod] != (trial.stayed(pod) ? 2 : 1)) continue;
     solution.decisions.push_back({.kind = Decision::Kind::kEvict,
                                   .pod = NameOf(world, pod),
                                   .action = search.action,
                                   .for_group = NameOfGroup(world, search.group)});
     solution.world.mutable_group(GroupOf(world, pod))->last_eviction_ns =
-        world.settings().now_ns;  // when it is committed (D1)
+        world.settings().now_ns;  // when it is committed (spec 2 D1)
   }
   for (const Decision& each : trial.pipelined()) solution.decisions.push_back(each);
   solution.world.mutable_group(search.group)->shape = world.group(search.group).shape;
@@ -816,7 +816,7 @@ std::optional<Solution> Probe(const World& world, Search search, const std::stri
                               size_t k, const std::vector<int>& recorded, Fingerprints* failed) {
   const std::vector<int> pending(search.tasks.begin(),
                                  search.tasks.begin() + static_cast<int64_t>(k));
-  search.feasible.merge(NodesOf(world, recorded));  // V3
+  search.feasible.merge(NodesOf(world, recorded));  // spec 2 V3
   std::optional<Solution> solution;
   ForEachBase(world, search.candidates, recorded, [&](const Batches& batches) {
     if (!PassesFilters(world, search, pending, recorded, batches)) return false;
@@ -879,7 +879,7 @@ std::optional<Solution> Solve(const World& world, const Search& search) {
   return std::nullopt;
 }
 
-// ---- signatures (spec 2 §12)
+// ---- signatures (spec 2 H1-H4)
 // ---------------------------------------------------------------------
 
 std::string Text(const std::vector<std::string>& parts, char begin, char end) {
@@ -904,7 +904,7 @@ std::string Text(const PodAffinityTerm& term) {
               '(', ')');
 }
 
-std::string PodSignature(const World& world, const PodRow& row) {  // H2
+std::string PodSignature(const World& world, const PodRow& row) {  // spec 2 H2
   std::vector<std::string> parts;
   parts.push_back(AsksOfNodes(world, row));
   StringPairs selector = row.node_selector;
@@ -945,7 +945,7 @@ std::vector<std::string> WishesAbove(const World& world, int group, const std::s
   return wishes;
 }
 
-std::string SignatureOf(const World& world, int group) {  // H3
+std::string SignatureOf(const World& world, int group) {  // spec 2 H3
   std::vector<std::string> sets;
   for (const auto& [name, set] : world.group(group).shape->tree) {
     if (!set.is_leaf) continue;
@@ -985,7 +985,7 @@ std::vector<Vector> PendingVectors(const World& world, int group) {
   return vectors;
 }
 
-bool IsEasier(const std::vector<Vector>& p, const std::vector<Vector>& q) {  // H4
+bool IsEasier(const std::vector<Vector>& p, const std::vector<Vector>& q) {  // spec 2 H4
   if (p.empty() || q.empty()) return false;
   if (q.size() > p.size()) return true;
   for (size_t i = 0; i < p.size(); ++i) {
@@ -1003,10 +1003,10 @@ bool IsNotLarger(const std::vector<Vector>& p, const std::vector<Vector>& q) {
   return true;
 }
 
-// ---- the actions (spec 2 §10, §11)
+// ---- the actions (spec 2 R1-R7, D1-D7)
 // ---------------------------------------------------------------
 
-bool WaitsToEvict(const World& world, int group) {  // D1
+bool WaitsToEvict(const World& world, int group) {  // spec 2 D1
   const PodGroupRow& row = *At(world.kept().groups, group).row;
   const int64_t delay = row.preemption_delay_ns.value_or(0);
   if (delay <= 0) return false;
@@ -1048,7 +1048,7 @@ bool MayBeVictim(const World& world, const std::string& action, int waiting, int
   const std::vector<int> alive = PodsWith(world, victim, [](PodStatus s) { return IsAlive(s); });
   const bool known = std::any_of(alive.begin(), alive.end(), [&](int pod) {
     const bool waits = !IsActiveUsed(StatusOf(world, pod));
-    return waits || NodeOf(world, pod) >= 0;  // F99
+    return waits || NodeOf(world, pod) >= 0;  // spec 1 F99
   });
   // A pod that was evicted twice counts as two that are gone (decision 0008).
   const auto again = std::count_if(
@@ -1072,7 +1072,7 @@ std::vector<int> CandidatesFor(const World& world, const std::string& action, in
   const bool mended = world.settings().mends.on(Mend::kConsolidationLimit);
   const auto taken = static_cast<size_t>(mended ? most : most + 1);
   if (action != "consolidation" || most < 0 || candidates.size() <= taken) return candidates;
-  // Those that give up something first (R2 leaves open which).
+  // Those that give up something first (spec 2 R2 leaves open which).
   std::vector<int> first;
   ForEachBase(world, candidates, {}, [&](const Batches& batches) {
     const int group = batches.empty() ? -1 : GroupOf(world, batches.back().front());
@@ -1187,7 +1187,7 @@ Search SearchFor(const World& world, const std::string& action, int group) {
   const std::vector<int> pods = AllPods(world, group);
   const bool all_gpu = std::all_of(
       pods.begin(), pods.end(), [&](int pod) { return AnyGpu(*At(world.kept().pods, pod).row); });
-  for (size_t i = 0; i < world.kept().nodes.size(); ++i) {  // V3
+  for (size_t i = 0; i < world.kept().nodes.size(); ++i) {  // spec 2 V3
     const int node = static_cast<int>(i);
     search.rooms.push_back(RoomInGpus(world, node));
     if (!all_gpu || HasGpusToGive(world, node)) search.feasible.insert(node);
@@ -1294,7 +1294,7 @@ std::vector<Decision> MakeRoom(World* world, const std::string& action,
       continue;
     }
     const std::vector<int> tasks = Tasks(*world, group);
-    if (settings.Has("predicates") &&  // R7
+    if (settings.Has("predicates") &&  // spec 2 R7
         !std::all_of(tasks.begin(), tasks.end(),
                      [&](int pod) { return PassesPodChecks(*world, pod); })) {
       continue;
@@ -1358,7 +1358,7 @@ std::vector<int> GroupIndicesOf(const World& world, const std::vector<std::strin
 
 std::vector<Decision> Run(World* world, const std::vector<std::string>& actions,
                           const Observer& observer) {
-  std::vector<std::string> signatures;  // of the snapshot (H1)
+  std::vector<std::string> signatures;  // of the snapshot (spec 2 H1)
   for (size_t i = 0; i < world->kept().groups.size(); ++i) {
     signatures.push_back(SignatureOf(*world, static_cast<int>(i)));
   }
@@ -1451,7 +1451,7 @@ bool MayReclaim(const std::map<std::string, QueueNumbers>& numbers,
   };
   std::map<std::string, std::array<bool, 3>> involved;
   for (const Chunk& chunk : chunks) {
-    if (const auto pair = Leveled(path_up(claim.queue), path_up(chunk.queue))) {  // F90
+    if (const auto pair = Leveled(path_up(claim.queue), path_up(chunk.queue))) {  // spec 1 F90
       const QueueNumbers& x = numbers.at(pair->first);
       const QueueNumbers& y = numbers.at(pair->second);
       const QuotaCount left = remaining_of(pair->second);
@@ -1460,7 +1460,7 @@ bool MayReclaim(const std::map<std::string, QueueNumbers>& numbers,
           AtMost(x.allocated + claim.request, x.deserved) && Exceeds(left, y.deserved);
       if (!over_share && !owed) return false;
     }
-    for (const std::string& queue : path_up(chunk.queue)) {  // F91
+    for (const std::string& queue : path_up(chunk.queue)) {  // spec 1 F91
       remaining[queue] = remaining_of(queue) - chunk.amount;
       const Three generic = without_mig(chunk.amount, chunk.mig_gpus);
       for (size_t r = 0; r < 3; ++r) involved[queue][r] = involved[queue][r] || generic[r] > 0;
@@ -1470,7 +1470,7 @@ bool MayReclaim(const std::map<std::string, QueueNumbers>& numbers,
     if (share == 0) return amount > 0 ? std::numeric_limits<double>::infinity() : 0.0;
     return share == -1 ? 0.0 : amount / share;
   };
-  for (const std::string& queue : path_up(claim.queue)) {  // F92
+  for (const std::string& queue : path_up(claim.queue)) {  // spec 1 F92
     const QueueNumbers& mine = numbers.at(queue);
     const QuotaCount with_request = remaining_of(queue) + claim.request;
     for (const auto& [sibling, left] : remaining) {

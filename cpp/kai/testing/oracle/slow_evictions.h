@@ -1,5 +1,5 @@
 // What evicts, and whole cycles, once more and plainly: consolidation, reclaim, preemption and the
-// end of stale gangs, transcribed from the specification (spec 2 §9-§12, spec 1 §8-§11) on the
+// end of stale gangs, transcribed from docs/spec (spec 2 V1-V17, R1-R7, spec 1 F84-F109) on the
 // words of slow_oracle.h. Property tests compare the engine with it.
 //
 //   oracle::World world(rows, {});
@@ -68,7 +68,7 @@ std::vector<size_t> PrefixSizes(const std::vector<double>& capacities, double mi
 struct Chunk {
   std::string queue;
   QuotaCount amount{};
-  double mig_gpus = 0;  // the part of the amount that does not make GPUs "involved" (F91)
+  double mig_gpus = 0;  // the part of the amount that does not make GPUs "involved" (spec 1 F91)
 };
 // May `queue` take these for a request? (spec 1 F90-F94)
 struct Claim {

@@ -1,5 +1,5 @@
 // The plain evictions on examples that the specs work out, and on situations that KAI's own tests
-// pin down (spec 2 §15 and §18, spec 1 F95, F105, F109).
+// pin down (spec 2 E1-E34, spec 1 F95, F105, F109).
 #include "kai/testing/oracle/slow_evictions.h"
 
 #include <gmock/gmock.h>
@@ -54,7 +54,7 @@ const std::vector<std::string> kAll = {"allocate", "consolidation", "reclaim", "
 // ---- preemption
 // ----------------------------------------------------------------------------------
 
-TEST(OraclePreemptTest, EvictsNoMoreThanItNeeds) {  // E18
+TEST(OraclePreemptTest, EvictsNoMoreThanItNeeds) {  // spec 2 E18
   const ClusterMaker maker = MakeCluster()
                                  .Node("n1", {.gpus = 3})
                                  .Running("ns/a", {.gpus = 1, .node = "n1", .priority = 50})
@@ -81,7 +81,7 @@ TEST(OraclePreemptTest, SaysWhichPodAndForWhichGroup) {
   EXPECT_EQ(world.StatusOf("ns/new-0"), PodStatus::kPipelined);
 }
 
-TEST(OraclePreemptTest, LeavesEqualsAndOtherQueuesAlone) {  // E18
+TEST(OraclePreemptTest, LeavesEqualsAndOtherQueuesAlone) {  // spec 2 E18
   const auto of = [](int64_t priority, const std::string& queue) {
     return MakeCluster()
         .Queue("a")
@@ -96,7 +96,7 @@ TEST(OraclePreemptTest, LeavesEqualsAndOtherQueuesAlone) {  // E18
   EXPECT_THAT(PlanOf(of(50, "b"), {"preempt"}), IsEmpty());
 }
 
-TEST(OraclePreemptTest, NeverTakesANonPreemptibleBeyondItsQuota) {  // E18
+TEST(OraclePreemptTest, NeverTakesANonPreemptibleBeyondItsQuota) {  // spec 2 E18
   const auto of = [](double deserved) {
     return MakeCluster()
         .Queue("a", {.deserved_gpus = deserved})
@@ -108,7 +108,7 @@ TEST(OraclePreemptTest, NeverTakesANonPreemptibleBeyondItsQuota) {  // E18
   EXPECT_THAT(PlanOf(of(0), {"preempt"}), IsEmpty());
 }
 
-TEST(OraclePreemptTest, AnElasticVictimLosesOnePodSeveralOrAll) {  // E19
+TEST(OraclePreemptTest, AnElasticVictimLosesOnePodSeveralOrAll) {  // spec 2 E19
   const auto of = [](int64_t gpus) {
     return MakeCluster()
         .Node("n1", {.gpus = 4})
@@ -121,7 +121,7 @@ TEST(OraclePreemptTest, AnElasticVictimLosesOnePodSeveralOrAll) {  // E19
   EXPECT_THAT(PlanOf(of(3), {"preempt"}), SizeIs(5));
 }
 
-TEST(OraclePreemptTest, AGangTakesWholeNodes) {  // E20, smaller
+TEST(OraclePreemptTest, AGangTakesWholeNodes) {  // spec 2 E20, smaller
   ClusterMaker maker = MakeCluster();
   for (int i = 0; i < 3; ++i) {
     const std::string node = "n" + std::to_string(i);
@@ -135,7 +135,8 @@ TEST(OraclePreemptTest, AGangTakesWholeNodes) {  // E20, smaller
   }
 }
 
-TEST(OraclePreemptTest, GangsMayNeedANodeForEveryPod) {  // V3: also the nodes of recorded victims
+// spec 2 V3: also the nodes of recorded victims
+TEST(OraclePreemptTest, GangsMayNeedANodeForEveryPod) {
   ClusterMaker maker = MakeCluster();
   for (int i = 0; i < 5; ++i) {
     const std::string node = "n" + std::to_string(i);
@@ -203,7 +204,7 @@ TEST(OraclePreemptTest, AGroupInItsDelayEvictsNothing) {  // spec 2 D1, D2, E12
 // ---- consolidation
 // -------------------------------------------------------------------------------
 
-// The worked cycle of spec 2 §15.
+// The cycle of spec 2 E34.
 ClusterMaker Worked() {
   return MakeCluster()
       .Queue("q0", {.deserved_gpus = 4})
@@ -230,7 +231,7 @@ TEST(OracleWorkedCycleTest, ReclaimMovesWhatItCanAndEvictsTheRest) {
   }
 }
 
-TEST(OracleConsolidationTest, MovesOneElasticPodButNotTwo) {  // E21
+TEST(OracleConsolidationTest, MovesOneElasticPodButNotTwo) {  // spec 2 E21
   const auto of = [](int64_t gpus) {
     return MakeCluster()
         .Node("n1", {.gpus = 4})
@@ -244,7 +245,7 @@ TEST(OracleConsolidationTest, MovesOneElasticPodButNotTwo) {  // E21
   EXPECT_THAT(PlanOf(of(4), {"consolidation"}), IsEmpty());
 }
 
-TEST(OracleConsolidationTest, NeitherServesNorMovesTheNonPreemptible) {  // E21
+TEST(OracleConsolidationTest, NeitherServesNorMovesTheNonPreemptible) {  // spec 2 E21
   const auto of = [](const std::string& running, const std::string& waiting) {
     return MakeCluster()
         .Node("n1", {.gpus = 2})
@@ -281,7 +282,7 @@ TEST(OracleConsolidationTest, TheLimitCountsPodGroups) {  // spec 2 R2
 // ---- reclaim
 // -------------------------------------------------------------------------------------
 
-TEST(OracleReclaimTest, MayConsolidateInsteadOfKilling) {  // E22
+TEST(OracleReclaimTest, MayConsolidateInsteadOfKilling) {  // spec 2 E22
   ClusterMaker maker = MakeCluster();
   maker.Queue("a", {.deserved_gpus = 2})
       .Queue("b", {.deserved_gpus = 2})
@@ -295,7 +296,7 @@ TEST(OracleReclaimTest, MayConsolidateInsteadOfKilling) {  // E22
   EXPECT_THAT(PlanOf(maker, {"reclaim"}), IsEmpty());
 }
 
-TEST(OracleReclaimTest, AProtectedQueueHidesNoSibling) {  // E23
+TEST(OracleReclaimTest, AProtectedQueueHidesNoSibling) {  // spec 2 E23
   const ClusterMaker maker = MakeCluster()
                                  .Queue("poor", {.deserved_gpus = 2, .priority = 1})
                                  .Queue("rich", {.deserved_gpus = 0, .priority = 200})
@@ -449,7 +450,7 @@ TEST(OracleVictimTest, WhatIsTakenFromAQueueCountsInAllAbove) {  // mend victim_
               ElementsAre("b1/z", "a2/x", "a1/x", "b1/y", "b1/x"));
 }
 
-TEST(OracleVictimTest, RecordedOnesAreNotCountedTwice) {  // E24
+TEST(OracleVictimTest, RecordedOnesAreNotCountedTwice) {  // spec 2 E24
   const World world =
       Of(MakeCluster()
              .Node("n1", {.gpus = 4})
@@ -495,7 +496,7 @@ TEST(OracleVictimTest, SurplusPodsGoFirstThenSurplusChildren) {  // spec 2 G14, 
   EXPECT_THAT(NextBatch(world, "ns/g", {}), IsEmpty());
 }
 
-TEST(OracleVictimTest, AnUnsatisfiedGroupGoesWhole) {  // E9
+TEST(OracleVictimTest, AnUnsatisfiedGroupGoesWhole) {  // spec 2 E9
   const World world =
       Of(MakeCluster()
              .Node("n1", {.gpus = 4})
@@ -524,7 +525,7 @@ TEST(OracleCycleTest, WhatACyclePlacedIsNoVictimOfIt) {  // mend same_cycle_evic
   EXPECT_THAT(Words(RunCycle(&world, {"reclaim"})), ElementsAre("evict a/old-0", "b/new-0 -> n1"));
 }
 
-TEST(OracleCycleTest, AnEvictionIsRemembered) {  // D1
+TEST(OracleCycleTest, AnEvictionIsRemembered) {  // spec 2 D1
   ClusterMaker maker = MakeCluster();
   maker.Node("n1", {.gpus = 2})
       .Running("ns/tiny", {.gpus = 1, .node = "n1", .priority = 30})
@@ -563,7 +564,7 @@ TEST(OracleCycleTest, SolvedButNotSatisfiedLeavesNoTrace) {  // spec 2 W1, W2
   EXPECT_EQ(world.StatusOf("ns/g-0"), PodStatus::kPending);
 }
 
-TEST(OracleCycleTest, ASignatureThatFailedIsNotTriedAgain) {  // H4, mend signature_skip
+TEST(OracleCycleTest, ASignatureThatFailedIsNotTriedAgain) {  // spec 2 H4, mend signature_skip
   // first fails, since top stays. second asks for fewer GPUs and more memory, which is not easier.
   const ClusterMaker maker = MakeCluster()
                                  .Node("n1", {.gpus = 2, .mb = 4000})
@@ -589,7 +590,7 @@ ClusterMaker Gang(std::optional<int64_t> since_s, std::optional<int64_t> grace_s
   return maker;
 }
 
-TEST(OracleStaleTest, GoesAfterItsGracePeriod) {  // E29
+TEST(OracleStaleTest, GoesAfterItsGracePeriod) {  // spec 2 E29
   const auto evicted = [](std::optional<int64_t> since_s, std::optional<int64_t> grace_s) {
     return !PlanOf(Gang(since_s, grace_s), kAll).empty();
   };
@@ -602,7 +603,7 @@ TEST(OracleStaleTest, GoesAfterItsGracePeriod) {  // E29
   EXPECT_FALSE(evicted({}, 10));
 }
 
-TEST(OracleStaleTest, IsNeitherSatisfiedNorPartlyDone) {  // E29
+TEST(OracleStaleTest, IsNeitherSatisfiedNorPartlyDone) {  // spec 2 E29
   ClusterMaker maker = Gang(61, {});
   maker.Succeeded("ns/g");
   EXPECT_THAT(PlanOf(maker, kAll), IsEmpty());

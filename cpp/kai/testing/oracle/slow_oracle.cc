@@ -926,18 +926,18 @@ double DominantShareOf(const QueueNumbers& q, const QuotaCount& allocated,
 
 // spec 1 F61-F71
 bool OrderOf(const Standing& l, const Standing& r, const QuotaCount& total) {
-  const auto over = [](const Standing& q) {  // F64
+  const auto over = [](const Standing& q) {  // spec 1 F64
     bool all = true;
     for (size_t i = 0; i < 3; ++i) all = all && q.numbers.fair_share[i] < q.numbers.allocated[i];
     return all;
   };
   if (over(l) != over(r)) return !over(l);
   const auto starved = [](const Standing& q) { return AtMost(q.with_job, q.numbers.deserved); };
-  if (starved(l) != starved(r)) return starved(l);  // F65
+  if (starved(l) != starved(r)) return starved(l);  // spec 1 F65
   const int64_t priority_l = l.row->priority.value_or(100);
   const int64_t priority_r = r.row->priority.value_or(100);
-  if (priority_l != priority_r) return priority_l > priority_r;  // F66
-  const auto violates = [](const Standing& q) {                  // F67
+  if (priority_l != priority_r) return priority_l > priority_r;  // spec 1 F66
+  const auto violates = [](const Standing& q) {                  // spec 1 F67
     bool any = false;
     for (size_t i = 0; i < 3; ++i) {
       any = any || (AllocatableShare(q.numbers, i) == 0 && q.with_job[i] > 0);
@@ -945,13 +945,13 @@ bool OrderOf(const Standing& l, const Standing& r, const QuotaCount& total) {
     return any;
   };
   if (violates(l) != violates(r)) return !violates(l);
-  const double next_l = DominantShareOf(l.numbers, l.next, total);  // F68
+  const double next_l = DominantShareOf(l.numbers, l.next, total);  // spec 1 F68
   const double next_r = DominantShareOf(r.numbers, r.next, total);
   if (next_l != next_r) return next_l < next_r;
-  const double now_l = DominantShareOf(l.numbers, l.numbers.allocated, total);  // F69
+  const double now_l = DominantShareOf(l.numbers, l.numbers.allocated, total);  // spec 1 F69
   const double now_r = DominantShareOf(r.numbers, r.numbers.allocated, total);
   if (now_l != now_r) return now_l < now_r;
-  Three allocatable_l, allocatable_r;  // F70
+  Three allocatable_l, allocatable_r;  // spec 1 F70
   for (size_t i = 0; i < 3; ++i) {
     allocatable_l[i] = AllocatableShare(l.numbers, i);
     allocatable_r[i] = AllocatableShare(r.numbers, i);
@@ -959,7 +959,7 @@ bool OrderOf(const Standing& l, const Standing& r, const QuotaCount& total) {
   const bool l_within_r = AtMost(allocatable_l, allocatable_r);
   const bool r_within_l = AtMost(allocatable_r, allocatable_l);
   if (l_within_r != r_within_l) return l_within_r;
-  return CreatedOf(l.row->created_ns) < CreatedOf(r.row->created_ns);  // F71
+  return CreatedOf(l.row->created_ns) < CreatedOf(r.row->created_ns);  // spec 1 F71
 }
 
 bool CreatedFirst(const QueueRow& l, const QueueRow& r) {
@@ -1108,7 +1108,7 @@ bool HasGpusToGive(const World& world, int node) {
   return sums.idle > 0 || sums.releasing > 0;
 }
 
-bool FitsInto(const std::vector<double>& request, const std::vector<double>& room) {  // R26
+bool FitsInto(const std::vector<double>& request, const std::vector<double>& room) {  // spec 3 R26
   for (size_t r = 0; r < request.size(); ++r) {
     if (request[r] > room[r]) return false;
   }
@@ -1133,8 +1133,8 @@ std::vector<double> IdleOrReleasing(const Ledger& ledger) {
   return sum;
 }
 
-// kube-scheduler's InterPodAffinity filter. With the mend of W11 a leaving pod is near no other,
-// and the pod that takes its place waits.
+// kube-scheduler's InterPodAffinity filter. With the mend of spec 2 W11 a leaving pod is near no
+// other, and the pod that takes its place waits.
 NeighbourAnswer AffinityAnswer(const World& world, const PodRow& pod, const NodeRow& node) {
   const PodAffinityRow& mine = pod.affinity;
   const bool leaving_go = world.settings().mends.on(Mend::kLeavingPods);
@@ -1259,23 +1259,26 @@ bool FitsQuotas(const World& world, int group, const QuotaCount& q) {
   return At(world.kept().groups, group).preemptible || FitsQueues(world, group, q, false);
 }
 
-// What never changes about a node and a pod (spec 3 §7).
+// What never changes about a node and a pod (spec 3 P3a-P10).
 bool MayEverRun(const World& world, int pod, int node) {
   const Kept& kept = world.kept();
   if (!kept.settings.Has("predicates")) return true;
   const PodRow& row = *At(kept.pods, pod).row;
   const NodeRow& target = *At(kept.nodes, node);
-  const bool is_mig = row.gpu.kind == GpuRequestKind::kMig;  // P4
+  const bool is_mig = row.gpu.kind == GpuRequestKind::kMig;  // spec 3 P4
   if (AnyGpu(row)) {
     if (is_mig && !MigEnabled(target)) return false;
     if (MigStrategy(target) == "single" && row.gpu.kind != GpuRequestKind::kRegular) return false;
     if (MigStrategy(target) == "mixed" && !is_mig) return false;
   }
-  if (row.gpu.kind == GpuRequestKind::kMemory && !KnowsMemoryOfGpu(target)) return false;  // P5
-  if (!IsOpen(target)) return false;                                                       // P7
-  if (!ToleratesTaints(row, target)) return false;                                         // P8
+  // spec 3 P5
+  if (row.gpu.kind == GpuRequestKind::kMemory && !KnowsMemoryOfGpu(target)) return false;
+  // spec 3 P7
+  if (!IsOpen(target)) return false;
+  // spec 3 P8
+  if (!ToleratesTaints(row, target)) return false;
   if (!MeetsNodeAffinity(row, target) || !VolumesAllow(world, pod, node)) return false;
-  if (kept.rows.params.restrict_node_scheduling) {  // P10
+  if (kept.rows.params.restrict_node_scheduling) {  // spec 3 P10
     const std::string kind = AnyGpu(row) ? "gpu" : "cpu";
     if (Label(target.labels, "node-role.kubernetes.io/" + kind + "-worker") == nullptr)
       return false;
@@ -1283,7 +1286,7 @@ bool MayEverRun(const World& world, int pod, int node) {
   return true;
 }
 
-// spec 3 §7, in its order
+// spec 3 P3a-P10, in their order
 bool Predicates(const World& world, int pod, int node) {
   const Kept& kept = world.kept();
   const Settings& settings = kept.settings;
@@ -1291,7 +1294,8 @@ bool Predicates(const World& world, int pod, int node) {
   const PodRow& row = *At(kept.pods, pod).row;
   const NodeRow& target = *At(kept.nodes, node);
   const int group = At(kept.pods, pod).group;
-  if (settings.Has("proportion") && group >= 0 && At(kept.groups, group).queue >= 0 &&  // P3a
+  // spec 3 P3a
+  if (settings.Has("proportion") && group >= 0 && At(kept.groups, group).queue >= 0 &&
       !(FitsLimits(world, group, kept.AtTheGate(At(kept.pods, pod), node)) &&
         FitsQuotas(world, group, kept.AtTheGate(At(kept.pods, pod), node)))) {
     return false;
@@ -1301,7 +1305,7 @@ bool Predicates(const World& world, int pod, int node) {
          (!settings.extras.on(Extra::kTopologySpread) || IsSpreadEvenly(world, pod, node));
 }
 
-// spec 3 §9
+// spec 3 W1-W8
 double Score(const World& world, int pod, int node, const std::vector<Ledger>& ledgers,
              const std::set<int>& nodes, const NodeScores* domains) {
   const Kept& kept = world.kept();
@@ -1316,11 +1320,12 @@ double Score(const World& world, int pod, int node, const std::vector<Ledger>& l
   double sum = 0;
   for (const std::string& plugin : settings.plugins) {
     double score = 0;
-    if (plugin == "nodeplacement" && (gpu ? settings.gpu_spread : settings.cpu_spread)) {  // W4
+    // spec 3 W4
+    if (plugin == "nodeplacement" && (gpu ? settings.gpu_spread : settings.cpu_spread)) {
       double n = allocatable;
       if (gpu) n = kept.DevicesOf(node);
       score = n == 0 ? 0 : x / n;
-    } else if (plugin == "nodeplacement") {  // W3
+    } else if (plugin == "nodeplacement") {  // spec 3 W3
       double min = std::numeric_limits<double>::infinity();
       double max = -std::numeric_limits<double>::infinity();
       for (const int i : nodes) {
@@ -1335,12 +1340,12 @@ double Score(const World& world, int pod, int node, const std::vector<Ledger>& l
       } else {
         score = 9 * (1 - (x - min) / (max - min));
       }
-    } else if (plugin == "resourcetype") {  // N16
+    } else if (plugin == "resourcetype") {  // spec 3 N16
       const bool cpu_node = !MigEnabled(target) && At(kept.allocatable, node)[2] <= 0;
       score = !gpu && cpu_node ? 10 : 0;
     } else if (plugin == "nodeavailability") {
       score = FitsNow(world, pod, node, At(ledgers, node)) ? 1000 : 0;
-    } else if (plugin == "gpusharingorder") {  // W8: CPU pods match, too
+    } else if (plugin == "gpusharingorder") {  // spec 3 W8: CPU pods match, too
       const double mib = MemoryOfGpu(target);
       const GpuLedger& gpus = world.gpus(node);
       const bool matches = std::any_of(gpus.u.begin(), gpus.u.end(), [&](const auto& group) {
@@ -1500,7 +1505,8 @@ World::World(ClusterRows rows, Settings settings) {
     GpuLedger gpus;
     gpus.idle = kept->allocatable[i][2];
     gpus.is_any = gpus.idle != 0;
-    gpus.count = std::min(kept->DevicesOf(static_cast<int>(i)), std::trunc(gpus.idle));  // N17
+    // spec 3 N17
+    gpus.count = std::min(kept->DevicesOf(static_cast<int>(i)), std::trunc(gpus.idle));
     gpus_.push_back(std::move(gpus));
   }
   for (size_t i = 0; i < pods_.size(); ++i) {
@@ -1832,17 +1838,17 @@ QuotaCount NextRequest(const World& world, std::string_view pod_group) {
 
 double Divide(double total, double k_value, std::vector<Sibling>* siblings) {
   double left = total;
-  for (Sibling& q : *siblings) {  // F41
+  for (Sibling& q : *siblings) {  // spec 1 F41
     const double deserved = q.deserved == -1 ? total : q.deserved;
     q.fair_share = std::min(deserved, Requestable(q));
     left -= q.fair_share;
   }
-  if (left <= 0) return 0;  // F42
+  if (left <= 0) return 0;  // spec 1 F42
   std::set<double, std::greater<>> priorities;
   for (const Sibling& q : *siblings) priorities.insert(q.priority);
   std::map<std::string, double> remainders;
-  for (const double priority : priorities) {  // F43
-    for (bool again = true; again;) {         // F44
+  for (const double priority : priorities) {  // spec 1 F43
+    for (bool again = true; again;) {         // spec 1 F44
       again = false;
       std::vector<Sibling*> unsatisfied;
       double weights = 0;
@@ -1882,7 +1888,7 @@ double Divide(double total, double k_value, std::vector<Sibling>* siblings) {
     }
     if (left <= 0) break;
   }
-  for (const double priority : priorities) {  // F50
+  for (const double priority : priorities) {  // spec 1 F50
     std::vector<std::tuple<double, int64_t, std::string, Sibling*>> order;
     for (Sibling& q : *siblings) {
       if (q.priority == priority && remainders.contains(q.name)) {
@@ -2011,7 +2017,7 @@ std::optional<RealTrial> PlaceGroup(const World& world, int group) {
     const std::vector<int> tasks = Tasks(world, group, without);
     const QuotaCount request = SumOfRequests(world, tasks, world.kept().largest_gpu_mib);
     if (tasks.empty()) return std::nullopt;
-    if (world.settings().Has("proportion") &&  // F76
+    if (world.settings().Has("proportion") &&  // spec 1 F76
         !(FitsLimits(world, group, request) && FitsQuotas(world, group, request))) {
       return std::nullopt;
     }

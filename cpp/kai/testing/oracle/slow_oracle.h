@@ -244,8 +244,8 @@ class HeapTree {
   std::map<int, bool> marked_;
 };
 
-// Pod groups, best first: with the comparators F61-F71 and the job order F73. It keeps no numbers:
-// every comparison looks at the world.
+// Pod groups, best first: with the comparators spec 1 F61-F71 and the job order spec 1 F73. It
+// keeps no numbers: every comparison looks at the world.
 class QueueTree : private HeapTree {
  public:
   explicit QueueTree(const World* world) : QueueTree(world, world->settings().depth) {}
@@ -266,7 +266,7 @@ class QueueTree : private HeapTree {
 // The pod groups allocate considers (spec 2 O1), in the order in which they are pushed.
 std::vector<std::string> Candidates(const World& world);
 
-// spec 2 G13 and F27
+// spec 2 G13, spec 1 F27
 std::vector<std::string> TasksToAllocate(const World& world, std::string_view pod_group);
 QuotaCount NextRequest(const World& world, std::string_view pod_group);
 
@@ -283,11 +283,11 @@ struct Sibling {
   double request = 0;
   double fair_share = 0;
 };
-// spec 1 §4 for one resource and one family of siblings; returns what is left.
+// spec 1 F41-F51 for one resource and one family of siblings; returns what is left.
 double Divide(double total, double k_value, std::vector<Sibling>* siblings);
 
 // The numbers of all queues as the world stands now, with the fair share of the start of the cycle
-// (spec 1 §3, §4).
+// (spec 1 F31-F51).
 std::map<std::string, QueueNumbers> NumbersOf(const World& world);
 
 // ---- (c) placement ------------------------------------------------------------------------------
@@ -300,7 +300,7 @@ struct Choice {
   friend bool operator==(const Choice&, const Choice&) = default;
 };
 // The node for one waiting pod: score all, sort, take the first that fits and passes all filters
-// (spec 2 P2-P4, spec 3 §7, §9).
+// (spec 2 P2-P4, spec 3 P3a-P10, W1).
 Choice FindNode(const World& world, std::string_view pod);
 // Whether every filter lets the pod onto the node, room apart.
 bool PassesFilters(const World& world, std::string_view pod, std::string_view node);
@@ -323,7 +323,7 @@ struct Decision {
 };
 std::ostream& operator<<(std::ostream& out, const Decision& decision);
 
-// The whole action (spec 2 §6-§8); the world is as the action leaves it.
+// The whole action (spec 2 O1-O3, P1-P6, A1, A2); the world is as the action leaves it.
 std::vector<Decision> Allocate(World* world);
 
 // ---- what the parts of the oracle share
@@ -382,12 +382,12 @@ struct World::Kept {
   void MakeVectors();
   void CountTotal(const std::vector<PodState>& states);
 
-  // What a waiting pod counts in its queue; a memory request by a device of `gpu_mib` (F24).
+  // What a waiting pod counts in its queue; a memory request by a device of `gpu_mib` (spec 1 F24).
   QuotaCount Requested(const Pod& pod, double gpu_mib) const;
-  // What a placed one counts (F25, and the last row of F24).
+  // What a placed one counts (spec 1 F25, and the last row of spec 1 F24).
   QuotaCount Accepted(const Pod& pod, int node) const;
   double DevicesOf(int node) const;  // spec 3 N5: cnt
-  // What the gate at a node counts (F79).
+  // What the gate at a node counts (spec 1 F79).
   QuotaCount AtTheGate(const Pod& pod, int node) const;
   // What a pod takes of a node's GPUs (spec 3 N2, N3).
   parts::GpuPart GpusTaken(const Pod& pod, int node, const parts::Groups& shared) const;
@@ -418,7 +418,7 @@ bool MeetsAll(const std::vector<SelectorRequirement>& requirements, const String
 
 QueueNumbers NumbersNow(const World& world, int queue);
 double AllocatableShare(const QueueNumbers& numbers, size_t resource);  // spec 1 F34
-// spec 1 F77 (limits) and F78 (quotas of the non-preemptible): does q more fit?
+// spec 1 F77 (limits) and spec 1 F78 (quotas of the non-preemptible): does q more fit?
 bool FitsLimits(const World& world, int group, const QuotaCount& q);
 bool FitsQuotas(const World& world, int group, const QuotaCount& q);
 
@@ -426,8 +426,8 @@ bool FitsQuotas(const World& world, int group, const QuotaCount& q);
 struct Standing {
   const QueueRow* row;
   QueueNumbers numbers;
-  QuotaCount with_job;  // allocated and J together (F65, F67)
-  QuotaCount next;      // the same without victims (F68)
+  QuotaCount with_job;  // allocated and J together (spec 1 F65, F67)
+  QuotaCount next;      // the same without victims (spec 1 F68)
 };
 bool OrderOf(const Standing& l, const Standing& r, const QuotaCount& total);  // spec 1 F61-F71
 bool CreatedFirst(const QueueRow& l, const QueueRow& r);  // the framework's own order
@@ -474,9 +474,11 @@ int64_t ActiveAllocated(const World& world, int group, const std::string& leaf);
 bool IsAllocationSatisfied(const World& world, int group, const std::string& set);  // spec 2 G9
 bool IsReady(const World& world, int group, const std::string& set);                // spec 2 G7
 int64_t SatisfiedChildren(const World& world, int group, const Set& set);
-std::vector<std::string> MembersInOrder(const World& world, int group, const Set& set);  // G11
-bool TaskFirst(const World& world, int a, int b);                                        // G12
-// G13; without some sub-groups, where others suffice.
+// spec 2 G11
+std::vector<std::string> MembersInOrder(const World& world, int group, const Set& set);
+// spec 2 G12
+bool TaskFirst(const World& world, int a, int b);
+// spec 2 G13; without some sub-groups, where others suffice.
 std::vector<int> Tasks(const World& world, int group, const std::set<std::string>& without = {});
 QuotaCount SumOfRequests(const World& world, const std::vector<int>& tasks, double gpu_mib);
 

@@ -10,7 +10,7 @@
 
 namespace kai::oracle::parts {
 
-// ---- memory and portions (spec 3 §4)
+// ---- memory and portions (spec 3 G1-G8)
 // -------------------------------------------------------------
 
 namespace {
@@ -48,7 +48,7 @@ int64_t MibPerDevice(const GpuRequest& gpu, double gpu_mib) {
 
 int64_t Devices(const GpuRequest& gpu) { return std::max<int64_t>(gpu.count, 1); }
 
-// ---- the ledger (spec 3 §5)
+// ---- the ledger (spec 3 N1-N17)
 // ----------------------------------------------------------------------
 
 namespace {
@@ -150,7 +150,7 @@ void RemoveFromGpus(const GpuPart& part, PodStatus status, GpuLedger* ledger) {
   for (const std::string& group : part.groups) RemoveFromGroup(group, part.mib, status, ledger);
 }
 
-// The score functions of W14 err below it, and the device is dropped.
+// The score functions of spec 3 W14 err below it, and the device is dropped.
 bool CanBeJoined(double gpu_mib) { return gpu_mib >= 100; }
 
 bool Matches(const GpuLedger& ledger, const std::string& group, double gpu_mib, int64_t mib) {
@@ -179,7 +179,7 @@ bool DevicesFit(const GpuRequest& gpu, const GpuLedger& ledger, double gpu_mib, 
          static_cast<double>(count);
 }
 
-// ---- the choice (spec 3 §6)
+// ---- the choice (spec 3 S1-S9)
 // ----------------------------------------------------------------------
 
 DeviceChoice ChooseDevices(const GpuRequest& gpu, const GpuLedger& ledger, double gpu_mib,
@@ -190,7 +190,7 @@ DeviceChoice ChooseDevices(const GpuRequest& gpu, const GpuLedger& ledger, doubl
     std::string group;  // "": whole
   };
   std::vector<Candidate> candidates;
-  for (const auto& [group, used] : ledger.u) {  // S1; by name
+  for (const auto& [group, used] : ledger.u) {  // spec 3 S1; by name
     if (!Matches(ledger, group, gpu_mib, mib) || !CanBeJoined(gpu_mib)) continue;
     const double share = static_cast<double>(used) / gpu_mib;
     candidates.push_back(
@@ -200,17 +200,17 @@ DeviceChoice ChooseDevices(const GpuRequest& gpu, const GpuLedger& ledger, doubl
   for (int64_t i = 0; i < whole; ++i) {
     candidates.push_back({.score = taste.spread ? 1.0 : 0.0, .group = ""});
   }
-  std::stable_sort(candidates.begin(), candidates.end(),  // S2
+  std::stable_sort(candidates.begin(), candidates.end(),  // spec 3 S2
                    [](const Candidate& a, const Candidate& b) { return a.score > b.score; });
   DeviceChoice choice;
   if (static_cast<int64_t>(candidates.size()) < Devices(gpu)) return choice;
   choice.found = true;
-  candidates.resize(static_cast<size_t>(Devices(gpu)));  // S3
+  candidates.resize(static_cast<size_t>(Devices(gpu)));  // spec 3 S3
   double idle = std::floor(ledger.idle);
   for (const Candidate& each : candidates) {
     choice.groups.push_back(each.group);
     const bool is_idle = each.group.empty() && (idle-- >= 1 || taste.bind_held);
-    const bool is_releasing =  // S4
+    const bool is_releasing =  // spec 3 S4
         each.group.empty() ? pipeline_only || !fits_now || !is_idle
                            : !HasIdle(ledger, each.group, gpu_mib, mib) || !fits_now;
     choice.is_releasing = choice.is_releasing || is_releasing;

@@ -1,13 +1,13 @@
-// The oracle's reading of shared GPUs (spec 3 §4-§6): the maps of a node as the specification has
-// them, which pods fit, and which devices a pod takes. As slow_oracle.h: for nothing but being
-// plain.
+// The oracle's reading of shared GPUs (spec 3 G1-G8, N1-N17, S1-S9): the maps of a node as the
+// specification has them, which pods fit, and which devices a pod takes. As slow_oracle.h: for
+// nothing but being plain.
 //
 // A device that pods share is called by its group. A group that is first shared in this cycle is
 // called "~" and the number of its opening, so that it comes after all others by name.
 //
 // Two weaknesses of KAI's are not in it, as they are not in the engine: devices beyond what a node
-// offers, whatever its label counts (N17), and memory of nearly two devices for one (G5). Nor are
-// the traces that KAI's rollback leaves (decision 0010): a copy of a world is exact.
+// offers, whatever its label counts (spec 3 N17), and memory of nearly two devices for one (spec 3
+// G5). Nor are the traces that KAI's rollback leaves (decision 0010): a copy of a world is exact.
 #ifndef KAI_TESTING_ORACLE_SLOW_SHARING_H_
 #define KAI_TESTING_ORACLE_SLOW_SHARING_H_
 
@@ -32,9 +32,10 @@ using Groups = std::vector<std::string>;
 struct GpuLedger {
   double idle = 0;
   double releasing = 0;
-  double used = 0;     // whole ones
-  double count = 0;    // spec 3 N5: cnt
-  bool is_any = true;  // the node's allocatable has GPUs; if not, whole ones are not tracked (N3)
+  double used = 0;   // whole ones
+  double count = 0;  // spec 3 N5: cnt
+  // the node's allocatable has GPUs; if not, whole ones are not tracked (spec 3 N3)
+  bool is_any = true;
   std::map<std::string, int64_t> u;
   std::map<std::string, int64_t> a;  // a key stays: "some real task was here"
   std::map<std::string, int64_t> r;
@@ -47,8 +48,8 @@ struct GpuPart {
   Groups groups;
   int64_t mib = 0;
 };
-void AddToGpus(const GpuPart& part, PodStatus status, GpuLedger* ledger);       // N4, N5
-void RemoveFromGpus(const GpuPart& part, PodStatus status, GpuLedger* ledger);  // N4, N6
+void AddToGpus(const GpuPart& part, PodStatus status, GpuLedger* ledger);       // spec 3 N4, N5
+void RemoveFromGpus(const GpuPart& part, PodStatus status, GpuLedger* ledger);  // spec 3 N4, N6
 
 double MemoryOfGpu(const NodeRow& node);                      // spec 3 G1: M
 bool KnowsMemoryOfGpu(const NodeRow& node);                   // the memory is synced
@@ -58,15 +59,15 @@ int64_t MibPerDevice(const GpuRequest& gpu, double gpu_mib);  // spec 3 G4: m
 int64_t Devices(const GpuRequest& gpu);
 
 bool Matches(const GpuLedger& ledger, const std::string& group, double gpu_mib,
-             int64_t mib);  // N11
+             int64_t mib);  // spec 3 N11
 bool HasIdle(const GpuLedger& ledger, const std::string& group, double gpu_mib,
-             int64_t mib);  // N12
+             int64_t mib);  // spec 3 N12
 
 // The GPU part of spec 3 N10, for a pod that shares: `gpus` is the GPU element of idle, or of idle
 // and releasing.
 bool DevicesFit(const GpuRequest& gpu, const GpuLedger& ledger, double gpu_mib, double gpus);
 
-// How one candidate of S1 is liked (W14): by the plugins that are on.
+// How one candidate of spec 3 S1 is liked (spec 3 W14): by the plugins that are on.
 struct DeviceTaste {
   bool pack = false;
   bool spread = false;

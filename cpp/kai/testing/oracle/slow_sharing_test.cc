@@ -103,7 +103,7 @@ GpuPart Of(const std::string& group, int64_t mib) {
   return {.whole = 0, .groups = {group}, .mib = mib};
 }
 
-struct Row {  // of the table of N7
+struct Row {  // of the table of spec 3 N7
   int64_t u, a, r;
   double idle, releasing;
 

@@ -19,18 +19,18 @@ const TopologyRow* TopologyNamed(const World& world, const std::string& name) {
   return nullptr;
 }
 
-std::string LabelOf(const TopologyRow& topology, const std::string& level) {  // T4
+std::string LabelOf(const TopologyRow& topology, const std::string& level) {  // spec 4 T4
   for (const TopologyRow::Level& each : topology.levels) {
     if (!each.alias.empty() && each.alias == level) return each.node_label;
   }
   return level;
 }
 
-// ---- the tree (spec 4 §2)
+// ---- the tree (spec 4 T5-T8)
 // ------------------------------------------------------------------------
 
 // The level, 0 for the root, and the values down to it: one joined text, as KAI has them, or a list
-// (W15).
+// (spec 4 T6, T7).
 using Key = std::pair<size_t, std::vector<std::string>>;
 
 struct Domain {
@@ -47,7 +47,7 @@ struct Tree {
 
 const Key kTop = {0, {}};
 
-// The domains of a node, from the root down; none: it is outside the tree (T6).
+// The domains of a node, from the root down; none: it is outside the tree (spec 4 T6).
 std::vector<Key> KeysOf(const World& world, const std::vector<std::string>& levels, int node) {
   const bool partial = world.settings().mends.on(Mend::kPartialLabels);
   std::vector<Key> keys = {kTop};
@@ -88,7 +88,7 @@ Tree TreeOf(const World& world, const TopologyRow& topology) {
   return tree;
 }
 
-// ---- how much domains hold (A3-A5)
+// ---- how much domains hold (spec 4 A3-A5)
 // ---------------------------------------------------------------
 
 struct Asked {
@@ -185,7 +185,7 @@ bool Accepts(const World& world, const Domain& domain, const Asked& asked) {
   return RatioOf(world, domain, asked) <= 1;
 }
 
-// ---- which of them, and in which order (A2, A6-A11)
+// ---- which of them, and in which order (spec 4 A2, A6-A11)
 // ----------------------------------------------
 
 // `stop`: a level, or none.
@@ -229,7 +229,7 @@ std::vector<Key> DomainsBelow(const Tree& tree, const Key& key, size_t level) {
   return found;
 }
 
-NodeScores ScoresOf(const World& world, const Tree& tree, const Key& common, size_t level) {  // S1
+NodeScores ScoresOf(const World& world, const Tree& tree, const Key& common, size_t level) {
   NodeScores scores;
   if (world.settings().mends.on(Mend::kPartialLabels)) {  // those without that level are there, too
     for (const int node : tree.domains.at(common).nodes) scores[node] = 0;
@@ -254,7 +254,7 @@ std::vector<std::string> LeavesBelow(const SetTree& tree, const std::string& mem
   return leaves;
 }
 
-// The domains of the required level that pods hold already (L1-L3); none: no pod holds any.
+// The domains of the required level that pods hold already (spec 4 L1-L3); none: no pod holds any.
 std::optional<std::set<Key>> Held(const World& world, const Tree& tree, const StepBelow& step,
                                   size_t required) {
   std::optional<std::set<Key>> held;
@@ -295,7 +295,7 @@ size_t LevelOf(const Tree& tree, const std::string& label) {
 TopologyConstraintRow ConstraintOf(const World& world, int group, const std::string& member) {
   const PodGroupRow& row = *At(world.kept().groups, group).row;
   const SetTree& tree = world.group(group).shape->tree;
-  const bool is_broken =  // H3
+  const bool is_broken =  // spec 4 H3
       std::any_of(row.sub_groups.begin(), row.sub_groups.end(),
                   [&](const SubGroupRow& each) { return !tree.contains(each.name); });
   if (is_broken) return {};
@@ -304,7 +304,7 @@ TopologyConstraintRow ConstraintOf(const World& world, int group, const std::str
   for (const SubGroupRow& each : row.sub_groups) {
     if (each.name == member) constraint = each.topology;
   }
-  if (member.empty() && constraint.topology.empty()) return {};  // H2
+  if (member.empty() && constraint.topology.empty()) return {};  // spec 4 H2
   if (const TopologyRow* topology = TopologyNamed(world, constraint.topology)) {
     constraint.required_level = LabelOf(*topology, constraint.required_level);
     constraint.preferred_level = LabelOf(*topology, constraint.preferred_level);
@@ -348,10 +348,10 @@ NodeSets NodeSetsFor(const World& world, const StepBelow& step, const std::set<i
 
   const size_t required = LevelOf(tree, asks.required_level);
   const size_t preferred = LevelOf(tree, asks.preferred_level);
-  if (!has_required && !has_preferred) return {};        // I1
-  if (has_required && required == 0) return {};          // I2
-  if (has_preferred && preferred == 0) return {};        // I3
-  if (has_preferred && preferred < required) return {};  // I3
+  if (!has_required && !has_preferred) return {};        // spec 4 C5
+  if (has_required && required == 0) return {};          // spec 4 C5
+  if (has_preferred && preferred == 0) return {};        // spec 4 C5
+  if (has_preferred && preferred < required) return {};  // spec 4 C5
   const size_t narrowest = has_preferred ? preferred : required;
   Sort(world, asked, common, narrowest, &tree);
 

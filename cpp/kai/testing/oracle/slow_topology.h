@@ -1,4 +1,4 @@
-// The oracle's reading of topology (spec 4 §2, §5-§9): which sets of nodes a part of a pod group
+// The oracle's reading of topology (spec 4 A1-A12, S1-S3): which node sets a part of a pod group
 // tries, how its nodes are liked, and the recursion over the tree of sub-groups. As slow_oracle.h:
 // for nothing but being plain. A tree is made anew for every question.
 //
@@ -6,7 +6,7 @@
 //   nodes); for (const std::set<int>& nodes : sets.sets) ...     // the first that works is taken
 //
 //   Attempt attempt{.group = group};
-//   if (PlaceMember("", tasks, nodes, &attempt, &trial)) ...   // the whole group (R1)
+//   if (PlaceMember("", tasks, nodes, &attempt, &trial)) ...   // the whole group (spec 4 R1)
 #ifndef KAI_TESTING_ORACLE_SLOW_TOPOLOGY_H_
 #define KAI_TESTING_ORACLE_SLOW_TOPOLOGY_H_
 
@@ -33,17 +33,17 @@ struct StepBelow {
 // In the order in which they are tried (spec 4 N1, A12); none: it cannot be placed.
 struct NodeSets {
   std::vector<std::set<int>> sets;
-  std::optional<NodeScores> scores = {};  // S1; none without a preferred level
+  std::optional<NodeScores> scores = {};  // spec 4 S1; none without a preferred level
 };
 NodeSets NodeSetsFor(const World& world, const StepBelow& step, const std::set<int>& nodes);
 
 // One attempt to place the next pods of a group.
 struct Attempt {
   int group = -1;
-  std::map<std::string, NodeScores> scores = {};  // by member (S3)
+  std::map<std::string, NodeScores> scores = {};  // by member (spec 4 S3)
   std::vector<std::string> failed = {};  // the member that found no place last, and those above it
 };
-// The map that a leaf's pods use (S3); null: none.
+// The map that a leaf's pods use (spec 4 S3); null: none.
 const NodeScores* ScoresFor(const World& world, const Attempt& attempt, const std::string& leaf);
 
 std::vector<int> TasksBelow(const World& world, int group, const std::string& member,

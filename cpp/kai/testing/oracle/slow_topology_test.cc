@@ -1,4 +1,4 @@
-// The worked examples of spec 4 §12, as the plain scheduler decides them; as KAI where the mends
+// The worked examples (spec 4 E1-E13), as the plain scheduler decides them; as KAI where the mends
 // make a difference.
 #include "kai/testing/oracle/slow_topology.h"
 
@@ -243,7 +243,7 @@ TEST_F(SlowTopologyTest, E13StartsTheSegmentsThatAreNeededAndGrowsTheOthersWhere
 // ---- mends
 // ---------------------------------------------------------------------------------------
 
-TEST_F(SlowTopologyTest, ANodeCountsForTheLevelsThatItNames) {  // W15
+TEST_F(SlowTopologyTest, ANodeCountsForTheLevelsThatItNames) {  // spec 4 T6
   Levels({"zone", "rack"});
   Node("n1", {{"zone", "z1"}}, 2);
   Node("n2", In("z1", "r1"), 1);
@@ -253,7 +253,7 @@ TEST_F(SlowTopologyTest, ANodeCountsForTheLevelsThatItNames) {  // W15
   EXPECT_THAT(Placed(AsKai()), IsEmpty());
 }
 
-TEST_F(SlowTopologyTest, ValuesWithDotsAreNotMixedUp) {  // T7, W14
+TEST_F(SlowTopologyTest, ValuesWithDotsAreNotMixedUp) {  // spec 4 T7
   Levels({"zone", "rack"});
   Node("n1", In("a.b", "c"), 1);
   Node("n2", In("a", "b.c"), 1);
@@ -262,7 +262,7 @@ TEST_F(SlowTopologyTest, ValuesWithDotsAreNotMixedUp) {  // T7, W14
   EXPECT_THAT(Placed(AsKai()), ElementsAre(Pair("n1", 1), Pair("n2", 1)));
 }
 
-TEST_F(SlowTopologyTest, ATopologyWithoutALevelAsksForNothing) {  // W3
+TEST_F(SlowTopologyTest, ATopologyWithoutALevelAsksForNothing) {  // spec 4 W3
   Levels({"zone"});
   Node("n1", {}, 2);
   Gang(1, Asks(""));
@@ -272,7 +272,7 @@ TEST_F(SlowTopologyTest, ATopologyWithoutALevelAsksForNothing) {  // W3
   EXPECT_THAT(Placed(), IsEmpty());
 }
 
-TEST_F(SlowTopologyTest, APodThatStandsHoldsTheDomainOfAll) {  // L3, W2
+TEST_F(SlowTopologyTest, APodThatStandsHoldsTheDomainOfAll) {  // spec 4 L3
   Levels({"zone"});
   Node("n1", {{"zone", "z1"}}, 4);
   Node("n2", {{"zone", "z2"}}, 1);
@@ -284,7 +284,7 @@ TEST_F(SlowTopologyTest, APodThatStandsHoldsTheDomainOfAll) {  // L3, W2
   EXPECT_THAT(Placed(AsKai()), ElementsAre(Pair("n2", 1))) << "the tighter zone";
 }
 
-TEST_F(SlowTopologyTest, OfSubGroupsThoseThatFindAPlaceStart) {  // W5
+TEST_F(SlowTopologyTest, OfSubGroupsThoseThatFindAPlaceStart) {  // spec 4 W5
   Node("n1", {}, 2);
   Part("a", 1, {}, 4);
   Part("b", 1, {});

@@ -1,4 +1,4 @@
-"""What KAI's webhook of pods does to a new pod, and which pods it refuses (spec 6 §6.3).
+"""What KAI's webhook of pods does to a new pod, and which pods it refuses (spec 6 C16-C21).
 
     rules = Rules(runtime_class="nvidia")
     try:

@@ -16,8 +16,8 @@ from kai.errors import NotFoundError
 class Rules:
     """`scheduler`: the pods of others are left alone. `sharing`: pods may ask for parts of GPUs.
     `hami`: their containers get the memory limit that HAMi-core reads. `blocks_devices`:
-    containers that ask for no GPU see none (C20). `runtime_class`: of pods with a part of a GPU
-    that name none; "": they keep none (C21).
+    containers without a GPU see none (spec 6 C20). `runtime_class`: of pods with a part of a GPU
+    that name none; "": they keep none (spec 6 C21).
     """
 
     scheduler: str = keys.SCHEDULER_NAME

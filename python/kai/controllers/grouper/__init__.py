@@ -1,4 +1,4 @@
-"""The pod-grouper: which pod group each pod belongs to, decided without I/O (spec 6 §6.4).
+"""The pod-grouper: which pod group each pod belongs to, decided without I/O (spec 6 C24-C31).
 
     grouper = Grouper(Rules(classes=frozenset(["train", "build"])))
     for name, manifest in drained.pods:        # facts

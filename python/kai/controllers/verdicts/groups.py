@@ -21,7 +21,7 @@ _TYPE = "UnschedulableOnNodePool"
 
 
 class Last(NamedTuple):
-    """The last entry of `status.schedulingConditions`, without what does not count (A21)."""
+    """The last entry of `status.schedulingConditions`, without what does not count (spec 5 A21)."""
 
     type: str
     node_pool: str
@@ -300,7 +300,7 @@ class Groups:
         """The group has to say why it waits: now, or when its pace allows it."""
         group.wish = wish
         if group.holds or wish.verdict == "partly_placed":
-            # Pods of it run: it is not unschedulable, and the event alone says who waits (A21).
+            # Pods of it run, so it has no condition; the event says which pods wait (spec 5 A21).
             self._clear_conditions(group)
         how = self._difference(group, wish)
         if how is None:
@@ -430,7 +430,7 @@ def _last_of(entry: Mapping[str, Any]) -> Last:
 
 
 def _transition_id(entry: Mapping[str, Any] | None) -> int:
-    """What is no number, or less than nothing, counts as 0 (A18)."""
+    """What is no number, or less than nothing, counts as 0 (spec 5 A18)."""
     text = str((entry or {}).get("transitionID", ""))
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else 0
 

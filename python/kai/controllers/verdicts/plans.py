@@ -29,7 +29,7 @@ _REASONS = {
     "topology_too_small": "Not enough resources for the workload",
 }
 _OTHER_REASON = "PodSchedulingErrors"
-_NODE_POOL = re.compile(r"^Node-Pool '[^']*': ")  # of groups that are tried once a pool (A17)
+_NODE_POOL = re.compile(r"^Node-Pool '[^']*': ")  # of groups with schedulingBackoff (spec 5 A17)
 
 
 class Saying:
@@ -142,7 +142,7 @@ class Saying:
         return entry
 
     def _queue_details(self, group: GroupPlan, reason: Reason) -> dict[str, Any]:
-        """The numbers of the queue that is in the way (A20), as far as the plan has them."""
+        """The numbers of the queue that is in the way (spec 5 A20), as far as the plan has them."""
         name = str(reason.facts["queue"])
         details: dict[str, Any] = {"name": name}
         queue = self._plan.queues.get(name)

@@ -2,8 +2,8 @@
 
 `patch` adds the settings of a request to a manifest of a kind in `kai.api.kinds.WORKLOADS` (spec 7
 J1): to each pod template what belongs on pods, and to the object that KAI takes for their owner
-what it reads only there (§1.3). Nothing else in the manifest changes, and patching twice is as
-patching once (B5).
+what it reads only there (spec 7 C13). Nothing else in the manifest changes; patching twice is as
+patching once (spec 7 B5).
 """
 
 from kai.integrations.workloads.patching import (

@@ -48,7 +48,7 @@ def write_topology_of_part(
 
 
 def write_ray_gpus(found: Found, asked: PodRequest) -> list[str]:
-    """Ray counts the GPUs of a group by its limits, where it knows no other kind (R4)."""
+    """Ray counts the GPUs of a group by its limits, where it knows no other kind (spec 7 R4)."""
     group: Any = found.holder
     said: list[str] = []
     if asked.gpu_kind == "none":
@@ -118,7 +118,7 @@ def _replicas(found: Found) -> int:
 
 
 def empty_roles(name: str, kind: Kind, found: Iterable[Found]) -> Iterator[str]:
-    """Roles of a training job without pods: KAI makes no group of such a job (T5)."""
+    """Roles of a training job without pods: KAI makes no group of such a job (spec 7 T5)."""
     if kind.gang != MIN_AVAILABLE:
         return
     for each in found:
@@ -139,7 +139,7 @@ def _enough(what: str, field: str, wanted: int, there: int) -> None:
 
 
 def deadlines(value: Any, path: str = "") -> Iterator[str]:
-    """What ends a workload while its pods wait (B9). Of a pod it counts from its start only."""
+    """What ends a workload while its pods wait (spec 7 B9). A pod's counts from its start."""
     if isinstance(value, list):
         for at, each in enumerate(value):
             yield from deadlines(each, f"{path}[{at}]")

@@ -7,9 +7,9 @@
     @step(settings=zenml.step_settings(half))
     def train_iris_model(...): ...
 
-The Kubernetes orchestrator and the Kubernetes step operator, from ZenML 0.82.0 on (spec 7 Z1-Z13,
-7a section 1). Steps, not components, get GPUs: what a component says is said of every step (TF1).
-`kai.linting.lint` finds what ZenML ignores in settings written by hand (Z2).
+The Kubernetes orchestrator and the Kubernetes step operator, from ZenML 0.82.0 on (spec 7
+Z1-Z12). Steps, not components, get GPUs: what a component says is said of every step (spec 7 TF1).
+`kai.linting.lint` finds what ZenML ignores in settings written by hand (spec 7 Z2).
 """
 
 from kai.integrations.zenml.builder import build

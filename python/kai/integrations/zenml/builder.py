@@ -1,4 +1,4 @@
-"""The settings of one step (spec 7 section 4)."""
+"""The settings of one step (spec 7 Z1-Z12)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from kai.settings import Built, PodPart, PodRequest, Unsupported, filled, merge,
 from kai.settings.merging import is_gpu_annotation
 
 TARGETS = ("orchestrator", "step_operator")
-START_TIMEOUT = 3600  # seconds; B9
+START_TIMEOUT = 3600  # seconds; spec 7 B9
 
 # Labels by which ZenML finds its pods and Jobs: one of the two would overwrite the other's.
 OWN_LABELS = ("pipeline", "project_id", "run", "run_id", "run_name", "step_name")
 
-_VISIBLE_DEVICES = "NVIDIA_VISIBLE_DEVICES"  # C15
+_VISIBLE_DEVICES = "NVIDIA_VISIBLE_DEVICES"  # spec 7 C15
 
 
 def build(
@@ -45,13 +45,13 @@ def build(
     target: "orchestrator" or "step_operator".
     zenml_version: such as "0.82.0"; None is that of today.
     dynamic: the pipeline is a dynamic one. skip_owner_references: the orchestrator component is
-      registered so. Both only change what is said about the pod group of the step (Z8).
+      registered so. Both only change what is said about the pod group of the step (spec 7 Z8).
     ignore_preemption: with a pod failure policy by which a preempted step starts again and counts
-      as no failure (Z11).
+      as no failure (spec 7 Z11).
     resources: of the container, in ZenML's words; GPUs are the request's business.
-    resource_settings: the ResourceSettings of the step, if it has any, to be checked (Z12).
-    existing: settings that the step has already: they stay, and these are added (B5).
-    compat: "example" also writes keys that ZenML ignores, as the first KAI example had them (Z2).
+    resource_settings: the ResourceSettings of the step, if it has any, to be checked (spec 7 Z12).
+    existing: settings that the step has already: they stay, and these are added (spec 7 B5).
+    compat: "example" also writes the keys of the first KAI example that ZenML ignores (spec 7 Z2).
 
     Raises InvalidRequestError for an unknown target, version or `compat`, for malformed `existing`
     settings, for GPUs in `resources`, for a request that ZenML cannot run as written (labels of
@@ -125,7 +125,7 @@ def _check(request: PodRequest, version: versions.Version, skip_owner_references
 def _expressible(request: PodRequest, has_job: bool) -> PodRequest:
     """The request without what would be dead, or has no place at all; see _unsupported."""
     without: dict[str, Any] = {"claim": None, "gang_min": None}
-    if has_job:  # a pod without an owner is its own top owner (Z9)
+    if has_job:  # a pod without an owner is its own top owner (spec 7 Z9)
         without |= {"topology": None, "required_level": None, "preferred_level": None}
     return request.with_changes(**without)
 
@@ -140,7 +140,7 @@ def _pod_settings(part: PodPart, *, owns_itself: bool) -> dict[str, Any]:
             "tolerations": [dict(each) for each in part.tolerations],
             "node_selectors": dict(part.node_selector),
             "env": part.env_list(),
-            "resources": dict(part.resources),  # an empty one crashes 0.82 (Z5)
+            "resources": dict(part.resources),  # an empty one crashes 0.82 (spec 7 Z5)
             "volumes": [dict(each) for each in part.volumes],
             "volume_mounts": [dict(each) for each in part.volume_mounts],
             "additional_pod_spec_args": filled({"runtime_class_name": part.runtime_class}),
@@ -159,7 +159,7 @@ def _ignored(part: PodPart) -> dict[str, Any]:
 
 
 def _take_gpus(pod_given: dict[str, Any], request: PodRequest, part: PodPart) -> tuple[str, ...]:
-    """Takes out of given pod settings what would be refused beside the request (C1, C2, B7)."""
+    """Removes from given pod settings what KAI would refuse beside a share (spec 7 C1, C2, B7)."""
     warnings = []
     for kind in ("limits", "requests"):
         amounts = pod_given["resources"].get(kind) or {}

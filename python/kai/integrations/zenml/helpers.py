@@ -11,7 +11,7 @@ from kai.settings import PodRequest, native_or
 
 
 def step_settings(request: PodRequest, *, target: str = "orchestrator", **options: Any) -> Any:
-    """For ``@step(settings=...)``, or of a pipeline: {"orchestrator": ...} (Z7), or
+    """For ``@step(settings=...)``, or of a pipeline: {"orchestrator": ...} (spec 7 Z7), or
     {"step_operator": ...}. The options are those of `build`.
 
     Raises InvalidRequestError as `build` does.
@@ -44,7 +44,7 @@ def for_every_step(request: PodRequest) -> PodRequest:
 
 
 def component_settings(request: PodRequest, **options: Any) -> dict[str, Any]:
-    """For the orchestrator component: what every step of every pipeline gets (TF1).
+    """For the orchestrator component: what every step of every pipeline gets (spec 7 TF1).
 
     Scheduler, queue and priority. Of a request with a GPU neither that nor its nodes, variables or
     amounts: a step cannot take back what its component says, so a GPU there is a GPU for all.
@@ -56,7 +56,7 @@ def component_settings(request: PodRequest, **options: Any) -> dict[str, Any]:
 
 
 def docker_settings(*, as_native: bool | None = None, **values: Any) -> Any:
-    """ZenML's DockerSettings, with what would be lost or do harm refused (E13, Z3, C15).
+    """ZenML's DockerSettings, with what would be lost or do harm refused (spec 7 Z3, C15).
 
     Raises InvalidRequestError for an `env`, for NVIDIA_VISIBLE_DEVICES in the environment, for an
     environment of an image that is not built, and with `as_native` where zenml is not installed.

@@ -46,7 +46,7 @@ def pod_of(settings: Mapping[str, Any]) -> dict[str, Any]:
     if secrets := given.get("image_pull_secrets"):
         spec["imagePullSecrets"] = [{"name": name} for name in secrets]
     spec["containers"] = [container]
-    # Lists are made longer, mappings are added to, everything else is set, as in merge (Z1).
+    # Lists are made longer, mappings are added to, everything else is set, as in merge (spec 7 Z1).
     spec = merge(spec, spelling.camel(given.get("additional_pod_spec_args") or {}))
     metadata = {"labels": given.get("labels"), "annotations": given.get("annotations")}
     return merge(
@@ -56,7 +56,7 @@ def pod_of(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def placement_of(settings: Mapping[str, Any], *, has_job: bool) -> dict[str, str]:
     pod = settings["pod_settings"]
-    # The labels reach the Job as well, since ZenML gives both the same ones (7a Z8).
+    # The labels reach the Job as well, since ZenML gives both the same ones (spec 7 Z8).
     placement = dict.fromkeys(pod.get("labels", {}), "Job and pod" if has_job else "pod")
     placement |= dict.fromkeys(pod.get("annotations", {}), "pod")
     placement |= {name: "pod" for field, name in _ON_POD.items() if field in pod}

@@ -1,4 +1,4 @@
-"""For Terraform's ZenML provider, which takes texts (spec 7 section 23)."""
+"""For Terraform's ZenML provider, which takes texts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kai.settings import PodRequest
 
 
 def terraform_pod_settings(request: PodRequest, **options: Any) -> str:
-    """`pod_settings` of the orchestrator's configuration: JSON, without GPU keys (TF1).
+    """`pod_settings` of the orchestrator's configuration: JSON, without GPU keys (spec 7 TF1).
 
     Raises InvalidRequestError as `build` does.
     """

@@ -1,4 +1,4 @@
-"""What differs between versions of ZenML; each boundary was read from its wheels (spec 7a)."""
+"""What differs between versions of ZenML; each boundary was read from its wheels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts in, decisions out: which pods are grouped, in which order, and what is written (C24)."""
+"""Which pods are grouped, in which order, and what is written (spec 6 C24)."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_a_group_can_be_created_with_its_last_start() -> None:
 
 
 def test_first_come_is_first_served() -> None:
-    """KAI's two caches race: a pod that lost is grouped a second later (surprise 3)."""
+    """KAI's two caches race: a pod that lost is grouped a second later (spec 6 S3)."""
     late, early, also_early = pod("a", second=2), pod("c", second=1), pod("b", second=1)
     decided = grouper(late, early, also_early).decide()
     assert names(decided) == [group_of("c"), group_of("b"), group_of("a")]
@@ -194,7 +194,7 @@ def test_an_owner_has_to_be_known_before_its_pods_are_grouped() -> None:
 
 
 def test_all_pods_of_a_gang_make_one_group() -> None:
-    """KAI's workers race to create it, and those that lose wait a second (surprise 4)."""
+    """KAI's workers race to create it, and those that lose wait a second (spec 6 S4)."""
     made = Grouper(RULES)
     job = an("Job", "j", annotations={"kai.scheduler/batch-min-member": "8"})
     made.put_object(ref("Job", "j"), job)
@@ -370,7 +370,7 @@ def test_a_pod_gets_the_label_of_its_part() -> None:
 
 @pytest.mark.parametrize("leader_bound", [False, True])
 def test_a_leader_that_waits_for_its_workers_is_not_stale(leader_bound: bool) -> None:
-    """KAI wants them once the leader has a node, and evicts it after a minute (surprise 15)."""
+    """KAI wants them once the leader has a node, and evicts it after a minute (spec 6 S15)."""
     lws = "leaderworkerset.sigs.k8s.io"
 
     def member(index: int, **spec: Any) -> dict[str, Any]:
@@ -426,7 +426,7 @@ def patches(decided: Decided) -> list[Any]:
 
 
 def test_the_queue_follows_the_label_of_the_owner() -> None:
-    """In KAI it never does (surprise 12)."""
+    """In KAI it never does (spec 6 S12)."""
     made, _ = with_group(widget("a"))
     made.put_object(ref("Widget", "w"), widget("b"))
     assert patches(made.decide()) == [
