@@ -51,6 +51,7 @@ run_lint() {  # all of it, even when the first tool objects
   part $bin/python tools/check_sizes.py || bad=1
   part $bin/python tools/check_duplicates.py || bad=1
   part $bin/python tools/check_headers.py || bad=1
+  part $bin/python tools/check_citations.py || bad=1
   part $bin/ruff check --quiet . || bad=1
   part $bin/ruff format --quiet --check --diff . || bad=1
   part $bin/mypy || bad=1
