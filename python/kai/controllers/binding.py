@@ -152,11 +152,9 @@ class Binder:
                 self._ways.fail(now, steps, binding, "")  # it has failed, and is about to go
             elif lacks := self._ways.lacks(binding):
                 self._ways.fail(now, steps, binding, f"kai cannot give {lacks} yet")
-                if not binding.names_group:
-                    self.assign(now, _assignment_of(binding))
             else:
                 self._start(now, stamp, binding, steps)
-        return steps
+        return self._with_names(now, steps)
 
     def _start(self, now: float, stamp: str, binding: Binding, steps: Steps) -> None:
         group = self._group_of(binding.pod, binding.group)
@@ -242,7 +240,7 @@ class Binder:
         steps = self._ways.prepared(now, prepared)
         for binding, pod in prepared.seen:
             steps.add(self._ways.seen(now, binding, pod))
-        return steps
+        return self._with_names(now, steps)
 
     # ---- BindRequests --------------------------------------------------------------------------
 
@@ -266,7 +264,7 @@ class Binder:
         """What follows from the answer to one of its writes."""
         about = write.about
         if isinstance(about, Binding):
-            return self._ways.answered(now, about, outcome)
+            return self._with_names(now, self._ways.answered(now, about, outcome))
         if isinstance(about, _Group):
             return self._created(now, about, outcome)
         if isinstance(about, Assignment):
@@ -276,7 +274,7 @@ class Binder:
 
     def seen(self, now: float, binding: Binding, found: Mapping[str, Any] | None) -> Steps:
         """What `Steps.look` asked for, as it is now; None: it is gone."""
-        return self._ways.seen(now, binding, found)
+        return self._with_names(now, self._ways.seen(now, binding, found))
 
     def _patched(self, now: float, assignment: Assignment, outcome: Outcome) -> Steps:
         if outcome.result in (Result.FAILED, Result.LOST):
@@ -324,6 +322,13 @@ class Binder:
         steps.writes += filter(None, (each.write() for each in group.patches))
         group.bindings.clear()
         group.patches.clear()
+        return steps
+
+    def _with_names(self, now: float, steps: Steps) -> Steps:
+        """A binding brings the name of the group along: pods whose binding failed get it later."""
+        for binding, _ in steps.failed:
+            if not binding.names_group and binding.pod not in self._assigned:
+                self.assign(now, _assignment_of(binding))
         return steps
 
     def _group_of(self, pod: str, group: str) -> _Group | None:

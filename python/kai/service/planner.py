@@ -402,11 +402,11 @@ class Planner:
             for write, outcome in news.answers:
                 said.answer(now, write, outcome)
             for binding in news.bound:
-                where, here = (binding.pod, binding.node), not binding.request
+                where, here = (binding.pod, binding.node), self._is_bound_here(binding)
                 self._take(turn, said.bound(now, *where, self._seen, here=here))
             for binding, why in news.failed:
-                where = (binding.pod, binding.node)
-                self._take(turn, said.binding_failed(now, *where, why, self._seen))
+                where, here = (binding.pod, binding.node), self._is_bound_here(binding)
+                self._take(turn, said.binding_failed(now, *where, why, self._seen, here=here))
             for removal in news.evicted:
                 told = said.evicted(now, removal.order, self._seen)
                 event = self._evictions.pop(removal.order.pod, None)
@@ -525,6 +525,9 @@ class Planner:
             spec=spec,
             waits_for_volumes=waits,
         )
+
+    def _is_bound_here(self, binding: Binding) -> bool:
+        return self._options.binding == "direct" and not binding.request
 
     def _take(self, turn: Turn, said: verdicts.Decided) -> None:
         turn.writes += said.writes

@@ -116,7 +116,7 @@ def test_a_simulation_may_end_early_and_be_saved(run: Run, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "give a WORKLOAD to run, --live, or --fair-share REQUEST"),
+        ((), "give a WORKLOAD to run, --live, --fair-share REQUEST or --time-based INPUT"),
         (("missing.csv",), "missing.csv"),
         (("jobs.yaml", "--until", "soon"), "--until: 'soon' is not a time like 90s, 15m, 36h"),
         (("jobs.yaml", "--cluster", "missing.yaml"), "missing.yaml"),
@@ -173,7 +173,7 @@ def test_a_snapshot_runs_for_ever_unless_said_otherwise(run: Run, snapshot: Path
         (("snapshot.zip", "--cluster", "jobs.yaml"), "--cluster is of a workload"),
         (("snapshot.zip", "--arrivals", "jobs.yaml"), "the cluster has no queue 'b'"),
         (("jobs.yaml", "--arrivals", "jobs.yaml"), "--arrivals needs a snapshot, --remaining or"),
-        (("jobs.yaml", "--live"), "give a WORKLOAD to run, --live, or"),
+        (("jobs.yaml", "--live"), "give a WORKLOAD to run, --live,"),
         (("snapshot.zip", "--now", "noon"), "noon"),
     ],
 )

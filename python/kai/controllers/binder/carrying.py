@@ -22,7 +22,7 @@ from kai.controllers.binder.tasks import ConditionOf, Stage, StatusOf, Task
 from kai.controllers.bindings import Binding, Bindings, Steps, wait_of
 from kai.controllers.preparing import Prepared, Preparing
 from kai.controllers.sharing.labels import gpu_labels
-from kai.controllers.verdicts import Condition, orders
+from kai.controllers.verdicts import Condition, binder_event, bound_to, not_bound, orders
 from kai.controllers.volumes.matching import claims_of
 from kai.controllers.waits import earliest
 
@@ -289,7 +289,7 @@ class RequestBinder:
         if request.reason:
             status["reason"] = None
         steps.writes += task.say(status)
-        self._say(steps, task, texts.bound(request.node))
+        self._say(steps, task, bound_to(request.node))
 
     def _fail(self, now: float, steps: Steps, task: Task, why: str, *, says: bool = True) -> None:
         """`says`: also on the pod."""
@@ -302,7 +302,7 @@ class RequestBinder:
         status = {"phase": FAILED, "reason": why, "failedAttempts": task.attempts}
         steps.writes += task.say(status)
         if says:
-            self._say(steps, task, texts.not_bound(request.pod, request.node, why))
+            self._say(steps, task, not_bound(request.pod, request.node, why))
         steps.failed.append((_binding_of(task, task.uid, 0), why))
         self._time(task)
 
@@ -310,7 +310,7 @@ class RequestBinder:
         if task.pod.current(texts.BOUND) == condition:
             return
         steps.writes += task.say_on_pod(condition, self._stamp())
-        steps.events.append(texts.event(task.request.pod, task.uid, condition))
+        steps.events.append(binder_event(task.request.pod, task.uid, condition))
 
     def _check(self, task: Task) -> None:
         """The planning thread is asked, as soon as this process may act."""

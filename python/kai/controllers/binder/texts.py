@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 from kai.api.writes import Lane, Write
 from kai.controllers.bind_requests import Request
-from kai.controllers.verdicts import Condition, Event
+from kai.controllers.verdicts import Condition
 
 BOUND = "PodBound"
 
@@ -35,22 +35,6 @@ def condition_write(pod: str, uid: str, condition: Condition, stamp: str, about:
         key=f"bound-condition-of-pod/{pod}",
         about=about,
     )
-
-
-def bound(node: str) -> Condition:
-    return Condition("True", "Bound", f"Pod bound successfully to node {node}")
-
-
-def not_bound(pod: str, node: str, why: str) -> Condition:
-    return Condition("False", "BindingError", f"Failed to bind pod {pod} to node {node}: {why}")
-
-
-def event(pod: str, uid: str, condition: Condition) -> Event:
-    """It says what the condition says."""
-    namespace, _, name = pod.partition("/")
-    type: Literal["Normal", "Warning"] = "Normal" if condition.status == "True" else "Warning"
-    text = (condition.reason, condition.message)
-    return Event("Pod", namespace, name, uid, type, *text, component="binder")
 
 
 def condition_of(pod: Mapping[str, Any]) -> Condition | None:

@@ -30,6 +30,9 @@ from kai.controllers.verdicts.facts import (
     Seen,
     Ticket,
     Verdict,
+    binder_event,
+    bound_to,
+    not_bound,
 )
 from kai.controllers.verdicts.groups import DEFAULT_POOL, Groups
 from kai.controllers.verdicts.orders import LAST_EVICTION, Eviction, binding, counted, evictions
@@ -50,8 +53,11 @@ __all__ = [
     "Ticket",
     "Verdict",
     "Verdicts",
+    "binder_event",
     "binding",
+    "bound_to",
     "evictions",
+    "not_bound",
 ]
 
 
@@ -118,10 +124,13 @@ class Verdicts:
         self._pods.bound(now, pod, node, self.node_pool, seen, out, here=here)
         return self._finish(now, out)
 
-    def binding_failed(self, now: float, pod: str, node: str, error: str, seen: Seen) -> Decided:
-        """The binding was refused, or node or pod had changed."""
+    def binding_failed(
+        self, now: float, pod: str, node: str, error: str, seen: Seen, *, here: bool = True
+    ) -> Decided:
+        """The binding was refused, or node or pod had changed. `here`: it was ours, and no
+        binder's."""
         out = Decided()
-        self._pods.failed(now, pod, node, error, seen, out)
+        self._pods.failed(now, pod, node, error, seen, out, here=here)
         return self._finish(now, out)
 
     def evicted(self, now: float, eviction: Eviction, seen: Seen) -> Decided:

@@ -20,6 +20,16 @@ class Condition(NamedTuple):
     message: str = ""
 
 
+def bound_to(node: str) -> Condition:
+    """PodBound of a pod that was bound (spec 6 C51)."""
+    return Condition("True", "Bound", f"Pod bound successfully to node {node}")
+
+
+def not_bound(pod: str, node: str, why: str) -> Condition:
+    """PodBound of a pod whose binding failed (spec 6 C51)."""
+    return Condition("False", "BindingError", f"Failed to bind pod {pod} to node {node}: {why}")
+
+
 @dataclass(frozen=True, slots=True)
 class PodSeen:
     """A pod as the last watch showed it.
@@ -76,6 +86,14 @@ class Event:
     message: str
     annotations: Mapping[str, str] = field(default_factory=dict)
     component: str = ""
+
+
+def binder_event(pod: str, uid: str, condition: Condition) -> Event:
+    """The event of a PodBound condition, with the same text."""
+    namespace, name = split(pod)
+    type: Literal["Normal", "Warning"] = "Normal" if condition.status == "True" else "Warning"
+    text = (condition.reason, condition.message)
+    return Event("Pod", namespace, name, uid, type, *text, component="binder")
 
 
 class Ticket(NamedTuple):

@@ -16,6 +16,9 @@ from kai.controllers.verdicts.facts import (
     Said,
     Seen,
     Ticket,
+    binder_event,
+    bound_to,
+    not_bound,
     split,
 )
 from kai.controllers.verdicts.pace import BATCH, Budget, Pace, Timers, shape
@@ -28,7 +31,7 @@ LINGER_S = 10.0
 
 One that waited is remembered until its text may be written again."""
 LOOK_S = 60.0
-"""A pod that waits is compared with the cluster once in so many seconds."""
+"""A pod that waits or is promised a place is compared with the cluster once in so many seconds."""
 
 # Such a pod gets its condition whatever its group wants (spec 2 M9).
 _NO_SUBGROUP = "Pod references subgroup "
@@ -40,15 +43,20 @@ _EVENT_OF = {UNSCHEDULABLE: UNSCHEDULABLE, BINDING_ERROR: "FailedBinding"}
 
 
 class _Pod:
-    """`wish`: the condition that it has to have; None: it does not wait. `node`: its promise.
-    `said`: the shape of the last event by reason."""
+    """`wish`: the condition that it has to have; None: it does not wait. `refused`: its PodBound,
+    if a binding of ours failed. `node`: its promise. `said`: the shape of the last event by
+    reason."""
 
-    __slots__ = ("looked", "marked", "node", "pace", "placed", "said", "uid", "wish", "written")
+    __slots__ = (
+        *("looked", "marked", "node", "pace", "placed"),
+        *("refused", "said", "uid", "wish", "written"),
+    )
 
     def __init__(self, seen: PodSeen, now: float) -> None:
         self.uid = seen.uid
         self.marked, self.placed = seen.marked, seen.placed
         self.wish: Condition | None = None
+        self.refused: Condition | None = None
         self.node = seen.nominated
         self.written = Written(_there(seen))
         self.pace = Pace()
@@ -102,6 +110,8 @@ class Pods:
                 known = self._find(now, name, seen)
                 if known is not None and known.node != node:
                     self._promise(now, name, known, node, out)
+            elif now >= known.looked + LOOK_S:
+                self._look_again(now, name, known, seen, out)
 
     def end_promise(self, now: float, name: str, out: Decided) -> None:
         """The room that the pod was promised will not come free."""
@@ -138,22 +148,31 @@ class Pods:
         )
         out.events.append(_event(name, pod.uid, "Normal", "Scheduled", text))
         if here:
-            text = f"Pod bound successfully to node {node}"
-            written.want(BOUND, Condition("True", "Bound", text))
-            out.events.append(_event(name, pod.uid, "Normal", "Bound", text, component="binder"))
+            condition = bound_to(node)
+            written.want(BOUND, condition)
+            out.events.append(binder_event(name, pod.uid, condition))
         self._send(now, name, pod, out)
         self._rest(now, name, pod)
 
     def failed(
-        self, now: float, name: str, node: str, error: str, seen: Seen, out: Decided
+        self,
+        now: float,
+        name: str,
+        node: str,
+        error: str,
+        seen: Seen,
+        out: Decided,
+        *,
+        here: bool,
     ) -> None:
-        """The binding was refused, or its target is gone."""
+        """The binding was refused, or its target is gone. `here`: it was ours, and no binder's."""
         pod = self._find(now, name, seen)
         if pod is None:
             return
         text = f"Failed to bind pod {name} to node {node}. {error}"
         if pod.node:
             self._promise(now, name, pod, "", out)
+        pod.refused = not_bound(name, node, error) if here else None
         self._wish(now, name, pod, Condition("False", BINDING_ERROR, sys.intern(text)), out)
 
     def gone(self, name: str, uid: str = "") -> None:
@@ -310,6 +329,10 @@ class Pods:
         if pod.say(wish.reason, shape(wish.message)):
             reason = _EVENT_OF[wish.reason]
             out.events.append(_event(name, pod.uid, "Warning", reason, wish.message))
+            if wish.reason == BINDING_ERROR and pod.refused is not None:
+                out.events.append(binder_event(name, pod.uid, pod.refused))
+        if wish.reason == BINDING_ERROR and pod.refused is not None:
+            pod.written.want(BOUND, pod.refused)
         if pod.marked or wish.reason != UNSCHEDULABLE:
             pod.written.want(SCHEDULED, wish)
         self._send(now, name, pod, out)
@@ -324,6 +347,16 @@ class Pods:
         pod.written.want(NOMINATED, "" if pod.placed else node)
         self._send(now, name, pod, out)
         self._rest(now, name, pod)
+
+    def _look_again(self, now: float, name: str, pod: _Pod, seen: Seen, out: Decided) -> None:
+        """Whether a promised pod has its node still."""
+        facts = seen.pod(name)
+        if facts is None or facts.uid != pod.uid:
+            return
+        pod.looked = now
+        pod.written.look(_there(facts))
+        pod.written.want(NOMINATED, "" if facts.placed else pod.node)
+        self._send(now, name, pod, out)
 
     def _send(self, now: float, name: str, pod: _Pod, out: Decided) -> None:
         if self._retries.get(name) is not None:
@@ -393,13 +426,7 @@ def stamp(now: float) -> str:
 
 
 def _event(
-    name: str,
-    uid: str,
-    type: Literal["Normal", "Warning"],
-    reason: str,
-    message: str,
-    *,
-    component: str = "",
+    name: str, uid: str, type: Literal["Normal", "Warning"], reason: str, message: str
 ) -> Event:
     namespace, own = split(name)
-    return Event("Pod", namespace, own, uid, type, reason, message, component=component)
+    return Event("Pod", namespace, own, uid, type, reason, message)

@@ -234,9 +234,33 @@ def test_a_binding_that_failed_is_said_once(world: World) -> None:
         world.says(bound=[A])
     text = "Failed to bind pod team/a to node n1. timeout 0"
     assert world.said("FailedBinding") == [("FailedBinding", text)]
-    assert world.events[0].type == "Warning"
+    why = "Failed to bind pod team/a to node n1: timeout 0"
+    assert world.said("BindingError") == [("BindingError", why)]
+    assert {(each.type, each.component) for each in world.events} == {
+        ("Warning", ""),
+        ("Warning", "binder"),
+    }
     assert world.condition(A) == Condition("False", "BindingError", text)
+    assert world.condition(A, "PodBound") == Condition("False", "BindingError", why)
     assert len(world.sent) == 1
+
+
+def test_a_binder_of_its_own_writes_that_its_binding_failed(world: World) -> None:
+    world.take(world.verdicts.binding_failed(world.now, A, "n1", "no", world, here=False))
+    world.send()
+    assert world.condition(A, "PodBound") is None
+    assert [each.reason for each in world.events] == ["FailedBinding"]
+
+
+def test_a_binding_that_succeeds_after_one_that_failed_says_so(world: World) -> None:
+    world.take(world.verdicts.binding_failed(world.now, A, "n1", "no", world))
+    world.send()
+    world.wait(1)
+    world.bind(A)
+    world.send()
+    assert world.condition(A, "PodBound") == Condition(
+        "True", "Bound", "Pod bound successfully to node n1"
+    )
 
 
 def test_unschedulable_after_a_failed_binding_is_written_at_once(world: World) -> None:
@@ -255,7 +279,7 @@ def test_failing_and_waiting_by_turns_is_not_said_by_turns(world: World) -> None
         world.says(waiting={A: FULL})
         world.send()
         world.wait(1)
-    assert len(world.events) == 2
+    assert len(world.events) == 3
     assert len(world.sent) <= 16
 
 
@@ -285,6 +309,18 @@ def test_a_promise_of_an_earlier_leader_is_known(world: World) -> None:
     world.pods[A]["nominated"] = "n1"
     assert world.says(promised={A: "n1"}) == []
     assert world.events == []
+
+
+def test_a_promise_that_is_lost_is_written_again(world: World) -> None:
+    world.says(promised={A: "n1"})
+    world.send()
+    world.pods[A]["nominated"] = ""
+    for _ in range(2):
+        world.wait(61)
+        world.says(promised={A: "n1"})
+        world.send()
+    assert world.pods[A]["nominated"] == "n1"
+    assert len(world.sent) == 2
 
 
 @pytest.mark.parametrize("end", ["plan", "refused", "bound", "failed"])
