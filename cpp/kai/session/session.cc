@@ -65,7 +65,8 @@ absl::Status RunActions(const CycleRules& rules, const CycleRooms& rooms, CycleV
     laps->Lap(name);
   }
   if (cycle->job_order() != nullptr)
-    cycle->job_order()->NoteChanges(!cycle->log->decisions.empty() || rules.has_depths, cycle->time);
+    cycle->job_order()->NoteChanges(!cycle->log->decisions.empty() || rules.has_depths,
+                                    cycle->time);
   return PolicyStatus(rooms);
 }
 

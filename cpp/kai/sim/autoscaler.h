@@ -1,7 +1,7 @@
 // Autoscaler: which nodes to order for pods that wait, and which empty ones to remove, after the
 // manner of Kubernetes' cluster autoscaler.
 //
-//   const Autoscaler::Orders orders = scaler.Look(now_ns, waiting, &states);
+//   Autoscaler(pools, nodes).Look(now_ns, waiting, &used);
 //
 // Waiting jobs are packed in their order, each pod on the first node in the order of names that has
 // room: nodes that take pods, then those that are ordered. Where none has, a node is ordered of the

@@ -1,6 +1,6 @@
 // FirstMoment: a cluster as it stands, from which a simulation goes on.
 //
-//   auto first = std::make_shared<const FirstMoment>(store, params, memory);
+//   return std::make_shared<FirstMoment>(*store, cluster->params(), memory);
 //
 // Each pod group of a known queue that has live pods becomes a job: pods that are on a node run on,
 // those that wait are decided on. All other objects stay as they are: pods of other schedulers,

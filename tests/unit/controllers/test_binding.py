@@ -134,6 +134,15 @@ def test_a_group_that_is_there_already_is_no_problem() -> None:
     assert kinds(binder.answered(1, created, CONFLICT)) == ["create Pod/binding"]
 
 
+def test_a_pod_whose_binding_failed_names_its_group() -> None:
+    binder = Binder()
+    [bound] = begin(binder, binding(names_group=False)).writes
+    steps = binder.answered(1, bound, REFUSED)
+    assert [why for _, why in steps.failed] == ["no"]
+    [named] = [each for each in binder.tick(3).writes if each.verb == "patch"]
+    assert named.body["metadata"]["annotations"] == {keys.POD_GROUP_ANNOTATION: "pg-a"}
+
+
 def test_a_group_that_cannot_be_created_binds_nothing() -> None:
     binder = with_planned_group("a-0")
     [created] = begin(binder, binding(names_group=False)).writes
