@@ -325,8 +325,9 @@ class Binder:
         return steps
 
     def _with_names(self, now: float, steps: Steps) -> Steps:
-        """A binding brings the name of the group along: pods whose binding failed get it later."""
-        for binding, _ in steps.failed:
+        """A binding brings the name of the group along, a BindRequest does not: pods whose binding
+        failed get it later."""
+        for binding, _ in steps.failed if self._by == "direct" else ():
             if not binding.names_group and binding.pod not in self._assigned:
                 self.assign(now, _assignment_of(binding))
         return steps
