@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "kai/api/accelerators.h"
 #include "kai/api/keys.h"
 
 namespace kai {
@@ -21,13 +22,13 @@ bool IsPart(const PodNeeds& pod) { return pod.micro_gpus > 0 && pod.micro_gpus <
 
 SpareRoom SpareRoom::Of(const NodeRow& node) {
   SpareRoom room;
-  const std::pair<std::string_view, int64_t*> members[] = {{"cpu", &room.millicpu},
-                                                           {"memory", &room.memory_bytes},
-                                                           {"pods", &room.pods},
-                                                           {keys::kNvidiaGpu, &room.cards}};
-  for (const auto& [resource, amount] : node.allocatable)
+  const std::pair<std::string_view, int64_t*> members[] = {
+      {"cpu", &room.millicpu}, {"memory", &room.memory_bytes}, {"pods", &room.pods}};
+  for (const auto& [resource, amount] : node.allocatable) {
+    if (IsGpuResource(resource)) room.cards += amount;
     for (const auto& [name, member] : members)
       if (resource == name) *member = amount;
+  }
   for (const auto& [key, value] : node.labels)
     if (key == keys::kGpuProduct) room.model = value;
   return room;

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "kai/api/accelerators.h"
 #include "kai/api/keys.h"
 #include "kai/base/check.h"
 #include "kai/base/status_macros.h"
@@ -39,7 +40,7 @@ QuotaVector OfferedBy(const NodeRow& node) {
     const auto its = static_cast<double>(amount);
     if (resource == "cpu") offered[kQuotaCpu] = its;
     if (resource == "memory") offered[kQuotaMemory] = its;
-    if (resource == keys::kNvidiaGpu) offered[kQuotaGpu] = its * kMicroGpusOfOne;
+    if (IsGpuResource(resource)) offered[kQuotaGpu] += its * kMicroGpusOfOne;
   }
   return offered;
 }
