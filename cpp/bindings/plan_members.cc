@@ -171,14 +171,14 @@ py::tuple GroupRowMaker::Make(PodGroupId group) const {
   const auto stamp = [&](bool written) -> py::object {
     return written ? py::object(py::int_(plan_.now_ns)) : py::object(py::none());
   };
-  py::object stale_since = stamp(outcome.writes_stale_since == StampWrite::kNow);
-  if (outcome.writes_stale_since == StampWrite::kRemove) stale_since = py::str("");
+  py::object stale_since = stamp(outcome.writes.stale_since == StampWrite::kNow);
+  if (outcome.writes.stale_since == StampWrite::kRemove) stale_since = py::str("");
   py::object service = py::none();
-  if (outcome.writes_service) service = py::str(ServiceText(*outcome.writes_service));
+  if (outcome.writes.service) service = py::str(ServiceText(*outcome.writes.service));
   return py::make_tuple(ToPython(cluster.Text(cluster.pod_groups().queue_name[group])),
                         ToPython(VerdictName(outcome.verdict)), EventsOf(plan_, group), reasons,
-                        py::make_tuple(stamp(outcome.writes_last_start), stale_since,
-                                       stamp(outcome.writes_last_eviction), service));
+                        py::make_tuple(stamp(outcome.writes.last_start), stale_since,
+                                       stamp(outcome.writes.last_eviction), service));
 }
 
 py::str ToPython(std::string_view text) { return py::str(text.data(), text.size()); }

@@ -30,7 +30,7 @@ Plan RunAllocate(const ClusterMaker& maker, std::string_view more_config = "") {
 }
 
 bool WritesLastStart(const Plan& plan, std::string_view group) {
-  return OutcomeOf(plan, group).writes_last_start;
+  return OutcomeOf(plan, group).writes.last_start;
 }
 
 // ---- which group goes first ---------------------------------------------------------------------

@@ -211,9 +211,9 @@ TEST(PreemptTest, SaysForWhichGroup) {
 
 TEST(PreemptTest, OnlyAGroupThatLostAPodIsRememberedAsEvicted) {  // spec 2 T7
   const Plan plan = Preempt(FullNode().Pending("q/new", {.gpus = 1, .priority = 75}));
-  EXPECT_TRUE(OutcomeOf(plan, "q/c").writes_last_eviction);
-  EXPECT_FALSE(OutcomeOf(plan, "q/b").writes_last_eviction);
-  EXPECT_FALSE(OutcomeOf(plan, "q/new").writes_last_eviction);
+  EXPECT_TRUE(OutcomeOf(plan, "q/c").writes.last_eviction);
+  EXPECT_FALSE(OutcomeOf(plan, "q/b").writes.last_eviction);
+  EXPECT_FALSE(OutcomeOf(plan, "q/new").writes.last_eviction);
 }
 
 // ---- minimum run times (spec 1 F102-F106) -------------------------------------------------------

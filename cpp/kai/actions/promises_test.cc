@@ -61,7 +61,7 @@ TEST(PromisesTest, AnIdlePlaceIsGivenThoughAnotherGroupComesFirst) {
   const Promised promised = {{"ns/late-0", "n"}};
   const Plan plan = RunWith(maker, promised);
   EXPECT_THAT(plan, PlanIs(Binds("ns/late-0", "n")));
-  EXPECT_TRUE(OutcomeOf(plan, "ns/late").writes_last_start);
+  EXPECT_TRUE(OutcomeOf(plan, "ns/late").writes.last_start);
   EXPECT_EQ(Kept(plan, promised), "ns/late-0 on n; ") << "until it has started";
 }
 

@@ -51,7 +51,7 @@ ClusterMaker BrokenGang(const StaleFor& stale) {
 }
 
 StampWrite StaleSince(const Plan& plan, std::string_view group = "ns/g") {
-  return OutcomeOf(plan, group).writes_stale_since;
+  return OutcomeOf(plan, group).writes.stale_since;
 }
 
 // ---- how long (spec 2 D6, E29) ------------------------------------------------------------------
@@ -82,7 +82,7 @@ TEST(StaleGangTest, AfterItAllPodsGo) {
               "Workload doesn't meet the minimum required number of pods (3), evicting remaining "
               "pod: ns/g-0");
     EXPECT_EQ(StaleSince(plan), StampWrite::kNone);
-    EXPECT_FALSE(OutcomeOf(plan, "ns/g").writes_last_eviction) << "KAI does not count this one";
+    EXPECT_FALSE(OutcomeOf(plan, "ns/g").writes.last_eviction) << "KAI does not count this one";
     EXPECT_THAT(plan, AllOf(HasVerdict("ns/g", Verdict::kRunning), Reasons("ns/g", "evicted")));
   }
 }

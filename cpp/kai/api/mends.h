@@ -39,7 +39,7 @@ enum class Mend : uint8_t {
   kCommonDomain,        // domains are looked for from the required level on (spec 4 W1)
   kPinnedSiblings,      // a required domain holds whatever stands already (spec 4 L3)
   kPartialLabels,       // a node that lacks a level counts for those above it (spec 4 T6)
-  // a topology without a level asks for nothing; wrong levels are told (spec 4 W3)
+  // a topology without a level asks for nothing; wrong levels are reported (spec 4 W3)
   kTopologyLevels,
   kOptionalMembers,  // of K sub-groups of N only the missing ones, and those that can (spec 4 W5)
   kSingleVictims,    // a pod is a victim once in a what-if (spec 2 W8)

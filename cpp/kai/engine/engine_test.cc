@@ -104,7 +104,7 @@ TEST_F(EngineTest, WithoutReasonsItDecidesTheSame) {
   const Engine::PlanPtr decided = *brief.Plan(now_ns_, nullptr);
   EXPECT_EQ(DecidedText(*decided), DecidedText(*plan));
   ASSERT_EQ(decided->stamped.size(), 1U);
-  EXPECT_TRUE(decided->stamped[0].last_start);
+  EXPECT_TRUE(decided->stamped[0].writes.last_start);
   EXPECT_EQ(decided->outcomes, nullptr);
   EXPECT_EQ(brief.report(), nullptr);
   EXPECT_EQ(brief.Plan(now_ns_, nullptr).value(), decided);

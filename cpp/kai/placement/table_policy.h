@@ -33,7 +33,7 @@ struct PolicyPod {
   int64_t gpu_milli = 0;  // of each of them
 };
 
-// Sorted by name. Idle is what nobody uses or will use: what is being freed counts.
+// Sorted by name. Idle: neither used nor promised; what is being freed counts as idle.
 struct PolicyNodeColumns {
   std::vector<int32_t> node;  // NodeId
   std::vector<int64_t> kind;  // nodes of one kind are open to the same pods; by the first name

@@ -44,7 +44,7 @@ Strategies StrategiesOf(const Config& config);
 // Plugin `placementpolicy`: which policy chooses nodes in place of packing.
 PolicyOptions PolicyOptionsOf(const Config& config);
 
-// Plugin `joborder`: the order of pod groups in a queue, and who may preempt whom by it.
+// Plugin `joborder`: the order of pod groups in a queue, and whether it decides preemption.
 JobOrderOptions JobOrderOptionsOf(const Config& config);
 
 // An argument that some plugin takes.

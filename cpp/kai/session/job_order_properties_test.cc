@@ -193,14 +193,14 @@ TEST_P(JobOrderPropertyTest, ServiceIsWrittenWhereAGroupThatRanLosesPods) {
     }
     for (const PodGroupId group : groups.name.ids()) {
       const GroupOutcome outcome = plan.OutcomeOf(group);
-      if (!outcome.writes_service) continue;
+      if (!outcome.writes.service) continue;
       ++written;
       const ServiceRow& before = groups.service[group];
-      EXPECT_GE(outcome.writes_service->run_ns, before.run_ns);
-      EXPECT_GE(outcome.writes_service->gpu_ns, before.gpu_ns);
-      EXPECT_EQ(outcome.writes_service->until_ns, kTestNowNs);
+      EXPECT_GE(outcome.writes.service->run_ns, before.run_ns);
+      EXPECT_GE(outcome.writes.service->gpu_ns, before.gpu_ns);
+      EXPECT_EQ(outcome.writes.service->until_ns, kTestNowNs);
       if (!lost.contains(group)) {
-        EXPECT_EQ(outcome.writes_service->evictions, before.evictions);
+        EXPECT_EQ(outcome.writes.service->evictions, before.evictions);
       }
     }
   });

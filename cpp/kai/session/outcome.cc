@@ -24,9 +24,9 @@ class Describer {
   void RunBriefly() {
     FindEvictions();
     for (const PodGroupId group : LonersAndChanged(cycle_)) {
-      const Plan::Stamp stamp = StampOf(group);
-      if (stamp.any() && MayStamp(WaitingOf(group) == 0 || cycle_.order->IsReady(group)))
-        AddStamp(stamp);
+      const GroupStamps writes = StampsOf(group);
+      if (writes.any() && MayStamp(WaitingOf(group) == 0 || cycle_.order->IsReady(group)))
+        Stamp(group, writes);
     }
   }
 
@@ -151,7 +151,10 @@ class Describer {
     const bool ready = waiting == 0 || cycle_.order->IsReady(group);
     const bool waits_for_pods = waiting != 0 && cycle_.order->WaitsForPods(group);
     outcome.verdict = VerdictOf(group, waiting, !waits_for_pods);
-    if (MayStamp(ready)) DescribeWrites(group, &outcome);
+    if (MayStamp(ready)) {
+      outcome.writes = StampsOf(group);
+      Stamp(group, outcome.writes);
+    }
     if (SaysItIsStale(group)) AddToEvent(StaleOf(group), &outcome);
     DescribeMisfits(group, &outcome);
     DescribeState(group, like, waiting, !waits_for_pods, &outcome);
@@ -229,29 +232,19 @@ class Describer {
   // KAI loses what it wanted to write on groups that wait for pods of their own (spec 2 W5).
   bool MayStamp(bool ready) const { return ready || cycle_.mends->on(Mend::kNotReadyWrites); }
 
-  Plan::Stamp StampOf(PodGroupId group) const {
-    Plan::Stamp stamp{.group = group,
-                      .last_start = cycle_.log->Has(group, CycleLog::kStarted),
-                      .last_eviction = cycle_.log->Has(group, CycleLog::kEvicted)};
+  GroupStamps StampsOf(PodGroupId group) const {
+    GroupStamps writes{.last_start = cycle_.log->Has(group, CycleLog::kStarted),
+                       .last_eviction = cycle_.log->Has(group, CycleLog::kEvicted)};
     const int64_t since_ns = cycle_.StaleSince(group);
     if (since_ns != cluster_.pod_groups().stale_since_ns[group])
-      stamp.stale_since = since_ns == kNoTime ? StampWrite::kRemove : StampWrite::kNow;
-    if (cycle_.job_order() != nullptr && ChangesSize(group)) stamp.service = ServiceOf(group);
-    return stamp;
+      writes.stale_since = since_ns == kNoTime ? StampWrite::kRemove : StampWrite::kNow;
+    if (cycle_.job_order() != nullptr && ChangesSize(group)) writes.service = ServiceOf(group);
+    return writes;
   }
 
-  void DescribeWrites(PodGroupId group, GroupOutcome* outcome) {
-    const Plan::Stamp stamp = StampOf(group);
-    outcome->writes_last_start = stamp.last_start;
-    outcome->writes_last_eviction = stamp.last_eviction;
-    outcome->writes_stale_since = stamp.stale_since;
-    outcome->writes_service = stamp.service;
-    AddStamp(stamp);
-  }
-
-  void AddStamp(const Plan::Stamp& stamp) {
-    if (stamp.service) cycle_.time->Tell();  // it is counted up to now
-    if (stamp.any()) plan_.stamped.push_back(stamp);
+  void Stamp(PodGroupId group, const GroupStamps& writes) {
+    if (writes.service) cycle_.time->Tell();  // it is counted up to now
+    if (writes.any()) plan_.stamped.push_back({.group = group, .writes = writes});
   }
 
   // It lost pods, or got more than it had.

@@ -176,7 +176,7 @@ TEST(NotReadyTest, PodsOfASubGroupThatIsNotNeededWaitForTheOthersOfIt) {  // spe
   EXPECT_THAT(starts, Says("ns/g",
                            "Job is not ready for scheduling. Waiting for 2 pods for SubGroup work, "
                            "currently 1 exist, 0 are gated."));
-  EXPECT_TRUE(OutcomeOf(starts, "ns/g").writes_last_start);
+  EXPECT_TRUE(OutcomeOf(starts, "ns/g").writes.last_start);
   EXPECT_THAT(RunPlan(later), HasVerdict("ns/g", Verdict::kNotReady));
   EXPECT_THAT(RunPlan(later, R"({"compat": {"optional_members": "kai"}})"),
               HasVerdict("ns/g", Verdict::kPlaced));
@@ -428,9 +428,9 @@ TEST(EvictionOutcomeTest, AGroupThatLosesPodsSaysWhichAndWhy) {
               AllOf(HasSubstr("Pod rich/young-1 was preempted by workload poor/new.\nrich uses "),
                     HasSubstr("\npoor uses ")));
   EXPECT_THAT(OutcomeOf(plan, "rich/young").events, IsEmpty()) << "the decision has KAI's text";
-  EXPECT_TRUE(OutcomeOf(plan, "rich/young").writes_last_eviction);
-  EXPECT_FALSE(OutcomeOf(plan, "rich/old").writes_last_eviction);
-  EXPECT_FALSE(OutcomeOf(plan, "poor/new").writes_last_eviction);
+  EXPECT_TRUE(OutcomeOf(plan, "rich/young").writes.last_eviction);
+  EXPECT_FALSE(OutcomeOf(plan, "rich/old").writes.last_eviction);
+  EXPECT_FALSE(OutcomeOf(plan, "poor/new").writes.last_eviction);
 }
 
 TEST(EvictionOutcomeTest, AGroupThatIsPromisedWhatTheyLeaveIsPipelined) {
@@ -439,7 +439,7 @@ TEST(EvictionOutcomeTest, AGroupThatIsPromisedWhatTheyLeaveIsPipelined) {
   EXPECT_THAT(ReasonsOf(plan, "poor/new"), IsEmpty());
   EXPECT_THAT(OutcomeOf(plan, "poor/new").events, IsEmpty())
       << "that allocate found no room for it is over";
-  EXPECT_FALSE(OutcomeOf(plan, "poor/new").writes_last_start);
+  EXPECT_FALSE(OutcomeOf(plan, "poor/new").writes.last_start);
 }
 
 TEST(EvictionOutcomeTest, AGroupThatMovesHasAPromiseAndLosesNothing) {
@@ -454,7 +454,7 @@ TEST(EvictionOutcomeTest, AGroupThatMovesHasAPromiseAndLosesNothing) {
   const PodGroupId moved = plan.cluster->pods().group[plan.decisions[0].pod];
   EXPECT_EQ(plan.OutcomeOf(moved).verdict, Verdict::kPipelined);
   EXPECT_THAT(ReasonsOf(plan, moved), IsEmpty());
-  EXPECT_TRUE(plan.OutcomeOf(moved).writes_last_eviction);
+  EXPECT_TRUE(plan.OutcomeOf(moved).writes.last_eviction);
   EXPECT_THAT(plan, HasVerdict("ns/new", Verdict::kPipelined));
 }
 

@@ -55,6 +55,17 @@ enum class StampWrite : uint8_t { kNone, kNow, kRemove };
 PodId CounterpartOf(PodId pod, PodGroupId group, const Cluster& cluster);
 Reason ForGroup(Reason reason, PodGroupId group, const Cluster& cluster);
 
+// What the cycle writes to the annotations of a pod group.
+struct GroupStamps {
+  bool last_start = false;
+  bool last_eviction = false;
+  StampWrite stale_since = StampWrite::kNone;
+  std::optional<ServiceRow> service = {};  // nothing: it stays
+  bool any() const {
+    return last_start || last_eviction || stale_since != StampWrite::kNone || service;
+  }
+};
+
 struct GroupOutcome {
   Verdict verdict = Verdict::kRunning;
   std::vector<OutcomeReason> reasons;  // without evictions: Plan::evictions
@@ -63,10 +74,7 @@ struct GroupOutcome {
   std::vector<std::pair<PodId, int32_t>> waiting_pods;
   // The group could start, and pods of it wait: KAI's event lists why, or that it is not known.
   bool has_errors_event = false;
-  bool writes_last_start = false;
-  bool writes_last_eviction = false;
-  StampWrite writes_stale_since = StampWrite::kNone;
-  std::optional<ServiceRow> writes_service;  // nothing: it stays
+  GroupStamps writes;
 };
 
 // What became of every pod group. Most simply go on running, and share one outcome that says so;
@@ -136,18 +144,12 @@ struct Plan {
     size_t decision = 0;
   };
   std::vector<Eviction> evictions;
-  // Groups of which a time stamp or what they received is written, and which; in no order.
-  struct Stamp {
+  // Groups with such a write, in no order.
+  struct Stamped {
     PodGroupId group;
-    bool last_start = false;
-    bool last_eviction = false;
-    StampWrite stale_since = StampWrite::kNone;
-    std::optional<ServiceRow> service = {};  // nothing: it stays
-    bool any() const {
-      return last_start || last_eviction || stale_since != StampWrite::kNone || service;
-    }
+    GroupStamps writes;
   };
-  std::vector<Stamp> stamped;
+  std::vector<Stamped> stamped;
   GroupOutcome OutcomeOf(PodGroupId group) const;  // nothing, where none was described
   // Shared with plans that say the same; null: without Session::Options::explains.
   std::shared_ptr<const GroupOutcomes> outcomes;

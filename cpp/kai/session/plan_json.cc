@@ -281,15 +281,15 @@ void WriteWrites(const GroupOutcome& outcome, std::string_view stamp, JsonWriter
     is_written ? json->String(stamp) : json->Null();
   };
   json->Begin('{');
-  write("last_start", outcome.writes_last_start);
-  if (outcome.writes_stale_since == StampWrite::kRemove) {
+  write("last_start", outcome.writes.last_start);
+  if (outcome.writes.stale_since == StampWrite::kRemove) {
     json->Key("stale_since");
     json->String("");
   } else {
-    write("stale_since", outcome.writes_stale_since == StampWrite::kNow);
+    write("stale_since", outcome.writes.stale_since == StampWrite::kNow);
   }
-  write("last_eviction", outcome.writes_last_eviction);
-  if (outcome.writes_service) json->Pair("attained_service", ServiceText(*outcome.writes_service));
+  write("last_eviction", outcome.writes.last_eviction);
+  if (outcome.writes.service) json->Pair("attained_service", ServiceText(*outcome.writes.service));
   json->End('}');
 }
 

@@ -95,10 +95,10 @@ std::string DecidedText(const Plan& plan) {
   std::set<std::string> lines;
   for (const Plan::Eviction& eviction : plan.evictions)
     lines.insert(StrCat("\n", cluster.PodName(eviction.pod), " leaves ", eviction.decision));
-  for (const Plan::Stamp& stamp : plan.stamped) {
-    lines.insert(StrCat("\n", cluster.PodGroupName(stamp.group), stamp.last_start ? " starts" : "",
-                        stamp.last_eviction ? " evicted" : "",
-                        std::to_string(static_cast<int>(stamp.stale_since))));
+  for (const auto& [group, writes] : plan.stamped) {
+    lines.insert(StrCat("\n", cluster.PodGroupName(group), writes.last_start ? " starts" : "",
+                        writes.last_eviction ? " evicted" : "",
+                        std::to_string(static_cast<int>(writes.stale_since))));
   }
   for (const std::string& line : lines) text += line;
   for (const KeptPlace& kept : plan.kept_promises)
@@ -114,9 +114,9 @@ std::string TextOf(const Plan& plan) {
   for (const PodGroupId group : InOrderOfNames(cluster.names(), cluster.pod_groups())) {
     const GroupOutcome& outcome = plan.OutcomeOf(group);
     StrAppend(&text, "\n", cluster.PodGroupName(group), ": ", VerdictName(outcome.verdict),
-              outcome.writes_last_start ? " starts" : "",
-              outcome.writes_last_eviction ? " evicted" : "",
-              std::to_string(static_cast<int>(outcome.writes_stale_since)));
+              outcome.writes.last_start ? " starts" : "",
+              outcome.writes.last_eviction ? " evicted" : "",
+              std::to_string(static_cast<int>(outcome.writes.stale_since)));
     for (const std::string& message : EventsOf(plan, group)) StrAppend(&text, "\n  says ", message);
     for (const ToldReason& reason : ReasonsOf(plan, group)) {
       StrAppend(&text, "\n  ", reason.code, " ", reason.message, " ",

@@ -7,7 +7,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "kai/api/accelerators.h"
-#include "kai/api/keys.h"
+#include "kai/sim/sim_objects.h"
 
 namespace kai {
 namespace {
@@ -29,8 +29,7 @@ SpareRoom SpareRoom::Of(const NodeRow& node) {
     for (const auto& [name, member] : members)
       if (resource == name) *member = amount;
   }
-  for (const auto& [key, value] : node.labels)
-    if (key == keys::kGpuProduct) room.model = value;
+  room.model = ModelOf(node);
   return room;
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kai/session/plans_for_test.h"
+#include "kai/sim/accounts_for_test.h"
 #include "kai/sim/simulation.h"
 #include "kai/testing/makers/random_cluster.h"
 
@@ -150,22 +151,9 @@ TEST(FirstMomentPropertyTest, WhatGoesOnFromAClusterIsAccountedFor) {
                              .startup_ns = random.Below(3) * kSecondNs,
                              .terminate_ns = random.Below(3) * kSecondNs};
     const auto run = Simulated(workload, ParseConfig("{}"), options);
-    const Timeline& timeline = run->timeline();
-    std::vector<int64_t> held(workload.jobs.size());
-    for (size_t i = 0; i < timeline.stays.job.size(); ++i) {
-      held[static_cast<size_t>(timeline.stays.job[i])] +=
-          timeline.stays.to_ns[i] - timeline.stays.from_ns[i];
-    }
-    const Timeline::Jobs& jobs = timeline.jobs;
-    for (size_t i = 0; i < held.size(); ++i) {
-      const SimJob& job = workload.jobs[static_cast<size_t>(jobs.input[i])];
-      EXPECT_EQ(held[i], jobs.kept_ns[i] + jobs.lost_ns[i] + jobs.idle_ns[i]) << job.name;
-      EXPECT_GE(jobs.idle_ns[i], 0) << job.name;
-      if (jobs.end_ns[i] == Timeline::kNever) continue;
-      ++ended;
-      EXPECT_GE(jobs.kept_ns[i], job.duration_ns * job.pods) << job.name;
-      EXPECT_LT(jobs.kept_ns[i], job.duration_ns * job.pods + job.pods) << job.name;
-    }
+    ExpectTimeIsAccountedFor(workload, run->timeline());
+    const std::vector<int64_t>& ends = run->timeline().jobs.end_ns;
+    ended += std::ssize(ends) - std::ranges::count(ends, Timeline::kNever);
   }
   EXPECT_GT(ended, static_cast<int64_t>(end - begin));
 }

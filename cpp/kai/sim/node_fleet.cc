@@ -12,9 +12,10 @@ void NodeFleet::Fill(const std::vector<uint8_t>& absent) {
     timeline_.node_names.push_back(nodes_[i].name);
     if (absent[i] != 0) {
       states_[i].supply = Supply::kAbsent;
-      RecordPresence(node, 0);
+      WritePresence(node, false, 0);
     } else {
       store_.Upsert(nodes_[i]);
+      on_presence_(node, true);
     }
   }
 }
@@ -26,9 +27,14 @@ void NodeFleet::Write(int32_t node) {
 }
 
 void NodeFleet::RecordPresence(int32_t node, int64_t now_ns) {
+  WritePresence(node, IsThere(node), now_ns);
+  on_presence_(node, IsThere(node));
+}
+
+void NodeFleet::WritePresence(int32_t node, bool is_there, int64_t now_ns) {
   timeline_.nodes.at_ns.push_back(now_ns);
   timeline_.nodes.node.push_back(node);
-  timeline_.nodes.is_there.push_back(IsThere(node) ? 1 : 0);
+  timeline_.nodes.is_there.push_back(is_there ? 1 : 0);
 }
 
 void NodeFleet::Record(int32_t node, NodeEvent event, int64_t now_ns) {

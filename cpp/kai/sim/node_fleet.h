@@ -4,7 +4,7 @@
 //
 // A node is there if it is provided (from the start, or ordered and ready) and no outage has it. It
 // takes new pods if no maintenance window has it. Outages and windows may overlap. What changes is
-// written to the store and to the timeline.
+// written to the store and to the timeline, and passed on where nodes come and go.
 //
 // Invariants: an outage takes only a node that is provided as it begins. Cost: that of a row of the
 // store for each change. Not thread-safe.
@@ -12,7 +12,9 @@
 #define KAI_SIM_NODE_FLEET_H_
 
 #include <cstdint>
+#include <functional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -26,9 +28,13 @@ class NodeFleet {
  public:
   enum class Supply : uint8_t { kAbsent, kOrdered, kProvided };
 
+  // Called for each node that is there from now on, or no longer.
+  using OnPresence = std::function<void(int32_t node, bool is_there)>;
+
   // `nodes`, sorted by name, have to stay; all others outlive it as well.
-  NodeFleet(const std::vector<NodeRow>& nodes, Store* store, Timeline* timeline)
-      : nodes_(nodes), store_(*store), timeline_(*timeline) {}
+  NodeFleet(const std::vector<NodeRow>& nodes, Store* store, Timeline* timeline,
+            OnPresence on_presence)
+      : nodes_(nodes), store_(*store), timeline_(*timeline), on_presence_(std::move(on_presence)) {}
 
   // All nodes are there from now on, but for `absent` ones, by place.
   void Fill(const std::vector<uint8_t>& absent);
@@ -63,11 +69,13 @@ class NodeFleet {
   const NodeRow& RowOf(int32_t node) const { return nodes_[static_cast<size_t>(node)]; }
   void Write(int32_t node);
   void RecordPresence(int32_t node, int64_t now_ns);
+  void WritePresence(int32_t node, bool is_there, int64_t now_ns);
   void Record(int32_t node, NodeEvent event, int64_t now_ns);
 
   const std::vector<NodeRow>& nodes_;
   Store& store_;
   Timeline& timeline_;
+  OnPresence on_presence_;
   std::vector<State> states_;
   absl::flat_hash_map<std::string_view, int32_t> place_;  // by name
 };

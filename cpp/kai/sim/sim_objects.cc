@@ -7,6 +7,12 @@
 
 namespace kai {
 
+std::string_view ModelOf(const NodeRow& node) {
+  for (const auto& [key, value] : node.labels)
+    if (key == keys::kGpuProduct) return value;
+  return "";
+}
+
 std::string SimObjects::PodName(const SimJob& job, int32_t number) const {
   if (job.given < 0) return StrCat(kNamespace, "/", job.name, "-", number);
   const PodRow& row = GivenTo(job).pods[static_cast<size_t>(number)].row;

@@ -10,12 +10,16 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kai/model/rows/rows.h"
 #include "kai/sim/workload.h"
 
 namespace kai {
+
+// The model of a node's GPUs; empty: no label says it.
+std::string_view ModelOf(const NodeRow& node);
 
 class SimObjects {
  public:

@@ -5,8 +5,6 @@
 #include <numeric>
 #include <utility>
 
-#include "kai/api/accelerators.h"
-#include "kai/api/keys.h"
 #include "kai/base/check.h"
 #include "kai/base/status_macros.h"
 #include "kai/base/text.h"
@@ -35,20 +33,12 @@ StayEnd EndOf(EvictionNote note) {
 }
 
 QuotaVector OfferedBy(const NodeRow& node) {
+  const SpareRoom room = SpareRoom::Of(node);
   QuotaVector offered = {};
-  for (const auto& [resource, amount] : node.allocatable) {
-    const auto its = static_cast<double>(amount);
-    if (resource == "cpu") offered[kQuotaCpu] = its;
-    if (resource == "memory") offered[kQuotaMemory] = its;
-    if (IsGpuResource(resource)) offered[kQuotaGpu] += its * kMicroGpusOfOne;
-  }
+  offered[kQuotaGpu] = static_cast<double>(room.cards) * kMicroGpusOfOne;
+  offered[kQuotaCpu] = static_cast<double>(room.millicpu);
+  offered[kQuotaMemory] = static_cast<double>(room.memory_bytes);
   return offered;
-}
-
-std::string_view ModelOf(const NodeRow& node) {
-  for (const auto& [key, value] : node.labels)
-    if (key == keys::kGpuProduct) return value;
-  return "";
 }
 
 // So that the order of the input makes no difference.
@@ -88,7 +78,8 @@ Simulation::Simulation(SimWorkload workload, Config config, ShardParams params,
       // The autoscaler looks at what groups wait for.
       engine_(&store_, std::move(config), std::move(params),
               {.explains = !workload_.pools.empty()}),
-      fleet_(workload_.nodes, &store_, &timeline_) {
+      fleet_(workload_.nodes, &store_, &timeline_,
+             [this](int32_t node, bool is_there) { CountNode(node, is_there); }) {
   timeline_.jobs.input = SortJobs(&workload_.jobs);
   std::ranges::sort(workload_.nodes, {}, &NodeRow::name);
   const auto by_time = [](const auto& each) {
@@ -216,7 +207,6 @@ void Simulation::Happen(const AgendaEntry& entry) {
       return;
     case Occasion::kNodeComes:
       fleet_.Comes(entry.job, now_ns_);
-      CountNode(entry.job);
       empty_since_ns_[At(entry.job)] = now_ns_;  // as long as it took no pods it was not idle
       return;
     case Occasion::kWindowBegins:
@@ -228,7 +218,6 @@ void Simulation::Happen(const AgendaEntry& entry) {
       return;
     case Occasion::kPoolNodeReady:
       fleet_.MakeReady(entry.job, now_ns_);
-      CountNode(entry.job);
       empty_since_ns_[At(entry.job)] = now_ns_;
       return;
     case Occasion::kQueueChanges: {
@@ -360,15 +349,15 @@ void Simulation::CarryOut(const Plan& plan) {
 
 void Simulation::WriteStamps(const Plan& plan) {
   const Cluster& cluster = *plan.cluster;
-  for (const Plan::Stamp& stamp : plan.stamped) {
-    const int32_t row = JobOf(cluster, stamp.group);
+  for (const auto& [group, writes] : plan.stamped) {
+    const int32_t row = JobOf(cluster, group);
     if (row < 0) continue;
     Job& job = jobs_[At(row)];
-    if (stamp.last_start) job.last_start_ns = now_ns_;
-    if (stamp.last_eviction) job.last_eviction_ns = now_ns_;
-    if (stamp.stale_since == StampWrite::kNow) job.stale_since_ns = now_ns_;
-    if (stamp.stale_since == StampWrite::kRemove) job.stale_since_ns.reset();
-    if (stamp.service) job.service = *stamp.service;
+    if (writes.last_start) job.last_start_ns = now_ns_;
+    if (writes.last_eviction) job.last_eviction_ns = now_ns_;
+    if (writes.stale_since == StampWrite::kNow) job.stale_since_ns = now_ns_;
+    if (writes.stale_since == StampWrite::kRemove) job.stale_since_ns.reset();
+    if (writes.service) job.service = *writes.service;
     WriteGroup(row);
   }
 }
@@ -419,11 +408,10 @@ void Simulation::CountPod(int32_t row, int32_t pod, int32_t held, int32_t there)
   history_->Add(leaf, amounts, now_ns_);
 }
 
-void Simulation::CountNode(int32_t node) {
-  if (!history_ || fleet_.IsThere(node) == (is_counted_[At(node)] != 0)) return;
-  is_counted_[At(node)] = fleet_.IsThere(node) ? 1 : 0;
+void Simulation::CountNode(int32_t node, bool is_there) {
+  if (!history_) return;
   QuotaVector amounts = OfferedBy(workload_.nodes[At(node)]);
-  for (double& amount : amounts) amount = fleet_.IsThere(node) ? amount : -amount;
+  for (double& amount : amounts) amount = is_there ? amount : -amount;
   history_->AddCapacity(amounts, now_ns_);
 }
 
@@ -492,8 +480,10 @@ void Simulation::Arrive(int32_t row) {
   const SimJob& spec = workload_.jobs[At(row)];
   jobs_[At(row)].pods.resize(At(spec.pods));
   WriteGroup(row);
-  for (int32_t pod = 0; pod < spec.pods; ++pod) MakePod(row, pod);
-  for (int32_t pod = 0; pod < spec.pods; ++pod) CountPod(row, pod, 0, 1);
+  for (int32_t pod = 0; pod < spec.pods; ++pod) {
+    MakePod(row, pod);
+    CountPod(row, pod, 0, 1);
+  }
 }
 
 void Simulation::End(int32_t row) {

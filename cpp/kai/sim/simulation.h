@@ -140,7 +140,7 @@ class Simulation {
   // So many times more is the pod on a node, and there at all: 1, 0 or -1.
   void CountPod(int32_t job, int32_t pod, int32_t held, int32_t there);
   // What a node offers counts from now on, or no longer.
-  void CountNode(int32_t node);
+  void CountNode(int32_t node, bool is_there);
   void RecordQueues(const Plan& plan);
   void NoteStarved(const Plan& plan);
   void WantCycle(int64_t at_ns);
@@ -188,7 +188,6 @@ class Simulation {
   int64_t next_fetch_ns_ = 0;
   int64_t waiting_pods_ = 0;
   std::vector<QuotaVector> fetched_;  // by queue
-  std::vector<uint8_t> is_counted_;   // by node: what it offers
 
   int64_t now_ns_ = 0;
   int64_t next_cycle_ns_ = Timeline::kNever;

@@ -46,7 +46,6 @@ std::vector<Simulation::PodPlace> Simulation::PodsOn(int32_t node) const {
 
 void Simulation::TakeNode(int32_t node) {
   if (!fleet_.Goes(node, now_ns_)) return;
-  CountNode(node);
   for (const PodPlace& place : PodsOn(node)) {
     EndStay(place.job, place.pod, StayEnd::kNodeGone);
     MakeAgain(place.job, place.pod);
@@ -143,10 +142,7 @@ void Simulation::LookForNodes() {
     agenda_.Add(
         {.at_ns = now_ns_ + scaler_->ReadyNs(node), .kind = Occasion::kPoolNodeReady, .job = node});
   }
-  for (const int32_t node : orders.remove) {
-    fleet_.Remove(node, now_ns_);
-    CountNode(node);
-  }
+  for (const int32_t node : orders.remove) fleet_.Remove(node, now_ns_);
   if (orders.look_again_ns) WantLook(*orders.look_again_ns);
 }
 

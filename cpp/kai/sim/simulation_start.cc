@@ -70,8 +70,6 @@ void Simulation::FillNodes() {
     for (size_t i = At(pool.first); i < pool.nodes.size(); ++i)
       absent[static_cast<size_t>(place(pool.nodes[i]))] = 1;
   fleet_.Fill(absent);
-  is_counted_.assign(workload_.nodes.size(), 0);
-  for (size_t i = 0; i < workload_.nodes.size(); ++i) CountNode(static_cast<int32_t>(i));
   stays_on_.resize(workload_.nodes.size());
   empty_since_ns_.assign(workload_.nodes.size(), 0);
   if (!workload_.pools.empty()) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kai/session/plans_for_test.h"
+#include "kai/sim/accounts_for_test.h"
 #include "kai/testing/makers/random_cluster.h"
 
 namespace kai::simulation_test {
@@ -500,28 +501,6 @@ void ExpectNoNodeIsOverfull(const SimWorkload& workload, const Timeline& timelin
       used += change;
       EXPECT_LE(used, workload.nodes[static_cast<size_t>(node)].allocatable.back().second * kGpu);
     }
-  }
-}
-
-// Of each job: what its pods held is what they kept, lost and held in vain; and a job that has
-// ended did its work once.
-void ExpectTimeIsAccountedFor(const SimWorkload& workload, const Timeline& timeline) {
-  std::vector<int64_t> held(workload.jobs.size());
-  for (size_t i = 0; i < timeline.stays.job.size(); ++i) {
-    held[static_cast<size_t>(timeline.stays.job[i])] +=
-        timeline.stays.to_ns[i] - timeline.stays.from_ns[i];
-  }
-  const Timeline::Jobs& jobs = timeline.jobs;
-  for (size_t i = 0; i < held.size(); ++i) {
-    const SimJob& job = workload.jobs[static_cast<size_t>(jobs.input[i])];
-    EXPECT_EQ(held[i], jobs.kept_ns[i] + jobs.lost_ns[i] + jobs.idle_ns[i]) << job.name;
-    EXPECT_GE(jobs.idle_ns[i], 0) << job.name;
-    if (jobs.end_ns[i] == kNever) continue;
-    EXPECT_GE(jobs.kept_ns[i], job.duration_ns * job.pods) << job.name;
-    // The last nanosecond may be more than was left to do.
-    int32_t most = job.pods;
-    for (const SimResize& resize : job.resizes) most = std::max(most, resize.pods);
-    EXPECT_LT(jobs.kept_ns[i], job.duration_ns * job.pods + most) << job.name;
   }
 }
 

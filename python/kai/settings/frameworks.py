@@ -1,9 +1,8 @@
 """What keeps a framework inside the pod's share of GPU memory: variables, volumes, arguments.
 
-KAI places pods by their shares and holds none of them to it, unless something on the node does. So
-each framework is told, in the way that its versions understand: what an older one
-would refuse needs a known version (spec 7 W6). docs/concepts/gpu_memory.md tells why
-each of them is told what it is.
+KAI places pods by their shares, and nothing holds a pod to its share unless something on the node
+does. So each framework gets its share in the form that its versions understand: what an older one
+would refuse needs a known version (spec 7 W6). docs/concepts/gpu_memory.md has the reason for each.
 """
 
 from __future__ import annotations

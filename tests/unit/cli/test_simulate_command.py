@@ -40,6 +40,14 @@ def test_a_request_may_come_by_standard_input(run: Run, monkeypatch: pytest.Monk
     assert run("simulate", "--fair-share", "-").out == ANSWER
 
 
+def is_refused_with_a_sentence(run: Run, option: str, file: Path, text: str, said: str) -> None:
+    file.write_text(text)
+    done = run("simulate", option, file)
+    assert (done.status, done.out) == (2, "")
+    assert f"{file}: {said}" in done.err
+    assert len(done.err.splitlines()) == 1
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -49,12 +57,7 @@ def test_a_request_may_come_by_standard_input(run: Run, monkeypatch: pytest.Monk
     ],
 )
 def test_what_is_no_request_is_a_sentence(run: Run, tmp_path: Path, text: str, said: str) -> None:
-    file = tmp_path / "request.json"
-    file.write_text(text)
-    done = run("simulate", "--fair-share", file)
-    assert (done.status, done.out) == (2, "")
-    assert f"{file}: {said}" in done.err
-    assert len(done.err.splitlines()) == 1
+    is_refused_with_a_sentence(run, "--fair-share", tmp_path / "request.json", text, said)
 
 
 def test_a_file_that_is_not_there(run: Run, tmp_path: Path) -> None:
@@ -264,12 +267,7 @@ def test_an_input_of_it_may_come_by_standard_input(run: Run, monkeypatch: Any) -
 def test_what_is_no_such_input_is_a_sentence(
     run: Run, tmp_path: Path, text: str, said: str
 ) -> None:
-    file = tmp_path / "config.yaml"
-    file.write_text(text)
-    done = run("simulate", "--time-based", file)
-    assert (done.status, done.out) == (2, "")
-    assert f"{file}: {said}" in done.err
-    assert len(done.err.splitlines()) == 1
+    is_refused_with_a_sentence(run, "--time-based", tmp_path / "config.yaml", text, said)
 
 
 def test_options_of_workloads_do_not_go_with_it(run: Run, tmp_path: Path) -> None:

@@ -3,8 +3,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "kai/placement/scorers/scorers.h"
+#include "kai/placement/table_answers.h"
 
 namespace kai {
 namespace {
@@ -15,7 +15,8 @@ class TableScorer final : public Scorer, public GpuChooser {
       : tables_(std::move(tables)),
         function_(function),
         is_whole_(tables_->policies().scores()[function].whole),
-        listens_(listens) {}
+        listens_(listens),
+        answers_(tables_) {}
 
   Dependence DependsOn(PodClassId) const override { return Dependence::kNode; }
   Listener* listener() override { return listens_ ? tables_.get() : nullptr; }
@@ -23,75 +24,54 @@ class TableScorer final : public Scorer, public GpuChooser {
 
   void Prepare(PodClassId pod_class, std::span<const NodeId> nodes) const override {
     asked_.clear();
-    Row& row = RowOf(pod_class);
+    Row& row = answers_.RowOf(pod_class);
     for (const NodeId node : nodes)
-      if (is_whole_ || IsStale(row, node)) asked_.push_back(node);
+      if (is_whole_ || answers_.IsStale(row, node)) asked_.push_back(node);
     Ask(pod_class, &row);
   }
 
   double Score(PodClassId pod_class, NodeId node, const ScoreView&) const override {
-    return EntryOf(pod_class, node).score;
+    return AnswerOn(pod_class, node).score;
   }
 
   int32_t ChooseGpu(PodClassId pod_class, NodeId node, PodId,
                     std::span<const int32_t>) const override {
-    const int32_t gpu = EntryOf(pod_class, node).gpu;
+    const int32_t gpu = AnswerOn(pod_class, node).gpu;
     return gpu < 0 ? kNoChoice : tables_->PlaceOf(node, gpu);
   }
 
  private:
-  static constexpr size_t kMostEntries = 4'000'000;
-
-  struct Entry {
-    int64_t content = 0;
+  struct Answer {
     double score = 0;
     int32_t gpu = -1;
   };
-  using Row = std::vector<Entry>;  // by node
-
-  Row& RowOf(PodClassId pod_class) const {
-    tables_->Trim();
-    const size_t nodes = tables_->columns().nodes.node.size();
-    if (std::exchange(generation_, tables_->generation()) != tables_->generation() ||
-        rows_.size() * nodes > kMostEntries)
-      rows_.clear();
-    Row& row = rows_[pod_class];
-    row.resize(nodes);
-    return row;
-  }
-
-  bool IsStale(const Row& row, NodeId node) const {
-    return row[node.index()].content != tables_->ContentOf(node);
-  }
+  using Row = TableAnswers<Answer>::Row;
 
   // The nodes of asked_.
   void Ask(PodClassId pod_class, Row* row) const {
     if (asked_.empty()) return;
     tables_->ScoreNodes(function_, pod_class, &asked_);
     const PolicyColumns& columns = tables_->columns();
-    for (size_t i = 0; i < asked_.size(); ++i) {
-      (*row)[asked_[i].index()] = {.content = tables_->ContentOf(asked_[i]),
-                                   .score = columns.score[i],
-                                   .gpu = static_cast<int32_t>(columns.gpu[i])};
-    }
+    answers_.Take(asked_, row, [&](size_t i) {
+      return Answer{.score = columns.score[i], .gpu = static_cast<int32_t>(columns.gpu[i])};
+    });
   }
 
   // A whole table is scored by Prepare() alone.
-  const Entry& EntryOf(PodClassId pod_class, NodeId node) const {
-    Row& row = RowOf(pod_class);
-    if (!is_whole_ && IsStale(row, node)) {
+  const Answer& AnswerOn(PodClassId pod_class, NodeId node) const {
+    Row& row = answers_.RowOf(pod_class);
+    if (!is_whole_ && answers_.IsStale(row, node)) {
       asked_.assign(1, node);
       Ask(pod_class, &row);
     }
-    return row[node.index()];
+    return row[node];
   }
 
   std::shared_ptr<PolicyTables> tables_;
   size_t function_;
   bool is_whole_;
   bool listens_;
-  mutable int64_t generation_ = 0;
-  mutable absl::flat_hash_map<PodClassId, Row> rows_;
+  mutable TableAnswers<Answer> answers_;
   mutable std::vector<NodeId> asked_;
 };
 

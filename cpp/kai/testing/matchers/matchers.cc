@@ -166,9 +166,7 @@ ToldOutcome OutcomeOf(const Plan& plan, std::string_view group) {
   return {.verdict = outcome.verdict,
           .events = EventsOf(plan, id),
           .reasons = ReasonsOf(plan, id),
-          .writes_last_start = outcome.writes_last_start,
-          .writes_last_eviction = outcome.writes_last_eviction,
-          .writes_stale_since = outcome.writes_stale_since};
+          .writes = outcome.writes};
 }
 
 void PrintTo(const Plan& plan, std::ostream* out) {

@@ -55,9 +55,7 @@ struct ToldOutcome {
   Verdict verdict = Verdict::kRunning;
   std::vector<std::string> events;
   std::vector<ToldReason> reasons;
-  bool writes_last_start = false;
-  bool writes_last_eviction = false;
-  StampWrite writes_stale_since = StampWrite::kNone;
+  GroupStamps writes;
 };
 ToldOutcome OutcomeOf(const Plan& plan, std::string_view group);
 

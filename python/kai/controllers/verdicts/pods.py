@@ -65,6 +65,12 @@ class _Pod:
         if seen.scheduled is not None and seen.scheduled.status == "False":
             self.say(seen.scheduled.reason, shape(seen.scheduled.message))
 
+    def look(self, now: float, seen: PodSeen) -> None:
+        """Compares it with the cluster, if that was long ago."""
+        if now >= self.looked + LOOK_S:
+            self.looked = now
+            self.written.look(_there(seen))
+
     def say(self, reason: str, what: int) -> bool:
         """Whether an event of that reason says something that the last one did not."""
         waiting, failed = self.said
@@ -266,9 +272,7 @@ class Pods:
         pod = self._find(now, name, seen)
         if pod is None or facts is None:
             return
-        if now >= pod.looked + LOOK_S:
-            pod.looked = now
-            pod.written.look(_there(facts))
+        pod.look(now, facts)
         if pod.node and name not in promised:  # of a leader before this one
             self._promise(now, name, pod, "", out)
         pod.marked = pod.marked or text.startswith(_NO_SUBGROUP)
@@ -353,8 +357,7 @@ class Pods:
         facts = seen.pod(name)
         if facts is None or facts.uid != pod.uid:
             return
-        pod.looked = now
-        pod.written.look(_there(facts))
+        pod.look(now, facts)
         pod.written.want(NOMINATED, "" if facts.placed else pod.node)
         self._send(now, name, pod, out)
 
