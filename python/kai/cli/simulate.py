@@ -127,11 +127,16 @@ def _simulate(file: str | None, options: dict[str, Any]) -> int:
     return DONE
 
 
-def _warnings(config: Path | None) -> tuple[str, ...]:
+def _warnings(config: Path | None) -> list[str]:
+    """What a configuration says that has no effect, or another one than meant."""
+    from kai.engine import config as configuration
     from kai.sim.past_usage import params_in
 
+    if config is None:
+        return []
     params = params_in(config)
-    return () if params is None else params.warnings
+    warnings = configuration.read(configuration.config_json(config)).warnings
+    return [*warnings, *(() if params is None else params.warnings)]
 
 
 def _run(workload: Workload, config: Path | None, options: dict[str, Any]) -> Timeline:

@@ -106,6 +106,15 @@ def test_its_page_names_queues_and_hours(run: Run, tmp_path: Path) -> None:
     assert "GPU-hours held" in done.out
 
 
+def test_what_is_wrong_in_the_configuration_is_said(run: Run, tmp_path: Path) -> None:
+    file, config = tmp_path / "jobs.yaml", tmp_path / "config.yaml"
+    file.write_text(WORKLOAD)
+    config.write_text("tiers: [{plugins: [{name: joborder, arguments: {policy: lass}}]}]")
+    done = run("simulate", file, "--config", config)
+    assert done.status == 0
+    assert 'argument policy "lass" is no job order, and counts as fifo; did you mean' in done.err
+
+
 def test_a_simulation_may_end_early_and_be_saved(run: Run, tmp_path: Path) -> None:
     from kai.sim.timeline import Timeline
 
