@@ -12,6 +12,7 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -95,7 +96,8 @@ def run_all(
     with _opened(executor, len(asked)) as pool, _moving(progress) as move:
         if pool is None:
             return list(_one_by_one(work, asked, move))
-        futures = [pool.submit(run_one, work, place, seed) for place, seed in asked]
+        with _interrupts_wait():
+            futures = [pool.submit(run_one, work, place, seed) for place, seed in asked]
         try:
             for done, future in enumerate(as_completed(futures), start=1):
                 future.result()
@@ -175,6 +177,23 @@ def _processes(count: int) -> Iterator[Executor]:
             for process in set(multiprocessing.active_children()) - others:
                 process.terminate()
             raise
+
+
+@contextlib.contextmanager
+def _interrupts_wait() -> Iterator[None]:
+    """Ctrl-C takes effect at the end. In between processes start, and one that is half started
+    would wait for its work for ever, or print a traceback."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # interrupts go to the main thread
+        return
+    came: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if came:
+        raise KeyboardInterrupt
 
 
 def _ignore_interrupts() -> None:
