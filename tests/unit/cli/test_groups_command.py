@@ -80,4 +80,4 @@ def test_groups_that_cannot_be_tried_are_counted(run: Run, tmp_path: Path) -> No
     cluster.save(tmp_path / "c.zip")
     said = " ".join(run("groups", tmp_path / "c.zip").out.split())
     assert "1 pod group waits after this cycle" in said
-    assert "1 more pod group waits for something else and has no place in this order" in said
+    assert "1 more pod group waits for another reason and has no place in this order" in said

@@ -102,7 +102,7 @@ def test_findings_have_lines(run: Run, write: Callable[[str], Path]) -> None:
         ["23", "error whole-gpu-beside-fraction"],
     ]
     assert "Job train, metadata.annotations[kai.scheduler/min-member]" in done.out
-    assert done.err == "kai: --fix mends 3 of these\n"
+    assert done.err == "kai: --fix corrects 3 of these\n"
 
 
 def test_findings_for_programs(run: Run, write: Callable[[str], Path]) -> None:
@@ -126,7 +126,7 @@ def test_what_is_certain_is_mended(run: Run, write: Callable[[str], Path]) -> No
     path = write(WRONG)
     done = run("lint", path, "--fix")
     assert done.status == 1
-    assert "3 mended" in done.err
+    assert "3 corrected" in done.err
     assert "whole-gpu-beside-fraction" in done.out
     assert "gpu-memory-refused" not in done.out
     changed = [
@@ -270,7 +270,7 @@ def test_a_directory_is_searched_for_what_can_be_checked(run: Run, folder: Path)
     done = run("lint", folder)
     assert done.status == 1
     assert f"{folder / 'jobs' / 'old' / 'wrong.yaml'}:12: " in done.out
-    assert done.err == "kai: --fix mends 3 of these\n"
+    assert done.err == "kai: --fix corrects 3 of these\n"
     assert run("lint", folder / "values.yaml").status == 2  # a file that is named has to be one
 
 
@@ -290,7 +290,7 @@ def test_files_of_directories_can_be_passed_over(run: Run, folder: Path, glob: s
 def test_a_directory_without_such_files(run: Run, tmp_path: Path) -> None:
     done = run("lint", tmp_path)
     assert done.status == 0
-    assert "has no files that end in .yaml, .yml, .json" in done.err
+    assert "contains no files that end in .yaml, .yml, .json" in done.err
 
 
 def test_a_broken_file_of_a_directory_is_bad_input(run: Run, folder: Path) -> None:
@@ -335,8 +335,8 @@ def test_only_what_is_chosen_is_mended(run: Run, write: Callable[[str], Path]) -
     [
         (["--select", "queue-cylce"], "--select: there is no code 'queue-cylce'; did you mean"),
         (["--ignore", "que"], "--ignore: there is no code 'que'"),
-        (["--fix", "--diff"], "only one of --fix and --diff makes sense"),
-        (["--json", "--output-format", "sarif"], "only one of --json and --output-format"),
+        (["--fix", "--diff"], "--fix and --diff exclude each other"),
+        (["--json", "--output-format", "sarif"], "--json and --output-format exclude each other"),
         (["--output-format", "xml"], "'xml' is not one of"),
     ],
 )
@@ -397,7 +397,7 @@ def test_a_diff_shows_what_would_change(run: Run, write: Callable[[str], Path]) 
     assert '-    kai.scheduler/min-member: "2"   # examples write it so' in lines
     assert '+    kai.scheduler/batch-min-member: "2"   # examples write it so' in lines
     assert path.read_text() == WRONG
-    assert done.err == "kai: --fix mends 3\n"
+    assert done.err == "kai: --fix corrects 3\n"
     run("lint", path, "--fix")
     assert (run("lint", path, "--diff").status, run("lint", path, "--diff").out) == (0, "")
 

@@ -118,7 +118,7 @@ def test_a_cluster_without_queues_says_where_they_come_from(cluster: FakeCluster
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["queues"], "Missing argument 'INPUT...': name a file or a directory, or read a cluster"),
+        (["queues"], "INPUT... is missing: name a file or a directory, or read a cluster"),
         (["queues", "--live", "s.zip"], "a live cluster and 's.zip' are two"),
         (["queues", "--context", "x", "s.zip"], "a live cluster and 's.zip' are two"),
         (["snapshot"], "Missing option '--out'"),
