@@ -60,7 +60,7 @@ TEST(QueueReaderTest, SaysWhichFieldMakesNoSense) {
     };
     const std::string refused =
         "Queue a: spec.resources.memory." + field +
-        ": is beyond the amounts that Kubernetes can hold, which end at 2^63";
+        ": is more than the largest amount of Kubernetes, which end at 2^63";
     EXPECT_EQ(read("1e308"), refused);
     EXPECT_EQ(read("-1e19"), refused);
     EXPECT_EQ(read("9223372036854775807"), "fine");

@@ -181,7 +181,7 @@ def _text(kind: type[io.FileIO], stream: Any, mode: int) -> io.TextIOWrapper:
     return io.TextIOWrapper(
         io.BufferedWriter(raw),
         encoding="utf-8" if stream is None else stream.encoding,
-        errors="backslashreplace",  # for characters that the encoding lacks, and names that are not text
+        errors="backslashreplace",  # characters that the encoding lacks, and non-text names
         line_buffering=raw.isatty() or kind is _Errors,
     )
 

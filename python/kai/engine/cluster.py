@@ -429,7 +429,7 @@ class Cluster:
         (4, 3)
 
         Raises NotFoundError for a queue that is not there, InvalidClusterError for an amount that
-        is no quantity, and TypeError for an unknown option.
+        is not a quantity, and TypeError for an unknown option.
         """
         _known_options("update_queue", changes, QueueOptions)
         arguments.check(changes, QueueOptions)
@@ -566,7 +566,7 @@ class Cluster:
         CPUs are in cores and memory in bytes; both may be quantities such as "64Gi". `spec` is put
         over the rest, for what has no argument: ``spec={"reclaimMinRuntime": "10m"}``.
 
-        Raises InvalidClusterError for an amount that is no quantity, for an argument of another
+        Raises InvalidClusterError for an amount that is not a quantity, for an argument of another
         type, and for a value that no object can hold.
         """
         _check(Cluster.queue, locals())

@@ -115,7 +115,7 @@ def test_findings_for_programs(run: Run, write: Callable[[str], Path]) -> None:
         "severity": "warning",
         "object": "Job train",
         "path": "metadata.annotations[kai.scheduler/min-member]",
-        "message": "KAI does not read kai.scheduler/min-member, though its examples write it",
+        "message": "KAI does not read kai.scheduler/min-member, although its examples have it",
         "fix": "write kai.scheduler/batch-min-member, on a Job or JobSet",
         "fixable": True,
     }
@@ -225,7 +225,7 @@ def test_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     ("text", "said"),
     [
         ("kind: [Pod", "not valid YAML"),
-        ("", "holds nothing that can be checked"),
+        ("", "contains no object that can be checked"),
         ("a: b\n", "give a Kubernetes manifest"),
         ("- 5\n", "cannot be checked"),
     ],
@@ -371,7 +371,7 @@ def test_a_comment_ignores_a_finding_of_its_line(run: Run, write: Callable[[str]
 def test_a_comment_that_ignores_nothing_is_found(run: Run, write: Callable[[str], Path]) -> None:
     for line, comment, said in (
         (5, "kai: ignore", "this comment ignores nothing: the line has no findings"),
-        (16, "kai: ignore[not-text,queue-cycle]", "ignores queue-cycle, which the line does not"),
+        (16, "kai: ignore[not-text,queue-cycle]", "ignores queue-cycle, but the line has no"),
         (16, "kai: ignore[not-txt]", "there is no code 'not-txt'; did you mean 'not-text'?"),
     ):
         done = run("lint", write(marked(line, comment)))
@@ -427,7 +427,7 @@ def test_github_annotates_lines(run: Run, tmp_path: Path) -> None:
     name = str(path).replace("%", "%25").replace(":", "%3A").replace(",", "%2C")
     assert first == (
         f"::warning file={name},line=12,title=min-member-key::"
-        "KAI does not read kai.scheduler/min-member, though its examples write it"
+        "KAI does not read kai.scheduler/min-member, although its examples have it"
         "%0AJob train, metadata.annotations[kai.scheduler/min-member]"
         "%0Awrite kai.scheduler/batch-min-member, on a Job or JobSet"
     )

@@ -181,7 +181,8 @@ def test_switches_that_explain_a_case_together_are_told_with_the_reason(
     [
         (
             ("queue_depth", "slow_job"),
-            "differ; only queue_depth and slow_job together explain it, and their interaction is unknown",
+            "differ; only queue_depth and slow_job together explain it, and their interaction is"
+            " unknown",
         ),
         (("nothing",), "differ; no switch explains it"),
     ],
