@@ -31,10 +31,10 @@ Examples:
 \b
 Three groups of two queues that deserve 4 GPUs each:
      pod group  GPUs  queue  share  priority  age  why before the next
-  1  a/high        1  a       25 %        90   2m  its priority is 90, that of
-                                                   the next 50
-  2  a/low         1  a       50 %        50   5m  with it queue a has 50 % of
-                                                   what it may have, b 75 %
+  1  a/high        1  a       25 %        90   2m  its priority is 90; the next
+                                                   has 50
+  2  a/low         1  a       50 %        50   5m  with it, queue a has 50 % of
+                                                   its allowance; b has 75 %
   3  b/new         3  b       75 %        50   1m
 """,
 )

@@ -309,7 +309,7 @@ class Cluster:
                 and kind not in kinds.LISTS
                 and (hint := did_you_mean(kind, kinds.LISTS))
             ):
-                raise InvalidClusterError(f"no plan depends on a {kind}{hint}")
+                raise InvalidClusterError(f"plans do not use the kind {kind}{hint}")
             data = _dump(manifest)
         elif isinstance(manifest, (str, bytes)):
             data = manifest.encode() if isinstance(manifest, str) else manifest
@@ -337,7 +337,7 @@ class Cluster:
         """
         if kind not in kinds.LISTS:
             raise InvalidClusterError(
-                f"no plan depends on a {kind}{did_you_mean(kind, kinds.LISTS)}"
+                f"plans do not use the kind {kind}{did_you_mean(kind, kinds.LISTS)}"
             )
         with self._lock:
             core = self._core_cluster()
@@ -903,7 +903,7 @@ class Cluster:
         if kind is not None:
             if kind not in kinds.LISTS:
                 raise InvalidClusterError(
-                    f"no plan depends on a {kind}{did_you_mean(kind, kinds.LISTS)}"
+                    f"plans do not use the kind {kind}{did_you_mean(kind, kinds.LISTS)}"
                 )
             self._existing(kind, name)
             return kind

@@ -112,7 +112,7 @@ def test_what_is_wrong_in_the_configuration_is_said(run: Run, tmp_path: Path) ->
     config.write_text("tiers: [{plugins: [{name: joborder, arguments: {policy: lass}}]}]")
     done = run("simulate", file, "--config", config)
     assert done.status == 0
-    assert 'argument policy "lass" is no job order, and counts as fifo; did you mean' in done.err
+    assert 'argument policy "lass" is not a job order, and counts as fifo; did you mean' in done.err
 
 
 def test_a_simulation_may_end_early_and_be_saved(run: Run, tmp_path: Path) -> None:
