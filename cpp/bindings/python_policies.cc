@@ -22,7 +22,8 @@ struct PolicyFacts {
 
 PolicyFacts& Open(PolicyFacts& facts) {
   if (facts.cluster == nullptr)
-    throw py::value_error("the table is of a cycle that has ended: copy what you keep");
+    throw py::value_error(
+        "this table belongs to a cycle that has ended: copy the values that you keep");
   return facts;
 }
 

@@ -95,7 +95,7 @@ void ReportZones(const ZoneLedger& zones, const Cluster& cluster, Plan* plan) {
 
 absl::Status ClusterIsPlanned() {
   return absl::FailedPreconditionError(
-      "this cluster is being planned already; plan a copy, or wait");
+      "this cluster is already being planned: plan a copy, or wait");
 }
 
 absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_ns,

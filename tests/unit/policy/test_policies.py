@@ -74,7 +74,7 @@ def test_a_group_that_a_filter_keeps_waiting_says_so() -> None:
 
     plan = kai.Scheduler(policies=[nowhere]).plan(small_cluster())
     assert plan.decisions == ()
-    assert "3 nodes refused by a policy of yours" in plan.why("a/x")
+    assert "3 nodes refused by your policy" in plan.why("a/x")
 
 
 def test_a_policy_chooses_the_card() -> None:
