@@ -2,8 +2,8 @@
 // what was written of a group up to a moment (ServiceRow), and what the group holds since then or
 // since its last start, whichever is later (docs/decisions/0028-one-plugin-orders-jobs.md).
 //
-//   const AttainedService service(*cluster, pods, kTestNowNs);
-//   EXPECT_EQ(service.Of(runs).service.gpu_ns, 240 * kSecondNs);
+//   service.emplace(*cluster, PodOrder(*placing, {}), kTestNowNs);   // of an AttainedService
+//   EXPECT_EQ(rig.service->Of(runs).service.gpu_ns, 240 * kSecondNs);
 //
 // Orders of pod groups, and what a cycle writes of them, use the same numbers.
 //

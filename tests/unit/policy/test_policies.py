@@ -353,6 +353,17 @@ def test_policies_of_a_file_can_be_pickled(tmp_path: Path) -> None:
     assert nodes_with(*again) == {"a/x-0": "n3"}
 
 
+def test_a_pickled_policy_is_the_one_of_its_time(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(FILE)
+    pickled = pickle.dumps(kai.policy.load(file))
+    file.write_text(FILE.replace('"n3" else', '"n1" else'))
+    changed = pickle.dumps(kai.policy.load(file))
+    file.unlink()
+    assert nodes_with(*pickle.loads(pickled)) == {"a/x-0": "n3"}
+    assert nodes_with(*pickle.loads(changed)) == {"a/x-0": "n1"}
+
+
 def test_the_page_shows_the_file_of_fgd() -> None:
     root = Path(__file__).parents[3]
     page = (root / "docs" / "howto" / "write-a-policy.md").read_text()
