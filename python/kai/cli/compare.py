@@ -8,6 +8,7 @@ import click
 
 from kai.cli.failures import ANSWER_IS_NO, DONE
 from kai.cli.virtual import FORMATS, life, life_options, seconds, workload
+from kai.cli.work import policy_option
 from kai.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ Examples:
   kai compare base.yaml variant.yaml --workload philly_jobs.csv --seeds 20
   kai compare default mine.yaml --workload jobs.yaml --html page.html
   kai compare default default --workload w.yaml --variant-cluster bigger.yaml
+  kai compare default default --workload w.yaml --variant-policy mine.py
   kai compare a.yaml b.yaml --workload w.yaml --vary weeks,failures
   kai compare a.yaml b.yaml --workload w.yaml --primary waiting_p95_s
   kai compare a.yaml b.yaml --workload w.yaml --metric 'waiting_mean_s[vision]'
@@ -48,6 +50,11 @@ Examples:
 @click.option("--cluster", metavar="FILE", help="Nodes and queues of both sides.")
 @click.option("--base-cluster", metavar="FILE", help="Nodes, queues or both of BASE.")
 @click.option("--variant-cluster", metavar="FILE", help="Nodes, queues or both of VARIANT.")
+@policy_option
+@click.option("--base-policy", metavar="FILE.py", multiple=True, help="Python policies of BASE.")
+@click.option(
+    "--variant-policy", metavar="FILE.py", multiple=True, help="Python policies of VARIANT."
+)
 @click.option("--weeks", type=click.IntRange(1), help="Number of weeks to draw [all].")
 @click.option(
     "--estimate-error", default=0.5, type=float, help="Log-normal error of durations [0.5]."
@@ -64,7 +71,8 @@ def command(base: str, variant: str, **given: Any) -> int:
     """Simulate a workload with two configurations, and report which is better.
 
     BASE and VARIANT are scheduler configurations (YAML or JSON), or `default` for
-    KAI's. --base-cluster and --variant-cluster give one side other nodes or queues.
+    KAI's. --base-cluster and --variant-cluster give one side other nodes or queues,
+    --base-policy and --variant-policy other policies in Python.
 
     Each seed is a pair of simulations under the same conditions. --vary selects
     what the seeds vary: `weeks` draws the weeks of the workload again, `estimates`
@@ -110,8 +118,8 @@ def _compared(base: str, variant: str, given: dict[str, Any], warn: Warner) -> C
     from kai.sim.comparing.running import cores
 
     sides = [
-        _side("BASE", base, given["base_cluster"], given["as_kai"]),
-        _side("VARIANT", variant, given["variant_cluster"], given["as_kai"]),
+        _side("BASE", base, given),
+        _side("VARIANT", variant, given),
     ]
     for side in sides:
         if side.config is not None and (
@@ -140,16 +148,36 @@ def _compared(base: str, variant: str, given: dict[str, Any], warn: Warner) -> C
     )
 
 
-def _side(what: str, config: str, cluster: str | None, as_kai: bool) -> Side:
-    from kai.cli.work import named
+def _side(what: str, config: str, given: dict[str, Any]) -> Side:
+    from kai.cli.work import named, policies_in
     from kai.sim.comparing import Side
 
-    option = f"--{what.lower()}-cluster"
-    other = {} if cluster is None else _cluster(option, cluster)
-    if config == DEFAULT:
-        return Side(as_kai=as_kai, name=DEFAULT if cluster is None else _stem(cluster), **other)
-    name = _stem(config) if cluster is None else f"{_stem(config)} on {_stem(cluster)}"
-    return Side(config=named(what, config), as_kai=as_kai, name=name, **other)
+    side = what.lower()
+    if config.endswith(".py"):
+        raise InvalidInputError(
+            f"{what}: {config} is no scheduler configuration; for policies in Python write "
+            f"{DEFAULT} --{side}-policy {config}"
+        )
+    cluster, own = given[f"{side}_cluster"], given[f"{side}_policy"]
+    other = {} if cluster is None else _cluster(f"--{side}-cluster", cluster)
+    policies = policies_in(given["policy"]) + policies_in(own, f"--{side}-policy")
+    return Side(
+        config=None if config == DEFAULT else named(what, config),
+        as_kai=given["as_kai"],
+        policies=policies,
+        name=_name(config, own, cluster),
+        **other,
+    )
+
+
+def _name(config: str, policies: tuple[str, ...], cluster: str | None) -> str:
+    """What is special about a side: "fifo.yaml with mine.py on bigger.yaml"."""
+    parts = [] if config == DEFAULT else [_stem(config)]
+    if policies:
+        parts.append(("with " if parts else "") + ", ".join(map(_stem, policies)))
+    if cluster is not None:
+        parts.append(("on " if parts else "") + _stem(cluster))
+    return " ".join(parts) or DEFAULT
 
 
 def _cluster(option: str, file: str) -> dict[str, Any]:

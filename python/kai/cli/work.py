@@ -131,16 +131,16 @@ policy_option = click.option(
 )
 
 
-def policies_in(files: Iterable[str]) -> tuple[Policy, ...]:
+def policies_in(files: Iterable[str], option: str = "--policy") -> tuple[Policy, ...]:
     """The policies of all these files. Raises InvalidConfigError with the option's name."""
     found: list[Policy] = []
     for file in files:
         from kai.policy import load
 
         try:
-            found.extend(load(named("--policy", file)))
+            found.extend(load(named(option, file)))
         except InvalidConfigError as error:
-            raise InvalidConfigError(f"--policy: {error}") from error.__cause__
+            raise InvalidConfigError(f"{option}: {error}") from error.__cause__
     return tuple(found)
 
 
