@@ -1,11 +1,11 @@
-"""The picture of docs/performance.md: time of a cycle against the size of the cluster.
+"""The picture of docs/performance.md: time of a cycle and number of nodes.
 
     tools/picture.py              docs/performance.svg, from docs/performance.json
     tools/picture.py --measure    measures first, and writes docs/performance.json; ten minutes
 
-KAI's figures are those of tests/bench/baseline.json. Both axes are logarithmic. Ours and KAI's
-differ in colour, line and marker, and each line has its name beside it. The picture has a ground
-of its own, light or dark as the reader's system is.
+KAI's figures are from tests/bench/baseline.json. Both axes are logarithmic. The lines of kai-sched
+and KAI differ in colour, pattern and marker, and each line has its name beside it. The picture has
+its own background, light or dark as in the reader's system.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ BASELINE = ROOT / "tests" / "bench" / "baseline.json"
 
 Points = list[tuple[float, float]]  # nodes and milliseconds
 
-# Each panel: a family, what is above it, and the sizes of ours.
+# Each panel: a family of workloads, its title, and the sizes that we measure.
 PANELS = (
-    ("fill", "Eight pods a node, all placed", (10, 50, 100, 500, 1000, 5000, 20000)),
-    ("reclaim", "A gang takes back half the cluster", (10, 50, 100, 500, 1000, 5000)),
-    ("unschedulable", "A gang that cannot be placed", (10, 50, 100, 500, 1000, 5000)),
+    ("fill", "Eight pods for each node are placed", (10, 50, 100, 500, 1000, 5000, 20000)),
+    ("reclaim", "A gang reclaims half of the cluster", (10, 50, 100, 500, 1000, 5000)),
+    ("unschedulable", "A gang cannot be placed", (10, 50, 100, 500, 1000, 5000)),
     ("event", "A pod ends in a full cluster", (10, 50, 100, 500, 1000, 5000)),
 )
 
@@ -101,7 +101,7 @@ def axes() -> Iterable[str]:
 
 
 def curve(points: Points, kind: str) -> Iterable[str]:
-    """A line with a marker for each figure: ours round, KAI's square; its name beside the last."""
+    """A line with its name. Markers of figures are round for ours, and square for KAI's."""
     places = [(x_of(nodes), y_of(ms)) for nodes, ms in points]
     if len(places) > 1:
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
@@ -126,7 +126,7 @@ def panel(title: str, ours: Points, kais: Points) -> Iterable[str]:
         if points:
             yield from curve(points, kind)
     if not kais:
-        yield text(8, y_of(1000) - 6, "no figure of KAI")
+        yield text(8, y_of(1000) - 6, "KAI was not measured")
 
 
 def draw(ours: Mapping[str, Points], kais: Mapping[str, Points]) -> str:
@@ -137,10 +137,10 @@ def draw(ours: Mapping[str, Points], kais: Mapping[str, Points]) -> str:
         y = TOP + number // 2 * (PANEL_HEIGHT + Y_GAP)
         inside = "\n".join(panel(title, ours[family], kais.get(family, [])))
         parts.append(f'<g transform="translate({x} {y})">\n{inside}\n</g>')
-    head = "Time of one cycle against the number of nodes, both logarithmic"
-    note = "Dotted: one second, in which KAI starts its next cycle."
+    head = "Time of one cycle by number of nodes (logarithmic axes)"
+    note = "Dotted line: one second, the time between the starts of two cycles of KAI."
     about = (
-        "Four panels. kai-sched takes microseconds to a second, KAI milliseconds to 300 seconds."
+        "Four panels. kai-sched takes 39 microseconds to 102 milliseconds, KAI 3 to 300 seconds."
     )
     return "\n".join(
         (
@@ -158,7 +158,7 @@ def draw(ours: Mapping[str, Points], kais: Mapping[str, Points]) -> str:
 
 
 def kais_figures() -> dict[str, Points]:
-    """By family: the fewest milliseconds of a whole cycle, by nodes."""
+    """By family: the shortest time of a whole cycle in milliseconds, by nodes."""
     figures: dict[str, Points] = {}
     for name, each in json.loads(BASELINE.read_text())["kai"]["workloads"].items():
         family, _, nodes = name.rpartition("-")
@@ -193,8 +193,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--measure", action="store_true", help="measure our figures anew")
-    parser.add_argument("--loads", type=int, default=5, help="how often each is loaded [5]")
+    parser.add_argument("--measure", action="store_true", help="measure our figures again")
+    parser.add_argument("--loads", type=int, default=5, help="loads of each workload [5]")
     options = parser.parse_args()
     if options.measure:
         measure(options.loads)
