@@ -54,8 +54,7 @@ void HandOutByClaims(uint64_t seed, ClusterRows* rows) {
       devices.pop_back();
     }
   };
-  std::map<std::string, ResourceClaimRow*> last;  // by what the pods that share a claim have in
-                                                  // common
+  std::map<std::string, ResourceClaimRow*> last;  // by what pods that share a claim have in common
   rows->claims.reserve(rows->pods.size());
   for (PodRow& pod : rows->pods) {
     if (pod.gpu.kind != GpuRequestKind::kRegular || pod.gpu.count == 0) continue;
