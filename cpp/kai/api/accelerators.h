@@ -1,11 +1,11 @@
-// What is known of each vendor's devices. Nothing else in the engine knows a vendor: a new one is a
-// row here, with its keys in keys.h.
+// Facts about the devices of each vendor. No other file of the engine names a vendor: to add one,
+// add a row here and its keys to keys.h.
 //
 //   for (const Accelerator& each : kAccelerators)
 //   IsGpuResource("amd.com/gpu")             // true
 //   IsMigResource("nvidia.com/mig-1g.5gb")   // true
 //
-// Invariants: each resource stands in one row. Cost: a look at every row, with no memory. Threads:
+// Invariants: each resource has one row. Cost: one comparison per row, no allocation. Threads:
 // constants, thread-safe.
 #ifndef KAI_API_ACCELERATORS_H_
 #define KAI_API_ACCELERATORS_H_
@@ -21,13 +21,14 @@ namespace kai {
 struct Accelerator {
   std::string_view vendor;
   std::string_view resource;  // whole devices
-  // Counts as a GPU in requests, quotas and scores. What does not is a resource like any other:
-  // pods get it by the number, and no queue's GPUs are charged (spec 3 R27, R28).
+  // The resource counts as GPUs in requests, quotas and scores. A resource that does not is an
+  // ordinary extended resource: pods request a number of it, and queues are not charged GPUs for it
+  // (spec 3 R27, R28).
   bool is_gpu = false;
-  std::string_view count_label = {};    // of nodes: devices, broken ones too
-  std::string_view memory_label = {};   // of nodes: MiB per device; none: they cannot be shared
-  std::string_view slice_prefix = {};   // of resources that are slices of a device
-  std::string_view slicing_label = {};  // of nodes: how slices are offered
+  std::string_view count_label = {};    // node label: number of devices, broken ones included
+  std::string_view memory_label = {};   // node label: MiB per device; empty: no sharing
+  std::string_view slice_prefix = {};   // names of resources that are slices of a device
+  std::string_view slicing_label = {};  // node label: how slices are offered
 };
 
 inline constexpr std::array<Accelerator, 6> kAccelerators = {{
@@ -45,10 +46,10 @@ inline constexpr std::array<Accelerator, 6> kAccelerators = {{
     {.vendor = "Google", .resource = keys::kGoogleTpu},
 }};
 
-// The name under which whole GPUs of any vendor are written down where one is needed.
+// The name for whole GPUs of any vendor, where a list of resources needs one.
 inline constexpr std::string_view kAnyGpu = "gpu";
 
-// The resource under which statuses of pod groups and queues count GPUs of any vendor (spec 6 C32).
+// Statuses of pod groups and queues count the GPUs of all vendors under this name (spec 6 C32).
 inline constexpr std::string_view kGpusInStatus = keys::kNvidiaGpu;
 
 constexpr bool IsGpuResource(std::string_view name) {
@@ -56,7 +57,7 @@ constexpr bool IsGpuResource(std::string_view name) {
       kAccelerators, [&](const Accelerator& each) { return each.is_gpu && each.resource == name; });
 }
 
-// Slices of a device, counted in instances (spec 3 M1).
+// True for slices of a device, which are counted in instances (spec 3 M1).
 constexpr bool IsMigResource(std::string_view name) {
   return std::ranges::any_of(kAccelerators, [&](const Accelerator& each) {
     return !each.slice_prefix.empty() && name.starts_with(each.slice_prefix);

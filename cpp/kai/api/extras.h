@@ -1,5 +1,5 @@
-// What kai can do beyond KAI, for clusters that want it. Each is off unless the configuration turns
-// it on, because it changes decisions (docs/reference/config.md has a row for each).
+// Features that KAI does not have. Each is off by default, because it changes decisions;
+// docs/reference/config.md has a row for each.
 //
 //   Extras extras;                              // all off: the default, and with --as-kai
 //   extras.Set(Extra::kTopologySpread, true);
@@ -21,13 +21,13 @@ namespace kai {
 enum class Extra : uint8_t {
   kTopologySpread,         // topologySpreadConstraints with DoNotSchedule
   kPreferredNodeAffinity,  // preferred node affinity is scored
-  kStartOnIdleGpu,         // a part of an idle GPU before one of a fuller GPU that is being left
-  kVolumeLimits,           // no more volumes of a CSI driver on a node than it can attach
+  kStartOnIdleGpu,         // a pod starts on part of an idle GPU rather than wait for a fuller one
+  kVolumeLimits,           // no node gets more volumes of a CSI driver than it can attach
   kVolumeZones,            // pods go to the zones that the labels of their volumes name
 };
 inline constexpr size_t kExtras = 5;
 
-// By Extra, as configurations name them.
+// The names in the configuration, indexed by Extra.
 inline constexpr std::array<std::string_view, kExtras> kExtraNames = {
     "topology_spread", "preferred_node_affinity", "start_on_idle_gpu", "volume_limits",
     "volume_zones"};

@@ -12,7 +12,7 @@ TEST(ExtrasTest, AreAllOffUntilOneIsSet) {
   for (size_t each = 0; each < kExtras; ++each) EXPECT_FALSE(extras.on(static_cast<Extra>(each)));
   extras.Set(Extra::kTopologySpread, true);
   EXPECT_TRUE(extras.on(Extra::kTopologySpread));
-  EXPECT_FALSE(extras.on(Extra::kVolumeZones)) << "only the one that was set";
+  EXPECT_FALSE(extras.on(Extra::kVolumeZones)) << "Set() changes one extra only";
 }
 
 TEST(ExtrasTest, HaveNamesOfTheirOwn) {

@@ -1,10 +1,9 @@
-// Keys of Kubernetes objects that the engine reads: labels, annotations and resource names, once
-// The Python face has its own list in kai/api/keys.py, and a test
-// compares the two.
+// The keys of Kubernetes objects that the engine reads: labels, annotations and resource names.
+// Python has its own list in kai/api/keys.py; a test compares the two.
 //
 //   annotation != keys::kExtendedResourceClaim
 //
-// Invariant: each key stands here once. Cost: none. Threads: constants.
+// Invariant: each key is defined here once. Cost: none. Threads: constants.
 #ifndef KAI_API_KEYS_H_
 #define KAI_API_KEYS_H_
 
@@ -31,7 +30,7 @@ inline constexpr std::string_view kOldRegion = "failure-domain.beta.kubernetes.i
 inline constexpr std::array<std::string_view, 4> kZoneLabels = {kZone, kRegion, kOldZone,
                                                                 kOldRegion};
 
-// By what name the API server knows who wrote a field: the beginning of our User-Agent.
+// The field manager under which the API server records our writes: the beginning of our User-Agent.
 inline constexpr std::string_view kFieldManager = "kai-sched";
 
 // Pod labels.
@@ -47,10 +46,10 @@ inline constexpr std::string_view kGpuGroupPrefix = "runai-gpu-group/";
 inline constexpr std::string_view kReservationApp = "kai-resource-reservation";
 inline constexpr std::string_view kScalingPodApp = "scaling-pod";
 
-// Where pods are that make a cluster grow.
+// The namespace of the pods that make an autoscaler add nodes.
 inline constexpr std::string_view kScalingNamespace = "kai-scale-adjust";
 
-// Pod annotations; the last one stands before a MIG profile's name, and is a resource, too.
+// Pod annotations. kMigPrefix is followed by a MIG profile's name; such names are resources, too.
 inline constexpr std::string_view kPodGroup = "pod-group-name";
 inline constexpr std::string_view kReceivedType = "received-resource-type";
 inline constexpr std::string_view kGpuFraction = "gpu-fraction";
@@ -69,7 +68,7 @@ inline constexpr std::string_view kLastStart = "kai.scheduler/last-start-timesta
 inline constexpr std::string_view kStaleSince = "kai.scheduler/stale-podgroup-timestamp";
 inline constexpr std::string_view kLastEviction = "kai.scheduler/last-eviction-timestamp";
 
-// Pod group annotations that job orders look at.
+// Pod group annotations that job orders use.
 inline constexpr std::string_view kRunTimeEstimate = "kai.scheduler/run-time-estimate";
 inline constexpr std::string_view kAttainedService = "kai.scheduler/attained-service";
 
@@ -81,7 +80,7 @@ inline constexpr std::string_view kBalancedDomains = "kai.scheduler/topology-bal
 // Namespace label, which every namespace has.
 inline constexpr std::string_view kNamespaceName = "kubernetes.io/metadata.name";
 
-// Annotations of claims for storage.
+// Annotations of PersistentVolumeClaims.
 inline constexpr std::string_view kBindCompleted = "pv.kubernetes.io/bind-completed";
 inline constexpr std::string_view kSelectedNode = "volume.kubernetes.io/selected-node";
 inline constexpr std::string_view kStorageClass = "volume.beta.kubernetes.io/storage-class";

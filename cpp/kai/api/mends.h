@@ -1,11 +1,11 @@
-// The weaknesses of KAI's that we mend, and whether a cycle mends them. Every mend that
-// changes a decision is one switch; docs/compatibility.md has a row for each.
+// Switches: each corrects one weakness of KAI that affects decisions. docs/compatibility.md has a
+// row for each.
 //
 //   Mends mends;                           // all on: the default
-//   mends.Set(Mend::kQueueDepth, false);   // as KAI does it
+//   mends.Set(Mend::kQueueDepth, false);   // decides as KAI does
 //   mends.on(Mend::kQueueDepth)
 //
-// Invariants: kMendNames has one name per Mend, in the order of the enum. Cost: one bit per mend.
+// Invariants: kMendNames has one name per Mend, in the order of the enum. Cost: one bit per switch.
 // Threads: a plain value; copies are independent.
 #ifndef KAI_API_MENDS_H_
 #define KAI_API_MENDS_H_
@@ -20,36 +20,36 @@ namespace kai {
 
 enum class Mend : uint8_t {
   kUnrelatedBlockers,  // only groups that can be placed are ordered in a what-if (spec 2 V13)
-  kMinSubGroup,        // minSubGroup holds for staleness and success as well (spec 2 W2)
-  kSlowJob,            // a job that used up its own budget does not end the action (spec 2 W4)
-  kNotReadyWrites,     // groups that are not ready keep their annotations (spec 2 W5)
-  kSignatureSkip,      // only what is certain to fail again is skipped (spec 2 W6)
+  kMinSubGroup,        // minSubGroup also counts for staleness and success (spec 2 W2)
+  kSlowJob,            // a group that uses up its search budget does not end the action (spec 2 W4)
+  kNotReadyWrites,     // annotations of groups that are not ready are written (spec 2 W5)
+  kSignatureSkip,      // a group is skipped only if it is certain to fail again (spec 2 W6)
   kQueueDepth,         // the depth keeps the best pod groups of a queue (spec 2 W9)
-  kCompletedPods,      // pods that have succeeded count towards their gang (spec 2 W21)
-  kSameCycleEviction,  // what this cycle placed or promised is no victim of it (spec 2 T8, V8)
-  kQuotaEpsilon,       // what pods ask for is added up exactly (spec 1 W6)
-  kVictimShares,       // what was chosen from a queue counts once, in all queues above (spec 1 W13)
-  kConsolidationLimit,  // the limit of moved pod groups is the limit (spec 2 W10)
+  kCompletedPods,      // succeeded pods count towards their gang (spec 2 W21)
+  kSameCycleEviction,  // a cycle does not evict what it placed or promised (spec 2 T8, V8)
+  kQuotaEpsilon,       // requests of pods are added up exactly (spec 1 W6)
+  kVictimShares,       // a victim counts once, in all queues above it (spec 1 W13)
+  kConsolidationLimit,  // at most the configured number of groups is moved (spec 2 W10)
   kScenarioFilters,     // a scenario is left out only when it cannot work (spec 2 W7)
-  kWholeGangs,          // no gang is left broken: not by its batches' order, nor by its own search
-  kProtectedMinimum,    // pods that leave anyway do not count towards what must stay (spec 1 F106)
-  kLeavingPods,         // a leaving pod frees ports and keeps no pod away (spec 2 W11)
-  kHeldGpus,            // a part of a GPU is bound only once no pod holds it whole (spec 3 S4)
-  kExactRollback,       // what was only tried leaves no trace on shared GPUs (decision 0010)
-  kCommonDomain,        // domains are looked for from the required level on (spec 4 W1)
-  kPinnedSiblings,      // a required domain holds whatever stands already (spec 4 L3)
-  kPartialLabels,       // a node that lacks a level counts for those above it (spec 4 T6)
-  // a topology without a level asks for nothing; wrong levels are reported (spec 4 W3)
+  kWholeGangs,          // neither victim batches nor its own search break a gang
+  kProtectedMinimum,    // leaving pods do not count towards a protected minimum (spec 1 F106)
+  kLeavingPods,         // a leaving pod frees its ports and repels no pod (spec 2 W11)
+  kHeldGpus,            // part of a GPU is bound only when no pod holds all of it (spec 3 S4)
+  kExactRollback,       // an undone attempt leaves no trace on shared GPUs (decision 0010)
+  kCommonDomain,        // the search for domains starts at the required level (spec 4 W1)
+  kPinnedSiblings,      // all placed pods of a group fix its required domain (spec 4 L3)
+  kPartialLabels,       // a node that lacks a level is in the domains above it (spec 4 T6)
+  // a topology without levels constrains nothing; wrong levels are reported (spec 4 W3)
   kTopologyLevels,
-  kOptionalMembers,  // of K sub-groups of N only the missing ones, and those that can (spec 4 W5)
-  kSingleVictims,    // a pod is a victim once in a what-if (spec 2 W8)
-  kDeviceOrder,      // a pod's devices in another order are the same place (spec 3 S7)
-  kPassedDevices,    // a pod returns to any devices it still stands on (spec 3 S7)
-  kPromises,         // what was promised is kept in the next cycles (spec 2 T8, W20)
+  kOptionalMembers,  // of K of N sub-groups, as many ready ones start as are missing (spec 4 W5)
+  kSingleVictims,    // a pod is a victim only once in a what-if (spec 2 W8)
+  kDeviceOrder,      // the same devices in another order are the same place (spec 3 S7)
+  kPassedDevices,    // a pod may return to any devices that it still holds (spec 3 S7)
+  kPromises,         // later cycles keep the promises of earlier ones (spec 2 T8, W20)
 };
 inline constexpr size_t kMends = 26;
 
-// By Mend, as configurations name them.
+// The names in the configuration, indexed by Mend.
 inline constexpr std::array<std::string_view, kMends> kMendNames = {"unrelated_blockers",
                                                                     "min_sub_group",
                                                                     "slow_job",

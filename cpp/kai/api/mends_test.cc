@@ -12,7 +12,7 @@ TEST(MendsTest, AreAllOnUntilOneIsSet) {
   for (size_t each = 0; each < kMends; ++each) EXPECT_TRUE(mends.on(static_cast<Mend>(each)));
   mends.Set(Mend::kQueueDepth, false);
   EXPECT_FALSE(mends.on(Mend::kQueueDepth));
-  EXPECT_TRUE(mends.on(Mend::kSlowJob)) << "only the one that was set";
+  EXPECT_TRUE(mends.on(Mend::kSlowJob)) << "Set() changes one switch only";
 }
 
 TEST(MendsTest, HaveNamesOfTheirOwn) {

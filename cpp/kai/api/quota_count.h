@@ -1,16 +1,16 @@
-// QuotaCount: an amount of the three resources that queues account for, in whole numbers: sums are
-// exact, whatever is added and taken away in whatever order.
+// QuotaCount: an amount of the three resources that queues account for. It counts in integers, so
+// sums are exact in any order of additions and subtractions.
 //
 //   QuotaCount sum(1000, 2e9, 0.2);         // a core, 2 GB, a fifth of a device
 //   sum += QuotaCount(0, 0, 0.1);
 //   sum[kQuotaGpu]                          // 0.3, to the bit
 //
-// An amount is rounded once, when it is made, and a sum once, when it is read: millicores and bytes
-// are whole as they are, and GPUs are counted in parts of which hundredths, sevenths and quarters
-// of a device are whole multiples. Decision 16 says why.
+// An amount is rounded once, when the count is made, and a sum once, when it is read. Millicores
+// and bytes are integers already. GPUs are counted in parts so small that hundredths, sevenths and
+// quarters of a device are whole numbers of parts. Decision 16 gives the reasons.
 //
-// Invariants: adding and taking away the same amounts gives the same count; of two counts the
-// larger never reads as less. Cost: a few instructions each. Threads: plain values.
+// Invariants: adding and subtracting the same amounts gives the same count; the larger of two
+// counts never reads as the smaller number. Cost: a few instructions each. Threads: plain values.
 #ifndef KAI_API_QUOTA_COUNT_H_
 #define KAI_API_QUOTA_COUNT_H_
 
@@ -34,8 +34,8 @@ class QuotaCount {
   QuotaCount(const QuotaVector& amounts)  // NOLINT(google-explicit-constructor): {0, 0, 0.5}
       : QuotaCount(amounts[kQuotaCpu], amounts[kQuotaMemory], amounts[kQuotaGpu]) {}
 
-  // GPUs that so much of their memory stands for, rounded down: parts never add up to more than
-  // the devices that they are parts of.
+  // The share of a device that this much memory is, rounded down: the parts of a device never add
+  // up to more than the device.
   static QuotaCount OfGpuMemory(double mib, double mib_per_device) {
     const Int128 of = Rounded(mib_per_device);
     const Int128 parts = Rounded(mib) * kPartsPerGpu;
@@ -73,23 +73,23 @@ class QuotaCount {
   }
 
  private:
-  // Bytes of a whole cluster come near 2^63, and a user may ask for that many at once.
+  // Bytes of a whole cluster come near 2^63, and one request can be as large.
   __extension__ using Int128 = __int128;
 
-  // The last two are about GPUs: parts of which hundredths, sevenths and quarters are whole, and
-  // what parts of their memory leave of a part. With it one such amount alone reads as the double
-  // that is next to it.
+  // The last two count GPUs. kParts counts parts so small that hundredths, sevenths and quarters of
+  // a device are whole; kFine counts fractions of a part, which amounts of GPU memory need. With
+  // kFine, a single amount of memory reads as the nearest double.
   enum : size_t { kParts = kQuotaGpu, kFine, kCounts };
   static constexpr int64_t kPartsPerGpu = 700;
   static constexpr int kFineBits = 60;
 
-  static constexpr double kMost = 0x1p63;  // amounts are cut off here
+  static constexpr double kMost = 0x1p63;  // larger amounts are cut to this
 
   static Int128 Rounded(double amount) {
     return static_cast<Int128>(std::round(std::clamp(amount, -kMost, kMost)));
   }
   void SetGpus(double gpus) {
-    constexpr int kBits = 30;  // a double has no more to say of a part
+    constexpr int kBits = 30;  // a double has no more bits below one part
     const double bounded = std::clamp(gpus, -kMost, kMost);
     const double whole = std::trunc(bounded);
     const Int128 rest = Rounded((bounded - whole) * (kPartsPerGpu << kBits));
@@ -107,9 +107,9 @@ class QuotaCount {
     QuotaCount carried = *this;
     carried.Carry();
     const Int128 parts = carried.counts_[kParts];
-    constexpr Int128 kMany = Int128{1} << 56;  // of so many no double tells what lies between two
+    constexpr Int128 kMany = Int128{1} << 56;  // from here on, doubles are further apart than parts
     if (parts >= kMany || parts <= -kMany) return Nearest(parts) / kPartsPerGpu;
-    // Rounded once: the division leaves whole numbers, and a last bit for what they leave.
+    // Rounded once: the division is exact in integers, and its remainder sets one more bit.
     constexpr int kMoreBits = 10;
     const Int128 all = ((parts << kFineBits) + carried.counts_[kFine]) << kMoreBits;
     const Int128 size = all < 0 ? -all : all;
@@ -118,7 +118,7 @@ class QuotaCount {
     return all < 0 ? -devices : devices;
   }
   static double Nearest(Int128 count) {
-    const auto low = static_cast<int64_t>(count);  // nearly always all of it
+    const auto low = static_cast<int64_t>(count);  // nearly always the whole count
     return low == count ? static_cast<double>(low) : static_cast<double>(count);
   }
 

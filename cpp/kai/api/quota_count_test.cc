@@ -98,7 +98,7 @@ TEST(QuotaCountTest, WhatNoClusterHasIsCutOffAndDoesNotWrapRound) {
   EXPECT_EQ(Gpus(0x1p63)[kQuotaGpu], 0x1p63);
 }
 
-// Sums in any order, with other amounts that come and go in between.
+// Adds in any order, while other amounts are added and subtracted in between.
 TEST(QuotaCountTest, IsTheSameInEveryBitWhateverCameAndWent) {
   std::mt19937_64 random(18);
   const auto below = [&](uint64_t most) { return static_cast<double>(random() % most); };

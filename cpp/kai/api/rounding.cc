@@ -31,12 +31,12 @@ double PortionOfMemory(double memory_mib, double capacity_mib) {
 }
 
 std::string CutToThreeDecimals(double value) {
-  // Six decimals first, then cut: what a value a hair below a third decimal prints as depends on
-  // it.
+  // Prints six decimals first and cuts then, as KAI does: a value just below a third decimal can
+  // round up to it.
   std::string text = Formatted("%.6f", value);
   const size_t point = text.find('.');
   if (point == std::string::npos)
-    return text;  // inf or nan: our callers have neither, but never loop on them
+    return text;  // infinity or NaN: no caller has them, but the loop below would not end
   text.resize(point + 4);
   while (text.back() == '0') text.pop_back();
   if (text.back() == '.') text.pop_back();
@@ -44,7 +44,7 @@ std::string CutToThreeDecimals(double value) {
 }
 
 std::string ShortestDecimal(double value) {
-  // Go's shortest %g has an exponent below 1e-4 and from 1e6 on.
+  // Go's shortest %g uses an exponent below 1e-4 and from 1e6 on.
   char buffer[400];
   const double size = std::abs(value);
   const auto format = size != 0 && (size < 1e-4 || size >= 1e6) ? std::chars_format::scientific
@@ -58,8 +58,8 @@ std::string MillisAsQuantity(int64_t millis) {
 }
 
 std::string BytesAsQuantity(int64_t bytes) {
-  // People hardly ever write a whole number of MiB as anything else, or KiB where KB are whole,
-  // too.
+  // A whole number of MiB was most likely written in binary units, and so was a number that is not
+  // a whole number of KB.
   const auto in_units = [&](int64_t base, const char* after) {
     std::string text = std::to_string(bytes);
     int64_t unit = 1;

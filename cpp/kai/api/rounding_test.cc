@@ -88,7 +88,7 @@ TEST(RoundingTest, ShortestDecimalReadsBackAsTheSameDouble) {
   }
 }
 
-// Go's shortest %g has an exponent below 1e-4 and from 1e6 on.
+// Go's shortest %g uses an exponent below 1e-4 and from 1e6 on.
 TEST(RoundingTest, ShortestDecimalTurnsToExponentsWhereGoDoes) {
   EXPECT_EQ(ShortestDecimal(0.0001), "0.0001");
   EXPECT_EQ(ShortestDecimal(0.00001), "1e-05");

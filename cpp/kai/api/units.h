@@ -1,9 +1,9 @@
-// Units, once. CPU is counted in millicores, memory in bytes, GPUs in devices; people see cores,
-// gigabytes and GPUs.
+// Units, defined once. The engine counts CPU in millicores, memory in bytes and GPUs in devices;
+// messages print cores, gigabytes and GPUs.
 //
 //   QuotaVector limit = {1000, 2e9, 0.5};   // by QuotaResource: a core, 2 GB, half a device
 //
-// Bounds are such vectors; what is added up is a QuotaCount (api/quota_count.h).
+// Limits and other bounds are such vectors; sums are QuotaCounts (api/quota_count.h).
 //
 // Invariants: the order of the three resources never changes; kUnlimited is exactly -1. Cost: none.
 // Threads: constants and plain values.

@@ -1,13 +1,14 @@
-// Checks for our own bugs: KAI_CHECK always, KAI_DCHECK only where NDEBUG is off (hot loops).
+// Checks for bugs of our own: KAI_CHECK in every build, KAI_DCHECK (for hot loops) only without
+// NDEBUG.
 //
 //   KAI_CHECK(groups > 0) << "the pod has " << groups << " groups"
 //
-// A failed check prints file, line, condition and message, and aborts. What a user can cause is
-// never a check: it is a Status (see status_macros.h). The oldest Abseil we build with (20220623)
-// has no absl/log, hence these few lines.
+// A failed check prints file, line, condition and message, and aborts. An error that a user can
+// cause is never a check but a Status (see status_macros.h). These lines exist because the oldest
+// Abseil we build with (20220623) has no absl/log.
 //
-// Invariants: the message is put together only when the check fails; a KAI_DCHECK in a release
-// build does not even evaluate its condition. Cost: one branch. Threads: any.
+// Invariants: the message is built only when the check fails; in a release build, a KAI_DCHECK does
+// not evaluate its condition. Cost: one branch. Threads: any.
 #ifndef KAI_BASE_CHECK_H_
 #define KAI_BASE_CHECK_H_
 
@@ -25,7 +26,7 @@ class CheckFailure {
   std::ostringstream message_;
 };
 
-// Gives the streaming expression type void, so that it can stand in a conditional operator.
+// Gives the streaming expression the type void, so that it can be an operand of `?:`.
 struct Voidify {
   void operator&(std::ostream&) const {}
 };

@@ -1,11 +1,11 @@
-// Time as an argument. The engine never reads a clock: it gets the time of a cycle, and optionally
-// a stopwatch for its timings.
+// Time as an argument. The engine never reads a clock: each cycle gets the time, and optionally a
+// stopwatch for its timings.
 //
 //   ManualClock clock;
-//   clock.Advance(1'000'000);   // in tests: it moves only so
+//   clock.Advance(1'000'000);   // in tests: time moves only by such calls
 //
-// Invariants: NowNs() never decreases, as long as no caller advances by a negative number. Cost: a
-// system call at most. Threads: a SystemClock is thread-safe, a ManualClock is not.
+// Invariants: NowNs() never decreases, provided that no caller advances by a negative number. Cost:
+// at most one system call. Threads: a SystemClock is thread-safe, a ManualClock is not.
 #ifndef KAI_BASE_CLOCK_H_
 #define KAI_BASE_CLOCK_H_
 
@@ -22,7 +22,7 @@ class Clock {
   virtual int64_t NowNs() const = 0;
 };
 
-// Monotonic time of this machine: good for durations, meaningless as a date.
+// Monotonic time of this machine: it measures durations and is not a date.
 class SystemClock final : public Clock {
  public:
   int64_t NowNs() const override {

@@ -21,9 +21,9 @@ struct Unit {
   uint64_t nanos;
 };
 
-// Takes the unit off the front of the text; 0 when there is none we know.
+// Removes the unit at the front of the text; 0 if the text starts with no known unit.
 uint64_t TakeUnit(std::string_view* text, std::span<const Unit> more_units) {
-  // The third has a micro sign, the fourth the Greek letter mu.
+  // The third unit has a micro sign, the fourth a Greek mu.
   constexpr Unit kUnits[] = {
       {"ns", 1},         {"us", 1'000},        {"\u00b5s", 1'000},    {"\u03bcs", 1'000},
       {"ms", 1'000'000}, {"s", 1'000'000'000}, {"m", 60'000'000'000}, {"h", 3'600'000'000'000},
@@ -49,12 +49,12 @@ absl::StatusOr<int64_t> Parse(std::string_view text, std::span<const Unit> more_
   std::string_view rest = text;
   const bool negative = rest.starts_with('-');
   if (negative || rest.starts_with('+')) rest.remove_prefix(1);
-  if (rest == "0") return 0;  // the one number that needs no unit
+  if (rest == "0") return 0;  // the only number without a unit
   if (rest.empty()) return NotADuration(text);
 
   uint64_t total = 0;
   while (!rest.empty()) {
-    // Digits beyond 10^-18 of a unit count less than a nanosecond of any unit.
+    // Digits beyond 10^-18 of a unit are less than a nanosecond in every unit.
     UInt128 whole = 0;
     uint64_t fraction = 0, fraction_scale = 1;
     bool any_digit = false;
@@ -83,7 +83,7 @@ absl::StatusOr<int64_t> Parse(std::string_view text, std::span<const Unit> more_
   return negative ? -nanos : nanos;
 }
 
-// `amount` of a unit of so many parts, as a decimal without trailing zeros: (1500, 1000) -> "1.5".
+// An `amount` of 1/`parts`, as a decimal without trailing zeros: (1500, 1000) -> "1.5".
 std::string Decimal(uint64_t amount, uint64_t parts) {
   std::string text = StrCat(amount / parts);
   uint64_t rest = amount % parts;
@@ -108,7 +108,7 @@ absl::StatusOr<int64_t> ParseLongDuration(std::string_view text) {
 std::string FormatDuration(int64_t nanos) {
   if (nanos == 0) return "0s";
   const std::string sign = nanos < 0 ? "-" : "";
-  // Not -nanos: the smallest number has no positive twin.
+  // Not -nanos: the most negative int64 has no positive counterpart.
   const uint64_t size = nanos < 0 ? 0 - static_cast<uint64_t>(nanos) : static_cast<uint64_t>(nanos);
   if (size < 1'000) return StrCat(sign, size, "ns");
   if (size < 1'000'000) return StrCat(sign, Decimal(size, 1'000), "\u00b5s");

@@ -1,12 +1,11 @@
-// Durations as Go writes them, which is how Kubernetes objects do: "90s", "1h30m", "1.5h", "-5m",
-// "0".
+// Durations in Go's format, which Kubernetes objects use: "90s", "1h30m", "1.5h", "-5m", "0".
 //
 //   const absl::StatusOr<int64_t> duration = ParseDuration(text);   // "1h30m": 5400 * kSecondNs
 //   ParseLongDuration("1w")
 //   FormatDuration(kSecondNs)                                       // "1s"
 //
-// Invariants: nothing wraps round: what an int64 of nanoseconds does not hold is an error. Cost:
-// one pass over the text. Threads: pure functions, thread-safe.
+// Invariants: nothing overflows silently: a duration that does not fit an int64 of nanoseconds is
+// an error. Cost: one pass over the text. Threads: pure functions, thread-safe.
 #ifndef KAI_BASE_DURATION_H_
 #define KAI_BASE_DURATION_H_
 
@@ -18,16 +17,16 @@
 
 namespace kai {
 
-// Nanoseconds; what is finer is cut off. Units: ns, us (also with a micro sign), ms, s, m, h. More
-// than an int64 holds (292 years) is an error.
+// In nanoseconds; smaller fractions are cut off. Units: ns, us (also with a micro sign), ms, s, m,
+// h. A duration that does not fit an int64 (292 years) is an error.
 absl::StatusOr<int64_t> ParseDuration(std::string_view text);
 
-// The same with days of 24 hours and weeks of 7 days: "1w2d12h". KAI reads some plugin arguments so
-// (spec 1 F102).
+// Also accepts days of 24 hours and weeks of 7 days: "1w2d12h". KAI reads some plugin arguments
+// this way (spec 1 F102).
 absl::StatusOr<int64_t> ParseLongDuration(std::string_view text);
 
-// As Go prints it: from one second on in hours, minutes and seconds ("1h0m0.5s"), below it in the
-// largest unit that gives a whole part ("1.5ms").
+// Go's format: from one second on, hours, minutes and seconds ("1h0m0.5s"); below, the largest unit
+// with a whole part ("1.5ms").
 std::string FormatDuration(int64_t nanos);
 
 }  // namespace kai

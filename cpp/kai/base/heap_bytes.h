@@ -1,13 +1,13 @@
-// HeapBytes: what a value holds on the heap, counted from the capacities of its containers.
+// HeapBytes: how many bytes a value holds on the heap, computed from the capacities of its
+// containers.
 //
-//   HeapBytes(std::string(100, 'x'))        // 112: the allocator hands out pieces of 16 bytes
+//   HeapBytes(std::string(100, 'x'))        // 112: the allocator rounds blocks up to 16 bytes
 //
-// It looks into strings, standard and Abseil containers, plain structs, and classes with a member
-// HeapBytes() of their own.
+// It covers strings, standard and Abseil containers, plain structs, and classes that have a member
+// HeapBytes().
 //
-// Invariants: what pointers share is counted by those who own it, not here: a std::shared_ptr
-// counts nothing. Cost: a walk over all elements that hold something. Threads: as reading the
-// value.
+// Invariants: shared values are counted at their owner, so a std::shared_ptr counts as zero. Cost:
+// a walk over all elements that use the heap. Threads: as for reading the value.
 #ifndef KAI_BASE_HEAP_BYTES_H_
 #define KAI_BASE_HEAP_BYTES_H_
 
@@ -34,12 +34,12 @@
 
 namespace kai {
 
-// What the allocator takes for a block: glibc's puts a word before it, and rounds up to 16 bytes.
+// The size of a heap block: glibc adds a word in front and rounds up to 16 bytes.
 constexpr size_t BlockBytes(size_t bytes) {
   return bytes == 0 ? 0 : std::max<size_t>(32, (bytes + 8 + 15) / 16 * 16);
 }
 
-// A value that was made by std::make_shared, without what it holds itself.
+// The block of std::make_shared, without what the value in it holds on the heap.
 template <typename T>
 constexpr size_t SharedBlockBytes() {
   return BlockBytes(sizeof(T) + 2 * sizeof(void*));
@@ -71,7 +71,7 @@ inline constexpr bool kHoldsNothing =
 template <typename T>
 size_t HeapBytes(const T& value);
 
-// Of what elements hold, without the room that they stand in.
+// What the elements hold on the heap, without the array of elements itself.
 template <typename Elements>
 size_t HeapBytesOfEach(const Elements& elements) {
   size_t bytes = 0;
@@ -86,7 +86,7 @@ size_t HeapBytesOfAll(const Values&... values) {
   return (HeapBytes(values) + ... + 0);
 }
 
-// The room of a hash table with a byte of control for each slot.
+// The slots of a hash table, with one control byte each.
 template <typename Table>
 size_t HashTableBytes(const Table& table, size_t slot_bytes) {
   const size_t capacity = table.capacity();
@@ -98,7 +98,7 @@ size_t HeapBytes(const T& value) {
   using internal::kIsA;
   if constexpr (requires { value.HeapBytes(); }) {
     return value.HeapBytes();
-  } else if constexpr (requires { value.raw(); }) {  // IndexVector and its like
+  } else if constexpr (requires { value.raw(); }) {  // IndexVector and similar classes
     return HeapBytes(value.raw());
   } else if constexpr (internal::kHoldsNothing<T>) {
     return 0;
@@ -115,7 +115,7 @@ size_t HeapBytes(const T& value) {
   } else if constexpr (internal::kIsArray<T>) {
     return HeapBytesOfEach(value);
   } else if constexpr (kIsA<T, std::deque>) {
-    // libstdc++: pieces of 512 bytes, and a list of them.
+    // libstdc++: blocks of 512 bytes, and a list of the blocks.
     const size_t pieces = value.size() * sizeof(typename T::value_type) / 512 + 1;
     return pieces * BlockBytes(512) + BlockBytes(std::max<size_t>(8, pieces + 2) * sizeof(void*)) +
            HeapBytesOfEach(value);
@@ -136,7 +136,7 @@ size_t HeapBytes(const T& value) {
     return value.size() * BlockBytes(4 * sizeof(void*) + sizeof(typename T::value_type)) +
            HeapBytesOfEach(value);
   } else if constexpr (kIsA<T, absl::btree_set>) {
-    // Nodes of 256 bytes, some three quarters full.
+    // B-tree nodes of 256 bytes, about three quarters full.
     return value.size() * sizeof(typename T::value_type) * 4 / 3 + HeapBytesOfEach(value);
   } else {
     size_t bytes = 0;

@@ -32,7 +32,7 @@ TEST(HeapBytesTest, CountsWhatTheAllocatorHandsOut) {
   EXPECT_EQ(HeapBytes(std::string(100, 'x')), kLongBytes);
   EXPECT_EQ(HeapBytes(std::vector<int64_t>(4)), 48);
   EXPECT_EQ(HeapBytes(std::vector<int64_t>()), 0);
-  EXPECT_EQ(HeapBytes(std::make_unique<int64_t>(1)), 32) << "the least";
+  EXPECT_EQ(HeapBytes(std::make_unique<int64_t>(1)), 32) << "the smallest block";
   EXPECT_EQ(HeapBytes(std::array<std::string, 2>{kLong, ""}), kLongBytes);
 }
 
@@ -81,7 +81,7 @@ TEST(SparseTableTest, GivesItsRoomBack) {
     values_.erase(i);
     ShrinkIfSparse(&values_);  // after something was erased
   }
-  EXPECT_EQ(values_.capacity(), full) << "a third is in use";
+  EXPECT_EQ(values_.capacity(), full) << "a third is in use, so the table keeps its room";
   for (int i = 50'000; i < 99'990; ++i) {
     values_.erase(i);
     ShrinkIfSparse(&values_);
@@ -97,7 +97,7 @@ TEST(MemoryReportTest, SumsItsColumns) {
   report.Add("Pod", "texts", 40'000, bytes);
   report.Add("Pod", "index", 40'000, 17);
   report.Add("Pod", "rejections", 0, 0);
-  EXPECT_EQ(report.columns.size(), 2) << "without what holds nothing";
+  EXPECT_EQ(report.columns.size(), 2) << "columns without bytes are left out";
   EXPECT_EQ(report.bytes(), 1'000'017);
 }
 

@@ -1,11 +1,11 @@
-// A typed integer id: a row number that cannot be mixed up with a row of another kind.
+// A typed integer id: a row number that cannot be confused with a row of another kind.
 //
 //   using NodeId = Id<struct NodeTag>;
-//   NodeId(7).index()      // from a number only explicitly
-//   NodeId().valid()       // false: it names no row
+//   NodeId(7).index()      // numbers convert only explicitly
+//   NodeId().valid()       // false: it refers to no row
 //
-// Invariants: an id that is valid is not negative; ids of two kinds do not convert or compare.
-// Cost: one int32. Ids compare and hash by value. Threads: a plain value.
+// Invariants: a valid id is not negative; ids of two kinds do not convert or compare. Cost: one
+// int32. Ids compare and hash by value. Threads: a plain value.
 #ifndef KAI_BASE_ID_H_
 #define KAI_BASE_ID_H_
 

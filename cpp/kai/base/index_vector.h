@@ -3,8 +3,8 @@
 //   const IndexVector<NodeId, double> scores(3, 9.0);
 //   for (const NodeId node : scores.ids()) seen.push_back(node);    // scores[pod] does not compile
 //
-// Invariants: its ids are 0 to size()-1; a debug build checks every access. Cost: that of
-// std::vector. Threads: as std::vector: many readers, or one writer.
+// Invariants: its ids are 0 to size()-1; debug builds check every access. Cost: as std::vector.
+// Threads: as std::vector: many readers, or one writer.
 #ifndef KAI_BASE_INDEX_VECTOR_H_
 #define KAI_BASE_INDEX_VECTOR_H_
 
@@ -18,7 +18,7 @@
 
 namespace kai {
 
-// The ids first, first+1, ... last-1, for range-based loops.
+// The ids first, first+1, ... last-1, for range-based for loops.
 template <typename IdT>
 class IdRange {
  public:
@@ -87,7 +87,7 @@ class IndexVector {
   std::vector<T> rows_;
 };
 
-// The ids by rising rank; ranks are 0 to size()-1, each once.
+// The ids in ascending rank. The ranks are 0 to size()-1, each once.
 template <typename IdT>
 std::vector<IdT> InOrderOf(const IndexVector<IdT, int32_t>& rank) {
   std::vector<IdT> ids(rank.size());

@@ -1,13 +1,13 @@
-// Interned: values of which each has one id, however often it is given.
+// Interned: a set of values with one id per distinct value.
 //
 //   Interned<WordId, std::string> words;
 //   words.Add("queue") == words.Add("queue")     // true
 //   words[words.Add("gang")]                     // "gang"
 //
-// Invariants: equal values have one id; ids are 0 to size()-1, in the order of their first use. A
-// member that AbslHashValue() leaves out costs time and no more, as values are compared whole.
-// Cost: one hash look-up per Add(), an array access per []. Threads: many readers, or one thread
-// that adds. It does not move, because its look-up points into it.
+// Invariants: equal values have the same id; ids are 0 to size()-1, in the order of first use. If
+// AbslHashValue() leaves a member out, look-ups are slower but still right, as values are compared
+// whole. Cost: one hash look-up per Add(), an array access per []. Threads: many readers, or one
+// thread that adds. It cannot be moved, because its look-up table points into it.
 #ifndef KAI_BASE_INTERNED_H_
 #define KAI_BASE_INTERNED_H_
 

@@ -21,7 +21,7 @@ TEST(InternedTest, EqualValuesHaveOneId) {
   EXPECT_EQ(words.size(), size_t{2});
 }
 
-struct Half {  // of which the hash looks at the left alone
+struct Half {  // its hash uses the left member only
   int left = 0;
   int right = 0;
 

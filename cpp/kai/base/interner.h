@@ -1,12 +1,12 @@
-// Names <-> ids at the edge of the engine: inside there are only ids.
+// Maps names to ids and back at the edge of the engine. Inside the engine there are only ids.
 //
 //   Interner names;
 //   const NameId vision = names.Intern("vision");
 //   names.Text(vision)        // "vision"
-//   names.Find("speech")      // invalid id: never interned
+//   names.Find("speech")      // an invalid id: the name was never interned
 //
-// Invariants: one id per text, one text per id; a text stays at its address as long as the interner
-// lives. Ids follow first use: where order matters, compare texts. Cost: one hash look-up per
+// Invariants: one id per text, one text per id; a text keeps its address for the life of the
+// interner. Ids follow first use: where order matters, compare texts. Cost: one hash look-up per
 // Intern() or Find(), an array access per Text(). Threads: many readers, or one thread that
 // interns.
 #ifndef KAI_BASE_INTERNER_H_
@@ -36,11 +36,11 @@ class Interner {
  private:
   std::string_view Store(std::string_view text);
 
-  std::vector<std::string_view> texts_;  // they point into `blocks_`, as do the keys of the map
+  std::vector<std::string_view> texts_;  // point into `blocks_`, as the keys of the map do
   std::vector<std::unique_ptr<char[]>> blocks_;
-  size_t stored_ = 0;     // bytes of the blocks
-  char* free_ = nullptr;  // in the last block
-  size_t left_ = 0;       // from there
+  size_t stored_ = 0;     // bytes used in all blocks
+  char* free_ = nullptr;  // the free end of the last block
+  size_t left_ = 0;       // bytes from `free_` on
   absl::flat_hash_map<std::string_view, NameId> ids_;
 };
 

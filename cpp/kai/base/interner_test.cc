@@ -35,7 +35,7 @@ TEST(InternerTest, FindsOnlyWhatWasInterned) {
   const NameId empty = names.Intern("");
   EXPECT_EQ(names.Find(""), empty);
   EXPECT_FALSE(names.Find("vision").valid());
-  EXPECT_EQ(names.size(), size_t{1}) << "looking must not intern";
+  EXPECT_EQ(names.size(), size_t{1}) << "Find() must not intern";
 }
 
 TEST(InternerTest, KeepsItsTextsWhereTheyAre) {

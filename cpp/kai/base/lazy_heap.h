@@ -1,18 +1,18 @@
-// The array binary heap of spec 1 F60, reproduced move by move: its layout decides between queues
+// The array binary heap of spec 1 F60, with exactly KAI's moves: the layout decides between queues
 // that compare equal.
 //
 //   LazyHeap<std::string> heap;
 //   heap.Push(item, KeyLess);        // append, sift up while less(child, parent)
-//   heap.Top()                       // element 0 as it stands
+//   heap.Top()                       // element 0
 //   heap.SiftDownTop(KeyLess);       // after the top's key changed
 //   heap.Pop(KeyLess)                // swap first and last, remove, sift down
-//   heap.DropLast();                 // the depth cap: whatever stands in the last slot goes
+//   heap.DropLast();                 // the depth limit removes the last slot, whatever is in it
 //
-// `less` need not be a strict order, and often is not (spec 1 F71): then the answer depends on the
-// order of pushes, which is why no other heap may stand in for this one.
+// `less` need not be a strict order, and often is not (spec 1 F71). Then the result depends on the
+// order of pushes, so another heap implementation would give other results.
 //
-// Invariants: nothing but these moves changes the layout; after the key of the top has changed, the
-// caller calls SiftDownTop(). Cost: O(log n) comparisons a move, O(1) for Top() and DropLast(). Not
+// Invariants: only these moves change the layout; the caller calls SiftDownTop() after the key of
+// the top has changed. Cost: O(log n) comparisons a move, O(1) for Top() and DropLast(). Not
 // thread-safe.
 #ifndef KAI_BASE_LAZY_HEAP_H_
 #define KAI_BASE_LAZY_HEAP_H_

@@ -1,5 +1,5 @@
-// The moves of spec 1 F60, one by one. Elements are written "key name", compared by the key alone:
-// where keys tie, the layout decides, and it has to be KAI's.
+// Tests the moves of spec 1 F60 one by one. Elements are written "key name" and compared by key
+// only: where keys are equal, the layout decides, and it has to be the same as in KAI.
 #include "kai/base/lazy_heap.h"
 
 #include <gmock/gmock.h>
@@ -115,13 +115,13 @@ TEST(LazyHeapTest, PoppingTheLastElementLeavesItEmpty) {
 }
 
 TEST(LazyHeapTest, AnswersWithoutAStrictOrderToo) {
-  // "Right first" both ways (spec 1 F71): nothing is ever less, so nothing ever moves.
+  // "Right first" in both directions (spec 1 F71): no element is ever less, so none moves.
   const auto never = [](const std::string&, const std::string&) { return false; };
   LazyHeap<std::string> heap;
   for (const char* item : {"3", "2", "1"}) heap.Push(item, never);
   EXPECT_EQ(heap.Pop(never), "3");
   EXPECT_EQ(heap.Pop(never), "1");
-  // "Left first" both ways: everything moves.
+  // "Left first" in both directions: every element moves.
   const auto always = [](const std::string&, const std::string&) { return true; };
   for (const char* item : {"x", "y"}) heap.Push(item, always);
   EXPECT_THAT(heap.items(), ElementsAre("y", "2", "x"));

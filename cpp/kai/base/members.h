@@ -1,9 +1,9 @@
-// VisitMembers: visits the members of a plain struct, whatever they are called.
+// VisitMembers: calls a function on each member of a plain struct, without naming the members.
 //
 //   VisitMembers(value, [&](const auto& member) { bytes += HeapBytes(member); });
 //
-// Invariants: the struct is an aggregate without a base class, and has at most 32 members; one
-// with more does not compile. Cost: none at run time. Threads: that of the visit.
+// Invariants: the struct is an aggregate without a base class and has at most 32 members; a larger
+// one does not compile. Cost: none at run time. Threads: as for the function.
 #ifndef KAI_BASE_MEMBERS_H_
 #define KAI_BASE_MEMBERS_H_
 
@@ -14,7 +14,7 @@
 namespace kai {
 namespace internal {
 
-// Becomes whatever a member is made of.
+// Converts to the type of any member.
 struct Anything {
   template <typename T>
   operator T() const;  // NOLINT(google-explicit-constructor): it is never called
@@ -29,7 +29,7 @@ constexpr bool IsMadeOf(std::index_sequence<kIndices...>) {
 
 }  // namespace internal
 
-// How many members it has.
+// The number of members of T.
 template <typename T, size_t kTried = 0>
 constexpr size_t MemberCount() {
   static_assert(std::is_aggregate_v<T>);

@@ -1,9 +1,9 @@
-// MemoryReport: how many bytes which part of a program holds, as a table.
+// MemoryReport: a table of how many bytes each part of a program holds.
 //
 //   report.Add("Pod", "texts", 40'000, bytes);
-//   report.bytes()        // all of it
+//   report.bytes()        // the sum
 //
-// Invariants: no byte is in two columns. Cost: plain data. Threads: plain data.
+// Invariants: each byte is in one column. Cost: plain data. Threads: plain data.
 #ifndef KAI_BASE_MEMORY_REPORT_H_
 #define KAI_BASE_MEMORY_REPORT_H_
 
@@ -18,11 +18,11 @@ struct MemoryReport {
   struct Column {
     std::string part;    // "Pod", "engine"
     std::string column;  // "texts", "queues"
-    size_t count = 0;    // of what is in it
+    size_t count = 0;    // number of elements
     size_t bytes = 0;
   };
 
-  // Columns without a byte are left out.
+  // Columns without bytes are left out.
   void Add(std::string_view part, std::string_view column, size_t count, size_t bytes) {
     if (bytes != 0) columns.push_back({std::string(part), std::string(column), count, bytes});
   }

@@ -10,7 +10,7 @@
 namespace kai {
 namespace {
 
-constexpr size_t kLongestName = 100;  // longer ones are no typing mistakes
+constexpr size_t kLongestName = 100;  // a longer name is no typing mistake
 constexpr size_t kShortestBeginning = 4;
 
 std::string Folded(std::string_view name) {
@@ -22,7 +22,7 @@ std::string Folded(std::string_view name) {
   return folded;
 }
 
-// How many letters have to be changed, left out, added or swapped with the next one.
+// How many letters of `a` must be changed, left out, added or swapped with the next one to get `b`.
 size_t Distance(std::string_view a, std::string_view b) {
   std::vector<size_t> before(b.size() + 1);
   std::vector<size_t> last(b.size() + 1);

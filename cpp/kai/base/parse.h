@@ -1,10 +1,10 @@
-// Numbers out of texts that others wrote.
+// Parses numbers in untrusted texts.
 //
 //   ParseInteger("+42")      // 42
 //   ParseInteger("1 ")       // std::nullopt
 //
-// Invariants: no text makes it throw, and none is read in part. Cost: one pass over the text.
-// Threads: a pure function, thread-safe.
+// Invariants: it never throws, and never reads only a part of the text. Cost: one pass over the
+// text. Threads: a pure function, thread-safe.
 #ifndef KAI_BASE_PARSE_H_
 #define KAI_BASE_PARSE_H_
 
@@ -15,8 +15,8 @@
 
 namespace kai {
 
-// A whole decimal number with an optional sign and nothing around it, as Go's strconv.ParseInt
-// reads it.
+// A decimal integer with an optional sign and no other characters, as Go's strconv.ParseInt reads
+// it.
 inline std::optional<int64_t> ParseInteger(std::string_view text) {
   if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
   int64_t value = 0;

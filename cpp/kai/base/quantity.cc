@@ -19,7 +19,7 @@ constexpr int64_t kMaxInt64 = std::numeric_limits<int64_t>::max();
 constexpr UInt128 kMaxNanos = static_cast<UInt128>(kMaxInt64) * 1'000'000'000;
 constexpr int kMaxDigits = 38;  // 10^38 < 2^128
 
-// The unit behind the number: times 2^twos or 10^tens, never both.
+// The unit after the number: times 2^twos or 10^tens, never both.
 struct Scale {
   int twos = 0;
   int64_t tens = 0;
@@ -27,7 +27,7 @@ struct Scale {
 
 std::optional<Scale> ParseScale(std::string_view text) {
   constexpr std::string_view kNames =
-      "KMGTPE";  // 2^10, 2^20, ... with an i behind it; else 10^3, 10^6, ...
+      "KMGTPE";  // 2^10, 2^20, ... if followed by "i"; otherwise 10^3, 10^6, ...
   if (text.empty()) return Scale{};
   if (text.size() == 2 && text[1] == 'i') {
     const size_t place = kNames.find(text[0]);
@@ -45,7 +45,7 @@ std::optional<Scale> ParseScale(std::string_view text) {
       case 'k':
         return Scale{.tens = 3};
       case 'K':
-        return std::nullopt;  // kilo is a small k
+        return std::nullopt;  // kilo is a lower-case k
       default:
         break;
     }
@@ -90,7 +90,7 @@ UInt128 ScaleByTens(UInt128 digits, int64_t tens) {
 // ceil(digits * 2^twos / 10^tens), at most kMaxNanos; tens is at most kMaxDigits - 9.
 UInt128 ScaleByTwos(UInt128 digits, int twos, int tens) {
   const UInt128 fives =
-      Power(5, tens);  // 10^tens = 2^tens * 5^tens, and the twos can be settled first
+      Power(5, tens);  // 10^tens = 2^tens * 5^tens, so the powers of two cancel first
   if (twos <= tens) {
     return std::min(CeilDivide(CeilDivide(digits, fives), UInt128{1} << (tens - twos)), kMaxNanos);
   }
@@ -113,8 +113,8 @@ absl::StatusOr<Quantity> Quantity::Parse(std::string_view text) {
   const bool negative = !text.empty() && text[0] == '-';
   if (!text.empty() && (text[0] == '-' || text[0] == '+')) ++at;
 
-  // All digits as one integer; trailing zeros of the fraction wait until a digit shows that they
-  // count.
+  // All digits as one integer. Trailing zeros of the fraction are added only if another digit
+  // follows.
   UInt128 digits = 0;
   int significant = 0;
   int64_t fraction_digits = 0, waiting_zeros = 0;
@@ -147,7 +147,8 @@ absl::StatusOr<Quantity> Quantity::Parse(std::string_view text) {
 
   UInt128 nanos;
   if (unit->twos == 0) {
-    // An exponent this far out decides alone; clamped, the sum below cannot overflow.
+    // An exponent this large decides the result alone; the clamp keeps the sum below from
+    // overflowing.
     nanos = ScaleByTens(digits, std::clamp<int64_t>(unit->tens, -1000, 1000) + 9 - fraction_digits);
   } else if (fraction_digits <= 9) {
     nanos = digits > (kMaxNanos >> unit->twos)

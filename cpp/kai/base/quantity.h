@@ -1,17 +1,17 @@
-// Quantity: an amount as Kubernetes writes it ("500m", "2Gi", "1e3"), exact to 10^-9 and never a
-// floating-point number on the way.
+// Quantity: an amount in Kubernetes' format ("500m", "2Gi", "1e3"), exact to 10^-9, without
+// floating-point arithmetic.
 //
 //   const absl::StatusOr<Quantity> cpu = Quantity::Parse("500m");
 //   cpu->MilliValue()          // 500
-//   cpu->Value()               // 1: an amount that is asked for is never rounded down
+//   cpu->Value()               // 1: rounded up, as a request must not become smaller
 //   *cpu + Quantity::Of(2)     // 2.5
 //
-// Like Kubernetes' own, a Quantity rounds away from zero where it has to, and accepts odd spellings
-// (".5", "5.", "+1"). Unlike it, what does not fit saturates everywhere (there some paths give 0),
-// more than 38 significant digits are an error, and so is a number without digits ("+").
+// Like Kubernetes' type, it rounds away from zero and accepts odd spellings (".5", "5.", "+1").
+// Unlike it, an amount that does not fit always saturates (in Kubernetes some paths give 0), and
+// more than 38 significant digits or a number without digits ("+") are errors.
 //
-// Invariants: sums and differences are exact, or saturate; equal amounts are equal however they
-// were written. Cost: 16 bytes; parsing is one pass over the text. Threads: a plain value.
+// Invariants: sums and differences are exact, or saturate; equal amounts compare equal in any
+// spelling. Cost: 16 bytes; parsing is one pass over the text. Threads: a plain value.
 #ifndef KAI_BASE_QUANTITY_H_
 #define KAI_BASE_QUANTITY_H_
 
@@ -34,7 +34,7 @@ class Quantity {
 
   int64_t Value() const { return Scaled(kNanosPerUnit); }
   int64_t MilliValue() const { return Scaled(1'000'000); }
-  // True when Value() had nothing to round.
+  // True if Value() is exact.
   bool whole() const { return nanos_ % kNanosPerUnit == 0; }
   bool negative() const { return nanos_ < 0; }
   int Sign() const { return (nanos_ > 0) - (nanos_ < 0); }  // -1, 0 or 1
@@ -53,7 +53,7 @@ class Quantity {
   static Quantity Clamped(Int128 nanos);
   int64_t Scaled(int64_t nanos_per_unit) const;
 
-  Int128 nanos_ = 0;  // at most about 10^28 either way: the largest int64 in whole units
+  Int128 nanos_ = 0;  // at most about 10^28 in size: the largest int64 in whole units
 };
 
 }  // namespace kai

@@ -26,7 +26,7 @@ TEST(QuantityTest, NeverRoundsDownWhatIsAsked) {
 
 TEST(QuantityTest, ReadsWhatKubernetesReads) {
   const Amount table[] = {
-      // plain numbers, in odd spellings too
+      // plain numbers, also in odd spellings
       {"0", 0, 0},
       {"1", 1, 1000},
       {"+1", 1, 1000},
@@ -53,7 +53,7 @@ TEST(QuantityTest, ReadsWhatKubernetesReads) {
       {"2Gi", 2147483648, 2147483648'000},
       {"1.5Gi", 1610612736, 1610612736'000},
       {"0.1Ki", 103, 102'400},
-      {"0.0000000001Ki", 1, 1},  // far below a byte, and still something
+      {"0.0000000001Ki", 1, 1},  // far below a byte, and still rounded up to one
       {"1024Gi", 1099511627776, 1099511627776'000},
       {"0.1Ei", 115292150460684698, kMax},
       // exponents
@@ -76,7 +76,7 @@ TEST(QuantityTest, ReadsWhatKubernetesReads) {
 }
 
 TEST(QuantityTest, NeverGoesThroughFloatingPoint) {
-  // 0.1 and 0.7 have no exact double, and beyond 2^53 doubles skip integers.
+  // 0.1 and 0.7 are not exact as doubles, and beyond 2^53 doubles skip integers.
   EXPECT_EQ(Quantity::Parse("0.1")->MilliValue(), 100);
   EXPECT_EQ(Quantity::Parse("0.7")->MilliValue(), 700);
   EXPECT_EQ(Quantity::Parse("9007199254740993")->Value(), 9007199254740993);
@@ -101,7 +101,7 @@ TEST(QuantityTest, SaturatesInsteadOfWrapping) {
   }
   EXPECT_EQ(Quantity::Parse("9223372036854775.807")->MilliValue(), kMax);
   EXPECT_EQ(Quantity::Parse("7.9999999999Ei")->Value(),
-            9223372036739483658);  // large, and not capped
+            9223372036739483658);  // large, and not saturated
 }
 
 TEST(QuantityTest, KnowsWholeAmountsAndNegativeOnes) {
@@ -127,7 +127,7 @@ TEST(QuantityTest, SaysInOneSentenceWhatIsNoQuantity) {
 
 TEST(QuantityTest, RefusesMoreDigitsThanItCanKeep) {
   EXPECT_TRUE(
-      Quantity::Parse(std::string(1'000'000, '0') + "1").ok());  // zeros in front count for nothing
+      Quantity::Parse(std::string(1'000'000, '0') + "1").ok());  // leading zeros do not count
   EXPECT_TRUE(Quantity::Parse("1." + std::string(1'000'000, '0')).ok());
   EXPECT_FALSE(Quantity::Parse(std::string(39, '1')).ok());
   EXPECT_EQ(Quantity::Parse(std::string(100, '1')).status().message(),

@@ -17,7 +17,7 @@ TEST(QuoteTest, CutsLongTextAndSaysSo) {
 
 TEST(QuoteTest, NeverCutsInsideACharacter) {
   const std::string text = std::string(63, 'x') + "\u00e9" +
-                           std::string(10, 'x');  // the 64th byte is half of an e with an accent
+                           std::string(10, 'x');  // byte 64 is the middle of an e with an accent
   EXPECT_EQ(Quote(text), "\"" + std::string(63, 'x') + "...\"");
 }
 

@@ -1,4 +1,4 @@
-// Sums of untrusted integers: they stop at the largest number instead of wrapping round.
+// Sums of untrusted integers: they saturate instead of overflowing.
 //
 //   AddSaturating(kMost, 1)     // kMost
 //

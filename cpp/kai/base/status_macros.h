@@ -1,9 +1,9 @@
-// Early return on a bad absl::Status; the oldest Abseil we build with has no such macros.
+// Early return on a bad absl::Status. The oldest Abseil we build with has no such macros.
 //
 //   KAI_RETURN_IF_ERROR(Half(number));
 //   KAI_ASSIGN_OR_RETURN(const std::unique_ptr<int> half, Box(number));
 //
-// Invariants: the expression is evaluated once; its status is returned as it is. Cost: one branch.
+// Invariants: the expression is evaluated once; its status is returned unchanged. Cost: one branch.
 // Threads: any.
 #ifndef KAI_BASE_STATUS_MACROS_H_
 #define KAI_BASE_STATUS_MACROS_H_

@@ -1,12 +1,11 @@
-// Putting texts together, and taking them apart. Debian's Abseil is built with a string_view of its
-// own, which std::string_view does not convert to; these few lines serve the standard one. Numbers
-// with fractions have their printing in base/rounding.h.
+// Builds texts from parts. Debian's Abseil has its own string_view, to which std::string_view does
+// not convert; these functions use the standard one. api/rounding.h prints numbers with fractions.
 //
 //   StrCat("queue ", name, " has ", 3, " children")
 //   StrAppend(&text, "+", 2);
 //
-// Invariants: every integer is printed exactly, a char as a letter, a bool as a digit. Cost: one
-// string, grown part by part. Threads: pure functions, thread-safe.
+// Invariants: integers are printed exactly, a char as a letter, a bool as a digit. Cost: one
+// string, which grows part by part. Threads: pure functions, thread-safe.
 #ifndef KAI_BASE_TEXT_H_
 #define KAI_BASE_TEXT_H_
 
@@ -26,7 +25,7 @@ inline void AppendText(std::string* text, std::string_view part) { text->append(
 
 inline void AppendText(std::string* text, std::same_as<char> auto part) { text->push_back(part); }
 
-// Exactly the type bool: a pointer would turn into one silently.
+// Only for the type bool itself: a pointer would convert to bool silently.
 inline void AppendText(std::string* text, std::same_as<bool> auto part) {
   text->push_back(part ? '1' : '0');
 }

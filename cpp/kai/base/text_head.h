@@ -1,11 +1,11 @@
-// TextHead: eight characters of a text as a number, to sort many texts that lie all over memory
-// without looking at most of them twice.
+// TextHead: eight characters of a text as a number. Sorting many texts by these numbers reads most
+// of the scattered texts only once.
 //
-//   prefix = CommonPrefix(texts[0], prefix, text);   // of each: names are alike in front
+//   prefix = CommonPrefix(texts[0], prefix, text);   // for each text: all have this prefix
 //   TextHead(a, prefix) < TextHead(b, prefix)        // then a < b
 //
-// Invariants: a text with a lower head stands before; equal heads say nothing. Cost: O(1). Threads:
-// pure functions.
+// Invariants: the text with the lower head comes first; texts with equal heads have to be compared.
+// Cost: O(1). Threads: pure functions.
 #ifndef KAI_BASE_TEXT_HEAD_H_
 #define KAI_BASE_TEXT_HEAD_H_
 
@@ -16,7 +16,7 @@
 
 namespace kai {
 
-// How many characters, up to `most`, both begin with.
+// The length of the common prefix of both, at most `most`.
 inline size_t CommonPrefix(std::string_view a, size_t most, std::string_view b) {
   const size_t end = std::min({most, a.size(), b.size()});
   size_t same = 0;
@@ -24,7 +24,7 @@ inline size_t CommonPrefix(std::string_view a, size_t most, std::string_view b) 
   return same;
 }
 
-// Of what stands behind the first `prefix` characters.
+// The eight characters after the first `prefix` characters.
 inline uint64_t TextHead(std::string_view text, size_t prefix) {
   uint64_t head = 0;
   for (size_t i = 0; i < 8; ++i) {

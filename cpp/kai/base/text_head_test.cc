@@ -9,7 +9,7 @@
 namespace kai::text_head_test {
 namespace {
 
-// What the head is of, as a text.
+// The eight characters of the head as a text, after the common prefix of four.
 std::string Padded(const std::string& text) {
   std::string head = text.substr(0, 12);
   head.resize(12, '\0');

@@ -13,30 +13,30 @@
 namespace kai {
 namespace {
 
-// A place to fill: the option of a request that has alternatives, or one of its devices.
+// A decision of the search: which option of a request to use, or which device to place.
 struct Place {
   size_t claim = 0;
   size_t request = 0;
-  std::optional<size_t> option = std::nullopt;  // none: it is the option that has to be chosen
+  std::optional<size_t> option = std::nullopt;  // empty: the option has to be chosen
   int64_t device = 0;                           // which of the option's devices
 };
 
-// A place, and how far we are in trying what could go there.
+// A place, and which of its possibilities have been tried.
 struct Choice {
   Place place;
-  size_t next = 0;      // the candidate (or option, or place in the list of all) to try next
-  bool placed = false;  // the last one tried has its device at the end of placed_
+  size_t next = 0;      // the candidate, option, or index into `all` to try next
+  bool placed = false;  // the device of the last attempt is the last of placed_
 };
 
 struct PlacedDevice {
   size_t claim;
   const RequestOption* option;
   size_t candidate;
-  CapacityShare taken;  // of a shareable device
+  CapacityShare taken;  // only of shareable devices
 };
 
-// The search. Whether a device can go to a place is worked out from what has been placed so far, a
-// handful of devices; so taking one back is dropping it from the end, and nothing can be left over.
+// The search. Every check is computed from the devices placed so far, which are few. So undoing a
+// step removes the last device, and there is no other state to restore.
 class Search {
  public:
   Search(const DeviceCandidates& candidates, std::vector<ClaimPlan> claims,
@@ -82,7 +82,7 @@ class Search {
     return claims_[place.claim].requests[place.request].options[*place.option];
   }
 
-  // The first place of this request, or of the next one that there is. Nothing: all are filled.
+  // The first place of this request, or of the next one; empty if all requests are filled.
   std::optional<Place> FirstOf(size_t claim, size_t request) const {
     while (claim < claims_.size() && request >= claims_[claim].requests.size()) {
       ++claim;
@@ -104,15 +104,15 @@ class Search {
     return FirstOf(place.claim, place.request + 1);
   }
 
-  // The devices of one request are exchangeable, so only rising orders are tried: were the first
-  // answer in another order, its rising order would have been found before.
+  // The devices of one request are exchangeable, so only ascending orders are tried: an answer in
+  // any other order would have been found earlier in its ascending order.
   size_t FirstCandidate(const Place& place) {
     if (place.device == 0 || placed_.empty() || !place.option.has_value()) return 0;
     if (OptionAt(place).request->mode == AllocationMode::kAll) return 0;
     return placed_.back().candidate + 1;
   }
 
-  // Takes back what stands at this place and puts the next that fits. False: nothing is left to
+  // Removes the device at this place and places the next one that fits. False: nothing is left to
   // try.
   absl::StatusOr<bool> TryNext(Choice* choice) {
     if (choice->placed) placed_.pop_back();
@@ -133,7 +133,7 @@ class Search {
     return choice->placed;
   }
 
-  // Passes by the options that would leave too few of the claim's 32 devices to its later requests.
+  // Skips options that would leave too few of the claim's 32 devices for its later requests.
   absl::StatusOr<bool> TryNextOption(Choice* choice) const {
     const Place& place = choice->place;
     int64_t others = std::count_if(placed_.begin(), placed_.end(), [&](const PlacedDevice& placed) {
@@ -149,7 +149,7 @@ class Search {
   }
 
   absl::StatusOr<bool> TryDevice(const Place& place, RequestOption* option, size_t index) {
-    // Each of the checks below walks over what has been placed.
+    // Each of the checks below loops over the placed devices.
     steps_ += 1 + static_cast<int64_t>(placed_.size() / 32);
     if (steps_ > options_.budget) {
       return absl::ResourceExhaustedError(
@@ -210,7 +210,7 @@ class Search {
     return true;
   }
 
-  // A shareable device takes from its counters once, however many share it.
+  // A shareable device takes from its counters once, however many claims share it.
   bool TakesFromCounters(size_t index) const {
     const Candidate& candidate = candidates_.all()[index];
     if (!candidate.shareable) return false;
@@ -220,7 +220,7 @@ class Search {
            });
   }
 
-  // Is what this device takes from its counters counted without it, too?
+  // True if what this device takes from its counters is already counted for an earlier use of it.
   bool PlacedBefore(size_t i) const {
     const Candidate& candidate = candidates_.all()[placed_[i].candidate];
     if (candidate.taken != nullptr) return true;

@@ -1,4 +1,4 @@
-// The allocator against one that tries everything, on thousands of small random nodes.
+// Compares the allocator with an exhaustive one on thousands of small random nodes.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -13,7 +13,7 @@
 namespace kai::allocator_random_test {
 namespace {
 
-// One or two pools with up to five devices, up to two claims for up to four.
+// One or two pools with up to five devices, and up to two claims for up to four devices.
 class RandomNode {
  public:
   explicit RandomNode(uint64_t seed) : random_(seed) {
@@ -27,7 +27,7 @@ class RandomNode {
     const int count = static_cast<int>(1 + Below(5));
     for (int pool = 0; pool < 2; ++pool)
       AddPool(pool, pool == 0 ? count : static_cast<int>(Below(2)));
-    int budget = 4;  // devices; the slow allocator writes down every order of them
+    int budget = 4;  // devices; the slow allocator lists all their permutations
     for (int claim = static_cast<int>(1 + Below(2)); claim > 0; --claim) AddClaim(&budget);
   }
 
@@ -117,7 +117,7 @@ class RandomNode {
         claim.requests.push_back(MakeRequest(name, most));
       }
       DeviceRequest& request = claim.requests.back();
-      // An incomplete pool makes it an error, a capacity that is short changes what "all" are.
+      // With an incomplete pool such a request is an error; with scarce capacity, "all" changes.
       if (Chance(8) && request.first_available.empty() && !options.consumable_capacity &&
           pools[0].state == Pool::State::kReady && pools[1].state == Pool::State::kReady) {
         request.mode = AllocationMode::kAll;
@@ -125,7 +125,7 @@ class RandomNode {
       }
       *budget -= static_cast<int>(most);
     }
-    if (wants_all || Chance(2)) return;  // all devices and a constraint can be an error, too
+    if (wants_all || Chance(2)) return;  // all devices and a constraint can also be an error
     DeviceConstraint& constraint = claim.constraints.emplace_back();
     constraint.attribute = Chance(2) ? "numa" : "d/color";
     if (options.consumable_capacity && Chance(2)) {
@@ -174,7 +174,7 @@ TEST(AllocatorRandomTest, FindsWhatTryingEverythingFinds) {
         << "seed " << seed;
     ++(expected == "nothing fits" ? fits_not : fits);
   }
-  // Both answers are common, or the comparison would show little.
+  // Both results are common; otherwise the comparison would prove little.
   EXPECT_GT(fits, 700);
   EXPECT_GT(fits_not, 700);
 }

@@ -30,7 +30,7 @@ DeviceSelector Selects(std::string_view expression) { return CelSelector::Compil
 
 Quantity Amount(std::string_view text) { return Quantity::Parse(text).value(); }
 
-// One node with pools of devices, and what is asked of them.
+// One node with pools of devices, and the claims to allocate.
 class Node {
  public:
   explicit Node(AllocatorOptions options = AllFeatures()) : options_(options) {
@@ -38,7 +38,7 @@ class Node {
     gpu_.selectors.push_back(Selects("device.driver == 'gpu'"));
   }
 
-  // Devices gpu/<pool>/<name>.
+  // Adds devices gpu/<pool>/<name>.
   Pool& AddPool(std::string_view pool, const std::vector<std::string>& names) {
     Pool& added = pools_.emplace_back();
     added.driver = "gpu";
@@ -105,7 +105,7 @@ class Node {
     return AllocateDevices(pools_, allocated_, claims_, options_);
   }
 
-  // "request=device" in their order, over all claims; "nothing fits"; or the error.
+  // "request=device" in order, over all claims; or "nothing fits"; or the error.
   Strings Given() {
     const auto result = Allocate();
     if (!result.ok()) return {std::string(result.status().message())};
@@ -126,7 +126,7 @@ class Node {
 
  private:
   DeviceClass gpu_;
-  std::deque<Device> devices_;  // do not move: pools point at them
+  std::deque<Device> devices_;  // a deque, as pools point at the devices
   std::deque<CounterSet> counters_;
   std::vector<DeviceClaim> claims_;
 };
@@ -192,7 +192,7 @@ TEST(AllocatorTest, AsksTheClassAndTheRequestWhichDevicesWillDo) {
   node.AddClaim({node.Matching(node.Request("r"), "device.attributes['gpu'].memory > 40")});
   EXPECT_THAT(node.Given(), ElementsAre("r=1"));
   node.At("1").driver = "other";
-  EXPECT_THAT(node.Given(), ElementsAre("r=2")) << "no longer of the class";
+  EXPECT_THAT(node.Given(), ElementsAre("r=2")) << "device 1 is not in the class any more";
 }
 
 TEST(AllocatorTest, GoesBackWhenAnEarlierChoiceLeavesNothingForALaterRequest) {
@@ -251,7 +251,7 @@ TEST(AllocatorTest, TakesAllThatMatchOrNothing) {
   node.UseAlready("1");
   EXPECT_THAT(node.Given(), ElementsAre("r=0", "r=2"));
   node.UseAlready("2");
-  EXPECT_THAT(node.Given(), ElementsAre("nothing fits")) << "all means all, also those in use";
+  EXPECT_THAT(node.Given(), ElementsAre("nothing fits")) << "all devices, also those in use";
 }
 
 TEST(AllocatorTest, WantsAtLeastOneDeviceWhenAllAreAskedFor) {
@@ -365,7 +365,7 @@ TEST(AllocatorTest, LetsAnAdministratorLookAtDevicesThatAreInUse) {
   node.AddPool("a", {"0", "1"});
   node.UseAlready("0");
   node.AddClaim({node.Admin(node.Request("r")), node.Admin(node.Request("s"))});
-  EXPECT_THAT(node.Given(), ElementsAre("r=0", "s=1")) << "a claim holds a device once";
+  EXPECT_THAT(node.Given(), ElementsAre("r=0", "s=1")) << "a claim holds a device only once";
   node.AddClaim({node.Admin(node.AllOf("t"))});
   EXPECT_THAT(node.Given(), ElementsAre("r=0", "s=1", "t=0", "t=1"));
   const auto result = node.Allocate();
@@ -384,14 +384,14 @@ TEST(AllocatorTest, NeedsATolerationForATaint) {
   claim.requests[0].tolerations[0].value = "fuse";
   EXPECT_THAT(node.Given(), ElementsAre("r=1"));
   node.At("0").taints[0].effect = Effect::kNone;
-  EXPECT_THAT(node.Given(), ElementsAre("r=0")) << "an effect that keeps no claim away";
+  EXPECT_THAT(node.Given(), ElementsAre("r=0")) << "this effect excludes no claim";
   node.At("0").taints[0].effect = Effect::kNoExecute;
   EXPECT_THAT(node.Given(), ElementsAre("r=1"));
   claim.requests = {node.AllOf("r")};
   EXPECT_THAT(node.Given(), ElementsAre("nothing fits"));
 }
 
-// A GPU with 4 slices that can be had whole, in halves or in quarters.
+// A GPU with 4 slices that can be allocated as a whole, in halves or in quarters.
 void AddPartitions(Node* node) {
   Pool& pool = node->AddPool("a", {"whole", "half0", "half1", "quarter0"});
   node->AddCounters(&pool, "gpu0").counters = {{"slices", Amount("4")}};
@@ -408,9 +408,9 @@ TEST(AllocatorTest, TakesNoMoreThanTheCountersHave) {
   node.AddClaim({node.Request("r")});
   EXPECT_THAT(node.Given(), ElementsAre("r=whole"));
   node.AddClaim({node.Request("s")});
-  EXPECT_THAT(node.Given(), ElementsAre("r=half0", "s=half1")) << "the whole leaves nothing";
+  EXPECT_THAT(node.Given(), ElementsAre("r=half0", "s=half1")) << "the whole GPU leaves nothing";
   node.AddClaim({node.Request("t")});
-  EXPECT_THAT(node.Given(), ElementsAre("nothing fits")) << "2 + 2 + 1 slices, and never the whole";
+  EXPECT_THAT(node.Given(), ElementsAre("nothing fits")) << "5 slices needed, of 4";
 }
 
 TEST(AllocatorTest, CountsWhatDevicesInUseTakeFromTheCounters) {
@@ -455,7 +455,7 @@ TEST(AllocatorTest, LetsClaimsShareADeviceByItsCapacity) {
   EXPECT_THAT(node.Given(), ElementsAre("r=0", "s=1", "t=1"));
   node.AddClaim({node.Request("whole")});
   EXPECT_THAT(node.Given(), ElementsAre("nothing fits"))
-      << "a claim that names no amount takes it all";
+      << "a claim that names no amount takes the whole capacity";
 }
 
 TEST(AllocatorTest, GivesOneRequestASharedDeviceOnlyOnce) {
@@ -496,7 +496,7 @@ TEST(AllocatorTest, SharesADeviceEvenWhereItsCountersAreTaken) {
   node.allocated_.shared[node.At("half0").id()] = {};
   node.UseAlready("half1");
   node.AddClaim({node.Request("r")});
-  EXPECT_THAT(node.Given(), ElementsAre("r=half0")) << "two of the four slices are its own";
+  EXPECT_THAT(node.Given(), ElementsAre("r=half0")) << "it holds two of the four slices itself";
 }
 
 TEST(AllocatorTest, RefusesEveryFeatureThatIsSwitchedOff) {
@@ -533,7 +533,7 @@ TEST(AllocatorTest, PassesByTheFeaturesOfDevicesThatAreSwitchedOff) {
   node.At("half0").taints = {{.key = "k", .value = ""}};
   node.At("half0").allow_multiple_allocations = true;
   DeviceClaim& claim = node.AddClaim({node.Request("r")});
-  EXPECT_THAT(node.Given(), ElementsAre("r=half0")) << "no counters, and taints are not looked at";
+  EXPECT_THAT(node.Given(), ElementsAre("r=half0")) << "no counters, and taints are ignored";
   claim.requests[0].count = 2;
   EXPECT_THAT(node.Given(), ElementsAre("nothing fits"));
   claim.requests = {node.AllOf("r")};
@@ -571,7 +571,7 @@ TEST(AllocatorTest, StopsAtASelectorThatFailsOnADeviceItIsHeldAgainst) {
   node.At("0").SetAttribute("memory", int64_t{80});
   DeviceClaim& claim =
       node.AddClaim({node.Matching(node.Request("r"), "device.attributes['gpu'].memory > 40")});
-  EXPECT_THAT(node.Given(), ElementsAre("r=0")) << "1 is not looked at";
+  EXPECT_THAT(node.Given(), ElementsAre("r=0")) << "the selector does not run on device 1";
   claim.requests[0].count = 2;
   EXPECT_EQ(node.Allocate().status(),
             absl::InvalidArgumentError("claim ns/c0, request r, device gpu/a/1: selector: byte 25: "
@@ -582,7 +582,7 @@ TEST(AllocatorTest, StopsAtASelectorThatFailsOnADeviceItIsHeldAgainst) {
             "early");
   node.UseAlready("0");
   node.UseAlready("1");
-  EXPECT_THAT(node.Given(), ElementsAre("nothing fits")) << "no device to hold it against";
+  EXPECT_THAT(node.Given(), ElementsAre("nothing fits")) << "no device to run the selector on";
 }
 
 TEST(AllocatorTest, GivesUpWhenItsBudgetEnds) {
@@ -591,7 +591,7 @@ TEST(AllocatorTest, GivesUpWhenItsBudgetEnds) {
   for (int i = 0; i < 30; ++i) names.push_back(StrCat("d", i));
   node.AddPool("a", names);
   for (int i = 0; i < 30; ++i) node.At(StrCat("d", i)).SetAttribute("n", int64_t{i});
-  // Two claims that want the same device, behind a long one that has very many ways.
+  // Two claims need the same device, after a large request that has very many solutions.
   node.AddClaim({node.Request("r", 15)});
   node.AddClaim({node.Matching(node.Request("s"), "device.attributes['gpu'].n == 29")});
   node.AddClaim({node.Matching(node.Request("t"), "device.attributes['gpu'].n == 29")});
@@ -609,7 +609,7 @@ TEST(AllocatorTest, FillsAPlainNodeWithoutEverGoingBack) {
   const auto result = node.Allocate();
   ASSERT_TRUE(result.ok());
   EXPECT_TRUE(result->fits);
-  EXPECT_EQ(result->steps, 4 + 5 + 1 + 1 + 1) << "the second claim passes by the first one's four";
+  EXPECT_EQ(result->steps, 4 + 5 + 1 + 1 + 1) << "claim 2 skips the 4 devices of claim 1";
 }
 
 }  // namespace

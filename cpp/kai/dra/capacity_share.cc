@@ -8,7 +8,7 @@
 namespace kai {
 namespace {
 
-// The least amount of the range that is `wanted` or more, ignoring where the range ends.
+// The smallest amount of the range that is at least `wanted`, without the range's upper end.
 Quantity RoundUpInRange(Quantity wanted, const CapacityPolicy::Range& range) {
   if (wanted <= range.least) return range.least;
   if (!range.step.has_value() || range.step->Value() <= 0) return wanted;
@@ -16,7 +16,7 @@ Quantity RoundUpInRange(Quantity wanted, const CapacityPolicy::Range& range) {
   const int64_t above = (wanted - range.least).Value();
   const int64_t steps = above / step + (above % step != 0 ? 1 : 0);
   int64_t rounded = 0;
-  if (__builtin_mul_overflow(steps, step, &rounded)) return wanted;  // nothing holds so much
+  if (__builtin_mul_overflow(steps, step, &rounded)) return wanted;  // no device has so much
   return range.least + Quantity::Of(rounded);
 }
 
@@ -43,7 +43,7 @@ bool Allowed(Quantity taken, const CapacityPolicy& policy) {
              policy.valid_values.end();
 }
 
-// Null: nothing of it.
+// Null if the share has none of it.
 const Quantity* Find(const CapacityShare& share, std::string_view domain, std::string_view name) {
   const auto names = share.find(domain);
   if (names == share.end()) return nullptr;

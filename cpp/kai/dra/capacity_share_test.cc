@@ -13,7 +13,7 @@ Device WithMemory(std::string_view amount, std::optional<CapacityPolicy> policy 
   return device;
 }
 
-// How much memory a request takes; nothing: it may not.
+// How much memory a request takes; empty if it is not allowed.
 std::optional<Quantity> Taken(const Device& device, std::string_view wanted) {
   ByName<Quantity> request;
   if (!wanted.empty()) request["memory"] = Amount(wanted);
@@ -38,7 +38,7 @@ TEST(CapacityShareTest, RoundsUpToTheStepsOfARange) {
   EXPECT_EQ(Taken(device, "4Gi"), Amount("4Gi"));
   EXPECT_EQ(Taken(device, "5Gi"), Amount("7Gi"));
   EXPECT_EQ(Taken(device, "19Gi"), Amount("19Gi"));
-  EXPECT_EQ(Taken(device, "20Gi"), std::nullopt) << "the next step is 22Gi, behind the end";
+  EXPECT_EQ(Taken(device, "20Gi"), std::nullopt) << "the next step is 22Gi, past the end";
 }
 
 TEST(CapacityShareTest, TakesAnAmountOfTheList) {

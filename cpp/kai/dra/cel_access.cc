@@ -26,7 +26,7 @@ inline constexpr bool kIsNames = std::is_same_v<T, const ByName<AttributeValue>*
 CelValue ValueOf(const AttributeValue& attribute) { return CelValueOf(attribute); }
 CelValue ValueOf(const DeviceCapacity& capacity) { return capacity.value; }
 
-// map[key], where an unused domain is empty.
+// map[key]; an unused domain is empty.
 Result Look(const CelNode& node, const CelValue& map, std::string_view key) {
   return std::visit(
       [&](const auto& value) -> Result {
@@ -84,7 +84,7 @@ Result CelHas(const CelNode& node, const CelValue& holder) {
       [&](const auto& value) -> Result {
         using T = std::decay_t<decltype(value)>;
         if constexpr (kIsDomains<T>) {
-          return CelValue(true);  // as an empty map, if not otherwise
+          return CelValue(true);  // an unused domain is an empty map
         } else if constexpr (kIsNames<T>) {
           return CelValue(value->find(node.text) != value->end());
         } else if constexpr (std::is_same_v<T, const Device*>) {

@@ -1,10 +1,10 @@
-// Lists, maps and the device, looked into from CEL expressions.
+// Access to lists, maps and the device from CEL expressions.
 //
 //   return CelSelect(node, holder);      // device.driver
 //
-// Invariants: in the maps of the device an unused domain is there and empty; an unused name is an
-// error. Cost: O(log names), a search of a list a step per item. Threads: pure functions of their
-// arguments.
+// Invariants: in the maps of the device, an unused domain exists and is empty; an unused name is an
+// error. Cost: O(log names); a search of a list takes one step per item. Threads: pure functions of
+// their arguments.
 #ifndef KAI_DRA_CEL_ACCESS_H_
 #define KAI_DRA_CEL_ACCESS_H_
 
@@ -17,21 +17,21 @@
 namespace kai {
 
 // holder.text: a field of the device, or an entry of a map. In the maps of the device, a domain
-// that no attribute uses is there and empty; an unused name is an error.
+// without attributes exists and is empty; an unused name is an error.
 absl::StatusOr<CelValue> CelSelect(const CelNode& node, const CelValue& holder);
 
-// has(holder.text). True for any domain: there is a map, if an empty one.
+// has(holder.text). True for any domain, as unused ones are empty maps.
 absl::StatusOr<CelValue> CelHas(const CelNode& node, const CelValue& holder);
 
 // holder[index].
 absl::StatusOr<CelValue> CelIndex(const CelNode& node, const CelValue& holder,
                                   const CelValue& index);
 
-// item in holder: in a list, or among the keys of a map, where only domains count that are used.
+// item in holder: in a list, or among the keys of a map. Domains without attributes are no keys.
 absl::StatusOr<CelValue> CelContains(const CelNode& node, const CelValue& item,
                                      const CelValue& holder, int64_t* steps);
 
-// What a macro runs over: a list, or the keys of a map. Null: neither.
+// The items that a macro loops over: a list, or the keys of a map. Null for other kinds.
 const CelList* CelRange(const CelValue& value, CelArena* arena, int64_t* steps);
 
 }  // namespace kai

@@ -49,7 +49,7 @@ std::optional<Result> CalculateDoubles(CelOp op, double a, double b) {
     case CelOp::kMultiply:
       return CelValue(a * b);
     case CelOp::kDivide:
-      // Written out, since C++ leaves dividing by zero to the machine.
+      // Checked here, as division by zero is undefined in C++.
       if (b == 0) {
         constexpr double kInfinity = std::numeric_limits<double>::infinity();
         if (a == 0 || a != a) return CelValue(std::numeric_limits<double>::quiet_NaN());

@@ -1,9 +1,9 @@
-// + - * / % of CEL, and the minus in front of a number.
+// CEL's + - * / % and the unary minus.
 //
 //   std::optional<Result> result = CelCalculate(node.op, a, b, &arena_, &steps_);
 //
-// Invariants: integers never wrap round: an overflow is an error. Cost: O(1), + of texts and lists
-// their length. Threads: pure functions, but for the arena and the steps of the caller.
+// Invariants: an integer overflow is an error. Cost: O(1); + of texts and lists costs their length.
+// Threads: pure functions, except for the caller's arena and steps.
 #ifndef KAI_DRA_CEL_ARITHMETIC_H_
 #define KAI_DRA_CEL_ARITHMETIC_H_
 
@@ -16,8 +16,8 @@
 
 namespace kai {
 
-// kAdd to kModulo. Both numbers of one kind, or for + two strings or lists, whose length is taken
-// from `*steps`. Nothing: not for values of these kinds. Errors: overflow, division by zero.
+// kAdd to kModulo, for two numbers of one kind; + also for two strings or lists, whose length is
+// subtracted from `*steps`. Empty for other kinds of values. Errors: overflow, division by zero.
 std::optional<absl::StatusOr<CelValue>> CelCalculate(CelOp op, const CelValue& a, const CelValue& b,
                                                      CelArena* arena, int64_t* steps);
 

@@ -1,8 +1,8 @@
-// What goes wrong while a CEL expression is worked out, with the place where it does.
+// Errors of the evaluation of a CEL expression, with their position.
 //
 //   return CelWrongKind(node, holder);    // "byte 12: . does not take string"
 //
-// Invariants: each error begins with the place. Cost: a string. Threads: pure functions.
+// Invariants: each error begins with the position. Cost: a string. Threads: pure functions.
 #ifndef KAI_DRA_CEL_ERRORS_H_
 #define KAI_DRA_CEL_ERRORS_H_
 
@@ -17,7 +17,7 @@ namespace kai {
 absl::Status CelWrongKind(const CelNode& node, const CelValue& value);
 absl::Status CelWrongKinds(const CelNode& node, const CelValue& a, const CelValue& b);
 
-// An error gets its place in front.
+// Puts the position in front of an error.
 absl::StatusOr<CelValue> CelPlaced(const CelNode& node, absl::StatusOr<CelValue> result);
 
 }  // namespace kai

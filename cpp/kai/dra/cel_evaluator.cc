@@ -18,14 +18,14 @@ namespace {
 
 using Result = absl::StatusOr<CelValue>;
 
-// Joins bools as && does, where false decides, or as ||, where true does: a side that decides hides
-// the errors of all others, whether they come before it or after.
+// Joins bools as && does, where false decides, or as || does, where true decides. A side that
+// decides hides the errors of all other sides, earlier and later ones.
 class Junction {
  public:
   explicit Junction(const CelNode& node)
       : node_(node), deciding_(node.op == CelOp::kOr || node.op == CelOp::kExists) {}
 
-  // True: this one decides.
+  // True if this side decides.
   bool Add(const Result& side) {
     const bool* value = side.ok() ? std::get_if<bool>(&*side) : nullptr;
     decided_ = value != nullptr && *value == deciding_;
@@ -61,7 +61,7 @@ bool Decides(CelOp op, std::partial_ordering order) {
   }
 }
 
-// A kind that Kubernetes adds to the language.
+// True for kinds that Kubernetes adds to the language.
 bool IsExtension(const CelValue& value) {
   return std::holds_alternative<Quantity>(value) || std::holds_alternative<const Semver*>(value);
 }
@@ -71,7 +71,7 @@ bool IsExtension(const CelValue& value) {
 Result CelEvaluator::Evaluate(int32_t index) {
   Result result = --steps_ < 0 ? CelValue(false) : Work(program_.nodes[static_cast<size_t>(index)]);
   if (steps_ >= 0) return result;
-  // Whatever came out may be made up; the same happens at every node above this one.
+  // The result may be made up, so it becomes an error, here and at every node above.
   return absl::ResourceExhaustedError(StrCat("the expression takes more than ", budget_, " steps"));
 }
 
@@ -151,7 +151,7 @@ Result CelEvaluator::Join(const CelNode& node) {
   return junction.Take();
 }
 
-// The operators with two sides.
+// The operators with two operands.
 Result CelEvaluator::Compute(const CelNode& node) {
   KAI_ASSIGN_OR_RETURN(const CelValue a, Part(node, 0));
   KAI_ASSIGN_OR_RETURN(const CelValue b, Part(node, 1));
@@ -161,8 +161,8 @@ Result CelEvaluator::Compute(const CelNode& node) {
     case CelOp::kIn:
       return CelContains(node, a, b, &steps_);
     case CelOp::kEqual:
-      // As in Kubernetes: to hold a version against a text is a mistake. That != finds
-      // them different, and a list that they are not the same, is Kubernetes' way, too.
+      // As in Kubernetes: == between a version or quantity and another kind is an error, but != is
+      // true, and lists with such items are unequal.
       if (IsExtension(a) && a.index() != b.index()) return CelWrongKinds(node, a, b);
       return CelValue(CelEqual(a, b, &steps_));
     case CelOp::kNotEqual:

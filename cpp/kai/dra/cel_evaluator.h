@@ -1,10 +1,10 @@
-// Works out a compiled CEL expression for one device.
+// Evaluates a compiled CEL expression for one device.
 //
 //   CelEvaluator evaluator(*program_, device, budget);
 //   evaluator.Run()
 //
-// Invariants: it runs once; what it returns may point into it, the program and the device. It takes
-// no more steps than its budget. Cost: a step for each operation, more for long values. Not
+// Invariants: it runs once; the result may point into the evaluator, the program and the device. It
+// takes no more steps than its budget. Cost: one step per operation, more for long values. Not
 // thread-safe; several evaluators may share a program.
 #ifndef KAI_DRA_CEL_EVALUATOR_H_
 #define KAI_DRA_CEL_EVALUATOR_H_
@@ -27,13 +27,13 @@ class CelEvaluator {
         steps_(budget),
         slots_(static_cast<size_t>(program.slots), Result(CelValue(false))) {}
 
-  // Once. What it returns may point into the evaluator.
+  // Call it once. The result may point into the evaluator.
   absl::StatusOr<CelValue> Run() { return Evaluate(program_.root); }
 
  private:
   using Result = absl::StatusOr<CelValue>;
 
-  Result Evaluate(int32_t index);  // Work(), and the steps are counted
+  Result Evaluate(int32_t index);  // Work() with its steps counted
   Result Work(const CelNode& node);
   Result Part(const CelNode& node, size_t i) { return Evaluate(node.parts[i]); }
 
@@ -48,7 +48,7 @@ class CelEvaluator {
   const Device& device_;
   const int64_t budget_;
   int64_t steps_;              // that are left
-  std::vector<Result> slots_;  // cel.bind keeps an error, too: it counts where it is used
+  std::vector<Result> slots_;  // cel.bind also stores errors; they count where the variable is used
   CelArena arena_;
 };
 

@@ -16,7 +16,7 @@ struct Signature {
   std::string_view name;
   CelFunction function;
   CelCallForm form;
-  size_t least;  // arguments
+  size_t least;  // fewest arguments
   size_t most;
 };
 
@@ -41,7 +41,7 @@ constexpr Signature kSignatures[] = {
     {"sign", CelFunction::kSign, kMethod, 1, 1},
     {"add", CelFunction::kAdd, kMethod, 2, 2},
     {"sub", CelFunction::kSub, kMethod, 2, 2},
-    {"semver", CelFunction::kSemver, kFree, 1, 2},  // the second: may it be written loosely?
+    {"semver", CelFunction::kSemver, kFree, 1, 2},  // the second argument: loose parsing
     {"isSemver", CelFunction::kIsSemver, kFree, 1, 2},
     {"major", CelFunction::kMajor, kMethod, 1, 1},
     {"minor", CelFunction::kMinor, kMethod, 1, 1},
@@ -58,7 +58,7 @@ char ToUpper(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' +
 
 using Result = absl::StatusOr<CelValue>;
 
-// One call: arguments of the wrong kind leave `result_` empty.
+// One call. For arguments of the wrong kind, `result_` stays empty.
 class Call {
  public:
   Call(std::span<const CelValue> arguments, const Regex* regex, CelArena* arena, int64_t* steps)
@@ -124,7 +124,7 @@ class Call {
       case CelFunction::kEndsWith:
         return CelValue(text.ends_with(*other));
       case CelFunction::kContains:
-        *steps_ -= LengthSteps(text) * LengthSteps(*other);  // what a naive search may take
+        *steps_ -= LengthSteps(text) * LengthSteps(*other);  // the cost of a naive search
         return CelValue(text.find(*other) != text.npos);
       case CelFunction::kMatches:
         return Matches(text, *other);

@@ -2,9 +2,9 @@
 //
 //   const std::optional<CelFunction> function = FindCelFunction(name, form, arguments.size());
 //
-// Invariants: what FindCelFunction() gives takes exactly so many arguments. Cost: a look at a
-// table; a call takes steps by the length of its values. Threads: pure functions, but for the arena
-// and the steps of the caller.
+// Invariants: a function that FindCelFunction() returns accepts that number of arguments. Cost: a
+// search of a table; a call takes steps in proportion to the length of its values. Threads: pure
+// functions, except for the caller's arena and steps.
 #ifndef KAI_DRA_CEL_FUNCTIONS_H_
 #define KAI_DRA_CEL_FUNCTIONS_H_
 
@@ -47,14 +47,14 @@ enum class CelFunction : uint8_t {
 
 enum class CelCallForm : uint8_t { kFunction, kMethod };  // size(x), x.size()
 
-// Nothing: no function of that name takes so many arguments, a method's receiver counted in.
+// Empty if no function of that name takes this many arguments; a method's receiver counts as one.
 std::optional<CelFunction> FindCelFunction(std::string_view name, CelCallForm form,
                                            size_t arguments);
 
 inline constexpr size_t kMostCelArguments = 2;
 
-// An error says what is wrong, but not where. `regex` may be null: then the pattern is compiled.
-// Takes from `*steps` more than one for long values; the caller looks whether any are left.
+// Errors have no position yet. If `regex` is null, the pattern is compiled. Long values cost more
+// than one of `*steps`; the caller checks whether any steps are left.
 absl::StatusOr<CelValue> CallCelFunction(CelFunction function, std::span<const CelValue> arguments,
                                          const Regex* regex, CelArena* arena, int64_t* steps);
 

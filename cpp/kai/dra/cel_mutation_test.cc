@@ -1,5 +1,5 @@
-// Expressions come from whoever may create a ResourceClaim: whatever they write, compiling and
-// matching end with an answer.
+// Expressions are untrusted: anybody who may create a ResourceClaim writes them. Compiling and
+// matching must end with a result or an error for any text.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -90,7 +90,7 @@ TEST(CelMutationTest, EndsWithAnAnswerWhateverTheExpressionIs) {
     ++compiled;
     const auto matches = selector->Matches(device, 20'000);
     if (matches.ok()) ++answered;
-    // What still compiles is worth changing further.
+    // Mutates expressions that still compile further.
     if (pool.size() < 500 && text.size() < 1000) pool.push_back(text);
   }
   EXPECT_GT(compiled, 1000);

@@ -1,8 +1,8 @@
-// CEL's operators with two sides.
+// CEL's operators with two operands.
 //
 //   for (const CelOperator& candidate : kCelOperators) {
 //
-// Invariant: each sign stands here once. Cost: none. Threads: constants.
+// Invariant: each sign is listed once. Cost: none. Threads: constants.
 #ifndef KAI_DRA_CEL_OPERATORS_H_
 #define KAI_DRA_CEL_OPERATORS_H_
 
@@ -15,7 +15,7 @@ namespace kai {
 struct CelOperator {
   std::string_view sign;
   CelOp op;
-  int level;  // of precedence, from the loosest to the tightest
+  int level;  // of precedence; 0 binds loosest
 };
 
 inline constexpr CelOperator kCelOperators[] = {
@@ -27,7 +27,7 @@ inline constexpr CelOperator kCelOperators[] = {
     {"-", CelOp::kSubtract, 3}, {"*", CelOp::kMultiply, 4},
     {"/", CelOp::kDivide, 4},   {"%", CelOp::kModulo, 4},
 };
-inline constexpr int kCelUnaryLevel = 5;  // tighter than all of them
+inline constexpr int kCelUnaryLevel = 5;  // binds tighter than all operators above
 
 }  // namespace kai
 

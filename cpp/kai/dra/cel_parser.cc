@@ -1,4 +1,5 @@
-// The words of an expression become a tree. By recursive descent, one level per precedence.
+// Parses the tokens of an expression into a tree, by recursive descent with one level per
+// precedence.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -18,7 +19,7 @@ namespace {
 using Kind = CelToken::Kind;
 using NodeOr = absl::StatusOr<int32_t>;
 
-constexpr int kChainLevels = 2;  // chains of || and of && become one node each
+constexpr int kChainLevels = 2;  // a chain of || or of && becomes one node
 
 struct Macro {
   std::string_view name;
@@ -46,7 +47,7 @@ class Parser : private CelCursor {
   }
 
  private:
-  // Counts how deep the descent is; every way around comes by here, brackets twice.
+  // Counts the depth of the recursion. Every cycle of the recursion passes here, brackets twice.
   class Descent {
    public:
     explicit Descent(Parser* parser) : parser_(parser) { ++parser_->descent_; }
@@ -116,7 +117,7 @@ class Parser : private CelCursor {
       return AddNode({.op = CelOp::kNot, .position = position, .parts = {part}});
     }
     if (!Take("-")) return ParseMember();
-    if (Now().kind == Kind::kInt) {  // only so can the lowest of all ints be written
+    if (Now().kind == Kind::kInt) {  // the only way to write the lowest int
       const auto value = static_cast<int64_t>(0 - Advance().integer);
       KAI_ASSIGN_OR_RETURN(const int32_t literal, AddNode({.position = position, .value = value}));
       return ParseSuffixes(literal);
@@ -149,7 +150,7 @@ class Parser : private CelCursor {
     }
   }
 
-  // Behind the dot: a field, a method or a macro.
+  // After a dot: a field, a method or a macro.
   NodeOr ParseSelect(int32_t node) {
     if (Now().kind != Kind::kName || Now().text == "in") return Unexpected();
     const size_t position = Now().position;
@@ -187,7 +188,7 @@ class Parser : private CelCursor {
     return AddNode(std::move(node));
   }
 
-  // What lies between brackets, up to and with the closing one.
+  // The items between brackets, and the closing bracket.
   absl::Status ParseList(std::string_view close, std::vector<int32_t>* parts) {
     while (!Take(close)) {
       KAI_ASSIGN_OR_RETURN(const int32_t part, ParseExpression());
@@ -208,7 +209,7 @@ class Parser : private CelCursor {
     return AddNode(std::move(node));
   }
 
-  // The first argument of a macro, with the comma behind it.
+  // The first argument of a macro, and the comma after it.
   absl::StatusOr<std::string> ParseVariable() {
     if (Now().kind != Kind::kName || Next().text != ",") {
       return CelError(Now().position, "expected a variable's name and a comma");
@@ -218,7 +219,7 @@ class Parser : private CelCursor {
     return name;
   }
 
-  // What may use the variable; up to and with the closing bracket.
+  // The expressions in which the variable is visible, and the closing bracket.
   absl::Status ParseBodies(const std::string& variable, CelNode* node) {
     node->slot = static_cast<int32_t>(scope_.size());
     scope_.push_back(variable);
@@ -310,8 +311,8 @@ class Parser : private CelCursor {
   }
 
   int descent_ = 0;
-  int64_t regex_steps_ = CelSelector::kBudget;  // for compiling all patterns of the expression
-  std::vector<std::string> scope_;              // variables by slot, the innermost last
+  int64_t regex_steps_ = CelSelector::kBudget;  // left for compiling all patterns of the expression
+  std::vector<std::string> scope_;              // names of variables by slot, the innermost last
   CelProgram program_;
 };
 

@@ -2,9 +2,9 @@
 //
 //   KAI_ASSIGN_OR_RETURN(CelProgram program, ParseCel(expression));
 //
-// Invariants: parts stand before the node that has them, and no node is deeper than
-// CelSelector::kDeepestNesting. Cost: linear in the expression. Threads: does not change once it is
-// parsed: many readers.
+// Invariants: a node comes after its parts, and no node is nested deeper than
+// CelSelector::kDeepestNesting. Cost: linear in the expression. Threads: immutable after parsing:
+// many readers.
 #ifndef KAI_DRA_CEL_PROGRAM_H_
 #define KAI_DRA_CEL_PROGRAM_H_
 
@@ -25,17 +25,17 @@ enum class CelOp : uint8_t {
   kLiteral,      // value
   kText,         // text
   kDevice,       // the variable device
-  kVariable,     // slot: of a macro or of cel.bind
+  kVariable,     // slot: the variable of a macro or of cel.bind
   kSelect,       // parts[0].text
   kHas,          // has(parts[0].text)
   kIndex,        // parts[0][parts[1]]
   kList,         // [parts...]
   kNot,          // !parts[0]
   kNegate,       // -parts[0]
-  kAnd,          // all parts; long chains are one node, so that they do not nest
+  kAnd,          // all parts; a long chain is one node, so that it does not nest
   kOr,           //
   kConditional,  // parts[0] ? parts[1] : parts[2]
-  kEqual,        // parts[0] == parts[1], and so on
+  kEqual,        // parts[0] == parts[1]; the next ones are alike
   kNotEqual,
   kLess,
   kLessOrEqual,
@@ -47,8 +47,8 @@ enum class CelOp : uint8_t {
   kMultiply,
   kDivide,
   kModulo,
-  kCall,  // function(parts...); a method's receiver comes first
-  kAll,   // parts[0].all(slot, parts[1]), and so on
+  kCall,  // function(parts...); a method's receiver is the first part
+  kAll,   // parts[0].all(slot, parts[1]); the next ones are alike
   kExists,
   kExistsOne,
   kFilter,
@@ -61,11 +61,11 @@ struct CelNode {
   CelFunction function = CelFunction::kSize;
   int32_t slot = 0;
   int32_t depth = 1;
-  size_t position = 0;  // in the expression, in bytes
+  size_t position = 0;  // byte offset in the expression
   std::vector<int32_t> parts = {};
   std::string text = {};
   CelValue value = false;
-  std::shared_ptr<const Regex> regex = nullptr;  // of a matches() whose pattern is a literal
+  std::shared_ptr<const Regex> regex = nullptr;  // of matches() with a literal as pattern
 };
 
 struct CelProgram {
@@ -74,7 +74,7 @@ struct CelProgram {
   int32_t slots = 0;
 };
 
-// InvalidArgument for what cel.h does not list. No node is deeper than
+// InvalidArgument for anything that cel.h does not list. No node is nested deeper than
 // CelSelector::kDeepestNesting.
 absl::StatusOr<CelProgram> ParseCel(std::string_view expression);
 

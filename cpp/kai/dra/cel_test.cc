@@ -25,7 +25,7 @@ Device Gpu() {
   return gpu;
 }
 
-// "true", "false", or what went wrong.
+// "true", "false", or the error.
 std::string Answer(std::string_view expression, const Device& device = Gpu()) {
   const auto selector = CelSelector::Compile(expression);
   if (!selector.ok()) return StrCat("refused: ", std::string(selector.status().message()));
@@ -328,7 +328,7 @@ TEST(CelTest, RefusesExpressionsWithTooManyLargePatterns) {
 TEST(CelTest, CountsOneStepPerOperation) {
   const auto selector = CelSelector::Compile("1 + 2 == 3");
   ASSERT_TRUE(selector.ok());
-  EXPECT_FALSE(selector->Matches(Gpu(), 5).ok());  // five nodes, and one comparison
+  EXPECT_FALSE(selector->Matches(Gpu(), 5).ok());  // five nodes and one comparison
   EXPECT_TRUE(selector->Matches(Gpu(), 6).ok());
 }
 

@@ -11,16 +11,16 @@ template <typename T>
 inline constexpr bool kIsNumber =
     std::is_same_v<T, int64_t> || std::is_same_v<T, uint64_t> || std::is_same_v<T, double>;
 
-// Exactly, where turning the integer into a double would round it.
+// Exact, also where converting the integer to a double would round it.
 template <typename Integer>
 std::partial_ordering CompareWithDouble(Integer a, double b) {
   if (std::isnan(b)) return std::partial_ordering::unordered;
-  // Powers of two, and so exact: the first double above and the last not below all integers.
+  // Powers of two, so they are exact: the first double above all integers, and the lowest integer.
   constexpr double kAbove = std::is_signed_v<Integer> ? 0x1p63 : 0x1p64;
   constexpr double kLowest = std::is_signed_v<Integer> ? -0x1p63 : 0;
   if (b >= kAbove) return std::partial_ordering::less;
   if (b < kLowest) return std::partial_ordering::greater;
-  const auto whole = static_cast<Integer>(b);  // towards zero
+  const auto whole = static_cast<Integer>(b);  // rounded towards zero
   if (a != whole) return a <=> whole;
   return 0.0 <=> b - static_cast<double>(whole);
 }
@@ -96,7 +96,7 @@ CelOrder CelCompare(const CelValue& a, const CelValue& b) {
         } else if constexpr (std::is_same_v<X, const Semver*>) {
           return {true, *x <=> *y};
         } else if constexpr (std::is_pointer_v<X>) {
-          return {};  // lists, maps and the device know no order
+          return {};  // lists, maps and the device have no order
         } else {
           return {true, x <=> y};
         }

@@ -1,10 +1,10 @@
-// What CEL expressions compute with.
+// The values of CEL expressions.
 //
 //   const CelOrder compared = CelCompare(a, b);
 //   return CelValue(CelEqual(a, b, &steps_));
 //
-// Invariants: a value looks at texts, lists and versions, and owns none: they live in the program,
-// the device or the evaluation's CelArena. Cost: O(1), comparing lists a step per item. Threads:
+// Invariants: a value refers to texts, lists and versions but owns none: the program, the device or
+// the evaluation's CelArena owns them. Cost: O(1); comparing lists takes a step per item. Threads:
 // plain values.
 #ifndef KAI_DRA_CEL_VALUE_H_
 #define KAI_DRA_CEL_VALUE_H_
@@ -25,8 +25,8 @@ namespace kai {
 
 struct CelList;
 
-// Small and copied freely: texts, lists and versions are looked at, not owned. They live in the
-// program, in the device or in the evaluation's CelArena.
+// Small and cheap to copy: texts, lists and versions are references to the program, the device or
+// the evaluation's CelArena.
 using CelValue = std::variant<bool, int64_t, uint64_t, double, std::string_view, Quantity,
                               const Semver*, const CelList*, const Device*,  // the variable device
                               const ByDomain<AttributeValue>*, const ByName<AttributeValue>*,
@@ -36,24 +36,24 @@ struct CelList {
   std::vector<CelValue> items;
 };
 
-// What one evaluation builds. Deques: what lies there does not move.
+// The values that one evaluation builds. Elements of a deque do not move.
 struct CelArena {
   std::deque<std::string> texts;
   std::deque<CelList> lists;
   std::deque<Semver> versions;
 };
 
-// "int", "string", "map", ...: for messages.
+// "int", "string", "map", ...: for error messages.
 std::string_view CelKindName(const CelValue& value);
 
 CelValue CelValueOf(const AttributeValue& attribute);
 
-// Numbers compare by what they mean, whatever their kinds; values of different kinds are unequal.
-// Takes a step per comparison, and is false when they end. Maps equal nothing.
+// Numbers are equal if their values are, also across kinds; other values of different kinds are
+// unequal. Takes a step per comparison, and is false when the steps end. Maps are equal to nothing.
 bool CelEqual(const CelValue& a, const CelValue& b, int64_t* steps);
 
-// Numbers among each other, else two of the same kind: bool, string, quantity or version. Null:
-// there is no order between the two kinds. NaN is in no order with any number.
+// Compares two numbers of any kinds, or two values of one kind: bool, string, quantity or version.
+// Empty if the two kinds have no order. NaN is unordered with every number.
 struct CelOrder {
   bool exists = false;
   std::partial_ordering order = std::partial_ordering::unordered;

@@ -1,15 +1,15 @@
-// Devices as drivers publish them in ResourceSlices (resource.k8s.io), and what selectors read.
+// Devices as drivers publish them in ResourceSlices (resource.k8s.io), with the fields that
+// selectors read.
 //
 //   Device gpu{.driver = "gpu.nvidia.com", .pool = "node-1", .name = "gpu-0"};
 //   gpu.SetAttribute("type", std::string("gpu"));        // the driver's own domain
 //   gpu.SetAttribute("dra.net/numaNode", int64_t{1});
 //   gpu.SetCapacity("memory", {.value = Quantity::Parse("80Gi").value()});
 //
-// The reader of slices fills it; which nodes reach a device is settled before a device gets here
-// (pools.h).
+// The reader of slices fills it. Which nodes can use a device is decided before (pools.h).
 //
-// Invariants: an attribute has one value; where a slice spells it with and without its domain, the
-// one with the domain counts, whichever is set first. Cost: O(log names). Threads: plain data: many
+// Invariants: an attribute has one value; if a slice lists it both with and without its domain, the
+// value with the domain counts, in either order. Cost: O(log names). Threads: plain data: many
 // readers.
 #ifndef KAI_DRA_DEVICE_H_
 #define KAI_DRA_DEVICE_H_
@@ -30,18 +30,18 @@ namespace kai {
 
 using AttributeValue = std::variant<bool, int64_t, std::string, Semver>;
 
-// Which shares of a capacity may be asked for, when several claims share a device.
+// Which amounts of a capacity claims may request, when several claims share a device.
 struct CapacityPolicy {
   struct Range {
     Quantity least;
     std::optional<Quantity> most = std::nullopt;
-    std::optional<Quantity> step = std::nullopt;  // from `least` on
+    std::optional<Quantity> step = std::nullopt;  // counted from `least`
 
     friend bool operator==(const Range&, const Range&) = default;
   };
 
   std::optional<Quantity> fallback = std::nullopt;  // for requests that name no amount
-  std::vector<Quantity> valid_values = {};          // rising; empty: any
+  std::vector<Quantity> valid_values = {};          // ascending; empty: any
   std::optional<Range> valid_range = std::nullopt;
 
   friend bool operator==(const CapacityPolicy&, const CapacityPolicy&) = default;
@@ -59,7 +59,7 @@ using ByName = std::map<std::string, Value, std::less<>>;
 template <typename Value>
 using ByDomain = ByName<ByName<Value>>;
 
-// What a device takes from the counters of its pool while it is allocated.
+// How much a device takes of the counters of its pool while it is allocated.
 struct CounterUse {
   std::string counter_set;
   ByName<Quantity> counters;
@@ -67,7 +67,8 @@ struct CounterUse {
   friend bool operator==(const CounterUse&, const CounterUse&) = default;
 };
 
-// Counters that the devices of a pool share: the partitions of one GPU count its memory slices.
+// Counters that the devices of a pool share: for example, the partitions of one GPU count its
+// memory slices.
 struct CounterSet {
   std::string name;
   ByName<Quantity> counters;
@@ -80,7 +81,7 @@ struct DeviceTaint {
 
   std::string key;
   std::string value = {};
-  Effect effect = Effect::kNoSchedule;  // kNone, also for unknown effects, keeps no claim away
+  Effect effect = Effect::kNoSchedule;  // kNone, also for unknown effects: excludes no claim
 
   friend bool operator==(const DeviceTaint&, const DeviceTaint&) = default;
 };
@@ -108,12 +109,12 @@ struct Device {
 
   DeviceId id() const { return {driver, pool, name}; }
 
-  // `name` is "domain/name", or just "name" in the driver's own domain. Where a slice spells one
-  // attribute both ways, the one with its domain counts, whichever is set first.
+  // `name` is "domain/name", or just "name" in the driver's own domain. If a slice lists an
+  // attribute both ways, the value with the domain counts, in either order.
   void SetAttribute(std::string_view name, AttributeValue value);
   void SetCapacity(std::string_view name, DeviceCapacity value);
 
-  // Null: it has none. `name` as above.
+  // Null if the device does not have it. `name` as above.
   const AttributeValue* FindAttribute(std::string_view name) const;
   const DeviceCapacity* FindCapacity(std::string_view name) const;
 };

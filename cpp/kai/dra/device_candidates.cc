@@ -18,7 +18,7 @@ std::string About(const DeviceClaim& claim, std::string_view request) {
 
 std::string Shown(const DeviceId& id) { return StrCat(id.driver, "/", id.pool, "/", id.device); }
 
-// An error with "claim ns/c, request r, device d/p/n: " in front.
+// Adds "claim ns/c, request r, device d/p/n: " in front of an error.
 absl::Status SelectorFailed(const DeviceClaim& claim, const RequestOption& option,
                             const Device& device, const absl::Status& why) {
   return absl::Status(why.code(),
@@ -59,7 +59,7 @@ void DeviceCandidates::AddPool(const Pool& pool, const AllocatedDevices& allocat
   };
   const auto take = [&](const std::vector<CandidateUse>& uses) {
     for (const CandidateUse& use : uses) {
-      counters_[use.counter] = counters_[use.counter] - use.amount;  // below zero: none are left
+      counters_[use.counter] = counters_[use.counter] - use.amount;  // below zero: none is left
     }
   };
   for (const Device* device : pool.devices) {
@@ -178,7 +178,7 @@ absl::StatusOr<bool> DeviceCandidates::Selects(const DeviceClaim& claim,
                                                const RequestOption& option,
                                                const Candidate& candidate) const {
   const Device& device = *candidate.device;
-  // A binder would have to wait for the conditions between binding and starting; KAI does not.
+  // A binder would have to wait for these conditions between binding and starting; KAI's does not.
   if (device.has_binding_conditions) return false;
   if (options_.consumable_capacity) {
     const std::optional<CapacityShare> share = ShareOf(device, option.request->capacity);

@@ -1,12 +1,12 @@
-// The devices among which an allocation chooses, and the requests that choose: checked, counted,
-// and each pair of them matched at most once.
+// The devices that an allocation can choose, and its requests: checked and counted. Each pair of
+// them is matched at most once.
 //
 //   const DeviceCandidates candidates(pools, allocated, options);
 //   KAI_ASSIGN_OR_RETURN(ClaimPlan plan, candidates.Plan(claim));
 //
 // Invariants: pools, allocated devices and options outlive it; candidates are in the order of the
-// pools. Cost: O(devices) to make one; a match asks every selector, once for each request and
-// device. Threads: many readers; what a match finds out is written to the caller's RequestOption.
+// pools. Cost: O(devices) to construct; a match runs each selector once per request and device.
+// Threads: many readers; the result of a match is stored in the caller's RequestOption.
 #ifndef KAI_DRA_DEVICE_CANDIDATES_H_
 #define KAI_DRA_DEVICE_CANDIDATES_H_
 
@@ -22,7 +22,7 @@
 
 namespace kai {
 
-// What a device takes from one of the counters of all pools, which are numbered through.
+// How much a device takes of one counter. The counters of all pools are numbered together.
 struct CandidateUse {
   size_t counter;
   Quantity amount;
@@ -30,9 +30,9 @@ struct CandidateUse {
 
 struct Candidate {
   const Device* device = nullptr;
-  bool in_use = false;                   // by one claim alone
+  bool in_use = false;                   // one claim holds it alone
   bool shareable = false;                // may go to several claims
-  const CapacityShare* taken = nullptr;  // of a shareable device, before this allocation; or null
+  const CapacityShare* taken = nullptr;  // shareable: taken before; or null
   std::vector<CandidateUse> uses = {};
 };
 
@@ -41,14 +41,14 @@ struct RequestOption {
   const DeviceRequest* request = nullptr;
   std::string name = {};  // "request" or "request/alternative"
   int64_t count = 0;
-  std::vector<size_t> all = {};                   // kAll: the candidates, each of them wanted
-  std::vector<std::optional<bool>> matches = {};  // by candidate; what is known so far
+  std::vector<size_t> all = {};                   // kAll: all matching candidates
+  std::vector<std::optional<bool>> matches = {};  // by candidate; empty: not evaluated yet
 };
 
 struct RequestPlan {
   bool has_alternatives = false;
   std::vector<RequestOption> options;
-  int64_t least = 0;  // devices, with the option that takes the fewest
+  int64_t least = 0;  // devices, of the option that needs the fewest
 };
 
 struct ClaimPlan {
@@ -58,19 +58,19 @@ struct ClaimPlan {
 
 class DeviceCandidates {
  public:
-  // All arguments must outlive this.
+  // All arguments must outlive this object.
   DeviceCandidates(std::span<const Pool> pools, const AllocatedDevices& allocated,
                    const AllocatorOptions& options);
 
-  // Checks the claim and counts its devices; for messages see allocator.h.
+  // Checks the claim and counts its devices; allocator.h lists the errors.
   absl::StatusOr<ClaimPlan> Plan(const DeviceClaim& claim) const;
 
-  // By class, selectors and what the request asks of capacities; not whether it is free.
+  // Checks class, selectors and requested capacities, but not whether the device is free.
   absl::StatusOr<bool> Matches(const DeviceClaim& claim, RequestOption* option,
                                size_t candidate) const;
 
   const std::vector<Candidate>& all() const { return candidates_; }
-  // What is left of each counter before this allocation.
+  // What was left of each counter before this allocation.
   const std::vector<Quantity>& counters() const { return counters_; }
 
  private:

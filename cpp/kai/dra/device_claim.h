@@ -1,5 +1,5 @@
-// What a ResourceClaim asks for: so many devices of a class, with these properties, that go
-// together like that.
+// The content of a ResourceClaim: a number of devices of a class, with selectors, and with
+// constraints between the devices.
 //
 //   request.name = name;
 //   request.device_class = &gpu_;
@@ -7,9 +7,9 @@
 //   request.selectors.push_back(Selects(expression));
 //   claim.requests = std::move(requests);
 //
-// Invariants: a selector that does not compile is kept as its error: as in Kubernetes it hurts only
-// when a device is about to be compared with it. Cost: plain data; Tolerates() and Covers() compare
-// texts. Threads: many readers.
+// Invariants: a selector that does not compile is stored as its error. As in Kubernetes, the error
+// matters only when the selector is about to run on a device. Cost: plain data; Tolerates() and
+// Covers() compare texts. Threads: many readers.
 #ifndef KAI_DRA_DEVICE_CLAIM_H_
 #define KAI_DRA_DEVICE_CLAIM_H_
 
@@ -46,30 +46,31 @@ struct DeviceToleration {
 
 enum class AllocationMode : uint8_t {
   kExactCount,  // `count` devices
-  kAll,         // every device of the node that matches, one at least; none may be in use
-  kUnknown,     // one that came after us: an error
+  kAll,         // all matching devices of the node, at least one; none may be in use
+  kUnknown,     // from a newer Kubernetes version: an error
 };
 
 struct DeviceRequest {
   std::string name;
-  std::string class_name = {};                // for messages about a class that does not exist
-  const DeviceClass* device_class = nullptr;  // null: it does not exist
+  std::string class_name = {};                // for the error about a class that does not exist
+  const DeviceClass* device_class = nullptr;  // null: the class does not exist
   std::vector<DeviceSelector> selectors = {};
   AllocationMode mode = AllocationMode::kExactCount;
   int64_t count = 1;
-  bool admin_access = false;  // to look after a device: beside the pods that use it
+  bool admin_access = false;  // for monitoring: the device may be in use by pods
   std::vector<DeviceToleration> tolerations = {};
-  ByName<Quantity> capacity = {};  // by "domain/name" or "name": what to take of each device
-  // Not empty: the first of these that can be had; of the members above only the name counts.
+  ByName<Quantity> capacity = {};  // amounts of each device, by "domain/name" or "name"
+  // If not empty: the first of these that fits is used, and the members above except the name are
+  // ignored.
   std::vector<DeviceRequest> first_available = {};
 };
 
-// About the devices of these requests ("request", "request/alternative"); of all when none is
-// named.
+// Applies to the devices of these requests ("request", "request/alternative"); to all if the list
+// is empty.
 struct DeviceConstraint {
   enum class Kind : uint8_t {
-    kMatchAttribute,     // all have the attribute, and with the same value
-    kDistinctAttribute,  // all have it, and no two the same value
+    kMatchAttribute,     // all devices have the attribute, with the same value
+    kDistinctAttribute,  // all have it, with different values
   };
 
   Kind kind = Kind::kMatchAttribute;
@@ -78,20 +79,20 @@ struct DeviceConstraint {
 
   friend auto operator<=>(const DeviceConstraint&, const DeviceConstraint&) = default;
 
-  // `request` as above; an alternative is covered by the name of its request, too.
+  // `request` as above; the name of a request covers its alternatives, too.
   bool Covers(std::string_view request) const;
 };
 
 struct DeviceClaim {
-  std::string name;  // "namespace/name", for messages
+  std::string name;  // "namespace/name", for error messages
   std::vector<DeviceRequest> requests;
   std::vector<DeviceConstraint> constraints = {};
 };
 
-// Does the device have a taint (NoSchedule, NoExecute) that the request does not tolerate?
+// True if the device has a taint (NoSchedule, NoExecute) that the request does not tolerate.
 bool TaintsKeepAway(const Device& device, const DeviceRequest& request);
 
-// As constraints compare: versions by how they are written.
+// Equality as constraints define it: versions are compared as texts.
 bool SameAttribute(const AttributeValue& a, const AttributeValue& b);
 
 }  // namespace kai

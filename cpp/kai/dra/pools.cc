@@ -15,12 +15,12 @@ namespace {
 
 struct ReachedSlice {
   const ResourceSlice* slice;
-  std::vector<const Device*> devices;  // that the node reaches
+  std::vector<const Device*> devices;  // that the node can use
 };
 
 struct Draft {
-  std::vector<const ResourceSlice*> all;  // of every generation
-  std::vector<ReachedSlice> reached;      // of the newest generation that the node reaches
+  std::vector<const ResourceSlice*> all;  // of all generations
+  std::vector<ReachedSlice> reached;      // of the newest generation, and usable from the node
 };
 
 std::vector<const Device*> ReachedDevices(const ResourceSlice& slice, ReachesDevices reaches) {
@@ -34,11 +34,11 @@ std::vector<const Device*> ReachedDevices(const ResourceSlice& slice, ReachesDev
 
 bool Reached(const ResourceSlice& slice, const std::vector<const Device*>& devices,
              ReachesDevices reaches) {
-  // A slice without devices may still have been meant for the node: it counts as one that is there.
+  // A slice without devices can still belong to the node; then it counts as present.
   return !devices.empty() || (!slice.nodes_per_device && reaches(slice, nullptr));
 }
 
-// Empty: all is well.
+// Empty if there is none.
 std::string FindDuplicateDevice(const std::vector<ReachedSlice>& reached) {
   absl::flat_hash_set<std::string> names;
   for (const ReachedSlice& part : reached) {
@@ -115,13 +115,13 @@ std::vector<Pool> GatherPools(std::span<const ResourceSlice> slices, const PoolO
     if (draft.reached.empty()) continue;
     const int64_t generation = draft.reached[0].slice->generation;
     const int64_t wanted = draft.reached[0].slice->slices_in_pool;
-    // The node need not reach all slices of a pool; those that it does not reach count, too.
+    // A node need not be able to use all slices of a pool; the others count, too.
     std::vector<const ResourceSlice*> all = std::move(draft.all);
     const bool replaced = static_cast<int64_t>(draft.reached.size()) != wanted &&
                           std::any_of(all.begin(), all.end(), [&](const ResourceSlice* slice) {
                             return slice->generation > generation;
                           });
-    if (replaced) continue;  // by slices none of which this node reaches
+    if (replaced) continue;  // the newer slices are not for this node
     std::erase_if(all, [&](const auto* slice) { return slice->generation != generation; });
     const auto by_name = [](const ResourceSlice* a, const ResourceSlice* b) {
       return a->name < b->name;

@@ -1,15 +1,15 @@
-// Pools: what one node reaches of the devices in the cluster's ResourceSlices.
+// Pools: the devices in the cluster's ResourceSlices that one node can use.
 //
 //   return GatherPools(slices, {.partitionable_devices = partitionable}, ...
 //
 // A driver publishes a pool in one or more slices and replaces them by slices of a higher
-// generation. So a pool may be seen half replaced: then it is incomplete, and nothing is taken from
-// it.
+// generation. So the scheduler may see a pool that is only partly replaced; such a pool is
+// incomplete, and its devices are not allocated.
 //
-// Invariants: pools are in the order of driver and name, their slices in that of names, so that a
-// driver can say by its names which device goes first; Kubernetes 1.35 leaves both orders to
-// chance. Pools point into the slices. Cost: O(slices log slices + devices). Threads: a pure
-// function; pools do not change.
+// Invariants: pools are ordered by driver and name, and their slices by name, so that a driver can
+// decide by names which device is used first; Kubernetes 1.35 defines neither order. Pools point
+// into the slices. Cost: O(slices log slices + devices). Threads: a pure function; pools do not
+// change.
 #ifndef KAI_DRA_POOLS_H_
 #define KAI_DRA_POOLS_H_
 
@@ -29,7 +29,7 @@ struct ResourceSlice {
   std::string pool;
   int64_t generation = 0;
   int64_t slices_in_pool = 1;
-  bool nodes_per_device = false;  // the nodes are chosen by each device, not by the slice
+  bool nodes_per_device = false;  // each device selects its nodes, not the slice
   std::vector<Device> devices = {};
   std::vector<CounterSet> counter_sets = {};
 
@@ -39,26 +39,26 @@ struct ResourceSlice {
 struct Pool {
   enum class State : uint8_t {
     kReady,
-    kIncomplete,  // slices are missing: they are just being replaced
-    kInvalid,     // the slices contradict each other, however many there are; `problem` says how
+    kIncomplete,  // slices are missing: the driver is replacing them
+    kInvalid,     // the slices contradict each other; `problem` says how
   };
 
   std::string driver;
   std::string name;
   State state = State::kReady;
   std::string problem = {};
-  std::vector<const Device*> devices = {};    // that the node reaches
-  std::vector<const Device*> elsewhere = {};  // that it does not; they may take from the counters
+  std::vector<const Device*> devices = {};    // that the node can use
+  std::vector<const Device*> elsewhere = {};  // that it cannot use; may share counters
   std::vector<const CounterSet*> counter_sets = {};
 };
 
-// Does the node reach the devices of this slice? Where nodes are chosen per device, it is asked for
-// each with the device; otherwise once, with null. (spec.nodeName, allNodes, nodeSelector; false
-// where none of them is set.)
+// True if the node can use the devices of this slice (spec.nodeName, allNodes, nodeSelector; false
+// if none is set). If each device selects its nodes, it is called for each device; otherwise once
+// with null.
 using ReachesDevices = absl::FunctionRef<bool(const ResourceSlice& slice, const Device* device)>;
 
 struct PoolOptions {
-  // Counters, and nodes per device. Off: slices that choose nodes per device are left out.
+  // Enables counters and slices whose devices select their nodes; if off, such slices are ignored.
   bool partitionable_devices = false;
 };
 

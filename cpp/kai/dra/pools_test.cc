@@ -13,7 +13,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// A slice of pool d/p; its name begins with the node that it is for, or with * for all nodes.
+// A slice of pool d/p. Its name begins with the name of its node, or with * for all nodes.
 ResourceSlice Slice(std::string_view name, int64_t generation, int64_t slices,
                     const std::vector<std::string>& devices) {
   ResourceSlice slice{.name = std::string(name), .driver = "d", .pool = "p"};
@@ -25,7 +25,7 @@ ResourceSlice Slice(std::string_view name, int64_t generation, int64_t slices,
   return slice;
 }
 
-// What node n1 reaches.
+// The pools of node n1.
 std::vector<Pool> Gather(const std::vector<ResourceSlice>& slices, bool partitionable = false) {
   return GatherPools(slices, {.partitionable_devices = partitionable},
                      [](const ResourceSlice& slice, const Device* device) {
@@ -34,7 +34,7 @@ std::vector<Pool> Gather(const std::vector<ResourceSlice>& slices, bool partitio
                      });
 }
 
-// "d/p: x y", or the state instead of the devices.
+// "d/p: x y", or the pool's state instead of its devices.
 std::vector<std::string> Shown(const std::vector<Pool>& pools) {
   std::vector<std::string> shown;
   for (const Pool& pool : pools) {
@@ -70,7 +70,7 @@ TEST(PoolsTest, AreIncompleteWhileSlicesAreMissing) {
   EXPECT_THAT(Shown(Gather({Slice("n1", 1, 2, {"0"})})), ElementsAre("d/p: incomplete"));
   EXPECT_THAT(Shown(Gather({Slice("n1", 1, 2, {"0"}), Slice("n2", 1, 2, {"1"})})),
               ElementsAre("d/p: 0"))
-      << "the other slice is there, if for another node";
+      << "the other slice exists, but for another node";
   EXPECT_THAT(Shown(Gather({Slice("n1", 2, 2, {"0"}), Slice("n2", 1, 2, {"1"})})),
               ElementsAre("d/p: incomplete"));
 }
@@ -79,7 +79,7 @@ TEST(PoolsTest, AreGoneWhenNewerSlicesLeaveTheNodeOut) {
   EXPECT_THAT(Shown(Gather({Slice("n1", 1, 2, {"0"}), Slice("n2", 2, 1, {"0"})})), IsEmpty());
   EXPECT_THAT(Shown(Gather({Slice("n1", 1, 1, {"0"}), Slice("n2", 2, 1, {"0"})})),
               ElementsAre("d/p: 0"))
-      << "what looks complete is not doubted; Kubernetes does the same";
+      << "a pool that looks complete is used; Kubernetes does the same";
 }
 
 TEST(PoolsTest, AreInvalidWhenTwoDevicesHaveOneName) {
@@ -87,7 +87,7 @@ TEST(PoolsTest, AreInvalidWhenTwoDevicesHaveOneName) {
               ElementsAre("d/p: invalid, there are two devices \"0\""));
   EXPECT_THAT(Shown(Gather({Slice("n1-a", 1, 3, {"0"}), Slice("n1-b", 1, 3, {"0"})})),
               ElementsAre("d/p: invalid, there are two devices \"0\""))
-      << "that will not go away with the slice that is missing";
+      << "the missing slice cannot correct this";
 }
 
 TEST(PoolsTest, ChooseNodesPerDeviceOnlyWhereThatIsSwitchedOn) {
@@ -110,7 +110,7 @@ TEST(PoolsTest, KnowTheirCountersAndWhatTakesFromThemOnOtherNodes) {
   EXPECT_THAT(Shown(pools), ElementsAre("d/p: 0"));
   EXPECT_THAT(pools[0].elsewhere, ElementsAre(&slices[1].devices[0]));
   EXPECT_THAT(pools[0].counter_sets, ElementsAre(&slices[2].counter_sets[0]));
-  EXPECT_THAT(Gather(slices)[0].counter_sets, IsEmpty()) << "switched off";
+  EXPECT_THAT(Gather(slices)[0].counter_sets, IsEmpty()) << "the feature is off";
 
   slices[1].devices[0].consumes[0].counters = {{"y", Quantity::Of(1)}};
   EXPECT_THAT(Shown(Gather(slices, true)),

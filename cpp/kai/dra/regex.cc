@@ -13,7 +13,7 @@ namespace kai {
 namespace {
 
 constexpr int64_t kLeastCompileSteps = 500;
-constexpr int64_t kMostCompileSteps = Regex::kMostBytes / 16;  // RE2's instructions have 16 bytes
+constexpr int64_t kMostCompileSteps = Regex::kMostBytes / 16;  // one RE2 instruction has 16 bytes
 
 int64_t DivideUp(int64_t amount, int64_t by) { return (amount + by - 1) / by; }
 
@@ -26,7 +26,8 @@ absl::StatusOr<Regex> Regex::Compile(std::string_view pattern, int64_t* steps) {
   options.set_log_errors(false);
   options.set_never_capture(true);
   options.set_max_mem(kMostBytes);
-  // Braces here and below: RE2 takes a StringPiece of its own or absl::string_view, by its age.
+  // Braces here and below: depending on its version, RE2 takes its own StringPiece or
+  // absl::string_view.
   const auto re2 = std::shared_ptr<const RE2>(new RE2({pattern.data(), pattern.size()}, options));
   const bool too_large = re2->error_code() == RE2::ErrorPatternTooLarge;
   *steps -= kLeastCompileSteps;
@@ -39,8 +40,8 @@ absl::StatusOr<Regex> Regex::Compile(std::string_view pattern, int64_t* steps) {
     return absl::InvalidArgumentError(
         StrCat("regular expression ", Quote(pattern), " is invalid: ", re2->error()));
   }
-  // Kubernetes takes four characters for one instruction. Repeats are more: with a sixteenth of the
-  // instructions, a million steps are a quarter of a second at most.
+  // Kubernetes counts one instruction per four characters, but repeats have more. With a sixteenth
+  // of the instructions as a lower bound, a million steps take at most a quarter of a second.
   const int64_t instructions = re2->ProgramSize();
   return Regex(re2, std::max(DivideUp(Length(pattern), 4), DivideUp(instructions, 16)));
 }

@@ -57,7 +57,7 @@ TEST(RegexTest, Repeats) {
   EXPECT_TRUE(Found("^a{2,}$", "aaaa"));
   EXPECT_FALSE(Found("^a{2,3}$", "aaaa"));
   EXPECT_TRUE(Found("^(a*)*?b$", "aaab"));
-  EXPECT_TRUE(Found("^a{x}$", "a{x}"));  // no number: a brace like any other character
+  EXPECT_TRUE(Found("^a{x}$", "a{x}"));  // not a number, so the brace is an ordinary character
 }
 
 TEST(RegexTest, KnowsClassesOfCharacters) {
@@ -166,7 +166,7 @@ TEST(RegexTest, TakesTimeInProportionAndStopsWhenStepsEnd) {
   const std::string text(100'000, 'a');
   int64_t steps = 1'000'000;
   EXPECT_FALSE(regex->FoundIn(text, &steps));
-  EXPECT_GT(steps, 0);  // a backtracking matcher would not end before the universe does
+  EXPECT_GT(steps, 0);  // backtracking would take practically for ever
   steps = 100;
   EXPECT_FALSE(regex->FoundIn(text + "b", &steps));
   EXPECT_LT(steps, 0);

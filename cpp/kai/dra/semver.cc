@@ -29,7 +29,7 @@ std::optional<uint64_t> ParseNumber(std::string_view digits) {
   return number;
 }
 
-// Cuts off and returns what stands before the next dot.
+// Removes and returns the part before the next dot.
 std::string_view NextPart(std::string_view* dotted) {
   const size_t dot = dotted->find('.');
   const std::string_view part = dotted->substr(0, dot);
@@ -37,7 +37,7 @@ std::string_view NextPart(std::string_view* dotted) {
   return part;
 }
 
-// Dotted identifiers, none of them empty; numbers among those of a pre-release lead with no zero.
+// True if no dotted identifier is empty; numbers in a pre-release must not have leading zeros.
 bool GoodIdentifiers(std::string_view dotted, bool numbers_are_ordered) {
   if (dotted.empty() || dotted.back() == '.') return false;
   while (!dotted.empty()) {
@@ -54,7 +54,7 @@ std::strong_ordering CompareIdentifiers(std::string_view a, std::string_view b) 
   if (a_is_number != b_is_number) {
     return a_is_number ? std::strong_ordering::less : std::strong_ordering::greater;
   }
-  // Without leading zeros the longer number is the larger, whatever its size.
+  // Without leading zeros, the longer number is the larger one.
   if (a_is_number && a.size() != b.size()) return a.size() <=> b.size();
   return a.compare(b) <=> 0;
 }
@@ -109,7 +109,7 @@ absl::StatusOr<Semver> Semver::ParseLoosely(std::string_view text) {
     while (HasLeadingZero(digits)) digits.remove_prefix(1);
     StrAppend(&strict, count == 0 ? "" : ".", digits);
   }
-  if (count == 0 || !numbers.empty()) return Parse(text);  // says what is wrong with it
+  if (count == 0 || !numbers.empty()) return Parse(text);  // for its error
   for (; count < 3; ++count) strict += ".0";
   strict += rest.substr(end);
   absl::StatusOr<Semver> version = Parse(strict);

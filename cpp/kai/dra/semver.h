@@ -1,12 +1,12 @@
-// Semver: a version as semver.org 2.0.0 writes it, and the order it gives versions.
+// Semver: a version in the format of semver.org 2.0.0, and the order of versions.
 //
 //   const Semver version = Version("12.4.99-rc.1+sha.5114f85");    // Semver::Parse(text).value()
 //   version.major()              // 12
 //
-// ParseLoosely() reads what people write: "v1.02" is 1.2.0.
+// ParseLoosely() accepts common variants: "v1.02" is 1.2.0.
 //
-// Invariants: a release comes after its candidates; what stands behind a '+' is kept in text() and
-// takes no part in comparisons. Cost: one pass over the text. Threads: a plain value.
+// Invariants: a release comes after its pre-releases; text after a '+' is kept in text() and
+// ignored in comparisons. Cost: one pass over the text. Threads: a plain value.
 #ifndef KAI_DRA_SEMVER_H_
 #define KAI_DRA_SEMVER_H_
 
@@ -22,9 +22,9 @@ namespace kai {
 
 class Semver {
  public:
-  // Three numbers without leading zeros, then perhaps -pre.release and +build.
+  // Three numbers without leading zeros, then optionally -pre.release and +build.
   static absl::StatusOr<Semver> Parse(std::string_view text);
-  // Also takes a v in front, leading zeros, and one or two numbers instead of three.
+  // Also accepts a leading v, leading zeros, and one or two numbers instead of three.
   static absl::StatusOr<Semver> ParseLoosely(std::string_view text);
 
   uint64_t major() const { return numbers_[0]; }

@@ -1,6 +1,6 @@
-// The rules of allocation, without a search: writes down every way to give devices to requests,
-// from the first to the last, and takes the first that breaks no rule. Shares no code with the
-// allocator but selectors and attributes.
+// The rules of allocation without a clever search: enumerates all ways to give devices to requests,
+// in order, and returns the first that breaks no rule. It shares only selectors and attributes with
+// the allocator.
 #ifndef KAI_DRA_SLOW_ALLOCATOR_FOR_TEST_H_
 #define KAI_DRA_SLOW_ALLOCATOR_FOR_TEST_H_
 
@@ -17,7 +17,7 @@ namespace kai {
 
 class SlowAllocator {
  public:
-  // What one request got.
+  // The devices of one request.
   struct Given {
     size_t claim;
     const DeviceRequest* request;
@@ -34,7 +34,7 @@ class SlowAllocator {
     }
   }
 
-  // Nothing: no way breaks no rule.
+  // Empty if every way breaks a rule.
   std::optional<std::vector<Given>> Run() {
     given_.clear();
     return FromRequest(0, 0) ? std::optional(given_) : std::nullopt;
@@ -69,7 +69,7 @@ class SlowAllocator {
     return !given_.back().devices.empty();
   }
 
-  // In every order: that rising ones suffice is for the allocator to know.
+  // Tries all orders, to check the allocator's claim that ascending ones suffice.
   bool WithDevices(size_t claim, size_t request, int64_t count) {
     if (count == 0) return FromRequest(claim, request + 1);
     const size_t mine = given_.size() - 1;
@@ -121,7 +121,7 @@ class SlowAllocator {
 
   bool MayUse(const Device& device, const std::vector<const Given*>& users) const {
     const bool in_use = allocated_.devices.contains(device.id());
-    Quantity memory;  // the one capacity of these tests, without a policy
+    Quantity memory;  // the only capacity in these tests, without a policy
     for (size_t i = 0; i < users.size(); ++i) {
       const DeviceRequest& request = *users[i]->request;
       if (in_use && !request.admin_access) return false;
@@ -170,7 +170,7 @@ class SlowAllocator {
             if (newly_used) after = after + taken;
             asked |= newly_used && names_it;
           }
-          // Counters that are overdrawn already keep away only devices that name them.
+          // A counter that is overdrawn already excludes only the devices that name it.
           if (asked && before + after > amount) return false;
         }
       }

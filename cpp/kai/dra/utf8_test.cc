@@ -25,10 +25,10 @@ TEST(Utf8Test, CountsAByteThatIsNoTextAsOne) {
                             "e"),
             5u);
   EXPECT_EQ(CountCodePoints("\xFF\xFE"), 2u);
-  EXPECT_EQ(CountCodePoints("\xE2\x82"), 2u);          // cut short
-  EXPECT_EQ(CountCodePoints("\xC0\x80"), 2u);          // longer than it had to be
+  EXPECT_EQ(CountCodePoints("\xE2\x82"), 2u);          // truncated
+  EXPECT_EQ(CountCodePoints("\xC0\x80"), 2u);          // overlong encoding
   EXPECT_EQ(CountCodePoints("\xED\xA0\x80"), 3u);      // half a surrogate pair
-  EXPECT_EQ(CountCodePoints("\xF4\x90\x80\x80"), 4u);  // behind the last
+  EXPECT_EQ(CountCodePoints("\xF4\x90\x80\x80"), 4u);  // beyond the last code point
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ void Assumptions::AddBind(const Bound& bound, Changes* changes) {
   if (const auto before = bound_by_.find(pod_name); before != bound_by_.end())
     EndBind(std::string(before->second), changes);
   const std::string name = NameInTable(bound.request);
-  EndBind(name, changes);  // of another pod
+  EndBind(name, changes);  // for another pod
   bound_by_[pod_name] = name;
   binds_[name] = bound;
   changes->emplace_back(Kind::kBindRequest, name);

@@ -1,17 +1,20 @@
-// Assumptions: what a scheduler is about to do, or has asked for and not seen done yet. It counts
-// as done until the store shows it (confirmed), shows that it is beside the point, or the scheduler
-// takes it back. It does not end with time: what became of a lost answer is for the caller to find
-// out.
+// Assumptions: bindings and evictions that a scheduler has requested or is about to request, and
+// that the store does not show yet. Each counts as done until the store shows it (confirmed), the
+// store shows that it no longer applies, or the scheduler withdraws it. There is no timeout: after
+// a lost answer, the caller has to find out what happened.
 //
 //   const auto id = engine_.AssumeBound(RequestFor("a-0", "n"));
-//   engine_.Forget(*id)                          // the API server said no
+//   engine_.Forget(*id)                          // the API server refused it
 //
-// A pod is bound by a BindRequest: assumed is that object, until the store has one of its name, or
-// the pod has a node, is another one (by UID) or is gone. A pod is evicted by its deletion: assumed
-// is its time stamp, until the pod in the store has one, is another one or is gone.
-//
-// Invariants: an object of the store is never changed; Row() gives it as it is assumed to be. Cost:
-// O(1) an assumption and a question; Forget() looks at all. Threads: those of the store's writer.
+// A pod is bound by a BindRequest. The assumption is that this object exists; it ends when the
+// store has an object of its name, or when the pod has a node, is another one (by UID) or is gone.
+// A pod is evicted by its deletion. The assumption is its deletion time; it ends when the pod in
+// the store has one, is another one or is gone.
+// Invariants: objects of the store never change; FindRequest() and FindPod() return them as they
+// are assumed to be. Cost: O(1) for an assumption or a look-up; Forget() loops over all. Threads:
+// those of the store's writer.
+// Cost: O(1) for an assumption or a look-up; Forget() loops over all. Threads: those of the store's
+// writer.
 #ifndef KAI_ENGINE_ASSUMPTIONS_H_
 #define KAI_ENGINE_ASSUMPTIONS_H_
 
@@ -37,24 +40,24 @@ class Assumptions {
  public:
   explicit Assumptions(const Store* store) : store_(*store) {}
 
-  // Objects that look different now.
+  // Objects whose assumed state changed.
   using Changes = std::vector<std::pair<Kind, std::string>>;
 
-  // Nothing: the store has no such pod. One that is made again takes the place of the one before.
+  // Empty if the store has no such pod. A new assumption replaces the one that the pod had.
   std::optional<AssumptionId> Bind(BindRequestRow request, Changes* changes);
   std::optional<AssumptionId> Evict(std::string_view pod, int64_t now_ns, Changes* changes);
-  // False: it was confirmed, or is not known.
+  // False if it was confirmed or is unknown.
   bool Forget(AssumptionId id, Changes* changes);
 
-  // The store says something new of these objects: what is confirmed or beside the point ends.
+  // Called when the store has changed this object: ends what is confirmed or no longer applies.
   void Review(Kind kind, std::string_view name, Changes* changes);
 
-  // All, by their numbers, as they can be exported.
+  // All assumptions in the order of their numbers, for the export.
   struct Bound {
     AssumptionId id = 0;
     std::string uid;  // of the pod
     BindRequestRow request;
-    bool replaces = false;  // another one of its name is still there
+    bool replaces = false;  // the store has another object of its name
   };
   struct Evicted {
     AssumptionId id = 0;
@@ -68,24 +71,24 @@ class Assumptions {
     std::vector<Evicted> evicted;
   };
   std::shared_ptr<const All> all() const;
-  // These in the place of those that there are, but for what the store shows to have happened, or
-  // to be beside the point.
+  // Replaces all assumptions by these, except those that the store shows as done or as no longer
+  // applicable.
   void Set(const All& all, Changes* changes);
-  // Puts them in the place of those of a store.
+  // Puts the assumed objects in place of the store's.
   static void Apply(const All& all, ClusterRows* rows);
 
-  // Of these the bindings that are assumed still, in the order of their numbers.
+  // The assumed bindings among these, in the order of their numbers.
   std::vector<Bound> BoundBy(std::span<const AssumptionId> ids) const;
 
   bool empty() const { return binds_.empty() && evictions_.empty(); }
   size_t size() const { return binds_.size() + evictions_.size(); }
   size_t HeapBytes() const;
 
-  // Objects as they are assumed to be; null: the store knows best. They stay where they are for as
-  // long as they are assumed.
+  // The object as it is assumed to be; null: use the store's. Its address is stable while the
+  // assumption lasts.
   const BindRequestRow* FindRequest(std::string_view name) const;
   const CompactPod* FindPod(std::string_view name) const;
-  // Puts them in the place of the store's.
+  // Puts the assumed objects in place of the store's.
   void Apply(std::vector<const CompactPod*>* pods) const;
   void Apply(std::vector<BindRequestRow>* requests) const;
 
@@ -108,7 +111,7 @@ class Assumptions {
   ByName<Bound> binds_;                     // by the name of the request
   ByName<std::string> bound_by_;            // pod -> request
   ByName<Leaving> evictions_;               // by pod
-  mutable std::shared_ptr<const All> all_;  // null: not asked for since something changed
+  mutable std::shared_ptr<const All> all_;  // null: not computed since the last change
 };
 
 }  // namespace kai

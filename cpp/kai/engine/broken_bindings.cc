@@ -13,7 +13,7 @@
 namespace kai {
 namespace {
 
-// The pods that are being bound to these nodes, by name.
+// Pods that are being bound to these nodes, by name.
 absl::flat_hash_map<std::string, PodId> PodsBoundTo(const absl::flat_hash_set<NodeId>& nodes,
                                                     const Cluster& cluster) {
   absl::flat_hash_map<std::string, PodId> found;
@@ -26,14 +26,14 @@ absl::flat_hash_map<std::string, PodId> PodsBoundTo(const absl::flat_hash_set<No
   return found;
 }
 
-// What a node holds more than it has to give, by slot. Giving back pods makes up for it.
+// By how much the pods of a node exceed what it has, by slot. Withdrawing bindings reduces it.
 class Excess {
  public:
   explicit Excess(std::span<const double> idle) {
     for (const double amount : idle) over_.push_back(std::max(0.0, -amount));
   }
 
-  // Whether it helps that the pod goes, which it does then.
+  // If removing the pod reduces the excess, subtracts it and returns true.
   bool ShrinksBy(std::span<const double> request) {
     bool helps = false;
     for (size_t slot = 0; slot < over_.size(); ++slot)
@@ -69,7 +69,7 @@ std::vector<AssumptionId> BrokenBindings(const Cluster& cluster, const Directory
     }
     const PodClassId pod_class = cluster.pods().pod_class[pod->second];
     const std::span<const double> request = cluster.RequestOf(pod->second);
-    // The ledger of a node without GPUs does not count them (spec 3 N16).
+    // The ledger of a node without GPUs does not count GPUs (spec 3 N16).
     const bool is_offered = Fits(request, cluster.nodes().allocatable[node]);
     const bool is_allowed = std::ranges::all_of(filters, [&](const auto& filter) {
       return filter->ScopeFor(pod_class) == Filter::Scope::kNothing ||

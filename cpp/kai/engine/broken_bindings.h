@@ -1,12 +1,12 @@
-// Bindings that a plan decided and that are not carried out yet, looked at once more: nodes go, are
-// cordoned, and get pods of other schedulers meanwhile.
+// Checks bindings that a plan decided and that are not carried out yet: meanwhile nodes may go, be
+// cordoned, or get pods of other schedulers.
 //
 //   BrokenBindings(*live_->cluster, live_->writers.directory, session_.config(), bound)
 //
-// Invariants: a binding is broken where its node is gone, takes no such pod any more, or holds more
-// than it has to give: then the later ones go, as many as have to. Ports, volumes and other pods'
-// wishes are for the kubelet to see. Cost: O(pods), and the filters of each pod. Threads: reads the
-// cluster.
+// Invariants: a binding is broken if its node is gone or no longer accepts the pod, or if the pods
+// of the node exceed what it has; then the latest bindings are broken, as many as necessary. Ports,
+// volumes and pod affinity are not checked; the kubelet does that. Cost: O(pods), and the filters
+// of each pod. Threads: reads the cluster.
 #ifndef KAI_ENGINE_BROKEN_BINDINGS_H_
 #define KAI_ENGINE_BROKEN_BINDINGS_H_
 
@@ -20,7 +20,7 @@
 
 namespace kai {
 
-// `bound`: in the order of their numbers, and as the cluster has them.
+// `bound`: in the order of their numbers, as the cluster has them.
 std::vector<AssumptionId> BrokenBindings(const Cluster& cluster, const Directory& directory,
                                          const Config& config,
                                          std::span<const Assumptions::Bound> bound);

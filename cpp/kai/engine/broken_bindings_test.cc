@@ -13,7 +13,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-// Two pods are being bound to node n, each to a GPU of its own.
+// Two pods are being bound to node n, each to its own GPU.
 class BrokenBindingsTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -74,13 +74,13 @@ TEST_F(BrokenBindingsTest, OfThoseWithoutRoomTheLaterOnesGo) {
   PutForeign(2);
   EXPECT_EQ(engine_.Broken(ids_), ids_);
   PutForeign(0);
-  EXPECT_THAT(engine_.Broken(ids_), IsEmpty()) << "room for all";
+  EXPECT_THAT(engine_.Broken(ids_), IsEmpty()) << "there is room for both";
 }
 
 TEST_F(BrokenBindingsTest, OnlyThoseThatAreAskedAboutCanGo) {
   PutForeign(1);
   const std::vector<AssumptionId> first = {ids_[0]};
-  EXPECT_EQ(engine_.Broken(first), first) << "the other one is on its way";
+  EXPECT_EQ(engine_.Broken(first), first) << "the other binding is being carried out";
 }
 
 TEST_F(BrokenBindingsTest, WhatIsNotAssumedAnyMoreIsBroken) {

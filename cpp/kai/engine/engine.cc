@@ -18,10 +18,10 @@ struct Engine::Live {
     ClusterAssembler(&writers).Assemble(rows, std::move(many));
   }
 
-  ClusterRows rows;  // as they were then, without pods and pod groups
+  ClusterRows rows;  // from the time of the build, without pods and pod groups
   std::shared_ptr<Cluster> cluster = std::make_shared<Cluster>();
   ClusterWriters writers;
-  std::unique_ptr<ClusterUpdater> updater;  // null: nothing has changed yet
+  std::unique_ptr<ClusterUpdater> updater;  // null: no change so far
 };
 
 Engine::Engine(Store* store, Config config, ShardParams params, const Session::Options& options)
@@ -44,8 +44,8 @@ void Engine::Changed(Kind kind, std::string_view name) {
   Note(changes);
 }
 
-// A ConfigMap that no pod needs, such as those of pods that share GPUs, is taken in with the next
-// change that matters.
+// A change of a ConfigMap that no pod needs, such as those of pods that share GPUs, waits until
+// another change matters.
 bool Engine::Matters(Kind kind, std::string_view name) const {
   if (kind != Kind::kConfigMap || live_ == nullptr || name.empty() || !store_.IsSynced(kind))
     return true;
@@ -131,14 +131,14 @@ absl::StatusOr<Engine::PlanPtr> Engine::Plan(int64_t now_ns, const Clock* stopwa
   auto made = std::make_shared<const kai::Plan>(*std::move(plan));
   made_ = made;
   is_planned_ = true;
-  // A search that a budget of time ended might find more the next time.
+  // If a time budget ended a search, the next plan might find more.
   last_ = made->spent_searches.empty() ? made : nullptr;
   is_reported_ = false;
   Publish(*made);
   return made;
 }
 
-// A policy that orders groups sees how long they have waited.
+// A policy that orders groups reads how long they have waited.
 bool Engine::LooksAtTime(int64_t now_ns) const {
   const TablePolicies* policies = session_.config().policies.get();
   return policies != nullptr && policies->orders_groups() && last_->now_ns != now_ns;
@@ -207,7 +207,7 @@ std::shared_ptr<const Cluster> Engine::Settled() {
 void Engine::Settle() {
   if (!has_changed_) return;
   TakePromises();
-  last_ = nullptr;  // before its cluster changes
+  last_ = nullptr;  // must be dropped before its cluster changes
   if (live_ == nullptr || !Update()) Build();
   for (absl::flat_hash_set<std::string>& names : changed_) names.clear();
   has_changed_ = is_planned_ = false;
@@ -292,7 +292,7 @@ bool Engine::Update() {
   if (!can_update) return false;
   changes.rejections = store_.rejections();
   if (live_->updater == nullptr) {
-    // Those that changed are in `changes`; what they were is in the columns.
+    // Changed pods are in `changes`; their previous state is in the columns.
     absl::flat_hash_set<const CompactPod*> changed;
     for (const std::string& name : changed_[static_cast<size_t>(Kind::kPod)])
       changed.insert(store_.Find<PodRow>(name));

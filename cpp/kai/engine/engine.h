@@ -1,5 +1,5 @@
-// Engine: plans for a cluster that lives on, for one configuration. It follows a Store and has what
-// changed there in place by the time of the next plan.
+// Engine: makes plans for a cluster that changes over time, with one configuration. It follows a
+// Store, and each plan includes all changes of the store before it.
 //
 //   Engine engine_{&store_, ParseConfig("{}"), ShardParams()};
 //   store_.Delete(Kind::kPod, "q/a-0");
@@ -7,15 +7,15 @@
 //
 // Several engines may follow one store, each with its own configuration.
 //
-// What a plan promises is kept by the plans after it (promises.h). It counts from the first event
-// or assumption on: a plan that is made again of the same objects is the same plan.
+// Later plans keep the promises of a plan (promises.h), from the first event or assumption after
+// it: a second plan of the same objects is the same plan.
 //
-// Invariants: a plan is that of a cluster built anew of the same objects, and of the same
-// assumptions and promises. Cost: that of Session::Run, and of what changed: objects that
-// ClusterUpdater knows cost what they touch, all others a cluster built anew. Where no object has
-// changed, but for ConfigMaps that no pod needs, and no moment has come that the last plan waits
-// for, the last plan is the next one, and nothing is searched. Threads: that of the store's writer;
-// report() is for any thread.
+// Invariants: a plan equals the plan of a cluster built from scratch, of the same objects,
+// assumptions and promises. Cost: that of Session::Run, and of the changes: kinds of objects that
+// ClusterUpdater supports cost what they touch; a change of any other kind rebuilds the cluster. If
+// no object has changed (except ConfigMaps that no pod needs) and the time at which the last plan
+// would change has not come, the last plan is returned without a search. Threads: that of the
+// store's writer; report() is for any thread.
 #ifndef KAI_ENGINE_ENGINE_H_
 #define KAI_ENGINE_ENGINE_H_
 
@@ -46,72 +46,74 @@ namespace kai {
 
 class Engine final : private Follower {
  public:
-  // `store` has to outlive the engine.
-  // `options`: with explains = false plans have no outcomes, and report() stays null.
+  // `store` must outlive the engine. `options`: with explains = false plans have no outcomes, and
+  // report() stays null.
   Engine(Store* store, Config config, ShardParams params, const Session::Options& options = {});
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
   ~Engine() override;
 
-  // The plan speaks of the cluster as it is: it can be read until the next event that the engine
-  // takes in. `stopwatch` may be null.
+  // A plan refers to the current cluster, so it can be read until the engine processes the next
+  // event. `stopwatch` may be null.
   using PlanPtr = std::shared_ptr<const kai::Plan>;
   absl::StatusOr<PlanPtr> Plan(int64_t now_ns, const Clock* stopwatch);
 
-  // What the caller is about to do counts as done from the next plan on (assumptions.h). `request`:
-  // the BindRequest that it creates; `pod`: "namespace/name" of the one that it deletes. Nothing:
-  // the store has no such pod.
+  // Counts an action of the caller as done from the next plan on (assumptions.h). `request`: the
+  // BindRequest that the caller creates; `pod`: "namespace/name" of the pod that it deletes. Empty
+  // if the store has no such pod.
   std::optional<AssumptionId> AssumeBound(BindRequestRow request);
   std::optional<AssumptionId> AssumeEvicted(std::string_view pod, int64_t now_ns);
-  // Bound to whole devices of the node, without a request. Nothing: no such pod of this UID waits.
+  // Bound to whole devices of the node, without a BindRequest. Empty if no pod of this name and UID
+  // waits.
   std::optional<AssumptionId> AssumeBoundTo(std::string_view pod, std::string_view uid,
                                             std::string_view node);
-  // It was not done after all. False: it was confirmed before, or is not known.
+  // Withdraws an assumption. False: it was confirmed before, or is unknown.
   bool Forget(AssumptionId id);
-  // Which of these bindings, that are not carried out yet, have to be taken back
-  // (broken_bindings.h), ascending; those that are not assumed any more are among them. What
-  // changed is taken in as for a plan.
+  // The bindings among these, not carried out yet, that have to be withdrawn (broken_bindings.h),
+  // in ascending order; includes those that are not assumed any more. Processes changes of the
+  // store first, as Plan() does.
   std::vector<AssumptionId> Broken(std::span<const AssumptionId> ids);
-  // Assumptions and promises as JSON (memory.h). An engine that imports them, once the store is
-  // filled, plans as this one does; they take the place of its own. InvalidArgument: the text makes
-  // no sense, and nothing was changed.
+  // Assumptions and promises as JSON (memory.h). An engine that imports them after the store is
+  // filled makes the same plans as this one; they replace its own. InvalidArgument: the text is
+  // invalid, and nothing was changed.
   std::string ExportMemory();
   absl::Status ImportMemory(std::string_view json);
-  // Promises of a plan that was made of the same objects without this engine.
+  // The promises of a plan that was made of the same objects without this engine.
   void Keep(Promises promises) { promises_ = std::move(promises); }
-  // The store's objects as they are assumed to be.
+  // The store's objects with the assumptions applied.
   ClusterRows Rows();
 
-  // The last plan that was searched, as far as any thread may read it while this one goes on. Null:
-  // none was made since the first call, which is what makes engines report.
+  // A copy of the last searched plan, for other threads. The first call makes the engine write
+  // reports. Null: no plan was made since the first call.
   std::shared_ptr<const Report> report() const;
 
-  // What the cluster, and what is kept beside it, hold; without the objects of the store. Looks at
-  // all of them.
+  // The bytes of the cluster and of the data kept beside it, without the objects of the store.
+  // Loops over all of them.
   MemoryReport Memory() const;
 
-  // Something changed since the last plan: the next one takes it in, which ends the plans before.
+  // True if something changed since the last plan. The next plan will process it, and earlier plans
+  // become invalid.
   bool has_changed() const { return has_changed_ || !is_planned_; }
 
-  // The cluster as it is; what changed is taken in as for a plan.
+  // The current cluster. Processes changes of the store first, as Plan() does.
   std::shared_ptr<const Cluster> Settled();
 
-  // When a plan of the same objects would differ from the last one, and why. Nothing: never, or no
-  // plan was made of the objects as they are.
+  // When a plan of the same objects would differ from the last one, and why. Empty: never, or there
+  // is no plan of the current objects.
   struct Wake {
     int64_t at_ns = 0;
     WakeReason reason{};
   };
   std::optional<Wake> NextWake() const;
-  // The same of any plan, while nothing changes.
+  // The same for any plan, if nothing changes.
   static std::optional<Wake> WakeOf(const kai::Plan& plan);
 
-  // With what the last plan was made, beside objects and time.
+  // The input of the last plan besides objects and time.
   std::shared_ptr<const Assumptions::All> assumed() const { return assumptions_.all(); }
   const Promises& promises() const { return promises_; }
 
-  // How often the cluster was built anew, how often it was changed in place, and in how many of
-  // these its rooms could follow; and how often the last plan was the next one.
+  // How often the cluster was rebuilt, how often it was changed in place, how often the rooms could
+  // be updated with it, and how often the last plan was returned again.
   struct Counts {
     int64_t built = 0;
     int64_t updated = 0;
@@ -121,25 +123,26 @@ class Engine final : private Follower {
   const Counts& counts() const { return counts_; }
 
  private:
-  // The cluster, and what keeps it up to date.
+  // The cluster, and the classes that update it.
   struct Live;
 
   void Changed(Kind kind, std::string_view name) override;
-  bool Matters(Kind kind, std::string_view name) const;  // to the next plan
-  // The last plan, which holds now as well.
+  bool Matters(Kind kind, std::string_view name) const;  // for the next plan
+  // True if a policy uses the time and it has changed. Again() returns the last plan, which still
+  // holds.
   bool LooksAtTime(int64_t now_ns) const;
   PlanPtr Again(int64_t now_ns);
   void Settle();
-  // What the last plan promised counts from now on.
+  // Records the promises of the last plan.
   void TakePromises();
   void Build();
   bool Update();
-  // Else nothing depends on how many volumes a node may have attached, and CSINodes, which every
-  // node has, do not keep a cluster from being changed in place.
+  // Without this extra, no decision depends on how many volumes a node may attach. Then CSINodes,
+  // which every node has, are ignored, and the cluster can still be changed in place.
   bool CountsVolumes() const { return session_.config().extras.on(Extra::kVolumeLimits); }
 
   void Note(const Assumptions::Changes& changes);
-  // `plan` becomes the report, if reports are wanted and it is not the last one.
+  // Makes a report of `plan`, if reports are wanted and it has none yet.
   void Publish(const kai::Plan& plan);
 
   Store& store_;
@@ -150,17 +153,17 @@ class Engine final : private Follower {
   std::array<absl::flat_hash_set<std::string>, kKinds> changed_;
   Assumptions assumptions_;
   bool has_changed_ = true;
-  bool is_planned_ = false;  // what was taken in
+  bool is_planned_ = false;  // there is a plan of the current state
   Promises promises_;
-  Promises::Open open_;  // what the last plan was made with
-  PlanPtr made_;         // the last plan; null: none was made of the objects as they are
-  PlanPtr last_;  // of the objects as they are; null: there is none that holds for other times
+  Promises::Open open_;  // the promises in the last plan's input
+  PlanPtr made_;         // the last plan; null: none was made of the current objects
+  PlanPtr last_;         // of the current objects; null: none can be returned again
   Counts counts_;
 
-  bool is_reported_ = false;  // the last plan is what report_ says
-  // For any thread:
+  bool is_reported_ = false;  // report_ is about the last plan
+  // Used by any thread:
   mutable std::atomic<bool> wants_report_ = false;
-  mutable std::mutex report_mutex_;  // of report_, for as long as it takes to copy it
+  mutable std::mutex report_mutex_;  // of report_, held only while it is copied
   std::shared_ptr<const Report> report_;
 };
 

@@ -1,10 +1,10 @@
-// What the cluster of an engine holds, and what a cycle leaves for the next one: Engine::Memory().
+// Memory of an engine's cluster, and of what a cycle keeps for the next one: Engine::Memory().
 //
 //   AddMemoryOf(*live_->cluster, &report);
 //   AddMemoryOf(*rooms_, &report);
 //
 // Invariants: resource claims and the filters of a configuration are not counted. Cost: a walk over
-// all columns. Threads: as reading them.
+// all columns. Threads: as for reading them.
 #ifndef KAI_ENGINE_ENGINE_BYTES_H_
 #define KAI_ENGINE_ENGINE_BYTES_H_
 

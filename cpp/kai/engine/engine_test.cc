@@ -27,7 +27,7 @@ class EngineTest : public testing::Test {
     for (const PodGroupRow& row : rows.pod_groups) store_.Upsert(row);
     for (const PodRow& row : rows.pods) store_.Upsert(row);
   }
-  // What it decides, in a few words.
+  // Its decisions as a short text.
   std::string Plan() {
     const absl::StatusOr<Engine::PlanPtr> plan = engine_.Plan(now_ns_, nullptr);
     std::string text;
@@ -49,7 +49,7 @@ TEST_F(EngineTest, PlansWhatTheStoreHas) {
   EXPECT_EQ(Plan(), "") << "an empty cluster";
   Put(OneNode().Pending("q/a", {.gpus = 2}).Pending("q/b", {.gpus = 2}));
   EXPECT_EQ(Plan(), "bind q/a-0 n; ");
-  EXPECT_EQ(Plan(), "bind q/a-0 n; ") << "nothing has been assumed";
+  EXPECT_EQ(Plan(), "bind q/a-0 n; ") << "the first binding is not assumed";
 }
 
 TEST_F(EngineTest, APodThatEndsMakesRoomForTheNextInPlace) {
@@ -89,7 +89,7 @@ TEST_F(EngineTest, OfAGroupThatStartsOnlyTheTimeStampsAreWritten) {
   store_.Upsert(group);
   EXPECT_THAT(engine_.Settled()->pod_groups().last_start_ns.raw(),
               testing::UnorderedElementsAre(7, std::numeric_limits<int64_t>::min()))
-      << "it is the same one, not one that takes its place";
+      << "the same group, not a replacement";
   EXPECT_EQ(Plan(), "bind q/a-0 n; bind q/like-a-0 n; ");
   group.queue = "nowhere";
   store_.Upsert(group);
@@ -108,7 +108,7 @@ TEST_F(EngineTest, WithoutReasonsItDecidesTheSame) {
   EXPECT_EQ(decided->outcomes, nullptr);
   EXPECT_EQ(brief.report(), nullptr);
   EXPECT_EQ(brief.Plan(now_ns_, nullptr).value(), decided);
-  EXPECT_EQ(brief.report(), nullptr) << "it has nothing to say of groups";
+  EXPECT_EQ(brief.report(), nullptr) << "it has no outcomes of groups";
 }
 
 TEST_F(EngineTest, ANodeIsCordonedInPlace) {
@@ -138,7 +138,7 @@ TEST_F(EngineTest, ANodeComesGoesAndGrowsInPlace) {
   EXPECT_EQ(Plan(), "bind q/b-0 a; bind q/b-1 a; ");
   store_.Upsert(n);
   store_.Delete(Kind::kNode, "a");
-  EXPECT_EQ(Plan(), "") << "its pods come back with it";
+  EXPECT_EQ(Plan(), "") << "the pods of the node are back with it";
   NodeRow grown = n;
   for (auto& [resource, amount] : grown.allocatable) amount *= 2;
   store_.Upsert(grown);
@@ -150,7 +150,7 @@ TEST_F(EngineTest, ANodeComesGoesAndGrowsInPlace) {
 constexpr char kAligned[] = R"({"tiers": [{"plugins": [{"name": "predicates"},
     {"name": "proportion"}, {"name": "nodeavailability"}, {"name": "numa"}]}]})";
 
-// Node n, with GPUs in two zones; a pod gets all of its own from one.
+// Node n with GPUs in two zones; the GPUs of a pod must be in one zone.
 NodeZonesRow Zones(int64_t first, int64_t second) {
   NodeZonesRow row{.name = "n", .policy = NumaPolicy::kSingleZone, .scope = NumaScope::kPod};
   for (const int64_t gpus : {first, second}) {
@@ -192,9 +192,9 @@ TEST_F(ZonesTest, PodsComeAndGoInPlaceWhereNodesHaveZones) {
   store_.Upsert(Zones(2, 2));
   store_.Upsert(InZone(rows.pods[0], "node-0"));
   store_.Upsert(InZone(rows.pods[1], "node-1"));
-  EXPECT_EQ(Aligned(), "") << "a GPU is free in each zone";
+  EXPECT_EQ(Aligned(), "") << "one GPU is free in each zone";
   store_.Upsert(InZone(rows.pods[1], "node-0"));
-  EXPECT_EQ(Aligned(), "bind q/pair-0 n; ") << "both were seen in zone 0";
+  EXPECT_EQ(Aligned(), "bind q/pair-0 n; ") << "both pods were observed in zone 0";
   store_.Upsert(InZone(rows.pods[1], "node-1"));
   EXPECT_EQ(Aligned(), "");
   store_.Delete(Kind::kPod, "q/a-0");
@@ -218,7 +218,7 @@ TEST_F(ZonesTest, ZonesThatReportOtherAmountsChangeInPlace) {
   EXPECT_EQ(Aligned(), "bind q/three-0 n; ");
   store_.Upsert(Zones(2, 2));
   EXPECT_EQ(Aligned(), "");
-  EXPECT_EQ(aligned_.counts().built, 3) << "for another policy";
+  EXPECT_EQ(aligned_.counts().built, 3) << "the policy changed";
   store_.Delete(Kind::kNodeResourceTopology, "n");
   EXPECT_EQ(Aligned(), "bind q/three-0 n; ");
   EXPECT_EQ(aligned_.counts().built, 4);
@@ -227,7 +227,7 @@ TEST_F(ZonesTest, ZonesThatReportOtherAmountsChangeInPlace) {
 TEST_F(EngineTest, APodThatSharesAGpuEndsInPlace) {
   ClusterMaker maker = OneNode();
   for (const char* group : {"q/x", "q/y"}) maker.Running(group, {.gpu_fraction = 0.6, .node = "n"});
-  for (PodRow& pod : maker.rows().pods) pod.gpu_groups = {pod.name};  // one on each device
+  for (PodRow& pod : maker.rows().pods) pod.gpu_groups = {pod.name};  // each on its own device
   Put(maker.Pending("q/z", {.gpus = 1}));
   EXPECT_EQ(Plan(), "");
   store_.Delete(Kind::kPod, "q/x-0");
@@ -315,7 +315,7 @@ TEST_F(EngineTest, NodesOfCsiDriversMatterOnlyWhereVolumesAreCounted) {
   EXPECT_TRUE(counts.has_changed());
   store_.Delete(Kind::kPod, "q/b-0");
   EXPECT_EQ(Plan(), "bind q/a-0 n; ");
-  EXPECT_EQ(engine_.counts().built, 1) << "they do not keep pods from leaving in place";
+  EXPECT_EQ(engine_.counts().built, 1) << "CSINodes do not prevent changes in place";
 }
 
 TEST_F(EngineTest, WhatItCannotChangeInPlaceIsBuiltAnew) {
@@ -357,14 +357,14 @@ TEST_F(EngineTest, AConfigMapThatNoPodNeedsIsNoReasonToPlanAgain) {
   EXPECT_FALSE(engine_.has_changed());
   Plan();
   EXPECT_EQ(engine_.counts().repeated, 1);
-  // It is not forgotten: a pod that needs it may come later.
+  // It is stored: a pod that needs it may come later.
   ClusterMaker later = OneNode().Pending("q/late", {.gpus = 1});
   later.rows().pods[0].config_maps = {"p-abc-shared-gpu-0"};
   Put(later);
   EXPECT_EQ(Plan(), "bind q/a-0 n; bind q/late-0 n; ");
   store_.Reject(Kind::kConfigMap,
                 {.kind = "ConfigMap", .name = "q/odd", .field = "metadata", .message = "is odd"});
-  EXPECT_TRUE(engine_.has_changed()) << "plans tell of what makes no sense";
+  EXPECT_TRUE(engine_.has_changed()) << "plans list rejected objects";
   Plan();
   store_.Upsert(Map("odd"));
   EXPECT_TRUE(engine_.has_changed());
@@ -376,7 +376,7 @@ TEST_F(EngineTest, TheFirstConfigMapAndTheLastChangeWhatIsKnown) {
   ClusterMaker maker = OneNode().Pending("q/a", {.gpus = 1});
   maker.rows().pods[0].config_maps = {"settings"};
   Put(maker);
-  EXPECT_EQ(Plan(), "bind q/a-0 n; ") << "which there are is not known";
+  EXPECT_EQ(Plan(), "bind q/a-0 n; ") << "it is not known which ConfigMaps exist";
   store_.Upsert(Map("other"));
   EXPECT_EQ(Plan(), "");
   store_.Delete(Kind::kConfigMap, "q/other");
@@ -385,7 +385,7 @@ TEST_F(EngineTest, TheFirstConfigMapAndTheLastChangeWhatIsKnown) {
   EXPECT_EQ(Plan(), "");
 }
 
-// A pod beside those of some namespaces.
+// A pod that has to be on a node with pods of some namespaces.
 ClusterMaker Beside(SelectorRequirement namespaces) {
   ClusterMaker maker = MakeCluster().Queue("q").Node("n", {.gpus = 4}).Node("o", {.gpus = 4});
   for (NodeRow& node : maker.rows().nodes) node.labels = {{"kubernetes.io/hostname", node.name}};
@@ -410,14 +410,14 @@ TEST_F(EngineTest, ANamespaceThatGetsTheLabelOfATermCounts) {
   EXPECT_EQ(Plan(), "");
   store_.Upsert(team("west", "red"));
   EXPECT_EQ(Plan(), "bind q/p-0 o; ");
-  EXPECT_EQ(engine_.counts().built, 2) << "the term finds other pods";
+  EXPECT_EQ(engine_.counts().built, 2) << "the term selects other pods now";
   store_.Upsert(team("east", "green"));
   store_.Upsert(team("new", "blue"));
   EXPECT_EQ(Plan(), "bind q/p-0 o; ");
   store_.Delete(Kind::kNamespace, "new");
   EXPECT_EQ(Plan(), "bind q/p-0 o; ");
   EXPECT_EQ(engine_.counts().built, 2);
-  EXPECT_EQ(engine_.counts().updated, 2) << "no term selects these";
+  EXPECT_EQ(engine_.counts().updated, 2) << "no term selects these namespaces";
   store_.Delete(Kind::kNamespace, "west");
   EXPECT_EQ(Plan(), "");
 }
@@ -453,7 +453,7 @@ TEST_F(EngineTest, WhereNothingChangesTheLastPlanIsTheNextOne) {
   now_ns_ += 3600 * kSecondNs;
   EXPECT_EQ(Plan(), "bind q/a-0 n; ");
   EXPECT_EQ(engine_.counts().repeated, 1);
-  EXPECT_EQ(engine_.NextWake(), std::nullopt) << "time changes nothing here";
+  EXPECT_EQ(engine_.NextWake(), std::nullopt) << "time does not change this plan";
   store_.Delete(Kind::kPod, "q/a-0");
   EXPECT_EQ(Plan(), "bind q/b-0 n; ");
   EXPECT_EQ(engine_.counts().repeated, 1);
@@ -478,10 +478,10 @@ TEST_F(EngineTest, APlanHoldsUntilTheMomentThatItWaitsFor) {
   EXPECT_EQ(Plan(), "other q/gang-0 ; ") << "evicted";
   EXPECT_EQ(engine_.counts().repeated, 1);
   now_ns_ -= kSecondNs;
-  EXPECT_EQ(Plan(), "") << "a clock that is set back";
+  EXPECT_EQ(Plan(), "") << "the clock was set back";
 }
 
-// ---- what a scheduler assumes -------------------------------------------------------------------
+// ---- assumptions of a scheduler -----------------------------------------------------------------
 
 BindRequestRow RequestFor(std::string pod, std::string node) {
   BindRequestRow request;
@@ -500,7 +500,7 @@ TEST_F(EngineTest, APodThatIsAssumedToBeBoundHoldsItsNode) {
   ASSERT_TRUE(id.has_value());
   EXPECT_EQ(Plan(), "");
   EXPECT_TRUE(engine_.Forget(*id));
-  EXPECT_EQ(Plan(), "bind q/a-0 n; ") << "the API server said no";
+  EXPECT_EQ(Plan(), "bind q/a-0 n; ") << "the API server refused the binding";
   EXPECT_EQ(engine_.counts().built, 1);
 }
 
@@ -512,7 +512,7 @@ TEST_F(EngineTest, AGroupAvoidsANodeForAsLongAsTheStoreSaysSo) {
   store_.Avoid("q/a", {"o", "n"});
   EXPECT_EQ(Plan(), "");
   Put(OneNode().Pending("q/a", {.gpus = 1}));
-  EXPECT_EQ(Plan(), "") << "also its later versions";
+  EXPECT_EQ(Plan(), "") << "it holds for later versions of the group, too";
   store_.Avoid("q/other", {"n"});
   store_.Avoid("q/a", {});
   EXPECT_EQ(Plan(), "bind q/a-0 n; ");
@@ -523,14 +523,14 @@ TEST_F(EngineTest, APodThatChoosesItsNodesAvoidsSomeOfThem) {
   PodRow pod = OneNode().Pending("q/a", {.gpus = 1}).Rows().pods[0];
   Put(OneNode().Node("o", {.gpus = 2}).Pending("q/a", {.gpus = 1}));
   pod.has_node_affinity = true;
-  pod.node_affinity.emplace_back();  // nothing
+  pod.node_affinity.emplace_back();  // a term without requirements matches no node
   NodeSelectorTerm n_or_o;
   n_or_o.fields.push_back({.key = "metadata.name", .op = SelectorOp::kIn, .values = {"n"}});
   pod.node_affinity.push_back(n_or_o);
   store_.Upsert(pod);
   EXPECT_EQ(Plan(), "bind q/a-0 n; ");
   store_.Avoid("q/a", {"n"});
-  EXPECT_EQ(Plan(), "") << "a term that allows nothing still does";
+  EXPECT_EQ(Plan(), "") << "the term without requirements still matches no node";
 }
 
 TEST_F(EngineTest, AGroupThatIsHeldOffEvictsNothingUntilThen) {
@@ -545,7 +545,7 @@ TEST_F(EngineTest, AGroupThatIsHeldOffEvictsNothingUntilThen) {
   store_.HoldOff("q/a", now_ns_, 10 * kSecondNs);
   EXPECT_EQ(Plan(), "");
   Put(maker);
-  EXPECT_EQ(Plan(), "") << "also its later versions";
+  EXPECT_EQ(Plan(), "") << "it holds for later versions of the group, too";
   EXPECT_EQ(engine_.NextWake()->at_ns, now_ns_ + 10 * kSecondNs);
   now_ns_ += 10 * kSecondNs;
   EXPECT_EQ(Plan(), "other p/r-0 ; other q/a-0 n; ");
@@ -576,13 +576,13 @@ TEST_F(EngineTest, OnlyItsUidAndANodeConfirmAnAssumedBinding) {
   const auto id = engine_.AssumeBoundTo("q/a-0", "u", "n");
   ASSERT_TRUE(id.has_value());
   EXPECT_EQ(Plan(), "");
-  store_.Upsert(pod, 4);  // late
+  store_.Upsert(pod, 4);  // an old version
   pod.labels.emplace_back("new", "label");
-  store_.Upsert(pod, 6);  // from before the binding
+  store_.Upsert(pod, 6);  // newer, but from before the binding
   EXPECT_EQ(Plan(), "");
   pod.node_name = "elsewhere";
   store_.Upsert(pod, 7);
-  EXPECT_EQ(Plan(), "bind q/b-0 n; ") << "the store knows best";
+  EXPECT_EQ(Plan(), "bind q/b-0 n; ") << "the store wins over the assumption";
   EXPECT_FALSE(engine_.Forget(*id));
   EXPECT_EQ(engine_.AssumeBoundTo("q/a-0", "u", "n"), std::nullopt) << "it has a node";
 }
@@ -595,7 +595,7 @@ TEST_F(EngineTest, AnAssumptionEndsWithItsPod) {
   PodRow another = maker.Rows().pods[0];
   another.uid = "another";
   store_.Upsert(another);
-  EXPECT_EQ(Plan(), "bind q/a-0 n; ") << "a pod of that name, and not the one that was bound";
+  EXPECT_EQ(Plan(), "bind q/a-0 n; ") << "another pod of that name waits";
   EXPECT_FALSE(engine_.Forget(*id));
   EXPECT_EQ(engine_.AssumeBound(RequestFor("unknown", "n")), std::nullopt);
 }
@@ -606,11 +606,11 @@ TEST_F(EngineTest, APodThatIsAssumedToBeEvictedIsLeavingUntilTheStoreSaysSo) {
   Put(maker);
   EXPECT_EQ(Plan(), "");
   const auto id = engine_.AssumeEvicted("q/a-0", now_ns_);
-  EXPECT_EQ(Plan(), "other q/b-0 n; ") << "promised what is being freed";
+  EXPECT_EQ(Plan(), "other q/b-0 n; ") << "b-0 gets what a-0 will free";
   PodRow late = maker.Rows().pods[0];
   late.labels.emplace_back("new", "label");
   store_.Upsert(late);
-  EXPECT_EQ(Plan(), "other q/b-0 n; ") << "news from before the deletion";
+  EXPECT_EQ(Plan(), "other q/b-0 n; ") << "the update is from before the deletion";
   EXPECT_TRUE(engine_.Forget(*id));
   EXPECT_EQ(Plan(), "");
   engine_.AssumeEvicted("q/a-0", now_ns_);
@@ -618,9 +618,9 @@ TEST_F(EngineTest, APodThatIsAssumedToBeEvictedIsLeavingUntilTheStoreSaysSo) {
   EXPECT_EQ(Plan(), "bind q/b-0 n; ");
 }
 
-// ---- what was promised --------------------------------------------------------------------------
+// ---- promises -----------------------------------------------------------------------------------
 
-// The one running pod is in the way of a group of higher priority.
+// The only running pod has to make room for a group of higher priority.
 ClusterMaker InTheWay() {
   return OneNode()
       .Running("q/low", {.gpus = 2, .node = "n", .priority = 10})
@@ -633,11 +633,11 @@ TEST_F(EngineTest, WhatWasPromisedIsNotGivenToOthers) {
   EXPECT_EQ(Plan(), "other q/low-0 ; other q/high-0 n; ");
   engine_.AssumeEvicted("q/low-0", now_ns_);
   Put(TopOfAll());
-  EXPECT_EQ(Plan(), "other q/high-0 n; ") << "though q/top would come first";
+  EXPECT_EQ(Plan(), "other q/high-0 n; ") << "though q/top has a higher priority";
   store_.Delete(Kind::kPod, "q/low-0");
   EXPECT_EQ(Plan(), "bind q/high-0 n; ");
   engine_.AssumeBound(RequestFor("high-0", "n"));
-  EXPECT_EQ(Plan(), "other q/high-0 ; other q/top-0 n; ") << "what has started is a victim again";
+  EXPECT_EQ(Plan(), "other q/high-0 ; other q/top-0 n; ") << "a started pod can be a victim again";
 }
 
 TEST_F(EngineTest, KaiForgetsWhatItHasPromised) {
@@ -655,7 +655,7 @@ TEST_F(EngineTest, APromiseEndsWhereTheVictimsStay) {
   Put(InTheWay());
   EXPECT_EQ(Plan(), "other q/low-0 ; other q/high-0 n; ");
   Put(TopOfAll());
-  EXPECT_EQ(Plan(), "other q/low-0 ; other q/top-0 n; ") << "nothing has left";
+  EXPECT_EQ(Plan(), "other q/low-0 ; other q/top-0 n; ") << "the victim was not evicted";
 }
 
 TEST_F(EngineTest, APromiseEndsWithItsNode) {
@@ -682,7 +682,7 @@ TEST_F(EngineTest, APromiseEndsWhereTheGroupGoesToAnotherQueue) {
   EXPECT_EQ(Plan(), "other q/top-0 n; ");
 }
 
-// Two nodes, half full; a pod that needs one of them whole makes the other one's pod move.
+// Two half-full nodes. A pod that needs a whole node makes the pod of one node move to the other.
 ClusterMaker HalfFull() {
   return OneNode()
       .Node("o", {.gpus = 2})
@@ -693,7 +693,7 @@ ClusterMaker HalfFull() {
 
 class MovedPodTest : public EngineTest {
  protected:
-  // Its node is left, and q/small would like the place that it moves to.
+  // q/right is leaving node o, and q/small could use the place on n that is promised to q/right.
   void SetUp() override {
     Put(HalfFull());
     ASSERT_EQ(Plan(), "other q/right-0 ; other q/right-0 n; other q/wide-0 o; ");
@@ -722,7 +722,7 @@ TEST_F(MovedPodTest, APodThatLeavesHoldsThePlaceThatItMovesTo) {
 
 TEST_F(MovedPodTest, APodOfAnotherNameTakesItsPlace) {
   Return("right-x7k2");
-  EXPECT_EQ(Plan(), "bind q/right-x7k2 n; other q/wide-0 o; ") << "made before the first is gone";
+  EXPECT_EQ(Plan(), "bind q/right-x7k2 n; other q/wide-0 o; ") << "created before right-0 was gone";
 }
 
 TEST_F(MovedPodTest, APlaceRestsWhileThereIsNoPod) {
@@ -736,9 +736,9 @@ TEST_F(MovedPodTest, APlaceRestsWhileThereIsNoPod) {
   EXPECT_EQ(wake->at_ns, now_ns_ + ShardParams().stuck_in_releasing_threshold_ns);
   Put(OneNode().Pending("q/tiny", {.gpus = 1}));
   Return("right-0");
-  EXPECT_EQ(Plan(), "bind q/right-0 n; bind q/wide-0 o; ") << "none is left for q/tiny";
+  EXPECT_EQ(Plan(), "bind q/right-0 n; bind q/wide-0 o; ") << "no GPU is left for q/tiny";
   now_ns_ = wake->at_ns;
-  EXPECT_EQ(Plan(), "bind q/right-0 n; bind q/wide-0 o; ") << "it is held, and rests no longer";
+  EXPECT_EQ(Plan(), "bind q/right-0 n; bind q/wide-0 o; ") << "it has a pod, so it does not end";
 }
 
 TEST_F(MovedPodTest, APlaceThatRestedTooLongIsForgotten) {
@@ -761,7 +761,7 @@ TEST_F(EngineTest, AnEngineGoesOnWithWhatAnotherRemembers) {
   EXPECT_EQ(TextOf(*plan), TextOf(**engine_.Plan(now_ns_, nullptr)));
   ASSERT_EQ(plan->decisions.size(), 1);
   EXPECT_EQ(plan->cluster->PodName(plan->decisions[0].pod), "q/high-0");
-  EXPECT_TRUE(next.Forget(*id)) << "by its number";
+  EXPECT_TRUE(next.Forget(*id)) << "numbers of assumptions are kept";
 }
 
 TEST_F(EngineTest, WhatHasHappenedMeanwhileIsNoAssumption) {
@@ -778,7 +778,7 @@ TEST_F(EngineTest, WhatHasHappenedMeanwhileIsNoAssumption) {
   ASSERT_TRUE(next.ImportMemory(memory).ok());
   EXPECT_FALSE(next.Forget(1));
   EXPECT_FALSE(next.Forget(2));
-  EXPECT_EQ(next.AssumeEvicted("q/high-0", now_ns_), 3) << "numbers are given once";
+  EXPECT_EQ(next.AssumeEvicted("q/high-0", now_ns_), 3) << "a number is used only once";
 }
 
 TEST_F(EngineTest, NonsenseIsNoMemoryAndChangesNothing) {

@@ -1,5 +1,5 @@
-// Whatever happens to objects, in whatever order: the plan of an engine is, to the byte, that of an
-// engine that starts with the same objects and remembers what the first one does.
+// Random events change objects in random order. After them, the plan of an engine has to equal,
+// byte for byte, the plan of a new engine with the same objects and the same memory.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,27 +25,27 @@ namespace {
 
 constexpr std::string_view kNoPromises = R"("promises": []})";
 
-// Objects of several random clusters, whose names are often the same, come, change and go.
+// Random events: objects of several random clusters, many with equal names, come, change and go.
 class Events {
  public:
   Events(uint64_t seed, Store* store) : random_(seed), store_(*store) {
     RandomClusterOptions shape{.max_nodes = 6, .max_groups = 8, .max_pods = 4};
     shape.sub_groups = random_.OneIn(3);
-    // Mostly what can be changed in place.
+    // Mostly features that can be changed in place.
     if (random_.OneIn(3)) shape.sharers = RandomSharersOptions();
     if (!random_.OneIn(4)) {
       shape.shared_gpus = random_.OneIn(3);
       shape.pod_affinity = random_.OneIn(3);
       shape.terms = {};
     }
-    // Where much runs, and may lose pods or not for some time.
+    // Crowded clusters: most capacity is in use, and pods may or may not be evicted for some time.
     const bool is_crowded = random_.OneIn(3);
     CrowdedClusterOptions crowd;
     crowd.pod_affinity = shape.pod_affinity;
     if (!random_.OneIn(4)) crowd.terms = {};
     if (random_.OneIn(4)) shape.topology = crowd.topology = RandomTopologyOptions();
     if (random_.OneIn(6)) crowd.sharers = RandomSharersOptions();
-    // Where ConfigMaps and namespaces count, and mostly they change.
+    // Clusters in which ConfigMaps and namespaces matter, and most events are about them.
     if (random_.OneIn(5)) {
       is_about_names_ = true;
       shape.shared_gpus = false;
@@ -66,7 +66,7 @@ class Events {
   const ShardParams& params() const { return sources_[0].params; }
   const std::string& config_json() const { return config_json_; }
 
-  // All objects of one cluster, in any order.
+  // Adds all objects of one cluster, in random order.
   void Load() {
     std::vector<std::function<void()>> events;
     AnyKind([&](const auto& kind) {
@@ -80,7 +80,7 @@ class Events {
     happened_ += static_cast<int64_t>(events.size());
   }
 
-  // One event; mostly of pods and pod groups.
+  // One event, in most cases about a pod or a pod group.
   void Happen() {
     ++happened_;
     if (is_about_names_ && random_.Coin()) return random_.Coin() ? OfConfigMap() : OfNamespace();
@@ -113,7 +113,7 @@ class Events {
     });
   }
 
-  // It goes, makes no sense, or is like this.
+  // The object is deleted, rejected, or added in this version.
   template <typename Row>
   void Befall(const KindEntry<Row>& kind, const Row& row) {
     const std::string name = NameInTable(row);
@@ -127,11 +127,11 @@ class Events {
     } else {
       const Version version = SomeVersion();
       Put(row, version);
-      if (random_.OneIn(16)) Put(row, version);  // the same news twice
+      if (random_.OneIn(16)) Put(row, version);  // the same event twice
     }
   }
 
-  // Any pod may be bound, also by several requests: which comes first is not which counts.
+  // Binds any pod, also by several requests: the first request is not always the one that counts.
   void OfRequest() {
     const ClusterRows& source = AnySource();
     if (source.pods.empty()) return;
@@ -155,14 +155,14 @@ class Events {
     store_.Upsert(row, version);
   }
 
-  // Of most events none is known; some come late.
+  // Half of the events have no version; some are late.
   Version SomeVersion() {
     if (random_.Coin()) return 0;
     if (random_.OneIn(4)) return static_cast<Version>(random_.Between(1, version_));
     return static_cast<Version>(++version_);
   }
 
-  // A list that lacks some of what is known, and has something new.
+  // Lists a kind again: some known objects are missing, and some are new.
   void ListAnew(Kind wanted) {
     WithKind(wanted, [&]<typename Row>(const KindEntry<Row>& kind) {
       std::vector<Row> listed;
@@ -180,8 +180,8 @@ class Events {
     });
   }
 
-  // A node comes, also one of a new name, goes, is cordoned, tainted or labelled, falls ill, or has
-  // more or less to give.
+  // A node comes (also with a new name), goes, is cordoned, tainted or labelled, becomes unhealthy,
+  // or has more or less to give.
   void OfNode() {
     std::vector<NodeRow>& nodes = AnySource().nodes;
     if (nodes.empty()) return;
@@ -220,7 +220,7 @@ class Events {
     store_.Upsert(std::move(node));
   }
 
-  // Its owner gives it more, or less.
+  // A queue gets more or less quota.
   void OfQueue() {
     if (sources_[0].queues.empty()) return;
     const QueueRow* known = store_.Find<QueueRow>(random_.Pick(sources_[0].queues).name);
@@ -233,7 +233,7 @@ class Events {
     store_.Upsert(std::move(queue));
   }
 
-  // Pods need some of them, and none needs others.
+  // ConfigMaps: pods need some, and no pod needs the others.
   void OfConfigMap() {
     ConfigMapRow row{.namespace_name = random_.OneIn(6) ? "ns-2" : "ns",
                      .name = random_.Pick(
@@ -243,7 +243,7 @@ class Events {
     });
   }
 
-  // Pods select some of them by these labels.
+  // Namespaces: pods select some by these labels.
   void OfNamespace() {
     NamespaceRow row{.name = random_.Pick(std::vector<std::string>{"ns", "ns-2", "ns-3"}),
                      .labels = {}};
@@ -254,7 +254,7 @@ class Events {
     });
   }
 
-  // Pods select by some of these labels, GPUs are described by others, and one is of no interest.
+  // Pods select by some of these labels, some describe GPUs, and one is not used.
   void Relabel(StringPairs* labels) {
     static const std::vector<std::pair<std::string, std::vector<std::string>>> kLabels = {
         {"zone", {"z0", "z1", "z2"}},         {"model", {"a100", "h100"}},
@@ -266,12 +266,12 @@ class Events {
     if (!random_.OneIn(3)) labels->emplace_back(key, random_.Pick(values));
   }
 
-  // A pod as it is some time later.
+  // The pod some time later.
   PodRow Aged(PodRow pod) {
     if (random_.OneIn(4)) pod.phase = Phase::kSucceeded;
     if (random_.OneIn(6)) pod.deletion_ns = kTestNowNs;
     if (random_.OneIn(6)) pod.node_name.clear();
-    if (random_.OneIn(4)) {  // it starts, or is somewhere else
+    if (random_.OneIn(4)) {  // it starts, or is on another node
       pod.node_name = random_.Pick(sources_[0].nodes).name;
       pod.phase = Phase::kRunning;
     }
@@ -287,7 +287,7 @@ class Events {
     return pod;
   }
 
-  // A pod group that has started, gone stale or lost pods meanwhile.
+  // A pod group that has started, become stale or lost pods meanwhile.
   PodGroupRow Stamped(PodGroupRow group) {
     const auto some = [&]() -> std::optional<int64_t> {
       if (random_.OneIn(3)) return std::nullopt;
@@ -299,7 +299,7 @@ class Events {
     return group;
   }
 
-  // A job order, and of the actions those of which plans hold exactly (job_order.h).
+  // Sets a job order, and only actions whose plans it orders exactly (job_order.h).
   void OrderJobs(std::string* config) {
     const auto policy = static_cast<size_t>(random_.Below(kJobPolicyNames.size()));
     const std::string plugin =
@@ -323,7 +323,7 @@ class Events {
       if (random_.Coin()) group.service.run_ns = group.service.gpu_ns = some_ns();
       if (random_.OneIn(4)) group.last_start_ns = kTestNowNs - some_ns();
     }
-    if (random_.OneIn(12)) {  // which makes no sense
+    if (random_.OneIn(12)) {  // an invalid value
       SubGroupRow lost;
       lost.name = "s1";
       lost.parent = "nowhere";
@@ -342,8 +342,7 @@ class Events {
   int64_t happened_ = 0;
 };
 
-// What is assumed, as the documentation of Assumptions has it: a plain list, looked through with
-// every event.
+// A simple model of Assumptions, as documented: a list that is searched with every event.
 class PlainAssumptions final : public Follower {
  public:
   explicit PlainAssumptions(Store* store) : store_(*store) { store_.Follow(this); }
@@ -364,7 +363,7 @@ class PlainAssumptions final : public Follower {
     return std::erase_if(all_, [&](const Assumed& each) { return each.id == id; }) != 0;
   }
 
-  // Those of the store, as they are assumed to be.
+  // The store's objects with the assumptions applied.
   ClusterRows Rows(const ShardParams& params) const {
     ClusterRows rows = store_.Rows();
     rows.params = params;
@@ -388,7 +387,7 @@ class PlainAssumptions final : public Follower {
     AssumptionId id = 0;
     std::string pod;
     std::string uid;
-    std::optional<BindRequestRow> request = {};  // nothing: the pod is deleted
+    std::optional<BindRequestRow> request = {};  // empty: the pod is deleted
     int64_t deleted_ns = 0;
   };
 
@@ -411,7 +410,7 @@ class PlainAssumptions final : public Follower {
   std::vector<Assumed> all_;
 };
 
-// A scheduler assumes some of what it decided, and takes some of that back.
+// A scheduler that assumes some of its decisions, and withdraws some of them.
 class Scheduler {
  public:
   Scheduler(Store* store, Engine* engine) : engine_(*engine), plain_(store) {}
@@ -436,7 +435,7 @@ class Scheduler {
         requests.push_back(std::move(request));
       }
     }
-    // The plan can be read until here.
+    // The plan must not be read after this.
     for (BindRequestRow& request : requests) {
       ids_.push_back(engine_.AssumeBound(request).value());
       plain_.Bind(ids_.back(), std::move(request));
@@ -459,12 +458,12 @@ class Scheduler {
   std::vector<AssumptionId> ids_;
 };
 
-// All that a plan says.
+// The whole content of a plan.
 std::string WholeTextOf(const Plan& plan) {
   return StrCat(TextOf(plan), "\n", PlanJson(plan, TableOf(plan), ""));
 }
 
-// The plan of an engine that starts now and remembers what another one does.
+// The plan of a new engine that imports the memory of another one.
 std::string PlanOfAFreshEngine(const Store& store, const std::string& memory, const Config& config,
                                const ShardParams& params, int64_t now_ns) {
   ClusterRows rows = store.Rows();
@@ -483,8 +482,8 @@ std::string PlanOfAFreshEngine(const Store& store, const std::string& memory, co
   return WholeTextOf(**plan);
 }
 
-// An engine that does not look for reasons decides the same. A plan that was repeated may hold for
-// less time than one that is made anew.
+// An engine without explanations takes the same decisions. A repeated plan may hold for a shorter
+// time than a new one.
 void ExpectDecidesTheSame(Engine* brief, const std::string& memory, const Plan& plan,
                           bool is_repeated) {
   EXPECT_TRUE(brief->ImportMemory(memory).ok());
@@ -500,7 +499,7 @@ void ExpectDecidesTheSame(Engine* brief, const std::string& memory, const Plan& 
   EXPECT_EQ(held((*decided)->holds), held(plan.holds));
 }
 
-// Pods and BindRequests of an export, which is where assumptions are.
+// Pods and BindRequests of an export: the objects that assumptions change.
 std::vector<std::string> TextsOfAssumable(const ClusterRows& rows) {
   std::vector<std::string> texts;
   for (const PodRow& row : rows.pods) {
@@ -520,7 +519,7 @@ std::vector<std::string> TextsOf(const std::vector<Rejection>& rejections) {
   return texts;
 }
 
-// With mends, or as KAI does it.
+// With all switches on, or as KAI.
 class EventsTest : public testing::TestWithParam<bool> {};
 
 INSTANTIATE_TEST_SUITE_P(Mode, EventsTest, testing::Bool(), [](const auto& mode) {
@@ -531,9 +530,9 @@ TEST_P(EventsTest, GiveThePlanOfAFreshLoad) {
   const auto [first, end] = Seeds(60);
   Engine::Counts counts;
   int64_t assumed = 0;
-  int64_t promised = 0;  // plans that others have promised something to
+  int64_t promised = 0;  // plans that start with promises of earlier ones
   int64_t happened = 0;
-  // Updates that no rooms can follow: KAI's cycles leave traces where GPUs are shared.
+  // Updates that rooms cannot follow: with KAI's switches, cycles leave traces on shared GPUs.
   int64_t traced = 0;
   for (uint64_t seed = first; seed < end && !HasFailure(); ++seed) {
     SCOPED_TRACE(SeedTrace(seed));
@@ -570,7 +569,7 @@ TEST_P(EventsTest, GiveThePlanOfAFreshLoad) {
         ++promised;
       }
       if (random.OneIn(2)) scheduler.CarryOut(**plan, now_ns, &random);
-      // Time alone goes on, up to the moment that the plan waits for, or just before it; or goes
+      // Only time passes: up to the moment at which the plan changes, or just before it; or it goes
       // back a little.
       const std::optional<Engine::Wake> wake = engine.NextWake();
       if (random.OneIn(3) && wake && wake->at_ns < 2 * kTestNowNs) {
@@ -589,10 +588,10 @@ TEST_P(EventsTest, GiveThePlanOfAFreshLoad) {
     counts.followed += engine.counts().followed;
     counts.repeated += engine.counts().repeated;
   }
-  // That would test nothing.
+  // Otherwise the test would prove nothing.
   EXPECT_GT(assumed, end - first > 10 ? 10 : -1);
   if (GetParam()) {
-    EXPECT_EQ(promised, 0) << "KAI forgets";
+    EXPECT_EQ(promised, 0) << "KAI keeps no promises";
   } else {
     EXPECT_GT(promised, end - first > 10 ? 30 : -1);
   }

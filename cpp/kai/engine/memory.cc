@@ -116,7 +116,7 @@ void WriteZones(const BindRequestRow& request, JsonWriter* json) {
   json->End(']');
 }
 
-// As Kubernetes has it.
+// In Kubernetes' format.
 void WriteRequest(const BindRequestRow& request, JsonWriter* json) {
   json->Begin('{');
   json->Key("metadata");

@@ -10,9 +10,9 @@
 namespace kai {
 namespace {
 
-// Where a group of a promise is, and its pods by name.
+// The group of a promise in the cluster, and its pods by name.
 struct Found {
-  PodGroupId group;  // invalid: there is none, or it is another one
+  PodGroupId group;  // invalid: there is none, or another of that name
   absl::flat_hash_map<std::pair<SubGroupId, NameId>, PodId> pods;
 };
 
@@ -110,7 +110,7 @@ void Promises::TakeOver(const Plan& plan, const Open& open) {
     }
     next.emplace_back(open.places[kept.place].group, std::move(promise));
   }
-  // Of pods that were pipelined the last word counts.
+  // The last decision about a pipelined pod counts.
   absl::flat_hash_map<PodId, size_t> last;
   for (size_t i = 0; i < plan.decisions.size(); ++i) {
     const CycleLog::Decision& decision = plan.decisions[i];

@@ -5,7 +5,7 @@
 namespace kai {
 namespace {
 
-// Rows of objects that are gone have no name.
+// Rows of deleted objects have no name.
 template <typename Columns>
 int64_t CountOf(const Columns& columns) {
   return std::ranges::count_if(columns.name.raw(), [](NameId name) { return name.valid(); });

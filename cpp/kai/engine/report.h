@@ -1,12 +1,12 @@
-// Report: a plan in words and numbers of its own, for threads that show it: pages, metrics. It
-// stays as it is while the engine takes events in and makes the next plan.
+// Report: a copy of a plan's texts and numbers, for threads that show it: pages, metrics. It does
+// not change while the engine processes events and makes the next plan.
 //
 //   std::shared_ptr<const Report> report = engine_.report();    // null: none was made yet
 //   report->decisions.pod[0]           // "q/a-0"
 //
 // Invariants: it refers to nothing of the cluster, and does not change. Cost: a name for each
-// decision, each queue, and each pod group of which there is something to say. Threads: plain data:
-// many readers.
+// decision, each queue, and each pod group that does not simply run. Threads: plain data: many
+// readers.
 #ifndef KAI_ENGINE_REPORT_H_
 #define KAI_ENGINE_REPORT_H_
 
@@ -33,9 +33,9 @@ struct Report {
     std::array<QueueNumbers, kQuotaResources> numbers;  // by QuotaResource
   };
 
-  int64_t now_ns = 0;  // of the plan; a plan that only holds on makes no new report
+  int64_t now_ns = 0;  // of the plan; a repeated plan makes no new report
   DecisionTable decisions;
-  std::vector<Group> groups;  // in no order; of those that simply run there is none
+  std::vector<Group> groups;  // unordered; without groups that simply run
   std::vector<Queue> queues;  // empty: the plan has no queue numbers
   int64_t nodes = 0;
   int64_t pods = 0;

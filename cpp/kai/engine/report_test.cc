@@ -66,17 +66,18 @@ TEST_F(ReportTest, SaysWhatWasDecidedAndStaysReadable) {
 TEST_F(ReportTest, IsMadeOnceItIsWanted) {
   Put(OneNode());
   Plan();
-  EXPECT_EQ(engine_.report(), nullptr) << "it was not asked for before the plan";
+  EXPECT_EQ(engine_.report(), nullptr) << "the first call was after the plan";
   Plan();
   const std::shared_ptr<const Report> report = engine_.report();
-  ASSERT_NE(report, nullptr) << "the last plan holds, and is reported all the same";
+  ASSERT_NE(report, nullptr) << "a repeated plan is reported, too";
   now_ns_ += 1;
   Plan();
-  EXPECT_EQ(engine_.report(), report) << "nothing new";
+  EXPECT_EQ(engine_.report(), report) << "nothing has changed";
   EXPECT_EQ(engine_.counts().repeated, 2);
 }
 
-// Under the thread sanitizer (tools/test.sh threads) this finds what readers share with the writer.
+// Under the thread sanitizer (tools/test.sh threads) this finds data that readers and the writer
+// share.
 TEST_F(ReportTest, IsReadWhileEventsComeAndPlansAreMade) {
   engine_.report();
   ClusterMaker maker = OneNode();

@@ -11,7 +11,7 @@
 namespace kai {
 namespace {
 
-constexpr size_t kMostRejected = 1000;      // that a drain tells of
+constexpr size_t kMostRejected = 1000;      // limit for one drain
 constexpr int64_t kPreemptibleBelow = 100;  // spec 1 F96
 
 std::vector<std::string> Sorted(const absl::flat_hash_set<std::string>& names) {
@@ -25,7 +25,7 @@ bool IsPreemptible(const PodGroupSpecRow& group, const PriorityClasses& prioriti
   return priorities.ValueOf(group.priority_class) < kPreemptibleBelow;
 }
 
-// Of an object among those of all kinds.
+// A key that is unique among objects of all kinds.
 std::string KeyOf(Kind kind, std::string_view name) { return StrCat(NameOf(kind), "/", name); }
 
 }  // namespace
@@ -114,7 +114,7 @@ void Feed::Upsert(Kind kind, JsonObject object) {
   const ObjectIdentity identity = IdentityOf(object);
   const std::string& name = identity.name;
   if (name.empty()) return Reject(kind, "the object has no metadata.name");
-  // Its own row says no more who it was once the new one is there.
+  // The UID of the previous object; the store's row is about to be replaced.
   std::string uid_before;
   const auto note = kind == Kind::kPod ? pods_.find(name) : pods_.end();
   if (note != pods_.end()) uid_before = PodFactsOf(name).value_or(PodFacts()).uid;
@@ -190,7 +190,7 @@ void Feed::NoteFailure(const std::string& name, PodReading reading) {
 }
 
 std::string Feed::ForeignNodeOf(const CompactPod* row) const {
-  // A reservation pod takes what the pods that share its device were given.
+  // A reservation pod takes no capacity of its own: pods that share its device have it already.
   if (row == nullptr || row->spec->scheduler_name == scheduler_ || IsReservation(*row)) return "";
   return std::string(row->node_name);
 }
@@ -207,7 +207,7 @@ PodShare Feed::Share(std::string_view name, const CompactPod* row) {
   if (row == nullptr) return PodShare();
   PodShare share = ShareOf(*row);
   std::vector<std::string> uses;
-  std::set<std::string> claims;  // one that a pod names twice is one
+  std::set<std::string> claims;  // a set: a pod may name a claim twice
   for (const PodExtrasRow::Claim& each : row->extras->claims) {
     if (!each.resource_claim.empty())
       claims.insert(StrCat(row->namespace_name, "/", each.resource_claim));
@@ -359,7 +359,7 @@ std::map<std::string, Feed::QueueStatus> Feed::QueueStatuses() const {
   std::map<std::string, QueueStatus> statuses;
   for (const auto& [name, node] : own) {
     if (own.contains(node.parent)) statuses[node.parent].children.push_back(name);
-    // Up the tree; a queue that is above itself counts once.
+    // Adds to all queues above; `seen` stops at a cycle in the tree.
     absl::flat_hash_set<std::string> seen;
     for (auto at = own.find(name); at != own.end() && seen.insert(at->first).second;
          at = own.find(at->second.parent)) {

@@ -1,16 +1,17 @@
-// Feed: takes what lists and watches brought into a store, and says what that means for those who
-// write to the cluster.
+// Feed: writes what lists and watches bring into a store, and reports what changed to the parts of
+// the program that write to the cluster.
 //
 //   Feed feed{&store, "kai-scheduler"};
 //   const Feed::Drained drained = feed.Drain(&inbox);
 //   feed.GroupStatusOf("q/g")
 //
-// It follows the store, so that sums and facts are right also for what others do to it.
+// It follows the store, so its sums and facts also include changes that other code makes to it.
 //
-// Invariants: random chunks of a stream lead to the store that its events one by one lead to. Of a
-// pod of ours the JSON is handed over when it is new, and when what a grouper looks at changed.
-// Cost: parsing, the store's, and about as much again for facts; a pod costs 8 bytes and its name
-// beside its row, and some 100 while it waits. Threads: those of the store's writer.
+// Invariants: any split of a stream into chunks leads to the same store as its events one by one.
+// The JSON of one of our pods is handed over when the pod is new, and when a field that groupers
+// read has changed. Cost: parsing, the work of the store, and about as much again for facts; a pod
+// costs 8 bytes and its name besides its row, and about 100 bytes while it waits. Threads: those of
+// the store's writer.
 #ifndef KAI_FEED_FEED_H_
 #define KAI_FEED_FEED_H_
 
@@ -36,7 +37,7 @@ namespace kai {
 
 class Feed final : private Follower {
  public:
-  // `store` has to outlive it. `scheduler`: whose pods are ours.
+  // `store` must outlive it. `scheduler`: our pods are those with this schedulerName.
   Feed(Store* store, std::string scheduler);
   Feed(const Feed&) = delete;
   Feed& operator=(const Feed&) = delete;
@@ -47,35 +48,35 @@ class Feed final : private Follower {
     std::string name;
     std::string uid;
   };
-  // A pod of ours that has failed on a node.
+  // One of our pods that has failed on a node.
   struct Failed {
     std::string name;
     std::string uid;
-    std::string group;  // "namespace/name"; empty: it belongs to none
+    std::string group;  // "namespace/name"; empty: it has no group
     std::string node;
     std::string reason;  // status.reason
     std::string message;
   };
   struct Drained {
     std::vector<std::pair<std::string, std::string>> pods;  // names and JSON
-    std::vector<Gone> gone;                                 // pods of ours, and pod groups
+    std::vector<Gone> gone;                                 // our pods, and pod groups
     std::vector<Failed> failed;
-    std::vector<GpuUser> gpu_users;   // that changed, or went
-    bool is_scaling_up = false;       // a pod in the namespace of scaling pods waits for a node
-    std::vector<std::string> groups;  // of which a pod, or the group itself, changed; by name
-    std::vector<std::string> queues;  // that changed; by name
-    // That changed, or got or lost a pod that is not ours; by name.
+    std::vector<GpuUser> gpu_users;   // changed or gone
+    bool is_scaling_up = false;       // a scaling pod waits for a node
+    std::vector<std::string> groups;  // groups that changed, or a pod of which changed; by name
+    std::vector<std::string> queues;  // queues that changed; by name
+    // Nodes that changed, or got or lost a pod of another scheduler; by name.
     std::vector<std::string> nodes;
-    std::vector<Kind> synced;         // kinds that have been listed by now
-    std::vector<Rejection> rejected;  // what made no sense this time
+    std::vector<Kind> synced;         // kinds that have been listed completely
+    std::vector<Rejection> rejected;  // objects that this drain rejected
     int64_t events = 0;
   };
   Drained Drain(Inbox* inbox);
 
-  // Nothing: there is none. Of a pod that has a node, or is not ours: without a verdict.
+  // Empty if there is no such pod. A pod that has a node, or is not ours, has no verdict.
   std::optional<PodFacts> PodFactsOf(std::string_view name) const;
   const GroupFacts* GroupFactsOf(std::string_view name) const;
-  // A claim for storage of the pod is not bound yet, or not known.
+  // True if a PersistentVolumeClaim of the pod is not bound yet, or is unknown.
   bool WaitsForVolumes(std::string_view pod) const;
 
   using Texts = std::map<std::string, std::string>;
@@ -95,18 +96,18 @@ class Feed final : private Follower {
     Texts requested;
     Texts allocated;
     Texts allocated_non_preemptible;
-    std::string written;  // its status as JSON, as the server has it
+    std::string written;  // its current status on the server, as JSON
   };
   std::map<std::string, QueueStatus> QueueStatuses() const;
 
-  // Pods of ours that wait for a node and are in a pod group that is not there or makes no sense;
-  // with its name, "namespace/name". Cost: all pods that wait.
+  // Our pods that wait for a node although their pod group does not exist or was rejected; with the
+  // group's name, "namespace/name". Cost: all pods that wait.
   std::vector<std::pair<std::string, std::string>> Stranded() const;
 
  private:
   struct PodNote {
     uint64_t digest = 0;
-    std::unique_ptr<PodFacts> facts;  // null: its row says it all
+    std::unique_ptr<PodFacts> facts;  // null: its row has all of it
   };
   template <typename T>
   using ByName = absl::flat_hash_map<std::string, T, NameHash, std::equal_to<>>;
@@ -121,36 +122,37 @@ class Feed final : private Follower {
   void Touch(std::string_view group) {
     if (!group.empty()) groups_touched_.emplace(group);
   }
-  // What it takes part with in the sums, and from now on does; null: the pod is not there.
+  // Computes the pod's current share of the sums, and records which objects it depends on; null:
+  // the pod does not exist.
   PodShare Share(std::string_view name, const CompactPod* row);
-  // An object changed that shares of pods may depend on.
+  // Updates the shares of pods that depend on this object.
   void LookAtUsersOf(Kind kind, std::string_view name);
-  // The node of a pod that is not ours; empty: it has none, or is ours.
+  // The node of a pod of another scheduler; empty if it has none, or is ours.
   std::string ForeignNodeOf(const CompactPod* row) const;
   void Reject(Kind kind, std::string_view why);
 
   Store& store_;
   const std::string scheduler_;
   JsonDocument document_;
-  ByName<PodNote> pods_;  // of ours
+  ByName<PodNote> pods_;  // our pods
   SharedValues<PodVerdict> verdicts_;
   ByName<GroupFacts> groups_;
-  ByName<std::string> queues_;  // their status
+  ByName<std::string> queues_;  // their statuses
   StatusSums sums_;
   GpuUsers gpu_users_;
-  // Of pods whose shares change with other objects: with their resource claims, and with the node
-  // that has the GPU memory which they hold.
+  // Pods whose shares depend on other objects: on their resource claims, and on the node whose GPU
+  // memory they hold.
   struct User {
     PodShare share;
-    std::vector<std::string> uses;  // as KeyOf() them
+    std::vector<std::string> uses;  // keys made by KeyOf()
   };
   ByName<User> users_;
-  ByName<std::set<std::string, std::less<>>> users_of_;  // by KeyOf()
-  // Of the pod that may be changing.
+  ByName<std::set<std::string, std::less<>>> users_of_;  // keys made by KeyOf()
+  // State of the pod before the change that the store is making.
   PodShare before_;
   std::string uid_before_;
-  bool had_failed_ = false;   // or was not there while pods were being listed
-  std::string foreign_node_;  // the node of a pod that is not ours
+  bool had_failed_ = false;   // or was unknown while pods were being listed
+  std::string foreign_node_;  // the node of a pod of another scheduler
   Drained drained_;
   absl::flat_hash_set<std::string> groups_touched_;
   absl::flat_hash_set<std::string> queues_touched_;

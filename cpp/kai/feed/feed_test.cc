@@ -102,7 +102,7 @@ TEST_F(FeedTest, ListsAndWatchesFillTheStore) {
   ASSERT_THAT(drained.gone, SizeIs(1));
   EXPECT_EQ(drained.gone[0].uid, "u1");
   EXPECT_FALSE(store.Has(Kind::kPod, "q/a"));
-  // Late, and then gone from a list.
+  // A late event, and then a list without the pod.
   EXPECT_THAT(Names(Happen(Kind::kPod, "MODIFIED", Pod("a", 8))), IsEmpty());
   List(Kind::kPod, {});
   EXPECT_THAT(feed.Drain(&inbox).gone, SizeIs(1));
@@ -152,7 +152,7 @@ TEST_F(FeedTest, ReservationPodsComeOutWithTheDeviceThatTheyFound) {
                .is_reservation = true};
   const Feed::Drained drained = Happen(Kind::kPod, "ADDED", Sharing("r", 1, labels, spec));
   EXPECT_THAT(drained.gpu_users, ElementsAre(user));
-  EXPECT_THAT(drained.nodes, IsEmpty()) << "bindings to the node hold still";
+  EXPECT_THAT(drained.nodes, IsEmpty()) << "bindings to the node need no new check";
   spec.annotations = R"({"run.ai/reserve_for_gpu_index":"GPU-1"})";
   user.device = "GPU-1";
   EXPECT_THAT(Happen(Kind::kPod, "MODIFIED", Sharing("r", 2, labels, spec)).gpu_users,
@@ -187,16 +187,16 @@ TEST_F(FeedTest, APodThatFailsOnANodeIsHandedOverOnce) {
     return pod.insert(pod.find("\"conditions\""), R"("reason":"OutOfcpu","message":"no","x":1,)");
   };
   List(Kind::kPod, {failed(1)});
-  EXPECT_THAT(Failures(feed.Drain(&inbox)), IsEmpty()) << "who knows how long ago";
+  EXPECT_THAT(Failures(feed.Drain(&inbox)), IsEmpty()) << "it may have failed long ago";
   Happen(Kind::kPod, "DELETED", failed(2));
   EXPECT_THAT(Failures(Happen(Kind::kPod, "ADDED", Pod("a", 3))), IsEmpty());
   EXPECT_THAT(Failures(Happen(Kind::kPod, "MODIFIED", failed(4))),
               ElementsAre("q/a u1 of q/g on n: OutOfcpu, no"));
   EXPECT_THAT(Failures(Happen(Kind::kPod, "MODIFIED", failed(5))), IsEmpty());
   Happen(Kind::kPod, "DELETED", failed(6));
-  EXPECT_THAT(Failures(Happen(Kind::kPod, "ADDED", failed(7))), SizeIs(1)) << "since the list";
+  EXPECT_THAT(Failures(Happen(Kind::kPod, "ADDED", failed(7))), SizeIs(1)) << "after the list";
   Happen(Kind::kPod, "DELETED", failed(8));
-  EXPECT_THAT(Failures(Happen(Kind::kPod, "ADDED", failed(9, ""))), IsEmpty()) << "on no node";
+  EXPECT_THAT(Failures(Happen(Kind::kPod, "ADDED", failed(9, ""))), IsEmpty()) << "it has no node";
 }
 
 TEST_F(FeedTest, ANodeThatOthersNominateIsAWishAndOurOwnIsAPromise) {
@@ -296,7 +296,7 @@ TEST_F(FeedTest, AddsUpWhatGroupsAndQueuesHold) {  // spec 6 C32, C34
   EXPECT_EQ(top.allocated.at("nvidia.com/gpu"), "2");
   EXPECT_EQ(top.allocated_non_preemptible.at("cpu"), "500m");
   EXPECT_THAT(queues.at("round").children, ElementsAre("round"));
-  // Also what others do to the store counts.
+  // Changes that other code makes to the store count, too.
   store.Assign("q/b", "u1", "h", "");
   EXPECT_EQ(feed.GroupStatusOf("q/g")->requested.at("cpu"), "500m");
   EXPECT_EQ(feed.GroupStatusOf("q/h")->requested.at("cpu"), "1");
@@ -345,11 +345,11 @@ TEST_F(FeedTest, MemoryThatIsHeldIsAPartOfTheNodesGpus) {  // spec 6 C32
   Happen(Kind::kPod, "ADDED", WithMemory("two", 7, {.uid = "u5", .node = "n"}, "4000", "2"));
   EXPECT_EQ(gpus(), "1 -") << "a quarter of each of two devices";
   Happen(Kind::kNode, "MODIFIED", NodeWithMemory("n", 8, ""));
-  EXPECT_EQ(gpus(), "- 16k") << "the node does not say how much its devices have";
+  EXPECT_EQ(gpus(), "- 16k") << "the node has no label with the memory of its devices";
   Happen(Kind::kNode, "DELETED", NodeWithMemory("n", 9, ""));
   EXPECT_EQ(gpus(), "- 16k");
   Happen(Kind::kNode, "ADDED", NodeWithMemory("n", 10, "16777216000"));
-  EXPECT_EQ(gpus(), "1 -") << "a label in bytes";
+  EXPECT_EQ(gpus(), "1 -") << "this label is in bytes";
 }
 
 TEST_F(FeedTest, WhateverNodesDoTheSumsAreThoseOfANewFeed) {
@@ -436,7 +436,7 @@ TEST_F(FeedTest, DevicesOfClaimsCountByTheirClassWhicheverComesFirst) {
   feed.Drain(&inbox);
   EXPECT_EQ(devices(), "");
   EXPECT_THAT(Happen(Kind::kResourceClaim, "ADDED", Claim("c", 3, 2)).groups, ElementsAre("q/g"));
-  EXPECT_EQ(devices(), "4") << "each pod that names it asks for it";
+  EXPECT_EQ(devices(), "4") << "each pod that names the claim requests its devices";
   Happen(Kind::kResourceClaim, "MODIFIED", Claim("c", 4, 3));
   EXPECT_EQ(devices(), "6");
   Happen(Kind::kPod, "MODIFIED", WithClaim(Pod("a", 5, {.node = "n"}), "c"));
@@ -450,7 +450,7 @@ TEST_F(FeedTest, DevicesOfClaimsCountByTheirClassWhicheverComesFirst) {
   EXPECT_EQ(devices(), "");
   EXPECT_THAT(Happen(Kind::kResourceClaim, "MODIFIED", Claim("c", 10, 5)).groups,
               ElementsAre("q/g"))
-      << "one that ended still names it";
+      << "a pod that has ended still names it";
   EXPECT_EQ(devices(), "");
 }
 
@@ -581,7 +581,7 @@ TEST(StatusSumsTest, WhatWasSubtractedWasNeverThere) {
   EXPECT_THAT(sums.all(), IsEmpty());
 }
 
-// ---- any chunks ---------------------------------------------------------------------------------
+// ---- streams in random chunks -------------------------------------------------------------------
 
 class Stream {
  public:
@@ -661,7 +661,7 @@ TEST(FeedPropertiesTest, AnyChunksLeadToTheSameStore) {
     EXPECT_EQ(Seen(one_by_one), Seen(in_chunks));
     EXPECT_EQ(version, version_in_chunks);
     EXPECT_EQ(handed, handed_in_chunks);
-    // And the sums are those of its rows.
+    // The sums also equal those of the store's rows.
     StatusSums anew;
     for (const CompactPod* pod : in_chunks.RowsOfMany().pods) anew.Add(ShareOf(*pod));
     for (int i = 0; i < 3; ++i) {

@@ -23,7 +23,7 @@ std::string_view NameOf(Phase phase) {
   }
 }
 
-// What the program in a reservation pod has found; empty: nothing yet (spec 3 B12).
+// The device that the program in a reservation pod has reported; empty: none yet (spec 3 B12).
 std::string ReservedDevice(JsonObject pod) {
   std::string device;
   const FieldStatus ignored = ForEachMember(pod, [&](std::string_view key, JsonValue& value) {

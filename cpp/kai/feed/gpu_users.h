@@ -1,12 +1,12 @@
-// Pods on shared devices, and those that reserve one (spec 6 C55-C57), as far as binders need them;
-// and whether a pod that makes a cluster grow waits (spec 3 B10).
+// Pods on shared devices and pods that reserve devices (spec 6 C55-C57), with the facts that
+// binders need; and whether a scaling pod waits, which makes an autoscaler add nodes (spec 3 B10).
 //
 //   gpu_users_.Gone(name);
 //   drained.gpu_users = gpu_users_.TakeChanged();
 //
-// Invariants: a pod without a GPU group is none of them; of one that went, or left its groups, an
-// entry without groups comes out once. Entries come out by name. Cost: a look-up per pod event, and
-// a map entry per pod that shares a device. Threads: those of the feed.
+// Invariants: pods without a GPU group are not listed; a pod that is gone or left its groups is
+// listed once without groups. Entries are sorted by name. Cost: a look-up per pod event, and a map
+// entry per pod that shares a device. Threads: those of the feed.
 #ifndef KAI_FEED_GPU_USERS_H_
 #define KAI_FEED_GPU_USERS_H_
 
@@ -31,7 +31,7 @@ struct GpuUser {
   std::string phase = {};
   bool is_leaving = false;
   bool is_reservation = false;
-  std::string device = {};  // of a reservation: the UUID that its program has found
+  std::string device = {};  // reservations: the UUID that the program reported
 
   friend bool operator==(const GpuUser&, const GpuUser&) = default;
 };
@@ -41,7 +41,7 @@ class GpuUsers {
   void Saw(const std::string& name, const CompactPod* row, JsonObject pod);
   void Gone(std::string_view name);
   std::vector<GpuUser> TakeChanged();
-  // Some pod in the namespace of scaling pods has no node yet.
+  // True if a pod in the namespace of scaling pods has no node yet.
   bool is_scaling_up() const { return !scaling_.empty(); }
 
  private:

@@ -7,9 +7,10 @@
 namespace kai {
 namespace {
 
-constexpr size_t kCutLine = 200;  // what is kept of a line that is too long
+constexpr size_t kCutLine = 200;  // how much of a line that is too long is kept
 
-// Written by an API server, and about an object. Others may be as well.
+// True if the line is surely an event about an object, in the format of an API server. False for
+// some others, too.
 bool IsOfAnObject(std::string_view line) {
   constexpr std::string_view kStart = R"({"type":")";
   if (!line.starts_with(kStart)) return false;
@@ -56,7 +57,7 @@ absl::StatusOr<Inbox::Page> Inbox::TakePage(Kind kind, std::string_view bytes) {
 Inbox::Progress Inbox::WatchBytes(Kind kind, std::string_view bytes) {
   Stream& stream = streams_[static_cast<size_t>(kind)];
   Progress progress;
-  // Forwards, as looking for a byte from behind is ten times slower.
+  // Searches forwards: a backward search for a byte is ten times slower.
   ends_.clear();
   for (size_t at = bytes.find('\n'); at != bytes.npos; at = bytes.find('\n', at + 1))
     ends_.push_back(at);
@@ -68,7 +69,7 @@ Inbox::Progress Inbox::WatchBytes(Kind kind, std::string_view bytes) {
     std::string lines = std::exchange(stream.rest, {});
     const size_t before = lines.size();
     lines.append(bytes.substr(cut, ends_.back() + 1 - cut));
-    // From the last one: its version is the latest.
+    // Starts with the last line, as its version is the latest.
     for (size_t i = ends_.size(); i-- > 0;) {
       const size_t begin = i == 0 ? 0 : before + ends_[i - 1] + 1 - cut;
       const std::string_view line =

@@ -1,17 +1,19 @@
-// Inbox: bytes of lists and watches that wait to be taken in, while a plan may be running.
+// Inbox: a queue of bytes from lists and watches. A reader fills it while a plan may be running.
 //
 //   inbox.BeginList(Kind::kQueue);
 //   inbox.TakePage(Kind::kQueue, page)     // an absl::StatusOr<Inbox::Page>
 //   inbox.EndList(Kind::kQueue);
-//   inbox.WatchBytes(Kind::kQueue, chunk)  // what the reader has to know to go on
+//   inbox.WatchBytes(Kind::kQueue, chunk)  // returns what the reader needs to continue
 //   std::deque<Inbox::Item> items = inbox.TakeAll();
 //
-// Chunks of a watch may end anywhere: complete lines go on, and the partial one stays until its
-// rest comes. A line that is longer than any object goes on cut short, and is malformed.
+// Chunks of a watch may end anywhere: complete lines are passed on, and a partial line waits for
+// its rest. A line that is longer than any object is cut, passed on, and then rejected as
+// malformed.
 //
-// Invariants: items come out in the order in which they went in. Cost: one copy of the bytes; of a
-// watch the last line is parsed, and those that are no events of objects; a page is parsed whole.
-// Threads: one reader, which never waits for the one that takes all; Done() and is_full() for any.
+// Invariants: items come out in the order in which they went in. Cost: one copy of the bytes; the
+// last line of a watch's chunk is parsed, and all lines that are not events about objects; pages
+// are parsed whole. Threads: one reader, which never waits for the thread that calls TakeAll();
+// Done() and is_full() are for any thread.
 #ifndef KAI_FEED_INBOX_H_
 #define KAI_FEED_INBOX_H_
 
@@ -38,23 +40,23 @@ class Inbox {
 
   struct Page {
     std::string version;
-    std::string next;  // empty: it is the last one
+    std::string next;  // empty: this is the last page
     int64_t items = 0;
   };
   struct Progress {
-    std::string version;  // of the last event that is complete; empty: none is
-    bool synced = false;  // the objects that there were have all been sent
+    std::string version;  // of the last complete event; empty: there was none
+    bool synced = false;  // all objects that existed at the start have been sent
     std::string error;    // the Status object of an ERROR event
   };
 
   void BeginList(Kind kind);
-  // InvalidArgument: it is no list.
+  // InvalidArgument if it is not a list.
   absl::StatusOr<Page> TakePage(Kind kind, std::string_view bytes);
   void EndList(Kind kind);
   Progress WatchBytes(Kind kind, std::string_view bytes);
   void WatchEnded(Kind kind);
 
-  // More waits than may: the reader had better pause.
+  // True if more bytes wait than allowed: the reader should pause.
   bool is_full() const { return waiting_ > kMostWaiting; }
 
   struct Item {
@@ -64,23 +66,23 @@ class Inbox {
     std::string bytes;
   };
   std::deque<Item> TakeAll();
-  // So many bytes of what was taken wait no more.
+  // Reports that this many bytes have been processed.
   void Done(size_t bytes) { waiting_ -= bytes; }
 
  private:
   void Put(Item item);
 
-  // Of the reader.
+  // The state of one watch.
   struct Stream {
-    std::string rest;          // of a line that is not complete
-    bool is_too_long = false;  // `rest` is not all of it
+    std::string rest;          // of the incomplete last line
+    bool is_too_long = false;  // the line was longer than `rest`
   };
   std::array<Stream, kKinds> streams_;
   JsonDocument document_;
-  std::vector<size_t> ends_;  // of the lines of a chunk
+  std::vector<size_t> ends_;  // ends of the lines of a chunk
 
   std::atomic<size_t> waiting_ = 0;  // bytes
-  std::mutex mutex_;                 // of items_, for as long as it takes to move them
+  std::mutex mutex_;                 // guards items_, held only to move items
   std::deque<Item> items_;
 };
 

@@ -10,7 +10,7 @@
 namespace kai {
 namespace {
 
-// What is no string is left out, and ends nothing.
+// Skips a value that is not a string, and continues with the next one.
 FieldStatus Take(JsonValue& value, std::string* out) {
   const FieldStatus ignored = ReadString(value, out);
   return Skip();
@@ -77,7 +77,7 @@ PodReading ReadPodReading(JsonObject pod) {
     }
     return Skip();
   });
-  // What others wish is none of our words.
+  // A nomination by another scheduler is not part of our verdict.
   std::string& nominated = reading.verdict.nominated_node;
   if (!nominated.empty() && !OwnsStatusField(pod, keys::kFieldManager, "nominatedNodeName"))
     nominated.clear();

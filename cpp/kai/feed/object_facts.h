@@ -1,10 +1,10 @@
-// What is known of pods and pod groups beside their rows: what no plan depends on, and those who
-// write to them have to know.
+// Facts about pods and pod groups that their rows do not have: no plan depends on them, but code
+// that writes to pods and pod groups needs them.
 //
 //   const PodReading reading = ReadPodReading(object);
 //   const GroupFacts facts = ReadGroupFacts(object);
 //
-// Invariants: what cannot be read is empty. Texts of conditions are as they were written. Cost: one
+// Invariants: values that cannot be read are empty. Texts of conditions are unchanged. Cost: one
 // walk over metadata, spec and status. Threads: functions of their own document.
 #ifndef KAI_FEED_OBJECT_FACTS_H_
 #define KAI_FEED_OBJECT_FACTS_H_
@@ -19,12 +19,12 @@
 
 namespace kai {
 
-// What a scheduler has written on a pod that waits; many pods have the same.
+// What a scheduler wrote to a pod that waits; many pods share one verdict.
 struct PodVerdict {
   std::string status;  // of the condition PodScheduled
   std::string reason;
   std::string message;
-  std::string nominated_node;  // status.nominatedNodeName, where we wrote it
+  std::string nominated_node;  // status.nominatedNodeName, if we wrote it
 
   friend bool operator==(const PodVerdict&, const PodVerdict&) = default;
 };
@@ -33,19 +33,19 @@ size_t HashOfPart(const PodVerdict& verdict);
 struct PodFacts {
   std::string uid;
   std::string node;        // spec.nodeName
-  std::string group = {};  // the pod group, by its name alone; looked up, and not kept
+  std::string group = {};  // name of the pod group; looked up, not stored
   std::shared_ptr<const PodVerdict> verdict;
-  bool is_marked = true;  // spec.markUnschedulable of its group; looked up, and not kept
+  bool is_marked = true;  // spec.markUnschedulable of its group; looked up, not stored
 };
 
 struct PodReading {
   std::string uid;
   std::string scheduler;  // spec.schedulerName
   std::string node;
-  std::string reason;  // of its phase: why it failed
+  std::string reason;  // status.reason: why it failed
   std::string message;
   PodVerdict verdict;
-  // Of its UID, labels, annotations, owners and scheduling gates, and of whether it is deleted.
+  // Digest of UID, labels, annotations, owners, scheduling gates, and whether it is being deleted.
   uint64_t digest = 0;
 };
 PodReading ReadPodReading(JsonObject pod);
@@ -54,7 +54,7 @@ struct GroupFacts {
   std::string uid;
   std::string conditions;        // status.schedulingConditions as JSON
   std::string resources_status;  // status.resourcesStatus as JSON
-  // Annotations, as written.
+  // Annotations, unchanged.
   std::string last_start;
   std::string stale_since;
   std::string last_eviction;

@@ -115,7 +115,7 @@ void MeasureMemory(const NodeRow& node, const CompactPod& pod, PodShare* share) 
   const GpuRequest& gpu = pod.spec->gpu;
   const std::optional<int64_t> mib = DeviceMemoryMib(node);
   if (gpu.kind != GpuRequestKind::kMemory || !mib) return;
-  // Rounded up to whole billionths for each device, as Kubernetes keeps quantities.
+  // Rounded up to billionths per device, the precision of Kubernetes quantities.
   const Int128 part = (Int128{gpu.memory_mib} * kNanos + *mib - 1) / *mib;
   share->gpus_of_memory = part * gpu.count;
 }
@@ -123,7 +123,7 @@ void MeasureMemory(const NodeRow& node, const CompactPod& pod, PodShare* share) 
 void AddClaim(const ResourceClaimRow& claim, const CompactPod& pod, PodShare* share) {
   if (share->group.empty() || (pod.phase != Phase::kPending && pod.phase != Phase::kRunning))
     return;
-  if (claim.for_extended_resource) return;  // a container asks for it
+  if (claim.for_extended_resource) return;  // a container's request counts it already
   for (const DeviceRequestRow& request : claim.spec.requests) {
     const DeviceChoiceRow& asked = request.exactly;
     if (!request.first_available.empty() || asked.class_name.empty()) continue;

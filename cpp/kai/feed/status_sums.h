@@ -1,18 +1,19 @@
-// StatusSums: what pods of each pod group ask for and hold, as status says it (spec 6 C32, C34).
+// StatusSums: what the pods of each pod group request and hold, for the status of groups and queues
+// (spec 6 C32, C34).
 //
 //   const PodShare share = ShareOf(pod);
 //   sums.Add(share);
 //   sums.Subtract(share);
-//   sums.Of("ns/g").allocated        // {"cpu": "1500m", ...} as TextsOf() it
+//   sums.Of("ns/g").allocated        // {"cpu": "1500m", ...} after TextsOf()
 //
-// Of containers only the regular ones count. Pods that wait or run ask for what they do; those that
-// run, or wait on a node, hold it. Parts of a GPU count as that part of nvidia.com/gpu, memory of
-// one as run.ai/gpu.memory, both for each of the pod's devices; devices of resource claims by the
-// names of their classes. Memory that is held is the part of nvidia.com/gpu that it is of the
-// node's devices, where the node says how much these have.
+// Only regular containers count. Pods that wait or run request their resources; pods that run, or
+// wait on a node, hold them. A part of a GPU counts as that part of nvidia.com/gpu, GPU memory as
+// run.ai/gpu.memory, both for each of the pod's devices; devices of resource claims count under the
+// names of their classes. GPU memory that is held counts as nvidia.com/gpu: the part of the node's
+// devices that it is, if the node has a label with their memory.
 //
-// Invariants: sums are exact: what was subtracted was never there. Cost: O(resources) a pod. Not
-// thread-safe.
+// Invariants: sums are exact: subtracting a share restores the previous sum. Cost: O(resources) a
+// pod. Not thread-safe.
 #ifndef KAI_FEED_STATUS_SUMS_H_
 #define KAI_FEED_STATUS_SUMS_H_
 
@@ -30,23 +31,23 @@ namespace kai {
 
 __extension__ using Int128 = __int128;
 
-// By resource, in the units of spec 3 R5; GPUs in billionths.
+// Amounts by resource, in the units of spec 3 R5; GPUs in billionths.
 using StatusAmounts = std::map<std::string, Int128, std::less<>>;
 void AddTo(StatusAmounts* sum, const StatusAmounts& more, int sign = 1);
-// As Kubernetes writes quantities: "1500m", "64Mi".
+// In the format of Kubernetes quantities: "1500m", "64Mi".
 std::map<std::string, std::string> TextsOf(const StatusAmounts& amounts);
 
 struct PodShare {
-  std::string group;  // "namespace/name"; empty: it is in none
+  std::string group;  // "namespace/name"; empty: it has no group
   StatusAmounts requested;
-  bool is_allocated = false;  // and holds what it asks for
-  // What it holds for the memory of GPUs that it asks for, in billionths; 0: not known, or none.
+  bool is_allocated = false;  // it also holds what it requests
+  // The GPUs in billionths that its held GPU memory counts as; 0: unknown, or none.
   Int128 gpus_of_memory = 0;
 };
 PodShare ShareOf(const CompactPod& pod);
-// Its share with the part of the node's devices that its memory is.
+// Adds the part of the node's devices that the pod's GPU memory is.
 void MeasureMemory(const NodeRow& node, const CompactPod& pod, PodShare* share);
-// Its share with the devices that this claim of it asks for, by their classes.
+// Adds the devices that a claim of the pod requests, by their classes.
 void AddClaim(const ResourceClaimRow& claim, const CompactPod& pod, PodShare* share);
 
 class StatusSums {

@@ -21,7 +21,7 @@ std::optional<WatchEventType> TypeNamed(std::string_view name) {
   return std::nullopt;
 }
 
-// As part of a sentence, without what a peer could fill a log with.
+// A quoted part of a sentence, cut so that a peer cannot fill a log with it.
 std::string Shown(std::string_view text) { return Quote(text.substr(0, 40)); }
 
 absl::Status NoEvent(std::string_view why) {

@@ -1,14 +1,14 @@
-// What an API server sends: a line of a watch stream, and a page of a list.
+// Parses what an API server sends: a line of a watch stream, and a page of a list.
 //
 //   const absl::StatusOr<WatchEvent> event = ReadWatchEvent(line, &document);
 //   const absl::StatusOr<ListPage> page = ReadListPage(bytes, &document);
 //
 // A line is {"type": "ADDED", "object": {...}}, a page {"kind": "PodList", "metadata":
-// {"resourceVersion", "continue"}, "items": [...]}. Items lack their kind.
+// {"resourceVersion", "continue"}, "items": [...]}. Items have no kind.
 //
-// Invariants: what they point to is in the text and in the document. InvalidArgument says in one
-// sentence why a text is neither. Cost: that of JsonDocument::Parse(). Threads: functions of their
-// own document.
+// Invariants: results point into the text and the document. For other texts, the result is
+// InvalidArgument with a reason of one sentence. Cost: that of JsonDocument::Parse(). Threads:
+// functions of their own document.
 #ifndef KAI_FEED_WATCH_EVENT_H_
 #define KAI_FEED_WATCH_EVENT_H_
 
@@ -30,18 +30,18 @@ struct WatchEvent {
 };
 absl::StatusOr<WatchEvent> ReadWatchEvent(std::string_view line, JsonDocument* document);
 
-// The bookmark that says that all objects there were have been sent.
+// True for the bookmark after all objects that existed at the start of the watch.
 bool EndsInitialEvents(const WatchEvent& event);
 
 struct ListPage {
   std::string version;
   std::string next;  // metadata.continue; empty: it is the last page
   bool has_items = false;
-  JsonValue items;  // only where there are any
+  JsonValue items;  // set only if has_items
 };
 absl::StatusOr<ListPage> ReadListPage(std::string_view bytes, JsonDocument* document);
 
-// A value as it stands in the text, whole.
+// The complete text of a value.
 std::string_view RawJson(const JsonPlace& value);
 
 }  // namespace kai

@@ -23,7 +23,7 @@ FieldStatus ReadClaims(JsonValue& list, BindRequestRow* row) {
   });
 }
 
-// Its fields beside the allocation are for the binder, which makes the claim.
+// The other fields are for the binder, which creates the claim.
 FieldStatus ReadExtendedClaim(JsonValue& value, BindRequestRow* row) {
   return ForEachMember(value, [&](std::string_view key, JsonValue& part) {
     if (key != "allocation") return Skip();

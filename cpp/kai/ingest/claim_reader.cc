@@ -15,7 +15,7 @@
 namespace kai {
 namespace {
 
-// Spec 3 D2; of a list of alternatives it is not known which one it will be.
+// Spec 3 D2. A list of alternatives counts as 0, as it is unknown which one will be used.
 int64_t GpusOf(const DeviceRequestRow& request) {
   const DeviceChoiceRow& asked = request.exactly;
   if (!request.first_available.empty() || !NamesGpu(asked.class_name)) return 0;
@@ -148,7 +148,7 @@ FieldStatus ReadClaimFields(JsonObject object, ResourceClaimRow* row) {
       return member == "reservedFor" ? ReadConsumers(part, &row->consumers) : Skip();
     });
   }));
-  if (!row->for_extended_resource) {  // else it is in a container's request already (spec 3 D2)
+  if (!row->for_extended_resource) {  // otherwise a container's request counts them (spec 3 D2)
     for (const DeviceRequestRow& request : row->spec.requests)
       row->gpus = AddSaturating(row->gpus, GpusOf(request));
   }

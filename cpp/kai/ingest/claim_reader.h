@@ -1,12 +1,12 @@
-// ResourceClaim -> its row: what it asks for, what it has, which pod owns it and which pods use it;
-// and how many GPUs it stands for (spec 3 D2).
+// ResourceClaim -> its row: requests, allocation, the pod that owns it, the pods that use it, and
+// how many GPUs it counts as (spec 3 D2).
 //
 //   return ReadForTest(&ReadResourceClaim, ...
 //
-// Understands resource.k8s.io v1 and v1beta2 (`exactly`) as well as v1beta1, where the same fields
-// lie directly in the request.
+// Reads resource.k8s.io v1 and v1beta2 (`exactly`) as well as v1beta1, where the same fields are
+// directly in the request.
 //
-// Invariants: it expects a fresh row; with a rejection the row is half filled and of no use.
+// Invariants: it expects a fresh row; after a rejection, the row is incomplete and unusable.
 // Unknown members are skipped. Cost: one walk over the object. Threads: functions of their own
 // document and row.
 #ifndef KAI_INGEST_CLAIM_READER_H_
@@ -21,7 +21,7 @@ namespace kai {
 
 std::optional<Rejection> ReadResourceClaim(JsonObject object, ResourceClaimRow* row);
 
-// An AllocationResult, as claims and BindRequests carry it.
+// An AllocationResult, as in claims and BindRequests.
 FieldStatus ReadClaimAllocation(JsonValue& value, ClaimAllocationRow* out);
 
 }  // namespace kai

@@ -127,7 +127,7 @@ TEST(ClaimReaderTest, ReadsWhatItHoldsAndItsConsumers) {
   ASSERT_EQ(row.consumers.size(), 2U);
   EXPECT_EQ(row.consumers[0].pod, "p1");
   EXPECT_EQ(row.consumers[0].uid, "u1");
-  EXPECT_EQ(row.consumers[1].pod, "") << "no pod";
+  EXPECT_EQ(row.consumers[1].pod, "") << "the consumer is not a pod";
 }
 
 TEST(ClaimReaderTest, SaysWhichFieldMakesNoSense) {

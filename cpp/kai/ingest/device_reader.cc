@@ -12,7 +12,7 @@
 namespace kai {
 namespace {
 
-// {"string": "A100"}, and the like.
+// {"string": "A100"}, or another type.
 FieldStatus ReadAttribute(JsonValue& value, std::optional<AttributeValue>* out) {
   return ForEachMember(value, [&](std::string_view kind, JsonValue& part) {
     if (kind == "bool") {
@@ -38,7 +38,7 @@ FieldStatus ReadAttribute(JsonValue& value, std::optional<AttributeValue>* out) 
   });
 }
 
-// {"value": "80Gi"}; how claims may share a capacity is of no use while KAI lets none.
+// {"value": "80Gi"}. The rules for sharing a capacity are skipped, as KAI lets no claims share one.
 FieldStatus ReadCapacity(JsonValue& value, Quantity* out) {
   if (RawToken(value).front() != '{') return ReadQuantity(value, out);
   return ForEachMember(value, [&](std::string_view key, JsonValue& part) {
@@ -74,7 +74,7 @@ FieldStatus ReadCounterSets(JsonValue& list, std::vector<CounterSet>* out) {
   });
 }
 
-// A device before its driver is known, which tells the domain of short names.
+// A device before its driver is known, which is the domain of names without one.
 struct DeviceDraft {
   Device device;
   std::vector<std::pair<std::string, AttributeValue>> attributes;
@@ -191,7 +191,7 @@ bool NamesGpu(std::string_view name) {
 FieldStatus ReadDeviceSelectors(JsonValue& list, std::vector<std::string>* out) {
   out->clear();
   return ForEachElement(list, [&](JsonValue& element) {
-    // One of another kind than CEL selects nothing: an empty expression is an error.
+    // A selector of another kind than CEL selects nothing: its empty expression is an error.
     std::string& expression = out->emplace_back();
     return ForEachMember(element, [&](std::string_view key, JsonValue& value) {
       if (key != "cel") return Skip();

@@ -1,13 +1,13 @@
-// ResourceSlice and DeviceClass -> their rows: which devices drivers publish, for which nodes, and
-// how classes choose among them.
+// ResourceSlice and DeviceClass -> their rows: which devices drivers publish for which nodes, and
+// which devices a class selects.
 //
 //   return ReadForTest(&ReadResourceSlice, ...
 //
-// Understands resource.k8s.io v1 and v1beta2 as well as v1beta1, where what describes a device lies
-// in its member `basic`. A selector that makes no sense is kept: it hurts when a device is compared
-// with it.
+// Reads resource.k8s.io v1 and v1beta2 as well as v1beta1, where a device's description is in its
+// member `basic`. A selector that does not compile is kept; the error appears when the selector is
+// about to run on a device.
 //
-// Invariants: it expects a fresh row; with a rejection the row is half filled and of no use.
+// Invariants: it expects a fresh row; after a rejection, the row is incomplete and unusable.
 // Unknown members are skipped. Cost: one walk over the object. Threads: functions of their own
 // document and row.
 #ifndef KAI_INGEST_DEVICE_READER_H_
@@ -26,10 +26,10 @@ namespace kai {
 std::optional<Rejection> ReadResourceSlice(JsonObject object, ResourceSliceRow* row);
 std::optional<Rejection> ReadDeviceClass(JsonObject object, DeviceClassRow* row);
 
-// Spec 3 D2: a device class or driver is one of GPUs when its name says so, in whatever case.
+// Spec 3 D2: a device class or driver is about GPUs if its name contains "gpu" in any case.
 bool NamesGpu(std::string_view name);
 
-// A list of selectors: their expressions in CEL.
+// A list of selectors: the CEL expression of each.
 FieldStatus ReadDeviceSelectors(JsonValue& list, std::vector<std::string>* out);
 
 }  // namespace kai

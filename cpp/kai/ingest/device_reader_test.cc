@@ -37,7 +37,7 @@ TEST(DeviceReaderTest, ReadsWhichNodesASliceIsFor) {
   EXPECT_FALSE(Slice(R"("nodeName": "n")").has_node_selector);
 }
 
-// The same device in the shapes of v1 and v1beta2, and of v1beta1.
+// The same device in the format of v1 and v1beta2, and in that of v1beta1.
 class DeviceShapeTest : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(DeviceShapeTest, ReadsADevice) {
@@ -86,7 +86,7 @@ TEST(DeviceReaderTest, ReadsAClass) {
              "extendedResourceName": "nvidia.com/gpu"}})");
   EXPECT_EQ(row.name, "gpu.nvidia.com");
   EXPECT_THAT(row.selectors, ElementsAre("device.driver == 'gpu.nvidia.com'", ""))
-      << "one of a kind that we do not know selects nothing";
+      << "a selector of an unknown kind selects nothing";
   EXPECT_EQ(row.extended_resource, "nvidia.com/gpu");
   EXPECT_EQ(ReadForTest(&ReadDeviceClass, R"({"metadata": {"name": "c"}})").name, "c");
 }

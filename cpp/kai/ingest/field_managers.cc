@@ -7,7 +7,7 @@
 namespace kai {
 namespace {
 
-// One of metadata.managedFields; its `fieldsV1` is a tree of names that begin with "f:".
+// An entry of metadata.managedFields; its `fieldsV1` is a tree of names that begin with "f:".
 bool EntryOwns(JsonValue& entry, std::string_view manager, const std::string& member) {
   std::string name;
   bool has_field = false;

@@ -1,9 +1,9 @@
-// Who wrote a field of an object, as the API server keeps it in metadata.managedFields.
+// Field managers: which client wrote a field of an object, from metadata.managedFields.
 //
 //   OwnsStatusField(object, keys::kFieldManager, "nominatedNodeName")
 //
-// Invariants: what cannot be read has no owner. Cost: one walk over metadata. Threads: functions of
-// their own document.
+// Invariants: a field whose entry cannot be read has no owner. Cost: one walk over metadata.
+// Threads: functions of their own document.
 #ifndef KAI_INGEST_FIELD_MANAGERS_H_
 #define KAI_INGEST_FIELD_MANAGERS_H_
 
@@ -13,7 +13,7 @@
 
 namespace kai {
 
-// Whether the manager is an owner of that member of the status.
+// True if the manager owns this field of the status.
 bool OwnsStatusField(JsonObject object, std::string_view manager, std::string_view field);
 
 }  // namespace kai

@@ -1,12 +1,12 @@
-// FieldStatus: fine, or which field of an object is wrong and why.
+// FieldStatus: OK, or which field of an object is wrong and why.
 //
 //   const FieldStatus status = FieldStatus::Bad("is negative") ...
 //   .Inside("requests")
 //   .Inside("spec")
 //   status.field()                      // "spec.containers[0].requests[\"cpu\"]"
 //
-// Invariants: the path grows from the inside out while the readers return; a good status stays
-// good. Cost: reading well costs one null pointer. Threads: a plain value.
+// Invariants: the path grows from the innermost field outwards as the readers return; OK stays OK.
+// Cost: an OK status is one null pointer. Threads: a plain value.
 #ifndef KAI_INGEST_FIELD_STATUS_H_
 #define KAI_INGEST_FIELD_STATUS_H_
 
@@ -19,16 +19,16 @@ namespace kai {
 
 class [[nodiscard]] FieldStatus {
  public:
-  FieldStatus() = default;  // fine
+  FieldStatus() = default;  // OK
 
   static FieldStatus Bad(std::string message) { return Bad("", std::move(message)); }
   static FieldStatus Bad(std::string field, std::string message);
 
   bool ok() const { return error_ == nullptr; }
-  const std::string& field() const { return error_->field; }      // only when not ok()
-  const std::string& message() const { return error_->message; }  // only when not ok()
+  const std::string& field() const { return error_->field; }      // only if not ok()
+  const std::string& message() const { return error_->message; }  // only if not ok()
 
-  // The same, seen from the object around: `step` is a member's name, or "[3]", or "[\"cpu\"]".
+  // Adds the enclosing object to the path: `step` is a member's name, or "[3]", or "[\"cpu\"]".
   FieldStatus Inside(std::string_view step) &&;
 
  private:
@@ -37,7 +37,7 @@ class [[nodiscard]] FieldStatus {
     std::string message;
   };
   struct Delete {
-    void operator()(Error* error) const;  // out of line: every reader has one of these per field
+    void operator()(Error* error) const;  // not inline: readers have one per field
   };
   std::unique_ptr<Error, Delete> error_;
 };

@@ -19,13 +19,13 @@ FieldStatus Bad(std::string_view annotation, std::string_view value, std::string
                           StrCat(Quote(value), " is not ", meaning));
 }
 
-// A decimal number as Go reads it, in (0, 1].
+// A decimal number in Go's syntax, in (0, 1].
 std::optional<double> ParseFraction(std::string_view text) {
   if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
   double fraction = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), fraction);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  if (!(fraction > 0 && fraction <= 1)) return std::nullopt;  // NaN fails any comparison
+  if (!(fraction > 0 && fraction <= 1)) return std::nullopt;  // also rejects NaN
   return fraction;
 }
 
@@ -35,7 +35,7 @@ void WholeGpus::Add(const WholeGpus& other) {
   if (count == 0 && portion == 0) {
     *this = other;
   } else if (other.portion == 0 || other.portion == portion) {
-    // With portion 0 the other is empty (spec 3 R9), and its count still adds.
+    // Portion 0 means that the other is empty (spec 3 R9); its count is added nevertheless.
     count = AddSaturating(count, other.count);
   }
 }
@@ -91,9 +91,9 @@ FieldStatus MakeGpuRequest(const GpuAnnotations& annotations, const WholeGpus& w
                  "a whole number of devices above 0");
     }
     out->count = *devices;
-    out->memory_mib = memory_mib.value_or(0);  // beside a fraction, too
+    out->memory_mib = memory_mib.value_or(0);  // also beside a fraction
   }
-  if (!annotations.mig.empty()) {  // spec 3 R17, M4; KAI takes any of several, we the first by name
+  if (!annotations.mig.empty()) {  // spec 3 R17, M4; we take the first by name
     const auto& [name, value] = *std::min_element(annotations.mig.begin(), annotations.mig.end());
     const std::optional<int64_t> instances = ParseInteger(value);
     if (instances.value_or(-1) < 0) return Bad(name, value, "a whole number of MIG instances");

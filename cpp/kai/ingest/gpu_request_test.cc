@@ -117,7 +117,7 @@ TEST(GpuRequestTest, PrefersTheFractionOverTheMemoryWhenBothAreGiven) {
   both.memory = "4000";
   EXPECT_EQ(Make(both),
             (GpuRequest{.kind = GpuRequestKind::kFraction, .count = 1, .portion = 0.5, .mig = {}}));
-  both.devices = "2";  // spec 3 R14 brings the memory back
+  both.devices = "2";  // R14 restores the memory (spec 3)
   EXPECT_EQ(Make(both), (GpuRequest{.kind = GpuRequestKind::kFraction,
                                     .count = 2,
                                     .portion = 0.5,
@@ -161,8 +161,7 @@ TEST(WholeGpusTest, AddsAndCompares) {  // spec 3 R10
   EXPECT_EQ(max(one, two), two);
   EXPECT_EQ(max(two, one), two);
   EXPECT_EQ(max(none, zero), none);
-  // A request for zero devices counts one device more, or hides the others: KAI's arithmetic, to
-  // the letter.
+  // A request for zero devices counts one device too many, or hides the others, exactly as in KAI.
   EXPECT_EQ(add(two, zero), WholeGpus::Asked(3));
   EXPECT_EQ(add(zero, two), zero);
   const WholeGpus most = WholeGpus::Asked(std::numeric_limits<int64_t>::max());

@@ -11,8 +11,7 @@
 namespace kai {
 namespace {
 
-// Eight bytes at a time: in each result the top bit of a byte says that the byte is one we look
-// for.
+// Checks eight bytes at a time: in each result, the top bit of a byte marks a hit.
 constexpr uint64_t kOnes = 0x0101010101010101;
 constexpr uint64_t kTops = 0x8080808080808080;
 
@@ -22,7 +21,7 @@ uint64_t Load8(const char* at) {
   return bytes;
 }
 
-// Exact only up to the first hit, which is all we use: a borrow may add hits behind it.
+// Exact only up to the first hit, which is enough: a borrow may add false hits after it.
 uint64_t Equal(uint64_t bytes, char wanted) {
   const uint64_t same_is_zero = bytes ^ (kOnes * static_cast<unsigned char>(wanted));
   return (same_is_zero - kOnes) & ~same_is_zero & kTops;
@@ -35,8 +34,8 @@ int FirstHit(uint64_t hits) {
   return std::countr_zero(hits) / 8;
 }
 
-// Bytes of the character that starts here; 0 when it is no valid UTF-8 (overlong forms, surrogates
-// and numbers beyond Unicode are not).
+// The length in bytes of the character that starts here; 0 if it is invalid UTF-8 (overlong forms,
+// surrogates, and numbers beyond Unicode are invalid).
 int Utf8Length(const char* at, const char* end) {
   const auto byte = [&](int i) { return at + i < end ? static_cast<unsigned char>(at[i]) : 0u; };
   const auto follows = [&](int i, unsigned lowest = 0x80, unsigned highest = 0xBF) {
@@ -62,7 +61,7 @@ class Checker {
       : begin_(text.data()), at_(begin_), end_(begin_ + text.size()) {}
 
   absl::Status Check() {
-    // What may come next is all the state there is, besides which brackets are open.
+    // The state is what may come next, and which brackets are open.
     enum class Next { kValue, kValueOrEnd, kKey, kKeyOrEnd, kCommaOrEnd } next = Next::kValue;
     while (true) {
       SkipSpace();
@@ -123,10 +122,10 @@ class Checker {
     return true;
   }
 
-  // The rest of a string whose opening quote is taken.
+  // The rest of a string after its opening quote.
   absl::Status CheckString() {
     while (true) {
-      // Letters, digits and punctuation, up to what needs a look.
+      // Skips ordinary characters, up to one that needs a check.
       while (end_ - at_ >= 8) {
         const uint64_t bytes = Load8(at_);
         const uint64_t hits =

@@ -1,12 +1,12 @@
-// CheckJson: whether a text is JSON, byte by byte, and where it stops being that.
+// CheckJson: checks byte by byte whether a text is JSON, and reports where it is not.
 //
 //   const absl::Status status = CheckJson(text);
 //
-// JsonDocument finds out faster, and comes here only for the words. This is the definition of what
-// it accepts, and knows nothing of simdjson.
+// JsonDocument checks faster, and calls this only for the error message. This function defines what
+// JsonDocument accepts, and does not use simdjson.
 //
-// Invariants: it accepts exactly what is one JSON value in valid UTF-8, no deeper than
-// kDeepestJson. Cost: about a millisecond per megabyte, and constant memory. Threads: a pure
+// Invariants: it accepts exactly the texts that are one JSON value in valid UTF-8, nested no deeper
+// than kDeepestJson. Cost: about a millisecond per megabyte, and constant memory. Threads: a pure
 // function, thread-safe.
 #ifndef KAI_INGEST_JSON_CHECK_H_
 #define KAI_INGEST_JSON_CHECK_H_
@@ -20,8 +20,8 @@ namespace kai {
 inline constexpr int kDeepestJson =
     1000;  // levels of objects and lists; Kubernetes' own objects need about 20
 
-// OK when `text` is one JSON value in valid UTF-8. Otherwise one sentence, with the place: "byte
-// 17: expected ',' or ']', found 'x'". Uses constant memory, whatever the nesting.
+// OK if `text` is one JSON value in valid UTF-8. Otherwise an error of one sentence with the
+// position: "byte 17: expected ',' or ']', found 'x'". Uses constant memory at any nesting.
 absl::Status CheckJson(std::string_view text);
 
 }  // namespace kai

@@ -28,7 +28,7 @@ const char* SkipDigits(const char* at) {
   return at;
 }
 
-// Behind the number that starts here; null: it is none.
+// The end of the number that starts here; null if it is not a number.
 const char* EndOfNumber(const char* at) {
   if (*at == '-') ++at;
   if (!IsDigit(*at)) return nullptr;
@@ -48,7 +48,7 @@ const char* EndOfNumber(const char* at) {
   return at;
 }
 
-// Half a gigabyte that is used once is mostly page faults.
+// Large buffers that are used once cost mostly page faults; large pages avoid them.
 void UseLargePages([[maybe_unused]] uint32_t* values, [[maybe_unused]] size_t size) {
 #ifdef __linux__
   constexpr uintptr_t kPage = 1 << 21;
@@ -58,17 +58,17 @@ void UseLargePages([[maybe_unused]] uint32_t* values, [[maybe_unused]] size_t si
 #endif
 }
 
-// Checks what simdjson's first stage leaves open: it has seen valid UTF-8, strings that are closed
-// and have no control characters, and where tokens start. The last token is a closing bracket, and
-// so are two more behind it: what is not closed comes to an end there.
+// Completes the checks of simdjson's first stage, which ensures valid UTF-8, closed strings without
+// control characters, and the positions of tokens. The last token is a closing bracket, and two
+// more copies of it follow as sentinels, so unclosed brackets end there.
 class Linker {
  public:
   Linker(const JsonTokens& tokens, uint32_t count, uint32_t* after)
       : tokens_(tokens), count_(count), after_(after) {}
 
-  // Whether the tokens are one JSON value, no deeper than kDeepestJson. Fills `after`.
+  // True if the tokens are one JSON value, nested no deeper than kDeepestJson. Fills `after`.
   bool Link() {
-    uint32_t open[kDeepestJson];  // tokens, the outermost first
+    uint32_t open[kDeepestJson];  // tokens of open brackets, the outermost first
     uint32_t* const deepest = open + kDeepestJson;
     uint32_t* top = open;
     for (uint32_t token = 0;;) {  // a value starts here
@@ -105,8 +105,8 @@ class Linker {
     return true;
   }
 
-  // A number, or one of three words, and nothing behind it but space. (A scalar that starts right
-  // behind another token is a token of its own; one that goes on is not.)
+  // True for a number, true, false or null, followed only by white space up to the next token.
+  // (simdjson makes a scalar right after another token a token, but not the rest of a scalar.)
   bool IsScalar(uint32_t token) const {
     const char* const begin = tokens_.text + tokens_.place[token];
     const char* const next = tokens_.text + tokens_.place[token + 1];
@@ -132,7 +132,7 @@ class Linker {
   uint32_t* const after_;
 };
 
-// Whether each backslash, all of which stand in strings, begins a valid escape sequence.
+// True if each backslash, all of which are in strings, begins a valid escape sequence.
 bool CheckEscapes(std::string_view text, bool* has_escapes) {
   *has_escapes = false;
   const char* const end = text.data() + text.size();
@@ -140,7 +140,7 @@ bool CheckEscapes(std::string_view text, bool* has_escapes) {
   while ((at = static_cast<const char*>(std::memchr(at, '\\', static_cast<size_t>(end - at)))) !=
          nullptr) {
     *has_escapes = true;
-    const char c = at[1];  // a string is closed: something stands behind each backslash
+    const char c = at[1];  // exists: strings are closed, so a backslash is never last
     if (c == 'u') {
       if (end - at < 6 || !IsHexDigit(at[2]) || !IsHexDigit(at[3]) || !IsHexDigit(at[4]) ||
           !IsHexDigit(at[5]))
@@ -156,12 +156,12 @@ bool CheckEscapes(std::string_view text, bool* has_escapes) {
 }  // namespace
 
 struct JsonDocument::State {
-  // What simdjson's own parsers stand on: its first stage alone is not offered in another way.
+  // The base of simdjson's own parsers, as simdjson offers its first stage in no other way.
   std::unique_ptr<simdjson::internal::dom_parser_implementation> parser;
   size_t capacity = 0;
   std::unique_ptr<uint32_t[]> after;
   size_t after_capacity = 0;
-  std::string copy;  // of the text, where simdjson reads beyond its end
+  std::string copy;  // of the text, if simdjson reads past its end
   JsonTokens tokens;
 };
 
@@ -169,7 +169,7 @@ JsonDocument::JsonDocument() : state_(std::make_unique<State>()) {}
 JsonDocument::~JsonDocument() = default;
 
 size_t JsonDocument::HeapBytes() const {
-  // simdjson has a place for each byte, as each may be a token.
+  // simdjson reserves a position per byte, as each byte may be a token.
   return BlockBytes(sizeof(State)) + state_->copy.capacity() +
          BlockBytes(state_->capacity * sizeof(uint32_t)) +
          BlockBytes(state_->after_capacity * sizeof(uint32_t));

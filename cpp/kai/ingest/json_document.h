@@ -1,15 +1,16 @@
-// JsonDocument: JSON bytes, checked and ready to be walked.
+// JsonDocument: parses JSON bytes for the readers.
 //
 //   JsonDocument document;
 //   absl::StatusOr<JsonObject> object = document.Parse(json);
 //   NameOf(*object)
 //
-// simdjson's first stage finds where the tokens stand. One walk over them checks the grammar and
-// links every opening bracket to its closing one, so that readers jump over what they do not read.
+// simdjson's first stage finds the positions of the tokens. One walk over them checks the grammar
+// and links every opening bracket to its closing one, so that readers can jump over values that
+// they do not read.
 //
-// Invariants: what CheckJson() refuses is refused, with its words. The text has to stay where it is
-// for as long as it is read. Buffers are kept for the next Parse(), which ends the life of
-// everything the last one gave. Cost: about 0.5 ms per megabyte, and 8 bytes per token. Not
+// Invariants: it rejects what CheckJson() rejects, with the same message. The text must stay in
+// place while it is read. Buffers are reused by the next Parse(), which invalidates everything that
+// the previous one returned. Cost: about 0.5 ms per megabyte, and 8 bytes per token. Not
 // thread-safe.
 #ifndef KAI_INGEST_JSON_DOCUMENT_H_
 #define KAI_INGEST_JSON_DOCUMENT_H_
@@ -28,14 +29,14 @@ class JsonDocument {
   JsonDocument();
   ~JsonDocument();
 
-  // The object that `json` is.
+  // Parses `json`, which has to be an object.
   absl::StatusOr<JsonObject> Parse(std::string_view json);
-  // Of its buffers.
+  // Bytes of its buffers.
   size_t HeapBytes() const;
 
  private:
   struct State;
-  // Finds the tokens; not OK: there is not enough memory, or CheckJson() knows why.
+  // Finds the tokens. Not OK: out of memory, or invalid JSON; CheckJson() then finds the reason.
   absl::Status Index(std::string_view json);
 
   std::unique_ptr<State> state_;

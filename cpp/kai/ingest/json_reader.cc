@@ -54,7 +54,7 @@ void AppendUtf8(unsigned code, std::string* out) {
   }
 }
 
-// The meaning of a string's inside, from its first backslash up to the closing quote.
+// Decodes the inside of a string, from its first backslash to the closing quote.
 std::string Unescape(const char* at) {
   std::string text;
   for (; *at != '"'; ++at) {
@@ -79,14 +79,14 @@ std::string Unescape(const char* at) {
           at += 6;
         }
       }
-      // Half a surrogate pair means nothing; like Go, we keep a replacement character.
+      // Half a surrogate pair is invalid; like Go, this writes a replacement character.
       AppendUtf8(code >= 0xD800 && code < 0xE000 ? 0xFFFD : code, &text);
     }
   }
   return text;
 }
 
-// Cut short, for paths and messages.
+// Shortened, for paths and messages.
 std::string Cut(std::string_view text) {
   const std::string quoted = Quote(text);
   return quoted.substr(1, quoted.size() - 2);
@@ -94,14 +94,14 @@ std::string Cut(std::string_view text) {
 
 char FirstOf(const JsonValue& value) { return value.tokens().First(value.token()); }
 
-// Of the object that starts at `token`.
+// Visits the object that starts at `token`.
 template <bool kIsMap>
 FieldStatus VisitFields(const JsonTokens& tokens, uint32_t token, MemberVisitor visit) {
   ++token;
   while (tokens.First(token) != '}') {
-    JsonValue value(&tokens, token + 2);  // behind the key and the colon
+    JsonValue value(&tokens, token + 2);  // after the key and the colon
     if (tokens.First(token + 2) != 'n') {
-      // Most keys are compared and forgotten: nothing is copied unless there are escape sequences.
+      // Most keys are only compared, so nothing is copied unless there are escape sequences.
       const JsonText key(tokens, token);
       FieldStatus status = visit(key.view(), value);
       if (!status.ok()) {
@@ -115,7 +115,7 @@ FieldStatus VisitFields(const JsonTokens& tokens, uint32_t token, MemberVisitor 
   return FieldStatus();
 }
 
-// Of the list that starts at `token`.
+// Visits the list that starts at `token`.
 FieldStatus VisitElements(const JsonTokens& tokens, uint32_t token, ElementVisitor visit) {
   size_t index = 0;
   ++token;
@@ -271,8 +271,8 @@ FieldStatus ReadDuration(JsonValue& value, std::optional<int64_t>* out_ns) {
 }
 
 void KeepLastOfEach(StringPairs* pairs) {
-  // Objects written by a program repeat no key, and a handful of keys is quicker compared than
-  // sorted.
+  // Objects written by programs repeat no key, and comparing a few keys is faster than sorting
+  // them.
   constexpr size_t kHandful = 16;
   bool repeats = pairs->size() > kHandful;
   for (size_t i = 1; i < pairs->size() && !repeats; ++i) {

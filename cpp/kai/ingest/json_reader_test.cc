@@ -15,7 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::Pair;
 
-// Reads the member "x" of an object and says what came of it: "" when fine, else "field: message".
+// Reads the member "x" of an object; returns "" if it is OK, otherwise "field: message".
 template <typename Visit>
 std::string ReadX(std::string_view json, Visit&& visit) {
   JsonDocument document;

@@ -1,11 +1,11 @@
-// The kinds of objects that the engine reads: what Kubernetes calls them, which list of a snapshot
-// has them, what reads one, and where its row goes. One line per kind, in kKindTable.
+// The kinds of objects that the engine reads, one line per kind in kKindTable: its name in
+// Kubernetes, its list in a snapshot, its reader, and where its rows are.
 //
 //   AnyKind([&](const auto& each) {
 //     EXPECT_EQ(KindNamed(each.name), each.kind);
 //   KindNamed("Deployment")        // nothing: the engine does not read such objects
 //
-// Invariants: the table stands in the order of Kind. Cost: a walk over the table. Threads: pure
+// Invariants: the table is in the order of Kind. Cost: a walk over the table. Threads: pure
 // functions.
 #ifndef KAI_INGEST_KINDS_H_
 #define KAI_INGEST_KINDS_H_
@@ -58,9 +58,9 @@ struct KindEntry {
   using Row = RowT;
   Kind kind;
   std::string_view name;
-  std::string_view list;  // in the rawObjects of a snapshot
+  std::string_view list;  // its key in a snapshot's rawObjects
   std::optional<Rejection> (*read)(JsonObject, Row*);
-  std::vector<Row>& (*in)(ClusterRows*);  // where its rows are; that they are known is a fact now
+  std::vector<Row>& (*in)(ClusterRows*);  // its rows; marks ConfigMaps as known
 };
 
 inline constexpr std::tuple kKindTable{
@@ -118,7 +118,7 @@ inline constexpr std::tuple kKindTable{
 };
 inline constexpr size_t kKinds = std::tuple_size_v<decltype(kKindTable)>;
 
-// Calls visit(entry) for each kind, until one answers true: whether one did.
+// Calls visit(entry) for each kind until one call returns true; returns whether one did.
 template <typename Visit>
 bool AnyKind(const Visit& visit) {
   return std::apply([&](const auto&... each) { return (visit(each) || ...); }, kKindTable);

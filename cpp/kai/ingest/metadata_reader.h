@@ -1,8 +1,8 @@
-// The members of metadata that rows of several kinds share.
+// Reads the members of metadata that rows of several kinds have.
 //
 //   if (key == "metadata") return ReadMetadata(value, row);
 //
-// Invariants: a row gets those members for which it has a place. Cost: one walk over the metadata.
+// Invariants: only members that the row has a field for are read. Cost: one walk over the metadata.
 // Threads: functions of their own document and row.
 #ifndef KAI_INGEST_METADATA_READER_H_
 #define KAI_INGEST_METADATA_READER_H_
@@ -13,7 +13,7 @@
 
 namespace kai {
 
-// Reads a member of metadata into the row, if the row has a place for it.
+// Reads a member of metadata if the row has a field for it.
 template <typename Row>
 FieldStatus ReadMetadataMember(std::string_view key, JsonValue& value, Row* row) {
   if constexpr (requires { row->name; }) {
@@ -44,7 +44,7 @@ FieldStatus ReadMetadata(JsonValue& metadata, Row* row) {
   });
 }
 
-// Nothing can be said about an object without a name, so every kind needs one.
+// Every kind needs a name, as an object cannot be identified without one.
 inline FieldStatus RequireName(std::string_view name) {
   return name.empty() ? FieldStatus::Bad("metadata.name", "is missing") : FieldStatus();
 }

@@ -1,8 +1,8 @@
-// Kinds of which hardly more than the name matters: ConfigMap and Namespace.
+// Kinds that need little more than a name: ConfigMap and Namespace.
 //
 //   const ConfigMapRow map = ReadForTest(&ReadConfigMap, ...
 //
-// Invariants: it expects a fresh row; with a rejection the row is half filled and of no use.
+// Invariants: it expects a fresh row; after a rejection, the row is incomplete and unusable.
 // Unknown members are skipped. Cost: one walk over the object. Threads: functions of their own
 // document and row.
 #ifndef KAI_INGEST_NAMED_READER_H_

@@ -9,7 +9,7 @@
 namespace kai {
 namespace {
 
-// Where the row keeps a condition; nullptr for one the scheduler does not look at.
+// The row's field for a condition; nullptr if the scheduler does not use this condition.
 ConditionStatus* FindCondition(std::string_view type, NodeRow* row) {
   if (type == "Ready") return &row->ready;
   if (type == "MemoryPressure") return &row->memory_pressure;
@@ -19,7 +19,7 @@ ConditionStatus* FindCondition(std::string_view type, NodeRow* row) {
   return nullptr;
 }
 
-// What is no status at all counts as unknown, too: the condition is there, and does not say.
+// An invalid status counts as unknown: the condition exists, but has no known status.
 ConditionStatus StatusFromText(std::string_view status) {
   if (status == "True") return ConditionStatus::kTrue;
   return status == "False" ? ConditionStatus::kFalse : ConditionStatus::kUnknown;

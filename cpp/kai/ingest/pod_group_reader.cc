@@ -17,8 +17,8 @@
 namespace kai {
 namespace {
 
-// The scheduler writes these itself, and starts over when it finds something else there (spec
-// 2 G16).
+// The scheduler writes these annotations itself; if one is invalid, it is ignored and written again
+// (spec 2 G16).
 FieldStatus ReadLenientTimestamp(JsonValue& value, std::optional<int64_t>* out_ns) {
   JsonText text;
   KAI_RETURN_IF_BAD(text.Read(value));
@@ -27,7 +27,7 @@ FieldStatus ReadLenientTimestamp(JsonValue& value, std::optional<int64_t>* out_n
   return FieldStatus();
 }
 
-// A part of "run=3600 gpu=28800 evictions=1 until=2026-01-01T00:00:00Z"; false: it makes no sense.
+// A part of "run=3600 gpu=28800 evictions=1 until=2026-01-01T00:00:00Z"; false if it is invalid.
 bool ReadServicePart(std::string_view part, ServiceRow* service) {
   const size_t equals = part.find('=');
   if (equals == part.npos) return false;
@@ -55,7 +55,7 @@ bool ReadServicePart(std::string_view part, ServiceRow* service) {
   return true;
 }
 
-// Like the time stamps.
+// Ignores invalid values, like the timestamps.
 FieldStatus ReadLenientService(JsonValue& value, ServiceRow* out) {
   JsonText text;
   KAI_RETURN_IF_BAD(text.Read(value));
@@ -95,7 +95,7 @@ FieldStatus ReadYesOrNo(JsonValue& value, bool* out) {
   return FieldStatus();
 }
 
-// The line "name: ..." of a few lines of YAML.
+// The line "name: ..." in a few lines of YAML.
 FieldStatus ReadOwnerName(JsonValue& value, std::string* out) {
   constexpr std::string_view kName = "name: ";
   JsonText text;
@@ -181,8 +181,8 @@ FieldStatus ReadSpec(JsonValue& spec, PodGroupRow* row) {
   });
 }
 
-// The condition with the highest transitionID; what is no number, or a negative one, counts as 0
-// (spec 5 A18). On ties the last.
+// Uses the condition with the highest transitionID; an ID that is negative or not a number counts
+// as 0 (spec 5 A18). If IDs are equal, the last one wins.
 FieldStatus ReadSchedulingConditions(JsonValue& conditions, std::string* latest_node_pool) {
   int64_t latest = 0;
   latest_node_pool->clear();

@@ -143,7 +143,7 @@ TEST(PodGroupReaderTest, WhatJobOrdersLookAtIsRead) {
        {"an hour", "run=1h", "run=-1", "run=1e300", "run=nan", "gpus=5", "evictions=-1",
         "evictions=1.5", "until=tomorrow", "run=5 until", "=", "run="}) {
     EXPECT_EQ(read(R"("kai.scheduler/attained-service": ")" + text + R"(")").service, ServiceRow())
-        << text << ": the scheduler starts over";
+        << text << ": an invalid value is ignored";
   }
 }
 

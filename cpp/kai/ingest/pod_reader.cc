@@ -32,17 +32,17 @@ struct Container {
     int32_t own = 0;  // containerPort
   };
   std::vector<Port> ports;
-  std::vector<std::string> config_maps;  // named by its environment
+  std::vector<std::string> config_maps;  // that its environment needs
   std::vector<std::string> mounts;       // names of volumes
 };
 
-// A volume that brings files of ConfigMaps.
+// A volume with files from ConfigMaps.
 struct ConfigMapVolume {
   std::string name;
   std::vector<std::string> config_maps;
 };
 
-// What is known of a pod only once all of it has been seen: members come in any order.
+// Parts of a pod that are processed after all members were read, as members come in any order.
 struct Draft {
   GpuAnnotations gpu;
   PodResize resize;
@@ -50,10 +50,10 @@ struct Draft {
   std::vector<Container> init_containers;
   std::vector<Container> ephemeral_containers;
   bool host_network = false;
-  std::vector<VolumeClaimRow> claims;          // of volumes
+  std::vector<VolumeClaimRow> claims;          // of its volumes
   std::vector<std::string> ephemeral_volumes;  // their names
   std::vector<ConfigMapVolume> config_map_volumes;
-  std::string shared_gpu_config_map;  // ConfigMaps with this prefix are made when the pod is bound
+  std::string shared_gpu_config_map;  // prefix of ConfigMaps that are created with the binding
   std::vector<TermLabelKeys> affinity_label_keys;
   std::vector<std::vector<std::string>> spread_label_keys;
   absl::flat_hash_map<std::string, std::string> claim_names;  // status.resourceClaimStatuses
@@ -70,7 +70,7 @@ FieldStatus ReadAnnotations(JsonValue& annotations, PodRow* row, Draft* draft) {
     if (!is_zone_record && !is_rank && !GpuAnnotations::Matters(key)) return Skip();
     JsonText text;
     KAI_RETURN_IF_BAD(text.Read(value));
-    if (is_rank) {  // written by the scheduler itself: what makes no sense is no rank
+    if (is_rank) {  // the scheduler writes it: an invalid value counts as no rank
       row->topology_rank = ParseInteger(text.view());
       return FieldStatus();
     }
@@ -104,7 +104,7 @@ FieldStatus ReadPorts(JsonValue& ports, std::vector<Container::Port>* out) {
   });
 }
 
-// A reference to a ConfigMap: its name, unless the pod can do without it.
+// A reference to a ConfigMap: its name, unless the reference is optional.
 FieldStatus ReadConfigMapReference(JsonValue& reference, std::vector<std::string>* out) {
   std::string name;
   bool optional = false;
@@ -298,8 +298,8 @@ FieldStatus ReadStatus(JsonValue& status, PodRow* row, Draft* draft) {
   });
 }
 
-// Spec 3 R20. The binder of KAI's writes no plain label for several devices, and its scheduler
-// reads the others only beside one: then it gives such devices away twice (spec 3 R20).
+// Spec 3 R20. KAI's binder writes no plain label for several devices, and KAI's scheduler reads the
+// prefixed labels only beside a plain one. So KAI can give such devices away twice (spec 3 R20).
 void FindGpuGroups(PodRow* row) {
   std::vector<std::pair<std::string_view, std::string_view>> prefixed;
   for (const auto& [key, value] : row->labels) {
@@ -313,7 +313,7 @@ void FindGpuGroups(PodRow* row) {
   }
 }
 
-// Ports that stay taken while the pod runs: not those of ordinary init containers.
+// Ports that are in use while the pod runs. Those of ordinary init containers are not.
 void FindHostPorts(const Draft& draft, PodRow* row) {
   const auto add = [&](const Container& container) {
     for (const Container::Port& port : container.ports) {
@@ -328,7 +328,7 @@ void FindHostPorts(const Draft& draft, PodRow* row) {
   }
 }
 
-// ConfigMaps that some container cannot start without (spec 3 P13).
+// ConfigMaps without which a container cannot start (spec 3 P13).
 void FindConfigMaps(const Draft& draft, PodRow* row) {
   std::vector<std::string>& needed = row->config_maps;
   std::vector<std::string_view> mounted;
@@ -357,7 +357,7 @@ void FindVolumeClaims(const Draft& draft, PodRow* row) {
     row->volumes.push_back({.claim = StrCat(row->name, "-", volume), .ephemeral = true});
 }
 
-// Most pods have one container, which asks for what they ask for.
+// Lists the containers, except for a pod with one container, whose request is the pod's.
 void ListContainers(const Draft& draft, PodRow* row) {
   if (draft.containers.size() == 1 && draft.init_containers.empty() && row->overhead.empty())
     return;
@@ -374,7 +374,7 @@ void ListContainers(const Draft& draft, PodRow* row) {
   for (const Container& container : draft.containers) add(container, Kind::kApp);
 }
 
-// What device classes may stand for (spec 3 D10).
+// Requests that a device class may serve (spec 3 D10).
 void ListExtendedRequests(Draft* draft, PodRow* row) {
   using Kind = ContainerRow::Kind;
   int32_t containers = 0;
@@ -434,7 +434,8 @@ FieldStatus ReadFields(JsonObject object, PodRow* row) {
   for (const auto& [key, value] : row->labels) {
     if (key == keys::kSubgroup) row->subgroup = value;
   }
-  // A wish of others (spec 2 T9); our own is a promise that the engine keeps by itself.
+  // A nomination by another component is a preference (spec 2 T9). Our own is a promise, which the
+  // engine stores itself.
   if (!row->nominated_node.empty() &&
       OwnsStatusField(object, keys::kFieldManager, "nominatedNodeName"))
     row->nominated_node.clear();

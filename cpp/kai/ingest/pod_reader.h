@@ -2,10 +2,10 @@
 //
 //   PodRow Read(std::string_view json) { return ReadForTest(&ReadPod, json); }
 //
-// Requests are added up here (spec 3 R1-R3), the GPU annotations understood (spec 3 R12-R19), and
-// template claims resolved; everything else stays as the object says it.
+// The reader adds up requests (spec 3 R1-R3), evaluates the GPU annotations (spec 3 R12-R19) and
+// resolves claims from templates; all other values are unchanged.
 //
-// Invariants: it expects a fresh row; with a rejection the row is half filled and of no use.
+// Invariants: it expects a fresh row; after a rejection, the row is incomplete and unusable.
 // Unknown members are skipped. Cost: one walk over the object. Threads: functions of their own
 // document and row.
 #ifndef KAI_INGEST_POD_READER_H_

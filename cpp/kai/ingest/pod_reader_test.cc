@@ -18,7 +18,7 @@ using ::testing::UnorderedElementsAre;
 
 PodRow Read(std::string_view json) { return ReadForTest(&ReadPod, json); }
 
-// A pod named ns/p with these members of its spec.
+// A pod named ns/p with this spec.
 PodRow ReadSpec(std::string_view spec) {
   return Read(StrCat(R"({"metadata": {"name": "p", "namespace": "ns"}, "spec": {)", spec, "}}"));
 }
@@ -28,14 +28,14 @@ std::string ComplainAboutSpec(std::string_view spec) {
                                     R"(}, "metadata": {"namespace": "ns", "name": "p"}})"));
 }
 
-// A pod with these annotations.
+// The error for a pod with these annotations.
 std::string ComplainAboutAnnotations(std::string_view annotations) {
   return Complaint(&ReadPod,
                    StrCat(R"({"metadata": {"name": "p", "namespace": "ns", "annotations": {)",
                           annotations, "}}}"));
 }
 
-// A pod that asks for 2 CPUs and 4 MiB, and what its status says of that.
+// A pod that requests 2 CPUs and 4 MiB, with this status.
 PodRow ReadResized(std::string_view status) {
   return Read(StrCat(R"({"metadata": {"name": "p", "namespace": "ns"}, "spec": {"containers": [
       {"name": "main", "resources": {"requests": {"cpu": "2", "memory": "4Mi"}}},
@@ -279,7 +279,7 @@ TEST(PodReaderTest, ResolvesTheClaimsOfTemplates) {
   EXPECT_EQ(row.claims[3].resource_claim, "");
 }
 
-// ---- what a pod takes of a node, and what it refers to ------------------------------------------
+// ---- the resources of a pod, and the objects that it refers to ----------------------------------
 
 HostPort TcpPort(int32_t port) { return {.port = port, .protocol = "TCP", .address = ""}; }
 
@@ -294,7 +294,7 @@ TEST(PodReaderTest, ReadsThePortsOfTheNodeThatStayTaken) {
   EXPECT_THAT(ports(R"("initContainers": [{"ports": [{"hostPort": 80}]},
       {"restartPolicy": "Always", "ports": [{"hostPort": 81}]}])"),
               ElementsAre(TcpPort(81)))
-      << "an ordinary init container is gone before the others start";
+      << "an ordinary init container ends before the others start";
 }
 
 TEST(PodReaderTest, OnTheNodesNetworkEveryPortIsOneOfTheNode) {
@@ -389,7 +389,7 @@ TEST(PodReaderTest, ReadsWhichNamespacesATermIsAbout) {
 }
 
 TEST(PodReaderTest, PutsThePodsOwnLabelsIntoSelectorsThatAskForThem) {
-  // As the API server does; labels may come after the terms that refer to them.
+  // As the API server does. Labels may come after the terms that refer to them.
   const PodRow row = Read(R"({"spec": {"affinity": {"podAntiAffinity": {
       "requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "host", "labelSelector": {},
           "matchLabelKeys": ["hash"], "mismatchLabelKeys": ["tenant", "absent"]}],
@@ -400,7 +400,7 @@ TEST(PodReaderTest, PutsThePodsOwnLabelsIntoSelectorsThatAskForThem) {
             (LabelSelector{{.key = "hash", .op = SelectorOp::kIn, .values = {"1"}},
                            {.key = "tenant", .op = SelectorOp::kNotIn, .values = {"t"}}}));
   EXPECT_FALSE(row.affinity.preferred_anti.at(0).term.selector.has_value())
-      << "without a selector the term is about no pod";
+      << "a term without a selector selects no pod";
 }
 
 TEST(PodReaderTest, SaysWhichFieldMakesNoSense) {

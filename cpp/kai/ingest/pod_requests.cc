@@ -11,7 +11,7 @@ namespace kai {
 
 namespace {
 
-// Whole units, more than none, of resources with a domain.
+// Resources with a domain in their name, requested in positive whole units.
 std::vector<ExtendedRequestRow> FindExtended(const ContainerRequest& request,
                                              const ResourceAmounts& gpus) {
   std::vector<ExtendedRequestRow> found;
@@ -50,7 +50,7 @@ void ContainerRequest::Max(const ContainerRequest& other) {
 
 FieldStatus ReadContainerRequest(JsonValue& requests, ContainerRequest* out) {
   *out = ContainerRequest();
-  ResourceAmounts gpus;  // by vendor; both count as one (spec 3 R5)
+  ResourceAmounts gpus;  // by vendor; all count as one kind (spec 3 R5)
   FieldStatus status =
       ForEachResource(requests, [&](ResourceKind kind, std::string_view name, int64_t amount) {
         switch (kind) {
@@ -77,7 +77,7 @@ void PodRequests::AddContainer(ContainerRequest request) {
   if (any_container_) {
     containers_.Add(request);
   } else {
-    containers_ = std::move(request);  // most pods have no second one
+    containers_ = std::move(request);  // no copy: most pods have one container
   }
   any_container_ = true;
 }

@@ -1,13 +1,13 @@
-// Adds up what a pod's containers ask for (spec 3 R1-R3).
+// Adds up the requests of a pod's containers (spec 3 R1-R3).
 //
 //   PodRequests requests;
 //   requests.AddContainer(Cpu(1000, 1));
 //   requests.AddInitContainer(Cpu(500), /*sidecar=*/true);
-//   requests.AddInitContainer(Cpu(2000, 2), /*sidecar=*/false);   // beside the sidecars before it
+//   requests.AddInitContainer(Cpu(2000, 2), /*sidecar=*/false);   // runs beside earlier sidecars
 //   const ContainerRequest total = std::move(requests).Total();   // the most at any time
 //
-// Invariants: init containers are added in the order of the pod; when containers come in between
-// does not matter. Sums saturate. Cost: O(resources) a container. Not thread-safe.
+// Invariants: init containers are added in the order of the pod; other containers may be added at
+// any point. Sums saturate. Cost: O(resources) a container. Not thread-safe.
 #ifndef KAI_INGEST_POD_REQUESTS_H_
 #define KAI_INGEST_POD_REQUESTS_H_
 
@@ -19,19 +19,20 @@
 
 namespace kai {
 
-// What one container asks for, or several together.
+// The request of one container, or the sum of several.
 struct ContainerRequest {
   ResourceAmounts amounts;  // CPU, memory and scalars
   WholeGpus gpus;
   ResourceAmounts mig;
-  // Of one container: what a device class may stand for (spec 3 D10), without the container.
+  // Of one container: requests that a device class may serve (spec 3 D10); the container is not
+  // set.
   std::vector<ExtendedRequestRow> extended;
 
   void Add(const ContainerRequest& other);
-  void Max(const ContainerRequest& other);  // each resource for itself
+  void Max(const ContainerRequest& other);  // element-wise
 };
 
-// Reads resources.requests; "pods" is no request (spec 3 R4).
+// Reads resources.requests; "pods" is not a request (spec 3 R4).
 FieldStatus ReadContainerRequest(JsonValue& requests, ContainerRequest* out);
 
 class PodRequests {
@@ -40,15 +41,14 @@ class PodRequests {
   void AddInitContainer(const ContainerRequest& request, bool sidecar);
   ContainerRequest Total() &&;
 
-  // False: more different resources than we add up (kMostResources).
+  // False: there are more different resources than allowed (kMostResources).
   bool within_limits() const;
 
  private:
   bool any_container_ = false;
   ContainerRequest containers_;  // spec 3 R2: S
-  ContainerRequest sidecars_;    // C, so far
-  ContainerRequest
-      init_phase_;  // the largest of the ordinary init containers, each with the sidecars before it
+  ContainerRequest sidecars_;    // C in spec 3 R2, so far
+  ContainerRequest init_phase_;  // the largest ordinary init container, with the sidecars before it
 };
 
 }  // namespace kai

@@ -9,7 +9,7 @@
 namespace kai {
 namespace {
 
-// Nothing else can be resized.
+// Only CPU and memory can be resized.
 FieldStatus ReadCpuAndMemory(JsonValue& list, ResourceAmounts* out) {
   return ForEachResource(list, [&](ResourceKind, std::string_view name, int64_t amount) {
     if (name == "cpu" || name == "memory") MaxAmounts(out, {{std::string(name), amount}});
@@ -20,7 +20,7 @@ FieldStatus ReadCpuAndMemory(JsonValue& list, ResourceAmounts* out) {
 
 FieldStatus PodResize::ReadConditions(JsonValue& conditions) {
   return ForEachElement(conditions, [&](JsonValue& element) {
-    JsonText type, status, reason;  // every pod has conditions: nothing is copied
+    JsonText type, status, reason;  // no copies: every pod has conditions
     KAI_RETURN_IF_BAD(ForEachMember(element, [&](std::string_view key, JsonValue& value) {
       if (key == "type") return type.Read(value);
       if (key == "status") return status.Read(value);

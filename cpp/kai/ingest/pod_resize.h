@@ -1,15 +1,14 @@
-// What a pod's containers hold while they are being resized in place: a container that shrinks has
-// its CPU and memory until the kubelet has taken them, one that grows is counted for what it will
-// have, and one whose node can never give it what it asks for stays as it is (kube-scheduler's
-// rule).
+// What a pod's containers hold during a resize in place, by kube-scheduler's rule: a container that
+// shrinks holds its CPU and memory until the kubelet has taken them; one that grows counts with its
+// new size; one whose node can never provide the new size keeps the old one.
 //
 //   PodResize resize;
 //   draft->resize.ReadConditions(value)
 //   draft->resize.ReadContainerStatuses(value)
 //   draft->resize.Settle(each.name.view(), &each.request.amounts);
 //
-// Invariants: Settle() comes after both lists were read; it is of use as long as the text that it
-// was read from. Cost: O(containers). Not thread-safe.
+// Invariants: Settle() is called after both lists were read, while the text that they were read
+// from exists. Cost: O(containers). Not thread-safe.
 #ifndef KAI_INGEST_POD_RESIZE_H_
 #define KAI_INGEST_POD_RESIZE_H_
 
@@ -24,10 +23,10 @@ namespace kai {
 class PodResize {
  public:
   FieldStatus ReadConditions(JsonValue& conditions);
-  FieldStatus ReadContainerStatuses(JsonValue& statuses);  // of init containers, too
+  FieldStatus ReadContainerStatuses(JsonValue& statuses);  // also of init containers
 
   bool empty() const { return held_.empty(); }
-  // Replaces what the container of this name asks for by what is to be counted for it.
+  // Replaces the request of the container of this name by what counts during the resize.
   void Settle(std::string_view container, ResourceAmounts* request) const;
 
  private:

@@ -9,7 +9,7 @@
 namespace kai {
 namespace {
 
-// Kubernetes quantities end at 2^63 - 1. Sums of such amounts are far from the largest double.
+// Kubernetes quantities end at 2^63 - 1. Sums of such amounts are far below the largest double.
 constexpr double kLargestAmount = 0x1p63;
 
 FieldStatus ReadAmount(JsonValue& value, double* out) {

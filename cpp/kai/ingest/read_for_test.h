@@ -1,4 +1,4 @@
-// For tests: one object from a JSON literal.
+// For tests: reads one object from a JSON literal.
 //
 //   EXPECT_EQ(ReadForTest(&ReadPod, R"({"metadata": {"name": "p"}})").name, "p");
 //   EXPECT_EQ(Complaint(&ReadPod, R"({"metadata": {"name": "p"}, "spec": 5})"),
@@ -35,7 +35,7 @@ ReadResult<Row> TryReadForTest(std::optional<Rejection> (*read)(JsonObject, Row*
   return result;
 }
 
-// The row of an object that must be fine.
+// The row of an object that must be valid.
 template <typename Row>
 Row ReadForTest(std::optional<Rejection> (*read)(JsonObject, Row*), std::string_view json) {
   ReadResult<Row> result = TryReadForTest(read, json);
@@ -45,7 +45,7 @@ Row ReadForTest(std::optional<Rejection> (*read)(JsonObject, Row*), std::string_
   return std::move(result.row);
 }
 
-// "Kind name: field: message" of an object that must be bad, or "fine".
+// "Kind name: field: message" for an invalid object, otherwise "fine".
 template <typename Row>
 std::string Complaint(std::optional<Rejection> (*read)(JsonObject, Row*), std::string_view json) {
   const ReadResult<Row> result = TryReadForTest(read, json);

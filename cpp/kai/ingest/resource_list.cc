@@ -19,7 +19,7 @@ int64_t* FindAmount(ResourceAmounts* amounts, std::string_view name) {
   return nullptr;
 }
 
-// The text of a quantity, which may be written as a string or as a number.
+// The text of a quantity, which may be a string or a number.
 FieldStatus ReadQuantityText(JsonValue& value, JsonText* text, std::string_view* number) {
   *number = RawToken(value);
   if (number->front() == '"') {
@@ -56,8 +56,8 @@ ResourceKind KindOfResource(std::string_view name) {
   if (IsGpuResource(name)) return ResourceKind::kGpu;
   if (name == "pods") return ResourceKind::kPods;
   if (IsMigResource(name)) return ResourceKind::kMig;
-  // An extended resource, a prefixed native one, hugepages, or volumes. "requests.x" is how quotas
-  // name things, not a resource.
+  // An extended resource, a prefixed native one, huge pages, or volumes. "requests.x" is a name in
+  // quotas, not a resource.
   const bool prefixed = name.find('/') != name.npos && !name.starts_with("requests.");
   if (prefixed || name.starts_with("hugepages-") || name.starts_with("attachable-volumes-")) {
     return ResourceKind::kScalar;

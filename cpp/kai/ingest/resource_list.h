@@ -1,11 +1,11 @@
 // Resource lists ({"cpu": "500m", "nvidia.com/gpu": 1}) in the units of spec 3 R5, and arithmetic
-// on them that saturates instead of overflowing.
+// on them that saturates.
 //
 //   return ForEachResource(value, [&](ResourceKind, std::string_view name, int64_t amount) {
 //   SetAmount(&amounts, name, amount);
 //
 // Invariants: an amount is in the unit of its kind and not negative; a list has at most
-// kMostResources. Cost: names are looked up one by one: O(resources) each. Threads: pure functions
+// kMostResources. Cost: names are searched one by one: O(resources) each. Threads: pure functions
 // of their arguments.
 #ifndef KAI_INGEST_RESOURCE_LIST_H_
 #define KAI_INGEST_RESOURCE_LIST_H_
@@ -20,26 +20,26 @@
 
 namespace kai {
 
-// What a resource's name says about how it is counted.
+// How a resource is counted, from its name.
 enum class ResourceKind : uint8_t {
-  kIgnored,  // a name the scheduler has no use for
+  kIgnored,  // not used by the scheduler
   kCpu,      // millicores
   kBytes,    // memory, ephemeral-storage, storage
   kGpu,      // whole devices
   kMig,      // whole instances
   kPods,     // units
-  kScalar,   // everything else that is accepted, in milli-units
+  kScalar,   // all other accepted ones, in milli-units
 };
 ResourceKind KindOfResource(std::string_view name);
 
-// A quantity in the units of its kind. A negative amount is an error, and so is a part of a device.
+// A quantity in the unit of its kind. A negative amount or a fraction of a device is an error.
 FieldStatus ReadAmount(JsonValue& value, ResourceKind kind, int64_t* amount);
 
-// Any amount, with all its digits; also one below zero.
+// Any amount with all its digits, also a negative one.
 FieldStatus ReadQuantity(JsonValue& value, Quantity* out);
 
-// More different resources than this in one place are an error: sums look names up one by one, and
-// nothing real has more than a few dozen.
+// More different resources in one place are an error: sums search names one by one, and real lists
+// have at most a few dozen.
 inline constexpr size_t kMostResources = 1000;
 FieldStatus TooManyResources();
 

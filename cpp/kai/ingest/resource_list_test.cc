@@ -17,7 +17,7 @@ using ::testing::Pair;
 
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 
-// Reads {"cpu": ...}; what is wrong goes to `complaint`.
+// Reads {"cpu": ...}; an error goes to `complaint`.
 ResourceAmounts Read(std::string_view list, std::string* complaint = nullptr) {
   JsonDocument document;
   const std::string json = StrCat("{\"list\": ", list, "}");

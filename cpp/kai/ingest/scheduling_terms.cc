@@ -12,7 +12,7 @@
 namespace kai {
 namespace {
 
-// Finds the value that a word stands for.
+// Reads a word and finds its value.
 template <typename Enum, size_t kWords>
 FieldStatus ReadWord(JsonValue& value,
                      const std::array<std::pair<std::string_view, Enum>, kWords>& words,
@@ -80,7 +80,7 @@ FieldStatus ReadPodAffinityTerm(JsonValue& term, PodAffinityTerm* out, TermLabel
   });
 }
 
-// One list of podAffinity or podAntiAffinity.
+// A list of podAffinity or podAntiAffinity.
 template <typename Term, typename ReadTerm>
 FieldStatus ReadAffinityTerms(JsonValue& list, TermLabelKeys::List which, std::vector<Term>* terms,
                               std::vector<TermLabelKeys>* label_keys, const ReadTerm& read) {
@@ -109,7 +109,7 @@ FieldStatus ReadWeightedTerm(JsonValue& element, WeightedPodAffinityTerm* weight
   });
 }
 
-// podAffinity or podAntiAffinity.
+// All of podAffinity or podAntiAffinity.
 FieldStatus ReadPodAffinity(JsonValue& affinity, bool anti, PodAffinityRow* out,
                             std::vector<TermLabelKeys>* label_keys) {
   using List = TermLabelKeys::List;
@@ -128,7 +128,7 @@ FieldStatus ReadPodAffinity(JsonValue& affinity, bool anti, PodAffinityRow* out,
   });
 }
 
-// Of a node selector term; one without any matches no node.
+// A node selector term; one without requirements matches no node.
 FieldStatus ReadNodeSelectorTerm(JsonValue& element, NodeSelectorTerm* term) {
   KAI_RETURN_IF_BAD(ForEachMember(element, [&](std::string_view key, JsonValue& value) {
     if (key == "matchExpressions") {
@@ -173,7 +173,7 @@ FieldStatus ReadNodeAffinity(JsonValue& affinity, PodRow* row) {
   });
 }
 
-// `keys`, looked up in the labels.
+// Adds requirements for the pod's own values of these label keys.
 void AddOwnValues(const std::vector<std::string>& keys, SelectorOp op, const StringPairs& labels,
                   LabelSelector* selector) {
   for (const std::string& key : keys) {
@@ -207,7 +207,7 @@ FieldStatus ReadNodeSelectorTerms(JsonValue& list, std::vector<NodeSelectorTerm>
   return ForEachElement(list, [&](JsonValue& element) {
     NodeSelectorTerm& term = out->emplace_back();
     KAI_RETURN_IF_BAD(ReadNodeSelectorTerm(element, &term));
-    // An empty term matches no node, so it adds nothing.
+    // A term without requirements matches no node, so it can be dropped.
     if (term.expressions.empty() && term.fields.empty()) out->pop_back();
     return FieldStatus();
   });
@@ -259,7 +259,7 @@ void SettleLabelKeys(const std::vector<TermLabelKeys>& label_keys, PodRow* row) 
         : keys.list == TermLabelKeys::List::kRequiredAnti ? affinity.required_anti[keys.term]
         : keys.list == TermLabelKeys::List::kPreferred    ? affinity.preferred[keys.term].term
                                                           : affinity.preferred_anti[keys.term].term;
-    if (!term.selector) continue;  // selects no pod, whatever else it says
+    if (!term.selector) continue;  // a term without a selector selects no pod
     AddOwnValues(keys.same, SelectorOp::kIn, row->labels, &*term.selector);
     AddOwnValues(keys.other, SelectorOp::kNotIn, row->labels, &*term.selector);
   }

@@ -20,14 +20,14 @@
 namespace kai {
 namespace {
 
-// The versions that KAI understands (spec 3 D1).
+// The versions that KAI supports (spec 3 D1).
 constexpr std::string_view kResourceVersions[] = {"resource.k8s.io/v1", "resource.k8s.io/v1beta2",
                                                   "resource.k8s.io/v1beta1"};
 constexpr std::string_view kPartition = "partitionParams";
 
-// Reads the objects of one list of rawObjects, each into *begin(), and then calls end(whether it is
-// good). Each that is bad becomes a rejection; of one without a name it gives the place in the
-// list.
+// Reads the objects of one list of rawObjects: each into *begin(), then calls end(true if it is
+// valid). Each invalid object becomes a rejection; if it has no name, the message gives its
+// position in the list.
 template <typename Row, typename Begin, typename End>
 FieldStatus ReadEach(JsonValue& list, const KindEntry<Row>& kind, const Begin& begin,
                      const End& end, std::vector<Rejection>* rejections) {
@@ -53,8 +53,8 @@ FieldStatus ReadEach(JsonValue& list, const KindEntry<Row>& kind, const Begin& b
   });
 }
 
-// Makes room for the elements of a list. A count alone is no reason to take gigabytes: a list may
-// hold a million zeros.
+// Reserves memory for the elements of a list. The text's length limits it: a list of a million
+// zeros must not reserve gigabytes.
 template <typename Row>
 FieldStatus Reserve(JsonValue& list, std::vector<Row>* rows) {
   constexpr std::string_view kSmallest = R"({"metadata":{"name":"a"}})";
@@ -71,7 +71,7 @@ FieldStatus Reserve(JsonValue& list, std::vector<Row>* rows) {
   return FieldStatus();
 }
 
-// Into `rows`, or `compact`: of two lists of one kind the last counts.
+// Reads into `rows` or `compact`. Of two lists of one kind, the last counts.
 template <typename Row>
 FieldStatus ReadList(JsonValue& list, const KindEntry<Row>& kind, ClusterRows* rows,
                      CompactRows* compact) {
@@ -109,7 +109,7 @@ FieldStatus ReadRawObjects(JsonValue& raw_objects, ClusterRows* rows, CompactRow
   });
 }
 
-// A member of schedulerParams, and where it goes; monostate: KAI has it, and no plan depends on it.
+// A member of schedulerParams and its field. monostate: KAI has it, but no plan depends on it.
 struct KnownParam {
   std::string_view name;
   std::variant<std::monostate, std::string ShardParams::*, bool ShardParams::*,
@@ -147,7 +147,7 @@ std::vector<std::string_view> NamesOf(std::span<const KnownParam> known) {
   return names;
 }
 
-// Reads a member by its table; one that is not in it is reported, and skipped.
+// Reads a member listed in the table; reports and skips one that is not.
 FieldStatus ReadParam(std::string_view key, JsonValue& part, std::span<const KnownParam> known,
                       const std::string& place, ShardParams* params,
                       std::vector<std::string>* warnings) {
@@ -166,8 +166,8 @@ FieldStatus ReadParam(std::string_view key, JsonValue& part, std::span<const Kno
   return Skip();
 }
 
-// A missing member is Go's zero here, whatever the flag's default is (spec 2 L7): KAI leaves zeros
-// out when it writes.
+// Here a missing member means Go's zero value and not the flag's default (spec 2 L7), because KAI
+// omits zeros when it writes.
 FieldStatus ReadSchedulerParams(JsonValue& value, ShardParams* out,
                                 std::vector<std::string>* warnings) {
   ShardParams params{.scheduler_name = "",
@@ -202,8 +202,8 @@ FieldStatus ReadSchedulerParams(JsonValue& value, ShardParams* out,
   return FieldStatus();
 }
 
-// Whether the cluster served the API of resource claims (spec 3 D1). A snapshot that does not say,
-// says yes by having the objects.
+// Reads whether the cluster served the API of resource claims (spec 3 D1). If the snapshot has no
+// such list, it is assumed that it did.
 FieldStatus ReadDiscovery(JsonValue& value, std::optional<bool>* serves_claims) {
   return ForEachMember(value, [&](std::string_view key, JsonValue& lists) {
     if (key != "resources") return Skip();
@@ -244,14 +244,14 @@ FieldStatus ReadPastUsages(JsonValue& value, PastUsages* usages) {
   });
 }
 
-// What is read of a snapshot, and where.
+// Where the parts of a snapshot are stored.
 struct Destination {
   SnapshotRows* rows;
   CompactRows* compact;  // null: pods go to `rows`, too
   bool has_raw_objects = false;
 };
 
-// One member of a snapshot.
+// Reads one member of a snapshot.
 FieldStatus ReadMember(std::string_view key, JsonValue& value, Destination* to) {
   ClusterRows& cluster = to->rows->cluster;
   if (key == "config") return ReadRawObject(value, &to->rows->config_json);

@@ -1,18 +1,18 @@
-// ReadSnapshot: the bytes of a KAI snapshot.json in; a Cluster, and the configuration it ran with,
-// out.
+// ReadSnapshot: reads the bytes of a KAI snapshot.json into a Cluster and the configuration that it
+// ran with.
 //
 //   const absl::StatusOr<SnapshotFile> file = ReadSnapshot(kSmall);
-//   file->cluster->rejections()      // what was left out, each with kind, name and field
-//   file->config_json                // for the parser of session/config.h
+//   file->cluster->rejections()      // rejected objects, each with kind, name and field
+//   file->config_json                // for the parser in session/config.h
 //
 // The text is {"config", "schedulerParams", "rawObjects": {"pods": [...], ...}, ...} (spec 2 L7),
-// or an object around it with the member "snapshot", as recorded cases have. Ours beside KAI's:
-// "usage", {queue: {"gpu", "cpu", "memory"}}, what queues have used in the past.
+// or an object with it as the member "snapshot", as in recorded cases. We add one member to KAI's:
+// "usage", {queue: {"gpu", "cpu", "memory"}}, the past usage of queues.
 //
-// Invariants: what is wrong in one object costs that object; what is wrong with the text as a whole
-// (no JSON, cut off, no rawObjects, nonsense in schedulerParams) is one InvalidArgument sentence.
-// Reading never crashes, whatever the bytes are. Cost: linear in the bytes, and a cluster built of
-// the rows. Threads: pure functions, thread-safe.
+// Invariants: an error in one object rejects that object only; an error in the text as a whole (not
+// JSON, cut off, no rawObjects, invalid schedulerParams) is one InvalidArgument sentence. Reading
+// never crashes, on any bytes. Cost: linear in the bytes, plus building a cluster from the rows.
+// Threads: pure functions, thread-safe.
 #ifndef KAI_INGEST_SNAPSHOT_READER_H_
 #define KAI_INGEST_SNAPSHOT_READER_H_
 
@@ -31,14 +31,14 @@ namespace kai {
 struct SnapshotFile {
   std::unique_ptr<Cluster> cluster;
   ShardParams params;
-  std::string config_json;            // the member `config` as it was written; empty when absent
-  std::vector<std::string> warnings;  // members of schedulerParams that are not known
+  std::string config_json;            // the member `config` as written; empty if absent
+  std::vector<std::string> warnings;  // unknown members of schedulerParams
 };
 
 absl::StatusOr<SnapshotFile> ReadSnapshot(std::string_view json);
 
-// The same up to the rows, in the order of the input: for tests, and for callers that change
-// the rows before building.
+// The same without building the cluster, in the order of the input: for tests, and for callers that
+// change the rows before building.
 struct SnapshotRows {
   ClusterRows cluster;
   PastUsages past_usages;  // also in the rows of the queues
@@ -48,7 +48,7 @@ struct SnapshotRows {
 
 absl::StatusOr<SnapshotRows> ReadSnapshotRows(std::string_view json);
 
-// The members of schedulerParams that are known, and those of its members that have some.
+// The known members of schedulerParams, each with its own known members.
 std::vector<std::pair<std::string, std::vector<std::string>>> SchedulerParamNames();
 
 }  // namespace kai

@@ -1,5 +1,5 @@
 // From bytes to rows, in pods per second. Small objects: eight pods and eight groups a node, as
-// compact as KAI writes them. Real-life objects: pods of 7 to 8 KB as an API server lists them.
+// compact as KAI writes them. Realistic objects: pods of 7 to 8 KB, as an API server lists them.
 // Information, not a gate.
 
 #include <benchmark/benchmark.h>
@@ -43,7 +43,7 @@ std::string MakeSnapshot(int nodes) {
   return json + "]}}";
 }
 
-// What the API server remembers of those who wrote an object: a third of it, and of no use here.
+// managedFields: a third of an object on the API server, and not used here.
 std::string ManagedFields() {
   std::string fields = R"([{"manager":"kube-controller-manager","operation":"Update","apiVersion":)"
                        R"("v1","time":"2024-02-01T00:19:05Z","fieldsType":"FieldsV1","fieldsV1":)"
@@ -82,7 +82,7 @@ std::string Environment() {
   return list + "]";
 }
 
-// A pod that runs, of a job of eight pods.
+// A running pod of a job of eight pods.
 std::string RealPod(int index) {
   static const std::string managed_fields = ManagedFields();
   static const std::string environment = Environment();

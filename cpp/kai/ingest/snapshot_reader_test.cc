@@ -69,7 +69,7 @@ std::string Error(std::string_view json) {
   return std::string(rows.status().message());
 }
 
-// A snapshot with nothing but these pods.
+// A snapshot with these pods only.
 std::string Pods(std::string_view pods) {
   return StrCat(R"({"rawObjects": {"pods": [)", pods, "]}}");
 }
@@ -84,7 +84,7 @@ TEST(SnapshotReaderTest, AClusterThatDoesNotServeClaimsHasNoneThatCount) {  // s
   const auto serves = [](std::string_view discovery) {
     return Rows(StrCat(R"({"rawObjects": {}, "discovery": )", discovery, "}")).serves_claims;
   };
-  EXPECT_EQ(serves("null"), std::nullopt) << "it does not say";
+  EXPECT_EQ(serves("null"), std::nullopt) << "the snapshot has no such list";
   EXPECT_EQ(serves(R"({"resources": null})"), std::nullopt);
   for (const char* version : {"v1", "v1beta2", "v1beta1"}) {
     EXPECT_EQ(serves(StrCat(R"({"resources": [{"groupVersion": "v1"},
@@ -244,7 +244,7 @@ TEST(SnapshotReaderTest, TakesZeroForWhatSchedulerParamsLeaveOut) {
   EXPECT_EQ(params.queue_label_key, "");
   EXPECT_FALSE(params.count_mig_as_parts);
   EXPECT_FALSE(params.count_all_accelerators);
-  EXPECT_EQ(params.scheduler_name, "kai-scheduler");  // an empty name schedules nothing
+  EXPECT_EQ(params.scheduler_name, "kai-scheduler");  // an empty name would schedule nothing
   EXPECT_EQ(params.stuck_in_releasing_threshold_ns, 120'000'000'000);  // spec 2 S2
 }
 
@@ -376,7 +376,7 @@ TEST(SnapshotReaderTest, SurvivesAnyChangeOfAByte) {
     }
     read += ReadSnapshotRows(text).ok() ? 1 : 0;
   }
-  EXPECT_GT(read, 1'000);  // most changes hit a word, and what is left is still a snapshot
+  EXPECT_GT(read, 1'000);  // most changes hit a text, and the rest is still a snapshot
 }
 
 TEST(SnapshotReaderTest, SkipsWhatIsNestedDeeplyAndRefusesWhatIsTooDeep) {
@@ -396,7 +396,7 @@ TEST(SnapshotReaderTest, RejectsAThousandPodsAsQuicklyAsItReadsThem) {
     StrAppend(&pods, i > 0 ? "," : "", R"({"spec": 5, "metadata": {"name": ")", long_name, "\"}}");
   const ClusterRows rows = Rows(Pods(pods));
   EXPECT_EQ(rows.rejections.size(), 1'000);
-  EXPECT_EQ(rows.rejections.back().name, long_name);  // whole: a name is what one looks for
+  EXPECT_EQ(rows.rejections.back().name, long_name);  // in full, as users search for names
 }
 
 TEST(SnapshotReaderTest, KeepsTheLastOfTwoEqualLists) {

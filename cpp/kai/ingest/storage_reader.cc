@@ -32,7 +32,7 @@ FieldStatus ReadIs(std::string_view word, JsonValue& value, bool* out) {
   return FieldStatus();
 }
 
-// Reads metadata, giving annotations and owners to `read`.
+// Reads metadata, and passes annotations and owners to `read`.
 template <typename Row, typename ReadPart>
 FieldStatus ReadMetadataAnd(JsonValue& metadata, Row* row, const ReadPart& read) {
   return ForEachMember(metadata, [&](std::string_view key, JsonValue& value) {

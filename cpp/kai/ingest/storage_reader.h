@@ -1,9 +1,9 @@
-// The kinds that say where a pod's volumes can be reached or made: PersistentVolumeClaim,
-// PersistentVolume, StorageClass, CSIDriver, CSINode and CSIStorageCapacity.
+// The kinds that define where a pod's volumes are reachable or can be provisioned:
+// PersistentVolumeClaim, PersistentVolume, StorageClass, CSIDriver, CSINode and CSIStorageCapacity.
 //
 //   const StorageClassRow row = ReadForTest(&ReadStorageClass, ...
 //
-// Invariants: it expects a fresh row; with a rejection the row is half filled and of no use.
+// Invariants: it expects a fresh row; after a rejection, the row is incomplete and unusable.
 // Unknown members are skipped. Cost: one walk over the object. Threads: functions of their own
 // document and row.
 #ifndef KAI_INGEST_STORAGE_READER_H_

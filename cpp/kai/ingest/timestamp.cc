@@ -12,8 +12,7 @@ namespace {
 
 __extension__ using Int128 = __int128;
 
-// Takes numbers and punctuation off the front of a text, and remembers whether all of them were
-// there.
+// Removes numbers and punctuation from the front of a text, and records whether all were there.
 class Scanner {
  public:
   explicit Scanner(std::string_view text) : rest_(text) {}
@@ -38,7 +37,7 @@ class Scanner {
     if (!Take(c)) Fail();
   }
 
-  // The digits behind a point, as nanoseconds.
+  // The digits after the decimal point, as nanoseconds.
   int Nanos() {
     if (rest_.empty() || !IsDigit(rest_[0])) return Fail();
     int nanos = 0;
@@ -67,11 +66,11 @@ int DaysInMonth(int year, int month) {
   return kDays[month - 1] + (leap && month == 2 ? 1 : 0);
 }
 
-// Days since 1970-01-01 in the calendar of today, carried on into the past. Years start in March
+// Days since 1970-01-01 in the Gregorian calendar, extended to earlier dates. Years start in March
 // here, so that the leap day comes last.
 int64_t DaysSinceEpoch(int year, int month, int day) {
   const int64_t shifted_year =
-      year - (month <= 2 ? 1 : 0) + 400;  // not negative, and 400 years repeat
+      year - (month <= 2 ? 1 : 0) + 400;  // not negative; the calendar repeats every 400 years
   const int64_t shifted_month = (month + 9) % 12;
   const int64_t days =
       365 * shifted_year + shifted_year / 4 - shifted_year / 100 + shifted_year / 400;

@@ -26,7 +26,7 @@ FieldStatus ReadLevels(JsonValue& list, std::vector<TopologyRow::Level>* out) {
   });
 }
 
-// What the API server would not have let in.
+// Rejects levels that an API server would not accept.
 FieldStatus CheckLevels(const std::vector<TopologyRow::Level>& levels) {
   if (levels.empty()) return FieldStatus::Bad("spec.levels", "is missing");
   if (levels.size() > kMostLevels)

@@ -2,7 +2,7 @@
 //
 //   const TopologyRow row = ReadForTest(&ReadTopology, ...
 //
-// Invariants: it expects a fresh row; with a rejection the row is half filled and of no use.
+// Invariants: it expects a fresh row; after a rejection, the row is incomplete and unusable.
 // Unknown members are skipped. Cost: one walk over the object. Threads: functions of their own
 // document and row.
 #ifndef KAI_INGEST_TOPOLOGY_READER_H_

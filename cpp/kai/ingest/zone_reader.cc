@@ -23,7 +23,7 @@ NumaPolicy PolicyNamed(std::string_view name) {
   return name == "best-effort" ? NumaPolicy::kBestEffort : NumaPolicy::kNone;
 }
 
-// Policy and scope in one word, as nodes said it before there were attributes.
+// Policy and scope in one word, the format of nodes before there were attributes.
 Manager ManagerNamed(std::string_view name) {
   constexpr std::array<std::pair<std::string_view, Manager>, 8> kNames = {{
       {"SingleNUMANodePodLevel", {NumaPolicy::kSingleZone, NumaScope::kPod}},
@@ -51,7 +51,7 @@ FieldStatus ReadAmountOf(std::string_view resource, JsonValue& value, ResourceAm
   return FieldStatus();
 }
 
-// The name may come after the amounts, which cannot be read without it: the list is walked twice.
+// The name may come after the amounts, but reading these needs it, so the list is walked twice.
 FieldStatus ReadZoneResource(JsonValue& resource, NodeZonesRow::Zone* zone) {
   JsonObject object;
   KAI_RETURN_IF_BAD(ReadObject(resource, &object));
@@ -141,11 +141,11 @@ FieldStatus ReadZoneAmounts(JsonValue& list, std::vector<ZoneAmountsRow>* zones)
 
 ZoneRecordRow ReadZoneRecord(ZoneRecordRow::Source source, std::string_view text) {
   ZoneRecordRow record{.source = source};
-  JsonDocument document;  // which wants an object
+  JsonDocument document;  // parses objects only, so the list is wrapped
   const std::string wrapped = StrCat("{\"record\":", text, "}");
   const absl::StatusOr<JsonObject> object = document.Parse(wrapped);
   if (!object.ok()) {
-    record.problem = "is not valid JSON";  // where is counted from the wrong place
+    record.problem = "is not valid JSON";  // no position, as it would count the wrapper
     return record;
   }
   FieldStatus status = ForEachMember(*object, [&](std::string_view, JsonValue& value) {

@@ -1,9 +1,9 @@
-// NodeResourceTopology -> NodeZonesRow, and what others write down about the zones that a pod has.
+// NodeResourceTopology -> NodeZonesRow, and records in annotations of which zones a pod uses.
 //
 //   const NodeZonesRow row = ReadForTest(&ReadNodeZones, ...
 //   ReadZoneRecord(ZoneRecordRow::Source::kObserved, text)
 //
-// Invariants: it expects a fresh row; with a rejection the row is half filled and of no use.
+// Invariants: it expects a fresh row; after a rejection, the row is incomplete and unusable.
 // Unknown members are skipped. Cost: one walk over the object. Threads: functions of their own
 // document and row.
 #ifndef KAI_INGEST_ZONE_READER_H_
@@ -18,14 +18,14 @@
 
 namespace kai {
 
-// spec 3 U1, U2; of v1alpha2 and, where that says nothing, of what came before it.
+// spec 3 U1, U2; reads v1alpha2, and the older format if that is missing.
 std::optional<Rejection> ReadNodeZones(JsonObject object, NodeZonesRow* row);
 
 // [{"zone": "node-0", "amount": {"cpu": "8"}}]
 FieldStatus ReadZoneAmounts(JsonValue& list, std::vector<ZoneAmountsRow>* zones);
 
-// The same as the text of an annotation. One that makes no sense is no reason to do without the
-// pod: the row says what is wrong.
+// The same list as the text of an annotation. An invalid one does not reject the pod: the row has
+// the problem.
 ZoneRecordRow ReadZoneRecord(ZoneRecordRow::Source source, std::string_view text);
 
 }  // namespace kai

@@ -60,7 +60,7 @@ TEST(ZoneReaderTest, AttributesSayWhatTheTopologyManagerDoes) {  // spec 3 U2
   EXPECT_EQ(WithAttributes("restricted", "container").scope, NumaScope::kContainer);
   EXPECT_EQ(WithAttributes("best-effort", "?").policy, NumaPolicy::kBestEffort);
   EXPECT_EQ(WithAttributes("?", "pod").policy, NumaPolicy::kNone)
-      << "what was said before attributes counts only without them";
+      << "the older format counts only without attributes";
 }
 
 TEST(ZoneReaderTest, OlderNodesSayBothInOneWord) {  // spec 3 U2

@@ -49,7 +49,7 @@ Aftermath::NodeRoom RoomOf(const Cluster& cluster, NodeId node) {
   const NodeColumns& nodes = cluster.nodes();
   const std::span<const double> idle = nodes.idle[node];
   const std::span<const double> releasing = nodes.releasing[node];
-  // Promises are taken from what is leaving, and from what is free where that is too little.
+  // Promises first use what is being released, and then what is free if that is not enough.
   const auto free = [&](ResourceSlot slot) {
     return std::max(0.0, idle[slot.index()] + std::min(0.0, releasing[slot.index()]));
   };

@@ -1,11 +1,11 @@
-// What a cycle leaves: which of the groups that still wait come next, and what is free on the nodes
-// once the decisions are carried out. Asked for after a plan, by running its cycle again.
+// The state after a cycle: which of the waiting groups come next, and what is free on the nodes
+// once the decisions are carried out. Computed on request, by running the cycle of a plan again.
 //
 //   after = AftermathOf(cycle);                 // in Session::Options::inspect
 //   for (const Aftermath::Turn& turn : after.order)
 //   left.after.nodes[0].free_gpus               // 3
 //
-// Invariants: the cycle is as it was. Cost: O(waiting groups * log) comparisons of groups and
+// Invariants: the cycle does not change. Cost: O(waiting groups * log) comparisons of groups and
 // queues, and O(nodes). Threads: those of the cycle: one thread.
 #ifndef KAI_SESSION_AFTERMATH_H_
 #define KAI_SESSION_AFTERMATH_H_
@@ -18,7 +18,7 @@
 namespace kai {
 
 struct Aftermath {
-  // A group that waits, when its turn comes: with its request, and how the queues above it stand.
+  // A waiting group at its turn, with its request and the standing of the queues above it.
   struct Turn {
     struct Queue {
       QueueId queue;
@@ -26,22 +26,23 @@ struct Aftermath {
     };
     PodGroupId group;
     ElasticState elastic_state = ElasticState::kBelow;
-    QuotaCount request;         // of the pods that it wants next
-    std::vector<Queue> queues;  // from the top to its own
+    QuotaCount request;         // of the pods that it would start next
+    std::vector<Queue> queues;  // from the top queue to its own
   };
   struct NodeRoom {
     NodeId node;
-    double free_gpus = 0;       // whole ones that no pod holds or is promised
-    double leaving_gpus = 0;    // whole ones that come free, less what is promised of them
-    std::vector<double> parts;  // what is free of each GPU that pods share, as a part of it
+    double free_gpus = 0;       // whole GPUs that no pod holds or is promised
+    double leaving_gpus = 0;    // whole GPUs that will be released, minus promised ones
+    std::vector<double> parts;  // the free part of each shared GPU
     double free_millicpu = 0;
     double free_bytes = 0;
   };
 
-  // As a worklist would give them, if each got in its turn what it wants next: its queue then has
-  // so much more. Without those that cannot be tried, because pods of theirs have not arrived.
+  // The order of a worklist in which each group, at its turn, got what it would start next, so that
+  // its queue holds more from then on. Leaves out groups that cannot be tried because some of their
+  // pods do not exist yet.
   std::vector<Turn> order;
-  std::vector<NodeRoom> nodes;  // in the order of names
+  std::vector<NodeRoom> nodes;  // sorted by name
 };
 
 Aftermath AftermathOf(const CycleView& cycle);

@@ -15,7 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// What a plan of the cluster leaves, with the names of those that wait in order.
+// The state after a plan of the cluster, with the names of the waiting groups in order.
 struct Left {
   explicit Left(const ClusterMaker& maker, std::string_view config_json = "") {
     const Session session(ParseConfig(config_json), {.inspect = [&](const CycleView& cycle) {
@@ -46,7 +46,8 @@ TEST(AftermathTest, QueuesTakeTurnsAsEachGroupIsServed) {
                       .Pending("a/two", {.gpus = 9})
                       .Queue("c", {.deserved_gpus = 4}),
                   R"({"actions": "allocate"})");
-  // Both would have as much with their first; then a has its first, and c has none yet.
+  // With their first group, both queues would hold as much. Then a has its first, and c has none
+  // yet.
   EXPECT_THAT(left.names, ElementsAre("a/one", "c/none", "a/two"));
   EXPECT_EQ(left.after.order[0].queues.back().standing.share, 0);
   EXPECT_GT(left.after.order[2].queues.back().standing.share, 0);

@@ -22,7 +22,7 @@ constexpr std::string_view kReclaimMinRuntime = "defaultReclaimMinRuntime";
 constexpr std::string_view kReclaimMethod = "reclaimResolveMethod";
 constexpr std::string_view kProportion = "proportion";
 constexpr std::string_view kSaturationMultiplier =
-    "relcaimerSaturationMultiplier";  // so KAI spells
+    "relcaimerSaturationMultiplier";  // KAI's spelling
 
 constexpr std::string_view kKValue = "kValue";
 constexpr std::string_view kNodePlacement = "nodeplacement";
@@ -48,14 +48,14 @@ constexpr std::string_view kFavorSmall = "favorSmall";
 constexpr std::string_view kIgnoreList = "ignoreList";
 constexpr std::string_view kReconstruct = "reconstructAvailable";
 
-// The argument's value; nothing when it is missing or empty.
+// The argument's value; empty if it is missing or empty.
 std::string_view ArgumentOf(const Config& config, std::string_view plugin,
                             std::string_view argument) {
   const PluginConfig* found = config.FindPlugin(plugin);
   return found == nullptr ? std::string_view() : found->Argument(argument, "");
 }
 
-// Each reads one value, or says no to one that makes no sense.
+// Each of these reads one value; the result is empty if the value is invalid.
 
 std::optional<int64_t> ReadRuntime(std::string_view text) {
   const absl::StatusOr<int64_t> nanos = ParseLongDuration(text);
@@ -74,11 +74,11 @@ std::optional<double> ReadMultiplier(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  if (!(value >= 1)) return std::nullopt;  // not a number, too
+  if (!(value >= 1)) return std::nullopt;  // also rejects NaN
   return value;
 }
 
-// As Go's strconv.ParseBool.
+// Accepts what Go's strconv.ParseBool accepts.
 std::optional<bool> ReadFlag(std::string_view text) {
   for (const std::string_view yes : {"1", "t", "T", "TRUE", "true", "True"}) {
     if (text == yes) return true;
@@ -89,14 +89,14 @@ std::optional<bool> ReadFlag(std::string_view text) {
   return std::nullopt;
 }
 
-// Whether it is the best fit.
+// True for best fit.
 std::optional<bool> ReadPlacement(std::string_view text) {
   if (text == "best-fit") return true;
   if (text == "first-fit") return false;
   return std::nullopt;
 }
 
-// What stands between commas, without the space around it.
+// The parts between commas, without white space around them.
 std::vector<std::string> SplitList(std::string_view text) {
   std::vector<std::string> parts;
   while (!text.empty()) {
@@ -109,7 +109,7 @@ std::vector<std::string> SplitList(std::string_view text) {
   return parts;
 }
 
-// The argument's value as `read` reads it, or the fallback.
+// The argument's value as `read` returns it, or the fallback.
 template <typename Value>
 Value ValueOf(const Config& config, std::string_view plugin, std::string_view argument,
               std::optional<Value> (*read)(std::string_view), Value fallback) {
@@ -128,7 +128,7 @@ std::optional<bool> ReadStrategy(std::string_view text) {
   return std::nullopt;
 }
 
-// Whether they are exact.
+// True for exact scores.
 std::optional<bool> ReadScores(std::string_view text) {
   if (text == "exact") return true;
   if (text == "whole") return false;
@@ -143,7 +143,7 @@ std::optional<Number> Parsed(std::string_view text) {
   return value;
 }
 
-// "GPUs CPUs weight", GPUs below 1 as a part of one.
+// "GPUs CPUs weight"; GPUs below 1 are a part of one GPU.
 std::optional<packing::TypicalPod> ReadTypicalPod(std::string_view text) {
   std::array<std::string_view, 3> words;
   size_t count = 0;
@@ -199,14 +199,14 @@ std::optional<double> ReadNumber(std::string_view text) {
   return value;
 }
 
-// Whether it is priority.
+// True for "priority".
 std::optional<bool> ReadWithin(std::string_view text) {
   if (text == "priority") return true;
   if (text == "queue") return false;
   return std::nullopt;
 }
 
-// Seconds, or GPU-seconds, ascending; as nanoseconds.
+// Ascending seconds or GPU-seconds; as nanoseconds.
 std::optional<std::vector<int64_t>> ReadThresholds(std::string_view text) {
   constexpr double kMost = 1e9;
   std::vector<int64_t> thresholds;

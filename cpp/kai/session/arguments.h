@@ -1,10 +1,10 @@
-// What plugins' arguments mean, with KAI's fallback for each that makes no sense.
+// The values of plugins' arguments, with KAI's fallback for each invalid one.
 //
 //   const MinRuntime::Options options = MinRuntimeOptions(config);
 //
-// Invariants: every argument has a value that makes sense; ArgumentProblem() says what is wrong
-// with one that was replaced. Cost: a look-up and the parsing of short texts. Threads: pure
-// functions, thread-safe.
+// Invariants: every argument has a valid value; ArgumentProblem() describes what was wrong with one
+// that was replaced. Cost: a look-up and the parsing of short texts. Threads: pure functions,
+// thread-safe.
 #ifndef KAI_SESSION_ARGUMENTS_H_
 #define KAI_SESSION_ARGUMENTS_H_
 
@@ -22,45 +22,45 @@
 
 namespace kai {
 
-// Plugin `minruntime` (spec 1 F102). Without the plugin nothing is protected, whatever queues say:
-// that is for the caller to ask.
+// Plugin `minruntime` (spec 1 F102). Callers have to check first that the plugin runs: without it
+// no group is protected, whatever the queues contain.
 MinRuntime::Options MinRuntimeOptions(const Config& config);
 
-// Argument `relcaimerSaturationMultiplier` of plugin `proportion` (spec 1 F93); 1 without it.
+// Argument `relcaimerSaturationMultiplier` of plugin `proportion` (spec 1 F93); default 1.
 double SaturationMultiplier(const Config& config);
 
-// Plugin `numa` (spec 3 U1-U17), and the mend about pods that are leaving.
+// Plugin `numa` (spec 3 U1-U17), and the switch `leaving_pods`.
 ZoneLedger::Options NumaOptions(const Config& config);
 
 // Argument `placement` of plugin `topology`: `best-fit`, or `first-fit` as KAI does it (spec 4 W7).
 bool PlacesByBestFit(const Config& config);
 
-// Argument `kValue` of plugin `proportion` (spec 1 F46); 1 without it.
+// Argument `kValue` of plugin `proportion` (spec 1 F46); default 1.
 double KValue(const Config& config);
 
-// Arguments `gpu` and `cpu` of plugin `nodeplacement`: anything but "spread" packs (spec 3 W5).
+// Arguments `gpu` and `cpu` of plugin `nodeplacement`: any value but "spread" packs (spec 3 W5).
 Strategies StrategiesOf(const Config& config);
 
-// Plugin `placementpolicy`: which policy chooses nodes in place of packing.
+// Plugin `placementpolicy`: the policy that chooses nodes instead of packing.
 PolicyOptions PolicyOptionsOf(const Config& config);
 
-// Plugin `joborder`: the order of pod groups in a queue, and whether it decides preemption.
+// Plugin `joborder`: the order of pod groups in a queue, and whether it also decides preemption.
 JobOrderOptions JobOrderOptionsOf(const Config& config);
 
-// An argument that some plugin takes.
+// An argument of a plugin.
 struct KnownArgument {
   std::string_view plugin;
   std::string_view name;
-  std::string_view fallback;                       // "": what it is about is empty
-  bool (*makes_sense)(std::string_view);           // null: any text does
-  std::string_view complaint;                      // of a value that makes no sense
-  std::span<const std::string_view> choices = {};  // the values, where there are a few
+  std::string_view fallback;                       // "": the default is empty
+  bool (*makes_sense)(std::string_view);           // null: any text is valid
+  std::string_view complaint;                      // about an invalid value
+  std::span<const std::string_view> choices = {};  // all values, if there are a few
 };
 
 std::vector<std::string_view> ArgumentNames(std::string_view plugin);
-// Null: the plugin takes no such argument.
+// Null if the plugin has no such argument.
 const KnownArgument* FindKnownArgument(std::string_view plugin, std::string_view argument);
-// What is wrong with a value that is replaced by the fallback, as a sentence; "": nothing.
+// Why a value is replaced by the fallback, as a sentence; "" if it is valid.
 std::string ArgumentProblem(const KnownArgument& argument, std::string_view value);
 
 }  // namespace kai

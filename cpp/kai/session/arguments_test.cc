@@ -14,7 +14,7 @@ using ::testing::IsEmpty;
 
 constexpr int64_t kHourNs = 3'600'000'000'000;
 
-// The built-in configuration with these arguments of one plugin, a JSON object.
+// The built-in configuration with these arguments of one plugin, as a JSON object.
 Config WithPlugin(const std::string& name, const std::string& arguments) {
   absl::StatusOr<Config> config =
       Config::Parse(R"({"plugins": {")" + name + R"(": )" + arguments + "}}", {});

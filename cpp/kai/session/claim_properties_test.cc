@@ -1,5 +1,5 @@
-// What must hold for every plan when GPUs are handed out by resource claims: crowded random
-// clusters, seed printed, whose GPUs are published in slices and whose pods claim them.
+// Properties of every plan when GPUs are allocated through resource claims: crowded random clusters
+// (the seed is printed) that publish their GPUs in slices, and whose pods claim them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,8 +23,9 @@
 namespace kai::claim_properties_test {
 namespace {
 
-// The GPUs of nodes become devices in slices, and what pods ask of them claims: one each, now and
-// then one for two of them that stand, or wait, together. Some go on asking by number (spec 3 D10).
+// Publishes the GPUs of nodes as devices in slices, and turns GPU requests of pods into claims: one
+// claim per pod, and sometimes one for two pods that run, or wait, together. Some pods still
+// request GPUs by number (spec 3 D10).
 void HandOutByClaims(uint64_t seed, ClusterRows* rows) {
   Random random(seed + 77);
   std::map<std::string, std::vector<std::string>> free;  // devices by node
@@ -53,7 +54,7 @@ void HandOutByClaims(uint64_t seed, ClusterRows* rows) {
       devices.pop_back();
     }
   };
-  std::map<std::string, ResourceClaimRow*> last;  // by what pods that share it have in common
+  std::map<std::string, ResourceClaimRow*> last;  // by what pods that share a claim have in common
   rows->claims.reserve(rows->pods.size());
   for (PodRow& pod : rows->pods) {
     if (pod.gpu.kind != GpuRequestKind::kRegular || pod.gpu.count == 0) continue;
@@ -101,7 +102,7 @@ struct Sample {
   std::shared_ptr<Cluster> cluster;
 };
 
-// Everything that statements change about claims.
+// Everything about claims that statements change.
 std::string StateOf(const Cluster& cluster) {
   const ClaimBook& claims = cluster.claims();
   std::string state;
@@ -168,7 +169,7 @@ TEST_P(ClaimPropertyTest, NoDeviceIsGivenTwiceAndAPlacedPodHasWhatItAsksFor) {
     const Session session(
         config, {.inspect = [&](const CycleView& cycle) {
           const Cluster& cluster = *cycle.cluster;
-          std::map<DeviceId, std::string> holder;  // claims of pods that hold, or get, a node now
+          std::map<DeviceId, std::string> holder;  // claims of pods that hold or get a node
           for (const PodId pod : cluster.pods().name.ids()) {
             const PodStatus status = cluster.pods().status[pod];
             if (!IsActiveUsed(status) || status == PodStatus::kReleasing) continue;
@@ -179,10 +180,10 @@ TEST_P(ClaimPropertyTest, NoDeviceIsGivenTwiceAndAPlacedPodHasWhatItAsksFor) {
                 EXPECT_EQ(given.device.pool,
                           cluster.Text(cluster.nodes().name[cluster.pods().node[pod]]))
                     << cluster.PodName(pod);
-                if (status == PodStatus::kPipelined) continue;  // a pod that returned has it still
+                if (status == PodStatus::kPipelined) continue;  // a pod that returned still has it
                 const std::string name = claim.extended.empty()
                                              ? std::string(cluster.Text(claim.claim))
-                                             : cluster.PodName(pod);  // it has no name yet
+                                             : cluster.PodName(pod);  // the claim has no name yet
                 EXPECT_EQ(holder.emplace(given.device, name).first->second, name)
                     << cluster.PodName(pod);
               }
@@ -198,7 +199,7 @@ TEST_P(ClaimPropertyTest, NoDeviceIsGivenTwiceAndAPlacedPodHasWhatItAsksFor) {
     RunPlan(session, sample.cluster);
   });
   if (std::getenv("KAI_SEEDS") == nullptr) {
-    EXPECT_GT(placed, 100) << "or nothing was tried";
+    EXPECT_GT(placed, 100) << "otherwise the test proves nothing";
   }
 }
 

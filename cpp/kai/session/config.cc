@@ -48,7 +48,7 @@ Path Below(Path path, std::string_view step) {
   return path;
 }
 
-// Something that no configuration has: what it is, and how it is called in there.
+// Warns about an unknown name: `what` it should be, and the name in the configuration.
 void WarnOfUnknown(Path path, std::string_view what, std::string_view name,
                    std::span<const std::string_view> known, Config* config) {
   config->warnings.push_back({.path = std::move(path),
@@ -56,7 +56,7 @@ void WarnOfUnknown(Path path, std::string_view what, std::string_view name,
                                              DidYouMean(name.substr(name.rfind('.') + 1), known))});
 }
 
-// Reports the members of an object that are not known.
+// Warns about unknown members of an object.
 void CheckMembers(const simdjson::dom::object& object, const Path& path,
                   std::span<const std::string_view> known, Config* config) {
   for (const auto& [key, unused] : object) {
@@ -88,7 +88,7 @@ void ReadActions(std::string_view list, Config* config) {
   }
 }
 
-// Arguments that are not given keep the value they have.
+// Arguments that are not given keep their value.
 void ReadArguments(const simdjson::dom::object& arguments, const Path& path, PluginConfig* plugin,
                    Config* config) {
   const std::vector<std::string_view> known = ArgumentNames(plugin->name);
@@ -101,7 +101,7 @@ void ReadArguments(const simdjson::dom::object& arguments, const Path& path, Plu
       continue;
     }
     std::string_view text;
-    // Arguments are strings; a bare number or boolean is taken as what it prints.
+    // Arguments are strings; a bare number or boolean counts as its text.
     const std::string given = value.get_string().get(text) == simdjson::SUCCESS
                                   ? std::string(text)
                                   : std::string(simdjson::minify(value));
@@ -162,7 +162,7 @@ std::string Listed(const std::vector<std::string>& names) {
   return text;
 }
 
-// `tiers` names exactly the plugins that run: those that are left out protect nothing.
+// Only the plugins in `tiers` run, so the checks of missing plugins are not made; warns about them.
 void WarnOfProtectionLeftOut(Config* config) {
   constexpr size_t kFew = 3;
   std::vector<std::string> running;
@@ -184,7 +184,7 @@ void WarnOfProtectionLeftOut(Config* config) {
       {.path = {"tiers"}, .text = StrCat("plugins: ", which, "; ", lost, " are not checked")});
 }
 
-// Laid over the plugins that run anyway: arguments by name, or whether a plugin runs at all.
+// Changes the default plugins: arguments by name, or whether a plugin runs at all.
 absl::Status ReadPlugins(const simdjson::dom::element& value, Config* config) {
   simdjson::dom::object plugins;
   if (value.get_object().get(plugins) != simdjson::SUCCESS)
@@ -221,7 +221,7 @@ absl::Status ReadQueueDepth(const simdjson::dom::element& value, Config* config)
     return Invalid("config: queueDepthPerAction is not an object");
   for (const auto& [action, each] : depths) {
     int64_t depth = 0;
-    // KAI crashes on 0 and below -1 (spec 2 C9); a clear no is kinder.
+    // KAI crashes on 0 and below -1 (spec 2 C9); this is an error instead.
     if (each.get_int64().get(depth) != simdjson::SUCCESS || depth < -1 || depth == 0) {
       return Invalid(StrCat("config: queueDepthPerAction of ", action,
                             " must be a whole number above 0, or -1 for no bound"));
@@ -291,7 +291,7 @@ absl::Status ReadBudget(const simdjson::dom::element& value, const std::string& 
   return absl::OkStatus();
 }
 
-// Limits by name; a name that is not given keeps its default (spec 2 V4).
+// Limits by name; one that is not given keeps its default (spec 2 V4).
 absl::Status ReadBudgets(const simdjson::dom::element& value, std::string_view member,
                          SearchBudgets::ByName* limits) {
   simdjson::dom::object object;
@@ -347,7 +347,7 @@ absl::Status ReadScenarioCounts(const simdjson::dom::element& value, std::string
   return absl::OkStatus();
 }
 
-// KAI's errors, said once and not in every cycle (spec 2 C3, V4).
+// Reports KAI's errors once, and not in every cycle (spec 2 C3, V4).
 absl::Status ReadSearchBudgets(const simdjson::dom::element& value, Config* config) {
   simdjson::dom::object members;
   if (value.get_object().get(members) != simdjson::SUCCESS)
@@ -416,7 +416,7 @@ std::string Quoted(std::string_view text) {
   return quoted;
 }
 
-// Those that are given, and what holds for the others.
+// The given arguments, and the defaults of the others.
 std::map<std::string, std::string> AllArguments(const PluginConfig& plugin) {
   std::map<std::string, std::string> arguments = plugin.arguments;
   for (const std::string_view name : ArgumentNames(plugin.name)) {

@@ -1,14 +1,14 @@
-// Config: which actions and plugins a cycle runs, parsed once and checked once (spec 2 C5-C9, spec
-// 5 A39, A40).
+// Config: the actions and plugins that a cycle runs, parsed and checked once (spec 2 C5-C9, spec 5
+// A39, A40).
 //
 //   absl::StatusOr<Config> config = Config::Parse(json, options);    // "": KAI's built-in default
 //   config.WarningTexts()
 //
-// What is missing has KAI's default. A name that is not known (known_names.h) is reported in
-// `warnings`, with the nearest one that is, and skipped; so is a value that makes no sense.
+// Missing members have KAI's defaults. An unknown name (known_names.h) or an invalid value is
+// skipped and reported in `warnings`; for a name, the warning offers the nearest known one.
 //
 // Invariants: every action and plugin in it is known; ToJson() of a configuration parses to an
-// equal one, but for its policies. Cost: one pass over the JSON. Threads: a plain value; many
+// equal one, except for its policies. Cost: one pass over the JSON. Threads: a plain value; many
 // readers.
 #ifndef KAI_SESSION_CONFIG_H_
 #define KAI_SESSION_CONFIG_H_
@@ -35,7 +35,7 @@ struct PluginConfig {
   std::string_view Argument(std::string_view argument, std::string_view fallback) const;
 };
 
-// What was skipped or replaced, and where: the members on the way there, and places in lists.
+// What was skipped or replaced, and the path to it: members, and indices in lists.
 struct ConfigWarning {
   std::vector<std::string> path;
   std::string text;
@@ -43,17 +43,17 @@ struct ConfigWarning {
 
 struct Config {
   struct ParseOptions {
-    bool as_kai = false;  // every mend switched to KAI's behaviour
+    bool as_kai = false;  // sets every switch to KAI's behaviour
   };
 
-  std::vector<std::string> actions;            // known ones, in order
-  std::vector<PluginConfig> plugins;           // known ones, in order
-  std::map<std::string, int64_t> queue_depth;  // by action; -1 or missing: no bound
+  std::vector<std::string> actions;            // known actions, in order
+  std::vector<PluginConfig> plugins;           // known plugins, in order
+  std::map<std::string, int64_t> queue_depth;  // by action; -1 or missing: no limit
   SearchBudgets budgets;
   Mends mends;    // member `compat`
   Extras extras;  // member `extras`
   std::vector<ConfigWarning> warnings;
-  // Given as functions; no JSON holds them. Null: none.
+  // Policies that are functions, which JSON cannot contain. Null: none.
   std::shared_ptr<const TablePolicies> policies;
 
   static absl::StatusOr<Config> Parse(std::string_view json, const ParseOptions& options);
@@ -61,7 +61,7 @@ struct Config {
   const PluginConfig* FindPlugin(std::string_view name) const;
   bool HasPlugin(std::string_view name) const { return FindPlugin(name) != nullptr; }
   std::vector<std::string> WarningTexts() const;
-  // All of it, with every default that is in force; the plugins as `tiers`.
+  // The whole configuration, including all defaults; plugins are written as `tiers`.
   std::string ToJson() const;
 
   // The names of all switches (docs/compatibility.md has a row for each).

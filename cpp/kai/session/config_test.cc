@@ -30,7 +30,7 @@ Config ParseOrDie(std::string_view json, const Config::ParseOptions& options = {
   return config.ok() ? *std::move(config) : Config();
 }
 
-// Why the text is no configuration.
+// The error for this text.
 std::string ErrorOf(std::string_view json) {
   const absl::StatusOr<Config> config = Config::Parse(json, {});
   EXPECT_FALSE(config.ok()) << json;
@@ -44,7 +44,7 @@ std::vector<std::string> PluginNames(const Config& config) {
   return names;
 }
 
-// ---- what is missing ----------------------------------------------------------------------------
+// ---- missing members ----------------------------------------------------------------------------
 
 TEST(ConfigTest, NoConfigurationIsKaisBuiltInOne) {  // spec 2 C7
   for (const char* nothing : {"", "null", "{}"}) {
@@ -146,7 +146,7 @@ TEST(ConfigTest, SwitchesWithoutEffectHaveNone) {  // spec 2 C5
                   .HasPlugin("priority"));
 }
 
-// ---- plugins laid over the defaults -------------------------------------------------------------
+// ---- changes of the default plugins -------------------------------------------------------------
 
 TEST(ConfigTest, AnArgumentIsLaidOverTheDefaults) {
   const Config config = ParseOrDie(R"({"plugins": {"nodeplacement": {"gpu": "spread"}}})");
@@ -182,7 +182,7 @@ TEST(ConfigTest, WhatIsNoPluginIsRefused) {
             "config: plugins is not an object such as {\"nodeplacement\": {\"gpu\": \"spread\"}}");
 }
 
-// ---- what is not known --------------------------------------------------------------------------
+// ---- unknown names ------------------------------------------------------------------------------
 
 TEST(ConfigTest, AMistypedNameIsReportedWithTheOneThatWasMeant) {
   const std::pair<const char*, const char*> table[] = {
@@ -332,7 +332,7 @@ TEST(ConfigTest, EachBudgetIsSetByItself) {
   EXPECT_EQ(budgets.min_job_ns, 100'000'000);
   EXPECT_EQ(budgets.GeneratorNs("somebody's"), kSecondNs);
   EXPECT_EQ(budgets.GeneratorNs("NodeLocalGreedy"), 30 * kSecondNs)
-      << "a default does not change those that have their own";
+      << "a generator with its own limit does not use the default";
   EXPECT_EQ(budgets.action_scenarios, 10);
   EXPECT_EQ(budgets.job_scenarios, SearchBudgets::kUnlimitedScenarios);
 }
@@ -389,7 +389,7 @@ TEST(ConfigTest, UnknownBudgetsAreReportedAndSkipped) {
           "is skipped"));
 }
 
-// ---- nonsense -----------------------------------------------------------------------------------
+// ---- invalid configurations ---------------------------------------------------------------------
 
 TEST(ConfigTest, NonsenseIsOneSentence) {
   EXPECT_EQ(ErrorOf("[]"), "config: not a JSON object");
@@ -408,8 +408,7 @@ TEST(ConfigTest, NonsenseIsOneSentence) {
   EXPECT_EQ(ErrorOf(R"({"compat": []})"), "config: compat is not an object");
 }
 
-// ---- to JSON and back
-// -----------------------------------------------------------------------------
+// ---- to JSON and back ---------------------------------------------------------------------------
 
 TEST(ConfigTest, WhatWasUnderstoodCanBeWrittenDownAndReadAgain) {
   const Config config =

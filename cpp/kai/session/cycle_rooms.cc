@@ -16,7 +16,7 @@ PlacementRules MakeRules(const Config& config, const Cluster& cluster,
           .scorers = MakeScorers(config, cluster, zones, tables)};
 }
 
-// Null: no group has a topology constraint.
+// Null if no group has a topology constraint.
 std::unique_ptr<DomainSearch> MakeDomainSearch(const Config& config, const Cluster& cluster) {
   if (!config.HasPlugin("topology") || cluster.topology_constraints().empty()) return nullptr;
   return std::make_unique<DomainSearch>(
@@ -44,7 +44,7 @@ CycleRooms::CycleRooms(const Config& config, const Cluster& cluster, bool always
       domains(MakeDomainSearch(config, cluster)) {}
 
 bool CycleRooms::CanFollow() const {
-  // Filters that count pods, or have looked at all of them when they were made.
+  // Filters that count pods, or that have read all pods in their constructor.
   const bool counts_pods = !plans.listeners().empty() || !cluster_.affinity().empty() ||
                            !cluster_.volume_needs().empty() || !cluster_.claims().empty() ||
                            !cluster_.host_ports().empty() || zones != nullptr ||

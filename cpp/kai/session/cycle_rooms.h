@@ -1,12 +1,12 @@
-// CycleRooms: what a cycle works with and the next one can work with as well: the order of pods,
-// the plans of classes of pods, the order of nodes, what nodes answer.
+// CycleRooms: the data of a cycle that the next cycle can use again: the order of pods, the plans
+// of pod classes, the order of nodes, and cached results of node checks.
 //
 //   rooms = std::make_unique<CycleRooms>(config_, *cluster, options_.always_scan, sharing);
 //   keeps_rooms = kept != nullptr && !keeps_traces && rooms->CanFollow();
 //
-// Invariants: between cycles they are those that would be made anew, provided that they follow what
-// happens to the cluster. Where some part of them counts pods, they cannot follow: CanFollow() is
-// false, and they are made anew. Cost: made in O(pod groups + nodes); following is O(what changed).
+// Invariants: between cycles the rooms equal newly built ones, provided that they follow the
+// changes of the cluster. They cannot follow if a part of them counts pods: then CanFollow() is
+// false, and they are built again. Cost: O(pod groups + nodes) to build, O(what changed) to follow.
 // Not thread-safe.
 #ifndef KAI_SESSION_CYCLE_ROOMS_H_
 #define KAI_SESSION_CYCLE_ROOMS_H_
@@ -34,9 +34,9 @@ class CycleRooms {
   CycleRooms(const Config& config, const Cluster& cluster, bool always_scan,
              GroupClasses::Sharing sharing);
 
-  // Nothing in them depends on pods that stand on nodes, but for what follows.
+  // True if nothing in them depends on pods on nodes, except the parts that follow changes.
   bool CanFollow() const;
-  // False: they have to be made anew.
+  // False if they have to be built again.
   bool Follow(const ClusterDelta& delta);
 
  private:
@@ -44,7 +44,7 @@ class CycleRooms {
   bool shares_gpus_;
 
  public:
-  std::shared_ptr<ZoneLedger> zones;     // null: NUMA zones are not looked at
+  std::shared_ptr<ZoneLedger> zones;     // null: NUMA zones are ignored
   std::shared_ptr<PolicyTables> tables;  // null: no policy is a function
   PlacingOrder placing;
   ClassPlans plans;
@@ -53,7 +53,7 @@ class CycleRooms {
   GroupClasses classes;
   NodeSearch search;
   RoomCount room;
-  std::unique_ptr<DomainSearch> domains;  // null: no group asks for a domain
+  std::unique_ptr<DomainSearch> domains;  // null: no group has a topology constraint
 };
 
 }  // namespace kai

@@ -5,7 +5,7 @@
 namespace kai {
 namespace {
 
-// What a pod gets on its node.
+// Adds what a pod gets on its node.
 void AddPlacement(const Plan& plan, const CycleLog::Decision& decision, DecisionTable* table) {
   const Cluster& cluster = *plan.cluster;
   const size_t row = table->size();
@@ -20,7 +20,7 @@ void AddPlacement(const Plan& plan, const CycleLog::Decision& decision, Decision
     const double part = cluster.PortionOn(pod_class, decision.node);
     if (gpu.kind == GpuRequestKind::kMemory) gpu_memory_mib = gpu.memory_mib;
     std::vector<std::string> groups = plan.GpuGroupsOf(decision);
-    // Else whole devices, of which there is nothing more to say.
+    // Otherwise the pod gets whole devices, and there is nothing to add.
     if (!groups.empty() || gpu_memory_mib != 0 || part != 1) {
       devices = static_cast<int32_t>(gpu.count);
       portion = part;
@@ -36,7 +36,7 @@ void AddPlacement(const Plan& plan, const CycleLog::Decision& decision, Decision
   table->message.AddNone();
   if (decision.zones < 0) return;
   const ZoneLedger::Record& record = plan.zones[static_cast<size_t>(decision.zones)];
-  // A pod that was given a second place has its last record only.
+  // The record of a pod that was given a second place is only about the last one.
   if (record.node == decision.node && !record.placement.empty())
     table->zones.emplace(row, ZonesOf(cluster, decision.node, record.placement));
 }
@@ -71,7 +71,7 @@ int32_t CodeOf(CycleLog::Decision::Kind kind) {
 }  // namespace
 
 void CodedColumn::Add(std::string_view text) {
-  // Rows of one node come together.
+  // Rows of one node are often adjacent.
   if (!codes_.empty() && codes_.back() != kNone &&
       texts_[static_cast<size_t>(codes_.back())] == text) {
     codes_.push_back(codes_.back());
@@ -86,7 +86,7 @@ void CodedColumn::Add(std::string_view text) {
 std::vector<NamedZone> ZonesOf(const Cluster& cluster, NodeId node,
                                const ZonePlacement& placement) {
   std::vector<NamedZone> named;
-  if (placement.empty()) return named;  // also of nodes that report no zones
+  if (placement.empty()) return named;  // also for nodes that report no zones
   const NumaNode& zones = *cluster.numa().Find(node);
   for (size_t i = 0; i < placement.size();) {
     const int32_t zone = placement[i].zone;

@@ -1,12 +1,12 @@
-// DecisionTable: the decisions of a plan as columns, with names as texts: what data frames are made
-// of, and what stays readable when the cluster goes on.
+// DecisionTable: the decisions of a plan as columns, with names as texts. Data frames are made from
+// it, and it stays readable when the cluster changes.
 //
 //   const DecisionTable table = TableOf(plan);
 //   table.pod[0]                    // "vision/train-0"
-//   table.node.Text(0)              // "n1"; nothing for an eviction
+//   table.node.Text(0)              // "n1"; empty for an eviction
 //
 // Invariants: row i is plan.decisions[i]. Cost: a few bytes and a name per row; texts that rows
-// share are there once. Threads: plain data; TableOf() reads the plan.
+// share are stored once. Threads: plain data; TableOf() reads the plan.
 #ifndef KAI_SESSION_DECISION_TABLE_H_
 #define KAI_SESSION_DECISION_TABLE_H_
 
@@ -22,7 +22,7 @@
 
 namespace kai {
 
-// Texts of which most differ, one behind the other.
+// Texts that are mostly different, stored one after another.
 class TextColumn {
  public:
   void Add(std::string_view text) {
@@ -33,7 +33,7 @@ class TextColumn {
     return std::string_view(bytes_).substr(static_cast<size_t>(offsets_[row]),
                                            static_cast<size_t>(offsets_[row + 1] - offsets_[row]));
   }
-  const std::vector<int64_t>& offsets() const { return offsets_; }  // rows, and one more
+  const std::vector<int64_t>& offsets() const { return offsets_; }  // one per row, and one more
   const std::string& bytes() const { return bytes_; }
 
  private:
@@ -41,7 +41,7 @@ class TextColumn {
   std::string bytes_;
 };
 
-// Texts that many rows share, as numbers of the different ones.
+// Texts that many rows share, as numbers into a list of the distinct texts.
 class CodedColumn {
  public:
   static constexpr int32_t kNone = -1;
@@ -61,7 +61,7 @@ class CodedColumn {
   absl::flat_hash_map<std::string, int32_t> code_of_;
 };
 
-// NUMA zones, and how much of each resource: cores, bytes, devices.
+// NUMA zones with amounts of resources: cores, bytes, devices.
 struct NamedZone {
   std::string zone;
   std::vector<std::pair<std::string, double>> amounts;
@@ -75,20 +75,20 @@ struct DecisionTable {
   std::string_view Kind(size_t row) const { return kKinds[static_cast<size_t>(kind[row])]; }
   bool IsEviction(size_t row) const { return kind[row] == 2; }
 
-  std::vector<int32_t> kind;  // of kKinds
+  std::vector<int32_t> kind;  // index into kKinds
   TextColumn pod;
-  // Of evictions nothing, or 0.
+  // Empty or 0 for evictions.
   CodedColumn node;
   std::vector<double> gpus;
-  // Of pods that share devices; else 0.
+  // For pods that share devices; otherwise 0.
   std::vector<int32_t> devices;
   std::vector<double> portion;
-  std::vector<int64_t> gpu_memory_mib;  // 0: they ask for a part, not for memory
-  // Of evictions.
+  std::vector<int64_t> gpu_memory_mib;  // 0: the pod requests a part, not memory
+  // For evictions.
   CodedColumn action;
   CodedColumn for_group;
   CodedColumn message;
-  // By row, where there are any.
+  // By row; only rows that have some.
   absl::flat_hash_map<size_t, std::vector<std::string>> gpu_groups;
   absl::flat_hash_map<size_t, std::vector<NamedZone>> zones;
 };

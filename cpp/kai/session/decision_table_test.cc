@@ -27,7 +27,7 @@ TEST(DecisionTableTest, HasARowPerDecision) {
   EXPECT_EQ(table.node.Text(0), "n1");
   EXPECT_THAT(table.node.codes(), ElementsAre(0, 0));
   EXPECT_THAT(table.gpus, ElementsAre(1, 1));
-  EXPECT_THAT(table.devices, ElementsAre(0, 0)) << "they are whole";
+  EXPECT_THAT(table.devices, ElementsAre(0, 0)) << "the devices are whole";
   EXPECT_EQ(table.action.Text(0), std::nullopt);
   EXPECT_THAT(table.gpu_groups, IsEmpty());
 }

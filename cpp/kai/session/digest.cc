@@ -13,12 +13,12 @@
 namespace kai {
 namespace {
 
-constexpr size_t kPlaces = 3;  // of a row
+constexpr size_t kPlaces = 3;  // nodes that a row names
 
-// ---- decisions
-// -----------------------------------------------------------------------------------
+// ---- decisions ----------------------------------------------------------------------------------
 
-// What decisions of one row have in common: the group or, folded, its queue.
+// The key of a row: decisions with equal keys are in one row. The subject is the group or, if rows
+// are merged, its queue.
 struct RowKey {
   int32_t kind = 0;
   int32_t subject = 0;
@@ -32,7 +32,7 @@ struct RowKey {
   }
 };
 
-// Rows in the order of the first of each.
+// Rows in the order of their first decisions.
 class Rows {
  public:
   size_t Of(const RowKey& key) {
@@ -77,7 +77,7 @@ class RowMaker {
   }
 
  private:
-  // The group; of a pod without one less than -1, and different for each.
+  // The group; for a pod without one, a number below -1 that differs for each pod.
   int32_t SubjectOf(PodId pod) const {
     const PodGroupId group = cluster_.pods().group[pod];
     return group.valid() ? group.value() : -2 - pod.value();
@@ -107,7 +107,7 @@ class RowMaker {
       DecisionRow& row = rows[row_of[group]];
       if (++row.groups == 1) row.group = NameOf(groups_.keys()[group].subject);
     }
-    // Of a row those of its first group come first.
+    // Within a row, decisions about its first group come first.
     std::vector<size_t> order(by_group_.size());
     std::iota(order.begin(), order.end(), size_t{0});
     std::ranges::stable_sort(order, {}, [&](size_t i) { return by_group_[i]; });
@@ -140,12 +140,11 @@ class RowMaker {
   const Cluster& cluster_;
   const DecisionTable& table_;
   Rows groups_;
-  std::vector<size_t> by_group_;  // by decision
+  std::vector<size_t> by_group_;  // row number by decision
   DecisionRows made_;
 };
 
-// ---- groups that wait
-// ----------------------------------------------------------------------------
+// ---- waiting groups -----------------------------------------------------------------------------
 
 template <typename Number>
 void AddNumber(Number number, std::string* key) {
@@ -196,7 +195,7 @@ void AddFacts(const Facts& facts, std::string* key) {
   }
 }
 
-// Without the name, wherever it stands.
+// The text without any occurrence of the name.
 std::string Without(std::string_view name, std::string_view text) {
   std::string rest;
   for (size_t at = text.find(name); at != text.npos && !name.empty(); at = text.find(name)) {
@@ -222,7 +221,7 @@ class Classes {
     const std::vector<GroupStory> stories = StoriesOf(plan_, waiting);
     absl::flat_hash_map<std::string, size_t> place;
     std::vector<WaitingClass> classes;
-    std::vector<NameId> queues;  // of the first of each
+    std::vector<NameId> queues;  // of the first group of each class
     for (size_t i = 0; i < waiting.size(); ++i) {
       const auto [found, is_new] = place.try_emplace(KeyOf(waiting[i], stories[i]), place.size());
       const NameId queue = cluster_.pod_groups().queue_name[waiting[i]];
@@ -270,7 +269,7 @@ class Classes {
     return key;
   }
 
-  // The queue or the first one above it that has a limit of GPUs; invalid: none has.
+  // The queue, or the nearest one above it, that has a limit of GPUs; invalid if none has.
   QueueId LimitedQueue(QueueId queue) const {
     if (!plan_.has_queue_numbers) return QueueId();
     while (queue.valid() && plan_.queues[queue][kQuotaGpu].limit == kUnlimited)

@@ -64,7 +64,7 @@ TEST(DecisionRowsTest, ARowPerQueueWhereTheyAreMany) {
   EXPECT_EQ(made.rows[0].groups, 2);
   EXPECT_EQ(made.rows[0].pods, 4);
   EXPECT_EQ(made.rows[1].group, "b/one");
-  EXPECT_EQ(made.rows[0].nodes + made.rows[1].nodes, 4) << "both have pods on both";
+  EXPECT_EQ(made.rows[0].nodes + made.rows[1].nodes, 4) << "both rows have pods on both nodes";
 }
 
 TEST(DecisionRowsTest, OtherRowsAreCounted) {

@@ -1,5 +1,5 @@
-// What must hold for every plan that evicts, whatever the cluster: on crowded random clusters, seed
-// printed, with KAI's weaknesses mended and as KAI has them.
+// Properties of every plan that evicts: crowded random clusters (the seed is printed), with KAI's
+// weaknesses corrected and as in KAI.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,14 +31,13 @@ namespace {
 
 using Kind = CycleLog::Decision::Kind;
 
-// ---- clusters and plans
-// ---------------------------------------------------------------------------
+// ---- clusters and plans -------------------------------------------------------------------------
 
 CrowdedClusterOptions ShapeFor(uint64_t seed) {
   Random random(seed + 1);
   CrowdedClusterOptions options;
   options.pod_affinity = random.OneIn(3);
-  if (random.OneIn(8)) {  // now and then more, so that searches take several steps
+  if (random.OneIn(8)) {  // sometimes more, so that searches take several steps
     options.max_nodes = 8;
     options.max_node_gpus = 8;
     options.max_running_groups = 20;
@@ -58,12 +57,12 @@ struct Sample {
   std::shared_ptr<Cluster> cluster;
 };
 
-// With mends, or as KAI does it.
+// With all switches on, or as KAI.
 class EvictionPropertyTest : public testing::TestWithParam<bool> {
  protected:
   bool as_kai() const { return GetParam(); }
 
-  // Shows `check` a number of clusters, until something fails.
+  // Calls `check` for a number of clusters, until a check fails.
   template <typename Check>
   void ForSamples(uint64_t usual, const Check& check) const {
     const auto [first, end] = Seeds(usual);
@@ -86,8 +85,7 @@ INSTANTIATE_TEST_SUITE_P(Mode, EvictionPropertyTest, testing::Bool(), [](const a
   return std::string(mode.param ? "AsKai" : "Mended");
 });
 
-// ---- the plain ways
-// -------------------------------------------------------------------------------
+// ---- comparison with the plain search -----------------------------------------------------------
 
 TEST_P(EvictionPropertyTest, TheShortcutsChangeNothing) {
   ForSamples(300, [&](const Sample& sample, const Config& config) {
@@ -97,7 +95,7 @@ TEST_P(EvictionPropertyTest, TheShortcutsChangeNothing) {
   });
 }
 
-// Some of the groups that wait once or twice more, each a little younger than the one before.
+// Adds one or two copies of some waiting groups, each a little younger than the one before.
 ClusterRows WithTwins(ClusterRows rows, uint64_t seed) {
   Random random(seed);
   std::set<std::pair<std::string, std::string>> placed;
@@ -144,10 +142,9 @@ TEST_P(EvictionPropertyTest, DecidesLikeThePlainSchedulerOneByOne) {
   });
 }
 
-// ---- what the statement made of the cluster
-// ---------------------------------------------------------
+// ---- the state of the cluster after the decisions -----------------------------------------------
 
-// The world as the decisions make it, one after the other.
+// The oracle's world after carrying out the decisions one by one.
 oracle::World WorldAfter(const Plan& plan, const Sample& sample, const Config& config) {
   oracle::World world(sample.rows(), oracle::SettingsOf(config));
   for (const oracle::Decision& each : DecisionsOf(plan)) {
@@ -188,7 +185,7 @@ TEST_P(EvictionPropertyTest, LedgersAndQueuesAreWhatTheDecisionsMakeOfThem) {
           seen[at + " used"] = nodes.used[node][i];
         }
       }
-      if (!config.HasPlugin("proportion")) return;  // then nothing is counted
+      if (!config.HasPlugin("proportion")) return;  // without it nothing is counted
       for (const QueueId queue : cluster.queues().name.ids()) {
         const QueueView numbers = (*cycle.shares)[queue];
         for (size_t i = 0; i < kQuotaResources; ++i) {
@@ -236,8 +233,7 @@ TEST_P(EvictionPropertyTest, TheClusterIsTheSameToTheLastBitAfterwards) {
   });
 }
 
-// ---- what no plan may do
-// --------------------------------------------------------------------------
+// ---- rules that hold for every plan -------------------------------------------------------------
 
 bool IsByStaleness(const CycleLog::Decision& decision) {
   return decision.action == "stalegangeviction";
@@ -273,11 +269,11 @@ TEST_P(EvictionPropertyTest, AGroupThatHasNotRunForLongLosesAtMostWhatIsAboveIts
     const SubGroupColumns& sets = cluster.sub_groups();
     std::map<SubGroupId, int32_t> running;
     for (const SubGroupId pod_set : cluster.pod_groups().pod_set_list) {
-      // KAI takes those that leave anyway for running.
+      // KAI counts pods that are leaving already as running.
       running[pod_set] =
           as_kai() ? sets.counts[pod_set].active_used() : sets.counts[pod_set].active_allocated();
     }
-    // A pod that waited and gets the place of one that leaves makes up for it.
+    // A waiting pod that gets the place of a leaving one compensates for it.
     for (const CycleLog::Decision& decision : plan.decisions) {
       if (decision.kind != Kind::kEvict && pods.status[decision.pod] == PodStatus::kPending)
         ++running[pods.pod_set[decision.pod]];
@@ -319,7 +315,7 @@ TEST_P(EvictionPropertyTest, ConsolidationLosesNoPod) {
   });
 }
 
-// Whether as much of a set runs as it needs, by the pods that count.
+// True if enough of a set runs for its minimum, counting these pods.
 bool IsWhole(const Cluster& cluster, SubGroupId set, const std::map<SubGroupId, int32_t>& active) {
   const SubGroupColumns& sets = cluster.sub_groups();
   int32_t count = 0;
@@ -387,8 +383,7 @@ TEST_P(EvictionPropertyTest, NoPodIsPlacedAndEvictedInOnePlan) {
   });
 }
 
-// ---- budgets
-// --------------------------------------------------------------------------------------
+// ---- budgets ------------------------------------------------------------------------------------
 
 bool SaysThatItStopped(const Plan& plan) {
   for (const PodGroupId group : plan.cluster->pod_groups().name.ids()) {
@@ -414,7 +409,7 @@ TEST_P(EvictionPropertyTest, ASearchThatStopsEarlySaysSo) {
   });
 }
 
-// Time goes by at every look.
+// A clock that advances with every call.
 class ImpatientClock final : public Clock {
  public:
   int64_t NowNs() const override { return now_ns_ += 1'000'000'000; }
@@ -451,10 +446,9 @@ TEST_P(EvictionPropertyTest, WhatTimeCutShortCanBeHadAgainFromItsCounts) {
   EXPECT_GT(cuts, 10);
 }
 
-// ---- how many too many
-// ----------------------------------------------------------------------------
+// ---- measurement of excess victims --------------------------------------------------------------
 
-// Not a property but a measurement (docs/performance.md): run it by name, with
+// A measurement and not a property (docs/performance.md): run it by name, with
 // --gtest_also_run_disabled_tests.
 TEST_P(EvictionPropertyTest, DISABLED_ExcessVictims) {
   struct Sum {

@@ -90,7 +90,7 @@ class Accountant {
     };
     for (size_t i = 0; i < plan_.decisions.size(); ++i) {
       const CycleLog::Decision& each = plan_.decisions[i];
-      // A pod that moves is promised what it has.
+      // A pod that moves is promised what it holds already.
       const bool moves = each.kind == Kind::kPipeline && evicted_.contains(each.pod);
       if (each.kind != Kind::kEvict && !moves) add(each.pod, NanoGpus(table_.gpus[i]));
     }
@@ -120,7 +120,7 @@ class Accountant {
   const Cluster& cluster_;
   absl::flat_hash_set<PodId> evicted_;
   IndexVector<NodeId, int64_t> idle_;
-  IndexVector<NodeId, int64_t> leaving_;  // less what is promised
+  IndexVector<NodeId, int64_t> leaving_;  // minus what is promised
   GpuAccount made_;
 };
 

@@ -1,8 +1,7 @@
-// GpuAccount: what a plan leaves of GPUs, on nodes and to queues, once its decisions are carried
-// out.
+// GpuAccount: the GPUs on nodes and of queues after a plan's decisions are carried out.
 //
 //   AccountOf(plan, TableOf(plan))
-//   account.free                      // how much is free on one node, and on how many nodes
+//   account.free                      // amounts of free GPUs, and how many nodes have each amount
 //
 // Invariants: it depends on the plan alone; sums of parts of devices are exact. Cost: O(nodes +
 // pods + decisions). Threads: a pure function of a plan that does not change.
@@ -18,20 +17,20 @@
 
 namespace kai {
 
-// Devices, or parts of them, in billionths: 0.3 is 300,000,000. What has more digits is cut, so
-// that three thirds are no more than a whole.
+// Devices, or parts of them, in billionths: 0.3 is 300,000,000. Further digits are cut, so that
+// three thirds are no more than one device.
 int64_t NanoGpus(double gpus);
 
 struct GpuAccount {
-  Amounts capacity;  // of nodes
-  // Of nodes, what is free after the cycle and promised to no pod. Promises are kept out of what is
-  // leaving, and out of what is free where that is too little.
+  Amounts capacity;  // by node
+  // By node: what is free after the cycle and not promised. Promises first use what is being
+  // released, and then what is free if that is not enough.
   Amounts free;
-  // What queues of pod groups get or are promised beside what they hold, less what leaves them; in
-  // billionths.
+  // By queue with pod groups: what it gets or is promised beside what it holds, minus what it
+  // loses; in billionths.
   std::vector<std::pair<QueueId, int64_t>> gained;
-  // Queues that pod groups can run in, as they then are: how many have any GPUs, and how many have
-  // more than their fair share; the first of these by name, with what they have in billionths.
+  // Leaf queues after the cycle: how many have any GPUs, how many have more than their fair share,
+  // and the first of the latter by name, with what they hold in billionths.
   static constexpr size_t kShown = 3;
   int64_t queues_in_use = 0;
   int64_t queues_above = 0;

@@ -28,9 +28,9 @@ struct Kept {
 };
 
 TEST(NanoGpusTest, AmountsAreAsPeopleWriteThem) {
-  EXPECT_EQ(NanoGpus(0.3), 300'000'000) << "though the double is less";
+  EXPECT_EQ(NanoGpus(0.3), 300'000'000) << "though the double is a little less";
   EXPECT_EQ(NanoGpus(8), 8'000'000'000);
-  EXPECT_EQ(3 * NanoGpus(1.0 / 3), NanoGpus(1) - 1) << "three thirds are no more than a whole";
+  EXPECT_EQ(3 * NanoGpus(1.0 / 3), NanoGpus(1) - 1) << "three thirds are no more than one device";
 }
 
 TEST(GpuAccountTest, WhatIsBoundIsNoLongerFree) {
@@ -53,7 +53,7 @@ TEST(GpuAccountTest, WhatIsPromisedComesOutOfWhatLeaves) {
                       .Node("n", {.gpus = 4})
                       .Running("b/old", {.pods = 4, .gpus = 1, .node = "n", .min_member = 1})
                       .Pending("a/new", {.pods = 2, .gpus = 1, .min_member = 2}));
-  EXPECT_THAT(kept.account.free, ElementsAre(Pair(0, 1))) << "evicted pods hold theirs";
+  EXPECT_THAT(kept.account.free, ElementsAre(Pair(0, 1))) << "evicted pods still hold their GPUs";
   EXPECT_THAT(kept.gained, ElementsAre(Pair("a", NanoGpus(2)), Pair("b", -NanoGpus(2))));
 }
 
@@ -68,7 +68,7 @@ TEST(GpuAccountTest, QueuesAreComparedWithTheirFairShares) {
                       .Running("b/old", {.gpus = 1, .node = "n", .priority = 200})
                       .Running("c/old", {.gpus = 1, .node = "n", .priority = 200})
                       .Pending("b/new", {.gpus = 1}));
-  EXPECT_EQ(kept.account.queues_in_use, 3) << "not their parent";
+  EXPECT_EQ(kept.account.queues_in_use, 3) << "their parent is not counted";
   EXPECT_EQ(kept.account.queues_above, 1);
   ASSERT_EQ(kept.account.first_above.size(), 1);
   const auto [queue, gpus] = kept.account.first_above.front();
@@ -84,7 +84,7 @@ TEST(GpuAccountTest, APodThatMovesGainsNothing) {
                       .Running("q/one", {.gpus = 1, .node = "n1"})
                       .Running("q/two", {.gpus = 1, .node = "n2"})
                       .Pending("q/wide", {.gpus = 2}));
-  EXPECT_THAT(kept.gained, ElementsAre(Pair("q", NanoGpus(2)))) << "the one that was waiting";
+  EXPECT_THAT(kept.gained, ElementsAre(Pair("q", NanoGpus(2)))) << "only the pod that was waiting";
   EXPECT_THAT(kept.account.free, ElementsAre(Pair(0, 2)));
 }
 

@@ -8,7 +8,7 @@
 namespace kai {
 namespace {
 
-// FNV-1a, and its bits spread.
+// FNV-1a with a final mix of the bits.
 uint64_t Digest(std::string_view text, uint64_t state) {
   for (const char c : text) {
     state ^= static_cast<unsigned char>(c);

@@ -17,7 +17,8 @@ bool WaitsAtFirst(PodStatus status) {
   return status == PodStatus::kPending || status == PodStatus::kGated;
 }
 
-// Pods that have to start together: of a set the least that enough of its children need.
+// Pods that have to start together: for a set, the smallest number that satisfies enough of its
+// children.
 int64_t LeastPodsOf(SubGroupId set, const SubGroupColumns& sets) {
   const auto minimum = static_cast<size_t>(std::max(sets.minimum[set], 0));
   if (sets.is_pod_set[set] != 0) return static_cast<int64_t>(minimum);
@@ -28,7 +29,7 @@ int64_t LeastPodsOf(SubGroupId set, const SubGroupColumns& sets) {
   return std::accumulate(children.begin(), children.end(), int64_t{0});
 }
 
-// What a plan has of one group.
+// The pods and decisions of one group.
 struct Parts {
   std::vector<PodId> pods;
   std::vector<const Decision*> decisions;
@@ -48,7 +49,7 @@ class Teller {
 
  private:
   void TellDecisions() {
-    absl::flat_hash_map<PodId, const Decision*> last;  // evictions
+    absl::flat_hash_map<PodId, const Decision*> last;  // evictions by pod
     std::vector<PodId> order;
     for (const Decision* each : parts_.decisions) {
       if (each->kind != Kind::kEvict) {
@@ -85,7 +86,7 @@ class Teller {
     ++found->pods;
   }
 
-  // Decisions about one node mostly come together.
+  // Decisions about one node are often adjacent.
   void Count(NodeId node, std::vector<GroupStory::OnNode>* nodes) {
     if (nodes->empty() || nodes->back().node != node) {
       auto& places = nodes == &story_.bound ? bound_at_ : promised_at_;
@@ -149,7 +150,7 @@ class Teller {
   absl::flat_hash_map<NodeId, size_t> promised_at_;
 };
 
-// Names of a kind of objects, and what is asked for.
+// Compares names of one kind of objects with a requested name.
 class Called {
  public:
   Called(const Cluster& cluster, std::string_view name) : cluster_(cluster), name_(name) {}

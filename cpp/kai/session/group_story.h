@@ -1,12 +1,12 @@
-// GroupStory: what a person wants to know of one pod group after a plan: how many pods ask for how
-// much, where they stand, what was decided about them and what they have to make room for.
+// GroupStory: facts about one pod group after a plan, for people: the requests of its pods, where
+// they run, the decisions about them, and the groups for which they are evicted.
 //
 //   const std::vector<PodGroupId> groups = GroupsCalled(cluster, name);
 //
-// Invariants: stories depend on the plan alone; lists are in the order of pods' names or, of what
-// was decided, of the decisions. GPUs are devices, or parts of them. Cost: O(pods + decisions),
-// however many groups are asked about; GroupsCalled() is a comparison per group, and per pod where
-// no group has the name. Threads: pure functions of a plan that does not change.
+// Invariants: stories depend on the plan alone; lists are sorted by the names of pods or, for
+// decisions, in the order of decisions. GPUs are devices, or parts of them. Cost: O(pods +
+// decisions) for any number of groups; GroupsCalled() is a comparison per group, and per pod if no
+// group has the name. Threads: pure functions of a plan that does not change.
 #ifndef KAI_SESSION_GROUP_STORY_H_
 #define KAI_SESSION_GROUP_STORY_H_
 
@@ -20,10 +20,10 @@
 
 namespace kai {
 
-// What a pod asks for; 0 where it asks for memory of a GPU.
+// The GPUs that a pod requests; 0 if it requests GPU memory.
 double GpusOf(PodId pod, const Cluster& cluster);
 
-// How much, and how many have or ask for as much; the smallest first.
+// Pairs of an amount and how many have or request it; ascending.
 using Amounts = std::vector<std::pair<double, int64_t>>;
 
 struct GroupStory {
@@ -33,28 +33,28 @@ struct GroupStory {
   };
   struct Cause {
     std::string_view action;
-    PodGroupId for_group;  // invalid: for none
+    PodGroupId for_group;  // invalid: for no group
     int64_t pods = 0;
   };
 
-  int64_t least = 0;   // pods that have to start together
-  Amounts pods;        // GpusOf() all its pods
-  Amounts waiting;     // of those that waited as the cycle began
-  PodId sharer;        // the first of them that asks for parts of devices; invalid: none does
-  int64_t placed = 0;  // pods that stood on a node and keep a place
-  std::vector<OnNode> running;  // without pods that have to leave
+  int64_t least = 0;            // pods that have to start together
+  Amounts pods;                 // GpusOf() of all its pods
+  Amounts waiting;              // of the pods that waited when the cycle began
+  PodId sharer;                 // the first of those that requests parts of devices, or invalid
+  int64_t placed = 0;           // pods that had a node and keep a place
+  std::vector<OnNode> running;  // without pods that are evicted
   std::vector<OnNode> bound;
   std::vector<OnNode> promised;
-  int64_t evicted = 0;        // pods that have to leave where they are, and of these
-  int64_t lost = 0;           // those that are promised nothing
-  std::vector<Cause> causes;  // of `evicted`, by the last decision about each
-  bool moves = false;         // whatever is promised is for pods that have to leave
+  int64_t evicted = 0;        // pods that are evicted
+  int64_t lost = 0;           // evicted pods without a promise
+  std::vector<Cause> causes;  // of `evicted`, from the last decision about each pod
+  bool moves = false;         // all promises are for evicted pods
 };
 
 std::vector<GroupStory> StoriesOf(const Plan& plan, std::span<const PodGroupId> groups);
 
-// Pod groups of that name, "ns/name" or the name alone; else those of pods that have it, else those
-// of workloads.
+// Pod groups with this name, "ns/name" or the name alone. If there is none, the groups of pods with
+// this name; if there is none, those of workloads.
 std::vector<PodGroupId> GroupsCalled(const Cluster& cluster, std::string_view name);
 
 }  // namespace kai

@@ -1,4 +1,4 @@
-// Plans with a job order, whatever the cluster: on crowded random clusters, seed printed.
+// Properties of plans with a job order: crowded random clusters (the seed is printed).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,8 +22,8 @@
 namespace kai::job_order_properties_test {
 namespace {
 
-// Estimates and services that job orders can tell apart; and twins of groups that wait, which ask
-// for the same.
+// Adds estimates and attained service that job orders can compare, and copies of waiting groups
+// with the same requests.
 void AddHistories(Random* random, ClusterRows* rows) {
   const std::vector<int64_t> seconds = {0, 30, 60, 300, 400, 720, 900, 3600};
   const auto some_ns = [&] { return random->Pick(seconds) * kSecondNs; };
@@ -138,7 +138,7 @@ TEST_P(JobOrderPropertyTest, APlanHoldsForAsLongAsItSays) {
   int ends = 0;
   ForSamples(60, [&](const Sample& sample) {
     Config config = sample.config;
-    config.actions = {"allocate", "preempt", "stalegangeviction"};  // job_order.h says why
+    config.actions = {"allocate", "preempt", "stalegangeviction"};  // job_order.h gives the reason
     const Session session(config);
     const Plan plan = RunPlan(session, sample.cluster);
     if (plan.holds.at_once) return;
@@ -157,7 +157,7 @@ TEST_P(JobOrderPropertyTest, APlanHoldsForAsLongAsItSays) {
 }
 
 TEST_P(JobOrderPropertyTest, NoGroupIsPreemptedForOneThatComesLater) {
-  int by_key = 0;  // of no lower priority than the group that takes their place
+  int by_key = 0;  // the victim's priority is not lower
   ForSamples(100, [&](const Sample& sample) {
     const auto look = [&](const CycleView& cycle) {
       const JobOrder& order = *cycle.job_order();

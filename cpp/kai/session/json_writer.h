@@ -1,11 +1,11 @@
-// JsonWriter: JSON text, member by member.
+// JsonWriter: writes JSON text, member by member.
 //
 //   json->Begin('{');
 //   json->Pair("device", given.device.device);
 //   json->End('}');
 //
-// Invariants: commas are its business, brackets that match the caller's; separators are those of
-// Python's json.dumps. Cost: that of the text. Not thread-safe.
+// Invariants: it writes the commas; the caller has to write matching brackets; separators are those
+// of Python's json.dumps. Cost: that of the text. Not thread-safe.
 #ifndef KAI_SESSION_JSON_WRITER_H_
 #define KAI_SESSION_JSON_WRITER_H_
 
@@ -15,7 +15,7 @@
 
 namespace kai {
 
-// A double as Python's repr() has it: 1.0, 0.1, 1e-05, 1e+16.
+// A double in the format of Python's repr(): 1.0, 0.1, 1e-05, 1e+16.
 std::string PythonFloat(double value);
 
 class JsonWriter {
@@ -35,7 +35,7 @@ class JsonWriter {
     Separate();
     Quote(key);
     text_ += ": ";
-    is_first_ = true;  // its value follows without a comma
+    is_first_ = true;  // the value follows without a comma
   }
   void String(std::string_view value) {
     Separate();
@@ -49,7 +49,7 @@ class JsonWriter {
   void Bool(bool value) { Raw(value ? "true" : "false"); }
   void Int(int64_t value) { Raw(std::to_string(value)); }
   void Float(double value) { Raw(PythonFloat(value)); }
-  // A whole number without a fraction.
+  // Writes a whole number without a fraction.
   void Plain(double value);
 
  private:

@@ -1,12 +1,12 @@
-// KnownNames: every name that a configuration may hold, once: the reader looks them up here, offers
-// the nearest one for a mistyped one, and tests mistype each.
+// KnownNames: every name that a configuration may contain, in one place. The parser looks names up
+// here and offers the nearest one for a mistyped name; tests mistype each.
 //
 //   if (Contains(kActions, name)) {
 //   FindKnownPlugin(name) == nullptr   // there is no such plugin
 //
-// The arguments of plugins, with what they accept, are in arguments.h; switches in api/mends.h and
-// api/extras.h. Invariants: kKnownPlugins begins with KAI's built-in plugins, in their order (spec
-// 2 C7). Cost: tables of some twenty names. Threads: constants.
+// arguments.h has the arguments of plugins with their values; api/mends.h and api/extras.h have the
+// switches. Invariants: kKnownPlugins begins with KAI's built-in plugins, in their order (spec 2
+// C7). Cost: tables of about twenty names. Threads: constants.
 #ifndef KAI_SESSION_KNOWN_NAMES_H_
 #define KAI_SESSION_KNOWN_NAMES_H_
 
@@ -19,15 +19,15 @@
 
 namespace kai {
 
-// Members of a configuration (spec 2 C5), and of ours: `plugins`, `compat` and `extras`.
-// `usageDBConfig` is not looked into.
+// Members of a configuration (spec 2 C5), and three of our own: `plugins`, `compat` and `extras`.
+// The content of `usageDBConfig` is not read.
 inline constexpr std::array<std::string_view, 8> kConfigMembers = {
     "actions", "tiers",  "plugins",       "queueDepthPerAction",
     "compat",  "extras", "usageDBConfig", "scenarioSearchBudgets"};
 inline constexpr std::array<std::string_view, 5> kActions = {"allocate", "consolidation", "reclaim",
                                                              "preempt", "stalegangeviction"};
 inline constexpr std::array<std::string_view, 1> kTierMembers = {"plugins"};
-// Of a plugin in a tier; the switches are read and have no effect (spec 2 C5).
+// Members of a plugin in a tier; the `disable` members are accepted and have no effect (spec 2 C5).
 inline constexpr std::array<std::string_view, 9> kPluginMembers = {"name",
                                                                    "arguments",
                                                                    "disableJobOrder",
@@ -40,7 +40,7 @@ inline constexpr std::array<std::string_view, 9> kPluginMembers = {"name",
 inline constexpr std::array<std::string_view, 5> kBudgetMembers = {
     "maxActionSearchDuration", "maxJobSearchDuration", "minJobSearchDuration",
     "maxGeneratorSearchDuration", "maxScenarios"};
-// Of KAI's actions, those that search for victims.
+// The actions of KAI that search for victims.
 inline constexpr std::array<std::string_view, 4> kSearchingActions = {"default", "consolidation",
                                                                       "reclaim", "preempt"};
 inline constexpr std::array<std::string_view, 3> kGenerators = {"default", "NodeLocalGreedy",
@@ -50,7 +50,7 @@ inline constexpr std::array<std::string_view, 3> kScenarioCounts = {"action", "j
 struct KnownPlugin {
   std::string_view name;
   bool built_in = true;            // runs unless `tiers` says otherwise
-  std::string_view protects = {};  // what is not checked without it
+  std::string_view protects = {};  // checks that are not made without it
 };
 
 inline constexpr std::array<KnownPlugin, 26> kKnownPlugins = {{
@@ -87,13 +87,13 @@ bool Contains(const List& list, std::string_view name) {
   return std::find(list.begin(), list.end(), name) != list.end();
 }
 
-// Null: there is none of this name.
+// Null if there is none of this name.
 const KnownPlugin* FindKnownPlugin(std::string_view name);
 std::vector<std::string_view> PluginNames();
 
-// The names of each level, by its place: "" is the configuration itself, "tiers[]" a tier,
-// "plugins" the plugins by name, "plugins.numa" the arguments of one. Values of which only some are
-// known have a place, too: "actions", "plugins.nodeplacement.gpu".
+// The known names by their place in the configuration: "" is the top level, "tiers[]" a tier,
+// "plugins" the plugins by name, "plugins.numa" the arguments of one. Values from a fixed list also
+// have a place: "actions", "plugins.nodeplacement.gpu".
 std::vector<std::pair<std::string, std::vector<std::string>>> ConfigNames();
 
 }  // namespace kai

@@ -47,7 +47,7 @@ TEST(KnownNamesTest, ArgumentsAndTheirValuesHaveAPlace) {
   EXPECT_FALSE(names.contains("plugins.ray"));
 }
 
-// What holds for an argument that is not given makes sense, and is one of its values.
+// The default of an argument is valid, and one of its listed values.
 TEST(KnownNamesTest, FallbacksMakeSense) {
   for (const std::string_view plugin : PluginNames()) {
     for (const std::string_view name : ArgumentNames(plugin)) {

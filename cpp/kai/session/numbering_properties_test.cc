@@ -1,5 +1,4 @@
-// No decision depends on an id: objects that are numbered at random give the same plan, to the
-// byte.
+// No decision depends on ids: objects numbered at random give the same plan, byte for byte.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -13,10 +12,10 @@
 namespace kai::numbering_properties_test {
 namespace {
 
-// With mends, or as KAI does it.
+// With all switches on, or as KAI.
 class NumberingTest : public testing::TestWithParam<bool> {
  protected:
-  // Plans of the rows, numbered by name and at random, are compared.
+  // Compares the plans of rows numbered by name with those of rows numbered at random.
   void Compare(uint64_t seed, ClusterRows rows, const std::string& config_json) const {
     const Session session(ParseConfig(config_json, GetParam()));
     const std::string by_name = TextOf(RunPlan(session, rows.Build()));

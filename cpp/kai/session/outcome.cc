@@ -20,7 +20,7 @@ class Describer {
   Describer(const CycleView& cycle, Plan* plan)
       : cycle_(cycle), cluster_(*cycle.cluster), plan_(*plan) {}
 
-  // Only what is written.
+  // Computes only evictions and annotations, without outcomes.
   void RunBriefly() {
     FindEvictions();
     for (const PodGroupId group : LonersAndChanged(cycle_)) {
@@ -42,7 +42,7 @@ class Describer {
   }
 
  private:
-  // Pods that leave without a promise to come back; the last word on a pod counts.
+  // Pods that leave without a promise to come back; the last decision about a pod counts.
   void FindEvictions() {
     const std::vector<CycleLog::Decision>& decisions = cycle_.log->decisions;
     std::vector<Plan::Eviction>& evictions = plan_.evictions;
@@ -82,7 +82,7 @@ class Describer {
     return ready ? Verdict::kUnschedulable : Verdict::kNotReady;
   }
 
-  // Pods that name a sub-group that does not exist: they wait for ever.
+  // True if pods with an unknown sub-group wait; they wait for ever.
   bool HasWaitingMisfits(PodGroupId group) const {
     const std::vector<PodId>& misfits = cluster_.pod_groups().misfits[group];
     return std::any_of(misfits.begin(), misfits.end(), [&](PodId pod) {
@@ -100,8 +100,8 @@ class Describer {
     return cycle_.order->CountOf(group, PodStatus::kSucceeded) > 0;
   }
 
-  // The group that was tried for this one, which a later action may have changed; itself, where it
-  // was tried or has no class that it shares.
+  // The group that was tried in place of this one, and that a later action may have changed; the
+  // group itself if it was tried or shares no class.
   PodGroupId LikeOf(PodGroupId group) const {
     const CycleLog& log = *cycle_.log;
     const auto answers = log.answers.find(cycle_.classes->ClassOf(group));
@@ -112,7 +112,7 @@ class Describer {
     return next == answers->second.begin() ? group : *std::prev(next);
   }
 
-  // Groups that have not changed have what the one that was tried before them has.
+  // Groups that have not changed get the outcome of the group that was tried before them.
   void DescribeClass(GroupClassId id, bool some_changed) {
     std::span<const PodGroupId> tried;
     if (const auto answers = cycle_.log->answers.find(id); answers != cycle_.log->answers.end())
@@ -124,8 +124,8 @@ class Describer {
       for (const PodGroupId group : groups.subspan(1)) outcomes_.Share(group, groups[0]);
       return;
     }
-    PodGroupId like;   // lacks what the next ones lack
-    PodGroupId known;  // has the outcome that the next ones have
+    PodGroupId like;   // the next groups have its reasons
+    PodGroupId known;  // the next groups share its outcome
     for (const PodGroupId group : groups) {
       const bool is_tried = !tried.empty() && tried.front() == group;
       if (is_tried) tried = tried.subspan(1);
@@ -144,7 +144,7 @@ class Describer {
     }
   }
 
-  // It lacks what `like` was found to lack.
+  // The group gets the reasons that were found for `like`.
   void Describe(PodGroupId group, PodGroupId like) {
     GroupOutcome& outcome = outcomes_.At(group);
     const int32_t waiting = WaitingOf(group);
@@ -185,13 +185,13 @@ class Describer {
       } else if (outcome->verdict == Verdict::kInvalid) {
         AddToPlan(NoQueue(), outcome);
       }
-      DescribeBudget(group, outcome);  // one action was cut short, and a later one found room
+      DescribeBudget(group, outcome);  // one action was cut short, and a later one found a place
       return;
     }
     if (!ready) {
       Add(NotReadyOf(group), outcome);
       DescribeBudget(group, outcome);  // an action was cut short before a later one broke its gang
-      // KAI's text stops here; that no queue is waiting for the pods is worth knowing all the same.
+      // KAI's text ends here; programs also get the reason that its queue does not exist.
       if (outcome->verdict == Verdict::kInvalid) AddToPlan(NoQueue(), outcome);
       return;
     }
@@ -209,7 +209,7 @@ class Describer {
       ListWaitingPods(group, begin, end, outcome);
   }
 
-  // KAI's event names a gang and why its next pod found no node as one error.
+  // KAI's event reports a gang, and why its next pod found no node, as one error.
   void AddLogged(PodGroupId like, PodGroupId group, GroupOutcome* outcome) const {
     bool is_told = false;  // with its gang
     for (Reason reason : cycle_.log->ReasonsOf(like)) {
@@ -229,7 +229,7 @@ class Describer {
            cycle_.order->CountOf(group, PodStatus::kGated);
   }
 
-  // KAI loses what it wanted to write on groups that wait for pods of their own (spec 2 W5).
+  // KAI loses these writes for groups that still wait for pods to exist (spec 2 W5).
   bool MayStamp(bool ready) const { return ready || cycle_.mends->on(Mend::kNotReadyWrites); }
 
   GroupStamps StampsOf(PodGroupId group) const {
@@ -243,11 +243,11 @@ class Describer {
   }
 
   void Stamp(PodGroupId group, const GroupStamps& writes) {
-    if (writes.service) cycle_.time->Tell();  // it is counted up to now
+    if (writes.service) cycle_.time->Tell();  // includes the time up to now
     if (writes.any()) plan_.stamped.push_back({.group = group, .writes = writes});
   }
 
-  // It lost pods, or got more than it had.
+  // True if it lost pods, or got more pods than it had.
   bool ChangesSize(PodGroupId group) const {
     const CycleLog& log = *cycle_.log;
     return LosesSome(group) ||
@@ -258,7 +258,7 @@ class Describer {
     return cycle_.log->Has(group, CycleLog::kEvicted) || cycle_.log->Has(group, CycleLog::kIsStale);
   }
 
-  // What it has received up to now; nothing: it did not run.
+  // The service it has received up to now; empty if it did not run.
   std::optional<ServiceRow> ServiceOf(PodGroupId group) const {
     std::optional<ServiceRow> service = cycle_.service->ToWrite(group);
     if (service && LosesSome(group) && service->evictions < std::numeric_limits<int32_t>::max())
@@ -266,7 +266,7 @@ class Describer {
     return service;
   }
 
-  // KAI says so from the second cycle on, or when it evicts (spec 2 D6, M1).
+  // KAI's event mentions it from the second cycle on, or when it evicts (spec 2 D6, M1).
   bool SaysItIsStale(PodGroupId group) const {
     const int64_t since_ns = cycle_.StaleSince(group);
     const bool was_stale =
@@ -274,8 +274,8 @@ class Describer {
     return was_stale || cycle_.log->Has(group, CycleLog::kIsStale);
   }
 
-  // Programs hear of it at once. Without the action that clears it, a time stamp may have outlived
-  // its cause.
+  // Programs get this reason from the first cycle on. The timestamp alone is not enough: without
+  // the action that removes it, it may be older than the current state.
   bool IsStale(PodGroupId group) const {
     return cycle_.StaleSince(group) != kNoTime && !cycle_.order->IsGangSatisfied(group);
   }
@@ -292,7 +292,7 @@ class Describer {
     return stale;
   }
 
-  // Pods that were on their way out when the cycle began.
+  // Pods that were leaving when the cycle began.
   int32_t LeavingBefore(SubGroupId pod_set) const {
     const PodColumns& pods = cluster_.pods();
     return static_cast<int32_t>(
@@ -301,7 +301,7 @@ class Describer {
         }));
   }
 
-  // Pods of sub-groups that do not exist (spec 2 M9).
+  // Pods whose sub-group does not exist (spec 2 M9).
   void DescribeMisfits(PodGroupId group, GroupOutcome* outcome) {
     for (const PodId pod : cluster_.pod_groups().misfits[group]) {
       outcome->waiting_pods.emplace_back(pod, static_cast<int32_t>(outcome->reasons.size()));
@@ -309,8 +309,8 @@ class Describer {
     }
   }
 
-  // What no action has a reason for: labels of namespaces that the input lacks, queues that are no
-  // leaves.
+  // Adds reasons that no action reports: unknown labels of namespaces, or a queue that is not a
+  // leaf.
   void DescribeWhatKeepsOut(PodGroupId group, bool has_errors, GroupOutcome* outcome) {
     const QueueId queue = cluster_.pod_groups().queue[group];
     if (queue.valid() && !cluster_.queues().IsLeaf(queue))
@@ -339,8 +339,8 @@ class Describer {
     return not_ready;
   }
 
-  // Every waiting pod with the reason why it found no node itself, else its group's (spec 2 M2).
-  // Those of its group stand from `begin` to `end`.
+  // Lists every waiting pod with the reason why it found no node itself or, if it has none, with
+  // its group's (spec 2 M2). The group's reasons are those from `begin` to `end`.
   void ListWaitingPods(PodGroupId group, size_t begin, size_t end, GroupOutcome* outcome) const {
     const auto reasons = std::span(outcome->reasons).subspan(begin, end - begin);
     for (const SubGroupId pod_set : cluster_.pod_groups().PodSetsOf(group)) {

@@ -41,7 +41,7 @@ std::vector<std::pair<std::string, std::string>> ReasonsOf(const Plan& plan,
   return reasons;
 }
 
-// The text of the pod's event; "" when it has none.
+// The text of the pod's event; "" if it has none.
 std::string TextOfPod(const Plan& plan, std::string_view name) {
   const PodId pod = PodNamed(*plan.cluster, name);
   std::string text;
@@ -123,8 +123,7 @@ TEST(VerdictTest, EveryVerdictHasAName) {
                                  "not_ready", "running", "invalid"));
 }
 
-// ---- not ready (spec 2 M4)
-// ------------------------------------------------------------------------
+// ---- not ready (spec 2 M4) ----------------------------------------------------------------------
 
 TEST(NotReadyTest, AGangWhosePodsHaveNotAllArrivedIsToldHowManyAreMissing) {
   const Plan plan =
@@ -134,7 +133,7 @@ TEST(NotReadyTest, AGangWhosePodsHaveNotAllArrivedIsToldHowManyAreMissing) {
                          "Job is not ready for scheduling. Waiting for 4 pods, currently 3 "
                          "exist, 1 are gated"));
   EXPECT_THAT(ReasonsOf(plan, "ns/g"), ElementsAre(Pair("not_ready", "")));
-  EXPECT_THAT(ConditionsOf(plan), IsEmpty()) << "its pods hear nothing";
+  EXPECT_THAT(ConditionsOf(plan), IsEmpty()) << "its pods get no condition";
 }
 
 TEST(NotReadyTest, EverySubGroupThatIsNotReadyIsNamed) {
@@ -314,8 +313,7 @@ TEST(UnschedulableTest, ExtrasOfAGangThatRunsAreNoIncompleteGang) {
   EXPECT_THAT(ReasonsOf(plan, "ns/g"), ElementsAre(Pair("not_enough_gpus", "ns/g-2")));
 }
 
-// ---- what is not built, what is not considered
-// ----------------------------------------------------
+// ---- cases that are not built, or not considered ------------------------------------------------
 
 TEST(UnschedulableTest, WhatIsNotBuiltIsNamedForWhatWaits) {
   const Plan plan = RunPlan(MakeCluster()
@@ -354,8 +352,7 @@ TEST(UnschedulableTest, AGroupThatNoActionConsideredSaysSo) {
   EXPECT_THAT(ReasonsOf(plan, "ns/g"), Contains(Pair("not_considered", "")));
 }
 
-// ---- pods of sub-groups that do not exist (spec 2 G6, M9)
-// -------------------------------------------
+// ---- pods whose sub-group does not exist (spec 2 G6, M9) ----------------------------------------
 
 TEST(MisfitTest, APodOfASubGroupThatDoesNotExistIsToldSo) {
   const Plan plan =
@@ -373,8 +370,7 @@ TEST(MisfitTest, AGroupWithSuchAPodIsNotAllPlaced) {
       HasVerdict("ns/g", Verdict::kPartlyPlaced));
 }
 
-// ---- where a text begins with its node pool (spec 2 M2)
-// -----------------------------------------------
+// ---- texts that begin with the node pool (spec 2 M2) --------------------------------------------
 
 TEST(NodePoolTextTest, GroupsThatTryOnceNameTheirNodePool) {
   ClusterMaker maker = MakeCluster().Node("n", {.gpus = 1}).Pending("ns/g", {.gpus = 2});
@@ -408,7 +404,7 @@ TEST(NodePoolTextTest, NotReadyIsSaidWithoutIt) {
 
 constexpr char kReclaim[] = R"({"actions": "allocate, reclaim"})";
 
-// Queue rich has two GPUs more than it deserves, and poor wants one of the two that it deserves.
+// Queue rich has two GPUs more than it deserves, and poor requests one of the two that it deserves.
 ClusterMaker RichAndPoor() {
   return MakeCluster()
       .Queue("rich", {.deserved_gpus = 2})
@@ -427,7 +423,7 @@ TEST(EvictionOutcomeTest, AGroupThatLosesPodsSaysWhichAndWhy) {
   EXPECT_THAT(OutcomeOf(plan, "rich/young").reasons[0].message,
               AllOf(HasSubstr("Pod rich/young-1 was preempted by workload poor/new.\nrich uses "),
                     HasSubstr("\npoor uses ")));
-  EXPECT_THAT(OutcomeOf(plan, "rich/young").events, IsEmpty()) << "the decision has KAI's text";
+  EXPECT_THAT(OutcomeOf(plan, "rich/young").events, IsEmpty()) << "KAI's text is in the decision";
   EXPECT_TRUE(OutcomeOf(plan, "rich/young").writes.last_eviction);
   EXPECT_FALSE(OutcomeOf(plan, "rich/old").writes.last_eviction);
   EXPECT_FALSE(OutcomeOf(plan, "poor/new").writes.last_eviction);
@@ -438,7 +434,7 @@ TEST(EvictionOutcomeTest, AGroupThatIsPromisedWhatTheyLeaveIsPipelined) {
   EXPECT_THAT(plan, HasVerdict("poor/new", Verdict::kPipelined));
   EXPECT_THAT(ReasonsOf(plan, "poor/new"), IsEmpty());
   EXPECT_THAT(OutcomeOf(plan, "poor/new").events, IsEmpty())
-      << "that allocate found no room for it is over";
+      << "the failure in allocate no longer matters";
   EXPECT_FALSE(OutcomeOf(plan, "poor/new").writes.last_start);
 }
 
@@ -465,7 +461,7 @@ TEST(EvictionOutcomeTest, AGroupThatMayNotEvictYetSaysUntilWhen) {  // spec 2 D2
   EXPECT_THAT(plan, AllOf(PlanIs(), HasVerdict("poor/new", Verdict::kUnschedulable)));
   EXPECT_THAT(ReasonsOf(plan, "poor/new"),
               ElementsAre(Pair("not_enough_gpus", "poor/new-0"), Pair("preemption_delay", "")))
-      << "once, though three actions would have evicted for it";
+      << "listed once, though three actions could evict for it";
   EXPECT_THAT(plan, Says("poor/new", HasSubstr("Workload is within its preemption delay window")));
 }
 
@@ -524,7 +520,7 @@ TEST(OutcomeTest, TextsOfPodsComeInTheOrderOfPods) {
   EXPECT_THAT(pods, ElementsAre("a/g-0", "a/g-1", "z/g-0", "z/g-1"));
 }
 
-// ---- resource claims ------------------------------------------------------------------------
+// ---- resource claims ----------------------------------------------------------------------------
 
 TEST(ClaimOutcomeTest, SaysWhichOfThemAreAtFault) {
   ClusterMaker maker = MakeCluster().Node("n", {.gpus = 0}).Add(GpuClass()).Add(GpusOn("n", 1));
@@ -540,8 +536,8 @@ TEST(ClaimOutcomeTest, SaysWhichOfThemAreAtFault) {
               ElementsAre(Pair("resource_claim_not_ready", "ns/missing-0")));
   EXPECT_THAT(ReasonsOf(plan, "ns/picky"), ElementsAre(Pair("no_free_devices", "ns/picky-0")));
   EXPECT_THAT(ReasonsOf(plan, "ns/second"), ElementsAre(Pair("not_enough_gpus", "ns/second-0")))
-      << "as a node lacks them without a word (spec 3 E5)";
-  ASSERT_EQ(plan.claims.size(), 1U) << "ns/without is bound as well";
+      << "a node gives no reason of its own here (spec 3 E5)";
+  ASSERT_EQ(plan.claims.size(), 1U) << "ns/without is bound, too";
   EXPECT_EQ(plan.cluster->PodName(plan.claims[0].first), "ns/first-0");
 }
 

@@ -1,14 +1,14 @@
-// Plan: the answer of a cycle as plain data: decisions in the order in which they have to happen, a
-// verdict and its reasons per pod group, the queues' numbers. Ids refer to the cluster
-// that was planned; plan_texts.h makes sentences of it.
+// Plan: the result of a cycle as plain data: decisions in the order in which they have to be
+// carried out, a verdict and its reasons per pod group, and the numbers of queues. Ids refer to the
+// planned cluster; plan_texts.h makes sentences.
 //
 //   for (const CycleLog::Decision& decision : plan.decisions) {
 //   VerdictName(outcome.verdict)
 //   plan.OutcomeOf(group)
 //
-// Invariants: a plan keeps its cluster alive; equal input gives equal plans, timings apart. Cost:
-// reading is O(1), and a copy of an outcome. A copy shares what became of the groups. Threads:
-// nothing in it changes: many readers.
+// Invariants: a plan keeps its cluster alive; equal input gives equal plans, except for timings.
+// Cost: reading is O(1), plus a copy of an outcome. Copies of a plan share the outcomes. Threads:
+// immutable: many readers.
 #ifndef KAI_SESSION_PLAN_H_
 #define KAI_SESSION_PLAN_H_
 
@@ -39,28 +39,28 @@ enum class Verdict : uint8_t {
 };
 std::string_view VerdictName(Verdict verdict);
 
-// A reason of a pod group, and where it is given: in KAI's event and condition, and to programs.
+// A reason of a pod group, and where it appears: in KAI's event and condition, and in the plan.
 struct OutcomeReason {
   Reason reason;
   bool in_event = true;
   bool in_plan = true;
 };
 
-// What the cycle does to a time stamp among the annotations of a pod group. Whatever is written is
-// the cycle's time.
+// What the cycle does to a timestamp annotation of a pod group. A written timestamp is the cycle's
+// time.
 enum class StampWrite : uint8_t { kNone, kNow, kRemove };
 
-// Of two groups of one class (group_classes.h): the pod of `group` that stands where this one
-// stands in its own, and what keeps `group` waiting as it does the other.
+// For two groups of one class (group_classes.h): the pod of `group` that corresponds to this pod of
+// the other group, and the reason of the other group expressed for `group`.
 PodId CounterpartOf(PodId pod, PodGroupId group, const Cluster& cluster);
 Reason ForGroup(Reason reason, PodGroupId group, const Cluster& cluster);
 
-// What the cycle writes to the annotations of a pod group.
+// The annotations of a pod group that the cycle writes.
 struct GroupStamps {
   bool last_start = false;
   bool last_eviction = false;
   StampWrite stale_since = StampWrite::kNone;
-  std::optional<ServiceRow> service = {};  // nothing: it stays
+  std::optional<ServiceRow> service = {};  // empty: unchanged
   bool any() const {
     return last_start || last_eviction || stale_since != StampWrite::kNone || service;
   }
@@ -68,24 +68,25 @@ struct GroupStamps {
 
 struct GroupOutcome {
   Verdict verdict = Verdict::kRunning;
-  std::vector<OutcomeReason> reasons;  // without evictions: Plan::evictions
-  // Pods whose condition is written, in no order that counts; each with its own reason, by its
-  // place above, or -1: that of the group as a whole.
+  std::vector<OutcomeReason> reasons;  // without evictions, which are in Plan::evictions
+  // Pods whose condition is written, unordered; each with the index of its own reason in `reasons`,
+  // or -1 for the reason of the whole group.
   std::vector<std::pair<PodId, int32_t>> waiting_pods;
-  // The group could start, and pods of it wait: KAI's event lists why, or that it is not known.
+  // The group could start, but pods of it wait: KAI's event lists the reasons, or that they are
+  // unknown.
   bool has_errors_event = false;
   GroupStamps writes;
 };
 
-// What became of every pod group. Most simply go on running, and share one outcome that says so;
-// many of those that wait ask for the same, and have the outcome of the first of them.
+// The outcomes of all pod groups. Most groups simply keep running and share one outcome; many
+// waiting groups have the same requests, and share the outcome of the first of them.
 class GroupOutcomes {
  public:
   GroupOutcomes() = default;
   explicit GroupOutcomes(size_t groups) : place_(groups, kSimplyRunning) {}
 
   bool IsSimplyRunning(PodGroupId group) const { return place_[group] == kSimplyRunning; }
-  // Of a group that is not simply running: the group that it was described for, and what was said.
+  // For a group that is not simply running: the group that was described, and its outcome.
   struct Described {
     PodGroupId group;
     GroupOutcome outcome;
@@ -94,7 +95,7 @@ class GroupOutcomes {
     return outcomes_[static_cast<size_t>(place_[group])];
   }
 
-  // For code that describes it; good until the next one is asked for.
+  // For the code that fills outcomes; valid until the next call.
   GroupOutcome& At(PodGroupId group) {
     if (place_[group] == kSimplyRunning) {
       place_[group] = static_cast<int32_t>(outcomes_.size());
@@ -102,7 +103,7 @@ class GroupOutcomes {
     }
     return outcomes_[static_cast<size_t>(place_[group])].outcome;
   }
-  // The group has the outcome of another one of its class.
+  // Gives the group the outcome of another group of its class.
   void Share(PodGroupId group, PodGroupId with) { place_[group] = place_[with]; }
 
  private:
@@ -112,7 +113,7 @@ class GroupOutcomes {
 };
 
 struct Plan {
-  // The devices that the pod of a decision shares, by name; empty: none.
+  // The devices that the pod of a decision shares, by name; empty if none.
   std::vector<std::string> GpuGroupsOf(const CycleLog::Decision& decision) const;
 
   std::shared_ptr<const Cluster> cluster;
@@ -122,47 +123,47 @@ struct Plan {
   std::vector<KeptPlace> kept_promises;  // of the places that the cycle was given
   std::vector<QueueUse> queue_uses;      // CycleLog::queue_uses
   std::vector<GpuList> shared_gpus;      // CycleLog::shared_gpus
-  // NUMA zones that pods of decisions get (CycleLog::Decision::zones).
+  // NUMA zones of the pods of decisions (CycleLog::Decision::zones).
   std::vector<ZoneLedger::Record> zones;
-  // What the decisions leave of zones, by node; as a table of NumaNode.
+  // What is left of NUMA zones after the decisions, by node, in the layout of NumaNode.
   std::vector<std::pair<NodeId, std::vector<double>>> zones_available;
-  // Of pods with a decision to bind: what their resource claims hold.
+  // The devices that resource claims of bound pods get.
   std::vector<std::pair<PodId, std::vector<GivenClaim>>> claims;
-  // Of pods that start, in groups that ask for a topology; by group and rank.
+  // Ranks of pods that start, for groups with a topology constraint; sorted by group and rank.
   struct TopologyRank {
     PodId pod;
     int32_t rank = 0;
     TopologyId topology;
-    TopologyDomainId domain;  // the narrowest; invalid: its node is outside
+    TopologyDomainId domain;  // the narrowest; invalid: its node is in none
   };
   std::vector<TopologyRank> ranks;
-  // Pods that leave without a promise to come back, those of a pod group together and by name; with
-  // the decision that says so.
+  // Pods that leave without a promise to come back, by pod group and name, each with the decision
+  // about it.
   struct Eviction {
     PodGroupId group;
     PodId pod;
     size_t decision = 0;
   };
   std::vector<Eviction> evictions;
-  // Groups with such a write, in no order.
+  // Groups whose annotations are written, unordered.
   struct Stamped {
     PodGroupId group;
     GroupStamps writes;
   };
   std::vector<Stamped> stamped;
-  GroupOutcome OutcomeOf(PodGroupId group) const;  // nothing, where none was described
-  // Shared with plans that say the same; null: without Session::Options::explains.
+  GroupOutcome OutcomeOf(PodGroupId group) const;  // empty if none was described
+  // Shared with equal plans; null without Session::Options::explains.
   std::shared_ptr<const GroupOutcomes> outcomes;
-  IndexVector<QueueId, QueueShare> queues;  // beside what the cluster says that they hold
-  // Searches that a budget ended, and the scenarios each had tried: with these counts in
-  // scenarioSearchBudgets.maxScenarios.searches the plan can be had again, whatever the machine.
+  IndexVector<QueueId, QueueShare> queues;  // beside what the cluster has about them
+  // Searches that a budget ended, and how many scenarios each had tried. With these counts in
+  // scenarioSearchBudgets.maxScenarios.searches, any machine makes the same plan again.
   std::vector<std::pair<std::string, int64_t>> spent_searches;
-  // Different places that nodes had in the orders in which they were searched; 0: the
-  // cycle was too small for one to be made.
+  // How many distinct scores nodes had in the orders that were searched; 0 if the cycle was too
+  // small for such an order.
   int64_t score_keys = 0;
-  bool has_queue_numbers = true;  // false without the plugin that makes them
+  bool has_queue_numbers = true;  // false without the plugin that computes them
   std::vector<std::pair<std::string, int64_t>>
-      timing_ns;  // in the order in which things ran; "total" last
+      timing_ns;  // in the order of execution; "total" is last
 };
 
 }  // namespace kai

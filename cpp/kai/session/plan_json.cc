@@ -101,7 +101,7 @@ void WriteRequirements(std::string_view key, const std::vector<Requirement>& req
   json->End(']');
 }
 
-// As Kubernetes writes it.
+// In Kubernetes' format.
 void WriteAllocation(const Cluster& cluster, const ClaimAllocation& allocation, JsonWriter* json) {
   json->Key("allocation");
   json->Begin('{');

@@ -1,13 +1,13 @@
-// A plan as JSON, as Python's json.dumps would write it: the members that grow with the cluster.
+// Writes the members of a plan that grow with the cluster as JSON, as Python's json.dumps would.
 //
 //   PlanJson(plan, TableOf(plan), "2026-01-01T00:00:00Z")
 //   // "decisions": [...], "pod_groups": {...}, "pods": {...}, "queues": {...}
 //
 // docs/reference/plan.md describes them.
 //
-// Invariants: a number is written as Python writes it, which reads back as the same double; names
-// are UTF-8 and written as they are. Cost: linear in the text. Threads: pure functions of a plan
-// that does not change.
+// Invariants: numbers are written as in Python, and read back as the same double; names are UTF-8
+// and written unchanged. Cost: linear in the text. Threads: pure functions of a plan that does not
+// change.
 #ifndef KAI_SESSION_PLAN_JSON_H_
 #define KAI_SESSION_PLAN_JSON_H_
 
@@ -23,17 +23,17 @@
 
 namespace kai {
 
-// `stamp`: the time of the cycle, as written on objects.
+// `stamp`: the time of the cycle, in the format of annotations.
 std::string PlanJson(const Plan& plan, const DecisionTable& decisions, std::string_view stamp);
 
-// The numbers of a queue by name: cores, bytes, devices; nothing: unlimited.
+// The numbers of a queue by name: cores, bytes, devices; empty: unlimited.
 using QueueNumbers = std::array<std::pair<std::string_view, std::optional<double>>, 8>;
 QueueNumbers QueueNumbersOf(const Plan& plan, QueueId queue, QuotaResource resource);
 
-// An operator as Kubernetes writes it: "NotIn".
+// An operator in Kubernetes' spelling: "NotIn".
 std::string_view NameOf(SelectorOp op);
 
-// What is asked of a node, as Kubernetes writes it.
+// A requirement on nodes, in Kubernetes' spelling.
 struct NamedRequirement {
   std::string key;
   std::string op;
@@ -41,7 +41,7 @@ struct NamedRequirement {
 
   friend auto operator<=>(const NamedRequirement&, const NamedRequirement&) = default;
 };
-// In the order of their texts.
+// Sorted by their texts.
 std::vector<NamedRequirement> RequirementsOf(const std::vector<Requirement>& requirements,
                                              const Cluster& cluster);
 

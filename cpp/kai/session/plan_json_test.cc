@@ -12,7 +12,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// tests/conformance/test_two_ways.py compares whole plans with what Python writes.
+// tests/conformance/test_two_ways.py compares whole plans with Python's output.
 TEST(PlanJsonTest, HasTheMembersThatGrowWithTheCluster) {
   const Plan plan = RunPlan(Session(ParseConfig("")), MakeCluster()
                                                           .Queue("vision", {.deserved_gpus = 1})

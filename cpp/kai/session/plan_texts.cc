@@ -39,7 +39,7 @@ std::vector<std::pair<std::string, std::string>> ErrorsOf(const GroupOutcome& ou
   return errors;
 }
 
-// Of a pod without a reason of its own.
+// The condition of a pod without a reason of its own.
 std::string ConditionOfGroup(const GroupOutcome& outcome, PodGroupId group,
                              const Cluster& cluster) {
   const auto errors = ErrorsOf(outcome, group, cluster);
@@ -146,7 +146,7 @@ std::vector<std::pair<PodId, std::string>> ConditionsOf(const Plan& plan) {
 
 namespace {
 
-// "3600", "0.25": with as many digits as there are.
+// "3600", "0.25": with as many digits as needed.
 std::string SecondsText(int64_t nanos) {
   std::string text = std::to_string(nanos / kSecondNs);
   std::string digits = std::to_string(kSecondNs + nanos % kSecondNs).substr(1);

@@ -1,5 +1,5 @@
-// A plan in sentences: KAI's events and conditions, and the message beside every reason. A cycle
-// makes none of them; the caller asks for what it shows.
+// A plan as sentences: KAI's events and conditions, and the message of every reason. A cycle makes
+// no texts; callers make those that they show.
 //
 //   for (const std::string& message : EventsOf(plan, group)) ...
 //   for (const ToldReason& reason : ReasonsOf(plan, group)) {
@@ -20,7 +20,7 @@
 
 namespace kai {
 
-// What an evicted pod is told: the text of a decision to evict (spec 2 R6, D7).
+// The message of an eviction, which its pod gets (spec 2 R6, D7).
 std::string MessageOf(const Plan& plan, const CycleLog::Decision& decision);
 
 // The texts of the pod group's event and condition.
@@ -29,19 +29,19 @@ std::vector<std::string> EventsOf(const Plan& plan, PodGroupId group);
 struct ToldReason {
   std::string_view code;
   std::string message;
-  PodId pod;                                     // invalid: the group as a whole
-  std::optional<Reason> reason = {};             // nothing: the pod is evicted,
-  const CycleLog::Decision* eviction = nullptr;  // by this decision
+  PodId pod;                                     // invalid: the whole group
+  std::optional<Reason> reason = {};             // empty: the pod is evicted
+  const CycleLog::Decision* eviction = nullptr;  // the decision to evict it
 };
-// Those of its outcome, then, with `evictions`, why pods of it leave, by pod. Good as long as the
-// plan.
+// The reasons of its outcome; with `evictions`, followed by why its pods leave, by pod. Valid as
+// long as the plan.
 std::vector<ToldReason> ReasonsOf(const Plan& plan, PodGroupId group, bool evictions = true);
 
-// What a told reason speaks of (texts/reason_facts.h); of an eviction its action, and the pod group
+// The facts of a reason (texts/reason_facts.h); for an eviction, its action and the pod group that
 // it is for.
 Facts FactsOf(const Plan& plan, const ToldReason& reason, PodGroupId group);
 
-// As the annotation has it: "run=3600 gpu=28800 evictions=1 until=2026-01-01T00:00:00Z".
+// In the format of the annotation: "run=3600 gpu=28800 evictions=1 until=2026-01-01T00:00:00Z".
 std::string ServiceText(const ServiceRow& service);
 
 // The condition of every waiting pod, by name (spec 2 M2).

@@ -18,7 +18,7 @@
 namespace kai {
 namespace {
 
-// spec 1 F102: "1w2d3h4m5s6ms"; what makes no sense, or is negative, is 0.
+// spec 1 F102: "1w2d3h4m5s6ms"; an invalid or negative value is 0.
 int64_t Duration(const std::string& text) {
   const std::map<std::string, double> units = {{"ns", 1},      {"us", 1e3},    {"ms", 1e6},
                                                {"s", 1e9},     {"m", 60e9},    {"h", 3600e9},
@@ -40,7 +40,7 @@ int64_t Duration(const std::string& text) {
   return static_cast<int64_t>(sum);
 }
 
-// Of queues, and of devices that pods get.
+// Adds the numbers of queues, and the devices of pods.
 void AppendNumbers(const Plan& plan, std::string* text) {
   const Cluster& cluster = *plan.cluster;
   for (const QueueId queue : InOrderOfNames(cluster.names(), cluster.queues())) {
@@ -91,7 +91,7 @@ std::string DecidedText(const Plan& plan) {
     StrAppend(&text, "\n", decision.action, " ", MessageOf(plan, decision));
     if (decision.for_group.valid()) StrAppend(&text, " ", cluster.PodGroupName(decision.for_group));
   }
-  // Groups come in no order that counts.
+  // Groups are unordered.
   std::set<std::string> lines;
   for (const Plan::Eviction& eviction : plan.evictions)
     lines.insert(StrCat("\n", cluster.PodName(eviction.pod), " leaves ", eviction.decision));

@@ -1,4 +1,4 @@
-// Plans over random clusters, and what they say, for tests of what must hold for every plan.
+// Plans of random clusters and their texts, for property tests.
 //
 //   const auto [first, end] = Seeds(300);
 //   const Plan plan = RunPlan(Session(ParseConfig(json)), cluster);
@@ -22,8 +22,8 @@
 
 namespace kai {
 
-// First and one past the last. KAI_SEEDS=5000:20000 in the environment looks at other clusters than
-// those of every day.
+// First seed and one past the last. KAI_SEEDS=5000:20000 in the environment uses other clusters
+// than the daily tests.
 std::pair<uint64_t, uint64_t> Seeds(uint64_t usual);
 
 Config ParseConfig(std::string_view json, bool as_kai = false);
@@ -31,15 +31,15 @@ Config ParseConfig(std::string_view json, bool as_kai = false);
 Plan RunPlan(const Session& session, std::shared_ptr<Cluster> cluster,
              const Clock* stopwatch = nullptr, int64_t now_ns = kTestNowNs);
 
-// Everything a plan decides and writes, and the queues' numbers, in one text.
+// All decisions and writes of a plan, and the queues' numbers, as one text.
 std::string DecidedText(const Plan& plan);
-// And what it says.
+// The same with outcomes and their messages.
 std::string TextOf(const Plan& plan);
 
-// The first lines of two texts that differ; empty: the texts are the same.
+// The first lines in which two texts differ; empty if they are equal.
 std::string FirstDifference(const std::string& one, const std::string& other);
 
-// As the plain scheduler says it.
+// The decisions in the plain scheduler's format.
 std::vector<oracle::Decision> DecisionsOf(const Plan& plan);
 
 namespace oracle {

@@ -1,4 +1,4 @@
-// What must hold for every plan, whatever the cluster: on random clusters, seed printed.
+// Properties of every plan: random clusters (the seed is printed).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,8 +25,7 @@ namespace {
 
 using Kind = CycleLog::Decision::Kind;
 
-// ---- configurations
-// -------------------------------------------------------------------------------
+// ---- configurations -----------------------------------------------------------------------------
 
 std::string ConfigWith(const std::vector<std::string>& plugins, std::string_view more = "") {
   std::string list;
@@ -36,7 +35,7 @@ std::string ConfigWith(const std::vector<std::string>& plugins, std::string_view
   return StrCat(R"({"actions": "allocate", "tiers": [{"plugins": [)", list, "]}]", more, "}");
 }
 
-// What the operator writes (spec 2 C8), for one strategy.
+// The configuration that KAI's operator writes (spec 2 C8), for one strategy.
 std::string OperatorConfig(std::string_view strategy, std::string_view more = "") {
   std::string json = ConfigWith({"predicates", "proportion", "priority", "nodeavailability",
                                  "resourcetype", "podaffinity", "elastic", "kubeflow", "ray",
@@ -91,15 +90,14 @@ Session SessionFor(std::string_view config_json, const Session::Options& options
   return Session(config, options);
 }
 
-// ---- clusters
-// -------------------------------------------------------------------------------------
+// ---- clusters -----------------------------------------------------------------------------------
 
 constexpr uint64_t kSeeds = 150;
 
 struct Sample {
   uint64_t seed = 0;
   ClusterRows rows;
-  std::shared_ptr<Cluster> cluster;  // a plan leaves it as it was, so that all tests share it
+  std::shared_ptr<Cluster> cluster;  // a plan leaves it unchanged, so all tests share it
 };
 
 const std::vector<Sample>& Samples() {
@@ -122,14 +120,13 @@ const std::vector<Sample>& Samples() {
   return samples;
 }
 
-// ---- the plain scheduler
-// --------------------------------------------------------------------------
+// ---- comparison with the plain scheduler --------------------------------------------------------
 
 class CyclePropertyTest : public testing::TestWithParam<Setup> {
  protected:
   CyclePropertyTest() : session_(SessionFor(GetParam().config_json, {}, GetParam().as_kai)) {}
 
-  // Shows `check` the plans of all samples under this configuration, until something fails.
+  // Calls `check` with the plans of all samples under this configuration, until a check fails.
   template <typename Check>
   void ForPlans(const Check& check) const {
     static std::map<std::string, std::vector<Plan>> made;
@@ -171,14 +168,13 @@ TEST_P(CyclePropertyTest, ScanningAllNodesGivesTheSamePlan) {
 INSTANTIATE_TEST_SUITE_P(All, CyclePropertyTest, testing::ValuesIn(AllSetups()),
                          [](const auto& setup) { return std::string(setup.param.name); });
 
-// ---- same input, same plan
-// ------------------------------------------------------------------------
+// ---- the same input gives the same plan ---------------------------------------------------------
 
 class PlanPropertyTest : public testing::Test {
  protected:
   PlanPropertyTest() : session_(SessionFor(OperatorConfig("binpack"))) {}
 
-  // A copy of the rows of every sample, to be changed, and dice to do so.
+  // Calls `check` with a copy of the rows of every sample, to be changed at random.
   template <typename Check>
   void ForRows(const Check& check) const {
     for (const Sample& sample : Samples()) {
@@ -241,8 +237,7 @@ TEST_F(PlanPropertyTest, TheClusterIsTheSameToTheLastBitAfterwards) {
   });
 }
 
-// ---- what no plan may do
-// --------------------------------------------------------------------------
+// ---- rules that hold for every plan -------------------------------------------------------------
 
 TEST_P(CyclePropertyTest, NoGroupIsPlacedBelowItsMinimum) {
   ForPlans([&](const Plan& plan, const Sample&) {
@@ -257,14 +252,14 @@ TEST_P(CyclePropertyTest, NoGroupIsPlacedBelowItsMinimum) {
     for (const auto& [pod_set, count] : placed) {
       const int32_t minimum = cluster.sub_groups().minimum[pod_set];
       const StatusCounts& counts = cluster.sub_groups().counts[pod_set];
-      // Of a sub-group that others can do without those that exist may start (spec 2 G13).
+      // In an optional sub-group, the pods that exist may start (spec 2 G13).
       if (counts.alive() - counts[PodStatus::kGated] < minimum) continue;
       const int32_t before = counts.allocated();
       const std::string name = cluster.PodGroupName(cluster.sub_groups().group[pod_set]);
       EXPECT_GE(before + count, minimum) << name;
       if (bound[pod_set] > 0) {
         EXPECT_GE(before + bound[pod_set], minimum)
-            << name << ": some start while others have to wait";
+            << name << ": some pods start while others have to wait";
       }
     }
   });
@@ -284,8 +279,8 @@ TEST_P(CyclePropertyTest, NoPodIsDecidedAboutTwiceAndOnlyPodsThatWait) {
 TEST_P(CyclePropertyTest, NoNodeIsOverCommitted) {
   ForPlans([&](const Plan& plan, const Sample&) {
     const Cluster& cluster = *plan.cluster;
-    // Once with the binds alone, which have to fit what is idle as they come; then with the
-    // promises, which have to fit what will be.
+    // First only the bindings, each of which has to fit into what is idle at that point; then also
+    // the promises, which have to fit into what will be free.
     for (const bool with_promises : {false, true}) {
       ResourceTable<NodeId> room = cluster.nodes().idle;
       std::set<std::pair<NodeId, int32_t>> shared;  // devices that no pod shared before
@@ -293,8 +288,8 @@ TEST_P(CyclePropertyTest, NoNodeIsOverCommitted) {
         if (!with_promises && decision.kind != Kind::kBind) continue;
         std::vector<double> request(cluster.RequestOf(decision.pod).begin(),
                                     cluster.RequestOf(decision.pod).end());
-        // Of a device that pods share its first takes all; what they take of it is a property of
-        // its own (sharing_properties_test).
+        // The first pod on a shared device uses a whole device; sharing_properties_test checks the
+        // parts.
         if (decision.gpus >= 0) {
           request[kGpuSlot.index()] = 0;
           const auto known =
@@ -307,7 +302,7 @@ TEST_P(CyclePropertyTest, NoNodeIsOverCommitted) {
         for (size_t i = 0; i < request.size(); ++i) {
           double& left = room[decision.node][i];
           left -= request[i];
-          // Overdue pods free nothing, but by at most what the columns say.
+          // Overdue pods release nothing; this allows at most what the columns contain.
           const double coming = with_promises ? cluster.nodes().releasing[decision.node][i] : 0;
           EXPECT_GE(left + coming, 0) << cluster.PodName(decision.pod) << " on "
                                       << cluster.Text(cluster.nodes().name[decision.node]) << ": "
@@ -319,10 +314,10 @@ TEST_P(CyclePropertyTest, NoNodeIsOverCommitted) {
 }
 
 TEST_P(CyclePropertyTest, NoQueuePassesItsLimitOrItsQuotaOfTheNonPreemptible) {
-  if (!session_.config().HasPlugin("proportion")) return;  // not checked
+  if (!session_.config().HasPlugin("proportion")) return;  // not checked then
   ForPlans([&](const Plan& plan, const Sample&) {
     const Cluster& cluster = *plan.cluster;
-    auto all_sums = cluster.queues().sums;  // as the cycle began; followed from here
+    auto all_sums = cluster.queues().sums;  // at the start of the cycle; updated below
     for (const CycleLog::Decision& decision : plan.decisions) {
       const PodGroupId group = cluster.pods().group[decision.pod];
       const QuotaCount& amounts = cluster.ClassOf(decision.pod).requested;
@@ -369,7 +364,7 @@ TEST_P(CyclePropertyTest, EveryGroupThatWaitsHasAReason) {
             << name << ": " << VerdictName(outcome.verdict);
       }
     }
-    // Every waiting pod of a group that is ready has a text of its own.
+    // Every waiting pod of a ready group has its own text.
     std::map<PodId, int> texts;
     for (const auto& [pod, text] : ConditionsOf(plan)) {
       EXPECT_NE(text, "");

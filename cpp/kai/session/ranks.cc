@@ -8,7 +8,7 @@
 namespace kai {
 namespace {
 
-// The topology of the group as a whole, else of the first sub-group that names one.
+// The topology of the whole group or, if it has none, of the first sub-group that has one.
 TopologyId TopologyOf(const Cluster& cluster, PodGroupId group, const PodOrder& order) {
   const SubGroupColumns& sets = cluster.sub_groups();
   for (const SubGroupId pod_set : order.PodSetsOf(group)) {
@@ -40,7 +40,7 @@ void RankPods(const CycleView& cycle, Plan* plan) {
     if (!topology.valid()) continue;
     const DomainTree& tree = cluster.topologies()[topology];
     std::set<int32_t> taken;
-    // By what comes first: leaders, domains, nodes, the order in which pods are placed.
+    // Sorted by: leaders, domains, nodes, the order in which pods are placed.
     std::vector<std::tuple<bool, int32_t, int32_t, size_t, PodId>> fresh;
     for (const SubGroupId pod_set : cycle.order->PodSetsOf(group)) {
       for (const PodId pod : cycle.order->PodsOf(pod_set)) {

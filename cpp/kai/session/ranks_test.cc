@@ -25,7 +25,7 @@ ClusterMaker TwoRacks() {
       .Pending("ns/g", {.pods = 4, .gpus = 1, .min_member = 4});
 }
 
-// By rank: the pod's node, and its domain.
+// The pod's node and domain, by rank.
 std::map<int32_t, std::pair<std::string, std::string>> RanksOf(ClusterMaker maker,
                                                                bool asks = true) {
   if (asks)

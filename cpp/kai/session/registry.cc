@@ -85,7 +85,7 @@ std::vector<std::unique_ptr<PodCheck>> MakePodChecks(const Config& config, const
 
 namespace {
 
-// Plugins whose scores would outweigh those of a placement policy, or decide what it decides.
+// Plugins whose scores would outweigh a placement policy, or decide the same.
 constexpr std::array<std::string_view, 3> kReplacedByPolicy = {"nodeplacement", "gpusharingorder",
                                                                "resourcetype"};
 
@@ -176,7 +176,7 @@ Worklist::Options WorklistOptions(const Config& config, const JobOrder* job_orde
                             .by_fair_share = config.HasPlugin("proportion"),
                             .depth = -1,
                             .keep_first = config.mends.on(Mend::kQueueDepth)};
-  // It stands before KAI's orders, which decide between equals.
+  // It comes before KAI's orders, which then decide between equal groups.
   if (job_order != nullptr) {
     if (job_order->options().within_priority)
       options.comparators.push_back(GroupComparator::kPriority);
@@ -214,13 +214,13 @@ GroupPlacer::Options PlacerOptions(const Config& config) {
           .adding = config.mends.on(Mend::kQuotaEpsilon) ? Adding::kExact : Adding::kAsKai};
 }
 
-// A queue is worked off up to so many groups: each of them counts.
+// True if an action tries only a number of groups per queue: then each group counts.
 bool HasDepths(const Config& config) {
   const auto is_bound = [](const auto& depth) { return depth.second >= 0; };
   return std::ranges::any_of(config.queue_depth, is_bound);
 }
 
-// Where a policy orders groups, those that ask the same are not next to each other.
+// If a policy orders groups, groups with equal requests may not be adjacent.
 GroupClasses::Sharing SharingOf(const Config& config) {
   const bool orders = config.policies != nullptr && config.policies->orders_groups();
   return orders || HasDepths(config) ? GroupClasses::Sharing::kNo : GroupClasses::Sharing::kYes;

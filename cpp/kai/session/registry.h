@@ -1,10 +1,11 @@
-// Registry: plugin and action names -> what they bring into a cycle. Filled by the explicit calls
-// in registry.cc and nothing else.
+// Registry: maps plugin and action names to the objects that they add to a cycle. Only the explicit
+// calls in registry.cc fill it.
 //
 //   for (const auto& [name, make] : rules.actions) {
 //
-// Invariants: every name that Config knows has its part here; what is made refers to the cluster,
-// which outlives it. Cost: that of what is made. Threads: pure functions of their arguments.
+// Invariants: every name that Config knows has an entry; the created objects refer to the cluster,
+// which must outlive them. Cost: that of the created objects. Threads: pure functions of their
+// arguments.
 #ifndef KAI_SESSION_REGISTRY_H_
 #define KAI_SESSION_REGISTRY_H_
 
@@ -21,40 +22,39 @@
 
 namespace kai {
 
-// What is left in NUMA zones; null: the configuration does not look at them, or no node reports
-// any.
+// What is left of NUMA zones. Null: the configuration ignores zones, or no node reports any.
 std::shared_ptr<ZoneLedger> MakeZoneLedger(const Config& config, const Cluster& cluster);
 // Null: no policy is a function.
 std::shared_ptr<PolicyTables> MakePolicyTables(const Config& config, const Cluster& cluster);
-// Filters in the order in which a node is asked (spec 3 P3a-P10); without the plugin `predicates`
-// at most that of NUMA zones; then those given as functions.
+// Filters in the order in which a node is checked (spec 3 P3a-P10), then filters that are
+// functions. Without the plugin `predicates`, only the filter of NUMA zones remains.
 std::vector<std::unique_ptr<Filter>> MakeFilters(const Config& config, const Cluster& cluster,
                                                  const std::shared_ptr<ZoneLedger>& zones,
                                                  const std::shared_ptr<PolicyTables>& tables);
-// Those of them that look at nothing but the node and the pod.
+// Only the filters that depend on nothing but the node and the pod.
 std::vector<std::unique_ptr<Filter>> MakeNodeFilters(const Config& config, const Cluster& cluster);
 std::vector<std::unique_ptr<PodCheck>> MakePodChecks(const Config& config, const Cluster& cluster);
-// Scorers in plugin order: their scores are added in it.
+// Scorers in plugin order, which is the order in which their scores are added.
 std::vector<std::unique_ptr<Scorer>> MakeScorers(const Config& config, const Cluster& cluster,
                                                  const std::shared_ptr<ZoneLedger>& zones,
                                                  const std::shared_ptr<PolicyTables>& tables);
 NodeSearch::Options SearchOptions(const Config& config, bool always_scan);
 PlacingOrder::Options PlacingOrderOptions(const Config& config);
 PodOrder::Options PodOrderOptions(const Config& config);
-// For one cycle; null: neither the plugin `joborder` nor a policy orders pod groups.
+// For one cycle; null if neither the plugin `joborder` nor a policy orders pod groups.
 std::unique_ptr<AttainedService> MakeAttainedService(const Config& config, const Cluster& cluster,
                                                      const PodOrder& order,
                                                      const PolicyTables* tables, int64_t now_ns);
-// Of the plugin `joborder`, for one cycle; null: the configuration does not have it.
+// Of the plugin `joborder`, for one cycle; null if the configuration does not have it.
 std::unique_ptr<JobOrder> MakeJobOrder(const Config& config, const Cluster& cluster,
                                        const PodOrder& order, const AttainedService* service);
-// `job_order` may be null, and has to outlive what is made.
+// `job_order` may be null, and must outlive the result.
 Worklist::Options WorklistOptions(const Config& config, const JobOrder* job_order);
 FairShares::Options FairShareOptions(const Config& config);
 std::vector<ScenarioGenerator> GeneratorsOf(const Config& config);
 
-// What a configuration says of each cycle, found once: its names and texts cost more than a small
-// cycle.
+// Rules from the configuration that hold for every cycle. They are computed once, as looking up
+// names and texts costs more than a small cycle.
 struct CycleRules {
   explicit CycleRules(const Config& config);
 
@@ -66,8 +66,8 @@ struct CycleRules {
   std::vector<ScenarioGenerator> generators;
   bool has_queue_numbers = true;
   bool gives_claims = true;
-  bool keeps_promises = true;  // places that a cycle promises are kept by the next one
-  // By name, in order; an action keeps nothing from one cycle to the next.
+  bool keeps_promises = true;  // the next cycle keeps promised places
+  // By name, in order; an action keeps no state between cycles.
   std::vector<std::pair<std::string, std::function<std::unique_ptr<Action>()>>> actions;
 };
 

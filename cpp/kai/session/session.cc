@@ -11,7 +11,7 @@
 namespace kai {
 namespace {
 
-// Laps of a stopwatch, by name.
+// Laps of a stopwatch, with names.
 class Laps {
  public:
   explicit Laps(const Clock* clock) : clock_(clock), start_ns_(Now()), lap_ns_(start_ns_) {
@@ -37,7 +37,7 @@ class Laps {
   std::vector<std::pair<std::string, int64_t>> laps_;
 };
 
-// Pods that should be gone by now: what they hold is not coming back (spec 2 S2).
+// Pods that should be gone by now: what they hold does not count as being released (spec 2 S2).
 void MarkOverduePods(const Cluster& cluster, CycleTime* time, Statement* statement) {
   const int64_t threshold_ns = cluster.params().stuck_in_releasing_threshold_ns;
   for (const PodId pod : cluster.pods().leaving) {
@@ -47,7 +47,7 @@ void MarkOverduePods(const Cluster& cluster, CycleTime* time, Statement* stateme
   }
 }
 
-// Of policies that are functions: aborted once one has failed.
+// Aborted if a policy that is a function has failed.
 absl::Status PolicyStatus(const CycleRooms& rooms) {
   return rooms.tables == nullptr ? absl::OkStatus() : rooms.tables->status();
 }
@@ -70,7 +70,7 @@ GroupKeys KeysOfGroups(const CycleRooms& rooms, const AttainedService* service) 
                                                        : rooms.tables->OrderGroups(*service);
 }
 
-// In order, until a policy fails.
+// Runs the actions in order, until a policy fails.
 absl::Status RunActions(const CycleRules& rules, const CycleRooms& rooms, CycleView* cycle,
                         Laps* laps) {
   for (const auto& [name, make] : rules.actions) {
@@ -126,7 +126,8 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   plan.now_ns = now_ns;
   CycleTime time(now_ns);
 
-  // The listeners live longer than the statement, which tells them of its rollback when it closes.
+  // Declared first, so that the listeners outlive the statement, which notifies them of its
+  // rollback.
   std::optional<QueueUsage> usage;
   std::unique_ptr<CycleRooms> rooms = kept == nullptr ? nullptr : std::move(*kept);
   std::unique_ptr<Statement> statement = Statement::Open(cluster.get(), {});
@@ -149,7 +150,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   statement->Recognize({.in_any_order = config_.mends.on(Mend::kDeviceOrder),
                         .all = config_.mends.on(Mend::kPassedDevices)});
   MarkOverduePods(*cluster, &time, statement.get());
-  statement->Settle();  // that is not tried out
+  statement->Settle();  // this part is not an attempt
 
   const GroupKeys keys = KeysOfGroups(*rooms, orders.service.get());
   GroupPlacer placer(*cluster, &rooms->order, &shares, &rooms->search, rules_.placer,
@@ -171,7 +172,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
                   .budgets = &config_.budgets,
                   .stopwatch = stopwatch,
                   .mends = &config_.mends,
-                  // What a search leaves out would leave traces as well.
+                  // A search that skips scenarios would leave other traces than KAI's.
                   .plain_search = options_.plain_search || keeps_traces,
                   .explains = options_.explains,
                   .log = &log};
@@ -187,11 +188,12 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   TakeFrom(cycle, rules_, &plan);
   if (rooms->zones != nullptr) ReportZones(*rooms->zones, *cluster, &plan);
   plan.score_keys = rooms->nodes.CountKeys();
-  // Rooms that are kept hear of the rollback, so that they are as before; others go as well.
+  // Rooms that are kept need the rollback, so that they are as before the cycle; others are dropped
+  // without it.
   rooms->order.ForgetParts();
   const bool keeps_rooms = kept != nullptr && !keeps_traces && rooms->CanFollow();
   if (!keeps_rooms) statement->StopTelling();
-  statement.reset();  // rolls back: the cluster is as it was
+  statement.reset();  // rolls back: the cluster is as before
   if (keeps_rooms) *kept = std::move(rooms);
   laps.Lap("close");
   plan.timing_ns = laps.Finish();

@@ -1,13 +1,13 @@
-// Session: one cycle from start to end. A function of cluster, configuration and time.
+// Session: runs one cycle. It is a function of cluster, configuration and time.
 //
 //   const Session session = SessionWith("");        // Session(config)
 //   session.Run(cluster, kTestNowNs, nullptr)       // an absl::StatusOr<Plan>
 //
-// Invariants: the cluster is the same afterwards, and so is every further plan for that time, as
-// long as no budget of time cuts a search. FailedPrecondition: another plan for this cluster is
-// being made. Aborted: a policy that is a function failed. Cost: O(nodes + pod groups + queues) to
-// open and to close, plus what its actions do. Threads: several sessions, or one, may plan several
-// clusters at once; two plans on one cluster at once are refused.
+// Invariants: the cluster is the same afterwards, and so is every further plan for that time,
+// provided that no time budget ends a search. FailedPrecondition: another plan of this cluster is
+// in progress. Aborted: a policy that is a function failed. Cost: O(nodes + pod groups + queues) at
+// the start and the end, plus the actions. Threads: one or several sessions may plan several
+// clusters at once; two plans of one cluster at once are an error.
 #ifndef KAI_SESSION_SESSION_H_
 #define KAI_SESSION_SESSION_H_
 
@@ -25,20 +25,20 @@
 
 namespace kai {
 
-// What Run() says to a second plan at once.
+// The error of Run() while another plan is in progress.
 absl::Status ClusterIsPlanned();
 
 class Session {
  public:
   struct Options {
-    // Plain ways, for comparison with the fast ones: scan all nodes instead of asking the index;
-    // simulate every scenario instead of proving that some cannot work.
+    // For comparison with the fast search: scan all nodes instead of using the index; simulate
+    // every scenario instead of proving that some cannot succeed.
     bool always_scan = false;
     bool plain_search = false;
-    // False: for callers that read what is decided, and no reasons. Plans have the same decisions,
-    // evictions, stamps, promises, times and queues' numbers, and no outcomes.
+    // False: for callers that read decisions but no reasons. Plans have the same decisions,
+    // evictions, timestamps, promises, times and numbers of queues, but no outcomes.
     bool explains = true;
-    // Shown the cycle when all actions are done and nothing is rolled back yet.
+    // Called with the cycle after all actions, before the rollback.
     std::function<void(const CycleView&)> inspect = {};
   };
 
@@ -51,14 +51,14 @@ class Session {
   // `stopwatch` may be null: then timings are zero.
   absl::StatusOr<Plan> Run(std::shared_ptr<Cluster> cluster, int64_t now_ns,
                            const Clock* stopwatch) const;
-  // With rooms that the cycle before has left, and leaves rooms for the next one. `kept` may hold
-  // null, before and afterwards: then rooms are made. `promised`: places that earlier cycles have
+  // Uses the rooms that the previous cycle left, and leaves rooms for the next one. `kept` may hold
+  // null before (then rooms are built) and afterwards. `promised`: places that earlier cycles
   // promised (actions/promises.h).
   absl::StatusOr<Plan> Run(std::shared_ptr<Cluster> cluster, int64_t now_ns, const Clock* stopwatch,
                            std::unique_ptr<CycleRooms>* kept,
                            std::span<const PromisedPlace> promised) const;
 
-  // Places that a cycle promises are kept by the next one.
+  // True if the next cycle keeps the places that a cycle promises.
   bool KeepsPromises() const { return rules_.keeps_promises; }
 
   const Config& config() const { return config_; }

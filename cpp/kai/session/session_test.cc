@@ -42,8 +42,7 @@ std::string OnlyPlugins(const std::vector<std::string>& names) {
   return R"({"actions": "allocate", "tiers": [{"plugins": [)" + plugins + "]}]}";
 }
 
-// ---- a plan is a function
-// ------------------------------------------------------------------------
+// ---- a plan is a function -----------------------------------------------------------------------
 
 TEST(SessionTest, APlanLeavesTheClusterAsItWas) {
   const std::shared_ptr<Cluster> cluster =
@@ -98,7 +97,7 @@ TEST(SessionTest, ScanningAllNodesGivesTheSamePlan) {
 
 // ---- time ---------------------------------------------------------------------------------------
 
-// Moves on by one every time it is asked.
+// Advances by one with every call.
 class TickingClock final : public Clock {
  public:
   int64_t NowNs() const override { return now_ns_++; }
@@ -129,7 +128,7 @@ TEST(SessionTest, PodsThatShouldBeGonePromiseNothing) {  // spec 2 E1, E2
   const int64_t deleted_ns = *maker.rows().pods[0].deletion_ns;
   EXPECT_THAT(RunPlan(maker, "", deleted_ns + 30 * kSecondNs), PlanIs(Pipelines("ns/g-0")));
   EXPECT_THAT(RunPlan(maker, "", deleted_ns + 120 * kSecondNs), PlanIs(Pipelines("ns/g-0")))
-      << "exactly the threshold is not yet overdue";
+      << "a pod is not overdue at exactly the threshold";
   EXPECT_THAT(RunPlan(maker, "", deleted_ns + 300 * kSecondNs), PlanIs());
   maker.params().stuck_in_releasing_threshold_ns = 600 * kSecondNs;
   EXPECT_THAT(RunPlan(maker, "", deleted_ns + 300 * kSecondNs), PlanIs(Pipelines("ns/g-0")));
@@ -156,8 +155,7 @@ TEST(SessionTest, PodsThatWereNeverStartedAreNotOverdue) {  // spec 2 S2: phase 
   EXPECT_THAT(RunPlan(maker, "", kTestNowNs + 300 * kSecondNs), PlanIs(Pipelines("ns/g-0")));
 }
 
-// ---- what each plugin brings
-// --------------------------------------------
+// ---- what each plugin brings --------------------------------------------------------------------
 
 TEST(SessionPluginTest, WithoutPredicatesThereAreNoFilters) {
   const ClusterMaker maker =
@@ -213,7 +211,7 @@ TEST(SessionPluginTest, TheOrderOfPriorityAndElasticIsTheirs) {
   const ClusterMaker maker = MakeCluster()
                                  .Node("n", {.gpus = 3})
                                  .Running("ns/high", {.gpus = 1, .node = "n", .priority = 90})
-                                 .Pending("ns/high", {.gpus = 1})  // an extra
+                                 .Pending("ns/high", {.gpus = 1})  // above the group's minimum
                                  .Pending("ns/low", {.gpus = 1});
   EXPECT_THAT(RunPlan(maker, OnlyPlugins({"priority", "elastic"})),
               PlanIs(Binds("ns/high-1"), Binds("ns/low-0")));
@@ -259,7 +257,7 @@ TEST(SessionPluginTest, NodePlacementPacksUnlessToldToSpread) {  // spec 3 W5
               PlanIs(Binds("ns/a-gpu-0", "full"), Binds("ns/b-cpu-0", "full")));
 }
 
-// A node whose zones have so many CPUs, in thousandths.
+// Adds a node whose zones have these amounts of CPU, in millicores.
 ClusterMaker& AddZones(ClusterMaker* maker, const std::string& node, NumaPolicy policy,
                        const std::vector<int64_t>& zones) {
   NodeZonesRow row{.name = node, .policy = policy, .scope = NumaScope::kPod};

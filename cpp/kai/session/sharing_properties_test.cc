@@ -1,4 +1,4 @@
-// What must hold for every plan where pods share GPUs: on random clusters, seed printed.
+// Properties of every plan with shared GPUs: random clusters (the seed is printed).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,8 +31,7 @@ namespace {
 
 using Kind = CycleLog::Decision::Kind;
 
-// ---- what stands on devices
-// ---------------------------------------------------------------------------
+// ---- the state of devices -----------------------------------------------------------------------
 
 using Devices = std::map<std::string, std::multiset<oracle::World::SharedDevice>>;  // by node
 
@@ -78,7 +77,7 @@ std::string TextOf(const Devices& devices) {
   return text;
 }
 
-// GPUs of nodes: idle, releasing, used.
+// GPUs of each node: idle, releasing, used.
 std::string GpusOf(const Cluster& cluster) {
   const NodeColumns& nodes = cluster.nodes();
   std::string text;
@@ -100,8 +99,8 @@ std::string GpusOf(const oracle::World& world) {
   return text;
 }
 
-// A pod's devices are different ones; a pod that holds a device fits it now, and one that is
-// promised a device fits it when those that leave are gone.
+// A pod's devices are distinct. A pod that holds a device fits now, and a pod that is promised a
+// device fits when the leaving pods are gone.
 void ExpectSound(const Cluster& cluster) {
   const NodeColumns& nodes = cluster.nodes();
   const PodColumns& pods = cluster.pods();
@@ -129,11 +128,12 @@ void ExpectSound(const Cluster& cluster) {
   for (const auto& [device, mib] : stays) {
     EXPECT_LE(static_cast<double>(mib), nodes.gpu_memory_mib[device.first])
         << cluster.Text(nodes.name[device.first]) << " " << device.second;
-    // What a pod takes is cut to whole MiB, of a hundred at least: ten sharers, ten percent.
+    // A pod's memory is rounded down to whole MiB, and devices have at least 100: with ten pods,
+    // the portions can exceed the device by ten percent.
     EXPECT_LE(portions[device], 1.1)
         << cluster.Text(nodes.name[device.first]) << " " << device.second;
   }
-  IndexVector<NodeId, double> promised(nodes.size(), 0);  // devices that no pod has yet
+  IndexVector<NodeId, double> promised(nodes.size(), 0);  // devices that no pod holds yet
   for (const PodId pod : pods.name.ids()) {
     if (pods.status[pod] == PodStatus::kPipelined && !cluster.ClassOf(pod).gpu.IsShared())
       promised[pods.node[pod]] += cluster.RequestOf(pod)[kGpuSlot.index()];
@@ -148,19 +148,18 @@ void ExpectSound(const Cluster& cluster) {
       in_use += gpu.allocated > 0 ? 1 : 0;
       promised[node] += gpu.allocated == 0 && gpu.used > 0 ? 1 : 0;
       if (gpu.name.valid()) {
-        EXPECT_TRUE(here.insert(gpu.name).second) << "one group, two devices";
+        EXPECT_TRUE(here.insert(gpu.name).second) << "one GPU group on two devices";
       }
     }
-    // The pod that leaves a device last makes one more releasing, and where others are promised
-    // such a one, KAI takes it from the idle ones (spec 3 N5).
+    // The last pod that leaves a device makes one more device releasing. If that device is
+    // promised, KAI subtracts it from the idle ones (spec 3 N5).
     EXPECT_GE(nodes.idle[node][kGpuSlot.index()] + promised[node], 0)
         << cluster.Text(nodes.name[node]);
     EXPECT_LE(in_use, nodes.allocatable[node][kGpuSlot.index()]);
   }
 }
 
-// ---- allocate
-// -------------------------------------------------------------------------------
+// ---- allocate -----------------------------------------------------------------------------------
 
 struct Setup {
   const char* name;
@@ -301,7 +300,7 @@ TEST_P(SharingAllocateTest, NoPodGetsMoreOfADeviceThanThereIs) {
   });
 }
 
-// "3 node(s) didn't have enough resources: GPUs." by resource.
+// Parses "3 node(s) didn't have enough resources: GPUs." into numbers by resource.
 std::map<std::string, int> ShortagesIn(const std::string& text) {
   constexpr std::string_view kSays = " node(s) didn't have enough resources: ";
   std::map<std::string, int> shortages;
@@ -318,7 +317,7 @@ std::map<std::string, int> ShortagesIn(const std::string& text) {
 TEST_P(SharingAllocateTest, APodThatFindsNoDeviceSaysWhatNodesLack) {
   int told = 0;
   ForRows(400, [&](ClusterRows rows) {
-    // One pod waits, so that the cluster stands as it did when the pod was refused.
+    // Only one pod waits, so that the cluster is unchanged since that pod was refused.
     const PodRow* waits = nullptr;
     for (const PodRow& pod : rows.pods) {
       if (pod.phase == Phase::kPending && pod.gpu.IsShared() && pod.node_name.empty() &&
@@ -347,8 +346,7 @@ TEST_P(SharingAllocateTest, APodThatFindsNoDeviceSaysWhatNodesLack) {
   }
 }
 
-// ---- whole cycles
-// ---------------------------------------------------------------------------
+// ---- whole cycles -------------------------------------------------------------------------------
 
 CrowdedClusterOptions CrowdFor(uint64_t seed) {
   Random random(seed + 2);
@@ -363,7 +361,7 @@ CrowdedClusterOptions CrowdFor(uint64_t seed) {
   return options;
 }
 
-// With mends, or as KAI does it.
+// With all switches on, or as KAI.
 class SharingCycleTest : public testing::TestWithParam<bool> {
  protected:
   template <typename Check>
@@ -373,7 +371,7 @@ class SharingCycleTest : public testing::TestWithParam<bool> {
       SCOPED_TRACE(SeedTrace(seed));
       const CrowdedCluster crowded = MakeCrowdedCluster(seed, CrowdFor(seed));
       Config config = ParseConfig(crowded.config_json, GetParam());
-      // The oracle undoes exactly, whatever KAI's nodes remember (decision 0010).
+      // The oracle undoes exactly, unlike KAI's nodes (decision 0010).
       config.mends.Set(Mend::kExactRollback, true);
       check(crowded.rows, config);
       if (HasFailure() && std::getenv("KAI_SEEDS_ALL") == nullptr) return;
@@ -431,17 +429,16 @@ TEST_P(SharingCycleTest, TheClusterIsTheSameToTheLastBitAfterwards) {
 }
 
 TEST_P(SharingCycleTest, NoPodGetsMoreOfADeviceThanThereIs) {
-  if (GetParam()) return;  // KAI evicts pods it has promised room, and counts that twice
+  if (GetParam()) return;  // KAI evicts pods that it promised room, and counts that twice
   ForSamples(150, [&](const ClusterRows& rows, const Config& config) {
     const auto look = [&](const CycleView& cycle) { ExpectSound(*cycle.cluster); };
     RunPlan(Session(config, {.inspect = look}), rows.Build());
   });
 }
 
-// ---- any order of changes
-// -----------------------------------------------------------------------
+// ---- changes in random order --------------------------------------------------------------------
 
-// Places, promises, evicts and takes back at random, wherever there are devices.
+// Places, promises, evicts and rolls back at random on shared devices.
 class Tumult {
  public:
   Tumult(uint64_t seed, Cluster* cluster)
@@ -471,7 +468,7 @@ class Tumult {
       if (status == PodStatus::kPending || cluster_.pods().is_virtual[pod] != 0) Place(pod);
     } else if (IsActiveAllocated(status) && cluster_.pods().node[pod].valid() &&
                status != PodStatus::kPipelined) {
-      // A pod that is only promised room holds none: evicted, it would count as if it did.
+      // Not for promised pods: they hold nothing, but an eviction would count them as if they did.
       statement_->Evict(pod);
       Note("evict ", cluster_.PodName(pod));
     }
@@ -553,10 +550,9 @@ TEST(SharingStatementTest, DevicesHoldWhateverTheOrderOfChanges) {
   }
 }
 
-// ---- bursts
-// -----------------------------------------------------------------------------------
+// ---- bursts -------------------------------------------------------------------------------------
 
-// Pods on devices, by node: sorted counts.
+// How many pods share each device, by node, sorted.
 std::map<std::string, std::vector<size_t>> SharersAfter(const ClusterMaker& maker,
                                                         const std::string& config_json) {
   std::map<std::string, std::vector<size_t>> counts;

@@ -1,5 +1,5 @@
-// What must hold of domains, whatever the cluster: on random clusters, seed printed, with KAI's
-// weaknesses mended and as KAI has them.
+// Properties of topology domains: random clusters (the seed is printed), with KAI's weaknesses
+// corrected and as in KAI.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,12 +22,12 @@
 namespace kai::topology_properties_test {
 namespace {
 
-// With mends, or as KAI does it.
+// With all switches on, or as KAI.
 class TopologyPropertyTest : public testing::TestWithParam<bool> {
  protected:
   bool as_kai() const { return GetParam(); }
 
-  // Shows `check` a number of seeds, until something fails.
+  // Calls `check` for a number of seeds, until a check fails.
   template <typename Check>
   void ForSeeds(uint64_t usual, const Check& check) const {
     const auto [first, end] = Seeds(usual);
@@ -61,7 +61,7 @@ TEST_P(TopologyPropertyTest, AllocatesLikeThePlainSchedulerOneByOne) {
     RandomClusterOptions shape{.max_nodes = random.OneIn(4) ? 20 : 8,
                                .max_groups = random.OneIn(4) ? 24 : 8,
                                .max_pods = random.OneIn(4) ? 9 : 5};
-    // Mostly little but topology, so that more of it comes to be decided.
+    // Mostly topology and little else, so that more decisions depend on it.
     if (!random.OneIn(3)) {
       shape.bad_nodes = shape.taints = shape.labels = shape.pod_affinity = false;
       shape.limits = shape.bad_queues = false;
@@ -78,10 +78,11 @@ TEST_P(TopologyPropertyTest, AllocatesLikeThePlainSchedulerOneByOne) {
   });
 }
 
-// ---- which domain
-// ---------------------------------------------------------------------------------
+// ---- the choice of a domain
+// -----------------------------------------------------------------------
 
-// One gang of like pods that have to be in one domain of a level, and pods in their way.
+// One gang of equal pods that has to be in one domain of a level, and pods that use some of the
+// nodes.
 struct Question {
   ClusterRows rows;
   std::vector<std::string> labels;  // down to the required level
@@ -132,7 +133,7 @@ Question AskedBy(uint64_t seed) {
   return question;
 }
 
-// The values of the labels; nothing: the node lacks one.
+// The values of the labels; empty if the node lacks one.
 std::vector<std::string> DomainOf(const NodeRow& node, const std::vector<std::string>& labels) {
   std::vector<std::string> domain;
   for (const std::string& key : labels) {
@@ -144,7 +145,7 @@ std::vector<std::string> DomainOf(const NodeRow& node, const std::vector<std::st
   return domain;
 }
 
-// The same cluster with these nodes only, and no group asks for domains.
+// The same cluster with only these nodes, and without topology constraints.
 ClusterRows Only(ClusterRows rows, const std::set<std::string>& nodes) {
   std::erase_if(rows.nodes, [&](const NodeRow& node) { return !nodes.contains(node.name); });
   std::erase_if(rows.pods, [&](const PodRow& pod) {
@@ -166,7 +167,7 @@ TEST_P(TopologyPropertyTest, AGangIsPlacedExactlyIfSomeDomainAloneTakesIt) {
     std::map<std::vector<std::string>, std::set<std::string>> nodes_of;
     for (const NodeRow& node : question.rows.nodes) {
       std::vector<std::string> labels = question.labels;
-      if (as_kai()) {  // spec 4 T6: a node has all levels or is nowhere
+      if (as_kai()) {  // spec 4 T6: a node needs all levels
         labels.clear();
         for (const auto& level : question.rows.topologies[0].levels)
           labels.push_back(level.node_label);
@@ -181,7 +182,7 @@ TEST_P(TopologyPropertyTest, AGangIsPlacedExactlyIfSomeDomainAloneTakesIt) {
     for (const auto& [domain, nodes] : nodes_of) {
       takes_all = takes_all || PlacedIn(session, Only(question.rows, nodes)) == question.pods;
     }
-    // spec 4 W1: where all nodes share more than the required level, KAI places no pod.
+    // spec 4 W1: if all nodes share more than the required level, KAI places no pod.
     bool is_one_subdomain =
         as_kai() && question.labels.size() < question.rows.topologies[0].levels.size();
     if (is_one_subdomain) {
