@@ -20,7 +20,7 @@ void ExpectTimeIsAccountedFor(const SimWorkload& workload, const Timeline& timel
     EXPECT_GE(jobs.idle_ns[i], 0) << job.name;
     if (jobs.end_ns[i] == Timeline::kNever) continue;
     EXPECT_GE(jobs.kept_ns[i], job.duration_ns * job.pods) << job.name;
-    // The last nanosecond may be more than was left to do.
+    // The last nanosecond may do more work than was left.
     int32_t most = job.pods;
     for (const SimResize& resize : job.resizes) most = std::max(most, resize.pods);
     EXPECT_LT(jobs.kept_ns[i], job.duration_ns * job.pods + most) << job.name;

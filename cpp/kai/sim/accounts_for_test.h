@@ -1,4 +1,4 @@
-// What a simulation's pods held, kept and lost, for tests.
+// For tests: checks the held, kept and lost time of a simulation's pods.
 //
 //   ExpectTimeIsAccountedFor(workload, run->timeline());
 #ifndef KAI_SIM_ACCOUNTS_FOR_TEST_H_
@@ -9,8 +9,8 @@
 
 namespace kai {
 
-// Of each job: what its pods held is what they kept, lost and held in vain; and a job that has
-// ended did its work once.
+// For each job: the time that its pods held equals what they kept, lost and held without work; and
+// a job that has ended did its work exactly once.
 void ExpectTimeIsAccountedFor(const SimWorkload& workload, const Timeline& timeline);
 
 }  // namespace kai

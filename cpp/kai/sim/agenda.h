@@ -1,12 +1,11 @@
-// Agenda: what happens next in a simulation.
+// Agenda: the future events of a simulation in order.
 //
 //   while (!agenda_.empty() && agenda_.NextNs() == now_ns_) Happen(agenda_.Take());
 //
-// Entries of one time come in the order of their kinds, then of jobs and pods, so that what was
-// added first makes no difference. An entry that lost its meaning is left in and recognized by its
-// stamp.
+// Entries of one time are sorted by kind, job and pod, so the order in which they were added has no
+// effect. An entry that no longer applies stays in the agenda; its stamp is out of date.
 //
-// Invariants: Take() gives them in order. Cost: O(log entries). Not thread-safe.
+// Invariants: Take() returns entries in order. Cost: O(log entries). Not thread-safe.
 #ifndef KAI_SIM_AGENDA_H_
 #define KAI_SIM_AGENDA_H_
 
@@ -17,7 +16,7 @@
 
 namespace kai {
 
-// Room comes first: what ends at a moment leaves its place to what arrives then.
+// Ends come first, so that an arrival at the same time can use the freed capacity.
 enum class Occasion : uint8_t {
   kJobEnds,
   kPodIsGone,
@@ -36,9 +35,9 @@ enum class Occasion : uint8_t {
 struct AgendaEntry {
   int64_t at_ns = 0;
   Occasion kind{};
-  int32_t job = 0;    // or a node, or a place in the workload's outages, windows and changes
-  int32_t pod = 0;    // of the job, or a place among its resizes
-  int64_t stamp = 0;  // the state that it was added for
+  int32_t job = 0;    // or a node, or an index into the workload's outages, windows or changes
+  int32_t pod = 0;    // of the job, or an index into its resizes
+  int64_t stamp = 0;  // the state for which it was added
 
   auto Key() const { return std::tuple(at_ns, kind, job, pod, stamp); }
 };

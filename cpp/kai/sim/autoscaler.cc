@@ -88,7 +88,7 @@ int64_t Autoscaler::ReadyNs(int32_t node) const {
   return pools_[PlaceOf(pool_of_[PlaceOf(node)])].ready_ns;
 }
 
-// Pods on nodes, as far as they find room.
+// Assigns pods to nodes while they fit.
 class Autoscaler::Packing {
  public:
   Packing(const std::vector<Pool>& pools, std::vector<NodeState>* nodes)
@@ -99,7 +99,8 @@ class Autoscaler::Packing {
   }
 
   void Pack(const Waiting& job) {
-    // A job that asks for the same, and no more of it, found no room: nor does this one.
+    // If a job with equal requests and at most as many needed pods did not fit, this one does not
+    // either.
     const auto key = std::tuple(job.needs.micro_gpus, job.needs.millicpu, job.needs.memory_bytes,
                                 job.needs.models);
     const auto failed = failed_.find(key);
@@ -108,7 +109,7 @@ class Autoscaler::Packing {
     const std::vector<size_t> next = next_;
     std::vector<std::pair<int32_t, SpareRoom>> before;
     int32_t found = 0;
-    size_t from = 0;  // equal pods: what had no room for one has none for the next
+    size_t from = 0;  // pods are equal: skips nodes that were too full for the last one
     while (found < job.pods && Place(job.needs, &from, &before)) ++found;
     if (found >= std::max(job.least, 1)) return;
     failed_[key] = job.least;
@@ -119,7 +120,7 @@ class Autoscaler::Packing {
     for (const auto& [node, room] : before) --is_used_[PlaceOf(node)];
   }
 
-  // Those that were absent and have pods now, in the order in which they were opened.
+  // Absent nodes that have pods now, in the order in which they were opened.
   std::vector<int32_t> Opened() const {
     std::vector<int32_t> opened;
     for (const int32_t node : open_)
@@ -155,11 +156,11 @@ class Autoscaler::Packing {
 
   const std::vector<Pool>& pools_;
   std::vector<NodeState>& nodes_;
-  std::vector<size_t> next_;  // by pool: where the next absent node may be
+  std::vector<size_t> next_;  // by pool: where to search for the next absent node
   std::vector<int32_t> open_;
-  std::vector<int32_t> is_used_;  // by node: pods that it was given
+  std::vector<int32_t> is_used_;  // by node: how many pods it was given
   std::map<std::tuple<int64_t, int64_t, int64_t, const std::vector<std::string>*>, int32_t>
-      failed_;  // the fewest pods that found no room
+      failed_;  // the smallest number of needed pods that did not fit
 };
 
 Autoscaler::Orders Autoscaler::Look(int64_t now_ns, std::span<const Waiting> waiting,

@@ -27,7 +27,7 @@ NodeRow NodeNamed(std::string name, int64_t gpus) {
 
 PodNeeds Gpus(int64_t gpus) { return {.micro_gpus = gpus * kMicroGpusOfOne, .millicpu = 1000}; }
 
-// Nodes n0, n1, ... of 8 GPUs; all but the first `there` can be ordered.
+// Nodes n0, n1, ... with 8 GPUs each. The first `there` exist, the others can be ordered.
 struct Park {
   explicit Park(size_t count, size_t there = 0, int64_t gpus = 8) {
     pools = {{.name = "p", .nodes = {}, .ready_ns = 5, .idle_ns = 100}};
@@ -99,14 +99,14 @@ TEST(AutoscalerTest, ANodeThatWasEmptyForLongIsRemovedDownToTheLeast) {
   EXPECT_EQ(park.Look({}, 149).look_again_ns, 150);
   EXPECT_EQ(park.Look({}, 150).remove, (Nodes{1, 0}));
   EXPECT_EQ(park.Look({}, 170).remove, (Nodes{2, 1}));
-  // A pod that waits keeps a node that it fits on.
+  // A waiting pod keeps a node on which it fits.
   EXPECT_EQ(park.Look({{.pods = 1, .needs = Gpus(1)}}, 170).remove, (Nodes{2, 1}));
   EXPECT_EQ(park.Look({{.pods = 2, .needs = Gpus(8)}}, 170).remove, (Nodes{2}));
 }
 
-// ---- against a plain one ------------------------------------------------------------------------
+// ---- comparison with a plain one ----------------------------------------------------------------
 
-// Which absent nodes get pods: every job and pod is tried anew, on a copy of everything.
+// The absent nodes that get pods. Tries every job and pod again, on a copy of the state.
 Nodes PlainOrders(const Park& park, const std::vector<Autoscaler::Waiting>& waiting) {
   std::vector<Autoscaler::NodeState> states = park.states;
   Nodes opened;

@@ -13,7 +13,8 @@
 namespace kai {
 namespace {
 
-// Pods that have to run together: of a set the fewest that enough of its children need.
+// Pods that have to run together: for a set, the smallest number that satisfies enough of its
+// children.
 int64_t FewestPodsOf(SubGroupId set, const SubGroupColumns& sets) {
   const auto minimum = static_cast<size_t>(std::max(sets.minimum[set], 0));
   if (sets.is_pod_set[set] != 0) return static_cast<int64_t>(minimum);

@@ -1,13 +1,13 @@
-// FirstMoment: a cluster as it stands, from which a simulation goes on.
+// FirstMoment: the state of a cluster from which a simulation starts.
 //
 //   return std::make_shared<FirstMoment>(*store, cluster->params(), memory);
 //
-// Each pod group of a known queue that has live pods becomes a job: pods that are on a node run on,
-// those that wait are decided on. All other objects stay as they are: pods of other schedulers,
+// Each pod group of a known queue that has live pods becomes a job: its pods on nodes keep running,
+// and its waiting pods are scheduled. All other objects stay unchanged: pods of other schedulers,
 // reservations, volumes.
 //
-// Invariants: groups are sorted by name, and the pods of each. Cost: a copy of the store, and a
-// cluster built of it. Threads: const after construction.
+// Invariants: groups are sorted by name, and so are the pods of each. Cost: a copy of the store,
+// and a cluster built from it. Threads: const after construction.
 #ifndef KAI_SIM_FIRST_MOMENT_H_
 #define KAI_SIM_FIRST_MOMENT_H_
 
@@ -27,8 +27,8 @@ class FirstMoment {
   struct Pod {
     PodRow row = {};
     std::string node = {};                     // empty: it waits
-    std::vector<std::string> gpu_groups = {};  // devices that it shares there
-    std::string bind_request = {};             // that is being carried out, by namespace/name
+    std::vector<std::string> gpu_groups = {};  // shared devices on that node
+    std::string bind_request = {};             // a request in progress, namespace/name
     int64_t micro_gpus = 0;                    // as its queue counts them
   };
   struct Group {
@@ -38,7 +38,7 @@ class FirstMoment {
     int32_t min_pods = 1;  // that have to run together
   };
 
-  // `memory`: what the scheduler of this cluster remembered (Engine::ExportMemory); empty: nothing.
+  // `memory`: the exported memory of this cluster's scheduler (Engine::ExportMemory); empty: none.
   FirstMoment(const Store& store, ShardParams params, std::string memory);
 
   const Store& store() const { return store_; }

@@ -28,7 +28,7 @@ std::shared_ptr<const FirstMoment> MomentOf(ClusterRows rows) {
   return std::make_shared<const FirstMoment>(store, params, "");
 }
 
-// Each group runs for so many seconds.
+// Each group runs for this many seconds.
 SimWorkload WorkloadOf(std::shared_ptr<const FirstMoment> first, int64_t seconds) {
   SimWorkload workload;
   for (const QueueRow& row : first->store().RowsOfKind<QueueRow>()) workload.queues.push_back(row);
@@ -77,7 +77,7 @@ TEST(FirstMomentTest, GroupsOfKnownQueuesWithLivePodsAreItsJobs) {
   EXPECT_EQ(first->groups()[1].pods[0].node, "");
 }
 
-// Pods on nodes as the plan leaves them, but for those that were leaving before.
+// Pods on nodes after the plan, without those that were leaving before.
 using Places = std::map<std::string, std::string>;
 
 Places PlannedPlaces(const FirstMoment& first, const Plan& plan) {

@@ -26,7 +26,7 @@ std::optional<BindRequestRow> RequestOf(const Plan& plan, const CycleLog::Decisi
           {.request = each.request, .device = each.device, .admin_access = each.admin_access});
     }
     if (claim.allocation->anywhere) continue;
-    // Whatever the term was, the node meets it, and devices of one node are what claims are for.
+    // The node satisfies the original term, and the devices of a claim are on one node.
     allocation.has_node_selector = true;
     allocation.node_selector = {
         {.expressions = {},

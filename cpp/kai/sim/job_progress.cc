@@ -23,7 +23,7 @@ void JobProgress::Work(int64_t elapsed_ns) {
   }
   if (spec_.checkpoint_ns > 0 &&
       since_start_ns_ / spec_.checkpoint_ns > before_ns / spec_.checkpoint_ns) {
-    // What came after the last checkpoint is not saved yet.
+    // Work after the last checkpoint is not saved yet.
     const int64_t tail_ns = since_start_ns_ % spec_.checkpoint_ns;
     kept_ns_ += unsaved_ns_ + worked_ns - pods_.running * tail_ns;
     unsaved_ns_ = pods_.running * tail_ns;
@@ -76,7 +76,7 @@ int64_t JobProgress::EndNs() const {
   if (pods_.speed == 1) return from_ns + (left_ns_ + pods_.running - 1) / pods_.running;
   auto elapsed_ns = static_cast<int64_t>(
       std::floor(static_cast<double>(left_ns_) / (pods_.running * pods_.speed)));
-  while (WorkIn(elapsed_ns) < left_ns_) ++elapsed_ns;  // rounding: a step or two
+  while (WorkIn(elapsed_ns) < left_ns_) ++elapsed_ns;  // corrects rounding: one or two steps
   return from_ns + elapsed_ns;
 }
 

@@ -91,7 +91,7 @@ TEST(JobProgressTest, AnotherMinimumCountsFromTheNextPodsOn) {
   JobProgress job({.work_ns = 100, .min_pods = 2, .checkpoint_ns = SimJob::kNeverSaved});
   job.SetPods(Running(2), 0);
   job.SetMinPods(1);
-  job.SetPods(Running(1), 10);  // goes on
+  job.SetPods(Running(1), 10);  // works
   EXPECT_EQ(job.lost_ns(), 0);
   EXPECT_EQ(job.EndNs(), 90);
   job.SetMinPods(3);

@@ -54,7 +54,7 @@ bool NodeFleet::Goes(int32_t node, int64_t now_ns) {
 }
 
 void NodeFleet::Comes(int32_t node, int64_t now_ns) {
-  if (Of(node).outages == 0) return;  // it was not provided as the outage began
+  if (Of(node).outages == 0) return;  // it was not provided when the outage began
   if (--Of(node).outages != 0) return;
   Write(node);
   RecordPresence(node, now_ns);

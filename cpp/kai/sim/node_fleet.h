@@ -1,13 +1,13 @@
-// NodeFleet: which nodes of a simulation are there, and which of them take new pods.
+// NodeFleet: which nodes of a simulation exist, and which of them take new pods.
 //
 //   if (!fleet_.Goes(node, now_ns_)) return;  // two outages overlap
 //
-// A node is there if it is provided (from the start, or ordered and ready) and no outage has it. It
-// takes new pods if no maintenance window has it. Outages and windows may overlap. What changes is
-// written to the store and to the timeline, and passed on where nodes come and go.
+// A node exists if it is provided (from the start, or ordered and ready) and has no outage. It
+// takes new pods if it is in no maintenance window. Outages and windows may overlap. Changes are
+// written to the store and the timeline; when nodes come or go, a callback is called.
 //
-// Invariants: an outage takes only a node that is provided as it begins. Cost: that of a row of the
-// store for each change. Not thread-safe.
+// Invariants: an outage affects only a node that is provided when it begins. Cost: that of a row of
+// the store for each change. Not thread-safe.
 #ifndef KAI_SIM_NODE_FLEET_H_
 #define KAI_SIM_NODE_FLEET_H_
 
@@ -28,15 +28,15 @@ class NodeFleet {
  public:
   enum class Supply : uint8_t { kAbsent, kOrdered, kProvided };
 
-  // Called for each node that is there from now on, or no longer.
+  // Called for each node that comes or goes.
   using OnPresence = std::function<void(int32_t node, bool is_there)>;
 
-  // `nodes`, sorted by name, have to stay; all others outlive it as well.
+  // `nodes`, sorted by name, must stay in place; all arguments must outlive it.
   NodeFleet(const std::vector<NodeRow>& nodes, Store* store, Timeline* timeline,
             OnPresence on_presence)
       : nodes_(nodes), store_(*store), timeline_(*timeline), on_presence_(std::move(on_presence)) {}
 
-  // All nodes are there from now on, but for `absent` ones, by place.
+  // All nodes exist from now on, except the `absent` ones (flags by index).
   void Fill(const std::vector<uint8_t>& absent);
 
   int32_t Find(std::string_view name) const { return place_.at(name); }
@@ -47,13 +47,13 @@ class NodeFleet {
   bool TakesPods(int32_t node) const { return IsThere(node) && Of(node).windows == 0; }
   Supply SupplyOf(int32_t node) const { return Of(node).supply; }
 
-  // An outage begins or ends. Goes(): whether the node was there until now.
+  // The start and the end of an outage. Goes() returns whether the node existed before.
   bool Goes(int32_t node, int64_t now_ns);
   void Comes(int32_t node, int64_t now_ns);
-  // A maintenance window begins or ends.
+  // The start and the end of a maintenance window.
   void Close(int32_t node, int64_t now_ns);
   void Open(int32_t node, int64_t now_ns);
-  // The autoscaler. A node that is ready takes pods unless a window has it.
+  // For the autoscaler. A node that becomes ready takes pods, unless it is in a window.
   void Order(int32_t node, int64_t now_ns);
   void MakeReady(int32_t node, int64_t now_ns);
   void Remove(int32_t node, int64_t now_ns);
@@ -61,7 +61,7 @@ class NodeFleet {
  private:
   struct State {
     Supply supply = Supply::kProvided;
-    int32_t outages = 0;  // of the node as it is provided now
+    int32_t outages = 0;  // outages since it was provided
     int32_t windows = 0;
   };
   const State& Of(int32_t node) const { return states_[static_cast<size_t>(node)]; }

@@ -50,7 +50,7 @@ PodGroupRow SimObjects::GroupRow(const SimJob& job, const Stamps& stamps) const 
 PodRow SimObjects::GivenRow(const SimJob& job, PodState state) const {
   PodRow row = GivenTo(job).pods[static_cast<size_t>(state.number)].row;
   if (state.generation > 0) {
-    // What claims and volumes were made for is the pod by its UID.
+    // Claims and volumes refer to their pod by UID, so such a pod keeps it.
     if (row.claims.empty() && row.volumes.empty() && row.extended_claim.empty())
       row.uid = StrCat(row.uid, ".", state.generation);
     row.created_ns = Date(state.created_ns);

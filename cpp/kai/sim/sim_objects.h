@@ -1,8 +1,8 @@
-// SimObjects: the objects of simulated jobs, as an API server would have them.
+// SimObjects: the Kubernetes objects of simulated jobs.
 //
 //   store_.Upsert(objects_.PodRowOf(workload_.jobs[At(row)], std::move(state)));
 //
-// Invariants: equal arguments give equal rows. Cost: that of a row. Threads: as reading the
+// Invariants: equal arguments give equal rows. Cost: that of a row. Threads: as for reading the
 // workload.
 #ifndef KAI_SIM_SIM_OBJECTS_H_
 #define KAI_SIM_SIM_OBJECTS_H_
@@ -18,7 +18,7 @@
 
 namespace kai {
 
-// The model of a node's GPUs; empty: no label says it.
+// The model of a node's GPUs; empty if no label has it.
 std::string_view ModelOf(const NodeRow& node);
 
 class SimObjects {
@@ -32,7 +32,7 @@ class SimObjects {
     std::optional<int64_t> last_start_ns;
     std::optional<int64_t> stale_since_ns;
     std::optional<int64_t> last_eviction_ns;
-    ServiceRow service = {};  // with its date
+    ServiceRow service = {};  // with its time
   };
   PodGroupRow GroupRow(const SimJob& job, const Stamps& stamps) const;
 
@@ -47,7 +47,7 @@ class SimObjects {
   };
   PodRow PodRowOf(const SimJob& job, PodState state) const;
 
-  // As the store has them, "namespace/name".
+  // Names as in the store, "namespace/name".
   std::string PodName(const SimJob& job, int32_t number) const;
   static std::string GroupName(const SimJob& job);
 

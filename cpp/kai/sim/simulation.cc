@@ -14,7 +14,7 @@
 namespace kai {
 namespace {
 
-// With a period of 0: so many cycles at one moment, then the next one comes a second later.
+// With a period of 0: after this many cycles at one time, the next cycle comes a second later.
 constexpr int64_t kMostCyclesAtOnce = 100;
 
 StayEnd EndOf(EvictionNote note) {
@@ -41,7 +41,7 @@ QuotaVector OfferedBy(const NodeRow& node) {
   return offered;
 }
 
-// So that the order of the input makes no difference.
+// Sorted, so that the order of the input has no effect.
 std::vector<int32_t> SortJobs(std::vector<SimJob>* jobs) {
   std::vector<int32_t> input(jobs->size());
   std::iota(input.begin(), input.end(), 0);
@@ -75,7 +75,7 @@ Simulation::Simulation(SimWorkload workload, Config config, ShardParams params,
       options_(options),
       objects_(workload_, params.scheduler_name, options.start_ns),
       store_(workload_.first == nullptr ? Store() : Store(workload_.first->store())),
-      // The autoscaler looks at what groups wait for.
+      // The autoscaler reads the reasons why groups wait.
       engine_(&store_, std::move(config), std::move(params),
               {.explains = !workload_.pools.empty()}),
       fleet_(workload_.nodes, &store_, &timeline_,
@@ -115,12 +115,12 @@ absl::StatusOr<bool> Simulation::Run(int64_t steps) {
   while (!has_ended_ && steps-- > 0) {
     const bool is_done = jobs_ended_ == std::ssize(jobs_) && !jobs_.empty();
     int64_t next_ns = NextNs();
-    // Fetches alone keep no simulation going.
+    // Fetches of usage alone do not keep a simulation running.
     const std::optional<int64_t> fetch_ns =
         is_done || next_ns == Timeline::kNever ? std::nullopt : DueFetchNs(next_ns);
     if (fetch_ns) next_ns = *fetch_ns;
     if (is_done || next_ns == Timeline::kNever || next_ns > options_.until_ns) {
-      // Jobs without an end go on though nothing happens any more.
+      // Jobs without an end go on although no event is left.
       const bool goes_on =
           next_ns != Timeline::kNever || std::ranges::any_of(workload_.jobs, [](const SimJob& job) {
             return job.duration_ns == SimJob::kForever;
@@ -158,7 +158,7 @@ int64_t Simulation::NextNs() const {
 std::optional<int64_t> Simulation::DueFetchNs(int64_t next_ns) const {
   if (!history_ || next_fetch_ns_ > next_ns) return std::nullopt;
   if (waiting_pods_ > 0) return next_fetch_ns_;
-  // Nothing depends on those before.
+  // Earlier fetches have no effect.
   return next_ns / options_.usage->fetch_ns * options_.usage->fetch_ns;
 }
 
@@ -182,7 +182,7 @@ void Simulation::FetchUsage() {
 
 void Simulation::WantCycle(int64_t at_ns) {
   const int64_t period_ns = options_.period_ns;
-  // The cycle that decided about the first moment was the only one then.
+  // At the first moment there is only the cycle that decides about it.
   if (workload_.first != nullptr && timeline_.cycles > 0) at_ns = std::max<int64_t>(at_ns, 1);
   if (period_ns > 0) at_ns = (at_ns + period_ns - 1) / period_ns * period_ns;
   next_cycle_ns_ = std::min(next_cycle_ns_, at_ns);
@@ -207,7 +207,7 @@ void Simulation::Happen(const AgendaEntry& entry) {
       return;
     case Occasion::kNodeComes:
       fleet_.Comes(entry.job, now_ns_);
-      empty_since_ns_[At(entry.job)] = now_ns_;  // as long as it took no pods it was not idle
+      empty_since_ns_[At(entry.job)] = now_ns_;  // its idle time begins when it takes pods
       return;
     case Occasion::kWindowBegins:
       BeginWindow(entry.pod);
@@ -332,7 +332,7 @@ void Simulation::CarryOut(const Plan& plan) {
   for (const CycleLog::Decision& decision : plan.decisions) {
     if (decision.kind == CycleLog::Decision::Kind::kPipeline) continue;
     const PodPlace place = PlaceOf(cluster, decision.pod);
-    if (place.job < 0) continue;  // of no job of the simulation
+    if (place.job < 0) continue;  // not a job of the simulation
     if (decision.kind == CycleLog::Decision::Kind::kEvict) {
       Evict(place.job, place.pod, EndOf(decision.note));
     } else {
@@ -521,7 +521,7 @@ void Simulation::Resize(int32_t row, int32_t place) {
   }
   if (std::ssize(job.pods) < spec.pods) job.pods.resize(At(spec.pods));
   for (int32_t pod = before; pod < spec.pods; ++pod) {
-    if (job.pods[At(pod)].stage != Pod::Stage::kAbsent) continue;  // it is leaving still
+    if (job.pods[At(pod)].stage != Pod::Stage::kAbsent) continue;  // still leaving
     MakePod(row, pod);
     CountPod(row, pod, 0, 1);
   }

@@ -1,21 +1,21 @@
-// Simulation: a cluster in virtual time. The scheduler is the one of production: a Store, an Engine
-// that follows it, and decisions that become changes of the store's objects. Time jumps from one
-// event to the next; a cycle runs at the next multiple of the period after something changed or a
-// moment has come that the last plan waits for, and when other usage of the past is fetched while
-// pods wait.
+// Simulation: a cluster in virtual time, with the scheduler of production: a Store, an Engine that
+// follows it, and decisions that become changes of the store's objects. Time jumps from one event
+// to the next. A cycle runs at the next multiple of the period after something changed, after the
+// time at which the last plan would change, and after a fetch of different past usage while pods
+// wait.
 //
 //   while (ended.ok() && !*ended) ended = (*simulation)->Run(1000);
 //
-// It starts empty, or from a first moment: then the first cycle decides about it as it stands.
+// It starts empty, or from a first moment; then the first cycle plans that state unchanged.
 //
-// Around the scheduler: a binding puts the pod on its node, and after the delays of SimOptions it
-// runs. An evicted pod leaves after a while, and its workload's controller then makes it again
-// under the same name, with another UID. When the work of a job is done its pods and its pod group
-// go. Nodes fail, are maintained (node_fleet.h), and come and go with demand (autoscaler.h).
-// Nothing here depends on the order of the workload's objects.
+// Around the scheduler: a binding puts a pod on its node, where it runs after the delays of
+// SimOptions. An evicted pod leaves after a delay; then the controller of its workload creates it
+// again with the same name and another UID. When a job's work is done, its pods and its pod group
+// are deleted. Nodes fail, are maintained (node_fleet.h), and come and go with demand
+// (autoscaler.h). The order of the workload's objects has no effect.
 //
 // Invariants: the same workload, configuration and options give the same timeline. Cost: O(log) and
-// a few rows of the store for each event, and the cycles. Not thread-safe.
+// a few rows of the store for each event, plus the cycles. Not thread-safe.
 #ifndef KAI_SIM_SIMULATION_H_
 #define KAI_SIM_SIMULATION_H_
 
@@ -47,14 +47,15 @@ class Simulation {
   static absl::StatusOr<std::unique_ptr<Simulation>> Make(SimWorkload workload, Config config,
                                                           ShardParams params, SimOptions options);
 
-  // So many events and cycles more. True: it has ended, and the timeline is complete.
+  // Processes this many events and cycles. True: the simulation has ended, and the timeline is
+  // complete.
   absl::StatusOr<bool> Run(int64_t steps);
-  // It ends here: what still runs is recorded as such.
+  // Ends the simulation now; stays that have not ended are recorded with that reason.
   void Stop();
 
   int64_t now_ns() const { return now_ns_; }
   int64_t jobs_ended() const { return jobs_ended_; }
-  // Complete once it has ended or was stopped.
+  // Complete after the end or Stop().
   const Timeline& timeline() const { return timeline_; }
   const Store& store() const { return store_; }
 
@@ -64,13 +65,13 @@ class Simulation {
     Stage stage = Stage::kAbsent;
     StayEnd leaves_for{};
     int32_t node = -1;
-    int32_t generation = 0;  // how often it was made again
+    int32_t generation = 0;  // how often it was created again
     int64_t created_ns = 0;
     int64_t from_ns = 0;
     int64_t runs_ns = Timeline::kNever;
     int64_t deletion_ns = 0;
     std::vector<std::string> gpu_groups;
-    std::string bind_request;  // of its stay, where there is one: it holds claims
+    std::string bind_request;  // that holds the claims of its stay, if any
   };
   struct PodPlace {
     int32_t job = -1;
@@ -79,10 +80,10 @@ class Simulation {
   struct Job {
     explicit Job(const JobProgress::Spec& spec) : progress(spec) {}
 
-    std::vector<Pod> pods;  // empty: not there yet, or gone; those beyond the job's are leaving
+    std::vector<Pod> pods;  // empty: not arrived, or ended; pods beyond the job's size are leaving
     JobProgress progress;
     int64_t stamp = 0;         // of its end on the agenda
-    bool has_changed = false;  // pods came or went since its progress heard of it
+    bool has_changed = false;  // pods came or went since the last update of its progress
     std::optional<int64_t> last_start_ns;
     std::optional<int64_t> stale_since_ns;
     std::optional<int64_t> last_eviction_ns;
@@ -97,14 +98,14 @@ class Simulation {
   void FillQueues();
   void FillNodes();
   void FillJobs();
-  // A job that is there from the start.
+  // Creates a job that exists from the start.
   void Adopt(int32_t job);
   void AdoptPod(int32_t job, int32_t pod);
 
-  // Of the events and cycles: when the next one is; kNever: nothing is left to happen.
+  // When the next event or cycle is; kNever if there is none.
   int64_t NextNs() const;
   bool IsCycleNext() const;
-  // The last fetch that is due by the moment of the next event, or the first one if pods wait.
+  // The last fetch that is due before the next event or, if pods wait, the first one.
   std::optional<int64_t> DueFetchNs(int64_t next_ns) const;
   void FetchUsage();
   void Happen(const AgendaEntry& entry);
@@ -120,7 +121,7 @@ class Simulation {
   void Bind(int32_t job, int32_t pod, int32_t node, std::vector<std::string> gpu_groups);
   void StartPod(int32_t job, int32_t pod);
   void Evict(int32_t job, int32_t pod, StayEnd why);
-  // It has left: its job makes it again, unless it has fewer pods by now.
+  // The pod has left: its job creates it again, unless the job has fewer pods now.
   void MakeAgain(int32_t job, int32_t pod);
   void TakeNode(int32_t node);
   void BeginWindow(int32_t window);
@@ -137,9 +138,9 @@ class Simulation {
   void WritePod(int32_t job, int32_t pod);
   void WriteGroup(int32_t job);
   int64_t MicroGpusOf(int32_t job, int32_t pod) const;
-  // So many times more is the pod on a node, and there at all: 1, 0 or -1.
+  // Changes the counts of pods on nodes (`held`) and of existing pods (`there`) by 1, 0 or -1.
   void CountPod(int32_t job, int32_t pod, int32_t held, int32_t there);
-  // What a node offers counts from now on, or no longer.
+  // Adds or removes the capacity of a node.
   void CountNode(int32_t node, bool is_there);
   void RecordQueues(const Plan& plan);
   void NoteStarved(const Plan& plan);
@@ -147,9 +148,9 @@ class Simulation {
   void WantLook(int64_t at_ns);
   void Complete();
 
-  // Without a job: it is of no job of the simulation.
+  // Without a job: the pod is not part of the simulation.
   PodPlace PlaceOf(const Cluster& cluster, PodId pod) const;
-  int32_t JobOf(const Cluster& cluster, PodGroupId group) const;  // -1: no job of the simulation
+  int32_t JobOf(const Cluster& cluster, PodGroupId group) const;  // -1: not a job of the simulation
 
   SimWorkload workload_;
   SimOptions options_;
@@ -162,17 +163,17 @@ class Simulation {
   absl::flat_hash_map<std::string_view, int32_t> job_of_;    // by name
   absl::flat_hash_map<std::string, PodPlace> given_places_;  // pods of the first moment, by name
   NodeFleet fleet_;
-  // By node: pods on it, and since when there is none.
+  // By node: the pods on it, and since when it is empty.
   std::vector<std::vector<PodPlace>> stays_on_;
   std::vector<int64_t> empty_since_ns_;
-  std::optional<Autoscaler> scaler_;  // nothing: no node is ordered or removed
+  std::optional<Autoscaler> scaler_;  // empty: no node is ordered or removed
   std::vector<SpareRoom> rooms_;      // of empty nodes; for the autoscaler
-  std::vector<int32_t> starved_;      // jobs with pods for which the last plan had no room
+  std::vector<int32_t> starved_;      // jobs with pods that did not fit in the last plan
   int64_t next_look_ns_ = Timeline::kNever;
   absl::flat_hash_map<std::string, int32_t> shared_cards_;  // by GPU group
-  std::vector<int32_t> changed_jobs_;                       // of which has_changed
+  std::vector<int32_t> changed_jobs_;                       // jobs with has_changed
 
-  // By queue, with all below it: millionths of GPUs.
+  // By queue, including all queues below it: millionths of GPUs.
   struct Use {
     int32_t parent = -1;
     int64_t allocated = 0;
@@ -191,8 +192,8 @@ class Simulation {
 
   int64_t now_ns_ = 0;
   int64_t next_cycle_ns_ = Timeline::kNever;
-  bool decides_first_ = false;  // the next cycle comes before all that happens
-  int64_t cycles_now_ = 0;      // at this moment
+  bool decides_first_ = false;  // the next cycle comes before all events
+  int64_t cycles_now_ = 0;      // at the current time
   int64_t jobs_ended_ = 0;
   bool has_ended_ = false;
   Timeline timeline_;

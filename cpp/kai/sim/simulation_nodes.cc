@@ -1,4 +1,4 @@
-// Simulation: nodes that fail, are maintained, come and go.
+// Simulation: node failures, maintenance and autoscaling.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -11,15 +11,15 @@
 namespace kai {
 namespace {
 
-// Reasons why pods wait that more nodes can mend.
+// Reasons of waiting pods that additional nodes can remove.
 constexpr std::array kReasonsForNodes = {
     reason_codes::kGangIncomplete,     reason_codes::kNotEnoughGpus,
     reason_codes::kNotEnoughResources, reason_codes::kNoMatchingNode,
     reason_codes::kTopologyTooSmall,   reason_codes::kLargerThanAnyNode,
     reason_codes::kNoFreeDevices};
 
-// Whether more nodes could help the group: it waits, no place is promised to it, and no limit or
-// quota of a queue is in its way.
+// True if more nodes could help the group: it waits, has no promised place, and is not stopped by a
+// limit or quota of a queue.
 bool WaitsForRoom(const Plan& plan, PodGroupId group) {
   if (plan.outcomes->IsSimplyRunning(group)) return false;
   const GroupOutcome& outcome = (*plan.outcomes)[group].outcome;
@@ -77,7 +77,7 @@ PodNeeds Simulation::NeedsOf(int32_t row, int32_t pod) const {
 
 SpareRoom Simulation::RoomOf(int32_t node) const {
   SpareRoom room = rooms_[At(node)];
-  absl::flat_hash_map<std::string_view, size_t> shared;  // place in `parts`, by GPU group
+  absl::flat_hash_map<std::string_view, size_t> shared;  // index into `parts`, by GPU group
   for (const PodPlace& place : stays_on_[At(node)]) {
     PodNeeds needs = NeedsOf(place.job, place.pod);
     const std::vector<std::string>& groups = jobs_[At(place.job)].pods[At(place.pod)].gpu_groups;

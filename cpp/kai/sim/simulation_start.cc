@@ -1,4 +1,4 @@
-// Simulation: what there is at the start.
+// Simulation: the state at the start.
 #include <algorithm>
 #include <string_view>
 #include <utility>
@@ -35,7 +35,7 @@ void Simulation::FillQueues() {
     const auto parent = queue_of_.find(workload_.queues[i].parent);
     if (parent != queue_of_.end()) uses_[i].parent = parent->second;
   }
-  for (Use& use : uses_) {  // a queue of the first moment may stand below itself
+  for (Use& use : uses_) {  // a queue of the first moment may be its own ancestor
     int32_t above = use.parent;
     for (size_t steps = 0; above >= 0 && steps < uses_.size(); ++steps)
       above = uses_[At(above)].parent;
@@ -126,7 +126,7 @@ void Simulation::FillJobs() {
   UpdateProgress();
 }
 
-// ---- what there is at the start -----------------------------------------------------------------
+// ---- objects at the start -----------------------------------------------------------------------
 
 void Simulation::Adopt(int32_t row) {
   const SimJob& spec = workload_.jobs[At(row)];

@@ -68,7 +68,7 @@ struct Story {
     KAI_CHECK(ended.ok()) << ended.status().ToString();
   }
   const Timeline& timeline() const { return (*simulation)->timeline(); }
-  // Seconds, by the places of the input; -1: never.
+  // Seconds, in the order of the input; -1: never.
   std::vector<int64_t> Starts() const { return ByInput(timeline().jobs.first_start_ns); }
   std::vector<int64_t> Ends() const { return ByInput(timeline().jobs.end_ns); }
   std::vector<int64_t> ByInput(const std::vector<int64_t>& times) const {
@@ -166,7 +166,7 @@ TEST(SimulationTest, AQueueThatChangesStartsWhatWaited) {
   EXPECT_EQ(Story(workload).Starts(), (Seconds{0, 30}));
 }
 
-// ---- the past counts ----------------------------------------------------------------------------
+// ---- past usage ---------------------------------------------------------------------------------
 
 UsageWindow Minutes(int64_t minutes) {
   return {.size_ns = minutes * 60 * kSecondNs, .fetch_ns = 60 * kSecondNs};
@@ -181,7 +181,7 @@ TEST(SimulationTest, APodThatWaitsStartsWhenTheUsageOfItsQueueHasBecomeTheLesser
   workload.jobs[1].queue = 1;
   EXPECT_EQ(Story(workload, {.until_ns = 3600 * kSecondNs}, kStrong).Starts(), (Seconds{0, -1}));
   const Story run(workload, {.until_ns = 3600 * kSecondNs, .usage = Minutes(60)}, kStrong);
-  // No other event comes before: the fetch itself brings the cycle that reclaims.
+  // There is no other event before: the fetch itself causes the cycle that reclaims.
   EXPECT_EQ(run.Starts(), (Seconds{0, 61}));
   EXPECT_EQ(run.timeline().usage.at_ns[0], 60 * kSecondNs);
   EXPECT_EQ(run.timeline().usage.gpu[0], 1);
@@ -199,7 +199,7 @@ TEST(SimulationTest, WhileNoPodWaitsNoCycleRunsForUsage) {
   SimWorkload workload = Nodes({1});
   workload.jobs = {JobOf("a", 30, 36'000), JobOf("b", 90, 10)};
   const int64_t cycles = Story(workload).timeline().cycles;
-  const UsageWindow usage = Minutes(100'000);  // so that it is another one at each fetch
+  const UsageWindow usage = Minutes(100'000);  // so that each fetch differs
   EXPECT_GT(Story(workload, {.usage = usage}).timeline().cycles, cycles + 500);
   workload.jobs.pop_back();
   EXPECT_LE(Story(workload, {.usage = usage}).timeline().cycles, 5);
@@ -225,7 +225,7 @@ TEST(SimulationTest, WhatRunsWhenItEndsIsRecordedAsSuch) {
   EXPECT_EQ(run.timeline().jobs.kept_ns[0], 60 * kSecondNs);
 }
 
-// A pool of nodes p-0, p-1, ... with one GPU each, of which `first` are there.
+// Adds a pool of nodes p-0, p-1, ... with one GPU each, of which `first` exist at the start.
 void AddPool(SimWorkload* workload, int32_t count, int32_t first = 0, int32_t least = 0) {
   SimNodePool pool{.name = "p", .nodes = {}, .first = first, .least = least};
   pool.ready_ns = 30 * kSecondNs;
@@ -237,7 +237,7 @@ void AddPool(SimWorkload* workload, int32_t count, int32_t first = 0, int32_t le
   workload->pools.push_back(std::move(pool));
 }
 
-// Seconds at which something happened to nodes.
+// The seconds of one kind of node event.
 Seconds Happened(const Timeline& timeline, NodeEvent event) {
   Seconds at;
   for (size_t i = 0; i < timeline.node_events.at_ns.size(); ++i) {
@@ -320,7 +320,7 @@ TEST(SimulationTest, AJobWithMorePodsIsFasterOnceTheyRun) {
                               {.after_ns = 62 * kSecondNs, .pods = 4, .min_pods = 1}};
   // 200 - 100 - 40 - 2 are left.
   EXPECT_EQ(Story(workload).Ends(), (Seconds{76}));
-  // Three pods leave until 65, and are made again as they are gone: 2, 2 x 1 s, 55 are left.
+  // Three pods leave until 65, and are created again when they are gone: 2, 2 x 1 s, 55 are left.
   const Story run(workload, {.terminate_ns = 5 * kSecondNs});
   EXPECT_EQ(run.Ends(), (Seconds{78}));
 }
@@ -354,7 +354,7 @@ TEST(SimulationTest, WhatMakesNoSenseIsRefusedByName) {
   EXPECT_EQ(error(workload), "job a: a resize has min_pods 2, and pods 1");
 }
 
-// ---- job orders (the rest is in tests/unit/sim/test_job_orders.py) ----
+// ---- job orders (the rest is in tests/unit/sim/test_job_orders.py) ------------------------------
 
 constexpr std::string_view kLeastService =
     R"({"plugins": {"joborder": {"policy": "las", "thresholds": "30"}}})";
@@ -363,11 +363,11 @@ TEST(SimulationTest, WithLeastServiceALongJobGivesWayAtItsThreshold) {
   SimWorkload workload = Nodes({1});
   workload.jobs = {JobOf("long", 0, 100), JobOf("short", 5, 10), JobOf("next", 6, 40)};
   const Story run(workload, {}, kLeastService);
-  // Nothing happens at 30 but that its 30 seconds are over; it is evicted, and the other one starts
+  // The only event at 30 is that its 30 seconds are over; it is evicted, and the other one starts
   // with the next cycle.
   EXPECT_EQ(run.Starts(), (Seconds{0, 31, 41}));
   EXPECT_EQ(run.Ends()[1], 41);
-  EXPECT_EQ(run.Ends()[2], 81) << "from 71 on both are of one level: the one that runs goes on";
+  EXPECT_EQ(run.Ends()[2], 81) << "from 71 on both have one level: the running one goes on";
   EXPECT_EQ(run.Ends()[0], 151);
 }
 
@@ -383,7 +383,7 @@ TEST(SimulationTest, WhatAJobReceivedCountsAfterItsEviction) {
     text += std::to_string(stays.from_ns[i] / kSecondNs) + "-" +
             std::to_string(stays.to_ns[i] / kSecondNs) + " ";
   }
-  EXPECT_EQ(ran["a"], "0-30 92-162 ") << "b has run for 60 seconds at 91, and a for 30";
+  EXPECT_EQ(ran["a"], "0-30 92-162 ") << "at 91, b has run for 60 seconds and a for 30";
   EXPECT_EQ(ran["b"], "31-91 162-200 206-208 ");
   EXPECT_EQ(ran["c"], "201-206 ");
 }
@@ -399,7 +399,7 @@ TEST(SimulationTest, WithoutEstimatesShortestFirstIsByAge) {
 
 // ---- random workloads ---------------------------------------------------------------------------
 
-// Pools, maintenance, jobs that change size.
+// Adds pools, maintenance, and jobs that change their size.
 void AddLife(Random* random, SimWorkload* workload) {
   if (random->OneIn(3)) {
     const auto most = static_cast<int32_t>(random->Between(1, 4));
@@ -479,7 +479,7 @@ SimOptions RandomOptions(uint64_t seed) {
   return options;
 }
 
-// GPUs in use on every node never exceed what it has, and a pod is in one place at a time.
+// The GPUs in use on a node never exceed its GPUs, and a pod is in one place at a time.
 void ExpectNoNodeIsOverfull(const SimWorkload& workload, const Timeline& timeline) {
   std::map<int32_t, std::vector<std::tuple<int64_t, int64_t>>> changes;  // by node
   std::map<std::pair<int32_t, int32_t>, int64_t> last_end;
@@ -504,10 +504,10 @@ void ExpectNoNodeIsOverfull(const SimWorkload& workload, const Timeline& timelin
   }
 }
 
-// Of a node, in order: when it changed, and whether it was so from then on.
+// By node, in order: when it changed, and the state from then on.
 using Changes = std::map<int32_t, std::vector<std::pair<int64_t, bool>>>;
 
-// Whether it was so all the time, also as it ended.
+// True if the state held all the time, including the end.
 bool HoldsFrom(const Changes& changes, int32_t node, int64_t from_ns, int64_t to_ns,
                bool at_first) {
   bool is_so = at_first;
@@ -520,7 +520,7 @@ bool HoldsFrom(const Changes& changes, int32_t node, int64_t from_ns, int64_t to
   return is_so;
 }
 
-// A pod is on a node that is there, and never comes to one that takes no pods.
+// A pod is only on a node that exists, and never comes to one that takes no pods.
 void ExpectPodsAreWhereTheyMayBe(const Timeline& timeline) {
   Changes there, open;
   for (size_t i = 0; i < timeline.nodes.at_ns.size(); ++i)
@@ -539,13 +539,13 @@ void ExpectPodsAreWhereTheyMayBe(const Timeline& timeline) {
   }
 }
 
-// Pods of a job that are on nodes at once are no more than it may have at any time.
+// A job never has more pods on nodes than it may have at that time.
 void ExpectNoJobHasTooManyPods(const SimWorkload& workload, const Timeline& timeline) {
   const Timeline::Stays& stays = timeline.stays;
   for (size_t i = 0; i < stays.job.size(); ++i) {
     const auto input = timeline.jobs.input[static_cast<size_t>(stays.job[i])];
     const SimJob& job = workload.jobs[static_cast<size_t>(input)];
-    // The last of its sizes before the pod came.
+    // The size of the job when the pod came.
     int32_t pods = job.pods;
     int64_t last_ns = -1;
     for (const SimResize& resize : job.resizes) {

@@ -1,8 +1,8 @@
-// Timeline: what happened in a simulation, as columns.
+// Timeline: the events of a simulation, as columns.
 //
 //   ASSERT_EQ(run.timeline().stays.end.size(), 1u);
 //
-// Invariants: rows of a table have equal numbers of entries; times are nanoseconds since the start.
+// Invariants: all columns of a table have the same length; times are nanoseconds since the start.
 // Cost: 41 bytes a stay, 36 a row of a queue or of usage. Threads: plain data.
 #ifndef KAI_SIM_TIMELINE_H_
 #define KAI_SIM_TIMELINE_H_
@@ -22,30 +22,30 @@ enum class StayEnd : uint8_t {
   kConsolidated,
   kStale,
   kNodeGone,
-  kSimulationEnds,  // it is still there
-  kDrained,         // its node is maintained
-  kResized,         // its job has fewer pods from then on
-  kWasLeaving,      // already as the simulation began
+  kSimulationEnds,  // it had not left
+  kDrained,         // its node went into maintenance
+  kResized,         // its job became smaller
+  kWasLeaving,      // before the simulation began
 };
 
-// What happened to a node besides failures and repairs.
+// Node events besides failures and repairs.
 enum class NodeEvent : uint8_t {
   kOrdered,     // by the autoscaler
-  kReady,       // it came
+  kReady,       // takes pods now
   kRemoved,     // by the autoscaler
-  kCordoned,    // it takes no new pods
-  kUncordoned,  // it takes pods again
+  kCordoned,    // takes no new pods
+  kUncordoned,  // takes new pods again
 };
 
 struct Timeline {
   static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
-  // A pod on a node, in the order in which they ended; those of one moment by job and pod.
+  // Stays of pods on nodes, in the order of their ends, then of job and pod.
   struct Stays {
     std::vector<int32_t> job;
     std::vector<int32_t> pod;
     std::vector<int32_t> node;
-    std::vector<int32_t> shared_card;  // equal for pods with parts of one GPU; -1: no part
+    std::vector<int32_t> shared_card;  // equal for pods that share a GPU; -1: no part of a GPU
     std::vector<int64_t> from_ns;
     std::vector<int64_t> runs_ns;  // kNever: it left before it ran
     std::vector<int64_t> to_ns;
@@ -55,30 +55,29 @@ struct Timeline {
 
   // By job.
   struct Jobs {
-    std::vector<int32_t> input;           // its place in the input
-    std::vector<int64_t> first_start_ns;  // kNever: not yet
-    std::vector<int64_t> end_ns;          // kNever: not yet
+    std::vector<int32_t> input;           // index in the input
+    std::vector<int64_t> first_start_ns;  // kNever: not started
+    std::vector<int64_t> end_ns;          // kNever: not ended
     std::vector<int64_t> working_ns;
     std::vector<int32_t> restarts;
     std::vector<int32_t> evictions;  // of pods
-    // Of its pods together (job_progress.h).
+    // Of all its pods together (job_progress.h).
     std::vector<int64_t> held_ns, kept_ns, lost_ns, idle_ns;
   };
   Jobs jobs;
 
-  // What a queue and all below it hold and ask for, from this cycle on; a row where it differs from
-  // the one before.
+  // What a queue and all queues below it hold and request from this cycle on; one row per change.
   struct Queues {
     std::vector<int64_t> at_ns;
     std::vector<int32_t> queue;
     std::vector<int64_t> allocated;  // millionths of GPUs
-    std::vector<int64_t> requested;  // by pods that are there, waiting or not
-    std::vector<double> fair_share;  // GPUs, as the cycle computed it
+    std::vector<int64_t> requested;  // by existing pods, waiting or not
+    std::vector<double> fair_share;  // GPUs, computed in the cycle
   };
   Queues queues;
 
-  // What a queue had used in the past when this was fetched, as parts of what the cluster had; a
-  // row where it differs from the one before. Empty unless the past counts.
+  // The past usage of a queue when it was fetched, as a part of the cluster's capacity; one row per
+  // change. Empty unless past usage counts.
   struct Usage {
     std::vector<int64_t> at_ns;
     std::vector<int32_t> queue;
@@ -86,8 +85,8 @@ struct Timeline {
   };
   Usage usage;
 
-  // Nodes that came and went beside the first ones; those that the autoscaler has not ordered yet
-  // are gone from the start.
+  // Nodes that come and go. Nodes that the autoscaler has not ordered yet are absent from the
+  // start.
   struct Nodes {
     std::vector<int64_t> at_ns;
     std::vector<int32_t> node;
@@ -102,12 +101,12 @@ struct Timeline {
   };
   NodeEvents node_events;
 
-  std::vector<std::string> node_names;   // by name
+  std::vector<std::string> node_names;   // sorted
   std::vector<std::string> queue_names;  // in the order of the input
-  int64_t end_ns = 0;                    // as far as it went
+  int64_t end_ns = 0;                    // how far the simulation went
   int64_t cycles = 0;
-  int64_t repeated_cycles = 0;  // of these, in which nothing was searched
-  int64_t engine_ns = 0;        // of the machine's time, spent in plans
+  int64_t repeated_cycles = 0;  // cycles that repeated the last plan
+  int64_t engine_ns = 0;        // real time spent on plans
 };
 
 }  // namespace kai

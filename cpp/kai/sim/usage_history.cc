@@ -8,7 +8,7 @@
 namespace kai {
 namespace {
 
-// What two integrals differ by, as a part of the larger one, where they differ by rounding only.
+// The largest relative difference of two integrals that differ by rounding only.
 constexpr double kRounding = 1e-10;
 
 }  // namespace
@@ -29,7 +29,7 @@ void UsageHistory::AddCapacity(const QuotaVector& amounts, int64_t now_ns) {
 }
 
 PastUsages UsageHistory::At(int64_t now_ns) {
-  // Before the start of the simulation nothing was held, and there was no cluster.
+  // Before the start of the simulation, nothing was held and there was no cluster.
   const int64_t begin_ns = std::max(int64_t{0}, begin_.At(now_ns));
   while (!between_.empty() && between_.front().at_ns <= begin_ns) {
     Apply(between_.front(), &trailing_);
@@ -65,7 +65,8 @@ double UsageHistory::WeightOf(int64_t elapsed_ns) const {
   const auto elapsed = static_cast<double>(elapsed_ns);
   const double half_life_ns = begin_.window().half_life_ns;
   if (half_life_ns == 0) return elapsed;
-  // The integral of 0.5 ^ (age / half-life) from 0 to `elapsed`; 1 - 2 ^ -x loses digits.
+  // The integral of 0.5 ^ (age / half-life) from 0 to `elapsed`; computing 1 - 2 ^ -x directly
+  // would lose digits.
   return -std::expm1(-elapsed / half_life_ns * std::numbers::ln2) * half_life_ns /
          std::numbers::ln2;
 }

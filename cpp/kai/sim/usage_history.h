@@ -1,5 +1,5 @@
-// UsageHistory: what each queue has used in a window of the past, as a part of what the cluster had
-// in that time (spec 1 F119): the integral of what it held over the integral of what there was,
+// UsageHistory: the usage of each queue in a window of the past, as a part of the cluster's
+// capacity (spec 1 F119): the integral of what it held divided by the integral of the capacity,
 // both weighted by 0.5 ^ (age / half-life).
 //
 //   UsageHistory history({.size_ns = 100, .fetch_ns = 1}, {{.name = "a"}});
@@ -7,14 +7,14 @@
 //   history.Add(0, {4, 0, 0}, 50);
 //   EXPECT_EQ(history.At(100).at("a")[0], 0.25);
 //
-// The integrals are exact, where a usage database adds up samples: there is nothing to lose between
-// two of them. Of samples that are each valid until the next one both are the same number.
+// The integrals are exact, whereas a usage database adds up samples and can miss what happens
+// between two of them. If each sample is valid until the next one, both give the same number.
 //
-// There are two integrals of each queue: one up to the last change, and one that follows it to
-// where the window begins. The window's is what the first one has beyond the second one. Changes
-// inside of the window are kept for the second.
+// Each queue has two integrals: one up to the last change, and one up to the beginning of the
+// window. The usage in the window is their difference. The changes inside the window are stored, so
+// that the second integral can apply them later.
 //
-// Invariants: moments never decrease. Cost: O(depth of the queue) a change, twice; O(queues) an
+// Invariants: times never decrease. Cost: O(depth of the queue) per change, twice; O(queues) per
 // answer; 40 bytes for each change in the window. Not thread-safe.
 #ifndef KAI_SIM_USAGE_HISTORY_H_
 #define KAI_SIM_USAGE_HISTORY_H_
@@ -34,17 +34,17 @@ class UsageHistory {
  public:
   struct Queue {
     std::string name;
-    int32_t parent = -1;  // a place in the list; it counts there as well
+    int32_t parent = -1;  // an index; usage also counts for the parent
   };
   UsageHistory(UsageWindow window, std::vector<Queue> queues);
 
-  // From now on a queue holds that much more, or less where it is negative; the cluster has it.
-  // Whole numbers, in any units that are the same in both.
+  // From now on a queue holds this much more (less if negative), or the cluster has this much more.
+  // Whole numbers, in the same units for both.
   void Add(int32_t queue, const QuotaVector& amounts, int64_t now_ns);
   void AddCapacity(const QuotaVector& amounts, int64_t now_ns);
 
-  // What queues have used in the window that ends now. A resource that the cluster did not have was
-  // not used.
+  // The usage of queues in the window that ends now. The usage of a resource that the cluster did
+  // not have is 0.
   PastUsages At(int64_t now_ns);
 
  private:
@@ -64,7 +64,7 @@ class UsageHistory {
   using Integrals = std::vector<Integral>;
 
   double DecayIn(int64_t elapsed_ns) const;
-  // Of one thing that is held for so long, as of the end of that time.
+  // The weight of holding one unit for this long, at the end of that time.
   double WeightOf(int64_t elapsed_ns) const;
   QuotaVector SumAt(const Integral& integral, int64_t now_ns) const;
   void Apply(const Change& change, Integrals* integrals) const;
@@ -74,7 +74,7 @@ class UsageHistory {
   std::vector<Queue> queues_;
   Integrals leading_;
   Integrals trailing_;
-  std::deque<Change> between_;  // applied to the leading ones only
+  std::deque<Change> between_;  // not yet applied to `trailing_`
 };
 
 }  // namespace kai

@@ -23,7 +23,7 @@ TEST(UsageHistoryTest, UsageIsWhatWasHeldOverWhatThereWas) {
   EXPECT_EQ(history.At(100).at("a")[0], 0.25);
   EXPECT_EQ(history.At(150).at("a")[0], 0.5) << "the window slides";
   history.Add(0, {-4, 0, 0}, 150);
-  EXPECT_EQ(history.At(250).at("a")[0], 0) << "to the bit";
+  EXPECT_EQ(history.At(250).at("a")[0], 0) << "exactly";
 }
 
 TEST(UsageHistoryTest, BeforeTheStartThereWasNoCluster) {
@@ -34,7 +34,7 @@ TEST(UsageHistoryTest, BeforeTheStartThereWasNoCluster) {
 }
 
 TEST(UsageHistoryTest, TheExampleOfTheSpecification) {
-  // Spec 1 F119: 10 GPUs, a window of 10 hours, and 8 GPUs for 3 of them are 0.24.
+  // Spec 1 F119: with 10 GPUs and a window of 10 hours, 8 GPUs for 3 hours are 0.24.
   constexpr int64_t kHour = 3600;
   UsageHistory history({.size_ns = 10 * kHour, .fetch_ns = 60}, {{.name = "a"}});
   history.AddCapacity({10, 0, 0}, 0);
@@ -65,11 +65,11 @@ TEST(UsageHistoryTest, AHalfLifeLetsThePastFade) {
   history.AddCapacity({1, 0, 0}, 0);
   history.Add(0, {1, 0, 0}, 0);
   history.Add(0, {-1, 0, 0}, 10);
-  // Ten of age 10 to 20 against ten of age 0 to 10: half as much.
+  // Ten of age 10 to 20 and ten of age 0 to 10: the older ones count half as much.
   EXPECT_NEAR(history.At(20).at("a")[0], 1.0 / 3, 1e-15);
 }
 
-// ---- against a slow one -------------------------------------------------------------------------
+// ---- comparison with a slow one -----------------------------------------------------------------
 
 struct Step {
   int64_t at = 0;
@@ -77,7 +77,7 @@ struct Step {
   QuotaVector amounts = {};
 };
 
-// Sums over the moments of a window, one by one: each counts for the time until the next one.
+// Sums over the time steps of a window one by one; each counts until the next one.
 PastUsages Slowly(const UsageWindow& window, const std::vector<UsageHistory::Queue>& queues,
                   const std::vector<Step>& steps, int64_t now) {
   int64_t begin = now - window.size_ns;
@@ -126,7 +126,7 @@ UsageWindow RandomWindow(Random* random) {
   window.start_ns = random->Between(-50, 50);
   if (random->Coin()) window.half_life_ns = static_cast<double>(random->Between(1, 50));
   const int64_t every = random->Between(1, 40);
-  // Not at equal intervals, as the days of months.
+  // Intervals of different length, like months.
   window.next_reset = [every](int64_t after) { return (after / every + 1) * every + after % 3; };
   return window;
 }

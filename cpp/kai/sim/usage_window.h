@@ -1,11 +1,11 @@
-// UsageWindow: the part of the past that counts in time-based fair share (spec 1 F116, F120).
+// UsageWindow: the part of the past that counts for time-based fair share (spec 1 F116, F120).
 //
 //   UsageWindow window = {.kind = UsageWindow::Kind::kTumbling, .size_ns = 60};
 //
 // Times are nanoseconds since the start of the simulation.
 //
-// Invariants: the begin of a window never goes back as time goes on. Cost: O(1), and a call of
-// `next_reset` for each window that has begun. Not thread-safe.
+// Invariants: the beginning of the window never moves back. Cost: O(1), and a call of `next_reset`
+// for each window that has begun. Not thread-safe.
 #ifndef KAI_SIM_USAGE_WINDOW_H_
 #define KAI_SIM_USAGE_WINDOW_H_
 
@@ -20,33 +20,34 @@ struct UsageWindow {
   enum class Kind : uint8_t {
     kSliding,   // the last `size_ns`
     kTumbling,  // since the last of `start_ns` + k * `size_ns`
-    kResets,    // since the last moment of a list, such as that of a cron string
+    kResets,    // since the last time of a list, such as that of a cron string
   };
   Kind kind = Kind::kSliding;
   int64_t size_ns = 0;
-  int64_t start_ns = 0;     // may be before the simulation
-  double half_life_ns = 0;  // 0: all of the window counts the same
-  int64_t fetch_ns = 0;     // what queues have used becomes known at each multiple of it
-  std::function<int64_t(int64_t)> next_reset = {};  // the first moment of the list after that one
+  int64_t start_ns = 0;                             // may be before the simulation
+  double half_life_ns = 0;                          // 0: the whole window counts equally
+  int64_t fetch_ns = 0;                             // usage is fetched at multiples of this
+  std::function<int64_t(int64_t)> next_reset = {};  // the next time of the list
 
   // InvalidArgument: "usage: the window has no length".
   absl::Status Check() const;
 };
 
-// When the window begins, as time goes on.
+// Computes when the window begins, as time goes on.
 class WindowBegin {
  public:
   explicit WindowBegin(UsageWindow window) : window_(std::move(window)) {}
 
-  // Of the window that holds `now_ns`: strictly before it, also where a new one begins just now.
-  // Equal to `now_ns`: tumbling windows begin later, and nothing counts. Times never decrease.
+  // The beginning of the window that contains `now_ns`: strictly before `now_ns`, even if a new
+  // window begins then. Equal to `now_ns` if tumbling windows begin later, so that nothing counts.
+  // Times never decrease.
   int64_t At(int64_t now_ns);
 
   const UsageWindow& window() const { return window_; }
 
  private:
   UsageWindow window_;
-  int64_t reset_ns_ = 0;  // of kResets: what was before the simulation makes no difference
+  int64_t reset_ns_ = 0;  // of kResets; times before the simulation have no effect
   bool knows_next_ = false;
   int64_t next_ns_ = 0;
 };

@@ -29,7 +29,7 @@ TEST(UsageWindowTest, TumblingWindowsKeepTheirStart) {
   EXPECT_EQ(early.At(10), -50);
   EXPECT_EQ(early.At(11), 10);
   WindowBegin late({.kind = Kind::kTumbling, .size_ns = 60, .start_ns = 100});
-  EXPECT_EQ(late.At(50), 50) << "it has not begun: an empty window";
+  EXPECT_EQ(late.At(50), 50) << "no window has begun: it is empty";
   EXPECT_EQ(late.At(100), 100);
   EXPECT_EQ(late.At(160), 100);
   EXPECT_EQ(late.At(161), 160);
@@ -42,7 +42,7 @@ TEST(UsageWindowTest, ResetsAreCalledForOnceEach) {
                        return after < 70 ? int64_t{70} : after + 1000;
                      }});
   EXPECT_EQ(begin.At(0), 0);
-  EXPECT_EQ(begin.At(70), 0) << "a window that begins just now is still the last one";
+  EXPECT_EQ(begin.At(70), 0) << "at the start of a window, the previous one still counts";
   EXPECT_EQ(begin.At(71), 70);
   EXPECT_EQ(begin.At(1070), 70);
   EXPECT_EQ(calls, 2);

@@ -44,7 +44,7 @@ absl::Status CheckJob(const SimJob& job, const SimWorkload& workload) {
   return absl::OkStatus();
 }
 
-// Of all that have a name; "two nodes have this name".
+// Collects names, and reports duplicates: "two nodes have this name".
 template <typename T>
 absl::Status CollectNames(const std::vector<T>& all, std::string_view kind, Names* names) {
   for (const T& each : all) {
@@ -96,7 +96,7 @@ absl::Status CheckQueues(const SimWorkload& workload) {
   Names names;
   KAI_RETURN_IF_ERROR(CollectNames(workload.queues, "queue", &names));
   for (const QueueRow& queue : workload.queues) {
-    // Those of a cluster as it stands are the engine's to judge.
+    // The engine checks the queues of a first moment itself.
     if (workload.first == nullptr && !queue.parent.empty() && !names.contains(queue.parent))
       return absl::InvalidArgumentError(
           StrCat("queue ", queue.name, ": parent ", queue.parent, " does not exist"));

@@ -1,8 +1,8 @@
-// CheckWorkload: whether a workload makes sense.
+// CheckWorkload: checks a workload for errors.
 //
 //   KAI_RETURN_IF_ERROR(CheckWorkload(workload_));
 //
-// Invariants: the first mistake is one sentence with kind, name and field. Cost: linear. Threads:
+// Invariants: the first error is one sentence with kind, name and field. Cost: linear. Threads:
 // pure.
 #ifndef KAI_SIM_WORKLOAD_CHECK_H_
 #define KAI_SIM_WORKLOAD_CHECK_H_
