@@ -1,4 +1,4 @@
-// Nodes in a cluster: which are ours, what they offer, what their devices hold.
+// Nodes in a cluster: which nodes the shard uses, what they offer, and the memory of their devices.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ TEST(NodesTest, WithOneNameAllGo) {
   EXPECT_THAT(
       cluster->rejections(),
       ElementsAre(Rejection{"Node", "n1", "metadata.name",
-                            "is given 3 times; which one counts cannot be told, so all are left "
+                            "is given 3 times; it is unclear which one counts, so all are left "
                             "out"}));
 }
 

@@ -1,4 +1,4 @@
-// Queues in a cluster: whole trees only, amounts in our units (spec 1 F1-F12).
+// Queues in a cluster: only complete trees, and amounts in our units (spec 1 F1-F12).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -127,8 +127,7 @@ TEST(QueuesTest, HaveDefaultsForWhatIsNotSaid) {  // spec 1 F1
   EXPECT_EQ(cluster->Text(cluster->queues().display_name[fancy]), "Fancy");
 }
 
-// ---- what makes no sense
-// -------------------------------------------------------------------------
+// ---- invalid queues
 
 TEST(QueuesTest, WithOneNameAllGo) {
   const auto cluster =
@@ -136,7 +135,7 @@ TEST(QueuesTest, WithOneNameAllGo) {
   EXPECT_THAT(QueueNames(*cluster), ElementsAre("once"));
   EXPECT_THAT(cluster->rejections(),
               ElementsAre(Rejected("twice", "metadata.name",
-                                   "is given 2 times; which one counts cannot be told, so all are "
+                                   "is given 2 times; it is unclear which one counts, so all are "
                                    "left out")));
 }
 
@@ -198,7 +197,6 @@ TEST(QueuesTest, ThatAreTheirOwnParentGo) {
 }
 
 // ---- node pools and the flat hierarchy
-// -----------------------------------------------------------
 
 TEST(QueuesTest, OfAnotherNodePoolAreNotSeen) {  // spec 1 F9
   ClusterMaker maker = MakeCluster().Queue("ours");
@@ -235,7 +233,7 @@ TEST(QueuesTest, AreSiblingsWithoutFullHierarchy) {  // spec 1 F12
   EXPECT_THAT(cluster->rejections(), IsEmpty());
 }
 
-// KAI lets such a queue become its own parent and hangs (spec 1 F12, W3).
+// In KAI such a queue becomes its own parent, and KAI hangs (spec 1 F12, W3).
 TEST(QueuesTest, CalledDefaultHaveNoPlaceInAFlatHierarchy) {
   ClusterMaker maker = MakeCluster()
                            .Queue("ml")
@@ -246,7 +244,7 @@ TEST(QueuesTest, CalledDefaultHaveNoPlaceInAFlatHierarchy) {
   EXPECT_THAT(QueueNames(*cluster), ElementsAre("default", "vision"));
   EXPECT_THAT(cluster->rejections(),
               ElementsAre(Rejected("default", "metadata.name",
-                                   "the name is taken by the one parent of all queues when "
+                                   "the name is used by the one parent of all queues when "
                                    "fullHierarchyFairness is off")));
 }
 
