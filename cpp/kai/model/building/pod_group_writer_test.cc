@@ -155,7 +155,7 @@ TEST(PodGroupsTest, InAQueueThatDoesNotExistAreNoVictims) {  // spec 2 G3, spec 
   row.preemptibility = "preemptible";
   EXPECT_EQ(StandingOf(row, {{.name = "class", .value = 75}}), (Standing{0, false}));
   const auto cluster =
-      MakeCluster().Queue("orphan", {.parent = "nobody"}).Add(Group("g", "orphan")).Build();
+      MakeCluster().Queue("orphan", {.parent = "missing"}).Add(Group("g", "orphan")).Build();
   EXPECT_FALSE(cluster->pod_groups().queue[PodGroupId(0)].valid());
   EXPECT_EQ(cluster->Text(cluster->pod_groups().queue_name[PodGroupId(0)]), "orphan");
 }
@@ -268,10 +268,10 @@ TEST(SubGroupsTest, ATreeThatMakesNoSenseBecomesOnePodSet) {  // spec 2 G5, E3
   EXPECT_THAT(rejections, ElementsAre(Rejection{"PodGroup", "ns/g", "spec.subGroups",
                                                 "subgroup a already exists"}));
 
-  row.sub_groups = {SubGroup("a", "Nobody", 2)};
+  row.sub_groups = {SubGroup("a", "Missing", 2)};
   EXPECT_EQ(TreeOf(row, &rejections), "[:1/ default:1]");
   EXPECT_THAT(rejections, ElementsAre(Rejection{"PodGroup", "ns/g", "spec.subGroups",
-                                                "parent subgroup nobody of a not found"}));
+                                                "parent subgroup missing of a not found"}));
 
   row.sub_groups = {SubGroup("a", "b"), SubGroup("b", "a"), SubGroup("c")};
   EXPECT_EQ(TreeOf(row, &rejections), "[:1/ default:1]");

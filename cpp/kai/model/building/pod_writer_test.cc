@@ -199,7 +199,7 @@ TEST(PodsTest, WithOneNameAllGo) {
 TEST(PodsTest, OfAnUnknownGroupMatterOnlyWhereTheyAreInTheWay) {
   const auto is_kept = [](const std::function<void(PodRow*)>& change) {
     PodRow pod = Pod(change);
-    pod.pod_group = "nobody";
+    pod.pod_group = "missing";
     return MakeCluster().Node("n1").Add(pod).Build()->pods().size() == 1;
   };
   EXPECT_FALSE(is_kept(nullptr));
@@ -232,11 +232,11 @@ TEST(PodsTest, StandInTheirPodSetByStatus) {
 }
 
 TEST(PodsTest, OfASubGroupThatDoesNotExistStandBeside) {  // spec 2 G6
-  const auto cluster = ClusterWith(Pod([](PodRow* p) { p->subgroup = "nobody"; })).Build();
+  const auto cluster = ClusterWith(Pod([](PodRow* p) { p->subgroup = "missing"; })).Build();
   EXPECT_FALSE(cluster->pods().pod_set[PodId(0)].valid());
   EXPECT_EQ(cluster->pods().group[PodId(0)], PodGroupId(0));
   EXPECT_THAT(cluster->pod_groups().misfits[PodGroupId(0)], ElementsAre(PodId(0)));
-  EXPECT_EQ(cluster->Text(cluster->pods().subgroup[PodId(0)]), "nobody");
+  EXPECT_EQ(cluster->Text(cluster->pods().subgroup[PodId(0)]), "missing");
   EXPECT_EQ(cluster->sub_groups().pods[PodSetNamed(*cluster, "ns/g", "default")].size(), 0);
 }
 

@@ -142,7 +142,7 @@ TEST(QueuesTest, WithOneNameAllGo) {
 TEST(QueuesTest, BelowOneThatIsMissingGoWithTheirSubtree) {  // spec 1 F10
   const auto cluster = MakeCluster()
                            .Queue("kept")
-                           .Queue("orphan", {.parent = "nobody"})
+                           .Queue("orphan", {.parent = "missing"})
                            .Queue("child", {.parent = "orphan"})
                            .Queue("grandchild", {.parent = "child"})
                            .Build();
@@ -152,13 +152,13 @@ TEST(QueuesTest, BelowOneThatIsMissingGoWithTheirSubtree) {  // spec 1 F10
       ElementsAre(
           Rejected("child", "spec.parentQueue", "parent queue \"orphan\" was left out"),
           Rejected("grandchild", "spec.parentQueue", "parent queue \"child\" was left out"),
-          Rejected("orphan", "spec.parentQueue", "parent queue \"nobody\" does not exist")));
+          Rejected("orphan", "spec.parentQueue", "parent queue \"missing\" does not exist")));
 }
 
 TEST(QueuesTest, OneOrphanOfSevenLeavesSix) {  // spec 1 F10
   ClusterMaker maker = MakeCluster();
   for (const char* name : {"a", "b", "c", "d", "e", "f"}) maker.Queue(name);
-  maker.Queue("g", {.parent = "nobody"});
+  maker.Queue("g", {.parent = "missing"});
   EXPECT_EQ(maker.Build()->queues().size(), size_t{6});
 }
 
@@ -219,7 +219,7 @@ TEST(QueuesTest, AreSiblingsWithoutFullHierarchy) {  // spec 1 F12
                            .Queue("ml", {.deserved_gpus = 8})
                            .Queue("vision", {.parent = "ml", .deserved_gpus = 2})
                            .Queue("asr", {.parent = "vision"})
-                           .Queue("lost", {.parent = "nobody"});
+                           .Queue("lost", {.parent = "missing"});
   maker.params().full_hierarchy_fairness = false;
   const auto cluster = maker.Build();
   EXPECT_THAT(QueueNames(*cluster), ElementsAre("asr", "default", "lost", "vision"));
