@@ -3,7 +3,8 @@
 namespace kai {
 namespace {
 
-// The first bound on the way up that is less than what is held and what is asked for together.
+// Finds the first queue, from this one up, with a bound below the sum of what it holds and what is
+// requested.
 CapacityAnswer FirstOver(const QueueTable& queues, QueueId queue, const AskedAmount& asked,
                          CapacityReason reason, double Share::* bound,
                          QuotaCount QueueSums::* held) {

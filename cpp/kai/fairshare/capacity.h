@@ -1,13 +1,13 @@
-// May this much more be placed for a queue? Limits hold for everything, the quota for what is not
-// preemptible (spec 1 F76-F79).
+// Checks if a queue may place more pods. Limits apply to all pods, the quota to non-preemptible
+// pods (spec 1 F76-F79).
 //
 //   AskedAmount asked(Adding::kExact);
 //   for (const PodId pod : pods) asked += cluster.ClassOf(pod).gate_requested;
 //   CheckLimit(shares.table(), queue, asked).fits()
 //
-// Invariants: equality passes; a resource that is not requested is not looked at; an answer names
-// the lowest queue on the way up that refuses, and of this one the first resource. Cost: O(depth).
-// Threads: pure functions, thread-safe.
+// Invariants: equality passes; a resource that is not requested is not checked; an answer contains
+// the lowest queue on the path up that refuses, and the first refused resource of it. Cost:
+// O(depth). Threads: pure functions, thread-safe.
 #ifndef KAI_FAIRSHARE_CAPACITY_H_
 #define KAI_FAIRSHARE_CAPACITY_H_
 
@@ -25,17 +25,17 @@ struct CapacityAnswer {
   bool fits() const { return reason == CapacityReason::kFits; }
 };
 
-// KAI adds doubles, in which 0.2 and 0.1 GPUs are more than 0.3 (spec 1 W6).
+// KAI adds doubles: 0.2 + 0.1 GPUs are then more than 0.3 (spec 1 W6).
 enum class Adding : uint8_t { kExact, kAsKai };
 
-// What pods ask for together, to be added to what a queue holds.
+// The sum of the requests of pods, to be added to what a queue holds.
 class AskedAmount {
  public:
   explicit AskedAmount(Adding adding, const QuotaCount& first = {})
       : adding_(adding), exact_(first), as_kai_(first.values()) {}
 
   AskedAmount& operator+=(const QuotaCount& more);
-  double operator[](size_t resource) const { return as_kai_[resource]; }  // as messages write it
+  double operator[](size_t resource) const { return as_kai_[resource]; }  // the number in messages
   double On(const QuotaCount& held, size_t resource) const {
     return adding_ == Adding::kAsKai ? held[resource] + as_kai_[resource]
                                      : (held + exact_)[resource];
@@ -47,7 +47,7 @@ class AskedAmount {
   QuotaVector as_kai_;
 };
 
-// Of the queue and all above it.
+// Check the queue and all its ancestors.
 CapacityAnswer CheckLimit(const QueueTable& queues, QueueId queue,
                           const AskedAmount& asked);  // spec 1 F77
 CapacityAnswer CheckNonPreemptibleQuota(const QueueTable& queues, QueueId queue,

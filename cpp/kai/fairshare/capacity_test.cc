@@ -1,4 +1,4 @@
-// Limits of all groups, quota of the non-preemptible (spec 1 F76-F79).
+// Limits for all groups, and the quota for non-preemptible groups (spec 1 F76-F79).
 #include "kai/fairshare/capacity.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ Queue Unbounded() {
   return queue;
 }
 
-// GPUs alone are bounded.
+// Only GPUs have bounds.
 Queue Gpus(double limit, double allocated, double deserved = kUnlimited,
            double non_preemptible = 0) {
   Queue queue = Unbounded();
@@ -29,7 +29,7 @@ Queue Gpus(double limit, double allocated, double deserved = kUnlimited,
   return queue;
 }
 
-// Queues of which each is the child of the next; the first has id 0.
+// A path of queues: each is the child of the next; the first has id 0.
 class Path {
  public:
   Path(const std::vector<Queue>& queues) {  // NOLINT(google-explicit-constructor)
@@ -147,7 +147,7 @@ TEST(CapacityTest, WhatPodsAskForIsAddedUpExactlyUnlessAsKai) {
     for (int i = 0; i < 3; ++i) asked += {100, 1e6, 0.1};
     EXPECT_EQ(asked.On({}, kQuotaGpu), sum);
     EXPECT_EQ(asked.On({1, 0, 0}, kQuotaCpu), 301);
-    EXPECT_EQ(asked[kQuotaGpu], 0.1 + 0.1 + 0.1) << "as KAI writes it";
+    EXPECT_EQ(asked[kQuotaGpu], 0.1 + 0.1 + 0.1) << "the number that KAI writes";
   }
 }
 

@@ -10,14 +10,14 @@
 namespace kai {
 namespace {
 
-constexpr size_t kFew = 16;  // queues next to each other: of so many nothing is put on the heap
+constexpr size_t kFew = 16;  // siblings: up to this number, no heap allocation
 
 struct Contender {
   Sibling sibling;
-  double remainder = 0;  // a part of one unit that rounding down kept back; 0: none
+  double remainder = 0;  // the fraction of a unit lost by rounding down; 0: none
 };
 
-// One round of spec 1 F44; true if another one may give out more.
+// One round of spec 1 F44. True: another round may give out more.
 bool Round(std::span<Contender> group, double k_value, double* left) {
   absl::InlinedVector<Contender*, kFew> unsatisfied;
   double weights = 0;
@@ -68,10 +68,10 @@ double DivideOverQuota(double left, double k_value, std::span<Sibling> siblings)
   const auto goes_first = [](const Contender& a, const Contender& b) {
     return a.sibling.priority > b.sibling.priority;
   };
-  if (!std::ranges::is_sorted(contenders, goes_first))  // mostly all have the same priority
+  if (!std::ranges::is_sorted(contenders, goes_first))  // usually all have the same priority
     std::stable_sort(contenders.begin(), contenders.end(), goes_first);
 
-  absl::InlinedVector<std::span<Contender>, 4> groups;  // of one priority each, highest first
+  absl::InlinedVector<std::span<Contender>, 4> groups;  // one per priority, highest first
   for (size_t begin = 0; begin < contenders.size();) {
     size_t end = begin;
     while (end < contenders.size() &&

@@ -1,15 +1,16 @@
-// Division of what there is among sibling queues (spec 1 F41-F51): first what each deserves, then
-// by weight and priority, then the remainders.
+// Divides resources among sibling queues (spec 1 F41-F51): first the deserved quotas, then by
+// weight and priority, then the remainders.
 //
 //   std::vector<Sibling> siblings;
 //   result.left = Divide(total, k_value, siblings);    // sets every fair_share
 //
-// Each resource is divided by itself.
+// Each resource is divided independently.
 //
-// Invariants: the grants of a round depend on no order; sums are taken in the order of `siblings`,
-// so that equal input gives equal bits. What is left is never negative. Cost: a sort, and
-// O(siblings) a round; a round in which no queue gets all it wants is the last of its priority.
-// Threads: pure functions; writes through the `share` pointers of its own siblings alone.
+// Invariants: the grants of a round do not depend on the order of queues; sums are computed in the
+// order of `siblings`, so that equal input gives equal bits. The rest is never negative. Cost: a
+// sort, and O(siblings) a round; a round in which no queue gets all that it wants is the last of
+// its priority. Threads: pure functions; they write only through the `share` pointers of their own
+// siblings.
 #ifndef KAI_FAIRSHARE_DIVISION_H_
 #define KAI_FAIRSHARE_DIVISION_H_
 
@@ -28,11 +29,11 @@ struct Sibling {
   std::string_view name;
 };
 
-// Sets fair_share of every sibling; returns what is left: nothing, too, when more is deserved than
-// there is (spec 1 F41).
+// Sets fair_share of every sibling and returns the rest. The rest is 0 if more is deserved than
+// available (spec 1 F41).
 double Divide(double total, double k_value, std::span<Sibling> siblings);
 
-// The stage above the deserved quota alone: adds to the fair_share that is there (spec 1 F43-F51).
+// Only the stage above the deserved quota: adds to the current fair_share (spec 1 F43-F51).
 double DivideOverQuota(double left, double k_value, std::span<Sibling> siblings);
 
 }  // namespace kai

@@ -15,7 +15,8 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// A queue in a division; older ones are named first unless they say when they were created.
+// A queue in a division. Without a creation time, queues are listed from the oldest to the
+// youngest.
 struct Q {
   std::string name;
   double deserved = 0;
@@ -60,7 +61,6 @@ std::vector<double> FairShares(const std::vector<Q>& queues, double total, doubl
 }
 
 // ---- spec 1 F52
-// ----------------------------------------------------------------------------------
 
 TEST(DivisionTest, WeightsAndARemainder) {
   EXPECT_THAT(FairShares({{.name = "a", .deserved = 2, .weight = 1, .request = 10},
@@ -128,7 +128,6 @@ TEST(DivisionTest, HistoryShiftsTheShares) {
 }
 
 // ---- edge cases of spec 1 F41-F51
-// ------------------------------------------------------------
 
 TEST(DivisionTest, AnExactFitLeavesNothing) {
   const Result result = DivideAmong({{.name = "a", .deserved = 4, .request = 4}}, 4);
@@ -150,7 +149,7 @@ TEST(DivisionTest, ALimitBelowWhatIsDeservedHolds) {
 TEST(DivisionTest, AnOversubscribedQueueStillGetsWhatItDeserves) {
   const Result result = DivideAmong({{.name = "a", .deserved = 5, .request = 4}}, 2);
   EXPECT_THAT(result.fair_shares, ElementsAre(4));
-  EXPECT_EQ(result.left, 0) << "reported as nothing, not as a debt";
+  EXPECT_EQ(result.left, 0) << "reported as 0, not as a negative number";
 }
 
 TEST(DivisionTest, DeservedIsNotGivenToAQueueThatDoesNotAsk) {
@@ -207,8 +206,8 @@ TEST(DivisionTest, ALowerPriorityGetsOnlyWhatTheHigherLeaves) {
 }
 
 TEST(DivisionTest, TheRemaindersOfTheHigherPriorityGoFirst) {
-  // 5 among two of priority 2: 2 each, remainders 0.5; the fifth unit is offered to the lower
-  // priority first, which takes none of it whole: 1 / 2 each.
+  // 5 units for two queues of priority 2: 2 each, remainders 0.5. The fifth unit is first offered
+  // to the lower priority, where no queue gets a whole unit: 1 / 2 each.
   EXPECT_THAT(FairShares({{.name = "a", .request = 10, .priority = 2},
                           {.name = "b", .request = 10, .priority = 2},
                           {.name = "c", .request = 10, .priority = 1},
@@ -234,7 +233,7 @@ TEST(DivisionTest, RemaindersGoToTheLargestThenTheOldestThenTheName) {
 }
 
 TEST(DivisionTest, EachRemainderIsServedOnce) {
-  // 1 unit for three with a third each: one gets it, none gets a second.
+  // Three remainders of 2/3 for 2 units: no queue gets a second unit.
   const Result result = DivideAmong(
       {{.name = "a", .request = 10}, {.name = "b", .request = 10}, {.name = "c", .request = 10}},
       2);
@@ -242,10 +241,10 @@ TEST(DivisionTest, EachRemainderIsServedOnce) {
   EXPECT_EQ(result.left, 0);
 }
 
-// spec 1 F44: an exact share leaves a remainder of an earlier round in place.
+// spec 1 F44: an exact share keeps the remainder of an earlier round.
 TEST(DivisionTest, AnExactShareKeepsTheOlderRemainder) {
-  // Round 1: shares 2.75, 1.375, 1.375 and 5.5, of which the last takes only 5. Round 2 has 2
-  // units: 1, 0.5 and 0.5. The last unit goes to the remainder 0.75 of round 1.
+  // Round 1: shares 2.75, 1.375, 1.375 and 5.5; the last queue takes only 5. Round 2 has 2 units:
+  // 1, 0.5 and 0.5. The last unit goes to the remainder 0.75 of round 1.
   EXPECT_THAT(FairShares({{.name = "a", .weight = 2, .request = 100},
                           {.name = "b", .weight = 1, .request = 100},
                           {.name = "c", .weight = 1, .request = 100},
@@ -255,8 +254,8 @@ TEST(DivisionTest, AnExactShareKeepsTheOlderRemainder) {
 }
 
 TEST(DivisionTest, AQueueThatTurnsOutToBeSatisfiedLosesItsRemainder) {
-  // As above, but the first queue is content with half of its share of round 2. The 1.5 units that
-  // are left make 0.75 each in round 3 and go to the others as remainders.
+  // As above, but the first queue needs only half of its share of round 2. The remaining 1.5 units
+  // are 0.75 each in round 3 and go to the others as remainders.
   EXPECT_THAT(FairShares({{.name = "a", .weight = 2, .request = 2.5},
                           {.name = "b", .weight = 1, .request = 100},
                           {.name = "c", .weight = 1, .request = 100},
@@ -267,8 +266,8 @@ TEST(DivisionTest, AQueueThatTurnsOutToBeSatisfiedLosesItsRemainder) {
 
 // spec 1 F44: another round needs a queue that wanted strictly less than its share.
 TEST(DivisionTest, AQueueThatGetsExactlyItsShareStartsNoFurtherRound) {
-  // Shares 3.5, 0.875 and 2.625; the 1.5 units left go to the remainders 0.875 and 0.625. A second
-  // round would give one of them to c.
+  // Shares 3.5, 0.875 and 2.625; the remaining 1.5 units go to the remainders 0.875 and 0.625. A
+  // second round would give one unit to c.
   EXPECT_THAT(FairShares({{.name = "a", .weight = 4, .request = 3.5},
                           {.name = "b", .weight = 1, .request = 100},
                           {.name = "c", .weight = 3, .request = 100}},

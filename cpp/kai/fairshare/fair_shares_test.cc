@@ -1,4 +1,4 @@
-// What queues deserve: what there is divided down the tree (spec 1 F40-F51).
+// Fair shares: the resources of the cluster, divided down the tree (spec 1 F40-F51).
 #include "kai/fairshare/fair_shares.h"
 
 #include <gtest/gtest.h>
@@ -96,8 +96,7 @@ TEST(FairSharesTest, StayAsTheCycleBeganWhileSumsFollow) {  // spec 1 F31
   EXPECT_EQ(shares[queue][kQuotaGpu].request, 2);
 }
 
-// 0.1 and 0.2 GPUs: in doubles, what the pending pod adds would be more than the share it is part
-// of.
+// 0.1 and 0.2 GPUs: in doubles, the pending pod would exceed the share that includes it.
 TEST(FairSharesTest, AQueueThatGetsAllItAsksForIsNotAboveItsShare) {
   const auto cluster = MakeCluster()
                            .Queue("q")
@@ -113,7 +112,7 @@ TEST(FairSharesTest, AQueueThatGetsAllItAsksForIsNotAboveItsShare) {
   EXPECT_EQ((queue.allocated() + asked)[kQuotaGpu], queue[kQuotaGpu].fair_share);
 }
 
-// The rules read shares and sums where they lie.
+// The rules read shares and sums without copies.
 TEST(FairSharesTest, AreWhatTheRulesAsk) {
   const auto maker = MakeCluster()
                          .Queue("poor", {.deserved_gpus = 2})

@@ -15,14 +15,14 @@ int64_t MinRuntime::ForReclaim(QueueId reclaimer, QueueId victim) const {  // sp
   if (!reclaimer.valid() || !victim.valid()) return options_.reclaim_ns;
   QueueId from = victim;
   if (options_.method == Method::kLowestCommonAncestor) {
-    // In another tree this is the top of the victim's path, and there is nothing above it to ask.
+    // In another tree this is the top of the victim's path, which has no ancestor.
     const QueueFork fork = ForkOf(queues_, reclaimer, victim);
     if (fork.second.valid()) from = fork.second;
   }
   return Inherited(queues_.reclaim_min_runtime_ns, from, options_.reclaim_ns);
 }
 
-// What the first queue on the way up says.
+// The value of the first queue on the path up that has one.
 int64_t MinRuntime::Inherited(const Column& runtime_ns, QueueId from, int64_t otherwise_ns) const {
   for (QueueId queue = from; queue.valid(); queue = queues_.parent[queue]) {
     if (runtime_ns[queue]) return *runtime_ns[queue];

@@ -4,12 +4,12 @@
 //   MinRuntime::EndOf(started_ns, runtime_ns)               // protected until then (spec 1 F103)
 //   MinRuntime::MayLose(elastic, is_protected, losses)      // for a scenario (spec 1 F106)
 //
-// A pod group is elastic if one of its pod sets has more pods, of whatever status, than its
-// minimum. Such a group may be looked at even while it is protected, and then lose what is above
-// its minima.
+// A pod group is elastic if one of its pod sets has more pods, of any status, than its minimum.
+// Such a group may be considered as a victim while it is protected, and may lose only the pods
+// above its minima.
 //
-// Invariants: it keeps no state besides its options; a queue that is not known has the defaults.
-// Cost: O(depth) to resolve a runtime, O(pod sets) for MayLose(). Threads: thread-safe.
+// Invariants: it has no state except its options; an unknown queue has the defaults. Cost: O(depth)
+// to resolve a runtime, O(pod sets) for MayLose(). Threads: thread-safe.
 #ifndef KAI_FAIRSHARE_MIN_RUNTIME_H_
 #define KAI_FAIRSHARE_MIN_RUNTIME_H_
 
@@ -27,7 +27,7 @@ class MinRuntime {
  public:
   enum class Method : uint8_t { kLowestCommonAncestor, kQueue };  // `lca`, `queue`
   struct Options {
-    int64_t preempt_ns = 0;  // where no queue says anything
+    int64_t preempt_ns = 0;  // if no queue sets one
     int64_t reclaim_ns = 0;
     Method method = Method::kLowestCommonAncestor;
   };
@@ -35,21 +35,21 @@ class MinRuntime {
   MinRuntime(const QueueColumns& queues, const Options& options)
       : queues_(queues), options_(options) {}
 
-  // An invalid queue is one that is not known: the default.
+  // An invalid queue is unknown: the default.
   int64_t ForPreempt(QueueId victim) const;
   int64_t ForReclaim(QueueId reclaimer, QueueId victim) const;
 
-  // spec 1 F103: the moment from which the group is not protected any more. INT64_MIN: no start is
-  // known, and nothing is protected.
+  // spec 1 F103: the end of the group's protection. INT64_MIN: the start is unknown, so the group
+  // is not protected.
   static int64_t EndOf(int64_t started_ns, int64_t runtime_ns) {
     if (started_ns == std::numeric_limits<int64_t>::min()) return started_ns;
     return AddSaturating(started_ns, runtime_ns);
   }
 
-  // What a scenario takes of a pod set; pods that are merely moved count as victims.
+  // What a scenario evicts from a pod set; pods that are only moved count as victims.
   struct PodSetLoss {
     int64_t min_available = 0;
-    int64_t active = 0;  // active-used: those that leave already are among them
+    int64_t active = 0;  // active-used, including pods that already leave
     int64_t victims = 0;
   };
   // spec 1 F106, for one pod group.

@@ -1,4 +1,4 @@
-// How long a pod group may run undisturbed (spec 1 F102-F106).
+// How long a pod group is protected (spec 1 F102-F106).
 #include "kai/fairshare/min_runtime.h"
 
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ class Tree {
   }
 
  private:
-  QueueId Id(const std::string& name) const {  // invalid if there is none
+  QueueId Id(const std::string& name) const {  // invalid: unknown
     const auto found = ids_.find(name);
     return found == ids_.end() ? QueueId() : found->second;
   }
@@ -52,7 +52,7 @@ class Tree {
   MinRuntime::Options options_{.preempt_ns = 7 * kSecondNs, .reclaim_ns = 9 * kSecondNs};
 };
 
-// The tree of spec 1 F105, and one beside it.
+// The tree of spec 1 F105, and a second tree.
 Tree Example() {
   Tree tree;
   tree.Queue("a", {}).Queue("b", {.reclaim = 600}, "a");
@@ -69,12 +69,12 @@ TEST(MinRuntimeTest, IsThatOfTheVictimsBranchBelowTheCommonAncestor) {  // spec 
   EXPECT_EQ(tree.Reclaim("leaf1", "leaf3"), 60);
   EXPECT_EQ(tree.Reclaim("leaf1", "leaf2"), 180);
   EXPECT_EQ(tree.Reclaim("leaf2", "leaf1"), 0) << "0 is a value";
-  EXPECT_EQ(tree.Reclaim("leaf3", "leaf1"), 600) << "c says nothing, b does";
+  EXPECT_EQ(tree.Reclaim("leaf3", "leaf1"), 600) << "c has no value, b has one";
 }
 
 TEST(MinRuntimeTest, BetweenTreesTheTopAloneSpeaks) {  // spec 1 F105
   const Tree tree = Example();
-  EXPECT_EQ(tree.Reclaim("leaf1", "leaf4"), 9) << "what leaf4 says is not asked";
+  EXPECT_EQ(tree.Reclaim("leaf1", "leaf4"), 9) << "the value of leaf4 is not used";
   EXPECT_EQ(tree.Reclaim("leaf4", "leaf1"), 9);
 }
 
@@ -97,7 +97,7 @@ TEST(MinRuntimeTest, PreemptionAsksTheVictimsQueueAndUp) {  // spec 1 F105
   const Tree tree = Example();
   EXPECT_EQ(tree.Preempt("leaf4"), 5);
   EXPECT_EQ(tree.Preempt("leaf5"), 0) << "0 is a value";
-  EXPECT_EQ(tree.Preempt("leaf1"), 7) << "no queue says anything";
+  EXPECT_EQ(tree.Preempt("leaf1"), 7) << "no queue has a value";
 }
 
 TEST(MinRuntimeTest, OfUnknownQueuesItIsTheDefault) {  // spec 1 F105
@@ -136,7 +136,7 @@ TEST(MinRuntimeTest, OneGroupFromItsQueueToItsScenario) {
   const bool elastic = true;
   const std::vector<MinRuntime::PodSetLoss> losses = {
       {.min_available = 2, .active = 3, .victims = 2}};
-  EXPECT_FALSE(MinRuntime::MayLose(elastic, is_protected, losses)) << "one would be left";
+  EXPECT_FALSE(MinRuntime::MayLose(elastic, is_protected, losses)) << "one pod would be left";
 }
 
 bool MayLose(const std::vector<MinRuntime::PodSetLoss>& pod_sets, bool elastic = true,

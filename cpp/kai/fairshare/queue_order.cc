@@ -4,7 +4,7 @@ namespace kai {
 namespace {
 
 constexpr double kNothingAllocatable =
-    1000;  // spec 1 F34: allocated times this where nothing may be allocated
+    1000;  // spec 1 F34: the factor for what is allocated where nothing may be allocated
 
 template <typename Test>
 bool AllResources(const Test& test) {
@@ -19,7 +19,7 @@ bool OverUtilised(const QueueContender& queue) {  // spec 1 F64
       [&](size_t i) { return queue.queue[i].fair_share < queue.queue.allocated()[i]; });
 }
 
-// `next`: with the candidate.
+// `next`: the amounts with the candidate.
 bool Starved(const QueueContender& queue, const QuotaCount& next) {  // spec 1 F65
   return AllResources([&](size_t i) { return LessOrEqual(next[i], queue.queue[i].deserved); });
 }
@@ -28,7 +28,7 @@ bool TakesOfNothing(const QueueContender& queue, const QuotaCount& next) {  // s
   return !AllResources([&](size_t i) { return Allocatable(queue.queue[i]) != 0 || next[i] <= 0; });
 }
 
-// -1 left has less somewhere and more nowhere, 1 the reverse, 0 neither (spec 1 F70).
+// -1: left has less of some resource and more of none; 1: the reverse; 0: neither (spec 1 F70).
 int CompareAllocatable(const QuotaVector& left, const QuotaVector& right) {
   bool left_less = false;
   bool right_less = false;
@@ -76,7 +76,7 @@ bool GoesFirst(const QueueStanding& left, const QueueStanding& right) {
   if (left.share != right.share) return left.share < right.share;
   if (const int less = CompareAllocatable(left.allocatable, right.allocatable); less != 0)
     return less < 0;
-  return left.created_ns < right.created_ns;  // spec 1 F71: no word for equals
+  return left.created_ns < right.created_ns;  // spec 1 F71: not defined for equal queues
 }
 
 bool GoesFirst(const QueueContender& left, const QueueContender& right, const QuotaVector& total) {

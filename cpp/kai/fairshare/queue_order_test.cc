@@ -8,8 +8,8 @@ namespace {
 
 constexpr QuotaVector kTotal = {2000, 2000, 2000};
 
-// A queue as it stands, the same in all three resources unless said otherwise. It deserves and may
-// have 1000, has a fair share of as much and holds nothing.
+// A queue with the same numbers in all three resources, unless the test sets others. It deserves
+// 1000, may have 1000, has a fair share of 1000 and holds nothing.
 struct Queue {
   QueueShare share;
   QueueSums sums;
@@ -70,7 +70,7 @@ bool First(const Queue& left, const Queue& right) {
   return GoesFirst(left.contender(), right.contender(), kTotal);
 }
 
-// `left` goes first whichever way one asks.
+// `left` goes first in both orders of arguments.
 void ExpectFirst(const Queue& left, const Queue& right) {
   EXPECT_TRUE(First(left, right));
   EXPECT_FALSE(First(right, left));
@@ -83,10 +83,10 @@ TEST(QueueOrderTest, AQueueThatIsNotOverUtilisedGoesFirst) {  // spec 1 F64
 
 TEST(QueueOrderTest, OverUtilisedIsOnlyAQueueThatExceedsAllThree) {  // spec 1 F64
   const Queue rich = Queue().Deserves(10).FairShare(500).Holds(600);
-  // Equality in one resource is enough not to be over.
+  // Equality in one resource is enough to be not over-utilised.
   const Queue nearly = Queue(rich).HoldsGpus(500);
   ExpectFirst(nearly, rich);
-  // And below in one as well.
+  // So is being below in one resource.
   ExpectFirst(Queue(rich).HoldsGpus(0), rich);
 }
 
@@ -114,13 +114,13 @@ TEST(QueueOrderTest, StarvingBeatsPriority) {  // §16
 
 TEST(QueueOrderTest, ThenPriority) {  // spec 1 F66
   ExpectFirst(Queue().Holds(900).Priority(200), Queue().Holds(1).Priority(100));
-  // With both satisfied, also when one is between quota and fair share.
+  // With both satisfied, also if one is between quota and fair share.
   ExpectFirst(Queue().Deserves(10).Holds(700).Priority(200),
               Queue().Deserves(10).Holds(600).Priority(100));
 }
 
 TEST(QueueOrderTest, ThenTheOneThatTakesNothingOfWhatIsNotAllowed) {  // spec 1 F67
-  // The GPU's allocatable is zero: deserved and fair share are.
+  // Allocatable GPUs are 0, because deserved and fair share are 0.
   const Queue none = Queue().Gpu(&Share::deserved, 0).Gpu(&Share::fair_share, 0);
   const Queue harmless = Queue(none).Wants({2000, 0, 0});
   const Queue violates = Queue(none).Wants({2000, 0, 1});
@@ -156,7 +156,7 @@ TEST(QueueOrderTest, VictimsAlreadyChosenCountLess) {  // spec 1 F68, F109
 }
 
 TEST(QueueOrderTest, ThenTheSmallerDominantShareAsItStands) {  // spec 1 F69
-  // With the candidate both stand at 0.5.
+  // With the candidate both have a share of 0.5.
   const Queue holds_less = Queue().Holds(300).Wants({0, 0, 200});
   const Queue holds_more = Queue().Holds(400).Wants({0, 0, 100});
   ExpectFirst(holds_less, holds_more);
@@ -189,7 +189,7 @@ TEST(QueueOrderTest, BetweenEqualsTheRightGoesFirstBothWays) {  // spec 1 F71
 }
 
 TEST(QueueOrderTest, EarlierComparatorsOutrankLaterOnes) {
-  // Against each queue everything after the deciding comparator speaks for the other side.
+  // In each pair, all comparators after the deciding one favour the other queue.
   const Queue modest = Queue().Created(1);
   ExpectFirst(Queue().Holds(999).Created(9), Queue(modest).FairShare(1).Holds(2).Deserves(1));
   ExpectFirst(Queue().Holds(999).Created(9), Queue(modest).Deserves(1).Wants({2, 2, 2}));
@@ -199,7 +199,6 @@ TEST(QueueOrderTest, EarlierComparatorsOutrankLaterOnes) {
 }
 
 // ---- dominant share
-// ------------------------------------------------------------------------------
 
 TEST(DominantShareTest, IsTheLargestPartOfWhatIsAllocatable) {  // the examples of spec 1 F34
   const Queue holds = Queue().Holds({500, 600, 700});

@@ -21,7 +21,7 @@ bool Exceeds(const QuotaCount& amount, const QuotaVector& bound) {
   return AnyResource([&](size_t i) { return Less(bound[i], amount[i]); });
 }
 
-// For what is not preemptible.
+// For non-preemptible pods.
 bool HasQuotaFor(const QueueView& queue, const QuotaCount& request) {
   const QuotaCount allocated = queue.allocated_non_preemptible() + request;
   return !AnyResource([&](size_t i) { return Less(queue[i].deserved, allocated[i]); });
@@ -76,7 +76,7 @@ QueueFork ForkOf(const QueueColumns& queues, QueueId first, QueueId second) {
   size_t second_depth = DepthOf(queues, second);
   for (; first_depth > second_depth; --first_depth) climb(&first, &fork.first);
   for (; second_depth > first_depth; --second_depth) climb(&second, &fork.second);
-  while (first != second) {  // above the tops both are invalid, and so the same
+  while (first != second) {  // above the top queues both are invalid, and so equal
     climb(&first, &fork.first);
     climb(&second, &fork.second);
   }
@@ -109,7 +109,7 @@ bool ReclaimRule::MayBeVictim(QueueId victim, const QuotaCount& request) const {
     if (queue.allocated()[i] > queue[i].deserved) return true;
     some_below = some_below || queue.allocated()[i] < queue[i].deserved;
   }
-  return !some_below;  // just what it deserves: there may be other places for it
+  return !some_below;  // exactly what it deserves: its pods may be moved
 }
 
 bool ReclaimRule::Accepts(std::span<const QueueLoss> losses, const QuotaCount& request,
@@ -141,15 +141,15 @@ ReclaimRule::Leveled ReclaimRule::LevelOf(QueueId victim) const {
   return {fork.first, fork.second};
 }
 
-// The row of a victim's own queue, ready to be tested.
+// The row of a victim's own queue, prepared for the test.
 int32_t ReclaimRule::LoserOf(QueueId victim, const QuotaCount& request) {
   const int32_t row = RowOf(victim);
   if (losers_[row].level != kNone) return row;
   const Leveled queues = LevelOf(victim);
   const int32_t level = row_[queues.victim];
   losers_[row].level = level;
-  // Either strategy of spec 1 F90 asks for more than a bound in any resource, so the smaller bound
-  // stands for both.
+  // Each strategy of spec 1 F90 requires more than its bound in some resource, so the smaller of
+  // the two bounds is enough.
   const bool guarantees = StaysWithinDeserved(queues_[queues.reclaimer], request);
   const QueueShare& share = queues_.shares[queues.victim];
   QuotaVector& bound = losers_[level].bound;
@@ -160,7 +160,7 @@ int32_t ReclaimRule::LoserOf(QueueId victim, const QuotaCount& request) {
   return row;
 }
 
-// The row of a queue; it and all above it come into being when it is first asked for.
+// The row of a queue. It is created with the rows of all ancestors at its first use.
 int32_t ReclaimRule::RowOf(QueueId queue) {
   const int32_t row = row_[queue];
   if (row != kNone) return row;
@@ -178,7 +178,7 @@ bool ReclaimRule::StaysWithinQuota(const QuotaCount& request) const {  // spec 1
   return true;
 }
 
-// Nowhere on its path would the reclaimer pass its fair share and a sibling that pays for it.
+// True: no queue on the reclaimer's path would exceed its fair share and a sibling that loses pods.
 bool ReclaimRule::StaysBelowSiblings(const QuotaCount& request, uint8_t involved) const {
   for (QueueId queue = reclaimer_.queue; queue.valid(); queue = queues_.tree.parent[queue]) {
     const QueueView view = queues_[queue];

@@ -1,16 +1,18 @@
-// ReclaimRule: may these victims be taken for that reclaimer? (spec 1 F84-F94)
+// ReclaimRule: decides if these victims may be evicted for that reclaimer (spec 1 F84-F94).
 //
 //   ReclaimRule rule(shares.table(), {.queue = reclaimer, .preemptible = true}, {});
 //   rule.MayStart(request)                          // spec 1 F84
 //   rule.MayBeVictim(victim, request)               // spec 1 F86
 //   rule.Accepts(losses, request)                   // spec 1 F88-F94, after a what-if placement
 //
-// The table is read at each call: pass the live sums for spec 1 F84 and F86, and a copy made when
-// the search began for Accepts() (spec 1 F87). The order of `losses` counts, since each is tested
-// before it is taken (spec 1 W8): callers list them in the order in which the victims were chosen.
+// Each call reads the table: pass the current sums for spec 1 F84 and F86, and a copy from the
+// start of the search for Accepts() (spec 1 F87). The order of `losses` matters, because each loss
+// is tested before it is subtracted (spec 1 W8): callers list them in the order in which the
+// victims were chosen.
 //
-// Invariants: an answer changes nothing and depends on no earlier one. Cost: O(depth) for the first
-// two; Accepts() O(losses * depth), and no allocation once the scratch has grown. Not thread-safe.
+// Invariants: a call changes nothing, and results do not depend on earlier calls. Cost: O(depth)
+// for the first two; Accepts() O(losses * depth), and no allocation after the scratch has grown.
+// Not thread-safe.
 #ifndef KAI_FAIRSHARE_RECLAIM_RULE_H_
 #define KAI_FAIRSHARE_RECLAIM_RULE_H_
 
@@ -28,8 +30,7 @@ struct Reclaimer {
   bool preemptible = true;
 };
 
-// What a victim queue would lose in one piece: an elastic pod, or the core of a pod group (spec 1
-// F89).
+// A loss of a victim queue: an elastic pod, or the core of a pod group (spec 1 F89).
 struct QueueLoss {
   QueueId queue;  // leaf
   QuotaCount amount{};
@@ -37,14 +38,15 @@ struct QueueLoss {
                           // "involved" (spec 1 F91)
 };
 
-// spec 1 F90 a and b, for a queue of which `remaining` is left.
+// spec 1 F90 a and b, for a queue that keeps `remaining`.
 bool ExceedsAllocatable(const QueueShare& share, const QuotaCount& remaining);
 bool ExceedsDeserved(const QueueShare& share, const QuotaCount& remaining);
-// The other half of spec 1 F90 b: with the request, does a queue hold no more than it deserves?
+// The other half of spec 1 F90 b: whether the queue, with the request, holds at most what it
+// deserves.
 bool StaysWithinDeserved(const QueueView& queue, const QuotaCount& request);
 
-// The children of the lowest common ancestor on the paths down to two queues, or the top of either
-// path. Invalid where a path ends at the common ancestor: that queue is it.
+// The children of the lowest common ancestor on the paths down to two queues, or the top queue of
+// each path. Invalid: that queue is the common ancestor itself.
 struct QueueFork {
   QueueId first;
   QueueId second;
@@ -54,7 +56,7 @@ QueueFork ForkOf(const QueueColumns& queues, QueueId first, QueueId second);
 class ReclaimRule {
  public:
   struct Options {
-    double saturation_multiplier = 1;  // spec 1 F93; less counts as 1
+    double saturation_multiplier = 1;  // spec 1 F93; smaller values count as 1
   };
 
   ReclaimRule(const QueueTable& queues, const Reclaimer& reclaimer, const Options& options);
@@ -62,14 +64,14 @@ class ReclaimRule {
   bool MayStart(const QuotaCount& request) const;
   bool MayBeVictim(QueueId victim, const QuotaCount& request) const;
 
-  // Of the GPUs in `request` as many as `whole_gpus` are not MIG (spec 1 F91); all unless told.
+  // `whole_gpus`: the GPUs in `request` that are not MIG (spec 1 F91); all if not given.
   bool Accepts(std::span<const QueueLoss> losses, const QuotaCount& request, double whole_gpus);
   bool Accepts(std::span<const QueueLoss> losses, const QuotaCount& request) {
     return Accepts(losses, request, request[kQuotaGpu]);
   }
 
-  // spec 1 F88: the children of the lowest common ancestor on either path. Both are the same queue
-  // where one path ends inside the other.
+  // spec 1 F88: the children of the lowest common ancestor on both paths. Both are the same queue
+  // if one path ends inside the other.
   struct Leveled {
     QueueId reclaimer;
     QueueId victim;
@@ -81,10 +83,10 @@ class ReclaimRule {
   struct Loser {
     QueueId queue;
     int32_t parent = -1;   // in losers_; -1 above the top
-    int32_t level = -1;    // in losers_: the leveled victim queue; known for victims' own queues
+    int32_t level = -1;    // in losers_: the leveled victim queue; set for victims' own queues
     uint8_t involved = 0;  // a bit per resource
     QuotaCount remaining{};
-    QuotaVector bound{};  // of a leveled victim queue: what it must have more of somewhere
+    QuotaVector bound{};  // leveled victim queue: must have more of some resource
   };
 
   int32_t LoserOf(QueueId victim, const QuotaCount& request);

@@ -1,4 +1,4 @@
-// One scenario tested, by how many pieces it takes. All numbers are *information*.
+// Tests one scenario, by its number of pieces. All numbers are *information*.
 #include <benchmark/benchmark.h>
 
 #include <vector>
@@ -8,8 +8,8 @@
 namespace kai {
 namespace {
 
-// Ten departments with ten teams of ten queues each; the last queue takes one GPU after the other
-// from all the others in turn.
+// Ten departments with ten teams of ten queues each; the last queue takes GPUs one by one from all
+// the others in turn.
 void BM_Accepts(benchmark::State& state) {
   QueueColumns queues;
   IndexVector<QueueId, QueueShare> shares;

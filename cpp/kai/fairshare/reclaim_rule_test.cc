@@ -1,5 +1,5 @@
-// Which queue may take from which: the examples of spec 1 F95, other situations, and on
-// random trees what the pseudocode of spec 1 F94 says.
+// Which queue may take resources from which: the examples of spec 1 F95, other situations, and the
+// pseudocode of spec 1 F94 on random trees.
 #include "kai/fairshare/reclaim_rule.h"
 
 #include <gtest/gtest.h>
@@ -15,8 +15,7 @@
 namespace kai::reclaim_rule_test {
 namespace {
 
-// One resource of a queue, usually GPUs; no queue deserves, holds or asks for CPU and memory
-// anything unless told.
+// One resource of a queue, usually GPUs. CPU and memory are 0 unless a test sets them.
 struct Numbers {
   double allocated = 0;
   double deserved = 0;
@@ -30,7 +29,7 @@ struct Piece {  // of GPUs
   double gpus = 0;
 };
 
-// Queues by name, and questions about them.
+// Queues by name, and functions that test the rule on them.
 class Tree {
  public:
   Tree& Queue(const std::string& name, const Numbers& gpus, const std::string& parent = "") {
@@ -56,7 +55,7 @@ class Tree {
     return *this;
   }
 
-  // The queues below the common one: "a b", "-" for a queue that is not below it.
+  // The queues below the common ancestor: "a b"; "-" for a queue that is not below it.
   std::string Fork(const std::string& first, const std::string& second) const {
     const QueueFork fork = ForkOf(queues_, ids_.at(first), ids_.at(second));
     return NameOf(fork.first) + " " + NameOf(fork.second);
@@ -74,7 +73,7 @@ class Tree {
       losses.push_back({ids_.at(piece.queue), {0, 0, piece.gpus}, piece.gpus});
     return losses;
   }
-  // A preemptible reclaimer and GPUs.
+  // For a preemptible reclaimer that requests GPUs.
   bool MayTake(const std::string& reclaimer, double gpus, const std::vector<Piece>& pieces,
                double multiplier = 1) const {
     return Rule(reclaimer, true, multiplier).Accepts(Losses(pieces), {0, 0, gpus});
@@ -122,10 +121,10 @@ TEST(ReclaimRuleTest, AQueueBelowItsDeservedTakesFromOneAboveIt) {
   const std::vector<QueueLoss> losses(4, {victim, {0, 0, 1}, 1});
   EXPECT_TRUE(rule.Accepts(losses, request));
   const std::vector<QueueLoss> more(6, {victim, {0, 0, 1}, 1});
-  EXPECT_FALSE(rule.Accepts(more, request)) << "the fifth is one that it deserves";
+  EXPECT_FALSE(rule.Accepts(more, request)) << "the queue deserves the fifth GPU";
 }
 
-// ---- where two queues part ----------------------------------------------------------------------
+// ---- the fork of two queues
 
 TEST(QueueForkTest, IsBelowTheFirstCommonQueue) {
   Tree tree;
@@ -147,7 +146,7 @@ TEST(QueueForkTest, AQueueIsNotBelowItself) {
   EXPECT_EQ(tree.Fork("all", "a1"), "- a");
 }
 
-// ---- which queue may start (spec 1 F84) ---------------------------------------------------------
+// ---- which queue may start (spec 1 F84)
 
 Tree ThreeOfEach(const Numbers& numbers) {
   Tree tree;
@@ -182,9 +181,9 @@ TEST(ReclaimRuleTest, WhatCannotBePreemptedDoesNotStartWithoutAQuota) {
   EXPECT_FALSE(tree.Rule("q", false).MayStart({1, 1, 1}));
 }
 
-// ---- which queue is worth a look (spec 1 F86) ---------------------------------------------------
+// ---- which queue is a candidate (spec 1 F86)
 
-// A reclaimer with nothing that deserves `deserved`, beside a victim.
+// A reclaimer that holds nothing and deserves `deserved`, beside a victim.
 Tree Beside(double deserved, const Numbers& victim) {
   Tree tree;
   tree.Queue("reclaimer", {.deserved = deserved, .fair_share = 4}).Queue("victim", victim);
@@ -199,7 +198,7 @@ TEST(ReclaimRuleTest, AStarvedQueueLooksAtQueuesWithMoreThanTheyDeserve) {
   EXPECT_FALSE(IsCandidate(Beside(4, {.allocated = 2, .deserved = 4, .fair_share = 4})));
 }
 
-TEST(ReclaimRuleTest, AVictimWithJustWhatItDeservesIsLookedAt) {  // it might be moved
+TEST(ReclaimRuleTest, AVictimWithJustWhatItDeservesIsLookedAt) {  // its pods may be moved
   EXPECT_TRUE(IsCandidate(Beside(4, {.allocated = 4, .deserved = 4, .fair_share = 4})));
   EXPECT_FALSE(IsCandidate(Beside(4, {.allocated = 3.5, .deserved = 4, .fair_share = 4})));
 }
@@ -242,14 +241,14 @@ TEST(ReclaimRuleTest, QueuesAreComparedBelowTheirLowestCommonAncestor) {  // spe
   EXPECT_TRUE(tree.Rule("a").MayBeVictim(tree["vision"], {0, 0, 1})) << "no pair to compare";
 }
 
-// ---- what may be taken (spec 1 F90-F92) ---------------------------------------------------------
+// ---- what may be taken (spec 1 F90-F92)
 
 TEST(ReclaimRuleTest, TakesFromAQueueOverItsFairShare) {  // spec 1 F95, classic
   Tree tree;
   tree.Queue("x", {.allocated = 2, .deserved = 3, .fair_share = 3});
   tree.Queue("y", {.allocated = 3, .deserved = 2, .fair_share = 2});
   EXPECT_TRUE(tree.MayTake("x", 1, {{"y", 1}}));
-  EXPECT_FALSE(tree.MayTake("x", 1, {{"y", 1}, {"y", 1}})) << "the second is what y deserves";
+  EXPECT_FALSE(tree.MayTake("x", 1, {{"y", 1}, {"y", 1}})) << "y deserves the second GPU";
 }
 
 TEST(ReclaimRuleTest, LeavesAQueueAtItsFairShareAlone) {  // spec 1 F95
@@ -346,7 +345,7 @@ TEST(ReclaimRuleTest, MigDoesNotInvolveGpus) {  // spec 1 F91, W10
   slices[0].whole_gpus = 0;
   EXPECT_TRUE(tree.Rule("p1").Accepts(slices, {0, 0, 1}, /*whole_gpus=*/0));
   EXPECT_FALSE(tree.Rule("p1").Accepts(slices, {0, 0, 1}, /*whole_gpus=*/1));
-  EXPECT_FALSE(tree.Rule("p1").Accepts(slices, {0, 0, 1})) << "GPUs are whole unless told";
+  EXPECT_FALSE(tree.Rule("p1").Accepts(slices, {0, 0, 1})) << "GPUs are whole unless set";
   EXPECT_FALSE(tree.Rule("p1").Accepts(tree.Losses({{"p2", 1}}), {0, 0, 1}, 0));
 }
 
@@ -399,7 +398,7 @@ TEST(ReclaimRuleTest, NothingLostIsAcceptedWhereTheQuotaAllowsIt) {
   EXPECT_FALSE(tree.MayTakeForGood("x", 2, {}));
 }
 
-// ---- random trees -------------------------------------------------------------------------------
+// ---- random trees
 
 std::string NameOf(int queue) { return queue < 0 ? "" : std::to_string(queue); }
 
@@ -415,7 +414,7 @@ oracle::QueueNumbers NumbersOf(const QueueShare& share, const QueueSums& sums) {
   return numbers;
 }
 
-// Of GPUs also tenths, which doubles cannot add up.
+// GPUs may have tenths, which doubles cannot add exactly.
 QuotaCount RandomAmount(Random* random, int64_t most) {
   const auto amount = [&](int64_t parts) {
     return random->Coin()
@@ -476,7 +475,7 @@ TEST(ReclaimRuleTest, SaysWhatTheSpecificationSaysOnRandomTrees) {
       ReclaimRule rule({queues, share_column, sum_column},
                        {.queue = QueueId(reclaimer), .preemptible = preemptible},
                        {.saturation_multiplier = multiplier});
-      for (int scenario = 0; scenario < 8; ++scenario) {  // one rule answers many
+      for (int scenario = 0; scenario < 8; ++scenario) {  // one rule tests many
         std::vector<QueueLoss> losses;
         std::vector<oracle::Chunk> chunks;
         for (int64_t i = victims.empty() ? 0 : random.Below(5); i > 0; --i) {

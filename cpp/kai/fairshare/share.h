@@ -1,12 +1,12 @@
-// One resource of one queue: what it was promised, what it asks for and what it deserves; the few
-// values derived from them (spec 1 F31-F34); and queues as the rules see them, with what their pods
-// hold.
+// Share: the numbers of one resource of one queue, and the values derived from them (spec 1
+// F31-F34); QueueView and QueueTable: queues with their shares and with what their pods hold.
 //
 //   Allocatable({.deserved = 2, .limit = kUnlimited, .fair_share = 3})               // 3
 //   Satisfied({.limit = 2, .request = 9, .fair_share = 2})                           // true
 //
-// Invariants: kUnlimited equals itself and is more than any number; what is compared with a bound
-// is added up exactly before it is read (api/quota_count.h). Cost: O(1). Threads: plain values.
+// Invariants: kUnlimited equals itself and is more than any number; amounts that are compared with
+// a bound are added exactly before they become doubles (api/quota_count.h). Cost: O(1). Threads:
+// plain values.
 #ifndef KAI_FAIRSHARE_SHARE_H_
 #define KAI_FAIRSHARE_SHARE_H_
 
@@ -24,7 +24,7 @@ struct Share {
   double limit = 0;     // -1: none
   double over_quota_weight = 0;
   double request = 0;  // fixed when the cycle starts
-  double usage = 0;    // of the past, as a part of the cluster's capacity (spec 1 F119)
+  double usage = 0;    // past usage as a part of the cluster's capacity (spec 1 F119)
   double fair_share = 0;
 };
 
@@ -40,7 +40,7 @@ struct QueueView {
   const QuotaCount& allocated_non_preemptible() const { return sums->allocated_non_preemptible; }
 };
 
-// All queues, and the tree that they are in.
+// All queues and their tree.
 struct QueueTable {
   const QueueColumns& tree;
   const IndexVector<QueueId, QueueShare>& shares;

@@ -18,7 +18,7 @@ TEST(ShareTest, NumbersCompareWithoutAnEpsilon) {  // spec 1 F26
   EXPECT_TRUE(LessOrEqual(2.5, 2.5));
   EXPECT_FALSE(Less(2.5, 2.5));
   EXPECT_FALSE(LessOrEqual(0.1 + 0.2, 0.3));
-  EXPECT_TRUE(Less(-2, 0)) << "other negative numbers are just numbers";
+  EXPECT_TRUE(Less(-2, 0)) << "other negative numbers are not special";
 }
 
 TEST(ShareTest, RequestableIsTheRequestUpToTheLimit) {  // spec 1 F34

@@ -8,7 +8,7 @@ int QueueUsage::SignOf(const Change& change) const {
                        : int{IsActiveAllocated(change.to)} - int{IsActiveAllocated(change.from)};
   if (sign == 0) return 0;
   const PodGroupId group = cluster_.pods().group[change.pod];
-  // As at the start of the cycle: pods of a sub-group that does not exist are not counted.
+  // As at the start of the cycle: pods of unknown sub-groups are not counted.
   if (!group.valid() || !cluster_.pods().pod_set[change.pod].valid()) return 0;
   return sign;
 }

@@ -1,13 +1,14 @@
-// QueueUsage: what the pods of every queue ask for and hold, kept up to date by the statement.
+// QueueUsage: the requests and the held resources of the pods of every queue. The statement keeps
+// it up to date.
 //
 //   QueueUsage usage(*cluster);
 //   const auto statement = Statement::Open(cluster.get(), {&usage});
 //   usage.sums()[queue].allocated[kQuotaGpu]                       // follows every change
 //
-// Nothing of it belongs to one cycle; what queues deserve does (fair_shares.h).
+// It is independent of cycles; fair shares (fair_shares.h) belong to one cycle.
 //
-// Invariants: a queue has the sums of its children; sums are exact, so that they are those of a
-// fresh load whatever came and went. Cost: building is O(queues) (the cluster has the sums of
+// Invariants: a queue has the sums of its children; sums are exact, so that they equal those of a
+// fresh load after any changes. Cost: the constructor is O(queues) (the cluster has the sums of
 // pods); a change is O(depth). Threads: many readers, while no statement changes the cluster.
 #ifndef KAI_FAIRSHARE_USAGE_H_
 #define KAI_FAIRSHARE_USAGE_H_
@@ -23,17 +24,17 @@ class QueueUsage final : public Listener {
 
   const IndexVector<QueueId, QueueSums>& sums() const { return sums_; }
 
-  // Another number after each change of the statement, and so wherever a sum may be another.
+  // Differs after each change of the statement, so also whenever a sum may differ.
   int64_t version() const { return version_; }
 
-  // As if pods of the group held so much more.
+  // Adds an amount as if pods of the group held it.
   void Add(PodGroupId group, const QuotaCount& amount);
 
   void Applied(const Change& change) override { Count(change, SignOf(change)); }
   void Undone(const Change& change) override { Count(change, -SignOf(change)); }
 
  private:
-  // Whether the change adds what the pod counts to its queue (1), takes it away (-1) or neither.
+  // Whether the change adds the pod's amounts to its queue (1), removes them (-1) or neither (0).
   int SignOf(const Change& change) const;
   void Count(const Change& change, int sign);
   template <typename Apply>

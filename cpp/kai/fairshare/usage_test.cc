@@ -1,4 +1,4 @@
-// What queues use: rolled up the tree, and kept up to date (spec 1 F31-F33).
+// Usage of queues: summed up the tree, and kept up to date (spec 1 F31-F33).
 #include "kai/fairshare/usage.h"
 
 #include <gmock/gmock.h>
@@ -120,7 +120,6 @@ TEST(QueueUsageTest, CountsWhatWasAcceptedOfPlacedPodsAndAskedByWaitingOnes) {
 }
 
 // ---- following a statement
-// -----------------------------------------------------------------------
 
 class FollowingTest : public ::testing::Test {
  protected:
@@ -204,7 +203,7 @@ TEST_F(FollowingTest, RollingBackGivesTheOldNumbers) {
   EXPECT_EQ(Allocated("q"), 1);
 }
 
-// In doubles 0.1 + 0.7 - 0.7 is not 0.1, and what is taken away first makes a difference.
+// In doubles 0.1 + 0.7 - 0.7 is not 0.1, and the order of subtractions matters.
 TEST(QueueUsageRoundingTest, RollsBackBitForBit) {
   const auto cluster = MakeCluster()
                            .Queue("q")
@@ -222,7 +221,6 @@ TEST(QueueUsageRoundingTest, RollsBackBitForBit) {
 }
 
 // ---- random clusters
-// -----------------------------------------------------------------------------
 
 void ExpectSame(const Cluster& cluster, const QueueUsage& usage, const oracle::World& world) {
   const auto numbers = oracle::NumbersOf(world);
@@ -271,7 +269,8 @@ TEST(QueueUsagePropertyTest, IsWhatTheSpecMakesOfTheRowsAtEveryStep) {
   }
 }
 
-// Of one device, of several, and of MIG's sevenths and quarters: what doubles cannot add up.
+// A part of one device, of several devices, or sevenths and quarters of MIG: doubles cannot add
+// these exactly.
 PodsSpec RandomShare(Random* random) {
   PodsSpec spec{.node = "n"};
   switch (random->Below(4)) {
@@ -294,7 +293,7 @@ PodsSpec RandomShare(Random* random) {
   return spec;
 }
 
-// What is left of a load after many other pods came and went, in another order, is that of a load
+// After many other pods were added and removed in another order, the sums equal those of a load
 // without them, in every bit.
 TEST(QueueUsagePropertyTest, SumsAreThoseOfAFreshLoadWhateverCameAndWent) {
   for (uint64_t seed = 0; seed < 100; ++seed) {
@@ -324,7 +323,7 @@ TEST(QueueUsagePropertyTest, SumsAreThoseOfAFreshLoadWhateverCameAndWent) {
     const IndexVector<QueueId, QueueSums> fresh = with_some.Build()->queues().sums;
 
     const auto statement = Statement::Open(all.get(), {&usage});
-    for (int round = 0; round < 3; ++round) {  // away, back, and away in another order
+    for (int round = 0; round < 3; ++round) {  // remove, add, and remove in another order
       random.Shuffle(&leaving);
       const Statement::Checkpoint mark = statement->Mark();
       for (const std::string& pod : leaving) statement->Evict(PodNamed(*all, pod));

@@ -59,7 +59,7 @@ AffinityTermId AffinityTerms::TermOf(std::vector<PodSelector> selectors,
 std::vector<Spread> AffinityTerms::SpreadOf(const CompactPod& row) {
   std::vector<Spread> all;
   for (const SpreadConstraintRow& each : row.spec->spread) {
-    if (!each.required) continue;  // the engine has no score for it
+    if (!each.required) continue;  // the engine has no score for preferred spread
     PodSelector selector{.matches_none = !each.selector.has_value(),
                          .requirements = RequirementsOf(each.selector),
                          .namespaces = {names_.Intern(row.namespace_name)}};
@@ -81,7 +81,7 @@ PodAffinity AffinityTerms::AffinityOf(const CompactPod& pod) {
   std::sort(all_required.begin(), all_required.end());
   for (const PodAffinityTerm& term : row.required) {
     affinity.required.push_back(TermOf(all_required, term.topology_key));
-    // kube-scheduler lets a placed pod's required affinity score later pods with weight 1.
+    // As in kube-scheduler, the required affinity of a placed pod scores later pods with weight 1.
     affinity.as_owner.push_back(
         {.term = TermOf({SelectorOf(term, pod)}, term.topology_key), .weight = 1});
   }

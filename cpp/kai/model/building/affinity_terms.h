@@ -1,13 +1,12 @@
-// AffinityTerms: the terms of pod affinity and topology spread, each once, and which pods they
-// select.
+// AffinityTerms: the terms of pod affinity and topology spread, each stored once, and the pods that
+// they select.
 //
 //   draft.affinity = w_.affinity->AffinityOf(*draft.row);    // of every pod
 //   w_.affinity->SpreadOf(*draft.row)
 //   c_.affinity_ = w_.affinity->MakeIndex(w_.node_rows);       // once all terms are known
 //
-// Invariants: two pods with one namespace and equal labels are selected by the same terms. Cost:
-// ThatSelect() is O(terms) for labels that are seen for the first time, else a look-up. Not
-// thread-safe.
+// Invariants: two pods of one namespace with equal labels are selected by the same terms. Cost:
+// ThatSelect() is O(terms) for new labels, else a look-up. Not thread-safe.
 #ifndef KAI_MODEL_BUILDING_AFFINITY_TERMS_H_
 #define KAI_MODEL_BUILDING_AFFINITY_TERMS_H_
 
@@ -34,11 +33,11 @@ class AffinityTerms {
   size_t size() const { return terms_.size(); }
   std::vector<Spread> SpreadOf(const CompactPod& row);
   PodAffinity AffinityOf(const CompactPod& row);
-  // Some term of the pod asks for labels of namespaces, and these are not known.
+  // True: some term of the pod selects namespaces by labels, and these labels are not known.
   bool NeedsNamespaces(const CompactPod& row) const;
   const std::vector<AffinityTermId>& ThatSelect(const CompactPod& row);
 
-  // In which domain each node is, per topology key; a label value keeps its id. `nodes`: by NodeId.
+  // The domain of each node, per topology key. A label value keeps its id. `nodes`: by NodeId.
   IndexVector<TopologyKeyId, IndexVector<NodeId, DomainId>> DomainsOf(
       const std::vector<const NodeRow*>& nodes);
   AffinityIndex MakeIndex(const std::vector<const NodeRow*>& nodes) {
@@ -46,7 +45,7 @@ class AffinityTerms {
   }
 
  private:
-  // A label of nodes that some term spreads over.
+  // The node labels that terms use as topology keys.
   using TopologyKeys = Interned<TopologyKeyId, NameId>;
 
   std::vector<Requirement> RequirementsOf(const std::optional<LabelSelector>& selector);

@@ -27,7 +27,8 @@
 namespace kai {
 namespace {
 
-// Rows that share a name all go; rows without one are of tests that count GPUs and nothing else.
+// Removes all rows that share a name. Rows without a name stay: only tests that count nothing but
+// GPUs have them.
 template <typename Row>
 std::vector<const Row*> UniqueAndNamed(const std::vector<Row>& rows, const char* kind,
                                        std::vector<Rejection>* rejections) {
@@ -36,8 +37,8 @@ std::vector<const Row*> UniqueAndNamed(const std::vector<Row>& rows, const char*
   return SortedAndUnique(std::move(named), kind, rejections);
 }
 
-// Classes of pods by what they are shared of: most pods are of a class that the last one was of. Of
-// use as long as no row goes.
+// The classes of pods by their shared parts: most pods have the class of an earlier pod. Valid as
+// long as no row is removed.
 class KnownClasses {
  public:
   KnownClasses(ClusterWriters* writers, Interner* names) : w_(*writers), names_(*names) {}
@@ -241,7 +242,7 @@ void ClusterAssembler::AddConstraints(const ClusterRows& rows) {
     w_.storage->Describe(w_.node_rows, &c_.storage_);
     for (const PodDraft& draft : pods_) w_.storage->CountUses(*draft.row);
   }
-  absl::flat_hash_map<const PodSpecRow*, ConstraintId> known;  // of pods with nothing of their own
+  absl::flat_hash_map<const PodSpecRow*, ConstraintId> known;  // of pods without individual fields
   for (PodDraft& draft : pods_) {
     const PodSpecRow& spec = *draft.row->spec;
     const bool is_plain =
@@ -359,7 +360,7 @@ void ClusterAssembler::AddPods(const ClusterRows& rows) {
   PodWriter writer(&c_.names_, &c_.pods_, &c_.pod_groups_, &c_.sub_groups_);
   Occupancy occupancy(&c_);
   KnownClasses known(&w_, &c_.names_);
-  c_.pods_.Resize(pods_.size() + pods_.size() / 16);  // the first that come later move nothing
+  c_.pods_.Resize(pods_.size() + pods_.size() / 16);  // room for later pods without a copy
   c_.pods_.Resize(pods_.size());
   w_.pod_rows.reserve(pods_.size());
   for (size_t i = 0; i < pods_.size(); ++i) {

@@ -1,6 +1,6 @@
-// ClusterAssembler: rows in, a Cluster's columns out. Each kind of object has functions of its own
-// that take one object (node_writer.h, pod_group_writer.h, pod_writer.h, ...); this calls them for
-// all, kinds that others refer to first.
+// ClusterAssembler: fills the columns of a Cluster from rows. Every kind of object has functions
+// that write one object (node_writer.h, pod_group_writer.h, pod_writer.h, ...). The assembler calls
+// them for all objects; kinds that others refer to come first.
 //
 //   ClusterWriters writers(built.get());
 //   ClusterAssembler(&writers).Assemble(*this, std::move(many));
@@ -18,7 +18,7 @@
 
 namespace kai {
 
-// Rows that stay where they are, and are looked at for as long as the writers live.
+// Rows that stay in their place. The writers read them for as long as the writers live.
 struct RowsInPlace {
   std::vector<const NodeRow*> nodes;
   std::vector<const CompactPodGroup*> pod_groups;  // only while a cluster is assembled
@@ -27,10 +27,10 @@ struct RowsInPlace {
 
 class ClusterAssembler {
  public:
-  // Of an empty cluster.
+  // The cluster must be empty.
   explicit ClusterAssembler(ClusterWriters* writers) : c_(writers->cluster), w_(*writers) {}
 
-  // `many`: the rows of kinds that there are many of, which `rows` need not have.
+  // `many`: the rows of the kinds with many objects; `rows` need not contain them.
   void Assemble(const ClusterRows& rows, RowsInPlace many);
 
  private:

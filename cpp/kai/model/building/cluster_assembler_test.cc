@@ -1,5 +1,5 @@
-// Building as a whole: the order of rows is of no consequence, what others rejected stays known,
-// and on random clusters everything is what the specification's text makes of the same rows.
+// Building as a whole: the order of rows does not matter, earlier rejections are kept, and random
+// clusters agree with an oracle that follows the specification literally.
 #include "kai/model/building/cluster_assembler.h"
 
 #include <gmock/gmock.h>
@@ -82,10 +82,10 @@ TEST(ClusterRowsTest, EveryVendorsDevicesAreGpusWhereTheyAreCounted) {  // spec 
   EXPECT_TRUE(cluster->ClassOf(PodNamed(*cluster, "ns/cpu-0")).cpu_only);
   EXPECT_TRUE(Fits(cluster->RequestOf(pod), cluster->nodes().idle[NodeId(0)]));
   EXPECT_FALSE(Fits(cluster->RequestOf(pod), cluster->nodes().idle[NodeId(1)]))
-      << "another vendor's";
+      << "of another vendor";
 }
 
-// Everything about a cluster that has an order, in texts.
+// Everything in a cluster that has an order, as text.
 std::vector<std::string> Everything(const Cluster& cluster) {
   std::vector<std::string> all;
   const auto add = [&all](const auto&... parts) {

@@ -1,9 +1,9 @@
-// ClusterDelta: what an update of a cluster touched, for what is kept beside the cluster.
+// ClusterDelta: what an update changed in a cluster, for data that is kept beside the cluster.
 //
 //   rooms_->Follow(live_->updater->delta())
 //
-// Invariants: nothing else changed, but for new classes of pods and names. Cost: as many ids as
-// were touched. Threads: plain values.
+// Invariants: nothing else changed, except new classes of pods and new names. Cost: the ids of what
+// changed. Threads: plain values.
 #ifndef KAI_MODEL_BUILDING_CLUSTER_DELTA_H_
 #define KAI_MODEL_BUILDING_CLUSTER_DELTA_H_
 
@@ -13,13 +13,13 @@
 namespace kai {
 
 struct ClusterDelta {
-  // What is free there, what they are, or that they came or went: the last id may be of no node any
-  // more.
+  // Nodes that were added, removed or changed, or with other free resources. The last id may belong
+  // to no node any more.
   absl::flat_hash_set<NodeId> nodes;
-  absl::flat_hash_set<PodGroupId> groups;   // new ones, ones that are gone, and where pods changed
-  absl::flat_hash_set<NodeId> other_nodes;  // of `nodes`: not just something else is free there
-  bool is_reordered = false;                // some of them came, went, or offer something else
-  bool largest_differs = false;             // the most that any node offers
+  absl::flat_hash_set<PodGroupId> groups;   // new or removed groups, and groups with changed pods
+  absl::flat_hash_set<NodeId> other_nodes;  // of `nodes`: more than their free resources changed
+  bool is_reordered = false;                // some were added or removed, or offer other resources
+  bool largest_differs = false;             // the maximum of what nodes offer
 };
 
 }  // namespace kai

@@ -16,7 +16,7 @@
 namespace kai {
 namespace {
 
-// What a node offers, but for resources, and how pods that share its GPUs count there.
+// Whether two rows of a node count shared GPUs alike; other resources are not compared.
 bool WeighAlike(const NodeRow& a, const NodeRow& b) {
   const NodeFacts one = NodeFactsOf(a);
   const NodeFacts other = NodeFactsOf(b);
@@ -85,7 +85,7 @@ bool ClusterUpdater::Update(const ClusterChanges& changes) {
     RemoveGroup(group);
     touched_groups_.insert(group);
   }
-  if (!gone.empty()) Relist();  // before others change the order of those that stay
+  if (!gone.empty()) Relist();  // before other changes affect the order of the remaining groups
   for (const PodGroupId group : gone) touched_groups_.erase(group);
 
   for (size_t i = 0; i < keys.size(); ++i) {
@@ -106,7 +106,6 @@ bool ClusterUpdater::Update(const ClusterChanges& changes) {
 }
 
 // ---- nodes
-// ---------------------------------------------------------------------------------------------
 
 std::vector<ClusterUpdater::NodeStep> ClusterUpdater::StepsOf(const ClusterChanges& changes) const {
   std::vector<NodeStep> steps;
@@ -128,7 +127,7 @@ std::vector<ClusterUpdater::NodeStep> ClusterUpdater::StepsOf(const ClusterChang
 }
 
 bool ClusterUpdater::CanTake(const NodeStep& step) const {
-  if (step.is == nullptr) return c_.numa_.empty();  // the last node gets its id, not its zones
+  if (step.is == nullptr) return c_.numa_.empty();  // the last node gets its id, but not its zones
   return (step.was != nullptr || !w_.any_zones) &&
          std::ranges::all_of(step.is->allocatable,
                              [&](const auto& each) { return c_.slots_.Find(each.first).valid(); });
@@ -148,7 +147,7 @@ void ClusterUpdater::TouchPodsOf(const NodeStep& step) {
     touched_pods_.insert(KeyOf(namespace_name, pod));
 }
 
-// False: what pods of some class count for differs.
+// False: the amount that pods of some class count for changes.
 bool ClusterUpdater::UpdateNodes(const std::vector<NodeStep>& steps) {
   bool regroups = false;
   for (const NodeStep& step : steps) {
@@ -228,7 +227,7 @@ void ClusterUpdater::WriteNode(NodeId node, const NodeRow& row) {
   delta_.is_reordered = true;
 }
 
-// No pod is on it; what they left in passing goes.
+// Removes every trace of earlier pods. No pod may be on the node.
 void ClusterUpdater::Empty(NodeId node) {
   NodeColumns& nodes = c_.nodes_;
   std::ranges::copy(nodes.allocatable[node], nodes.idle[node].begin());
@@ -247,7 +246,7 @@ void ClusterUpdater::Reclassify(NodeId node, const NodeRow& row) {
   CountNode(node, true);
 }
 
-// Nodes that take no pods offer nothing to queues, and what others hold there takes nothing away.
+// Nodes that accept no pods offer nothing to queues, and foreign pods on them reduce nothing.
 void ClusterUpdater::CountNode(NodeId node, bool comes) {
   QuotaCount offered = OfferedToQueues(c_, node);
   for (const PodId pod : PodsOn(c_.nodes_.name[node])) {
@@ -256,7 +255,7 @@ void ClusterUpdater::CountNode(NodeId node, bool comes) {
   comes ? c_.total_ += offered : c_.total_ -= offered;
 }
 
-// Zones of a node that is not here count when it comes.
+// Zones of an unknown node are used when the node is added.
 bool ClusterUpdater::ChangeZones(const ClusterChanges::Change<NodeZonesRow>& change) {
   w_.any_zones = true;
   const NodeId node = w_.directory.FindNode(change.name);
@@ -265,11 +264,10 @@ bool ClusterUpdater::ChangeZones(const ClusterChanges::Change<NodeZonesRow>& cha
 }
 
 // ---- queues
-// --------------------------------------------------------------------------------------------
 
-// It hangs where it hung.
+// True: the queue keeps its parent.
 bool ClusterUpdater::CanTake(const ClusterChanges::Change<QueueRow>& change) const {
-  if (!c_.params_.full_hierarchy_fairness) return false;  // queues are not where their rows say
+  if (!c_.params_.full_hierarchy_fairness) return false;  // queues have other parents
   const auto known = w_.queue_rows.find(std::string(change.name));
   if (change.row == nullptr || known == w_.queue_rows.end())
     return change.row == nullptr && known == w_.queue_rows.end();
@@ -281,8 +279,7 @@ void ClusterUpdater::UpdateQueue(const QueueRow& row) {
   if (queue.valid()) WriteQuotas(row, queue, &c_.names_, &c_.queues_);
 }
 
-// ---- what has to be looked at again
-// --------------------------------------------------------------
+// ---- what must be checked again
 
 void ClusterUpdater::TouchPodsOfRequests(const ClusterChanges& changes) {
   for (const auto& [namespace_name, name, row] : changes.bind_requests) {
@@ -315,8 +312,8 @@ void ClusterUpdater::TouchPodsThatName(const Key& group) {
   if (pods != naming_.end()) touched_pods_.insert(pods->second.begin(), pods->second.end());
 }
 
-// What pods take of GPUs that they share depends on who was there first: where one comes or goes,
-// all pods of the node leave it and come again, in the order of names.
+// What pods take of shared GPUs depends on their order. If such a pod is added or removed, all pods
+// of the node are removed and added again, in the order of names.
 void ClusterUpdater::TouchPodsWithSharers() {
   for (const Key& key : touched_pods_) {
     const auto known = pods_.find(key);
@@ -333,8 +330,8 @@ bool ClusterUpdater::ChangeNamespaces(const ClusterChanges& changes) {
   });
 }
 
-// The pods that need one of them have another class. False: which there are was not known, or there
-// are none any more, which may mean the same.
+// Pods that need one of these ConfigMaps get another class. False: the set of ConfigMaps was
+// unknown, or is now empty, which may mean unknown.
 bool ClusterUpdater::ChangeConfigMaps(const ClusterChanges& changes) {
   if (changes.config_maps.empty()) return true;
   ConfigMaps& all = *w_.config_maps;
@@ -409,7 +406,6 @@ void ClusterUpdater::Relist() {
 }
 
 // ---- what is known
-// -------------------------------------------------------------------------------
 
 void ClusterUpdater::Note(const Key& pod, const CompactPod* row) {
   Known& known = pods_[pod];
@@ -451,7 +447,7 @@ void ClusterUpdater::Leave(Known* pod) {
 void ClusterUpdater::AddGroups(const ClusterChanges& changes) {
   for (const auto& [namespace_name, name, row] : changes.pod_groups) {
     if (row == nullptr || !w_.IsKept(*row)) continue;
-    if (w_.directory.FindPodGroup(namespace_name, name).valid()) continue;  // it stays
+    if (w_.directory.FindPodGroup(namespace_name, name).valid()) continue;  // it remains
     const PodGroupId group = w_.pod_groups->Add(*row);
     specs_.resize(group.index() + 1);
     specs_.back() = row->spec;
@@ -494,7 +490,6 @@ bool ClusterUpdater::IsWorthwhile() const {
 }
 
 // ---- pods
-// ----------------------------------------------------------------------------------------
 
 bool ClusterUpdater::CanPut(const CompactPod& row) const {
   const auto are_slots = [&](const ResourceAmounts& amounts) {
@@ -600,7 +595,6 @@ void ClusterUpdater::CountSharer(PodId pod, int64_t by) {
 }
 
 // ---- lists of pod sets
-// ---------------------------------------------------------------------------
 
 std::vector<PodId>& ClusterUpdater::Edit(SubGroupId pod_set) {
   const auto [edited, is_new] = edited_sets_.try_emplace(pod_set);
@@ -616,8 +610,8 @@ void ClusterUpdater::WritePodSets() {
   for (const auto& [pod_set, pods] : edited_sets_) {
     Span32& place = sets.pods[pod_set];
     const auto size = static_cast<int32_t>(pods.size());
-    // A list that grows moves to the end; what it leaves is taken back when there is more of that
-    // than of lists.
+    // A growing list moves to the end. The space that it leaves is reclaimed when there is more
+    // unused space than lists.
     if (size > place.size()) {
       place.begin = static_cast<int32_t>(sets.pod_list.size());
       sets.pod_list.resize(sets.pod_list.size() + pods.size());

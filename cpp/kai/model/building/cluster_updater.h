@@ -1,27 +1,28 @@
-// ClusterUpdater: nodes, pods, pod groups and BindRequests come, change and go, queues get other
-// quotas, and a Cluster that was built once has all that in place.
+// ClusterUpdater: updates a built Cluster in place when nodes, pods, pod groups and BindRequests
+// are added, changed or removed, and when queues get other quotas.
 //
 //   live_->updater = std::make_unique<ClusterUpdater>(&live_->writers, many.pods);
 //   if (!live_->updater->Update(changes)) return false;    // build a new one
 //
-// An object that changed is taken out as it was and put in as it is. Where that would touch more
-// than itself and its neighbours, the answer is false, and the cluster has to be built anew: a pod
-// or node with a resource, a pod with a selector on a label or a term of affinity that none had; a
-// pod with volumes or resource claims; a node that brings or takes the least or most GPU memory,
-// where pods ask for memory; one that comes or goes where NUMA zones are described, and zones that
-// are others than they were; a queue that comes, goes or hangs elsewhere, and any without full
-// hierarchy fairness; a namespace that a term of affinity selects from now on, or no longer; the
-// first ConfigMap, and the last; any of these where the cluster has claims, or storage to count.
+// A changed object is removed in its old state and added in its new one. Update() returns false,
+// and the cluster must be built anew, where a change affects more than the object and its
+// neighbours: a pod or node with a new resource; a pod with a selector on a label, or an affinity
+// term, that no object had before; a pod with volumes or resource claims; a node that changes the
+// least or the most GPU memory, if pods request GPU memory; a node that is added or removed where
+// NUMA zones are described, and zones that are no longer the same; a queue that is added, removed
+// or gets another parent, and any queue without full hierarchy fairness; a namespace that an
+// affinity term selects from now on, or no longer; the first ConfigMap, and the last; any of these
+// if the cluster has claims, or storage to count.
 //
-// Invariants: after an update the cluster gives the plans of one that was built of the same
-// objects; ids are new or were free, and the last node gets that of one that goes. Once more is
-// gone than is there, building anew is asked for: that bounds what is kept of objects that are
-// gone.
+// Invariants: after an update the cluster gives the same plans as one that was built of the same
+// objects; new objects get new or free ids, and the last node gets the id of a removed node. Once
+// more objects are gone than exist, Update() requires a new build: this limits the memory for
+// removed objects.
 //
-// Cost: O(what an object touches), and O(groups that wait, or may lose pods) to put one on a list;
-// a pod that shares GPUs: O(pods on its node). A node that changes: O(pods there); one that
-// comes, goes, or has other resources: also O(nodes + BindRequests), for names and extremes. With
-// topologies: the trees, and the free room of all domains. ConfigMaps that pods need: O(pods).
+// Cost: O(what an object affects), and O(groups that wait, or may lose pods) to add a group to a
+// list; a pod that shares GPUs: O(pods on its node). A changed node: O(pods on it); a node that is
+// added, removed, or has other resources: also O(nodes + BindRequests), for names and extremes.
+// With topologies: the trees, and the free room of all domains. ConfigMaps that pods need: O(pods).
 // Threads: one, while no statement is open.
 #ifndef KAI_MODEL_BUILDING_CLUSTER_UPDATER_H_
 #define KAI_MODEL_BUILDING_CLUSTER_UPDATER_H_
@@ -43,14 +44,14 @@
 
 namespace kai {
 
-// Names last as long as the changes. Rows stay at their address for as long as their objects are
-// there; a row may say something else than it did.
+// Names are valid as long as the changes. Rows stay at their address for as long as their objects
+// exist; the content of a row may change.
 struct ClusterChanges {
   template <typename Row>
   struct Change {
     std::string_view namespace_name;
     std::string_view name;
-    const Row* row = nullptr;  // null: it is gone
+    const Row* row = nullptr;  // null: the object is gone
   };
   std::vector<Change<NodeRow>> nodes;
   std::vector<Change<CompactPod>> pods;
@@ -65,12 +66,12 @@ struct ClusterChanges {
 
 class ClusterUpdater {
  public:
-  // `pods`: all that there are, also those that the cluster has no use for.
+  // `pods`: all pods, also those that the cluster does not use.
   ClusterUpdater(ClusterWriters* writers, const std::vector<const CompactPod*>& pods);
 
-  // False: the cluster is of no use any more.
+  // False: the cluster cannot be used any more and must be built anew.
   bool Update(const ClusterChanges& changes);
-  // What the last update touched.
+  // What the last update changed.
   const ClusterDelta& delta() const { return delta_; }
   size_t HeapBytes() const;
 
@@ -79,8 +80,8 @@ class ClusterUpdater {
   struct Known {
     const CompactPod* row = nullptr;
     PodId id;     // invalid: not in the cluster
-    Key group;    // that it names; of invalid names: none
-    NameId node;  // where it is, by name, whether that node is here or not; invalid: nowhere
+    Key group;    // the group it names; invalid names: none
+    NameId node;  // its node by name, even if the node is not in the cluster; invalid: none
   };
 
   struct Incoming {
@@ -95,12 +96,13 @@ class ClusterUpdater {
   void Stand(Known* pod, std::string_view node);
   void Leave(Known* pod);
 
-  // A node that changed: as it was, and as it is; null: it is not there.
+  // A node before and after a change; null: it does not exist.
   struct NodeStep {
     std::string_view name;
     const NodeRow* was = nullptr;
     const NodeRow* is = nullptr;
-    // What pods take there, or where they count, differs: they leave it and come again.
+    // The resources of pods on it, or the place where they count, change: they are removed and
+    // added again.
     bool moves_pods = false;
     bool moves_domains = false;  // the labels differ
   };
@@ -111,7 +113,7 @@ class ClusterUpdater {
   bool UpdateNodes(const std::vector<NodeStep>& steps);
   NodeId AddNode(const NodeRow& row);
   void RemoveNode(NodeId node);
-  // What it offers, with no pod on it.
+  // Writes what the node offers, without pods.
   void WriteNode(NodeId node, const NodeRow& row);
   void Empty(NodeId node);
   void Reclassify(NodeId node, const NodeRow& row);
@@ -123,7 +125,7 @@ class ClusterUpdater {
   void UpdateQueue(const QueueRow& row);
 
   void TouchPodsOfRequests(const ClusterChanges& changes);
-  // Those that are there and go; of others only the time stamps are written anew.
+  // Returns the groups that are removed. For other groups only the time stamps are written again.
   std::vector<PodGroupId> TouchPodsOfGroups(const ClusterChanges& changes);
   void TouchPodsThatName(const Key& group);
   void TouchPodsWithSharers();
@@ -152,24 +154,25 @@ class ClusterUpdater {
   Cluster& c_;
   PodWriter pod_writer_;
   std::vector<NodeRow> nodes_;  // by NodeId, as they are in the cluster
-  absl::flat_hash_map<NameId, std::vector<PodId>> pods_on_;  // by Known::node
+  absl::flat_hash_map<NameId, std::vector<PodId>> pods_on_;  // by the name in Known::node
   absl::flat_hash_map<Key, Known> pods_;
   absl::flat_hash_map<Key, absl::flat_hash_set<Key>> naming_;  // pods, by the group they name
-  // By PodGroupId, of groups that came since the cluster was built: what they were made of.
+  // By PodGroupId, for groups that were added after the cluster was built: the specs that they were
+  // made of.
   std::vector<std::weak_ptr<const PodGroupSpecRow>> specs_;
   std::vector<PodId> free_pods_;
-  int64_t sharers_ = 0;         // of GPUs, or that want to
-  int64_t hidden_sharers_ = 0;  // on nodes, of which it is not known which GPUs they share
+  int64_t sharers_ = 0;         // pods that share GPUs or request a part of one
+  int64_t hidden_sharers_ = 0;  // sharers on a node with unknown GPUs
   size_t names_at_first_ = 0;
   size_t nodes_at_first_ = 0;
   size_t nodes_ever_ = 0;
   size_t groups_at_first_ = 0;
   size_t classes_at_first_ = 0;
 
-  // Of the update that is under way.
+  // For the current update.
   absl::flat_hash_set<Key> touched_pods_;
   absl::flat_hash_set<PodGroupId> touched_groups_;
-  absl::flat_hash_set<NameId> sharing_nodes_;  // where pods that share come or go
+  absl::flat_hash_set<NameId> sharing_nodes_;  // nodes where pods that share are added or removed
   absl::flat_hash_map<SubGroupId, std::vector<PodId>> edited_sets_;
   ClusterDelta delta_;
 };

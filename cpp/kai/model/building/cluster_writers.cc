@@ -35,7 +35,7 @@ std::optional<PodDraft> ClusterWriters::DraftOf(const CompactPod& row) const {
   draft.status = StatusOf(row, draft.bind_request != nullptr);
   draft.group = directory.FindPodGroup(row.namespace_name, row.pod_group);
   const bool is_active = IsActiveUsed(draft.status);
-  // Neither schedulable by us nor in anybody's way.
+  // Not scheduled here, and holds no resources.
   if (!draft.group.valid() && !is_active) return std::nullopt;
   if (is_active) draft.node = directory.FindNode(draft.node_name());
   draft.is_reservation = IsReservation(row);

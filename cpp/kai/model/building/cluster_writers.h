@@ -1,13 +1,13 @@
-// ClusterWriters: what writes the columns of one cluster: built once, and kept for as long as
-// objects come, change and go.
+// ClusterWriters: all writers of the columns of one cluster. They are created once and kept for as
+// long as objects are added, changed and removed.
 //
 //   ClusterWriters writers(built.get());
 //   ClusterAssembler(&writers).Assemble(*this, std::move(many));
 //
-// ClusterAssembler fills it while it builds a cluster; ClusterUpdater goes on from there.
+// ClusterAssembler fills them while it builds a cluster; ClusterUpdater continues from there.
 //
-// Invariants: it is of one cluster, which has to outlive it, as have the rows. Cost: that of the
-// parts. Not thread-safe.
+// Invariants: they belong to one cluster. The cluster and the rows must live longer. Cost: that of
+// the parts. Not thread-safe.
 #ifndef KAI_MODEL_BUILDING_CLUSTER_WRITERS_H_
 #define KAI_MODEL_BUILDING_CLUSTER_WRITERS_H_
 
@@ -39,36 +39,35 @@ class ClusterWriters {
  public:
   explicit ClusterWriters(Cluster* cluster);
 
-  // What can be said of the pod before others are looked at; nothing: the cluster has no use for
-  // it.
+  // What is known of the pod from its row alone; nothing: the cluster does not use the pod.
   std::optional<PodDraft> DraftOf(const CompactPod& row) const;
 
-  // What a node has to give; its row of the columns is there.
+  // Writes what a node offers. The node's row in the columns must exist.
   void OfferNode(NodeId node, const NodeRow& row, const NodeFacts& facts);
-  // Once that is known, and the labels that are mentioned.
+  // Writes the class of a node, after OfferNode() and after all used labels are known.
   void ClassifyNode(NodeId node, const NodeRow& row, const NodeFacts& facts);
 
-  // Over all nodes, of what they offer.
+  // Computes the largest offers over all nodes.
   void FindExtremes();
 
-  // The group belongs to the shard, and is to be tried.
+  // True: the group belongs to the shard and should be scheduled.
   bool IsKept(const CompactPodGroup& row) const;
 
-  // The pods that are of another scheduler, and no helpers of this one, take from what queues
-  // divide (spec 1 F30).
+  // True: the pod belongs to another scheduler and is not a helper pod of this one. Such pods
+  // reduce the resources that are divided among queues (spec 1 F30).
   bool IsForeign(const CompactPod& row) const;
 
   Cluster& cluster;
   uint64_t seed = 0;                  // ClusterRows::numbering_seed
-  std::vector<Rejection> rejections;  // of objects that make no sense beside others
+  std::vector<Rejection> rejections;  // objects that contradict other objects
   Directory directory;
   std::vector<const NodeRow*> node_rows;    // by NodeId, as the cluster was built
   std::vector<const CompactPod*> pod_rows;  // by PodId
   std::vector<uint8_t> is_foreign;          // by PodId
   BindRequests requests;
-  absl::flat_hash_map<std::string, int64_t> dra_gpus;     // of resource slices, by node
+  absl::flat_hash_map<std::string, int64_t> dra_gpus;     // from resource slices, by node
   absl::flat_hash_map<std::string, QueueRow> queue_rows;  // also of queues that were left out
-  bool any_zones = false;                                 // of nodes that are here, or of others
+  bool any_zones = false;                                 // also of unknown nodes
   NumaWriter numa;
   TopologyWriter topologies;
   std::unique_ptr<PriorityClasses> priorities;

@@ -8,7 +8,8 @@
 namespace kai {
 namespace {
 
-// As if the pod itself asked for other nodes. A term that names nothing allows nothing.
+// Adds a requirement of the pod itself for other nodes. A term without requirements matches
+// nothing.
 void AvoidNodes(const std::vector<std::string>& nodes, Interner* names,
                 NodeConstraint* constraint) {
   if (!constraint->has_affinity) constraint->affinity.emplace_back();

@@ -1,9 +1,9 @@
-// ConstraintWriter: where a pod may run and likes to, by its own word, each answer once.
+// ConstraintWriter: stores the restrictions and preferences of pods for nodes, equal ones once.
 //
 //   w_.constraints.Add(*draft.row, VolumesOf(draft), w_.affinity->SpreadOf(*draft.row))
 //
-// Invariants: the order in which a pod writes its words is of no consequence. Cost: O(what the row
-// says · log). Not thread-safe.
+// Invariants: the order of terms in a pod does not matter. Cost: O(terms of the row · log). Not
+// thread-safe.
 #ifndef KAI_MODEL_BUILDING_CONSTRAINT_WRITER_H_
 #define KAI_MODEL_BUILDING_CONSTRAINT_WRITER_H_
 

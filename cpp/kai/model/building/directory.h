@@ -1,9 +1,9 @@
-// Directory: which object has which id, by name.
+// Directory: finds the ids of objects by name.
 //
 //   w_.directory.Add(row->name, node);
 //   w_.directory.FindNode(row->name)     // invalid: there is no such node
 //
-// Invariants: a name that was never added is not found, also if it is known as a text. Cost: two
+// Invariants: a name that was never added is not found, even if its text is interned. Cost: two
 // hash look-ups. Threads: many readers, or one thread that adds.
 #ifndef KAI_MODEL_BUILDING_DIRECTORY_H_
 #define KAI_MODEL_BUILDING_DIRECTORY_H_
@@ -22,7 +22,7 @@ class Directory {
  public:
   explicit Directory(Interner* names) : names_(*names) {}
 
-  // A node may be given another id.
+  // A node may be added again with another id.
   void Add(std::string_view name, NodeId node) {
     nodes_.insert_or_assign(names_.Intern(name), node);
   }

@@ -1,12 +1,12 @@
-// Namespaces: which there are, and which of them a selector finds.
+// Namespaces: the namespaces of the cluster, and those that a selector selects.
 //
 //   w_.namespaces->Add(draft.row->namespace_name);    // also those that only pods mention
-// and, as long as no selector has another answer, later:
+// and, as long as no selector gets another result, later:
 //
 //   return each.name.empty() || w_.namespaces->Change(each.name, each.row);
 //
-// Invariants: each has its name as a label, which the API server sees to. Cost: That() is
-// O(namespaces), of a selector that is new; a namespace that comes or changes is looked at by each
+// Invariants: each namespace has its name as a label, because the API server sets it. Cost: That()
+// is O(namespaces) for a new selector; a namespace that is added or changed is matched with each
 // selector. Not thread-safe.
 #ifndef KAI_MODEL_BUILDING_NAMESPACES_H_
 #define KAI_MODEL_BUILDING_NAMESPACES_H_
@@ -24,12 +24,12 @@ namespace kai {
 
 class Namespaces {
  public:
-  // No rows: a snapshot of KAI's, in which there are none, so that their labels are not known.
+  // No rows: KAI's own snapshots contain no namespaces, so their labels are not known.
   Namespaces(const std::vector<NamespaceRow>& rows, Interner* names);
 
-  // Both, false: a selector that That() or Know() was called with has another answer now.
+  // False, for both: a selector that was given to That() or Know() now has another result.
   bool Add(std::string_view name);
-  // `row`: null: it is gone. Pods may still mention it.
+  // `row`: null: the namespace is gone. Pods may still use its name.
   bool Change(std::string_view name, const NamespaceRow* row);
 
   bool Know(const LabelSelector& selector);
@@ -42,7 +42,7 @@ class Namespaces {
   std::map<NameId, LabelSet> labels_;
   std::set<NameId> described_;  // those with a row
   std::set<std::vector<Requirement>> selectors_;
-  bool needs_labels_ = false;  // a selector asks for other labels than the name
+  bool needs_labels_ = false;  // a selector uses other labels than the name
 };
 
 }  // namespace kai

@@ -38,7 +38,7 @@ uint8_t StateOf(const NodeRow& row) {
   return state;
 }
 
-// The label decides where it stands (spec 3 M6).
+// If the label is set, it decides (spec 3 M6).
 bool IsMigEnabled(const NodeRow& row) {
   if (const std::string* label = FindLabelText(row.labels, keys::kMigEnabled)) {
     return *label == "true" || *label == "True" || *label == "TRUE" || *label == "1" ||

@@ -1,4 +1,4 @@
-// NodeFacts: what a node says of itself, with no configuration and no other object looked at.
+// NodeFacts: what follows from a node's row alone, without configuration or other objects.
 //
 //   const NodeFacts facts = NodeFactsOf(row);
 //   facts.state & kCordoned
@@ -23,14 +23,14 @@ struct NodeFacts {
   MigMode mig = MigMode::kOff;
   bool gpu_worker = false;
   bool cpu_worker = false;
-  std::optional<double> gpu_memory_mib;  // of one device; nothing: the node does not say
-  std::optional<double> gpu_count;       // by its label
+  std::optional<double> gpu_memory_mib;  // of one device; nothing: not given
+  std::optional<double> gpu_count;       // from the node's label
 };
 
 NodeFacts NodeFactsOf(const NodeRow& row);
 
-// Of one device, as the node's label says it, and not rounded; nothing: it does not say, or says
-// nothing that is above 0.
+// The memory of one device from the node's label, not rounded; nothing: the label is missing or not
+// above 0.
 std::optional<int64_t> DeviceMemoryMib(const NodeRow& row);
 
 }  // namespace kai

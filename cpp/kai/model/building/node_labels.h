@@ -1,5 +1,5 @@
-// NodeLabels: the labels of nodes that constraints, volumes and claims mention, and those of them
-// that nearly tell every node apart.
+// NodeLabels: the node labels that constraints, volumes and claims use, and those among them with a
+// different value on nearly every node ("telling" labels).
 //
 //   NodeLabels& labels = w_.labels;
 //   labels.Mention(constraint);    // of every pod, volume and claim
@@ -7,10 +7,10 @@
 //   labels.FindTelling(nodes.size());
 //   labels.AskPerNode(constraint)
 //
-// A class of nodes is made of the labels that do not tell: with the others there
-// would be as many classes as nodes.
+// Only labels that are not telling are part of a class of nodes: otherwise there would be as many
+// classes as nodes.
 //
-// Invariants: a label that is not mentioned is not picked. Cost: O(labels) per object. Not
+// Invariants: a label that no object uses is not picked. Cost: O(labels) per object. Not
 // thread-safe.
 #ifndef KAI_MODEL_BUILDING_NODE_LABELS_H_
 #define KAI_MODEL_BUILDING_NODE_LABELS_H_
@@ -30,15 +30,15 @@ class NodeLabels {
   void Mention(const VolumeNeeds& needs);
   void Mention(const NodeTerm& term);
 
-  // No other label is mentioned there.
+  // True: the constraint uses only labels that were mentioned before.
   bool Knows(const NodeConstraint& constraint) const;
 
   LabelSet Pick(const NodeRow& row, Interner* names);
   void FindTelling(size_t nodes);
 
-  // The labels that make a class.
+  // The labels that are part of the class.
   LabelSet OfClass(const LabelSet& picked) const;
-  // The answer can differ between nodes of one class.
+  // True: the answer can differ between nodes of one class.
   bool AskPerNode(const NodeConstraint& constraint) const;
   bool AskPerNode(const VolumeNeeds& needs) const;
 
@@ -46,7 +46,7 @@ class NodeLabels {
   bool Tells(const Requirement& requirement) const { return telling_.contains(requirement.key); }
   bool AskPerNode(const NodeTerm& term) const;
 
-  absl::flat_hash_map<NameId, absl::flat_hash_set<NameId>> values_;  // by mentioned key
+  absl::flat_hash_map<NameId, absl::flat_hash_set<NameId>> values_;  // by key
   absl::flat_hash_set<NameId> telling_;
 };
 

@@ -67,7 +67,7 @@ NodeClass NodeClassOf(const NodeRow& row, const NodeFacts& facts, bool has_dra_g
   node_class.cpu_worker = facts.cpu_worker;
   for (const Taint& taint : row.taints) {
     if (taint.effect == TaintEffect::kPreferNoSchedule || taint.effect == TaintEffect::kNone)
-      continue;  // never refuses
+      continue;  // such a taint never refuses pods
     node_class.taints.push_back({.key = names->Intern(taint.key),
                                  .value = names->Intern(taint.value),
                                  .effect = taint.effect});

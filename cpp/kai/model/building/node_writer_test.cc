@@ -1,4 +1,4 @@
-// Nodes in a cluster: which are ours, what they offer, what their devices hold.
+// Nodes in a cluster: which nodes the shard uses, what they offer, and the memory of their devices.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kMillicpu = 1000;
 
-// spec 3 U3: by the number the name ends in, those without one last, then by name.
+// spec 3 U3: by the number at the end of the name, zones without a number last, then by name.
 auto ZoneOrder(const NodeZonesRow::Zone& zone) {
   const std::string_view name = zone.name;
   const size_t last_other = name.find_last_not_of("0123456789");
@@ -33,13 +33,13 @@ std::string_view FieldOf(ZoneRecordRow::Source source) {
   return source == ZoneRecordRow::Source::kObserved ? keys::kNumaObserved : keys::kNumaPredicted;
 }
 
-// spec 3 U5: only whole CPUs are given for good.
+// spec 3 U5: only whole CPUs are exclusive.
 int64_t ExclusiveCpu(const ContainerRow& container) {
   const int64_t millicpu = AmountOf(container.requests, "cpu");
   return millicpu % kMillicpu == 0 ? millicpu : 0;
 }
 
-// spec 3 U5: the most at any time.
+// spec 3 U5: the maximum over time.
 int64_t ExclusiveCpu(const std::vector<ContainerRow>& containers) {
   int64_t together = 0;
   int64_t sidecars = 0;
@@ -63,7 +63,7 @@ NumaNode NumaNodeOf(const NodeZonesRow& row, const ResourceSlots& slots) {
   for (const NodeZonesRow::Zone& zone : row.zones) zones.push_back(&zone);
   std::sort(zones.begin(), zones.end(),
             [](const auto* a, const auto* b) { return ZoneOrder(*a) < ZoneOrder(*b); });
-  std::map<ResourceSlot, std::string> reported;  // of several names for one thing the last
+  std::map<ResourceSlot, std::string> reported;  // of several names for one resource the last
   for (const NodeZonesRow::Zone* zone : zones) {
     node.zones.push_back(zone->name);
     for (const auto& [name, amount] : zone->allocatable) {
@@ -90,7 +90,7 @@ NumaNode NumaNodeOf(const NodeZonesRow& row, const ResourceSlots& slots) {
   return node;
 }
 
-// False: some zone is none of the node's.
+// False: the node lacks some zone.
 bool PlacementOf(const ZoneRecordRow& record, const NumaNode& node, const ResourceSlots& slots,
                  ZonePlacement* placement) {
   std::map<std::pair<int32_t, int32_t>, double> amounts;
@@ -149,7 +149,7 @@ bool NumaWriter::ChangeNode(const NodeZonesRow& row, NodeId node) {
 
 NumaNeedsId NumaWriter::NeedsOf(const CompactPod& row, const GpuRequest& gpu) {
   if (numa_.empty()) return NumaNeedsId();
-  // As containers ask for it: what annotations ask of GPUs is no request (spec 3 U16).
+  // The requests of containers only: GPU requests in annotations do not count (spec 3 U16).
   ResourceAmounts pod = row.spec->requests;
   if (gpu.kind == GpuRequestKind::kRegular && gpu.portion > 0) pod.emplace_back(kAnyGpu, gpu.count);
   if (!gpu.legacy_mig) pod.insert(pod.end(), gpu.mig.begin(), gpu.mig.end());
@@ -190,8 +190,8 @@ NumaNeedsId NumaWriter::NeedsOf(const CompactPod& row, const GpuRequest& gpu) {
 
 void NumaWriter::NotePlacement(const CompactPod& row, const BindRequestRow* bind_request, PodId pod,
                                NodeId at, std::vector<Rejection>* rejections) {
-  // spec 3 U12, U13: the first record that is there and makes sense. One that names a zone the node
-  // does not have says nothing, and no other is asked.
+  // spec 3 U12, U13: uses the first valid record. If that record contains a zone that the node
+  // lacks, the pod has no known zones, and no other record is used.
   const NumaNode* node = at.valid() ? numa_.Find(at) : nullptr;
   if (node == nullptr) return;
   std::vector<const ZoneRecordRow*> records;

@@ -65,7 +65,7 @@ TEST(AssembleNumaTest, OnlyWhatPodsCanAskForIsAligned) {  // spec 3 U3
   ASSERT_THAT(node.resources, SizeIs(2));
   EXPECT_EQ(node.resources[0].name, "cpu");
   EXPECT_FALSE(node.resources[0].is_device);
-  EXPECT_EQ(node.resources[1].name, "nvidia.com/gpu") << "of two names for one thing the last";
+  EXPECT_EQ(node.resources[1].name, "nvidia.com/gpu") << "of two names for one resource the last";
   EXPECT_TRUE(node.resources[1].is_device);
   EXPECT_THAT(node.allocatable, ElementsAre(1000, 3, 1000, 3));
 }
@@ -101,7 +101,7 @@ TEST(AssembleNumaTest, WholeCpusOfGuaranteedPodsCount) {  // spec 3 U5
   EXPECT_THAT(NeedsOf(*cluster, "ns/part-0").pod, IsEmpty());
   EXPECT_THAT(NeedsOf(*cluster, "ns/gpu-0").pod, ElementsAre(Pair(kGpuSlot, 1)));
   EXPECT_FALSE(cluster->ClassOf(PodNamed(*cluster, "ns/half-0")).numa.valid())
-      << "what an annotation asks for is no request of a container (spec 3 U16)";
+      << "GPU requests in annotations do not count (spec 3 U16)";
   EXPECT_FALSE(cluster->ClassOf(PodNamed(*cluster, "ns/none-0")).numa.valid());
 }
 
@@ -121,7 +121,8 @@ TEST(AssembleNumaTest, SidecarsComeBeforeAppsAndInitContainersAlone) {  // spec 
                                    container(Kind::kApp, 2000)}})
           .Build();
   const NumaNeeds& needs = NeedsOf(*cluster, "ns/p-0");
-  EXPECT_THAT(needs.pod, ElementsAre(Pair(kCpuSlot, 8000))) << "the second init container's phase";
+  EXPECT_THAT(needs.pod, ElementsAre(Pair(kCpuSlot, 8000)))
+      << "while the second init container runs";
   const auto cpu = [](int64_t millicpu) { return NumaRequest{{kCpuSlot, millicpu}}; };
   EXPECT_THAT(needs.concurrent, ElementsAre(cpu(1000), NumaRequest(), cpu(2000)));
   EXPECT_THAT(needs.serial, ElementsAre(cpu(4000), cpu(7000)));
@@ -138,7 +139,7 @@ TEST(AssembleNumaTest, PodsDifferByTheirContainersOnlyWhereZonesAreReported) {
   EXPECT_EQ(classes(MakeCluster().Add(Zones({"z"}, {{"cpu", 9000}}))), 2u);
 }
 
-// ---- records ------------------------------------------------------------------------------------
+// ---- records
 
 ZoneRecordRow Record(Source source, std::string zone) {
   return {.source = source, .zones = {{.zone = std::move(zone), .amounts = {{"cpu", 1000}}}}};
@@ -166,10 +167,10 @@ TEST(AssembleNumaTest, WhatWasObservedCountsBeforeWhatWasPredicted) {  // spec 3
   };
   EXPECT_EQ(text({Record(Source::kPredicted, "z2"), Record(Source::kObserved, "z0")}),
             "0:cpu=1000");
-  EXPECT_EQ(text({Record(Source::kPredicted, "z2")}), "1:cpu=1000") << "of the bind request";
-  EXPECT_EQ(text({ZoneRecordRow{.source = Source::kObserved}}), "1:cpu=1000") << "empty: the next";
-  EXPECT_EQ(text({Record(Source::kObserved, "elsewhere")}), "")
-      << "a zone that the node does not have";
+  EXPECT_EQ(text({Record(Source::kPredicted, "z2")}), "1:cpu=1000") << "from the bind request";
+  EXPECT_EQ(text({ZoneRecordRow{.source = Source::kObserved}}), "1:cpu=1000")
+      << "an empty record: the next";
+  EXPECT_EQ(text({Record(Source::kObserved, "elsewhere")}), "") << "a zone that the node lacks";
 }
 
 TEST(AssembleNumaTest, ARecordThatMakesNoSenseIsReportedAndTheNextOneCounts) {  // spec 3 T40

@@ -1,11 +1,12 @@
-// In which order the objects of a kind get their ids: by name, or, in tests, at random; and the
-// order of names, which is what counts where two of them are alike in all else.
+// The order in which the objects of a kind get their ids: by name, or in tests at random; and the
+// order of names, which decides ties.
 //
 //   OrderForIds(w_.seed, &order);
 //   RankByName(c_.names_, &c_.nodes_);
 //
-// Invariants: the same seed gives the same order; 0 leaves it as it is. Cost: O(objects), and
-// O(objects · log) for the order of names where ids do not follow it. Threads: pure functions.
+// Invariants: the same seed gives the same order; with seed 0 the order does not change. Cost:
+// O(objects), and O(objects · log) for the order of names if ids do not follow it. Threads: pure
+// functions.
 #ifndef KAI_MODEL_BUILDING_NUMBERING_H_
 #define KAI_MODEL_BUILDING_NUMBERING_H_
 
@@ -25,7 +26,7 @@ void OrderForIds(uint64_t seed, std::vector<T>* objects) {
   std::shuffle(objects->begin(), objects->end(), random);
 }
 
-// Of two nodes, queues, pods or pod groups: the order of namespaces, then names.
+// Compares two nodes, queues, pods or pod groups: by namespace, then name.
 template <typename Columns, typename IdT>
 bool IsNamedBefore(const Interner& names, const Columns& columns, IdT a, IdT b) {
   if constexpr (requires { columns.namespace_name; }) {
@@ -35,7 +36,7 @@ bool IsNamedBefore(const Interner& names, const Columns& columns, IdT a, IdT b) 
   return names.Text(columns.name[a]) < names.Text(columns.name[b]);
 }
 
-// Those that are there, in that order.
+// The existing objects in that order.
 template <typename Columns>
 auto InOrderOfNames(const Interner& names, const Columns& columns) {
   using IdT = typename decltype(columns.name.ids())::Id;
@@ -58,7 +59,7 @@ void RankByName(const Interner& names, Columns* columns) {
   for (size_t i = 0; i < order.size(); ++i) columns->name_rank[order[i]] = static_cast<int32_t>(i);
 }
 
-// One more, of which all but the rank is there: the others keep their order.
+// Ranks one more object. Its columns are complete except for the rank. The others keep their order.
 template <typename Columns, typename IdT>
 void RankOneMore(const Interner& names, IdT id, Columns* columns) {
   std::vector<IdT> order(columns->name_rank.size() - 1);
@@ -71,7 +72,7 @@ void RankOneMore(const Interner& names, IdT id, Columns* columns) {
   for (auto behind = before; behind != order.end(); ++behind) ++columns->name_rank[*behind];
 }
 
-// One less: the rank of the others as if it were not there.
+// Removes one object from the ranks.
 template <typename Columns, typename IdT>
 void RankWithout(IdT id, Columns* columns) {
   for (const IdT other : columns->name_rank.ids()) {

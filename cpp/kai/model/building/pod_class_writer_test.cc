@@ -1,4 +1,4 @@
-// Classes: nodes that are alike, and pods that are alike.
+// Classes of nodes and classes of pods.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +29,6 @@ PodClassId PodClassOf(const Cluster& cluster, std::string_view pod) {
 }
 
 // ---- nodes
-// ---------------------------------------------------------------------------------------
 
 TEST(NodeClassTest, OnlyLabelsThatAreAskedAboutTellNodesApart) {
   ClusterMaker maker = MakeCluster()
@@ -80,7 +79,7 @@ TEST(NodeClassTest, HasTheTaintsThatRefuse) {
                            .Node("d")
                            .Build();
   EXPECT_EQ(ClassOfNode(*cluster, "a").taints.size(), size_t{2});
-  EXPECT_TRUE(AreAlike(*cluster, "a", "b")) << "whatever the order of the taints";
+  EXPECT_TRUE(AreAlike(*cluster, "a", "b")) << "in any order of the taints";
   EXPECT_TRUE(AreAlike(*cluster, "c", "d")) << "preferences never refuse";
 }
 
@@ -132,7 +131,7 @@ TEST(NodeClassTest, AKeyWithAValuePerNodeIsAskedPerNode) {
                {.labels = {{"host", StrCat("n", i)}, {"zone", StrCat("z", i % 2)}}});
   }
   const auto cluster = maker.Build();
-  EXPECT_EQ(cluster->node_classes().size(), size_t{2}) << "by zone alone";
+  EXPECT_EQ(cluster->node_classes().size(), size_t{2}) << "only by zone";
   EXPECT_TRUE(cluster->AskPerNode(cluster->ClassOf(PodNamed(*cluster, "ns/pinned-0")).constraint));
   EXPECT_FALSE(cluster->AskPerNode(cluster->ClassOf(PodNamed(*cluster, "ns/free-0")).constraint));
   EXPECT_EQ(cluster->nodes().labels[NodeNamed(*cluster, "n3")].size(), size_t{2});
@@ -148,7 +147,6 @@ TEST(NodeClassTest, ANodesNameIsAskedPerNode) {
 }
 
 // ---- pods
-// ----------------------------------------------------------------------------------------
 
 TEST(PodClassTest, PodsThatAskForTheSameAreOne) {
   const auto cluster = MakeCluster()
@@ -216,7 +214,8 @@ TEST(PodClassTest, EverythingThatMattersToPlacementTellsThemApart) {
   EXPECT_EQ(classes.size(), specs.size() + 2);
 }
 
-// Two pods that need the same crowd in the same places, but owe each place to other neighbours.
+// Two pods with the same required selectors and topology keys, but each key belongs to another
+// selector.
 TEST(PodClassTest, WhatAPodWishesOfLaterOnesTellsThemApart) {
   const auto term = [](std::string app, std::string key) {
     return PodAffinityTerm{.selector = LabelSelector{{"app", SelectorOp::kIn, {std::move(app)}}},
@@ -233,7 +232,8 @@ TEST(PodClassTest, WhatAPodWishesOfLaterOnesTellsThemApart) {
                            .Build();
   const PodClass& a = cluster->ClassOf(PodNamed(*cluster, "ns/one-0"));
   const PodClass& b = cluster->ClassOf(PodNamed(*cluster, "ns/other-0"));
-  EXPECT_EQ(a.affinity.required, b.affinity.required) << "all selectors together, place by place";
+  EXPECT_EQ(a.affinity.required, b.affinity.required)
+      << "all selectors apply together, for each key";
   EXPECT_NE(a.affinity.as_owner, b.affinity.as_owner);
 }
 
@@ -245,7 +245,7 @@ TEST(PodClassTest, SaysWhetherAPodWantsAGpuAtAll) {  // spec 3 R19
   EXPECT_TRUE(cpu_only({}));
   EXPECT_FALSE(cpu_only({.gpus = 1}));
   EXPECT_FALSE(cpu_only({.gpu_fraction = 0.5}));
-  EXPECT_TRUE(cpu_only({.gpu_fraction = 0.004})) << "rounds to nothing";
+  EXPECT_TRUE(cpu_only({.gpu_fraction = 0.004})) << "rounds to 0";
   EXPECT_FALSE(cpu_only({.gpu_memory_mib = 100}));
   EXPECT_FALSE(cpu_only({.more = {{"nvidia.com/mig-1g.5gb.me", 1}}}));
 }

@@ -1,10 +1,10 @@
-// What a pod says of itself, and what is being done to it, with no configuration looked at.
+// What follows from a pod's row and its BindRequests alone, without configuration.
 //
 //   draft.bind_request = requests.Find(row);
 //   draft.status = StatusOf(row, draft.bind_request != nullptr);
 //
-// Invariants: of two requests for one pod the one with the lower name counts, whatever their
-// order (spec 2 S3). Cost: O(labels of the row), or a hash look-up. Threads: many readers.
+// Invariants: of two requests for one pod the one with the lower name counts, in any order (spec 2
+// S3). Cost: O(labels of the row), or a hash look-up. Threads: many readers.
 #ifndef KAI_MODEL_BUILDING_POD_FACTS_H_
 #define KAI_MODEL_BUILDING_POD_FACTS_H_
 
@@ -20,26 +20,28 @@
 
 namespace kai {
 
-// spec 2 S2; what is overdue in leaving depends on the time and is found when a cycle starts.
+// The status of a pod (spec 2 S2). Overdue deletion depends on the time and is found when a cycle
+// starts.
 PodStatus StatusOf(const CompactPod& row, bool is_being_bound);
 
-// It holds devices for pods that share them (spec 3 N3).
+// Whether the pod reserves devices for pods that share them (spec 3 N3).
 bool IsReservation(const CompactPod& row);
-// A reservation or a scale-adjust pod: never counts as foreign (spec 1 F30).
+// Whether the pod is a reservation or scale-adjust pod: such pods never count as foreign (spec 1
+// F30).
 bool IsUtility(const CompactPod& row);
 
-// Those that are being carried out: their nodes are here, and they have not failed for good.
+// The BindRequests that are being carried out: their nodes exist, and they have not failed finally.
 class BindRequests {
  public:
   explicit BindRequests(const Directory* directory) : directory_(*directory) {}
 
   void Add(const BindRequestRow& row);
-  // Gives the name of the pod that the request was for, in its namespace; empty: it is not there.
+  // Returns the name of the request's pod, in the namespace of the request; empty: there is no such
+  // request.
   std::string Remove(std::string_view namespace_name, std::string_view name);
-  // The namespaces and names of pods that are to go to the node; whether it is here does not
-  // matter.
+  // The namespaces and names of the pods that will be bound to the node. The node need not exist.
   std::vector<std::pair<std::string_view, std::string_view>> PodsFor(std::string_view node) const;
-  // Null: there is none. Good until the next change.
+  // Null: there is none. Valid until the next change.
   const BindRequestRow* Find(const CompactPod& pod) const;
 
  private:
@@ -48,8 +50,8 @@ class BindRequests {
   absl::flat_hash_map<std::string, std::string> pod_of_;  // by the request's own name
 };
 
-// GPUs of a pod's claims: those its spec names, and those it owns; a claim made from a template
-// counts by its owner (spec 3 D4).
+// The GPUs of a pod's claims: the claims that its spec names, and those that it owns; a claim made
+// from a template counts for its owner (spec 3 D4).
 class GpusOfClaims {
  public:
   explicit GpusOfClaims(const std::vector<const ResourceClaimRow*>& claims);

@@ -21,7 +21,7 @@ bool AsksForMoreChildrenThanItHas(SubGroupId set, const SubGroupColumns& sets) {
                      [&](SubGroupId child) { return AsksForMoreChildrenThanItHas(child, sets); });
 }
 
-// There is nothing to say of it.
+// True: the group needs no message.
 bool IsSimplyRunning(PodGroupId group, const PodGroupColumns& groups, const SubGroupColumns& sets) {
   if (!groups.queue[group].valid() || !groups.misfits[group].empty() ||
       groups.stale_since_ns[group] != kNoTime)
@@ -48,8 +48,8 @@ ElasticState ElasticStateOf(PodGroupId group, const PodGroupColumns& groups,
   return state;
 }
 
-// Pods of it that need labels of namespaces that are not in the input: while such a pod waits it
-// cannot run, and while it runs it could not be moved.
+// Whether the group has pods that need labels of unknown namespaces. Such a waiting pod cannot run,
+// and such a running pod could not be moved.
 struct Strange {
   bool waits = false;
   bool runs = false;
@@ -90,7 +90,7 @@ PodGroupLists::Bounds BoundsOf(const std::vector<PodGroupId>& may_lose,
   return bounds;
 }
 
-// Finds out what there is to know of one group, and on which lists it belongs.
+// Computes the state of one group and finds the lists that it belongs to.
 class Lister {
  public:
   Lister(const Cluster& cluster, PodGroupColumns* groups) : cluster_(cluster), groups_(*groups) {}
@@ -102,7 +102,7 @@ class Lister {
     groups_.elastic_state[group] = ElasticStateOf(group, groups_, cluster_.sub_groups());
   }
 
-  // Of the group that was looked at last.
+  // For the group that was given to Look() last.
   template <typename Visit>
   void ForEachListOf(PodGroupId group, const Visit& visit) {
     const SubGroupColumns& sets = cluster_.sub_groups();
@@ -129,7 +129,7 @@ class Lister {
   Strange strange_;
 };
 
-// A pod without a UID has namespace/name (spec 2 O3).
+// A pod without a UID uses namespace/name (spec 2 O3).
 bool HasLowerUid(const CompactPod& a, const CompactPod& b) {
   const auto uid = [](const CompactPod& row, std::string* name) -> std::string_view {
     return row.uid.empty() ? *name = NameOf(row) : row.uid;
@@ -174,10 +174,10 @@ void ListPodGroups(const Cluster& cluster, PodGroupColumns* groups) {
 
 namespace {
 
-// Up to so many groups are taken off lists and put on them one by one.
+// Up to this number, groups are removed from lists and added to them one by one.
 constexpr size_t kFew = 4;
 
-// The lists of pod groups, as some of them change.
+// Updates the lists of pod groups after changes to some groups.
 class Relister {
  public:
   Relister(const Cluster& cluster, PodGroupColumns* groups)
@@ -199,7 +199,7 @@ class Relister {
     });
   }
 
-  // Of many groups each list is looked through once.
+  // For many groups: walks through each list once.
   void RelistAll(std::span<const PodGroupId> changed) {
     IndexVector<PodGroupId, uint8_t> marks(groups_.size());
     for (const PodGroupId group : changed) {
@@ -218,7 +218,7 @@ class Relister {
     }
     for (const PodGroupId group : changed) {
       if (marks[group] == 0 || !groups_.name[group].valid()) continue;
-      marks[group] = 0;  // it may be named twice
+      marks[group] = 0;  // it may be in `changed` twice
       lister_.Look(group);
       lister_.ForEachListOf(group, [&](std::vector<PodGroupId>* list) { list->push_back(group); });
     }
@@ -234,7 +234,8 @@ class Relister {
       lists_.bounds_in[queue] = BoundsOf(lists_.may_lose_in[queue], groups_);
   }
 
-  // Lists that many groups have left are looked through: that costs each of them a little.
+  // Computes the bounds again for lists that many groups have left. Spread over these groups, the
+  // cost is small.
   void LookThrough() {
     for (const QueueId queue : queues_) {
       PodGroupLists::Bounds& bounds = lists_.bounds_in[queue];
@@ -247,7 +248,7 @@ class Relister {
  private:
   static constexpr size_t kWorthwhile = 16;
 
-  // True: it was there.
+  // True: the group was in the list.
   bool TakeOff(PodGroupId group, std::vector<PodGroupId>* list) const {
     const auto at = PlaceByAge(group, *list, groups_);
     if (at == list->end() || *at != group) return false;

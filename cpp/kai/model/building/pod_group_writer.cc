@@ -28,8 +28,8 @@ PriorityClasses::PriorityClasses(const std::vector<PriorityClassRow>& rows) {
   std::optional<int64_t> global_default;
   for (const PriorityClassRow& row : rows) {
     values_[row.name] = row.value;
-    // Kubernetes admits one default class; of several the largest value is a choice that does not
-    // depend on their order.
+    // Kubernetes allows one default class. Of several the largest value is used, so that their
+    // order does not matter.
     if (row.global_default)
       global_default = std::max(global_default.value_or(row.value), row.value);
   }
@@ -119,7 +119,7 @@ void PodGroupWriter::AddSets(PodGroupId group, const SubGroupTree& tree,
     if (set.is_pod_set) pod_sets.emplace_back(set.name, id);
   }
   groups_.root.Add(ids[0]);
-  size_t child = 1;  // siblings stand together, by name, in the order of their parents
+  size_t child = 1;  // siblings are adjacent, by name, in the order of their parents
   for (size_t i = 0; i < tree.sets.size(); ++i) {
     const auto begin = static_cast<int32_t>(sets_.child_list.size());
     for (; child < ids.size() && tree.sets[child].parent == static_cast<int32_t>(i); ++child)
@@ -159,7 +159,7 @@ void CreationOrder::Add(PodGroupId group) {
 }
 
 void CreationOrder::AddAll() {
-  // Many are of one age: a few characters of their names tell most of them apart.
+  // Many groups have the same age; a few characters of their names tell most of them apart.
   const Interner& names = *order_.key_comp().names;
   const auto text = [&](PodGroupId group) { return names.Text(groups_.name[group]); };
   struct Entry {

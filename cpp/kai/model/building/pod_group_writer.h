@@ -1,11 +1,10 @@
-// PodGroupWriter: one pod group and its tree of sub-groups, into the columns.
+// PodGroupWriter: writes one pod group and its tree of sub-groups into the columns.
 //
 //   const PodGroupId group = w_.pod_groups->Add(*row);
 //   w_.creation.Add(group);
 //
-// Invariants: a group whose queue is unknown keeps priority 0 and cannot be preempted (spec 2 G3);
-// one whose tree makes no sense has KAI's built-in tree. Cost: O(sub-groups · log). Not
-// thread-safe.
+// Invariants: a group with an unknown queue keeps priority 0 and is not preemptible (spec 2 G3); a
+// group with an invalid tree has KAI's built-in tree. Cost: O(sub-groups · log). Not thread-safe.
 #ifndef KAI_MODEL_BUILDING_POD_GROUP_WRITER_H_
 #define KAI_MODEL_BUILDING_POD_GROUP_WRITER_H_
 
@@ -30,7 +29,7 @@ struct SubGroupTree;
 class PriorityClasses {
  public:
   explicit PriorityClasses(const std::vector<PriorityClassRow>& rows);
-  // Of a pod group that names this class (spec 2 G4).
+  // The priority of a pod group with this class (spec 2 G4).
   int64_t ValueOf(const std::string& name) const;
 
  private:
@@ -38,7 +37,7 @@ class PriorityClasses {
   int64_t default_value_;
 };
 
-// The group had one try in this node pool, and that is over (spec 2 G2).
+// True: the group had one attempt in this node pool and has used it (spec 2 G2).
 bool HasUsedItsTry(const PodGroupSpecRow& row, const ShardParams& params);
 
 class PodGroupWriter {
@@ -56,8 +55,8 @@ class PodGroupWriter {
       : at_(at), groups_(*groups), sets_(*sets) {}
 
   PodGroupId Add(const CompactPodGroup& row);
-  // When it started, went stale and lost pods, and what it received: all that differs from one plan
-  // to the next.
+  // Writes when the group started, became stale and lost pods, and its received service: all that
+  // differs from one plan to the next.
   void Stamp(const CompactPodGroup& row, PodGroupId group);
 
  private:
@@ -66,23 +65,23 @@ class PodGroupWriter {
   Surroundings at_;
   PodGroupColumns& groups_;
   SubGroupColumns& sets_;
-  // Of the tree that is being added: its sets, and those of pods by name.
+  // For the tree that is being added: its sets, and the pod sets by name.
   std::vector<SubGroupId> ids_;
   std::vector<std::pair<std::string_view, SubGroupId>> pod_sets_;
 };
 
-// Ties between pod groups fall to the older, then to the lower name (without namespace: what KAI
-// calls its UID), then to the namespace.
+// Decides ties between pod groups: the older first, then the lower name (without namespace: KAI's
+// UID), then the namespace.
 class CreationOrder {
  public:
   CreationOrder(const Interner& names, PodGroupColumns* groups)
       : groups_(*groups), order_(IsBefore{&names, groups}) {}
 
-  // Of a new group, between its neighbours. Now and then all are ranked anew.
+  // Ranks a new group between its neighbours. From time to time all groups are ranked again.
   void Add(PodGroupId group);
-  // As long as its columns say what they said.
+  // The columns of the group must not have changed before.
   void Remove(PodGroupId group) { order_.erase(group); }
-  // Of all that are there, when there are none yet.
+  // Ranks all groups, when none is ranked yet.
   void AddAll();
 
  private:

@@ -40,7 +40,7 @@ SubGroupRow SubGroup(std::string name, std::optional<std::string> parent = {},
           .topology = {}};
 }
 
-// "[a:2 [b:1/ c:0 d:3]]": pod sets with their minimum, sets with theirs before the slash.
+// "[a:2 [b:1/ c:0 d:3]]": pod sets with their minimum, sets with their minimum before the slash.
 std::string TreeText(const Cluster& cluster, SubGroupId set) {
   const SubGroupColumns& sets = cluster.sub_groups();
   const std::string name(cluster.Text(sets.name[set]));
@@ -96,7 +96,6 @@ TEST(PodGroupsTest, RankByAgeThenNameThenNamespace) {  // spec 1 F73, spec 2 O3
 }
 
 // ---- priority and preemptibility
-// -----------------------------------------------------------------
 
 struct Standing {
   int32_t priority;
@@ -156,13 +155,12 @@ TEST(PodGroupsTest, InAQueueThatDoesNotExistAreNoVictims) {  // spec 2 G3, spec 
   row.preemptibility = "preemptible";
   EXPECT_EQ(StandingOf(row, {{.name = "class", .value = 75}}), (Standing{0, false}));
   const auto cluster =
-      MakeCluster().Queue("orphan", {.parent = "nobody"}).Add(Group("g", "orphan")).Build();
+      MakeCluster().Queue("orphan", {.parent = "missing"}).Add(Group("g", "orphan")).Build();
   EXPECT_FALSE(cluster->pod_groups().queue[PodGroupId(0)].valid());
   EXPECT_EQ(cluster->Text(cluster->pod_groups().queue_name[PodGroupId(0)]), "orphan");
 }
 
 // ---- node pools
-// ----------------------------------------------------------------------------------
 
 TEST(PodGroupsTest, OfAnotherNodePoolAreNotSeen) {  // spec 2 G2
   PodGroupRow gold = Group("gold");
@@ -184,7 +182,7 @@ TEST(PodGroupsTest, ThatHadTheirOneTryInThisPoolStayOut) {  // spec 2 G2, spec 1
   };
   EXPECT_FALSE(is_seen(1, "default"));
   EXPECT_FALSE(is_seen(0, "default"));
-  EXPECT_TRUE(is_seen(1, "gold")) << "another pool had it last";
+  EXPECT_TRUE(is_seen(1, "gold")) << "another pool tried it last";
   EXPECT_TRUE(is_seen(1, "")) << "never tried";
   EXPECT_TRUE(is_seen(-1, "default"));
   EXPECT_TRUE(is_seen({}, "default"));
@@ -214,7 +212,6 @@ TEST(PodGroupsTest, HaveTheShardsGracePeriodUnlessTheySayOne) {
 }
 
 // ---- sub-groups
-// ----------------------------------------------------------------------------------
 
 TEST(SubGroupsTest, WithoutAnyThereIsOnePodSetCalledDefault) {  // spec 2 G5
   PodGroupRow row = Group("g");
@@ -250,7 +247,7 @@ TEST(SubGroupsTest, WhateverIsNamedAsAParentIsASet) {
                     SubGroup("d1", "decode", 1), SubGroup("prefill", {}, 4)};
   EXPECT_EQ(TreeOf(row), "[:2/ [decode:2/ d1:1 d2:2] prefill:4]");
   row.sub_groups[0].min_sub_group = 1;
-  row.sub_groups[3].min_sub_group = 5;  // of a leaf: ignored
+  row.sub_groups[3].min_sub_group = 5;  // on a leaf: ignored
   EXPECT_EQ(TreeOf(row), "[:2/ [decode:1/ d1:1 d2:2] prefill:4]");
 }
 
@@ -271,10 +268,10 @@ TEST(SubGroupsTest, ATreeThatMakesNoSenseBecomesOnePodSet) {  // spec 2 G5, E3
   EXPECT_THAT(rejections, ElementsAre(Rejection{"PodGroup", "ns/g", "spec.subGroups",
                                                 "subgroup a already exists"}));
 
-  row.sub_groups = {SubGroup("a", "Nobody", 2)};
+  row.sub_groups = {SubGroup("a", "Missing", 2)};
   EXPECT_EQ(TreeOf(row, &rejections), "[:1/ default:1]");
   EXPECT_THAT(rejections, ElementsAre(Rejection{"PodGroup", "ns/g", "spec.subGroups",
-                                                "parent subgroup nobody of a not found"}));
+                                                "parent subgroup missing of a not found"}));
 
   row.sub_groups = {SubGroup("a", "b"), SubGroup("b", "a"), SubGroup("c")};
   EXPECT_EQ(TreeOf(row, &rejections), "[:1/ default:1]");
@@ -298,7 +295,6 @@ TEST(SubGroupsTest, OneGroupsTreeIsNoneOfAnothers) {
 }
 
 // ---- lists
-// ---------------------------------------------------------------------------------------
 
 std::vector<std::string> NamesOf(const Cluster& cluster, const std::vector<PodGroupId>& groups) {
   std::vector<std::string> names;
@@ -378,7 +374,7 @@ TEST(PodGroupListsTest, OnlyAWaitingPodOfUnknownNamespacesHoldsItsGroupUp) {
     const auto cluster = maker.Build();
     return cluster->pod_groups().may_run[PodGroupNamed(*cluster, "ns/g")] != 0;
   };
-  EXPECT_TRUE(may_run(0)) << "runs already";
+  EXPECT_TRUE(may_run(0)) << "already runs";
   EXPECT_FALSE(may_run(1));
 }
 

@@ -16,11 +16,11 @@ bool IsKubeflowLead(const CompactPod& row) {
          HasLabel(*row.labels, keys::kKubeflowRole, "launcher");
 }
 
-// GPUs that the pod takes of its node's ledger, where it stands as the cycle starts.
+// The GPUs that the pod takes of its node's ledger at the start of the cycle.
 double LedgerGpusOf(const PodDraft& draft, double whole_gpus) {
   if (draft.is_reservation) return 0;  // spec 3 N3
   if (!draft.gpu.IsShared()) return whole_gpus;
-  // Where no record names the devices of a sharer, it holds whole ones; KAI then counts none.
+  // If no record names the devices of a sharer, it holds whole devices. KAI then counts none.
   return draft.gpu_groups().empty() ? static_cast<double>(draft.gpu.count) : 0;
 }
 
@@ -54,7 +54,7 @@ void PodWriter::Write(PodId pod, const PodDraft& draft, PodClassId pod_class, do
   pods_.group[pod] = draft.group;
   pods_.pod_set[pod] = pod_set;
   pods_.created_ns[pod] = row.created_ns.value_or(kNoTime);
-  // Only a pod that ran can be overdue in leaving (spec 2 S2).
+  // Only a running pod can be overdue in its deletion (spec 2 S2).
   pods_.deletion_ns[pod] =
       row.phase == Phase::kRunning ? row.deletion_ns.value_or(kNoTime) : kNoTime;
   if (draft.status == PodStatus::kReleasing && pods_.deletion_ns[pod] != kNoTime)
@@ -94,7 +94,8 @@ void PodWriter::ListPods(const Cluster& cluster) {
                       [&](PodId a, PodId b) { return cluster.IsNamedBefore(a, b); });
   }
   for (const PodId pod : pods_.name.ids()) {
-    if (pods_.pod_set[pod].valid()) ++sets_.pods[pods_.pod_set[pod]].end;  // their number, so far
+    if (pods_.pod_set[pod].valid())
+      ++sets_.pods[pods_.pod_set[pod]].end;  // so far the number of pods
   }
   int32_t end = 0;
   for (const SubGroupId set : sets_.name.ids()) {

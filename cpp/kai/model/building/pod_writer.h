@@ -1,4 +1,4 @@
-// PodWriter: one pod into the columns, onto its node and into its pod group.
+// PodWriter: writes one pod into the columns, onto its node and into its pod group.
 //
 //   PodWriter writer(&c_.names_, &c_.pods_, &c_.pod_groups_, &c_.sub_groups_);
 //   writer.Write(pod, draft, pod_class, ...
@@ -23,18 +23,18 @@ class PodWriter {
   PodWriter(Interner* names, PodColumns* pods, PodGroupColumns* groups, SubGroupColumns* sets)
       : names_(*names), pods_(*pods), groups_(*groups), sets_(*sets) {}
 
-  // Of all pods, once they are there.
+  // Writes the lists of all pod sets, after all pods are written.
   void ListPods(const Cluster& cluster);
 
-  // Into a row that is there. `gpus`: that it shares on its node; `whole_gpus`: what its class asks
-  // of the GPU slot. The list of its pod set is for the caller to write.
+  // Writes into an existing row. `gpus`: the devices that it shares on its node; `whole_gpus`: the
+  // GPUs that its class requests. The caller writes the list of its pod set.
   void Write(PodId pod, const PodDraft& draft, PodClassId pod_class, double whole_gpus,
              GpuList gpus);
-  // What Write() wrote beyond the pod's own row.
+  // Removes what Write() wrote outside of the pod's own row.
   void Remove(PodId pod);
 
  private:
-  // Invalid: its group has no such sub-group.
+  // Invalid: the group has no such sub-group.
   SubGroupId PodSetOf(PodGroupId group, NameId subgroup) const;
 
   Interner& names_;

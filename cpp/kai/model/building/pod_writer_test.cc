@@ -1,4 +1,4 @@
-// Pods in a cluster: what their status is, what they hold, what is left for queues to divide.
+// Pods in a cluster: their status, what they hold, and what is left to divide among queues.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// A pod of ns/g in phase Pending that asks for a core, after `change`.
+// A pod of ns/g in phase Pending that requests a core, after `change`.
 PodRow Pod(const std::function<void(PodRow*)>& change = nullptr) {
   PodRow row;
   row.namespace_name = "ns";
@@ -29,7 +29,7 @@ PodRow Pod(const std::function<void(PodRow*)>& change = nullptr) {
   return row;
 }
 
-// What the pod counts where it stands.
+// What the pod counts on its node.
 QuotaCount AcceptedOf(const Cluster& cluster, PodId pod) {
   return cluster.AcceptedOn(cluster.pods().pod_class[pod], cluster.pods().node[pod]);
 }
@@ -63,7 +63,6 @@ BindRequestRow BindRequest(std::string node = "n1") {
 }
 
 // ---- status (spec 2 S2, S3)
-// ----------------------------------------------------------------------
 
 TEST(PodStatusOfRowTest, FollowsPhaseDeletionNodeAndGates) {
   struct Case {
@@ -177,8 +176,7 @@ TEST(PodStatusOfRowTest, AThresholdOfNothingIsTwoMinutes) {  // spec 2 S2
   EXPECT_EQ(maker.Build()->params().stuck_in_releasing_threshold_ns, 1);
 }
 
-// ---- which pods there are
-// ------------------------------------------------------------------------
+// ---- which pods are in the cluster
 
 TEST(PodsTest, AreNumberedByNamespaceAndName) {
   const auto cluster =
@@ -201,7 +199,7 @@ TEST(PodsTest, WithOneNameAllGo) {
 TEST(PodsTest, OfAnUnknownGroupMatterOnlyWhereTheyAreInTheWay) {
   const auto is_kept = [](const std::function<void(PodRow*)>& change) {
     PodRow pod = Pod(change);
-    pod.pod_group = "nobody";
+    pod.pod_group = "missing";
     return MakeCluster().Node("n1").Add(pod).Build()->pods().size() == 1;
   };
   EXPECT_FALSE(is_kept(nullptr));
@@ -234,11 +232,11 @@ TEST(PodsTest, StandInTheirPodSetByStatus) {
 }
 
 TEST(PodsTest, OfASubGroupThatDoesNotExistStandBeside) {  // spec 2 G6
-  const auto cluster = ClusterWith(Pod([](PodRow* p) { p->subgroup = "nobody"; })).Build();
+  const auto cluster = ClusterWith(Pod([](PodRow* p) { p->subgroup = "missing"; })).Build();
   EXPECT_FALSE(cluster->pods().pod_set[PodId(0)].valid());
   EXPECT_EQ(cluster->pods().group[PodId(0)], PodGroupId(0));
   EXPECT_THAT(cluster->pod_groups().misfits[PodGroupId(0)], ElementsAre(PodId(0)));
-  EXPECT_EQ(cluster->Text(cluster->pods().subgroup[PodId(0)]), "nobody");
+  EXPECT_EQ(cluster->Text(cluster->pods().subgroup[PodId(0)]), "missing");
   EXPECT_EQ(cluster->sub_groups().pods[PodSetNamed(*cluster, "ns/g", "default")].size(), 0);
 }
 
@@ -272,7 +270,6 @@ TEST(PodsTest, KnowTheirPartInAJob) {  // spec 2 G12
 }
 
 // ---- what they hold
-// ------------------------------------------------------------------------------
 
 struct Room {
   double idle = 0;
@@ -342,7 +339,7 @@ TEST(NodeLedgerTest, SharersTakeTheirPartsOfTheDevicesThatTheyName) {
   EXPECT_EQ(shared[1].allocated, 30'675);
   EXPECT_THAT(cluster->pods().gpus[PodId(0)], ElementsAre(1));
   EXPECT_THAT(cluster->pods().gpus[PodId(1)], ElementsAre(1, 0));
-  // Whose devices are not known holds as many as it uses.
+  // With unknown devices, a pod holds as many whole ones as it uses.
   for (PodRow& pod : maker.rows().pods) pod.gpu_groups.clear();
   EXPECT_EQ(RoomOn(*maker.Build(), "n1", kGpuSlot), (Room{5, 0, 3}));
 }
@@ -357,7 +354,7 @@ TEST(NodeLedgerTest, ASharedDeviceComesBackWithItsLastUser) {
   EXPECT_EQ(RoomOn(*maker.Build(), "n1", kGpuSlot), (Room{7, 1, 0}));
 }
 
-// A label that promises more devices than the kubelet offers makes no room (spec 3 N17).
+// A label with more devices than the kubelet offers makes no room (spec 3 N17).
 TEST(NodeLedgerTest, AnUnhealthyDeviceIsNotThereToShare) {
   ClusterMaker maker =
       MakeCluster().Node("n1", {.gpus = 7, .labels = {{"nvidia.com/gpu.count", "8"}}});
@@ -383,7 +380,6 @@ TEST(NodeLedgerTest, ABindRequestSaysWhichDevices) {  // spec 3 R20
 }
 
 // ---- what queues count (spec 1 F20-F25)
-// ----------------------------------------------------------
 
 QuotaCount Requested(const Cluster& cluster, std::string_view pod) {
   return cluster.ClassOf(PodNamed(cluster, pod)).requested;
@@ -471,8 +467,7 @@ TEST(QuotaAmountsTest, AddTheGpusOfClaims) {  // spec 1 F22, spec 3 R18
   EXPECT_EQ(cluster->RequestOf(PodId(0))[kGpuSlot.index()], 7);
 }
 
-// ---- what there is to divide (spec 1 F30)
-// --------------------------------------------------------
+// ---- what is divided among queues (spec 1 F30)
 
 TEST(ClusterTotalTest, IsWhatReadyNodesOffer) {
   ClusterMaker maker = MakeCluster()
@@ -539,11 +534,11 @@ TEST(ClusterTotalTest, IsNotLessForPodsThatHoldNothingOrAreKaisOwnHelpers) {  //
   EXPECT_EQ(total([](PodRow* p) { p->labels = {{"app", "kai-resource-reservation"}}; }), 8000);
   EXPECT_EQ(total([](PodRow* p) { p->labels = {{"app", "scaling-pod"}}; }), 8000);
   EXPECT_EQ(total([](PodRow* p) { p->labels = {{"app", "web"}}; }), 7000);
-  EXPECT_EQ(total([](PodRow* p) { p->deletion_ns = 5; }), 7000) << "still there";
+  EXPECT_EQ(total([](PodRow* p) { p->deletion_ns = 5; }), 7000) << "still on its node";
 }
 
 TEST(ClusterTotalTest, SubtractsAForeignPodInAGroupOfOursToo) {
-  // Whose pod it is depends on its scheduler alone.
+  // Only the scheduler name decides whether a pod is foreign.
   PodRow pod = Pod([](PodRow* p) {
     p->scheduler_name = "default-scheduler";
     p->node_name = "n1";

@@ -28,7 +28,7 @@ QuotaCount TakenFromQueues(const Cluster& cluster, PodId pod) {
 QueueSums SumsOf(const Cluster& cluster, PodId pod, QueueId* queue) {
   const PodColumns& pods = cluster.pods();
   const PodGroupId group = pods.group[pod];
-  // A pod of a sub-group that does not exist is not counted.
+  // A pod of an unknown sub-group is not counted.
   *queue =
       group.valid() && pods.pod_set[pod].valid() ? cluster.pod_groups().queue[group] : QueueId();
   QueueSums sums;

@@ -1,4 +1,4 @@
-// What one node and one pod count in the sums that queues are divided by.
+// The amounts of one node and one pod in the sums of queues.
 //
 //   c_.total_ += OfferedToQueues(c_, node);
 //   const QueueSums own = SumsOf(c_, pod, &queue);
@@ -12,14 +12,14 @@
 
 namespace kai {
 
-// Nothing, as long as the node takes no pods (spec 1 F30).
+// Zero while the node accepts no pods (spec 1 F30).
 QuotaCount OfferedToQueues(const Cluster& cluster, NodeId node);
 
-// What a pod of another scheduler takes away from that, on its node.
+// The amount that a pod of another scheduler takes away from that, on its node.
 QuotaCount TakenFromQueues(const Cluster& cluster, PodId pod);
 
-// What the pod counts for in its own queue, and in `queue` which that is; invalid: nowhere (spec 1
-// F32).
+// The amounts of the pod in its own queue. Sets `queue` to that queue; invalid: it counts nowhere
+// (spec 1 F32).
 QueueSums SumsOf(const Cluster& cluster, PodId pod, QueueId* queue);
 
 // Every amount counts in each ancestor as well (spec 1 F33).

@@ -19,7 +19,7 @@ constexpr std::string_view kFlatRootQueue = "default";  // spec 1 F12
 
 using QueueByName = std::map<std::string_view, const QueueRow*>;
 
-// From one queue to its parent, and so on.
+// Follows the parents of the queue.
 bool IsItsOwnAncestor(const QueueRow& row, const QueueByName& by_name) {
   std::set<std::string_view> seen;
   for (const QueueRow* at = by_name.at(row.parent); seen.insert(at->name).second;) {
@@ -39,7 +39,7 @@ std::string WhyLeftOut(const QueueRow& row, const QueueByName& by_name) {
   return StrCat("parent queue \"", row.parent, "\" was left out");
 }
 
-// Of one resource, in the units of the engine (spec 1 F2, F6).
+// An amount of one resource in the units of the engine (spec 1 F2, F6).
 double QuotaOf(double written, size_t resource) {
   if (written == kUnlimited || resource != kQuotaMemory) return written;
   return std::max(written * kBytesPerMegabyte, kUnlimited);
@@ -79,7 +79,7 @@ void WriteQuotas(const QueueRow& row, QueueId queue, Interner* names, QueueColum
 
 void KeepWholeQueueTrees(std::vector<QueueRow>* rows, std::vector<Rejection>* rejections) {
   QueueByName by_name;
-  std::map<std::string_view, std::vector<std::string_view>> children;  // "" are the top level
+  std::map<std::string_view, std::vector<std::string_view>> children;  // "": the top level
   for (const QueueRow& row : *rows) {
     by_name.emplace(row.name, &row);
     children[row.parent].push_back(row.name);

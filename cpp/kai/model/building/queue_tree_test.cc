@@ -1,4 +1,4 @@
-// Queues in a cluster: whole trees only, amounts in our units (spec 1 F1-F12).
+// Queues in a cluster: only complete trees, and amounts in our units (spec 1 F1-F12).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -127,8 +127,7 @@ TEST(QueuesTest, HaveDefaultsForWhatIsNotSaid) {  // spec 1 F1
   EXPECT_EQ(cluster->Text(cluster->queues().display_name[fancy]), "Fancy");
 }
 
-// ---- what makes no sense
-// -------------------------------------------------------------------------
+// ---- invalid queues
 
 TEST(QueuesTest, WithOneNameAllGo) {
   const auto cluster =
@@ -143,7 +142,7 @@ TEST(QueuesTest, WithOneNameAllGo) {
 TEST(QueuesTest, BelowOneThatIsMissingGoWithTheirSubtree) {  // spec 1 F10
   const auto cluster = MakeCluster()
                            .Queue("kept")
-                           .Queue("orphan", {.parent = "nobody"})
+                           .Queue("orphan", {.parent = "missing"})
                            .Queue("child", {.parent = "orphan"})
                            .Queue("grandchild", {.parent = "child"})
                            .Build();
@@ -153,13 +152,13 @@ TEST(QueuesTest, BelowOneThatIsMissingGoWithTheirSubtree) {  // spec 1 F10
       ElementsAre(
           Rejected("child", "spec.parentQueue", "parent queue \"orphan\" was left out"),
           Rejected("grandchild", "spec.parentQueue", "parent queue \"child\" was left out"),
-          Rejected("orphan", "spec.parentQueue", "parent queue \"nobody\" does not exist")));
+          Rejected("orphan", "spec.parentQueue", "parent queue \"missing\" does not exist")));
 }
 
 TEST(QueuesTest, OneOrphanOfSevenLeavesSix) {  // spec 1 F10
   ClusterMaker maker = MakeCluster();
   for (const char* name : {"a", "b", "c", "d", "e", "f"}) maker.Queue(name);
-  maker.Queue("g", {.parent = "nobody"});
+  maker.Queue("g", {.parent = "missing"});
   EXPECT_EQ(maker.Build()->queues().size(), size_t{6});
 }
 
@@ -199,7 +198,6 @@ TEST(QueuesTest, ThatAreTheirOwnParentGo) {
 }
 
 // ---- node pools and the flat hierarchy
-// -----------------------------------------------------------
 
 TEST(QueuesTest, OfAnotherNodePoolAreNotSeen) {  // spec 1 F9
   ClusterMaker maker = MakeCluster().Queue("ours");
@@ -222,7 +220,7 @@ TEST(QueuesTest, AreSiblingsWithoutFullHierarchy) {  // spec 1 F12
                            .Queue("ml", {.deserved_gpus = 8})
                            .Queue("vision", {.parent = "ml", .deserved_gpus = 2})
                            .Queue("asr", {.parent = "vision"})
-                           .Queue("lost", {.parent = "nobody"});
+                           .Queue("lost", {.parent = "missing"});
   maker.params().full_hierarchy_fairness = false;
   const auto cluster = maker.Build();
   EXPECT_THAT(QueueNames(*cluster), ElementsAre("asr", "default", "lost", "vision"));
@@ -236,7 +234,7 @@ TEST(QueuesTest, AreSiblingsWithoutFullHierarchy) {  // spec 1 F12
   EXPECT_THAT(cluster->rejections(), IsEmpty());
 }
 
-// KAI lets such a queue become its own parent and hangs (spec 1 F12, W3).
+// In KAI such a queue becomes its own parent, and KAI hangs (spec 1 F12, W3).
 TEST(QueuesTest, CalledDefaultHaveNoPlaceInAFlatHierarchy) {
   ClusterMaker maker = MakeCluster()
                            .Queue("ml")

@@ -1,9 +1,9 @@
-// Small questions to rows, shared by all that builds.
+// Small look-ups in rows, shared by all code that builds a cluster.
 //
 //   SortedAndUnique(rows.topologies, "Topology", &w_.rejections, w_.seed)
 //
-// Invariants: what is found does not depend on the order of the input. Cost: O(labels), or
-// O(rows · log). Threads: thread-safe, but for what a function is given to change.
+// Invariants: results do not depend on the order of the input. Cost: O(labels), or O(rows · log).
+// Threads: thread-safe, except for the arguments that a function changes.
 #ifndef KAI_MODEL_BUILDING_ROW_LOOKUP_H_
 #define KAI_MODEL_BUILDING_ROW_LOOKUP_H_
 
@@ -29,7 +29,7 @@ inline constexpr int64_t kNoTime =
 inline constexpr std::string_view kDefaultSubgroup =
     "default";  // the pod set of groups without sub-groups (spec 2 G5)
 inline constexpr std::string_view kDefaultNodePool =
-    "default";  // what messages call the pool without a label
+    "default";  // the name of the pool without a label in messages
 
 inline const std::string* FindLabelText(const StringPairs& labels, std::string_view key) {
   const auto found = std::find_if(labels.begin(), labels.end(),
@@ -37,7 +37,7 @@ inline const std::string* FindLabelText(const StringPairs& labels, std::string_v
   return found == labels.end() ? nullptr : &found->second;
 }
 
-// The first that is there of a label that each vendor has a name for (accelerators.h).
+// The first existing label, for a label that has a name per vendor (accelerators.h).
 inline const std::string* FindDeviceLabel(const StringPairs& labels,
                                           std::string_view Accelerator::* label) {
   for (const Accelerator& each : kAccelerators) {
@@ -62,7 +62,7 @@ inline std::string QualifiedName(std::string_view namespace_name, std::string_vi
   return StrCat(namespace_name, "/", name);
 }
 
-// What identifies an object among those of its kind.
+// The key of an object among the objects of its kind.
 template <typename Row>
 std::pair<std::string_view, std::string_view> NamespacedKey(const Row& row) {
   return {row.namespace_name, row.name};
@@ -85,7 +85,8 @@ std::vector<const Row*> PointersTo(const std::vector<Row>& rows) {
   return pointers;
 }
 
-// By namespace and name. Each row is looked at once, and again where names are long and alike.
+// Sorts by namespace and name. Reads each row once, and again only if long names have the same
+// beginning.
 template <typename Row>
 void SortByName(std::vector<const Row*>* rows) {
   const auto space_of = [](const Row& row) -> std::string_view {
@@ -121,8 +122,8 @@ void SortByName(std::vector<const Row*>* rows) {
   for (size_t i = 0; i < entries.size(); ++i) (*rows)[i] = entries[i].row;
 }
 
-// The rows in the order of their names; with a seed, as OrderForIds() has them. Objects that share
-// one name all go: which of them is kept must not depend on their order.
+// The rows in the order of their names; with a seed, in the order of OrderForIds(). All objects
+// that share one name are left out, because the result must not depend on their order.
 template <typename Row>
 std::vector<const Row*> SortedAndUnique(std::vector<const Row*> rows, const char* kind,
                                         std::vector<Rejection>* rejections, uint64_t seed = 0) {

@@ -1,11 +1,11 @@
-// SharedGpuLists: which GPUs of which nodes pods share, by the names of their groups.
+// SharedGpuLists: the GPUs that pods share on each node, by the names of their groups.
 //
 //   SharedGpuLists shared;
 //   shared.Note(draft.gpu_groups(), draft.node);    // of every pod that shares
 //   shared.Write(&c_.names_, &c_.nodes_);
 //   shared.Of(draft.gpu_groups(), draft.node)
 //
-// Invariants: a node's list goes by name. Cost: O(groups of the pod · log). Not thread-safe.
+// Invariants: a node's list is sorted by name. Cost: O(groups of the pod · log). Not thread-safe.
 #ifndef KAI_MODEL_BUILDING_SHARED_GPU_LISTS_H_
 #define KAI_MODEL_BUILDING_SHARED_GPU_LISTS_H_
 
@@ -23,13 +23,13 @@ namespace kai {
 
 class SharedGpuLists {
  public:
-  // Names have to outlive the lists.
+  // The names must live longer than the lists.
   void Note(const std::vector<std::string>& groups, NodeId node);
   void Write(Interner* names, NodeColumns* nodes);
   GpuList Of(const std::vector<std::string>& groups, NodeId node) const;
 
  private:
-  // Places in their nodes' lists.
+  // Positions in the lists of their nodes.
   std::map<std::pair<NodeId, std::string_view>, int32_t> places_;
 };
 

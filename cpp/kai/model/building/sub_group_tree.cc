@@ -15,7 +15,7 @@ namespace {
 using SubGroupByName = std::map<std::string_view, const SubGroupRow*>;
 using Children = std::map<std::string, std::vector<const SubGroupRow*>>;  // "" is the root
 
-// A written threshold; below zero it is 0.
+// A threshold as an object has it; negative values become 0.
 int32_t Threshold(int64_t written) {
   return static_cast<int32_t>(std::clamp<int64_t>(written, 0, std::numeric_limits<int32_t>::max()));
 }
@@ -26,7 +26,7 @@ std::string LowerCase(std::string text) {
   return text;
 }
 
-// Fills in the children of each sub-group, by name. Returns why that cannot be done; empty: it can.
+// Fills in the children of each sub-group, by name. Returns why that is not possible; empty: it is.
 std::string ChildrenOf(const PodGroupSpecRow& row, Children* children) {
   SubGroupByName by_name;
   for (const SubGroupRow& sub : row.sub_groups) {
@@ -39,7 +39,7 @@ std::string ChildrenOf(const PodGroupSpecRow& row, Children* children) {
       return StrCat("parent subgroup ", parent, " of ", name, " not found");
     (*children)[parent].push_back(sub);
   }
-  // Whatever the root does not reach hangs in a cycle.
+  // Sub-groups that the root does not reach are in a cycle.
   std::vector<const SubGroupRow*> reached = (*children)[""];
   for (size_t i = 0; i < reached.size(); ++i) {
     const std::vector<const SubGroupRow*>& below = (*children)[reached[i]->name];
@@ -48,7 +48,7 @@ std::string ChildrenOf(const PodGroupSpecRow& row, Children* children) {
   return reached.size() == by_name.size() ? "" : "cycle detected in subgroups";
 }
 
-// All that is below the root, breadth first.
+// Adds all sets below the root, breadth first.
 void AddDescendants(const Children& children, std::vector<SubGroupTree::Set>* sets) {
   std::vector<std::pair<const SubGroupRow*, int32_t>> queue;
   const auto enqueue = [&](const std::string& parent, int32_t place) {
@@ -79,7 +79,7 @@ SubGroupTree SubGroupTreeOf(const PodGroupSpecRow& row) {
   Children children;
   if (!row.sub_groups.empty()) tree.problem = ChildrenOf(row, &children);
   if (!tree.problem.empty()) {
-    // KAI keeps its built-in tree (spec 2 G5), which asks for no place (spec 4 H3).
+    // KAI keeps its built-in tree (spec 2 G5), which has no topology constraint (spec 4 H3).
     tree.sets = {{}, {.parent = 0, .name = kDefaultSubgroup, .is_pod_set = true}};
     return tree;
   }

@@ -4,7 +4,7 @@
 //   if (!tree.problem.empty())    // the sets are those of KAI's built-in tree
 //   tree.sets.size()
 //
-// Invariants: the root is first, and every set comes after its parent; siblings follow their names.
+// Invariants: the root is first, every set comes after its parent, and siblings are sorted by name.
 // Cost: O(sub-groups · log). Threads: a pure function.
 #ifndef KAI_MODEL_BUILDING_SUB_GROUP_TREE_H_
 #define KAI_MODEL_BUILDING_SUB_GROUP_TREE_H_
@@ -24,7 +24,7 @@ struct SubGroupTree {
     std::string_view name = {};
     bool is_pod_set = false;
     int32_t minimum = 1;                              // pods of a pod set; else direct children
-    bool minimum_given = false;                       // else that of a set is all of its children
+    bool minimum_given = false;                       // else a set needs all its children
     const TopologyConstraintRow* topology = nullptr;  // points into the row
   };
   std::vector<Set> sets;  // breadth first, siblings by name

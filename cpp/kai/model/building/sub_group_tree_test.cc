@@ -55,7 +55,7 @@ TEST(SubGroupTreeTest, ATreeThatMakesNoSenseIsTheBuiltInOne) {
   const SubGroupTree tree = SubGroupTreeOf(row);
   EXPECT_EQ(tree.problem, "cycle detected in subgroups");
   EXPECT_EQ(tree.sets.size(), size_t{2});
-  EXPECT_EQ(tree.sets[0].topology, nullptr) << "asks for no place (spec 4 H3)";
+  EXPECT_EQ(tree.sets[0].topology, nullptr) << "no topology constraint (spec 4 H3)";
   EXPECT_EQ(SubGroupTreeOf(GroupOf({{"a", ""}, {"a", ""}})).problem, "subgroup a already exists");
   EXPECT_EQ(SubGroupTreeOf(GroupOf({{"a", "x"}})).problem, "parent subgroup x of a not found");
 }

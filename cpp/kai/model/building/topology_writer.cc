@@ -44,7 +44,7 @@ DomainTree::Path TopologyWriter::PathOf(const NodeRow& node, const TopologyRow& 
 
 TopologyConstraintId TopologyWriter::ConstraintOf(const TopologyConstraintRow& row,
                                                   const DomainWishRow* wish) {
-  if (row.topology.empty()) return TopologyConstraintId();  // whatever levels it names
+  if (row.topology.empty()) return TopologyConstraintId();  // its levels do not matter
   TopologyConstraint constraint;
   constraint.topology = names_.Intern(row.topology);
   const auto aliases = aliases_.find(constraint.topology);

@@ -1,9 +1,10 @@
-// TopologyWriter: trees of domains from Topologies, and what sets of sub-groups ask of them.
+// TopologyWriter: writes the trees of domains of Topologies, and the constraints of sets of
+// sub-groups on them.
 //
 //   w_.topologies.Add(*row, w_.node_rows);
 //
-// Invariants: a constraint on a topology that does not exist is kept, with no tree. Cost: Add() is
-// O(nodes · levels), ConstraintOf() O(topologies). Not thread-safe.
+// Invariants: a constraint on an unknown topology is kept without a tree. Cost: Add() is O(nodes ·
+// levels), ConstraintOf() O(topologies). Not thread-safe.
 #ifndef KAI_MODEL_BUILDING_TOPOLOGY_WRITER_H_
 #define KAI_MODEL_BUILDING_TOPOLOGY_WRITER_H_
 
@@ -24,11 +25,11 @@ class TopologyWriter {
                  Interned<TopologyConstraintId, TopologyConstraint>* constraints)
       : names_(*names), trees_(*trees), constraints_(*constraints) {}
 
-  // `nodes` are by NodeId.
+  // `nodes`: by NodeId.
   void Add(const TopologyRow& row, const std::vector<const NodeRow*>& nodes);
-  // The trees anew, as nodes are now.
+  // Makes the trees again for the current nodes.
   void Regroup(const std::vector<const NodeRow*>& nodes);
-  // Invalid: nothing is asked for (spec 4 C5). `wish` may be null.
+  // Invalid: nothing is required or preferred (spec 4 C5). `wish` may be null.
   TopologyConstraintId ConstraintOf(const TopologyConstraintRow& row, const DomainWishRow* wish);
 
  private:
@@ -42,7 +43,7 @@ class TopologyWriter {
   std::map<NameId, std::map<std::string, NameId>> aliases_;  // of levels, by topology
 };
 
-// What the annotations of a pod group wish of its domains; null: nothing, or what cannot be had.
+// The number of domains from the annotations of a pod group; null: not given or impossible.
 const DomainWishRow* DomainWishOf(const CompactPodGroup& row, std::vector<Rejection>* rejections);
 
 }  // namespace kai

@@ -1,11 +1,11 @@
-// Listener: the contract of objects that hear of each change of the cluster. Fair share keeps queue
-// usage with it and placement its node index; the model knows neither.
+// Listener: the interface of objects that follow every change of the cluster. Fair share keeps
+// queue usage with it, and placement its node index; the model knows neither.
 //
 //   Toucher toucher(&index);
 //   const auto statement = Statement::Open(cluster.get(), {&toucher});
 //
-// Invariants: Undone() gets the changes in reverse order of Applied(). Cost: a call per
-// change and listener. Threads: that of the Statement.
+// Invariants: Undone() gets the changes in the reverse order of Applied(). Cost: a call per change
+// and listener. Threads: those of the Statement.
 #ifndef KAI_MODEL_CHANGES_LISTENER_H_
 #define KAI_MODEL_CHANGES_LISTENER_H_
 
@@ -21,11 +21,11 @@ struct Change {
   PodStatus to = PodStatus::kPending;
   NodeId from_node;
   NodeId to_node;
-  bool to_other_gpus = false;  // of the node it stands on already
+  bool to_other_gpus = false;  // on the node that it already occupies
 
-  // The pod stands where it stood before.
+  // True: the pod keeps its node and devices.
   bool Stays() const { return from_node.valid() && from_node == to_node && !to_other_gpus; }
-  // A pod that leaves was evicted once more: only listeners that count evictions need notice.
+  // True: a leaving pod was evicted once more. This matters only to listeners that count evictions.
   bool IsSecondEviction() const {
     return from == PodStatus::kReleasing && to == PodStatus::kReleasing;
   }
@@ -36,12 +36,12 @@ class Listener {
   virtual ~Listener() = default;
   // Called after the columns have changed.
   virtual void Applied(const Change& change) = 0;
-  // Called after the columns are back as they were.
+  // Called after the columns have their old values again.
   virtual void Undone(const Change& change) = 0;
-  // Asked before a pod that was just evicted returns to a node it stands on: true if what it would
-  // get there now is not what it had, which makes it a move (spec 2 T5).
+  // Called before a just evicted pod returns to a node that it still occupies. True: it would get
+  // something else there than it had, so the return is a move (spec 2 T5).
   virtual bool IsMoveWithin(PodId, NodeId) const { return false; }
-  // Called when the change is decided: a pod that was evicted is no longer one that may come back.
+  // Called when the change becomes final: an evicted pod can no longer return.
   virtual void Settled(const Change&) {}
 };
 

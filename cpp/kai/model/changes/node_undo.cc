@@ -11,17 +11,17 @@
 
 namespace kai {
 
-// Old values that are put aside when something changes and taken back, last first, when that is
-// undone: subtracting doubles would not restore them.
+// Old values, saved when something changes and restored in reverse order when the change is undone.
+// Subtracting doubles would not restore them exactly.
 class UndoStack {
  public:
-  // Room for so many values, to be written at once; good until the next call.
+  // Space for `count` values; the caller writes them before the next call.
   double* Push(size_t count) {
     if (size_ + count > capacity_) Grow(size_ + count);
     size_ += count;
     return values_.get() + size_ - count;
   }
-  // The values that were pushed last; good until the next call.
+  // The values that were pushed last; valid until the next call.
   const double* Pop(size_t count) {
     KAI_DCHECK(count <= size_);
     size_ -= count;
@@ -42,7 +42,7 @@ class UndoStack {
   size_t capacity_ = 0;
 };
 
-// The values that a change of a pod has overwritten on its node.
+// Keeps the values that a change of a pod has overwritten on its node.
 class ExactUndo final : public NodeUndo {
  public:
   explicit ExactUndo(Cluster* cluster) : cluster_(*cluster) {}
@@ -90,17 +90,17 @@ class ExactUndo final : public NodeUndo {
 
  private:
   struct Sharing {
-    GpuList gpus;       // that the pod had
-    size_t listed = 0;  // devices of the node
+    GpuList gpus;       // the devices that the pod had
+    size_t listed = 0;  // number of listed devices of the node
   };
 
   Cluster& cluster_;
   UndoStack ledgers_;
   std::vector<Sharing> sharing_;
-  std::vector<SharedGpu> gpus_;  // of the devices that pods got, in order
+  std::vector<SharedGpu> gpus_;  // old values of the devices that pods got, in order
 };
 
-// As KAI: the rules of nodes, applied backwards.
+// As in KAI: applies the rules of nodes backwards.
 class CountingUndo final : public NodeUndo {
  public:
   explicit CountingUndo(Cluster* cluster)
@@ -159,8 +159,8 @@ class CountingUndo final : public NodeUndo {
   ResourceTable<NodeId> idle_, releasing_, used_;  // before any change
   IndexVector<NodeId, std::vector<SharedGpu>> shared_gpus_;
   std::vector<Saved> saved_;
-  // Evicted pods that were tried on other devices of their node, which then no longer knows them:
-  // what they hold stays counted as leaving, and they come back as if they were new.
+  // Evicted pods that were tried on other devices of their node. The node has forgotten them: the
+  // resources that they hold still count as releasing, and they return as if they were new.
   std::vector<PodId> forgotten_;
 };
 

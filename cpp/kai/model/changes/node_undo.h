@@ -1,15 +1,15 @@
-// NodeUndo: how what a change did to a node comes back when a Statement takes the change back.
+// NodeUndo: how a Statement undoes the effect of a change on a node.
 //
 //   undo_->Save(change, gpus);   // before the change is made
 //   undo_->Restore(change);      // last saved, first restored
 //
-// MakeExactUndo() puts back the values that were there. MakeCountingUndo() is the seam for
-// `exact_rollback: kai`: it counts backwards as KAI does, which does not come out even where GPUs
-// are shared (decision 0010).
+// MakeExactUndo() restores the old values. MakeCountingUndo() implements `exact_rollback: kai`: it
+// counts backwards as KAI does, which does not restore the old values where GPUs are shared
+// (decision 0010).
 //
-// Invariants: Restore() gets the changes in reverse order of Save(); both come with the pod's
-// columns as the change left them, but for its status and node, which Restore() finds as they were
-// before. Cost: O(slots) and O(devices) of pods that share, each. Not thread-safe.
+// Invariants: Restore() gets the changes in the reverse order of Save(). For both, the pod's
+// columns are as the change left them, except that Restore() finds the pod's old status and node.
+// Cost: O(slots) and O(devices) of pods that share, each. Not thread-safe.
 #ifndef KAI_MODEL_CHANGES_NODE_UNDO_H_
 #define KAI_MODEL_CHANGES_NODE_UNDO_H_
 
@@ -24,17 +24,17 @@ namespace kai {
 class NodeUndo {
  public:
   virtual ~NodeUndo() = default;
-  // `gpus`: the devices that the pod is going to share.
+  // `gpus`: the devices that the pod will share.
   virtual void Save(const Change& change, const GpuList& gpus) = 0;
   virtual void Restore(const Change& change) = 0;
-  // Nothing that was saved is asked for any more.
+  // Drops all saved values.
   virtual void Clear() = 0;
-  // The node no longer knows that the pod holds devices of it.
+  // True: the node no longer knows that the pod holds its devices.
   virtual bool HasForgotten(PodId) const { return false; }
 };
 
 std::unique_ptr<NodeUndo> MakeExactUndo(Cluster* cluster);
-// What is left over stays until this goes: then nodes are as they are now.
+// Differences remain until this object is destroyed; it then restores the nodes as they are now.
 std::unique_ptr<NodeUndo> MakeCountingUndo(Cluster* cluster);
 
 }  // namespace kai

@@ -79,8 +79,8 @@ LedgerRow Occupancy::LedgerOf(NodeId node) {
 }
 
 GpuLedger Occupancy::GpuLedgerOf(NodeId node) {
-  // A label that counts devices which the kubelet does not offer would let the first sharer of a
-  // device have it beside pods that hold it whole (spec 3 N17).
+  // If a label counts devices that the kubelet does not offer, the first sharer could get a device
+  // that pods hold as a whole (spec 3 N17).
   constexpr size_t kGpus = kGpuSlot.index();
   NodeColumns& nodes = cluster_.nodes_;
   return {.idle = &nodes.idle[node][kGpus],

@@ -1,18 +1,18 @@
-// Occupancy: what pods take of the nodes they stand on. It is the one way onto a node and off it:
-// loading a cluster and a Statement both go through here.
+// Occupancy: adds pods to nodes and removes them. It is the only way to do so: loading a cluster
+// and a Statement both use it.
 //
 //   Occupancy occupancy(cluster.get());
 //   occupancy.Occupy(pod, node, PodStatus::kReleasing);
 //   occupancy.Restand(pod, node, PodStatus::kRunning, PodStatus::kReleasing);
 //   occupancy.Vacate(pod, node, PodStatus::kReleasing);
 //
-// It counts a pod in the node's ledger, on the devices it shares, among those that hold resource
-// claims there, and for pod affinity. What the pod itself is (status, node) stands in the pods'
-// columns, which the caller writes.
+// It counts a pod in the node's ledger, on the devices that it shares, among the holders of
+// resource claims there, and for pod affinity. The caller writes the pod's own columns (status,
+// node).
 //
-// Invariants: what Occupy() adds Vacate() takes off, for the same status; a promise on a shared
-// device apart, where KAI's count does not come back (shared_gpu.h). Cost: O(slots), and O(devices)
-// of pods that share. Not thread-safe.
+// Invariants: Vacate() undoes Occupy() with the same status, except for a promise on a shared
+// device, where KAI's count does not return to its old value (shared_gpu.h). Cost: O(slots), and
+// O(devices) of pods that share. Not thread-safe.
 #ifndef KAI_MODEL_CHANGES_OCCUPANCY_H_
 #define KAI_MODEL_CHANGES_OCCUPANCY_H_
 
@@ -26,19 +26,19 @@ class Occupancy {
  public:
   explicit Occupancy(Cluster* cluster) : cluster_(*cluster) {}
 
-  // The pod stands on the node from now on, with these devices of it.
+  // Adds the pod to the node, with these devices.
   void Occupy(PodId pod, NodeId node, PodStatus status, const GpuList& gpus = {});
-  // It stays there, on its devices, with another status.
+  // The pod keeps its node and devices and gets another status.
   void Restand(PodId pod, NodeId node, PodStatus from, PodStatus to);
-  // It stands there no more.
+  // Removes the pod from the node.
   void Vacate(PodId pod, NodeId node, PodStatus status);
 
-  // The same for all but the node's ledger and devices: for callers that put back the values that
-  // these had.
+  // Undo Occupy() and Restand(), except for the node's ledger and devices: for callers that restore
+  // these values.
   void UncountOccupy(PodId pod, NodeId node, PodStatus status);
   void UncountRestand(PodId pod, NodeId node, PodStatus from, PodStatus to);
 
-  // The ledger and the devices alone.
+  // Only the ledger and the devices.
   void Charge(PodId pod, NodeId node, const LedgerWeight& weight);
   void AddToGpus(PodId pod, NodeId node, PodStatus status);
   void RemoveFromGpus(PodId pod, NodeId node, PodStatus status);

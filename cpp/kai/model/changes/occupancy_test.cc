@@ -30,7 +30,7 @@ std::vector<Standing> AllStanding(const Cluster& cluster) {
   return standing;
 }
 
-// What pods take of nodes, and where they count for affinity.
+// What pods take of nodes, and how they count for affinity.
 struct Taken {
   explicit Taken(const Cluster& cluster)
       : idle(cluster.nodes().idle),

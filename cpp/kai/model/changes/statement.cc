@@ -57,7 +57,7 @@ void Statement::Evict(PodId pod) {
   ApplyInPlace(pod, PodStatus::kReleasing);
 }
 
-// What is evicted holds a node, so the pod was not pending before.
+// An evicted pod held a node, so it was not pending before.
 bool Statement::WasEvicted(PodId pod) const {
   return pod.index() < before_eviction_.size() &&
          before_eviction_[pod].status != PodStatus::kPending;
@@ -127,7 +127,7 @@ void Statement::Commit() {
 
 void Statement::ApplyInPlace(PodId pod, PodStatus to) {
   const NodeId node = cluster_->pods_.node[pod];
-  const GpuList gpus = cluster_->pods_.gpus[pod];  // which the change is about to write
+  const GpuList gpus = cluster_->pods_.gpus[pod];  // a copy, because the change writes them
   Apply({.pod = pod,
          .from = cluster_->pods_.status[pod],
          .to = to,
@@ -138,7 +138,7 @@ void Statement::ApplyInPlace(PodId pod, PodStatus to) {
 
 void Statement::Apply(const Change& change, const GpuList& gpus) {
   PodColumns& pods = cluster_->pods_;
-  // A pod that moves leaves its old place releasing: only the new node's columns change.
+  // A moved pod keeps its old place releasing: only the columns of the new node change.
   if (change.from_node.valid() && !change.Stays())
     left_.push_back({.pod = change.pod, .node = change.from_node, .gpus = pods.gpus[change.pod]});
   if (change.to_node.valid()) {

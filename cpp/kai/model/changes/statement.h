@@ -1,16 +1,16 @@
-// A Statement is a list of changes to a Cluster that can still be taken back.
+// A Statement is a list of changes to a Cluster that can still be undone.
 //
 //   const auto statement = Statement::Open(cluster.get(), {&toucher});
 //   const Statement::Checkpoint start = statement->Mark();
 //   statement->Place(PodNamed(*cluster, "ns/two-0"), NodeNamed(*cluster, "b"));
 //   statement->RollBackTo(start);
 //
-// Open() gives nothing while another statement of the cluster is open. Commit() keeps every change;
-// nothing can be taken back any more.
+// Open() returns null while another statement of the cluster is open. Commit() keeps every change;
+// after it nothing can be undone.
 //
-// Invariants: rollback restores every column exactly, unless UndoWith() says otherwise; a Statement
-// destroyed uncommitted rolls back whole; a Cluster has at most one open Statement. Cost: O(slots)
-// per change, O(changes) to roll back. Not thread-safe.
+// Invariants: rollback restores every column exactly, unless UndoWith() changes that; a Statement
+// that is destroyed without Commit() rolls back everything; a Cluster has at most one open
+// Statement. Cost: O(slots) per change, O(changes) to roll back. Not thread-safe.
 #ifndef KAI_MODEL_CHANGES_STATEMENT_H_
 #define KAI_MODEL_CHANGES_STATEMENT_H_
 
@@ -35,35 +35,34 @@ class Statement {
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
 
-  // The listeners from now on, called in this order; undoing goes the other way.
+  // Sets the listeners, called in this order; undoing calls them in reverse order.
   void Listen(std::vector<Listener*> listeners) {
     KAI_CHECK(changes_.empty()) << "a listener must be added before the first change";
     listeners_ = std::move(listeners);
   }
 
-  // A waiting pod gets a node now (spec 2 T3), and devices of it that it shares.
+  // Gives a waiting pod a node (spec 2 T3), and the devices of it that the pod shares.
   void Place(PodId pod, NodeId node, const GpuList& gpus = {});
-  // A waiting or just evicted pod is promised a node whose resources are being freed; a pod that
-  // was just evicted from that very node, and these devices, stays there instead, as if nothing had
-  // been, unless a listener says that it would get something else there (spec 2 T5, spec 3 S7). A
-  // pod that was leaving when the cycle began may be promised another node than its own; one whose
-  // eviction was settled gets none.
+  // Promises a waiting or just evicted pod a node with resources that are being freed. If the pod
+  // was just evicted from this node and these devices, it stays there as if it had not been
+  // evicted, unless a listener reports that it would get something else there (spec 2 T5, spec 3
+  // S7). A pod that was already leaving when the cycle began may be promised another node than its
+  // own. A pod with a settled eviction may not be promised any node.
   void Pipeline(PodId pod, NodeId node, const GpuList& gpus = {});
-  // A pod that holds a node starts to leave it (spec 2 T4). One that was just evicted may be
-  // evicted once more: it holds what it held, and listeners hear of it.
+  // Makes a pod leave its node (spec 2 T4). A just evicted pod may be evicted again: it holds the
+  // same resources, and listeners are called.
   void Evict(PodId pod);
-  // A leaving pod is overdue: what it holds is not counted as coming back (spec 2 S2).
+  // Marks a leaving pod as overdue: its resources do not count as releasing (spec 2 S2).
   void MarkStuck(PodId pod);
 
-  // What was done so far is decided: pods that were evicted do not come back (spec 2 T7), though
-  // rolling back past here still undoes it.
+  // Makes the changes so far final: evicted pods do not return (spec 2 T7). Rolling back past this
+  // point still undoes it.
   void Settle();
 
-  // No listener is called any more: what is undone from now on is undone for good, and they are
-  // left as they are.
+  // Calls no listener any more: later rollbacks are final, and the listeners keep their state.
   void StopTelling() { listeners_.clear(); }
 
-  // A pod stands on two nodes: where it was and where it moved to.
+  // True: some pod occupies two nodes, its old one and its new one.
   bool AnyMoved() const { return !left_.empty(); }
 
   Checkpoint Mark() const { return changes_.size(); }
@@ -79,11 +78,11 @@ class Statement {
     undo_ = std::move(undo);
   }
 
-  // Which devices of a node an evicted pod returns to, where it shares some. Both as KAI if false
+  // Which devices of a node an evicted pod returns to, if it shares devices. False: as in KAI
   // (docs/compatibility.md).
   struct OwnDevices {
-    bool in_any_order = true;  // the same ones in another order are the same place
-    bool all = true;           // any that it still stands on, not only the last of that node
+    bool in_any_order = true;  // the same devices in another order count as the same
+    bool all = true;           // all that it still occupies, not only its last ones there
   };
   void Recognize(const OwnDevices& own) { own_devices_ = own; }
 
@@ -97,7 +96,7 @@ class Statement {
         listeners_(std::move(listeners)) {}
 
   void Apply(const Change& change, const GpuList& gpus);
-  // The pod stays where it is, with its devices.
+  // The pod keeps its node and devices.
   void ApplyInPlace(PodId pod, PodStatus to);
   void Return(PodId pod);
   bool WasEvicted(PodId pod) const;
@@ -112,14 +111,14 @@ class Statement {
   std::vector<Change> changes_;
   std::vector<uint8_t> was_virtual_;  // beside changes_
   Checkpoint settled_ = 0;
-  // Of pods that were evicted: what they were before; pending: the pod was not.
+  // The status of pods before their eviction; pending: the pod was not evicted.
   struct Before {
     PodStatus status = PodStatus::kPending;
     uint8_t is_virtual = 0;
   };
   IndexVector<PodId, Before> before_eviction_;
-  std::vector<Before> saved_before_;  // what evictions have overwritten
-  // Pods that moved, and where they still stand.
+  std::vector<Before> saved_before_;  // values that evictions have overwritten
+  // Moved pods, and the old places that they still occupy.
   struct Left {
     PodId pod;
     NodeId node;

@@ -111,7 +111,7 @@ TEST_F(StatementTest, APodThatStaysHasTheStatusItHad) {  // spec 2 T4
 }
 
 TEST_F(StatementTest, AMovedPodThatIsEvictedAgainMayComeBackToWhereItWasEvictedFrom) {  // spec 2 T5
-  // It stands on both nodes, whichever of them it is promised.
+  // It occupies both nodes, whichever of them it is promised.
   statement_->Evict(Pod("run-0"));
   statement_->Pipeline(Pod("run-0"), Node("n2"));
   const StatementColumns moved(*cluster_);
@@ -154,7 +154,7 @@ TEST_F(StatementTest, APodThatWasLeavingMayBePromisedAnotherNode) {
   const StatementColumns start(*cluster_);
   statement_->Pipeline(Pod("leave-0"), Node("n2"));
   EXPECT_EQ(Status("leave-0"), PodStatus::kPipelined);
-  EXPECT_EQ(Gpus("n1"), "idle 5, releasing 1, used 3") << "which it is still leaving";
+  EXPECT_EQ(Gpus("n1"), "idle 5, releasing 1, used 3") << "the pod is still leaving n1";
   EXPECT_EQ(Gpus("n2"), "idle 8, releasing -1, used 1");
   EXPECT_EQ(Count("leave", PodStatus::kReleasing), 0);
   EXPECT_EQ(Count("leave", PodStatus::kPipelined), 1);
@@ -170,7 +170,7 @@ TEST_F(StatementTest, StayingIsUndoneLikeAnythingElse) {
   statement_->Pipeline(Pod("run-0"), Node("n1"));
   statement_->RollBackTo(mark);
   EXPECT_EQ(StatementColumns(*cluster_), evicted);
-  statement_->Pipeline(Pod("run-0"), Node("n2"));  // and now it moves
+  statement_->Pipeline(Pod("run-0"), Node("n2"));  // now it moves
   EXPECT_EQ(Status("run-0"), PodStatus::kPipelined);
   statement_->RollBackTo(0);
   EXPECT_EQ(StatementColumns(*cluster_), start);
@@ -188,8 +188,7 @@ TEST_F(StatementTest, AnEvictionThatIsUndoneDoesNotChangeWhatThePodReturnsTo) {
   EXPECT_EQ(StatementColumns(*cluster_), start);
 }
 
-// ---- what is settled (spec 2 T7)
-// -----------------------------------------------------------------
+// ---- settled changes (spec 2 T7)
 
 TEST_F(StatementTest, SettledAnEvictionIsFinal) {
   statement_->Evict(Pod("run-0"));
@@ -207,7 +206,7 @@ TEST_F(StatementTest, RollingBackEndsWhatWasSettled) {
   EXPECT_EQ(StatementColumns(*cluster_), start);
   statement_->Evict(Pod("run-0"));
   EXPECT_TRUE(cluster_->pods().is_virtual[Pod("run-0")]);
-  statement_->Settle();  // what came anew is settled anew
+  statement_->Settle();  // new changes are settled again
   EXPECT_FALSE(cluster_->pods().is_virtual[Pod("run-0")]);
 }
 
@@ -263,7 +262,7 @@ TEST_F(StatementTest, RollsBackToNestedMarks) {  // spec 2 E13
   statement_->MarkStuck(Pod("leave-0"));
   statement_->RollBackTo(inner);
   EXPECT_EQ(StatementColumns(*cluster_), second);
-  statement_->Pipeline(Pod("run-0"), Node("n1"));  // what comes after an undo is undone as well
+  statement_->Pipeline(Pod("run-0"), Node("n1"));  // changes after an undo can be undone as well
   statement_->RollBackTo(outer);
   EXPECT_EQ(StatementColumns(*cluster_), first);
   statement_->RollBackTo(0);
@@ -272,8 +271,8 @@ TEST_F(StatementTest, RollsBackToNestedMarks) {  // spec 2 E13
   EXPECT_EQ(StatementColumns(*cluster_), start);
 }
 
-// Doubles of that size are 128 apart: taking 64 away and giving it back ends elsewhere, so old
-// values have to be kept.
+// Doubles of that size are 128 apart: subtracting 64 and adding it again gives another number, so
+// old values must be kept.
 TEST(StatementRoundingTest, RollsBackWhatDoublesCannotSubtract) {
   NodeRow huge = MakeNodeRow("n1", {.mb = 0});
   huge.allocatable = {{"cpu", 64'000}, {"memory", (int64_t{1} << 60) - 128}, {"pods", 110}};
@@ -304,9 +303,9 @@ TEST_F(StatementTest, CommittedItKeepsEverything) {
   statement_->Commit();
   EXPECT_EQ(statement_->Mark(), Statement::Checkpoint{0});
   EXPECT_THAT(statement_->ChangesSince(0), IsEmpty());
-  statement_->Place(Pod("wait-1"), Node("n2"));  // and may go on
+  statement_->Place(Pod("wait-1"), Node("n2"));  // the statement can continue
   statement_.reset();
-  EXPECT_EQ(StatementColumns(*cluster_), kept) << "only what came after the commit is undone";
+  EXPECT_EQ(StatementColumns(*cluster_), kept) << "only changes after the commit are undone";
 }
 
 TEST_F(StatementTest, ThereIsOneAtATime) {
@@ -316,9 +315,8 @@ TEST_F(StatementTest, ThereIsOneAtATime) {
 }
 
 // ---- listeners
-// -----------------------------------------------------------------------------------
 
-// Writes down what it hears.
+// Records its calls.
 class Ear final : public Listener {
  public:
   Ear(std::string name, std::vector<std::string>* heard) : name_(std::move(name)), heard_(heard) {}
@@ -364,8 +362,9 @@ TEST_F(StatementTest, AListenerMayMakeAReturnAMove) {  // spec 2 T5
   statement_->Evict(Pod("run-0"));
   statement_->Pipeline(Pod("run-0"), Node("n1"));
   EXPECT_EQ(Status("run-0"), PodStatus::kPipelined);
-  EXPECT_EQ(Gpus("n1"), "idle 7, releasing -1, used 3") << "as much as if it had stayed, later on";
-  EXPECT_FALSE(statement_->AnyMoved()) << "it stands on one node";
+  EXPECT_EQ(Gpus("n1"), "idle 7, releasing -1, used 3")
+      << "the same room as if it had stayed, but later";
+  EXPECT_FALSE(statement_->AnyMoved()) << "it occupies one node";
   statement_->RollBackTo(0);
   EXPECT_EQ(StatementColumns(*cluster_), start);
 }
@@ -394,8 +393,8 @@ TEST_F(StatementTest, ListenersHearWhenTheColumnsHaveChanged) {
   statement_.reset();
 }
 
-// Node n has two GPUs of 100 MiB: ns/leave-0 leaves the first, which ns/stay-0 shares with it and
-// ns/wait-0 hopes for; ns/other-0 has the second.
+// Node n has two GPUs of 100 MiB. ns/leave-0 is leaving the first one, shares it with ns/stay-0,
+// and ns/wait-0 waits for its part; ns/other-0 has the second one.
 class TracesTest : public ::testing::Test {
  protected:
   TracesTest() {
@@ -463,7 +462,7 @@ TEST_F(TracesTest, AsKaiAPromiseThatAllWouldLeaveCostsTheNodeAGpuEachTime) {  //
   EXPECT_EQ(WholeGpusLeaving(), -1);
   TryToFreeTheFirst();
   EXPECT_EQ(WholeGpusLeaving(), -2);
-  EXPECT_EQ(First(), promised) << "of the device itself nothing is lost";
+  EXPECT_EQ(First(), promised) << "the device itself loses nothing";
   statement_.reset();
   EXPECT_EQ(StatementColumns(*cluster_), start);
   EXPECT_EQ(First(), untouched);
@@ -525,7 +524,7 @@ class OwnGpusTest : public ::testing::Test {
 
 TEST_F(OwnGpusTest, AreTheSameInAnyOrder) {
   EXPECT_EQ(AfterEvictionTo(wide_, {1, 0}), PodStatus::kRunning);
-  EXPECT_EQ(AfterEvictionTo(wide_, {0, 2}), PodStatus::kPipelined) << "one of them is another";
+  EXPECT_EQ(AfterEvictionTo(wide_, {0, 2}), PodStatus::kPipelined) << "one device differs";
 }
 
 TEST_F(OwnGpusTest, AsKaiAreOthersInAnotherOrder) {
@@ -541,7 +540,7 @@ TEST_F(OwnGpusTest, AsKaiAreOthersInAnotherOrder) {
 TEST_F(OwnGpusTest, AreAllThatAPodStillHolds) {
   EXPECT_EQ(AfterEvictionTo(run_, {1}), PodStatus::kPipelined);
   EXPECT_EQ(AfterEvictionTo(run_, {0}), PodStatus::kPipelined);
-  EXPECT_EQ(cluster_->pods().gpus[run_], GpuList({1})) << "back where it was promised a place";
+  EXPECT_EQ(cluster_->pods().gpus[run_], GpuList({1})) << "returns to its promised place";
   EXPECT_EQ(UsedOfFirst(), 25 + 25);
 }
 
@@ -573,7 +572,7 @@ TEST_F(StatementDeathTest, RefusesWhatMakesNoSense) {
   EXPECT_DEATH(statement_->Place(Pod("run-0"), Node("n2")), "ns/run-0");
   EXPECT_DEATH(statement_->Evict(Pod("wait-0")), "ns/wait-0");
   EXPECT_DEATH(statement_->Pipeline(Pod("leave-0"), Node("n1")), "ns/leave-0")
-      << "it really leaves that node; no action evicted it here";
+      << "it was already leaving; no action evicted it";
   EXPECT_DEATH(statement_->MarkStuck(Pod("run-0")), "ns/run-0");
   statement_->Evict(Pod("run-0"));
   EXPECT_DEATH(statement_->Place(Pod("run-0"), Node("n2")), "ns/run-0") << "spec 2 T3";
@@ -597,9 +596,8 @@ TEST_F(StatementTest, EndsWhenAListenerJoinsLate) {
 }
 
 // ---- random clusters
-// -----------------------------------------------------------------------------
 
-// The world, and how pods stood when they were last evicted.
+// The world, and the states of pods at their last eviction.
 struct Model {
   oracle::World world;
   std::map<int, oracle::World::PodState> before;
@@ -609,8 +607,8 @@ struct Model {
     before.insert_or_assign(Index(pod), world.pods()[static_cast<size_t>(Index(pod))]);
     world.Evict(pod);
   }
-  // A pod that was evicted from there, or that still occupies the node, is what it was before (spec
-  // 2 T5).
+  // A pod that was evicted from this node, or that still occupies it, gets its old state (spec 2
+  // T5).
   void Pipeline(const std::string& pod, const std::string& node) {
     oracle::World::PodState& state =
         (*world.mutable_pods())[static_cast<size_t>(world.kept().PodIndex(pod))];
@@ -626,7 +624,7 @@ struct Model {
   }
 };
 
-// Does something that a statement allows, to the cluster and to the model alike.
+// Makes a random allowed change, to the cluster and to the model alike.
 void DoSomething(Random* random, Cluster* cluster, Statement* statement, Model* model) {
   const PodColumns& pods = cluster->pods();
   const PodId pod(static_cast<int32_t>(random->Below(static_cast<int64_t>(pods.size()))));
@@ -635,7 +633,7 @@ void DoSomething(Random* random, Cluster* cluster, Statement* statement, Model* 
   const std::string pod_name = cluster->PodName(pod);
   const std::string node_name(cluster->Text(cluster->nodes().name[node]));
   const PodStatus status = pods.status[pod];
-  // A pod that shares GPUs goes where there are some: session/sharing_properties_test.
+  // Pods that share GPUs need a choice of devices: session/sharing_properties_test covers them.
   const bool is_held = IsActiveAllocated(status);
   if (cluster->ClassOf(pod).gpu.IsShared() && !is_held) return;
   if (status == PodStatus::kPending && random->Coin()) {
@@ -659,7 +657,7 @@ bool SomebodyIsEvicted(const Cluster& cluster) {
   return false;
 }
 
-// Ledgers and statuses from scratch.
+// Compares ledgers and statuses with ones computed from scratch.
 void ExpectSame(const Cluster& cluster, const oracle::World& world) {
   for (const NodeId node : cluster.nodes().name.ids()) {
     const std::string name(cluster.Text(cluster.nodes().name[node]));
@@ -701,10 +699,10 @@ TEST(StatementPropertyTest, KeepsLedgersAsTheSpecSaysAndRollsBackExactly) {
       const auto statement = Statement::Open(cluster.get(), {});
       std::vector<Mark> marks = {{statement->Mark(), start, model}};
       for (int step = 0; step < 60; ++step) {
-        // Not while a pod stands evicted: see the disabled test above.
+        // Marks are set only while no pod is evicted.
         if (random.OneIn(3) && !SomebodyIsEvicted(*cluster))
           marks.push_back({statement->Mark(), StatementColumns(*cluster), model});
-        if (random.OneIn(10)) {  // back to one of the marks; those after it are gone
+        if (random.OneIn(10)) {  // back to one of the marks; later marks are removed
           marks.resize(static_cast<size_t>(random.Below(static_cast<int64_t>(marks.size()))) + 1,
                        marks[0]);
           statement->RollBackTo(marks.back().checkpoint);

@@ -1,12 +1,13 @@
-// What a resource claim (resource.k8s.io, spec 3 D1-D10) is, asks for and holds, as plain values.
+// Resource claims (resource.k8s.io, spec 3 D1-D10), their requests and their devices, as plain
+// values.
 //
 //   needs.uses.push_back({.name = use.name, .claim = use.claim, .spec = -1});
 //
-// The claim for the extended resources of a pod (spec 3 D10) is one of these, too; it asks a node
-// for what its device plugins lack. Until there is an object for it, it is called kExtendedClaim.
+// The claim for the extended resources of a pod (spec 3 D10) is also a Claim. It requests what the
+// device plugins of a node lack. Until its object exists, its name is kExtendedClaim.
 //
-// Invariants: an allocation never changes once made. Pods with equal ClaimNeeds are alike to every
-// node. Cost: that of the vectors. Threads: plain data: many readers.
+// Invariants: an allocation never changes after it is made. Every node treats pods with equal
+// ClaimNeeds alike. Cost: that of the vectors. Threads: plain data: many readers.
 #ifndef KAI_MODEL_CLAIMS_CLAIM_H_
 #define KAI_MODEL_CLAIMS_CLAIM_H_
 
@@ -31,10 +32,10 @@ struct ClaimAllocation {
   struct Given {
     std::string request;
     DeviceId device;
-    bool admin_access = false;  // beside any other use
+    bool admin_access = false;  // in addition to any other use
   };
   std::vector<Given> devices;
-  bool anywhere = true;  // else on nodes that meet any of these
+  bool anywhere = true;  // false: only on nodes that match any of `nodes`
   std::vector<NodeTerm> nodes;
 };
 using ClaimAllocationPtr = std::shared_ptr<const ClaimAllocation>;
@@ -45,35 +46,36 @@ struct Claim {
   int32_t spec = -1;
   int64_t gpus = 0;
   NameId queue_label = {};       // invalid: none
-  size_t foreign_consumers = 0;  // that are not pods of the cluster
-  bool is_shared = false;        // several pods name it
+  size_t foreign_consumers = 0;  // consumers that are not pods of the cluster
+  bool is_shared = false;        // several pods use it
 };
 
-// What a claim asks for.
+// What a claim requests.
 struct ClaimSpec {
   std::vector<DeviceRequest> requests;
   std::vector<DeviceConstraint> constraints;
-  // The first request whose class does not exist.
+  // The first request with an unknown class.
   std::optional<std::pair<std::string, std::string>> missing_class;  // request, class
-  // Of extended resources; beside its requests, which of the resources that have plugins.
+  // For extended resources: the claim, and for each of its requests the number of its resource in
+  // has_plugin_ of the book.
   ExtendedClaim extended;
   std::vector<int32_t> plugins;
 };
 
-// An entry of a pod's spec.
+// A claim in a pod's spec.
 struct ClaimUse {
   NameId name;
-  NameId claim_name;  // invalid: not made yet
+  NameId claim_name;  // invalid: not created yet
   ClaimId claim;      // invalid: does not exist
   bool from_template = false;
 };
 
-// What the claims of a pod ask of nodes: part of its class.
+// What the claims of a pod require of nodes: part of its class.
 struct ClaimNeeds {
   struct Use {
     NameId name;        // in the pod's spec
-    ClaimId claim;      // invalid: one of its own, that only says what is wanted
-    int32_t spec = -1;  // of one of its own
+    ClaimId claim;      // invalid: a claim that only this pod uses; see `spec`
+    int32_t spec = -1;  // the spec of the pod's own claim
 
     friend auto operator<=>(const Use&, const Use&) = default;
     template <typename H>
@@ -82,7 +84,7 @@ struct ClaimNeeds {
     }
   };
   std::vector<Use> uses;
-  ClaimRefusalKind refusal = ClaimRefusalKind::kNone;  // one that stays
+  ClaimRefusalKind refusal = ClaimRefusalKind::kNone;  // a refusal that does not change in a cycle
 
   friend auto operator<=>(const ClaimNeeds&, const ClaimNeeds&) = default;
   template <typename H>
@@ -96,7 +98,7 @@ struct GivenClaim {
   NameId use;
   NameId claim;
   ClaimAllocationPtr allocation;
-  ExtendedClaim extended = {};  // the part of it that was asked for
+  ExtendedClaim extended = {};  // the requests that were made on the node
 };
 
 }  // namespace kai

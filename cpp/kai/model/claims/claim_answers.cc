@@ -9,7 +9,7 @@ namespace kai {
 ClaimAnswer ClaimAnswers::Find(ClaimNeedsId needs, NodeId node, const NodePools& pools) const {
   const std::vector<DeviceClaim> wanted = book_.WantedOn(needs, node);
   if (wanted.empty()) return {};
-  // KAI runs with every optional feature switched off (spec 3 D7).
+  // KAI runs with all optional features switched off (spec 3 D7).
   const absl::StatusOr<DeviceAllocation> found =
       AllocateDevices(pools.pools, book_.devices_in_use(), wanted, AllocatorOptions());
   if (!found.ok()) {

@@ -1,13 +1,13 @@
-// ClaimAnswers: whether nodes could give pods the devices that their claims ask for. Its owner
-// keeps one for a cycle, or for a search: it notes what it worked out.
+// ClaimAnswers: whether nodes have the devices that the claims of pods request. It caches answers
+// for a cycle or for a search.
 //
 //   answers_ = std::make_unique<ClaimAnswers>(&cluster_->claims());
 //   answers_->Ask(cluster_->ClassOf(Pod(pod)).claims, Node(node)).kind
 //
-// Invariants: an answer is that of the book as it stands. Cost: the pools of a node are gathered
-// when it is first asked; answers for claims that no other pod uses are kept until a device of the
-// node comes or goes, all others cost a search (AllocateDevices). Not thread-safe; several may read
-// one book.
+// Invariants: an answer is correct for the current state of the book. Cost: the pools of a node are
+// gathered at its first query; answers for claims that no other pod uses are kept until a device of
+// the node is taken or released; all other answers need a search (AllocateDevices). Not
+// thread-safe; several may read one book.
 #ifndef KAI_MODEL_CLAIMS_CLAIM_ANSWERS_H_
 #define KAI_MODEL_CLAIMS_CLAIM_ANSWERS_H_
 

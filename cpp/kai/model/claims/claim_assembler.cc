@@ -30,7 +30,7 @@ ClaimAssembler::ClaimAssembler(const NodeColumns& nodes, const std::vector<const
 }
 
 void ClaimAssembler::AddClasses(const std::vector<const DeviceClassRow*>& rows) {
-  book_.classes_.reserve(rows.size());  // requests point at them
+  book_.classes_.reserve(rows.size());  // requests point to the classes
   for (const DeviceClassRow* row : rows) {
     book_.classes_.push_back({.name = row->name, .selectors = Compile(row->selectors)});
     classes_.emplace(row->name, &book_.classes_.back());

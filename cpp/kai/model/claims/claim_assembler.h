@@ -1,5 +1,5 @@
-// ClaimAssembler: turns rows of claims, device classes and slices, and what pods use of them, into
-// a ClaimBook.
+// ClaimAssembler: makes a ClaimBook from the rows of claims, device classes and slices, and from
+// the claims that pods use.
 //
 //   assembler.AddClasses(classes);
 //   assembler.AddClaims(claims, c_.params_.queue_label_key);
@@ -8,9 +8,9 @@
 //   assembler.CountUses();
 //   pods_[i].claims = assembler.NeedsOf(PodId(i), IsActiveUsed(pods_[i].status));
 //
-// Invariants: its functions are called in their order, each for all objects of a kind; equal specs
-// and equal needs have one number. Cost: O(log) per object; selectors are compiled once per spec.
-// Not thread-safe.
+// Invariants: the functions are called in their order here, each for all objects of a kind; equal
+// specs have one number, and so have equal needs. Cost: O(log) per object; selectors are compiled
+// once per spec. Not thread-safe.
 #ifndef KAI_MODEL_CLAIMS_CLAIM_ASSEMBLER_H_
 #define KAI_MODEL_CLAIMS_CLAIM_ASSEMBLER_H_
 
@@ -32,7 +32,7 @@ namespace kai {
 
 class ClaimAssembler {
  public:
-  // `rows` are by NodeId. `is_served`: the cluster has the API of claims (spec 3 D1).
+  // `rows`: by NodeId. `is_served`: the cluster has the API of claims (spec 3 D1).
   ClaimAssembler(const NodeColumns& nodes, const std::vector<const NodeRow*>& rows, bool is_served,
                  Interner* names, ClaimBook* book);
 
@@ -42,19 +42,19 @@ class ClaimAssembler {
                  std::string_view queue_label_key);
 
   struct Standing {
-    bool is_reservation = false;  // it holds a device for others (spec 3 N3), and claims nothing
+    bool is_reservation = false;  // it holds a device for other pods (spec 3 N3)
     bool is_active = false;       // it holds a node
-    NameId queue = {};            // of its pod group
+    NameId queue = {};            // the queue of its pod group
   };
   void AddUsesOf(const CompactPod& pod, const Standing& standing,
                  const ExtendedResources& extended);
-  // `find_pod(name)`: the pod of that name in the claim's namespace, as (PodId, uid); or an invalid
-  // id.
+  // `find_pod(name)`: the pod with that name in the claim's namespace, as (PodId, uid); or an
+  // invalid id.
   template <typename FindPod>
   void AddConsumers(ClaimId claim, const ResourceClaimRow& row, const FindPod& find_pod) {
     for (const ResourceClaimRow::Consumer& consumer : row.consumers) {
       auto [pod, uid] = find_pod(consumer.pod);
-      // A pod of that name may be another one than the claim was reserved for.
+      // A pod with that name may not be the one that the claim was reserved for.
       if (!consumer.uid.empty() && !uid.empty() && uid != consumer.uid) pod = PodId();
       if (pod.valid()) {
         book_.SetConsumer(claim, pod, true);
@@ -63,9 +63,9 @@ class ClaimAssembler {
       }
     }
   }
-  // What a BindRequest that is being carried out gives to the pod (spec 3 D8).
+  // Adds the devices that a BindRequest in progress gives to the pod (spec 3 D8).
   void Assume(PodId pod, const BindRequestRow& request);
-  // Once the uses and consumers of all pods are there: which claims several of them name.
+  // Finds the claims that several pods use, after the uses and consumers of all pods were added.
   void CountUses();
   // Invalid: the pod has no claims.
   ClaimNeedsId NeedsOf(PodId pod, bool is_active);
@@ -74,10 +74,10 @@ class ClaimAssembler {
   ClaimId Add(Claim claim);
   // Invalid: there is none.
   ClaimId Find(NameId namespace_name, NameId name) const;
-  // The claim for what the pod asks of extended resources, if any: the one that was made for it
-  // when it was bound, else one that does not exist as an object yet.
+  // Adds the claim for the extended resources of the pod, if it requests any: the claim that was
+  // made when the pod was bound, else a new one without an object.
   void AddExtendedUse(const CompactPod& pod, bool is_bound, const ExtendedResources& known);
-  // The object that was made for the pod's extended resources.
+  // The claim object that was made for the pod's extended resources.
   ClaimId FindMadeFor(const CompactPod& pod) const;
   DeviceRequest RequestOf(const DeviceChoiceRow& row) const;
   int32_t SpecOf(const ClaimSpecRow& row);
@@ -93,9 +93,9 @@ class ClaimAssembler {
   std::map<ExtendedClaim, int32_t> extended_specs_;
   std::map<std::string, int32_t> plugins_;  // by resource
   absl::flat_hash_map<std::pair<NameId, NameId>, ClaimId> claims_;
-  // Those for extended resources, by namespace and owner; with its uid.
+  // Claims for extended resources, by namespace and owner; with the owner's uid.
   absl::flat_hash_map<std::string, std::vector<std::pair<std::string_view, ClaimId>>> made_for_;
-  IndexVector<ClaimId, int32_t> named_;  // how often pods name it
+  IndexVector<ClaimId, int32_t> named_;  // how many times pods use it
 };
 
 }  // namespace kai

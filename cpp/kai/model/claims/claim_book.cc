@@ -6,7 +6,7 @@
 
 namespace kai {
 
-// ---- before nodes are asked -----------------------------------------------------------------
+// ---- before nodes are checked
 
 ClaimRefusalKind ClaimBook::LastingRefusalOf(PodId pod, const Use& use) const {
   if (!is_served_) return ClaimRefusalKind::kNotServed;
@@ -29,7 +29,7 @@ ClaimRefusalKind ClaimBook::LastingRefusalOf(PodId pod) const {
 }
 
 ClaimRefusal ClaimBook::WhyNot(PodId pod) const {
-  // In the order of the spec's claims, and of spec 3 D5 for each.
+  // In the order of the claims in the pod's spec, each checked in the order of spec 3 D5.
   for (const Use& use : UsesOf(pod)) {
     ClaimRefusal refusal{
         .kind = LastingRefusalOf(pod, use), .use = use.name, .claim = use.claim_name};
@@ -68,10 +68,10 @@ bool ClaimBook::RefusesNow(ClaimNeedsId id) const {
   return false;
 }
 
-// ---- a node ---------------------------------------------------------------------------------
+// ---- a node
 
 int64_t ClaimBook::VersionOf(const NodePools& pools) const {
-  int64_t version = 0;  // each of them only rises: equal sums are equal versions
+  int64_t version = 0;  // versions only increase: equal sums mean equal versions
   for (const int32_t number : pools.numbers) version += pool_version_[static_cast<size_t>(number)];
   return version;
 }
@@ -152,7 +152,7 @@ std::vector<GivenClaim> ClaimBook::GivenTo(PodId pod) const {
         GivenClaim{.use = use.name, .claim = use.claim_name, .allocation = allocation_[use.claim]});
     const ClaimSpec& spec = specs_[static_cast<size_t>(claims_[use.claim].spec)];
     if (spec.extended.empty()) continue;
-    // A request that was made on this node has a device.
+    // The requests that were made on this node have devices.
     const auto was_made = [&](std::string_view request) {
       return std::any_of(claim.allocation->devices.begin(), claim.allocation->devices.end(),
                          [&](const auto& device) { return device.request == request; });

@@ -1,16 +1,16 @@
-// ClaimBook: the resource claims of pods (spec 3 D1-D10): what they ask for, which pods use them,
-// and which devices they hold.
+// ClaimBook: the resource claims of pods (spec 3 D1-D10): their requests, the pods that use them,
+// and the devices that they hold.
 //
 //   const ClaimBook& claims = cluster.claims();
 //   claims.AllocationOf(claim)
 //   cluster.claims().GivenTo(pod)      // what the pod holds, for its BindRequest
 //
-// A pod that is placed takes devices. A pod that is evicted gives them back when nothing else uses
-// the claim; if it returns to its node it has them again, whatever was promised meanwhile: it never
-// left.
+// A placed pod takes devices. An evicted pod gives them back if no other pod uses the claim. If it
+// returns to its node, it gets the same devices again, even if they were promised to another pod,
+// because it never left.
 //
-// Invariants: only a Statement changes the book, and undoing restores it exactly. Pods whose claims
-// nothing else uses and that are not allocated are alike when their claims ask for the same. Cost:
+// Invariants: only a Statement changes the book, and undoing restores it exactly. Pods with claims
+// of their own, without an allocation, are in one class if their claims request the same. Cost:
 // O(claims of the pod) per change, and a search (AllocateDevices) for each pod that takes devices;
 // nothing for pods without claims. Threads: many readers while no statement is open.
 #ifndef KAI_MODEL_CLAIMS_CLAIM_BOOK_H_
@@ -43,39 +43,40 @@ class ClaimBook {
   using Use = ClaimUse;
   using NodePools = kai::NodePools;
 
-  // At most so many may use one claim (spec 3 D5).
+  // The most consumers of one claim (spec 3 D5).
   static constexpr size_t kMostConsumers = 256;
 
   bool empty() const { return needs_.size() == 0; }  // no pod has claims
 
   // ---- without a node
 
-  // Why no node would do as things stand, and which claim of the pod says so first.
+  // Why no node can be used at the moment, with the first claim of the pod that is the cause.
   ClaimRefusal WhyNot(PodId pod) const;
   ClaimRefusalKind LastingRefusal(ClaimNeedsId needs) const { return needs_[needs].refusal; }
-  bool RefusesNow(ClaimNeedsId needs) const;  // apart from that
+  bool RefusesNow(ClaimNeedsId needs) const;  // refusals that are not lasting
 
   // ---- on a node
 
-  // Invalid: the node is within reach of all devices that the claims hold.
+  // The first claim with devices that the node cannot reach; invalid: none.
   ClaimId HeldElsewhere(ClaimNeedsId needs, NodeId node) const;
-  // What the node would have to give: for claims that hold nothing, what its plugins lack.
+  // The devices that the node must have: those of claims without an allocation, without the
+  // requests that its plugins serve.
   std::vector<DeviceClaim> WantedOn(ClaimNeedsId needs, NodeId node) const;
   NodePools PoolsOf(NodeId node) const { return devices_.Gather(node, *nodes_, *names_); }
-  // Rises with every device of the pools that comes or goes.
+  // Increases with every device of the pools that is taken or released.
   int64_t VersionOf(const NodePools& pools) const;
-  // Else all of them are the pod's own, and hold nothing.
+  // False: all claims are the pod's own, without an allocation.
   bool UsesClaimsOfOthers(ClaimNeedsId needs) const;
-  // What is found out about a node depends on more than the node itself.
+  // True: the answer for a node depends on more than the node itself.
   bool LooksBeyondNode(ClaimNeedsId needs) const {
     return devices_.has_wide_pools() || UsesClaimsOfOthers(needs);
   }
-  // A claim is held on the node by nothing but pods that wait for others to leave.
+  // True: all holders of some claim on the node are pods that wait for other pods to leave.
   bool MustWait(ClaimNeedsId needs, NodeId node) const;
 
-  // GPUs of the needs' claims that are on the node in use by others already (spec 3 D6).
+  // GPUs of these claims that other pods already use on the node (spec 3 D6).
   double SharedGpus(ClaimNeedsId needs, NodeId node) const;
-  // On any node at most.
+  // The most SharedGpus() on any node.
   double MostSharedGpus(ClaimNeedsId needs) const;
 
   // ---- claims
@@ -107,14 +108,15 @@ class ClaimBook {
     bool was_eviction = false;
   };
 
-  // What a change of the cluster does to claims: which pods use them, and what they hold.
+  // Update the users and devices of claims after a change of the cluster.
   void Apply(const Change& change);
   void Undo(const Change& change);
-  // What it does to the GPUs that pods share through claims (claim_holders.h). `ledger`, if any, is
-  // charged with the pod's whole request already; what it shares with others is taken back.
+  // Updates the GPUs that pods share through claims (claim_holders.h). If there is a `ledger`, the
+  // pod's whole request was already charged to it; the part that the pod shares with others is
+  // removed again.
   void CountHolders(PodId pod, NodeId node, std::optional<PodStatus> from,
                     std::optional<PodStatus> to, std::optional<LedgerRow> ledger);
-  // Every term that says which nodes a slice or an allocated claim is for.
+  // Visits every term that restricts the nodes of a slice or of an allocated claim.
   template <typename Visit>
   void ForEachTerm(const Visit& visit) const {
     for (const DeviceMap::Reach& reach : devices_.reach()) {
@@ -130,7 +132,7 @@ class ClaimBook {
     if (pod.index() >= uses_of_.size()) return {};
     return uses_of_[pod].Of(uses_);
   }
-  // Like WhyNot(), of what does not change in a cycle.
+  // Like WhyNot(), but only refusals that do not change in a cycle.
   ClaimRefusalKind LastingRefusalOf(PodId pod) const;
   ClaimRefusalKind LastingRefusalOf(PodId pod, const Use& use) const;
   bool IsConsumer(ClaimId claim, PodId pod) const;
@@ -138,9 +140,9 @@ class ClaimBook {
   void SetAllocation(ClaimId claim, ClaimAllocationPtr allocation);
   void CountDevices(const ClaimAllocation& allocation, int32_t by);
   void Take(PodId pod, NodeId node);
-  // Nothing: the device plugins of the node have all of it.
+  // Nothing: the device plugins of the node have all devices.
   std::optional<DeviceClaim> WantedBy(NameId use, int32_t spec, NodeId node) const;
-  // The use at that place names a claim that was named before, by another name.
+  // True: the use at that position has the same claim as an earlier one, under another name.
   template <typename AnyUse>
   static bool IsRepeated(std::span<const AnyUse> uses, size_t at) {
     return std::any_of(uses.begin(), uses.begin() + static_cast<std::ptrdiff_t>(at),
@@ -154,25 +156,25 @@ class ClaimBook {
 
   std::vector<DeviceClass> classes_;
   std::vector<ClaimSpec> specs_;  // each once
-  // Which nodes have a device plugin for an extended resource that some spec asks for.
+  // The nodes with a device plugin, for each extended resource that some spec requests.
   std::vector<IndexVector<NodeId, uint8_t>> has_plugin_;
   IndexVector<ClaimId, Claim> claims_;
   std::vector<Use> uses_;
   IndexVector<PodId, Span32> uses_of_;
-  IndexVector<PodId, NameId> queue_of_;  // that their claims' labels have to name
+  IndexVector<PodId, NameId> queue_of_;  // the queue that the labels of their claims need
   Interned<ClaimNeedsId, ClaimNeeds> needs_;
   DeviceMap devices_;
 
   // Only a Statement changes these.
   IndexVector<ClaimId, ClaimAllocationPtr> allocation_;  // null: none
-  IndexVector<ClaimId, std::vector<PodId>> consumers_;   // pods of ours it is reserved for
+  IndexVector<ClaimId, std::vector<PodId>> consumers_;   // our pods that it is reserved for
   std::map<DeviceId, int32_t> uses_of_device_;
   AllocatedDevices in_use_;
-  std::vector<int64_t> pool_version_;  // how often devices of the pool came or went
-  ClaimHolders holders_;               // of claims that are shared
+  std::vector<int64_t> pool_version_;  // changes to the devices of the pool that are in use
+  ClaimHolders holders_;               // of shared claims
   absl::flat_hash_map<PodId, std::vector<ClaimAllocationPtr>> remembered_;  // of evicted pods
   std::vector<SavedChange> saved_;
-  IndexVector<NodeId, std::unique_ptr<NodePools>> pools_;  // null: no pod took devices there yet
+  IndexVector<NodeId, std::unique_ptr<NodePools>> pools_;  // null: no pod took devices there
 };
 
 }  // namespace kai

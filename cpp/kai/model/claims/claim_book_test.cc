@@ -13,7 +13,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// Everything that statements change about claims, and the GPUs of the nodes.
+// Everything that statements change in claims, and the GPUs of the nodes.
 std::string StateOf(const Cluster& cluster) {
   const ClaimBook& claims = cluster.claims();
   std::string state;
@@ -55,7 +55,7 @@ class ClaimsTest : public ::testing::Test {
     }
     return devices;
   }
-  // Whether the node could give the pod what its claims ask for.
+  // Whether the node has the devices that the pod's claims request.
   bool CouldGive(std::string_view pod, std::string_view node) const {
     return answers_->Ask(cluster_->ClassOf(Pod(pod)).claims, Node(node)).kind ==
            ClaimAnswer::Kind::kYes;
@@ -106,7 +106,7 @@ TEST_F(ClaimsTest, AnEvictedPodGivesThemBackAndUndoingTakesThemAgain) {  // spec
   EXPECT_THAT(DevicesOf("ns/p-0"), ElementsAre("n1/0"));
   const std::string promised = StateOf(*cluster_);
 
-  // It returns: it has never left its devices, even if one was promised.
+  // It returns: it has never left its devices, even though one was promised.
   const Statement::Checkpoint checkpoint = statement_->Mark();
   statement_->Pipeline(Pod("ns/r-0"), Node("n1"));
   EXPECT_EQ(cluster_->pods().status[Pod("ns/r-0")], PodStatus::kRunning);
@@ -150,7 +150,7 @@ TEST_F(ClaimsTest, TheReservationsOfOthersStay) {  // spec 3 T28
   EXPECT_EQ(before, "c:3[n1/0 ] in use 1 0/0/1");
   statement_->Evict(Pod("ns/r-0"));
   statement_->Evict(Pod("ns/r-1"));
-  EXPECT_EQ(StateOf(*cluster_), "c:1[n1/0 ] in use 1 0/1/1") << "a third one still has it";
+  EXPECT_EQ(StateOf(*cluster_), "c:1[n1/0 ] in use 1 0/1/1") << "a third consumer still has it";
   statement_->RollBackTo(0);
   EXPECT_EQ(StateOf(*cluster_), before);
 }
@@ -170,7 +170,7 @@ TEST_F(ClaimsTest, PodsThatShareADeviceTakeItOnce) {  // spec 3 D6, T16
   statement_->Place(Pod("ns/p-2"), Node("n1"));
   EXPECT_EQ(StateOf(*cluster_), "c:3[n1/0 ] d:1[n1/1 ] in use 2 0/0/2") << "one more, not two";
 
-  // It comes back with the last of them.
+  // The device becomes free when the last of the pods leaves.
   const Statement::Checkpoint all = statement_->Mark();
   for (const char* pod : {"ns/p-1", "ns/p-0"}) statement_->Evict(Pod(pod));
   EXPECT_EQ(StateOf(*cluster_), "c:1[n1/0 ] d:1[n1/1 ] in use 2 0/0/2");
@@ -182,7 +182,7 @@ TEST_F(ClaimsTest, PodsThatShareADeviceTakeItOnce) {  // spec 3 D6, T16
   EXPECT_EQ(StateOf(*cluster_), before);
 }
 
-// Binds ns/p-0 to n1, whose device 0 is for that claim of the pod.
+// Binds ns/p-0 to n1, with device 0 for that claim of the pod.
 BindRequestRow RequestThatGives(const std::string& claim) {
   BindRequestRow request;
   request.namespace_name = "ns";
@@ -253,7 +253,7 @@ TEST_F(ClaimsTest, ASliceIsReachedByTheNodesItNames) {
   EXPECT_EQ(cluster_->Text(allocation.nodes[0].expressions[0].key), "rack");
 }
 
-// ---- extended resources that device classes stand for (spec 3 D10) ----------------------------
+// ---- extended resources that device classes provide (spec 3 D10)
 
 ClusterMaker OneNodeWithoutPlugin(int gpus) {
   return MakeCluster().Node("n1").Add(GpuClass("nvidia.com/gpu")).Add(GpusOn("n1", gpus));
@@ -329,7 +329,7 @@ TEST_F(ClaimsTest, WhatARunningPodGotForItsGpusIsTakenUntilItLeaves) {
       OneNodeWithoutPlugin(1).Running("ns/r", {.gpus = 1, .node = "n1"}).Pending("ns/p");
   maker.Node("n2").Add(GpusOn("n2", 1));
   ResourceClaimRow made = GpuClaim("ns/r-0-extended-resources-x7k", 1);
-  made.gpus = 0;  // as the reader has it (spec 3 D2)
+  made.gpus = 0;  // as the reader makes it (spec 3 D2)
   made.for_extended_resource = true;
   made.owner_pod = "r-0";
   maker.Add(std::move(made)).Add(GpuClaim("ns/c", 1));
@@ -348,7 +348,7 @@ TEST_F(ClaimsTest, WhatARunningPodGotForItsGpusIsTakenUntilItLeaves) {
     EXPECT_FALSE(CouldGive("ns/p-0", "n1"));
     statement_->Evict(Pod("ns/r-0"));
     EXPECT_TRUE(CouldGive("ns/p-0", "n1"));
-    // It moves to another node: there it asks for what that one lacks.
+    // It moves to another node and requests what that node lacks.
     statement_->Pipeline(Pod("ns/r-0"), Node("n2"));
     EXPECT_THAT(DevicesOf("ns/r-0"), ElementsAre("n2/0"));
     statement_->RollBackTo(0);

@@ -1,4 +1,4 @@
-// What changes of the cluster do to resource claims, and to the GPUs that pods share through them.
+// Updates resource claims, and the GPUs that pods share through them, after changes of the cluster.
 #include <algorithm>
 #include <utility>
 
@@ -7,8 +7,8 @@
 namespace kai {
 namespace {
 
-// A pod starts to hold a node: it was placed or promised a place, or moves to another one. A pod
-// that returns to the node it was evicted from does not: it never left.
+// A pod starts to hold a node if it is placed, is promised a place, or moves to another node. A pod
+// that returns to the node that it was evicted from does not, because it never left.
 bool Returns(const Change& change) {
   return change.from == PodStatus::kReleasing && change.from_node == change.to_node &&
          change.to != PodStatus::kStuckInReleasing;
@@ -20,7 +20,7 @@ bool StartsToHold(const Change& change) {
 
 }  // namespace
 
-// ---- changes --------------------------------------------------------------------------------
+// ---- changes
 
 bool ClaimBook::IsConsumer(ClaimId claim, PodId pod) const {
   const std::vector<PodId>& pods = consumers_[claim];
@@ -78,7 +78,7 @@ void ClaimBook::Take(PodId pod, NodeId node) {
   if (pools == nullptr) pools = std::make_unique<NodePools>(PoolsOf(node));
   const absl::StatusOr<DeviceAllocation> found =
       AllocateDevices(pools->pools, in_use_, wanted, AllocatorOptions());
-  // Without the plugin that asks first, there may be none: then they stay without.
+  // Without the filter that checks first, there may be no devices; the claims then stay without.
   if (!found.ok() || !found->fits) return;
   for (size_t i = 0; i < unallocated.size(); ++i)
     SetAllocation(unallocated[i],
@@ -121,7 +121,7 @@ void ClaimBook::Apply(const Change& change) {
 void ClaimBook::Undo(const Change& change) {
   if (UsesOf(change.pod).empty()) return;
   SavedChange& saved = saved_.back();
-  // Last first: a claim that the pod names twice was saved twice.
+  // In reverse order: a claim that the pod names twice was saved twice.
   for (auto each = saved.claims.rbegin(); each != saved.claims.rend(); ++each) {
     SetConsumer(each->claim, change.pod, each->was_consumer);
     SetAllocation(each->claim, each->allocation);
@@ -130,7 +130,7 @@ void ClaimBook::Undo(const Change& change) {
   saved_.pop_back();
 }
 
-// ---- GPUs that several pods hold together (spec 3 D6) -----------------------------------------
+// ---- GPUs that several pods hold together (spec 3 D6)
 
 void ClaimBook::CountHolders(PodId pod, NodeId node, std::optional<PodStatus> from,
                              std::optional<PodStatus> to, std::optional<LedgerRow> ledger) {

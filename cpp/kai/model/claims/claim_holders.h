@@ -1,13 +1,13 @@
-// ClaimHolders: the pods on each node that hold one claim there together, and what they weigh on
-// the node (spec 3 D6): as often as one pod alone would.
+// ClaimHolders: counts the pods on each node that hold one claim together, and the weight of all of
+// them in the node's ledger (spec 3 D6): the weight of one pod.
 //
 //   const LedgerWeight change = holders_.Count(use.claim, node, from, to) - charged;
 //
-// Devices come back when the last holder leaves, and are promised away by the first that is to have
-// them then.
+// Devices become free when the last holder leaves. The first holder that waits for them promises
+// them away.
 //
-// Invariants: the same counted backwards restores it. Cost: O(log entries). Threads: many readers,
-// or one that counts.
+// Invariants: counting backwards restores the old state. Cost: O(log entries). Threads: many
+// readers, or one that counts.
 #ifndef KAI_MODEL_CLAIMS_CLAIM_HOLDERS_H_
 #define KAI_MODEL_CLAIMS_CLAIM_HOLDERS_H_
 
@@ -23,13 +23,13 @@ namespace kai {
 
 class ClaimHolders {
  public:
-  // A pod comes to stand on the node (`from` is nothing), changes its status there, or goes (`to`
-  // is nothing). Returns by how much the weight of all holders changes.
+  // Counts a pod that is added to the node (`from` is nothing), changes its status there, or is
+  // removed (`to` is nothing). Returns the change of the weight of all holders.
   LedgerWeight Count(ClaimId claim, NodeId node, std::optional<PodStatus> from,
                      std::optional<PodStatus> to);
 
   bool AnyOn(ClaimId claim, NodeId node) const { return by_place_.contains({claim, node}); }
-  // All of them wait there for others to leave.
+  // True: all holders there wait for other pods to leave.
   bool OnlyWaitOn(ClaimId claim, NodeId node) const;
 
  private:
@@ -42,7 +42,7 @@ class ClaimHolders {
     bool any() const { return staying + leaving + promised > 0; }
     LedgerWeight Weight() const;
   };
-  std::map<std::pair<ClaimId, NodeId>, Holders> by_place_;  // where there are any
+  std::map<std::pair<ClaimId, NodeId>, Holders> by_place_;  // only places with holders
 };
 
 }  // namespace kai

@@ -1,8 +1,9 @@
-// ClaimRefusal: why the resource claims of a pod keep it from every node (spec 3 D5).
+// ClaimRefusal: why the resource claims of a pod exclude every node (spec 3 D5).
 //
 //   if (refusal.kind == ClaimRefusalKind::kWrongQueueLabel) refusal.queue = queue_of_[pod];
 //
-// Invariants: only what its kind speaks of is filled in. Cost: a few words. Threads: plain values.
+// Invariants: only the members that its kind needs are filled in. Cost: a few words of memory.
+// Threads: plain values.
 #ifndef KAI_MODEL_CLAIMS_CLAIM_REFUSAL_H_
 #define KAI_MODEL_CLAIMS_CLAIM_REFUSAL_H_
 
@@ -17,21 +18,21 @@ namespace kai {
 enum class ClaimRefusalKind : uint8_t {
   kNone,
   kNotServed,         // the cluster has no such API
-  kNoClaimYet,        // none was made yet from its template
+  kNoClaimYet,        // not created from its template yet
   kMissing,           // there is no such claim
-  kTooManyConsumers,  // changes in a cycle
+  kTooManyConsumers,  // can change in a cycle
   kNoQueueLabel,
   kWrongQueueLabel,
-  kNoDeviceClass,  // of a claim that is not allocated: changes in a cycle
+  kNoDeviceClass,  // of an unallocated claim: can change in a cycle
 };
 
-// The first claim of the pod that refuses it, and the names that the refusal speaks of.
+// The first claim of the pod that excludes every node, and the names for the message.
 struct ClaimRefusal {
   ClaimRefusalKind kind = ClaimRefusalKind::kNone;
   NameId use = {};           // the claim's name in the pod's spec
   NameId claim = {};         // its own name
-  NameId queue_label = {};   // kWrongQueueLabel: what it says ...
-  NameId queue = {};         // ... and what it would have to say
+  NameId queue_label = {};   // kWrongQueueLabel: the actual value
+  NameId queue = {};         // kWrongQueueLabel: the expected value
   std::string request = {};  // kNoDeviceClass
   std::string device_class = {};
   std::vector<NameId> uses = {};  // kNotServed: all claims of the pod, in the order of its spec

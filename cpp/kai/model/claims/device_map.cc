@@ -50,7 +50,7 @@ NodePools DeviceMap::Gather(NodeId node, const NodeColumns& nodes, const Interne
   numbers = wide_pools_;
   if (const auto local = local_pools_.find(node); local != local_pools_.end())
     numbers.insert(numbers.end(), local->second.begin(), local->second.end());
-  std::sort(numbers.begin(), numbers.end());  // that is by driver and name
+  std::sort(numbers.begin(), numbers.end());  // by driver and name
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
   for (const int32_t number : numbers) {
     const Span32 range = slices_of_pool_[static_cast<size_t>(number)];
@@ -63,12 +63,12 @@ NodePools DeviceMap::Gather(NodeId node, const NodeColumns& nodes, const Interne
 ClaimAllocationPtr DeviceMap::AllocationOf(const ClaimDevices& given, const NodeColumns& nodes,
                                            NameId node_name_field) const {
   auto allocation = std::make_shared<ClaimAllocation>();
-  NodeTerm all_slices;  // what the nodes of every slice have to meet
+  NodeTerm all_slices;  // nodes must match the terms of every slice
   for (const GivenDevice& each : given.devices) {
     allocation->devices.push_back(
         {.request = each.request, .device = each.device->id(), .admin_access = each.admin_access});
     const Reach& reach = reach_[slice_of_.at(each.device)];
-    if (reach.is_local) {  // one such device ties the claim to its node
+    if (reach.is_local) {  // one such device binds the claim to its node
       allocation->anywhere = false;
       allocation->nodes = {{.expressions = {},
                             .fields = {{.key = node_name_field,

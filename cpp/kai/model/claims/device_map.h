@@ -2,11 +2,11 @@
 //
 //   devices_.Gather(node, *nodes_, *names_)
 //
-// A pool has a number, its place in the order of driver and name. A local slice belongs to one
-// node, whichever other slices its pool has.
+// The number of a pool is its position in the order of driver and name. A local slice belongs to
+// one node, even if its pool has other slices.
 //
-// Invariants: nothing changes once it is made; pools point into it. Cost: Gather() is O(slices that
-// are not local, and those of the node); the caller keeps what it got. Threads: many readers.
+// Invariants: nothing changes after construction; pools point into it. Cost: Gather() is O(slices
+// that are not local, and those of the node); the caller keeps the result. Threads: many readers.
 #ifndef KAI_MODEL_CLAIMS_DEVICE_MAP_H_
 #define KAI_MODEL_CLAIMS_DEVICE_MAP_H_
 
@@ -27,7 +27,7 @@
 
 namespace kai {
 
-// What one node reaches, and the numbers of these pools.
+// The pools that one node reaches, and their numbers.
 struct NodePools {
   std::vector<Pool> pools;
   std::vector<int32_t> numbers;
@@ -35,28 +35,28 @@ struct NodePools {
 
 class DeviceMap {
  public:
-  // Which nodes reach a slice.
+  // The nodes that reach a slice.
   struct Reach {
     NodeId node;
-    bool is_local = false;  // `node` alone, which is invalid if the cluster has no such node
+    bool is_local = false;  // only `node`; invalid: an unknown node
     bool all = false;
-    std::vector<NodeTerm> terms;  // else
+    std::vector<NodeTerm> terms;  // otherwise: nodes that match any term
   };
 
   DeviceMap() = default;
-  // `slices` are by driver, pool and name; `reach` lies beside them.
+  // `slices`: sorted by driver, pool and name; `reach`: an element per slice.
   DeviceMap(std::vector<ResourceSlice> slices, std::vector<Reach> reach);
   DeviceMap(DeviceMap&&) = default;
   DeviceMap& operator=(DeviceMap&&) = default;
 
   size_t pools() const { return slices_of_pool_.size(); }
   int32_t PoolOf(const DeviceId& device) const;  // -1: no slice publishes such a pool
-  // Some devices are not tied to one node.
+  // True: some devices are not bound to one node.
   bool has_wide_pools() const { return !wide_pools_.empty(); }
   const std::vector<Reach>& reach() const { return reach_; }
 
   NodePools Gather(NodeId node, const NodeColumns& nodes, const Interner& names) const;
-  // With the nodes that reach all of these devices.
+  // Makes an allocation, with the nodes that reach all of these devices.
   ClaimAllocationPtr AllocationOf(const ClaimDevices& given, const NodeColumns& nodes,
                                   NameId node_name_field) const;
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kImplicitPrefix = "deviceclass.resource.kubernetes.io/";
 
-// The requests for one resource, by container.
+// Makes the requests for one resource, by container.
 class RequestsForResource {
  public:
   explicit RequestsForResource(std::string class_name) : class_name_(std::move(class_name)) {}
@@ -54,19 +54,19 @@ class RequestsForResource {
   void AddInit(const ExtendedRequestRow& asked) {
     int64_t missing = asked.count;
     for (const auto& [container, request] : lasting_) {
-      if (container < asked.container) continue;  // it has been running since before
+      if (container < asked.container) continue;  // it started earlier and keeps its own devices
       init_containers_.push_back({asked.container_name, asked.resource, request.name});
       missing -= request.count;
       if (missing <= 0) return;
     }
     if (!most_ || most_->count < missing) most_ = RequestFor(asked, missing);
-    // Its name is known when all have been seen.
+    // The request's name is known after all containers.
     init_containers_.push_back({asked.container_name, asked.resource, ""});
   }
 
   std::string class_name_;
   std::vector<std::pair<int32_t, ExtendedClaim::Request>> lasting_;
-  std::optional<ExtendedClaim::Request> most_;  // of init containers, beyond the lasting ones
+  std::optional<ExtendedClaim::Request> most_;  // the most that init containers need in addition
   std::vector<ExtendedClaim::Container> containers_;
   std::vector<ExtendedClaim::Container> init_containers_;
 };

@@ -1,13 +1,13 @@
-// Extended resources that device classes stand for (spec 3 D10, KEP-5004): a container asks for
-// "nvidia.com/gpu: 2" as ever, and where no device plugin has any, it gets devices by a claim that
-// its user never wrote.
+// Extended resources that device classes provide (spec 3 D10, KEP-5004): a container requests
+// "nvidia.com/gpu: 2" as usual. Where no device plugin has any, it gets devices through a claim
+// that the scheduler makes.
 //
 //   claim_ = MakeExtendedClaim(asked, ExtendedResources(classes));
 //   claim_.requests      // {"container-0-request-1", "nvidia.com/gpu", "gpu.nvidia.com", 2}
 //   claim_.containers    // {"main", "nvidia.com/gpu", "container-0-request-1"}
 //
-// Invariants: each resource is worked out for itself, so on a node whose device plugin has some of
-// them the claim is this one without their requests. Cost: O(requests of one resource, squared).
+// Invariants: each resource is computed independently. So on a node with device plugins for some of
+// them, the claim is this one without their requests. Cost: O(requests of one resource, squared).
 // Threads: pure functions; ExtendedResources points to the rows and has many readers.
 #ifndef KAI_MODEL_CLAIMS_EXTENDED_CLAIMS_H_
 #define KAI_MODEL_CLAIMS_EXTENDED_CLAIMS_H_
@@ -23,12 +23,12 @@
 
 namespace kai {
 
-// What plans and BindRequests call the claim before it has a name of its own: no object can be
-// called so.
+// The name of the claim in plans and BindRequests before it has a name of its own. No object can
+// have this name.
 inline constexpr std::string_view kExtendedClaim = "<extended-resources>";
 
-// Which device class stands for a resource: the newest that names it, of equals the first by name.
-// Every class stands for "deviceclass.resource.kubernetes.io/{class}", too.
+// Finds the device class that provides a resource: the newest class that names it, of equally old
+// ones the first by name. Every class also provides "deviceclass.resource.kubernetes.io/{class}".
 class ExtendedResources {
  public:
   ExtendedResources() = default;
@@ -51,7 +51,7 @@ struct ExtendedClaim {
 
     friend auto operator<=>(const Request&, const Request&) = default;
   };
-  // Which request serves what a container asks for.
+  // The request that serves a container's resource.
   struct Container {
     std::string container;
     std::string resource;
@@ -66,8 +66,9 @@ struct ExtendedClaim {
   friend auto operator<=>(const ExtendedClaim&, const ExtendedClaim&) = default;
 };
 
-// An ordinary init container has the devices of the containers that start after it and stay; of
-// what such ones need beyond that, the most is asked for once, as they run one after the other.
+// An ordinary init container uses the devices of the containers that start after it and stay. If
+// init containers need more, one request covers the largest need, because they run one after the
+// other.
 ExtendedClaim MakeExtendedClaim(std::span<const ExtendedRequestRow> asked,
                                 const ExtendedResources& known);
 

@@ -13,7 +13,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using Kind = ContainerRow::Kind;
 
-// Containers in their order, each asking for so many GPUs of the name.
+// Containers in their order, each with a request for this number of GPUs.
 std::vector<ExtendedRequestRow> Asked(std::vector<std::pair<Kind, int64_t>> containers,
                                       const std::string& resource = "nvidia.com/gpu") {
   std::vector<ExtendedRequestRow> rows;
@@ -106,7 +106,7 @@ TEST_F(ExtendedClaimTest, OfTwoClassesTheNewerStandsForTheResource) {
               {.name = "a", .selectors = {}, .extended_resource = "x/y", .created_ns = 1},
               {.name = "c", .selectors = {}, .extended_resource = "x/y", .created_ns = 0}};
   Make(Asked({{Kind::kApp, 1}}, "x/y"));
-  EXPECT_EQ(claim_.requests[0].class_name, "a") << "by name where they are of one age";
+  EXPECT_EQ(claim_.requests[0].class_name, "a") << "by name if they have the same age";
   classes_[2].created_ns = 2;
   Make(Asked({{Kind::kApp, 1}}, "x/y"));
   EXPECT_EQ(claim_.requests[0].class_name, "c");

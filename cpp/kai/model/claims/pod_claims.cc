@@ -1,4 +1,4 @@
-// What pods use of claims.
+// The claims that pods use.
 #include <algorithm>
 #include <utility>
 
@@ -23,14 +23,15 @@ ClaimId ClaimAssembler::FindMadeFor(const CompactPod& pod) const {
 void ClaimAssembler::AddExtendedUse(const CompactPod& pod, bool is_bound,
                                     const ExtendedResources& known) {
   ExtendedClaim asked = MakeExtendedClaim(pod.spec->extended_requests, known);
-  // One that is left of a binding that failed goes away; its devices are in use until then.
+  // A claim that remains from a failed binding will be deleted; its devices are in use until then.
   ClaimId claim = is_bound ? FindMadeFor(pod) : ClaimId();
   if (!claim.valid()) {
     if (asked.empty()) return;
     claim = Add({.namespace_name = names_.Intern(pod.namespace_name),
                  .name = names_.Intern(kExtendedClaim)});
   }
-  // What it says is for the node it was made on; another one may lack something else.
+  // The object's requests are for the node that it was made on; another node may lack other
+  // devices.
   if (!asked.empty()) book_.claims_[claim].spec = SpecOf(std::move(asked));
   book_.uses_.push_back({.name = names_.Intern(kExtendedClaim),
                          .claim_name = book_.claims_[claim].name,
@@ -93,8 +94,8 @@ ClaimNeedsId ClaimAssembler::NeedsOf(PodId pod, bool is_active) {
   ClaimNeeds needs{.uses = {}, .refusal = book_.LastingRefusalOf(pod)};
   for (const ClaimBook::Use& use : uses) {
     if (!use.claim.valid()) continue;
-    // A claim of the pod's own: when a node is looked for, it is not allocated, and no other pod
-    // has anything to do with it.
+    // A claim of the pod's own: while a node is searched, it has no allocation, and no other pod
+    // uses it.
     const bool others = book_.ConsumersOf(use.claim) > (book_.IsConsumer(use.claim, pod) ? 1 : 0);
     const bool kept = book_.allocation_[use.claim] != nullptr && !is_active;
     if (named_[use.claim] == 1 && !others && !kept) {

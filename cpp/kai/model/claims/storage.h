@@ -1,10 +1,11 @@
-// Storage as CSI drivers speak of it: how much is left of it where (CSIStorageCapacity, spec 3
-// P12), how many volumes a node may have attached (CSINode), and what pods ask of both.
+// Storage as CSI drivers report it: the free capacity and the nodes that reach it
+// (CSIStorageCapacity, spec 3 P12), the most volumes that a node may have attached (CSINode), and
+// the needs of pods.
 //
 //   const int32_t capacity = map_.CapacityOn(node, need.storage_class);    // -1: none
 //
-// Invariants: nothing here changes in a cycle: the filters count what is taken meanwhile. Cost: a
-// walk over the classes, or drivers, of one node. Threads: plain data: many readers.
+// Invariants: nothing here changes during a cycle: the filters count what pods take. Cost: a walk
+// over the classes, or drivers, of one node. Threads: plain data: many readers.
 #ifndef KAI_MODEL_CLAIMS_STORAGE_H_
 #define KAI_MODEL_CLAIMS_STORAGE_H_
 
@@ -19,13 +20,14 @@
 
 namespace kai {
 
-// What the claims of a pod ask of the capacities of one storage class, in bytes.
+// The storage of one class that the claims of a pod need, in bytes.
 struct StorageNeed {
   NameId storage_class;
-  bool asks = false;   // some claim has to find room
-  double request = 0;  // of those that have to
-  // Once the pod stands somewhere: what it takes there by claims that are not bound, those that no
-  // other pod names and, by name, those that others name too; and what goes with it when it leaves.
+  bool asks = false;   // some claim needs room
+  double request = 0;  // of the claims that need room
+  // For a pod on a node: the bytes of its claims that are not bound. `own`: claims that only this
+  // pod uses; `shared`: claims that other pods use too, by name. `owned`: the bytes that are freed
+  // when the pod leaves.
   double own = 0;
   std::vector<std::pair<NameId, double>> shared;
   double owned = 0;
@@ -37,10 +39,10 @@ struct StorageNeed {
   }
 };
 
-// The volumes of a driver that a pod has attached to its node.
+// The volumes of a driver that a pod attaches to its node.
 struct AttachedVolumes {
   NameId driver;
-  int32_t own = 0;             // that no other pod uses
+  int32_t own = 0;             // used by this pod only
   std::vector<NameId> shared;  // by name
 
   friend auto operator<=>(const AttachedVolumes&, const AttachedVolumes&) = default;
@@ -54,7 +56,7 @@ struct StorageMap {
   struct Capacity {
     NameId storage_class;
     double bytes = 0;
-    int32_t nodes = 0;  // that can reach it
+    int32_t nodes = 0;  // number of nodes that reach it
   };
   struct Limit {
     NameId driver;
@@ -62,18 +64,18 @@ struct StorageMap {
   };
 
   std::vector<Capacity> capacities;
-  IndexVector<NodeId, std::vector<int32_t>> reached;  // by each node: one of a class at most
+  IndexVector<NodeId, std::vector<int32_t>> reached;  // by each node; at most one per class
   IndexVector<NodeId, std::vector<Limit>> limits;
   bool any_need = false;  // some pod has a StorageNeed
 
-  // The capacity of the class that the node can reach; -1: none.
+  // The capacity of the class that the node reaches; -1: none.
   int32_t CapacityOn(NodeId node, NameId storage_class) const {
     for (const int32_t capacity : reached[node]) {
       if (capacities[static_cast<size_t>(capacity)].storage_class == storage_class) return capacity;
     }
     return -1;
   }
-  // Null: any number of them.
+  // Null: no limit.
   const Limit* LimitOn(NodeId node, NameId driver) const {
     const std::vector<Limit>& all = limits[node];
     const auto found = std::find_if(all.begin(), all.end(),

@@ -16,7 +16,7 @@ bool IsOwner(const CompactPod& pod, const PersistentVolumeClaimRow& claim) {
   return HasSoleOwner(claim) && claim.owner_pod_uid == pod.uid;
 }
 
-// The nodes of a capacity, without a look at all of them where its selector names a label's values:
+// Finds the nodes of a capacity without reading all nodes, if its selector lists values of a label:
 // local storage has a capacity for every node.
 class NodesByLabel {
  public:
@@ -98,7 +98,7 @@ void StorageDesk::DescribeCapacities(std::span<const NodeRow* const> nodes, Stor
       ++capacity.nodes;
     }
   }
-  // A node that reaches two of one class has none, of whatever class (spec 3 P12; as in KAI's
+  // A node that reaches two capacities of one class has none of any class (spec 3 P12; as in KAI's
   // code).
   for (const NodeId node : map->reached.ids()) {
     std::vector<int32_t>& reached = map->reached[node];
@@ -129,7 +129,7 @@ bool StorageDesk::Counts(const Claim& claim) const {
 }
 
 StorageDesk::Attached StorageDesk::AttachedFor(const Claim& claim) const {
-  // One that is still to be made will be the claim's own.
+  // A volume that does not exist yet will belong to the claim.
   Attached attached;
   std::string handle = StrCat(claim.namespace_name, "/", claim.name);
   if (const PersistentVolumeRow* volume = volumes_.FindVolume(claim.volume); volume != nullptr) {

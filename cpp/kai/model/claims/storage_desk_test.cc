@@ -15,7 +15,7 @@ PodRow PodWith(const std::string& claim) {
   return pod;
 }
 
-// What the first of these pods has attached, where node n attaches a bounded number of volumes.
+// The volumes that the first of these pods attaches; node n has a limit for volumes.
 std::vector<AttachedVolumes> AttachedBy(const std::vector<PodRow>& pods, Interner* names) {
   StorageRows storage;
   storage.classes = {{.name = "disks",

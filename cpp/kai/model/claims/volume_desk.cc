@@ -9,10 +9,10 @@
 namespace kai {
 namespace {
 
-// A class with this provisioner makes no volumes.
+// A class with this provisioner creates no volumes.
 constexpr std::string_view kMakesNone = "kubernetes.io/no-provisioner";
 
-// The zones of a volume's label; a label that names an empty one says nothing.
+// The zones of a volume's label; empty if the label contains an empty zone.
 std::vector<std::string> ZonesIn(std::string_view label) {
   constexpr std::string_view kBetween = "__";
   std::vector<std::string> zones;
@@ -25,7 +25,7 @@ std::vector<std::string> ZonesIn(std::string_view label) {
   return zones;
 }
 
-// What an old label for a zone or region is called today.
+// The current name of an old label for a zone or region.
 std::string_view SuccessorOf(std::string_view key) {
   if (key == keys::kOldZone) return keys::kZone;
   return key == keys::kOldRegion ? keys::kRegion : key;
@@ -107,8 +107,8 @@ void VolumeDesk::AddZones(const PersistentVolumeRow& volume, std::vector<NodeSet
     if (text == nullptr) continue;
     std::vector<std::string> values = ZonesIn(*text);
     if (values.empty()) continue;
-    // A node that names no zone at all will do; one that has only the new name for an old label is
-    // asked by that.
+    // A node without any zone label matches; a node that has only the new name of an old label is
+    // checked by the new name.
     std::vector<NodeSelectorTerm> terms(2);
     for (const std::string_view each : keys::kZoneLabels) {
       terms[0].expressions.push_back(
@@ -158,7 +158,7 @@ NodeSet VolumeDesk::CapacityOf(const Claim& claim, const StorageClassRow& storag
     const std::optional<int64_t>& most =
         capacity->largest_volume_bytes ? capacity->largest_volume_bytes : capacity->bytes;
     if (!most || *most < claim.bytes) continue;
-    if (capacity->nodes->empty()) return NodeSet();  // an empty selector finds every node
+    if (capacity->nodes->empty()) return NodeSet();  // an empty selector matches every node
     nodes.terms.push_back(InternNodeTerm({.expressions = *capacity->nodes, .fields = {}}, names_));
   }
   return nodes;
@@ -241,7 +241,7 @@ VolumeNeeds VolumeDesk::NeedsOf(const CompactPod& pod) const {
     }
   }
   if (has_unbound && !needs.refusal.any()) needs.refusal.kind = VolumeRefusal::Kind::kUnbound;
-  if (needs.refusal.any()) {  // and nothing else will be asked
+  if (needs.refusal.any()) {  // nothing else is checked
     VolumeNeeds refused;
     refused.refusal = needs.refusal;
     return refused;

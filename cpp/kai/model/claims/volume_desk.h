@@ -1,10 +1,10 @@
-// VolumeDesk: everything the input says of storage, and what it means for one pod.
+// VolumeDesk: all storage objects of the input, and the volume needs of one pod.
 //
 //   VolumeNeeds needs = w_.volumes->NeedsOf(*draft.row);
 //
-// Invariants: it points to the rows, which outlive it; of objects that share a name it knows none.
-// Cost: O(log) per volume of the pod, and O(volumes of the class) for a claim that waits for its
-// pod's node. Not thread-safe: it interns names.
+// Invariants: it points to the rows, which must live longer; it leaves out objects that share a
+// name. Cost: O(log) per volume of the pod, and O(volumes of the class) for a claim that waits for
+// its pod's node. Not thread-safe: it interns names.
 #ifndef KAI_MODEL_CLAIMS_VOLUME_DESK_H_
 #define KAI_MODEL_CLAIMS_VOLUME_DESK_H_
 
@@ -24,13 +24,13 @@ NodeTerm InternNodeTerm(const NodeSelectorTerm& row, Interner* names);
 
 class VolumeDesk {
  public:
-  // `ignores_space`: what drivers report of their storage is looked at elsewhere (spec 3 P9).
+  // `ignores_space`: the free space that drivers report is checked elsewhere (spec 3 P9).
   VolumeDesk(const StorageRows& storage, bool ignores_space, Interner* names,
              std::vector<Rejection>* rejections);
 
   VolumeNeeds NeedsOf(const CompactPod& pod) const;
 
-  // Null: there is none of that name.
+  // Null: no such claim.
   const PersistentVolumeClaimRow* FindClaim(std::string_view namespace_name,
                                             std::string_view name) const;
   const PersistentVolumeRow* FindVolume(std::string_view name) const;
@@ -43,7 +43,7 @@ class VolumeDesk {
   using Claim = PersistentVolumeClaimRow;
 
   NodeSet NodesOf(const PersistentVolumeRow& volume) const;
-  // The first thing that keeps the pod from this claim everywhere. `claim` is null: there is none.
+  // Why the pod cannot use this claim on any node. `claim` is null: it does not exist.
   VolumeRefusal RefusalOf(const CompactPod& pod, const VolumeClaimRow& volume,
                           const Claim* claim) const;
   void AddBound(const Claim& claim, VolumeNeeds* needs) const;

@@ -12,10 +12,10 @@ using Kind = VolumeRefusal::Kind;
 
 struct Uids {
   std::string of_pod;
-  std::string of_owner;  // that the claim names
+  std::string of_owner;  // the owner of the claim
 };
 
-// What ns/p hears of its only claim, which is there and bound to nothing.
+// The refusal of ns/p for its only claim, which exists and is not bound.
 Kind RefusalOf(const Uids& uids, bool ephemeral = true) {
   StorageRows storage;
   PersistentVolumeClaimRow& claim = storage.claims.emplace_back();

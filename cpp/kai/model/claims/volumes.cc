@@ -22,15 +22,15 @@ class NodeView {
 };
 
 VolumeAnswer::Delayed AnswerOfDelayed(const VolumeNeeds& needs, const NodeView& node) {
-  // kube-scheduler's order: claims for which a volume is being made, then what no volume was found
-  // for; the first no ends it.
+  // kube-scheduler's order: first claims with a volume that is being made, then claims without a
+  // matching volume; the first refusal ends the check.
   std::vector<const VolumeNeeds::Delayed*> to_make;
   for (const VolumeNeeds::Delayed& claim : needs.delayed) {
     if (!claim.selected_node.valid()) continue;
     if (claim.selected_node != node.name()) return VolumeAnswer::Delayed::kNoVolume;
     to_make.push_back(&claim);
   }
-  std::vector<int32_t> taken;  // a volume serves one claim
+  std::vector<int32_t> taken;  // a volume can be used by only one claim
   for (const VolumeNeeds::Delayed& claim : needs.delayed) {
     if (claim.selected_node.valid()) continue;
     const auto is_free = [&](const VolumeNeeds::Volume& volume) {

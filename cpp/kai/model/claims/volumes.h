@@ -1,12 +1,12 @@
-// What the volumes of a pod ask of its node, with all looked up that can be before a node is known
-// (spec 3 P8, kube-scheduler's VolumeBinding).
+// What the volumes of a pod require of its node. Everything that does not depend on the node is
+// already looked up (spec 3 P8, kube-scheduler's VolumeBinding).
 //
 //   AnswerOf(cluster_.volume_needs()[constraint.volumes], labels,
 //            nodes.name[node], cluster_.names())
 //       .yes()
 //
-// Invariants: nothing here changes in a cycle; the sets of VolumeNeeds are sorted, so that equal
-// needs are one. Cost: O(terms) per node. Threads: pure functions on plain data.
+// Invariants: nothing here changes during a cycle; the sets of VolumeNeeds are sorted, so that
+// equal needs are stored once. Cost: O(terms) per node. Threads: pure functions on plain data.
 #ifndef KAI_MODEL_CLAIMS_VOLUMES_H_
 #define KAI_MODEL_CLAIMS_VOLUMES_H_
 
@@ -20,7 +20,7 @@
 
 namespace kai {
 
-// Nodes by their labels: all of them, or those that meet any of the terms.
+// A set of nodes: all nodes, or those that match any of the terms.
 struct NodeSet {
   bool all = true;
   std::vector<NodeTerm> terms;
@@ -32,19 +32,19 @@ struct NodeSet {
   }
 };
 
-// Why no node will do for the volumes of a pod.
+// Why no node can be used with the volumes of a pod.
 struct VolumeRefusal {
   enum class Kind : uint8_t {
     kNone,
     kNotFound,
-    kNotMadeYet,  // the claim of an ephemeral volume
+    kNotMadeYet,  // the claim of an ephemeral volume is not made yet
     kLost,        // bound to a volume that does not exist
     kDeleted,     // is being deleted
-    kNotOwner,    // a claim of that name was made for another pod
-    kUnbound,     // its class binds at once, and did not yet
+    kNotOwner,    // the claim was made for another pod
+    kUnbound,     // its class binds immediately, but it is not bound yet
   };
   Kind kind = Kind::kNone;
-  NameId claim;   // but of kUnbound
+  NameId claim;   // not for kUnbound
   NameId volume;  // kLost
 
   bool any() const { return kind != Kind::kNone; }
@@ -67,15 +67,15 @@ struct VolumeNeeds {
       return H::combine(std::move(h), volume.number, volume.nodes);
     }
   };
-  // A claim for which a volume is found, or made, when its pod has a node.
+  // A claim that gets a volume when its pod has a node.
   struct Delayed {
-    NameId selected_node;  // a volume is being made there
-    bool has_own = false;  // a volume is kept for this claim, and no other will do
+    NameId selected_node;  // a volume is being created there
+    bool has_own = false;  // a volume is reserved for this claim; no other may be used
     Volume own;
-    std::vector<Volume> candidates;  // that would do, the one to take first in front
-    bool may_be_made = false;        // its class makes volumes
-    NodeSet made_on;                 // on these nodes
-    NodeSet capacity_on;             // of which these have the storage
+    std::vector<Volume> candidates;  // matching volumes, the preferred one first
+    bool may_be_made = false;        // its class can create volumes
+    NodeSet made_on;                 // the nodes that it can create them for
+    NodeSet capacity_on;             // the nodes with enough storage
 
     friend auto operator<=>(const Delayed&, const Delayed&) = default;
     template <typename H>
@@ -84,18 +84,18 @@ struct VolumeNeeds {
     }
   };
 
-  VolumeRefusal refusal;         // why no node will do
+  VolumeRefusal refusal;         // why no node can be used
   bool volume_is_gone = false;   // a claim is bound to a volume that does not exist
-  std::vector<NodeSet> bound;    // where the volumes of bound claims can be reached
+  std::vector<NodeSet> bound;    // nodes that reach the volumes of bound claims
   std::vector<Delayed> delayed;  // the smallest claim first
-  bool ignores_space = false;    // as room is counted otherwise (spec 3 P9)
+  bool ignores_space = false;    // room is counted elsewhere (spec 3 P9)
 
-  // Of bound claims as well, but not in KAI: zones that the labels of their volumes name.
+  // Also for bound claims, but not in KAI: the zones in the labels of their volumes.
   std::vector<NodeSet> zones;
-  std::vector<AttachedVolumes> attached;  // by driver; only of those with a limit somewhere
+  std::vector<AttachedVolumes> attached;  // by driver; only drivers with a limit on some node
   // With CSI storage (spec 3 P12).
   std::vector<StorageNeed> storage;    // by class
-  std::vector<NameId> deleted_claims;  // that go with their owner, which is gone
+  std::vector<NameId> deleted_claims;  // deleted with their owner, which is gone
 
   bool empty() const { return *this == VolumeNeeds(); }
   friend auto operator<=>(const VolumeNeeds&, const VolumeNeeds&) = default;
@@ -106,7 +106,7 @@ struct VolumeNeeds {
   }
 };
 
-// What a node says to them; it may refuse for one reason of each half.
+// The answer of a node to VolumeNeeds; each of the two parts may refuse.
 struct VolumeAnswer {
   enum class Bound : uint8_t { kReached, kOutOfReach, kGone };
   enum class Delayed : uint8_t { kFound, kNoVolume, kNoSpace };
@@ -119,12 +119,11 @@ struct VolumeAnswer {
 VolumeAnswer AnswerOf(const VolumeNeeds& needs, std::span<const Label> labels, NameId node_name,
                       const Interner& names);
 
-// Whether the node is in the zones of all bound volumes that have one (kube-scheduler's
-// VolumeZone).
+// Whether the node is in the zones of all bound volumes with zones (kube-scheduler's VolumeZone).
 bool IsInZones(const VolumeNeeds& needs, std::span<const Label> labels, NameId node_name,
                const Interner& names);
 
-// Calls visit(const NodeTerm&) for every term that they look at.
+// Calls visit(const NodeTerm&) for every term that these functions use.
 template <typename Visit>
 void ForEachTerm(const VolumeNeeds& needs, const Visit& visit) {
   const auto each = [&](const NodeSet& set) {

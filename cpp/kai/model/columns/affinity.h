@@ -1,16 +1,18 @@
-// AffinityIndex: which pods stand where, as far as inter-pod affinity can see it.
+// AffinityIndex: counts the pods that inter-pod affinity terms select, per term and topology
+// domain.
 //
 //   index.Matching(term, index.DomainOf(term, NodeNamed(*cluster, node)))
 //   index.TotalMatching(term)
 //
-// Every (anti-)affinity term in the input is interned with its namespaces resolved. Per term and
-// domain of its topology key it keeps how many pods the term selects (Matching), how many bring it
-// as required anti-affinity (AntiOwners), and the weights of those that bring it as a preference,
-// required affinity counting 1 (OwnerWeight): a filter or a score looks up, and walks over no pods.
+// Every (anti-)affinity term in the input is interned with its namespaces resolved. For each term
+// and each domain of its topology key, the index keeps three numbers: how many pods the term
+// selects (Matching), how many pods have it as required anti-affinity (AntiOwners), and the sum of
+// the weights of the pods that have it as a preference (OwnerWeight; required affinity counts 1).
+// Filters and scores look up these numbers and do not walk over pods.
 //
 // Invariants: a pod counts as long as it occupies its node, also while it is leaving; only
-// Occupancy changes the cluster's. Cost: O(terms of the pod) to count it, O(1) to look up. Threads:
-// many readers, or one that counts.
+// Occupancy changes the index of a Cluster. Cost: O(terms of the pod) to count it, O(1) to look up.
+// Threads: many readers, or one that counts.
 #ifndef KAI_MODEL_COLUMNS_AFFINITY_H_
 #define KAI_MODEL_COLUMNS_AFFINITY_H_
 
@@ -24,7 +26,7 @@
 
 namespace kai {
 
-// One "these pods" of a term.
+// One part of a term that selects pods.
 struct PodSelector {
   bool matches_none = false;  // the term had no label selector
   std::vector<Requirement> requirements;
@@ -38,8 +40,8 @@ struct PodSelector {
   }
 };
 
-// Selects pods that meet every selector: required affinity terms of one pod count only pods that
-// match all of them, as in kube-scheduler.
+// Selects the pods that match every selector. Several selectors: kube-scheduler counts, for the
+// required affinity of a pod, only pods that match all of its terms.
 struct AffinityTerm {
   std::vector<PodSelector> selectors;
   TopologyKeyId key;
@@ -57,11 +59,12 @@ bool Selects(const AffinityTerm& term, NameId namespace_name, std::span<const La
 class AffinityIndex {
  public:
   AffinityIndex() = default;
-  // `domain` says, per topology key, each node's domain; invalid where the node lacks the key.
+  // `domain`: for each topology key, the domain of each node; invalid if the node lacks the key.
   AffinityIndex(std::vector<AffinityTerm> terms,
                 IndexVector<TopologyKeyId, IndexVector<NodeId, DomainId>> domain);
 
-  // Nodes come, go or stand elsewhere; no pods are counted on those, and domains keep their ids.
+  // For nodes that are added, removed or moved to another domain. No pods may be counted on these
+  // nodes. Domains keep their ids.
   void SetDomains(IndexVector<TopologyKeyId, IndexVector<NodeId, DomainId>> domain);
 
   // The same terms and domains, with no pod counted yet.
@@ -83,13 +86,13 @@ class AffinityIndex {
     return counts_[term][domain].owner_weight;
   }
 
-  // Totals over all domains: zero means that no node can be concerned.
+  // Totals over all domains. Zero: no node is affected.
   int64_t TotalMatching(AffinityTermId term) const { return totals_[term].matching; }
   int64_t TotalAntiOwners(AffinityTermId term) const { return totals_[term].anti_owners; }
-  // How many owners' preferences there are, whatever their sign.
+  // The number of preferences, with weights of either sign.
   int64_t TotalScoringOwners(AffinityTermId term) const { return totals_[term].scoring_owners; }
 
-  // Counts a pod of this class in (sign 1) or out (sign -1) of a node.
+  // Adds a pod of this class to a node (sign 1) or removes it (sign -1).
   void Count(const PodClass& pod_class, NodeId node, int32_t sign);
   size_t HeapBytes() const;
 

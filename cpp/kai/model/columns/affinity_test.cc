@@ -1,4 +1,4 @@
-// Inter-pod affinity: which pods a term is about, and how many stand where.
+// Inter-pod affinity: which pods a term selects, and how many of them are in each domain.
 #include "kai/model/columns/affinity.h"
 
 #include <gmock/gmock.h>
@@ -13,7 +13,7 @@
 namespace kai::affinity_test {
 namespace {
 
-// Pods labelled app=<app>, of these namespaces or their own.
+// Selects pods with the label app=<app>, in these namespaces or in the owner's.
 PodAffinityTerm About(std::string app, std::string key = "zone",
                       std::vector<std::string> namespaces = {}) {
   return {.selector = LabelSelector{{"app", SelectorOp::kIn, {std::move(app)}}},
@@ -99,7 +99,7 @@ TEST(AffinityIndexTest, CountsOnlyPodsThatOccupyANode) {
                            .Pending("ns/new", On("", "new", Requires(About("web"))))
                            .Build();
   const AffinityTermId term = ClassOf(*cluster, "ns/new-0").affinity.required[0];
-  EXPECT_EQ(cluster->affinity().TotalMatching(term), 1) << "the one that leaves is still there";
+  EXPECT_EQ(cluster->affinity().TotalMatching(term), 1) << "a leaving pod still counts";
 }
 
 TEST(AffinityIndexTest, ATermIsAboutPodsOfItsNamespaces) {
@@ -112,7 +112,7 @@ TEST(AffinityIndexTest, ATermIsAboutPodsOfItsNamespaces) {
                              .Build();
     return cluster->affinity().TotalMatching(ClassOf(*cluster, "ns/new-0").affinity.required[0]);
   };
-  EXPECT_EQ(matching(About("web")), 1) << "the owner's, when none is named";
+  EXPECT_EQ(matching(About("web")), 1) << "no namespace given: the owner's";
   EXPECT_EQ(matching(About("web", "zone", {"other", "third"})), 2);
   PodAffinityTerm everywhere = About("web");
   everywhere.all_namespaces = true;
@@ -134,7 +134,7 @@ TEST(AffinityIndexTest, ATermWithoutASelectorIsAboutNoPodAndAnEmptyOneAboutAll) 
   EXPECT_EQ(matching(LabelSelector()), 2);
 }
 
-// kube-scheduler counts, for required affinity, only pods that all terms are about.
+// kube-scheduler counts, for required affinity, only pods that match all terms.
 TEST(AffinityIndexTest, SeveralRequiredTermsCountTheSamePods) {
   PodsSpec picky = On("", "new");
   PodAffinityTerm second = About("web", "kubernetes.io/hostname");
@@ -183,7 +183,7 @@ TEST(AffinityIndexTest, AddsUpTheWishesOfPodsThatAreThere) {  // spec 3 W7
     owners += index.TotalScoringOwners(term);
   }
   EXPECT_EQ(east, 10 - 4);
-  EXPECT_EQ(west, 1) << "required affinity counts as a wish of weight 1";
+  EXPECT_EQ(west, 1) << "required affinity counts as a preference of weight 1";
   EXPECT_EQ(owners, 3);
 }
 
@@ -217,16 +217,16 @@ TEST(AffinityIndexTest, FollowsAStatement) {
   EXPECT_EQ(cluster->affinity().Matching(term, west), 1);
   statement->Evict(PodNamed(*cluster, "ns/a-0"));
   EXPECT_EQ(cluster->affinity().TotalMatching(term), 2)
-      << "a pod that leaves is still there (spec 2 W11)";
+      << "a leaving pod still counts (spec 2 W11)";
   statement->Pipeline(PodNamed(*cluster, "ns/a-0"), NodeNamed(*cluster, "w1"));
   EXPECT_EQ(cluster->affinity().Matching(term, west), 2);
-  EXPECT_EQ(cluster->affinity().TotalMatching(term), 3) << "in both places";
+  EXPECT_EQ(cluster->affinity().TotalMatching(term), 3) << "counts in both places";
   statement->RollBackTo(0);
   EXPECT_EQ(cluster->affinity().Matching(term, west), 0);
   EXPECT_EQ(cluster->affinity().TotalMatching(term), 1);
 }
 
-// ---- namespaces by their labels -----------------------------------------------------------------
+// ---- namespaces by their labels
 
 PodAffinityTerm AboutNamespaces(SelectorRequirement requirement) {
   PodAffinityTerm term = About("web");
@@ -241,7 +241,7 @@ ClusterMaker TwoTeams() {
       .Running("ns/own", On("e1", "web"));
 }
 
-// How many pods the term of ns/p-0 finds.
+// How many pods the term of ns/p-0 selects.
 int64_t Found(const Cluster& cluster) {
   return cluster.affinity().TotalMatching(ClassOf(cluster, "ns/p-0").affinity.required.at(0));
 }
@@ -253,7 +253,7 @@ TEST(NamespaceSelectorTest, FindsNamespacesByTheirLabels) {
                              {.name = "west", .labels = {{"team", "blue"}}}};
   EXPECT_EQ(Found(*maker.Build()), 1);
   maker.rows().pods.back().affinity.required[0].namespaces = {"west"};
-  EXPECT_EQ(Found(*maker.Build()), 2) << "those that are named count as well";
+  EXPECT_EQ(Found(*maker.Build()), 2) << "the namespaces in the list count as well";
 }
 
 TEST(NamespaceSelectorTest, EveryNamespaceHasItsNameForALabel) {

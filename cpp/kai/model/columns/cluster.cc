@@ -54,7 +54,7 @@ QuotaCount Cluster::AcceptedOn(PodClassId pod_class, NodeId node) const {
   const PodClass& info = pod_classes_.info[pod_class];
   if (!node.valid()) return {};  // a node outside the snapshot: spec 1 F25
   if (info.gpu.kind != GpuRequestKind::kMemory) return info.requested;
-  // n devices, each giving ceil(100 m / M) / 100 (spec 1 F24, last row).
+  // n devices, each of ceil(100 m / M) / 100 (spec 1 F24, last row).
   return info.requested.WithGpus(
       GpusOfPortions(PortionOn(pod_class, node), static_cast<double>(info.gpu.count)) +
       static_cast<double>(info.gpu.dra));

@@ -1,13 +1,13 @@
-// Cluster: everything a cycle looks at, as columns. Built from ClusterRows, changed only through a
-// Statement, and the same again after it.
+// Cluster: all data that a cycle reads, as columns. It is built from ClusterRows. Only a Statement
+// changes it during a cycle, and takes back every change at the end.
 //
 //   cluster->nodes().idle[node][kGpuSlot.index()]
 //
 //   cluster.Text(cluster.nodes().name[found.node])   // names stay at the edge
 //
-// Invariants: neither the order of the input nor an id is of any consequence; at most one
-// Statement is open. Cost: an access to an array, unless a function says more. Threads: many
-// readers while no statement is open: no const function writes.
+// Invariants: the order of the input and the values of ids do not influence decisions; at most one
+// Statement is open. Cost: an access to an array, except where a function gives another. Threads:
+// many readers while no statement is open: no const function writes.
 #ifndef KAI_MODEL_COLUMNS_CLUSTER_H_
 #define KAI_MODEL_COLUMNS_CLUSTER_H_
 
@@ -55,15 +55,15 @@ class Cluster {
   const NodeConstraint& ConstraintOf(PodClassId pod_class) const {
     return constraints_[pod_classes_.info[pod_class].constraint];
   }
-  // True: the constraint mentions a label that nearly every node has a value of its own for; ask it
-  // per node, not per class.
+  // True: the constraint uses a label with a different value on nearly every node. Check it per
+  // node, not per class of nodes.
   bool AskPerNode(ConstraintId constraint) const { return ask_per_node_[constraint] != 0; }
-  // The ports of nodes that pods want, each once.
+  // The node ports that pods request, each once.
   const Interned<HostPortId, NodePort>& host_ports() const { return host_ports_; }
   const Interned<VolumeNeedsId, VolumeNeeds>& volume_needs() const { return volume_needs_; }
-  // Likewise with the labels that volumes mention.
+  // The same for the labels that volumes use.
   bool AskPerNode(VolumeNeedsId needs) const { return ask_volumes_per_node_[needs] != 0; }
-  // What CSI drivers say of the nodes; without rows unless it is counted.
+  // What CSI drivers report about the nodes; has no rows if storage capacity is not counted.
   const StorageMap& storage() const { return storage_; }
   const NumaColumns& numa() const { return numa_; }
   const IndexVector<TopologyId, DomainTree>& topologies() const { return topologies_; }
@@ -80,11 +80,11 @@ class Cluster {
   std::string PodName(PodId pod) const;  // "ns/name"
   // The order of namespaces, then names.
   bool IsNamedBefore(PodId a, PodId b) const;
-  // What messages call a pod set; empty for the one of a group without sub-groups.
+  // The name of a pod set in messages; empty for the only pod set of a group without sub-groups.
   std::string_view SubgroupText(SubGroupId pod_set) const;
   std::string PodGroupName(PodGroupId group) const;
 
-  // What there is to divide among queues (spec 1 F30).
+  // The resources that are divided among queues (spec 1 F30).
   const QuotaCount& total() const { return total_; }
   // Element-wise maximum of what nodes offer (spec 3 P14).
   const std::vector<double>& largest_node() const { return largest_node_; }
@@ -96,22 +96,25 @@ class Cluster {
     return pod_classes_.request[pods_.pod_class[pod]];
   }
 
-  // Some pods share GPUs, or want to.
+  // Some pod shares a GPU or requests a part of one.
   bool shares_gpus() const { return shares_gpus_; }
-  // Of some pod on a node it is not known which GPUs it shares: it holds whole ones.
+  // For some pod on a node, the input does not give the GPUs that it shares. The pod counts as a
+  // holder of whole GPUs.
   bool hides_shared_gpus() const { return hides_shared_gpus_; }
-  // MiB that a pod of the class takes of each of its devices on that node (spec 3 G4): of whole
-  // ones all, without GPUs none.
+  // MiB that a pod of the class takes of each of its devices on that node (spec 3 G4): the whole
+  // memory for whole devices, 0 for pods without GPUs.
   int64_t MibPerGpu(PodClassId pod_class, NodeId node) const;
-  // What a pod of the class takes of each of its devices there, as KAI accepts it (spec 3 G3).
+  // The part of each of its devices that a pod of the class takes on that node, rounded as in KAI
+  // (spec 3 G3).
   double PortionOn(PodClassId pod_class, NodeId node) const;
   int64_t GpuCapacityMib(NodeId node) const {
     return static_cast<int64_t>(nodes_.gpu_memory_mib[node]);
   }
-  // What a queue is asked for when a pod that shares GPUs is to go to that node (spec 1 F79).
+  // The GPUs that the limits of a queue are checked with before a pod that shares GPUs goes to that
+  // node (spec 1 F79).
   double GpusAskedOn(PodClassId pod_class, NodeId node) const;
 
-  // What the pod counts in its queue once it has that node (spec 1 F24, F25).
+  // What the pod counts in its queue after it is placed on that node (spec 1 F24, F25).
   QuotaCount AcceptedOn(PodClassId pod_class, NodeId node) const;
 
  private:

@@ -1,10 +1,10 @@
-// GpuSums: how much of a node's GPUs is free or being freed, parts of shared ones included (spec 3
-// N13): the count before single nodes are searched.
+// GpuSums: how many GPUs of a node are idle or being freed, including parts of shared GPUs (spec 3
+// N13). This count excludes nodes before they are searched one by one.
 //
 //   const GpuSums sums = GpuSumsOf(*cluster, NodeId(0));
 //   MostGpusOf(*cluster, NodeId(0))
 //
-// Invariants: MostGpusOf() is never less than any pod finds there. Cost: O(shared devices of the
+// Invariants: no pod can get more GPUs on the node than MostGpusOf(). Cost: O(shared devices of the
 // node). Threads: pure functions that read the cluster.
 #ifndef KAI_MODEL_COLUMNS_GPU_SUMS_H_
 #define KAI_MODEL_COLUMNS_GPU_SUMS_H_
@@ -13,7 +13,7 @@
 
 namespace kai {
 
-// Sums of parts of devices are not exact.
+// Tolerance for sums of parts of devices, because these are not exact.
 inline constexpr double kGpuSumTolerance = 1e-6;
 
 struct GpuSums {
@@ -25,10 +25,10 @@ struct GpuSums {
   double all() const { return idle + releasing; }
 };
 
-// As KAI has it: parts are rounded to hundredths of a device.
+// Rounds parts to hundredths of a device, as KAI does.
 GpuSums GpuSumsOf(const Cluster& cluster, NodeId node);
 
-// All of them, in devices.
+// Idle GPUs and GPUs that are being freed, in devices.
 inline double AllGpusOf(const Cluster& cluster, NodeId node) {
   const NodeColumns& nodes = cluster.nodes();
   if (!nodes.shared_gpus[node].empty()) return GpuSumsOf(cluster, node).all();
@@ -36,7 +36,7 @@ inline double AllGpusOf(const Cluster& cluster, NodeId node) {
          cluster.slots().TotalGpus(nodes.releasing[node]);
 }
 
-// Some, or parts of them, are idle or being freed.
+// True: some GPU, or a part of one, is idle or being freed.
 inline bool HasGpusToGive(const Cluster& cluster, NodeId node) {
   const NodeColumns& nodes = cluster.nodes();
   if (nodes.shared_gpus[node].empty())
@@ -46,10 +46,11 @@ inline bool HasGpusToGive(const Cluster& cluster, NodeId node) {
   return sums.idle > 0 || sums.releasing > 0;
 }
 
-// Devices that the node could give at most, in one piece or in parts, with what is being freed.
+// The most devices that the node could give, whole or in parts, including those that are being
+// freed.
 double MostGpusOf(const Cluster& cluster, NodeId node);
 
-// Devices that a pod of the class takes on that node; parts of them by memory, not rounded.
+// Devices that a pod of the class takes on that node. Parts are by memory and not rounded.
 double GpusHeldOn(const Cluster& cluster, PodClassId pod_class, NodeId node);
 
 }  // namespace kai

@@ -16,7 +16,7 @@ ClusterMaker FourDevices() {
   return MakeCluster().Node("n1", {.gpus = 4, .labels = {{"nvidia.com/gpu.memory", "10000"}}});
 }
 
-// The last pod is on these devices.
+// Puts the last pod on these devices.
 void OnDevices(ClusterMaker* maker, std::vector<std::string> gpu_groups) {
   maker->rows().pods.back().gpu_groups = std::move(gpu_groups);
 }
@@ -78,7 +78,7 @@ TEST(GpuSumsTest, ADeviceThatAllSharersLeaveIsBeingFreedWhole) {
 TEST(GpuSumsTest, ADeviceWithoutRoomGivesNothing) {
   ClusterMaker maker = FourDevices();
   for (const char* group : {"ns/a", "ns/b"}) {
-    maker.Running(group, {.gpu_fraction = 0.75, .node = "n1"});  // both run there, whatever KAI did
+    maker.Running(group, {.gpu_fraction = 0.75, .node = "n1"});  // more than KAI would place there
     OnDevices(&maker, {"x"});
   }
   EXPECT_EQ(MostGpusOf(*maker.Build(), NodeId(0)), 3);

@@ -1,4 +1,4 @@
-// Ports of the node itself, as pods want them.
+// Ports of the node itself that pods request (hostPort).
 //
 //   if (Collide(ports[a], ports[b])) rivals_[a].push_back(b);
 //
@@ -25,7 +25,7 @@ struct NodePort {
   }
 };
 
-// Two pods that want these cannot share a node.
+// Whether two pods that request these ports cannot be on the same node.
 inline bool Collide(const NodePort& a, const NodePort& b) {
   return a.port == b.port && a.protocol == b.protocol &&
          (!a.address.valid() || !b.address.valid() || a.address == b.address);

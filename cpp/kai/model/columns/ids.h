@@ -2,8 +2,8 @@
 //
 //   table[NodeId(0)][2] = 8;      // table[PodId(0)] does not compile
 //
-// Invariants: no order depends on them: what is alike in all else goes by name (name_rank;
-// docs/decisions/0001). Cost: an integer. Threads: plain values.
+// Invariants: no order depends on ids; ties are decided by name (name_rank; docs/decisions/0001).
+// Cost: an integer. Threads: plain values.
 #ifndef KAI_MODEL_COLUMNS_IDS_H_
 #define KAI_MODEL_COLUMNS_IDS_H_
 
@@ -19,18 +19,18 @@ using PodClassId = Id<struct PodClassTag>;
 using PodGroupId = Id<struct PodGroupTag>;
 using SubGroupId = Id<struct SubGroupTag>;  // sets of sub-groups and pod sets alike
 using QueueId = Id<struct QueueTag>;
-using ConstraintId = Id<struct ConstraintTag>;      // where a pod may run by its own word
+using ConstraintId = Id<struct ConstraintTag>;      // a pod's own restrictions on its node
 using AffinityTermId = Id<struct AffinityTermTag>;  // an inter-pod (anti-)affinity term
-using HostPortId = Id<struct HostPortTag>;          // a port of nodes that some pod wants
-using VolumeNeedsId = Id<struct VolumeNeedsTag>;    // what a pod's volumes ask of its node
-using NumaNeedsId = Id<struct NumaNeedsTag>;        // what a pod asks of NUMA zones
+using HostPortId = Id<struct HostPortTag>;          // a node port that some pod requests
+using VolumeNeedsId = Id<struct VolumeNeedsTag>;    // what a pod's volumes require of its node
+using NumaNeedsId = Id<struct NumaNeedsTag>;        // what a pod requests of NUMA zones
 using ClaimId = Id<struct ClaimTag>;                // a ResourceClaim
-using ClaimNeedsId = Id<struct ClaimNeedsTag>;      // what a pod's resource claims ask of its node
-using TopologyKeyId = Id<struct TopologyKeyTag>;    // a label key that affinity terms spread over
+using ClaimNeedsId = Id<struct ClaimNeedsTag>;      // what a pod's claims require of its node
+using TopologyKeyId = Id<struct TopologyKeyTag>;    // the topology key of affinity terms
 using DomainId = Id<struct DomainTag>;              // a value of a topology key
 using TopologyId = Id<struct TopologyTag>;
 using TopologyDomainId = Id<struct TopologyDomainTag>;          // in the tree of its topology
-using TopologyConstraintId = Id<struct TopologyConstraintTag>;  // what sets of sub-groups ask for
+using TopologyConstraintId = Id<struct TopologyConstraintTag>;  // of sets of sub-groups
 using ResourceSlot = Id<struct ResourceSlotTag>;                // an element of resource vectors
 
 }  // namespace kai

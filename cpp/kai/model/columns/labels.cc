@@ -50,7 +50,7 @@ bool Matches(const Requirement& requirement, NameId value, const Interner& names
     case SelectorOp::kIn:
       return value.valid() &&
              std::binary_search(requirement.values.begin(), requirement.values.end(), value);
-    case SelectorOp::kNotIn:  // a missing key is not in the list either
+    case SelectorOp::kNotIn:  // a missing key also matches
       return !value.valid() ||
              !std::binary_search(requirement.values.begin(), requirement.values.end(), value);
     case SelectorOp::kGt:

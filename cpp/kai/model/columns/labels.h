@@ -1,4 +1,4 @@
-// Labels, selectors, taints and tolerations with every text interned, and what is asked of them.
+// Labels, selectors, taints and tolerations with interned texts, and the functions that match them.
 //
 //   MatchesNode(constraint, Labels(labels), names_.Intern("n1"), names_)
 //   FindLabel(labels, names_.Intern("zone"))
@@ -38,8 +38,8 @@ using LabelSet = std::vector<Label>;
 // The value of `key`, or an invalid id.
 NameId FindLabel(std::span<const Label> labels, NameId key);
 
-// A selector requirement with interned texts. Values of In and NotIn are sorted; `bound` is the
-// number of Gt and Lt, absent when it is none (then nothing matches).
+// A selector requirement with interned texts. Values of In and NotIn are sorted. `bound` is the
+// number of Gt and Lt; if the text is no number it is absent, and nothing matches.
 struct Requirement {
   NameId key;
   SelectorOp op = SelectorOp::kIn;
@@ -55,12 +55,12 @@ struct Requirement {
 
 Requirement InternRequirement(const SelectorRequirement& row, Interner* names);
 
-// Whether a label value (invalid: the key is not there) meets the requirement.
+// Whether a label value (invalid: no such key) meets the requirement.
 bool Matches(const Requirement& requirement, NameId value, const Interner& names);
 bool MatchesAll(std::span<const Requirement> requirements, std::span<const Label> labels,
                 const Interner& names);
 
-// One node selector term; a term without expressions and fields matches nothing, as in Kubernetes.
+// One node selector term. A term without expressions and fields matches nothing, as in Kubernetes.
 struct NodeTerm {
   std::vector<Requirement> expressions;
   std::vector<Requirement> fields;  // metadata.name only
@@ -125,8 +125,8 @@ struct Spread {
   }
 };
 
-// Where a pod may run and likes to, by its own word: node selector, node affinity, tolerations,
-// ports of the node, volumes, spread.
+// Where a pod may run and prefers to run, from the pod itself: node selector, node affinity,
+// tolerations, host ports, volumes, spread.
 struct NodeConstraint {
   std::vector<Requirement> selector;  // all must hold
   bool has_affinity = false;
@@ -134,7 +134,7 @@ struct NodeConstraint {
   std::vector<InternedToleration> tolerations;
   std::vector<PreferredNodes> preferred;
   std::vector<HostPortId> host_ports;  // sorted, each once
-  VolumeNeedsId volumes;               // invalid: none that matter
+  VolumeNeedsId volumes;               // invalid: none that restricts the node
   std::vector<Spread> spread;
 
   friend auto operator<=>(const NodeConstraint&, const NodeConstraint&) = default;
@@ -145,13 +145,13 @@ struct NodeConstraint {
   }
 };
 
-// Whether any of the terms holds; `node_name` serves metadata.name fields.
+// Whether any of the terms matches; `node_name` is the value of metadata.name fields.
 bool MatchesAny(std::span<const NodeTerm> terms, std::span<const Label> labels, NameId node_name,
                 const Interner& names);
 bool MatchesTerm(const NodeTerm& term, std::span<const Label> labels, NameId node_name,
                  const Interner& names);
 
-// Node selector and required node affinity.
+// Whether the node selector and the required node affinity match.
 bool MatchesNode(const NodeConstraint& constraint, std::span<const Label> labels, NameId node_name,
                  const Interner& names);
 

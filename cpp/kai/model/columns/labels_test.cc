@@ -9,7 +9,7 @@
 namespace kai::labels_test {
 namespace {
 
-// Labels, requirements and tolerations in texts, asked of one interner.
+// Builds labels, requirements and tolerations from texts, with one interner.
 class LabelsTest : public ::testing::Test {
  protected:
   LabelSet Labels(const StringPairs& pairs) {
@@ -21,7 +21,7 @@ class LabelsTest : public ::testing::Test {
     return labels;
   }
 
-  // Whether `zone <op> values` holds for a node whose zone is `zone`; null: it has none.
+  // Whether `zone <op> values` holds for a node whose zone is `zone`; null: it has no zone.
   bool Holds(SelectorOp op, std::vector<std::string> values, const char* zone) {
     const Requirement requirement = InternRequirement({"zone", op, std::move(values)}, &names_);
     return Matches(requirement, zone == nullptr ? NameId() : names_.Intern(zone), names_);
@@ -113,7 +113,7 @@ TEST_F(LabelsTest, AllRequirementsMustHold) {
       InternRequirement({"model", SelectorOp::kExists, {}}, &names_)};
   EXPECT_TRUE(MatchesAll(both, Labels({{"zone", "east"}, {"model", "a100"}}), names_));
   EXPECT_FALSE(MatchesAll(both, Labels({{"zone", "east"}}), names_));
-  EXPECT_TRUE(MatchesAll({}, {}, names_)) << "nothing is asked";
+  EXPECT_TRUE(MatchesAll({}, {}, names_)) << "no requirements";
 }
 
 TEST_F(LabelsTest, ANodeSelectorNeedsEveryPair) {
@@ -140,7 +140,7 @@ TEST_F(LabelsTest, ANodeAffinityWithoutTermsMatchesNothing) {
   NodeConstraint constraint;
   constraint.has_affinity = true;
   EXPECT_FALSE(DoesMatchNode(constraint, {{"zone", "east"}}));
-  constraint.affinity = {Term({})};  // and neither does an empty term
+  constraint.affinity = {Term({})};  // an empty term matches nothing either
   EXPECT_FALSE(DoesMatchNode(constraint, {{"zone", "east"}}));
 }
 
@@ -167,7 +167,6 @@ TEST_F(LabelsTest, FieldsAskForTheNodesName) {
 }
 
 // ---- tolerations
-// ---------------------------------------------------------------------------------
 
 constexpr TaintEffect kNone = TaintEffect::kNone;
 constexpr TaintEffect kNoSchedule = TaintEffect::kNoSchedule;

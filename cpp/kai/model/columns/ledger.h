@@ -1,4 +1,5 @@
-// How a pod weighs on its node: the one home of spec 2 S5 and spec 3 N3, N4.
+// How a pod counts in the ledger of its node: the only implementation of spec 2 S5 and spec 3 N3,
+// N4.
 //
 //   const LedgerWeight weight = sign > 0 ? WeightOf(status) : LedgerWeight() - WeightOf(status);
 //   ChargeLedger({allocatable, idle, releasing, used}, request, gpus, weight);
@@ -22,7 +23,7 @@ struct LedgerRow {
   std::span<double> used;
 };
 
-// How often a pod's request counts in each column.
+// The factor of a pod's request in each column.
 struct LedgerWeight {
   double idle = 0;
   double releasing = 0;
@@ -35,15 +36,16 @@ struct LedgerWeight {
   }
 };
 
-// Of a pod that stands on the node with that status.
+// The weight of a pod on a node with that status.
 constexpr LedgerWeight WeightOf(PodStatus status) {
   if (status == PodStatus::kPipelined) return {.idle = 0, .releasing = -1, .used = 1};
   if (status == PodStatus::kReleasing) return {.idle = -1, .releasing = 1, .used = 1};
   return {.idle = -1, .releasing = 0, .used = 1};
 }
 
-// Adds a pod to a node's ledger with that weight: its status's, or the difference of two statuses.
-// `gpus` stands in for the GPU element of `request`: what is taken can differ from what was asked.
+// Adds a pod to a node's ledger with that weight: the weight of its status, or the difference of
+// two statuses. `gpus` replaces the GPU element of `request`, because a pod can take a different
+// number than it requests.
 inline void ChargeLedger(const LedgerRow& ledger, std::span<const double> request, double gpus,
                          const LedgerWeight& weight) {
   for (size_t i = 0; i < request.size(); ++i) {

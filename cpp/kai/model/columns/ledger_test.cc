@@ -1,4 +1,4 @@
-// How a pod weighs on its node (spec 2 S5, spec 3 N3, N4).
+// How a pod counts in the ledger of its node (spec 2 S5, spec 3 N3, N4).
 #include "kai/model/columns/ledger.h"
 
 #include <gmock/gmock.h>

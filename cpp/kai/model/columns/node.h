@@ -3,9 +3,9 @@
 //   MatchesNode(constraint, labels, nodes.name[node], cluster_.names())
 //   cluster_.GpusAskedOn(pod_class, node)
 //
-// Invariants: ids are 0 to size()-1, so the last node gets the id of one that goes. In a cycle only
-// the ledger and shared_gpus change, by a Statement. Cost: an access to an array. Threads: many
-// readers while no statement is open.
+// Invariants: ids are 0 to size()-1: when a node is removed, the last node gets its id. During a
+// cycle only the ledger and shared_gpus change, through a Statement. Cost: an access to an array.
+// Threads: many readers while no statement is open.
 #ifndef KAI_MODEL_COLUMNS_NODE_H_
 #define KAI_MODEL_COLUMNS_NODE_H_
 
@@ -22,7 +22,7 @@
 
 namespace kai {
 
-// Reasons of a node's own to refuse every pod, as bits (spec 3 P7).
+// States of a node that make it refuse every pod, as bits (spec 3 P7).
 enum NodeStateBit : uint8_t {
   kCordoned = 1 << 0,
   kNotReady = 1 << 1,
@@ -32,22 +32,22 @@ enum NodeStateBit : uint8_t {
   kNetworkUnavailable = 1 << 5,
 };
 
-// Whether GPUs are cut into MIG slices, and under which names they are offered (spec 3 M6, M7).
+// Whether GPUs are split into MIG slices, and the resource names of the slices (spec 3 M6, M7).
 enum class MigMode : uint8_t {
   kOff,
-  kNone,    // beside whole GPUs
+  kNone,    // no strategy: no restriction
   kSingle,  // as nvidia.com/gpu
-  kMixed,   // under their own names alone
+  kMixed,   // only under their own names
 };
 
-// What static filters can tell apart: nodes of one class get one answer. Keys with
-// nearly as many values as nodes are no part of it.
+// What static filters read of a node: all nodes of one class get the same answer. Label keys with
+// nearly as many values as nodes are not part of the class.
 struct NodeClass {
-  LabelSet labels;  // of the keys that some constraint in the input mentions
+  LabelSet labels;  // only keys that some constraint in the input uses
   std::vector<InternedTaint> taints;
   uint8_t state = 0;  // NodeStateBits
   bool cpu_only = false;
-  bool knows_gpu_memory = false;  // how much memory each of its devices has (spec 3 G1)
+  bool knows_gpu_memory = false;  // the memory of each of its devices (spec 3 G1)
   bool has_dra_gpus = false;
   MigMode mig = MigMode::kOff;
   bool gpu_worker = false;
@@ -62,9 +62,9 @@ struct NodeClass {
 
 struct NodeColumns {
   IndexVector<NodeId, NameId> name;
-  IndexVector<NodeId, int32_t> name_rank;  // place in the order of names: the lower wins a tie
+  IndexVector<NodeId, int32_t> name_rank;  // position in the order of names: the lower wins a tie
   IndexVector<NodeId, NodeClassId> node_class;
-  IndexVector<NodeId, LabelSet> labels;        // of mentioned keys, also those outside of classes
+  IndexVector<NodeId, LabelSet> labels;        // of used keys, also those outside of classes
   IndexVector<NodeId, double> gpu_count;       // by label, else whole allocatable GPUs (spec 3 N5)
   IndexVector<NodeId, double> gpu_memory_mib;  // of one device (spec 3 G1); 100 means unknown
   IndexVector<NodeId, uint8_t> cpu_only;       // spec 3 N16
@@ -72,14 +72,14 @@ struct NodeColumns {
   // The ledger (spec 2 S5, spec 3 N1).
   ResourceTable<NodeId> allocatable;
   ResourceTable<NodeId> idle;       // allocatable minus what occupies the node
-  ResourceTable<NodeId> releasing;  // what evicted pods give back, minus what is promised of it
+  ResourceTable<NodeId> releasing;  // what evicted pods give back, minus what is promised
   ResourceTable<NodeId> used;
-  // Those of its GPUs that pods share or have shared in this cycle. The ones that the snapshot
-  // names come first, by name.
+  // The GPUs of the node that pods share, or have shared in this cycle. First those that the
+  // snapshot names, by name.
   IndexVector<NodeId, std::vector<SharedGpu>> shared_gpus;
 
   size_t size() const { return name.size(); }
-  // The new rows are for the caller to fill.
+  // The caller fills the new rows.
   void Resize(size_t size) {
     name.Resize(size);
     name_rank.Resize(size);
@@ -92,7 +92,7 @@ struct NodeColumns {
       table->Resize(size);
     shared_gpus.Resize(size);
   }
-  // Row `to` is what `from` was.
+  // Moves row `from` to row `to`.
   void Move(NodeId from, NodeId to) {
     name[to] = name[from];
     name_rank[to] = name_rank[from];

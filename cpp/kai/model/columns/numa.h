@@ -1,10 +1,10 @@
-// NUMA zones of nodes, and what pods ask of them and hold there (spec 3 U1-U17), as the cycle
-// begins: placement/numa keeps what becomes of them.
+// NUMA zones of nodes, what pods request of them, and what pods hold in them (spec 3 U1-U17) at the
+// start of the cycle. placement/numa keeps what changes during the cycle.
 //
 //   cluster->numa().Find(NodeNamed(*cluster, "m"))     // null: nothing is known of its zones
 //
-// Invariants: without reports all of it is empty, and pods ask for nothing. Cost: O(1), and
-// O(zones) or O(resources) by name. Threads: plain data: many readers.
+// Invariants: if no node reports zones, everything is empty and no pod has NUMA needs. Cost: O(1),
+// and O(zones) or O(resources) by name. Threads: plain data: many readers.
 #ifndef KAI_MODEL_COLUMNS_NUMA_H_
 #define KAI_MODEL_COLUMNS_NUMA_H_
 
@@ -23,8 +23,8 @@
 
 namespace kai {
 
-// Part of what a pod has of a node: so much of one resource in one zone, both by their places in a
-// NumaNode.
+// Part of what a pod holds on a node: an amount of one resource in one zone. Zone and resource are
+// positions in the lists of a NumaNode.
 struct ZoneAmount {
   int32_t zone = 0;
   int32_t resource = 0;
@@ -32,7 +32,7 @@ struct ZoneAmount {
 
   friend auto operator<=>(const ZoneAmount&, const ZoneAmount&) = default;
 };
-// By zone, then resource; nothing that is zero.
+// By zone, then resource; without zeros.
 using ZonePlacement = std::vector<ZoneAmount>;
 
 struct NumaNode {
@@ -45,25 +45,26 @@ struct NumaNode {
   NumaPolicy policy = NumaPolicy::kNone;
   NumaScope scope = NumaScope::kContainer;
   std::vector<std::string> zones = {};   // in the order of spec 3 U3
-  std::vector<Resource> resources = {};  // that some zone reports and pods can ask for; by slot
+  std::vector<Resource> resources = {};  // reported by a zone and usable by pods; by slot
   std::vector<double> allocatable = {};  // zones times resources, a row per zone
-  std::vector<double> available = {};    // likewise: what is left, as reported
+  std::vector<double> available = {};    // the same layout: what is left, as reported
 
   size_t At(size_t zone, size_t resource) const { return zone * resources.size() + resource; }
-  // Negative: no such zone, or resource.
+  // The position; negative: there is no such zone or resource.
   int32_t ZoneNamed(std::string_view name) const;
   int32_t ResourceAt(ResourceSlot slot) const;
 };
 
-// What one container asks for, or a pod as a whole; by slot, nothing that is zero.
+// The request of one container, or of a whole pod; by slot, without zeros.
 using NumaRequest = std::vector<std::pair<ResourceSlot, int64_t>>;
 
 struct NumaNeeds {
   bool guaranteed = false;  // else only devices are aligned
-  // Scope container: those that run beside each other, and those that run alone, before them.
+  // For scope container: the containers that run at the same time, and those that run alone before
+  // them.
   std::vector<NumaRequest> concurrent = {};
   std::vector<NumaRequest> serial = {};
-  NumaRequest pod = {};  // scope pod
+  NumaRequest pod = {};  // for scope pod
 
   friend auto operator<=>(const NumaNeeds&, const NumaNeeds&) = default;
   template <typename H>
@@ -73,10 +74,10 @@ struct NumaNeeds {
 };
 
 struct NumaColumns {
-  IndexVector<NodeId, int32_t> place;  // in `nodes`; negative: nothing is known. Empty: of none
+  IndexVector<NodeId, int32_t> place;  // in `nodes`; negative: no report. May be empty
   std::vector<NumaNode> nodes;
   Interned<NumaNeedsId, NumaNeeds> needs;
-  // Pods that hold a node, and are known to have their place in these zones; by pod.
+  // Pods on a node whose zones are known; by pod.
   std::vector<std::pair<PodId, ZonePlacement>> placements;
 
   bool empty() const { return nodes.empty(); }
@@ -85,7 +86,7 @@ struct NumaColumns {
   }
 };
 
-// An amount as people count it: cores, bytes, devices, pieces.
+// An amount in units for people: cores, bytes, devices, pieces.
 double ForPeople(const ResourceSlots& slots, ResourceSlot slot, double amount);
 
 }  // namespace kai

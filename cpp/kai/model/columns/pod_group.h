@@ -3,11 +3,11 @@
 //   const SubGroupColumns& sets = cluster.sub_groups();
 //   if (sets.is_pod_set[set] != 0) return StrCat(name, ":", sets.minimum[set]);
 //
-// Every pod group has a root set; below it are sets and, as leaves, pod sets (spec 2 G5). A group
-// without sub-groups is a root with one pod set called "default".
+// Every pod group has a root set. Below it are sets, and pod sets as leaves (spec 2 G5). A group
+// without sub-groups is a root with one pod set with the name "default".
 //
-// Invariants: only a Statement changes `counts`; all else is as the cluster was built. Cost: an
-// access to an array. Threads: many readers while no statement is open.
+// Invariants: only a Statement changes `counts`; everything else is as the cluster was built. Cost:
+// an access to an array. Threads: many readers while no statement is open.
 #ifndef KAI_MODEL_COLUMNS_POD_GROUP_H_
 #define KAI_MODEL_COLUMNS_POD_GROUP_H_
 
@@ -25,13 +25,13 @@
 
 namespace kai {
 
-// A piece of a list of ids that its owner keeps in one array.
+// A part of a list of ids; the owner keeps the list in one array.
 struct Span32 {
   int32_t begin = 0;
   int32_t end = 0;
 
   int32_t size() const { return end - begin; }
-  // That piece of the list.
+  // That part of `list`.
   template <typename T>
   std::span<const T> Of(const std::vector<T>& list) const {
     return std::span(list).subspan(static_cast<size_t>(begin), static_cast<size_t>(size()));
@@ -39,15 +39,15 @@ struct Span32 {
   friend bool operator==(const Span32&, const Span32&) = default;
 };
 
-// Pods of a pod set by status.
+// The number of pods of a pod set, by status.
 struct StatusCounts {
   std::array<int32_t, kPodStatuses> pods{};
-  int32_t evicted_again = 0;  // as KAI only: each of these is one fewer alive (decision 0008)
+  int32_t evicted_again = 0;  // as in KAI: each makes alive() smaller (decision 0008)
 
   int32_t& operator[](PodStatus status) { return pods[static_cast<size_t>(status)]; }
   int32_t operator[](PodStatus status) const { return pods[static_cast<size_t>(status)]; }
-  // The groups of model/pod_status.h, spelt out: these sums are asked for on every comparison of
-  // pod groups.
+  // The groups of pod_status.h, written out, because every comparison of pod groups computes these
+  // sums.
   int32_t allocated() const {
     return (*this)[PodStatus::kAllocated] + (*this)[PodStatus::kBinding] +
            (*this)[PodStatus::kBound] + (*this)[PodStatus::kRunning];
@@ -73,15 +73,15 @@ struct SubGroupColumns {
   IndexVector<SubGroupId, PodGroupId> group;
   IndexVector<SubGroupId, SubGroupId> parent;  // invalid for the root
   IndexVector<SubGroupId, uint8_t> is_pod_set;
-  IndexVector<SubGroupId, int32_t> minimum;  // of pod sets in pods, of sets in direct children
-  IndexVector<SubGroupId, uint8_t> minimum_given;          // sets: a minSubGroup, not all children
+  IndexVector<SubGroupId, int32_t> minimum;        // pod sets: in pods; sets: in direct children
+  IndexVector<SubGroupId, uint8_t> minimum_given;  // sets: has minSubGroup; else all children
   IndexVector<SubGroupId, TopologyConstraintId> topology;  // invalid: none
   IndexVector<SubGroupId, Span32> children;                // of `child_list`, by name
   IndexVector<SubGroupId, Span32> pods;                    // of `pod_list`, by age, then UID
   std::vector<SubGroupId> child_list;
   std::vector<PodId> pod_list;
-  std::vector<SubGroupId> labelled;   // pod sets with a pod that has a label some pod order goes by
-  std::vector<SubGroupId> completed;  // pod sets with a pod that has succeeded
+  std::vector<SubGroupId> labelled;   // pod sets with a pod with a label that a pod order uses
+  std::vector<SubGroupId> completed;  // pod sets with a succeeded pod
   IndexVector<SubGroupId, StatusCounts> counts;  // pod sets only
 
   std::span<const SubGroupId> ChildrenOf(SubGroupId set) const {
@@ -89,7 +89,7 @@ struct SubGroupColumns {
   }
   std::span<const PodId> PodsOf(SubGroupId pod_set) const { return pods[pod_set].Of(pod_list); }
   size_t size() const { return name.size(); }
-  // The new rows are for the caller to fill.
+  // The caller fills the new rows.
   void Resize(size_t size) {
     name.Resize(size);
     group.Resize(size);
@@ -104,33 +104,34 @@ struct SubGroupColumns {
   }
 };
 
-// Groups that actions ask for, found once when a cluster is built, so that a cycle costs what waits
-// and not what runs. Each list goes by age, then name (spec 1 F60).
+// Lists of groups that actions read. They are made once, when a cluster is built, so that the cost
+// of a cycle depends on the waiting groups and not on the running ones. Each list is sorted by age,
+// then name (spec 1 F60).
 struct PodGroupLists {
-  // Some pod waits. During a cycle no other group comes to.
+  // Groups with a waiting pod. No group joins this list during a cycle.
   std::vector<PodGroupId> waiting;
-  // Preemptible, in a leaf queue, and some pod holds a node.
+  // Preemptible groups in a leaf queue with a pod that holds a node.
   std::vector<PodGroupId> may_lose;
   IndexVector<QueueId, std::vector<PodGroupId>> may_lose_in;  // the same, by leaf queue
-  // What is true of all groups of a queue that may lose pods, so that they need not be asked. Once
-  // groups have left the list, it may be true of fewer.
+  // Bounds over all groups of a queue that may lose pods, so that searches need not check each of
+  // them. After groups have left the list, the bounds may be wider than necessary.
   struct Bounds {
     int32_t lowest_priority = std::numeric_limits<int32_t>::max();
     int32_t highest_priority = std::numeric_limits<int32_t>::min();
     int64_t latest_start_ns = std::numeric_limits<int64_t>::min();
-    bool youngest_first = true;  // is the order in which they would be victims
-    int32_t left = 0;            // groups that have left the list since it was looked through
+    bool youngest_first = true;  // the list is in the order in which groups become victims
+    int32_t left = 0;            // groups that have left the list since the bounds were computed
   };
   IndexVector<QueueId, Bounds> bounds_in;
-  // All that are not simply running: only of these, and of those that a cycle touches, there is
-  // anything to say.
+  // All groups except those that only run: only these, and groups that a cycle changes, can have a
+  // message.
   std::vector<PodGroupId> notable;
 };
 
 struct PodGroupColumns {
   IndexVector<PodGroupId, NameId> namespace_name;
   IndexVector<PodGroupId, NameId> name;        // invalid: the group is gone
-  IndexVector<PodGroupId, NameId> owner_name;  // its workload's; invalid: unknown
+  IndexVector<PodGroupId, NameId> owner_name;  // name of its workload; invalid: unknown
   IndexVector<PodGroupId, QueueId> queue;      // invalid: the queue does not exist
   IndexVector<PodGroupId, NameId> queue_name;  // as written
   IndexVector<PodGroupId, int32_t> priority;
@@ -140,7 +141,7 @@ struct PodGroupColumns {
   IndexVector<PodGroupId, SubGroupId> root;
   IndexVector<PodGroupId, Span32> pod_sets;  // of `pod_set_list`, by name
   std::vector<SubGroupId> pod_set_list;
-  IndexVector<PodGroupId, std::vector<PodId>> misfits;  // of no sub-group there is (spec 2 G6)
+  IndexVector<PodGroupId, std::vector<PodId>> misfits;  // pods of unknown sub-groups (spec 2 G6)
   IndexVector<PodGroupId, uint8_t> backoff_prefix;      // messages name the node pool (spec 2 M2)
   IndexVector<PodGroupId, NameId> node_pool;            // its node-pool label, or "default"
   IndexVector<PodGroupId, int64_t> last_start_ns;       // INT64_MIN: none
@@ -150,15 +151,15 @@ struct PodGroupColumns {
   IndexVector<PodGroupId, ServiceRow> service;
   IndexVector<PodGroupId, int64_t> preemption_delay_ns;  // 0: none
   IndexVector<PodGroupId, int64_t> staleness_grace_ns;   // or the shard's; negative: never
-  IndexVector<PodGroupId, uint8_t> may_run;  // no missing feature keeps its waiting pods out
+  IndexVector<PodGroupId, uint8_t> may_run;  // false: a waiting pod needs unknown namespaces
   IndexVector<PodGroupId, ElasticState> elastic_state;  // as the cluster was built
   PodGroupLists lists;
 
   std::span<const SubGroupId> PodSetsOf(PodGroupId group) const {
     return pod_sets[group].Of(pod_set_list);
   }
-  // Whether `a` would be a victim before `b`, as the cluster was built: the lowest priority first,
-  // then what is above its minimum, then the youngest (spec 1 F108).
+  // Whether `a` becomes a victim before `b`, as the cluster was built: the lowest priority first,
+  // then groups above their minimum, then the youngest (spec 1 F108).
   bool IsVictimBefore(PodGroupId a, PodGroupId b) const {
     if (priority[a] != priority[b]) return priority[a] < priority[b];
     if (elastic_state[a] != elastic_state[b]) return elastic_state[a] > elastic_state[b];

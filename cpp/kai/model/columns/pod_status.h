@@ -16,7 +16,7 @@ enum class PodStatus : uint8_t {
   kPending,
   kGated,
   kAllocated,  // placed in this cycle
-  kPipelined,  // promised, in this cycle, a place that is being freed
+  kPipelined,  // has a place, promised in this cycle, that is being freed
   kBinding,
   kBound,
   kRunning,
@@ -38,16 +38,16 @@ constexpr uint32_t Group(Statuses... statuses) {
 }
 }  // namespace internal
 
-// Queue usage at the start of a cycle; "did the pod group already start".
+// Counts in the usage of its queue at the start of a cycle; its pod group has started.
 constexpr bool IsAllocated(PodStatus s) {
   return internal::IsOneOf(s, internal::Group(PodStatus::kAllocated, PodStatus::kBinding,
                                               PodStatus::kBound, PodStatus::kRunning));
 }
-// May be chosen as a victim; counts towards the gang when choosing what to allocate.
+// May become a victim; counts towards the gang when pods to allocate are chosen.
 constexpr bool IsActiveAllocated(PodStatus s) {
   return IsAllocated(s) || s == PodStatus::kPipelined;
 }
-// Occupies a node; gang satisfaction and staleness.
+// Occupies a node; counts for gang satisfaction and staleness.
 constexpr bool IsActiveUsed(PodStatus s) {
   return IsActiveAllocated(s) || s == PodStatus::kReleasing || s == PodStatus::kStuckInReleasing;
 }

@@ -1,9 +1,10 @@
-// The columns of queues: what their owners wrote. fairshare/usage.h has what they use and deserve.
+// The columns of queues, as their objects define them. fairshare/usage.h has their usage and
+// deserved shares.
 //
 //   cluster.queues().ChildrenOf(QueueNamed(cluster, name))    // by name
 //
-// Invariants: whole trees only; nothing changes after the load. Cost: an access to an array.
-// Threads: many readers.
+// Invariants: trees are complete: every parent exists; nothing changes after the load. Cost: an
+// access to an array. Threads: many readers.
 #ifndef KAI_MODEL_COLUMNS_QUEUE_H_
 #define KAI_MODEL_COLUMNS_QUEUE_H_
 
@@ -20,8 +21,8 @@
 
 namespace kai {
 
-// What the pods of a queue and of all queues below it ask for, hold, and hold without being
-// preemptible (spec 1 F31-F33).
+// The requests of the pods of a queue and of all queues below it, the resources that they hold, and
+// the part held by non-preemptible pods (spec 1 F31-F33).
 struct QueueSums {
   QuotaCount requested{};
   QuotaCount allocated{};
@@ -45,7 +46,7 @@ struct QueueSums {
 struct QueueColumns {
   IndexVector<QueueId, NameId> name;
   IndexVector<QueueId, int32_t> name_rank;    // position in the order of names
-  IndexVector<QueueId, NameId> display_name;  // what messages call it
+  IndexVector<QueueId, NameId> display_name;  // its name in messages
   IndexVector<QueueId, QueueId> parent;       // invalid: top level
   IndexVector<QueueId, Span32> children;      // of `child_list`, by name
   std::vector<QueueId> child_list;
@@ -56,7 +57,7 @@ struct QueueColumns {
   IndexVector<QueueId, QuotaVector> deserved;  // millicores, bytes, devices; -1 unlimited
   IndexVector<QueueId, QuotaVector> limit;
   IndexVector<QueueId, QuotaVector> over_quota_weight;
-  IndexVector<QueueId, QuotaVector> past_usage;  // as parts of what the cluster had (spec 1 F119)
+  IndexVector<QueueId, QuotaVector> past_usage;  // parts of the capacity (spec 1 F119)
   IndexVector<QueueId, std::optional<int64_t>> preempt_min_runtime_ns;
   IndexVector<QueueId, std::optional<int64_t>> reclaim_min_runtime_ns;
   IndexVector<QueueId, QueueSums> sums;  // as the cluster was built

@@ -7,7 +7,7 @@
 namespace kai {
 namespace {
 
-// Reads digits at the front of `text`; false when there are none.
+// Removes a number from the front of `text`; false: there is none.
 bool TakeNumber(std::string_view* text, double* value) {
   const auto [end, error] =
       std::from_chars(text->data(), text->data() + text->size(), *value, std::chars_format::fixed);
@@ -25,7 +25,7 @@ bool Take(std::string_view* text, std::string_view expected) {
   return true;
 }
 
-// What stands behind the vendor's prefix; empty: the resource is no slice.
+// The text after the vendor's prefix; empty: the resource is no slice.
 std::string_view ProfileOf(std::string_view resource) {
   for (const Accelerator& each : kAccelerators) {
     if (!each.slice_prefix.empty() && Take(&resource, each.slice_prefix)) return resource;
@@ -33,9 +33,9 @@ std::string_view ProfileOf(std::string_view resource) {
   return {};
 }
 
-// The part of its device's compute that a slice is: sevenths, and quarters on devices that are cut
-// into four. A compute instance (1c.3g.20gb) counts by its own slices, and what follows the name
-// (.me, +gfx) changes nothing.
+// The part of its device's compute that a slice is: sevenths, or quarters on devices that are split
+// into four. A compute instance (1c.3g.20gb) counts its own slices. Suffixes (.me, +gfx) change
+// nothing.
 double PartOfGpu(std::string_view profile) {
   constexpr std::array<std::string_view, 3> kCutIntoFour = {"1g.6gb", "2g.12gb", "4g.24gb"};  // A30
   double slices = 0;
@@ -50,7 +50,7 @@ double PartOfGpu(std::string_view profile) {
 }  // namespace
 
 double MigGpuEquivalents(std::string_view resource, MigCount count) {
-  // <prefix><g>g.<m>gb, and nothing after it: the +me variants count nothing (spec 3 M3).
+  // <prefix><g>g.<m>gb without a suffix: +me variants count 0 (spec 3 M3).
   const std::string_view profile = ProfileOf(resource);
   if (count == MigCount::kParts) return PartOfGpu(profile);
   double slices = 0;
@@ -71,8 +71,9 @@ ResourceSlots::ResourceSlots(MigCount mig_count) : mig_count_(mig_count) {
 }
 
 ResourceSlot ResourceSlots::Find(std::string_view name) const {
-  // Whole GPUs of any vendor are one slot. KAI lets every name that ends in "gpu" land there, which
-  // over-writes real GPUs (spec 3 R27); here what does not count as a GPU keeps its own.
+  // Whole GPUs of all known vendors share one slot. In KAI every name that ends in "gpu" uses this
+  // slot and overwrites real GPUs (spec 3 R27). Here a resource that does not count as a GPU has
+  // its own slot.
   if (IsGpuResource(name)) return kGpuSlot;
   for (size_t i = 0; i < names_.size(); ++i) {
     if (names_[i] == name) return ResourceSlot(i);

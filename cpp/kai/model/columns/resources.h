@@ -4,9 +4,9 @@
 //   slots.TotalGpus(amounts)      // whole ones, and what MIG slices count for
 //
 // Invariants: every vector of a cluster has the same slots: cpu, memory, gpu, pods, then every name
-// that some node offers or some pod asks for, by name (spec 3 R25). All arithmetic is in doubles,
-// fed from exact integers. Cost: O(slots) per vector; Find() is a walk over the names. Threads:
-// many readers, or one that adds.
+// that some node offers or some pod requests, by name (spec 3 R25). All arithmetic uses doubles
+// that are made from exact integers. Cost: O(slots) per vector; Find() walks over the names.
+// Threads: many readers, or one that adds.
 #ifndef KAI_MODEL_COLUMNS_RESOURCES_H_
 #define KAI_MODEL_COLUMNS_RESOURCES_H_
 
@@ -27,8 +27,9 @@ inline constexpr ResourceSlot kMemorySlot(1);
 inline constexpr ResourceSlot kGpuSlot(2);
 inline constexpr ResourceSlot kPodsSlot(3);
 
-// What a MIG instance counts for in quotas: the slices of its name, each a GPU (KAI's count, in
-// which an A100 that is cut in seven is seven GPUs: spec 3 M2, M5), or the part of its GPU.
+// How many GPUs a MIG instance counts for in quotas. kSlices: the slices in its name, each a GPU.
+// This is KAI's count: an A100 that is split into seven instances counts as seven GPUs (spec 3 M2,
+// M5). kParts: the part of its GPU.
 enum class MigCount : uint8_t { kSlices, kParts };
 
 // GPUs that one instance of a MIG resource counts for; 0 for other names (spec 1 F21).
@@ -38,14 +39,14 @@ class ResourceSlots {
  public:
   explicit ResourceSlots(MigCount mig_count = MigCount::kSlices);
 
-  // The slot of a resource; whole GPUs of all vendors share one (spec 3 R5). Invalid when unknown.
+  // The slot of a resource; whole GPUs of all vendors share one (spec 3 R5). Invalid: unknown.
   ResourceSlot Find(std::string_view name) const;
   ResourceSlot Add(std::string_view name);
 
   size_t size() const { return names_.size(); }
   const std::string& Name(ResourceSlot slot) const { return names_[slot.index()]; }
 
-  // GPUs that one instance of a MIG slot counts for; 0 for all else.
+  // GPUs that one instance of a MIG slot counts for; 0 for other slots.
   double GpuEquivalents(ResourceSlot slot) const { return gpu_equivalents_[slot.index()]; }
   bool IsMig(ResourceSlot slot) const { return is_mig_[slot.index()]; }
 
@@ -97,8 +98,8 @@ class ResourceTable {
   std::vector<double> amounts_;
 };
 
-// A negative element anywhere in `room` refuses every request, also of other resources (spec 3
-// R26).
+// A negative element of `room` makes every request fail, also a request for other resources only
+// (spec 3 R26).
 inline bool Fits(std::span<const double> request, std::span<const double> room) {
   for (size_t i = 0; i < request.size(); ++i) {
     if (request[i] > room[i]) return false;
@@ -106,7 +107,7 @@ inline bool Fits(std::span<const double> request, std::span<const double> room) 
   return true;
 }
 
-// request <= idle + releasing, added as spec 3 N9 adds them.
+// request <= idle + releasing, with the sum of spec 3 N9.
 inline bool FitsSum(std::span<const double> request, std::span<const double> idle,
                     std::span<const double> releasing) {
   for (size_t i = 0; i < request.size(); ++i) {

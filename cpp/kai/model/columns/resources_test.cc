@@ -27,7 +27,7 @@ TEST(ResourceSlotsTest, TakeWholeGpusOfEitherVendorAsOne) {  // spec 3 R5, R28
   EXPECT_EQ(slots.size(), size_t{4});
 }
 
-// KAI lets every name that ends in "gpu" overwrite real GPUs (spec 3 R27).
+// In KAI every name that ends in "gpu" overwrites real GPUs (spec 3 R27).
 TEST(ResourceSlotsTest, GiveOtherVendorsDevicesASlotOfTheirOwn) {
   ResourceSlots slots;
   const ResourceSlot other = slots.Add("example.com/gpu");
@@ -70,8 +70,9 @@ TEST(MigTest, CountsThePartOfItsGpuWhereThatIsAskedFor) {
   EXPECT_EQ(part("nvidia.com/mig-7g.80gb"), 1);
   EXPECT_EQ(part("nvidia.com/mig-1g.6gb"), 1.0 / 4) << "an A30 is cut into four";
   EXPECT_EQ(part("nvidia.com/mig-4g.24gb"), 1);
-  EXPECT_EQ(part("nvidia.com/mig-1c.2g.12gb"), 1.0 / 4) << "a compute instance counts its own";
-  EXPECT_EQ(part("nvidia.com/mig-1g.10gb.me"), 1.0 / 7) << "no profile is free (spec 3 M3)";
+  EXPECT_EQ(part("nvidia.com/mig-1c.2g.12gb"), 1.0 / 4)
+      << "a compute instance counts its own slices";
+  EXPECT_EQ(part("nvidia.com/mig-1g.10gb.me"), 1.0 / 7) << "no profile counts 0 (spec 3 M3)";
   EXPECT_EQ(part("nvidia.com/mig-2g.20gb+me"), 2.0 / 7);
   for (const char* other : {"nvidia.com/mig-", "nvidia.com/mig-g.5gb", "nvidia.com/mig-1x.5gb",
                             "nvidia.com/gpu", "cpu"})
@@ -119,7 +120,7 @@ TEST(FitsTest, WhatIsReleasingCountsForLater) {  // spec 3 N9
   EXPECT_TRUE(FitsSum(std::array<double, 1>{3}, idle, std::array<double, 1>{2}));
   EXPECT_FALSE(FitsSum(std::array<double, 1>{4}, idle, std::array<double, 1>{2}));
   EXPECT_FALSE(FitsSum(std::array<double, 1>{1}, idle, std::array<double, 1>{-1}))
-      << "what is idle may have been promised away";
+      << "idle resources may already be promised";
 }
 
 }  // namespace

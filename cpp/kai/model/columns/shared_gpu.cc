@@ -6,8 +6,8 @@
 namespace kai {
 namespace {
 
-// Devices that the ledger knows of: idle ones, those that pods hold whole, and shared ones. More
-// than there are: the idle ones do not yet lack the device that is shared last.
+// Devices in the ledger: idle ones, those that pods hold whole, and shared ones. The sum can exceed
+// the real number by one, because the last shared device is still counted as idle.
 double DevicesKnown(const GpuLedger& ledger) {
   const auto shared = std::count_if(ledger.all.begin(), ledger.all.end(),
                                     [](const SharedGpu& each) { return each.used > 0; });
@@ -35,7 +35,7 @@ void AddSharer(const GpuLedger& ledger, SharedGpu* gpu, int64_t mib, PodStatus s
   gpu->used += mib;
   if (status == PodStatus::kPipelined) {
     gpu->releasing -= mib;
-    // All that is on it will be gone: the promise takes a whole device that is being freed.
+    // All pods on it are leaving: the promise takes a whole device that is being freed.
     if (used_before == releasing_before) *ledger.releasing -= 1;
     return;
   }

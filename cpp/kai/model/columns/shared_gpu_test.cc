@@ -1,4 +1,4 @@
-// GPUs that pods share: what a node's ledger says of them (spec 3 N5-N7, N11, N12, N17).
+// GPUs that pods share: how they count in a node's ledger (spec 3 N5-N7, N11, N12, N17).
 #include "kai/model/columns/shared_gpu.h"
 
 #include <gtest/gtest.h>
@@ -71,7 +71,7 @@ TEST(SharedGpuTest, ADeviceIsBeingFreedOnceAllPodsLeaveIt) {  // the worked ledg
   EXPECT_EQ(std::pair(node.idle, node.releasing), std::pair(1.0, 1.0));
   EXPECT_TRUE(node.gpus[0].counts_as_releasing);
 
-  // Promises go to a group of their own: this one is offered as a whole device.
+  // Promises get a group of their own; this device is offered as a whole one.
   EXPECT_FALSE(node.gpus[0].Holds(kMib, 50));
   node.Add(1, 50, PodStatus::kPipelined);
   ExpectGpu(node.gpus[1], 50, 0, -50);
@@ -114,7 +114,7 @@ TEST(SharedGpuTest, ANewPodKeepsADeviceThatAllPodsWereLeaving) {
   EXPECT_EQ(std::pair(node.idle, node.releasing), std::pair(0.0, 1.0));
 }
 
-TEST(SharedGpuTest, ADeviceThatIsLabelledButNotAllocatableHidesASharer) {  // spec 3 N17: KAI's
+TEST(SharedGpuTest, ADeviceThatIsLabelledButNotAllocatableHidesASharer) {  // spec 3 N17, as in KAI
   Node node(7);
   GpuLedger ledger{
       .idle = &node.idle, .releasing = &node.releasing, .used = 0, .count = 8, .all = node.gpus};
@@ -123,8 +123,8 @@ TEST(SharedGpuTest, ADeviceThatIsLabelledButNotAllocatableHidesASharer) {  // sp
 }
 
 TEST(SharedGpuTest, TakingSharersOutInReverseLeadsBackToTheStart) {  // spec 3 T7
-  // Promises apart: KAI counts the device of a promise twice, so that what undoes changes must keep
-  // old values rather than go by these rules.
+  // This excludes promises: KAI counts the device of a promise twice, so code that undoes changes
+  // must keep the old values.
   for (uint32_t seed = 0; seed < 2000; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     std::mt19937 random(seed);

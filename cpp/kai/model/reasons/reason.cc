@@ -24,7 +24,7 @@ std::string_view CodeOfPodRefusals(const std::vector<PodRefusal>& refusals) {
 
 }  // namespace
 
-// What more of would help comes first: GPUs, then other resources.
+// The most useful code first: missing GPUs, then other missing resources.
 std::string_view CodeOf(const NoNodeCause& cause) {
   if (!cause.pod.empty()) return CodeOfPodRefusals(cause.pod);
   bool lacks_gpus = false, lacks_others = false, is_unsaid = !cause.refusals.empty();

@@ -1,18 +1,17 @@
-// Reason: why a pod group, or one of its pods, waits, as data: a code with the numbers and names it
-// speaks of.
+// Reason: why a pod group, or one of its pods, waits: a code with numbers and names.
 //
 //   report.Count(Refusal::NotEnough(kCpuSlot), 4);
 //
 //   FactsOf(OverLimit{{.queue = queue,
 //                      .resource = kQuotaCpu,
 //
-// A reason is made where the fact is found, travels with the plan, and becomes a sentence in
-// kai/texts only. To add one: a struct here, a sentence in texts/reason_text.cc, its members in
+// Code creates a reason where it finds the fact. The plan contains it, and only kai/texts makes a
+// sentence of it. To add one: a struct here, a sentence in texts/reason_text.cc, its members in
 // texts/reason_facts.cc, a section in docs/reference/reasons.md.
 //
-// Invariants: a reason owns what it holds, and its ids are those of the cluster that was planned.
-// Cost: a few words; the answers of the nodes, which may be many, are shared by all reasons that
-// speak of them. Threads: plain values.
+// Invariants: a reason owns its data, and its ids are those of the planned cluster. Cost: a few
+// words of memory; reasons share the list of the nodes' answers, which may be long. Threads: plain
+// values.
 #ifndef KAI_MODEL_REASONS_REASON_H_
 #define KAI_MODEL_REASONS_REASON_H_
 
@@ -34,7 +33,7 @@ struct NoNode {
   PodId pod;
   NoNodeCausePtr cause;
 };
-// So many pods of the gang had found room when this one found none (spec 2 P6).
+// This pod of a gang found no node after `found` other pods had found one (spec 2 P6).
 struct GangIncomplete {
   static constexpr std::string_view kCode = reason_codes::kGangIncomplete;
   PodId pod;
@@ -50,7 +49,7 @@ struct PreemptionDelay {  // spec 2 D2
   int64_t end_ns = 0;  // since 1970
 };
 
-// Of topologies (spec 4 M1-M5). Names of domains are theirs in the topology.
+// Reasons about topologies (spec 4 M1-M5). Domains have the names that their topology gives them.
 struct NoSuchTopology {
   static constexpr std::string_view kCode = reason_codes::kTopologyTooSmall;
   NameId topology;
@@ -60,7 +59,7 @@ struct UnknownLevel {
   NameId topology;
   NameId subgroup;
   NameId level;
-  bool is_required = false;  // else it is preferred
+  bool is_required = false;  // false: preferred
 };
 struct NoLevel {
   static constexpr std::string_view kCode = reason_codes::kTopologyTooSmall;
@@ -72,21 +71,21 @@ struct DomainTooSmall {
   std::string domain;
   int64_t holds = 0;
   int64_t wanted = 0;    // pods
-  bool is_best = false;  // the best of many: KAI does not name it
+  bool is_best = false;  // the best of several: KAI does not give its name
 };
 struct DomainsLack {
   static constexpr std::string_view kCode = reason_codes::kTopologyTooSmall;
   ResourceSlot slot;
-  bool is_outside = false;  // was no candidate: KAI's event counts it, and nothing else
+  bool is_outside = false;  // was no candidate: only KAI's event counts it
 };
 struct TopologyNotSatisfied {
   static constexpr std::string_view kCode = reason_codes::kTopologyTooSmall;
   NameId topology;
   NameId level;                       // invalid: none is required
   NameId subgroup;                    // empty text: the group as a whole
-  std::optional<std::string> within;  // too little, so nothing was tried; "": the cluster
+  std::optional<std::string> within;  // this domain, or the cluster (""), is too small
 };
-struct DomainCountNotMet {  // ours: KAI counts no domains
+struct DomainCountNotMet {  // not in KAI, which counts no domains
   static constexpr std::string_view kCode = reason_codes::kTopologyTooSmall;
   NameId level;
   int32_t least = 0;
@@ -94,23 +93,23 @@ struct DomainCountNotMet {  // ours: KAI counts no domains
   bool is_balanced = false;
 };
 
-// A pod set that keeps its group from starting or from going on.
+// A pod set that prevents its group from starting or from continuing.
 struct PodSetState {
   SubGroupId pod_set;
   int32_t minimum = 0;
-  int32_t pods = 0;     // NotReady: that exist; Stale: that are active
-  int32_t gated = 0;    // NotReady: of these
-  int32_t leaving = 0;  // Stale: of these, those that left before this cycle evicted any
+  int32_t pods = 0;     // NotReady: existing pods; Stale: active pods
+  int32_t gated = 0;    // NotReady: gated pods among `pods`
+  int32_t leaving = 0;  // Stale: among `pods`, left before the evictions of this cycle
 };
 struct NotReady {  // spec 2 M4
   static constexpr std::string_view kCode = reason_codes::kNotReady;
-  std::vector<PodSetState> pod_sets;  // those that lack pods
+  std::vector<PodSetState> pod_sets;  // only those that lack pods
 };
 struct Stale {
   static constexpr std::string_view kCode = reason_codes::kStale;
   std::vector<PodSetState> pod_sets;  // all
 };
-struct NoQueue {  // the one that the group names
+struct NoQueue {  // the group's queue does not exist
   static constexpr std::string_view kCode = reason_codes::kQueueDoesNotExist;
 };
 struct QueueNotLeaf {
@@ -121,7 +120,7 @@ struct NoSubgroup {  // spec 2 G6
   static constexpr std::string_view kCode = reason_codes::kSubgroupDoesNotExist;
   PodId pod;
 };
-struct NotBuilt {  // it needs labels of namespaces, which the input lacks
+struct NotBuilt {  // the group needs labels of namespaces, which the input lacks
   static constexpr std::string_view kCode = reason_codes::kNotBuilt;
 };
 struct NoPods {

@@ -1,4 +1,4 @@
-// The stable words for why something waits: programs may rely on them (docs/reference/reasons.md).
+// The stable codes for why something waits: programs may rely on them (docs/reference/reasons.md).
 //
 //   EXPECT_EQ(told.code, reason_codes::kOverLimit);
 //

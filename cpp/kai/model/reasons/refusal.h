@@ -1,10 +1,10 @@
-// Refusal: why a node refuses a pod, or why no node is asked, as data.
+// Refusal: why a node refuses a pod, or why no node was checked, as data.
 //
 //   report.Count(Refusal::NotEnough(kCpuSlot), 4);
 //   report.cause().refusals
 //
-// Invariants: a Refusal is one number, so that counting over thousands of nodes touches no text;
-// what names a node is a NamedRefusal. Cost: a few words each. Threads: plain values.
+// Invariants: a Refusal is one number, so that counting thousands of nodes needs no text; a refusal
+// that names a node is a NamedRefusal. Cost: a few words of memory each. Threads: plain values.
 #ifndef KAI_MODEL_REASONS_REFUSAL_H_
 #define KAI_MODEL_REASONS_REFUSAL_H_
 
@@ -27,8 +27,8 @@ namespace kai {
 
 // ---- why a node refuses a pod
 
-// A cause that thousands of nodes may share: a number, so that counting touches no text. Resources
-// have two each. A new cause stands before kUnsaid, and has a row in texts/refusal_words.cc.
+// A cause that thousands of nodes may have: a number, so that counting needs no text. Each resource
+// has two numbers. A new cause is added before kUnsaid, with a row in texts/refusal_words.cc.
 class Refusal {
  public:
   enum Cause : int32_t {
@@ -58,11 +58,11 @@ class Refusal {
     kTooManyVolumes,
     kOtherZone,
     kNotNumaAligned,
-    kRefusedByPolicy,  // one that is given as a function
-    kUnsaid,           // KAI has no words for it (spec 3 E5): GPUs that claims hold
-    kVolumes,          // the first of those of OfVolumes()
+    kRefusedByPolicy,  // a policy that is a function
+    kUnsaid,           // KAI has no text for it (spec 3 E5): GPUs that claims hold
+    kVolumes,          // the first number of OfVolumes()
     kCauses = kVolumes + 3 * 3 - 1,
-    kShortage = kCauses  // not a code: what cause() is of NotEnough()
+    kShortage = kCauses  // not a code: cause() of NotEnough()
   };
 
   constexpr Refusal(Cause cause) : code_(cause) {}  // NOLINT: a refusal is one of these
@@ -70,7 +70,7 @@ class Refusal {
   static constexpr Refusal NotEnough(ResourceSlot slot, bool for_overhead = false) {
     return Refusal(kCauses + 2 * slot.value() + (for_overhead ? 1 : 0));
   }
-  // `answer` is a refusal.
+  // `answer` must be a refusal.
   static constexpr Refusal OfVolumes(const VolumeAnswer& answer) {
     return Refusal(kVolumes - 1 + 3 * static_cast<int32_t>(answer.bound) +
                    static_cast<int32_t>(answer.delayed));
@@ -78,7 +78,7 @@ class Refusal {
   static constexpr Refusal AtIndex(size_t index) { return Refusal(static_cast<int32_t>(index)); }
 
   constexpr size_t index() const { return static_cast<size_t>(code_); }
-  // kVolumes stands for all of OfVolumes(), kShortage for all of NotEnough().
+  // kVolumes for all of OfVolumes(), kShortage for all of NotEnough().
   constexpr Cause cause() const {
     return code_ >= kCauses ? kShortage : code_ >= kVolumes ? kVolumes : static_cast<Cause>(code_);
   }
@@ -97,23 +97,23 @@ class Refusal {
   int32_t code_;
 };
 
-// What a queue may not exceed (spec 1 F77, F78), in internal units.
+// A bound that a queue may not exceed (spec 1 F77, F78), in internal units.
 struct QueueBound {
   QueueId queue;
   QuotaResource resource = kQuotaCpu;
   double bound = 0;      // the limit, or the quota
-  double allocated = 0;  // to all pods, or to those that cannot be preempted
+  double allocated = 0;  // to all pods, or to non-preemptible ones
   double requested = 0;
   friend bool operator==(const QueueBound&, const QueueBound&) = default;
 };
 struct OverLimit : QueueBound {
   static constexpr std::string_view kCode = reason_codes::kOverLimit;
 };
-struct OverQuota : QueueBound {  // of pods that cannot be preempted
+struct OverQuota : QueueBound {  // of non-preemptible pods
   static constexpr std::string_view kCode = reason_codes::kNonPreemptibleOverQuota;
 };
 
-// Refusals that name the node, or what is on it; a node gives one of them at most.
+// Refusals that name the node, or pods and claims on it; a node gives at most one of them.
 struct LegacyMig {
   NodeId node;
   friend bool operator==(const LegacyMig&, const LegacyMig&) = default;
@@ -126,7 +126,7 @@ struct QueueRefuses {  // spec 3 P3a: the pod counts for too many GPUs on this n
   std::variant<OverLimit, OverQuota> bound;
   friend bool operator==(const QueueRefuses&, const QueueRefuses&) = default;
 };
-struct ClaimIsElsewhere {  // spec 3 D7, as the next two
+struct ClaimIsElsewhere {  // spec 3 D7, like the next two
   NodeId node;
   ClaimId claim;
   friend bool operator==(const ClaimIsElsewhere&, const ClaimIsElsewhere&) = default;
@@ -137,17 +137,17 @@ struct NoDevicesForClaims {
 };
 struct ClaimsFail {
   NodeId node;
-  std::string error;  // of the expression that could not be worked out
+  std::string error;  // of the expression that could not be evaluated
   friend bool operator==(const ClaimsFail&, const ClaimsFail&) = default;
 };
-struct ClaimsAreDeleted {  // spec 3 P12, as the next one
+struct ClaimsAreDeleted {  // spec 3 P12, like the next one
   std::vector<NameId> claims;
   friend bool operator==(const ClaimsAreDeleted&, const ClaimsAreDeleted&) = default;
 };
 struct NotEnoughStorage {
   struct Class {
     NameId name;
-    bool has_none = false;  // nothing of the class reaches the node
+    bool has_none = false;  // the node has no storage of this class
     friend bool operator==(const Class&, const Class&) = default;
   };
   std::vector<Class> classes;
@@ -157,7 +157,7 @@ using NamedRefusal =
     std::variant<LegacyMig, LegacyMigPods, QueueRefuses, ClaimIsElsewhere, NoDevicesForClaims,
                  ClaimsFail, ClaimsAreDeleted, NotEnoughStorage>;
 
-// ---- why no node is asked
+// ---- why no node was checked
 
 struct MissingConfigMaps {  // spec 3 P13
   std::vector<NameId> names;
@@ -168,13 +168,14 @@ struct LargerThanAnyNode {  // spec 3 P14
 };
 using PodRefusal = std::variant<VolumeRefusal, MissingConfigMaps, LargerThanAnyNode, ClaimRefusal>;
 
-// Why a pod found no node: how many nodes refused it and why, or why none was asked.
+// Why a pod found no node: how many nodes refused it and why, or why no node was checked.
 struct NoNodeCause {
   std::vector<std::pair<Refusal, int64_t>> refusals;  // by Refusal::index()
   std::vector<std::pair<NamedRefusal, int64_t>> named;
-  std::vector<PodRefusal> pod;  // not empty: no node was asked
+  std::vector<PodRefusal> pod;  // not empty: no node was checked
 
-  // Nodes that lack only what was promised to others refuse without a cause (spec 2 M2).
+  // A node that lacks only resources that are promised to other pods refuses without a cause (spec
+  // 2 M2).
   bool empty() const { return refusals.empty() && named.empty() && pod.empty(); }
 };
 using NoNodeCausePtr = std::shared_ptr<const NoNodeCause>;

@@ -1,4 +1,4 @@
-// ClaimRows: resource claims, the slices that list devices, and device classes, as rows (rows.h).
+// ClaimRows: resource claims, resource slices and device classes, as rows (rows.h).
 //
 //   ClaimAllocationRow allocation;
 //   request.claims.emplace_back(claim, allocation);
@@ -19,7 +19,7 @@
 
 namespace kai {
 
-// Devices that a claim asks for (spec 3 D2), as text. Tolerations are left out: KAI looks at no
+// Devices that a claim requests (spec 3 D2), as text. Tolerations are left out, because KAI ignores
 // taints of devices.
 struct DeviceChoiceRow {
   std::string name;
@@ -35,7 +35,7 @@ struct DeviceChoiceRow {
 
 struct DeviceRequestRow {
   DeviceChoiceRow exactly;
-  std::vector<DeviceChoiceRow> first_available;  // not empty: of `exactly` only the name counts
+  std::vector<DeviceChoiceRow> first_available;  // not empty: only the name of `exactly` counts
 
   friend auto operator<=>(const DeviceRequestRow&, const DeviceRequestRow&) = default;
 };
@@ -47,7 +47,7 @@ struct ClaimSpecRow {
   friend auto operator<=>(const ClaimSpecRow&, const ClaimSpecRow&) = default;
 };
 
-// What a claim was given, and where that can be used.
+// The devices that a claim was given, and the nodes that can use them.
 struct ClaimAllocationRow {
   struct Given {
     std::string request;
@@ -68,14 +68,14 @@ struct ResourceClaimRow {
   std::string namespace_name;
   std::string name;
   int64_t gpus = 0;       // spec 3 D2; 0 for extended-resource claims
-  std::string owner_pod;  // by owner reference, else the first it is reserved for (spec 3 D4)
+  std::string owner_pod;  // by owner reference, else its first consumer (spec 3 D4)
   std::string owner_uid = {};
   StringPairs labels = {};
   bool for_extended_resource = false;
   ClaimSpecRow spec = {};
   std::optional<ClaimAllocationRow> allocation = {};
   struct Consumer {
-    std::string pod;  // empty: it is something else
+    std::string pod;  // empty: the consumer is not a pod
     std::string uid;
 
     friend bool operator==(const Consumer&, const Consumer&) = default;
@@ -100,7 +100,7 @@ struct ResourceSliceRow {
 struct DeviceClassRow {
   std::string name;
   std::vector<std::string> selectors;  // CEL
-  std::string extended_resource;       // containers may ask for it by this name (spec 3 D10)
+  std::string extended_resource;       // containers may request it by this name (spec 3 D10)
   std::optional<int64_t> created_ns = {};
 
   friend bool operator==(const DeviceClassRow&, const DeviceClassRow&) = default;

@@ -24,7 +24,7 @@ TEST(SwapNodeNamesTest, WhatStandsOnANodeMovesWithIt) {
   rows.bind_requests[0].node = "n2";
   rows.SwapNodeNames("n1", "n2");
   EXPECT_EQ(rows.nodes[0].name, "n2");
-  EXPECT_EQ(rows.nodes[0].allocatable.size(), 1) << "its GPUs are its own";
+  EXPECT_EQ(rows.nodes[0].allocatable.size(), 1) << "GPUs stay with the node";
   EXPECT_EQ(rows.nodes[1].name, "n1");
   EXPECT_EQ(rows.pods[0].node_name, "n2");
   EXPECT_EQ(rows.pods[1].avoided_nodes, (std::vector<std::string>{"n2", "n3"}));

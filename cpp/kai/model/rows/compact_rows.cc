@@ -9,7 +9,7 @@
 namespace kai {
 namespace {
 
-// Of what tells most templates apart; the rest is compared.
+// Hashes only the fields that differ between most templates; the comparison does the rest.
 size_t HashOfTerms(const std::vector<NodeSelectorTerm>& terms) {
   size_t hash = terms.size();
   for (const NodeSelectorTerm& term : terms) {
@@ -90,7 +90,7 @@ CompactPodGroup RowParts::Compact(PodGroupRow&& row) {
 }
 
 void RowParts::Release(CompactPod&& pod) {
-  if (pod.labels == nullptr) return;  // of an object that makes no sense
+  if (pod.labels == nullptr) return;  // of an invalid object
   labels_.Release(std::move(pod.labels));
   specs_.Release(std::move(pod.spec));
   extras_.Release(std::move(pod.extras));

@@ -1,14 +1,14 @@
-// CompactPod, CompactPodGroup: pods and pod groups as they are kept. What those of one template say
-// alike is there once.
+// CompactPod, CompactPodGroup: pods and pod groups as they are stored. The parts that objects of
+// one template have in common are stored once.
 //
 //   RowParts parts;
 //   const CompactPod pod = parts.Compact(Row(1));
 //   EXPECT_EQ(pod.spec->requests[0].second, 1000);
 //
-// Invariants: it says what its row said; a part is not changed. A part that no row has any more
-// goes once the last one was given back by Release(), or a little later. Cost: a hash of the parts,
-// and a comparison with the one that is there; Memory() walks over all parts. Threads: many may
-// read them; RowParts is not thread-safe.
+// Invariants: a compact row has the same data as its row; a part never changes. A part that no row
+// uses any more is freed when the last row is given to Release(), or a little later. Cost: a hash
+// of the parts, and a comparison with the stored part; Memory() walks over all parts. Threads: many
+// may read them; RowParts is not thread-safe.
 #ifndef KAI_MODEL_ROWS_COMPACT_ROWS_H_
 #define KAI_MODEL_ROWS_COMPACT_ROWS_H_
 
@@ -58,7 +58,7 @@ size_t HashOfPart(const PodSpecRow& spec);
 size_t HashOfPart(const PodExtrasRow& extras);
 size_t HashOfPart(const PodGroupSpecRow& spec);
 
-// Equal values, each once, for as long as a row has it.
+// Stores equal values once, for as long as a row uses them.
 template <typename T>
 class SharedValues {
  public:
@@ -71,9 +71,9 @@ class SharedValues {
     if (values_.size() >= sweep_at_) Sweep();
     return values_.insert({hash, std::make_shared<const T>(std::move(value))}).first->value;
   }
-  // A row that has the value goes.
+  // For a row that is removed.
   void Release(Pointer value) {
-    if (value.use_count() != 2) return;  // that of the row, and ours
+    if (value.use_count() != 2) return;  // the row's pointer and ours
     values_.erase(values_.find(Wanted{HashOfPart(*value), value.get()}));
     ShrinkIfSparse(&values_);
   }
@@ -103,7 +103,7 @@ class SharedValues {
     bool operator()(const Wanted& a, const Entry& b) const { return operator()(b, a); }
   };
 
-  // Drops values that no row has any more: never more of these are kept than of those in use.
+  // Drops values that no row uses any more. So there are never more unused values than used ones.
   void Sweep() {
     absl::erase_if(values_, [](const Entry& entry) { return entry.value.use_count() == 1; });
     sweep_at_ = std::max(kFirstSweep, 2 * values_.size());
@@ -114,13 +114,13 @@ class SharedValues {
   size_t sweep_at_ = kFirstSweep;
 };
 
-// The parts of rows that are kept together.
+// The parts of rows that are stored together.
 class RowParts {
  public:
   CompactPod Compact(PodRow&& row);
   CompactPod Compact(const PodRow& row) { return Compact(PodRow(row)); }
   CompactPodGroup Compact(PodGroupRow&& row);
-  // A row goes, or another one takes its place.
+  // For a row that is removed or replaced.
   void Release(CompactPod&& pod);
   void Release(CompactPodGroup&& group);
 

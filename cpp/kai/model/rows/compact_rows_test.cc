@@ -37,7 +37,7 @@ TEST(CompactPodTest, EqualsWhatSaysTheSame) {
   const CompactPod pod = parts.Compact(Row(1));
   EXPECT_EQ(pod.spec->requests[0].second, 1000);
   EXPECT_TRUE(pod == parts.Compact(Row(1)));
-  EXPECT_TRUE(pod == others.Compact(Row(1))) << "parts that are kept elsewhere";
+  EXPECT_TRUE(pod == others.Compact(Row(1))) << "with parts of another RowParts";
   const auto is_other = [&](const auto& change) {
     PodRow row = Row(1);
     change(&row);
@@ -47,7 +47,7 @@ TEST(CompactPodTest, EqualsWhatSaysTheSame) {
   EXPECT_TRUE(is_other([](PodRow* row) { row->labels.clear(); }));
   EXPECT_TRUE(is_other([](PodRow* row) { row->requests[0].second = 2; }));
   EXPECT_TRUE(is_other([](PodRow* row) { row->preferred_nodes.emplace_back(); }))
-      << "no part of the hash";
+      << "not part of the hash";
   EXPECT_TRUE(is_other([](PodRow* row) { row->gpu_groups = {"g"}; }));
 }
 

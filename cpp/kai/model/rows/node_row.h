@@ -15,12 +15,12 @@
 
 namespace kai {
 
-// What the kubelet's Topology Manager does with pods that cannot be aligned, and what it aligns
-// (spec 3 U2).
+// What the kubelet's Topology Manager does with pods that cannot be aligned, and the unit that it
+// aligns (spec 3 U2).
 enum class NumaPolicy : uint8_t { kNone, kBestEffort, kRestricted, kSingleZone };
 enum class NumaScope : uint8_t { kContainer, kPod };
 
-// The NUMA zones of the node of that name (spec 3 U1).
+// The NUMA zones of the node with that name (spec 3 U1).
 struct NodeZonesRow {
   struct Zone {
     std::string name;
@@ -47,7 +47,7 @@ struct NodeRow {
 
   std::string name;
   StringPairs labels;
-  ResourceAmounts allocatable;  // with each vendor's GPUs, MIG slices and "pods" by their names
+  ResourceAmounts allocatable;  // with GPUs of every vendor, MIG slices and "pods" by name
   bool unschedulable = false;
   std::vector<Taint> taints;
   ConditionStatus ready = ConditionStatus::kAbsent;
@@ -63,7 +63,7 @@ struct TopologyRow {
     std::string alias;
   };
   std::string name;
-  std::vector<Level> levels;  // the widest first
+  std::vector<Level> levels;  // the largest domains first
 };
 
 }  // namespace kai

@@ -31,7 +31,7 @@ struct TopologyConstraintRow {
   friend bool operator==(const TopologyConstraintRow&, const TopologyConstraintRow&) = default;
 };
 
-// In how many domains of its preferred level a pod group wants to be: its annotations.
+// The number of domains of its preferred level that a pod group should use, from its annotations.
 struct DomainWishRow {
   int64_t least = 0;
   int64_t most = 0;  // 0: any number
@@ -52,17 +52,18 @@ struct SubGroupRow {
   friend bool operator==(const SubGroupRow&, const SubGroupRow&) = default;
 };
 
-// What a pod group has received, up to a moment: an annotation. From then on what it holds counts.
+// The service that a pod group has received up to `until_ns`, from an annotation. After that time,
+// the resources that it holds are added.
 struct ServiceRow {
   int64_t run_ns = 0;  // time during which some of its pods held nodes
   int64_t gpu_ns = 0;  // the same, times the GPUs that they held
   int64_t until_ns = std::numeric_limits<int64_t>::min();
-  int32_t evictions = 0;  // how often it lost pods
+  int32_t evictions = 0;  // number of times it lost pods
 
   friend bool operator==(const ServiceRow&, const ServiceRow&) = default;
 };
 
-// Which pod group it is, and what has become of it.
+// The fields of a pod group that no other one has: its names, times and history.
 struct PodGroupIdentityRow {
   std::string namespace_name;
   std::string name;
@@ -77,9 +78,9 @@ struct PodGroupIdentityRow {
   friend bool operator==(const PodGroupIdentityRow&, const PodGroupIdentityRow&) = default;
 };
 
-// What many pod groups say alike.
+// The fields that many pod groups have in common.
 struct PodGroupSpecRow {
-  StringPairs labels;  // only the node-pool label is looked at
+  StringPairs labels;  // only the node-pool label is used
   std::string queue;
   std::string priority_class;
   std::string preemptibility;
@@ -122,19 +123,19 @@ struct QueueRow {
   std::string name;
   std::string display_name;
   std::string parent;
-  StringPairs labels;  // only the node-pool label is looked at
+  StringPairs labels;  // only the node-pool label is used
   std::optional<int64_t> created_ns;
   std::optional<int64_t> priority;
   std::array<QuotaRow, 3> resources;  // cpu, memory, gpu (the order of spec 1 F20)
   std::optional<int64_t> preempt_min_runtime_ns;
   std::optional<int64_t> reclaim_min_runtime_ns;
-  QuotaVector past_usage = {};  // no part of the object (PastUsages)
+  QuotaVector past_usage = {};  // not a field of the object (PastUsages)
 
   friend bool operator==(const QueueRow&, const QueueRow&) = default;
 };
 
-// What queues have used in the past, as parts of what the cluster had (spec 1 F119); by name.
-// Queues that are not in it have used nothing.
+// Past usage of queues, as fractions of the cluster's capacity (spec 1 F119); by name. A missing
+// queue has used nothing.
 using PastUsages = std::map<std::string, QuotaVector, std::less<>>;
 inline bool IsPastUsage(double part) { return part >= 0 && std::isfinite(part); }
 

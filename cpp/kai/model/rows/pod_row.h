@@ -1,4 +1,4 @@
-// PodRow: a pod as a row (rows.h): what it asks for, where it is, and where it may go.
+// PodRow: a pod as a row (rows.h): its requests, its node, and its restrictions.
 //
 //   PodRow pod = Pod();
 //   pod.namespace_name = "elsewhere";
@@ -27,7 +27,7 @@ struct HostPort {
   friend auto operator<=>(const HostPort&, const HostPort&) = default;
 };
 
-// A volume that is a claim: one by name, or one that is made for the pod.
+// A volume that uses a claim: a claim by name, or one that is made for the pod.
 struct VolumeClaimRow {
   std::string claim;       // name of the PersistentVolumeClaim, in the pod's namespace
   bool ephemeral = false;  // made for the pod, and named after it
@@ -37,17 +37,17 @@ struct VolumeClaimRow {
 
 enum class GpuRequestKind : uint8_t { kRegular, kFraction, kMemory, kMig };
 
-// What a pod asks of GPUs (spec 3 R6, R12-R19).
+// The GPU request of a pod (spec 3 R6, R12-R19).
 struct GpuRequest {
   GpuRequestKind kind = GpuRequestKind::kRegular;
   int64_t count = 0;        // devices
   double portion = 0;       // of each device: 1 for whole GPUs
   int64_t memory_mib = 0;   // of each device, with kind kMemory
   ResourceAmounts mig;      // instances by full resource name, "nvidia.com/mig-1g.5gb"
-  bool legacy_mig = false;  // asked by annotation (spec 3 M4)
+  bool legacy_mig = false;  // requested by annotation (spec 3 M4)
   int64_t dra = 0;          // GPUs of its resource claims (spec 3 D2); found while building
 
-  // Asks for parts of devices, which others may have the rest of.
+  // True: requests parts of devices; other pods may use the rest.
   bool IsShared() const {
     return kind == GpuRequestKind::kFraction || kind == GpuRequestKind::kMemory;
   }
@@ -55,25 +55,25 @@ struct GpuRequest {
   friend auto operator<=>(const GpuRequest&, const GpuRequest&) = default;
 };
 
-// What a pod takes of a zone.
+// The resources that a pod takes of a zone.
 struct ZoneAmountsRow {
   std::string zone;
-  ResourceAmounts amounts;  // with nvidia.com/gpu and amd.com/gpu under those names, and MIG names
+  ResourceAmounts amounts;  // GPUs and MIG slices under their full names
 
   friend auto operator<=>(const ZoneAmountsRow&, const ZoneAmountsRow&) = default;
 };
 
-// Where a pod has its place on its node, as it was written down (spec 3 U12).
+// The recorded NUMA zones of a pod on its node (spec 3 U12).
 struct ZoneRecordRow {
   enum class Source : uint8_t { kObserved, kBindRequest, kPredicted };  // the first one counts
   Source source = Source::kObserved;
   std::vector<ZoneAmountsRow> zones = {};
-  std::string problem = {};  // why it is of no use; empty: it is
+  std::string problem = {};  // why the record cannot be used; empty: it can
 
   friend bool operator==(const ZoneRecordRow&, const ZoneRecordRow&) = default;
 };
 
-// One container, where there are several: alignment looks at each (spec 3 U6).
+// One container of a pod with several: alignment treats each container separately (spec 3 U6).
 struct ContainerRow {
   enum class Kind : uint8_t { kApp, kSidecar, kInit };
   Kind kind = Kind::kApp;
@@ -82,13 +82,13 @@ struct ContainerRow {
   friend bool operator==(const ContainerRow&, const ContainerRow&) = default;
 };
 
-// What one container asks of a resource that a device class may stand for (spec 3 D10).
+// The request of one container for a resource that a device class may provide (spec 3 D10).
 struct ExtendedRequestRow {
   int32_t container = 0;  // init containers are counted first
   ContainerRow::Kind kind = ContainerRow::Kind::kApp;
   std::string container_name = {};
   std::string resource = {};
-  int32_t place = 0;  // among the names of what the container asks for, sorted
+  int32_t place = 0;  // position among the sorted resource names of the container
   int64_t count = 0;
 
   friend bool operator==(const ExtendedRequestRow&, const ExtendedRequestRow&) = default;
@@ -96,7 +96,7 @@ struct ExtendedRequestRow {
 
 enum class Phase : uint8_t { kPending, kRunning, kSucceeded, kFailed, kUnknown };
 
-// Which pod it is, and how it stands: what no other pod says.
+// The fields of a pod that no other pod has: its names, times and state.
 struct PodIdentityRow {
   std::string namespace_name;
   std::string name;
@@ -111,7 +111,7 @@ struct PodIdentityRow {
   friend bool operator==(const PodIdentityRow&, const PodIdentityRow&) = default;
 };
 
-// What pods of one template say alike.
+// The fields that pods of one template have in common.
 struct PodSpecRow {
   std::string subgroup;  // label kai.scheduler/subgroup-name; empty: "default"
   std::string scheduler_name;
@@ -120,32 +120,32 @@ struct PodSpecRow {
   ResourceAmounts overhead;  // the overhead inside `requests`, for the message of spec 3 E4
   GpuRequest gpu;
   bool guaranteed = false;               // status.qosClass
-  std::vector<ContainerRow> containers;  // in the order in which they are admitted; empty: one that
-                                         // asks for all that the pod does
+  std::vector<ContainerRow> containers;  // in the order of admission; empty: one with all requests
+                                         // of the pod
   StringPairs node_selector;
-  bool has_node_affinity = false;               // a required one; without terms nothing matches
+  bool has_node_affinity = false;               // required affinity; without terms nothing matches
   std::vector<NodeSelectorTerm> node_affinity;  // any term may match
   std::vector<Toleration> tolerations;
   PodAffinityRow affinity;
   std::vector<WeightedNodeTerm> preferred_nodes;  // preferred node affinity
   std::vector<SpreadConstraintRow> spread;
   std::vector<HostPort> host_ports;      // of containers and sidecars
-  std::vector<std::string> config_maps;  // that its containers cannot start without (spec 3 P13)
+  std::vector<std::string> config_maps;  // that its containers need to start (spec 3 P13)
   std::vector<ExtendedRequestRow> extended_requests;  // more than 0, by container
   std::vector<std::string>
-      avoided_nodes;  // that it must not go to for now; sorted, no field of a pod
+      avoided_nodes;  // nodes it must not use for now; sorted; not a field of a pod
 
   friend bool operator==(const PodSpecRow&, const PodSpecRow&) = default;
 };
 
-// What most pods say nothing of, and others each in their own way.
+// Fields that most pods do not have, and that differ between the pods that have them.
 struct PodExtrasRow {
   std::string nominated_node;  // status.nominatedNodeName
   std::vector<ZoneRecordRow> zone_records;
   std::string received_type;             // annotation received-resource-type
   std::optional<int64_t> topology_rank;  // annotation kai.scheduler/topology-rank
   std::vector<std::string> gpu_groups;   // spec 3 R20, label form
-  std::vector<VolumeClaimRow> volumes;   // only those that are claims
+  std::vector<VolumeClaimRow> volumes;   // only volumes that use claims
   struct Claim {  // spec.resourceClaims, resolved with status.resourceClaimStatuses
     std::string name;
     std::string resource_claim;  // object name; empty: the template's claim does not exist yet
@@ -182,7 +182,7 @@ struct BindRequestRow {
   std::string phase;
   std::optional<int64_t> backoff_limit;
   int64_t failed_attempts = 0;
-  // What the pod's claims get, by their names in its spec; and kExtendedClaim.
+  // The allocations of the pod's claims, by their names in its spec, and by kExtendedClaim.
   std::vector<std::pair<std::string, ClaimAllocationRow>> claims = {};
 };
 

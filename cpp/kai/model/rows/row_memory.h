@@ -1,9 +1,8 @@
-// HeapBytesOfRow: what a row itself holds; of pods and pod groups without the parts that they
-// share.
+// HeapBytesOfRow: the heap memory of a row, without the parts that pods and pod groups share.
 //
 //   texts += HeapBytesOfRow(object->row);
 //
-// Invariants: the parts are counted by RowParts::Memory(). Cost: a walk over the row. Threads: as
+// Invariants: RowParts::Memory() counts the shared parts. Cost: a walk over the row. Threads: like
 // reading the row.
 #ifndef KAI_MODEL_ROWS_ROW_MEMORY_H_
 #define KAI_MODEL_ROWS_ROW_MEMORY_H_

@@ -1,14 +1,14 @@
-// Rows: what ingest read of each object: one Kubernetes object reduced to the fields the scheduler
-// uses, in exact integers, with names still as text.
+// Rows: Kubernetes objects, reduced to the fields that the scheduler uses, in exact integers, with
+// names as text. Ingest makes them.
 //
 //   NodeRow row = MakeNodeRow("n1", {.gpus = 2});
 //   row.allocatable.emplace_back("amd.com/gpu", 3);
 //   const auto cluster = MakeCluster().Add(row).Build();
 //
-// Invariants: rows say what the object said: an absent field stays absent (nullopt, empty), so that
-// the one place that knows a default is the building of the cluster, which checks them. Cost: plain
-// data; the special members of the largest stand in rows.cc, because written into every file they
-// took a good part of its time to compile. Threads: plain data.
+// Invariants: a row contains what its object contains: an absent field stays absent (nullopt,
+// empty). Only the code that builds the cluster knows defaults and checks values. Cost: plain data.
+// The special members of the largest rows are in rows.cc, because inline they took much of the
+// compile time of every file. Threads: plain data.
 #ifndef KAI_MODEL_ROWS_ROWS_H_
 #define KAI_MODEL_ROWS_ROWS_H_
 
@@ -39,9 +39,9 @@ struct NamespaceRow {
   friend bool operator==(const NamespaceRow&, const NamespaceRow&) = default;
 };
 
-// The scheduler's command line as a snapshot stores it (spec 2 L3, L7). The initial values here are
-// the flags' defaults: they hold when the whole object is missing. A member missing in a present
-// object is Go's zero, which the reader of `schedulerParams` fills in.
+// The scheduler's command line as a snapshot stores it (spec 2 L3, L7). The initial values are the
+// defaults of the flags: they apply when the whole object is missing. If the object exists but
+// lacks a member, the member has Go's zero value, which the reader of `schedulerParams` fills in.
 struct ShardParams {
   std::string scheduler_name = "kai-scheduler";
   bool restrict_node_scheduling = false;
@@ -56,9 +56,9 @@ struct ShardParams {
   int64_t stuck_in_releasing_threshold_ns = 120'000'000'000;
   bool detailed_fit_errors = false;
   std::string queue_label_key = "kai.scheduler/queue";
-  // Not KAI's: how devices count as GPUs.
+  // Not in KAI: how devices count as GPUs.
   bool count_mig_as_parts = false;      // a MIG slice as its part of a GPU
-  bool count_all_accelerators = false;  // those of every vendor (accelerators.h)
+  bool count_all_accelerators = false;  // devices of every vendor (accelerators.h)
 };
 
 }  // namespace kai

@@ -1,4 +1,4 @@
-// StorageRows: volumes, claims for them, storage classes and CSI drivers, as rows (rows.h).
+// StorageRows: volumes, volume claims, storage classes and CSI drivers, as rows (rows.h).
 //
 //   PersistentVolumeClaimRow row;
 //   row.storage_class = std::move(storage_class);
@@ -17,7 +17,7 @@
 
 namespace kai {
 
-// A claim for storage, and how far it has come.
+// A claim for storage and the state of its binding.
 struct PersistentVolumeClaimRow {
   std::string namespace_name;
   std::string name;
@@ -29,12 +29,12 @@ struct PersistentVolumeClaimRow {
   bool is_bound = false;        // phase Bound
   std::string selected_node;    // annotation volume.kubernetes.io/selected-node
   std::string storage_class;    // by annotation or spec; empty: none
-  int64_t bytes = 0;            // 0: does not say
+  int64_t bytes = 0;            // 0: not given
   LabelSelector selector;       // of volumes
   std::vector<std::string> access_modes;
   bool is_block = false;          // volumeMode Block
-  std::string owner_pod_uid;      // of ephemeral volumes
-  bool has_other_owners = false;  // beside that pod
+  std::string owner_pod_uid;      // for ephemeral volumes
+  bool has_other_owners = false;  // in addition to that pod
 
   friend bool operator==(const PersistentVolumeClaimRow&,
                          const PersistentVolumeClaimRow&) = default;
@@ -54,7 +54,7 @@ struct PersistentVolumeRow {
   std::string claim_uid;
   bool has_node_affinity = false;  // with no terms it matches nothing
   std::vector<NodeSelectorTerm> node_affinity;
-  std::string csi_driver;  // spec.csi; empty: of another kind
+  std::string csi_driver;  // spec.csi; empty: not a CSI volume
   std::string csi_handle;
 
   friend bool operator==(const PersistentVolumeRow&, const PersistentVolumeRow&) = default;
@@ -88,15 +88,15 @@ struct CsiStorageCapacityRow {
   friend bool operator==(const CsiStorageCapacityRow&, const CsiStorageCapacityRow&) = default;
 };
 
-// The CSI drivers of the node of that name.
+// The CSI drivers of the node with that name.
 struct CsiNodeRow {
   std::string name;
-  std::vector<std::pair<std::string, int64_t>> most_volumes;  // by driver; not there: any number
+  std::vector<std::pair<std::string, int64_t>> most_volumes;  // by driver; missing: any number
 
   friend bool operator==(const CsiNodeRow&, const CsiNodeRow&) = default;
 };
 
-// A claim that is not here does not exist: pods that name it wait.
+// A claim that is not in the list does not exist: pods that use it wait.
 struct StorageRows {
   std::vector<PersistentVolumeClaimRow> claims;
   std::vector<PersistentVolumeRow> volumes;

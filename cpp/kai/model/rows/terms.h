@@ -1,4 +1,4 @@
-// Parts that rows of several kinds have: names with values, amounts, selectors, taints, affinity.
+// Parts of rows of several kinds: names with values, amounts, selectors, taints, affinity.
 //
 //   LabelSelector{{.key = "app", .op = SelectorOp::kIn, .values = {"web"}}}
 //
@@ -23,7 +23,7 @@ using StringPairs = std::vector<std::pair<std::string, std::string>>;
 // milli-units. Each name appears once.
 using ResourceAmounts = std::vector<std::pair<std::string, int64_t>>;
 
-// An object, or a part of one, that made no sense and was left out.
+// An invalid object, or invalid part of one, that was left out.
 struct Rejection {
   std::string kind;     // "Pod", "Queue", ...
   std::string name;     // "ns/name", or the name of a cluster-scoped object; "": it has none
@@ -43,12 +43,12 @@ struct SelectorRequirement {
   friend auto operator<=>(const SelectorRequirement&, const SelectorRequirement&) = default;
 };
 
-// A Kubernetes LabelSelector; matchLabels are written as In requirements. No requirements: matches
+// A Kubernetes LabelSelector. matchLabels are stored as In requirements. An empty list matches
 // everything.
 using LabelSelector = std::vector<SelectorRequirement>;
 
-// One nodeSelectorTerm: all its expressions and fields must hold. `fields` know the key
-// metadata.name only.
+// One nodeSelectorTerm: all its expressions and fields must match. The only key of `fields` is
+// metadata.name.
 struct NodeSelectorTerm {
   std::vector<SelectorRequirement> expressions;
   std::vector<SelectorRequirement> fields;
@@ -79,7 +79,7 @@ struct PodAffinityTerm {
   std::optional<LabelSelector> selector;  // absent: matches no pod
   std::vector<std::string> namespaces;    // empty and no namespace selector: the pod's own
   bool all_namespaces = false;            // an empty namespaceSelector was given
-  LabelSelector namespace_selector = {};  // one with requirements; empty: none was given
+  LabelSelector namespace_selector = {};  // empty: none with requirements was given
   std::string topology_key;
 
   friend auto operator<=>(const PodAffinityTerm&, const PodAffinityTerm&) = default;
@@ -104,7 +104,7 @@ struct PodAffinityRow {
   friend bool operator==(const PodAffinityRow&, const PodAffinityRow&) = default;
 };
 
-// A node selector term that is wished for.
+// A preferred node selector term.
 struct WeightedNodeTerm {
   NodeSelectorTerm term;
   int32_t weight = 0;
@@ -112,16 +112,16 @@ struct WeightedNodeTerm {
   friend auto operator<=>(const WeightedNodeTerm&, const WeightedNodeTerm&) = default;
 };
 
-// One of topologySpreadConstraints: pods that the selector finds in the pod's namespace are to
-// stand in the domains of the topology key as evenly as `max_skew` says.
+// One of topologySpreadConstraints: the pods in the pod's namespace that the selector matches must
+// spread evenly over the domains of the topology key: their numbers differ by at most `max_skew`.
 struct SpreadConstraintRow {
   std::optional<LabelSelector> selector;  // absent: matches no pod
   std::string topology_key;
   int64_t max_skew = 1;
-  int64_t min_domains = 1;          // with fewer, the emptiest of them counts as empty
+  int64_t min_domains = 1;          // with fewer domains, the minimum counts as 0
   bool required = true;             // DoNotSchedule; else ScheduleAnyway
-  bool honor_node_affinity = true;  // only nodes that the pod's selector and affinity allow count
-  bool honor_taints = false;        // likewise by taints
+  bool honor_node_affinity = true;  // count only nodes that the pod's selector and affinity allow
+  bool honor_taints = false;        // count only nodes with tolerated taints
 
   friend auto operator<=>(const SpreadConstraintRow&, const SpreadConstraintRow&) = default;
 };

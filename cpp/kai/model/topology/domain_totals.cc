@@ -64,7 +64,7 @@ const DomainTotals::Shape* DomainTotals::FindShape(std::span<const double> large
 }
 
 IndexVector<TopologyId, DomainTotals> SumDomains(const Cluster& cluster) {
-  constexpr size_t kMostShapes = 8;  // of one topology that are counted
+  constexpr size_t kMostShapes = 8;  // shapes that are counted per topology
   IndexVector<TopologyId, DomainTotals> totals;
   for (const DomainTree& tree : cluster.topologies().raw()) totals.Add(DomainTotals(cluster, tree));
   const SubGroupColumns& sets = cluster.sub_groups();

@@ -1,10 +1,10 @@
-// DomainTotals: what the domains of a topology have to give, when a cycle begins.
+// DomainTotals: the free resources of the domains of a topology at the start of a cycle.
 //
 //   shape->base = totals_.FindShape(largest);    // null: another shape
 //
-// Invariants: all nodes of a domain count, whatever a pod group may use of them (spec 4 A3);
-// nothing changes in a cycle. Cost: O(nodes * slots) once for each tree and each shape; FindShape()
-// walks over the few shapes. Threads: many readers.
+// Invariants: all nodes of a domain count, even those that a pod group may not use (spec 4 A3);
+// nothing changes during a cycle. Cost: O(nodes * slots) once for each tree and each shape;
+// FindShape() walks over the few shapes. Threads: many readers.
 #ifndef KAI_MODEL_TOPOLOGY_DOMAIN_TOTALS_H_
 #define KAI_MODEL_TOPOLOGY_DOMAIN_TOTALS_H_
 
@@ -19,12 +19,13 @@ namespace kai {
 
 class Cluster;
 
-// Pods of one shape that fit now, on the node alone (spec 4 A4). `largest`: what each asks for.
+// The number of pods of one shape that fit on the node now, ignoring other nodes (spec 4 A4).
+// `largest`: the request of each pod.
 int32_t CountPodsOn(const Cluster& cluster, NodeId node, std::span<const double> largest);
 
 struct DomainTotals {
   using Counts = IndexVector<TopologyDomainId, int64_t>;
-  // Pods of one shape, by node and by domain.
+  // The number of pods of one shape that fit, by node and by domain.
   struct Shape {
     Shape(const Cluster& cluster, const DomainTree& tree, std::span<const double> its_largest);
 
@@ -35,7 +36,7 @@ struct DomainTotals {
 
   DomainTotals(const Cluster& cluster, const DomainTree& tree);
 
-  // Null: it was not to be counted.
+  // Null: this shape was not counted.
   const Shape* FindShape(std::span<const double> largest) const;
 
   ResourceTable<NodeId> of_node;  // idle and releasing
@@ -43,8 +44,8 @@ struct DomainTotals {
   std::vector<Shape> shapes;
 };
 
-// Of every topology, with the shapes that pods which wait ask in: each is counted once, for all
-// pods that have it.
+// For every topology, with the shapes of waiting pods: each shape is counted once, for all pods
+// that have it.
 IndexVector<TopologyId, DomainTotals> SumDomains(const Cluster& cluster);
 
 }  // namespace kai

@@ -10,7 +10,7 @@
 namespace kai::domain_totals_test {
 namespace {
 
-// How many pods of so many GPUs, and nothing else, fit on the first node.
+// How many pods that request only `gpus` GPUs fit on the first node.
 int32_t CountPods(const Cluster& cluster, double gpus) {
   std::vector<double> largest(cluster.slots().size());
   largest[kGpuSlot.index()] = gpus;
@@ -35,10 +35,10 @@ TEST(CountPodsOnTest, TheRestOfASharedDeviceCountsForSharers) {
   maker.Releasing("ns/b", {.gpu_fraction = 0.5, .node = "n1"});
   for (PodRow& pod : maker.rows().pods) pod.gpu_groups = {"x"};
   const auto cluster = maker.Build();
-  EXPECT_EQ(CountPods(*cluster, 0.25), 3);  // a quarter now, a half once b is gone
+  EXPECT_EQ(CountPods(*cluster, 0.25), 3);  // one now, two once b is gone
   EXPECT_EQ(CountPods(*cluster, 0.75), 1);
   EXPECT_EQ(CountPods(*cluster, 0.8), 0);
-  EXPECT_EQ(CountPods(*cluster, 1), 0);  // a whole device is none of what is left of it
+  EXPECT_EQ(CountPods(*cluster, 1), 0);  // a whole device needs an unshared one
 }
 
 }  // namespace

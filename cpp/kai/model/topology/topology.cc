@@ -21,7 +21,7 @@ DomainTree::DomainTree(NameId name, std::vector<NameId> levels,
                                         paths[b].end(), is_lower);
   });
 
-  std::vector<TopologyDomainId> path;  // from the root to where the last node was put
+  std::vector<TopologyDomainId> path;  // from the root to the domain of the last node
   const auto open = [&](NameId value) {
     const TopologyDomainId parent = path.empty() ? TopologyDomainId() : path.back();
     const auto at = static_cast<int32_t>(node_list_.size());
