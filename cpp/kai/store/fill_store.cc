@@ -15,7 +15,7 @@ bool FillStore(SnapshotRows* snapshot, Store* store) {
     if (!kind) return false;
     store->Reject(*kind, std::move(rejection));
   }
-  // Two of a name, or more without one than a store keeps.
+  // Two objects of one name, or more objects without a name than a store keeps.
   if (store->rejections().size() != rejections) return false;
   return !AnyKind([&]<typename Row>(const KindEntry<Row>& entry) {
     if (entry.kind == Kind::kConfigMap && !rows.config_maps) return false;

@@ -1,12 +1,12 @@
-// FillStore: the objects of a snapshot become those of a store, which lives on.
+// FillStore: moves the objects of a snapshot into a store.
 //
 //   absl::StatusOr<SnapshotRows> snapshot = ReadSnapshotRows(json);
 //   FillStore(&*snapshot, store)      // true
 //
-// Invariants: what could not be read is rejected in the store as well; versions are not known. A
-// file may hold two objects of one name, which is a fault of the file, and a store has one: then
-// the answer is false and the store is of no use. Cost: a hash look-up per object. Threads: those
-// of the store's writer.
+// Invariants: objects that could not be read are rejected in the store, too; versions are unknown.
+// A file may wrongly contain two objects of one name, but a store has only one: then the result is
+// false and the store is unusable. Cost: a hash look-up per object. Threads: those of the store's
+// writer.
 #ifndef KAI_STORE_FILL_STORE_H_
 #define KAI_STORE_FILL_STORE_H_
 
@@ -15,7 +15,7 @@
 
 namespace kai {
 
-// Uses the rows up; the store has to be empty.
+// Moves the rows out of the snapshot; the store must be empty.
 bool FillStore(SnapshotRows* snapshot, Store* store);
 
 }  // namespace kai

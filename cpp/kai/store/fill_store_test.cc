@@ -20,7 +20,7 @@ constexpr std::string_view kGoodAndBad = R"({"rawObjects": {"queues": [
 constexpr std::string_view kNothingToClaim = R"({"discovery": {"resources": []},
     "rawObjects": {"configMaps": []}})";
 
-// Whether it could be done.
+// True if it succeeded.
 bool Fill(std::string_view json, Store* store) {
   absl::StatusOr<SnapshotRows> snapshot = ReadSnapshotRows(json);
   EXPECT_TRUE(snapshot.ok());
@@ -33,7 +33,7 @@ TEST(FillStoreTest, TakesWhatIsGoodAndWhatIsNot) {
   EXPECT_THAT(store.Rows().queues, ElementsAre(Field(&QueueRow::name, "a")));
   EXPECT_THAT(store.rejections(), ElementsAre(Field(&Rejection::name, ""),
                                               Field(&Rejection::field, "spec.parentQueue")));
-  EXPECT_FALSE(store.Rows().config_maps.has_value()) << "it is not known which there are";
+  EXPECT_FALSE(store.Rows().config_maps.has_value()) << "the file does not list ConfigMaps";
   EXPECT_FALSE(store.Rows().serves_claims.has_value());
 }
 

@@ -17,7 +17,7 @@ auto RowOf(const Kept& kept) {
   }
 }
 
-// Only the history holds it.
+// True if only the history refers to it.
 template <typename T>
 bool IsUnused(const std::shared_ptr<T>& span) {
   return span.use_count() == 1;
@@ -41,7 +41,7 @@ void History::Forget() {
     if (!IsUnused(span)) {
       used.push_back(std::move(span));
     } else if (!used.empty()) {
-      used.back()->rows.merge(span->rows);  // what is known of an earlier time stays
+      used.back()->rows.merge(span->rows);  // earlier states that are known are kept
     }
   }
   spans_ = std::move(used);

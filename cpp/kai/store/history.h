@@ -1,14 +1,14 @@
-// History: what the objects of a store were at moments that are still of interest, for plans that
-// are read after the cluster went on.
+// History: the objects of a store at earlier moments, for plans that are read after the cluster has
+// changed.
 //
 //   const History::Moment before = history.Now();
 //   store.Delete(Kind::kQueue, name);
-//   history.RowsAt(before)              // as store.Rows() was; without rejections
+//   history.RowsAt(before)              // store.Rows() at that moment, without rejections
 //
-// Invariants: a moment is of interest as long as a plan holds it; every object is kept once
-// between two of them. Cost: an event copies the row, and nothing is kept for moments that no plan
-// holds; Now() looks at all that are held; RowsAt() costs what Store::Rows() does. Threads: those
-// of the store's writer.
+// Invariants: a moment is kept while a plan refers to it; an object is stored once between two
+// moments. Cost: an event copies the row, but only if a plan refers to an earlier moment; Now()
+// loops over all moments in use; RowsAt() costs as much as Store::Rows(). Threads: those of the
+// store's writer.
 #ifndef KAI_STORE_HISTORY_H_
 #define KAI_STORE_HISTORY_H_
 
@@ -26,16 +26,16 @@ namespace kai {
 
 class History final : private Follower {
   using Key = std::pair<Kind, std::string>;
-  // From one moment to the next.
+  // The time from one moment to the next.
   struct Span {
     bool knows_config_maps = false;
-    absl::flat_hash_map<Key, std::any> rows;  // as they were; empty: there was none
+    absl::flat_hash_map<Key, std::any> rows;  // at its start; empty: there was no object
   };
 
  public:
   using Moment = std::shared_ptr<const Span>;
 
-  // `store` has to outlive it.
+  // `store` must outlive it.
   explicit History(Store* store) : store_(*store) { store->Follow(this); }
   History(const History&) = delete;
   History& operator=(const History&) = delete;

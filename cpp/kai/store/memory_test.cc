@@ -1,4 +1,4 @@
-// What a store holds is given back when its objects go, and Store::Memory() counts all of it.
+// A store frees the memory of deleted objects, and Store::Memory() counts all of its memory.
 #include <gtest/gtest.h>
 #include <malloc.h>
 
@@ -34,7 +34,7 @@ PodRow SomePod(const std::string& name) {
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-// What the allocator has handed out.
+// Bytes that the allocator has handed out.
 size_t AllocatedBytes() {
   const struct mallinfo2 info = mallinfo2();
   return info.uordblks + info.hblkhd;
@@ -70,8 +70,8 @@ TEST(MemoryTest, CountsWhatTheAllocatorHandedOut) {
 }
 #endif
 
-// 4,000 pods that stay, and rounds in which as many others come and go. KAI_ROUNDS: how many; 250
-// are a million pods.
+// 4,000 pods that stay, and rounds in which 4,000 others come and go. KAI_ROUNDS is the number of
+// rounds; 250 are a million pods.
 class RoundsTest : public testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(Versions, RoundsTest, testing::Bool(), [](const auto& has_versions) {
   return std::string(has_versions.param ? "Known" : "Unknown");
@@ -97,7 +97,7 @@ TEST_P(RoundsTest, LeaveTheBytesWhereTheyWere) {
       store.Delete(Kind::kPod, StrCat("namespace-of-a-team/pod-", 10'000'000 + i), next_version());
     }
   };
-  // Names of deleted pods are kept if their versions are known: five rounds have more than enough.
+  // Names of deleted pods are kept if their versions are known; five rounds reach the limit.
   for (int i = 0; i < (GetParam() ? 5 : 0); ++i) play();
   const MemoryReport before = store.Memory();
   for (int round = 1; round <= rounds; ++round) {
@@ -140,7 +140,7 @@ TEST(MemoryTest, PartsGoWhenRowsChangeAndListsLackThem) {
     pod.labels = SomePod(StrCat("new-", i)).labels;
     store.Upsert(std::move(pod));
   }
-  EXPECT_EQ(parts(), before) << "each pod has other labels of the same size";
+  EXPECT_EQ(parts(), before) << "each pod gets other labels of the same size";
   for (int i = 0; i < kPods / 2; ++i) {
     store.Reject(Kind::kPod, {.kind = "Pod",
                               .name = StrCat("namespace-of-a-team/pod-", i),

@@ -1,18 +1,18 @@
-// ObjectTable: the objects of one kind by name, each with the version that it was last seen in.
+// ObjectTable: the objects of one kind by name, each with its last known version.
 //
 //   ObjectTable<QueueRow> queues;
 //   queues.Add("q", 7, row);
 //   queues.Find("q")->row.parent
 //
-// An object that makes no sense has its name, its version, and a rejection in place of its row.
+// A rejected object has its name, its version, and a rejection instead of its row.
 //
-// A re-list counts as a whole: what was not seen between BeginList() and EndList() is gone. Names
-// that were deleted are remembered for a while with the version at which they went, so that what is
-// late by less than that does not bring them back. A planned object is not at the API server
-// yet: lists lack it, and what goes is another one of its name.
+// A new list replaces what was known: objects that were not added between BeginList() and EndList()
+// are gone. Names of deleted objects are kept for a while with the version of the deletion, so that
+// late events do not restore them. A planned object does not exist on the API server yet, so lists
+// do not have it, and a deletion is about another object of its name.
 //
 // Invariants: one object per name. Cost: one hash look-up per call; EndList() and Memory() walk
-// over all. Not thread-safe.
+// over all objects. Not thread-safe.
 #ifndef KAI_STORE_OBJECT_TABLE_H_
 #define KAI_STORE_OBJECT_TABLE_H_
 
@@ -40,11 +40,11 @@
 
 namespace kai {
 
-// metadata.resourceVersion; 0: not known, which is never late.
+// metadata.resourceVersion; 0: unknown, and never late.
 using Version = uint64_t;
 
-// Finds std::string keys by std::string_view, which Abseil's own hash cannot where its string_view
-// is a type of its own.
+// Finds std::string keys by std::string_view. Abseil's own hash cannot, if its string_view is a
+// separate type.
 struct NameHash {
   using is_transparent = void;
   size_t operator()(std::string_view name) const { return absl::Hash<std::string_view>()(name); }
@@ -53,7 +53,7 @@ struct NameHash {
 template <typename Row>
 concept HasNamespace = requires(Row row) { row.namespace_name; };
 
-// "namespace/name", or "name": of a kind without namespaces, or of an object that is in none.
+// "namespace/name", or just "name" for a kind or an object without a namespace.
 template <typename Row>
 std::string NameInTable(const Row& row) {
   if constexpr (HasNamespace<Row>) {
@@ -85,14 +85,14 @@ class ObjectTable {
   static constexpr auto kIgnore = [](Row&&) {};
   struct Object {
     Row row;
-    std::unique_ptr<Rejection> rejection;  // null: the row is good
+    std::unique_ptr<Rejection> rejection;  // null: the row is valid
     Version version = 0;
-    uint32_t list = 0;  // the last one that had it
+    uint32_t list = 0;  // the last list that had it
     bool is_planned = false;
   };
 
   ObjectTable() = default;
-  // The same objects, at addresses of their own.
+  // A copy with its own objects.
   ObjectTable(const ObjectTable& other)
       : rejected_(other.rejected_),
         gone_(other.gone_),
@@ -113,15 +113,15 @@ class ObjectTable {
   }
   ObjectTable& operator=(const ObjectTable&) = delete;
 
-  // Null: it is not there. An object stays at its address until it is deleted.
+  // Null if it does not exist. An object keeps its address until it is deleted.
   const Object* Find(std::string_view name) const {
     const auto found = objects_.find(Key(name));
     return found == objects_.end() ? nullptr : found->get();
   }
 
-  // Something later is known of the name: this version of it is of no use. The version that is
-  // known may come again, as it was or as it was edited without a new version. While a list is
-  // read it is what counts, whatever its versions.
+  // True if a later version of this name is known, so that this one is ignored. The known version
+  // itself may come again, unchanged or edited without a new version. While a list is read, its
+  // objects always count.
   bool IsLate(std::string_view name, Version version) const {
     if (version == 0 || is_listing_) return false;
     if (const Object* object = Find(name)) return version < object->version;
@@ -129,8 +129,8 @@ class ObjectTable {
     return gone != gone_.end() && version <= gone->second;
   }
 
-  // False: the row that was there says the same. `row` is of this name, if it makes sense. Calls
-  // gone(row) with the row that was there, if another one takes its place.
+  // False if the previous row is equal. `row` has this name, if it is valid. Calls gone(row) with
+  // the row that it replaces.
   template <typename Gone = decltype(kIgnore)>
   bool Add(std::string_view name, Version version, Row row,
            std::unique_ptr<Rejection> rejection = nullptr, const Gone& gone = {}) {
@@ -161,11 +161,10 @@ class ObjectTable {
     return !is_same;
   }
 
-  // Until it is added once more.
+  // Marks it as planned, until the next Add().
   void MarkPlanned(std::string_view name) { (*objects_.find(Key(name)))->is_planned = true; }
 
-  // Another row of an object that makes sense, which is as late, and as much seen, as it was.
-  // Returns and calls what Add() does.
+  // Replaces the row of a valid object, but not its version. Results and calls are those of Add().
   template <typename Gone = decltype(kIgnore)>
   bool Replace(std::string_view name, Row row, const Gone& gone = {}) {
     Row& known = (*objects_.find(Key(name)))->row;
@@ -174,7 +173,7 @@ class ObjectTable {
     return !is_same;
   }
 
-  // Whether it was there: then calls gone(row).
+  // True if it existed; then calls gone(row).
   template <typename Gone = decltype(kIgnore)>
   bool Delete(std::string_view name, Version version, const Gone& gone = {}) {
     if (version != 0) Remember(name, version);
@@ -204,7 +203,7 @@ class ObjectTable {
     return missing;
   }
 
-  // Rows that are good, in any order.
+  // Valid rows, in any order.
   std::vector<const Row*> Rows() const {
     std::vector<const Row*> rows;
     rows.reserve(objects_.size());
@@ -213,7 +212,7 @@ class ObjectTable {
     }
     return rows;
   }
-  // By name. Costs nothing for objects that are good.
+  // By name. Cost depends on rejected objects only.
   std::vector<Rejection> rejections() const {
     std::vector<Rejection> all;
     for (const std::string& name : rejected_) all.push_back(*Find(name)->rejection);
@@ -236,7 +235,7 @@ class ObjectTable {
  private:
   static constexpr size_t kMostRemembered = 1 << 14;
 
-  // The names are those of the rows: most of what a small object takes would be a copy of them.
+  // Keys are the names in the rows: copies of names would take most of a small object's memory.
   using Key = NameKey<Row>;
   struct KeyHash {
     using is_transparent = void;
@@ -274,9 +273,9 @@ class ObjectTable {
   }
 
   absl::flat_hash_set<std::unique_ptr<Object>, KeyHash, KeyEqual> objects_;
-  std::set<std::string, std::less<>> rejected_;  // names of objects that make no sense
+  std::set<std::string, std::less<>> rejected_;  // names of rejected objects
   absl::flat_hash_map<std::string, Version, NameHash, std::equal_to<>> gone_;
-  std::deque<std::string> gone_order_;  // of gone_, oldest first
+  std::deque<std::string> gone_order_;  // keys of gone_, oldest first
   bool is_listing_ = false;
   uint32_t list_ = 0;
 };

@@ -31,7 +31,7 @@ TEST(ObjectTableTest, ARowStaysAtItsAddressUntilItsObjectGoes) {
   const QueueRow* row = &queues.Find("a")->row;
   for (int i = 0; i < 1000; ++i) queues.Add(StrCat("other-", i), 0, Row(StrCat("other-", i)));
   queues.Add("a", 0, Row("a", "org"));
-  EXPECT_EQ(&queues.Find("a")->row, row) << "a new version of the same";
+  EXPECT_EQ(&queues.Find("a")->row, row) << "the new version keeps its address";
   EXPECT_EQ(row->parent, "org");
   EXPECT_TRUE(queues.Delete("a", 0));
   EXPECT_FALSE(queues.Delete("a", 0));
@@ -46,7 +46,7 @@ TEST(ObjectTableTest, TellsWhetherTheRowSaysSomethingElse) {
   EXPECT_TRUE(queues.Add("q", 3, Row("q", "org")));
   const auto bad = [&] { return queues.Add("q", 4, QueueRow(), std::make_unique<Rejection>()); };
   EXPECT_TRUE(bad());
-  EXPECT_TRUE(bad()) << "why it makes no sense may be another reason";
+  EXPECT_TRUE(bad()) << "the reason of a rejection may have changed";
   EXPECT_TRUE(queues.Add("q", 5, Row("q")));
 }
 

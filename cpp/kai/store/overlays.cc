@@ -50,7 +50,7 @@ void Overlays::PutOn(std::string_view name, PodGroupRow* row) const {
   const int64_t own_delay_ns = row->preemption_delay_ns.value_or(0);
   const int64_t end_ns = AddSaturating(held.since_ns, held.delay_ns);
   if (own_delay_ns > 0 && AddSaturating(since_ns, own_delay_ns) >= end_ns) return;
-  row->last_eviction_ns = std::max(held.since_ns, created_ns);  // the delay counts from the later
+  row->last_eviction_ns = std::max(held.since_ns, created_ns);  // the later time counts
   row->preemption_delay_ns = end_ns - *row->last_eviction_ns;
 }
 

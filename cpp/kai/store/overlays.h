@@ -1,12 +1,12 @@
-// Overlays: what this process knows of pods, pod groups and queues beside what the API server says.
-// It is put on their rows as these come, and so holds for all versions of them.
+// Overlays: what this process knows about pods, pod groups and queues beyond the API server's
+// objects. It is applied to each row when the row arrives, and so to all versions.
 //
 //   overlays.Avoid("q/g", {"n1"});
 //   overlays.HoldOff("q/g", then_ns, 10 * kSecondNs);
 //   overlays.PutOn("q/g", &group);
 //
-// Groups are named "namespace/name". Invariants: without overlays a row stays as it was. Cost: a
-// hash look-up per row, and none where there are no overlays. Threads: those of the store's writer.
+// Groups are named "namespace/name". Invariants: without an overlay a row does not change. Cost: a
+// hash look-up per row, or none if there are no overlays. Threads: those of the store's writer.
 #ifndef KAI_STORE_OVERLAYS_H_
 #define KAI_STORE_OVERLAYS_H_
 
@@ -26,32 +26,33 @@ namespace kai {
 
 class Overlays {
  public:
-  // Pods of the group that have no node must not go to these; no nodes: they may go to all.
+  // Waiting pods of the group must not go to these nodes; an empty list allows all nodes.
   void Avoid(std::string_view group, std::vector<std::string> nodes);
 
-  // The group evicts nothing before `since_ns + delay_ns`: as if it had such a preemption delay,
-  // and had lost a pod at `since_ns` (spec 2 D2). A delay of 0 ends that for rows that come later.
+  // The group evicts no pod before `since_ns + delay_ns`, as if it had such a preemption delay and
+  // had lost a pod at `since_ns` (spec 2 D2). A delay of 0 ends this for rows that arrive later.
   void HoldOff(std::string_view group, int64_t since_ns, int64_t delay_ns);
 
-  // The group was planned with before the server had it, which calls it younger. It keeps its place
-  // among others, as long as it is the group that the server made at `created_ns`.
+  // The group was planned before the server had it, so the server's creation time is later. The
+  // group keeps its earlier place in the order while its creation time on the server is
+  // `created_ns`.
   void KeepAge(std::string_view group, int64_t planned_ns, int64_t created_ns);
 
   struct Age {
     int64_t planned_ns = 0;
     int64_t created_ns = 0;
   };
-  // Those that are kept, by group.
+  // The groups with such an age.
   std::map<std::string, Age> Ages() const { return {ages_.begin(), ages_.end()}; }
 
-  // What queues have used in the past; those that are not among them: nothing.
+  // The past usage of queues; queues that are not listed have none.
   void SetPastUsages(PastUsages usages) { past_usages_ = std::move(usages); }
 
   void PutOn(PodRow* row) const;
   void PutOn(QueueRow* row) const;
   void PutOn(std::string_view name, PodGroupRow* row) const;
 
-  // The group is gone.
+  // Called when the group is deleted.
   void Forget(std::string_view group);
   void Memory(MemoryReport* report) const;
 

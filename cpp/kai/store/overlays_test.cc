@@ -32,7 +32,7 @@ TEST(OverlaysTest, PodsWithoutANodeAvoidThoseOfTheirGroup) {
   EXPECT_THAT(waits.avoided_nodes, IsEmpty());
 }
 
-// When a group may evict again, by the delay that its row says: counted from the last eviction.
+// When a group may evict again by the delay in its row, counted from the last eviction.
 int64_t EndOf(const PodGroupRow& group) {
   return std::max(group.created_ns.value_or(0), group.last_eviction_ns.value_or(0)) +
          group.preemption_delay_ns.value_or(0);
@@ -71,7 +71,7 @@ TEST(OverlaysTest, AGroupThatWasPlannedKeepsItsAge) {
     return *group.created_ns;
   };
   EXPECT_EQ(age("q/g", 5), 3);
-  EXPECT_EQ(age("q/g", 6), 6) << "another one of its name";
+  EXPECT_EQ(age("q/g", 6), 6) << "another group of this name";
   EXPECT_EQ(age("q/older", 3), 3);
   EXPECT_THAT(overlays.Ages(), testing::ElementsAre(testing::Key("q/g")));
   overlays.Forget("q/g");
@@ -83,7 +83,7 @@ TEST(OverlaysTest, WhatItHoldsIsCounted) {
   overlays.Avoid("q/g", {"n1"});
   MemoryReport report;
   overlays.Memory(&report);
-  ASSERT_EQ(report.columns.size(), 1u) << "what is empty is left out";
+  ASSERT_EQ(report.columns.size(), 1u) << "empty parts are left out";
   EXPECT_EQ(report.columns[0].count, 1);
   EXPECT_GT(report.columns[0].bytes, 0);
 }

@@ -12,9 +12,9 @@
 namespace kai {
 namespace {
 
-constexpr size_t kMostUnnamed = 1000;  // objects without a name, of a kind
+constexpr size_t kMostUnnamed = 1000;  // rejections of objects without a name, per kind
 
-// As tables have it: kinds without namespaces ignore one.
+// The name in tables: kinds without namespaces ignore the namespace.
 template <typename Row>
 std::string_view TableName(std::string_view name) {
   if (!HasNamespace<Row> && name.find('/') != name.npos) name.remove_prefix(name.find('/') + 1);
@@ -23,7 +23,7 @@ std::string_view TableName(std::string_view name) {
 
 }  // namespace
 
-// Versions are opaque to clients by contract, but numbers wherever Kubernetes runs on etcd.
+// Clients should treat versions as opaque, but they are numbers wherever Kubernetes runs on etcd.
 Version VersionOf(std::string_view text) {
   Version version = 0;
   const char* const end = text.data() + text.size();
@@ -102,7 +102,7 @@ bool Store::Delete(Kind kind, std::string_view name, Version version) {
     auto& table = Table<Row>();
     const auto* object = table.Find(name);
     if (object == nullptr) {
-      table.Delete(name, version);  // what comes late does not bring it back
+      table.Delete(name, version);  // so that late events do not restore it
     } else if (version == 0 || (!object->is_planned && version >= object->version)) {
       is_gone = true;
     }
@@ -328,7 +328,7 @@ ClusterRows Store::RowsOfFew() const {
     }
     return false;
   });
-  // An API server that has no such claims is not asked for them (spec 3 D1).
+  // If an API server does not have these claims, they are not requested (spec 3 D1).
   if (is_synced_[static_cast<size_t>(Kind::kResourceClaim)]) rows.serves_claims = true;
   if (serves_claims_) rows.serves_claims = serves_claims_;
   rows.rejections = rejections();

@@ -1,28 +1,30 @@
-// Store: what is known of a cluster's objects, one event at a time: a writer feeds it what it reads
-// from a file or from watches, and engines follow it.
+// Store: the known objects of a cluster, changed by one event at a time. A writer adds what it
+// reads from a file or from watches, and engines follow the store.
 //
 //   Store store;
 //   store.Upsert(Kind::kQueue, Queue("q", "5"));    // the object as JSON
 //   store.Delete(Kind::kQueue, "q", 9)
 //   const ClusterRows rows = store.Rows();
 //
-// Events may come late, twice and in any order, and an object before those that it refers to: the
-// store keeps the latest version of each. What makes no sense is a rejection until a version comes
-// that does, or the object goes; the last version that was good does not linger.
+// Events may come late, twice and in any order, and an object may come before those that it refers
+// to: the store keeps the latest version of each. An invalid object is a rejection until a valid
+// version comes or the object is deleted; its last valid version is not kept.
 //
-// A list that is read anew (BeginList, Upsert of each, EndList) is the truth about its kind: what
-// it lacks is deleted, and its versions count whatever came before. Synced() says that there is
-// nothing more of a kind, so that none is a fact. An object that is about to be created is planned:
-// lists do not have it yet, and it counts until the server's own is seen or it is withdrawn.
+// A new list of a kind (BeginList, Upsert of each, EndList) replaces what was known: missing
+// objects are deleted, and its versions count even if they are lower. Synced() reports that a kind
+// is complete; then a kind without objects is known to be empty. An object that is about to be
+// created can be planned: lists do not have it yet, and it counts until the server's object is seen
+// or it is withdrawn.
 //
-// A pod can be assigned to a pod group before it names that; more of the kind is in overlays.h.
+// A pod can be assigned to a pod group before its annotation names it; overlays.h has similar
+// features.
 //
-// Followers hear of what changed for the engine: a heartbeat, or a list that says what is known, is
-// no change.
+// Followers are notified of changes that matter to the engine. A heartbeat, or a list without
+// changes, is not one.
 //
-// Invariants: it knows no configuration, and no object looks at another; what an object held is
-// given back when it goes. Cost: reading the object, and a hash look-up; Memory() walks over all of
-// them. Threads: one writer; readers while it does not write.
+// Invariants: it has no configuration, and objects do not depend on each other; the memory of a
+// deleted object is freed. Cost: reading the object, and a hash look-up; Memory() walks over all
+// objects. Threads: one writer; readers while it does not write.
 #ifndef KAI_STORE_STORE_H_
 #define KAI_STORE_STORE_H_
 
@@ -47,29 +49,29 @@
 
 namespace kai {
 
-// What is kept of an object that was read as a Row.
+// How an object that was read as a Row is stored.
 template <typename Row>
 using KeptAs =
     std::conditional_t<std::is_same_v<Row, PodRow>, CompactPod,
                        std::conditional_t<std::is_same_v<Row, PodGroupRow>, CompactPodGroup, Row>>;
 
-// Of metadata.resourceVersion; 0: it is no number.
+// The number in metadata.resourceVersion; 0 if it is not a number.
 Version VersionOf(std::string_view text);
 
-// Hears which objects of a store changed, came or went.
+// Is notified when objects of a store change, come or go.
 class Follower {
  public:
   virtual ~Follower() = default;
-  // Something may happen to an object, which is still what it was.
+  // Called before an object may change.
   virtual void Changing(Kind, std::string_view) {}
-  // `name`: as in Store::Delete(); empty: something of the kind that has no name.
+  // `name`: as in Store::Delete(); empty: an object without a name.
   virtual void Changed(Kind kind, std::string_view name) = 0;
 };
 
 class Store {
  public:
   Store() = default;
-  // The same objects, which from now on change by themselves; it has no followers yet.
+  // A copy with the same objects; the two change independently. The copy has no followers.
   Store(const Store& other)
       : parts_(other.parts_),
         tables_(other.tables_),
@@ -82,15 +84,15 @@ class Store {
 
   enum class Outcome : uint8_t {
     kApplied,
-    kStale,     // a version that is as late, or later, is known
-    kRejected,  // it makes no sense: rejections() says why
+    kStale,     // a later version, or the same one, is known
+    kRejected,  // invalid: rejections() has the reason
   };
 
   // `json`: the object.
   Outcome Upsert(Kind kind, std::string_view json);
   Outcome Upsert(Kind kind, JsonObject object) { return Upsert(kind, object, IdentityOf(object)); }
   Outcome Upsert(Kind kind, JsonObject object, const ObjectIdentity& identity);
-  // An object that was never JSON; of any row of kKindTable.
+  // Adds an object that was never JSON, for any row of kKindTable.
   template <typename Row>
   Outcome Upsert(Row row, Version version = 0) {
     const std::string name = NameInTable(row);
@@ -103,49 +105,51 @@ class Store {
     return Outcome::kApplied;
   }
 
-  // `name`: "namespace/name", or "name" where a kind has no namespaces. `version`: that of the
-  // deletion; what is known of a later one stays. False: it stays, or was not there.
+  // `name`: "namespace/name", or "name" for kinds without namespaces. `version`: that of the
+  // deletion; a later known version stays. False if it stays or did not exist.
   bool Delete(Kind kind, std::string_view name, Version version = 0);
 
-  // It is about to be created, whatever lists lack. kStale: the server has one of its name.
+  // Adds an object that is about to be created and that lists do not have. kStale: the server has
+  // one of its name.
   Outcome UpsertPlanned(Kind kind, JsonObject object);
-  // It is not created after all. False: it is not planned any more.
+  // The object will not be created. False if it is not planned any more.
   bool Withdraw(Kind kind, std::string_view name);
 
-  // A pod belongs to this pod group, not to the one that it names, and so do its later versions,
-  // until one names another group or has another UID. `group`: empty: it belongs to none.
-  // `subgroup`: empty: its label's. False: there is no such pod.
+  // The pod, in this and later versions, belongs to this pod group instead of the one that it
+  // names, until a version names another group or has another UID. `group`: empty: no group.
+  // `subgroup`: empty: from the pod's label. False: there is no such pod.
   bool Assign(std::string_view pod, std::string_view uid, std::string_view group,
               std::string_view subgroup);
 
-  // Overlays on known and later objects. Ages(): of pod groups that the server calls younger.
+  // Overlays on current and later objects (overlays.h).
   void Avoid(std::string_view group, std::vector<std::string> nodes);
   void HoldOff(std::string_view group, int64_t since_ns, int64_t delay_ns);
   void SetPastUsages(PastUsages usages);
   std::map<std::string, Overlays::Age> Ages() const { return overlays_.Ages(); }
 
-  // An object that could not be read, for readers of their own; `kind` is that of the rejection.
+  // For readers of other formats: adds an object that could not be read; `kind` is that of the
+  // rejection.
   void Reject(Kind kind, Rejection rejection);
 
-  // Whether the API server has the API of resource claims. Unless said, it has if claims are
-  // synced, or if there are any (spec 3 D1).
+  // Sets whether the API server has the API of resource claims. By default it has, if claims are
+  // synced or exist (spec 3 D1).
   void ServeClaims(bool serves);
 
   void BeginList(Kind kind);
   void EndList(Kind kind);
   void Synced(Kind kind);
 
-  // In the order of kinds and names.
+  // Sorted by kind and name.
   std::vector<Rejection> rejections() const;
 
-  // Everything that is there, in the order of names, with its rejections; without parameters.
+  // All objects sorted by name, with the rejections; without parameters.
   ClusterRows Rows() const;
-  // The same in two parts, for an engine: pods and pod groups as they stay here, in any order; and
-  // a copy of all the others.
+  // The same in two parts, for an engine: pointers to pods and pod groups in any order, and a copy
+  // of all others.
   RowsInPlace RowsOfMany() const;
   ClusterRows RowsOfFew() const;
 
-  // Those of one kind, in any order.
+  // The rows of one kind, in any order.
   template <typename Row>
   std::vector<Row> RowsOfKind() const {
     std::vector<Row> rows;
@@ -153,8 +157,7 @@ class Store {
     return rows;
   }
 
-  // The row of an object that makes sense; null: there is none. It stays at its address until the
-  // object goes.
+  // The row of a valid object, or null. It keeps its address until the object is deleted.
   template <typename Row>
   const KeptAs<Row>* Find(std::string_view name) const {
     const auto* object = Table<Row>().Find(name);
@@ -163,17 +166,17 @@ class Store {
 
   bool IsSynced(Kind kind) const { return is_synced_[static_cast<size_t>(kind)]; }
 
-  // Why an object makes no sense; null: it does, or is not there.
+  // Why an object was rejected; null if it is valid or does not exist.
   const Rejection* FindRejection(Kind kind, std::string_view name) const;
 
-  // Whether there is an object of the name, good or rejected.
+  // True if there is an object of this name, valid or rejected.
   bool Has(Kind kind, std::string_view name) const;
 
-  // What it holds, by kind: rows without their texts, the texts, the table that finds them by name,
-  // rejections, names that were deleted, and what pods and pod groups share.
+  // Memory by kind: rows without their texts, the texts, the tables of names, rejections, names of
+  // deleted objects, and what pods and pod groups share.
   MemoryReport Memory() const;
 
-  // It hears of every change until Unfollow().
+  // Notifies the follower of every change until Unfollow().
   void Follow(Follower* follower) { followers_.push_back(follower); }
   void Unfollow(Follower* follower) { std::erase(followers_, follower); }
 
@@ -197,12 +200,12 @@ class Store {
   CompactPod Keep(PodRow&& row) { return parts_.Compact(std::move(row)); }
   CompactPodGroup Keep(PodGroupRow&& row) { return parts_.Compact(std::move(row)); }
 
-  // Of a row that goes.
+  // Frees what a removed row shared.
   template <typename Row>
   void Release(Row&& row) {
     if constexpr (requires { parts_.Release(std::move(row)); }) parts_.Release(std::move(row));
   }
-  // False: the row that was there says the same.
+  // False if the previous row is equal.
   template <typename Row>
   bool Put(std::string_view name, Version version, KeptAs<Row> row,
            std::unique_ptr<Rejection> rejection = nullptr) {
@@ -222,17 +225,17 @@ class Store {
   }
   void RejectUnnamed(Rejection rejection, Kind kind);
   void TakeAssigned(std::string_view name, PodRow* row);
-  // It is there, and becomes this one.
+  // Replaces the row of an existing object.
   template <typename Row>
   void Replace(Kind kind, std::string_view name, Row row);
-  // It is there, and goes.
+  // Removes an existing object.
   void Remove(Kind kind, std::string_view name, Version version);
 
   RowParts parts_;
   Tables tables_;
   std::array<bool, kKinds> is_synced_ = {};
   std::optional<bool> serves_claims_;
-  // Of objects without a name, by kind: until the kind is listed anew.
+  // Rejections of objects without a name, by kind, until the kind is listed again.
   std::array<std::vector<Rejection>, kKinds> unnamed_;
   struct Assigned {
     std::string uid, named;  // of the pod, and the group that it names itself

@@ -90,7 +90,7 @@ TEST(StoreTest, WhatWasDeletedDoesNotComeBackLate) {
   EXPECT_EQ(store.Upsert(Kind::kQueue, Queue("q", "8")), Outcome::kStale);
   EXPECT_THAT(Names(store), IsEmpty());
   EXPECT_EQ(store.Upsert(Kind::kQueue, Queue("q", "10")), Outcome::kApplied);
-  EXPECT_FALSE(store.Delete(Kind::kQueue, "q", 9)) << "it was made anew since";
+  EXPECT_FALSE(store.Delete(Kind::kQueue, "q", 9)) << "it was created again since";
   EXPECT_FALSE(store.Delete(Kind::kQueue, "never"));
   EXPECT_THAT(Names(store), ElementsAre("q"));
 }
@@ -112,7 +112,7 @@ TEST(StoreTest, WhatMakesNoSenseIsARejectionUntilItDoes) {
   Store store;
   store.Upsert(Kind::kQueue, Queue("q", "5"));
   EXPECT_EQ(store.Upsert(Kind::kQueue, BrokenQueue("q", "6")), Outcome::kRejected);
-  EXPECT_THAT(Names(store), IsEmpty()) << "the version before does not linger";
+  EXPECT_THAT(Names(store), IsEmpty()) << "the previous version is not kept";
   EXPECT_THAT(store.rejections(),
               ElementsAre(Rejection{.kind = "Queue",
                                     .name = "q",
@@ -155,7 +155,7 @@ TEST(StoreTest, WhatAListLacksIsGone) {
   EXPECT_THAT(store.rejections(), IsEmpty());
 }
 
-// An API server that was restored from a copy counts from a lower number.
+// An API server that was restored from a backup has lower versions.
 TEST(StoreTest, AListIsTheTruthWhateverItsVersions) {
   Store store;
   store.Upsert(Kind::kQueue, Queue("q", "500", "old"));
@@ -202,16 +202,16 @@ TEST(StoreTest, FollowersHearOnlyOfWhatSaysSomethingElse) {
   store.Follow(&counter);
   store.Upsert(Kind::kQueue, Queue("q", "5"));
   EXPECT_EQ(counter.changes, 1);
-  store.Upsert(Kind::kQueue, Queue("q", "6"));  // its status, say
+  store.Upsert(Kind::kQueue, Queue("q", "6"));  // for example, its status changed
   store.Upsert(Kind::kQueue, Queue("q", "5"));
   store.Delete(Kind::kQueue, "never");
   EXPECT_EQ(counter.changes, 1);
   store.Synced(Kind::kQueue);
-  EXPECT_EQ(counter.changes, 2) << "none more is a fact";
+  EXPECT_EQ(counter.changes, 2) << "it was known to be complete already";
   store.BeginList(Kind::kQueue);
   store.Upsert(Kind::kQueue, Queue("q", "6"));
   store.EndList(Kind::kQueue);
-  EXPECT_EQ(counter.changes, 2) << "the list says what is known";
+  EXPECT_EQ(counter.changes, 2) << "the list contains what is known";
   store.Upsert(Kind::kQueue, Queue("q", "7", "org"));
   store.Upsert(Kind::kQueue, BrokenQueue("q", "8"));
   store.Delete(Kind::kQueue, "q");
@@ -303,7 +303,7 @@ TEST_F(PlanningTest, WhatIsPlannedCountsUntilTheServersOwnIsSeen) {
   const std::string planned = Queue("q", "7", "planned");
   EXPECT_EQ(Planned(planned), Outcome::kApplied);
   ListAnew({Queue("a", "1")});
-  EXPECT_FALSE(store.Delete(Kind::kQueue, "q", 5));  // one of its name, long ago
+  EXPECT_FALSE(store.Delete(Kind::kQueue, "q", 5));  // an earlier object of its name
   EXPECT_THAT(Names(store), ElementsAre("a", "planned/q"));
   store.Upsert(Kind::kQueue, Queue("q", "6", "real"));
   EXPECT_EQ(Planned(planned), Outcome::kStale);
@@ -339,7 +339,7 @@ TEST_F(PlanningTest, AGroupThatWasPlannedStaysAsOldAsItWasThen) {
   store.Upsert(Kind::kPodGroup, group("02", "6"));
   EXPECT_EQ(second(), 1);
   store.Upsert(Kind::kPodGroup, group("30", "7"));
-  EXPECT_EQ(second(), 30) << "another one of its name";
+  EXPECT_EQ(second(), 30) << "another group of this name";
   store.Delete(Kind::kPodGroup, "q/g");
   store.Upsert(Kind::kPodGroup, group("02", "8"));
   EXPECT_EQ(second(), 2);
@@ -364,7 +364,7 @@ TEST_F(PlanningTest, APodBelongsToTheGroupItIsAssignedTo) {
 TEST_F(PlanningTest, APodBelongsToTheGroupItIsAssignedToWhateverItNames) {
   Pod("5", "u", "named");
   EXPECT_TRUE(store.Assign("q/p", "u", "", ""));
-  EXPECT_EQ(GroupOfPod(), "/own") << "to none";
+  EXPECT_EQ(GroupOfPod(), "/own") << "it belongs to no group";
   Pod("6", "u", "named");
   EXPECT_EQ(GroupOfPod(), "/own");
   EXPECT_TRUE(store.Assign("q/p", "u", "g", "sub"));
@@ -374,16 +374,16 @@ TEST_F(PlanningTest, APodBelongsToTheGroupItIsAssignedToWhateverItNames) {
   EXPECT_EQ(GroupOfPod(), "named/own");
   EXPECT_TRUE(store.Assign("q/p", "u", "g", ""));
   Pod("8", "u", "another");
-  EXPECT_EQ(GroupOfPod(), "another/own") << "it has changed its mind";
+  EXPECT_EQ(GroupOfPod(), "another/own") << "its own annotation changed";
   store.Assign("q/p", "u", "g", "");
   Pod("9", "u", "g");
   Pod("10", "u", "another");
-  EXPECT_EQ(GroupOfPod(), "another/own") << "it named the group once";
+  EXPECT_EQ(GroupOfPod(), "another/own") << "it has named this group before";
   store.Assign("q/p", "u", "another", "own");
   PodRow row = store.Find<PodRow>("q/p")->Row();
   row.subgroup = "other";
   store.Upsert(row, 11);
-  EXPECT_EQ(GroupOfPod(), "another/other") << "it named both";
+  EXPECT_EQ(GroupOfPod(), "another/other") << "it has named both before";
 }
 
 TEST_F(PlanningTest, APodAvoidsTheNodesOfItsGroupUntilItHasOne) {
