@@ -116,8 +116,7 @@ class Grouper:
     # ---- facts -----------------------------------------------------------------------------------
 
     def set_rules(self, rules: Rules) -> None:
-        """Sets other priority classes or defaults; all groups with known objects are decided
-        again."""
+        """Sets other priority classes or defaults; all groups are decided again."""
         if rules != self._rules:
             self._rules = rules
             self._dirty_groups |= dict.fromkeys(self._groups)

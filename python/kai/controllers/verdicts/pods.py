@@ -354,7 +354,7 @@ class Pods:
         self._rest(now, name, pod)
 
     def _look_again(self, now: float, name: str, pod: _Pod, seen: Seen, out: Decided) -> None:
-        """Whether the object still has the promised node."""
+        """Writes the promised node again if the object has lost it."""
         facts = seen.pod(name)
         if facts is None or facts.uid != pod.uid:
             return

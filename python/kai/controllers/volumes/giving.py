@@ -295,7 +295,7 @@ class VolumeGiver:
         if task.tries > MOST_TRIES:
             self._fail(given, task, "Bind", f"binding volumes: {outcome.message}")
             return
-        task.volumes.clear()  # the write is visible now, and counts
+        task.volumes.clear()  # the next read shows what was written
         self._look(given, task)
 
     def _taken(self, *, but: _Task) -> set[str]:
