@@ -1,17 +1,17 @@
-"""kai: who gets which GPU, and why the others wait.
+"""kai: decides which pod group gets which GPUs, and explains why the others wait.
 
     import kai
 
     cluster = kai.load("snapshot.zip")        # or Kubernetes manifests, or kai.Cluster() by hand
     plan = kai.Scheduler().plan(cluster)
-    print(plan)                               # decisions, queues, and who waits
+    print(plan)                               # decisions, queues, and the groups that wait
     print(plan.why("vision/train"))           # one pod group, in sentences
 
-The names listed in ``__all__`` are the public ones; everything else may move. Importing kai costs
-next to nothing: each name is imported by its first use, and the compiled core by the first plan.
+The names in ``__all__`` are public; every other name may move. Importing kai is almost free: each
+name is imported at its first use, and the compiled core at the first plan.
 """
 
-TYPE_CHECKING = False  # what type checkers take for true; `typing` itself would cost milliseconds
+TYPE_CHECKING = False  # true for type checkers; `typing` costs milliseconds
 if TYPE_CHECKING:
     from kai import integrations as integrations
     from kai import linting as linting
@@ -177,14 +177,14 @@ _HOME = {
     "kai.snapshot": ("load", "load_all"),
 }
 
-# kai.runtime.detect() works without an import of its own.
+# Makes kai.runtime.detect() work after `import kai` alone.
 _MODULES = (
     *("integrations", "linting", "policy", "queues"),
     *("runtime", "settings", "sim", "terraform"),
 )
 
 
-if not TYPE_CHECKING:  # a type checker finds a mistyped name
+if not TYPE_CHECKING:  # # so that a type checker still finds a mistyped name
 
     def __getattr__(name: str) -> object:
         for module, names in _HOME.items():
@@ -204,7 +204,7 @@ if not TYPE_CHECKING:  # a type checker finds a mistyped name
 
 
 def _compiled() -> object:
-    """The compiled core. Raises ImportError with what to do about one that is not there."""
+    """The compiled core. Raises ImportError with installation advice if it is missing."""
     from importlib import import_module
 
     try:

@@ -1,1 +1,1 @@
-"""Kubernetes and KAI as data: keys, defaults, times, documents. No I/O."""
+"""The data of Kubernetes and KAI: keys, defaults, times, documents. No I/O."""

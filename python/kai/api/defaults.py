@@ -1,8 +1,8 @@
-"""What exists in a cluster though no file says so.
+"""Objects that exist in a cluster even if no manifest contains them.
 
-A hand-written manifest names a priority class that the chart installed, or no queue at all. So
-manifests start from these objects, and an object of the same name takes their place. A snapshot
-never does: there, what is absent is absent.
+A hand-written manifest may name a priority class that the chart installed, or name no queue at all.
+Manifests are therefore read on top of these objects, and an object of the same name replaces the
+default. Snapshots are complete: nothing is added to them.
 """
 
 from typing import Any
@@ -24,11 +24,11 @@ SYSTEM_PRIORITIES = {
     "system-cluster-critical": 2_000_000_000,
     "system-node-critical": 2_000_001_000,
 }
-"""Those of Kubernetes itself."""
+"""The priority classes of Kubernetes itself."""
 
 
 def queues() -> list[dict[str, Any]]:
-    """The chart's two queues (spec 5 A64): no quota, no limit, a share of what is left over."""
+    """The chart's two queues (spec 5 A64): no quota, no limit, a weight for surplus resources."""
     return [_queue(DEFAULT_PARENT_QUEUE, None), _queue(DEFAULT_QUEUE, DEFAULT_PARENT_QUEUE)]
 
 
@@ -52,8 +52,8 @@ def _queue(name: str, parent: str | None) -> dict[str, Any]:
 def scheduler_params() -> dict[str, Any]:
     """KAI's command line settings at their defaults (spec 2 L3).
 
-    A snapshot without the object means these; one *with* it means zero for every member it lacks,
-    so whoever changes one has to write down all.
+    A snapshot without this object means these defaults. In a snapshot *with* it, a missing member
+    means zero, so an edited object must list all members.
     """
     second = 1_000_000_000
     return {

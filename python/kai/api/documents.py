@@ -1,12 +1,12 @@
-"""Text in, plain objects out: YAML and JSON documents, read without trust.
+"""Reads YAML and JSON text into plain objects. The input is untrusted.
 
     for document in read_documents(text):
         document.value, document.line, document.problem
 
-YAML goes through libyaml's events and a small builder of our own instead of PyYAML's constructor:
-events come one after the other, so deep nesting costs a limit and not the stack; an alias counts
-with all it stands for, so that a handful of lines cannot unfold into billions of values; and
-scalars become what `kubectl` makes of them (times stay text, `yes` is true, `1e3` is a number).
+YAML goes through libyaml's events and a small builder of our own, for three reasons. Events come
+one after the other, so deep nesting reaches a limit and not the end of the stack. An alias counts
+as many values as it expands to, so a few lines cannot expand to billions of values. Scalars get the
+types that `kubectl` gives them (times stay text, `yes` is true, `1e3` is a number).
 """
 
 import json
@@ -23,7 +23,7 @@ MAX_VALUES = 20_000_000  # the manifests of 200,000 pods hold about as many
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One document of a file: its value, the line it starts on, and what is wrong with it."""
+    """One document of a file: its value, its first line, and its problem, if any."""
 
     value: Any
     line: int
@@ -32,9 +32,9 @@ class Document:
 
 
 class UnreadableError(InvalidInputError):
-    """A text that cannot be read, with the line on which that shows.
+    """A text that cannot be read, with the line of the problem.
 
-    Raised by `read_documents` and what calls it.
+    Raised by `read_documents` and the functions that call it.
     """
 
     def __init__(self, message: str, line: int | None = None) -> None:
@@ -43,7 +43,7 @@ class UnreadableError(InvalidInputError):
 
 
 def decode(data: bytes) -> str:
-    """The text of a file, by its byte order mark, else UTF-8."""
+    """Decodes a file by its byte order mark; UTF-8 without one."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         encoding = "utf-16"
     elif data.startswith(b"\xef\xbb\xbf"):
@@ -57,16 +57,17 @@ def decode(data: bytes) -> str:
 
 
 def read_documents(text: str) -> Iterator[Document]:
-    """The documents of a text that is JSON (one value after the other) or YAML.
+    """The documents of a text: JSON (one value after the other) or YAML.
 
-    Raises InvalidInputError when the text as a whole cannot be read.
+    Raises InvalidInputError if the text cannot be read at all.
     """
     if text.lstrip()[:1] in ("{", "["):
         try:
             yield from list(_read_json(text))
             return
         except json.JSONDecodeError as error:
-            # Braces open YAML too. A text that just ends is JSON that was cut short.
+            # A brace can also start YAML. If the text ends too early, it is JSON that was cut
+            # short.
             if _ends_early(error):
                 raise InvalidInputError(f"not valid JSON: {where(error)}") from None
             try:
@@ -78,13 +79,13 @@ def read_documents(text: str) -> Iterator[Document]:
             raise InvalidInputError("not readable: nested too deeply") from None
         except InvalidInputError:
             raise
-        except ValueError:  # of int()
+        except ValueError:  # from int()
             raise InvalidInputError("not readable: a number has thousands of digits") from None
     yield from read_yaml(text)
 
 
 def read_value(text: str) -> Any:
-    """The only document of a text; raises InvalidInputError when it holds more."""
+    """The only document of a text. Raises InvalidInputError if there are more."""
     documents = list(read_documents(text))
     if len(documents) > 1:
         raise InvalidInputError(f"holds {len(documents)} documents instead of one")
@@ -120,7 +121,7 @@ def _refuse_constant(name: str) -> Any:
 
 
 def where(error: json.JSONDecodeError) -> str:
-    """What is wrong with a JSON text, and where."""
+    """The fault of a JSON text, with its line and column."""
     if _ends_early(error):
         return f"it ends in the middle of a value, on line {error.lineno} (cut short?)"
     return f"{error.msg[0].lower()}{error.msg[1:]} on line {error.lineno}, column {error.colno}"
@@ -134,7 +135,7 @@ def _ends_early(error: json.JSONDecodeError) -> bool:
 
 
 def read_yaml(text: str, most_values: int = MAX_VALUES) -> Iterator[Document]:
-    """The documents of a YAML text, of which JSON is a part. Raises UnreadableError."""
+    """The documents of a YAML text (JSON is a subset). Raises UnreadableError."""
     import yaml
 
     loader_class: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -152,7 +153,7 @@ def read_yaml(text: str, most_values: int = MAX_VALUES) -> Iterator[Document]:
         mark = error.problem_mark
         if mark is None:
             raise UnreadableError(f"not valid YAML: {error.problem}") from None
-        line = min(mark.line, text.count("\n")) + 1  # libyaml's end is a line further
+        line = min(mark.line, text.count("\n")) + 1  # libyaml reports the line after the end
         said = f"not valid YAML: {error.problem} on line {line}, column {mark.column + 1}"
         raise UnreadableError(said, line) from None
     except yaml.YAMLError as error:
@@ -161,14 +162,14 @@ def read_yaml(text: str, most_values: int = MAX_VALUES) -> Iterator[Document]:
 
 
 class _Open:
-    """A sequence or mapping whose end has not come yet."""
+    """A sequence or mapping that is not closed yet."""
 
     __slots__ = ("anchor", "key", "merged", "own_keys", "start", "value")
 
     def __init__(self, value: Any, anchor: str | None, start: int) -> None:
         self.value = value
         self.anchor = anchor
-        self.start = start  # how many values there were when it began
+        self.start = start  # number of values before it
         self.key: Any = _NO_KEY
         self.own_keys: set[str] = set()
         self.merged: list[dict[str, Any]] = []
@@ -179,16 +180,16 @@ _MERGE = object()
 
 
 def _scalar_size(text: str) -> int:
-    return 1 + len(text) // 64  # a long text that is aliased often unfolds too
+    return 1 + len(text) // 64  # a long text counts more, because aliases repeat it
 
 
 class _Builder:
-    """Turns one event after the other into documents."""
+    """Builds documents from parser events."""
 
     def __init__(self, yaml: Any, most_values: int) -> None:
         self._yaml = yaml
         self._most_values = most_values
-        self._event: Any = None  # that is being taken
+        self._event: Any = None  # the current event
         self._values = 0
         self._start_document(1)
 
@@ -198,10 +199,10 @@ class _Builder:
         self._problem: str | None = None
         self._problem_line: int | None = None
         self._open: list[_Open] = []
-        self._anchors: dict[str, tuple[Any, int]] = {}  # value, how many values it stands for
+        self._anchors: dict[str, tuple[Any, int]] = {}  # value, and the number of values in it
 
     def take(self, event: Any) -> Document | None:
-        """The document that this event ends, if it ends one."""
+        """Processes an event and returns the document that it completes, if any."""
         yaml = self._yaml
         self._event = event
         kind = type(event)
@@ -247,7 +248,7 @@ class _Builder:
         return UnreadableError(problem.replace("{line}", str(line)), line)
 
     def _note(self, problem: str) -> None:
-        """The first problem of a document is the one that is said."""
+        """Keeps only the first problem of a document."""
         if self._problem is None:
             self._problem, self._problem_line = problem, self._event.start_mark.line + 1
 
@@ -316,7 +317,7 @@ _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 
 
 def plain_scalar(text: str) -> Any:
-    """What an unquoted YAML scalar means to Kubernetes.
+    """The value that Kubernetes reads from an unquoted YAML scalar.
 
     >>> [plain_scalar(text) for text in ("8", "0.5", "1e3", "on", "~", "10Gi", "2026-01-01")]
     [8, 0.5, 1000.0, True, None, '10Gi', '2026-01-01']
@@ -326,7 +327,8 @@ def plain_scalar(text: str) -> Any:
     if text[0] in "+-.0123456789":
         if _INTEGER.fullmatch(text):
             return _integer(text)
-        # Longer than any number a manifest means: text, which is then refused by its field.
+        # A longer number is in no valid manifest. It stays text, and the check of its field rejects
+        # it.
         if len(text) < 64 and _FLOAT.fullmatch(text):
             value = float(text)
             return value if abs(value) != float("inf") else text
@@ -343,5 +345,5 @@ def _integer(text: str) -> int | str:
         if len(digits) > 1 and digits[0] == "0" and digits[1] not in "xob":
             return sign * int(digits, 8)
         return sign * int(digits, 0)
-    except ValueError:  # underscores and nothing else
+    except ValueError:  # only underscores
         return text

@@ -1,4 +1,4 @@
-"""Durations as texts: as Go writes them, and as Prometheus does.
+"""Durations as text, in the formats of Go and of Prometheus.
 
 >>> go_seconds("1h30m"), prometheus_seconds("1w2d")
 (5400.0, 777600.0)
@@ -19,11 +19,11 @@ _PROMETHEUS_MS = {
     **{"h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1},
 }
 _PROMETHEUS = re.compile("".join(rf"(?:(\d+){unit})?" for unit in _PROMETHEUS_MS))
-_LARGEST_S = 2**63 / 1e9  # what Go can hold
+_LARGEST_S = 2**63 / 1e9  # the largest duration in Go
 
 
 def go_seconds(text: str) -> float:
-    """Of "1h30m", "-5s", "0". Raises InvalidInputError for what Go would not take."""
+    """Seconds of "1h30m", "-5s", "0". Raises InvalidInputError if Go rejects the text."""
     sign, rest = (-1.0 if text.startswith("-") else 1.0), text.removeprefix("-").removeprefix("+")
     parts = _GO_PART.findall(rest)
     if rest != "0" and (not parts or "".join(map("".join, parts)) != rest):
@@ -35,9 +35,9 @@ def go_seconds(text: str) -> float:
 
 
 def prometheus_seconds(text: str) -> float:
-    """Of "1w", "2d12h", "0": units y, w, d, h, m, s, ms, in this order.
+    """Seconds of "1w", "2d12h", "0": units y, w, d, h, m, s, ms, in this order.
 
-    Raises InvalidInputError for what Prometheus would not take.
+    Raises InvalidInputError if Prometheus rejects the text.
     """
     match = _PROMETHEUS.fullmatch(text)
     if text != "0" and (not text or match is None):
@@ -53,7 +53,7 @@ def prometheus_seconds(text: str) -> float:
 
 
 def to_prometheus(seconds: float) -> str:
-    """Years and weeks only where nothing is left: "90d", not "12w6d".
+    """A Prometheus duration. Uses years and weeks only if they divide it: "90d", not "12w6d".
 
     >>> to_prometheus(90 * 86_400), to_prometheus(5400), to_prometheus(0)
     ('90d', '1h30m', '0s')
@@ -69,7 +69,8 @@ def to_prometheus(seconds: float) -> str:
 
 
 def to_go(seconds: float) -> str:
-    """
+    """A Go duration.
+
     >>> to_go(3600), to_go(90.5), to_go(0.25), to_go(0)
     ('1h0m0s', '1m30.5s', '250ms', '0s')
     """

@@ -1,10 +1,10 @@
-"""What exists already, looked at before settings are merged into it.
+"""Checks the types of existing fields before settings are merged into them.
 
     check_fields("Job train", manifest)
     # InvalidRequestError: spec.template.spec.containers of Job train is 5: write a list
 
-Only fields that merging looks at, each of which is of one kind wherever Kubernetes and the
-orchestrators have it, in camelCase or snake_case. What is null is as if it were not there.
+Only fields that merging reads are checked. Each of them has one type in Kubernetes and in every
+orchestrator, in camelCase or snake_case. A null field counts as absent.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def _in_both_spellings(names: Iterable[str]) -> frozenset[str]:
     return frozenset(spelled for name in names for spelled in (name, spelling.snake_name(name)))
 
 
-_TEXTS = _in_both_spellings(  # mappings by text, in which nothing else is looked at
+_TEXTS = _in_both_spellings(  # mappings of texts; their keys are not checked
     (
         *("annotations", "labels", "limits", "nodeSelector", "nodeSelectors", "rayStartParams"),
         "requests",
@@ -40,7 +40,7 @@ _OBJECTS = _in_both_spellings(
         *("orchestratorPodSettings", "containerSecurityContext"),
     )
 )
-_ROLES = frozenset(  # mappings of objects by names of the user's
+_ROLES = frozenset(  # mappings of objects; the user chooses their keys
     name
     for name in _OBJECTS
     if name.endswith(("ReplicaSpecs", "replica_specs"))
@@ -60,15 +60,14 @@ _NUMBERS = _in_both_spellings(
     )
 )
 _TEXT = _in_both_spellings(("parentQueue",))
-_SETTLED = ("containers", "initContainers", "limits", "requests")  # by no placeholder
+_SETTLED = ("containers", "initContainers", "limits", "requests")  # never placeholders
 _TOLERATION = ("key", "operator", "value", "effect")
 
 
 def check_fields(what: str, value: object, *, placeholders: bool = False) -> Mapping[str, Any]:
-    """What was given. Raises InvalidRequestError for a field that holds something else than it has
-    to.
+    """Returns the value itself. Raises InvalidRequestError for a field of the wrong type.
 
-    placeholders: texts like ``{{ env }}`` may stand where others fill in values.
+    placeholders: accept texts like ``{{ env }}`` where an orchestrator fills in values later.
     """
     given = rules.mapping(what, value)
     _Reader(what, placeholders).fields("", given)
@@ -76,7 +75,7 @@ def check_fields(what: str, value: object, *, placeholders: bool = False) -> Map
 
 
 def fields_at(what: str, value: Mapping[str, Any], *path: str) -> Any:
-    """The object at a path that has to be there; what is there was checked."""
+    """The object at a required path, after its fields were checked."""
     for at, step in enumerate(path, start=1):
         inner = value.get(step)
         if not isinstance(inner, Mapping):
@@ -132,7 +131,7 @@ class _Reader:
         for key, each in self.object(at, value).items():
             if not isinstance(key, str):
                 raise self.refuse(at, f"has the key {rules.shown(key)}: write a text")
-            if key == "custom" and each is not None:  # Dynamo: resources without a short name
+            if key == "custom" and each is not None:  # Dynamo: resources that have no short name
                 self.texts(f"{at}.custom", each)
 
     def object(self, at: str, value: object) -> Mapping[Any, Any]:

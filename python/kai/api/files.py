@@ -1,4 +1,4 @@
-"""Reading and writing files that may be anything: missing, endless, or no file at all.
+"""Reads and writes files safely: a path may be missing, endless, or no regular file.
 
 data = files.read("cluster.zip")        # "-": standard input
 files.write("out.json", data)
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 STANDARD_INPUT = "-"
 LARGEST = 4 * 2**30
-"""Bytes of a file, and what one may unpack to; a cluster of a million pods needs about 2 GiB."""
+"""Most bytes of a file, packed or unpacked. A cluster of a million pods needs about 2 GiB."""
 LARGEST_STREAM = 2**30
-"""Bytes of what has no size: pipes, devices and standard input."""
+"""Most bytes of an input without a size: pipes, devices and standard input."""
 
 _CHUNK = 2**20
 _BINARY = (b"PK", b"\x1f\x8b", b"\xff\xfe", b"\xfe\xff")  # zip, gzip, and UTF-16
 
 
 def read(name: str | os.PathLike[str]) -> bytes:
-    """The whole content. Raises InvalidInputError that says why not, without the name.
+    """The whole content. Raises InvalidInputError with the cause, without the file name.
 
-    A pipe is waited for; Ctrl-C ends that.
+    Waits for a pipe; Ctrl-C ends the wait.
     """
     try:
         if name == STANDARD_INPUT:
@@ -48,7 +48,7 @@ def read(name: str | os.PathLike[str]) -> bytes:
         raise InvalidInputError(why_unreadable(error)) from None
     except InvalidInputError:
         raise
-    except ValueError:  # of open: a NUL byte, or a text that is no name on this system
+    except ValueError:  # from open: a NUL byte, or a name that this system does not accept
         raise InvalidInputError("no file can have this name") from None
 
 
@@ -62,7 +62,7 @@ def _read_stream(stream: BinaryIO) -> bytes:
 
 
 def all_of(stream: BinaryIO | gzip.GzipFile, most: int, said: str) -> bytes:
-    """What is left of a stream. Raises InvalidInputError(said) for more than `most` bytes."""
+    """The rest of a stream. Raises InvalidInputError(said) if it has more than `most` bytes."""
     content = io.BytesIO()
     while chunk := stream.read(_CHUNK):
         content.write(chunk)
@@ -76,7 +76,7 @@ def too_large(what: str, most: int) -> InvalidInputError:
 
 
 def why_unreadable(error: OSError) -> str:
-    """Why a file cannot be read or written, to go after its name: "no such file or directory"."""
+    """Why a file cannot be read or written, to follow its name: "no such file or directory"."""
     if error.errno == errno.EBADF:
         return "is closed"
     text = error.strerror or str(error)
@@ -84,7 +84,7 @@ def why_unreadable(error: OSError) -> str:
 
 
 def write(name: str | os.PathLike[str], data: bytes) -> None:
-    """Writes a file whole or not at all. Raises OSError; what was there before is then kept."""
+    """Writes the whole file or nothing. Raises OSError; the old content is then kept."""
     place = os.path.realpath(name)
     if os.path.exists(place) and not os.path.isfile(place):  # a pipe or a device
         with open(place, "wb") as file:

@@ -1,4 +1,4 @@
-"""The arithmetic of a share of GPU memory, all of it in MiB and per device (spec 7 W1).
+"""The arithmetic of GPU memory shares, in MiB per device (spec 7 W1).
 
 >>> reserved(15360, fraction=0.5), portion(15360, memory=4096)  # a T4
 (7650, 0.27)
@@ -7,9 +7,10 @@
 >>> allocator_fraction(budget=7650, total=15360, headroom=512)
 Fraction(58, 125)
 
-KAI rounds in three places, each to its own taste: the memory of a device down to a whole hundred,
-a memory request up to a whole per cent of that, and what it tells the pod to two decimals. So what
-is reserved for a pod and what HAMi holds it to are different numbers (KW7). Standard library only.
+KAI rounds in three places, each in a different way: the memory of a device down to a multiple of
+100, a memory request up to whole per cents of that, and the portion in the pod's environment to two
+decimals. Therefore the memory reserved for a pod differs from the limit that HAMi enforces (KW7).
+This module uses the standard library only.
 """
 
 from __future__ import annotations
@@ -18,27 +19,27 @@ import math
 from fractions import Fraction
 
 UNKNOWN_MIB = 100
-"""What KAI takes for the memory of a device whose node does not say."""
+"""The memory that KAI assumes for a device if its node has no label for it."""
 
-_BYTES_FROM = 1_048_576  # a label at least this large counts bytes
+_BYTES_FROM = 1_048_576  # a label of at least this value is in bytes
 _STEP = 1000  # allocator fractions have three decimals
-_GUESS = Fraction(95, 100)  # of a share whose device is not known (spec 7 W3)
+_GUESS = Fraction(95, 100)  # of a share of an unknown device (spec 7 W3)
 _LEAST_GUESSED = Fraction(1, 10)
 
 
 def device_mib(total: int) -> int:
-    """Of the node label nvidia.com/gpu.memory: MiB, or bytes where it is that large."""
+    """MiB of the node label nvidia.com/gpu.memory; very large values are in bytes."""
     return total // _BYTES_FROM if total >= _BYTES_FROM else total
 
 
 def capacity(total: int | None) -> int:
-    """M', what KAI hands out of a device: whole hundreds; 100 where the label is missing."""
+    """M', the memory of a device that KAI hands out: a multiple of 100; 100 without the label."""
     mib = device_mib(total or 0)
     return mib - mib % 100 or UNKNOWN_MIB
 
 
 def reserved(total: int | None, *, fraction: float | None = None, memory: int | None = None) -> int:
-    """R, what the pod takes of a device."""
+    """R, the memory of the device that is reserved for the pod."""
     if memory is not None:
         return memory
     return math.floor((fraction or 0) * capacity(total))
@@ -47,24 +48,24 @@ def reserved(total: int | None, *, fraction: float | None = None, memory: int | 
 def portion(
     total: int | None, *, fraction: float | None = None, memory: int | None = None
 ) -> float:
-    """p, the part of a device that the queue is charged and the pod is told."""
+    """p, the portion of a device: the queue is charged for it, and the pod sees it."""
     if memory is None:
         return fraction or 0.0
     return _whole_percents(memory / capacity(total))
 
 
 def _whole_percents(part: float) -> float:
-    # In floating point, as KAI has it: 1071 of 15300 is 7 %, and comes out as 8.
+    # In floating point, as in KAI: 1071 of 15300 is 7 %, and the result is 8 %.
     return math.ceil(part * 100) / 100
 
 
 def announced(part: float) -> str:
-    """GPU_PORTION: two decimals, so that 0.125 is announced as 0.12."""
+    """The value of GPU_PORTION: two decimals, so 0.125 becomes 0.12."""
     return f"{part:.2f}"
 
 
 def hami_limit(total: int | None, part: float) -> int | None:
-    """L, what HAMi-core holds the pod to; None where it sets no limit, and says nothing of it."""
+    """L, the limit that HAMi-core enforces for the pod; None if it silently sets no limit."""
     told = float(announced(part))
     if total is None or told == 0:
         return None
@@ -72,9 +73,10 @@ def hami_limit(total: int | None, part: float) -> int | None:
 
 
 def allocator_fraction(*, budget: int, total: int, headroom: int) -> Fraction | None:
-    """a, the part of the total that an allocator may take; None: nothing is left (spec 7 W1).
+    """a, the fraction of the total that an allocator may use; None if nothing is left (spec 7 W1).
 
-    total: what CUDA reports. Where that is the share already, so has the budget to be (spec 7 W2).
+    total: the memory that CUDA reports. If that is the share already, the budget must be the same
+    (spec 7 W2).
     """
     if budget <= headroom or total <= 0:
         return None
@@ -82,7 +84,7 @@ def allocator_fraction(*, budget: int, total: int, headroom: int) -> Fraction | 
 
 
 def guessed_fraction(fraction: Fraction, *, processes: int = 1) -> Fraction | None:
-    """a, where the device is not known; None for a share too small to guess for (spec 7 W3)."""
+    """a for an unknown device; None if the share is too small for a guess (spec 7 W3)."""
     each = fraction / processes
     if each < _LEAST_GUESSED:
         return None
@@ -90,5 +92,5 @@ def guessed_fraction(fraction: Fraction, *, processes: int = 1) -> Fraction | No
 
 
 def utilization(*, budget: int, total: int) -> Fraction:
-    """Of an engine that counts everything it takes, as vLLM does: whole per cents."""
+    """The fraction for an engine that counts all its memory, such as vLLM, in whole per cents."""
     return Fraction(100 * budget // total, 100)

@@ -1,6 +1,6 @@
-"""Every label, annotation and resource name kai reads or writes, once."""
+"""All labels, annotations and resource names that kai reads or writes."""
 
-# API groups of KAI's own kinds (spec 5 A1). The older group keeps its name for ever.
+# API groups of KAI's own kinds (spec 5 A1). The older group never changes its name.
 SCHEDULING_GROUP = "scheduling.run.ai"
 KAI_GROUP = "kai.scheduler"
 QUEUE_API = "scheduling.run.ai/v2"
@@ -8,15 +8,16 @@ POD_GROUP_API = "scheduling.run.ai/v2alpha2"
 BIND_REQUEST_API = "scheduling.run.ai/v1alpha2"
 
 SCHEDULER_NAME = "kai-scheduler"
-"""`spec.schedulerName` of the pods that are ours to place."""
+"""`spec.schedulerName` of the pods that this scheduler places."""
 
 FIELD_MANAGER = "kai-sched"
-"""The beginning of our User-Agent, by which the API server says which fields are of our making."""
+"""The start of our User-Agent. The API server uses it as the manager of the fields that we write.
+"""
 
 # Labels of pods and of the workloads that own them.
 QUEUE_LABEL = "kai.scheduler/queue"
-LEGACY_QUEUE_LABEL = "runai/queue"  # before KAI 0.6, or where podgrouper.queueLabelKey says so
-PROJECT_LABEL = "project"  # read when there is no queue label (spec 5 A63)
+LEGACY_QUEUE_LABEL = "runai/queue"  # before KAI 0.6, or if podgrouper.queueLabelKey names it
+PROJECT_LABEL = "project"  # used if there is no queue label (spec 5 A63)
 USER_LABEL = "user"
 NODE_POOL_LABEL = "kai.scheduler/node-pool"
 PRIORITY_CLASS_LABEL = "priorityClassName"
@@ -33,7 +34,7 @@ LWS_GROUP_INDEX_LABEL = "leaderworkerset.sigs.k8s.io/group-index"
 LWS_WORKER_INDEX_LABEL = "leaderworkerset.sigs.k8s.io/worker-index"  # "0" on the leader
 JOBSET_JOB_LABEL = "jobset.sigs.k8s.io/replicatedjob-name"
 JOBSET_INDEX_LABEL = "jobset.sigs.k8s.io/job-index"  # which replica of the replicated job
-RAY_GROUP_LABEL = "ray.io/group"  # "headgroup", or the name of the worker group
+RAY_GROUP_LABEL = "ray.io/group"  # "headgroup", or the name of a worker group
 RAY_PRIORITY_CLASS_LABEL = "ray.io/priority-class-name"
 SPARK_NAME_LABEL = "spark-app-name"
 SPARK_SELECTOR_LABEL = "spark-app-selector"  # the same on driver and executors
@@ -56,16 +57,16 @@ COMPUTE_SHARING_ANNOTATION = "kai.scheduler/gpu-compute-sharing-mode"  # KAI 0.1
 NVFRACTIONS_REQUEST_ANNOTATION = "nvidia.com/container.{container}.gpu-memory.request"  # spec 7 NX2
 NVFRACTIONS_LIMIT_ANNOTATION = "nvidia.com/container.{container}.gpu-memory.limit"
 RECEIVED_TYPE_ANNOTATION = "received-resource-type"
-SHARED_GPU_CONFIG_MAP_ANNOTATION = "runai/shared-gpu-configmap"  # how its ConfigMaps are called
-# Written when a pod is bound: its place in the order of topology domains, for its launcher.
+SHARED_GPU_CONFIG_MAP_ANNOTATION = "runai/shared-gpu-configmap"  # prefix of its ConfigMaps
+# Written when a pod is bound: its position in the order of topology domains, for its launcher.
 TOPOLOGY_RANK_ANNOTATION = "kai.scheduler/topology-rank"
 TOPOLOGY_DOMAIN_ANNOTATION = "kai.scheduler/topology-domain"
-# Where its node was expected to put it, and did (plugin numa).
+# Where the pod was expected to run within its node, and where it runs (plugin numa).
 NUMA_PREDICTED_ANNOTATION = "kai.scheduler/numa-placement-predicted"
 NUMA_OBSERVED_ANNOTATION = "kai.scheduler/numa-placement-observed"
 LWS_SIZE_ANNOTATION = "leaderworkerset.sigs.k8s.io/size"
 
-# Reservation pods: each takes a device from the kubelet for the pods that share it.
+# Reservation pods: each requests a device from the kubelet for the pods that share it.
 RESERVATION = "kai-resource-reservation"  # their namespace, service account and label `app`
 APP_LABEL = "app"
 RESERVED_DEVICE_ANNOTATION = "run.ai/reserve_for_gpu_index"  # the UUID of the device
@@ -84,8 +85,8 @@ SEGMENT_PREFERRED_ANNOTATION = "kai.scheduler/segment-topology-preferred-placeme
 SEGMENTS = (SEGMENT_SIZE_ANNOTATION, SEGMENT_REQUIRED_ANNOTATION, SEGMENT_PREFERRED_ANNOTATION)
 TOPOLOGY = (TOPOLOGY_ANNOTATION, TOPOLOGY_REQUIRED_ANNOTATION, TOPOLOGY_PREFERRED_ANNOTATION)
 
-# Annotations of pod groups, and of workloads that groups are made for: in how many domains of the
-# preferred level the pods are to be.
+# Annotations of pod groups and of workloads: the number of domains of the preferred level over
+# which the pods are spread.
 MIN_DOMAINS_ANNOTATION = "kai.scheduler/topology-min-domains"
 MAX_DOMAINS_ANNOTATION = "kai.scheduler/topology-max-domains"
 BALANCED_DOMAINS_ANNOTATION = "kai.scheduler/topology-balanced"
@@ -96,16 +97,16 @@ LAST_START_ANNOTATION = "kai.scheduler/last-start-timestamp"
 STALE_ANNOTATION = "kai.scheduler/stale-podgroup-timestamp"
 LAST_EVICTION_ANNOTATION = "kai.scheduler/last-eviction-timestamp"
 
-# Annotations of pod groups that job orders look at: a duration such as "2h30m", from users, and
-# what the group has received so far, from the scheduler, such as
+# Annotations of pod groups that job orders read: a duration such as "2h30m", written by users, and
+# the time the group has received so far, written by the scheduler, such as
 # "run=3600 gpu=28800 evictions=1 until=2026-01-01T00:00:00Z" (seconds and GPU-seconds).
 RUN_TIME_ESTIMATE_ANNOTATION = "kai.scheduler/run-time-estimate"
 ATTAINED_SERVICE_ANNOTATION = "kai.scheduler/attained-service"
 
-# What `kubectl apply` leaves behind: the manifest that it was given.
+# Written by `kubectl apply`: the manifest it received.
 LAST_APPLIED_ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
 
-# Labels of nodes and of what Kubernetes makes.
+# Labels of nodes and of objects that Kubernetes creates.
 HOSTNAME_LABEL = "kubernetes.io/hostname"
 GPU_COUNT_LABEL = "nvidia.com/gpu.count"
 GPU_PRODUCT_LABEL = "nvidia.com/gpu.product"
@@ -122,7 +123,7 @@ PODS = "pods"
 NVIDIA_GPU = "nvidia.com/gpu"
 AMD_GPU = "amd.com/gpu"
 MIG_PREFIX = "nvidia.com/mig-"
-WHOLE_GPUS = (NVIDIA_GPU, AMD_GPU)  # those that count as GPUs (docs/concepts/gpu.md)
+WHOLE_GPUS = (NVIDIA_GPU, AMD_GPU)  # the resources that count as GPUs (docs/concepts/gpu.md)
 
 # Environment variables.
 VISIBLE_DEVICES_ENV = "NVIDIA_VISIBLE_DEVICES"
@@ -131,4 +132,4 @@ GPU_PORTION_ENV = "GPU_PORTION"
 LEGACY_GPU_PORTION_ENV = "RUNAI_NUM_OF_GPUS"
 GPU_MEMORY_LIMIT_ENV = "CUDA_DEVICE_MEMORY_LIMIT"  # read by HAMi-core
 CONFORMANCE_ENV = "KAI_CONFORMANCE"
-"""Where `kai verify` looks for the recorded cases instead of its own copy."""
+"""The folder from which `kai verify` reads the recorded cases instead of its own copy."""

@@ -1,10 +1,10 @@
-"""Kinds of objects: one table of all that kai knows of each.
+"""Kinds of objects: one table with all that kai knows about each kind.
 
     kinds.KINDS["CronJob"].group     # "batch"
     kinds.KINDS["CronJob"].owner     # "spec.jobTemplate.metadata"
 
-Reading of files, grouping, builders and lint use the same rows. What takes code to say, such as the
-gang of a PyTorchJob, stands with the modules that need it.
+File reading, grouping, builders and lint all use these rows. Rules that need code, such as the gang
+of a PyTorchJob, are in the modules that apply them.
 """
 
 from collections.abc import Mapping
@@ -18,37 +18,38 @@ from kai.api.keys import KAI_GROUP, SCHEDULING_GROUP
 
 @dataclass(frozen=True, slots=True)
 class Pods:
-    """Pods of one description in a workload.
+    """Pods of a workload that share one description.
 
-    `path` has ``[name]`` for each item of a list, known by that key, and ``{}`` for each entry of a
-    mapping. `role`: what they are called, where the path does not name them. `shape`: how they are
-    described where that is no pod template (kai.integrations.workloads.shapes).
+    `path` has ``[name]`` for the items of a list that are identified by that key, and ``{}`` for
+    each entry of a mapping. `role`: the name of the pods, if the path does not contain it. `shape`:
+    the format of the description, if it is not a pod template (kai.integrations.workloads.shapes).
     """
 
     path: str
     role: str = ""
-    gpu: bool = True  # they are the ones that GPUs are asked for
-    no_gpu: tuple[str, ...] = ()  # roles and types among them that are not
-    type_field: str = ""  # what says their type, in the description or beside it
+    gpu: bool = True  # these pods request GPUs
+    no_gpu: tuple[str, ...] = ()  # roles and types that request no GPUs
+    type_field: str = ""  # field with their type, in the description or beside it
     shape: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of objects; what is said of pods and gangs is about workloads.
+    """One kind of objects. The fields about pods and gangs apply to workloads.
 
-    `group`: its API group. `listed`: which list of a snapshot holds its objects (spec 2 L7).
-    `read`: a plan depends on objects of this kind. `makes_pods`: True: kai makes its pods where a
-    manifest gives none; False: they have to be given; None: it runs no pods itself. `priority`: the
-    class of its pod groups when nothing names one (spec 6 C28).
+    `group`: its API group. `listed`: the list of a snapshot that holds its objects (spec 2 L7).
+    `read`: plans depend on objects of this kind. `makes_pods`: True: kai creates the pods if a
+    manifest has none; False: the manifest must contain them; None: it runs no pods itself.
+    `priority`: the class of its pod groups if nothing names one (spec 6 C28).
 
-    `pods`: where they are described. `owner`: metadata of the object that KAI takes for the owner;
-    `owns_itself`: there is none that it reads, so that the pod says everything. `gang`: how
-    `gang_min` is said: "owner" in an annotation there, "leaf" on each replicated job, else the path
-    of a field; None: not at all, and `gang_hint` says what to do. `container`: what the operator
-    calls the main one. `parts`: where KAI looks for the topology of one role: "pod", the template,
-    or "job", the replicated job. `ray`: path of the Ray cluster that it describes.
-    `looked_through`: pods are grouped by what it owns, and by what it says itself (spec 6 C28f).
+    `pods`: where the pods are described. `owner`: metadata of the object that KAI uses as the
+    owner; `owns_itself`: KAI reads no owner, and the pod has all the settings. `gang`: where
+    `gang_min` is set: "owner": in an annotation of the owner, "leaf": on each replicated job,
+    otherwise the path of a field; None: nowhere, and `gang_hint` gives advice. `container`: the
+    operator's name for the main container. `parts`: where KAI looks for the topology of one role:
+    "pod": the template, "job": the replicated job. `ray`: path of the Ray cluster that it
+    describes. `looked_through`: pods are grouped by the objects it owns, and by its own labels and
+    annotations (spec 6 C28f).
     """
 
     group: str
@@ -64,13 +65,13 @@ class Kind:
     parts: str | None = None
     gang: str | None = None
     gang_hint: str = "use a Job, a JobSet or a PyTorchJob for pods that have to start together"
-    segments: bool = False  # its workers can be cut into segments
-    native: str | None = None  # class of the kubernetes client
+    segments: bool = False  # its workers can be split into segments
+    native: str | None = None  # class in the kubernetes client
     topology: bool = True
     ray: str = ""
-    queue_annotation: str | None = None  # in which its operator looks for the queue
+    queue_annotation: str | None = None  # annotation from which its operator reads the queue
     looked_through: bool = False
-    scheduled_by_operator: bool = False  # which, or whose settings, may name the scheduler
+    scheduled_by_operator: bool = False  # its operator may name the scheduler
 
 
 _TEMPLATE = (Pods("spec.template"),)
@@ -141,7 +142,7 @@ def _workflow(path: str = "spec", **more: Any) -> Kind:
 
 KINDS: Mapping[str, Kind] = MappingProxyType(
     {
-        # What a snapshot holds.
+        # Kinds that a snapshot contains.
         "Pod": Kind("", "pods", pods=(Pods(""),), owner="", owns_itself=True, native="V1Pod"),
         "Node": Kind("", "nodes", cluster_scoped=True),
         "Queue": Kind(SCHEDULING_GROUP, "queues", cluster_scoped=True),
@@ -155,7 +156,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "CSIStorageCapacity": Kind(_STORAGE, "csiStorageCapacities"),
         "StorageClass": Kind(_STORAGE, "storageClasses", cluster_scoped=True),
         "CSIDriver": Kind(_STORAGE, "csiDrivers", cluster_scoped=True),
-        # In no snapshot of KAI's: it does not look at them.
+        # Not in KAI's snapshots: KAI does not read them.
         "CSINode": Kind(_STORAGE, "csiNodes", cluster_scoped=True),
         "ResourceClaim": Kind(_DEVICES, "resourceClaims"),
         "ResourceSlice": Kind(_DEVICES, "resourceSlices", cluster_scoped=True),
@@ -240,12 +241,12 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "WorkflowTemplate": _workflow(read=False),
         "ClusterWorkflowTemplate": _workflow(read=False),
         "CronWorkflow": _workflow("spec.workflowSpec", read=False),
-        # Of Kubernetes and KAI themselves, and no plan depends on them.
+        # Kinds of Kubernetes and KAI that do not affect plans.
         "PodTemplate": Kind(
             "", read=False, pods=(Pods("template"),), owner="", topology=False,
             native="V1PodTemplate",
         ),
-        "Service": Kind("", read=False, priority=defaults.INFERENCE),  # Knative's owns pods
+        "Service": Kind("", read=False, priority=defaults.INFERENCE),  # pods of a Knative Service
         "Binding": _IGNORED,
         "ComponentStatus": _IGNORED,
         "Endpoints": _IGNORED,
@@ -265,13 +266,14 @@ _UNKNOWN = Kind("")
 LISTS = {name: kind.listed for name, kind in KINDS.items() if kind.listed}
 CLUSTER_SCOPED = frozenset(name for name, kind in KINDS.items() if kind.cluster_scoped)
 WORKLOADS = {name: kind for name, kind in KINDS.items() if kind.pods}
-"""Kinds whose manifests describe pods in a way that kai knows."""
+"""Kinds whose manifests describe pods in a format that kai knows."""
 WHOLE_GROUPS = frozenset((*(KINDS[name].group for name in LISTS), "apps", "batch"))
-"""API groups with all their kinds in the table: another one of these groups is misspelt."""
+"""API groups with all of their kinds in the table: any other kind of these groups is a typing
+mistake."""
 
 
 def known(kind: str) -> Kind:
-    """The row of a kind; for a kind that is in no table what holds for any."""
+    """The row of a kind; a row with the defaults for unknown kinds."""
     return KINDS.get(kind, _UNKNOWN)
 
 

@@ -1,4 +1,4 @@
-"""The known name that a mistyped one is nearest to, for messages."""
+"""Finds the known name closest to a mistyped one, for error messages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
-    """The end of a sentence about a name that is not known; empty where none is near.
+    """The end of a sentence about an unknown name; empty if no known name is close.
 
     >>> did_you_mean("visoin", ["speech", "vision"]), did_you_mean("x", ["speech"])
     ("; did you mean 'vision'?", '')

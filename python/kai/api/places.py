@@ -1,7 +1,7 @@
-"""The lines of a YAML or JSON text that its values are on.
+"""Finds the lines of values in a YAML or JSON text.
 
-Values come from `kai.api.documents` or a loader of a file's own; the places of their texts come
-from PyYAML's nodes, which are made only when something has to be said. JSON is YAML here.
+The values come from `kai.api.documents` or from another loader. Their lines come from PyYAML's
+nodes, which are built only when a message needs a line. JSON is read as YAML.
 
 >>> line_of(nodes_of("a: 1\\nb:\\n- c\\n- d: 2\\n"), 0, ("b", 1, "d"))
 4
@@ -16,7 +16,7 @@ Path = Sequence[str | int]
 
 
 def nodes_of(text: str) -> list[Any]:
-    """The root node of each document; [] where PyYAML does not read what others do."""
+    """The root node of each document; [] if PyYAML cannot read the text."""
     import yaml
 
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -27,7 +27,8 @@ def nodes_of(text: str) -> list[Any]:
 
 
 def walk(node: Any, path: Path) -> Iterator[tuple[Any, Any]]:
-    """Key and value of each step on the way, as far as it goes; the key of an item is None."""
+    """Key and value of each step along the path, as far as it exists; the key of a list item is
+    None."""
     for step in path:
         if node is None or node.id == "scalar":
             return
@@ -45,7 +46,7 @@ def walk(node: Any, path: Path) -> Iterator[tuple[Any, Any]]:
 
 
 def line_of(nodes: Sequence[Any], document: int, path: Path) -> int | None:
-    """From 1 on; of the narrowest step that the text has. None: of no such document."""
+    """Line, counted from 1, of the deepest step that exists; None if there is no such document."""
     if document >= len(nodes) or nodes[document] is None:
         return None
     line: int = nodes[document].start_mark.line + 1

@@ -1,4 +1,4 @@
-"""What a kubelet gave the containers of its pods, as its PodResources API has it.
+"""Resources that a kubelet assigned to the containers of its pods (PodResources API).
 
 PodResources("team/a-0", [Share("nvidia.com/gpu", 2, (0,))], cpus=[4, 5])
 """
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Share(NamedTuple):
-    """Devices of a resource, or bytes of memory, that a container has. `nodes`: the NUMA nodes."""
+    """Devices of a resource, or bytes of memory, of a container. `nodes`: the NUMA nodes."""
 
     resource: str
     amount: int
@@ -18,8 +18,8 @@ class Share(NamedTuple):
 
 
 class PodResources(NamedTuple):
-    """What the kubelet gave the containers of a pod, "namespace/name". `cpus`: the exclusive ones,
-    by number."""
+    """Resources that the kubelet assigned to the pod "namespace/name". `cpus`: the numbers of its
+    exclusive CPUs."""
 
     pod: str
     shares: Sequence[Share] = ()

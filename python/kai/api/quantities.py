@@ -20,11 +20,11 @@ _SUFFIX = {
 
 
 LARGEST = 2**63 - 1
-"""Amounts of Kubernetes end here."""
+"""The largest amount that Kubernetes accepts."""
 
 
 def parse(text: str | float) -> Fraction:
-    """The exact amount; raises ValueError for what is not a quantity."""
+    """The exact amount. Raises ValueError if the text is not a quantity."""
     match = _QUANTITY.fullmatch(str(text).strip())
     if match is None:
         raise ValueError(f"{text!r} is not a quantity such as 500m, 2 or 16Gi")
@@ -34,12 +34,12 @@ def parse(text: str | float) -> Fraction:
 
 
 def is_beyond(text: str | float) -> bool:
-    """Whether it is an amount that is larger than Kubernetes can hold."""
+    """Whether the amount is larger than Kubernetes can hold."""
     return abs(parse_or_zero(text)) > LARGEST
 
 
 def parse_or_zero(text: object) -> Fraction:
-    """For describing objects: what is absent or no quantity counts as nothing."""
+    """The amount, or zero if it is absent or no quantity. For descriptions of objects."""
     try:
         return parse(text) if isinstance(text, (str, int, float)) else Fraction(0)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Looking into objects that may be nonsense: what is not there, or is something else, is nothing.
+"""Reads objects of unknown shape: missing values and values of the wrong type give None.
 
 >>> pod = {"metadata": {"name": "p", "labels": ["not", "a", "mapping"]}}
 >>> at(pod, "metadata", "name"), at(pod, "spec", "nodeName"), labels_of(pod)
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def at(value: Any, *path: str) -> Any:
-    """What stands at this path, or None."""
+    """The value at this path, or None."""
     for key in path:
         if not isinstance(value, Mapping):
             return None
@@ -32,7 +32,7 @@ def text(value: Any) -> str:
 
 
 def first_text(*values: Any) -> str:
-    """The first that is a text and not empty, else ""."""
+    """The first value that is a non-empty text, otherwise ""."""
     return next((value for value in values if isinstance(value, str) and value), "")
 
 

@@ -1,10 +1,10 @@
-"""Resources: where the API server has the objects of each kind.
+"""Resources: the API server's path for the objects of each kind.
 
     resource("Node").path()                      # /api/v1/nodes
     resource("Pod").path("team", "p", "status")  # /api/v1/namespaces/team/pods/p/status
 
 One table of the kinds that kai reads or writes in a cluster. kai.k8s finds other kinds, and other
-versions of these, by discovery.
+versions of these kinds, by discovery.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from kai.errors import NotFoundError
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """The objects of one kind, as an API server has them."""
+    """The objects of one kind on an API server."""
 
     kind: str
     group: str
@@ -31,7 +31,7 @@ class Resource:
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
-        """The path of all objects, those of a namespace, one of them, or a part of it."""
+        """The path of all objects, those of a namespace, one object, or its subresource."""
         parts = [f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"]
         if namespace and self.namespaced:
             parts.append(f"namespaces/{namespace}")
@@ -43,7 +43,7 @@ class Resource:
         return "/".join(parts)
 
 
-# Versions and plurals of the kinds in kai.api.kinds, which has their groups and scopes.
+# Versions and plurals of the kinds in kai.api.kinds; groups and scopes are there.
 _OF_KINDS = {
     "Pod": ("v1", "pods"),
     "Node": ("v1", "nodes"),
@@ -110,9 +110,9 @@ _OF_KINDS = {
 }
 
 NOT_SERVED = frozenset({"Binding", "ComponentStatus"})
-"""Kinds of kai.api.kinds without objects of their own in a cluster."""
+"""Kinds of kai.api.kinds whose objects a cluster does not store."""
 
-# Kinds that no plan depends on: kai.api.kinds does not say which of them have no namespace.
+# Cluster-scoped kinds that do not affect plans; kai.api.kinds has no scope for them.
 _ALSO_CLUSTER_SCOPED = frozenset(
     {"ClusterTrainingRuntime", "ClusterWorkflowTemplate", "Config", "SchedulingShard"}
 )
@@ -151,14 +151,14 @@ def _of_kind(kind: str) -> Resource:
 
 
 VERSIONED = frozenset({"ResourceClaim", "ResourceSlice", "DeviceClass"})
-"""Kinds that servers have at different versions (spec 3 D1)."""
+"""Kinds whose API version differs between servers (spec 3 D1)."""
 
 RESOURCES: Mapping[str, Resource] = MappingProxyType(
     {kind: _of_kind(kind) for kind in _OF_KINDS} | {each.kind: each for each in _OTHERS}
 )
 
 OURS = tuple(each for each in RESOURCES.values() if each.group in (SCHEDULING_GROUP, KAI_GROUP))
-"""The resources that kai's own definitions make."""
+"""The resources that kai's own definitions create."""
 
 
 def resource(kind: str) -> Resource:

@@ -1,4 +1,4 @@
-"""What makes sense in a request: each rule reads one value, or says in a sentence what to write."""
+"""Validates the values of a request: a rule returns the value, or raises advice in one sentence."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ _MIG_PROFILE = re.compile(r"[1-9][0-9]*g\.[1-9][0-9]*gb(\.me)?")
 
 
 def is_gpu_resource(name: str) -> bool:
-    """Whole GPUs and slices of them, which no container may have beside a part of one."""
+    """Whether it is a resource of whole GPUs or GPU slices; a container with a fraction may not
+    request it."""
     return name == keys.NVIDIA_GPU or name.startswith(keys.MIG_PREFIX)
 
 
@@ -34,7 +35,7 @@ def refuse(message: str) -> InvalidRequestError:
 
 
 def label_value(name: str, value: object) -> str:
-    """As it is; up to 63 letters, digits, '-', '_' and '.'."""
+    """The value, unchanged; up to 63 letters, digits, '-', '_' and '.'."""
     if not isinstance(value, str) or not _LABEL_VALUE.fullmatch(value):
         raise refuse(
             f"{name} {value!r} cannot be the value of a label: write up to 63 letters, digits,"
@@ -44,7 +45,7 @@ def label_value(name: str, value: object) -> str:
 
 
 def qualified_name(name: str, key: object) -> str:
-    """A key of labels or annotations: a name, after a domain and a slash if it has one."""
+    """A key of labels or annotations: a name, optionally after a domain and a slash."""
     text = key if isinstance(key, str) else ""
     domain, slash, rest = text.rpartition("/")
     named = _NAME_PART.fullmatch(rest)
@@ -83,7 +84,7 @@ def mapping(name: str, value: object) -> Mapping[Any, Any]:
 
 
 def shown(value: object) -> str:
-    """In a sentence: not all of what is long."""
+    """The value for a sentence; long values are cut."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
@@ -133,7 +134,7 @@ def _beyond_one(value: object, exact: Fraction) -> str:
 
 
 def decimal_text(exact: Fraction) -> str | None:
-    """0.125 -> "0.125"; None when no decimal is equal."""
+    """0.125 -> "0.125"; None if no decimal is equal."""
     for digits in range(0, 19):
         scaled = exact * 10**digits
         if scaled.denominator == 1:
@@ -145,7 +146,7 @@ def decimal_text(exact: Fraction) -> str | None:
 
 
 def memory_mib(value: object) -> int:
-    """GPU memory in MiB: a number of them, or a quantity such as 5Gi (spec 7 C5)."""
+    """GPU memory in MiB: a number of MiB, or a quantity such as 5Gi (spec 7 C5)."""
     hint = "write MiB, such as 5120, or a quantity, such as '5Gi'"
     if isinstance(value, bool) or not isinstance(value, (int, str)):
         raise refuse(f"gpu_memory is {value!r}: {hint}")
@@ -195,7 +196,7 @@ def at_most(name: str, value: str | None, limit_name: str, limit: str | None) ->
 
 
 def is_duration(text: str) -> bool:
-    """As Go reads one."""
+    """Whether Go can read it as a duration."""
     return _DURATION.fullmatch(text) is not None
 
 
@@ -220,7 +221,7 @@ def one_of(name: str, value: object, choices: Iterable[str]) -> str:
 
 
 def texts(name: str, value: object, *, labels: bool = False) -> dict[str, str]:
-    """A mapping of keys to texts, of labels or annotations."""
+    """A mapping of text keys to texts: labels or annotations."""
     if not isinstance(value, Mapping):
         raise refuse(f"{name} is {value!r}: write a mapping such as {{'team': 'vision'}}")
     read = {}
@@ -250,7 +251,8 @@ EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
 def toleration(value: object) -> dict[str, Any]:
-    """In Kubernetes' own spelling: of a mapping in either case, or a client's V1Toleration."""
+    """The toleration in Kubernetes' spelling, from a mapping in either case or a client's
+    V1Toleration."""
     fields = _fields_of(value)
     if fields is None:
         raise refuse(
@@ -286,7 +288,7 @@ def _fields_of(value: object) -> Mapping[str, Any] | None:
     names = getattr(value, "attribute_map", None)  # clients up to kubernetes 36
     if isinstance(names, Mapping):
         return {json: getattr(value, name) for name, json in names.items()}
-    dump = getattr(value, "model_dump", None)  # and from 37 on
+    dump = getattr(value, "model_dump", None)  # clients from kubernetes 37
     if callable(dump):
         dumped = dump(by_alias=True, exclude_none=True)
         return dumped if isinstance(dumped, Mapping) else None
@@ -294,10 +296,10 @@ def _fields_of(value: object) -> Mapping[str, Any] | None:
 
 
 def unique(tolerations: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
-    """Without repetitions by key, operator, value and effect (spec 7 B5)."""
+    """Removes tolerations with the same key, operator, value and effect (spec 7 B5)."""
     kept: dict[tuple[Any, ...], dict[str, Any]] = {}
     for each in tolerations:
-        # An absent operator is Equal, and an absent text is empty.
+        # A missing operator is Equal, and a missing text is empty.
         key = (
             each.get("key") or "",
             each.get("operator") or "Equal",

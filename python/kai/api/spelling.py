@@ -1,7 +1,8 @@
-"""The fields of Kubernetes objects as Python spells them, and back: node_selector, nodeSelector.
+"""Converts field names of Kubernetes objects to Python's spelling and back: node_selector,
+nodeSelector.
 
-For orchestrators that write them in a Python dictionary (spec 7 B3). Keys that a user chose,
-such as those of labels, stay as they are.
+Some orchestrators write these fields in a Python dictionary (spec 7 B3). Keys that a user chose,
+such as label keys, do not change.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-# What is below these is not a field but a key that a user chose.
+# The keys below these fields are chosen by a user and are no field names.
 _FREE = frozenset(
     {"labels", "annotations", "nodeSelector", "matchLabels", "limits", "requests", "data"}
 )
@@ -19,12 +20,12 @@ _UNDERSCORE = re.compile(r"_([a-z0-9])")
 
 
 def snake(value: Any) -> Any:
-    """With the fields in snake_case."""
+    """The value with its field names in snake_case."""
     return _spelled(value, snake_name)
 
 
 def camel(value: Any) -> Any:
-    """With the fields in camelCase, as the API server takes them."""
+    """The value with its field names in camelCase, as the API server requires."""
     return _spelled(value, camel_name)
 
 

@@ -1,4 +1,5 @@
-"""Times at the edge: RFC 3339 texts and datetimes, to and from nanoseconds since the epoch.
+"""Converts times at the edge: RFC 3339 texts and datetimes, to and from nanoseconds since the
+epoch.
 
 >>> to_ns("2026-01-01T00:00:00.5Z") - to_ns("2026-01-01T01:00:00+01:00")
 500000000
@@ -12,7 +13,7 @@ from datetime import datetime, timedelta, timezone
 from kai.errors import InvalidInputError
 
 SECOND_NS = 1_000_000_000
-_FURTHEST = 2**63 // SECOND_NS  # what nanoseconds in 64 bits can count, from 1970 both ways
+_FURTHEST = 2**63 // SECOND_NS  # range of 64-bit nanoseconds, before and after 1970
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _RFC3339 = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9})\d*)?([Zz]|[+-]\d\d:\d\d)"
@@ -20,7 +21,7 @@ _RFC3339 = re.compile(
 
 
 def to_ns(time: datetime | str) -> int:
-    """Nanoseconds since the epoch; raises InvalidInputError for what is no point in time."""
+    """Nanoseconds since the epoch. Raises InvalidInputError if the value is no point in time."""
     if isinstance(time, datetime):
         if time.tzinfo is None:
             raise InvalidInputError(
@@ -51,14 +52,14 @@ def to_ns(time: datetime | str) -> int:
 
 
 def to_text(time_ns: int) -> str:
-    """RFC 3339 in UTC, with as many digits after the second as there are."""
+    """RFC 3339 in UTC, with as many fractional digits as needed."""
     seconds, fraction = divmod(time_ns, SECOND_NS)
     text = (_EPOCH + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S")
     return text + (f".{fraction:09d}".rstrip("0") if fraction else "") + "Z"
 
 
 def to_datetime(time_ns: int) -> datetime:
-    """In UTC, cut to microseconds."""
+    """A datetime in UTC, cut to microseconds."""
     return _EPOCH + timedelta(microseconds=time_ns // 1000)
 
 

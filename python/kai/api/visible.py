@@ -1,7 +1,7 @@
-"""Names and sentences on terminals: what cannot be seen is written out.
+"""Makes names safe for terminals: invisible characters are shown as escapes.
 
-Names come from files. A control character in one could move the cursor or change colours, a line
-break could look like a line of ours, and a bidirectional mark shows text in another order.
+Names come from files. A control character could move the cursor or change colours, a line break
+could look like one of our lines, and a bidirectional mark changes the order of the text.
 
 >>> print(visible("a\\x1b[31m\\nb\\u202ec"))
 a\\x1b[31m\\nb\\u202ec
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 
 def visible(text: str) -> str:
-    """The text in one line, with escapes such as ``\\u202e`` for what does not show."""
+    """The text on one line, with escapes such as ``\\u202e`` for invisible characters."""
     if text.isprintable():
         return text
     return "".join(

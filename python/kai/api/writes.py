@@ -1,10 +1,10 @@
-"""Writes: requests that change a cluster, as data, and what becomes of them; and reads.
+"""Requests that read or change a cluster, as data, and their outcomes.
 
     write = Write(Lane.BINDING, "create", "Pod", "team", "train-0", binding, "binding")
     Outcome(Result.DONE, 201)
 
-Controllers decide on writes without any I/O; kai.k8s sends them, and the simulator carries them out
-by itself.
+Controllers decide on writes without I/O. kai.k8s sends the writes; the simulator applies them
+itself.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from typing import Any, Literal
 
 
 class Lane(IntEnum):
-    """Which writes go first where there are more than can be sent at once."""
+    """The priority of a write when more writes wait than can be sent at once."""
 
     LEASE = 0
     EVICTION = 1
-    BINDING = 2  # bindings, and the pod groups that they belong to
+    BINDING = 2  # bindings, and the pod groups of their pods
     CONDITION = 3  # of pods, pod groups and queues
     EVENT = 4
 
@@ -31,12 +31,12 @@ PatchType = Literal["merge", "json", "strategic"]
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One request.
+    """One write request.
 
     `subresource`: "status", "binding", "eviction", or "" for the object itself. `body`: the object
-    to create, the patch (a list where `patch_type` is "json"), or the options of a deletion. `key`:
-    a later write of the same key takes the place of one that still waits to be sent; "" for writes
-    that all have to be sent. `about`: what the controller wants back with the outcome.
+    to create, the patch (a list if `patch_type` is "json"), or the options of a deletion. `key`: a
+    later write with the same key replaces an earlier one that has not been sent; "": every write is
+    sent. `about`: context that the controller gets back with the outcome.
     """
 
     lane: Lane
@@ -52,15 +52,15 @@ class Write:
 
 
 def delete_options(uid: str, **more: Any) -> dict[str, Any]:
-    """The body of a deletion of the object of that UID, and of no other one of its name."""
+    """The body of a deletion that deletes only the object with this UID."""
     preconditions = {"uid": uid}
     return {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions, **more}
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """An object that is wanted as it is now; without a name, all objects of a namespace that
-    `selector` (labels) selects. `about`: what the controller wants back with the answer."""
+    """A read of the current object; without a name, of all objects of a namespace with the labels
+    of `selector`. `about`: context that the controller gets back with the answer."""
 
     kind: str
     namespace: str
@@ -70,26 +70,26 @@ class Read:
 
 
 class Result(Enum):
-    """What became of a write, by what the controller has to do next."""
+    """The outcome of a write, by the controller's next step."""
 
     DONE = "done"
-    GONE = "gone"  # 404: the object is not there
-    CONFLICT = "conflict"  # 409: it is there already, or has changed
-    REFUSED = "refused"  # the server will not do it, now or later
-    # It was not done, and may be tried again: 429 and 5xx after several tries, a missing right.
+    GONE = "gone"  # 404: the object does not exist
+    CONFLICT = "conflict"  # 409: it exists already, or it has changed
+    REFUSED = "refused"  # the server rejects it, now and later
+    # Not applied; a later try may succeed: 429 and 5xx after several tries, or a missing right.
     FAILED = "failed"
-    LOST = "lost"  # no answer came: it may have been done
-    REPLACED = "replaced"  # never sent: a later write of the same key took its place
-    TAKEN_BACK = "taken back"  # not done: it was not to be tried again
+    LOST = "lost"  # no answer: it may have been applied
+    REPLACED = "replaced"  # not sent: a later write with the same key replaced it
+    TAKEN_BACK = "taken back"  # not applied, and will not be retried
 
 
 NOT_LEADING = "NotLeading"
-"""The reason of an outcome: nothing was sent, as another process may lead by now."""
+"""The reason of an outcome: nothing was sent, because another process may be the leader now."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The answer to a write: the HTTP status (0: none came), the server's reason and message."""
+    """The answer to a write: the HTTP status (0: no answer), the server's reason and message."""
 
     result: Result
     status: int = 0

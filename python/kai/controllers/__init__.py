@@ -1,1 +1,2 @@
-"""What each role of the control plane decides, as functions from facts to writes, without I/O."""
+"""The decisions of each role of the control plane, as functions from facts to writes, without
+I/O."""

@@ -1,4 +1,4 @@
-"""Amounts of resources as Kubernetes objects hold them: sums, and their canonical texts.
+"""Amounts of resources in Kubernetes objects: sums, and their canonical texts.
 
 >>> added({"cpu": "100m", "memory": "64Mi"}, {"cpu": "1", "memory": "1Gi"})
 {'cpu': '1100m', 'memory': '1088Mi'}
@@ -19,18 +19,18 @@ _DECIMAL = ("n", "u", "m", "", "k", "M", "G", "T", "P", "E")
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 
 
-_of_text = lru_cache(maxsize=4096)(quantities.parse_or_zero)  # pods ask for the same amounts
+_of_text = lru_cache(maxsize=4096)(quantities.parse_or_zero)  # many pods request the same amounts
 
 
 def parse_or_zero(amount: object) -> Fraction:
-    """As kai.api.quantities does, faster where the same texts come again."""
+    """The same as in kai.api.quantities, with a cache."""
     return _of_text(amount) if isinstance(amount, str) else quantities.parse_or_zero(amount)
 
 
 def added(*amounts: Amounts) -> dict[str, str]:
-    """The sum, sorted by resource. Resources of which there is nothing are left out.
+    """The sum, sorted by resource, without resources whose amount is zero.
 
-    A sum is written in powers of two if its first part is, as Kubernetes does.
+    A sum has a power-of-two suffix if its first term has one, as in Kubernetes.
     """
     total: dict[str, Fraction] = {}
     binary: dict[str, bool] = {}
@@ -47,7 +47,7 @@ def added(*amounts: Amounts) -> dict[str, str]:
 
 @lru_cache(maxsize=4096)
 def to_text(amount: Fraction, *, binary: bool = False) -> str:
-    """A quantity as the API server writes it: whole digits, and the largest suffix that keeps it.
+    """A quantity as the API server writes it: a whole number with the largest exact suffix.
 
     >>> to_text(Fraction(11, 2)), to_text(Fraction(4000)), to_text(Fraction(2**30), binary=True)
     ('5500m', '4k', '1Gi')
@@ -55,12 +55,12 @@ def to_text(amount: Fraction, *, binary: bool = False) -> str:
     if binary and abs(amount) >= 1024 and amount.denominator == 1:
         return _scaled(int(amount), 1024, _BINARY)
     nano = amount * 10**9
-    whole = -(-nano.numerator // nano.denominator)  # less than a billionth is rounded up
+    whole = -(-nano.numerator // nano.denominator)  # fractions of a billionth are rounded up
     return _scaled(whole, 1000, _DECIMAL) if whole else "0"
 
 
 def equal(one: Amounts, other: Amounts) -> bool:
-    """Whether both are the same amounts, however written; nothing of a resource is no resource."""
+    """Whether both amounts are equal in value; zero equals a missing resource."""
     if one == other:
         return True
     names = {**one, **other}

@@ -1,14 +1,15 @@
-"""Victims leave: by a plain DELETE, or by the eviction API, which minds PodDisruptionBudgets.
+"""Removes victims: by a plain DELETE, or by the eviction API, which respects PodDisruptionBudgets.
 
     evictor = Evictor("evict")
     steps = evictor.begin(removals)                # writes to send
-    steps = evictor.answered(write, outcome)       # and what follows from each answer
+    steps = evictor.answered(write, outcome)       # the next steps after each answer
 
-No I/O. An assumption of the engine stands behind each victim; it ends when a watch shows that the
-pod is leaving or gone, or when the API server refuses: then the room will not come free.
+No I/O. For each victim the engine holds an assumption. It ends when a watch shows that the pod is
+being deleted or gone, or when the API server rejects the eviction: then its resources are not
+released.
 
-With "evict" the victims of one reclaimer are tried dry first. Where one of them may not go, none
-goes: the others would leave for nothing.
+With "evict", the victims of one pod group are first tried with a dry run. If one of them may not be
+evicted, none is: evicting the others would achieve nothing.
 """
 
 from __future__ import annotations
@@ -22,20 +23,20 @@ from kai.controllers.verdicts import Eviction, orders
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """A victim that is about to leave."""
+    """A victim that is about to be evicted."""
 
     order: Eviction
     assumption: int
 
     @property
     def case(self) -> str:
-        """What it leaves for: the pod group that takes its room, else its own."""
+        """The cause of the eviction: the pod group that takes its resources, otherwise its own."""
         return f"{self.order.action} {self.order.waits}"
 
 
 @dataclass(slots=True)
 class Leaving:
-    """What follows. `forget`: assumptions that did not come true. `spared`: with the reason."""
+    """The next steps. `forget`: assumptions that did not come true. `spared`: with the reason."""
 
     writes: list[Write] = field(default_factory=list)
     forget: list[int] = field(default_factory=list)
@@ -45,7 +46,8 @@ class Leaving:
 
 @dataclass(slots=True)
 class _Case:
-    """Victims that go together, or not at all. `waits_for`: pods whose dry try has no answer."""
+    """Victims that are evicted together or not at all. `waits_for`: pods without an answer to their
+    dry run."""
 
     removals: list[Removal]
     waits_for: set[str]
@@ -53,21 +55,21 @@ class _Case:
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """A dry try."""
+    """A dry run."""
 
     removal: Removal
     case: _Case
 
 
 class Evictor:
-    """`how`: "delete", or "evict"."""
+    """`how`: "delete" or "evict"."""
 
     def __init__(self, how: orders.How = "delete") -> None:
         self._how = how
         self._leaving: dict[str, Removal] = {}  # by pod
 
     def __len__(self) -> int:
-        """How many are under way."""
+        """The number of evictions under way."""
         return len(self._leaving)
 
     def begin(self, removals: Iterable[Removal]) -> Leaving:
@@ -87,13 +89,13 @@ class Evictor:
         return steps
 
     def pod_gone(self, pod: str, uid: str) -> None:
-        """The pod of that UID went, by itself or because of us."""
+        """The pod with this UID is gone, by our eviction or otherwise."""
         removal = self._leaving.get(pod)
         if removal is not None and removal.order.uid == uid:
             del self._leaving[pod]
 
     def answered(self, write: Write, outcome: Outcome) -> Leaving:
-        """What follows from the answer to one of its writes; nothing for those of others."""
+        """The next steps after the answer to a write; none for writes of others."""
         if isinstance(write.about, _Trial):
             return self._tried(write.about, outcome)
         if isinstance(write.about, Removal):
@@ -104,8 +106,8 @@ class Evictor:
         steps = Leaving()
         case, removal = trial.case, trial.removal
         if removal.order.pod not in case.waits_for:
-            return steps  # another victim of the case may not go
-        # The pod is gone, or another one has its name: its room is free in any case.
+            return steps  # another victim of the case may not be evicted
+        # The pod is gone, or a new pod has its name: its resources are free in both cases.
         if outcome.result not in (Result.DONE, Result.GONE, Result.CONFLICT):
             why = _why(outcome)
             case.waits_for.clear()
@@ -129,7 +131,7 @@ class Evictor:
             del self._leaving[removal.order.pod]
             steps.evicted.append(removal)
         elif outcome.result is Result.CONFLICT:
-            # Another pod of that name: ours is gone, and the watch will show it.
+            # A new pod has this name: our victim is gone, and the watch will show it.
             del self._leaving[removal.order.pod]
             steps.forget.append(removal.assumption)
         else:

@@ -1,4 +1,4 @@
-"""Objects that no plan can use: what is wrong with them is reported once.
+"""Objects that no plan can use: each problem is reported once.
 
     misfits = Misfits()
     misfits.new(drained.rejected)                       # for the log
@@ -7,9 +7,9 @@
     misfits.pods, misfits.groups                        # by name, why they wait
     events = misfits.events()                           # about all other objects
 
-`kai.controllers.verdicts` writes conditions of pods and pod groups. KAI has no words for most of
-this: it ignores annotations that it cannot read, and a pod whose pod group is not there shows
-nothing.
+`kai.controllers.verdicts` writes conditions of pods and pod groups. KAI has no messages for most of
+these problems: it ignores annotations that it cannot read, and a pod whose pod group does not exist
+shows nothing.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ Rejected = tuple[str, str, str, str]
 INVALID = "Invalid"
 """The reason of the events; their type is Warning."""
 STRANDED_S = 5.0
-"""A pod group may be created after the pods that name it, or be seen later."""
+"""A pod group may be created, or seen, later than the pods that name it."""
 LOOK_S = 1.0
-"""Looking for stranded pods costs as much as there are pods that wait."""
+"""How often stranded pods are searched; the search visits all waiting pods."""
 
 
 class Misfits:
@@ -43,7 +43,7 @@ class Misfits:
         self._skipped = False
 
     def new(self, rejected: Iterable[Rejected]) -> list[Rejected]:
-        """Those that were not returned before with the same words: for the log."""
+        """The entries that were not returned before with the same message: for the log."""
         found = []
         for each in rejected:
             kind, name, field, message = each
@@ -55,11 +55,11 @@ class Misfits:
         return found
 
     def begin(self) -> None:
-        """This process begins or ceases to lead: events may have to be repeated."""
+        """This process starts or stops leading: events may have to be repeated."""
         self._reported.clear()
 
     def gone(self, kind: str, name: str) -> None:
-        """The object is not there any more."""
+        """The object does not exist any more."""
         self._logged.pop((kind, name), None)
 
     def look(
@@ -68,10 +68,10 @@ class Misfits:
         rejected: Iterable[Rejected],
         stranded: Callable[[], Iterable[tuple[str, str]]],
     ) -> None:
-        """After a plan.
+        """Takes in the problems after a plan.
 
-        `rejected`: all objects that make no sense. `stranded`: pods that wait and whose pod group,
-        which comes with them, is not there or makes no sense; it is called once a second.
+        `rejected`: all invalid objects. `stranded`: returns waiting pods whose pod group does not
+        exist or is invalid, each with that group's name; called once a second.
         """
         texts = {(kind, name): _text(*text) for kind, name, *text in rejected if name}
         self._logged = {key: text for key, text in self._logged.items() if key in texts}
@@ -92,7 +92,7 @@ class Misfits:
                 self.pods[pod] = f"PodGroup {group} does not exist"
 
     def events(self) -> list[Event]:
-        """New ones about objects that have no conditions."""
+        """New events about objects that have no conditions."""
         found = []
         for (kind, name), text in self._others.items():
             if self._reported.get((kind, name)) != text:
@@ -102,12 +102,12 @@ class Misfits:
         return found
 
     def is_due(self, now: float) -> bool:
-        """`look` may find something though nothing has happened."""
+        """Whether `look` may find something new without any other change."""
         wake = self.wake()
         return wake is not None and now >= wake
 
     def wake(self) -> float | None:
-        """When that will be."""
+        """The time of the next such `look`."""
         waits = [
             since + STRANDED_S for pod, (_, since) in self._stranded.items() if pod not in self.pods
         ]

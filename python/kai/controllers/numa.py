@@ -1,12 +1,12 @@
-"""Where the containers of a node's pods lie, and which annotations say so (spec 3 U18, 6 C60).
+"""The NUMA nodes of a pod's containers, and the annotations with them (spec 3 U18, 6 C60).
 
-    found = placements(pods, {0: 0, 1: 1})      # what the kubelet gave them, and the node of a CPU
+    found = placements(pods, {0: 0, 1: 1})      # the kubelet's assignments, and the node of a CPU
     observed = Observed()
-    writes = observed.seen(found)               # patches of pods whose annotation is another one
-    writes = observed.repair(annotations)       # and of those that were changed by others
+    writes = observed.seen(found)               # patches of pods with another annotation
+    writes = observed.repair(annotations)       # and of pods whose annotation others changed
 
 No I/O. A device or a block of memory counts for the NUMA node that it names, and for none if it
-names several. A pod without any is left alone, and no annotation is ever removed.
+names several. A pod without any is not patched, and no annotation is ever removed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kai.errors import InvalidInputError
 
 
 def placements(pods: Iterable[PodResources], node_of_cpu: Mapping[int, int]) -> dict[str, str]:
-    """The annotation of each pod that has something aligned, by pod.
+    """The annotation of each pod that has aligned resources, by pod.
 
     >>> placements([PodResources("a/p", cpus=[3, 4])], {3: 0, 4: 0})
     {'a/p': '[{"zone":"node-0","amount":{"cpu":"2"}}]'}
@@ -60,20 +60,22 @@ def node_of_cpu(lists: Mapping[int, str]) -> dict[int, int]:
 
 
 class Observed:
-    """What was written of each pod. A pod that the kubelet does not list any more is forgotten."""
+    """The annotation written for each pod. A pod that the kubelet does not list any more is
+    removed."""
 
     def __init__(self) -> None:
         self._found: Mapping[str, str] = {}
         self._written: dict[str, str] = {}
 
     def seen(self, found: Mapping[str, str]) -> list[Write]:
-        """What has to be written of what the kubelet lists now."""
+        """The patches for the pods that the kubelet lists now."""
         self._found = found
         self._written = {pod: text for pod, text in self._written.items() if pod in found}
         return [_patch(pod, text) for pod, text in found.items() if self._written.get(pod) != text]
 
     def repair(self, there: Mapping[str, str]) -> list[Write]:
-        """`there`: the annotations as the API server has them; "" for pods without one."""
+        """The patches for changed annotations. `there`: the annotations at the API server; "" for
+        pods without one."""
         return [
             _patch(pod, text)
             for pod, text in self._found.items()
@@ -81,8 +83,8 @@ class Observed:
         ]
 
     def answered(self, write: Write, outcome: Outcome) -> None:
-        """What became of a patch. One that could not be done now is decided again with the next
-        look; a pod that is gone is still in the kubelet's list for a moment."""
+        """The outcome of a patch. A patch that failed now is decided again at the next call; a
+        deleted pod is in the kubelet's list a moment longer."""
         if outcome.result in (Result.DONE, Result.GONE, Result.REFUSED):
             self._written[f"{write.namespace}/{write.name}"] = write.about
 

@@ -16,10 +16,10 @@ PART_OF_A_GPU, CLAIMS, VOLUMES = "a part of a GPU", "resource claims", "volumes"
 class Binding:
     """A pod that is about to be bound.
 
-    `pod` is "namespace/name"; `group` is the name of its group, and `names_group` says whether the
-    pod itself has it already. `annotations`: what the pod gets. `spec`: what a BindRequest says
-    beside pod and node. `waits_for_volumes`: its volumes are not all there. `request`: the
-    BindRequest that it carries out, "namespace/name", or that another role carried out.
+    `pod` is "namespace/name"; `group` is the name of its group, and `names_group`: the pod names it
+    already. `annotations`: annotations that the pod gets. `spec`: further fields of a BindRequest,
+    besides pod and node. `waits_for_volumes`: not all of its volumes exist. `request`: the
+    BindRequest, "namespace/name", that this binding carries out, or that another role carried out.
     """
 
     pod: str
@@ -40,22 +40,22 @@ class Binding:
 
     @property
     def own_name(self) -> str:
-        """The pod's, without its namespace."""
+        """The pod's name without its namespace."""
         return self.pod.partition("/")[2]
 
     @property
     def key(self) -> tuple[str, str]:
-        """Of one pod: another one of its name has another UID."""
+        """Identifies one pod: a new pod of the same name has another UID."""
         return self.pod, self.uid
 
     @property
     def needs(self) -> list[str]:
-        """What the pod needs before it is bound, in words."""
+        """The pod's needs before it is bound, in words."""
         return [*([VOLUMES] if self.waits_for_volumes else ()), *needs_of(self.spec)]
 
 
 def needs_of(spec: Mapping[str, Any]) -> list[str]:
-    """What the pod of a BindRequest with this spec needs before it is bound, in words."""
+    """The needs of the pod of a BindRequest with this spec before it is bound, in words."""
     needs = []
     if spec.get("selectedGPUGroups") or spec.get("receivedResourceType") == "Fraction":
         needs.append(PART_OF_A_GPU)

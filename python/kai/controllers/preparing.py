@@ -1,14 +1,14 @@
-"""What pods need before they are bound: parts of GPUs, claims, volumes.
+"""Prepares pods before they are bound: GPU fractions, claims, volumes.
 
     preparing = Preparing([giver, ...])
     preparing.begin(now, binding)                  # if preparing.needs(binding)
     preparing.answered(now, write, outcome)
-    prepared = preparing.take()                    # what to send, and which bindings may go out
+    prepared = preparing.take()                    # writes to send, and bindings that are ready
 
-Nothing here does I/O. A giver gives one kind of thing; it serves bindings of the role scheduler
-(`--binding direct`) and of the role binder alike. A pod is read once, and then its givers have
-their turn, one after the other in the order of the list. What was given is taken back when the
-binding fails or the pod goes; until then a binding that is sent again finds it still there.
+No I/O. A giver provides one kind of thing, for bindings of the scheduler role (`--binding direct`)
+and of the binder role. A pod is read once; then its givers run one after the other, in the order of
+the list. If the binding fails or the pod is deleted, everything is undone; until then a binding
+that is sent again finds it.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ Pod = Mapping[str, Any]
 
 @dataclass(slots=True)
 class Given:
-    """What a giver did.
+    """The result of a giver's step.
 
-    `ready`: bindings that have what this giver gives. `failed`: bindings that do not get it, or
-    have lost it, each with the reason; an empty one, where nothing is to be written about it.
-    `problems`: sentences for the log.
+    `ready`: bindings for which this giver is done. `failed`: bindings that do not get the thing, or
+    have lost it, each with the reason; "": write nothing about it. `problems`: sentences for the
+    log.
     """
 
     writes: list[Write] = field(default_factory=list)
@@ -41,38 +41,39 @@ class Given:
     problems: list[str] = field(default_factory=list)
 
     def add(self, more: Given) -> None:
-        """What a giver did as well."""
+        """Adds the result of another step."""
         for each in fields(self):
             getattr(self, each.name).extend(getattr(more, each.name))
 
 
 class Giver(Protocol):
-    """Gives pods one kind of thing, which `what` names in words.
+    """Gives pods one kind of thing; `what` is its name in words.
 
-    Every method gets what belongs to others as well, and ignores it. A binding may come as another
-    object later: pod and UID tell which one is meant.
+    Every method is also called for bindings, writes and reads of others, and ignores them. A
+    binding may come as another object later: pod and UID identify it.
     """
 
     what: str
 
     def needs(self, binding: Binding) -> bool:
-        """The binding needs something of this kind."""
+        """Whether the binding needs something of this kind."""
         ...
 
     def give(self, now: float, binding: Binding, pod: Pod) -> Given:
-        """Begins; `ready` or `failed` has the binding now or later. `pod`: as it was read."""
+        """Starts; the binding appears in `ready` or `failed` now or later. `pod`: as it was
+        read."""
         ...
 
     def answered(self, now: float, write: Write, outcome: Outcome) -> Given:
-        """What follows from the answer to one of its writes."""
+        """The next steps after the answer to one of its writes."""
         ...
 
     def read(self, now: float, read: Read, found: Any) -> Given:
-        """What one of its reads found: an object, None where there is none, or a list."""
+        """The result of one of its reads: an object, None if it does not exist, or a list."""
         ...
 
     def take_back(self, binding: Binding) -> Given:
-        """The binding is not carried out: what it was given, or is about to get, is undone."""
+        """The binding is not carried out: undo what it was given or is about to get."""
         ...
 
     def keep(self, binding: Binding) -> None:
@@ -80,19 +81,19 @@ class Giver(Protocol):
         ...
 
     def tick(self, now: float) -> Given:
-        """What failed is tried again, and what took too long fails."""
+        """Retries what failed, and fails what took too long."""
         ...
 
     def next_tick(self) -> float | None:
-        """When `tick` has something to do; None: when something else happens."""
+        """The time of the next `tick`; None: no tick is needed before another event."""
         ...
 
 
 @dataclass(slots=True)
 class Prepared:
-    """What follows, for the event loop.
+    """The next steps, for the event loop.
 
-    `ready`: bindings that may go out. `ask`: the same, but their node changed meanwhile. `failed`:
+    `ready`: bindings that may be sent. `ask`: the same, but their node changed meanwhile. `failed`:
     bindings that failed. `seen`: bindings whose pod is gone, is bound, or is being deleted, with
     the pod.
     """
@@ -112,10 +113,10 @@ class Prepared:
 
 @dataclass(slots=True, eq=False)
 class _Course:
-    """A binding on its way through its givers. `pod`: as it was read, as JSON: of thousands that
-    wait, that is a tenth of the memory. `at`: which one has its turn; -1: the pod is read.
-    `has_changed`: its node changed since it began. One that is over may have been sent, so that no
-    giver fails it any more."""
+    """A binding on its way through its givers. `pod`: as read, in JSON: with thousands of waiting
+    pods that uses a tenth of the memory. `at`: the current giver; -1: the pod is being read.
+    `has_changed`: its node changed since the start. A binding that is over may have been sent, so
+    no giver fails it any more."""
 
     binding: Binding
     givers: Sequence[Giver]
@@ -129,28 +130,29 @@ class _Course:
 
 
 class Preparing:
-    """`givers`: in the order in which they have their turn."""
+    """`givers`: in the order in which they run."""
 
     def __init__(self, givers: Sequence[Giver] = ()) -> None:
         self._givers = givers
         self._courses: dict[str, _Course] = {}  # by pod
         self._prepared = Prepared()
-        self._now = 0.0  # when something happened last
+        self._now = 0.0  # the time of the last event
 
     def __len__(self) -> int:
-        """How many bindings are on their way or have what they need."""
+        """The number of bindings in progress or prepared."""
         return len(self._courses)
 
     def needs(self, binding: Binding) -> bool:
         return any(giver.needs(binding) for giver in self._givers)
 
     def lacks(self, binding: Binding) -> str:
-        """What the binding needs and no giver gives, in words; "": nothing."""
+        """The needs of the binding that no giver provides, in words; "": none."""
         given = [giver.what for giver in self._givers]
         return next((each for each in binding.needs if each not in given), "")
 
     def begin(self, now: float, binding: Binding) -> None:
-        """A binding that needs something; also one that has begun, or was ready, before."""
+        """Starts a binding that needs something; also one that was started, or was ready,
+        before."""
         course = self._courses.get(binding.pod)
         if course is not None and _is_same(course.binding, binding):
             course.binding, course.has_changed = binding, False
@@ -164,7 +166,7 @@ class Preparing:
         self._prepared.reads.append(Read("Pod", binding.namespace, binding.own_name, about=course))
 
     def drop(self, binding: Binding) -> None:
-        """The binding is not carried out, or failed: what it was given is taken back."""
+        """The binding is not carried out, or failed: everything is undone."""
         course = self._of(binding)
         if course is None:
             return
@@ -181,7 +183,7 @@ class Preparing:
                 giver.keep(course.binding)
 
     def hold(self, nodes: Collection[str]) -> None:
-        """These nodes changed: bindings to them are checked once more before they go out."""
+        """These nodes changed: bindings to them are checked again before they are sent."""
         for course in self._courses.values():
             if course.binding.node in nodes and not course.is_over:
                 course.has_changed = True
@@ -191,7 +193,7 @@ class Preparing:
             self._absorb(now, giver, giver.answered(now, write, outcome))
 
     def read(self, now: float, read: Read, found: Any) -> None:
-        """What a read found: an object, None where there is none, or a list of objects."""
+        """The result of a read: an object, None if it does not exist, or a list of objects."""
         if not isinstance(read.about, _Course):
             for giver in self._givers:
                 self._absorb(now, giver, giver.read(now, read, found))
@@ -207,7 +209,7 @@ class Preparing:
         self._go_on(now, course, found)
 
     def did(self, now: float, giver: Giver, given: Given) -> None:
-        """What a giver did because of what it alone heard of."""
+        """A giver's step after an event that only this giver received."""
         self._absorb(now, giver, given)
 
     def tick(self, now: float) -> None:
@@ -219,7 +221,7 @@ class Preparing:
         return earliest(times)
 
     def take(self) -> Prepared:
-        """What followed since the last time."""
+        """The steps since the last call."""
         prepared, self._prepared = self._prepared, Prepared()
         return prepared
 
@@ -258,12 +260,12 @@ class Preparing:
 
 
 def _is_same(one: Binding, other: Binding) -> bool:
-    """They give the same pod the same things on the same node."""
+    """Whether both give the same pod the same things on the same node."""
     return (one.uid, one.node, one.spec) == (other.uid, other.node, other.spec)
 
 
 def _waits(pod: Pod | None, binding: Binding) -> bool:
-    """The pod is the one that is meant, and can be bound."""
+    """Whether the pod is the intended one, and can be bound."""
     if pod is None or pod["metadata"]["uid"] != binding.uid:
         return False
     return not pod.get("spec", {}).get("nodeName") and "deletionTimestamp" not in pod["metadata"]

@@ -1,13 +1,13 @@
-"""Pods that a kubelet rejected: their groups do not use that node for a while.
+"""Pods that a kubelet rejected: for a while their groups avoid that node.
 
     rejections = Rejections()
     rejections.failed(now, "team/a", "n1", "OutOfcpu")
-    rejections.changed(now)          # {"team/a": ["n1"]}: what to tell the store
+    rejections.changed(now)          # {"team/a": ["n1"]}: for the store
     rejections.changed(until)        # {"team/a": []}
 
-A kubelet admits a pod by what it knows itself, which may be more than the API server does: devices
-that are broken, pods that are still ending, static pods. Such a pod has failed and holds nothing,
-so the node looks free, and the pod that is made in its place would be sent there again, for ever.
+A kubelet admits pods by its own data, which may differ from the API server's: broken devices, pods
+that are still ending, static pods. A rejected pod has failed and uses nothing, so the node looks
+free. Without this rule its replacement would be sent to the same node again and again.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _REASONS = frozenset(
 
 
 def is_rejection(reason: str) -> bool:
-    """Whether `status.reason` of a failed pod says that the kubelet never started it.
+    """Whether `status.reason` of a failed pod means that the kubelet never started it.
 
     >>> is_rejection("OutOfnvidia.com/gpu"), is_rejection("Evicted")
     (True, False)
@@ -43,14 +43,15 @@ def is_rejection(reason: str) -> bool:
 
 
 class Rejections:
-    """Which pod groups ("namespace/name") avoid which nodes."""
+    """The nodes that each pod group ("namespace/name") avoids."""
 
     def __init__(self) -> None:
         self._waits: Waits[tuple[str, str]] = Waits()
         self._changed: set[str] = set()
 
     def failed(self, now: float, group: str, node: str, reason: str) -> float | None:
-        """A pod failed on a node; returns until when its group avoids that, None: it does not."""
+        """A pod failed on a node. Returns the time until which its group avoids the node; None: not
+        at all."""
         if not group or not is_rejection(reason):
             return None
         if (group, node) not in self._waits:
@@ -58,7 +59,7 @@ class Rejections:
         return self._waits.begin(now, (group, node))
 
     def changed(self, now: float) -> dict[str, list[str]]:
-        """The nodes, by name, of the groups for which they are others than the last time."""
+        """The avoided nodes, by name, of the groups for which they changed since the last call."""
         self._changed.update(group for group, _ in self._waits.ended(now))
         nodes: dict[str, list[str]] = {group: [] for group in sorted(self._changed)}
         self._changed.clear()
@@ -69,5 +70,5 @@ class Rejections:
         return nodes
 
     def next(self) -> float | None:
-        """When `changed` says something by itself."""
+        """The time of the next change."""
         return self._waits.next()

@@ -1,11 +1,11 @@
-"""What pod groups and queues hold and ask for, as their status says it (spec 6 C32-C35).
+"""The resources that pod groups and queues use and request, for their status (spec 6 C32-C35).
 
     write = pod_group_write(GroupAmounts("team/train", requested={"cpu": "2"}), seen={})
     writes = queue_writes(queues, sums_of_groups)
 
-Pure functions: each returns the patch that makes the status right, or nothing where it is right.
-After a patch, and after any other change of the object, the caller asks again with what is there
-then; so a patch that was worked out from old facts is mended by the next one.
+Pure functions: each returns the patch that corrects a status, or nothing if it is correct. After a
+patch, and after any other change of the object, the caller calls again with the new state. A patch
+from outdated facts is therefore corrected by the next one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kai.api.writes import Lane, Write
 from kai.controllers.amounts import Amounts, added, equal
 
 OF_GROUP, OF_QUEUE = "resources-of-group/", "status-of-queue/"
-"""The keys of these writes begin so."""
+"""Prefixes of the keys of these writes."""
 _FIELDS = {
     "requested": "requested",
     "allocated": "allocated",
@@ -29,22 +29,22 @@ _FIELDS = {
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """What pods ask for, what those that have a node hold, and the part of it that may not be
-    preempted."""
+    """The requests of pods, the requests of those that have a node, and the non-preemptible part of
+    these."""
 
     requested: Amounts = field(default_factory=dict)
     allocated: Amounts = field(default_factory=dict)
     allocated_non_preemptible: Amounts = field(default_factory=dict)
 
     def plus(self, others: Iterable[Sums]) -> Sums:
-        """The sum of these and of others."""
+        """The sum of this and the others."""
         all_of_them = [self, *others]
         return Sums(*(added(*(getattr(each, name) for each in all_of_them)) for name in _FIELDS))
 
 
 @dataclass(frozen=True, slots=True)
 class QueueFacts:
-    """A queue as it is in the cluster. `status`: what the object says now."""
+    """A queue in the cluster. `status`: the current status of the object."""
 
     name: str
     parent: str = ""
@@ -55,9 +55,9 @@ class QueueFacts:
 
 
 def pod_group_write(name: str, sums: Sums, there: Mapping[str, Any] | None) -> Write | None:
-    """The patch of a pod group's status; None where it says so already.
+    """The patch of a pod group's status; None if it is up to date.
 
-    `name`: "namespace/name". `there`: `status.resourcesStatus` as it is, if it is.
+    `name`: "namespace/name". `there`: the current `status.resourcesStatus`, if any.
     """
     patch = _patch(sums, there or {})
     if not patch:
@@ -71,10 +71,11 @@ def pod_group_write(name: str, sums: Sums, there: Mapping[str, Any] | None) -> W
 def queue_sums(
     queues: Mapping[str, QueueFacts], of_groups: Mapping[str, Sums]
 ) -> dict[str, tuple[Sums, tuple[str, ...]]]:
-    """By queue, what its groups and all queues below it hold; and the queues right below, sorted.
+    """For each queue the sum of its groups and of all queues below it, and its child queues,
+    sorted.
 
-    `of_groups`: by queue, the sum of the pod groups that name it. A circle of parents is cut where
-    it closes: its queues hold what is below them, and no sum runs for ever.
+    `of_groups`: for each queue, the sum of the pod groups that name it. A cycle of parents is cut
+    where it closes: its queues have the sums of the queues below them, and the computation ends.
     """
     below: dict[str, list[str]] = {}
     for name, queue in queues.items():
@@ -103,7 +104,7 @@ def queue_sums(
 
 
 def queue_writes(queues: Mapping[str, QueueFacts], of_groups: Mapping[str, Sums]) -> list[Write]:
-    """The patches of all queues whose status is not what it has to be, the whole tree at once."""
+    """The patches of all queues with an outdated status, for the whole tree at once."""
     found = queue_sums(queues, of_groups).items()
     writes = (queue_write(name, *each, queues[name].status) for name, each in found)
     return [write for write in writes if write is not None]
@@ -112,9 +113,9 @@ def queue_writes(queues: Mapping[str, QueueFacts], of_groups: Mapping[str, Sums]
 def queue_write(
     name: str, sums: Sums, children: Sequence[str], there: Mapping[str, Any]
 ) -> Write | None:
-    """The patch of one queue's status; None where it says so already.
+    """The patch of one queue's status; None if it is up to date.
 
-    `sums`: with those of the queues below it. `children`: these queues, sorted.
+    `sums`: including the queues below it. `children`: these queues, sorted.
     """
     patch = _patch(sums, there)
     if list(there.get("childQueues") or ()) != list(children):
@@ -127,10 +128,10 @@ def queue_write(
 
 
 def _patch(sums: Sums, there: Mapping[str, Any]) -> dict[str, Any]:
-    """What a merge patch needs to say: null for a resource that is not there any more.
+    """The contents of a merge patch: null for a resource that is not there any more.
 
-    It has every amount that differs or may be under way, as a later patch takes the place of an
-    earlier one that still waits.
+    It has every amount that differs or may be under way, because a later patch replaces an earlier
+    one that still waits.
     """
     wanted = {said: added(getattr(sums, name)) for name, said in _FIELDS.items()}
     existing = {said: _mapping(there.get(said)) for said in wanted}
@@ -167,8 +168,7 @@ def queue_metrics(
 ) -> list[Sample]:
     """KAI's gauges of every queue (spec 6 C35).
 
-    `labels`: (label of the queue, label of the metric, its value where the queue has no such
-    label).
+    `labels`: (label of the queue, label of the metric, its value for a queue without that label).
     """
     samples: list[Sample] = []
     for name in sorted(queues):

@@ -1,10 +1,10 @@
-"""Waits that grow: what went wrong is left alone for some seconds, and longer each time.
+"""Waits that grow: after a failure a key is left alone for some seconds, longer each time.
 
     waits = Waits()
     until = waits.begin(now, ("team/a", "n1"))
     waits.ended(now)                 # [("team/a", "n1")] once that time has come
 
-No chance and no clock: the same happenings lead to the same waits.
+No randomness and no clock: the same events lead to the same waits.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from typing import Generic, TypeVar
 
 FIRST_S, MOST_S = 10.0, 320.0
 CALM_S = 600.0
-"""After so many seconds since the end of a wait the next one is as short as the first."""
+"""This long after the end of a wait, the next one is as short as the first."""
 
 Key = TypeVar("Key", bound=Hashable)
 
 
 def earliest(times: Iterable[float | None]) -> float | None:
-    """The first of them; None stands for never."""
+    """The earliest of them; None means never."""
     return min((each for each in times if each is not None), default=None)
 
 
 class Waits(Generic[Key]):
-    """By key: until when it is left alone, and how often that was.
+    """For each key: the end of its wait, and the number of waits.
 
-    A second happening while it waits does not count: it was decided before the first was known.
+    A second event during a wait does not count: it was decided before the first was known.
     """
 
     def __init__(self, first: float = FIRST_S, most: float = MOST_S, calm: float = CALM_S) -> None:
@@ -39,7 +39,7 @@ class Waits(Generic[Key]):
         return key in self._until
 
     def begin(self, now: float, key: Key) -> float:
-        """Returns until when it is left alone."""
+        """Starts a wait and returns its end."""
         if key in self._until:
             return self._until[key]
         count, ended = self._past.pop(key, (0, now))
@@ -51,11 +51,11 @@ class Waits(Generic[Key]):
         return until
 
     def keys(self) -> list[Key]:
-        """All that are left alone."""
+        """All keys that wait."""
         return list(self._until)
 
     def ended(self, now: float) -> list[Key]:
-        """Those whose time has come, each once."""
+        """The keys whose wait has ended, each once."""
         found = [key for key, until in self._until.items() if until <= now]
         for key in found:
             del self._until[key]
@@ -65,5 +65,5 @@ class Waits(Generic[Key]):
         return found
 
     def next(self) -> float | None:
-        """When `ended` has something to say."""
+        """The time when `ended` has a next result."""
         return min(self._until.values(), default=None)

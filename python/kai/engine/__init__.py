@@ -1,1 +1,1 @@
-"""The Python face of a scheduling cycle: Cluster in, Scheduler, Plan out."""
+"""The Python API of a scheduling cycle: a Cluster and a Scheduler give a Plan."""

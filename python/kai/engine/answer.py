@@ -1,4 +1,4 @@
-"""The data of a plan: values made from the compiled plan when something asks for them."""
+"""The data of a plan: each value is created from the compiled plan at its first use."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ if TYPE_CHECKING:
 
 
 class Answer:
-    """Everything that a plan holds, and nothing that explains or prints it."""
+    """All data of a plan, without explanations and printing."""
 
     situation: Situation
     """The facts it was made from; for `kai.engine.report` and `explain`."""
     input: str | None
     """The name of the cluster that was planned."""
     rejected: tuple[Rejected, ...]
-    """What made no sense in it, and was left out."""
+    """The invalid objects, which were left out."""
     warnings: tuple[str, ...]
-    """What of the configuration was skipped."""
+    """The parts of the configuration that were skipped."""
     _compiled: _core.Plan
     _now_ns: int
 
@@ -99,29 +99,30 @@ class Answer:
 
     @property
     def now(self) -> datetime:
-        """The time of the cycle."""
+        """The time of the cycle, in UTC."""
         return times.to_datetime(self._now_ns)
 
     @property
     def now_text(self) -> str:
-        """The same as RFC 3339, to the nanosecond."""
+        """The time of the cycle in RFC 3339, to the nanosecond."""
         return times.to_text(self._now_ns)
 
     @cached_property
     def decisions(self) -> Sequence[Decision]:
-        """What has to happen, in that order; a pod that moves is evicted and then pipelined."""
+        """The decisions in the order in which they must be carried out; a pod that moves is evicted
+        and then pipelined."""
         return Decisions(self._compiled)
 
     @property
     def evictions(self) -> tuple[Evict, ...]:
-        """The decisions that make pods leave, in order; a pod that moves is among them."""
+        """The decisions that evict pods, in order, including pods that move."""
         if not self.situation.counts["evict"]:
             return ()
         return tuple(each for each in self.decisions if isinstance(each, Evict))
 
     @cached_property
     def pod_groups(self) -> GroupPlans:
-        """What became of every pod group, by "namespace/name"."""
+        """The result for every pod group, by "namespace/name"."""
         return GroupPlans(
             {name: group_plan_of(name, *row) for name, row in self._compiled.pod_groups().items()}
         )
@@ -133,19 +134,19 @@ class Answer:
 
     @cached_property
     def queues(self) -> Queues:
-        """The numbers of every queue; none when the configuration leaves `proportion` out."""
+        """The numbers of every queue; empty if the configuration has no plugin `proportion`."""
         return queues_of(self._compiled.queues(), lambda: self.situation.queue_parents)
 
     @cached_property
     def order(self) -> Order:
-        """The groups that still wait, the one that comes next first, with what that follows from.
+        """The groups that still wait, next one first, with the values that decide their order.
 
         >>> import kai
         >>> cluster = kai.Cluster().queue("a").pending("a/old", gpus=1).pending("a/new", gpus=1)
         >>> [turn.group for turn in kai.Scheduler().plan(cluster).order]
         ['a/old', 'a/new']
 
-        The cycle is run once more for it.
+        The first use runs the cycle once more.
         """
         from kai.engine.order import Order
 
@@ -153,9 +154,9 @@ class Answer:
 
     @cached_property
     def nodes(self) -> Nodes:
-        """What is free on each node once the decisions are carried out, by name.
+        """The free resources of each node after the decisions are carried out, by name.
 
-        The cycle is run once more for it.
+        The first use runs the cycle once more.
         """
         from kai.engine.nodes import nodes_of
 
@@ -163,7 +164,8 @@ class Answer:
 
     @cached_property
     def free_gpus(self) -> Mapping[str, float]:
-        """Free GPUs by node, once the decisions are carried out: whole ones, and parts of shared.
+        """Free GPUs by node after the decisions are carried out: whole GPUs, and fractions of
+        shared ones.
 
         >>> import kai
         >>> cluster = kai.Cluster().queue("a").nodes("n", 2, gpus=8).pending("a/x", pods=3, gpus=1)
@@ -174,7 +176,8 @@ class Answer:
 
     @cached_property
     def numa_zones_available(self) -> Mapping[str, tuple[NumaZone, ...]]:
-        """What the decisions leave of the NUMA zones of nodes, once what has to leave is gone.
+        """The free resources of the nodes' NUMA zones after the decisions and all pending
+        deletions.
 
         By node, with the plugin `numa`; zones in the order of their numbers.
         """
@@ -183,28 +186,28 @@ class Answer:
 
     @cached_property
     def spent_searches(self) -> Mapping[str, int]:
-        """Searches for victims that a budget ended, and how many sets of pods each had tried.
+        """Searches for victims that a budget ended, and the number of pod sets each had tried.
 
-        By "action namespace/group", with the generator's name where only its share was spent; -1
-        where the action had ended before. The same in
-        ``scenarioSearchBudgets.maxScenarios.searches`` gives this plan again, on any machine.
+        By "action namespace/group", plus the generator's name if only its share was used up; -1 if
+        the action had ended before. The same numbers in
+        ``scenarioSearchBudgets.maxScenarios.searches`` reproduce this plan on any machine.
         """
         return Frozen(self._compiled.spent_searches())
 
     @cached_property
     def score_keys(self) -> int:
-        """How many different places nodes had in the orders in which they were searched.
+        """The number of different positions of nodes in the search orders.
 
-        The fewer, the faster; 0 where the cycle was too small for an order to be made.
+        Fewer are faster; 0 if the cycle was too small to sort nodes.
         """
         return self._compiled.score_keys()
 
     @cached_property
     def timing(self) -> Mapping[str, Phase]:
-        """The stages in the order in which they ran, with what they counted; `total` comes last.
+        """The phases in the order in which they ran, with their counters; `total` is last.
 
-        `load` is reading the input; of a cluster that lives on, taking in what changed since the
-        last plan.
+        `load` is the time for reading the input; for a cluster that was planned before, for taking
+        in the changes since the last plan.
         """
         from kai.engine.timing import phases_of
 
@@ -212,11 +215,11 @@ class Answer:
 
     @cached_property
     def timing_ms(self) -> Mapping[str, float]:
-        """How long each stage took; `total` includes `load`."""
+        """Milliseconds of each phase; `total` includes `load`."""
         return Frozen({stage: ns / 1e6 for stage, ns in self._compiled.timing_ns().items()})
 
     def to_dict(self) -> dict[str, Any]:
-        """What ``kai plan --json`` prints (docs/reference/plan.md)."""
+        """The output of ``kai plan --json`` (docs/reference/plan.md)."""
         return {
             **self._head(),
             "decisions": [decision.to_dict() for decision in self.decisions],
@@ -227,7 +230,7 @@ class Answer:
         }
 
     def to_json(self) -> str:
-        """`to_dict` on one line. Equal input, equal bytes, except for `timing_ms`."""
+        """`to_dict` on one line. Equal input gives equal bytes, except for `timing_ms`."""
         written = self._compiled.to_json(second(self.now))
         head, tail = _json(self._head()), _json(self._tail())
         return f"{head[:-1]}, {written}, {tail[1:]}"
@@ -245,12 +248,12 @@ class Answer:
         }
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The decisions as a data frame, a row each: kind, pod, node, gpus, ...
+        """The decisions as a data frame, one row each: kind, pod, node, gpus, ...
 
-        Columns are members of `kai.Bind`, `kai.Pipeline` and `kai.Evict`, empty where they do not
-        apply; `gpu_groups` are joined by commas. What resource claims hold is not in it, nor NUMA
-        zones. Names are categories; pods need no Python object each where pyarrow is installed.
-        Raises ModuleNotFoundError without pandas.
+        Columns are the members of `kai.Bind`, `kai.Pipeline` and `kai.Evict`, empty where they do
+        not apply; `gpu_groups` are joined by commas. The devices of resource claims and the NUMA
+        zones are not included. Names are categories; if pyarrow is installed, pods need no Python
+        object each. Raises ModuleNotFoundError without pandas.
         """
         return frames.to_pandas(self._compiled)
 
@@ -273,11 +276,12 @@ class Answer:
         )
 
     def to_arrow(self) -> pyarrow.Table:
-        """The same as a table of Arrow. Raises ModuleNotFoundError without pyarrow or NumPy."""
+        """The same as an Arrow table. Raises ModuleNotFoundError without pyarrow or NumPy."""
         return frames.to_arrow(self._compiled)
 
     def __eq__(self, other: object) -> bool:
-        """Whether both decide and say the same, wherever they came from and however fast."""
+        """Whether both have the same decisions and messages, regardless of input name and
+        timing."""
         if not isinstance(other, Answer):
             return NotImplemented
         return self._said() == other._said()

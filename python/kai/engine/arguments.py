@@ -1,6 +1,6 @@
-"""Whether arguments are of the types that they are declared with, said in a sentence.
+"""Checks arguments against their declared types, with error messages for users.
 
-The declaration is the table: a function's annotations, or a TypedDict. Nothing is written twice.
+The declaration is a function's annotations, or a TypedDict. There is no second table of types.
 
 >>> def node(name: str, *, taints: Iterable[str] = ()) -> None: ...
 >>> check({"taints": "a=b:NoSchedule"}, node)
@@ -35,7 +35,7 @@ Result = TypeVar("Result")
 
 
 def suggesting(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """With the nearest argument in the TypeError for one that the function does not have.
+    """Adds the nearest argument name to the TypeError for an unknown argument.
 
     >>> @suggesting
     ... def node(name: str, *, gpus: int = 0) -> None: ...
@@ -60,8 +60,8 @@ def suggesting(function: Callable[Parameters, Result]) -> Callable[Parameters, R
 
 
 def check(given: Mapping[str, Any], declared: Callable[..., object] | type) -> None:
-    """Raises InvalidClusterError for the first argument of another type than is declared; of
-    lists and mappings also for what they hold."""
+    """Raises InvalidClusterError for the first argument that has not its declared type; checks the
+    items of lists and mappings too."""
     hints = _hints(declared)
     for name, value in given.items():
         if name in hints:
@@ -86,7 +86,7 @@ def _check(name: str, value: object, hints: tuple[Any, ...]) -> None:
 
 @cache
 def _hints(declared: Callable[..., object] | type) -> dict[str, tuple[Any, ...]]:
-    """The types that each argument may be of."""
+    """The allowed types of each argument."""
     hints = typing.get_type_hints(declared)
     return {name: tuple(_alternatives(hint)) for name, hint in hints.items()}
 
@@ -102,7 +102,7 @@ def _alternatives(hint: Any) -> Iterable[Any]:
 def _is(value: object, wanted: Any) -> bool:
     if wanted is Any:
         return True
-    if wanted is int:  # NumPy's, too
+    if wanted is int:  # also NumPy's
         return not isinstance(value, bool) and hasattr(value, "__index__")
     if wanted is float:
         return not isinstance(value, (bool, str)) and hasattr(value, "__float__")

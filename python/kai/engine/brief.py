@@ -1,4 +1,4 @@
-"""What the values of a plan have in common."""
+"""The common base of the values of a plan."""
 
 from __future__ import annotations
 

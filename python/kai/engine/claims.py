@@ -1,4 +1,4 @@
-"""What plans say of the devices that pods get: by claims, or for what they ask by number."""
+"""The devices that pods get, through resource claims or through extended resources."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from kai.engine.brief import Brief
 
-# As kai._core.Plan.claims() has them.
+# As returned by kai._core.Plan.claims().
 _Requirement = tuple[str, str, list[str]]
 _Row = tuple[
     str,
@@ -31,10 +31,10 @@ class Device(Brief):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ClaimAllocation(Brief):
-    """What a resource claim of a pod holds: devices, and the request that each is for.
+    """The allocation of a pod's resource claim: devices, and the request for each of them.
 
-    `name` is what the pod's spec calls the claim, `claim` the object's own name. `node_selector`
-    says where that can be used, as Kubernetes writes it; None: everywhere.
+    `name` is the claim's name in the pod's spec, `claim` the object's own name. `node_selector`
+    selects the nodes where it can be used, in Kubernetes' format; None: all nodes.
 
     >>> import kai
     >>> kai.ClaimAllocation(name="gpu", claim="train-gpu").to_dict()
@@ -47,14 +47,14 @@ class ClaimAllocation(Brief):
     node_selector: Mapping[str, Any] | None = dataclasses.field(default=None, hash=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """As a BindRequest has it, and the claim's own name."""
+        """In the format of a BindRequest, with the claim's own name."""
         allocation = _allocation(self.devices, self.node_selector)
         return {"name": self.name, "claim": self.claim, "allocation": allocation}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DeviceRequest(Brief):
-    """So many devices of a class, by a name within their claim."""
+    """A number of devices of a class, with a name within their claim."""
 
     name: str
     device_class: str
@@ -63,7 +63,7 @@ class DeviceRequest(Brief):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ContainerDevices(Brief):
-    """The request of a claim that serves what a container asks of a resource."""
+    """The request of a claim that provides a resource to a container."""
 
     container: str
     resource: str
@@ -72,10 +72,10 @@ class ContainerDevices(Brief):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ExtendedClaim(Brief):
-    """What a pod gets for extended resources that device classes stand for, by number.
+    """The devices of a pod for extended resources that device classes provide.
 
-    There is no claim of it yet: the binder of the pod makes one that asks for `requests` and
-    holds `devices`, and says by `containers` which of them each container gets.
+    The claim does not exist yet: the pod's binder creates one with `requests` and allocates
+    `devices` to it. `containers` assigns the devices to containers.
 
     >>> import kai
     >>> kai.ExtendedClaim().requests
@@ -90,7 +90,7 @@ class ExtendedClaim(Brief):
     name: ClassVar[str] = "<extended-resources>"
 
     def to_dict(self) -> dict[str, Any]:
-        """As a BindRequest has it, and the name that stands for the claim until it has one."""
+        """In the format of a BindRequest, with the name that is used until the claim has one."""
         return {
             "name": self.name,
             "allocation": _allocation(self.devices, self.node_selector),
@@ -117,7 +117,7 @@ class ExtendedClaim(Brief):
 
 
 def claims_of(rows: Iterable[_Row]) -> dict[str, Any]:
-    """The members of a decision that its claims are in."""
+    """The members of a decision that contain its claims."""
     claims = []
     members: dict[str, Any] = {}
     for name, claim, devices, node_terms, extended in rows:
@@ -141,7 +141,7 @@ def claims_of(rows: Iterable[_Row]) -> dict[str, Any]:
 def _allocation(
     devices: tuple[tuple[str, Device], ...], node_selector: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    """As Kubernetes writes it."""
+    """In Kubernetes' format."""
     results = [{"request": request, **dataclasses.asdict(device)} for request, device in devices]
     allocation: dict[str, Any] = {"devices": {"results": results}}
     if node_selector is not None:

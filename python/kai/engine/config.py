@@ -1,4 +1,4 @@
-"""The scheduler's configuration: what a cycle runs, and how it prefers.
+"""The scheduler's configuration: the actions and plugins of a cycle, and their settings.
 
 >>> import kai
 >>> config = kai.Config(actions=["allocate"], plugins={"nodeplacement": {"gpu": "spread"}})
@@ -19,7 +19,7 @@ from kai.api import documents, files
 from kai.api.spelling import camel_name
 from kai.errors import InvalidConfigError, InvalidInputError
 
-# The names that type checkers see; a test compares them with those of the compiled core.
+# Names for type checkers; a test compares them with those of the compiled core.
 Action = Literal["allocate", "consolidation", "reclaim", "preempt", "stalegangeviction"]
 Extra = Literal[
     "topology_spread",
@@ -77,33 +77,34 @@ class Tier(TypedDict):
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """A configuration whose names are all known and whose values all make sense.
+    """A configuration with known names and valid values only.
 
-    What is left out is KAI's default. `plugins` are laid over the plugins that run anyway:
-    arguments by name, True for one that shall run, False for one that shall not. `tiers` name
-    exactly the plugins that run (spec 2 C5). The members are those of KAI's ``--scheduler-conf``
-    in snake_case, and `extras` and `compat` (docs/reference/config.md).
+    KAI's defaults apply to everything that is not set. `plugins` changes the default plugins:
+    arguments by name, True to enable a plugin, False to disable it. `tiers` names exactly the
+    plugins that run (spec 2 C5). The members are those of KAI's ``--scheduler-conf`` in snake_case,
+    and `extras` and `compat` (docs/reference/config.md).
 
     >>> import kai
     >>> kai.Config(plugins={"numa": True}, extras={"topology_spread": True}).to_dict()
     {'plugins': {'numa': True}, 'extras': {'topology_spread': True}}
 
-    Raises InvalidConfigError for a name that is not known and for a value that makes no sense.
+    Raises InvalidConfigError for an unknown name and for an invalid value.
     """
 
     actions: Sequence[Action] | None = None
-    """What a cycle does, in this order."""
+    """The actions of a cycle, in this order."""
     plugins: Mapping[PluginName, Arguments | bool] = field(default_factory=dict)
     tiers: Sequence[Tier] | None = None
     queue_depth_per_action: Mapping[Action, int] = field(default_factory=dict)
-    """How many pod groups of a leaf queue an action looks at; -1: all."""
+    """How many pod groups of a leaf queue an action tries; -1: all."""
     scenario_search_budgets: Mapping[str, Any] = field(default_factory=dict)
     extras: Mapping[Extra, bool] = field(default_factory=dict)
-    """What kai can do and KAI cannot."""
+    """Features of kai that KAI does not have."""
     compat: Mapping[str, Literal["fixed", "kai"]] = field(default_factory=dict)
-    """Mends of KAI's that are switched off, by name (docs/compatibility.md)."""
+    """Switches, by name: "kai" keeps KAI's behaviour, "fixed" corrects it
+    (docs/compatibility.md)."""
     usage_db_config: Mapping[str, Any] = field(default_factory=dict)
-    """Where `kai run` reads what queues have used in the past; plans do not look at it."""
+    """Where `kai run` reads the past usage of queues; plans ignore it."""
 
     def __post_init__(self) -> None:
         if isinstance(self.actions, str):
@@ -113,13 +114,13 @@ class Config:
 
     @classmethod
     def load(cls, source: Mapping[str, Any] | str | os.PathLike[str]) -> Config:
-        """From a mapping in KAI's form, a text of YAML or JSON, or the path of a file.
+        """A configuration from a mapping in KAI's format, a text of YAML or JSON, or a file path.
 
         >>> import kai
         >>> kai.Config.load({"actions": "allocate, reclaim"}).actions
         ('allocate', 'reclaim')
 
-        Raises InvalidConfigError for one that cannot be read, and as `kai.Config` itself does.
+        Raises InvalidConfigError if it cannot be read, and as `kai.Config` itself does.
         """
         text = config_json(source)
         if warnings := read(text).warnings:
@@ -132,7 +133,7 @@ class Config:
         return cls(**{each.name: given[name] for name, each in _MEMBERS.items() if name in given})
 
     def to_dict(self) -> dict[str, Any]:
-        """In KAI's form, with what was given and no more; for JSON or YAML."""
+        """In KAI's format, with only the given members; for JSON or YAML."""
         shown: dict[str, Any] = {}
         for name, each in _MEMBERS.items():
             value = getattr(self, each.name)
@@ -152,7 +153,7 @@ ConfigSource = Config | Mapping[str, Any] | str | os.PathLike[str]
 
 
 def default_config(*, as_kai: bool = False) -> Config:
-    """KAI's built-in configuration with everything written out; `as_kai`: with its weaknesses.
+    """KAI's built-in configuration with all defaults written out; `as_kai`: all switches as in KAI.
 
     >>> import kai
     >>> kai.default_config().actions
@@ -162,7 +163,7 @@ def default_config(*, as_kai: bool = False) -> Config:
 
 
 def in_force(text: str, *, as_kai: bool = False) -> dict[str, Any]:
-    """All members in KAI's form, with every default that holds. Raises InvalidConfigError."""
+    """All members in KAI's format, with all defaults that apply. Raises InvalidConfigError."""
     shown: dict[str, Any] = json.loads(read(text, as_kai=as_kai).to_json())
     return shown
 
@@ -175,16 +176,16 @@ def read(text: str, *, as_kai: bool = False) -> Any:
 
 
 def to_json(value: Mapping[str, Any]) -> str:
-    """Raises InvalidConfigError for what JSON cannot hold."""
+    """Raises InvalidConfigError for values that JSON cannot hold."""
     try:
-        # An empty file is KAI's built-in configuration (spec 2 C6).
+        # An empty file means KAI's built-in configuration (spec 2 C6).
         return json.dumps(dict(value), default=_plain) if value else ""
     except (TypeError, ValueError) as error:
         raise InvalidConfigError(f"config: {error}") from None
 
 
 def config_json(config: ConfigSource) -> str:
-    """A configuration as JSON, whatever it comes from. Raises InvalidConfigError."""
+    """A configuration from any source as JSON. Raises InvalidConfigError."""
     if isinstance(config, Config):
         return to_json(config.to_dict())
     name = "the configuration"
@@ -208,7 +209,7 @@ def config_json(config: ConfigSource) -> str:
         raise InvalidConfigError(f"{name}: is a {type(value).__name__}, not a mapping")
     try:
         written = to_json(value)
-        if config is not value:  # so that what is wrong with a file is said with its name
+        if config is not value:  # so that errors of a file name the file
             read(written)
         return written
     except InvalidConfigError as error:
@@ -216,12 +217,13 @@ def config_json(config: ConfigSource) -> str:
 
 
 def _is_text(config: str | os.PathLike[str]) -> bool:
-    """A configuration itself, rather than the path of one: it has lines, or a colon and a blank."""
+    """Whether this is the configuration itself, not a path: it has several lines, or a colon and a
+    blank."""
     return isinstance(config, str) and ("\n" in config or ": " in config or config == "")
 
 
 def _from_config_map(name: str, config_map: Mapping[str, Any]) -> str:
-    """The file that KAI's operator put into a ConfigMap (spec 5 A39)."""
+    """The file in a ConfigMap of KAI's operator (spec 5 A39)."""
     data = config_map.get("data")
     text = data.get("config.yaml") if isinstance(data, Mapping) else None
     if not isinstance(text, str):

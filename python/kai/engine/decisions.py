@@ -1,4 +1,4 @@
-"""The decisions of a plan: a sequence that makes them when asked, and tables of all at once."""
+"""The decisions of a plan: a sequence that creates each one at its first use, and tables of all."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ _SHOWN = 50
 
 
 class Decisions(Sequence[Decision]):
-    """What has to happen, in that order: `kai.Bind`, `kai.Pipeline` and `kai.Evict`.
+    """The decisions in the order in which they must be carried out: `kai.Bind`, `kai.Pipeline` and
+    `kai.Evict`.
 
-    It compares and prints as the tuple of them does, and makes one only when it is asked for.
+    It compares and prints like a tuple of them, and creates each decision only when it is read.
     """
 
     def __init__(self, compiled: _core.Plan) -> None:
@@ -64,7 +65,7 @@ class Decisions(Sequence[Decision]):
         return f"({shown}, ... and {len(self) - _SHOWN:,} more)"
 
     def _whole(self) -> tuple[Decision, ...]:
-        """All of them, which from now on are kept."""
+        """All of them, kept from now on."""
         if self._all is None:
             self._all = self._made(0, len(self))
         return self._all
@@ -82,7 +83,7 @@ class Decisions(Sequence[Decision]):
 
     @cached_property
     def _more(self) -> dict[str, dict[str, Any]]:
-        """By bound pod: what its claims hold, and its rank within a topology."""
+        """By bound pod: its claims, and its rank within a topology."""
         more = {pod: claims_of(rows) for pod, rows in self._compiled.claims().items()}
         for pod, (rank, domain) in self._compiled.topology_ranks().items():
             of_pod = more.setdefault(pod, {})

@@ -1,4 +1,4 @@
-"""What differs between two plans: pod groups, pods and queues, and as a page."""
+"""The differences between two plans: pod groups, pods and queues, also as a page."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _SHARE = ("deserved", "fair_share", "limit", "allocated", "request", "over_quota
 
 @dataclass(frozen=True, slots=True)
 class GroupChange:
-    """A pod group of which two plans say different things.
+    """A pod group with different results in two plans.
 
-    `before` and `after` are its verdicts, None where a plan does not know it; `waiting_before` and
-    `waiting_after` how many of its pods wait on.
+    `before` and `after` are its verdicts, None if the plan does not contain it; `waiting_before`
+    and `waiting_after` are the numbers of its pods that still wait.
 
     >>> import kai
     >>> change = kai.GroupChange("a/x", "unschedulable", "placed", 2, 0)
@@ -43,7 +43,7 @@ class GroupChange:
 
 @dataclass(frozen=True, slots=True)
 class PodChange:
-    """A pod about which two plans decide differently; None: a plan leaves it as it is.
+    """A pod with different decisions in two plans; None: no decision about it.
 
     >>> import kai
     >>> change = kai.PodChange("a/x-0", "a/x", None, kai.Bind("a/x-0", "n1", 1))
@@ -61,8 +61,8 @@ class PodChange:
 class QueueChange:
     """A number of a queue that differs: devices, cores or bytes; None is unlimited.
 
-    `resource` is "gpu", "cpu" or "memory"; `member` is that of `kai.QueueShare`. Of a queue that
-    only one plan knows there is one change, with `resource` and `member` empty.
+    `resource` is "gpu", "cpu" or "memory"; `member` is that of `kai.QueueShare`. A queue that
+    exists in only one plan has a single change, with `resource` and `member` empty.
 
     >>> import kai
     >>> kai.QueueChange("a", "gpu", "fair_share", 4, 8).after
@@ -78,10 +78,10 @@ class QueueChange:
 
 @dataclass(frozen=True)
 class PlanDiff:
-    """What differs between a plan and another one, which `kai.Plan.diff` was given.
+    """The differences between a plan and the argument of its `kai.Plan.diff`.
 
-    True if anything does. Printed, it is a page. Names of shared devices, messages and timings are
-    not compared, so that plans of two times can be equal.
+    True if there is any difference. It prints as a page. Names of shared devices, messages and
+    timings are not compared, so plans of two times can be equal.
 
     >>> import kai
     >>> cluster = kai.Cluster().queue("a").node("n1", gpus=1).pending("a/x", pods=2, gpus=1)
@@ -178,7 +178,7 @@ def _groups(before: Answer, after: Answer) -> Iterator[GroupChange]:
 
 
 def group_rows(compiled: _core.Plan) -> dict[str, tuple[str, int]]:
-    """By pod group: its verdict, and how many of its pods wait on."""
+    """By pod group: its verdict, and the number of its pods that still wait."""
     columns = compiled.group_columns()
     codes, verdicts = columns["verdict"]
     waiting = memoryview(columns["waiting"]).cast("i")
@@ -203,7 +203,7 @@ def _pods(before: Answer, after: Answer) -> Iterator[PodChange]:
         for name in sorted(old.keys() | new.keys())
         if _decided(old, name) != _decided(new, name)
     ]
-    # One by one they would cost a look at all nodes each.
+    # Reading them one by one would scan all nodes each time.
     first, second = (each.decisions[:] if changed else () for each in (before, after))
     for name in changed:
         group = before.situation.group_of_pod.get(name) or after.situation.group_of_pod.get(name)
@@ -219,12 +219,12 @@ _Outcomes = Mapping[str, tuple[Any, ...]]
 
 
 def _outcomes(compiled: _core.Plan) -> _Outcomes:
-    """By pod, the last decision about it: its place among all, and what it says."""
+    """By pod, the last decision about it: its index, and its values."""
     columns = compiled.decision_columns()
     said = []
     for name in ("kind", "node", "action", "for_group"):
         codes, known = columns[name]
-        known = [*known, None]  # the code of none is -1
+        known = [*known, None]  # code -1 means none
         said.append([known[code] for code in memoryview(codes).cast("i")])
     gpus = memoryview(columns["gpus"]).cast("d")
     pods = texts(columns["pod"])
@@ -267,7 +267,8 @@ def _outcome(decision: Decision | None) -> str:
 
 
 def _pod_rows(changes: Sequence[PodChange]) -> list[tuple[str, ...]]:
-    """Pods of a group that change alike share a row; if there are too many, so do all groups."""
+    """Pods of a group with equal changes share a row; if there are too many rows, groups share them
+    too."""
     rows = Counter(
         (each.group or each.name, _outcome(each.before), _outcome(each.after)) for each in changes
     )

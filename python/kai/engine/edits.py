@@ -1,6 +1,6 @@
-"""An object of a cluster, changed: what `kai.Cluster.cordon`, `.drain`, `.scale` and others make.
+"""Changed objects of a cluster, for `kai.Cluster.cordon`, `.drain`, `.scale` and others.
 
-Each function takes a Kubernetes object and returns another one; what it was given stays as it is.
+Each function takes a Kubernetes object and returns a new one; the argument is not changed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BINDER_ANNOTATIONS = (
     keys.TOPOLOGY_RANK_ANNOTATION,
     keys.TOPOLOGY_DOMAIN_ANNOTATION,
 )
-"""What is written on a pod that got a node, and goes when it has to wait again."""
+"""Fields that a pod gets with its node and loses when it has to wait again."""
 _OF_ONE_NODE = {
     "spec": ("providerID", "podCIDR", "podCIDRs"),
     "status": ("addresses", "nodeInfo", "volumesAttached", "volumesInUse"),
@@ -35,7 +35,7 @@ _OF_THE_SERVER = ("resourceVersion", "uid", "managedFields", "selfLink", "deleti
 
 
 def cordoned(node: Manifest, value: bool) -> dict[str, Any]:
-    """The node, which takes new pods or does not."""
+    """The node, cordoned or not."""
     changed = copied(node)
     spec = changed.setdefault("spec", {})
     if value:
@@ -46,7 +46,7 @@ def cordoned(node: Manifest, value: bool) -> dict[str, Any]:
 
 
 def waiting(pod: Manifest) -> dict[str, Any]:
-    """The pod as it was before it got a node: it waits, and holds nothing."""
+    """The pod as it was before it got a node: it waits and uses nothing."""
     changed = parts_copied(pod)
     metadata = changed["metadata"]
     metadata.pop("deletionTimestamp", None)
@@ -63,7 +63,8 @@ def waiting(pod: Manifest) -> dict[str, Any]:
 
 
 def parts_copied(pod: Manifest) -> dict[str, Any]:
-    """A pod whose metadata, spec and status can be changed without touching the original."""
+    """A copy of the pod; its metadata, spec and status can be changed without changing the
+    original."""
     changed = dict(pod)
     for part in ("metadata", "spec", "status"):
         changed[part] = dict(mapping(pod.get(part)))
@@ -71,7 +72,7 @@ def parts_copied(pod: Manifest) -> dict[str, Any]:
 
 
 def without_gpu_groups(metadata: Manifest) -> dict[str, str]:
-    """Its labels, but for those that name the shared GPUs of a pod."""
+    """Its labels, without those that name the pod's shared GPUs."""
     return {
         label: value
         for label, value in mapping(metadata.get("labels")).items()
@@ -87,9 +88,10 @@ def set_or_remove(metadata: dict[str, Any], name: str, value: dict[str, str]) ->
 
 
 def without_users(claim: Manifest, pods: Collection[str]) -> dict[str, Any] | None:
-    """The resource claim when these pods have gone; with its last user its devices are free again.
+    """The resource claim without these pods as users; with its last user its devices are free
+    again.
 
-    None: it stays as it is. `pods`: names in its namespace.
+    None: it does not change. `pods`: names in its namespace.
     """
     reserved = [*objects_of(at(claim, "status", "reservedFor"))]
     left = [each for each in reserved if each.get("name") not in pods]
@@ -103,7 +105,7 @@ def without_users(claim: Manifest, pods: Collection[str]) -> dict[str, Any] | No
 
 
 def pod_like(pod: Manifest, number: int) -> dict[str, Any]:
-    """Another pod of its group, which waits."""
+    """Another pod of its group, waiting."""
     changed = waiting(pod)
     metadata = changed["metadata"]
     uid = str(metadata.get("uid") or "")
@@ -114,7 +116,7 @@ def pod_like(pod: Manifest, number: int) -> dict[str, Any]:
 
 
 def node_like(node: Manifest, name: str, labels: Mapping[str, str]) -> dict[str, Any]:
-    """Another node, empty and with a name of its own."""
+    """Another node, empty and with its own name."""
     changed = copied(node)
     metadata = changed["metadata"]
     _forget_the_server(metadata)
@@ -130,7 +132,7 @@ def node_like(node: Manifest, name: str, labels: Mapping[str, str]) -> dict[str,
 
 
 def queue_with(queue: Manifest, options: QueueOptions) -> dict[str, Any]:
-    """The queue with what the options say; the rest is as it was.
+    """The queue with the given options; the rest does not change.
 
     Raises InvalidClusterError for an amount that is not a quantity.
     """
@@ -168,7 +170,7 @@ def copied(manifest: Manifest) -> dict[str, Any]:
 
 
 def numbered(name: str, number: int) -> str:
-    """The name with another number at its end, as wide as the one before it.
+    """The name with another number at its end, padded to the same width.
 
     >>> numbered("gpu-07", 12), numbered("train-9", 10), numbered("big", 1)
     ('gpu-12', 'train-10', 'big-1')
@@ -186,7 +188,7 @@ def number_of(name: str) -> int:
 
 
 def new_numbers(like: str, names: Iterable[str]) -> Iterator[int]:
-    """Numbers above those of names that are numbered as this one is."""
+    """Numbers above those of all names with the same prefix."""
     stem = _NUMBER_AT_END.sub("", like) if number_of(like) >= 0 else f"{like}-"
     taken = [number_of(name) for name in names if _NUMBER_AT_END.sub("", name) == stem]
     number = max([0 if number_of(like) < 0 else number_of(like), *taken])
@@ -196,7 +198,7 @@ def new_numbers(like: str, names: Iterable[str]) -> Iterator[int]:
 
 
 def _uid_like(uid: str, name: str, number: int) -> str:
-    """Pods of equal age are served in the order of their uids: it sorts as the number does."""
+    """Pods of equal age are ordered by their uids: the new uid sorts by the number."""
     found = _NUMBER_AT_END.search(uid)
     if found and number_of(uid) == number_of(name):
         return f"{uid[: found.start()]}{number:0{len(found.group())}d}"

@@ -1,8 +1,8 @@
-"""Why a pod group waits, in sentences for people, and what would help where that is certain.
+"""Explains why a pod group waits, in sentences, and what would help if that is certain.
 
-The engine gives reasons as codes with facts; more numbers come from the queues of the plan and from
-the cluster it was made from. Nothing is guessed: where the facts do not decide, the explanation
-ends with what is known.
+The engine returns reasons as codes with facts. More numbers come from the plan's queues and from
+its cluster. Nothing is guessed: if the facts do not decide, the explanation ends with what is
+known.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from kai.engine.values import GroupPlan, Reason
 from kai.errors import NotFoundError
 
 Facts = Mapping[str, Any]
-"""What a reason speaks of, by name (docs/reference/reasons.md)."""
+"""The facts of a reason, by name (docs/reference/reasons.md)."""
 
 _NONE = Fraction(0)
 _WAITING = frozenset(("unschedulable", "not_ready", "partly_placed", "invalid", "pipelined"))
 
 
 def why(plan: Answer, name: str) -> str:
-    """Everything there is to say about one pod group, a sentence per line.
+    """The full explanation of one pod group, one sentence per line.
 
     Raises NotFoundError as `find_group`.
     """
@@ -44,7 +44,7 @@ def why(plan: Answer, name: str) -> str:
 def reasons_to_wait(plan: Answer) -> list[tuple[str, list[str]]]:
     """Each reason in one sentence, and the groups that wait for it, by name.
 
-    Groups whose facts are alike are explained once.
+    Groups with equal facts are explained once.
     """
     account, situation = Account(plan), plan.situation
     rows: dict[str, list[str]] = {}
@@ -63,9 +63,9 @@ def reasons_to_wait(plan: Answer) -> list[tuple[str, list[str]]]:
 
 
 def _in_short(case: _Case) -> str:
-    """One sentence, the same for all groups that wait for the same."""
+    """One sentence, the same for all groups with the same reason."""
     group = case.group
-    if group.verdict == "pipelined":  # where is with the decisions
+    if group.verdict == "pipelined":  # the decisions list its nodes
         if case.facts.moves:
             return "It moves."
         return "It is promised a place that other pods are leaving."
@@ -77,12 +77,12 @@ def _in_short(case: _Case) -> str:
 
 
 def _whole(name: str) -> str:
-    """A pattern: the name, and not as a part of another one."""
+    """A pattern for the name as a whole word."""
     return rf"(?<![\w./-]){re.escape(name)}(?![\w/-])"
 
 
 def _is_of_its_own(said: str, group: GroupPlan) -> bool:
-    """Whether a sentence may be another one for a group that has the same reasons."""
+    """Whether the sentence may differ between groups with the same reasons."""
     names = (group.name, *(reason.pod for reason in group.reasons if reason.pod))
     return any(name in said for name in names) or said in map(tidy, group.messages)
 
@@ -91,9 +91,9 @@ def _is_of_its_own(said: str, group: GroupPlan) -> bool:
 
 
 def rejections(plan: Answer, name: str) -> list[Rejected]:
-    """Why the object of this name is no part of the plan, or why its pods are not.
+    """Why the object of this name, or its pods, were left out of the plan.
 
-    Empty: it is one, or there is no such object.
+    Empty: the plan contains it, or there is no such object.
     """
     if not plan.rejected:
         return []
@@ -110,7 +110,8 @@ def rejections(plan: Answer, name: str) -> list[Rejected]:
 
 
 def _is_of(rejected: Rejected, names: set[str], *, of_pods: bool) -> bool:
-    """Whether it is called so; or is a pod of a workload that is, as far as its name says."""
+    """Whether the object has one of these names, or is a pod of a workload with one, judged by its
+    name."""
     for name in names if rejected.name else ():
         own = rejected.name if "/" in name else rejected.name.partition("/")[2] or rejected.name
         if own == name or (of_pods and rejected.kind == "Pod" and own.startswith(f"{name}-")):
@@ -119,7 +120,7 @@ def _is_of(rejected: Rejected, names: set[str], *, of_pods: bool) -> bool:
 
 
 def why_rejected(found: Iterable[Rejected]) -> str:
-    """A sentence for each object, and what is wrong with it below."""
+    """A sentence for each object, with its problems below."""
     lines: dict[str, list[str]] = {}
     for each in found:
         said = f"  {each.field}: {each.message}" if each.field else f"  {each.message}"
@@ -131,12 +132,12 @@ def why_rejected(found: Iterable[Rejected]) -> str:
 
 
 def find_group(plan: Answer, name: str) -> GroupPlan:
-    """A pod group by its name, its owner's, or a pod's, each also without the namespace."""
+    """A pod group by its name, its owner's, or a pod's, each with or without the namespace."""
     return plan.situation.group(name_of_group(plan, name))
 
 
 def name_of_group(plan: Answer, name: str) -> str:
-    """ "namespace/name" of the same. Raises NotFoundError where there is none, or several."""
+    """ "namespace/name" of the same group. Raises NotFoundError if there is none, or several."""
     found = plan.situation.find_groups(name)
     if len(found) == 1:
         return found[0]
@@ -152,14 +153,14 @@ def name_of_group(plan: Answer, name: str) -> str:
 
 
 class Account:
-    """What a plan leaves to all groups, worked out once, however many groups are asked about."""
+    """The resources that a plan leaves for all groups, computed once for all explanations."""
 
     def __init__(self, plan: Answer) -> None:
         self.plan = plan
         self._room: dict[Fraction, int] = {}
 
     def room_for(self, gpus: Fraction) -> int:
-        """How many pods with so many GPUs each the nodes could still take."""
+        """How many more pods with this number of GPUs each fit on the nodes."""
         if gpus not in self._room:
             free = self.plan.situation.free
             self._room[gpus] = sum(nodes * int(each // gpus) for each, nodes in free)
@@ -167,12 +168,12 @@ class Account:
 
     @cached_property
     def free_gpus(self) -> Fraction:
-        """After the cycle and promised to no pod, on all nodes."""
+        """On all nodes, after the cycle and promised to no pod."""
         return _sum(self.plan.situation.free)
 
     @cached_property
     def most_free(self) -> Fraction:
-        """The same of one node, at most."""
+        """The same for the node with the most."""
         return max((gpus for gpus, _ in self.plan.situation.free), default=_NONE)
 
     @cached_property
@@ -188,13 +189,13 @@ class Account:
         return sum(nodes for _, nodes in self.plan.situation.capacity)
 
     def has(self, queue: str) -> Fraction:
-        """GPUs that a queue holds or is promised, without what leaves it."""
+        """GPUs that a queue uses or is promised, without those of pods that are evicted."""
         allocated = self.plan.queues[queue].gpu.allocated or 0
         return exact(allocated) + self.plan.situation.gained.get(queue, _NONE)
 
     @cached_property
     def above_share(self) -> str:
-        """Queues that then have more than their fair share, with the numbers."""
+        """Queues above their fair share after the cycle, with the numbers."""
         total, first = self.plan.situation.queues_above_share
         shown = [
             f"{name} ({text.number(gpus)} of {text.number(self.plan.queues[name].gpu.fair_share)})"
@@ -208,7 +209,7 @@ def _sum(amounts: Amounts) -> Fraction:
 
 
 def _sum_of_smallest(amounts: Amounts, most: int) -> Fraction:
-    """Of so many pods, those that ask for the least."""
+    """The sum of this many pods' requests, smallest first."""
     total = _NONE
     for gpus, number in amounts:
         total += gpus * min(number, most)
@@ -271,7 +272,7 @@ class _Case:
         return f"waits in queue {self.group.queue}."
 
     def sentences(self) -> list[str]:
-        """Why, most certain first; each sentence once."""
+        """The reasons, most certain first; each sentence once."""
         if self.group.verdict not in _WAITING:
             return [said for said in (*self._staleness(), *self._evictions()) if said]
         never = list(self._never())
@@ -293,7 +294,7 @@ class _Case:
         return [self._sentence(reason) for reason in self.group.reasons if reason.code == "stale"]
 
     def _evictions(self) -> Iterable[str]:
-        """Which groups make room for which: a sentence per action and pod group."""
+        """Which groups make room for which: a sentence for each action and pod group."""
         for action, for_group, pods in self.facts.causes:
             if for_group is None:
                 yield "Its grace period is over."
@@ -304,7 +305,7 @@ class _Case:
             yield self._above_share()
 
     def _above_share(self) -> str:
-        """Which queue held too many GPUs, its own or one above it; "" if it was not GPUs."""
+        """The queue with too many GPUs, its own or one above it; "" if the cause was not GPUs."""
         for name in self.situation.path_to_root(self.group.queue):
             gpu = self.plan.queues[name].gpu if name in self.plan.queues else None
             if gpu and gpu.fair_share is not None and (gpu.allocated or 0) > gpu.fair_share:
@@ -416,12 +417,12 @@ class _Case:
 
     def _no_node(self, facts: Facts) -> str | None:
         if any(each.code == "gang_incomplete" for each in self.group.reasons):
-            return ""  # said with the gang
+            return ""  # explained with the gang
         lacks_gpus = any(each.get("resource") == "gpu" for each in facts["refusals"])
         if lacks_gpus and (crowded := self._short_of_gpus(max(1, self._missing()))):
             return crowded
         refused = self._refused(facts["refusals"])
-        # Nodes give no reason, or only that of GPUs, for parts that are short (spec 3 E5).
+        # Nodes report no reason, or only GPUs, if fractions are missing (spec 3 E5).
         if (not refused or lacks_gpus) and self.facts.sharer:
             return _no_devices_for(*self.facts.sharer)
         return f"No node can take the next pod: {refused}." if refused else None
@@ -432,7 +433,8 @@ class _Case:
         for each in refusals:
             if said := _said_of_nodes(each):
                 counts[said] += each["nodes"]
-        # KAI counts over all attempts of the cycle; more than there are nodes says nothing.
+        # KAI counts over all attempts of the cycle; a count above the number of nodes tells
+        # nothing.
         if counts.total() > self.account.nodes:
             return ", ".join(f"nodes {said}" for said in sorted(counts))
         ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
@@ -451,7 +453,7 @@ class _Case:
 
     def _topology_too_small(self, facts: Facts) -> str | None:
         if "within" not in facts:
-            # Domains are said once for all of them; the rest in KAI's words.
+            # Domains are explained once for all of them; the rest in KAI's words.
             return "" if "domain" in facts or facts.keys() == {"resource"} else None
         level = (facts["level"] or "").rpartition("/")[2]
         in_one = f"in one {level}" if level else f"in topology {facts['topology']}"
@@ -475,7 +477,8 @@ class _Case:
         return f"{who} needs room for {text.count(wanted, 'pod')} {in_one}; {best} has room for {holds}."
 
     def _short_of_gpus(self, count: int) -> str:
-        """That free GPUs do not suffice for `count` more pods; "" if it is not that simple."""
+        """A sentence if free GPUs do not suffice for `count` more pods; "" if the case is not that
+        simple."""
         asked = self.facts.asked
         if len(asked) != 1 or not (each := asked[0]) or count < 1:
             return ""
@@ -492,13 +495,14 @@ class _Case:
         return f"It needs {needs}; after this cycle {free_now}{spread}."
 
     def _who_has_more(self) -> str:
-        """Whose GPUs the queue could claim, or that it could not; "" if none has any to give."""
+        """The queues whose GPUs this queue could reclaim, or that it may not; "" if no queue has
+        any to give."""
         mine = self.group.queue
         share = self.plan.queues[mine].gpu.fair_share if mine in self.plan.queues else None
         if share is None:
             return ""
         has = self.account.has(mine)
-        if self.situation.queues_in_use <= (has > 0):  # of the others none
+        if self.situation.queues_in_use <= (has > 0):  # none in other queues
             return ""
         holds = f"{text.count(has, 'GPU')} and a fair share of {text.number(share)}"
         if has >= exact(share):
@@ -514,15 +518,15 @@ class _Case:
         return f"After this cycle queue {mine} has {holds}; queues above their fair share: {above}."
 
     def _asked(self) -> Fraction:
-        """GPUs of the pods that have to get places next, at the least."""
+        """The least number of GPUs of the pods that need places next."""
         return _sum_of_smallest(self.facts.waiting, max(1, self._missing()))
 
     def _missing(self) -> int:
-        """How many more of its pods have to get places before the group can start."""
+        """How many more of its pods need places before the group can start."""
         return self.facts.least - self._placed()
 
     def _placed(self) -> int:
-        """How many of its pods need no place any more."""
+        """How many of its pods have a place."""
         return self.facts.placed + sum(self.facts.bound.values())
 
 
@@ -547,9 +551,10 @@ _TELL: dict[str, Callable[[_Case, Facts], str | None]] = {
     "larger_than_any_node": _Case._larger_than_any_node,
     "preemption_delay": _Case._preemption_delay,
     "stale": _Case._stale,
-    "evicted": lambda *_: "",  # said once for all pods
+    "evicted": lambda *_: "",  # explained once for all pods
 }
-"""Each code in other words than KAI's: None where those say it best, "" where another says it."""
+"""A sentence for each code instead of KAI's; None: KAI's text is used, "": another sentence covers
+it."""
 
 _SETTLED_BY_NEVER = frozenset(("gang_incomplete", "not_enough_gpus", "larger_than_any_node"))
 
@@ -592,7 +597,7 @@ _NODES_SAID = {
 
 
 def _said_of_nodes(refusal: Facts) -> str:
-    """ "cordoned", after "2 nodes"; "" where there is nothing to say."""
+    """ "cordoned", after "2 nodes"; "" if there is nothing to report."""
     if refusal["cause"] != "shortage":
         return _NODES_SAID.get(refusal["cause"], "")
     if (resource := refusal["resource"]) == "pods":
@@ -612,7 +617,7 @@ def _number(resource: str, value: float | None) -> str:
 
 
 def _as_sentence(message: str) -> str:
-    """What starts in lower case and ends without a full stop, as one."""
+    """A message that starts in lower case and has no full stop, as a sentence."""
     return message and message[0].upper() + message[1:] + ("" if message[-1] in ".!?" else ".")
 
 
@@ -625,5 +630,5 @@ def _pods_on(nodes: Mapping[str, int]) -> str:
 
 
 def tidy(message: str) -> str:
-    """KAI's text on one line, without the full stop after a full stop."""
+    """KAI's text on one line, without a doubled full stop."""
     return " ".join(message.split()).replace(" .", ".").replace("..", ".")

@@ -1,7 +1,7 @@
 """The decisions of a plan as a data frame or an Arrow table.
 
-Both take the columns of the compiled plan as they are: numbers as NumPy arrays, names as codes of a
-category, so that 40,000 decisions make no 40,000 Python objects.
+Both use the columns of the compiled plan without conversion: numbers as NumPy arrays, names as
+codes of a category. So 40,000 decisions need no 40,000 Python objects.
 """
 
 from __future__ import annotations
@@ -53,12 +53,13 @@ def to_pandas(compiled: _core.Plan) -> pandas.DataFrame:
 class Frames(NamedTuple):
     """A plan as four data frames.
 
-    `decisions`: a row each, in order (`kai.Plan.to_pandas`). `groups`: a row per pod group, by
+    `decisions`: one row each, in order (`kai.Plan.to_pandas`). `groups`: one row per pod group, by
     name: its queue, verdict, priority and age; how many of its `pods` were `running` and `pending`
-    when the cycle began, are `bound`, `pipelined` and `evicted` by it, and are `waiting` after it;
-    the first `reason` with its `message`. `queues`: by queue and resource (`kai.Queues.to_pandas`).
-    `nodes`: a row per node, by name, with what is free once the decisions are carried out
-    (`kai.NodePlan`); `free_parts` is their sum. GPUs are devices, CPUs cores, memory bytes.
+    when the cycle began, how many the cycle `bound`, `pipelined` and `evicted`, and how many are
+    `waiting` after it; the first `reason` with its `message`. `queues`: by queue and resource
+    (`kai.Queues.to_pandas`). `nodes`: one row per node, by name, with its free resources after the
+    decisions (`kai.NodePlan`); `free_parts` is their sum. GPUs are in devices, CPUs in cores,
+    memory in bytes.
 
     >>> import kai
     >>> cluster = kai.Cluster().queue("a").nodes("n", 2, gpus=8).pending("a/x", pods=3, gpus=1)
@@ -89,7 +90,7 @@ def groups(compiled: _core.Plan) -> pandas.DataFrame:
             np.frombuffer(codes, "int32"), categories=pd.Index(texts, dtype=object)
         )
 
-    created = np.frombuffer(columns["created_ns"], "int64")  # the least is NaT
+    created = np.frombuffer(columns["created_ns"], "int64")  # the smallest integer is NaT
     counts = ("pods", "running", "pending", "bound", "pipelined", "evicted", "waiting")
     offsets, names = columns["pod_group"]
     table: pandas.DataFrame = pd.DataFrame(
@@ -160,7 +161,7 @@ class _Columns:
         return self._np.frombuffer(self._columns[name], dtype)
 
     def numbers_or_nan(self, name: str) -> Any:
-        """Of a column in which 0 says that there is none."""
+        """A column in which 0 means no value."""
         values = self.numbers(name, "float64")
         return self._np.where(values == 0, self._np.nan, values)
 
@@ -173,7 +174,7 @@ class _Columns:
         return self._np.frombuffer(codes, "int32"), texts
 
     def pods(self) -> tuple[Any, bytes]:
-        """Where each name begins and ends, and all of them."""
+        """The offsets of all names, and the names in one block."""
         offsets, names = self._columns["pod"]
         return self._np.frombuffer(offsets, "int64"), names
 
@@ -192,7 +193,8 @@ def _pods(columns: _Columns, pd: Any) -> Any:
 
 
 def _names(offsets: Any, names: bytes, pd: Any) -> Any:
-    """Names that differ: with pyarrow as one block of text, else a Python string each."""
+    """A column of distinct names: with pyarrow one block of text, otherwise a Python string
+    each."""
     try:
         pa = import_module("pyarrow")
     except ModuleNotFoundError:

@@ -10,7 +10,7 @@ Value = TypeVar("Value")
 
 
 class Frozen(dict[Key, Value]):
-    """A dict to be read: it prints, compares, pickles and turns into JSON as any other.
+    """A read-only dict: it prints, compares, pickles and converts to JSON like any other.
 
     >>> amounts = Frozen({"cpu": 8})
     >>> amounts["cpu"], dict(amounts) | {"cpu": 9}
@@ -39,9 +39,9 @@ class Frozen(dict[Key, Value]):
 
 
 def frozen(value: Any) -> Any:
-    """The value with its dicts frozen, and its lists as tuples, however deep.
+    """The value with its dicts frozen, and its lists as tuples, at every depth.
 
-    Most of what a plan says is flat: members that are neither cost no call.
+    Most values in a plan are flat: members of other types cost no call.
     """
     if isinstance(value, Frozen):
         return value
@@ -58,7 +58,7 @@ _NESTED = frozenset((dict, list))
 
 
 def thawed(value: Any) -> Any:
-    """The value of `frozen` as JSON has it: dicts and lists."""
+    """The value of `frozen` as plain dicts and lists for JSON."""
     if isinstance(value, Mapping):
         return {key: thawed(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):

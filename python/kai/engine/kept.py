@@ -1,4 +1,4 @@
-"""A plan that needs no compiled one: what pickling keeps of it, and what it is read from again."""
+"""A plan without a compiled one: the data that pickling stores, and the way back."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class KeptPlan:
         )
 
     def as_compiled(self) -> _core.Plan:
-        """Itself: it answers what a compiled plan does."""
+        """Itself: it has the methods of a compiled plan."""
         return cast("_core.Plan", self)
 
     @property
@@ -88,5 +88,5 @@ class KeptPlan:
 
 
 def _rests(name: str, verdict: str, reason: str, message: str, *decided: int) -> bool:
-    """The group runs, and the plan says and decides nothing about it."""
+    """Whether the group runs, and the plan has no reason and no decision for it."""
     return verdict == "running" and not reason and not any(decided)

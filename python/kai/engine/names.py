@@ -1,4 +1,4 @@
-"""Names that are too long for a terminal, cut so that no two of them are alike."""
+"""Shortens long names for a terminal, and keeps them distinct."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from itertools import zip_longest
 
 
 def shortened(limits: Mapping[str, int]) -> dict[str, str]:
-    """Names without their middle, or without what they have in common: no two are alike.
+    """Names without their middle, or without their common part; all results are distinct.
 
-    Each has a limit of its own. A name is left whole if it cannot be told from others otherwise.
+    Each has its own limit. A name stays whole if it could not be distinguished otherwise.
 
     >>> shortened({"a-long-name-of-a-pool-1": 13, "a-long-name-of-a-pool-2": 13})
     {'a-long-name-of-a-pool-1': 'a-lon...ool-1', 'a-long-name-of-a-pool-2': 'a-lon...ool-2'}
@@ -33,7 +33,7 @@ def shortened(limits: Mapping[str, int]) -> dict[str, str]:
 
 
 def clip(name: str, limit: int) -> str:
-    """Without the middle: names of one cluster often begin alike."""
+    """Cuts out the middle: names in one cluster often share their start."""
     if len(name) <= limit:
         return name
     tail = (limit - 3) // 2
@@ -41,7 +41,7 @@ def clip(name: str, limit: int) -> str:
 
 
 def _first_difference(names: Sequence[str]) -> int:
-    """How many characters all of them begin with."""
+    """The length of the common prefix."""
     first, last = min(names), max(names)
     return next(at for at, (a, b) in enumerate(zip_longest(first, last)) if a != b)
 

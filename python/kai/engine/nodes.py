@@ -1,4 +1,4 @@
-"""The nodes of a plan: what is free on them once its decisions are carried out."""
+"""The nodes of a plan: their free resources after its decisions are carried out."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _MOST_SHOWN = 30
 
 @dataclass(frozen=True, slots=True)
 class NodePlan:
-    """What is left of a node once the decisions of a plan are carried out.
+    """The free resources of a node after the decisions of a plan.
 
-    `gpus` are its whole devices, `free_gpus` those that no pod has or is promised. `free_parts` is
-    what is free of each GPU that pods share: (0.5, 0.25). `leaving_gpus` come free when evicted and
-    deleted pods are gone, and are promised to no pod. `cpus` and `free_cpus` are cores, `memory`
-    and `free_memory` bytes. `state` says why the node takes no pods: "cordoned", "not ready",
-    "under pressure"; "" if it does. MIG instances are in none of these numbers.
+    `gpus` are its whole devices, `free_gpus` those not used or promised. `free_parts` are the free
+    fractions of each shared GPU: (0.5, 0.25). `leaving_gpus` become free when evicted and deleted
+    pods are gone, and are promised to no pod. `cpus` and `free_cpus` are in cores, `memory` and
+    `free_memory` in bytes. `state` is why the node accepts no pods: "cordoned", "not ready", "under
+    pressure"; "" if it accepts pods. No number includes MIG instances.
 
     >>> import kai
     >>> cluster = kai.Cluster().queue("a").node("n1", gpus=4).pending("a/x", gpu_fraction=0.5)
@@ -45,7 +45,7 @@ class NodePlan:
     state: str
 
     def to_dict(self) -> dict[str, Any]:
-        """The same for programs; without the name."""
+        """The same as a dict, without the name."""
         members = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         del members["name"]
         return {**members, "free_parts": list(self.free_parts)}
@@ -56,9 +56,9 @@ class NodePlan:
         return 0 < self.gpus == self.free_gpus
 
     def room_for(self, *, gpus: float = 0, cpus: float = 0, memory: float = 0) -> int:
-        """How many pods fit of which each asks for so much: devices, cores, bytes; below 1: a part.
+        """How many pods with this request fit: devices, cores, bytes; `gpus` below 1 is a fraction.
 
-        0 on a node that takes no pods.
+        0 on a node that accepts no pods.
         """
         if self.state:
             return 0
@@ -89,21 +89,21 @@ class Nodes(ByName[NodePlan]):
 
     @property
     def whole(self) -> tuple[str, ...]:
-        """Nodes with GPUs on which every GPU is free, by name."""
+        """Nodes with GPUs whose GPUs are all free, by name."""
         return tuple(name for name, node in self.items() if node.is_whole)
 
     @property
     def free_gpus(self) -> Frozen[str, float]:
-        """Free GPUs by node: whole ones, and what is free of shared ones."""
+        """Free GPUs by node: whole GPUs, and free fractions of shared ones."""
         return Frozen(
             {name: plain(node.free_gpus + sum(node.free_parts)) for name, node in self.items()}
         )
 
     def room_for(self, *, gpus: float = 0, cpus: float = 0, memory: float = 0) -> int:
-        """How many pods fit on all of them, of which each asks for so much: devices, cores, bytes.
+        """How many pods with this request fit on all nodes: devices, cores, bytes.
 
-        Labels, taints and how many pods a node takes are not looked at; a node that takes no pods
-        has room for none.
+        Ignores labels, taints and the limit of pods per node; a node that accepts no pods counts as
+        full.
         """
         return sum(node.room_for(gpus=gpus, cpus=cpus, memory=memory) for node in self.values())
 

@@ -1,4 +1,4 @@
-"""Plain Kubernetes objects from a few words, for the builder methods of `kai.Cluster`.
+"""Builds plain Kubernetes objects from options, for the builder methods of `kai.Cluster`.
 
 Every function returns the dictionary that a snapshot of a real cluster would hold.
 """
@@ -22,7 +22,7 @@ FAR_FUTURE = "2099-01-01T00:00:00Z"
 
 
 class NodeOptions(TypedDict, total=False):
-    """What `Cluster.node` and `Cluster.nodes` can say about a node.
+    """Options of `Cluster.node` and `Cluster.nodes`.
 
     >>> import kai
     >>> options: kai.NodeOptions = {"gpus": 8, "labels": {"rack": "r1"}}
@@ -31,29 +31,29 @@ class NodeOptions(TypedDict, total=False):
     """
 
     gpus: int
-    """Whole GPUs; 0 unless given."""
+    """Whole GPUs; default 0."""
     cpus: Amount
-    """CPU cores; 64 unless given."""
+    """CPU cores; default 64."""
     memory: Amount
-    """Bytes, or a quantity such as "64Gi"; "512Gi" unless given."""
+    """Bytes, or a quantity such as "64Gi"; default "512Gi"."""
     pods: int
-    """How many pods it takes; 110 unless given."""
+    """The most pods on the node; default 110."""
     gpu_memory_mib: int | None
-    """MiB of each GPU; 81920 unless given. None: the node has no label that says so."""
+    """MiB of each GPU; default 81920. None: the node has no label with it."""
     resources: Mapping[str, Amount]
     """Any other resource, by its Kubernetes name."""
     labels: Mapping[str, str]
     """Labels of the node."""
     taints: Iterable[str | Mapping[str, Any]]
-    """As for kubectl, "key=value:NoSchedule", or Kubernetes taints."""
+    """In kubectl's format, "key=value:NoSchedule", or Kubernetes taints."""
     cordoned: bool
-    """Whether it takes no new pods."""
+    """Whether it accepts no new pods."""
     ready: bool
-    """Whether its kubelet answers; True unless given."""
+    """Whether its kubelet is ready; default True."""
 
 
 class QueueOptions(TypedDict, total=False):
-    """What `Cluster.update_queue` can change; what is not given stays as it is.
+    """Options of `Cluster.update_queue`; options that are not given do not change.
 
     >>> import kai
     >>> options: kai.QueueOptions = {"deserved_gpus": 4, "weight": 2}
@@ -62,31 +62,31 @@ class QueueOptions(TypedDict, total=False):
     """
 
     parent: str | None
-    """The queue above; None: it stands at the top."""
+    """The parent queue; None: no parent."""
     deserved_gpus: Amount | None
-    """Devices that it is given before anybody gets more; None is unlimited."""
+    """Devices that the queue gets before surplus is distributed; None is unlimited."""
     deserved_cpus: Amount | None
     """The same in cores."""
     deserved_memory: Amount | None
     """The same in bytes, or as a quantity such as "64Gi"."""
     gpu_limit: Amount | None
-    """Devices that it can never pass; None is unlimited."""
+    """The most devices that the queue may use; None is unlimited."""
     cpu_limit: Amount | None
     """The same in cores."""
     memory_limit: Amount | None
     """The same in bytes, or as a quantity such as "64Gi"."""
     weight: float
-    """Its part of what is left over, of all three resources, beside its siblings."""
+    """Its weight for surplus of all three resources, relative to its siblings."""
     priority: int
-    """Queues with a higher one are served first of what is left over; 100 where none is given."""
+    """Queues with a higher priority get surplus first; default 100."""
     created: str
     """RFC 3339."""
     spec: Mapping[str, Any]
-    """Members to put over its `spec`, for what has no option."""
+    """Fields that override its `spec`, for settings without an option."""
 
 
 class PodOptions(TypedDict, total=False):
-    """What `Cluster.pending`, `.running` and `.releasing` can say about the pods of a group.
+    """Options of `Cluster.pending`, `.running` and `.releasing` for the pods of a group.
 
     >>> import kai
     >>> options: kai.PodOptions = {"pods": 2, "gpus": 4, "min_member": 2}
@@ -95,40 +95,40 @@ class PodOptions(TypedDict, total=False):
     """
 
     pods: int
-    """How many more pods the group gets; 1 unless given."""
+    """How many pods to add; default 1."""
     queue: str
-    """The group's queue; the part before the slash of its name unless given."""
+    """The group's queue; default: the part of its name before the slash."""
     min_member: int
-    """How many pods have to start together; 1 unless given."""
+    """How many pods must start together; default 1."""
     priority: str | int
-    """A priority class, or a number, for which a class is made; "train" (50) unless given."""
+    """A priority class, or a number, for which a class is created; default "train" (50)."""
     preemptible: bool
-    """Whether others may take its place; unless given, priorities below 100 are preemptible."""
+    """Whether other groups may evict it; default: priorities below 100 are preemptible."""
     topology: str
-    """The topology that the group keeps to; with `required_level`, `preferred_level` or both."""
+    """The topology of its constraint; with `required_level`, `preferred_level` or both."""
     required_level: str
-    """Its pods have to be in one domain of that level: a label, or its alias."""
+    """Its pods must be in one domain of that level: a label, or its alias."""
     preferred_level: str
-    """They should be in one domain of that level, or in few."""
+    """Its pods should be in one domain of that level, or in few."""
     min_domains: int
-    """In how many domains of the preferred level they have to be at least."""
+    """The least number of domains of the preferred level."""
     max_domains: int
-    """In how many domains of the preferred level they may be at most."""
+    """The most domains of the preferred level."""
     balanced: bool
-    """Whether each of those gets as many pods as any other, or one more."""
+    """Whether the domains get equal numbers of pods, or differ by one at most."""
     created: str
-    """RFC 3339; unless given, each group is a second younger than the one described before it."""
+    """RFC 3339; default: one second younger than the previous group."""
 
     gpus: Amount
     """Whole GPUs of each pod."""
     gpu_fraction: float
-    """A part of a GPU for each pod, instead of `gpus`."""
+    """A fraction of a GPU for each pod, instead of `gpus`."""
     gpu_memory_mib: int
-    """A part of a GPU by its memory, instead of `gpus`."""
+    """A share of a GPU by its memory, instead of `gpus`."""
     gpu_devices: int
-    """On how many GPUs each pod wants its part."""
+    """The number of GPUs on which each pod gets its fraction."""
     gpu_groups: Sequence[str]
-    """For running pods with a part of a GPU: the names of the shared devices they are on."""
+    """For running pods with a GPU fraction: the names of their shared devices."""
     cpus: Amount
     """CPU cores of each pod."""
     memory: Amount
@@ -139,25 +139,25 @@ class PodOptions(TypedDict, total=False):
     node_selector: Mapping[str, str]
     """Labels a node must have."""
     tolerations: Iterable[str | Mapping[str, Any]]
-    """Taints the pods put up with: "key", "key=value:NoSchedule", or Kubernetes tolerations."""
+    """Taints that the pods tolerate: "key", "key=value:NoSchedule", or Kubernetes tolerations."""
     affinity: Mapping[str, str]
     """Labels of pods that must be near (in one `topology_key` domain)."""
     anti_affinity: Mapping[str, str]
     """Labels of pods that must not be near."""
     topology_key: str
-    """The node label that says what near means; the host name unless given."""
+    """The node label that defines near; default: the host name."""
     labels: Mapping[str, str]
     """Labels of the pods."""
     annotations: Mapping[str, str]
     """Annotations of the pods."""
     gated: bool
-    """Whether the pods carry a scheduling gate, that is, are not to be scheduled yet."""
+    """Whether the pods have a scheduling gate, so that they are not scheduled yet."""
     pod_spec: Mapping[str, Any]
-    """Members to put over the pods' `spec`, for whatever has no option of its own."""
+    """Fields that override the pods' `spec`, for settings without an option."""
 
 
 class Objects(Sequence[dict[str, Any]]):
-    """Objects of a cluster; each that is taken out is a copy, made then."""
+    """Objects of a cluster; each object that is read is a new copy."""
 
     def __init__(self, listed: tuple[dict[str, Any], ...]) -> None:
         self._listed = listed
@@ -189,13 +189,14 @@ class Objects(Sequence[dict[str, Any]]):
 
 
 def _copied(manifest: dict[str, Any]) -> dict[str, Any]:
-    """What JSON can hold, ten times as fast as copy.deepcopy."""
+    """Copies JSON values ten times as fast as copy.deepcopy."""
     copied: dict[str, Any] = marshal.loads(marshal.dumps(manifest))
     return copied
 
 
 def check_options(options: PodOptions) -> None:
-    """Raises InvalidClusterError for options of another type, and for levels of no topology."""
+    """Raises InvalidClusterError for options of the wrong type, and for levels without a
+    topology."""
     arguments.check(options, PodOptions)
     for found in fields.of_pod_spec(options.get("pod_spec")):
         raise InvalidClusterError(f"pod_spec: {found.message}; {found.fix}")
@@ -218,7 +219,7 @@ def topology_constraint(options: PodOptions) -> dict[str, Any]:
 
 
 def domain_annotations(options: PodOptions) -> dict[str, str]:
-    """The annotations of a pod group about how many domains it wants to be in."""
+    """The annotations of a pod group about its number of domains."""
     annotations = {}
     if "min_domains" in options:
         annotations[keys.MIN_DOMAINS_ANNOTATION] = str(options["min_domains"])
@@ -264,7 +265,7 @@ _LIMIT = {"gpu": "gpu_limit", "cpu": "cpu_limit", "memory": "memory_limit"}
 
 
 def queue_resource(resource: str, options: QueueOptions) -> dict[str, Any]:
-    """What the options say of one resource of a queue."""
+    """The options for one resource of a queue."""
     said: dict[str, Any] = {}
     given: Mapping[str, Any] = options
     if _DESERVED[resource] in given:
@@ -351,13 +352,14 @@ def pod(
         "status": {"phase": phase},
     }
     if releasing:
-        # A deadline that never comes: the pod is on its way out for as long as the cluster is used.
+        # A deadline that never passes: the pod is being deleted for as long as the cluster is used.
         manifest["metadata"]["deletionTimestamp"] = FAR_FUTURE
     return manifest
 
 
 def taint(text: str | Mapping[str, Any]) -> dict[str, Any]:
-    """As `kubectl taint` writes it: key=value:effect, key:effect. Raises InvalidClusterError."""
+    """A taint in the format of `kubectl taint`: key=value:effect, key:effect. Raises
+    InvalidClusterError."""
     if not isinstance(text, str):
         return _members("taint", text, ("key", "value", "effect", "timeAdded"))
     key, value, effect = _split_taint("taint", text)
@@ -457,7 +459,7 @@ def _split_taint(what: str, text: str) -> tuple[str, str, str]:
 
 
 def _members(what: str, given: Mapping[str, Any], known: Sequence[str]) -> dict[str, Any]:
-    """A copy, whose members are all known."""
+    """A copy with known members only."""
     for member in given:
         if member not in known:
             raise InvalidClusterError(

@@ -1,4 +1,4 @@
-"""What comes next: the pod groups that wait after a plan, in the order in which they come.
+"""The pod groups that wait after a plan, in the order in which they are tried next.
 
 >>> import kai
 >>> cluster = kai.Cluster().queue("a", deserved_gpus=4).queue("b", deserved_gpus=4)
@@ -40,14 +40,14 @@ _NUMBERS = ("", "GPUs", "share", "priority", "age")
 
 @dataclass(frozen=True, slots=True)
 class QueueTurn:
-    """A queue above a waiting pod group, as it stands when the group's turn comes.
+    """A queue above a waiting pod group, in its state at the group's turn.
 
-    What is compared with queues beside it, in this order. `over_fair_share`: it holds more than its
-    fair share of everything. `within_deserved`: with the group's next pods it has no more than it
-    deserves. `priority`: the higher goes first. `may_have_none`: the group asks for what the queue
-    may have nothing of. `share_with_request` and `share`: the largest part, over GPUs, CPUs and
-    memory, of what the queue may have, with the group's next pods and without; 1.0 is all of it.
-    `created`: the older goes first; None is unknown.
+    These values are compared with sibling queues, in this order. `over_fair_share`: it uses more
+    than its fair share of everything. `within_deserved`: including the group's next pods it uses at
+    most its deserved amount. `priority`: higher first. `may_have_none`: the group requests a
+    resource of which the queue may use nothing. `share_with_request` and `share`: the largest
+    fraction, over GPUs, CPUs and memory, of what the queue may use, with and without the group's
+    next pods; 1.0 is all of it. `created`: older first; None is unknown.
 
     >>> import kai
     >>> cluster = kai.Cluster().queue("a", deserved_gpus=4).node("n1", gpus=1)
@@ -67,19 +67,19 @@ class QueueTurn:
     created: datetime | None
 
     def to_dict(self) -> dict[str, Any]:
-        """The same for programs; times as RFC 3339."""
+        """The same as a dict; times in RFC 3339."""
         return {**dataclasses.asdict(self), "created": _text(self.created)}
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A pod group that waits, its place among all that do, and what that place follows from.
+    """A waiting pod group, its place among all of them, and the values that decide the place.
 
     `place` counts from 1. `queues` are those above the group, from the top to its own: they are
-    compared first. In one queue the higher `priority` goes first, then what is below its `minimum`
-    of pods before what is at it or above, then what was `created` earlier. `gpus` (devices), `cpus`
-    (cores) and `memory` (bytes) are what it wants next. `because` says what puts it before the one
-    after it; "" for the last.
+    compared first. Within a queue, the higher `priority` is first, then groups below their
+    `minimum` of pods, then the earlier `created`. `gpus` (devices), `cpus` (cores) and `memory`
+    (bytes) are its next request. `because` is why it comes before the next group; "" for the last
+    one.
 
     >>> import kai
     >>> cluster = kai.Cluster().queue("a").pending("a/first", gpus=2).pending("a/second", gpus=1)
@@ -101,21 +101,22 @@ class Turn:
     because: str
 
     def to_dict(self) -> dict[str, Any]:
-        """The same for programs, in dicts and lists; times as RFC 3339."""
+        """The same in dicts and lists; times in RFC 3339."""
         members = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         queues = [queue.to_dict() for queue in self.queues]
         return {**members, "created": _text(self.created), "queues": queues}
 
 
 class Order(Sequence[Turn]):
-    """The pod groups that wait after a plan, the one that comes next first.
+    """The pod groups that wait after a plan, next one first.
 
-    The order is that of the next cycle, if nothing else changed and each group got in its turn what
-    it wants next: its queue then has so much more, and others may go before the next group of it. A
-    group that waits for pods of its own is not in it, as it cannot be tried.
+    This is the order of the next cycle if nothing else changes and each group gets its next request
+    at its turn: its queue then uses that much more, so groups of other queues may come before the
+    next group of this queue. Groups that wait for their own pods are not included, because they
+    cannot be tried.
 
-    It is a sequence of `kai.Turn`; the name of a group finds its turn, and raises NotFoundError for
-    one that does not wait.
+    It is a sequence of `kai.Turn`. Indexing with the name of a group returns its turn; it raises
+    NotFoundError for a group that does not wait.
 
     >>> import kai
     >>> cluster = kai.Cluster().queue("a").pending("a/x", gpus=1).pending("a/y", gpus=1)
@@ -165,7 +166,7 @@ class Order(Sequence[Turn]):
         return text.to_html("", self.tables())
 
     def tables(self, *, most: int | None = _MOST_SHOWN, wide: bool = False) -> list[text.Table]:
-        """The first `most` of them as a table; `wide` has a column for each thing compared."""
+        """The first `most` groups as a table; `wide` has a column for each compared value."""
         shown = self[:most]
         hidden = len(self) - len(shown)
         heads, rows = (_WIDE, map(self._wide, shown)) if wide else (_HEADS, map(self._row, shown))
@@ -231,7 +232,8 @@ class Order(Sequence[Turn]):
         )
 
     def _because(self, index: int, *, named: bool = True) -> str:
-        """Why it is before the next one, which a table does not name: that is the row below."""
+        """Why it comes before the next one; a table does not name that group, which is in the row
+        below."""
         if index + 1 == len(self):
             return ""
         after = self._rows[index + 1]
@@ -239,7 +241,7 @@ class Order(Sequence[Turn]):
         return _because(self._rows[index], after, name, by_fair_share=self._by_fair_share)
 
 
-@lru_cache(maxsize=1024)  # queues come again and again
+@lru_cache(maxsize=1024)  # the same queues are compared many times
 def _time(ns: int | None) -> datetime | None:
     return None if ns is None else times.to_datetime(ns)
 
@@ -255,7 +257,7 @@ def _standing(queue: QueueTurn) -> str:
 
 
 def age(created: datetime | None, now: datetime) -> str:
-    """ "3d", "5h", "12m", "40s"; the two largest units are for clocks, one is for people."""
+    """An age such as "3d", "5h", "12m", "40s", in one unit."""
     if created is None:
         return "-"
     seconds = max(0.0, (now - created).total_seconds())
@@ -269,7 +271,7 @@ def age(created: datetime | None, now: datetime) -> str:
 
 
 def _because(row: _core._Turn, after: _core._Turn, name: str, *, by_fair_share: bool) -> str:
-    """What puts a group before the one that comes after it."""
+    """Why a group comes before the next one."""
     for mine, other in zip(row[7], after[7], strict=False):
         if mine[0] != other[0]:
             return _between_queues(mine, other, by_fair_share=by_fair_share)
@@ -308,7 +310,7 @@ def _between_queues(
 
 
 def _percentages(*shares: float) -> list[str]:
-    """With as many digits as it takes to tell them apart.
+    """Percentages with enough digits to differ.
 
     >>> _percentages(0.25, 1 / 3), _percentages(1.00002, 1.00004)
     (['25 %', '33.3 %'], ['100.002 %', '100.004 %'])

@@ -1,9 +1,9 @@
-"""What a plan says of pod groups in a few words each, so that only those with news are read whole.
+"""A short outline of each pod group of a plan, so that only groups with news are read in full.
 
     names = [each.name for each in outlines(plan) if each.bound or each.reason]
     for group in groups_named(plan, names): ...
 
-Most groups of a cluster run, and nothing is said of them: they cost nothing here.
+Most groups of a cluster run without news: they cost nothing here.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from kai.engine.values import GroupPlan, group_plan_of
 
 
 class Outline(NamedTuple):
-    """A pod group: its verdict, the code and message of its first reason ("": it has none), and
-    how many pods the cycle bound, promised a place and evicted."""
+    """A pod group: its verdict, the code and message of its first reason ("": none), and how many
+    pods the cycle bound, promised a place and evicted."""
 
     name: str
     verdict: str
@@ -29,16 +29,15 @@ class Outline(NamedTuple):
 
 
 def outlines(plan: Plan, names: Collection[str] | None = None) -> list[Outline]:
-    """Pod groups, by name.
+    """Outlines of pod groups, by name.
 
-    `names`: of groups that run, and of which the plan says and decides nothing, only these; None:
-    all of them.
+    `names`: among groups that run, without a reason or a decision, only these; None: all.
     """
     wanted = None if names is None else list(names)
     return [Outline._make(row) for row in sorted(plan._compiled.outlines(wanted))]
 
 
 def groups_named(plan: Plan, names: Sequence[str]) -> list[GroupPlan]:
-    """The groups of these names. Raises KeyError for an unknown name."""
+    """The groups with these names. Raises KeyError for an unknown name."""
     rows = plan._compiled.groups(list(names), evictions=False)
     return [group_plan_of(name, *row) for name, (row, _) in zip(names, rows, strict=True)]

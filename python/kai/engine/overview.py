@@ -1,4 +1,4 @@
-"""What is in a cluster, in a line and as tables."""
+"""The contents of a cluster, in one line and as tables."""
 
 from __future__ import annotations
 

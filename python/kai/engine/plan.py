@@ -1,4 +1,4 @@
-"""What a cycle decided: plain frozen values, made from the compiled plan when asked for.
+"""The result of a cycle: frozen values, each created from the compiled plan at its first use.
 
 >>> import kai
 >>> plan = kai.Scheduler().plan(
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Plan(Answer):
-    """The answer to one cycle. Printed, it is a page for people; `to_dict` is for programs.
+    """The result of one cycle. It prints as a page for people; `to_dict` is for programs.
 
     >>> import kai
     >>> plan = kai.Scheduler().plan(
@@ -46,11 +46,12 @@ class Plan(Answer):
     """
 
     def why(self, name: str) -> str:
-        """Why a pod group waits, or that it does not, a sentence per line.
+        """Why a pod group waits, or that it does not, one sentence per line.
 
         The name is "namespace/name" of the pod group, of its workload or of one of its pods; the
-        namespace may be left out where the name says enough. Of something that was left out of the
-        plan it says why. Raises NotFoundError when nothing has the name, or several groups have.
+        namespace may be omitted if the name is unique. For an object that was left out of the plan,
+        the result is the cause. Raises NotFoundError if no group, or several groups, match the
+        name.
         """
         found = explain.rejections(self, name)
         return explain.why_rejected(found) if found else explain.why(self, name)
@@ -60,7 +61,7 @@ class Plan(Answer):
         return explain.find_group(self, name)
 
     def diff(self, other: Plan) -> PlanDiff:
-        """What the other plan decides, and says of groups and queues, that this one does not.
+        """The differences in decisions, groups and queues between two plans.
 
         `before` is this plan, `after` the other one; both may be of any cluster.
 

@@ -1,4 +1,4 @@
-"""The queues of a plan with their numbers, and as tables for people."""
+"""The queues of a plan with their numbers, also as tables."""
 
 from __future__ import annotations
 
@@ -36,11 +36,12 @@ class QueueShare:
     request: float | None
     over_quota_weight: float | None
     usage: float | None = 0
-    """Of the past, as a part of what the cluster had (docs/concepts/time_based_fair_share.md)."""
+    """Past usage as a fraction of the cluster's capacity
+    (docs/concepts/time_based_fair_share.md)."""
 
     @property
     def over_fair_share(self) -> float | None:
-        """How much more than its fair share it has; less than 0: how much it lacks.
+        """Amount in use above the fair share; negative: below it.
 
         >>> import kai
         >>> kai.QueueShare(2, 4, None, 3, 0, 8, 1).over_fair_share
@@ -52,7 +53,8 @@ class QueueShare:
 
     @property
     def part_of_fair_share(self) -> float | None:
-        """What it has as a part of its fair share: 1.0 is all of it. None where that is nothing.
+        """Amount in use as a fraction of the fair share: 1.0 is all of it. None if the fair share
+        is 0.
 
         >>> import kai
         >>> kai.QueueShare(2, 4, None, 3, 0, 8, 1).part_of_fair_share
@@ -110,19 +112,19 @@ class Queues(ByName[QueuePlan]):
         values: Mapping[str, QueuePlan],
         parents: Callable[[], Mapping[str, str | None]] | None = None,
     ) -> None:
-        """`parents` says which queue each one stands below, once a page needs it."""
+        """`parents` returns the parent of each queue, called when a page needs it."""
         super().__init__(values)
         self._parents = parents
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_values": self._values}  # copies and pickles know no plan
+        return {"_values": self._values}  # copies and pickles do not refer to the plan
 
     def _tables(self) -> list[Table]:
         return queue_tables(self, self._parents() if self._parents else None)
 
     def __getitem__(self, name: str) -> QueuePlan:
         rows: Any = super().__getitem__(name)
-        if not isinstance(rows, QueuePlan):  # of 10,000 queues a page shows 24
+        if not isinstance(rows, QueuePlan):  # a page shows 24 of 10,000 queues
             self._values[name] = _queue_of(name, rows)
         return self._values[name]
 
@@ -158,7 +160,7 @@ class Queues(ByName[QueuePlan]):
 def queues_of(
     rows: Mapping[str, Mapping[str, Any]], parents: Callable[[], Mapping[str, str | None]]
 ) -> Queues:
-    """Of the compiled plan's rows, each made a value when something asks for it."""
+    """The queues of the compiled plan's rows; each value is created at its first use."""
     return Queues(rows, parents)  # type: ignore[arg-type]
 
 
@@ -187,8 +189,8 @@ def queue_tables(
 ) -> list[Table]:
     """One table per resource, queues below their parents.
 
-    With `busy_only`, GPUs alone, or what else is asked for when no pod asks for GPUs; and without
-    how what is in use compares with the fair share.
+    With `busy_only`: only GPUs, or the requested resources if no pod requests GPUs, and without the
+    comparison of usage and fair share.
     """
     names = _as_tree(queues, parents or {})
     made = []
@@ -253,7 +255,7 @@ def _amount(show: Callable[[float | None], str], value: float | None) -> str:
 
 
 def _as_tree(queues: Mapping[str, Any], parents: Mapping[str, str | None]) -> list[tuple[str, int]]:
-    """Names with their depth: each queue right after its parent, siblings by name."""
+    """Names with their depth: children right after their parent, siblings by name."""
     children: dict[str | None, list[str]] = {}
     for name in sorted(queues):
         parent = parents.get(name)

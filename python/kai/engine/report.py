@@ -1,4 +1,4 @@
-"""A plan as tables for people: what happens, which groups wait, the queues, what was left out."""
+"""A plan as tables for people: decisions, waiting groups, queues, objects left out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _VERBS = {"bind": "bound", "pipeline": "pipelined", "evict": "evicted"}
 
 
 def title(plan: Answer) -> str:
-    """One line: which input, when, and how it went."""
+    """One line: the input, the time, and the result."""
     name = f"{plan.input} at " if plan.input else ""
     return f"{name}{plan.now_text}: {summary(plan)}"
 
@@ -37,7 +37,7 @@ def summary(plan: Answer) -> str:
 
 
 def tables_of(plan: Answer) -> list[Table]:
-    """Everything a person wants to see of a plan, most important first."""
+    """All tables of a plan for a person, most important first."""
     return [
         warnings(plan),
         decisions(plan),
@@ -48,9 +48,9 @@ def tables_of(plan: Answer) -> list[Table]:
 
 
 def decisions(plan: Answer) -> Table:
-    """One row per pod group and kind of decision, in the order of the first of them.
+    """One row per pod group and kind of decision, in the order of their first decision.
 
-    When that is too long to read, the groups of a queue share a row.
+    If that is too long to read, the groups of a queue share a row.
     """
     rows, hidden_pods, hidden_groups = plan.situation.decision_rows
     shown = []
@@ -81,7 +81,7 @@ def _where(places: list[tuple[str, int]], nodes: int) -> str:
 
 
 def waiting(plan: Answer) -> Table:
-    """One row per reason to wait, whichever the queues of groups that wait for the same."""
+    """One row per reason, for the groups of all queues that wait for it."""
     rows = explain.reasons_to_wait(plan)
     shown = [(text.listing(names, most=1), why) for why, names in rows[:MOST_ROWS]]
     hidden = sum(len(names) for _, names in rows[MOST_ROWS:])
@@ -90,7 +90,7 @@ def waiting(plan: Answer) -> Table:
 
 
 def warnings(plan: Answer) -> Table:
-    """Before everything else: where a name was mistyped, the rest is not what was meant."""
+    """Printed before everything else: after a mistyped name the rest is not as intended."""
     return Table("Warnings", ("",), [(each,) for each in plan.warnings])
 
 
@@ -105,7 +105,7 @@ def rejected(plan: Answer) -> Table:
 
 
 def queue_tables_of(plan: Answer) -> list[Table]:
-    """The queues of a plan, below their parents: a table per resource."""
+    """The queues of a plan, below their parents: one table per resource."""
     return queue_tables(plan.queues, plan.situation.queue_parents)
 
 

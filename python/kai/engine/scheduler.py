@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Wake:
-    """A moment from which on a plan would differ though nothing happened.
+    """The next time at which a plan would differ although nothing changed in the cluster.
 
     `reason`: "gang_stale", "job_order", "min_runtime", "pod_overdue", "preemption_delay" or
     "promise_ends".
@@ -51,14 +51,15 @@ class Wake:
 class Scheduler:
     """Plans clusters with one configuration.
 
-    `config` is a `kai.Config`; or a mapping, the text of a YAML or JSON file, or its path, in the
-    form that KAI's ``--scheduler-conf`` has (spec 2 C5). None is the configuration each snapshot
-    carries, and KAI's defaults where it carries none. A name in it that is not known is skipped,
-    and among the `warnings` of every plan; `kai.Config` refuses it. `as_kai` decides as KAI does
-    also where kai knows better (docs/compatibility.md). `policies` are functions declared with
-    `kai.policy`; they hold with every configuration.
+    `config` is a `kai.Config`, or a mapping, the text of a YAML or JSON file, or its path, in the
+    format of KAI's ``--scheduler-conf`` (spec 2 C5). None: the configuration in each snapshot, or
+    KAI's defaults if it has none. Unknown names in it are skipped and reported in the `warnings` of
+    every plan; `kai.Config` rejects them. `as_kai` keeps KAI's behaviour in all switches
+    (docs/compatibility.md). `policies` are functions declared with `kai.policy`; they apply with
+    every configuration.
 
-    Raises InvalidConfigError for a configuration that cannot be used, and for what is no policy.
+    Raises InvalidConfigError for a configuration that cannot be used, and for a policy that is
+    none.
 
     >>> import kai
     >>> cluster = kai.Cluster().queue("a").node("n1", gpus=1).pending("a/x", gpus=1)
@@ -79,26 +80,26 @@ class Scheduler:
         self._as_kai = as_kai
         self._policies = tuple(policies)
         self._sessions: dict[str, _core.Session] = {}
-        # Clusters whose memory was taken over, as they were compiled then.
+        # Clusters whose memory was imported, in their compiled form of that time.
         self._recalled: WeakKeyDictionary[Cluster, _core.Cluster] = WeakKeyDictionary()
         self._config = None if config is None else configuration.config_json(config)
         if self._config is not None or self._policies:
             self._session(self._config or "")
 
     def plan(self, cluster: Cluster, *, now: datetime | str | None = None) -> Plan:
-        """What one cycle decides about this cluster, which stays as it is.
+        """The decisions of one cycle for this cluster; the cluster is not changed.
 
-        A cluster that changed (`kai.Cluster.upsert`, `.delete`) is planned again at the cost of
-        what changed, by every scheduler for itself. What the plan before has promised is kept
-        (docs/concepts/eviction.md), and so is what a snapshot of a running kai says of its memory.
+        A cluster that changed (`kai.Cluster.upsert`, `.delete`) is planned again at the cost of the
+        changes, separately for each scheduler. Promises of the previous plan are kept
+        (docs/concepts/eviction.md), and so is the memory in a snapshot of a running kai.
 
-        `now` is the time of the cycle, a datetime with a time zone or an RFC 3339 text; unless
-        given, the cluster's own, else the current time. The same input gives the same plan. Other
-        Python threads run meanwhile.
+        `now` is the time of the cycle, a datetime with a time zone or an RFC 3339 text; the default
+        is the cluster's own time, otherwise the current time. The same input gives the same plan.
+        Other Python threads run meanwhile.
 
-        Raises InvalidInputError for a time that is none and for a snapshot that cannot be read,
-        InvalidConfigError for the configuration that a snapshot carries, BusyError when another
-        thread plans the same cluster, and PolicyError when a policy fails.
+        Raises InvalidInputError for an invalid time and for a snapshot that cannot be read,
+        InvalidConfigError for an invalid configuration in a snapshot, BusyError if another thread
+        plans the same cluster, and PolicyError if a policy fails.
         """
         if not isinstance(cluster, Cluster):
             raise TypeError(
@@ -126,7 +127,7 @@ class Scheduler:
     def next_wake(self, cluster: Cluster) -> Wake | None:
         """When time alone would change this scheduler's last plan of the cluster, and why.
 
-        None: never; or something happened since, so that it is time for a plan now.
+        None: never; or the cluster has changed, so that a new plan is due now.
 
         >>> import kai
         >>> cluster = kai.Cluster().queue("a").node("n1", gpus=1)
@@ -140,12 +141,13 @@ class Scheduler:
     def assume_bound(
         self, cluster: Cluster, bind_request: Mapping[str, Any] | bytes | str
     ) -> int | None:
-        """A BindRequest that is being created counts as there, for this scheduler.
+        """Assumes for this scheduler that a BindRequest under creation exists.
 
-        It does until the cluster has it, its pod has a node, is another one or is gone, or `forget`
-        gets the number that this returns. None: the cluster has no such pod.
+        The assumption ends when the cluster has the BindRequest, when its pod has a node, is gone
+        or was replaced, or when `forget` gets the returned number. None: the cluster has no such
+        pod.
 
-        Raises InvalidClusterError for what is no BindRequest, and for a cluster that names an
+        Raises InvalidClusterError for an invalid BindRequest, and for a cluster that names an
         object twice.
         """
         if isinstance(bind_request, Mapping):
@@ -158,41 +160,42 @@ class Scheduler:
     def assume_evicted(
         self, cluster: Cluster, pod: str, *, now: datetime | str | None = None
     ) -> int | None:
-        """A pod ("namespace/name") that is being deleted counts as leaving, for this scheduler.
+        """Assumes for this scheduler that a pod ("namespace/name") is being deleted.
 
-        It does until the cluster says so itself, the pod is another one or is gone, or `forget`
-        gets the number that this returns. `now` as for `plan`. None: there is no such pod.
+        The assumption ends when the cluster shows the deletion, when the pod is gone or was
+        replaced, or when `forget` gets the returned number. `now` as for `plan`. None: there is no
+        such pod.
 
-        Raises InvalidInputError for a time that is none, and InvalidClusterError for a cluster
-        that names an object twice.
+        Raises InvalidInputError for an invalid time, and InvalidClusterError for a cluster that
+        names an object twice.
         """
         session, core = self._on(cluster)
         return session.assume_evicted(core, pod, now_ns=_time_of(cluster, now))
 
     def forget(self, cluster: Cluster, assumption: int) -> bool:
-        """What was assumed did not happen after all: the API server said no.
+        """Ends an assumption that did not come true: the API server rejected the request.
 
-        False: it was seen to happen, or to be beside the point, or nothing was assumed by that
-        number. Raises InvalidClusterError for a cluster that names an object twice.
+        False: the assumption has ended already, or the number is unknown. Raises
+        InvalidClusterError for a cluster that names an object twice.
         """
         session, core = self._on(cluster)
         return session.forget(core, assumption)
 
     def export_memory(self, cluster: Cluster) -> str:
-        """What this scheduler remembers of the cluster beside its objects, as JSON.
+        """The memory of this scheduler about the cluster, besides its objects, as JSON.
 
-        That is what it assumes, and what it has promised to pods that wait. A scheduler that starts
-        later goes on with it (`import_memory`). Raises InvalidClusterError for a cluster that names
-        an object twice.
+        It consists of assumptions, and of promises to waiting pods. A later scheduler continues
+        with it (`import_memory`). Raises InvalidClusterError for a cluster that names an object
+        twice.
         """
         session, core = self._on(cluster)
         return session.export_memory(core)
 
     def import_memory(self, cluster: Cluster, memory: str) -> None:
-        """Goes on with what another scheduler has exported, in the place of what this one knows.
+        """Continues with the exported memory of another scheduler; it replaces this one's memory.
 
-        What has happened since, as far as the cluster shows, is not assumed any more. Raises
-        InvalidClusterError for what is no memory, and for a cluster that names an object twice.
+        Assumptions that the cluster shows as done are dropped. Raises InvalidClusterError for
+        invalid memory, and for a cluster that names an object twice.
         """
         session, core = self._on(cluster)
         session.import_memory(core, memory)
@@ -207,7 +210,7 @@ class Scheduler:
         return session, core
 
     def _session(self, config: str) -> _core.Session:
-        """A session for this configuration, read once."""
+        """A session for this configuration, which is read once."""
         if config not in self._sessions:
             from kai import _core
 
@@ -237,6 +240,6 @@ class Scheduler:
 def _time_of(cluster: Cluster, now: datetime | str | None) -> int:
     if now is not None:
         return times.to_ns(now)
-    # Whole seconds, as all time stamps of KAI are.
+    # Whole seconds, like all time stamps of KAI.
     clock_ns = int(time.time()) * times.SECOND_NS
     return clock_ns if cluster._now_ns is None else cluster._now_ns

@@ -1,7 +1,7 @@
-"""The facts behind a plan that its pages and explanations need, read from the compiled plan.
+"""The facts about a plan that its pages and explanations need, read from the compiled plan.
 
-They are counted there: what a page has to say takes as long as the page, however large the cluster
-is. A plan that is turned into JSON never pays for them.
+They are counted there, so a page takes time in proportion to its own length, however large the
+cluster is. Converting a plan to JSON does not compute them.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ MOST_ROWS = 12  # of a table on a page
 _NANO = 10**9
 
 Amounts = tuple[tuple[Fraction, int], ...]
-"""How many GPUs, and how many pods or nodes have or ask for as many; the smallest first."""
+"""Pairs: a number of GPUs, and how many pods or nodes have it or request it; smallest first."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupFacts:
-    """What there is to know of a pod group and of what was decided about it.
+    """The facts about a pod group and about the decisions on it.
 
-    `least` pods have to start together. `pods` and `waiting` say how many GPUs its pods ask for:
-    all, and those that waited as the cycle began. `sharer` is the first of these that asks for
-    parts of devices: how many, which part of each, or how many MiB. `placed` pods stood on a node
-    and keep a place. `running`, `bound` and `promised` count pods by node. `evicted` pods have to
-    leave where they are, `causes` say why: action, for which group, how many; `lost` of them are
-    promised nothing. `moves`: whatever is promised is for pods that have to leave.
+    `least`: pods that must start together. `pods` and `waiting`: requested GPUs of all its pods,
+    and of those that waited when the cycle began. `sharer`: the first of these that requests GPU
+    fractions: the number of devices, and the fraction of each, or MiB. `placed`: pods that were on
+    a node and keep a place. `running`, `bound` and `promised`: numbers of pods by node. `evicted`:
+    pods that are evicted; `causes`: action, for which group, how many; `lost`: those of them
+    without a promise. `moves`: all promises are for evicted pods.
     """
 
     least: int
@@ -56,12 +56,12 @@ class GroupFacts:
 
     @property
     def asked(self) -> list[Fraction]:
-        """The different amounts that waiting pods ask for."""
+        """The different requests of waiting pods."""
         return [gpus for gpus, _ in self.waiting]
 
 
 class Situation:
-    """Facts about the cluster of a compiled plan, and about the plan in its terms."""
+    """Facts about the cluster of a compiled plan, and about the plan."""
 
     def __init__(self, compiled: _core.Plan) -> None:
         self._compiled = compiled
@@ -78,22 +78,23 @@ class Situation:
 
     @cached_property
     def free(self) -> Amounts:
-        """Of nodes, the GPUs that are free after the cycle and promised to no pod."""
+        """For each node, the GPUs that are free after the cycle and promised to no pod."""
         return _amounts(self._account[1])
 
     @cached_property
     def gained(self) -> Mapping[str, Fraction]:
-        """GPUs that queues get or are promised beside what they hold, less what leaves them."""
+        """GPUs that queues get or are promised, minus GPUs of their evicted pods."""
         return {queue: Fraction(gpus, _NANO) for queue, gpus in self._account[2].items()}
 
     @property
     def queues_in_use(self) -> int:
-        """How many queues that groups can run in then have any GPUs."""
+        """The number of leaf queues with any GPUs after the cycle."""
         return self._account[3]
 
     @cached_property
     def queues_above_share(self) -> tuple[int, list[tuple[str, Fraction]]]:
-        """How many of these then have more than their fair share, and the first, with what."""
+        """The number of these queues above their fair share after the cycle, and the first of them,
+        with amounts."""
         rows = self._account[5]
         return self._account[4], [(queue, Fraction(gpus, _NANO)) for queue, gpus in rows]
 
@@ -103,23 +104,24 @@ class Situation:
 
     @cached_property
     def decision_rows(self) -> tuple[list[_core._DecisionRow], int, int]:
-        """Decisions by pod group or queue; and pods and groups of rows that are left out."""
+        """Decisions by pod group or queue, and the numbers of pods and groups in omitted rows."""
         return self._compiled.decision_rows(MOST_ROWS)
 
     @cached_property
     def waiting(self) -> list[tuple[list[str], bool]]:
-        """Names of groups that wait, those together that have the same reasons.
+        """Names of waiting groups, together if they have the same reasons.
 
-        And whether they are of different queues.
+        And whether they are in different queues.
         """
         return self._compiled.waiting()
 
     def find_groups(self, name: str) -> list[str]:
-        """Groups of that name, or of pods or workloads that have it, with or without namespace."""
+        """Groups with that name, or with pods or workloads of that name, with or without
+        namespace."""
         return sorted({*self._compiled.find_groups(name)})
 
     def groups(self, names: Sequence[str]) -> list[tuple[GroupPlan, GroupFacts]]:
-        """Without a reason for each pod that leaves. Raises KeyError for an unknown name."""
+        """Without a reason for each evicted pod. Raises KeyError for an unknown name."""
         return [
             (group_plan_of(name, *row), _facts(*story))
             for name, (row, story) in zip(
@@ -128,7 +130,7 @@ class Situation:
         ]
 
     def group(self, name: str) -> GroupPlan:
-        """The whole of one."""
+        """One group with all reasons."""
         [(row, _)] = self._compiled.groups([name], evictions=True)
         return group_plan_of(name, *row)
 
@@ -138,11 +140,11 @@ class Situation:
 
     @cached_property
     def groups_of_owners(self) -> list[tuple[str, str]]:
-        """ "namespace/name" of a workload and of a group that was made for it."""
+        """ "namespace/name" of each workload and of the group that was created for it."""
         return self._compiled.names()[1]
 
     def path_to_root(self, queue: str) -> list[str]:
-        """The queue and those above it, its own first."""
+        """The names of the queue and of those above it, its own first."""
         path: list[str] = []
         name: str | None = queue
         while name is not None and name not in path:
@@ -156,7 +158,7 @@ class Situation:
 
 
 def exact(gpus: float) -> Fraction:
-    """As people write it: 0.3 is 3/10. What has more than nine digits is cut.
+    """The fraction that a decimal means: 0.3 is 3/10. Digits after the ninth are cut.
 
     >>> exact(0.3), 3 * exact(1 / 3) < 1
     (Fraction(3, 10), True)

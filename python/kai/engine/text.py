@@ -24,16 +24,16 @@ from kai.engine.names import clip, shortened
 
 WIDTH = 80
 SHORTEST_NAME, SHORTEST_OF_LIST, LONGEST_TEXT = 12, 8, 2000
-NARROW = 28  # a column of text gets at least this, or lines of its own
-NARROWEST = 40  # a terminal with fewer columns shows what one with so many does
+NARROW = 28  # a column of text is at least this wide, or has its own lines
+NARROWEST = 40  # narrower terminals are treated as this wide
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of text under a title; the last column may be as long as it likes and is wrapped.
+    """Rows of text under a title; the last column may have any length and is wrapped.
 
-    With `name`, every row is one line: the last column lists less for it, then names are shortened.
-    `spare` are columns of a table of numbers that a narrow terminal does not show, first one first.
+    With `name`, every row is one line: the list in the last column is shortened first, then names.
+    `spare` are columns of a table of numbers that a narrow terminal omits, in this order.
     """
 
     title: str
@@ -46,7 +46,7 @@ class Table:
 
 
 def number(value: float | Fraction | None) -> str:
-    """At most three digits after the point and none to spare; None is unlimited.
+    """At most three decimals, without trailing zeros; None is unlimited.
 
     >>> [number(value) for value in (8, 0.5, 1 / 3, 4000, None)]
     ['8', '0.5', '0.333', '4,000', '-']
@@ -72,7 +72,7 @@ def count(value: float | Fraction, noun: str) -> str:
 
 
 def size(value: float | None) -> str:
-    """Bytes in the unit people use.
+    """Bytes in a suitable binary unit.
 
     >>> size(512 * 2**30), size(1.5 * 2**40), size(2000), size(None)
     ('512 GiB', '1.5 TiB', '1.953 KiB', '-')
@@ -88,7 +88,7 @@ def size(value: float | None) -> str:
 
 
 def listing(names: Iterable[str], *, most: int = 3) -> str:
-    """Some names, and how many more there are.
+    """The first names, and the number of the others.
 
     >>> listing(["a", "b"]), listing(["a", "b", "c", "d", "e"])
     ('a, b', 'a, b, c and 2 more')
@@ -99,7 +99,7 @@ def listing(names: Iterable[str], *, most: int = 3) -> str:
 
 
 def listing_of(shown: Sequence[str], total: int) -> str:
-    """The same where only the first are at hand.
+    """The same if only the first names are known.
 
     >>> listing_of(["a", "b"], 5)
     'a, b and 3 more'
@@ -109,13 +109,13 @@ def listing_of(shown: Sequence[str], total: int) -> str:
 
 
 def not_found(noun: str, name: str, known: Iterable[str]) -> str:
-    """That there is no such thing, with names that are close.
+    """A message about an unknown name, with similar names.
 
     >>> not_found("queue", "visoin", ["speech", "vision"])
     "there is no queue 'visoin'; did you mean 'vision'?"
     """
     known = list(known)
-    # "train" for "vision/train": what was typed is often the part after the slash
+    # "train" for "vision/train": users often type only the part after the slash
     close = [each for each in known if each.rpartition("/")[2] == name]
     close += difflib.get_close_matches(name, known, n=3, cutoff=0.6)
     close = list(dict.fromkeys(close))[:3]
@@ -124,16 +124,16 @@ def not_found(noun: str, name: str, known: Iterable[str]) -> str:
 
 
 def to_text(title: str, tables: Iterable[Table], *, width: int | None = None) -> str:
-    """All tables with something in them, under one title; `width` as for `lines`."""
+    """All non-empty tables under one title; `width` as for `lines`."""
     parts = ["\n".join(wrap(title, width or WIDTH))] if title else []
     parts += ["\n".join(line for _, line in lines(table, width)) for table in tables if table.rows]
     return "\n\n".join(parts)
 
 
 def wrap(sentence: str, width: int, *, indent: int = 0, split: bool = True) -> list[str]:
-    """Lines of at most `width` columns; those after the first start further right.
+    """Lines of at most `width` columns; lines after the first are indented.
 
-    Without `split`, a word that is longer than a line stays whole.
+    Without `split`, a word longer than a line stays whole.
     """
     return textwrap.wrap(
         sentence,
@@ -148,10 +148,10 @@ def wrap(sentence: str, width: int, *, indent: int = 0, split: bool = True) -> l
 
 
 def lines(table: Table, width: int | None = None) -> Iterator[tuple[str, str]]:
-    """The lines of a table, each with what it is: "title", "head", "row" or "note".
+    """The lines of a table, each with its role: "title", "head", "row" or "note".
 
-    `width` is that of a terminal: names are cut where they do not fit, and no two names alike.
-    None is a file or a notebook: sentences are wrapped as in a book, and names stay whole.
+    `width` is that of a terminal: names are cut to fit and stay distinct. None is for a file or a
+    notebook: sentences are wrapped, and names stay whole.
     """
     for part in [table.title] if width is None else wrap(table.title, width):
         yield "title", part
@@ -169,7 +169,8 @@ def lines(table: Table, width: int | None = None) -> Iterator[tuple[str, str]]:
 
 
 def _numbers(table: Table, rows: list[list[str]], width: int | None) -> Iterator[tuple[str, str]]:
-    """A table of numbers: names give way, each row is one line unless two names would be alike."""
+    """A table of numbers: names are shortened; each row is one line unless two names would be
+    equal."""
     heads = [[head] for head in table.columns]
     widths = _widths([*rows, list(table.columns)])
     if width is not None and _sum(widths) > width:
@@ -188,7 +189,7 @@ def _numbers(table: Table, rows: list[list[str]], width: int | None) -> Iterator
 def _without_spare(
     table: Table, rows: list[list[str]], width: int | None
 ) -> tuple[Table, list[list[str]], list[str]]:
-    """The table without columns for which a narrow terminal has no room, and their heads."""
+    """The table without columns that do not fit on a narrow terminal, and their heads."""
     left_out: list[str] = []
     kept = list(range(len(table.columns)))
     for column in table.spare if width is not None else ():
@@ -210,7 +211,7 @@ def _without_spare(
 
 
 def _two_lines(heads: list[list[str]], widths: Sequence[int]) -> list[list[str]]:
-    """Heads of two words, in two lines each where their column is narrower."""
+    """Heads of two words, on two lines if their column is narrower."""
     split = [
         head[0].rsplit(" ", 1) if len(head[0]) > width and " " in head[0] else ["", head[0]]
         for head, width in zip(heads, widths, strict=True)
@@ -219,7 +220,7 @@ def _two_lines(heads: list[list[str]], widths: Sequence[int]) -> list[list[str]]
 
 
 def _tree_names(names: Sequence[str], limit: int) -> list[list[str]]:
-    """Each name in its lines of at most so many columns; what indents it stays."""
+    """Each name as lines of at most this many columns; the indentation stays."""
     indents = [len(name) - len(name.lstrip()) for name in names]
     rooms = [max(limit - indent, SHORTEST_NAME) for indent in indents]
     made = []
@@ -233,7 +234,7 @@ def _tree_names(names: Sequence[str], limit: int) -> list[list[str]]:
 def _listings(
     table: Table, rows: list[list[str]], name: int, width: int | None
 ) -> Iterator[tuple[str, str]]:
-    """Rows that end in a list of names: it gets shorter first, then the names do."""
+    """Rows that end in a list of names: the list is shortened first, then the names."""
     heads, last = list(table.columns), len(table.columns) - 1
     widths = _widths([*rows, heads])
     stacked = False
@@ -241,7 +242,7 @@ def _listings(
         fixed = _sum(widths) - widths[name] - widths[last]
         wanted = min(widths[name], NARROW) + min(widths[last], NARROW)
         stacked = fixed + wanted > width
-        if stacked:  # the list gets a line of its own
+        if stacked:  # the list has its own line
             widths[name] = min(widths[name], width - (fixed - 2))
             widths[last] = min(widths[last], width - 6)
         else:
@@ -251,7 +252,7 @@ def _listings(
             widths[name] = min(widths[name], room - widths[last])
         _cut_lists(rows, name, widths[name])
         _cut_lists(rows, last, widths[last])
-    elif width is None:  # fewer names, and those whole
+    elif width is None:  # fewer names, but whole ones
         for row in rows:
             room = WIDTH - _sum(widths) + widths[last]
             row[last] = str(_List.of(row[last]).within(max(room, NARROW)))
@@ -274,7 +275,7 @@ def _cut_lists(rows: list[list[str]], column: int, limit: int) -> None:
 
 
 def _fitting(cells: Sequence[str], limits: Sequence[int]) -> list[str]:
-    """Lists of names with fewer names, and then with shorter ones, no two alike."""
+    """Lists of names with fewer names, and then with shorter ones; all stay distinct."""
     lists = [_List.of(cell).within(limit) for cell, limit in zip(cells, limits, strict=True)]
     rooms: dict[str, int] = {}
     for each, limit in zip(lists, limits, strict=True):
@@ -289,7 +290,7 @@ def _fitting(cells: Sequence[str], limits: Sequence[int]) -> list[str]:
 
 @dataclass(slots=True)
 class _List:
-    """ "n1 (4), n2 (4) and 7 more": names, how many there are of each, how many are left out.
+    """ "n1 (4), n2 (4) and 7 more": names, their counts, and the number of omitted names.
 
     >>> some = _List.of("n1 (4), n2 (4), n3 (4) and 7 more")
     >>> str(some.within(26)), some.names
@@ -310,7 +311,7 @@ class _List:
         return cls([name for name, *_ in items], ["".join(of) for _, *of in items], int(more))
 
     def within(self, limit: int) -> _List:
-        """The same with fewer names, if it takes more columns than that."""
+        """The same list, with fewer names if it needs more columns than the limit."""
         while len(str(self)) > limit and self.names[1:]:
             self.names.pop()
             self.counts.pop()
@@ -323,7 +324,7 @@ class _List:
 
 
 def _sentences(table: Table, rows: list[list[str]], width: int | None) -> Iterator[tuple[str, str]]:
-    """Rows that end in a sentence: beside the names where it has room, else below them."""
+    """Rows that end in a sentence: beside the names if there is room, otherwise below them."""
     book, last = width or WIDTH, len(table.columns) - 1
     lefts, beside = _beside(table, rows, width)
     start = _sum(lefts) + 2 if beside else 6
@@ -344,9 +345,9 @@ def _sentences(table: Table, rows: list[list[str]], width: int | None) -> Iterat
 
 
 def _beside(table: Table, rows: list[list[str]], width: int | None) -> tuple[list[int], bool]:
-    """The widths of all columns but the last, and whether that stands beside them or below.
+    """The widths of all columns except the last, and whether the last is beside them or below.
 
-    Of one column, a name that is longer than most has a line of its own. Of several, names are cut.
+    With one column, names longer than most have their own line. With several, names are cut.
     """
     book, last = width or WIDTH, len(table.columns) - 1
     widths = _widths([*rows, list(table.columns)])
@@ -370,7 +371,7 @@ def _beside(table: Table, rows: list[list[str]], width: int | None) -> tuple[lis
 def _cut_names(
     rows: list[list[str]], widths: list[int], right: AbstractSet[int], width: int
 ) -> None:
-    """Makes the columns of names, in front of a sentence, fit: the widest gives way first."""
+    """Makes the columns of names before a sentence fit: the widest is shortened first."""
     names = [column for column in range(len(widths)) if column not in right]
     while _sum(widths) > width and any(widths[column] > SHORTEST_NAME for column in names):
         widths[max(names, key=lambda column: widths[column])] -= 1
@@ -400,7 +401,7 @@ def _joined(row: Sequence[str], widths: Sequence[int], right: AbstractSet[int]) 
 
 
 def to_markdown(title: str, tables: Iterable[Table]) -> str:
-    """The same for an issue or a merge request.
+    """The same in Markdown, for an issue or a merge request.
 
     >>> table = Table("Queues", ("queue", "GPUs"), [("a", "2"), ("  b|c", "16")], right={1})
     >>> print(to_markdown("", [table]))
@@ -425,7 +426,7 @@ def to_markdown(title: str, tables: Iterable[Table]) -> str:
 
 
 def _in_markdown(cell: str) -> str:
-    """As it is: what Markdown acts on is escaped."""
+    """The cell with Markdown's special characters escaped."""
     text = visible(cell)
     said = _MARKS.sub(r"\\\g<0>", text.lstrip(" "))
     return "&nbsp;" * 2 * (len(text) - len(text.lstrip(" "))) + said
@@ -434,14 +435,14 @@ def _in_markdown(cell: str) -> str:
 _MARKS = re.compile(r"[\\`*_|<>\[\]]")
 
 
-# Styles that say nothing of colours: light or dark is what the notebook is.
+# Styles without colours: the notebook has a light or a dark theme.
 _LEFT = ' style="text-align: left; vertical-align: top"'
 _RIGHT = ' style="text-align: right; vertical-align: top; white-space: nowrap"'
 _CAPTION = ' style="text-align: left; font-weight: bold; caption-side: top; white-space: nowrap"'
 
 
 def to_html(title: str, tables: Iterable[Table], *, most_rows: int = 50) -> str:
-    """The same for Jupyter; long tables are folded."""
+    """The same in HTML for Jupyter; long tables are folded."""
     parts = [f"<p><b>{html.escape(title)}</b></p>"] if title else []
     for table in tables:
         if not table.rows:
@@ -468,6 +469,6 @@ def to_html(title: str, tables: Iterable[Table], *, most_rows: int = 50) -> str:
 
 
 def _in_html(cell: str) -> str:
-    """Blanks at its begin stay: they say below which queue another one stands."""
+    """Leading blanks stay: they show the parent of a queue."""
     said = cell.lstrip(" ")
     return "&nbsp;" * 2 * (len(cell) - len(said)) + html.escape(said)

@@ -1,4 +1,4 @@
-"""Where the time of a plan went: its phases, and a trace of them for a viewer."""
+"""The time of a plan by phase, and a trace for a viewer."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _DONE = {"bind": "bound", "pipeline": "pipelined", "evict": "evicted"}
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """One stage of a plan: when it began, how long it took, and what it counted. Milliseconds.
+    """One phase of a plan: its start, its duration and its counters. Milliseconds.
 
     `counters` of an action: pods `evicted`; searches that a budget ended (`spent_searches`) and the
     sets of pods that these tried (`scenarios`). Of the total: pods `bound`, `pipelined` and
-    `evicted`, and `score_keys` (`kai.Plan.score_keys`). What is 0 is left out.
+    `evicted`, and `score_keys` (`kai.Plan.score_keys`). Counters with value 0 are omitted.
 
     >>> import kai
     >>> plan = kai.Scheduler().plan(
@@ -63,16 +63,17 @@ def phases_of(compiled: _core.Plan) -> dict[str, Phase]:
 
 
 def _counted(column: tuple[bytes, list[str]]) -> dict[str, int]:
-    """How often a column has each text."""
+    """The number of occurrences of each text in a column."""
     codes, texts = column
     numbers = Counter(memoryview(codes).cast("i"))
     return {text: numbers[code] for code, text in enumerate(texts)}
 
 
 def trace_of(plans: Iterable[tuple[str | None, Mapping[str, Phase]]]) -> dict[str, Any]:
-    """Plans by their input and phases, one after the other, in the form of Perfetto and Chrome.
+    """Plans by their input and phases, one after the other, in the trace format of Perfetto and
+    Chrome.
 
-    Each plan is a track of its own; counters are the arguments of an event. Times in microseconds.
+    Each plan has its own track; counters are the arguments of an event. Times in microseconds.
     """
     events: list[dict[str, Any]] = [
         {"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "kai plan"}}
@@ -82,7 +83,7 @@ def trace_of(plans: Iterable[tuple[str | None, Mapping[str, Phase]]]) -> dict[st
         name = source or f"plan {track}"
         place = {"pid": 1, "tid": track}
         events.append({"ph": "M", "name": "thread_name", **place, "args": {"name": name}})
-        # The whole comes first: what begins with it and is shorter is drawn inside.
+        # The whole comes first: viewers draw shorter events with the same start inside it.
         for stage, phase in reversed([*timing.items()]):
             event = {"ph": "X", "name": "plan" if stage == "total" else stage, "cat": "kai"}
             times = {

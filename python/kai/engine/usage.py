@@ -1,9 +1,9 @@
-"""What queues have used in the past, from which time-based fair share comes (spec 1 F44, F115).
+"""The past usage of queues, the input of time-based fair share (spec 1 F44, F115).
 
 >>> rows_of({"vision": {"gpu": 0.4, "cpu": 0.1}})
 {'vision': (0.4, 0.1, 0.0)}
 
-A file has that, or samples of what queues held, with the window that they are summed up in:
+A file contains usage, or samples of what queues used, with the window for their sum:
 
     usageParams: {windowSize: 1d, halfLifePeriod: 6h}
     capacity: {gpu: 16}
@@ -24,22 +24,22 @@ from kai.errors import InvalidInputError
 
 RESOURCES = ("gpu", "cpu", "memory")
 Usage = Mapping[str, Mapping[str, float]]
-"""By queue, and "gpu", "cpu" or "memory": the part of what the cluster had."""
+"""By queue, and "gpu", "cpu" or "memory": a fraction of the cluster's capacity."""
 Rows = dict[str, tuple[float, float, float]]
 _MEMBERS = ("usageParams", "capacity", "samples")
 _OF_SAMPLES = ("time", "allocated", "capacity")
 
 
 def rows_of(usage: Mapping[str, Any], name: str = "usage") -> Rows:
-    """The parts of GPUs, CPU and memory by queue; what is not said is 0.
+    """The fractions of GPUs, CPU and memory by queue; the default is 0.
 
-    Raises InvalidInputError for what is no such mapping.
+    Raises InvalidInputError if the argument is no such mapping.
     """
     return {str(queue): _amounts(parts, f"{name}: queue {queue}") for queue, parts in usage.items()}
 
 
 def read(path: str | os.PathLike[str]) -> Mapping[str, Any]:
-    """The content of a usage file. Raises InvalidInputError where it cannot be read."""
+    """The content of a usage file. Raises InvalidInputError if it cannot be read."""
     name = os.fspath(path)
     try:
         value = documents.read_value(documents.decode(files.read(path)))
@@ -51,9 +51,9 @@ def read(path: str | os.PathLike[str]) -> Mapping[str, Any]:
 
 
 def usage_in(content: Mapping[str, Any], now_ns: int, name: str = "usage") -> Rows:
-    """The usage that a file says, at that time: only samples depend on it.
+    """The usage in a file at that time; only samples depend on the time.
 
-    Raises InvalidInputError for what is neither usage nor samples.
+    Raises InvalidInputError if the file has neither usage nor samples.
     """
     if not isinstance(content.get("samples"), Sequence):
         return rows_of(content, name)
@@ -83,7 +83,8 @@ def usage_in(content: Mapping[str, Any], now_ns: int, name: str = "usage") -> Ro
 
 
 def to_mapping(rows: Rows) -> dict[str, dict[str, float]]:
-    """
+    """The rows as a mapping.
+
     >>> to_mapping({"a": (0.5, 0.0, 0.25)})
     {'a': {'gpu': 0.5, 'cpu': 0.0, 'memory': 0.25}}
     """

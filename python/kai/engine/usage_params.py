@@ -1,11 +1,11 @@
-"""`usageParams` of a scheduler's configuration: which of the past counts, and how often it is read.
+"""`usageParams` of a scheduler's configuration: the window of past usage, and how often it is read.
 
 >>> params = UsageParams.of({"windowSize": "1d", "halfLifePeriod": "6h", "fetchInterval": "5m"})
 >>> params.window.size, params.window.half_life, params.fetch_interval
 (86400.0, 21600.0, 300.0)
 
-`usageDBConfig` has them, beside where the usage comes from (spec 1 F116). Members that are not
-known are skipped with a warning, as KAI skips them.
+They are in `usageDBConfig`, together with the source of the usage (spec 1 F116). Unknown members
+are skipped with a warning, as in KAI.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ OF_DB = ("clientType", "connectionString", "connectionStringEnvVar", "usageParam
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageParams:
-    """Times are in seconds; `extra` is what a usage database has besides."""
+    """Times are in seconds; `extra` are further members for a usage database."""
 
     window: Window = field(default_factory=Window)
     fetch_interval: float = 60.0
@@ -37,7 +37,7 @@ class UsageParams:
 
     @classmethod
     def of(cls, given: Any, name: str = "usageParams") -> UsageParams:
-        """Raises InvalidInputError for what is no such mapping, or makes no sense."""
+        """Raises InvalidInputError if the argument is no such mapping, or has an invalid value."""
         params = mapping_of({} if given is None else given, name)
         seconds = {
             each: _seconds(params, each, name) for each in TIMES if params.get(each) is not None
@@ -56,7 +56,7 @@ class UsageParams:
 
 
 def text_of(given: Mapping[str, Any], name: str, default: str, where: str = "") -> str:
-    """Raises InvalidInputError for a member that is no text."""
+    """Raises InvalidInputError if the member is no text."""
     value = given.get(name)
     if value is None:
         return default
@@ -66,14 +66,14 @@ def text_of(given: Mapping[str, Any], name: str, default: str, where: str = "") 
 
 
 def mapping_of(value: Any, where: str) -> Mapping[str, Any]:
-    """Raises InvalidInputError for what is none."""
+    """Raises InvalidInputError if the value is no mapping."""
     if not isinstance(value, Mapping):
         raise InvalidInputError(f"{where} is no mapping: {value!r}")
     return value
 
 
 def unknown(given: Mapping[str, Any], known: tuple[str, ...], where: str) -> list[str]:
-    """A sentence for each member that is skipped."""
+    """A sentence for each skipped member."""
     skipped = "is not known and is skipped"
     return [
         f"usageDBConfig: member {where}{name} {skipped}{did_you_mean(str(name), known)}"

@@ -1,4 +1,4 @@
-"""What a plan is made of: decisions, reasons, what became of pod groups and pods. Frozen values."""
+"""The values of a plan: decisions, reasons, results of pod groups and pods. All are frozen."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ REASON_CODES = (
 
 @dataclass(frozen=True, slots=True)
 class NumaZone:
-    """A NUMA zone of a node, and how much of each resource: cores, bytes, devices.
+    """A NUMA zone of a node, and its amounts of resources: cores, bytes, devices.
 
     >>> import kai
     >>> kai.NumaZone("0", {"cpu": 8, "nvidia.com/gpu": 1}).to_dict()
@@ -94,12 +94,12 @@ class _Placement(Brief):
 class Bind(_Placement):
     """The pod starts on the node now.
 
-    `gpus` is the sum it takes. The members after it are for a pod that shares devices with others:
-    on how many `devices`, which `portion` or how much memory of each, and which (`gpu_groups`).
-    `numa_zones` is where the node is expected to put the pod, with the plugin `numa`.
-    `claims` says what each of its resource claims holds, `extended_claim` which devices it gets
-    for resources that it asks for by number. `topology_rank` and `topology_domain` say where the
-    pod stands among those of its group, if that asks for a topology.
+    `gpus` is the total amount. The members after it are for a pod that shares devices: the number
+    of `devices`, the `portion` or the memory of each, and their names (`gpu_groups`). `numa_zones`
+    is where the node is expected to put the pod, with the plugin `numa`. `claims` are the
+    allocations of its resource claims, `extended_claim` the devices for its extended resources.
+    `topology_rank` and `topology_domain` are the pod's position in its group, if the group has a
+    topology constraint.
 
     >>> import kai
     >>> cluster = kai.Cluster().queue("a").node("n1", gpus=1).pending("a/x", gpu_fraction=0.5)
@@ -113,7 +113,7 @@ class Bind(_Placement):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Pipeline(_Placement):
-    """The pod is promised a place on the node, which others are about to leave.
+    """The pod is promised a place on the node; other pods release it soon.
 
     >>> import kai
     >>> cluster = kai.Cluster().queue("a").node("n1", gpus=1)
@@ -127,7 +127,7 @@ class Pipeline(_Placement):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Evict(Brief):
-    """The pod has to make room: which action decided so, and for which pod group.
+    """The pod is evicted: by which action, and for which pod group.
 
     >>> import kai
     >>> cluster = kai.Cluster().queue("a").node("n1", gpus=1).running("a/low", gpus=1, node="n1")
@@ -155,18 +155,18 @@ class Evict(Brief):
 
 
 Decision = Bind | Pipeline | Evict
-"""Any of them; isinstance() knows it too."""
+"""Any decision; also usable with isinstance()."""
 
 DECISION_TYPES = (Bind, Pipeline, Evict, NumaZone)
-"""What the compiled plan makes decisions of."""
+"""The types that the compiled plan creates for decisions."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Reason(Brief):
-    """Why a pod group, or one pod of it, was not placed.
+    """Why a pod group, or one of its pods, was not placed.
 
-    `code` is a stable word; `message` is KAI's text where it has one. `facts` are the numbers and
-    names that the message speaks of: cores, bytes, devices. docs/reference/reasons.md lists both.
+    `code` is a stable identifier; `message` is KAI's text, if there is one. `facts` are the numbers
+    and names in the message: cores, bytes, devices. docs/reference/reasons.md lists both.
 
     >>> import kai
     >>> plan = kai.Scheduler().plan(
@@ -193,11 +193,11 @@ class Reason(Brief):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Writes(Brief):
-    """The time stamps that the cycle writes on the pod group; None for one it leaves alone.
+    """The time stamps that the cycle writes on the pod group; None: no change.
 
-    `stale_since` is "" when the time stamp has to go: the group has all its pods again.
-    `attained_service` is the text of the annotation of that name, which is written with an order of
-    pod groups (a job order, or a policy in Python) only, where the group loses pods or gets more.
+    `stale_since` is "" if the time stamp must be removed: the group has all its pods again.
+    `attained_service` is the text of the annotation of that name. It is written only with an order
+    of pod groups (a job order, or a policy in Python), when the group loses or gets pods.
 
     >>> import kai
     >>> cluster = kai.Cluster(now="2026-01-01T00:00:00Z").queue("a").node("n1", gpus=1)
@@ -214,7 +214,7 @@ class Writes(Brief):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class GroupPlan(Brief):
-    """What the cycle says about one pod group.
+    """The result of the cycle for one pod group.
 
     `messages` are the texts of KAI's event and condition, `reasons` the same for programs.
 
@@ -251,7 +251,7 @@ class GroupPlan(Brief):
 
 @dataclass(frozen=True, slots=True)
 class PodPlan:
-    """What the cycle says about one waiting pod: the text of its condition.
+    """The result of the cycle for one waiting pod: the text of its condition.
 
     >>> import kai
     >>> plan = kai.Scheduler().plan(
@@ -272,7 +272,7 @@ _MOST_SHOWN = 20
 
 
 class ByName(Mapping[str, Value]):
-    """Values in the order of their names; a name that is not there gets close ones offered."""
+    """Values in the order of their names; the error for an unknown name lists similar names."""
 
     _noun: ClassVar[str] = "pod"
 
@@ -307,7 +307,7 @@ class ByName(Mapping[str, Value]):
 
 
 class _MissingKey(NotFoundError, KeyError):
-    """A NotFoundError that `dict.get` and `in` understand."""
+    """A NotFoundError that works with `dict.get` and `in`."""
 
     __str__ = Exception.__str__
 
@@ -353,10 +353,10 @@ def group_plan_of(
 
 
 def plain(value: float) -> float:
-    """A whole number as an int, so that it prints as one."""
+    """A whole number as an int, so that it prints without decimals."""
     return int(value) if value == int(value) else value
 
 
 def second(time: datetime) -> str:
-    """As KAI writes time stamps on objects: whole seconds (spec 5 A22)."""
+    """In the format of KAI's time stamps on objects: whole seconds (spec 5 A22)."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,4 +1,4 @@
-"""Every pod group of a plan in a row of its own, with its numbers: ``kai plan --wide``."""
+"""All pod groups of a plan, one row each, with their numbers: ``kai plan --wide``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _RIGHT = frozenset(_COLUMNS.index(head) for head in ("priority", "age", *_COUNTS
 
 
 def groups(plan: Answer) -> Table:
-    """By name, whatever became of them; `nodes` are those that pods are bound or pipelined to.
+    """All groups by name, with any verdict; `nodes` are those of bound and pipelined pods.
 
     >>> import kai
     >>> cluster = kai.Cluster(now="2026-01-01T00:00:00Z").queue("a").node("n1", gpus=1)
@@ -39,7 +39,7 @@ def groups(plan: Answer) -> Table:
                 named["queue"][index],
                 named["verdict"][index].replace("_", " "),
                 str(numbers["priority"][index]),
-                # The least of all numbers marks a time that is not known.
+                # The smallest integer marks an unknown time.
                 age(times.to_datetime(created[index]) if created[index] > 0 else None, plan.now),
                 *(text.number(numbers[count][index]) for count in _COUNTS),
                 named["reason"][index],
@@ -54,12 +54,12 @@ def groups(plan: Answer) -> Table:
 
 def _coded(column: tuple[bytes, list[str]]) -> list[str]:
     codes, known = column
-    named = [*known, ""]  # the code of none is -1
+    named = [*known, ""]  # code -1 means none
     return [named[code] for code in memoryview(codes).cast("i")]
 
 
 def _places(plan: Answer) -> dict[str, Counter[str]]:
-    """By pod group, how many pods each node gets."""
+    """By pod group, the number of pods on each node."""
     found: dict[str, Counter[str]] = {}
     group_of = plan.situation.group_of_pod
     columns: Any = plan._compiled.decision_columns()

@@ -1,4 +1,4 @@
-"""Windows of time, and what queues used in them, from samples of what they held (spec 1 F118-F127).
+"""Windows of time, and the usage of queues in them, from samples of allocations (spec 1 F118-F127).
 
 >>> window = Window.of({"windowSize": "10h"})
 >>> samples = Samples.of_rows(
@@ -9,10 +9,10 @@
 >>> usage_of(samples, window)
 {'vision': (0.4, 0.0, 0.0)}
 
-Usage is the sum of what a queue held over the sum of what the cluster had, of all samples in the
-window; with a half-life a sample counts half as much for each half-life that it is old. So samples
-are taken at equal intervals. A resource that the cluster did not have was not used: 0, where KAI
-divides by zero (spec 1 W4).
+Usage is the sum of a queue's allocations divided by the sum of the cluster's capacity, over all
+samples in the window. With a half-life, the weight of a sample halves with each half-life of its
+age. Samples must therefore have equal intervals. The usage of a resource with capacity 0 is 0; KAI
+divides by zero here (spec 1 W4).
 
 Pure functions of their arguments; cron windows need croniter.
 """
@@ -38,9 +38,10 @@ if TYPE_CHECKING:
 Kind = Literal["sliding", "tumbling", "cron", "samples"]
 KINDS: tuple[str, ...] = get_args(Kind)
 IN_CONFIG = KINDS[:3]
-"""Those that a configuration can name; "samples" is a number of them (spec 1 F127)."""
+"""The kinds that a configuration can name; a window of "samples" has a number of samples (spec 1
+F127)."""
 Amounts = tuple[float, float, float]
-"""Of GPUs, CPU and memory."""
+"""GPUs, CPU and memory."""
 
 WEEK_S = 7 * 86_400.0
 OF_WINDOW = (
@@ -53,14 +54,14 @@ _CRON_FIELD = re.compile(rf"(?:[\d*?,/-]|{_NAMES})+", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """Which samples count, and how much.
+    """Selects samples, and their weights.
 
-    `size`: seconds; of kind "samples" how many of the last ones. `half_life`: in the same unit;
-    None or not above 0: every sample counts the same. `start_s`: where tumbling windows begin,
-    `cron`: when a new one begins, in UTC.
+    `size`: seconds; for kind "samples" the number of last samples. `half_life`: in the same unit;
+    None or not above 0: all samples have equal weight. `start_s`: the start of tumbling windows,
+    `cron`: when a new window begins, in UTC.
 
-    Raises InvalidInputError for a kind that is not known, a size that is not positive, a tumbling
-    window without a start and a cron string that is none.
+    Raises InvalidInputError for an unknown kind, a size that is not positive, a tumbling window
+    without a start and an invalid cron string.
     """
 
     kind: Kind = "sliding"
@@ -82,9 +83,9 @@ class Window:
 
     @classmethod
     def of(cls, params: Any, name: str = "usageParams") -> Window:
-        """From the members of KAI's `usageParams` that are about the window (spec 1 F116).
+        """From the window members of KAI's `usageParams` (spec 1 F116).
 
-        Raises InvalidInputError as the class itself does, and for what is no such mapping.
+        Raises InvalidInputError as the class itself does, and if the argument is no such mapping.
         """
         if not isinstance(params, Mapping):
             raise InvalidInputError(f"{name}: is no mapping: {params!r}")
@@ -99,7 +100,7 @@ class Window:
         return self.half_life is not None and self.half_life > 0
 
     def begin_s(self, now_s: float) -> float:
-        """When the window begins that holds `now_s`. Not for kind "samples"."""
+        """The start of the window that contains `now_s`. Not for kind "samples"."""
         if self.kind == "cron":
             return cron_reset_s(self.cron, now_s)
         if self.kind == "tumbling":
@@ -109,7 +110,7 @@ class Window:
 
 
 def window_of(params: Mapping[str, Any], name: str) -> Window:
-    """As `Window.of`; other members are not looked at."""
+    """As `Window.of`; other members are ignored."""
     given: dict[str, Any] = {}
 
     def read(member: str, to: str, parse: Any) -> None:
@@ -140,7 +141,7 @@ def window_of(params: Mapping[str, Any], name: str) -> Window:
 
 
 def any_seconds(text: str) -> float:
-    """A duration as Prometheus or as Go writes it."""
+    """A duration in the format of Prometheus or of Go."""
     try:
         return prometheus_seconds(text)
     except InvalidInputError:
@@ -174,7 +175,7 @@ def cron_reset_s(cron: str, now_s: float) -> float:
     >>> cron_reset_s("0 * * * *", 7200.0), cron_reset_s("0 * * * *", 7200.5)
     (3600.0, 7200.0)
 
-    Raises InvalidInputError where the string is none, or croniter is not installed.
+    Raises InvalidInputError if the string is invalid, or croniter is not installed.
     """
     from croniter import CroniterError, croniter
 
@@ -192,7 +193,7 @@ _BAD_CRON = "error parsing cron string '%s' for usage tumbling window:"
 def check_cron(cron: str) -> None:
     """Five fields, or one of @yearly, @monthly, @weekly, @daily, @hourly.
 
-    Raises InvalidInputError for other texts, and where croniter is not installed.
+    Raises InvalidInputError for other texts, and if croniter is not installed.
     """
     try:
         from croniter import croniter
@@ -213,7 +214,7 @@ def check_cron(cron: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """What queues held and the cluster had, at equal intervals of time.
+    """Allocations of queues and capacity of the cluster, at equal intervals of time.
 
     `times_s`: (samples,), ascending. `allocated`: (samples, queues, 3), in the order of `queues`;
     `capacity`: (samples, 3). The three are GPUs, CPU and memory, in any units that are the same in
@@ -243,7 +244,7 @@ class Samples:
         allocated: Sequence[Mapping[str, Amounts]],
         capacity: Sequence[Amounts],
     ) -> Samples:
-        """From what each sample says by queue; what it does not say is 0. Needs numpy."""
+        """From the amounts of each sample by queue; missing amounts are 0. Needs numpy."""
         try:
             import numpy as np
         except ModuleNotFoundError:
@@ -259,11 +260,12 @@ class Samples:
 
 
 def usage_of(samples: Samples, window: Window, now_s: float | None = None) -> dict[str, Amounts]:
-    """By queue, Σ held · weight / Σ had · weight of the samples in the window (spec 1 F119, F127).
+    """By queue, Σ allocated · weight / Σ capacity · weight of the samples in the window (spec 1
+    F119, F127).
 
-    `now_s`: unless given, the time of the last sample. Sliding windows do not hold their first
-    moment, so that one of 10 minutes has 10 samples of a minute; the others do. Costs
-    O(samples in the window · queues).
+    `now_s`: default: the time of the last sample. A sliding window excludes its first moment, so 10
+    minutes contain 10 samples of a minute; other windows include it. Costs O(samples in the window
+    · queues).
     """
     import numpy as np
 
@@ -283,7 +285,7 @@ def usage_of(samples: Samples, window: Window, now_s: float | None = None) -> di
     weights = np.ones(max(0, last - first))
     if window.decays:
         assert window.half_life is not None
-        # The youngest counts 1, so that old samples do not become 0 all at once.
+        # The youngest has weight 1, so that old samples do not all become 0 at once.
         weights = 0.5 ** ((ages - ages[-1:]) / window.half_life)
     held = (samples.allocated[first:last] * weights[:, None, None]).sum(axis=0)
     had = (samples.capacity[first:last] * weights[:, None]).sum(axis=0)

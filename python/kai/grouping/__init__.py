@@ -1,12 +1,12 @@
-"""Pods into pod groups: what owns them, how many start together, in which parts.
+"""Groups pods into pod groups: their owner, how many start together, and their sub-groups.
 
     grouped = group(pods, workloads, existing_groups, priority_classes)
     grouped.pod_groups, grouped.group_of_pod
 
-Manifests in, manifests out; nothing here reads a file or talks to a cluster. `group` takes a whole
-input; `top_owner`, `gang_of` and `pod_group` are its steps for one pod and one group. A cluster,
-whose owners arrive one by one, takes `chain_of` and `owner_of` instead of `top_owner`
-(kai.controllers.grouper).
+Input and output are manifests; nothing here reads a file or talks to a cluster. `group` processes a
+whole input; `top_owner`, `gang_of` and `pod_group` are its steps for one pod and one group. In a
+cluster, owners arrive one by one: kai.controllers.grouper uses `chain_of` and `owner_of` instead of
+`top_owner`.
 """
 
 from kai.grouping.assignment import Grouped, Problem, group

@@ -1,12 +1,12 @@
-"""Puts all pods of an input into pod groups, existing and missing ones (spec 6 C24-C31).
+"""Assigns all pods of an input to pod groups, existing and new ones (spec 6 C24-C31).
 
-Every pod has a top owner: itself, or what its owner references lead to. The owner's kind says
-whether all its pods are one group (a Job, a StatefulSet) or each its own (a Deployment), and how
-many have to start together, and in which parts.
+Every pod has a top owner: the pod itself, or the object at the end of its owner references. The
+owner's kind decides whether all its pods form one group (a Job, a StatefulSet) or each pod its own
+(a Deployment), how many start together, and the sub-groups.
 
-KAI names a group pg-<owner>-<uid>, with -group-<index> for a replica of a LeaderWorkerSet.
-Hand-written objects have no uid, and then the name is pg-<owner>; only when two groups would get
-the same name, each gets five more letters.
+KAI names a group pg-<owner>-<uid>, with -group-<index> for a replica of a LeaderWorkerSet. A
+hand-written object has no uid; its group is pg-<owner>. Only if two groups would get the same name,
+five letters are appended to each.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from kai.grouping.replicas import Nonsense
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A pod that cannot be grouped, and why."""
+    """A pod that cannot be grouped, and the cause."""
 
     pod: Manifest
     field: str
@@ -37,13 +37,14 @@ class Problem:
 
 @dataclass(slots=True)
 class Grouped:
-    """New pod groups, where every pod that needs one belongs, and pods without one."""
+    """New pod groups, the group of every pod that needs one, and the pods that cannot be
+    grouped."""
 
     pod_groups: list[dict[str, Any]] = field(default_factory=list)
     group_of_pod: dict[str, str] = field(default_factory=dict)  # by "namespace/name"
-    sub_group_of_pod: dict[str, str] = field(default_factory=dict)  # those that are in one
+    sub_group_of_pod: dict[str, str] = field(default_factory=dict)  # only pods in a sub-group
     problems: list[Problem] = field(default_factory=list)
-    unknown_gangs: set[Key] = field(default_factory=set)  # owners of which more should be known
+    unknown_gangs: set[Key] = field(default_factory=set)  # owners whose gang is not known
 
 
 def group(
@@ -58,7 +59,7 @@ def group(
     rules = Rules(frozenset(priority_classes), keeps_nonsense=True)
     result = Grouped()
     named: dict[tuple[str, str], list[tuple[Owner, Manifest]]] = {}  # namespace, annotation
-    owned: dict[tuple[Key, str], list[tuple[Owner, Manifest]]] = {}  # and the replica
+    owned: dict[tuple[Key, str], list[tuple[Owner, Manifest]]] = {}  # owner and replica
     for pod in pods:
         if at(pod, "spec", "schedulerName") != keys.SCHEDULER_NAME:
             continue
@@ -71,7 +72,8 @@ def group(
         if given in existing:
             continue
         if given:
-            # The group was not part of what was saved: made again, without its minimum.
+            # The input lacks the group that the pod names. It is created again, without its
+            # minimum.
             named.setdefault((at(pod, "metadata", "namespace"), given), []).append((owner, pod))
         elif _skips_grouper(pod, owner):
             if at(pod, "status", "phase") == "Pending" and not at(pod, "spec", "nodeName"):
@@ -87,11 +89,11 @@ def group(
     for (key, _), members in sorted(owned.items(), key=lambda item: item[0]):
         owner = members[0][0]
         name = owner.group_name
-        if owner.uid and name in existing:  # KAI made it, and its pods lost the annotation
+        if owner.uid and name in existing:  # KAI created it, and its pods lost the annotation
             _make(result, name, members, rules, exists=True)
             continue
         if wanted[name] > 1 or name in existing:
-            import hashlib  # takes longer to import than grouping a small cluster
+            import hashlib  # importing it takes longer than grouping a small cluster
 
             name += "-" + hashlib.sha256("/".join(key).encode()).hexdigest()[:5]
         _make(result, name, members, rules)
@@ -106,7 +108,7 @@ def _make(
     *,
     exists: bool = False,
 ) -> None:
-    """Makes a group of these pods; one that exists already stays as it is (spec 4 C2)."""
+    """Creates a group for these pods; an existing group is not changed (spec 4 C2)."""
     pods = [pod for _, pod in members]
     if not exists and all(at(pod, "status", "phase") in ("Succeeded", "Failed") for pod in pods):
         return

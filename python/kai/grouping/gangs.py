@@ -1,10 +1,10 @@
-"""Gangs: how many pods of a group start together, and in which parts (spec 6 C28).
+"""Gangs: how many pods of a group start together, and the sub-groups (spec 6 C28).
 
-PyTorchJobs, LeaderWorkerSets, JobSets and Ray clusters start in parts; the last two, and the other
-training jobs, are read in files of their own. Such a gang follows from its workload and from the
-pods that exist, in any order. KAI reads it from the latest pod, so that pods which differ make the
-group change back and forth (spec 4 W9). Here the template of the workers counts first, then the
-worker with the lowest index that has the annotation.
+PyTorchJobs, LeaderWorkerSets, JobSets and Ray clusters start in sub-groups. JobSets, Ray clusters
+and the other training jobs have their own files. A gang here depends on the workload and on the
+existing pods, in any order. KAI reads it from the latest pod, so pods with different annotations
+make its group change back and forth (spec 4 W9). Here the template of the workers comes first, then
+the worker with the lowest index that has the annotation.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from kai.grouping.segments import Constraint, SubGroup
 
 
 def gang_of(owner: Owner, pods: Sequence[Manifest]) -> Gang:
-    """The gang of these pods: one pod starts it, unless the owner's kind knows better.
+    """The gang of these pods: minimum 1, unless the owner's kind has a rule.
 
     `pods` are those of one group: all of a PyTorchJob, or of one replica of a LeaderWorkerSet.
-    Raises Nonsense for a field of the owner or its pods that makes no sense.
+    Raises Nonsense for an invalid field of the owner or its pods.
     """
     known = KNOWN.get(owner.key[0]) if owner.row.group else None
     return known(owner, pods) if known and owner.manifest else Gang(_min_member(owner))
 
 
 def _min_member(owner: Owner) -> int:
-    """1, but a Job may say how many of its pods have to start together; raises Nonsense."""
+    """1, or the number of pods that a Job requires to start together. Raises Nonsense."""
     said = owner.annotations.get(keys.BATCH_MIN_MEMBER_ANNOTATION)
     from_cron = (first_owner(owner.manifest) or {}).get("kind") == "CronJob"
     if said is None or owner.row.gang != "owner" or from_cron:
@@ -57,7 +57,7 @@ def _min_member(owner: Owner) -> int:
 
 
 def _pytorch_job(owner: Owner, pods: Sequence[Manifest]) -> Gang:
-    """`master` and `worker`, whose workers may be cut into segments (spec 4 G2-G6)."""
+    """`master` and `worker`; the workers may be split into segments (spec 4 G2-G6)."""
     job = owner.manifest
     roles = roles_of(job)
     replicas = {role: replicas_of(role, spec) for role, spec in roles.items()}
@@ -98,7 +98,7 @@ _SIZE = f"metadata.annotations[{keys.SEGMENT_SIZE_ANNOTATION}]"
 
 
 def _size_of_worker_segments(heard: _Workers) -> int | None:
-    """None: the workers are not cut (spec 4 G3). KAI divides by the 0 of a pod (spec 4 W8)."""
+    """None: no segments (spec 4 G3). KAI divides by the 0 of a pod here (spec 4 W8)."""
     value, where = next(heard.say(keys.SEGMENT_SIZE_ANNOTATION), (None, ""))
     if value is None:
         return None
@@ -115,14 +115,14 @@ def _size_of_worker_segments(heard: _Workers) -> int | None:
 
 
 def _leader_worker_set(owner: Owner, pods: Sequence[Manifest]) -> Gang:
-    """A leader and its workers: one replica, which may be cut into segments (spec 4 G7-G10).
+    """A leader and its workers: one replica, optionally split into segments (spec 4 G7-G10).
 
-    With startup policy LeaderReady the workers are made once the leader is ready. Until one of them
-    exists only the leader is wanted: no part but the leader's has a minimum, and parts keep their
-    names and constraints. (KAI then sees a replica of 1 pod that is smaller than its segments, and
-    the group never starts (spec 4 W8). It needs the workers once the leader has a node, and the
-    leader that is still getting ready counts as what is left of a broken gang.) Then the workers
-    start together; until one of them has a node, the leader that waits for them is not stale.
+    With startup policy LeaderReady, the workers are created when the leader is ready. Until then
+    only the leader has a minimum; the sub-groups keep their names and constraints. (KAI sees a
+    replica of 1 pod that is smaller than its segments, and its group never starts (spec 4 W8). KAI
+    also requires the workers as soon as the leader has a node, and treats a leader that is not
+    ready yet as the rest of a broken gang.) Then the workers start together. Until one of them has
+    a node, the group of the waiting leader is not stale.
     """
     lws, label = owner.manifest, keys.LWS_WORKER_INDEX_LABEL
     in_order = _by_index(pods, label)
@@ -171,7 +171,7 @@ def _starts_with_leader(lws: Manifest) -> bool:
 
 
 def _size_of_replica(lws: Manifest, pods: Iterable[Manifest]) -> int:
-    """How many pods a replica has: by its own pods, else by the LeaderWorkerSet (spec 4 G7)."""
+    """Pods of a replica: from its own pods, otherwise from the LeaderWorkerSet (spec 4 G7)."""
     said = (annotations_of(pod).get(keys.LWS_SIZE_ANNOTATION) for pod in pods)
     value = next((each for each in said if each is not None), None)
     if value is None:
@@ -184,7 +184,7 @@ def _size_of_replica(lws: Manifest, pods: Iterable[Manifest]) -> int:
 
 
 def _size_of_replica_segments(lws: Manifest, template: Manifest) -> tuple[int | None, str]:
-    """None: the replica is not cut (spec 4 G8). Beside it, where that is said."""
+    """The segment size (None: no segments, spec 4 G8), and the place of the annotation."""
     path = ("spec", "leaderWorkerTemplate", "subGroupPolicy", "subGroupSize")
     for value, place, where in (
         (at(lws, *path), ".".join(path), "LeaderWorkerSet"),
@@ -218,14 +218,14 @@ def _needs_nobody(part: SubGroup) -> SubGroup:
 
 @dataclass(frozen=True, slots=True)
 class _Workers:
-    """What describes the workers of a group: their template, then their pods in order."""
+    """The descriptions of a group's workers: their template, then their pods in order."""
 
     template: Manifest
     pods: Sequence[Manifest]
     index_label: str
 
     def say(self, key: str) -> Iterator[tuple[Any, str]]:
-        """What an annotation says, and where it stands."""
+        """The values of an annotation, each with its place."""
         if (said := annotations_of(self.template).get(key)) is not None:
             yield said, "worker podTemplate"
         saying = (pod for pod in self.pods if annotations_of(pod).get(key) is not None)
@@ -233,7 +233,7 @@ class _Workers:
             yield annotations_of(pod)[key], f"pod {kinds.full_name(pod)}"
 
     def constraint(self, workload: Manifest) -> Constraint | None:
-        """That of every segment; the workload itself may name the topology (spec 4 G5)."""
+        """The constraint of every segment; the workload may name the topology (spec 4 G5)."""
         named = annotations_of(workload).get(keys.TOPOLOGY_ANNOTATION)
         return segments.constraint_of(
             self._text(keys.TOPOLOGY_ANNOTATION) or text(named),
@@ -247,7 +247,7 @@ class _Workers:
 
 @contextmanager
 def _told_at(place: str) -> Iterator[None]:
-    """What cannot be cut into segments is a problem of this field."""
+    """Reports an error of the segment arithmetic as a problem of this field."""
     try:
         yield
     except ValueError as error:
@@ -263,7 +263,7 @@ def _by_index(pods: Iterable[Manifest], label: str) -> list[Manifest]:
 
 
 def _index(pod: Manifest, label: str, what: str) -> int:
-    """Which replica or worker the pod is, with KAI's sentences (spec 4 G6); raises Nonsense."""
+    """The index of the replica or worker, with KAI's messages (spec 4 G6). Raises Nonsense."""
     place = f"metadata.labels[{label}]"
     value = labels_of(pod).get(label)
     if value is None:
@@ -277,7 +277,7 @@ def _index(pod: Manifest, label: str, what: str) -> int:
 
 
 def _whole_number(value: Any) -> int | None:
-    # int() alone would take 1_000 and digits of any script; 18 of them fit into 64 bits.
+    # int() alone would accept 1_000 and digits of any script; 18 digits fit into 64 bits.
     return int(str(value)) if re.fullmatch(r"[+-]?[0-9]{1,18}", str(value)) else None
 
 
@@ -288,11 +288,12 @@ KNOWN: Mapping[str, Callable[[Owner, Sequence[Manifest]], Gang]] = {
     **dict.fromkeys(training.FAMILIES, training.gang),
     **{kind: ray.gang for kind, row in kinds.KINDS.items() if row.ray},
 }
-"""Kinds whose gang is read from the workload, and how."""
+"""Kinds whose gang is read from the workload, with the function that reads it."""
 
 
 def _describes_workers(pod: Manifest) -> bool:
-    """A pod of a PyTorchJob says more than the template only where it has such an annotation."""
+    """Whether the pod can differ from the template: for a PyTorchJob, if it has such an
+    annotation."""
     return not _OF_SEGMENTS.isdisjoint(annotations_of(pod))
 
 
@@ -308,4 +309,4 @@ OF_PODS: Mapping[str, Callable[[Manifest], bool]] = {
     "LeaderWorkerSet": _any,
     "MPIJob": training.is_launcher,
 }
-"""Those whose gang depends on the pods that exist, too, and on which of them."""
+"""Kinds whose gang also depends on existing pods, with a test for the relevant pods."""

@@ -1,7 +1,8 @@
-"""The gang of a JobSet: a part for each replicated job, in it one for each replica (spec 6 C28d).
+"""The gang of a JobSet: a sub-group for each replicated job, with one for each replica (spec 6
+C28d).
 
-With startup policy InOrder a job starts when the one before it is ready, so the first one to start
-is all that the group waits for.
+With startup policy InOrder, a job starts when the job before it is ready. The group therefore waits
+for the first job only.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _MINIMUM = f"metadata.annotations[{keys.BATCH_MIN_MEMBER_ANNOTATION}]"
 
 
 def gang(owner: Owner, _: Sequence[Manifest]) -> Gang:
-    """Raises Nonsense for a field of the JobSet that makes no sense."""
+    """Raises Nonsense for an invalid field of the JobSet."""
     jobs = objects(at(owner.manifest, "spec", "replicatedJobs"))
     parts: list[SubGroup] = []
     number = 0
@@ -54,7 +55,7 @@ def _of_job(job: Manifest, replicas: int, field: str) -> list[SubGroup]:
         raise Nonsense(f"{field}.name", "is missing")
     spec = mapping(template.get("spec"))
     pods = whole(spec, "parallelism", 1, f"{field}.template.spec.parallelism")
-    # No more pods run at once than have to complete; KAI waits for all of `parallelism`.
+    # At most `completions` pods run at once; KAI waits for all of `parallelism`.
     pods = min(pods, whole(spec, "completions", pods, f"{field}.template.spec.completions"))
     said = annotations_of(template)
     pods = _at_least(said, f"{field}.template.{_MINIMUM}", pods)
@@ -71,7 +72,7 @@ def _replica(job: Any, index: Any) -> str:
 
 
 def _at_least(annotations: Mapping[str, Any], field: str, default: int) -> int:
-    """What the annotation says, which is 1 or more; raises Nonsense."""
+    """The value of the annotation, at least 1. Raises Nonsense."""
     said = annotations.get(keys.BATCH_MIN_MEMBER_ANNOTATION)
     if said is None:
         return default

@@ -1,11 +1,11 @@
-"""What owns a pod: its owner references, up to the object that its pod group is named after.
+"""Finds the owner of a pod: follows owner references to the object that names its pod group.
 
-    owner = top_owner(pod, owners)     # owners: all that is known, by kind, namespace and name
+    owner = top_owner(pod, owners)     # owners: all known objects, by kind, namespace and name
     owner.key, owner.group_name        # ("Job", "ml", "train"), "pg-train-1a2b"
 
-A cluster finds owners one by one: `chain_of` walks with a function that finds one, `owner_of` picks
-from the chain. Spec 6 C25-C28 says which kinds are looked through, and which split their pods into
-several groups.
+In a cluster, owners are found one by one: `chain_of` calls a function for each, and `owner_of`
+picks from the chain. Spec 6 C25-C28 defines the kinds that are skipped, and the kinds whose pods
+are split into several groups.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ Manifest = Mapping[str, Any]
 Key = tuple[str, str, str]  # kind, namespace, name
 
 MOST_OWNERS = 10
-"""A chain of owner references is followed that far: objects may own each other."""
+"""The longest chain of owner references; objects may own each other."""
 
 
 class Reference(NamedTuple):
-    """An object that owns another one, as the reference names it."""
+    """An owner, as an owner reference names it."""
 
     api_version: str
     kind: str
@@ -37,19 +37,19 @@ class Reference(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The object a group is named after: known from the input, or from a reference alone."""
+    """The object that names a group: known from the input, or only from a reference."""
 
     key: Key
-    uid: str  # "" when the object was written by hand
+    uid: str  # "" if the object was written by hand
     manifest: Manifest
     labels: Mapping[str, Any]
     annotations: Mapping[str, Any]
-    priority_class: str = defaults.TRAIN  # when neither it nor its pods name one
-    replica: str = ""  # which of its groups this is, where a replica is a group: "0", "1", ...
+    priority_class: str = defaults.TRAIN  # if neither it nor its pods name one
+    replica: str = ""  # which group, if each replica is a group: "0", "1", ...
     api_version: str = ""
-    named: str = ""  # the name of the group, where that is not made of the owner's
-    described: Reference | None = None  # what the group is said to belong to, if not to the owner
-    ray_cluster: Manifest = field(default_factory=dict)  # of a Ray kind; {} if it is not known
+    named: str = ""  # name of the group, if it does not follow from the owner
+    described: Reference | None = None  # the owner in the annotation, if it differs
+    ray_cluster: Manifest = field(default_factory=dict)  # of a Ray kind; {} if unknown
 
     @property
     def group_name(self) -> str:
@@ -64,18 +64,18 @@ class Owner:
 
     @property
     def row(self) -> kinds.Kind:
-        """What kai knows of its kind; a kind of another API group only has the name in common."""
+        """The row of its kind; the default row if its API group differs."""
         return row_of(self.key[0], self.api_version)
 
 
 def row_of(kind: str, api_version: str) -> kinds.Kind:
-    """The row of a kind, if it is the one of this API group; "" is any version."""
+    """The row of a kind, if the API group matches; "" matches every group."""
     row = kinds.known(kind)
     foreign = api_version and kinds.group_of(api_version) != row.group
     return kinds.known("") if foreign and kind not in _OF_SEVERAL_GROUPS else row
 
 
-_OF_SEVERAL_GROUPS = frozenset(("Service",))  # Knative's is meant where a Service owns pods
+_OF_SEVERAL_GROUPS = frozenset(("Service",))  # an owner named Service is Knative's
 
 
 def key_of(kind: str, manifest: Manifest) -> Key:
@@ -90,11 +90,11 @@ def key_of(kind: str, manifest: Manifest) -> Key:
 
 
 def chain_of(pod: Manifest, find: Callable[[Reference], Manifest | None]) -> list[Owner]:
-    """The pod, and what owns it, nearest first (spec 6 C25).
+    """The pod and its owners, nearest first (spec 6 C25).
 
-    `find` gives the manifest of an owner, {} where only the reference is known, or None where the
-    walk ends before this owner; what it raises ends the walk. Raises Nonsense for an owner that is
-    itself owned by several objects, none of which controls it.
+    `find` returns the manifest of an owner, {} if only the reference is known, or None to end the
+    chain before this owner; an exception of `find` is passed on. Raises Nonsense for an owner that
+    has several owners and no controller among them.
     """
     chain = [_as_owner(Reference("v1", *key_of("Pod", pod), _uid(pod)), pod)]
     reference = reference_of(pod)
@@ -155,7 +155,7 @@ def first_owner(manifest: Manifest) -> Manifest | None:
 
 
 def owner_of(chain: Sequence[Owner]) -> Owner:
-    """What the pod at the start of the chain is grouped by (spec 6 C26-C28)."""
+    """The owner by which the pod at the start of the chain is grouped (spec 6 C26-C28)."""
     pod = chain[0]
     if len(chain) == 1:
         return _of_spark(pod, pod)
@@ -170,7 +170,7 @@ def owner_of(chain: Sequence[Owner]) -> Owner:
         return _of_ray(chain[: last + 1], top)
     kind = top.key[0] if top.row.group else ""
     if kind == "CronJob" and last > 1:
-        return chain[last - 1]  # each run is a group of its own
+        return chain[last - 1]  # each run is its own group
     if kind == "Deployment":
         return by_itself(pod, top)
     if kind == "LeaderWorkerSet":
@@ -179,7 +179,7 @@ def owner_of(chain: Sequence[Owner]) -> Owner:
 
 
 def by_itself(pod: Owner, top: Owner) -> Owner:
-    """The pod is a group of its own, with what its Deployment says."""
+    """The pod is its own group, with the settings of its Deployment."""
     return replace(
         pod,
         labels=top.labels,
@@ -190,13 +190,13 @@ def by_itself(pod: Owner, top: Owner) -> Owner:
 
 
 def of_replica(pod: Owner, top: Owner) -> Owner:
-    """Every replica of a LeaderWorkerSet is a group of its own (spec 4 G7)."""
+    """Every replica of a LeaderWorkerSet is its own group (spec 4 G7)."""
     index = str(pod.labels.get(keys.LWS_GROUP_INDEX_LABEL))
     return replace(top, replica=index) if index.isdecimal() else top
 
 
 def _of_spark(pod: Owner, owner: Owner) -> Owner:
-    """Driver and executors of spark-submit have a group that Spark names."""
+    """Driver and executors of spark-submit share a group with a name from Spark."""
     selector = text(pod.labels.get(keys.SPARK_SELECTOR_LABEL))
     if not selector or keys.SPARK_NAME_LABEL not in pod.labels:
         return owner
@@ -204,10 +204,10 @@ def _of_spark(pod: Owner, owner: Owner) -> Owner:
 
 
 def _of_ray(chain: Sequence[Owner], top: Owner) -> Owner:
-    """The group of the Ray cluster; pods that are not the cluster's have their own.
+    """The group of the Ray cluster; pods that are not in the cluster have their own group.
 
-    Those are the submitter of a RayJob and the clean-up job of a cluster. KAI puts them into the
-    cluster's group, in none of its parts, and so they never start (decision 22).
+    These are the submitter of a RayJob and the clean-up job of a cluster. KAI puts them into the
+    cluster's group but into no sub-group, so they never start (decision 22).
     """
     if chain[1].key[0] != "RayCluster":
         return top if len(chain) == 2 else _with_what_is_said(chain[1], top)
@@ -216,7 +216,7 @@ def _of_ray(chain: Sequence[Owner], top: Owner) -> Owner:
 
 
 def _with_what_is_said(owner: Owner, above: Owner) -> Owner:
-    """With the labels and annotations of the owner above, where it lacks them."""
+    """The owner, with labels and annotations of the owner above where it has none."""
     return replace(
         owner,
         labels={**above.labels, **owner.labels},
@@ -228,10 +228,10 @@ def _with_what_is_said(owner: Owner, above: Owner) -> Owner:
 
 
 def top_owner(pod: Manifest, owners: Mapping[Key, Manifest]) -> Owner:
-    """The owner that groups the pod, of these known owners (spec 6 C25-C28); raises Nonsense.
+    """The owner that groups the pod, among these owners (spec 6 C25-C28). Raises Nonsense.
 
-    Files may lack what stands between a pod and its owner: a ReplicaSet with the label of a
-    Deployment counts as one, and pods of a LeaderWorkerSet name it in a label.
+    A file may lack the objects between a pod and its owner: a ReplicaSet with the label of a
+    Deployment counts as owned by one, and pods of a LeaderWorkerSet name it in a label.
     """
 
     def find(reference: Reference) -> Manifest:

@@ -1,6 +1,6 @@
-"""A gang: how many pods of a group start together, and in which parts.
+"""A gang: how many pods of a group start together, and the sub-groups.
 
-What reads it from a workload stands in gangs.py, job_sets.py and ray.py.
+gangs.py, job_sets.py and ray.py read it from a workload.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ def in_none(_: Manifest) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Gang:
-    """How many pods of a group start together, and in which sub-groups.
+    """How many pods of a group start together, and its sub-groups.
 
-    `min_sub_group`: how many of the sub-groups at the top, where that is said instead of a number
-    of pods. `coming_up`: its first pods run and the rest is still to come, so that it is not stale
-    yet. `sub_group_of` names the sub-group of a pod, "" where it is in none; it raises Nonsense for
-    a pod that does not say which one it is.
+    `min_sub_group`: how many of the top sub-groups must start, if this replaces a number of pods.
+    `coming_up`: its first pods run and the others do not exist yet, so it is not stale.
+    `sub_group_of` returns the sub-group of a pod, "" for none; it raises Nonsense for a pod without
+    the label that identifies it.
     """
 
     min_member: int = 1
@@ -34,5 +34,5 @@ class Gang:
 
 
 def leaves(parts: Sequence[SubGroup]) -> frozenset[str]:
-    """The sub-groups that pods can be in."""
+    """The sub-groups that contain pods directly."""
     return frozenset(part["name"] for part in parts if "minMember" in part)

@@ -1,7 +1,7 @@
-"""The PodGroup of an owner and its pods, as KAI's grouper would make it (spec 6 C27).
+"""The PodGroup of an owner and its pods, as KAI's grouper creates it (spec 6 C27).
 
-The owner's labels, then those of the pod, say the queue and the priority; its annotations say where
-in a topology the group has to be; its gang says how many pods start together, and in which parts.
+Queue and priority come from the owner's labels, then from the pod's. The owner's annotations set
+the topology constraint. The gang sets how many pods start together, and the sub-groups.
 """
 
 from __future__ import annotations
@@ -22,12 +22,11 @@ from kai.grouping.parts import Gang
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What an installation may set.
+    """Settings of an installation.
 
-    `classes`: the PriorityClasses that exist; a name that is not among them is as if it were not
-    there. `of_kind`: priority class and preemptibility of groups that name none, by "Kind.group" or
-    by kind (spec 5 A61). `keeps_nonsense`: a duration that is none is written down, for the reader
-    of the group to reject it, and not passed over as in KAI.
+    `classes`: the PriorityClasses that exist; other names are ignored. `of_kind`: default priority
+    class and preemptibility, by "Kind.group" or by kind (spec 5 A61). `keeps_nonsense`: copy an
+    invalid duration, so that the reader of the group rejects it; KAI drops it.
     """
 
     classes: frozenset[str] = frozenset()
@@ -38,7 +37,7 @@ class Rules:
 
 
 def pod_group(name: str, owner: Owner, pod: Manifest, gang: Gang, rules: Rules) -> dict[str, Any]:
-    """The manifest of a group of this name; `pod`: its oldest, for what the owner does not say."""
+    """The manifest of a group; `pod`: its oldest pod, for settings that the owner lacks."""
     metadata: dict[str, Any] = {
         "name": name,
         "namespace": owner.key[1],
@@ -69,7 +68,7 @@ def pod_group(name: str, owner: Owner, pod: Manifest, gang: Gang, rules: Rules) 
 
 _NOT_COPIED = frozenset(
     (
-        # Written by the scheduler and the grouper on the pod, which may be its own owner.
+        # Scheduler and grouper write these on the pod, which may be its own owner.
         keys.POD_GROUP_ANNOTATION,
         keys.RECEIVED_TYPE_ANNOTATION,
         keys.NUMA_PREDICTED_ANNOTATION,
@@ -82,7 +81,7 @@ _NOT_COPIED = frozenset(
 
 
 def given_labels(labels: Mapping[str, Any]) -> dict[str, Any]:
-    """Without those that the scheduler writes on a pod, which may be its own owner."""
+    """The labels without those that the scheduler writes on a pod, which may be its own owner."""
     return {
         key: said
         for key, said in labels.items()
@@ -91,7 +90,7 @@ def given_labels(labels: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _labels(owner: Owner, of_pod: Mapping[str, Any], rules: Rules) -> dict[str, Any]:
-    """The owner's, and who uses it and the node pool from the pod where the owner lacks them."""
+    """The owner's labels; the user and the node pool come from the pod if the owner lacks them."""
     labels = given_labels(owner.labels)
     for key in (keys.USER_LABEL, rules.node_pool_label):
         if key not in labels and text(of_pod.get(key)):
@@ -139,7 +138,7 @@ NEVER_STALE = "-1s"
 
 
 def _said(key: str, *places: Mapping[str, Any]) -> str:
-    """What the first of these labels or annotations says."""
+    """The value of the first of these labels or annotations that exists."""
     return first_text(*(place.get(key) for place in places))
 
 
@@ -154,7 +153,7 @@ def _queue(owner: Owner, of_pod: Mapping[str, Any], rules: Rules) -> str:
 
 
 def _priority_class(owner: Owner, pod: Manifest, classes: frozenset[str], of_kind: str) -> str:
-    """The first class named that exists; else the one of the owner's kind."""
+    """The first named class that exists, otherwise the class of the owner's kind."""
     named = (
         owner.labels.get(keys.PRIORITY_CLASS_LABEL),
         labels_of(pod).get(keys.PRIORITY_CLASS_LABEL),
@@ -174,7 +173,7 @@ def _of_kind(owner: Owner, rules: Rules) -> tuple[str, str]:
 
 
 def _described(owner: Owner) -> str:
-    """Who the group belongs to, as YAML (spec 5 A52)."""
+    """The owner of the group, as YAML (spec 5 A52)."""
     version, kind, _, name, uid = owner.described or owner.reference
     group, number = kinds.group_of(version), version.rpartition("/")[2]
     said = {"name": name, "uid": uid, "group": group, "version": number, "kind": kind}
@@ -186,7 +185,8 @@ def _yaml(value: str) -> str:
     return value if plain else json.dumps(value)
 
 
-# Without quotes: what starts with a letter, a UID (even one of digits), and what has any letter
-# that no number has. YAML would read "1e3", "yes" and a date as something else.
+# No quotes are needed for a text that starts with a letter, a UID (even one of digits only), or a
+# text with a letter that no number contains. YAML would read "1e3", "yes" and a date as another
+# type.
 _PLAIN = re.compile(r"[A-Za-z<]|[0-9a-f]{8}-[0-9a-f]{4}-|[0-9a-f.-]*[g-wyz]")
 _WORDS = frozenset(("null", "true", "false", "yes", "no", "on", "off", "y", "n"))

@@ -1,7 +1,7 @@
-"""The gang of a Ray cluster: its head, and the pods each worker group starts with (spec 6 C28b).
+"""The gang of a Ray cluster: its head, and the initial pods of each worker group (spec 6 C28b).
 
-A RayJob and a RayService describe the cluster that their operator makes. Once that exists, it says
-what there really is, as its autoscaler changes it.
+A RayJob and a RayService describe the cluster that their operator creates. Once it exists, the
+cluster object has the real sizes, because its autoscaler changes them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ HEAD = "headgroup"
 
 
 def gang(owner: Owner, _: Sequence[Manifest]) -> Gang:
-    """Raises Nonsense for a field of the cluster that makes no sense."""
+    """Raises Nonsense for an invalid field of the cluster."""
     path = owner.row.ray
     cluster = mapping(at(owner.manifest, *path.split(".")))
     if owner.ray_cluster:
@@ -40,7 +40,7 @@ def gang(owner: Owner, _: Sequence[Manifest]) -> Gang:
 
 
 def _of_group(group: Manifest, index: int, field: str) -> SubGroup:
-    """The part of a worker group; one that starts from nothing needs no pod, but may get some."""
+    """The sub-group of a worker group; a group that starts empty has minimum 0 and may grow."""
     least = whole(group, "minReplicas", 0, f"{field}.minReplicas")
     replicas = whole(group, "replicas", least, f"{field}.replicas")
     if least > replicas:

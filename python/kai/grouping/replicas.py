@@ -1,4 +1,4 @@
-"""How many pods a workload says that it has."""
+"""Reads the number of pods from a workload."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MOST_PODS = 100_000
 
 
 class Nonsense(Exception):
-    """A field of a workload that makes no sense."""
+    """An invalid field of a workload."""
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(message)
@@ -20,7 +20,7 @@ class Nonsense(Exception):
 
 
 def whole(spec: Mapping[str, Any], member: str, default: int, field: str) -> int:
-    """A number of pods; raises Nonsense."""
+    """A number of pods. Raises Nonsense."""
     value = spec.get(member)
     if value is None:
         return default
@@ -32,7 +32,7 @@ def whole(spec: Mapping[str, Any], member: str, default: int, field: str) -> int
 
 
 def roles_of(job: Mapping[str, Any], family: str = "pytorch") -> dict[str, Mapping[str, Any]]:
-    """The replica specs of a training job by role: "master", "worker"; raises Nonsense."""
+    """The replica specs of a training job by role: "master", "worker". Raises Nonsense."""
     roles = at(job, "spec", f"{family}ReplicaSpecs")
     if not isinstance(roles, Mapping):
         said = "is missing, so there is nothing to make pods of"
@@ -41,7 +41,7 @@ def roles_of(job: Mapping[str, Any], family: str = "pytorch") -> dict[str, Mappi
 
 
 def replicas_of(role: str, spec: Mapping[str, Any], family: str = "pytorch") -> int:
-    """How many pods of a role a training job has (spec 4 G2)."""
+    """The number of pods of a role of a training job (spec 4 G2)."""
     return whole(spec, "replicas", 1, f"{field_of(role, family)}.replicas")
 
 
@@ -50,14 +50,15 @@ def field_of(role: str, family: str = "pytorch") -> str:
 
 
 def min_available(job: Mapping[str, Any], default: int) -> int:
-    """How many pods of a training job are enough, where it says so; raises Nonsense."""
+    """The number of pods that a training job needs, or the default. Raises Nonsense."""
     path = ("runPolicy", "schedulingPolicy")
     place = ".".join(("spec", *path, "minAvailable"))
     return whole(mapping(at(job, "spec", *path)), "minAvailable", default, place)
 
 
 def replica_size(lws: Mapping[str, Any]) -> int:
-    """How many pods a replica of a LeaderWorkerSet has, with its leader; raises Nonsense."""
+    """The number of pods in a replica of a LeaderWorkerSet, including the leader. Raises
+    Nonsense."""
     field = "spec.leaderWorkerTemplate.size"
     size = whole(mapping(at(lws, "spec", "leaderWorkerTemplate")), "size", 1, field)
     if size == 0:

@@ -1,8 +1,8 @@
-"""Segments: blocks of consecutive pods of a gang that keep together (spec 4 G2-G10).
+"""Segments: blocks of consecutive pods of a gang that are placed close together (spec 4 G2-G10).
 
-To the scheduler a segment is a sub-group like any other; only its making is special. Here is the
-arithmetic: numbers in, entries of a PodGroup's `spec.subGroups` out. The numbers are read in
-gangs.py. What cannot be cut into segments raises a ValueError with KAI's sentence.
+To the scheduler a segment is an ordinary sub-group. This module is the arithmetic: numbers in,
+entries of a PodGroup's `spec.subGroups` out. gangs.py reads the numbers. Raises ValueError with
+KAI's message for numbers that cannot be split.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ MOST_SEGMENTS = 10_000  # spec 4 G4, G8
 
 
 def constraint_of(topology: str, required: str, preferred: str) -> Constraint | None:
-    """Where pods have to be, or None unless a topology and a level of it are named.
+    """A topology constraint, or None unless a topology and one of its levels are named.
 
-    KAI also writes down a topology without a level, and such a group never starts (spec 4 W3).
+    KAI also writes a topology without a level, and such a group never starts (spec 4 W3).
 
     >>> constraint_of("racks", "rack", "")
     {'topology': 'racks', 'requiredTopologyLevel': 'rack'}
@@ -38,12 +38,12 @@ def constraint_of(topology: str, required: str, preferred: str) -> Constraint | 
 def leaf(
     name: str, minimum: int, *, parent: str = "", constraint: Constraint | None = None
 ) -> SubGroup:
-    """A sub-group that pods are in, and how many of them have to start together."""
+    """A sub-group that contains pods, and how many of them must start together."""
     return _sub_group(name, {"minMember": minimum}, parent, constraint)
 
 
 def branch(name: str, minimum: int, *, constraint: Constraint | None = None) -> SubGroup:
-    """A sub-group of sub-groups, and how many of those have to be satisfied."""
+    """A sub-group of sub-groups, and how many of those must be satisfied."""
     return _sub_group(name, {"minSubGroup": minimum}, "", constraint)
 
 
@@ -63,8 +63,8 @@ def of_workers(
 ) -> list[SubGroup]:
     """`worker`, and below it worker-0, worker-1, ... of `size` workers each (spec 4 G4).
 
-    The minimum is rounded up to whole segments: the first ones are needed whole, the others not at
-    all. As a part that needs no pod counts as satisfied, `worker` can ask for all its parts.
+    The minimum is rounded up to whole segments: the first segments are required, the others have
+    minimum 0. A sub-group with minimum 0 counts as satisfied, so `worker` can require all of them.
 
     >>> [part.get("minMember") for part in of_workers(workers=10, size=4, minimum=6)]
     [None, 4, 4, 0]
@@ -97,11 +97,11 @@ def of_worker(index: int, size: int) -> str:
 def of_replica(
     pods: int, size: int, *, leader_excluded: bool, constraint: Constraint | None = None
 ) -> list[SubGroup]:
-    """segment-0, segment-1, ... of a leader and its workers, `pods` together (spec 4 G8-G10).
+    """segment-0, segment-1, ... of a leader and its workers, `pods` in total (spec 4 G8-G10).
 
-    The leader is in segment-0, beside its `workers`, or excluded: in no segment. Every segment
-    needs the pods that it really holds. (Where there is one segment, KAI asks it for the leader
-    once too often, and the group never starts: spec 4 W8.)
+    The leader is in segment-0 next to its `workers`; if `leader_excluded`, it is in no segment.
+    Every segment requires exactly its own pods. (With a single segment KAI counts the leader twice,
+    and the group never starts: spec 4 W8.)
 
     >>> [(part["name"], part.get("minMember")) for part in of_replica(6, 4, leader_excluded=False)]
     [('segment-0', None), ('leader', 1), ('workers', 3), ('segment-1', 2)]
@@ -142,7 +142,7 @@ def segment_of(index: int, pods: int, size: int) -> int:
 
 
 def _leader_is_extra(pods: int, size: int) -> bool:
-    """Whether the workers alone fill their segments, so that the leader comes on top."""
+    """Whether the workers alone fill their segments, so that the leader is an additional pod."""
     return (pods - 1) % size == 0
 
 

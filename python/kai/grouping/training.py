@@ -1,7 +1,7 @@
-"""The gangs of Kubeflow's training jobs that have no parts (spec 6 C28).
+"""The gangs of Kubeflow's training jobs without sub-groups (spec 6 C28).
 
-All replicas start together, unless the job says how many are enough. The launcher of an MPIJob may
-be made only when the workers run; until it exists the group does not wait for it.
+All replicas start together, unless the job sets a smaller minimum. The launcher of an MPIJob may be
+created only when the workers run; until it exists the group does not wait for it.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from kai.grouping.parts import Gang
 from kai.grouping.replicas import min_available, replicas_of, roles_of
 
 FAMILIES: Mapping[str, str] = {"TFJob": "tf", "XGBoostJob": "xgb", "JAXJob": "jax", "MPIJob": "mpi"}
-"""Kinds, and what the member with their replicas begins with."""
+"""Kinds, and the prefix of the field with their replicas."""
 
 
 def gang(owner: Owner, pods: Sequence[Manifest]) -> Gang:
-    """Raises Nonsense for a field of the job that makes no sense."""
+    """Raises Nonsense for an invalid field of the job."""
     kind, job = owner.key[0], owner.manifest
     family = FAMILIES[kind]
     replicas = {

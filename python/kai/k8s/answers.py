@@ -1,4 +1,4 @@
-"""What an answer of an API server means: its Status object, and why no answer came."""
+"""Interprets answers of an API server: its Status object, and the cause if no answer came."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Answer(NamedTuple):
 
 
 class Unanswered(Exception):
-    """No answer came; `sent`: the request may have reached the server."""
+    """No answer came. `sent`: the request may have reached the server."""
 
     def __init__(self, why: str, sent: bool) -> None:
         super().__init__(why)
@@ -28,7 +28,7 @@ class Unanswered(Exception):
 
 
 class Denial(NamedTuple):
-    """A right that the API server finds missing. `resource` may have a subresource behind it, and
+    """A missing right, reported by the API server. `resource` may include a subresource;
     `namespace` is "" for the whole cluster."""
 
     verb: str
@@ -49,9 +49,9 @@ _DENIAL = re.compile(
 
 
 def denial(text: str) -> Denial | None:
-    """The missing right that a message of the API server is about; None for other messages.
+    """The missing right in a message of the API server; None for other messages.
 
-    Admission plug-ins forbid things as well: then it is not the right that is missing.
+    Admission plug-ins also answer "forbidden"; their messages report no missing right.
     """
     found = _DENIAL.search(text)
     if found is None:
@@ -68,7 +68,7 @@ _NEVER_CONNECTED = (
 
 
 def explain(error: BaseException, sent: bool = True, proxy: str = "") -> Unanswered:
-    """Why no answer came, in a few words. `proxy`: the address of the one in between, if any."""
+    """Why no answer came, in a few words. `proxy`: the address of the proxy, if any."""
     text, through = _why(error), without_password(proxy)
     if isinstance(error, aiohttp.ClientProxyConnectionError):
         text = f"the proxy {through}: {text}"
@@ -111,7 +111,7 @@ _OF_CERTIFICATES = ("ALERT_UNKNOWN_CA", "ALERT_BAD_CERTIFICATE", "ALERT_UNSUPPOR
 
 
 def _reason(error: BaseException | None) -> str:
-    """OpenSSL's, of an error or of what caused it."""
+    """OpenSSL's reason of an error or of its cause."""
     while error is not None:
         for each in (error, getattr(error, "os_error", None)):
             if reason := getattr(each, "reason", None):
@@ -125,7 +125,7 @@ def _words(reason: str) -> str:
 
 
 def without_password(url: str) -> str:
-    """An address as it may be shown."""
+    """The URL without its password, for messages."""
     scheme, colon, rest = url.partition("://")
     return f"{scheme}{colon}{rest.rpartition('@')[2]}"
 
@@ -143,8 +143,8 @@ _TITLE = re.compile(r"<(?:title|h1)[^>]*>([^<]{1,200})<", re.IGNORECASE)
 
 
 def said(body: bytes) -> tuple[str, str]:
-    """The reason and message of an answer; the begin of its text where that is no Status, and of
-    a web page its title."""
+    """The reason and message of an answer; without a Status, the start of its text, or the title of
+    a web page."""
     status = status_of(body)
     if not status:
         text = " ".join(body[:4000].decode(errors="replace").split())
@@ -156,7 +156,7 @@ def said(body: bytes) -> tuple[str, str]:
 
 
 def outcome_of(answer: Answer, write: Write) -> Outcome:
-    """What an answer means for the controller that wanted the write."""
+    """The outcome of a write for the controller that requested it."""
     code = answer.status
     if code < 300:
         return Outcome(Result.DONE, code, body=answer.body)
@@ -167,9 +167,9 @@ def outcome_of(answer: Answer, write: Write) -> Outcome:
     elif code == 409:
         result = Result.CONFLICT
     elif code == 429 and _by_a_budget(status):
-        result = Result.REFUSED  # a PodDisruptionBudget: it is not about load
+        result = Result.REFUSED  # a PodDisruptionBudget, not the server's load
     elif code == 403 and denial(message):
-        result = Result.FAILED  # rights can be given
+        result = Result.FAILED  # rights can be granted later
     elif code >= 500 or code in (401, 408, 429):
         result = Result.FAILED
     else:
@@ -186,6 +186,6 @@ def _by_a_budget(status: Mapping[str, Any]) -> bool:
 
 
 def retry_after(answer: Answer) -> float | None:
-    """The seconds after which the server wants to be asked again; None where it says nothing."""
+    """The seconds after which the server accepts the next request; None if it sends no value."""
     text = answer.headers.get("Retry-After", "")
     return float(text) if text.isdigit() else None

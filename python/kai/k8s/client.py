@@ -1,10 +1,10 @@
-"""The client of one API server: bytes in, bytes out, and what became of each write.
+"""The client of one API server: reads objects, sends writes, and reports their outcomes.
 
     async with await Client.connect(context="staging") as client:
         pod = await client.get("Pod", "team", "train-0")                # bytes, or None
         outcome = await client.send(Write(Lane.BINDING, "create", "Pod", ...))
 
-Watches, writes and leases have connections of their own, so that none waits for another.
+Watches, writes and leases have separate connections, so none of them waits for another.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ from kai.k8s.discovery import Discovery
 from kai.k8s.kubeconfig import Access, find_access
 
 TRIES = 5
-TIMEOUT_S = 30.0  # of one request that is no watch
+TIMEOUT_S = 30.0  # of one request that is not a watch
 CONNECT_TIMEOUT_S = 10.0  # of the first one
 FIRST_WAIT_S, MOST_WAIT_S = 0.1, 5.0
-MOST_AWAY_S = 1.0  # no connection: a look costs a server that is away nothing
+MOST_AWAY_S = 1.0  # without a connection, a try costs an unreachable server nothing
 MOST_RETRY_AFTER_S = 30.0
 WATCH_SILENCE_S = 120.0  # servers send a bookmark every minute
 DATE_EVERY_S = 10.0
 READS_AT_ONCE = 16
-"""Of single objects, with all their tries. A fill wants thousands, and writes do not wait behind
-them; nor does a server that is away get thousands of tries."""
+"""Reads of single objects at the same time, with all their tries. Filling a cluster needs thousands
+of reads; writes do not wait for them, and an unreachable server does not get thousands of tries."""
 LABELS_ARE_COPIED_FROM = 35
-"""The minor version of Kubernetes whose bindings bring labels to pods."""
+"""The minor version of Kubernetes from which bindings copy labels to pods."""
 
 _PATCHES = {
     "merge": "application/merge-patch+json",
@@ -89,7 +89,7 @@ class Client:
         self._connectors: list[Connector] = []
         self._reading = asyncio.Semaphore(READS_AT_ONCE)
         self._closed = False
-        self._date: tuple[float, float] | None = None  # the server's time, at a monotonic time
+        self._date: tuple[float, float] | None = None  # the server's time, monotonic time
 
     @classmethod
     async def connect(
@@ -100,10 +100,10 @@ class Client:
         clock: Clock | None = None,
         agent: str = "",
     ) -> Client:
-        """A client of the server that a kubeconfig names, or of the cluster that this pod is in.
+        """A client of the server in a kubeconfig, or of the cluster that this pod runs in.
 
-        Raises InvalidInputError for a kubeconfig that cannot be used, UnreachableError when no
-        answer comes, and RefusedError for credentials that do not count.
+        Raises InvalidInputError for an unusable kubeconfig, UnreachableError if no answer comes,
+        and RefusedError for invalid credentials.
         """
         client = cls(find_access(kubeconfig, context), clock=clock, agent=agent)
         try:
@@ -111,13 +111,13 @@ class Client:
             client.version = await client._read_version()
         except BaseException as error:
             await client.close()
-            if isinstance(error, UnreachableError):  # where its address is from
+            if isinstance(error, UnreachableError):  # adds the source of the address
                 raise UnreachableError(f"{error} ({client.access.source})") from None
             raise
         return client
 
     async def _read_version(self) -> str:
-        """ "v1.36.3"; "" for a user who may not see it. Raises as `connect` does."""
+        """ "v1.36.3"; "" for a user without the right to read it. Raises as `connect` does."""
         status, body = await self.request("GET", "/version", timeout=CONNECT_TIMEOUT_S)
         if status == 403 and status_of(body):
             return ""
@@ -137,9 +137,9 @@ class Client:
         await self.close()
 
     async def close(self) -> None:
-        """Ends all connections, and waits until they are closed.
+        """Closes all connections, and waits until they are closed.
 
-        Requests that come later get no answer.
+        Later requests get no answer.
         """
         self._closed = True
         sessions, self._sessions = self._sessions, {}
@@ -152,24 +152,25 @@ class Client:
 
     @property
     def copies_labels(self) -> bool:
-        """The API server copies labels of a Binding to its pod."""
+        """Whether the API server copies labels of a Binding to its pod."""
         parts = self.version.split(".")
         minor = int(parts[1]) if len(parts) > 1 and parts[1].isdecimal() else 0
         return minor >= LABELS_ARE_COPIED_FROM
 
     async def get(self, kind: str, namespace: str, name: str) -> bytes | None:
-        """An object as JSON; None when it is not there.
+        """An object as JSON; None if it does not exist.
 
-        Raises NotFoundError for a kind that the server does not serve, and what `read` raises.
+        Raises NotFoundError for a kind that the server does not serve, and the errors of `read`.
         """
         path = (await self.resource(kind)).path(namespace, name)
         answer = await self.read(path)
         return answer.body if answer.status < 300 else None
 
     async def find(self, read: Read) -> Any:
-        """What a controller wants to read, parsed: an object, None where there is none, or a list.
+        """The result of a controller's read, parsed: an object, None if it does not exist, or a
+        list.
 
-        Raises what `get` raises.
+        Raises the errors of `get`.
         """
         if read.name:
             data = await self.get(read.kind, read.namespace, read.name)
@@ -181,9 +182,9 @@ class Client:
     async def get_by_api(
         self, api_version: str, kind: str, namespace: str, name: str
     ) -> bytes | None:
-        """An object of any kind, known by its apiVersion; None when it or its kind is not there.
+        """An object of any kind, by its apiVersion; None if it or its kind does not exist.
 
-        Raises what `read` raises.
+        Raises the errors of `read`.
         """
         row = RESOURCES.get(kind)
         if row is None or row.api_version != api_version:
@@ -194,9 +195,10 @@ class Client:
         return answer.body if answer.status < 300 else None
 
     async def resource(self, kind: str) -> Resource:
-        """Where the objects of a kind are: from the table, or by discovery where servers differ.
+        """The resource of a kind: from the table, or by discovery for kinds that differ between
+        servers.
 
-        Raises NotFoundError for a kind that the server does not serve, and what `read` raises.
+        Raises NotFoundError for a kind that the server does not serve, and the errors of `read`.
         """
         found = None if kind in VERSIONED else RESOURCES.get(kind)
         found = found or await self.discovery.served(kind)
@@ -256,14 +258,14 @@ class Client:
         guard: Callable[[], bool] | None = None,
         busy: Callable[[float], None] | None = None,
     ) -> Outcome:
-        """Sends a write, again while the server is busy, for at most `timeout` seconds in all.
+        """Sends a write, repeated while the server is busy, for at most `timeout` seconds in total.
 
-        `guard` is asked just before each try; the write is not sent when it returns False. `busy`
-        is called with the seconds to wait when the server has too much to do.
+        `guard` is called just before each try; the write is not sent if it returns False. `busy` is
+        called with the seconds to wait if the server is overloaded.
 
-        A write that must not be done twice is LOST when no answer comes: it may have been done, and
-        a GET tells. So it is when an earlier try may have been done and the last one is refused, as
-        something that is there already. Raises nothing.
+        A write that must not be applied twice is LOST if no answer comes: it may have been applied,
+        and a GET finds out. It is also LOST if an earlier try may have been applied and the last
+        try is rejected because the object exists. Raises nothing.
         """
         try:
             resource = await self.resource(write.kind)
@@ -289,7 +291,7 @@ class Client:
                 )
             except Unanswered as error:
                 outcome = Outcome(Result.FAILED, 0, "Unanswered", str(error))
-                tries += error.sent  # a server that is away comes back: the time is the only bound
+                tries += error.sent  # an unreachable server may recover: only time limits it
                 in_doubt = in_doubt or (once and error.sent)
                 wait = backoff.next() if error.sent else min(backoff.next(), MOST_AWAY_S)
             else:
@@ -312,7 +314,7 @@ class Client:
         return outcome
 
     def _wait(self, answer: Answer, backoff: Backoff) -> float:
-        """How long to wait after an answer 429 or 5xx: what the server asks for, within bounds."""
+        """Seconds to wait after an answer 429 or 5xx: the server's value, within bounds."""
         asked, wait = retry_after(answer), backoff.next()
         if asked is None:
             return wait
@@ -331,9 +333,10 @@ class Client:
         timeout: float = TIMEOUT_S,
         lane: str = "write",
     ) -> tuple[int, bytes]:
-        """One request, and its status and body. A 401 renews the credentials and sends it again.
+        """Sends one request and returns status and body. After a 401 it renews the credentials and
+        sends it again.
 
-        Raises UnreachableError when no answer comes.
+        Raises UnreachableError if no answer comes.
         """
         try:
             answer = await self._exchange(
@@ -394,19 +397,19 @@ class Client:
         options: Mapping[str, Any],
         silence: float = WATCH_SILENCE_S,
     ) -> Any:
-        """A GET whose body is read as it comes: `async with client.stream(...) as response`.
+        """A GET whose body is read as it arrives: `async with client.stream(...) as response`.
 
-        `options` are those of `stream_options`. No end to it; but `silence` seconds without a byte
-        are an error of aiohttp's. Raises UnreachableError when the client is closed.
+        `options` are those of `stream_options`. It has no total time limit, but `silence` seconds
+        without a byte raise an error of aiohttp. Raises UnreachableError if the client is closed.
         """
         self.requests += 1
         limits = aiohttp.ClientTimeout(total=None, sock_connect=10.0, sock_read=silence)
         return self._session("watch").get(self._url(path, parameters), timeout=limits, **options)
 
     async def stream_options(self, accept: str = "application/json") -> dict[str, Any]:
-        """What each request of `stream` needs: credentials that count now.
+        """Options of each `stream` request: the current credentials.
 
-        Raises UnreachableError and InvalidInputError where there are none.
+        Raises UnreachableError and InvalidInputError if there are none.
         """
         try:
             return await self._options(accept, False)
@@ -414,9 +417,9 @@ class Client:
             raise UnreachableError(str(error)) from None
 
     async def renew(self) -> bool:
-        """Reads credentials again, after a 401; False where there are no others.
+        """Reads credentials again, after a 401; False if there are no others.
 
-        Raises UnreachableError where that fails.
+        Raises UnreachableError if reading them fails.
         """
         try:
             return await self._renewed(self._generation, self._credentials.headers)
@@ -424,7 +427,7 @@ class Client:
             raise UnreachableError(str(error)) from None
 
     def refused(self, status: int, body: bytes, *_: object) -> Exception:
-        """The exception for an answer that is no success."""
+        """The exception for an answer without success."""
         reason, message = said(body)
         text = message or reason or f"HTTP status {status}"
         if status >= 500 or status == 429:
@@ -435,7 +438,8 @@ class Client:
         return RefusedError(f"{self._base}: {text}", status)
 
     def server_time(self) -> float:
-        """Seconds since 1970 by the server's clock, to about a second; ours before any answer."""
+        """Seconds since 1970 by the server's clock, to about a second; by ours before the first
+        answer."""
         if self._date is None:
             return self.clock.wall()
         then, at = self._date
@@ -449,17 +453,17 @@ class Client:
             return
         date = answer.headers.get("Date")
         if date:
-            # Whole seconds, cut off: half of one is missing on average.
+            # The header has whole seconds, rounded down: on average half a second is missing.
             with contextlib.suppress(TypeError, ValueError):
                 self._date = (parsedate_to_datetime(date).timestamp() + 0.5, now)
 
     def _url(self, path: str, parameters: Mapping[str, str]) -> URL:
         if parameters:
             return URL(f"{self._base}{path}?{urllib.parse.urlencode(parameters)}", encoded=True)
-        return self._origin.with_path(self._prefix + path, encoded=True)  # 2 us less than the other
+        return self._origin.with_path(self._prefix + path, encoded=True)  # 2 us faster than joining
 
     async def _renewed(self, seen: int, used: list[tuple[str, str]]) -> bool:
-        """Whether there are other credentials now than those that a request has used."""
+        """Whether the credentials differ from those that a request has used."""
         user = self.access.user
         by_certificate = bool(user.plugin or user.certificate.file)
         if not by_certificate and user.token_file is None:
@@ -500,12 +504,12 @@ class Client:
         return options
 
     def _session(self, lane: str) -> aiohttp.ClientSession:
-        """The connections of a lane. Raises UnreachableError after the end."""
+        """The connections of a lane. Raises UnreachableError after `close`."""
         if self._closed:
             raise UnreachableError(f"{self._base}: the client is closed")
         session = self._sessions.get(lane)
         if session is None:
-            # 90 s is when Go's servers close an idle connection; ours go before.
+            # Go servers close an idle connection after 90 s; ours close earlier.
             connector = Connector(
                 limit=64 if lane == "write" else 0, keepalive_timeout=45.0, ttl_dns_cache=60
             )
@@ -520,7 +524,7 @@ class Client:
 
 
 def _may_change_soon(outcome: Outcome) -> bool:
-    """Whether another try within seconds makes sense; rights that are missing take longer."""
+    """Whether another try within seconds makes sense; granting missing rights takes longer."""
     return outcome.result is Result.FAILED and outcome.status != 403
 
 
@@ -529,10 +533,10 @@ def user_agent() -> str:
 
 
 def must_not_repeat(write: Write) -> bool:
-    """Whether doing a write twice differs from doing it once.
+    """Whether applying a write twice differs from applying it once.
 
-    Deletions and patches to given values do not; creations do, and so does what depends on the
-    version of the object or adds to a list.
+    Deletions and patches to fixed values give the same result. Creations do not, and neither do
+    patches that depend on the object's version or append to a list.
     """
     if write.verb == "create":
         return write.subresource != "eviction"
@@ -545,7 +549,7 @@ def must_not_repeat(write: Write) -> bool:
 
 
 def _depends(operation: Any) -> bool:
-    """Whether an operation of a JSON patch does more when it is done again."""
+    """Whether an operation of a JSON patch has another effect the second time."""
     if not isinstance(operation, Mapping) or operation.get("op") not in ("add", "replace"):
         return True
     last = str(operation.get("path", "")).rpartition("/")[2]

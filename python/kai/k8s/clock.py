@@ -1,4 +1,4 @@
-"""Time and chance, as arguments: what the client does over time is tested without waiting."""
+"""Time and randomness as arguments, so that tests of waiting code do not wait."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import time
 
 
 class Clock:
-    """The clock of this machine. A test puts its own in the place of it."""
+    """The clock of this machine. Tests use their own."""
 
     def monotonic(self) -> float:
-        """Seconds that only go forward. They count while the machine is suspended, too: a leader
-        that was asleep has to see that its lease is over."""
+        """Seconds that never go back. They continue while the machine is suspended, because a
+        leader must notice after waking up that its lease has ended."""
         boot_time = getattr(time, "CLOCK_BOOTTIME", None)
         return time.monotonic() if boot_time is None else time.clock_gettime(boot_time)
 
     def wall(self) -> float:
-        """Seconds since 1970, as this machine believes."""
+        """Seconds since 1970, by this machine's clock."""
         return time.time()
 
     def random(self) -> float:
-        """Between 0 and 1."""
+        """A random number between 0 and 1."""
         return random.random()
 
     async def sleep(self, seconds: float) -> None:
@@ -29,13 +29,14 @@ class Clock:
 
 
 class Backoff:
-    """How long to wait before the next try: longer each time, and by chance.
+    """The wait before the next try: it doubles each time, with a random part.
 
         backoff = Backoff(clock, first=0.1, most=30)
         await clock.sleep(backoff.next())
         backoff.reset()                       # it worked
 
-    A wait is between half and all of `first`, then of twice as much, up to `most`.
+    A wait is random between half and all of a base: `first`, then twice as much each time, up to
+    `most`.
     """
 
     def __init__(self, clock: Clock, first: float, most: float) -> None:

@@ -1,13 +1,13 @@
-"""Connections whose end can be waited for.
+"""Connections that can be waited for until they are closed.
 
     connector = Connector(limit=0)
     async with aiohttp.ClientSession(connector=connector) as session:
         ...
     await ended([connector])
 
-aiohttp forgets a connection that it ends itself, as that of a watch is whose answer is not read on.
-Over TLS the two sides take leave of each other first, and a loop that ends meanwhile leaves a
-transport that is not closed: Python warns of it.
+aiohttp forgets a connection that it closes itself, such as that of a watch whose answer is not read
+to the end. With TLS, both sides first exchange closing messages. If the event loop ends meanwhile,
+the transport is still open and Python prints a warning.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from typing import Any
 import aiohttp
 
 ENDING_S = 0.5
-"""So long a server may take for its part."""
+"""How long a server may take to close its side."""
 _LOOK_EVERY_S = 0.005
-_STEPS_OF_AN_ABORT = 10  # of the loop; two are needed
+_STEPS_OF_AN_ABORT = 10  # of the event loop; two are needed
 
 
 class Connector(aiohttp.TCPConnector):
-    """One that keeps its transports until their sockets are closed."""
+    """A connector that keeps its transports until their sockets are closed."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -41,7 +41,7 @@ class Connector(aiohttp.TCPConnector):
         return connection
 
     def open_ones(self) -> list[asyncio.Transport]:
-        """The transports that are not closed yet; the others are forgotten."""
+        """The transports that are still open; forgets the others."""
         self._kept = {
             used: transport for used, transport in self._kept.items() if used.fileno() != -1
         }
@@ -49,9 +49,9 @@ class Connector(aiohttp.TCPConnector):
 
 
 async def ended(connectors: Sequence[Connector]) -> None:
-    """Waits until connectors that were closed have no open transport.
+    """Waits until closed connectors have no open transport.
 
-    What a server still holds open after `ENDING_S` is cut off.
+    Connections that the server keeps open after `ENDING_S` are cut off.
     """
 
     def open_ones() -> list[asyncio.Transport]:

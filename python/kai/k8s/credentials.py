@@ -1,4 +1,4 @@
-"""Credentials while they are in use: tokens that are read again, plug-ins that run again.
+"""Credentials in use: reads token files again, and runs plug-ins again.
 
 credentials = Credentials(access)
 await credentials.refresh()             # when `due`, and after a 401
@@ -27,14 +27,14 @@ from kai.k8s.kubeconfig import Access, Material, Plugin, read_file
 
 EXEC_EXTENSION = "client.authentication.k8s.io/exec"
 PLUGIN_TIMEOUT_S, PERSON_TIMEOUT_S = 30.0, 120.0
-REREAD_S = 60.0  # how long a token of a file is used before the file is read again
+REREAD_S = 60.0  # how long the token of a file is used before it is read again
 
 
 class Credentials:
-    """What each request carries: headers, and the certificates of the connection.
+    """The headers and certificates of each request.
 
-    `generation` grows with each change, so that of many requests with one 401 only the first
-    fetches new credentials. Not thread-safe: it lives on the event loop.
+    `generation` grows with each change: if many requests get a 401, only the first one fetches new
+    credentials. Not thread-safe: it lives on the event loop.
     """
 
     def __init__(self, access: Access, clock: Clock | None = None) -> None:
@@ -50,11 +50,9 @@ class Credentials:
         return self._clock.monotonic() >= self._until
 
     async def refresh(self, seen: int | None = None) -> None:
-        """Reads files and runs the plug-in again, unless that has happened since the generation
-        `seen`.
+        """Reads files and runs the plug-in again, unless that has happened since generation `seen`.
 
-        Raises InvalidInputError for files that cannot be used, and UnreachableError when the
-        plug-in fails.
+        Raises InvalidInputError for unusable files, and UnreachableError if the plug-in fails.
         """
         async with self._lock:
             if self.generation and (not self.due if seen is None else seen != self.generation):
@@ -86,7 +84,7 @@ class Credentials:
             raise InvalidInputError(f"{self._access.source}: {field}: {error}") from None
 
     def _token_of(self, file: Path) -> str:
-        """The token of a file; while that is being replaced the one that was there before."""
+        """The token of a file; the previous token while the file is being replaced."""
         try:
             return decode(read_file(file)).strip()
         except InvalidInputError as error:
@@ -126,7 +124,7 @@ def _tls(access: Access, authority: bytes, certificate: bytes, key: bytes) -> ss
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     if certificate:
-        with tempfile.TemporaryDirectory() as folder:  # readable for its owner only
+        with tempfile.TemporaryDirectory() as folder:  # readable by its owner only
             pem = Path(folder, "client.pem")
             pem.write_bytes(certificate + b"\n" + key)
             try:
@@ -140,7 +138,7 @@ def _tls(access: Access, authority: bytes, certificate: bytes, key: bytes) -> ss
 
 
 def _cluster_info(access: Access) -> dict[str, Any]:
-    """What a plug-in gets to see of the cluster."""
+    """The cluster's data that a plug-in receives."""
     names = ("server", "tls-server-name", "insecure-skip-tls-verify", "proxy-url")
     cluster = {name: access.cluster[name] for name in names if access.cluster.get(name)}
     if access.authority:
@@ -154,10 +152,10 @@ def _cluster_info(access: Access) -> dict[str, Any]:
 
 
 def run_plugin(plugin: Plugin, access: Access, timeout: float | None = None) -> Mapping[str, Any]:
-    """The credentials that a plug-in prints. It blocks, and may ask a person on the terminal: then
-    it has two minutes, else 30 s.
+    """The credentials that a plug-in prints. It blocks. A plug-in that may prompt a person on the
+    terminal has two minutes, others 30 s.
 
-    Raises UnreachableError when it cannot be run, fails, or prints something else.
+    Raises UnreachableError if it cannot be run, fails, or prints something else.
     """
     interactive = plugin.interactive != "Never" and bool(sys.stdin and sys.stdin.isatty())
     timeout = timeout or (PERSON_TIMEOUT_S if interactive else PLUGIN_TIMEOUT_S)

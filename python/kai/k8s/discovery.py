@@ -1,4 +1,4 @@
-"""Which resources an API server serves, for kinds and versions that are in no table.
+"""Finds the resources that an API server serves, for kinds and versions outside the table.
 
 discovery = Discovery(fetch, clock)
 await discovery.find("Widget", "example.test/v1")   # Resource, or None
@@ -16,18 +16,18 @@ from kai.api.resources import RESOURCES, Resource
 from kai.k8s.clock import Clock
 
 Fetch = Callable[[str], Awaitable[tuple[int, bytes]]]
-REREAD_S = 60.0  # definitions come and go
+REREAD_S = 60.0  # definitions are added and removed
 
 
 class Discovery:
-    """Answers of /apis, kept for a minute. `fetch` raises what reading an API server raises."""
+    """Answers of /apis, cached for a minute. `fetch` raises the errors of reading an API server."""
 
     def __init__(self, fetch: Fetch, clock: Clock) -> None:
         self._fetch, self._clock = fetch, clock
         self._kept: dict[str, tuple[float, Any]] = {}
 
     async def find(self, kind: str, api_version: str) -> Resource | None:
-        """The resource of a kind at one version; None where the server does not have it."""
+        """The resource of a kind at one version; None if the server does not have it."""
         group, _, version = api_version.rpartition("/")
         listed = await self._read(f"/apis/{api_version}" if group else f"/api/{api_version}")
         for each in (listed or {}).get("resources") or ():
@@ -36,10 +36,10 @@ class Discovery:
         return None
 
     async def served(self, kind: str, group: str | None = None) -> Resource | None:
-        """A kind at the version of our table where the server has that one, else at the version
-        that the server prefers; None where it does not serve the kind.
+        """The resource of a kind at our table's version, if the server has it, otherwise at the
+        server's preferred version; None if the kind is not served.
 
-        `group`: for kinds that our table lacks; None: any group that has the kind.
+        `group`: for kinds outside our table; None: any group with this kind.
         """
         row = RESOURCES.get(kind)
         if row is not None and group in (None, row.group):
@@ -61,7 +61,7 @@ class Discovery:
         return [each["name"] for each in (listed or {}).get("groups") or ()]
 
     async def _versions(self, group: str, first: str) -> list[str]:
-        """The versions of a group, the best one first."""
+        """The versions of a group, best first."""
         if not group:
             return ["v1"]
         listed = await self._read(f"/apis/{group}") or {}

@@ -1,11 +1,11 @@
-"""Events of Kubernetes (`kubectl get events`): what a role did, and why something waits.
+"""Events of Kubernetes (`kubectl get events`): what a role did, and why an object waits.
 
     events = Events(writer, "kai-scheduler")
     events.emit(about, "Normal", "Scheduled", "Successfully assigned pod ...")
 
-An event that was there already is counted, not written again: a patch of `count` and
-`lastTimestamp`. What one object can cause is bounded, and so is what is remembered. Messages are
-texts and never format strings.
+A repeated event is counted instead of written again: a patch of `count` and `lastTimestamp`. The
+number of events per object and the memory for old events are limited. Messages are plain texts,
+never format strings.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from kai.api.writes import Lane, Outcome, Result, Write
 from kai.k8s.clock import Clock
 
 MOST_REMEMBERED = 4096
-BURST, REFILL_S = 25.0, 300.0  # events of one object: so many at once, then one in so many seconds
-FOR_NEW = 5.0  # of the burst, kept for events that were not there yet
+BURST, REFILL_S = 25.0, 300.0  # events of one object: so many at once, then one each REFILL_S
+FOR_NEW = 5.0  # of the burst, reserved for events that are new
 LONGEST_NAME = 253
 
 
@@ -43,7 +43,7 @@ class _Puts(Protocol):
 
 @dataclass(slots=True)
 class _Known:
-    """An event that was emitted: how often, and how far the server has that."""
+    """An event that was emitted: its count, and the count that the server has."""
 
     name: str
     first: str
@@ -53,9 +53,9 @@ class _Known:
 
 
 class Events:
-    """Makes writes of events, for `Writer.put`. Counters: `emitted`, `dropped` (too many).
+    """Creates writes of events, for `Writer.put`. Counters: `emitted`, `dropped` (too many).
 
-    `wall`: the time of day that events get, such as `Client.server_time`.
+    `wall`: the clock for the time of events, such as `Client.server_time`.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Events:
         message: str,
         annotations: Mapping[str, str] | None = None,
     ) -> None:
-        """Queues an event, or counts one more of an event that was there already."""
+        """Queues an event, or increments the count of an existing one."""
         self.emitted += 1
         object_key = (about.kind, about.namespace, about.name, about.uid)
         key = (*object_key, type, reason, message)
@@ -116,7 +116,7 @@ class Events:
         def done(_: Write, outcome: Outcome) -> None:
             if outcome.result in (Result.DONE, Result.CONFLICT, Result.LOST):
                 known.state = "there"
-                if known.count > known.written:  # more of them came meanwhile
+                if known.count > known.written:  # more of them occurred meanwhile
                     self._count(key, known, namespace)
             elif self._known.get(key) is known:
                 del self._known[key]
@@ -128,7 +128,7 @@ class Events:
         body = {"count": known.count, "lastTimestamp": self._now()}
 
         def done(_: Write, outcome: Outcome) -> None:
-            # Servers forget events after an hour: the next one is a new one.
+            # Servers delete events after an hour; the next one is created again.
             if outcome.result is Result.GONE and self._known.get(key) is known:
                 del self._known[key]
 
@@ -174,7 +174,7 @@ class Events:
         }
 
     def _name(self, about: About) -> str:
-        """`<object>.<hex>`: the time in nanoseconds, and never the same twice."""
+        """`<object>.<hex>`: the time in nanoseconds, unique."""
         self._last_number = max(self._last_number + 1, int(self._wall() * 1e9))
         end = f".{self._last_number:x}"
         return about.name[: LONGEST_NAME - len(end)].rstrip(".-") + end
@@ -183,7 +183,7 @@ class Events:
         return to_text(int(self._wall()) * SECOND_NS)
 
     def _allowed(self, object_key: tuple[str, ...], kept: float) -> bool:
-        """Takes one from what this object may still cause, unless only `kept` is left."""
+        """Takes one event from the object's budget, but leaves `kept` of it."""
         now = self._clock.monotonic()
         left, since = self._budgets.pop(object_key, (BURST, now))
         left = min(BURST, left + (now - since) / REFILL_S)

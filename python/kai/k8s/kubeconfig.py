@@ -1,9 +1,9 @@
-"""How a cluster is reached: kubeconfig files as kubectl reads them, or a pod's service account.
+"""Finds the cluster to use: kubeconfig files as kubectl reads them, or a pod's service account.
 
     access = find_access()                  # KUBECONFIG, ~/.kube/config, else in-cluster
     access = find_access("other.yaml", context="staging")
 
-Files are read and checked here, without a connection; kai.k8s.credentials uses the result.
+Files are read and checked here without a connection; kai.k8s.credentials uses the result.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Plugin:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """A certificate or key, in the file or beside it."""
+    """A certificate or key, inside the file or in a file of its own."""
 
     data: bytes = b""
     file: Path | None = None
@@ -51,7 +51,7 @@ class Material:
         return bool(self.data or self.file)
 
     def read(self) -> bytes:
-        """The PEM text. Raises InvalidInputError when the file cannot be read."""
+        """The PEM text. Raises InvalidInputError if the file cannot be read."""
         if self.data or self.file is None:
             return self.data
         return read_file(self.file)
@@ -59,7 +59,7 @@ class Material:
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """With which credentials; the first that is set counts."""
+    """The credentials of a user; the first one that is set is used."""
 
     name: str = ""
     token: str = ""
@@ -74,17 +74,17 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One API server, and the credentials for it. `source` says where that was found, `context` is
-    the name of its context there."""
+    """One API server, and its credentials. `source` is where this was found, `context` is the name
+    of its context there."""
 
     server: str
     source: str
     context: str = ""
     user: User = User()
     namespace: str = "default"
-    authority: Material = Material()  # empty: the certificate authorities of this machine
+    authority: Material = Material()  # empty: use the certificate authorities of this machine
     insecure: bool = False
-    server_name: str = ""  # in the certificate, where it is not that of the address
+    server_name: str = ""  # in the certificate, if it differs from the address
     proxy: str = ""
     cluster: Mapping[str, Any] = field(default_factory=dict)  # as written, for plug-ins
 
@@ -96,10 +96,10 @@ def find_access(
     environ: Mapping[str, str] = os.environ,
     service_account: Path = SERVICE_ACCOUNT,
 ) -> Access:
-    """The cluster that a command means: of this file, else of the files that KUBECONFIG lists, else
-    of ~/.kube/config, else the one that this pod runs in.
+    """The cluster for a command: from this file, otherwise from the files in KUBECONFIG, otherwise
+    from ~/.kube/config, otherwise the cluster that this pod runs in.
 
-    Raises InvalidInputError, with file and field, for what cannot be used.
+    Raises InvalidInputError, with file and field, for unusable settings.
     """
     if kubeconfig is not None:
         return _of_files([Path(kubeconfig)], context)
@@ -118,9 +118,9 @@ def find_access(
 
 
 def in_cluster(environ: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> Access:
-    """The API server of the cluster that this process is a pod of.
+    """The API server of the cluster that this process runs in.
 
-    Raises InvalidInputError where it runs in none.
+    Raises InvalidInputError outside a cluster.
     """
     host, port = environ.get("KUBERNETES_SERVICE_HOST"), environ.get("KUBERNETES_SERVICE_PORT")
     if not host or not port:
@@ -139,7 +139,7 @@ def in_cluster(environ: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> Ac
 
 
 def read_file(path: Path) -> bytes:
-    """Raises InvalidInputError when it cannot be read."""
+    """Raises InvalidInputError if the file cannot be read."""
     try:
         return path.read_bytes()
     except OSError as error:
@@ -150,7 +150,7 @@ def read_file(path: Path) -> bytes:
 
 
 class Field:
-    """A value of a file, with the place that error messages name."""
+    """A value of a file, with its place for error messages."""
 
     def __init__(self, file: Path, place: str, value: Any) -> None:
         self.file, self.place, self.value = file, place, value
@@ -178,7 +178,7 @@ class Field:
         return bool(self.value)
 
     def path(self) -> Path | None:
-        """Relative paths start at the folder of the file that names them."""
+        """A path; relative paths start at the folder of the file that contains them."""
         text = self.text()
         return self.file.absolute().parent / text if text else None
 
@@ -244,14 +244,14 @@ def _read(file: Path) -> Field:
 def _entry(
     roots: list[Field], section: str, inner: str, name: str, named_by: Field | None = None
 ) -> Field:
-    """The entry of a name: that of the first file that has one (the others do not add to it)."""
+    """The entry with a name, from the first file that has one; later files add nothing to it."""
     known = []
     for root in roots:
         for item in root.get(section).items():
             known.append(item.get("name").text())
             if known[-1] == name:
                 found = Field(item.file, f"{section}[name={name}].{inner}", item.get(inner).value)
-                found.get("")  # it is a mapping
+                found.get("")  # checks that it is a mapping
                 return found
     if named_by is not None:
         raise named_by.wrong(f"names {name!r}, and {section} has {_listed(known)}")
@@ -335,13 +335,13 @@ def _is_address(url: str) -> bool:
     try:
         parts = urlsplit(url)
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # of the port
+    except ValueError:  # from the port
         return False
 
 
 def proxy_of(server: str, environ: Mapping[str, str]) -> str:
-    """The proxy that HTTPS_PROXY (HTTP_PROXY for http://) names, unless NO_PROXY excepts the
-    server; "" for none. Loopback addresses need none."""
+    """The proxy in HTTPS_PROXY (HTTP_PROXY for http://), unless NO_PROXY excludes the server; ""
+    for none. Loopback addresses use no proxy."""
     parts = urlsplit(server)
     name = f"{parts.scheme}_proxy"
     proxy = environ.get(name.upper()) or environ.get(name) or ""
@@ -367,7 +367,7 @@ def _needs_no_proxy(host: str, port: int | None, excepted: str) -> bool:
 
 
 def _excepts(item: str, host: str, address: Any, port: int | None) -> bool:
-    """Whether an entry of NO_PROXY is about this host: an address, a network, a domain."""
+    """Whether an entry of NO_PROXY matches this host: an address, a network, a domain."""
     import ipaddress
 
     if address is not None:

@@ -1,10 +1,10 @@
-"""What the kubelet of this node gave to the containers of its pods: the PodResources API.
+"""Reads what this node's kubelet assigned to the containers of its pods: the PodResources API.
 
     pods = await list_pod_resources("/var/lib/kubelet/pod-resources/kubelet.sock")
     lists = cpu_lists("/sys")           # {0: "0-31", 1: "32-63"}
 
-The messages are built from the table below, which has the fields of
-k8s.io/kubelet/pkg/apis/podresources/v1/api.proto that are needed; other fields are skipped.
+The messages are built from the table below. It has the needed fields of
+k8s.io/kubelet/pkg/apis/podresources/v1/api.proto; other fields are skipped.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from kai.errors import InvalidInputError, UnreachableError
 
 METHOD = "/v1.PodResourcesLister/List"
 TIMEOUT_S = 10.0
-MOST_BYTES = 16 << 20  # the kubelet's own bound
+MOST_BYTES = 16 << 20  # the kubelet's own limit
 _OPTIONS = (
     ("grpc.max_receive_message_length", MOST_BYTES),
     ("grpc.enable_http_proxy", 0),
-    ("grpc.default_authority", "localhost"),  # servers in Go refuse the path of a socket
+    ("grpc.default_authority", "localhost"),  # Go servers reject the path of a socket
 )
 _INT64, _UINT64, _STRING, _MESSAGE = 3, 4, 9, 11  # FieldDescriptorProto.Type
-# By message: its fields by number: name, type, whether it is repeated, and the message in it.
+# For each message its fields by number: name, type, whether it is repeated, and the nested message.
 _MESSAGES: dict[str, dict[int, tuple[str, int, bool, str]]] = {
     "NUMANode": {1: ("ID", _INT64, False, "")},
     "TopologyInfo": {1: ("nodes", _MESSAGE, True, "NUMANode")},
@@ -56,12 +56,12 @@ _MESSAGES: dict[str, dict[int, tuple[str, int, bool, str]]] = {
 
 
 def need_numa_extra() -> None:
-    """Raises InvalidInputError where the libraries that speak to a kubelet are not installed."""
+    """Raises InvalidInputError if the libraries for talking to a kubelet are not installed."""
     from importlib.util import find_spec
 
     try:
         missing = find_spec("grpc") is None or find_spec("google.protobuf") is None
-    except ModuleNotFoundError:  # there is no package google at all
+    except ModuleNotFoundError:  # no package named google at all
         missing = True
     if missing:
         raise InvalidInputError(
@@ -86,8 +86,8 @@ def message(name: str) -> Any:
 
 
 async def list_pod_resources(socket: str) -> list[PodResources]:
-    """What the pods of this node have. Raises UnreachableError in one sentence."""
-    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # it writes lines of its own
+    """The resources of the pods of this node. Raises UnreachableError with one sentence."""
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # the library would print its own lines
     import grpc
     import grpc.aio
 
@@ -100,7 +100,7 @@ async def list_pod_resources(socket: str) -> list[PodResources]:
 
 
 def read(data: bytes, source: str) -> list[PodResources]:
-    """The answer of a kubelet. Raises UnreachableError for what is none."""
+    """The answer of a kubelet. Raises UnreachableError if the bytes are no answer."""
     from google.protobuf.message import DecodeError
 
     try:

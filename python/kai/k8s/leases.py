@@ -1,4 +1,4 @@
-"""Which of several processes acts: leader election by leases, as client-go does it.
+"""Decides which of several processes acts: leader election by leases, as in client-go.
 
     election = LeaderElection(client, "kai-scheduler", ["kai-scheduler"], on_lost=stop)
     task = asyncio.create_task(election.run())
@@ -6,9 +6,9 @@
     ...
     task.cancel()                      # the lease is released
 
-A process that acts in several roles takes all of their leases or none. Its leadership counts from
-the moment before the last renewal was *sent*, on a clock that never jumps; that of another process
-counts from the moment when its last renewal was *seen* here. No two wall clocks are compared.
+A process with several roles takes all of their leases or none. Its own leadership counts from just
+before the last renewal was *sent*, on a clock that never jumps. The leadership of another process
+counts from when its last renewal was *seen* here. Wall clocks of two machines are never compared.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from kai.k8s.client import Client, dumps
 _log = logging.getLogger(__name__)
 
 DURATION_S, RENEW_DEADLINE_S, RETRY_S = 15.0, 10.0, 5.0
-RETRY_RENEWAL_S = 1.0  # after a renewal that failed: there is little time left
-JITTER = 1.2  # of the wait between tries, so that candidates do not meet each time
+RETRY_RENEWAL_S = 1.0  # after a failed renewal: little time is left
+JITTER = 1.2  # factor for the wait, so that candidates do not try at the same moment each time
 
 
 @dataclass(slots=True)
 class _Lease:
-    """One lease as it was last seen, and when that changed on our clock."""
+    """One lease as last seen, and when it last changed, on our clock."""
 
     name: str
     path: str
-    record: dict[str, Any] | None = None  # the object; None: it is not there
+    record: dict[str, Any] | None = None  # the object; None: it does not exist
     seen: tuple[Any, ...] = ()
     changed_at: float = float("-inf")
     held_from: float = float("-inf")  # when our last renewal was sent
@@ -56,7 +56,7 @@ class _Lease:
         return str(self.spec.get("holderIdentity") or "")
 
     def note(self, record: dict[str, Any] | None, now: float) -> None:
-        """Takes in what the server has. Only a change of the holder's own fields is a renewal."""
+        """Stores the server's version. Only a change of the holder's fields counts as a renewal."""
         self.record = record
         seen = tuple(
             self.spec.get(each) for each in ("holderIdentity", "renewTime", "leaseTransitions")
@@ -65,7 +65,7 @@ class _Lease:
             self.seen, self.changed_at = seen, now
 
     def free_from(self) -> float:
-        """From when on another process may take it, on our clock."""
+        """From when another process may take it, on our clock."""
         if not self.holder:
             return float("-inf")
         duration = self.spec.get("leaseDurationSeconds")
@@ -84,8 +84,9 @@ class Times:
 class LeaderElection:
     """Takes and renews leases; lives on the event loop.
 
-    `on_started` and `on_lost` are called there. `is_leading` is cheap and right at any moment: it
-    does not wait until `run` finds out. Counters: `renewals`, `failures`, `transitions`.
+    `on_started` and `on_lost` are called on that loop. `is_leading` is cheap and correct at any
+    moment; it does not depend on `run` to notice the end. Counters: `renewals`, `failures`,
+    `transitions`.
     """
 
     def __init__(
@@ -107,7 +108,8 @@ class LeaderElection:
         self._client = client
         self._on_started, self._on_lost = on_started, on_lost
         row = resource("Lease")
-        # The same order everywhere: two processes that want several do not block each other.
+        # The same order in all processes: two processes that need several leases do not block each
+        # other.
         self._leases = [_Lease(each, row.path(namespace, each)) for each in sorted(set(names))]
         self._collection = row.path(namespace)
         self._leads = False
@@ -115,11 +117,11 @@ class LeaderElection:
 
     @property
     def write_timeout(self) -> float:
-        """The longest that a write may take: it ends before another process can be the leader."""
+        """The longest time for a write: it ends before another process can become the leader."""
         return self.times.duration - self.times.renew_deadline
 
     def leading_for(self) -> float:
-        """For how many more seconds we lead, unless a renewal comes; 0 when we do not."""
+        """Seconds for which this process leads without another renewal; 0 if it does not lead."""
         if not self._leads:
             return 0.0
         held_from = min(each.held_from for each in self._leases)
@@ -129,31 +131,31 @@ class LeaderElection:
         return self.leading_for() > 0
 
     def holders(self) -> dict[str, str]:
-        """Who holds each lease, as last seen."""
+        """The holder of each lease, as last seen."""
         return {each.name: each.holder for each in self._leases}
 
     async def run(self) -> None:
-        """Waits for all leases, renews them, and starts again when they are lost.
+        """Waits for all leases, renews them, and starts again after losing them.
 
-        Ends by cancellation only, and releases then what it holds.
+        Ends only by cancellation, and then releases its leases.
         """
         try:
             while True:
                 await self._acquire()
                 await self._keep()
-                self._lose()  # what is left of several leases is not released: writes may be out
+                self._lose()  # not released: writes may be under way
         except asyncio.CancelledError:
             self._leads = False
             await self.release()
             raise
 
     def let_run_out(self) -> None:
-        """The leases are not released at the end: a write that was sent may still take effect, and
-        the next leader would not know of it."""
+        """Does not release the leases at the end: a sent write may still take effect, and the next
+        leader would not know it."""
         self._gives_back = False
 
     async def release(self) -> None:
-        """Releases the leases that are ours. Raises nothing."""
+        """Releases our leases. Raises nothing."""
         self._leads = False
         if not self._gives_back:
             return
@@ -181,7 +183,7 @@ class LeaderElection:
             await clock.sleep(self.times.retry * (1 + clock.random() * (JITTER - 1)))
 
     async def _take_all(self) -> bool:
-        """All or none: leases that others need are not touched before all of them are free."""
+        """Takes all leases or none; takes nothing before all of them are free."""
         await asyncio.gather(*map(self._look, self._leases))
         now = self._client.clock.monotonic()
         taken = [each for each in self._leases if not self._is_free(each, now)]
@@ -214,7 +216,7 @@ class LeaderElection:
     # ---- keeping ---------------------------------------------------------------------------------
 
     async def _keep(self) -> None:
-        """Renews until that is not possible any more."""
+        """Renews until that fails for good."""
         wait = self.times.retry
         while self.is_leading():
             await self._client.clock.sleep(min(wait, self.leading_for()))
@@ -235,18 +237,19 @@ class LeaderElection:
             wait = RETRY_RENEWAL_S
 
     async def _renew(self, lease: _Lease) -> bool:
-        """False when the lease is another's by now, or our time is over.
+        """False if another process has the lease, or our time is over.
 
-        Raises UnreachableError or RefusedError when it could not be renewed, and may be later.
+        Raises UnreachableError or RefusedError if it could not be renewed; a later try may succeed.
         """
         for _ in range(2):
             left = self.leading_for()
             if left <= 0:
                 return False
-            # Half of the time at most, so that one request without an answer leaves room for more.
+            # At most half of the time, so that after a request without an answer one more try fits.
             if await self._write(lease, min(left, self.times.renew_deadline / 2)):
                 return True
-            # Something has changed it: another process, or a renewal of ours without an answer.
+            # The lease has changed: by another process, or by our own renewal whose answer was
+            # lost.
             await self._look(lease)
             if lease.holder != self.identity:
                 return False
@@ -261,9 +264,9 @@ class LeaderElection:
     # ---- writing ---------------------------------------------------------------------------------
 
     async def _write(self, lease: _Lease, timeout: float) -> bool:
-        """Makes the lease ours from now on; False when it has changed meanwhile.
+        """Makes the lease ours from now on; False if it has changed meanwhile.
 
-        Raises UnreachableError or RefusedError when it is unknown whether it is ours.
+        Raises UnreachableError or RefusedError if it is unknown whether the lease is ours.
         """
         sent_at = self._client.clock.monotonic()
         now = _micro_time(self._client.server_time())
@@ -313,15 +316,16 @@ class LeaderElection:
         return await self._ask("PUT", lease.path, body, timeout)
 
     async def _ask(self, method: str, path: str, body: Any, timeout: float) -> tuple[int, bytes]:
-        """On connections of their own, so that no other request delays a renewal."""
+        """Sends a request on separate connections, so that no other request delays a renewal."""
         return await self._client.request(
             method, path, body=None if body is None else dumps(body), timeout=timeout, lane="lease"
         )
 
 
 def new_identity() -> str:
-    """As KAI's: the pod and something random. A host name is cut to 63 characters, and is that of
-    the machine for a pod in the host's network, so $POD_NAME is used where it is set."""
+    """An identity like KAI's: the pod's name and a random part. A host name is cut to 63
+    characters, and in the host's network it is the machine's name, so $POD_NAME is used if it is
+    set."""
     return f"{os.environ.get('POD_NAME') or platform.node()}_{uuid.uuid4()}"
 
 

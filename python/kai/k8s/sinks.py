@@ -1,10 +1,10 @@
-"""Where lists and watch streams go: `Sink`, and one that keeps objects as plain dicts.
+"""Consumers of lists and watch streams: `Sink`, and one that keeps objects as plain dicts.
 
     pods = DictSink(on_change=print)
     await watch(client, "Pod", pods)
     pods.objects["team", "train-0"]["spec"]["nodeName"]
 
-The production sink is `_core.Feed`, which hands the bytes to the C++ store unparsed.
+The production sink is `_core.Feed`, which passes the bytes to the C++ store unparsed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 
 class Page(NamedTuple):
-    """What a sink has read of a page of a LIST."""
+    """The result of reading a page of a LIST."""
 
     version: str
     next: str  # token of the next page, "" for the last one
@@ -23,36 +23,37 @@ class Page(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """What a sink has read of a watch stream so far."""
+    """The state of a watch stream that was read so far."""
 
-    version: str  # of the latest complete event, bookmarks included; "" before the first
-    synced: bool  # the bookmark that ends the initial events has come
+    version: str  # of the last complete event, including bookmarks; "" before the first
+    synced: bool  # the bookmark after the initial events has arrived
     error: bytes  # the Status object of an ERROR event
 
 
 class Sink(Protocol):
-    """Takes in the objects of one or more kinds. All calls come from the event loop, and none may
+    """Consumes the objects of one or more kinds. All calls come from the event loop; none may
     block."""
 
     @property
     def is_full(self) -> bool:
-        """More waits to be taken in than is good: the watch stops reading for a moment."""
+        """Too much input waits to be processed: the watch pauses reading."""
         ...
 
     def begin_list(self, kind: str, /) -> None:
-        """All objects of the kind follow; those that were known and do not come are gone."""
+        """All objects of the kind follow; known objects that are not repeated are gone."""
 
     def list_page(self, kind: str, data: bytes, /) -> Any:
-        """A page of a LIST, as `Page` or a tuple like it. Raises ValueError if it is no list."""
+        """A page of a LIST; returns a `Page` or an equal tuple. Raises ValueError if it is no
+        list."""
 
     def end_list(self, kind: str, /) -> None: ...
 
     def watch_bytes(self, kind: str, data: bytes, /) -> Any:
-        """Any piece of a watch stream, as `Progress` or a tuple like it. Raises ValueError if it is
-        none."""
+        """A piece of a watch stream, cut anywhere; returns a `Progress` or an equal tuple. Raises
+        ValueError if it is no stream."""
 
     def watch_ended(self, kind: str, /) -> None:
-        """The stream has ended; the part of a line that came last is dropped."""
+        """The stream has ended; an incomplete last line is dropped."""
 
 
 Object = dict[str, Any]
@@ -62,8 +63,8 @@ Changed = Callable[[str, Any, Any], None]
 class DictSink:
     """Objects of one kind, parsed, by namespace and name.
 
-    `on_change` is called with the kind, the object before and the object after; None stands for an
-    object that is not there. `keep` says what is kept of an object, and handed to `on_change`.
+    `on_change` is called with the kind, the object before and the object after; None: no object.
+    `keep` selects the part of an object that is stored and passed to `on_change`.
     """
 
     is_full = False
@@ -124,7 +125,7 @@ class DictSink:
         self._rest.clear()
 
     def _take(self, kind: str, what: str, item: Object) -> bool:
-        """Takes in an event; True for the bookmark that ends the initial ones."""
+        """Processes an event; True for the bookmark that ends the initial events."""
         metadata = item.get("metadata") or {}
         self._version = metadata.get("resourceVersion") or self._version
         if what == "BOOKMARK":

@@ -1,13 +1,13 @@
-"""Watching one kind of objects for ever: list, watch, resume, list again.
+"""Watches one kind of objects: list, watch, resume, list again.
 
     watch = Watch(client, "Pod", sink, field_selector="spec.schedulerName=kai-scheduler")
     task = asyncio.create_task(watch.run())
-    watch.problem, watch.relists           # why it does not get on; how often it started again
+    watch.problem, watch.relists           # the current problem; how often it started again
 
-Where the server has watch-lists, one stream brings the objects that are there and then the changes;
-elsewhere a list comes first, in pages. A stream that ends is normal (a young server closes the
-watches of clients that do not keep up): it goes on from the last version. 410 means that this
-version is forgotten, and the objects are listed again.
+If the server has watch-lists, one stream brings the existing objects and then the changes.
+Otherwise a list comes first, in pages. The end of a stream is normal (a recently started server
+closes the watches of slow clients); the watch continues from the last version. Status 410 means
+that the server has forgotten this version, and the objects are listed again.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from kai.k8s.sinks import Sink
 
 PAGE = 500
 MOST_WAIT_S = 30.0
-SHORTEST_S, LONGEST_S = 300.0, 600.0  # of one watch, as client-go asks for
+SHORTEST_S, LONGEST_S = 300.0, 600.0  # of one watch, as in client-go
 FULL_WAIT_S = 0.02
-CALM_S = 10.0  # a list that lasts this long shows that all is well
+CALM_S = 10.0  # a list older than this shows that the server works
 METADATA_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 
 class _Expired(Exception):
-    """The version or the continue token is forgotten: list again."""
+    """The server has forgotten the version or the continue token: list again."""
 
 
 class _Broken(Exception):
-    """Something is wrong now; try again after a while."""
+    """A problem that may end by itself: try again later."""
 
     def __init__(self, why: str, after: float | None = None, *, answered: bool = True) -> None:
         super().__init__(why)
@@ -50,13 +50,13 @@ class _Broken(Exception):
 class Watch:
     """One watch. `run` ends only by cancellation.
 
-    `synced`: a list has been complete. `absent`: the server does not serve the kind. `problem`:
-    what is wrong now, "" when it gets on. Counters: `relists`, `reconnects`, `bytes`, `events`,
-    `pauses` (the sink was full). `silent_for()`: the seconds since the server sent something.
+    `synced`: a list was complete once. `absent`: the server does not serve the kind. `problem`: the
+    current problem, "" if there is none. Counters: `relists`, `reconnects`, `bytes`, `events`,
+    `pauses` (the sink was full). `silent_for()`: seconds since the server last sent something.
     `on_sync` is called after each complete list.
 
-    `optional`: a kind that the server does not serve counts as one without objects, and is looked
-    for again. `metadata_only`: the objects come without spec and status.
+    `optional`: a kind that the server does not serve counts as a kind without objects, and is
+    looked up again later. `metadata_only`: the objects come without spec and status.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Watch:
         self._resource: Resource | None = None
         self._version = ""
         self._moved = False  # this stream has brought something
-        self._fruitless = 0  # answers in a row that brought nothing
+        self._fruitless = 0  # consecutive answers without content
         self._listed_at = self._opened_at = float("-inf")
         self._heard_at = client.clock.monotonic()
 
@@ -95,7 +95,7 @@ class Watch:
                 await self._once()
             except _Expired as error:
                 self._version = ""
-                # At once, unless the list that this version is from is as young as that.
+                # List again at once, unless the list of this version is younger than that.
                 calm = self._client.clock.monotonic() - self._listed_at > CALM_S
                 await self._pause(str(error), None, now=calm and not self._fruitless)
             except _Broken as error:
@@ -110,9 +110,9 @@ class Watch:
         return self._client.clock.monotonic() - self._heard_at
 
     async def list_once(self) -> None:
-        """Feeds the sink with the objects that are there now, in pages.
+        """Feeds the sink with the current objects, in pages.
 
-        Raises UnreachableError, RefusedError or NotFoundError when they cannot be listed.
+        Raises UnreachableError, RefusedError or NotFoundError if they cannot be listed.
         """
         for left in reversed(range(3)):
             try:
@@ -128,7 +128,7 @@ class Watch:
         self.problem = why
         self._fruitless += answered
         if self._fruitless > 3:
-            self._version = ""  # whatever it is, a new list may help
+            self._version = ""  # a new list may help, whatever the problem is
         wait = self._backoff.next() if answered else min(self._backoff.next(), MOST_AWAY_S)
         if after is not None:
             wait = min(after, MOST_RETRY_AFTER_S) * (1 + self._client.clock.random() / 4)
@@ -136,7 +136,7 @@ class Watch:
             await self._client.clock.sleep(wait)
 
     async def _missing(self, why: str) -> None:
-        """The server has no such path: it may have the kind at another version."""
+        """The server has no such path: it may serve the kind at another version."""
         try:
             found = await self._client.discovery.served(self.kind)
         except KaiError as error:
@@ -157,7 +157,7 @@ class Watch:
             self._backoff.reset()
 
     async def _once(self) -> None:
-        """A list if there is no version to go on from, and one stream."""
+        """Lists if there is no version to resume from, and reads one stream."""
         if self._version:
             self.reconnects += 1
             await self._stream({"resourceVersion": self._version}, False)
@@ -213,7 +213,7 @@ class Watch:
             parameters["continue"] = following
         self._version = version
         self._complete()
-        self._fruitless = 0  # the problem may be that of the watch that comes next
+        self._fruitless = 0  # the next watch may still have the problem
 
     # ---- streams ---------------------------------------------------------------------------------
 
@@ -240,12 +240,12 @@ class Watch:
                 self.problem = ""
                 await self._read(response.content, listing)
         except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as error:
-            if not self._moved:  # else it goes on at once
+            if not self._moved:  # otherwise it resumes at once
                 why = explain(error, proxy=client.access.proxy)
                 raise _Broken(f"{path}: {why}", answered=False) from None
 
     async def _read(self, content: Any, listing: bool) -> None:
-        """Hands a stream to the sink, to its end."""
+        """Passes a stream to the sink, to its end."""
         if listing:
             self._sink.begin_list(self.kind)
         try:
@@ -274,7 +274,7 @@ class Watch:
             raise _Broken(f"{self.kind}: the stream ended at once")
 
     def _failed(self, error: bytes) -> None:
-        """An ERROR event. Raises _Expired or _Broken."""
+        """Handles an ERROR event. Raises _Expired or _Broken."""
         try:
             status = json.loads(error)
             code, message = status.get("code"), str(status.get("message") or "")
@@ -285,7 +285,7 @@ class Watch:
         raise _Broken(f"{self.kind}: {message}")
 
     async def _refused(self, response: Any, path: str, listing: bool) -> None:
-        """An answer that is no stream. Raises, unless the next step follows at once."""
+        """Handles an answer that is no stream. Raises, unless the next step follows at once."""
         body = await response.read()
         status = response.status
         message = said(body)[1]
@@ -305,5 +305,6 @@ class Watch:
 
 
 async def watch(client: Client, kind: str, sink: Sink, **options: Any) -> None:
-    """Feeds the sink with the objects of a kind until it is cancelled; options as of `Watch`."""
+    """Feeds the sink with the objects of a kind until cancelled; the options are those of
+    `Watch`."""
     await Watch(client, kind, sink, **options).run()

@@ -1,13 +1,13 @@
-"""Writes on their way out: the urgent ones first, and of each key the latest one only.
+"""Sends writes: urgent ones first, and only the latest of each key.
 
     writer = Writer(client)
     writer.put(write, done)          # done(write, outcome) is called on the event loop
     await writer.finish(5.0, Lane.BINDING)     # before the process ends
     await writer.drain(5.0)
 
-A fixed number of workers sends them, since more requests at a time only make the server slower. A
-write with a key replaces an older one of that key that still waits, and is sent after one that is
-on its way, so that the last one wins.
+A fixed number of workers sends the writes; more requests at a time only slow down the server. A
+write with a key replaces a waiting write with the same key, and is sent after one that is under
+way, so the last one wins.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ Observe = Callable[[Write, Outcome, float, float], None]
 
 
 class _Item:
-    """A write that waits, or is on its way. Its write changes when a later one takes its place;
-    None: it moved. `ends`: it is not tried again. `began`: when it was sent."""
+    """A write that waits or is under way. A later write may replace it; None: it moved. `ends`: it
+    is not retried. `began`: when it was sent."""
 
     __slots__ = ("began", "done", "ends", "since", "write")
 
@@ -39,15 +39,15 @@ class _Item:
 
 
 class Writer:
-    """Sends writes in the order of their lanes, on the event loop it was made on.
+    """Sends writes in the order of their lanes, on the event loop that created it.
 
-    `guard` is asked before each try (is the lease still ours?), and `timeout` bounds a write with
-    all its tries: a leader whose lease may end gives the time by which others may take over. Of
-    the workers a quarter is kept for the lanes up to BINDING, and EVENT has no more than a quarter.
-    When the server answers 429, the lanes below that of the write wait as long.
+    `guard` is called before each try (is the lease still ours?). `timeout` limits a write with all
+    its tries: a leader passes the time until another process may take over. A quarter of the
+    workers is reserved for the lanes up to BINDING, and EVENT uses at most a quarter. After an
+    answer 429, the lanes below that of the write wait as long as the write.
 
-    `observe(write, outcome, waited, took)` is for metrics, in seconds. Counters: `puts`,
-    `put_in`, `sent`, `retries` and `results` by lane, `replaced`, `pauses`.
+    `observe(write, outcome, waited, took)` is for metrics, in seconds. Counters: `puts`, `put_in`,
+    `sent`, `retries` and `results` by lane, `replaced`, `pauses`.
     """
 
     def __init__(
@@ -67,11 +67,11 @@ class Writer:
         self.results: dict[tuple[Lane, Result], int] = {}
         self._client, self._observe = client, observe
         self._waiting: dict[Lane, deque[_Item]] = {lane: deque() for lane in Lane}
-        self._by_key: dict[str, _Item] = {}  # those that wait
-        self._busy: set[str] = set()  # keys on their way
-        self._behind: dict[str, _Item] = {}  # wait for the same key on its way
+        self._by_key: dict[str, _Item] = {}  # waiting writes
+        self._busy: set[str] = set()  # keys of writes under way
+        self._behind: dict[str, _Item] = {}  # wait for a write of the same key that is under way
         self._flying = dict.fromkeys(Lane, 0)
-        self._on_their_way: dict[_Item, None] = {}  # in the order in which they were sent
+        self._on_their_way: dict[_Item, None] = {}  # in the order of sending
         self._most = dict.fromkeys(Lane, workers)
         self._most[Lane.CONDITION] = max(1, workers * 3 // 4)
         self._most[Lane.EVENT] = max(1, workers // 4)
@@ -79,12 +79,12 @@ class Writer:
         self._tasks: set[asyncio.Task[None]] = set()
         self._idle: deque[asyncio.Future[None]] = deque()
         self._paused: dict[Lane, asyncio.Task[None]] = {}
-        self._last: Lane | None = Lane.EVENT  # the last lane that still takes writes
-        self._empty: tuple[asyncio.Future[None], Lane] | None = None  # lanes that have to be empty
+        self._last: Lane | None = Lane.EVENT  # the last lane that still accepts writes
+        self._empty: tuple[asyncio.Future[None], Lane] | None = None  # lanes that must become empty
         self._ended = False
 
     def put(self, write: Write, done: Done | None = None) -> None:
-        """Queues a write; `done` is called once, with what became of it."""
+        """Queues a write; `done` is called once, with its outcome."""
         self.puts += 1
         self.put_in[write.lane] += 1
         now = self._client.clock.monotonic()
@@ -95,7 +95,7 @@ class Writer:
         if older is not None and older.write is not None:
             self.replaced += 1
             replaced, its_done = older.write, older.done
-            if replaced.lane <= write.lane:  # in its place, as urgent as the older one was
+            if replaced.lane <= write.lane:  # takes its place, with the older one's urgency
                 older.write, older.done = write, done
                 older = None
             else:
@@ -111,10 +111,10 @@ class Writer:
         self._wake()
 
     def take_back(self, lane: Lane, chosen: Callable[[Write], bool]) -> list[Write]:
-        """Takes back writes without a key that were not sent yet, and calls no `done` for them.
+        """Removes writes without a key that were not sent yet; their `done` is not called.
 
-        A chosen write that is on its way is not tried again: its result is TAKEN_BACK if the
-        server has not carried it out, and LOST where that is not known.
+        A chosen write that is under way is not retried: its result is TAKEN_BACK if the server has
+        not applied it, and LOST if that is unknown.
         """
         for item in self._on_their_way:
             if item.write is not None and item.write.lane is lane and chosen(item.write):
@@ -136,8 +136,7 @@ class Writer:
         return sum(1 for each in self._waiting[lane] if each.write is not None) + behind
 
     def under_way(self) -> list[tuple[Write, float]]:
-        """The writes that have no answer yet, in the order in which they were sent, and the seconds
-        since then."""
+        """The writes without an answer yet, in the order of sending, and the seconds since then."""
         now = self._client.clock.monotonic()
         return [
             (item.write, now - item.began) for item in self._on_their_way if item.write is not None
@@ -145,12 +144,12 @@ class Writer:
 
     @property
     def idle(self) -> bool:
-        """Nothing waits, and nothing is on its way."""
+        """Whether no write waits or is under way."""
         return self._is_idle(Lane.EVENT)
 
     async def finish(self, timeout: float, through: Lane) -> None:
-        """Waits until the writes of the lanes up to `through` have their answers, also those that
-        follow from these answers; `timeout` seconds at most. It takes new writes meanwhile."""
+        """Waits until the writes of the lanes up to `through` have answers, including writes that
+        follow from these answers; `timeout` seconds at most. New writes are accepted meanwhile."""
         empty = asyncio.get_running_loop().create_future()
         self._empty = (empty, through)
         self._check_empty()
@@ -160,10 +159,10 @@ class Writer:
         self._empty = None
 
     async def drain(self, timeout: float, through: Lane = Lane.EVENT) -> int:
-        """Takes no more writes, and finishes those of the lanes up to `through` that it has.
+        """Accepts no more writes, and finishes those of the lanes up to `through`.
 
-        After `timeout` seconds what waits has FAILED, and what is on its way is LOST; returns how
-        many these are. The writer has ended then.
+        After `timeout` seconds, waiting writes have FAILED and writes under way are LOST; returns
+        the number of both. The writer has ended then.
         """
         self._last = None
         left = 0
@@ -255,7 +254,7 @@ class Writer:
                 guard=may_go,
                 busy=lambda seconds: self._pause(lane, seconds),
             )
-        except Exception as error:  # a mistake of ours must not cost a worker
+        except Exception as error:  # an error of ours must not end a worker
             _log.exception("write of %s %s/%s", write.kind, write.namespace, write.name)
             outcome = Outcome(Result.REFUSED, 0, type(error).__name__, str(error))
         finally:
@@ -274,7 +273,7 @@ class Writer:
             self._finish(write, done, outcome)
             self._check_empty()
             if self._idle and any(self._waiting.values()):
-                self._wake()  # a lane or a key that was held may go on
+                self._wake()  # a lane or a key that was blocked may continue
 
     def _finish(self, write: Write, done: Done | None, outcome: Outcome) -> None:
         entry = (write.lane, outcome.result)
@@ -286,7 +285,7 @@ class Writer:
                 _log.exception("outcome of %s %s/%s", write.kind, write.namespace, write.name)
 
     def _give_up(self, lane: Lane) -> int:
-        """What waits in a lane has failed."""
+        """All writes that wait in a lane have failed."""
         given_up = 0
         behind = [each for each in self._behind.values() if each.write and each.write.lane == lane]
         for item in (*self._waiting[lane], *behind):

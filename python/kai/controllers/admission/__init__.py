@@ -1,16 +1,16 @@
-"""What KAI's webhook of pods does to a new pod, and which pods it refuses (spec 6 C16-C21).
+"""KAI's webhook for pods: how it changes a new pod, and which pods it rejects (spec 6 C16-C21).
 
     rules = Rules(runtime_class="nvidia")
     try:
-        patched = mutate(pod, rules, draw=draw)    # as it is to be created; `pod` stays as it is
+        patched = mutate(pod, rules, draw=draw)    # the pod to create; `pod` is not changed
         operations = json_patch(pod, patched)      # for the answer to the API server
-    except NotFoundError as error:                 # refused: str(error)
+    except NotFoundError as error:                 # rejected: str(error)
         ...
-    refused = refusals(patched, rules)             # KAI's sentences; the first is the answer
+    refused = refusals(patched, rules)             # KAI's messages; the first is the answer
 
-`mutation` and `validation` do this with a review of the API server, and make the answer to it.
+`mutation` and `validation` do this with a review of the API server, and build the answer.
 
-No I/O. A second call changes nothing: the API server may call webhooks again.
+No I/O. A second call changes nothing, because the API server may call a webhook twice.
 """
 
 from kai.controllers.admission.mutating import mutate

@@ -1,4 +1,4 @@
-"""What a new pod gets (spec 6 C19-C21, spec 3 A4-A6)."""
+"""The changes to a new pod (spec 6 C19-C21, spec 3 A4-A6)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _BY_NAME = (keys.VISIBLE_DEVICES_ENV, keys.LEGACY_GPU_PORTION_ENV, keys.GPU_PORT
 
 
 def mutate(pod: Mapping[str, Any], rules: Rules, *, draw: Callable[[int], str]) -> dict[str, Any]:
-    """The pod as KAI's webhook has it created; the given one stays as it is.
+    """The pod as KAI's webhook creates it; the argument is not changed.
 
-    `draw` gives that many random characters, for the names of ConfigMaps. Raises NotFoundError, in
-    KAI's words, for a pod that names a container that it has not.
+    `draw` returns that many random characters, for the names of ConfigMaps. Raises NotFoundError,
+    with KAI's message, for a pod that names a missing container.
     """
     patched = copy.deepcopy(dict(pod))
     if shares_gpus(pod) and objects(at(pod, "spec", "containers")):
@@ -62,7 +62,7 @@ def _variable(name: str, names: ConfigMaps, *, optional: bool = False) -> dict[s
 
 
 def _block_devices(pod: dict[str, Any]) -> None:
-    """A reference stays, and the pod is refused for it."""
+    """Hides the devices. A variable that is a reference stays; the pod is rejected for it."""
     for part, index, fields in list(without_device(pod)):
         if _asks_for_gpus(fields):
             continue
@@ -76,7 +76,8 @@ def _block_devices(pod: dict[str, Any]) -> None:
 
 
 def _asks_for_gpus(container: Mapping[str, Any]) -> bool:
-    """An amount of 0 does not count. Limits are requests where there are no others."""
+    """Whether the container requests GPUs; an amount of 0 does not count. Limits are used if there
+    are no requests."""
     return any(
         is_gpu_resource(name) and quantities.parse_or_zero(amount) != 0
         for half in ("requests", "limits")

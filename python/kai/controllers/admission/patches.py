@@ -1,4 +1,4 @@
-"""What changed in an object, as the operations of a JSON patch (RFC 6902).
+"""The difference between two versions of an object, as a JSON patch (RFC 6902).
 
 >>> json_patch({"a": {"x/y": 1}}, {"a": {"x/y": 2}, "b": [1]})
 [{'op': 'replace', 'path': '/a/x~1y', 'value': 2}, {'op': 'add', 'path': '/b', 'value': [1]}]
@@ -11,9 +11,9 @@ from typing import Any
 
 
 def json_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Operations that make `after` of `before`, in the order of the paths.
+    """Operations that turn `before` into `after`, in the order of the paths.
 
-    Lists are compared item by item where they are of equal length, and replaced otherwise.
+    Lists of equal length are compared item by item; other lists are replaced.
     """
     return list(_changes(before, after, ""))
 

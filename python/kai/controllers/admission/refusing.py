@@ -1,6 +1,6 @@
-"""Which pods KAI's webhook refuses, in its own words (spec 6 C18, C20, spec 3 A2, A3, A5).
+"""The pods that KAI's webhook rejects, with its own messages (spec 6 C18, C20, spec 3 A2, A3, A5).
 
-`kai.admission` reports the same of manifests, with where it is and what to write instead.
+`kai.admission` reports the same for manifests, with the place and a correction.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kai.errors import NotFoundError
 
 _MOST = 2**64 - 1
 _WHOLE = re.compile(r"[0-9]{1,40}")
-# Floats as KAI reads them: digits may be grouped by underscores, hexadecimals have an exponent.
+# Numbers as KAI parses them: underscores may group digits, and hexadecimals have an exponent.
 _DECIMAL = re.compile(r"[+-]?([0-9_]+\.?[0-9_]*|\.[0-9_]+)(e[+-]?[0-9_]+)?", re.IGNORECASE)
 _HEXADECIMAL = re.compile(
     r"[+-]?0x_?([0-9a-f_]+\.?[0-9a-f_]*|\.[0-9a-f_]+)p[+-]?[0-9]+", re.IGNORECASE
@@ -52,8 +52,8 @@ VISIBLE_REFERENCE = (
 
 
 def refusals(pod: Mapping[str, Any], rules: Rules) -> list[str]:
-    """Why KAI's webhook refuses the pod, the sentence that it answers with first; empty: it does
-    not. The pod is judged as `mutate` has made it."""
+    """Why KAI's webhook rejects the pod, its answer first; empty: it accepts the pod. The pod is
+    checked as `mutate` returned it."""
     found = list(_of_sharing(pod, rules))
     if shares_gpus(pod) and objects(at(pod, "spec", "containers")):
         try:
@@ -92,7 +92,7 @@ def _of_sharing(pod: Mapping[str, Any], rules: Rules) -> Iterator[str]:
 
 def _of_fraction(value: str) -> Iterator[str]:
     number = _float(value)
-    if number is None or number <= 0 or number >= 1:  # not a number is neither
+    if number is None or number <= 0 or number >= 1:  # NaN is neither
         yield FRACTION
         return
     try:
@@ -119,7 +119,7 @@ def _is_count(value: str) -> bool:
 
 
 def _has_whole_limit(pod: Mapping[str, Any]) -> bool:
-    """Of whatever amount; requests alone are not looked at."""
+    """Whether a limit on whole GPUs exists, of any amount; requests alone do not count."""
     return any(
         keys.NVIDIA_GPU in mapping(at(each, "resources", "limits"))
         for part in ("containers", "initContainers")

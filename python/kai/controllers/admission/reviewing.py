@@ -1,4 +1,4 @@
-"""Answers to the reviews that the API server sends to a webhook of pods (spec 6 C16, C17).
+"""Answers the reviews that the API server sends to a webhook for pods (spec 6 C16, C17).
 
     answer = mutation(review, Rules(), draw=draw)     # POST /mutate--v1-pod
     answer = validation(review, Rules())              # POST /validate--v1-pod
@@ -21,13 +21,13 @@ from kai.controllers.admission.rules import Rules
 from kai.errors import NotFoundError
 
 MUTATE, VALIDATE = "/mutate--v1-pod", "/validate--v1-pod"
-"""Where KAI's webhook takes reviews."""
+"""The paths at which KAI's webhook receives reviews."""
 
 
 def mutation(
     review: Mapping[str, Any], rules: Rules, *, draw: Callable[[int], str]
 ) -> dict[str, Any]:
-    """Admits a new pod with what `mutate` adds to it, or refuses it."""
+    """Admits a new pod with the changes of `mutate`, or rejects it."""
     request, pod = _read(review)
     if not _is_ours(pod, rules):
         return _answer(request)
@@ -43,7 +43,7 @@ def mutation(
 
 
 def validation(review: Mapping[str, Any], rules: Rules) -> dict[str, Any]:
-    """Admits a pod, or refuses it for the first of its `refusals`."""
+    """Admits a pod, or rejects it with the first of its `refusals`."""
     request, pod = _read(review)
     found = refusals(pod, rules) if _is_ours(pod, rules) else []
     return _answer(request, found[0] if found else "")

@@ -1,4 +1,4 @@
-"""How an installation treats new pods."""
+"""The settings of an installation for new pods."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ from kai.errors import NotFoundError
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """`scheduler`: the pods of others are left alone. `sharing`: pods may ask for parts of GPUs.
-    `hami`: their containers get the memory limit that HAMi-core reads. `blocks_devices`:
-    containers without a GPU see none (spec 6 C20). `runtime_class`: of pods with a part of a GPU
-    that name none; "": they keep none (spec 6 C21).
-    """
+    """`scheduler`: pods of other schedulers are not changed. `sharing`: pods may request fractions
+    of GPUs. `hami`: their containers get the memory limit that HAMi-core reads. `blocks_devices`:
+    containers without a GPU see none (spec 6 C20). `runtime_class`: for pods with a GPU fraction
+    that name none; "": nothing is set (spec 6 C21)."""
 
     scheduler: str = keys.SCHEDULER_NAME
     sharing: bool = True
@@ -28,9 +27,9 @@ class Rules:
 
 
 def without_device(pod: Mapping[str, Any]) -> Iterator[tuple[str, int, Mapping[str, Any]]]:
-    """Its containers, but for the one with the part of a GPU: list, place in it, and fields.
+    """The pod's containers except the one with the GPU fraction: list, index, and fields.
 
-    Raises NotFoundError, in KAI's words, when the pod names a container that it has not.
+    Raises NotFoundError, with KAI's message, if the pod names a missing container.
     """
     shared = None
     if shares_gpus(pod) and objects(at(pod, "spec", "containers")):
@@ -42,7 +41,8 @@ def without_device(pod: Mapping[str, Any]) -> Iterator[tuple[str, int, Mapping[s
 
 
 def fraction_container_ref(pod: Mapping[str, Any]) -> tuple[str, int]:
-    """Where its container with the part of a GPU is. Raises NotFoundError, in KAI's words."""
+    """The place of the container with the GPU fraction. Raises NotFoundError, with KAI's
+    message."""
     try:
         found = fraction_container(pod)
     except NotFoundError as error:

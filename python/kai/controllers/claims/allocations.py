@@ -1,4 +1,4 @@
-"""What a resource claim has to say so that a pod may use it (spec 3 D9, D10)."""
+"""The contents of a resource claim that lets a pod use it (spec 3 D9, D10)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 from kai.api.reading import mapping, objects
 
 FINALIZER = "resource.kubernetes.io/delete-protection"
-"""A claim with it stays until nothing uses it; Kubernetes' controller of claims takes it away."""
+"""A claim with this finalizer stays until no pod uses it; Kubernetes' claim controller removes
+it."""
 MOST_CONSUMERS = 256
 MADE_FOR = "resource.kubernetes.io/extended-resource-claim"
 
@@ -17,8 +18,8 @@ Manifest = Mapping[str, Any]
 
 
 def names_of(pod: Manifest) -> dict[str, str]:
-    """The claims of a pod: what its spec calls them, and the names of the objects; "": it is still
-    to be made."""
+    """The claims of a pod: their names in the spec, and the names of the objects; "": not created
+    yet."""
     spec, status = mapping(pod.get("spec")), mapping(pod.get("status"))
     made = {
         each.get("name", ""): each.get("resourceClaimName") or None
@@ -31,13 +32,13 @@ def names_of(pod: Manifest) -> dict[str, str]:
             found[name] = each["resourceClaimName"]
         elif name not in made:
             found[name] = ""
-        elif made[name]:  # else it needs no claim
+        elif made[name]:  # otherwise it needs no claim
             found[name] = str(made[name])
     return found
 
 
 def is_for(claim: Manifest, uid: str) -> bool:
-    """The pod of that UID may use it."""
+    """Whether the pod with this UID may use the claim."""
     return any(each.get("uid") == uid for each in consumers(claim))
 
 
@@ -51,7 +52,7 @@ def allocation_of(claim: Manifest) -> Manifest | None:
 
 
 def is_same(one: Manifest, other: Manifest) -> bool:
-    """They give the same devices to the same requests."""
+    """Whether both allocations give the same devices to the same requests."""
     return _devices(one) == _devices(other)
 
 
@@ -62,7 +63,7 @@ def _devices(allocation: Manifest) -> set[tuple[str, ...]]:
 
 
 def classes_of(claim: Manifest, allocation: Manifest) -> dict[str, list[str]]:
-    """By device class the requests, as results name them, that got devices of it."""
+    """For each device class the requests, as results name them, that got devices of it."""
     given = {request for request, *_ in _devices(allocation)}
     found: dict[str, list[str]] = {}
     for each in _requests(claim):
@@ -79,7 +80,8 @@ def classes_of(claim: Manifest, allocation: Manifest) -> dict[str, list[str]]:
 
 
 def configured(allocation: Manifest, claim: Manifest, classes: Mapping[str, Manifest]) -> Manifest:
-    """The allocation with what drivers have to know: first what the classes say, then the claim."""
+    """The allocation with configuration for the drivers: of the classes first, then of the
+    claim."""
     config: list[dict[str, Any]] = []
     for name, requests in sorted(classes_of(claim, allocation).items()):
         said = objects(mapping(mapping(classes.get(name)).get("spec")).get("config"))
@@ -96,7 +98,7 @@ def configured(allocation: Manifest, claim: Manifest, classes: Mapping[str, Mani
 
 
 def _covers(request: str, given: Iterable[str]) -> bool:
-    """A name of a request stands for its alternatives too."""
+    """The name of a request also matches its alternatives."""
     return any(each == request or each.startswith(f"{request}/") for each in given)
 
 
@@ -105,7 +107,7 @@ def _requests(claim: Manifest) -> list[Manifest]:
 
 
 def status_with(claim: Manifest, pod: str, uid: str, allocation: Manifest | None) -> dict[str, Any]:
-    """A patch of the status: the pod uses the claim, which gets the allocation if it has none."""
+    """A patch of the status: adds the pod as a user, and the allocation if the claim has none."""
     user = {"resource": "pods", "name": pod, "uid": uid}
     status: dict[str, Any] = {"reservedFor": [*consumers(claim), user]}
     if allocation is not None and allocation_of(claim) is None:
@@ -114,8 +116,8 @@ def status_with(claim: Manifest, pod: str, uid: str, allocation: Manifest | None
 
 
 def status_without(claim: Manifest, uid: str, *, frees: bool) -> dict[str, Any]:
-    """A patch of the status: the pod does not use it. `frees`: with its last user, the claim gives
-    its devices back."""
+    """A patch of the status: removes the pod as a user. `frees`: with its last user, the claim
+    releases its devices."""
     left = [each for each in consumers(claim) if each.get("uid") != uid]
     status: dict[str, Any] = {"reservedFor": left or None}
     if frees and not left:
@@ -124,7 +126,7 @@ def status_without(claim: Manifest, uid: str, *, frees: bool) -> dict[str, Any]:
 
 
 def protected(claim: Manifest) -> dict[str, Any] | None:
-    """A patch of the claim, so that it stays while it is used; None: it does."""
+    """A patch that adds the finalizer; None if the claim has it."""
     finalizers = list(mapping(claim.get("metadata")).get("finalizers") or ())
     if FINALIZER in finalizers:
         return None
@@ -132,7 +134,7 @@ def protected(claim: Manifest) -> dict[str, Any] | None:
 
 
 def _same(claim: Manifest) -> dict[str, Any]:
-    """What makes sure that it is the claim, and the version, that was looked at."""
+    """Limits a patch to the claim and version that was read."""
     metadata = mapping(claim.get("metadata"))
     return {key: metadata[key] for key in ("uid", "resourceVersion") if key in metadata}
 
@@ -141,7 +143,7 @@ def _same(claim: Manifest) -> dict[str, Any]:
 
 
 def made_name(pod: str, uid: str) -> str:
-    """The name of the claim that is made for a pod: the same however often it is made."""
+    """The name of the claim for a pod; always the same for a pod."""
     end = hashlib.sha256(uid.encode()).hexdigest()[:5]
     return f"{pod[:226].rstrip('.-')}-extended-resources-{end}"
 
@@ -166,7 +168,7 @@ def made_claim(
 
 
 def pod_status(uid: str, name: str, mappings: Sequence[Manifest]) -> dict[str, Any]:
-    """A patch of the pod: which claim its containers get their devices from."""
+    """A patch of the pod: the claim from which its containers get devices."""
     keys = ("containerName", "resourceName", "requestName")
     told = [{key: each[key] for key in keys if key in each} for each in mappings]
     status = {"resourceClaimName": name, "requestMappings": told}

@@ -1,14 +1,15 @@
-"""Pods get the devices of their resource claims before they are bound (spec 3 D9, D10).
+"""Allocates the devices of resource claims before a pod is bound (spec 3 D9, D10).
 
-The usual way of one claim: it is read, gets a finalizer if it has none, and then one patch of its
-status gives it its devices and notes the pod as a user. Each patch names the version that was read,
-so that of two writers one finds that the claim has changed, and reads it again. One that holds
-other devices by then fails the binding, and the pod is planned again.
+The usual course for a claim: it is read, gets a finalizer if it has none, and one patch of its
+status adds the devices and the pod as a user. Each patch names the version that was read. If
+another writer changed the claim, the patch fails and the claim is read again. If the claim then
+holds other devices, the binding fails, and the pod is planned again.
 
-For extended resources that device classes stand for, the claim is made first, under a name that
-follows from the pod; at the end the pod's status names it.
+For extended resources that device classes provide, the claim is created first, with a name derived
+from the pod; at the end the pod's status names it.
 
-What a failed binding leaves is undone, and a new binding of the pod waits until that has ended.
+After a failed binding all changes are undone, and a new binding of the pod waits until that is
+complete.
 """
 
 from __future__ import annotations
@@ -25,14 +26,15 @@ from kai.controllers.preparing import Given, Pod
 from kai.controllers.waits import earliest
 
 MOST_TRIES = 8
-"""How often a claim is read again because it has changed meanwhile."""
+"""How often a claim is read again because it has changed."""
 PLUGIN = "plugin dynamicresources failed in PreBind: "
 
 
 @dataclass(slots=True, eq=False)
 class _Claim:
-    """One claim on its way. `wanted`: what it has to hold; None: it holds something already.
-    `gave`: its devices are from here. `requests`: it is made for the pod, and asks for these."""
+    """One claim in progress. `wanted`: the devices it must hold; None: it holds some already.
+    `gave`: this process allocated its devices. `requests`: the claim is created for the pod with
+    these requests."""
 
     name: str
     wanted: Mapping[str, Any] | None
@@ -40,7 +42,7 @@ class _Claim:
     found: Mapping[str, Any] | None = None
     classes: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     tries: int = 0
-    on_their_way: int = 0  # writes that have no answer yet
+    on_their_way: int = 0  # writes without an answer yet
     touched: bool = False  # something may have been written
     gave: bool = False
     is_done: bool = False
@@ -48,15 +50,15 @@ class _Claim:
 
 @dataclass(slots=True, eq=False)
 class _Task:
-    """The claims of one binding. `mappings`: which container gets what of the claim that is made
-    for the pod, until the pod names it. `undoes`: the binding has failed."""
+    """The claims of one binding. `mappings`: which container gets what from the claim that is
+    created for the pod, until the pod names it. `undoes`: the binding has failed."""
 
     binding: Binding
     claims: list[_Claim]
     mappings: list[Mapping[str, Any]] | None = None
-    named: bool = False  # the pod may name the claim that was made for it
+    named: bool = False  # the pod may name the claim that was created for it
     undoes: bool = False
-    next: tuple[Binding, Pod] | None = None  # begins when this is undone
+    next: tuple[Binding, Pod] | None = None  # starts when the undoing is complete
     due: float | None = None
     failures: int = 0
 
@@ -64,12 +66,12 @@ class _Task:
 @dataclass(frozen=True, slots=True, eq=False)
 class _About:
     task: _Task
-    claim: _Claim | None  # None: it is about the pod
+    claim: _Claim | None  # None: the write is about the pod
     what: str
 
 
 class ClaimGiver:
-    """A giver (kai.controllers.preparing)."""
+    """A giver of devices (kai.controllers.preparing)."""
 
     what = CLAIMS
 
@@ -77,7 +79,7 @@ class ClaimGiver:
         self._tasks: dict[tuple[str, str], _Task] = {}  # by pod and UID
 
     def __len__(self) -> int:
-        """How many bindings it has to do with."""
+        """The number of bindings in progress."""
         return len(self._tasks)
 
     # ---- what happens ----------------------------------------------------------------------------
@@ -189,7 +191,7 @@ class ClaimGiver:
         self._settle(given, task)
 
     def _step(self, given: Given, task: _Task, claim: _Claim) -> None:
-        """What a claim needs next, as it is now."""
+        """The next step for a claim in its current state."""
         found, uid = claim.found, task.binding.uid
         where = f"resource claim {task.binding.namespace}/{claim.name}"
         if found is None:
@@ -271,7 +273,7 @@ class ClaimGiver:
             self._fail(given, task, f"resource claim {task.binding.namespace}/{claim.name}: {why}")
 
     def _settle(self, given: Given, task: _Task) -> None:
-        """All claims may be ready."""
+        """Called when a claim is done; finishes if all claims are ready."""
         if not all(claim.is_done for claim in task.claims):
             return
         if task.mappings is not None and not task.named:
@@ -288,7 +290,7 @@ class ClaimGiver:
             self._fail(given, task, outcome.message or "the API server did not answer")
 
     def _fail(self, given: Given, task: _Task, why: str) -> None:
-        """Once; the binder takes the binding back then."""
+        """Fails once; the binder then takes the binding back."""
         if task.binding not in (binding for binding, _ in given.failed):
             given.failed.append((task.binding, PLUGIN + why))
 
@@ -311,7 +313,7 @@ class ClaimGiver:
         self._finish_undoing(given, task)
 
     def _undo(self, given: Given, task: _Task, claim: _Claim) -> None:
-        """Of a claim as it is now what is from here goes."""
+        """Removes our changes from the claim in its current state."""
         found, uid, is_made = claim.found, task.binding.uid, claim.requests is not None
         if found is None or (is_made and not _is_owned(found, uid)):
             claim.is_done = True
@@ -337,7 +339,8 @@ class ClaimGiver:
             task.due = now + wait_of(task.failures)
             task.failures += 1
         elif not claim.on_their_way:
-            self._look(given, task, claim)  # also after what was on its way as the binding failed
+            # Also after a write that was under way when the binding failed
+            self._look(given, task, claim)
 
     def _finish_undoing(self, given: Given, task: _Task) -> None:
         if not all(claim.is_done for claim in task.claims) or task.binding.key not in self._tasks:

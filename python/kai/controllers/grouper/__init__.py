@@ -1,4 +1,4 @@
-"""The pod-grouper: which pod group each pod belongs to, decided without I/O (spec 6 C24-C31).
+"""The pod-grouper: decides which pod group each pod belongs to, without I/O (spec 6 C24-C31).
 
     grouper = Grouper(Rules(classes=frozenset(["train", "build"])))
     for name, manifest in drained.pods:        # facts
@@ -6,13 +6,14 @@
     for kind, name, uid in drained.gone:
         grouper.pod_gone(name, uid) if kind == "Pod" else grouper.group_gone(name, uid)
     decided = grouper.decide()
-    for reference in decided.needs:            # put_object, object_gone or object_forbidden answer
-        follow(reference)                      # now and when it changes, until it is in not_needed
-    for reference in decided.joined:           # has a new pod: a good time to look at it again
+    for reference in decided.needs:            # answer with put_object, object_gone or
+        follow(reference)                      # object_forbidden, now and after each change,
+                                               # until it is in not_needed
+    for reference in decided.joined:           # has a new pod: a good time to read it again
         look_again(reference)
     for change in decided.groups:
-        change.manifest                        # for a plan that is made before the group exists
-        send(change.write(last_start=now))     # or without, for the role that runs alone
+        change.manifest                        # for a plan before the group exists
+        send(change.write(last_start=now))     # last_start: optional
     for hold in decided.holds:
         cluster.assign(hold.pod, hold.uid, hold.group, "")
     for assignment in decided.assignments:
@@ -21,11 +22,10 @@
     for problem in decided.problems:           # Warning events
         event(problem.pod, problem.uid, WARNING, problem.message)
 
-What a write led to, where it was not done: `group_exists` for a group that was to be created and is
-there (409), or whose answer got lost; `group_gone` for a patch of one that is not there (404);
-`group_refused`; `retry` for all else. A PodGroup is read once, and so is a Pod: `put_pod` tells of
-its changes. A patch of a group whose creation has not been sent yet takes the place of that, with
-the manifest beside the patch.
+Report writes that were not applied: `group_exists` if a group to create exists (409) or the answer
+was lost; `group_gone` if a group to patch does not exist (404); `group_refused`; `retry` in all
+other cases. A PodGroup is read once, and so is a Pod: `put_pod` reports its changes. A patch of a
+group whose creation was not sent yet replaces that creation, and carries the manifest too.
 """
 
 from kai.controllers.grouper.decisions import (

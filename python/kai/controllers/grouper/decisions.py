@@ -1,4 +1,4 @@
-"""What the pod-grouper decides, as values; those that change a cluster make their writes."""
+"""The decisions of the pod-grouper, as values; those that change a cluster create their writes."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from kai.api.writes import Lane, Write
 from kai.grouping import Reference
 
 WARNING = "PodGrouperWarning"
-"""The reason of the events for problems; their type is Warning."""
+"""The reason of events about problems; their type is Warning."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupChange:
-    """A pod group to create, or to bring up to date.
+    """A pod group to create or to update.
 
-    `manifest`: the whole group as it will be, also for a plan that is made before it exists.
-    `patch`: None for a group to create, else the merge patch.
+    `manifest`: the whole new group, also for a plan before it exists. `patch`: the merge patch;
+    None for a group to create.
     """
 
     manifest: Mapping[str, Any]
@@ -32,7 +32,7 @@ class GroupChange:
         return f"{metadata['namespace']}/{metadata['name']}"
 
     def write(self, *, last_start: str = "") -> Write:
-        """The request; `last_start`: a time for the annotation of that name, as RFC 3339."""
+        """The request. `last_start`: a time for the annotation of that name, in RFC 3339."""
         metadata = self.manifest["metadata"]
         namespace, name = metadata["namespace"], metadata["name"]
         stamp = {keys.LAST_START_ANNOTATION: last_start} if last_start else {}
@@ -41,7 +41,7 @@ class GroupChange:
             metadata = {k: v for k, v in metadata.items() if k != "creationTimestamp"}
             body = {**self.manifest, "metadata": {**metadata, "annotations": annotations}}
             return Write(Lane.BINDING, "create", "PodGroup", namespace, name, body, about=self)
-        # No key: two patches of different fields must not replace one another.
+        # Without a key: two patches of different fields must not replace each other.
         return Write(Lane.BINDING, "patch", "PodGroup", namespace, name, self.patch, about=self)
 
 
@@ -49,17 +49,18 @@ class GroupChange:
 class Assignment:
     """A pod belongs to a group, and to a sub-group of it ("": none).
 
-    `patch`: what the pod lacks to say so, {} if nothing.
+    `patch`: the labels and annotations that the pod lacks; {} if it lacks none.
     """
 
     pod: str  # "namespace/name"
     uid: str
-    group: str  # the name alone: it is in the pod's namespace
+    group: str  # only the name; the namespace is the pod's
     sub_group: str
     patch: Mapping[str, Any]
 
     def write(self) -> Write | None:
-        """The merge patch of the pod, None if it says so already; another pod is left alone."""
+        """The merge patch of the pod; None if it needs none. A new pod with its name is not
+        patched."""
         if not self.patch:
             return None
         namespace, _, name = self.pod.partition("/")
@@ -72,10 +73,10 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """A pod of an owner names a group, which another one is about to take the place of.
+    """A pod names a group, and another group is about to replace it.
 
-    `group`: "" while it is not known which: the pod belongs to none. Or the one that it names,
-    which it keeps after all.
+    `group`: "" while the new group is unknown: the pod belongs to no group. Otherwise the named
+    group: the pod stays in it.
     """
 
     pod: str  # "namespace/name"
@@ -85,7 +86,7 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A pod that cannot be grouped, and why: once, until the reason changes."""
+    """A pod that cannot be grouped, and the cause; reported once for each cause."""
 
     pod: str  # "namespace/name"
     uid: str
@@ -94,17 +95,18 @@ class Problem:
 
 @dataclass(slots=True)
 class Decided:
-    """What `Grouper.decide` found: groups in the order of their oldest pods."""
+    """The result of `Grouper.decide`: groups in the order of their oldest pods."""
 
     needs: list[Reference] = field(default_factory=list)
-    not_needed: list[Reference] = field(default_factory=list)  # no longer
-    joined: list[Reference] = field(default_factory=list)  # known, and have a new pod: look again
+    not_needed: list[Reference] = field(default_factory=list)  # not needed any more
+    joined: list[Reference] = field(default_factory=list)  # known, with a new pod: read again
     groups: list[GroupChange] = field(default_factory=list)
-    holds: list[Hold] = field(default_factory=list)  # before assignments; the last of a pod counts
+    # Before assignments; the last one of a pod counts
+    holds: list[Hold] = field(default_factory=list)
     assignments: list[Assignment] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
     def writes(self) -> list[Write]:
-        """All of them at once, groups first."""
+        """All writes, groups first."""
         patches = (each.write() for each in self.assignments)
         return [*(each.write() for each in self.groups), *filter(None, patches)]

@@ -1,9 +1,9 @@
-"""What differs between a pod group as it should be and as it is (spec 6 C31).
+"""The difference between a pod group as it should be and as it is (spec 6 C31).
 
-A group that exists keeps what others decide of it: markUnschedulable, schedulingBackoff, its queue
-and its node pool. Its label of the queue remembers which label of the owner the queue came from:
-where the owner's label is another one by now, the owner was moved, and its group follows. A queue
-that a person wrote into the group itself stays (decision 22).
+An existing group keeps the fields that others set: markUnschedulable, schedulingBackoff, its queue
+and its node pool. Its queue label records the owner's label from which the queue was read. If the
+owner's label has changed since, the owner was moved, and its group follows. A queue that a person
+wrote into the group itself is kept (decision 22).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _OURS = (
     "stalenessGracePeriod",
     "subGroups",
 )
-"""Members of the spec that the owner and its pods decide."""
+"""Fields of the spec that follow from the owner and its pods."""
 
 
 def patch_of(
@@ -35,9 +35,9 @@ def patch_of(
     gone_labels: Iterable[str] = (),
     gone_annotations: Iterable[str] = (),
 ) -> dict[str, Any]:
-    """The merge patch from one to the other, {} if there is nothing to do.
+    """The merge patch from the existing to the wanted group; {} if they agree.
 
-    gone_labels, gone_annotations: what the owner said before and does not say any more.
+    gone_labels, gone_annotations: keys that the owner had before and does not have any more.
     """
     spec = _spec(wanted["spec"], mapping(existing.get("spec")))
     has, wants = labels_of(existing), labels_of(wanted)
@@ -67,7 +67,8 @@ def patch_of(
 
 
 def _is_bookkeeping(patch: Mapping[str, Any]) -> bool:
-    """Nothing but annotations that KAI does not read: controllers count in them all the time."""
+    """Whether only annotations change that KAI does not read; controllers update counters there all
+    the time."""
     annotations = at(patch, "metadata", "annotations")
     return (
         annotations is not None

@@ -5,13 +5,13 @@
     grouper.put_object(decided.needs[0], job)
     decided = grouper.decide()                 # a group to create, the pod assigned to it
 
-The oldest pod comes first, and it says what the owner of a group leaves open; of pods created in
-one second, the one that arrived first. Owners and groups may arrive in any order. What was decided
-counts as done; `group_exists`, `group_gone`, `group_refused` and `retry` correct that where a write
-went otherwise.
+The oldest pod comes first, and it supplies the settings that the owner of a group lacks; among pods
+created in the same second, the first to arrive. Owners and groups may arrive in any order.
+Decisions count as carried out; `group_exists`, `group_gone`, `group_refused` and `retry` correct
+that if a write ended otherwise.
 
-Of a pod that names its group only the name is kept, and nothing of a group that has one pod and no
-owner. A decision costs what the pods and objects that changed cost. For one thread.
+For a pod that names its group only the name is stored, and for a group with one pod and no owner
+nothing. A decision costs time proportional to the pods and objects that changed. For one thread.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from kai.grouping.pod_groups import given_labels
 Manifest = Mapping[str, Any]
 
 _MADE_BY_A_GROUPER = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-"""What names of groups have in them that a grouper made, ours or KAI's: a UID."""
+"""The part of a group's name that a grouper wrote, ours or KAI's: a UID."""
 
 
 class _NotKnownYet(Exception):
@@ -54,7 +54,7 @@ class _NotKnownYet(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Missing:
-    """An object that is not there, with a sentence; None: it may not be read."""
+    """An object that does not exist, with a message; None: no right to read it."""
 
     message: str | None
 
@@ -64,25 +64,25 @@ class _Pod:
     """A pod that does not name its group yet, or that changed."""
 
     manifest: Manifest
-    created: tuple[str, int]  # and the order of arrival
-    again: bool = False  # it names its group, and is looked at all the same
-    is_held: bool = False  # it does not belong to the group that it names
+    created: tuple[str, int]  # creation time and order of arrival
+    again: bool = False  # names its group, and is checked all the same
+    is_held: bool = False  # does not belong to the group that it names
     problem: str = ""
-    told: tuple[str, str] | None = None  # the group and the sub-group that were decided
+    told: tuple[str, str] | None = None  # the group and sub-group that were decided
     waits_for: Reference | None = None
 
 
 @dataclass(slots=True)
 class _Group:
-    """A group with pods. `existing`: as it is at the API server, or will be after our writes."""
+    """A group with pods. `existing`: the object at the API server, including our writes."""
 
-    first: Manifest  # its oldest pod, which says what the owner leaves open
+    first: Manifest  # its oldest pod, for settings that the owner lacks
     members: dict[str, None] = field(default_factory=dict)
     heard: dict[str, Manifest] = field(default_factory=dict)  # pods that the gang depends on
     parts: Sequence[Mapping[str, Any]] = ()
     follows: dict[Reference, None] = field(default_factory=dict)  # the owners of its pods
     existing: Mapping[str, Any] | None = None
-    asked: bool = False  # how it is at the API server is being looked up
+    asked: bool = False  # the object at the API server is being read
     said: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())  # keys of the owner
 
 
@@ -95,28 +95,28 @@ class Grouper:
         self._rules = rules or Rules()
         self._scheduler_name = scheduler_name
         self._pods: dict[str, _Pod] = {}
-        self._settled: dict[str, str | int] = {}  # the group; of a bare pod a number (_number_of)
+        self._settled: dict[str, str | int] = {}  # the group; for a bare pod a number (_number_of)
         self._groups: dict[str, _Group] = {}
         self._objects: dict[Reference, Manifest | _Missing] = {}
         self._needed: set[Reference] = set()
         self._waiting: dict[Reference, dict[str, None]] = {}  # pods that wait for an object
-        self._following: dict[Reference, dict[str, None]] = {}  # groups that an object decides
-        self._restored: dict[Reference, str] = {}  # pods whose group went
+        self._following: dict[Reference, dict[str, None]] = {}  # groups that depend on an object
+        self._restored: dict[Reference, str] = {}  # pods whose group was deleted
         self._dirty_pods: dict[str, None] = {}
         self._dirty_groups: dict[str, None] = {}
         self._decided = Decided()
         self._owners: dict[str, Owner] = {}  # of groups that are new in this decision
         self._arrivals = 0
-        self._fresh: set[Reference] = set()  # objects that came since the last decision
+        self._fresh: set[Reference] = set()  # objects that arrived since the last decision
 
     def __len__(self) -> int:
-        """How many pods do not name their group yet."""
+        """The number of pods that do not name their group yet."""
         return len(self._pods)
 
     # ---- facts -----------------------------------------------------------------------------------
 
     def set_rules(self, rules: Rules) -> None:
-        """Other priority classes or defaults: groups that are followed are decided again."""
+        """Sets other priority classes or defaults; all groups are decided again."""
         if rules != self._rules:
             self._rules = rules
             self._dirty_groups |= dict.fromkeys(self._groups)
@@ -141,7 +141,7 @@ class Grouper:
         self._take(name, _trimmed(pod), again=again)
 
     def pod_gone(self, name: str, uid: str = "") -> None:
-        """A pod was deleted. Its UID, where it is known: another one may have its name by now."""
+        """A pod was deleted. `uid`: its UID, if known, because a new pod may have its name."""
         pod = self._pods.get(name)
         if pod is not None:
             if uid and _uid(pod.manifest) != uid:
@@ -160,7 +160,8 @@ class Grouper:
                 self._drop(group_name, group)  # it belonged to this pod alone
 
     def put_object(self, reference: Reference, manifest: Manifest) -> None:
-        """An object of `Decided.needs` as it is now; one with another UID does not count."""
+        """The current state of an object in `Decided.needs`; an object with another UID is
+        ignored."""
         if reference.kind == "PodGroup":
             self.put_group(manifest)
         elif reference.uid and _uid(manifest) != reference.uid:
@@ -174,7 +175,7 @@ class Grouper:
             self._put(reference, _trimmed_owner(reference, manifest))
 
     def object_gone(self, reference: Reference, message: str = "it does not exist") -> None:
-        """An object of `Decided.needs` is not there: its pods wait until it is."""
+        """An object in `Decided.needs` does not exist: its pods wait for it."""
         _, kind, namespace, name, uid = reference
         if kind == "PodGroup":
             self.group_gone(f"{namespace}/{name}")
@@ -185,11 +186,13 @@ class Grouper:
             self._put(reference, _Missing(said))
 
     def object_forbidden(self, reference: Reference) -> None:
-        """An object of `Decided.needs` may not be read: what it owns counts as the top owner."""
+        """An object in `Decided.needs` may not be read: the object below it counts as the top
+        owner."""
         self._put(reference, _Missing(None))
 
     def put_group(self, manifest: Manifest) -> None:
-        """A pod group as it is; groups that the grouper did not ask for may be left out."""
+        """The current state of a pod group; groups that the grouper did not request may be left
+        out."""
         name = kinds.full_name(manifest)
         if (group := self._groups.get(name)) is not None:
             self._answered(name, group)
@@ -197,7 +200,7 @@ class Grouper:
             self._dirty_groups[name] = None
 
     def group_gone(self, name: str, uid: str = "") -> None:
-        """A pod group was deleted, or was asked for and is not there."""
+        """A pod group was deleted, or was requested and does not exist."""
         if (group := self._groups.get(name)) is not None:
             known = text(at(group.existing, "metadata", "uid"))
             if uid and known and known != uid:
@@ -209,18 +212,18 @@ class Grouper:
             else:
                 self._drop(name, group)
         elif (pod := _pod_of(name)) and isinstance(self._settled.get(pod[0]), int):
-            # The group of a bare pod, of which nothing is kept.
+            # The group of a bare pod, for which nothing is stored.
             reference = _reference("v1", "Pod", pod[0], pod[1])
             self._restored[reference] = pod[0]
             self._need(reference)
 
     def group_exists(self, name: str) -> None:
-        """A group that was to be created is there already: it is needed as it is."""
+        """A group to create exists already: its current state is needed."""
         if (group := self._groups.get(name)) is not None:
             self._ask(name, group)
 
     def group_refused(self, name: str, message: str) -> None:
-        """The API server will not have a group: its pods get no group until something changes."""
+        """The API server rejects a group: its pods have no group until something changes."""
         if (group := self._groups.get(name)) is not None:
             group.existing = None
             for member in group.members:
@@ -229,7 +232,7 @@ class Grouper:
                     self._problem(member, pod, message)
 
     def retry(self, what: GroupChange | Assignment) -> None:
-        """A write was not done: the next decision has it again, if it is still right."""
+        """A write was not applied: the next decision repeats it, if it is still right."""
         if isinstance(what, Assignment):
             if (pod := self._pods.get(what.pod)) is not None:
                 pod.told = None
@@ -241,12 +244,12 @@ class Grouper:
             else:
                 self._ask(what.name, group)
         else:
-            self.group_gone(what.name)  # its pod was settled meanwhile, and forgotten
+            self.group_gone(what.name)  # its pod was settled meanwhile, and removed
 
     # ---- decisions -------------------------------------------------------------------------------
 
     def decide(self) -> Decided:
-        """What follows from all facts so far and was not decided before."""
+        """All decisions that follow from the facts so far and were not returned before."""
         whole, self._dirty_groups = self._dirty_groups, {}
         names, self._dirty_pods = self._dirty_pods, {}
         pods_of: dict[str, list[str]] = {}
@@ -264,7 +267,7 @@ class Grouper:
         return decided
 
     def _look_at(self, name: str, pod: _Pod) -> str:
-        """The group of a pod, "" if it has none or waits for an owner."""
+        """The group of a pod; "" if it has none or waits for an owner."""
         manifest = pod.manifest
         self._waits_no_more(name, pod)
         if self._needs_no_group(manifest, pod):
@@ -312,15 +315,15 @@ class Grouper:
         if _skips(said):
             return True
         if keys.POD_GROUP_ANNOTATION in said:
-            # A pod without an owner may name any group; one of ours was told which.
+            # A pod without an owner may name any group; a pod of ours has a decided one.
             return reference_of(manifest) is None and pod.told is None and not pod.again
         ended = at(manifest, "status", "phase") in ("Succeeded", "Failed")
         return ended or at(manifest, "metadata", "deletionTimestamp") is not None
 
     def _decide_group(self, name: str, group: _Group, pods: Iterable[str]) -> None:
-        """Brings the group up to date, and assigns these pods of it."""
+        """Updates the group, and assigns these pods to it."""
         if group.asked:
-            return  # the answer makes it dirty
+            return  # the answer marks it as changed
         walked: dict[Reference, None] = {}
         try:
             owner = self._owners.get(name) or owner_of(
@@ -348,7 +351,7 @@ class Grouper:
 
     def _bring_up_to_date(self, name: str, group: _Group, owner: Owner, gang: Gang) -> None:
         wanted = pod_group(owner.group_name, owner, group.first, gang, self._rules)
-        # First come is first served: what counts is when the pod came, not its owner.
+        # First come, first served: the pod's creation time counts, not the owner's.
         wanted["metadata"].pop("creationTimestamp", None)
         if came := at(group.first, "metadata", "creationTimestamp"):
             wanted["metadata"]["creationTimestamp"] = came
@@ -366,7 +369,7 @@ class Grouper:
             self._decided.groups.append(GroupChange(group.existing, patch))
 
     def _assign(self, name: str, manifest: Manifest, group_name: str, gang: Gang) -> None:
-        """Decides on a pod; one that says already what was decided is settled."""
+        """Assigns a pod; if it already carries the decision, it is settled."""
         pod = self._pods.get(name)
         try:
             sub_group = gang.sub_group_of(manifest)
@@ -379,7 +382,7 @@ class Grouper:
             if pod is not None:
                 self._settle(name, manifest, group_name)
             return
-        if pod is None:  # it was settled, and its gang has other parts now
+        if pod is None:  # it was settled, and its gang has other sub-groups now
             pod = self._pods[name] = _Pod(manifest, ("", 0))
         pod.problem = ""
         if pod.told != (group_name, sub_group):
@@ -390,7 +393,7 @@ class Grouper:
     # ---- what is remembered ----------------------------------------------------------------------
 
     def _does_as_told(self, name: str, known: _Pod, pod: Manifest) -> bool:
-        """A bare pod that names its group now, and is as it was otherwise: the usual end."""
+        """Whether a bare pod names its group now and is otherwise unchanged: the usual end."""
         if known.told is None or name in self._dirty_pods or known.waits_for is not None:
             return False
         group_name = known.told[0]
@@ -425,7 +428,7 @@ class Grouper:
             self._put(reference, manifest)
 
     def _settle(self, name: str, manifest: Manifest, group_name: str) -> None:
-        """Forgets a pod that needs nothing more."""
+        """Removes a pod that needs nothing more."""
         self._let_go(name, self._pods.pop(name))
         group = self._groups.get(_beside(name, group_name)) if group_name else None
         if group is not None and (group.follows or group_name != _bare_group(name, _uid(manifest))):
@@ -444,7 +447,7 @@ class Grouper:
             self._dirty_groups[name] = None
 
     def _find(self, reference: Reference, walked: dict[Reference, None]) -> Manifest | None:
-        """What owns a pod; raises _NotKnownYet, and Nonsense for what is not there."""
+        """The object that owns a pod. Raises _NotKnownYet, and Nonsense if it does not exist."""
         walked[reference] = None
         found = self._objects.get(reference)
         if found is None and reference.kind == "Pod":
@@ -484,7 +487,7 @@ class Grouper:
             self._following.setdefault(reference, {})[name] = None
 
     def _ask(self, name: str, group: _Group) -> None:
-        """How the group is at the API server has to be known first."""
+        """Requests the group's state at the API server."""
         group.asked = True
         self._need(_reference_of_group(name))
 
@@ -493,7 +496,7 @@ class Grouper:
         self._needed.discard(_reference_of_group(name))
 
     def _drop(self, name: str, group: _Group) -> None:
-        """Forgets a group, and the objects that decided nothing else."""
+        """Removes a group, and the objects that no other group depends on."""
         del self._groups[name]
         self._needed.discard(_reference_of_group(name))
         for reference in group.follows:
@@ -512,8 +515,8 @@ class Grouper:
             self._decided.not_needed.append(reference)
 
     def _hold(self, name: str, pod: _Pod) -> None:
-        """Its owner's group takes the place of the one that a waiting pod names: it is not planned
-        until it is known which that is. A name that a grouper gave is most likely right."""
+        """The owner's group will replace the group that a waiting pod names: the pod is not planned
+        until the new group is known. A name that a grouper wrote is most likely right."""
         named = text(annotations_of(pod.manifest).get(keys.POD_GROUP_ANNOTATION))
         if (
             named
@@ -545,7 +548,7 @@ def _uid(manifest: Manifest) -> str:
 
 
 def _beside(pod: str, name: str) -> str:
-    """The full name of what has this name in the pod's namespace."""
+    """The full name for this name in the pod's namespace."""
     return f"{pod.partition('/')[0]}/{name}"
 
 
@@ -554,7 +557,7 @@ def _bare_group(pod: str, uid: str) -> str:
 
 
 def _pod_of(group: str) -> tuple[str, str] | None:
-    """The pod, and its UID, that a group of this name was made for, if it is a bare pod's."""
+    """The pod and UID in the name of a bare pod's group; None for other names."""
     namespace, _, name = group.partition("/")
     pod, uid = name[3:-37], name[-36:]
     return (f"{namespace}/{pod}", uid) if name == f"pg-{pod}-{uid}" and pod else None
@@ -574,7 +577,7 @@ def _skips(annotations: Mapping[str, Any]) -> bool:
 
 
 def _number_of(pod: Manifest) -> int:
-    """Of the pod and its labels: another one of its name has another number."""
+    """A number of the pod and its labels; a new pod of the same name has another number."""
     return hash((_uid(pod), frozenset(given_labels(labels_of(pod)).items())))
 
 
@@ -601,7 +604,7 @@ def _metadata(manifest: Manifest) -> dict[str, Any]:
 
 
 def _trimmed(pod: Manifest) -> dict[str, Any]:
-    """What the grouper reads of a pod."""
+    """The part of a pod that the grouper reads."""
     spec, phase = mapping(pod.get("spec")), at(pod, "status", "phase")
     read = {each: spec[each] for each in _OF_SPEC if each in spec}
     return {"metadata": _metadata(pod), "spec": read, "status": {"phase": phase}}
@@ -622,7 +625,7 @@ def _without_status(group: Manifest) -> dict[str, Any]:
 def _patch_of_pod(
     pod: Manifest, group: str, sub_group: str, *, has_parts: bool
 ) -> dict[str, dict[str, Any]]:
-    """What the pod lacks to name its group; {} if nothing."""
+    """The fields that the pod lacks to name its group; {} if none."""
     patch: dict[str, dict[str, Any]] = {}
     if annotations_of(pod).get(keys.POD_GROUP_ANNOTATION) != group:
         patch["annotations"] = {keys.POD_GROUP_ANNOTATION: group}

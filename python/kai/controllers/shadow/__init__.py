@@ -1,4 +1,4 @@
-"""What another scheduler decides, beside what kai would: see `comparison`."""
+"""Compares another scheduler's decisions with kai's plans: see `comparison`."""
 
 from kai.controllers.shadow.causes import explained
 from kai.controllers.shadow.comparison import LOOKBACK_S, PATIENCE_S, Case, Comparison

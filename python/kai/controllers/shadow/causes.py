@@ -1,8 +1,8 @@
-"""Why a decision differs: the same state is planned once more, with one thing changed.
+"""Finds why two decisions differ: plans the same state again, with one change.
 
     compared = explained(case, switches)
 
-It costs up to a plan for each switch, so it is for another thread than the one that plans.
+Costs up to one plan for each switch, so it runs on another thread than the planner.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from kai.controllers.shadow.values import Chosen, Compared, Planned
 NOT_READ = frozenset(
     ("config_map_missing", "not_built", "resource_claim_not_ready", "volume_not_ready")
 )
-"""Codes of reasons of pod groups that need what `kai run` does not read."""
+"""Reason codes of pod groups that need something that `kai run` does not read."""
 
 
 def explained(case: Case, switches: Sequence[str]) -> Compared:
-    """With the cause. `switches`: those that are on."""
+    """The comparison with its cause. `switches`: those that are on."""
     compared, plan = case.compared, case.plan
     if plan is None or compared.cause or compared.is_same:
         return compared
@@ -40,19 +40,19 @@ def explained(case: Case, switches: Sequence[str]) -> Compared:
 
 
 def _is_tie(case: Case, plan: Planned) -> bool:
-    """The pod goes where the other scheduler put it once the two nodes have each other's name."""
+    """Whether the pod is placed as by the other scheduler once the two nodes swap names."""
     ours = plan.chosen.get(case.compared.pod)
     if case.compared.outcome != "other_node" or ours is None:
         return False
     chosen = plan.again(new_names=(ours.node, case.node))
-    # By its new name, the node of the other scheduler is the one of the plan.
+    # After the swap, the other scheduler's node has the name of the plan's node.
     return chosen is not None and agrees(
         chosen, case.serial, case.compared.pod, ours.node, case.groups, case.devices
     )
 
 
 def _agrees_with(case: Case, plan: Planned, switches: tuple[str, ...]) -> bool:
-    """Whether a plan with these switches off decides as the other scheduler did."""
+    """Whether a plan with these switches off agrees with the other scheduler."""
     chosen = plan.again(switches=switches)
     if chosen is None:
         return False
@@ -77,7 +77,7 @@ def _evicts_for(chosen: Mapping[str, Chosen], wanted: Chosen | None) -> bool:
 def _fewest(
     switches: Sequence[str], explains: Callable[[tuple[str, ...]], bool]
 ) -> tuple[str, ...]:
-    """A smallest set of switches that explains it; empty: all of them together do not."""
+    """A smallest set of switches that explains the difference; empty: even all together do not."""
     every = tuple(switches)
     if not every or not explains(every):
         return ()

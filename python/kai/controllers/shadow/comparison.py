@@ -7,10 +7,10 @@
     comparison.tick(now)
     for case in comparison.take(): ...           # kai.controllers.shadow.causes explains them
 
-A plan is made of the state before the other scheduler's cycle; what that decides shows as a
-BindRequest, as the node of a pod, or as a pod that is deleted. So a decision is compared with the
-last plan whose state has the pod waiting (or, for a victim, in its place), and with those before it
-that the other's cycle may have begun with: of the last `lookback` seconds.
+A plan is made from the state before the other scheduler's cycle. The decisions of that cycle show
+as BindRequests, as the node of a pod, or as a deleted pod. Each decision is therefore compared with
+the last plan in whose state the pod waits (for a victim: still runs), and with the earlier plans of
+the last `lookback` seconds, because the other cycle may have started from their state.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from kai.controllers.shadow.values import Cause, Chosen, Compared, Outcome, Plan
 Key = TypeVar("Key", bound=Hashable)
 
 LOOKBACK_S = 2.0
-"""KAI looks at the cluster once a second, and its cycle takes some time."""
+"""KAI reads the cluster once a second, and its cycle takes some time."""
 PATIENCE_S = 10.0
 STALE = "stalegangeviction"
 EVICTION_SHOWS_S = 5.0
-"""A pod group's time stamp of an eviction and the pod's deletion come by different watches."""
+"""A pod group's eviction time stamp and the pod's deletion arrive through different watches."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Case:
-    """One decision and the plan that it is compared with (None: there is none). `node`, `groups`:
-    where the other scheduler put the pod; `devices`: what is known of those."""
+    """One decision, and the plan it is compared with (None: there is none). `node`, `groups`: where
+    the other scheduler placed the pod; `devices`: known facts about those devices."""
 
     compared: Compared
     plan: Planned | None = None
@@ -49,8 +49,8 @@ class Case:
 
 @dataclass(slots=True)
 class _Tracked:
-    """A pod. `since`: how many plans were made before it was in the state that it is in: waiting,
-    or in its place. `bound_to`: the node of its last decision, of the BindRequest `request`."""
+    """A pod. `since`: the number of plans made before it entered its current state, waiting or
+    running. `bound_to`: the node of its last decision, of the BindRequest `request`."""
 
     seen: PodSeen
     since: int
@@ -64,7 +64,7 @@ class _Tracked:
 
 @dataclass(frozen=True, slots=True)
 class _Leaving:
-    """A deleted pod; the cause of the deletion is not known yet. `plans`: those made before it, in
+    """A deleted pod whose deletion has no known cause yet. `plans`: those made before it, in
     order."""
 
     pod: PodSeen
@@ -72,7 +72,7 @@ class _Leaving:
     plans: tuple[Planned, ...]
 
     def evicting(self) -> Planned | None:
-        """The last of them that evicts it."""
+        """The last plan that evicts it."""
         for plan in reversed(self.plans):
             chosen = plan.chosen.get(self.pod.name)
             if chosen is not None and chosen.kind == "evict":
@@ -82,7 +82,7 @@ class _Leaving:
 
 @dataclass(slots=True)
 class _Wish:
-    """What plans decide, one after the other, and what has not happened."""
+    """A decision that consecutive plans repeat, and that has not happened."""
 
     since: float
     pod: str
@@ -91,14 +91,14 @@ class _Wish:
 
 class Comparison:
     """For one thread; `now` is in seconds and never goes back. `pool`: the node pool of the plans;
-    pods of others are not compared."""
+    pods of other pools are not compared."""
 
     def __init__(
         self, *, patience: float = PATIENCE_S, lookback: float = LOOKBACK_S, pool: str = ""
     ) -> None:
         self._patience, self._lookback, self._pool = patience, lookback, pool
         self._pools: dict[str, str] = {}  # by pod group
-        self._shown: dict[str, int] = {}  # by pod group, how many plans were made before it came
+        self._shown: dict[str, int] = {}  # by pod group, the number of plans made before it arrived
         self._plans: deque[tuple[int, Planned]] = deque()
         self._serial = 0
         self._pods: dict[str, _Tracked] = {}
@@ -122,7 +122,7 @@ class Comparison:
     def _wanted_binds(self, plan: Planned) -> Iterable[tuple[str, str]]:
         for pod, chosen in plan.chosen.items():
             tracked = self._pods.get(pod)
-            # One that was not shown yet is shown in a moment.
+            # A pod that was not shown yet will be shown in a moment.
             if chosen.kind == "bind" and (tracked is None or tracked.waits):
                 yield pod, pod
 
@@ -151,7 +151,7 @@ class Comparison:
     # ---- what watches show -----------------------------------------------------------------------
 
     def assigned(self, pod: str, group: str) -> None:
-        """The plan has the pod in this group, which the pod does not name."""
+        """The plan puts the pod into this group; the pod itself does not name it."""
         known = self._pods.get(pod)
         if known is not None and not known.seen.group:
             known.seen = replace(known.seen, group=group)
@@ -171,7 +171,7 @@ class Comparison:
                 known.bound_to = after.node  # from before the first plan
         was = known.seen
         if after.group and not was.group and known.waits:
-            known.since = self._serial  # no plan has a pod that is in no group
+            known.since = self._serial  # no plan has a pod without a group
         known.seen = after if after.group else replace(after, group=was.group)
         if after.node and after.node != known.bound_to:
             self._bound(now, known, after.node, after.gpu_groups)
@@ -191,7 +191,7 @@ class Comparison:
         if after.has_failed:
             self._not_bound(after)
         elif tracked.request != after.uid and not tracked.seen.node:
-            if tracked.bound_to:  # in the place of an earlier one
+            if tracked.bound_to:  # replaces an earlier one
                 tracked.bound_to = ""
             tracked.request = after.uid
             self._bound(now, tracked, after.node, after.gpu_groups)
@@ -208,7 +208,7 @@ class Comparison:
             self._evicted[after.name] = now
 
     def tick(self, now: float) -> None:
-        """Victims become known, and what did not happen for too long counts as missed."""
+        """Identifies victims, and counts decisions that did not happen for too long as missed."""
         waiting = []
         for each in self._leaving:
             if self._is_victim(each):
@@ -223,7 +223,7 @@ class Comparison:
             self._miss(now, "evict", wish.pod, wish)
 
     def next_tick(self) -> float | None:
-        """When `tick` has something to do though nothing happens."""
+        """The time of the next `tick` if nothing else happens."""
         wishes = (*self._binds.values(), *self._evictions.values())
         times = [
             each.since + self._patience
@@ -234,7 +234,7 @@ class Comparison:
         return min(times, default=None)
 
     def take(self) -> list[Case]:
-        """What was compared since."""
+        """The comparisons since the last call."""
         cases, self._cases = self._cases, []
         return cases
 
@@ -322,12 +322,12 @@ class Comparison:
         return Case(compared, plan, serial, node, groups, devices)
 
     def _not_bound(self, request: RequestSeen) -> None:
-        """The BindRequest went, or has failed: the pod waits again."""
+        """The BindRequest was deleted, or has failed: the pod waits again."""
         tracked = self._pods.get(request.pod)
         if tracked is None or tracked.request != request.uid or tracked.seen.node:
             return
         if not tracked.bound_to:
-            return  # it had failed before it went
+            return  # it had failed before the deletion
         tracked.bound_to, tracked.since = "", self._serial
         self._devices.drop(request.pod)
 
@@ -350,9 +350,8 @@ class Comparison:
             self._leaving.append(_Leaving(pod, now, plans))
 
     def _is_victim(self, left: _Leaving) -> bool:
-        """KAI stamps the groups of its victims, but for gangs that are stale, and for groups that
-        go with their pod before the stamp is there: such a pod counts if a plan evicts it as well.
-        """
+        """KAI stamps the groups of its victims, except stale gangs, and groups that are deleted
+        with their pod before the stamp: such a pod counts as a victim if a plan evicts it too."""
         stamped = self._evicted.get(left.pod.group, float("-inf"))
         if left.pod.is_victim or abs(stamped - left.at) <= EVICTION_SHOWS_S:
             return True
@@ -399,7 +398,7 @@ def agrees(
     groups: frozenset[str],
     devices: Devices,
 ) -> bool:
-    """Whether a plan of that number binds the pod there."""
+    """Whether the plan of that number binds the pod there."""
     ours = chosen.get(pod)
     return (
         ours is not None

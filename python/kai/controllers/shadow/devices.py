@@ -1,7 +1,7 @@
-"""Whether two placements are on the same devices, where new shared devices have random names.
+"""Compares the devices of two placements when new shared devices have random names.
 
-A GPU group that the other scheduler opens has a UUID as its name, and one that a plan opens a name
-of its own. So new ones are known by the pods on them: devices are the same if their partners are.
+The other scheduler names a new GPU group by a UUID, and a plan by a name of its own. New groups are
+therefore identified by their pods: two are the same if they have the same pods.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ NEW = ""
 
 @dataclass(frozen=True, slots=True)
 class Devices:
-    """Shared devices that pods were seen on: since how many plans each is known, and its pods."""
+    """Shared devices on which pods were seen: for each, the number of plans before it was known,
+    and its pods."""
 
     since: Mapping[str, int] = field(default_factory=dict)
     pods: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -28,14 +29,15 @@ class Devices:
         chosen: Mapping[str, Chosen],
         serial: int,
     ) -> bool:
-        """`theirs`: devices on which the pod is now. `chosen`: of the plan of that number."""
+        """`theirs`: devices on which the pod is now. `chosen`: decisions of the plan of that
+        number."""
         seen = sorted(each if each in self.since else NEW for each in theirs)
         ours = chosen[pod].gpu_groups
         return seen == sorted(self._known_as(each, pod, chosen, serial) for each in ours)
 
     def _known_as(self, group: str, pod: str, chosen: Mapping[str, Chosen], serial: int) -> str:
         if self.since.get(group, serial) < serial:
-            return group  # it was there when the plan was made
+            return group  # it existed when the plan was made
         partners = {
             name for name, each in chosen.items() if name != pod and group in each.gpu_groups
         }
@@ -54,7 +56,7 @@ class DeviceBook:
         self._of: dict[str, frozenset[str]] = {}  # by pod
 
     def put(self, pod: str, groups: frozenset[str], serial: int) -> None:
-        """The pod is on these devices; `serial`: how many plans were made before it was seen."""
+        """The pod is on these devices; `serial`: the number of plans made before that was seen."""
         if self._of.get(pod, frozenset()) == groups:
             return
         self.drop(pod)
@@ -71,7 +73,7 @@ class DeviceBook:
                 del self._pods[each], self._since[each]
 
     def near(self, groups: frozenset[str], partners: frozenset[str]) -> Devices:
-        """What is known of these, and of those that these pods are on."""
+        """The known facts about these devices, and about those of these pods."""
         names = {*groups, *(name for pod in partners for name in self._of.get(pod, ()))}
         known = [name for name in names if name in self._since]
         return Devices(

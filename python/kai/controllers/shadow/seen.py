@@ -1,4 +1,4 @@
-"""What a comparison needs of pods, BindRequests and pod groups, of each version that a watch shows.
+"""The facts for a comparison: from each version of pods, BindRequests and pod groups in a watch.
 
 pod = PodSeen.of(manifest, scheduler_name="kai-scheduler")
 """
@@ -21,9 +21,9 @@ _SHAPE = ("nodeSelector", "affinity", "tolerations", "resourceClaims", "runtimeC
 
 @dataclass(frozen=True, slots=True)
 class PodSeen:
-    """`name` and `group` are "namespace/name". `gpu_groups`: the shared devices that it is on.
-    `is_victim`: its scheduler says on the pod itself that it makes room. `shape`: the same for pods
-    that ask for the same."""
+    """`name` and `group` are "namespace/name". `gpu_groups`: the shared devices it uses.
+    `is_victim`: its scheduler has marked the pod as a victim. `shape`: equal for pods with the same
+    requests."""
 
     name: str
     uid: str
@@ -43,7 +43,7 @@ class PodSeen:
         scheduler_name: str,
         pool_key: str = keys.NODE_POOL_LABEL,
     ) -> PodSeen | None:
-        """None: it is another scheduler's."""
+        """None: the pod belongs to another scheduler."""
         spec, metadata = mapping(manifest.get("spec")), mapping(manifest.get("metadata"))
         if spec.get("schedulerName") != scheduler_name:
             return None
@@ -82,7 +82,7 @@ class RequestSeen:
         request = Request.of(manifest)
         groups = at(manifest, "spec", "selectedGPUGroups")
         named = frozenset(map(str, groups)) if isinstance(groups, list) else frozenset[str]()
-        # A pod on whole devices has none.
+        # A pod on whole devices has no GPU groups.
         return cls(
             request.uid, request.pod, request.owner, request.node, named, request.phase == "Failed"
         )
@@ -90,8 +90,8 @@ class RequestSeen:
 
 @dataclass(frozen=True, slots=True)
 class GroupSeen:
-    """A pod group, by "namespace/name". `evicted`: when pods of it were evicted last, as text.
-    `pool`: its node pool."""
+    """A pod group, by "namespace/name". `evicted`: the time of its last eviction, as text. `pool`:
+    its node pool."""
 
     name: str
     evicted: str

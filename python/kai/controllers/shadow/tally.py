@@ -13,11 +13,11 @@ from typing import Any
 from kai.controllers.shadow.values import Compared
 
 MOST_KEPT = 1000
-"""Differences that are listed one by one; all of them are counted."""
+"""The number of differences that are kept in full; all of them are counted."""
 
 
 class Tally:
-    """`counts`: by subject, outcome, cause and switches. `differences`: the last ones."""
+    """`counts`: by subject, outcome, cause and switches. `differences`: the latest ones."""
 
     def __init__(self, most: int = MOST_KEPT) -> None:
         self.counts: Counter[tuple[str, str, str, tuple[str, ...]]] = Counter()
@@ -35,7 +35,7 @@ class Tally:
 
     @property
     def compared(self) -> int:
-        """All decisions but those that were never in a state that was planned."""
+        """The number of decisions, without those for which no planned state exists."""
         return sum(n for (_, outcome, _, _), n in self.counts.items() if outcome != "not_compared")
 
     @property
@@ -43,11 +43,11 @@ class Tally:
         return sum(n for (_, _, cause, _), n in self.counts.items() if cause == "unknown")
 
     def share(self) -> float | None:
-        """Of the decisions that are the same, from 0 to 1; None: there were none."""
+        """The fraction of equal decisions, from 0 to 1; None: no decisions."""
         return self.same / self.compared if self.compared else None
 
     def rows(self) -> list[dict[str, Any]]:
-        """One for each kind of comparison; the most frequent first."""
+        """One row for each kind of comparison, most frequent first."""
         names = ("subject", "outcome", "cause")
         return [
             {**dict(zip(names, key[:3], strict=True)), "switches": list(key[3]), "count": count}

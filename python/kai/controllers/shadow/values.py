@@ -1,4 +1,4 @@
-"""Decisions of a plan, what another scheduler did, and how the two compare."""
+"""Decisions of a plan, actions of another scheduler, and the comparison of the two."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ Outcome = Literal[
     "same",  # both bind the pod to this node and these devices, or both evict it
     "other_node",  # both bind it, to different nodes
     "other_devices",  # both bind it to this node, beside other pods on its devices
-    "order",  # the other binds it; the plan gives that node's room to another pod first
-    "extra",  # the other binds or evicts it; the plan does not
+    # The other scheduler binds it; the plan gives that node's resources to another pod first
+    "order",
+    "extra",  # the other scheduler binds or evicts it; the plan does not
     "missed",  # plans bind or evict it, and nothing happened for a while
-    "other_victim",  # both evict for the same pod group, or in the same cycle, different pods
-    "not_compared",  # it was never in a state that was planned
+    "other_victim",  # for the same pod group, or in the same cycle, both evict different pods
+    "not_compared",  # no planned state contains it as it was
 ]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 Cause = Literal[
     "",  # it is the same
-    "earlier_state",  # a plan of a moment ago decides the same
-    "alike",  # pods of one group that ask for the same: any of them may get that place
-    "equal_score",  # the names of the nodes alone decide
-    "switch",  # so decides kai with these switches of `compat` off
-    "left_out",  # the object makes no sense to kai, and does to the other one
-    "late",  # the other one decides the same, later
+    "earlier_state",  # a slightly earlier plan decides the same
+    "alike",  # pods of one group with equal requests: any of them may get that place
+    "equal_score",  # only the names of the nodes decide
+    "switch",  # kai decides the same with these switches of `compat` off
+    "left_out",  # the object is invalid for kai, and valid for the other scheduler
+    "late",  # the other scheduler decides the same, later
     "not_read",  # kai does not read what the pod needs
     "unknown",
 ]
@@ -34,7 +35,7 @@ CAUSES: tuple[Cause, ...] = get_args(Cause)
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What a plan says of one pod. `action`, `for_group`: of an eviction."""
+    """A plan's decision about one pod. `action`, `for_group`: of an eviction."""
 
     kind: Literal["bind", "pipeline", "evict"]
     node: str = ""
@@ -44,21 +45,21 @@ class Chosen:
 
 
 class Again(Protocol):
-    """Plans the same objects once more; None: that is not possible any more."""
+    """Plans the same objects again; None: not possible any more."""
 
     def __call__(
         self, *, switches: Sequence[str] = (), new_names: tuple[str, str] | None = None
     ) -> Mapping[str, Chosen] | None:
-        """`switches`: those of `compat` that are turned off. `new_names`: nodes that take each
-        other's names; the decisions are by the new ones."""
+        """`switches`: those of `compat` that are turned off. `new_names`: two nodes that swap
+        names; the decisions use the new names."""
         ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Planned:
-    """A plan, made at `at` (seconds). `left_out`: why, by pods and pod groups that make no sense.
-    `reason`: by pod, the code of the reason why its pod group waits, or ""; it may take as long as
-    a plan."""
+    """A plan, made at `at` (seconds). `left_out`: invalid pods and pod groups, each with the cause.
+    `reason`: for a pod, the code of the reason why its pod group waits, or ""; it may take as long
+    as a plan."""
 
     cycle: int
     at: float
@@ -71,8 +72,8 @@ class Planned:
 @dataclass(frozen=True, slots=True)
 class Compared:
     """One decision. `ours`, `theirs`: in words. `cycle`: of the plan. `reason`: why the pod waits
-    in it: the code of the reason, or what makes no sense. `switches`: of the cause "switch";
-    several explain it together."""
+    in the plan: the code of the reason, or the cause why it is invalid. `switches`: of the cause
+    "switch"; several switches explain it together."""
 
     at: float
     cycle: int

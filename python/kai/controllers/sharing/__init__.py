@@ -1,4 +1,4 @@
-"""Parts of GPUs: what pods that share a device need besides their binding, decided without I/O.
+"""Fractions of GPUs: what pods that share a device need besides their binding, without I/O.
 
     container = fraction_container(pod)              # the one that gets the device
     names = config_maps(pod)                         # its two ConfigMaps, by the pod's annotation
@@ -6,8 +6,8 @@
     holder = reservation_pod("node-1", "group", tolerations, Reservations(image="kai-sched:1"))
 
 Admission writes the names into a new pod, and the kubelet starts the container once the ConfigMaps
-are there: before the pod is bound they are made with the device that the pod got, which a
-reservation pod holds and names.
+exist. They are created before the pod is bound and name its device. A reservation pod holds that
+device and reports its UUID.
 """
 
 from kai.controllers.sharing.reservation_pod import (

@@ -1,9 +1,9 @@
-"""The ConfigMaps of pods that share devices: they name the devices (spec 6 C53, spec 3 B18-B22).
+"""The ConfigMaps that name the devices of a pod with shared devices (spec 6 C53, spec 3 B18-B22).
 
     maps = DeviceMaps(devices.of)
     maps.give(now, binding, pod)            # a giver of kai.controllers.preparing
 
-It has its turn after the devices are known. Both belong to the pod, and go with it.
+Runs after the devices are known. Both ConfigMaps are owned by the pod and are deleted with it.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from kai.controllers.sharing.shared_pod import config_map_bodies
 from kai.errors import NotFoundError
 
 TRIES = 3
-"""Of a write without an answer."""
+"""The number of tries for a write without an answer."""
 _FAILED = "plugin gpusharing failed in PreBind: failed to create capabilities configmap: "
 _NO_NAME = "failed to get capabilities configmap name: "
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Pair:
-    """The ConfigMaps that a binding needs. `left`: those that are not there yet."""
+    """The ConfigMaps that a binding needs. `left`: those that do not exist yet."""
 
     binding: Binding
     names: Sequence[str]
@@ -35,7 +35,7 @@ class _Pair:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Map:
-    """One of a pair. `tries`: how often it was sent."""
+    """One ConfigMap of a pair. `tries`: how often it was sent."""
 
     pair: _Pair
     body: Mapping[str, Any]
@@ -44,16 +44,16 @@ class _Map:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Node:
-    """What a read of a node is for."""
+    """The purpose of a read of a node."""
 
     binding: Binding
     pod: Pod
 
 
 class DeviceMaps:
-    """A giver. `devices_of`: the UUIDs of a binding's devices. `cdi`: devices are named as the
-    device plugin's CDI files name them. `hami`: with the memory limit that HAMi-core reads, for
-    which the node is read."""
+    """A giver. `devices_of`: the UUIDs of a binding's devices. `cdi`: devices have the names of the
+    device plugin's CDI files. `hami`: adds the memory limit that HAMi-core reads; the node is read
+    for it."""
 
     what = PART_OF_A_GPU
 
@@ -104,12 +104,12 @@ class DeviceMaps:
             return Given()
         pair, binding = about.pair, about.pair.binding
         if self._pairs.get(binding.pod) is not pair:
-            return Given()  # of an earlier try
+            return Given()  # from an earlier try
         if result is Result.DONE:
             pair.left.discard(write.name)
             return Given(ready=[] if pair.left else [binding])
         if result is Result.CONFLICT and write.verb == "create":
-            return Given(writes=[_patch(about)])  # it is there from an earlier try
+            return Given(writes=[_patch(about)])  # exists from an earlier try
         if result is Result.LOST and about.tries < TRIES:
             return Given(writes=[_creation(replace(about, tries=about.tries + 1))])
         if outcome.reason == NOT_LEADING:
@@ -118,7 +118,7 @@ class DeviceMaps:
         return Given(failed=[(binding, f"{_FAILED}{why}")])
 
     def take_back(self, binding: Binding) -> Given:
-        """As KAI does, also where the pod has gone and takes them along."""
+        """As in KAI, also if the pod was deleted and takes them with it."""
         self._looks.pop(binding.pod, None)
         pair = self._pairs.pop(binding.pod, None)
         names = () if pair is None else pair.names
@@ -157,5 +157,5 @@ def _deletion(namespace: str, name: str) -> Write:
 
 
 def _key(namespace: str, name: str) -> str:
-    """A deletion comes after a creation that is on its way, and in the place of one that waits."""
+    """A deletion follows a creation that is under way, and replaces one that waits."""
     return f"config-map/{namespace}/{name}"

@@ -13,7 +13,7 @@ from kai.api import keys
 
 
 def gpu_labels(spec: Mapping[str, Any]) -> dict[str, str]:
-    """Those that the pod of a BindRequest with this spec gets; none where it shares no device."""
+    """The labels for the pod of a BindRequest with this spec; none if it shares no device."""
     groups: Sequence[str] = spec.get("selectedGPUGroups") or ()
     if len(groups) == 1:
         return {keys.GPU_GROUP_LABEL: groups[0]}

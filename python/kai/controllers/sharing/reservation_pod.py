@@ -1,8 +1,8 @@
 """Reservation pods: each holds one device for the pods that share it (spec 3 B11, spec 6 C55).
 
-The kubelet gives out the devices of a node, and the scheduler has no names of them. So a pod that
-asks for a whole device is put on the node, and its program writes on it which device it got.
-It is bound from the beginning: no scheduler sees it.
+The kubelet assigns the devices of a node, and the scheduler does not know their names. A pod that
+requests a whole device is therefore placed on the node, and its program writes the UUID of the
+assigned device into an annotation. The pod is created already bound: no scheduler handles it.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from kai.api import keys
 from kai.api.reading import mapping
 
 PROGRAM = ("run", "reservation")
-"""Arguments of its image. KAI's own program reads none, so an image of KAI's does as well."""
+"""Arguments of its image. KAI's program ignores arguments, so an image of KAI works too."""
 FAKE = "--fake"
-"""One more for nodes without GPUs: the program makes up a device."""
+"""One more argument for nodes without GPUs: the program invents a device."""
 
 _CONTAINER = "resource-reservation"
 _DEVICE = {keys.NVIDIA_GPU: "1"}
@@ -27,10 +27,10 @@ _DEVICE = {keys.NVIDIA_GPU: "1"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reservations:
-    """What the reservation pods of an installation have in common.
+    """The common settings of an installation's reservation pods.
 
-    `app`: their label of that name. `resources`: requests and limits beside the device.
-    `runtime_class`: "" is that of the node. `timeout`: how long their program may take, in seconds.
+    `app`: their label of that name. `resources`: requests and limits besides the device.
+    `runtime_class`: "": the node's default. `timeout`: how long their program may take, in seconds.
     `fake`: nodes are simulated.
     """
 
@@ -60,9 +60,9 @@ def reservation_pod(
     tolerations: Iterable[Mapping[str, Any]],
     reservations: Reservations,
 ) -> dict[str, Any]:
-    """The reservation pod of a GPU group, as the API server takes it.
+    """The reservation pod of a GPU group, as the API server accepts it.
 
-    `tolerations`: those of the first pod that shares the device, which is allowed on the node.
+    `tolerations`: those of the first pod that shares the device; that pod is allowed on the node.
     """
     labels = {keys.APP_LABEL: reservations.app, keys.GPU_GROUP_LABEL: group}
     resources = {

@@ -1,4 +1,4 @@
-"""Devices that are reserved for pods that share them (spec 6 C55-C58, spec 3 B9-B16).
+"""Reserves devices for pods that share them (spec 6 C55-C58, spec 3 B9-B16).
 
     devices = SharedDevices(Reservations(image="..."))
     devices.saw(now, users, acts=True)           # pods on shared devices that changed
@@ -6,13 +6,14 @@
     devices.of(binding)                          # the UUIDs of its devices, once it is ready
 
 A GPU group is one device of one node. A reservation pod holds it at the kubelet, and its program
-finds out which device that is. The pod is made for the first pod of the group and deleted with the
-last one. Groups do not wait for each other: a program that is slow or silent holds up only the pods
+reports the device's UUID. The reservation pod is created for the first pod of the group and deleted
+with the last one. Groups do not wait for each other: a slow or failed program delays only the pods
 of its own group.
 
-What is known of pods comes from one watch, in its order, so a pod is never seen on a device before
-the reservation that it was bound with. A list is an exception: the other pods of a group may come
-first. So before pods are deleted because their reservation is gone, that is read once more.
+Pods are known from one watch, in its order, so a pod is never seen on a device before the
+reservation that it was bound with. A list is an exception: the other pods of a group may come
+first. Before pods are deleted because their reservation is gone, that reservation is therefore read
+again.
 """
 
 from __future__ import annotations
@@ -36,13 +37,13 @@ from kai.controllers.verdicts.pace import Timers
 
 SCALING_UP = "cluster is scaling up, could not create reservation pod"
 LOOK_AGAIN_S = 5.0
-"""After a read that found the reservation which no watch has shown."""
+"""The pause after a read that found the reservation although no watch has shown it."""
 _ALIVE = ("Pending", "Running")
 _ENDED = ("Succeeded", "Failed")
 
 
 class GpuUser(NamedTuple):
-    """A pod in GPU groups, or one that reserves a device, as of `_core.Drained.gpu_users`."""
+    """A pod in GPU groups, or a reservation pod, as in `_core.Drained.gpu_users`."""
 
     name: str
     uid: str = ""
@@ -56,13 +57,12 @@ class GpuUser(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class _Group:
-    """`node`: "", while only BindRequests are known. `reservation`: its pod, as a watch showed it.
-    `waiting`: by pod, bindings that have or want the device. `pods`: pods in the group that have
-    not ended. `is_made`: the creation of the reservation was sent, and no watch has shown it yet.
-    `is_ending`: its deletion was sent. `ends`: by when its program has to have answered; None:
-    none waits for it, or the API server has not created it yet.
-    `not_before`: after a write that failed, and after a read.
-    """
+    """`node`: "" while only BindRequests are known. `reservation`: its pod, as a watch showed it.
+    `waiting`: by pod, bindings that have or need the device. `pods`: running or starting pods in
+    the group. `is_made`: the creation of the reservation was sent, and no watch has shown it yet.
+    `is_ending`: its deletion was sent. `ends`: deadline for the answer of its program; None: no
+    binding waits for it, or the API server has not created it yet. `not_before`: after a failed
+    write, and after a read."""
 
     name: str
     node: str = ""
@@ -79,7 +79,7 @@ class _Group:
 
     @property
     def device(self) -> str:
-        """Its UUID; "": not known, or about to be given back."""
+        """The UUID of its device; "": unknown, or about to be released."""
         held = self.reservation
         if held is None or held.is_leaving or self.is_ending or held.phase in _ENDED:
             return ""
@@ -90,36 +90,36 @@ class _Group:
         return not (self.waiting or self.pods or self.reservation or self.is_made)
 
     def pause(self, now: float) -> None:
-        """A write failed, and is tried again."""
+        """A write failed; it is retried later."""
         self.not_before = now + wait_of(self.failures)
         self.failures += 1
 
 
 class SharedDevices:
-    """A giver. `reservations`: what reservation pods look like, and how long they may take.
-    `copies_labels`: the API server copies labels of a Binding to its pod; else a patch sets them
-    before."""
+    """A giver. `reservations`: the settings and the time limit of reservation pods.
+    `copies_labels`: the API server copies labels of a Binding to its pod; otherwise a patch sets
+    them before."""
 
     what = PART_OF_A_GPU
 
     def __init__(self, reservations: Reservations, *, copies_labels: bool = True) -> None:
         self._reservations, self._copies_labels = reservations, copies_labels
         self._groups: dict[str, _Group] = {}
-        self._of_pod: dict[str, GpuUser] = {}  # what a watch showed last
+        self._of_pod: dict[str, GpuUser] = {}  # the last state in a watch
         self._on_node: dict[str, dict[str, None]] = {}  # the groups of each node
-        self._requests: dict[str, Sequence[str]] = {}  # groups of BindRequests not over
-        self._wanted: Counter[str] = Counter()  # by group, how many of these name it
+        self._requests: dict[str, Sequence[str]] = {}  # groups of open BindRequests
+        self._wanted: Counter[str] = Counter()  # by group, the number of BindRequests that name it
         self._served: dict[str, list[str]] = {}  # the devices of bindings that are ready
-        self._timers = Timers()  # of groups with something to do by themselves
-        self._labelled: set[str] = set()  # pods whose labels are there, or on their way
+        self._timers = Timers()  # of groups with a next step at a known time
+        self._labelled: set[str] = set()  # pods whose labels exist or are being written
         self._acts = self._is_scaling_up = False
 
     def __len__(self) -> int:
-        """How many GPU groups are known."""
+        """The number of known GPU groups."""
         return len(self._groups)
 
     def of(self, binding: Binding) -> list[str]:
-        """The UUIDs of the devices of a binding that is ready, in the order of its groups."""
+        """The UUIDs of the devices of a ready binding, in the order of its groups."""
         return [self._groups[group].device for group in _groups_of(binding)]
 
     # ---- what happens ----------------------------------------------------------------------------
@@ -130,15 +130,15 @@ class SharedDevices:
         self._is_scaling_up = is_scaling_up
 
     def saw(self, now: float, users: Iterable[GpuUser], *, acts: bool) -> Given:
-        """Pods on shared devices that changed, or went. `acts`: this process sees to reservations,
-        and has read all pods and BindRequests: those that nothing needs are deleted."""
+        """Pods on shared devices changed or were deleted. `acts`: this process manages reservations
+        and has read all pods and BindRequests: it deletes reservations that nothing needs."""
         touched: dict[str, None] = {}
         for user in users:
             before = self._of_pod.pop(user.name, GpuUser(user.name))
             for name in before.groups:
                 touched[name] = None
                 self._leave(self._group(name), before)
-            if before.is_reservation:  # others may have waited for its device
+            if before.is_reservation:  # other groups may have waited for its device
                 touched |= self._on_node.get(before.node, {})
             for name in user.groups:
                 touched[name] = None
@@ -151,14 +151,14 @@ class SharedDevices:
         return self._settle(now, touched)
 
     def pod_gone(self, now: float, pod: str, uid: str) -> Given:
-        """A pod of ours went that no watch may have shown in its groups."""
+        """A pod of ours is gone; maybe no watch ever showed it in its groups."""
         known = self._of_pod.get(pod)
         if known is None or known.uid != uid:
             return Given()
         return self.saw(now, [GpuUser(pod)], acts=self._acts)
 
     def request_changed(self, now: float, name: str, groups: Sequence[str]) -> Given:
-        """A BindRequest that is not over keeps reservations; `groups`: none, when it is or went."""
+        """An open BindRequest keeps its reservations. `groups`: empty if it is over or deleted."""
         before = self._requests.pop(name, ())
         if groups:
             self._requests[name] = groups
@@ -307,8 +307,8 @@ class SharedDevices:
             group.reservation, group.is_ending = None, False
 
     def _settle(self, now: float | None, groups: Iterable[str]) -> Given:
-        """What has to be done about these groups. Without a time nothing new begins for pods that
-        wait: that is left to the next tick."""
+        """Takes the next steps for these groups. Without a time, nothing new starts for waiting
+        pods; the next tick does that."""
         given = Given()
         for name in groups:
             group = self._groups.get(name)
@@ -351,9 +351,9 @@ class SharedDevices:
             self._delete(group, given)
 
     def _lose(self, group: _Group, given: Given) -> bool:
-        """Whether bindings have its device, although the reservation went. They fail; those that
-        were sent are deleted once they are on the node, and until then no other device is theirs.
-        """
+        """Whether bindings have the device of a group whose reservation is gone. These bindings
+        fail; pods whose binding was sent are deleted when they are on the node, and get no other
+        device until then."""
         lost = [each for each in group.waiting.values() if each.pod in self._served]
         why = "the GPU reservation pod is gone"
         given.failed += ((each, _text(each, group.name, why)) for each in lost)
@@ -364,11 +364,12 @@ class SharedDevices:
             group.ends = now + self._reservations.timeout
 
     def _is_being_freed(self, node: str) -> bool:
-        """A device of the node is about to be given back: the kubelet may not have another one."""
+        """Whether a device of the node is about to be released: the kubelet may have no other
+        one."""
         return any(self._groups[name].is_ending for name in self._on_node.get(node, ()))
 
     def _finish(self, binding: Binding, given: Given) -> None:
-        """The pod goes on once all its devices are known."""
+        """The pod continues when all its devices are known."""
         devices = self.of(binding)
         if not all(devices) or binding.pod in self._served:
             return
@@ -389,7 +390,7 @@ class SharedDevices:
 
     def _create(self, group: _Group, given: Given) -> None:
         group.is_made, group.not_before = True, None
-        group.ends = None  # its time begins with the answer: it may wait long until it is sent
+        group.ends = None  # its time starts with the answer, as it may wait long to be sent
         body = reservation_pod(group.node, group.name, group.tolerations, self._reservations)
         metadata = body["metadata"]
         given.writes.append(
@@ -403,7 +404,7 @@ class SharedDevices:
         given = Given()
         result = outcome.result
         if result in (Result.DONE, Result.CONFLICT, Result.REPLACED):
-            # A conflict: it is there, and a watch shows it.
+            # A conflict: it exists, and a watch will show it.
             if group.waiting and not group.device:
                 self._begin_to_wait(now, group)
                 self._time(group)
@@ -459,9 +460,9 @@ class SharedDevices:
             )
 
     def _time(self, group: _Group) -> None:
-        """It is looked at when its time comes."""
+        """Sets the timer of the group."""
         if self._groups.get(group.name) is not group:
-            return  # it was dropped, and another one may have its name by now
+            return  # it was removed, and a new one may have its name
         times = [at for at in (group.ends, group.not_before) if at is not None]
         if times:
             self._timers.set(group.name, min(times))
@@ -495,8 +496,8 @@ def _groups_of(binding: Binding) -> list[str]:
 
 
 def _placed(group: _Group) -> list[str]:
-    """Pods that are on the device. KAI means those that run (spec 6 C57); one that is about to
-    start has the same device in its ConfigMap."""
+    """Pods on the device. KAI counts running pods (spec 6 C57); a pod that is about to start has
+    the same device in its ConfigMap."""
     return [name for name, user in group.pods.items() if user.node]
 
 
@@ -506,7 +507,7 @@ def _text(binding: Binding, group: str, why: str) -> str:
 
 
 def _why(binding: Binding, group: str, outcome: Outcome) -> str:
-    """Why the binding fails; nothing is said about it where another process leads."""
+    """Why the binding fails; "" if another process leads."""
     if outcome.reason == NOT_LEADING:
         return ""
     return _text(binding, group, outcome.message or "the API server did not answer")
@@ -519,7 +520,7 @@ def _label(binding: Binding, labels: Mapping[str, str | None], about: Any) -> Wr
 
 
 def _deletion(user: GpuUser, about: Any) -> Write:
-    """Of a reservation pod, at once."""
+    """Deletes a reservation pod at once."""
     namespace, _, name = user.name.partition("/")
     options = delete_options(user.uid, gracePeriodSeconds=0)
     return Write(Lane.BINDING, "delete", "Pod", namespace, name, options, about=about)

@@ -1,7 +1,8 @@
-"""A pod that asks for a part of a GPU: its container, and the ConfigMaps that name the device.
+"""A pod that requests a GPU fraction: its container, and the ConfigMaps that name the device.
 
-Both ConfigMaps belong to the pod. The container takes the variables of the first one by name, and
-all of the second one: that has the devices where the container does not take them by name.
+Both ConfigMaps belong to the pod. The container reads variables of the first one by name, and all
+variables of the second one. The second one has the devices if the container does not read them by
+name.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from kai.api.reading import annotations_of, at, first_text, mapping, objects, te
 from kai.errors import NotFoundError
 
 SUFFIX_LENGTH = 7
-"""Random characters in the names of the ConfigMaps."""
+"""The number of random characters in the names of the ConfigMaps."""
 
-_LONGEST = 63  # of the name of a volume
+_LONGEST = 63  # name of a volume
 _VOLUME = "-vol"
 _ENVIRONMENT = "-evar"
 _MIDDLE = "shared-gpu"
@@ -29,7 +30,7 @@ _WHOLE = re.compile(r"[0-9]{1,18}")
 
 @dataclass(frozen=True, slots=True)
 class FractionContainer:
-    """The container that gets the part of a GPU. `part`: the list of the spec that has it."""
+    """The container that gets the GPU fraction. `part`: the list of the spec that contains it."""
 
     part: str
     index: int
@@ -37,14 +38,14 @@ class FractionContainer:
 
     @property
     def place(self) -> str:
-        """Its place in the pod, as the ConfigMaps' names have it: "0", or "i0" of an init one."""
+        """Its index in the pod, as in the ConfigMaps' names: "0", or "i0" for an init container."""
         return f"i{self.index}" if self.part == "initContainers" else str(self.index)
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigMaps:
-    """The names of a pod's ConfigMaps. `capabilities`: the container takes its keys by name;
-    `environment`: the container takes all of it."""
+    """The names of a pod's ConfigMaps. `capabilities`: the container reads its keys by name;
+    `environment`: the container reads all of it."""
 
     capabilities: str
     environment: str
@@ -56,15 +57,15 @@ class ConfigMaps:
 
 
 def shares_gpus(pod: Mapping[str, Any]) -> bool:
-    """It asks for a part of a GPU, sensibly or not."""
+    """Whether the pod requests a GPU fraction, valid or not."""
     annotations = annotations_of(pod)
     return keys.GPU_FRACTION_ANNOTATION in annotations or keys.GPU_MEMORY_ANNOTATION in annotations
 
 
 def fraction_container(pod: Mapping[str, Any]) -> FractionContainer:
-    """The container that its annotation names, else the first (spec 3 B18).
+    """The container in the pod's annotation, otherwise the first (spec 3 B18).
 
-    Raises NotFoundError, in KAI's words, when there is no such container.
+    Raises NotFoundError, with KAI's message, if there is no such container.
     """
     named = annotations_of(pod).get(keys.GPU_CONTAINER_ANNOTATION)
     for part in ("containers",) if named is None else ("initContainers", "containers"):
@@ -77,10 +78,10 @@ def fraction_container(pod: Mapping[str, Any]) -> FractionContainer:
 
 
 def config_maps(pod: Mapping[str, Any]) -> ConfigMaps:
-    """The names of its ConfigMaps, after the prefix that admission has written (spec 3 B19).
+    """The names of the pod's ConfigMaps, after the prefix from admission (spec 3 B19).
 
-    Raises NotFoundError, in KAI's words, for a pod without the prefix or without the container
-    that its annotation names.
+    Raises NotFoundError, with KAI's message, for a pod without the prefix or without the container
+    in its annotation.
     """
     prefix = annotations_of(pod).get(keys.SHARED_GPU_CONFIG_MAP_ANNOTATION)
     if prefix is None:
@@ -93,10 +94,11 @@ def config_maps(pod: Mapping[str, Any]) -> ConfigMaps:
 
 
 def config_map_prefix(pod: Mapping[str, Any], draw: Callable[[int], str]) -> str:
-    """The prefix for a new pod: the name of its first owner, or its own, and drawn characters.
+    """The prefix for a new pod: the name of its first owner, or its own, and random characters.
 
-    `draw` gives that many random ones. A pod that will get its name from `generateName` takes that,
-    where KAI's prefix would begin with a hyphen. Raises NotFoundError as `fraction_container` does.
+    `draw` returns that many random characters. A pod that will get its name from `generateName`
+    uses that text; KAI's prefix would start with a hyphen. Raises NotFoundError as
+    `fraction_container` does.
     """
     owners = objects(at(pod, "metadata", "ownerReferences"))
     base = first_text(
@@ -104,7 +106,8 @@ def config_map_prefix(pod: Mapping[str, Any], draw: Callable[[int], str]) -> str
         at(pod, "metadata", "name"),
         at(pod, "metadata", "generateName"),
     )
-    # The longest name that is made of it fits a volume: 33 characters for one digit (spec 3 B19).
+    # The longest name built from it must fit a volume name: 33 characters with one digit (spec 3
+    # B19).
     after = f"-{'x' * SUFFIX_LENGTH}-{_MIDDLE}-{fraction_container(pod).index}"
     room = _LONGEST - len(after) - len(_ENVIRONMENT) - len(_VOLUME)
     return f"{base[:room].rstrip('.-')}-{draw(SUFFIX_LENGTH)}-{_MIDDLE}"
@@ -119,12 +122,12 @@ def config_map_bodies(
     hami: bool = False,
     node_labels: Mapping[str, Any] = MappingProxyType({}),
 ) -> list[dict[str, Any]]:
-    """Both ConfigMaps of a pod that got these devices, as the API server takes them.
+    """Both ConfigMaps of a pod that got these devices, as the API server accepts them.
 
-    `devices`: UUIDs, in the order of its GPU groups. `portion`: of each, with two decimals, as
-    the BindRequest has it. `cdi`: devices are named as the device plugin's CDI files name them.
-    `hami`: with the memory limit that HAMi-core reads (spec 3 B24), where `node_labels` have the
-    memory of a device. Raises NotFoundError as `config_maps` does.
+    `devices`: UUIDs, in the order of its GPU groups. `portion`: the fraction of each device, with
+    two decimals, as in the BindRequest. `cdi`: devices have the names of the device plugin's CDI
+    files. `hami`: adds the memory limit that HAMi-core reads (spec 3 B24), if `node_labels` have
+    the memory of a device. Raises NotFoundError as `config_maps` does.
     """
     names = config_maps(pod)
     named = [_CDI_DEVICE.format(device=each) if cdi else each for each in devices]
@@ -151,7 +154,7 @@ def _takes_devices_by_name(container: FractionContainer) -> bool:
 
 
 def _memory_limit(node_labels: Mapping[str, Any], portion: str) -> int | None:
-    """In MiB; None: no limit. A label that counts bytes is converted, as KAI does not."""
+    """In MiB; None: no limit. A label in bytes is converted; KAI does not convert it."""
     total = text(node_labels.get(keys.GPU_MEMORY_LABEL))
     if not _WHOLE.fullmatch(total):
         return None

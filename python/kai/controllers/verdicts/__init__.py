@@ -1,18 +1,19 @@
-"""What the scheduler says of pods and pod groups: conditions, time stamps, events (spec 6 C43-C47).
+"""The scheduler's conditions, time stamps and events on pods and pod groups (spec 6 C43-C47).
 
     verdicts = Verdicts(node_pool="")
     out = verdicts.decide(now, plan, seen)        # after each plan: out.writes, out.events
-    out = verdicts.bound(now, "team/a-0", "n1", seen)     # the API server took the binding
+    out = verdicts.bound(now, "team/a-0", "n1", seen)     # the API server accepted the binding
     verdicts.answer(now, write, outcome)          # of each of out.writes
     out = verdicts.due(now)                       # at out.wake, without a new plan
 
-No I/O, and the time is an argument: seconds since 1970 as a float. What is there already is not
-written again; `Scheduled` follows the binding, `Evict` the deletion. The first verdict is written
-at once, the same text with other numbers at most once a minute for each object and five times a
-second for all. State is kept of objects that wait or whose writes are under way, and of no others.
+No I/O; the time is an argument, in seconds since 1970. Texts that an object already has are not
+written again. `Scheduled` follows the binding, and `Evict` follows the deletion. The first verdict
+is written at once. A text that differs only in its numbers is rewritten at most once a minute for
+each object and five times a second in total. State exists only for objects that wait or have writes
+under way.
 
-A write with the key of an earlier one says all that the earlier one said, so that it may take its
-place. Of one key a later write must not overtake an earlier one.
+A write with the key of an earlier one contains everything of the earlier one, so it may replace it.
+A later write must not overtake an earlier write with the same key.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ __all__ = [
 
 
 class Verdicts:
-    """The writer of verdicts of one scheduler. Make a new one when the lease was lost.
+    """The writer of verdicts of one scheduler. Create a new one after losing the lease.
 
     `node_pool`: the value of the shard; "" for the default one. Not thread-safe.
     """
@@ -74,7 +75,7 @@ class Verdicts:
         self._last: dict[str, tuple[str, str, str]] = {}
 
     def __len__(self) -> int:
-        """How many pods and groups it has a state of."""
+        """The number of pods and groups with a state."""
         return len(self._pods) + len(self._groups)
 
     def decide(
@@ -88,12 +89,12 @@ class Verdicts:
         bad_groups: Mapping[str, str] | None = None,
         late: Collection[str] = (),
     ) -> Decided:
-        """What a plan says that is not written yet.
+        """The verdicts of a plan that are not written yet.
 
-        `changed`: groups that changed since the last plan, or of which a pod did; None: all may
-        have, as after a start. `bad_pods`, `bad_groups`: by name what is wrong with those that the
-        plan does not have. `late`: groups whose pods the plan binds, and that are not bound yet:
-        they get no time of a start.
+        `changed`: groups that changed since the last plan, or have a pod that changed; None: all
+        may have, as after a start. `bad_pods`, `bad_groups`: by name, the problems of pods and
+        groups that are missing in the plan. `late`: groups whose pods the plan binds, but whose
+        bindings wait after a failure: they get no time of a start.
         """
         said = self.read(plan, seen, changed)
         if late:
@@ -102,14 +103,16 @@ class Verdicts:
         return self.take_in(now, said, seen)
 
     def read(self, plan: Plan, seen: Seen, changed: Iterable[str] | None = None) -> Saying:
-        """The first half of `decide`, which takes two thirds of its time and changes no state.
+        """The first half of `decide`; it takes two thirds of the time and changes no state.
 
-        May run on another thread than all else, one plan after the other, if `seen` allows it.
+        May run on another thread than the other methods, one plan after the other, if `seen` allows
+        it.
         """
         return Saying(plan, seen, last=self._last, known=self._groups.known, changed=changed)
 
     def take_in(self, now: float, said: Said, seen: Seen) -> Decided:
-        """The second half: what has to be written, of anything that says what a plan says."""
+        """The second half: the writes for a plan, or for any other object with the interface of
+        `Said`."""
         out = Decided()
         self._groups.take_in(now, said.groups, seen, out)
         self._pods.take_in(now, said, seen, out)
@@ -118,12 +121,12 @@ class Verdicts:
         return self._finish(now, out)
 
     def is_late(self, changed: Iterable[str]) -> bool:
-        """Whether one of these groups was not there when the last plan was read, and that has
-        something to say of it."""
+        """Whether one of these groups did not exist when the last plan was read, and the plan has a
+        verdict on it."""
         return any(each in self._groups.unseen for each in changed)
 
     def bound(self, now: float, pod: str, node: str, seen: Seen, *, here: bool = True) -> Decided:
-        """The API server took the binding. `here`: it was ours, and no binder's."""
+        """The API server accepted the binding. `here`: the binding was ours, not a binder's."""
         out = Decided()
         self._pods.bound(now, pod, node, self.node_pool, seen, out, here=here)
         return self._finish(now, out)
@@ -131,14 +134,14 @@ class Verdicts:
     def binding_failed(
         self, now: float, pod: str, node: str, error: str, seen: Seen, *, here: bool = True
     ) -> Decided:
-        """The binding was refused, or node or pod had changed. `here`: it was ours, and no
+        """The binding was rejected, or node or pod had changed. `here`: it was ours, not a
         binder's."""
         out = Decided()
         self._pods.failed(now, pod, node, error, seen, out, here=here)
         return self._finish(now, out)
 
     def evicted(self, now: float, eviction: Eviction, seen: Seen) -> Decided:
-        """The API server took the eviction."""
+        """The API server accepted the eviction."""
         out = Decided()
         group = seen.group(eviction.group)
         if group is not None:
@@ -151,7 +154,7 @@ class Verdicts:
         return self._finish(now, out)
 
     def spared(self, now: float, eviction: Eviction, why: str, seen: Seen) -> Decided:
-        """The API server refused the eviction."""
+        """The API server rejected the eviction."""
         out = Decided()
         group = seen.group(eviction.waits)
         if group is not None:
@@ -159,17 +162,18 @@ class Verdicts:
         return self._finish(now, out)
 
     def end_promises(self, now: float, pods: Iterable[str]) -> Decided:
-        """The room that these pods were promised will not come free: an eviction was refused."""
+        """The resources that these pods were promised will not be released: an eviction was
+        rejected."""
         out = Decided()
         for pod in pods:
             self._pods.end_promise(now, pod, out)
         return self._finish(now, out)
 
     def gone(self, kind: str, name: str, uid: str = "") -> None:
-        """A pod or pod group is not there any more; other kinds are ignored.
+        """A pod or pod group does not exist any more; other kinds are ignored.
 
-        Has to be called before the next plan also where another object of the name came: what was
-        written on the first one would count as written on the second one for up to a minute.
+        Must be called before the next plan even if a new object has the same name. Otherwise texts
+        written on the old object would count for the new one for up to a minute.
         """
         if kind == "Pod":
             self._pods.gone(name, uid)
@@ -177,7 +181,7 @@ class Verdicts:
             self._groups.gone(name, uid)
 
     def answer(self, now: float, write: Write, outcome: Outcome) -> float | None:
-        """What became of a write of ours; others are ignored. Returns when to call `due`."""
+        """The outcome of a write of ours; others are ignored. Returns the time for `due`."""
         ticket = write.about
         if isinstance(ticket, Ticket):
             if ticket.machine == "pod":
@@ -187,14 +191,14 @@ class Verdicts:
         return self.wake(now)
 
     def due(self, now: float) -> Decided:
-        """What waited for its time: rewrites, repeated tries."""
+        """The writes that waited for their time: rewrites and retries."""
         out = Decided()
         self._groups.due(now, out)
         self._pods.due(now, out)
         return self._finish(now, out)
 
     def wake(self, now: float) -> float | None:
-        """When `due` has to be called next."""
+        """The time for the next `due`."""
         times = [
             each for each in (self._pods.wake(now), self._groups.wake(now)) if each is not None
         ]

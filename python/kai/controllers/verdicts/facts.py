@@ -1,4 +1,4 @@
-"""What the writers of verdicts know and say: objects as they are, events, and what has to be sent.
+"""Input and output of the verdict writers: current objects, events, and writes to send.
 
 A pod or pod group is named "namespace/name" throughout.
 """
@@ -21,12 +21,12 @@ class Condition(NamedTuple):
 
 
 def bound_to(node: str) -> Condition:
-    """PodBound of a pod that was bound (spec 6 C51)."""
+    """The condition PodBound of a bound pod (spec 6 C51)."""
     return Condition("True", "Bound", f"Pod bound successfully to node {node}")
 
 
 def not_bound(pod: str, node: str, why: str) -> Condition:
-    """PodBound of a pod whose binding failed (spec 6 C51)."""
+    """The condition PodBound of a pod whose binding failed (spec 6 C51)."""
     return Condition("False", "BindingError", f"Failed to bind pod {pod} to node {node}: {why}")
 
 
@@ -35,8 +35,8 @@ class PodSeen:
     """A pod as the last watch showed it.
 
     `scheduled`, `bound`: its conditions PodScheduled and PodBound, None without one. `nominated`:
-    `status.nominatedNodeName` where it was kai that wrote it. `marked`: pods of its group get the
-    condition PodScheduled=False (`spec.markUnschedulable`). `placed`: it has a node.
+    `status.nominatedNodeName`, if kai wrote it. `marked`: pods of its group get the condition
+    PodScheduled=False (`spec.markUnschedulable`). `placed`: it has a node.
     """
 
     uid: str
@@ -52,9 +52,9 @@ class PodSeen:
 class GroupSeen:
     """A pod group as the last watch showed it.
 
-    `conditions`: its `status.schedulingConditions`. `stamps`: its annotations, of which the three
-    times count. `holds`: some pod of it stands on a node, or is on its way to one. `requested`:
-    what its pods ask for, as `status.resourcesStatus` says. `preemptible`: spec 5 A16.
+    `conditions`: its `status.schedulingConditions`. `stamps`: its annotations; three time stamps of
+    these are used. `holds`: some pod of it is on a node, or on its way to one. `requested`: the
+    requests of its pods, from `status.resourcesStatus`. `preemptible`: spec 5 A16.
     """
 
     uid: str
@@ -67,7 +67,7 @@ class GroupSeen:
 
 
 class Seen(Protocol):
-    """The objects as they are; None for one that is not there (any more)."""
+    """The current objects; None if an object does not exist (any more)."""
 
     def pod(self, name: str) -> PodSeen | None: ...
     def group(self, name: str) -> GroupSeen | None: ...
@@ -75,7 +75,7 @@ class Seen(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event about an object. `component`: "" for the scheduler, else who it comes from."""
+    """An event about an object. `component`: its source; "" for the scheduler."""
 
     kind: str
     namespace: str
@@ -97,7 +97,7 @@ def binder_event(pod: str, uid: str, condition: Condition) -> Event:
 
 
 class Ticket(NamedTuple):
-    """What a write carries so that its outcome finds its way back."""
+    """Attached to a write, so that its outcome reaches the right object."""
 
     machine: Literal["pod", "group", "stamps"]
     name: str
@@ -106,12 +106,12 @@ class Ticket(NamedTuple):
 
 @dataclass(slots=True)
 class Decided:
-    """What has to be sent now. `wake`: when `due` has to be called, in seconds; None: never."""
+    """The writes and events to send now. `wake`: the time for `due`, in seconds; None: never."""
 
     writes: list[Write] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     evicted: list[Mapping[str, str]] = field(default_factory=list)
-    """Labels by which `pod_group_evicted_pods_total` grows by one each."""
+    """Label sets for which `pod_group_evicted_pods_total` increases by one each."""
     wake: float | None = None
 
 
@@ -122,37 +122,37 @@ def split(name: str) -> tuple[str, str]:
 
 
 class Verdict(NamedTuple):
-    """What a plan says of one group. `stale_since`: "" removes the time stamp."""
+    """A plan's verdict on one group. `stale_since`: "" removes the time stamp."""
 
     name: str
     verdict: str
     message: str = ""
     reasons: tuple[Mapping[str, Any], ...] = ()
-    """As `reasons` of a scheduling condition."""
+    """`reasons` of a scheduling condition."""
     stale: str = ""
     """The text of the event StaleJob; "": it is not stale."""
     last_start: str | None = None
     stale_since: str | None = None
     attained: str | None = None
-    """What it has received, as the annotation of a job order has it."""
+    """What the group has received, in the format of a job order's annotation."""
 
 
 class Said(Protocol):
-    """What the writers need of a plan (kai.controllers.verdicts.plans)."""
+    """The part of a plan that the writers need (kai.controllers.verdicts.plans)."""
 
     @property
     def waiting(self) -> Mapping[str, str]:
-        """The text of every pod that waits although its group is complete."""
+        """The message of every waiting pod whose group is complete."""
 
     @property
     def promised(self) -> Mapping[str, str]:
-        """The node of every pod that was promised a place, but of those that it evicts."""
+        """The node of every pod with a promised place, except pods that the plan evicts."""
 
     @property
     def bound(self) -> Iterable[str]:
-        """The pods that it binds."""
+        """The pods that the plan binds."""
 
     @property
     def groups(self) -> Iterable[Verdict]:
-        """The groups with news, and those that a state is kept of though nothing is said of them
-        any more."""
+        """The groups with news, and the groups that have a state although the plan has no verdict
+        on them any more."""

@@ -14,14 +14,15 @@ from kai.controllers.verdicts.pods import LINGER_S, LOOK_S, earliest, stamp
 from kai.controllers.verdicts.written import Written, is_another
 
 NOT_READY_S = 1.0
-"""The pods of a gang come one by one: so long nothing is said of those that are missing."""
+"""The pods of a gang are created one by one: for this long, missing pods are not reported."""
 DEFAULT_POOL = "default"
 _CONDITIONS = "schedulingConditions"
 _TYPE = "UnschedulableOnNodePool"
 
 
 class Last(NamedTuple):
-    """The last entry of `status.schedulingConditions`, without what does not count (spec 5 A21)."""
+    """The last entry of `status.schedulingConditions`, without the fields that do not matter (spec
+    5 A21)."""
 
     type: str
     node_pool: str
@@ -31,9 +32,9 @@ class Last(NamedTuple):
 
 
 class _Group:
-    """`wish`: what a plan said of a group that waits; None: it does not. `others`: entries of other
-    node pools. `last_id`: of the newest entry. `said`: the shapes of the last events by reason.
-    `unready`: it waits for its own pods; `silent`: that, as long as nothing was said about it."""
+    """`wish`: the verdict of a plan on a waiting group; None: it does not wait. `others`: entries
+    of other node pools. `last_id`: of the newest entry. `said`: the shapes of the last events by
+    reason. `unready`: it waits for its own pods; `silent`: as before, and not reported yet."""
 
     __slots__ = (
         *("holds", "last_id", "looked", "others", "pace", "pool", "said", "silent", "stale"),
@@ -66,7 +67,7 @@ class _Group:
         self.stamps.look({name: seen.stamps.get(name, "") for name in STAMPS})
 
     def say(self, reason: str, text: str) -> bool:
-        """Whether an event of that reason says something that the last one did not."""
+        """Whether an event with that reason differs from the last one."""
         what = shape(text)
         if self.said.get(reason) == what:
             return False
@@ -86,8 +87,8 @@ class Groups:
     def __init__(self, counts: Budget, others: Budget) -> None:
         self._groups: dict[str, _Group] = {}
         self.unseen = dict[str, tuple[float, str]]()
-        """Groups that a plan said something of and that are not created yet: since when, and when
-        the first of their pods started."""
+        """Groups with a verdict that are not created yet: since when, and when the first of their
+        pods started."""
         self._counts_budget, self._others_budget = counts, others
         self._firsts, self._counts, self._others = Timers(), Timers(), Timers()
         self._not_ready, self._forget = Timers(), Timers()
@@ -101,7 +102,7 @@ class Groups:
         return self._groups
 
     def take_in(self, now: float, verdicts: Iterable[Verdict], seen: Seen, out: Decided) -> None:
-        """A plan: what it says of the groups that it has news of."""
+        """Takes in a plan's verdicts on the groups with news."""
         for verdict in verdicts:
             group = self._groups.get(verdict.name)
             facts = seen.group(verdict.name)
@@ -134,13 +135,13 @@ class Groups:
                 self._look(now, name, group, seen, out)
 
     def _owe(self, now: float, verdict: Verdict) -> None:
-        """Its group is not created yet."""
+        """The group is not created yet: its verdict is written later."""
         started = verdict.last_start or self.unseen.get(verdict.name, (now, ""))[1]
         if verdict.message or started:
             self.unseen[verdict.name] = (now, started)
 
     def stamp(self, now: float, name: str, field: str, value: str, seen: Seen, out: Decided) -> str:
-        """Sets a time stamp, unless a later one is there. Returns the UID of the group, or ""."""
+        """Sets a time stamp, unless a later one exists. Returns the UID of the group, or ""."""
         facts = seen.group(name)
         if facts is None:
             return ""
@@ -152,7 +153,7 @@ class Groups:
         return group.uid
 
     def gone(self, name: str, uid: str = "") -> None:
-        """The group is not there any more; of that UID, if one is given."""
+        """The group with this UID, if given, does not exist any more."""
         self.unseen.pop(name, None)
         group = self._groups.get(name)
         if group is None or uid not in ("", group.uid):
@@ -165,7 +166,7 @@ class Groups:
             timers.clear(name)
 
     def answer(self, now: float, machine: str, name: str, number: int, outcome: Outcome) -> None:
-        """What became of a patch."""
+        """The outcome of a patch."""
         group = self._groups.get(name)
         if group is None or outcome.result is Result.REPLACED:
             return
@@ -186,7 +187,7 @@ class Groups:
         self._rest(now, name, group)
 
     def due(self, now: float, out: Decided) -> None:
-        """What waited for its time."""
+        """The writes that waited for their time."""
         while len(out.writes) < BATCH and (name := self._firsts.pop_one(now)) is not None:
             group = self._groups.get(name)
             if group is not None and group.wish is not None:
@@ -219,7 +220,7 @@ class Groups:
                 del self._groups[name]
 
     def wake(self, now: float) -> float | None:
-        """When `due` has to be called."""
+        """The time for `due`."""
         return earliest(
             now,
             (self._others, self._others_budget),
@@ -244,7 +245,7 @@ class Groups:
         return group
 
     def _look(self, now: float, name: str, group: _Group, seen: Seen, out: Decided) -> None:
-        """Compares a group of which there is no news with the cluster."""
+        """Compares a group without news with the cluster."""
         facts = seen.group(name)
         if facts is None or facts.uid != group.uid:
             self.gone(name)
@@ -274,7 +275,7 @@ class Groups:
 
     def _verdict(self, now: float, verdict: Verdict, group: _Group, out: Decided) -> None:
         name = verdict.name
-        # A group without pods waits for none (spec 2 M1).
+        # A group without pods does not wait for its pods (spec 2 M1).
         group.unready = verdict.verdict == "not_ready" and bool(verdict.message)
         if group.unready:
             self._stop_waiting(name, group)
@@ -286,7 +287,7 @@ class Groups:
         group.silent = None
         self._not_ready.clear(name)
         if not verdict.message:
-            # It waits no more: what the condition says is not true any more.
+            # It does not wait any more: the condition's message is outdated.
             self._stop_waiting(name, group)
             if verdict.verdict in ("placed", "running", "not_ready"):
                 group.said.pop("Unschedulable", None)
@@ -297,10 +298,11 @@ class Groups:
         self._wish(now, name, group, verdict._replace(message=sys.intern(verdict.message)), out)
 
     def _wish(self, now: float, name: str, group: _Group, wish: Verdict, out: Decided) -> None:
-        """The group has to say why it waits: now, or when its pace allows it."""
+        """Writes why the group waits: now, or when its pace allows it."""
         group.wish = wish
         if group.holds or wish.verdict == "partly_placed":
-            # Pods of it run, so it has no condition; the event says which pods wait (spec 5 A21).
+            # Some of its pods run, so it has no condition; the event names the waiting pods (spec 5
+            # A21).
             self._clear_conditions(group)
         how = self._difference(group, wish)
         if how is None:
@@ -360,7 +362,7 @@ class Groups:
 
     def _send_status(self, now: float, name: str, group: _Group, out: Decided) -> None:
         if self._status_retries.get(name) is not None:
-            return  # it failed: the next try says this as well
+            return  # it failed: the next try includes this
         fields = group.status.send()
         if not fields:
             return
@@ -402,13 +404,13 @@ class Groups:
         )
 
     def _rest(self, now: float, name: str, group: _Group) -> None:
-        """Forgets the group after a while, if nothing is left to do."""
+        """Removes the state after a while, if nothing is left to do."""
         if self._is_done(group):
             self._forget.set(name, max(now + LINGER_S, group.pace.free_at))
 
 
 def _is_right(verdict: Verdict, seen: GroupSeen) -> bool:
-    """Nothing has to be said of a group without a state: most groups of a cluster."""
+    """Whether a group without a state needs no write: most groups of a cluster."""
     stamps = seen.stamps
     return (
         not verdict.message
@@ -430,7 +432,7 @@ def _last_of(entry: Mapping[str, Any]) -> Last:
 
 
 def _transition_id(entry: Mapping[str, Any] | None) -> int:
-    """What is no number, or less than nothing, counts as 0 (spec 5 A18)."""
+    """Invalid and negative numbers count as 0 (spec 5 A18)."""
     text = str((entry or {}).get("transitionID", ""))
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else 0
 
@@ -466,6 +468,6 @@ def _event(
     message: str,
     annotations: Mapping[str, str] | None = None,
 ) -> Event:
-    """KAI's events of groups are all Normal."""
+    """KAI's events about groups all have type Normal."""
     namespace, own = split(name)
     return Event("PodGroup", namespace, own, uid, "Normal", reason, message, annotations or {})

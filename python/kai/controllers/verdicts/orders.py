@@ -1,4 +1,4 @@
-"""What a plan orders: bindings and evictions, as writes that name the pod by its UID."""
+"""The bindings and evictions of a plan, as writes that identify the pod by its UID."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from kai.engine.plan import Plan
 from kai.engine.values import second
 
 How = Literal["delete", "evict"]
-"""A plain DELETE, or the eviction API, which minds PodDisruptionBudgets."""
+"""A plain DELETE, or the eviction API, which respects PodDisruptionBudgets."""
 
 
 @dataclass(frozen=True, slots=True)
 class Eviction:
-    """One pod that has to go. `together`: how many pods of its group go for the same reason."""
+    """One pod to evict. `together`: the number of pods of its group with the same reason."""
 
     pod: str
     uid: str
@@ -30,10 +30,10 @@ class Eviction:
     for_group: str | None = None
     together: int = 1
     at: str = ""
-    """The time stamp that its group gets; "": none (a stale gang)."""
+    """the time stamp for its group; "": none (a stale gang)"""
 
     def event(self, group_uid: str) -> Event:
-        """What is said on the pod group (spec 5 A57)."""
+        """The event on the pod group (spec 5 A57)."""
         annotations = {
             "num-evicted-pods": str(self.together),
             "evictor-action-type": self.action,
@@ -49,20 +49,20 @@ class Eviction:
         )
 
     def refusal(self, group: str, group_uid: str, why: str) -> Event:
-        """What is said on the pod group that waits for the pod's room."""
+        """The event on the pod group that waits for the pod's resources."""
         namespace, own = split(group)
         text = f"Pod {self.pod} was not evicted: {why}"
         return Event("PodGroup", namespace, own, group_uid, "Warning", "EvictionRefused", text)
 
     @property
     def waits(self) -> str:
-        """The pod group that takes the pod's room; its own, where no group takes it."""
+        """The pod group that takes the pod's resources; its own if none does."""
         return self.for_group or self.group
 
     def write(self, how: How = "delete", *, dry_run: bool = False) -> Write:
-        """The request that ends the pod, and no other of its name.
+        """The request that deletes this pod, and no other pod of its name.
 
-        `dry_run`: the API server says whether it would do it.
+        `dry_run`: the API server only checks whether it would accept the request.
         """
         namespace, own = split(self.pod)
         options = delete_options(self.uid)
@@ -82,7 +82,7 @@ class Eviction:
 def evictions(plan: Plan, seen: Seen) -> list[Eviction]:
     """The evictions of a plan, in order, without pods that are gone.
 
-    Raises KeyError where a pod is seen in a group that the plan does not have.
+    Raises KeyError for a pod whose group in `seen` is missing in the plan.
     """
     found = []
     counts: Counter[tuple[str, str, str | None]] = Counter()
@@ -119,8 +119,8 @@ def binding(
     labels: Mapping[str, str] | None = None,
     about: Any = None,
 ) -> Write:
-    """Binds the pod of that UID. The API server copies the annotations to it, and from Kubernetes
-    1.35 on the labels."""
+    """Binds the pod with this UID. The API server copies the annotations to it, and from Kubernetes
+    1.35 on also the labels."""
     namespace, own = split(pod)
     metadata: dict[str, Any] = {"name": own, "namespace": namespace, "uid": uid}
     if annotations:

@@ -1,4 +1,4 @@
-"""How often texts are written again: soon when they say something else, seldom for new counts."""
+"""How often texts are rewritten: soon for a new message, rarely for new numbers."""
 
 from __future__ import annotations
 
@@ -10,48 +10,48 @@ from typing import Literal
 from zlib import crc32
 
 SETTLED_S = 0.5
-"""A text takes the place of another one when it has been true for so long: a node that comes is not
-ready for a moment."""
+"""A new text replaces another one when it has been true for this long: a new node is not ready for
+a moment."""
 COUNTS_S = 60.0
-"""A text that differs in counts alone is written again once in so many seconds, each object."""
+"""A text that differs only in numbers is rewritten at most once in this time, for each object."""
 OTHER_S = 2.0
-"""Any other rewrite: so many seconds after the last, twice as many each time, up to COUNTS_S."""
+"""Any other rewrite: this long after the last one, doubled each time, up to COUNTS_S."""
 CALM_S = 300.0
-"""After so many seconds without one it starts anew."""
+"""After this long without a rewrite, the wait starts again at OTHER_S."""
 COUNTS_A_SECOND, OTHERS_A_SECOND = 5.0, 50.0
-"""Rewrites of all objects together."""
+"""Limits on rewrites of all objects together."""
 BATCH = 500
-"""First verdicts that are written at once; the others follow in the next call, so that none takes
-long."""
-SHORTEST_S = 0.1  # between two looks at what is due, where a budget is spent
+"""The number of first verdicts written at once; the others follow in the next call, so no call
+takes long."""
+SHORTEST_S = 0.1  # between two checks of the due texts, if a budget is used up
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
 @lru_cache(maxsize=4096)
 def shape(text: str) -> int:
-    """Equal for texts that differ in numbers alone."""
+    """Equal for texts that differ only in numbers."""
     return hash(_NUMBER.sub("#", text))
 
 
 def spread(name: str) -> float:
-    """A part of COUNTS_S, by name: after a restart the rewrites do not come all at once."""
+    """A part of COUNTS_S, by name: spreads the rewrites after a restart."""
     return COUNTS_S * (crc32(name.encode()) / 2**32)
 
 
 class Pace:
-    """When one object was written again, and may be the next time."""
+    """When one object was last rewritten, and when the next rewrite is allowed."""
 
     __slots__ = ("at", "count", "due", "kind")
 
     def __init__(self) -> None:
         self.at: float | None = None  # the last write
-        self.count = 0  # of rewrites that were no counts
+        self.count = 0  # rewrites with a new message
         self.due: float | None = None
         self.kind: Literal["counts", "other"] = "counts"
 
     def next(self, kind: Literal["counts", "other"], now: float, name: str) -> float:
-        """When a text that differs in this way may be written."""
+        """The time from which a text with this kind of difference may be written."""
         if kind == "counts":
             return now + spread(name) if self.at is None else max(now, self.at + COUNTS_S)
         if self.at is None:
@@ -62,7 +62,7 @@ class Pace:
 
     @property
     def free_at(self) -> float:
-        """From then on it does not matter any more when the last write was."""
+        """The time from which the last write does not matter any more."""
         return 0.0 if self.at is None else self.at + COUNTS_S
 
     def wrote(self, now: float, kind: Literal["first", "counts", "other"]) -> None:
@@ -71,7 +71,7 @@ class Pace:
 
 
 class Budget:
-    """So many a second, and no more than two seconds' worth at once."""
+    """A rate per second, with a burst of at most two seconds' worth."""
 
     __slots__ = ("at", "left", "rate")
 
@@ -79,7 +79,7 @@ class Budget:
         self.rate, self.left, self.at = rate, 2 * rate, 0.0
 
     def take(self, now: float) -> bool:
-        """Takes one, if there is one."""
+        """Takes one token, if available."""
         if now > self.at:
             self.left = min(2 * self.rate, self.left + (now - self.at) * self.rate)
             self.at = now
@@ -89,12 +89,12 @@ class Budget:
         return True
 
     def next(self, now: float) -> float:
-        """When there is one."""
+        """The time of the next token."""
         return now if self.left >= 1 else now + max((1 - self.left) / self.rate, SHORTEST_S)
 
 
 class Timers:
-    """What is due when, the earliest first; one time for each name, the last that was set."""
+    """Due times of names, earliest first; each name has one time, the last one set."""
 
     __slots__ = ("_at", "_heap")
 
@@ -114,7 +114,7 @@ class Timers:
         return self._at.get(name)
 
     def pop(self, now: float, budget: Budget | None = None) -> Iterator[str]:
-        """Those that are due, as far as the budget goes; the others wait for it."""
+        """The due names, as far as the budget allows; the others wait for it."""
         while (at := self.next()) is not None and at <= now:
             if budget is not None and not budget.take(now):
                 return
@@ -123,7 +123,7 @@ class Timers:
             yield name
 
     def pop_one(self, now: float) -> str | None:
-        """The next one that is due; None: none is."""
+        """The next due name; None: there is none."""
         at = self.next()
         if at is None or at > now:
             return None
@@ -132,7 +132,7 @@ class Timers:
         return name
 
     def next(self) -> float | None:
-        """When the next one is due."""
+        """The earliest due time."""
         while self._heap:
             at, name = self._heap[0]
             if self._at.get(name) == at:

@@ -1,4 +1,4 @@
-"""What the writers need of a `kai.Plan`, read as far as there is news."""
+"""Reads the part of a `kai.Plan` that the writers need, limited to the news."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kai.engine.queues import QueuePlan
 from kai.engine.values import Bind, GroupPlan, Pipeline, Reason, second
 
 WITHOUT_REASON = "Unable to schedule podgroup"
-"""KAI's text for a group that waits though no error is recorded (spec 2 M3)."""
+"""KAI's message for a waiting group without a recorded error (spec 2 M3)."""
 _WAITS = frozenset({"unschedulable", "partly_placed", "invalid"})
 # spec 5 A19
 _REASONS = {
@@ -33,11 +33,11 @@ _NODE_POOL = re.compile(r"^Node-Pool '[^']*': ")  # of groups with schedulingBac
 
 
 class Saying:
-    """What one plan says; an implementation of `Said`.
+    """The verdicts of one plan; an implementation of `Said`.
 
-    `last`: what the plan before said of groups that wait; it is brought up to date. `known`: the
-    groups of which the writers keep a state. `changed`: the groups that changed since, or of which
-    a pod did; None: all may have.
+    `last`: the previous plan's verdicts on waiting groups; it is updated. `known`: the groups with
+    a state in the writers. `changed`: the groups that changed since, or have a pod that did; None:
+    all may have.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Saying:
         self.groups = [self._verdict(group) for group in groups_named(plan, names)]
 
     def add(self, pods: Mapping[str, str], groups: Mapping[str, str]) -> None:
-        """Pods and groups that the plan does not have, with what is wrong with them."""
+        """Adds pods and groups that are missing in the plan, with their problems."""
         self.waiting = {**self.waiting, **pods}
         self.groups += [
             Verdict(name, "invalid", text, ({"reason": _OTHER_REASON, "message": text},))
@@ -110,7 +110,7 @@ class Saying:
         text = _NODE_POOL.sub("", message)
         since = _text(group.writes.stale_since)
         if about_stale is not None and _all_leave(about_stale):
-            # Nothing of it stays that would have to go: its last pods are on their way out.
+            # Its last pods are being deleted, so nothing of it would have to be removed later.
             stale, since = "", None if since else since
         verdict: str = group.verdict
         if verdict == "partly_placed" and any(each.code == "not_ready" for each in group.reasons):
@@ -127,7 +127,7 @@ class Saying:
         )
 
     def _reasons(self, group: GroupPlan, text: str) -> Iterable[Mapping[str, Any]]:
-        """One entry for each error of KAI's that the text speaks of."""
+        """One entry for each of KAI's errors in the text."""
         for name in (*_REASONS.values(), _OTHER_REASON):
             if text.startswith(f"{name}: "):  # it is the only one
                 message = text.removeprefix(f"{name}: ").removesuffix(".")
@@ -148,7 +148,7 @@ class Saying:
         return entry
 
     def _queue_details(self, group: GroupPlan, reason: Reason) -> dict[str, Any]:
-        """The numbers of the queue that is in the way (spec 5 A20), as far as the plan has them."""
+        """The numbers of the blocking queue (spec 5 A20), as far as the plan has them."""
         name = str(reason.facts["queue"])
         details: dict[str, Any] = {"name": name}
         queue = self._plan.queues.get(name)
@@ -177,7 +177,7 @@ def _all_leave(stale: Reason) -> bool:
 
 
 def _rests(each: Outline) -> bool:
-    """Nothing is said of it, so that what was written may have to be mended."""
+    """Whether the group has no verdict, so that an earlier one may need a correction."""
     return not each.reason and each.verdict not in _WAITS
 
 
@@ -192,8 +192,8 @@ def _amounts(queue: QueuePlan, name: str) -> dict[str, str]:
 def _written(*amounts: Fraction | None) -> dict[str, str]:
     """CPU, memory and GPUs as KAI writes them there (spec 1 F81).
 
-    Bytes are counted out, and unlimited is -1. Of GPUs unlimited is 0, from one on they are whole
-    ones without the rest, and less is hundredths.
+    Bytes are written in full, and unlimited is -1. For GPUs unlimited is 0; amounts of one or more
+    are cut to whole GPUs, and smaller amounts have two decimals.
     """
     cpu, memory, gpu = amounts
     if gpu is not None:

@@ -1,4 +1,4 @@
-"""Conditions, promises and events of pods: a small state for each that waits or is written."""
+"""Conditions, promises and events of pods: a small state for each pod that waits or has writes."""
 
 from __future__ import annotations
 
@@ -27,24 +27,25 @@ from kai.controllers.verdicts.written import UNKNOWN, Written, is_another
 SCHEDULED, BOUND, NOMINATED = "PodScheduled", "PodBound", "nominatedNodeName"
 UNSCHEDULABLE, BINDING_ERROR = "Unschedulable", "BindingError"
 LINGER_S = 10.0
-"""A pod is remembered so long after its last write: until then the watch may show it as it was.
+"""How long a pod is remembered after its last write: until then the watch may show the old state.
 
-One that waited is remembered until its text may be written again."""
+A pod that waited is remembered until its text may be rewritten.
+"""
 LOOK_S = 60.0
-"""A pod that waits or is promised a place is compared with the cluster once in so many seconds."""
+"""How often a pod that waits or has a promised place is compared with the cluster."""
 
-# Such a pod gets its condition whatever its group wants (spec 2 M9).
+# Such a pod gets its condition whatever the setting of its group (spec 2 M9).
 _NO_SUBGROUP = "Pod references subgroup "
 _TOO_EARLY = (_NO_SUBGROUP, "no resource claim name found for pod ")
 TOO_EARLY_S = 1.0
-"""Pods and the group that gets a part for them are written at once, and claims are made from
-templates after their pods: one may be seen before the other."""
+"""Pods and the group that gets a sub-group for them are written at the same time, and claims are
+created from templates after their pods: either may be seen first."""
 _EVENT_OF = {UNSCHEDULABLE: UNSCHEDULABLE, BINDING_ERROR: "FailedBinding"}
 
 
 class _Pod:
-    """`wish`: the condition that it has to have; None: it does not wait. `refused`: its PodBound,
-    if a binding of ours failed. `node`: its promise. `said`: the shape of the last event by
+    """`wish`: the condition that it needs; None: it does not wait. `refused`: its PodBound, if a
+    binding of ours failed. `node`: its promised node. `said`: the shape of the last event by
     reason."""
 
     __slots__ = (
@@ -66,13 +67,13 @@ class _Pod:
             self.say(seen.scheduled.reason, shape(seen.scheduled.message))
 
     def look(self, now: float, seen: PodSeen) -> None:
-        """Compares it with the cluster, if that was long ago."""
+        """Compares it with the cluster, if the last time was long ago."""
         if now >= self.looked + LOOK_S:
             self.looked = now
             self.written.look(_there(seen))
 
     def say(self, reason: str, what: int) -> bool:
-        """Whether an event of that reason says something that the last one did not."""
+        """Whether an event with that reason differs from the last one."""
         waiting, failed = self.said
         if reason == UNSCHEDULABLE:
             self.said = (what, failed)
@@ -86,7 +87,7 @@ def _there(seen: PodSeen) -> dict[str, Any]:
 
 
 class Pods:
-    """All pods that wait, are promised a place, or have writes under way."""
+    """All pods that wait, have a promised place, or have writes under way."""
 
     def __init__(self, counts: Budget, others: Budget) -> None:
         self._pods: dict[str, _Pod] = {}
@@ -98,7 +99,7 @@ class Pods:
         return len(self._pods)
 
     def take_in(self, now: float, said: Said, seen: Seen, out: Decided) -> None:
-        """A plan: who waits and why, and who is promised what."""
+        """Takes in a plan: the waiting pods with their messages, and the promised nodes."""
         bound = set(said.bound)
         promised = said.promised
         for name, pod in list(self._pods.items()):
@@ -120,7 +121,7 @@ class Pods:
                 self._look_again(now, name, known, seen, out)
 
     def end_promise(self, now: float, name: str, out: Decided) -> None:
-        """The room that the pod was promised will not come free."""
+        """The resources that the pod was promised will not be released."""
         pod = self._pods.get(name)
         if pod is not None and pod.node:
             self._promise(now, name, pod, "", out)
@@ -136,7 +137,7 @@ class Pods:
         *,
         here: bool,
     ) -> None:
-        """The binding was carried out. `here`: by us and not by a binder of its own."""
+        """The binding was carried out. `here`: by us, and not by a separate binder."""
         pod = self._find(now, name, seen)
         if pod is None:
             return
@@ -171,7 +172,7 @@ class Pods:
         *,
         here: bool,
     ) -> None:
-        """The binding was refused, or its target is gone. `here`: it was ours, and no binder's."""
+        """The binding was rejected, or its target is gone. `here`: it was ours, not a binder's."""
         pod = self._find(now, name, seen)
         if pod is None:
             return
@@ -182,7 +183,7 @@ class Pods:
         self._wish(now, name, pod, Condition("False", BINDING_ERROR, sys.intern(text)), out)
 
     def gone(self, name: str, uid: str = "") -> None:
-        """The pod is not there any more; of that UID, if one is given."""
+        """The pod with this UID, if given, does not exist any more."""
         pod = self._pods.get(name)
         if pod is None or uid not in ("", pod.uid):
             return
@@ -192,12 +193,12 @@ class Pods:
         self._forget.clear(name)
 
     def answer(self, now: float, name: str, number: int, outcome: Outcome) -> None:
-        """What became of a patch."""
+        """The outcome of a patch."""
         pod = self._pods.get(name)
         if pod is None or outcome.result is Result.REPLACED:
             return
         if is_another(outcome):
-            self.gone(name)  # it is another pod by now, or none
+            self.gone(name)  # the name now belongs to another pod, or to none
             return
         if outcome.result in (Result.FAILED, Result.LOST):
             wait = pod.written.fail(number)
@@ -208,7 +209,7 @@ class Pods:
         self._rest(now, name, pod)
 
     def due(self, now: float, out: Decided) -> None:
-        """What waited for its time."""
+        """The writes that waited for their time."""
         while len(out.writes) < BATCH and (name := self._firsts.pop_one(now)) is not None:
             pod = self._pods.get(name)
             if pod is not None and pod.wish is not None:
@@ -230,7 +231,7 @@ class Pods:
                 del self._pods[name]
 
     def wake(self, now: float) -> float | None:
-        """When `due` has to be called."""
+        """The time for `due`."""
         return earliest(
             now,
             (self._others, self._others_budget),
@@ -243,7 +244,7 @@ class Pods:
     # ---- inside ----------------------------------------------------------------------------------
 
     def _find(self, now: float, name: str, seen: Seen) -> _Pod | None:
-        """Its state, made anew for another pod of the same name; None where there is no pod."""
+        """Its state, created anew for another pod of the same name; None if there is no pod."""
         facts = seen.pod(name)
         if facts is None:
             return None
@@ -273,7 +274,7 @@ class Pods:
         if pod is None or facts is None:
             return
         pod.look(now, facts)
-        if pod.node and name not in promised:  # of a leader before this one
+        if pod.node and name not in promised:  # of an earlier leader
             self._promise(now, name, pod, "", out)
         pod.marked = pod.marked or text.startswith(_NO_SUBGROUP)
         if pod.written.current(BOUND) is not None:
@@ -282,7 +283,7 @@ class Pods:
         self._wish(now, name, pod, Condition("False", UNSCHEDULABLE, sys.intern(text)), out)
 
     def _wish(self, now: float, name: str, pod: _Pod, wish: Condition, out: Decided) -> None:
-        """The pod has to have the condition: now, or when its pace allows it."""
+        """Writes the condition: now, or when its pace allows it."""
         pod.wish = wish
         self._forget.clear(name)
         how = self._difference(pod, wish)
@@ -317,7 +318,7 @@ class Pods:
         if not isinstance(current, Condition) or current.status != "False":
             return "first"
         if current.reason != wish.reason:
-            # Autoscalers wait for the one and not for the other.
+            # Autoscalers react to the first reason and not to the other.
             return "first" if wish.reason == UNSCHEDULABLE else "other"
         return "counts" if shape(current.message) == shape(wish.message) else "other"
 
@@ -347,13 +348,13 @@ class Pods:
             self._forget.clear(name)
             text = f"Pod {name} was pipelined to node {node}"
             out.events.append(_event(name, pod.uid, "Normal", "Pipelined", text))
-        # A pod that moves has a node, and the server takes no other one for it.
+        # A pod that moves has a node, and the API server accepts no other one for it.
         pod.written.want(NOMINATED, "" if pod.placed else node)
         self._send(now, name, pod, out)
         self._rest(now, name, pod)
 
     def _look_again(self, now: float, name: str, pod: _Pod, seen: Seen, out: Decided) -> None:
-        """Whether a promised pod has its node still."""
+        """Writes the promised node again if the object has lost it."""
         facts = seen.pod(name)
         if facts is None or facts.uid != pod.uid:
             return
@@ -363,7 +364,7 @@ class Pods:
 
     def _send(self, now: float, name: str, pod: _Pod, out: Decided) -> None:
         if self._retries.get(name) is not None:
-            return  # it failed: the next try says this as well
+            return  # it failed: the next try includes this
         known = pod.written.there.get(SCHEDULED)
         fields = pod.written.send()
         if not fields:
@@ -380,7 +381,7 @@ class Pods:
         )
 
     def _rest(self, now: float, name: str, pod: _Pod) -> None:
-        """Forgets the pod after a while, if nothing is left to do."""
+        """Removes the state after a while, if nothing is left to do."""
         if pod.wish is None and not pod.node and pod.written.is_settled:
             self._forget.set(name, max(now + LINGER_S, pod.pace.free_at))
 
@@ -391,7 +392,7 @@ class Pods:
 
 
 def earliest(now: float, *timers: tuple[Timers, Budget | None]) -> float | None:
-    """When the first of them is due, and its budget has something left."""
+    """The time of the first one that is due and whose budget is not used up."""
     found = []
     for each, budget in timers:
         at = each.next()
@@ -403,7 +404,7 @@ def earliest(now: float, *timers: tuple[Timers, Budget | None]) -> float | None:
 
 
 def _status(fields: Mapping[str, Any], known: object, now: float) -> dict[str, Any]:
-    """The status of a strategic merge patch: conditions are known by their type."""
+    """The status of a strategic merge patch: conditions are identified by their type."""
     status: dict[str, Any] = {}
     for type, value in fields.items():
         if type == NOMINATED:
@@ -412,7 +413,7 @@ def _status(fields: Mapping[str, Any], known: object, now: float) -> dict[str, A
             status.setdefault("conditions", []).append({"$patch": "delete", "type": type})
         else:
             condition = {"type": type, **value._asdict()}
-            # A transition is a change of the status, and not of the text.
+            # A transition is a change of the status, not of the text.
             if (
                 type != SCHEDULED
                 or not isinstance(known, Condition)

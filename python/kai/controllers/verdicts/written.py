@@ -1,12 +1,12 @@
-"""What of an object is written, on its way, or still has to be.
+"""Tracks the fields of an object that are written, under way, or still to be written.
 
     written = Written({"PodScheduled": None})
     written.want("PodScheduled", condition)
-    fields = written.send()        # {"PodScheduled": condition}: what the patch has to say
+    fields = written.send()        # {"PodScheduled": condition}: the contents of the patch
     written.confirm(written.number)
 
-A patch that waits to be sent is replaced by the next one of its key. So each patch says all that no
-answer has confirmed yet, and no change is lost by a later one.
+A waiting patch is replaced by the next one with its key. Each patch therefore contains everything
+that no answer has confirmed yet, and no change is lost.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from kai.api.writes import Outcome, Result
 
 
 def is_another(outcome: Outcome) -> bool:
-    """The object that the patch was for is gone, or another one has its name by now.
+    """Whether the patched object is gone, or a new one has its name.
 
-    The API server calls the second an attempt to change the UID (422).
+    For a new one the API server reports an attempt to change the UID (422).
     """
     return outcome.result in (Result.GONE, Result.CONFLICT) or (
         outcome.result is Result.REFUSED and "metadata.uid" in outcome.message
@@ -28,7 +28,7 @@ def is_another(outcome: Outcome) -> bool:
 
 
 UNKNOWN = object()
-"""An unknown value: a write without an answer. It differs from every other."""
+"""An unknown value: a write without an answer. It differs from every other value."""
 _FIRST_RETRY_S, _LAST_RETRY_S = 1.0, 30.0
 
 
@@ -45,11 +45,11 @@ class Written:
         self.failures = 0
 
     def current(self, field: str) -> Any:
-        """What the field holds once all that was sent has arrived."""
+        """The value of the field after all sent writes."""
         return self.on_its_way.get(field, self.there.get(field))
 
     def want(self, field: str, value: Any) -> bool:
-        """The field has to hold the value; returns whether that takes a write."""
+        """Sets the wanted value of a field; returns whether that needs a write."""
         if self.current(field) == value:
             self.wanted.pop(field, None)
             return False
@@ -58,11 +58,11 @@ class Written:
 
     @property
     def is_settled(self) -> bool:
-        """Nothing is on its way, and nothing has to be sent."""
+        """Whether nothing is under way and nothing is left to send."""
         return not self.wanted and not self.on_its_way
 
     def send(self) -> dict[str, Any]:
-        """All that the next patch has to say; empty where there is nothing to send."""
+        """The contents of the next patch; empty if there is nothing to send."""
         if not self.wanted:
             return {}
         self.on_its_way = {**self.on_its_way, **self.wanted}
@@ -71,15 +71,15 @@ class Written:
         return dict(self.on_its_way)
 
     def confirm(self, number: int) -> None:
-        """The patch of that number was carried out, or will never be and must not be repeated."""
+        """The patch with this number was applied, or never will be and must not be repeated."""
         if number == self.number:
             self.there.update(self.on_its_way)
             self.on_its_way = {}
             self.failures = 0
 
     def fail(self, number: int) -> float | None:
-        """It may or may not have been carried out. Returns after how many seconds to send again,
-        None where a later patch says the same."""
+        """The patch may or may not have been applied. Returns the seconds until the retry; None if
+        a later patch has the same contents."""
         if number != self.number or not self.on_its_way:
             return None
         self.there.update(dict.fromkeys(self.on_its_way, UNKNOWN))
@@ -89,6 +89,6 @@ class Written:
         return float(min(_FIRST_RETRY_S * 2 ** min(self.failures - 1, 10), _LAST_RETRY_S))
 
     def look(self, there: Mapping[str, Any]) -> None:
-        """The object as it is, where nothing is on its way."""
+        """Takes over the object's state, if nothing is under way."""
         if not self.on_its_way:
             self.there.update(there)

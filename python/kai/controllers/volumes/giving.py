@@ -1,10 +1,10 @@
-"""Pods get volumes for claims that wait for their first consumer (spec 3 B25).
+"""Provides volumes for claims that wait for their first consumer (spec 3 B25).
 
-As Kubernetes' own scheduler does it: a volume that is there is kept for the claim, or the claim
-says on which node its provisioner is to make one; then the claim is looked at until Kubernetes'
-controller has bound it. A provisioner that fails takes the node from the claim: the binding fails,
-and the pod is planned again. So it does after `timeout` seconds, and then the claim is free to get
-a volume elsewhere.
+This works as in Kubernetes' own scheduler: an existing volume is reserved for the claim, or the
+claim gets an annotation with the node on which its provisioner creates one. Then the claim is
+checked until Kubernetes' controller has bound it. A provisioner that fails removes the node from
+the claim: the binding fails, and the pod is planned again. The same happens after `timeout`
+seconds; the claim can then get a volume elsewhere.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from kai.controllers.volumes.matching import Claim, Volume
 from kai.controllers.waits import earliest
 
 TIMEOUT_S = 120.0
-"""How long a claim may take to be bound (spec 6 C48)."""
+"""The time limit for binding a claim (spec 6 C48)."""
 FIRST_LOOK_S, LOOK_EVERY_S = 0.1, 10.0
-"""A claim is looked at when a watch shows that it has changed, and in any case as often as this."""
+"""A claim is read when a watch shows a change, and at least this often."""
 MOST_TRIES = 8
-"""How often claims are read again because something has changed meanwhile."""
+"""How often claims are read again because something has changed."""
 
 
 @dataclass(slots=True, eq=False)
 class _Task:
-    """The claims of one binding. `missing`: answers without which nothing goes on. `volumes`: what
-    each claim gets, by name; "": one that is made. `done`: claims that are bound. `deadline`: from
-    the first write on."""
+    """The claims of one binding. `missing`: answers that are needed to continue. `volumes`: the
+    volume of each claim, by name; "": a new one. `done`: claims that are bound. `deadline`: counted
+    from the first write."""
 
     binding: Binding
     names: list[str]
@@ -47,14 +47,14 @@ class _Task:
     missing: int = 0
     tries: int = 0
     looks: int = 0
-    again: bool = False  # something has changed: all is read once more
+    again: bool = False  # something has changed: everything is read again
     due: float | None = None
     deadline: float | None = None
 
 
 @dataclass(slots=True, eq=False)
 class _Undo:
-    """A claim whose volume is not to be made on the node any more."""
+    """A claim whose volume must not be created on the node any more."""
 
     namespace: str
     name: str
@@ -65,8 +65,8 @@ class _Undo:
 
 
 class VolumeGiver:
-    """A giver (kai.controllers.preparing). `volumes`: those that claims can get, as they are known;
-    `timeout`: in seconds."""
+    """A giver of volumes (kai.controllers.preparing). `volumes`: the known volumes that claims can
+    get; `timeout`: in seconds."""
 
     what = VOLUMES
 
@@ -76,7 +76,7 @@ class VolumeGiver:
         self._undos: dict[tuple[str, str], _Undo] = {}  # by namespace and name of the claim
 
     def __len__(self) -> int:
-        """How many bindings and claims it has to do with."""
+        """The number of bindings and claims in progress."""
         return len(self._tasks) + len(self._undos)
 
     # ---- what happens ----------------------------------------------------------------------------
@@ -131,7 +131,7 @@ class VolumeGiver:
         return given
 
     def changed(self, now: float, namespace: str, name: str) -> None:
-        """A watch has shown a claim: the next `tick` looks at those that wait for it."""
+        """A watch has shown a claim: the next `tick` checks the bindings that wait for it."""
         for task in self._tasks.values():
             if task.due is not None and task.binding.namespace == namespace and name in task.names:
                 task.due = min(task.due, now)
@@ -144,7 +144,7 @@ class VolumeGiver:
         for name, volume in task.volumes.items():
             claim = task.claims.get(name)
             if volume or claim is None or name in task.done:
-                continue  # a volume that is kept for the claim becomes its own in any case
+                continue  # the claim gets a volume that is reserved for it in any case
             undo = _Undo(task.binding.namespace, name, claim.uid, binding.node)
             self._undos[task.binding.namespace, name] = undo
             self._look_at(given, undo)
@@ -173,7 +173,7 @@ class VolumeGiver:
     # ---- giving ----------------------------------------------------------------------------------
 
     def _look(self, given: Given, task: _Task) -> None:
-        """Its claims are read, as far as they are not bound."""
+        """Reads the claims that are not bound."""
         for name in task.names:
             if name not in task.done:
                 task.missing += 1
@@ -182,7 +182,7 @@ class VolumeGiver:
                 )
 
     def _judge(self, now: float, given: Given, task: _Task) -> None:
-        """All that was to be read is there."""
+        """Decides when all objects have been read."""
         waiting: list[Claim] = []
         for name in task.names:
             claim = task.claims[name]
@@ -212,7 +212,7 @@ class VolumeGiver:
             self._go_on(now, given, task, waiting)
 
     def _check_volume(self, given: Given, task: _Task, claim: Claim) -> None:
-        """The volume that the claim is bound to has to be reached from the node."""
+        """The node must be able to reach the volume to which the claim is bound."""
         if claim.volume not in task.found:
             task.missing += 1
             given.reads.append(Read("PersistentVolume", "", claim.volume, about=task))
@@ -239,7 +239,7 @@ class VolumeGiver:
             task.due = min(now + wait, task.deadline or now + wait)
 
     def _choose(self, now: float, given: Given, task: _Task, waiting: list[Claim]) -> None:
-        """Each claim gets a volume, the smallest one first, or has one made."""
+        """Chooses a volume for each claim, smallest claim first, or has one created."""
         chosen: dict[str, Volume | None] = {}
         taken = self._taken(but=task)
         for claim in sorted(waiting, key=lambda each: (each.bytes, each.name)):
@@ -275,7 +275,7 @@ class VolumeGiver:
         task.volumes[claim.name] = "" if volume is None else volume.name
         if volume is not None:
             if volume.claim is not None and volume.claim[2]:
-                return  # it is kept for this claim already
+                return  # it is reserved for this claim already
             body = _kept_for(claim, volume)
             where = ("PersistentVolume", "", volume.name, body)
         elif claim.selected_node:
@@ -287,7 +287,7 @@ class VolumeGiver:
         given.writes.append(Write(Lane.BINDING, "patch", *where, about=task))
 
     def _written(self, now: float, given: Given, task: _Task, outcome: Outcome) -> None:
-        """All its writes have their answers."""
+        """All its writes have answers."""
         if not task.again:
             task.due = now + FIRST_LOOK_S
             return
@@ -295,7 +295,7 @@ class VolumeGiver:
         if task.tries > MOST_TRIES:
             self._fail(given, task, "Bind", f"binding volumes: {outcome.message}")
             return
-        task.volumes.clear()  # what was written is seen, and counts
+        task.volumes.clear()  # the next read shows what was written
         self._look(given, task)
 
     def _taken(self, *, but: _Task) -> set[str]:
@@ -352,7 +352,7 @@ class VolumeGiver:
             undo.failures += 1
 
     def _is_wanted(self, undo: _Undo) -> bool:
-        """A binding that came later needs the claim, or another pod that shares it."""
+        """Whether a later binding needs the claim, or another pod that shares it."""
         return any(
             task.binding.namespace == undo.namespace and undo.name in task.names
             for task in self._tasks.values()
@@ -372,11 +372,11 @@ def _kept_for(claim: Claim, volume: Volume) -> dict[str, Any]:
 
 
 def _made_on(claim: Claim, node: str | None) -> dict[str, Any]:
-    """A patch of a claim: its volume is made on the node; None: on none."""
+    """A patch of a claim: its volume is created on the node; None: on no node."""
     metadata = {"uid": claim.uid, "resourceVersion": claim.version}
     return {"metadata": {**metadata, "annotations": {matching.SELECTED_NODE: node}}}
 
 
 def volume_of(manifest: Mapping[str, Any]) -> Volume | None:
-    """What a sink keeps of a PersistentVolume; None: no claim can get it."""
+    """The part of a PersistentVolume that a sink stores; None: no claim can get it."""
     return Volume.of(manifest) if text(at(manifest, "metadata", "name")) else None

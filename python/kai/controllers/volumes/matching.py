@@ -1,7 +1,7 @@
-"""Which volume a claim gets on a node: the smallest that would do, or one that is made there.
+"""Chooses the volume of a claim on a node: the smallest suitable one, or a new one.
 
-It is what the engine decides on (cpp/kai/model/claims/volume_desk.cc), which says which nodes will
-do and not which volume it is.
+The engine makes the related decision (cpp/kai/model/claims/volume_desk.cc): it decides which nodes
+are suitable, not which volume.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ Manifest = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Volume:
-    """A PersistentVolume that a claim may get. `claim`: namespace, name and UID of the one that it
-    is kept for; `affinity`: terms for nodes, None: all of them."""
+    """A PersistentVolume that a claim may get. `claim`: namespace, name and UID of the claim it is
+    reserved for; `affinity`: node terms, None: all nodes."""
 
     name: str
     uid: str
@@ -103,7 +103,7 @@ class Claim:
 
 
 def claims_of(pod: Manifest) -> list[str]:
-    """The names of the claims of a pod, those of ephemeral volumes included."""
+    """The names of the claims of a pod, including those of ephemeral volumes."""
     own = text(at(pod, "metadata", "name"))
     names = []
     for each in objects(at(pod, "spec", "volumes")):
@@ -117,7 +117,7 @@ def claims_of(pod: Manifest) -> list[str]:
 def best(
     claim: Claim, volumes: Iterable[Volume], is_reached: Callable[[Volume], bool]
 ) -> Volume | None:
-    """The volume for it among those that are free; None: one has to be made."""
+    """The best free volume for the claim; None: one must be created."""
     of_class = [each for each in volumes if each.storage_class == claim.storage_class]
     of_class.sort(key=lambda each: (each.bytes, each.name))
     own = [each for each in of_class if is_kept_for(each, claim) and _fits(claim, each)]
@@ -162,7 +162,7 @@ def affinity_of(volume: Manifest) -> tuple[Mapping[str, Any], ...] | None:
 
 
 def is_on(affinity: tuple[Mapping[str, Any], ...] | None, node: Manifest) -> bool:
-    """The node reaches a volume of that affinity."""
+    """Whether the node can reach a volume with that affinity."""
     if affinity is None:
         return True
     labels, fields = labels_of(node), {"metadata.name": at(node, "metadata", "name")}
@@ -175,7 +175,7 @@ def is_on(affinity: tuple[Mapping[str, Any], ...] | None, node: Manifest) -> boo
 
 
 def is_selected(selector: Mapping[str, Any], labels: Mapping[str, Any]) -> bool:
-    """By a label selector."""
+    """Whether a label selector matches."""
     wanted = mapping(selector.get("matchLabels"))
     return all(labels.get(key) == value for key, value in wanted.items()) and all(
         _meets(each, labels) for each in objects(selector.get("matchExpressions"))
