@@ -66,7 +66,7 @@ def command(base: str, variant: str, **given: Any) -> int:
     --vary: `weeks` of the workload, drawn again; `estimates` of durations;
     `failures` of nodes. Unless given, it is weeks, where the workload lasts for two
     or more, and else nothing: then each side is simulated once. Times are like 90s,
-    15m, 36h or 7d.
+    2h30m, 36h or 7d.
 
     The verdict on the primary metric is better, worse or cannot tell, with an
     interval for the mean difference. The other metrics share one probability of

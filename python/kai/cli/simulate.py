@@ -70,7 +70,7 @@ def command(
     WORKLOAD is a YAML file, a public trace (Philly, ITP, openb, Muri, Tiresias), the
     output of sacct --parsable2, or a file in the Standard Workload Format: the format
     is detected from the content. A trace comes with a cluster and queues, which the
-    output describes. Times are like 90s, 15m, 36h or 7d.
+    output describes. Times are like 90s, 2h30m, 36h or 7d.
 
     WORKLOAD may also be a KAI snapshot: then the simulation starts with the cluster as it
     stands, whose pod groups run on for as long as --remaining says. With --remaining it
