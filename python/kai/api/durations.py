@@ -1,13 +1,14 @@
-"""Durations as text, in the formats of Go and of Prometheus.
+"""Durations as text: as people write them, and in the formats of Go and of Prometheus.
 
->>> go_seconds("1h30m"), prometheus_seconds("1w2d")
-(5400.0, 777600.0)
+>>> seconds_of("1d12h"), go_seconds("1h30m"), prometheus_seconds("1w2d")
+(129600.0, 5400.0, 777600.0)
 >>> to_go(60), to_prometheus(86_400 * 7)
 ('1m0s', '1w')
 """
 
 from __future__ import annotations
 
+import math
 import re
 
 from kai.errors import InvalidInputError
@@ -20,6 +21,48 @@ _PROMETHEUS_MS = {
 }
 _PROMETHEUS = re.compile("".join(rf"(?:(\d+){unit})?" for unit in _PROMETHEUS_MS))
 _LARGEST_S = 2**63 / 1e9  # the largest duration in Go
+_UNIT_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
+_NUMBER = r"[0-9]+(?:\.[0-9]+)?"
+_PART = re.compile(rf"({_NUMBER})(ms|s|m|h|d|w)")
+
+
+def seconds_of(value: object, *, never: bool = False) -> float | None:
+    """The seconds of a duration in an option or a workload; None if the value is not a duration.
+
+    One number with its unit, or several: ms, s, m, h, d, w. A number without a unit is in seconds,
+    also as a text. ``never``: the word `never` means infinite seconds.
+
+    >>> seconds_of("90m"), seconds_of("1d12h"), seconds_of(5), seconds_of("5"), seconds_of("soon")
+    (5400.0, 129600.0, 5.0, 5.0, None)
+    >>> seconds_of("never", never=True), seconds_of("never")
+    (inf, None)
+    """
+    if isinstance(value, str):
+        text = value.strip()
+        if never and text == "never":
+            return math.inf
+        if re.fullmatch(_NUMBER, text):
+            value = float(text)
+        elif re.fullmatch(f"(?:{_PART.pattern})+", text):
+            value = sum(float(number) * _UNIT_S[unit] for number, unit in _PART.findall(text))
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        return None
+    return float(value) if 0 <= value < _LARGEST_S else None
+
+
+def duration_text(seconds: float) -> str | float:
+    """The shortest way to write a duration exactly, which `seconds_of` reads.
+
+    >>> duration_text(5400), duration_text(86400), duration_text(0.25), duration_text(float("inf"))
+    ('90m', '1d', 0.25, 'never')
+    """
+    if math.isinf(seconds):
+        return "never"
+    for unit in ("d", "h", "m", "s"):
+        number = seconds / _UNIT_S[unit]
+        if seconds and number % 1 == 0:
+            return f"{int(number)}{unit}"
+    return int(seconds) if seconds % 1 == 0 else seconds
 
 
 def go_seconds(text: str) -> float:

@@ -78,7 +78,7 @@ def command(base: str, variant: str, **given: Any) -> int:
     what the seeds vary: `weeks` draws the weeks of the workload again, `estimates`
     changes the estimated durations, `failures` makes nodes fail. The default is
     weeks if the workload lasts two weeks or more, and otherwise nothing: then each
-    side is simulated once. Times are written as 90s, 15m, 36h or 7d.
+    side is simulated once. Times are written as 90s, 2h30m, 36h or 7d.
 
     The verdict on the primary metric is better, worse or cannot tell, with a
     confidence interval for the mean difference. The other metrics share one

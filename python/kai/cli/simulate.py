@@ -79,7 +79,7 @@ def command(
     WORKLOAD is a YAML file, a public trace (Philly, ITP, openb, Muri, Tiresias), the
     output of sacct --parsable2, or a file in the Standard Workload Format. The format
     is detected from the content. For a trace, kai adds a cluster and queues, and the
-    output describes them. Times are written as 90s, 15m, 36h or 7d.
+    output describes them. Times are written as 90s, 2h30m, 36h or 7d.
 
     WORKLOAD may also be a KAI snapshot: the simulation then starts with the state of
     that cluster, and --remaining gives the remaining run time of its pod groups. With

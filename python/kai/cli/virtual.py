@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from kai.api.durations import seconds_of
 from kai.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -71,12 +71,14 @@ def life(options: dict[str, Any]) -> Life:
     from kai.sim.simulate import Failures, Life
 
     every = options["fail_every"]
+    if every is not None:
+        every = seconds("--fail-every", every, never=True)
     return Life(
         startup_s=seconds("--startup", options["startup"]),
-        checkpoint_s=seconds("--checkpoint", options["checkpoint"]),
+        checkpoint_s=seconds("--checkpoint", options["checkpoint"], never=True),
         restart_s=seconds("--restart", options["restart"]),
         scale_every_s=seconds("--scale-every", options["scale_every"]),
-        failures=None if every is None else Failures(seconds("--fail-every", every) / 86_400),
+        failures=None if every is None else Failures(every / 86_400),
     )
 
 
@@ -108,12 +110,12 @@ def needs_numpy(command: str, error: ModuleNotFoundError) -> Exception:
     return InvalidInputError(f"kai {command} needs NumPy: pip install 'kai-sched[sim]'")
 
 
-def seconds(option: str, value: str) -> float:
-    """Parses a time such as 90s, 15m, 36h or 7d. Raises InvalidInputError for other text."""
-    if value == "never":
-        return float("inf")
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|w)?", value.strip())
-    if match is None:
-        raise InvalidInputError(f"{option}: {value!r} is not a time like 90s, 15m, 36h or 7d")
-    unit = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
-    return float(match[1]) * unit[match[2] or "s"]
+def seconds(option: str, value: str, *, never: bool = False) -> float:
+    """Parses a time such as 90s, 2h30m or 7d; with ``never``, this word as well.
+
+    Raises InvalidInputError for other text.
+    """
+    found = seconds_of(value, never=never)
+    if found is None:
+        raise InvalidInputError(f"{option}: {value!r} is not a time such as 90s, 2h30m, 36h or 7d")
+    return found

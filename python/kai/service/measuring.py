@@ -11,12 +11,12 @@ asked for. A pod with its seven writes costs 10 us of the 3 ms that it costs in 
 from __future__ import annotations
 
 import json
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from kai.api.durations import go_seconds
 from kai.api.writes import Lane, Outcome, Result, Write
 from kai.controllers.status import QueueFacts, Sums, queue_metrics
 from kai.k8s.sinks import DictSink
@@ -40,8 +40,6 @@ VICTIMS = ("consolidation", "reclaim", "preempt")
 NO_ACTIONS = frozenset({"load", "fair_share", "open", "close", "total"})
 """Stages of a plan that are no actions."""
 GB = 10**9
-_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
-_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ms|us|µs|ns|h|m|s)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +98,12 @@ class Measuring:
             action = action.strip()
             if action in VICTIMS:
                 text = of_action.get(action, of_action.get("default", "0"))
-                self._metrics.action_budget.set(seconds_of(text), action)
+                self._metrics.action_budget.set(go_seconds(text), action)
             if action in ("allocate", *VICTIMS):
                 self._metrics.scheduled.add(action, by=0)
-        self._metrics.job_budget.set(seconds_of(budgets.get("maxJobSearchDuration", "0")))
+        self._metrics.job_budget.set(go_seconds(budgets.get("maxJobSearchDuration", "0")))
         for generator, text in (budgets.get("maxGeneratorSearchDuration") or {}).items():
-            self._metrics.generator_budget.set(seconds_of(text), generator)
+            self._metrics.generator_budget.set(go_seconds(text), generator)
 
     def uses(self, age: Callable[[], float | None]) -> None:
         """There is a database of usage; `age`: seconds since it was read, None: it was not."""
@@ -288,11 +286,6 @@ def controller_of(write: Write) -> str:
     if write.key.startswith("resources-of-group/"):
         return "podgroup"
     return "pod" if write.lane is Lane.BINDING else ""
-
-
-def seconds_of(duration: str) -> float:
-    """Of a duration as Go writes it, such as 1m30s."""
-    return sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(duration))
 
 
 def _kept(queue: Mapping[str, Any]) -> dict[str, Any]:

@@ -25,10 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kai.api import keys, times
+from kai.api.durations import seconds_of
 from kai.api.nearest import did_you_mean
 from kai.engine.cluster import Cluster
 from kai.errors import InvalidInputError
-from kai.sim.traces.page import seconds_of
 from kai.sim.workload import Jobs, NodePool, Queue, Workload
 
 if TYPE_CHECKING:
@@ -102,8 +102,6 @@ class Remaining:
         if said is None:
             return self.seconds
         seconds = seconds_of(said)
-        if seconds is None and said.isdecimal():
-            seconds = float(said)
         if seconds is None:
             what = f"annotation {self.annotation}: {said!r} is no duration such as 90m"
             raise InvalidInputError(f"pod group {group}: {what}")

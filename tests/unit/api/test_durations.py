@@ -1,16 +1,56 @@
-"""Durations as Go and as Prometheus write them."""
+"""Durations as people, Go and Prometheus write them."""
 
+import math
 import random
 
 import pytest
 
-from kai.api.durations import go_seconds, prometheus_seconds, to_go, to_prometheus
+from kai.api.durations import (
+    duration_text,
+    go_seconds,
+    prometheus_seconds,
+    seconds_of,
+    to_go,
+    to_prometheus,
+)
 from kai.errors import InvalidInputError
 
 
 @pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        *[("90s", 90), ("90m", 5400), ("36h", 129_600), ("7d", 604_800), ("2w", 1_209_600)],
+        *[("250ms", 0.25), ("1.5h", 5400), ("2h30m", 9000), ("1d12h", 129_600), ("1h 30m", None)],
+        *[("90", 90), ("0", 0), ("0.5", 0.5), (" 15m ", 900), (90, 90), (0.25, 0.25), (0, 0)],
+        *[("", None), ("m", None), ("5 m", None), ("-5m", None), (-1, None), ("5y", None)],
+        *[("5M", None), ("1e3", None), ("5.", None), (".5h", None), ("soon", None)],
+        *[
+            ("never", None),
+            (None, None),
+            (True, None),
+            ([5], None),
+            ("٣s", None),
+            ("99999999h", None),
+        ],
+        *[(math.nan, None), (math.inf, None), ("inf", None), ("9" * 400 + "s", None)],
+    ],
+)
+def test_durations_of_options_and_workloads(value: object, seconds: float | None) -> None:
+    assert seconds_of(value) == seconds
+    assert seconds_of(value, never=True) == (math.inf if value == "never" else seconds)
+
+
+def test_the_text_of_a_duration_reads_back() -> None:
+    for value in (0.0, 1.0, 90.0, 5400.0, 0.1, 86_400.0, 1e9 + 0.5, math.inf):
+        assert seconds_of(duration_text(value), never=True) == value
+
+
+@pytest.mark.parametrize(
     ("text", "seconds"),
-    [("1h30m", 5400), ("-5s", -5), ("0", 0), ("1.5h", 5400), ("10ms", 0.01), ("+2m", 120)],
+    [
+        *[("1h30m", 5400), ("-5s", -5), ("0", 0), ("1.5h", 5400), ("10ms", 0.01), ("+2m", 120)],
+        *[("5m0s", 300), ("1h2m3.5s", 3723.5), ("0s", 0)],
+    ],
 )
 def test_go_durations(text: str, seconds: float) -> None:
     assert go_seconds(text) == pytest.approx(seconds)

@@ -125,11 +125,20 @@ def test_a_simulation_may_end_early_and_be_saved(run: Run, tmp_path: Path) -> No
     assert Timeline.load(tmp_path / "run.npz").end_s == 1800
 
 
+def test_times_have_one_unit_or_several_or_none(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "jobs.yaml"
+    file.write_text(WORKLOAD)
+    for text, seconds in (("1h15m", 4500), ("4500", 4500), ("0.5d", 5400), ("1h", 3600)):
+        done = run("simulate", file, "--until", text, "--checkpoint", "never", "--json")
+        assert json.loads(done.out)["end_s"] == seconds, text
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         ((), "give exactly one of WORKLOAD, --live, --fair-share REQUEST and --time-based INPUT"),
         (("missing.csv",), "missing.csv"),
+        (("jobs.yaml", "--restart", "never"), "--restart: 'never' is not a time like 90s"),
         (("jobs.yaml", "--until", "soon"), "--until: 'soon' is not a time like 90s, 15m, 36h"),
         (("jobs.yaml", "--cluster", "missing.yaml"), "missing.yaml"),
     ],

@@ -6,10 +6,7 @@ import json
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
-
 from kai.service.figures import Figures
-from kai.service.measuring import seconds_of
 
 CREATED = "2027-01-15T08:00:00Z"
 CREATED_S = 1_800_000_000.0
@@ -95,11 +92,3 @@ def test_fair_shares_are_read_once_a_plan_and_once_a_second() -> None:
     assert shares is not None
     assert shares["a"]["gpu"] is None
     assert reads == [1, None]
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [("5m0s", 300), ("1h2m3.5s", 3723.5), ("250ms", 0.25), ("0s", 0), ("0", 0), ("30s", 30)],
-)
-def test_durations_of_a_configuration(text: str, seconds: float) -> None:
-    assert seconds_of(text) == seconds

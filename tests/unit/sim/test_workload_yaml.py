@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from kai.errors import InvalidInputError
 from kai.sim import traces
-from kai.sim.traces.page import KEYS, duration_text, seconds_of
+from kai.sim.traces.page import KEYS
 from kai.sim.workload import Autoscale, Job, Jobs, Maintenance, NodePool, Queue, Resize, Workload
 
 WHOLE = """
@@ -289,13 +290,16 @@ def test_random_workloads_are_read_as_they_were_written(tmp_path: Path, seed: in
         assert again.jobs.job(row) == jobs.job(row)
 
 
-def test_durations() -> None:
-    for text, seconds in (("90m", 5400), ("1d12h", 129_600), ("1.5h", 5400), ("2w", 1_209_600)):
-        assert seconds_of(text) == seconds
-    for text in ("", "m", "5", "5 m", "-5m", "5y", True, None, float("nan"), -1, [5]):
-        assert seconds_of(text) is None, text
-    for value in (0.0, 1.0, 90.0, 5400.0, 0.1, 86_400.0, 1e9 + 0.5):
-        assert seconds_of(duration_text(value)) == value
+def test_a_job_may_never_save_its_work(tmp_path: Path) -> None:
+    job = "jobs: {train: {duration: 2h30m, checkpoint: never, restart: '90'}}\n"
+    text = "nodes: {n: {gpu: 1}}\n" + job
+    workload = read(tmp_path, text)
+    assert workload.jobs.job(0).duration_s == 9000
+    assert workload.jobs.job(0).checkpoint_s == math.inf
+    assert workload.jobs.job(0).restart_s == 90
+    assert read(tmp_path, traces.write_yaml(workload)).jobs.job(0) == workload.jobs.job(0)
+    with pytest.raises(InvalidInputError, match=r"jobs.train.restart: is 'never' instead of a dur"):
+        read(tmp_path, text.replace("'90'", "never"))
 
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "workloads.md"

@@ -19,10 +19,11 @@ from dataclasses import fields, replace
 from typing import Any
 
 from kai.api.documents import plain_scalar
+from kai.api.durations import duration_text
 from kai.api.nearest import did_you_mean
 from kai.errors import InvalidInputError
 from kai.sim.past_usage import params_of
-from kai.sim.traces.page import Page, Path, duration_text
+from kai.sim.traces.page import Page, Path
 from kai.sim.workload import (
     PRIORITY_CLASSES,
     Autoscale,
@@ -324,7 +325,7 @@ def _job(page: Page, path: Path, leaves: list[str], classes: Mapping[str, int]) 
         estimate_s=page.seconds((*path, "estimate")),
         models=page.texts((*path, "models")),
         speeds=tuple((key, page.number((*path, "speeds", key), least=0)) for key in speeds),
-        checkpoint_s=page.seconds((*path, "checkpoint")),
+        checkpoint_s=page.seconds((*path, "checkpoint"), never=True),
         restart_s=page.seconds((*path, "restart")),
         user=page.text((*path, "user")),
         application=page.text((*path, "application")),

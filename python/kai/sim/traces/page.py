@@ -10,21 +10,18 @@ Each method raises InvalidInputError for a value of another kind, with file, lin
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 from kai.api import places, quantities
 from kai.api.documents import UnreadableError, read_documents
+from kai.api.durations import seconds_of
 from kai.api.nearest import did_you_mean
 from kai.api.rules import shown
 from kai.errors import InvalidInputError
 
-__all__ = ["KEYS", "Page", "Path", "duration_text", "seconds_of"]
-
-_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|w)")
-_UNIT_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+__all__ = ["KEYS", "Page", "Path"]
 
 # What may be written: the key, and the sentence that the reference page has.
 KEYS: Mapping[str, Mapping[str, str]] = {
@@ -97,7 +94,7 @@ KEYS: Mapping[str, Mapping[str, str]] = {
         "estimate": "a duration: what the user expects; default: not known",
         "models": "a list of GPU models that it may run on; default: any",
         "speeds": "`{model: factor}`; a model that is left out has 1",
-        "checkpoint": "a duration: how often work is saved; 0: always",
+        "checkpoint": "a duration: how often work is saved; 0: always; or `never`",
         "restart": "a duration: of each start after an eviction",
         "user": "text",
         "application": "text: what it runs",
@@ -112,32 +109,6 @@ KEYS: Mapping[str, Mapping[str, str]] = {
     "amounts": {"gpu": "GPUs", "cpu": "cores", "memory": "such as 512Gi"},
     "repeat": {"count": "how many jobs; required", "every": "a duration; required"},
 }
-
-
-def seconds_of(value: object) -> float | None:
-    """Seconds of a duration such as 90s, 2h30m or 1.5d, or a plain number; None for others.
-
-    >>> seconds_of("90m"), seconds_of("1d12h"), seconds_of(5), seconds_of("soon")
-    (5400.0, 129600.0, 5.0, None)
-    """
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return float(value) if math.isfinite(value) and value >= 0 else None
-    if not isinstance(value, str) or not re.fullmatch(f"(?:{_PART.pattern})+", value):
-        return None
-    return sum(float(number) * _UNIT_S[unit] for number, unit in _PART.findall(value))
-
-
-def duration_text(seconds: float) -> str | float:
-    """The shortest way to write a duration exactly, which `seconds_of` reads.
-
-    >>> duration_text(5400), duration_text(86400), duration_text(0.25)
-    ('90m', '1d', 0.25)
-    """
-    for unit in ("d", "h", "m", "s"):
-        number = seconds / _UNIT_S[unit]
-        if seconds and number % 1 == 0:
-            return f"{int(number)}{unit}"
-    return int(seconds) if seconds % 1 == 0 else seconds
 
 
 Path = tuple[str | int, ...]
@@ -243,11 +214,12 @@ class Page:
             raise self.error(path, f"is {shown(value)} instead of true or false")
         return value
 
-    def seconds(self, path: Path) -> float | None:
+    def seconds(self, path: Path, *, never: bool = False) -> float | None:
+        """Of a duration. ``never``: this word is one as well, of infinite seconds."""
         value = self.value(path)
         if value is None:
             return None
-        seconds = seconds_of(value)
+        seconds = seconds_of(value, never=never)
         if seconds is None:
             raise self.error(path, f"is {shown(value)} instead of a duration such as 90m or 2h")
         return seconds
