@@ -97,7 +97,7 @@ def test_the_page_is_written_beside_the_table(run: Run, folder: Path, tmp_path: 
         (["--level", "95"], "level: expected 0.5 to 0.999, not 95"),
         (["--variant-cluster", "no-such-file"], "no-such-file: "),
         (["--workload", "no-such-file"], "no-such-file: "),
-        (["--until", "soon"], "--until: 'soon' is not a time like 90s, 15m, 36h or 7d"),
+        (["--until", "soon"], "--until: 'soon' is not a time such as 90s, 2h30m, 36h or 7d"),
     ],
 )
 def test_a_mistake_is_a_sentence(run: Run, folder: Path, options: list[str], said: str) -> None:

@@ -138,8 +138,8 @@ def test_times_have_one_unit_or_several_or_none(run: Run, tmp_path: Path) -> Non
     [
         ((), "give exactly one of WORKLOAD, --live, --fair-share REQUEST and --time-based INPUT"),
         (("missing.csv",), "missing.csv"),
-        (("jobs.yaml", "--restart", "never"), "--restart: 'never' is not a time like 90s"),
-        (("jobs.yaml", "--until", "soon"), "--until: 'soon' is not a time like 90s, 15m, 36h"),
+        (("jobs.yaml", "--restart", "never"), "--restart: 'never' is not a time such as 90s"),
+        (("jobs.yaml", "--until", "soon"), "--until: 'soon' is not a time such as 90s, 2h30m, 36h"),
         (("jobs.yaml", "--cluster", "missing.yaml"), "missing.yaml"),
     ],
 )
