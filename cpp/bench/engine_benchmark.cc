@@ -1,10 +1,10 @@
-// What an event costs in a cluster that lives on, up to the plan after it.
+// The cost of an event in a live cluster, including the plan after it.
 //
 //   make bench-event
 //
-// The cluster is full: a GPU pod of a group of its own on every device, twenty pods without GPUs on
-// every node, in groups of twenty, and groups of a hundred shapes that wait. In each round one GPU
-// pod ends and the plan lets one group start, then the pod is there again and the plan lets none.
+// The cluster is full: on every device a GPU pod in its own group, on every node twenty pods
+// without GPUs in groups of twenty, and waiting groups of a hundred shapes. In each round one GPU
+// pod ends and the plan starts one group; then the pod is back and the plan starts none.
 #include <benchmark/benchmark.h>
 
 #include <string>
@@ -23,7 +23,7 @@ constexpr int64_t kSecondNs = 1'000'000'000;
 constexpr int64_t kNowNs = 1'800'000'000 * kSecondNs;
 constexpr int64_t kLongAgoNs = 1'700'000'000 * kSecondNs;
 constexpr int64_t kGib = int64_t{1} << 30;
-constexpr int64_t kGpus = 8;  // of a node
+constexpr int64_t kGpus = 8;  // per node
 constexpr int64_t kManyEvents = 500;
 
 class FullCluster {
@@ -49,7 +49,7 @@ class FullCluster {
   Store& store() { return store_; }
   const PodRow& some_running() const { return running_.back(); }
   const NodeRow& some_node() const { return nodes_.back(); }
-  // The first GPU pods of so many nodes.
+  // The first GPU pods of this many nodes.
   std::vector<PodRow> SomeRunning(int64_t count) const {
     std::vector<PodRow> pods;
     for (size_t i = 0; i < running_.size() && std::ssize(pods) < count; i += kGpus)
@@ -137,7 +137,7 @@ void BM_EventAndPlan(benchmark::State& state) {
 }
 BENCHMARK(BM_EventAndPlan)->Name("event/information")->Apply(InBothSizes);
 
-// A pod on each of so many nodes ends, and as many groups start; then all is as before.
+// A pod on each of this many nodes ends, and as many groups start; then the previous state returns.
 void BM_ManyEvents(benchmark::State& state) {
   FullCluster cluster(state.range(0), state.range(1));
   Engine engine(&cluster.store(), ConfigOf("{}"), ShardParams());
@@ -154,7 +154,7 @@ void BM_ManyEvents(benchmark::State& state) {
 }
 BENCHMARK(BM_ManyEvents)->Name("events/information")->Apply(InBothSizes);
 
-// A node is cordoned, and then takes pods again.
+// A node is cordoned, and then uncordoned.
 void BM_CordonAndPlan(benchmark::State& state) {
   FullCluster cluster(state.range(0), state.range(1));
   Engine engine(&cluster.store(), ConfigOf("{}"), ShardParams());
@@ -172,7 +172,7 @@ void BM_CordonAndPlan(benchmark::State& state) {
 }
 BENCHMARK(BM_CordonAndPlan)->Name("cordon/information")->Apply(InBothSizes);
 
-// A node goes, and the pods that ran there stay behind; then it is there again.
+// A node goes while its pods remain; then it comes back.
 void BM_NodeGoesAndComes(benchmark::State& state) {
   FullCluster cluster(state.range(0), state.range(1));
   Engine engine(&cluster.store(), ConfigOf("{}"), ShardParams());

@@ -1,10 +1,10 @@
-// What a cluster that comes from a stream costs: the objects are generated as JSON one by one, put
-// into a Store, and an Engine has them in columns. Time by object, and resident memory in MB: the
-// most while loading, and what stays. The time has that of generating the text in it.
+// The cost of a cluster that arrives as a stream: objects are generated as JSON one by one and put
+// into a Store, and an Engine builds its columns. Reports the time per object, including the
+// generation of the JSON, and the resident memory in MB: the peak while loading, and what remains.
 //
 //   make bench-stream
 //
-// Ten pods a node, in groups of ten or each in a group of its own.
+// Ten pods a node, either in groups of ten or each in its own group.
 #include <benchmark/benchmark.h>
 #include <malloc.h>
 
@@ -23,7 +23,7 @@ namespace {
 
 constexpr int64_t kPodsPerNode = 10;
 
-// A line of /proc/self/status: VmRSS is what is resident now, VmHWM the most that was.
+// A line of /proc/self/status: VmRSS is the current resident memory, VmHWM its peak.
 double ResidentMb(std::string_view line_name) {
   std::ifstream status("/proc/self/status");
   std::string name;
@@ -34,7 +34,7 @@ double ResidentMb(std::string_view line_name) {
   return 0;
 }
 
-// What was resident before no longer counts among the most that was.
+// Resets the peak to the current resident memory.
 void ForgetPeak() { std::ofstream("/proc/self/clear_refs") << "5"; }
 
 std::string NodeJson(int64_t index) {

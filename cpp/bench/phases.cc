@@ -1,12 +1,11 @@
-// What `make bench` counts the instructions of: loads a snapshot, plans it, and plans it again
-// after each batch of events. Prints how many decisions each plan has, a line a plan.
+// The program whose instructions `make bench` counts: loads a snapshot, plans it, and plans it
+// again after each batch of events. Prints the number of decisions of each plan, one line per plan.
 //
 //   kai_phases snapshot.json             load, and a first plan
-//   kai_phases snapshot.json events      and a further plan after each batch
+//   kai_phases snapshot.json events      and another plan after each batch
 //
-// `events` has a pod as JSON in each line, and an empty line after each batch. A phase is a
-// function of its own whose name stays the same: callgrind counts what happens in it
-// (tools/bench.py).
+// `events` has a pod as JSON in each line, and an empty line after each batch. Each phase is a
+// function with a fixed name, because callgrind counts by function (tools/bench.py).
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
@@ -26,7 +25,7 @@
 namespace kai {
 namespace {
 
-constexpr int64_t kNowNs = 1'767'225'600'000'000'000;  // 2026-01-01T00:00:00Z, as kai bench has it
+constexpr int64_t kNowNs = 1'767'225'600'000'000'000;  // 2026-01-01T00:00:00Z, as in kai bench
 
 using Batch = std::vector<std::string>;
 

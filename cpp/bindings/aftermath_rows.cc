@@ -29,7 +29,7 @@ const char* NameOf(ElasticState state) {
   return "below";
 }
 
-// Why a node takes no pods; "" if it does.
+// Why a node takes no new pods; "" if it does.
 const char* StateOf(const NodeClass& node) {
   if ((node.state & kNotReady) != 0) return "not ready";
   if ((node.state & kCordoned) != 0) return "cordoned";

@@ -1,5 +1,5 @@
-// What a cycle leaves (kai/session/aftermath.h) as Python values: a tuple per row. _core.pyi says
-// what they look like.
+// The state after a cycle (kai/session/aftermath.h) as Python values: a tuple per row. _core.pyi
+// describes them.
 #ifndef KAI_BINDINGS_AFTERMATH_ROWS_H_
 #define KAI_BINDINGS_AFTERMATH_ROWS_H_
 

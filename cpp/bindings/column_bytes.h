@@ -1,4 +1,4 @@
-// A column of numbers as the bytes that NumPy's frombuffer() and Arrow read: a copy.
+// Copies a column of numbers into bytes that NumPy's frombuffer() and Arrow can read.
 #ifndef KAI_BINDINGS_COLUMN_BYTES_H_
 #define KAI_BINDINGS_COLUMN_BYTES_H_
 

@@ -1,5 +1,5 @@
-// The pod groups of a plan as columns, for data frames: a row each, by name, without a Python
-// object per row.
+// The pod groups of a plan as columns for data frames: one row per group, sorted by name, without a
+// Python object per row.
 #ifndef KAI_BINDINGS_GROUP_TABLE_H_
 #define KAI_BINDINGS_GROUP_TABLE_H_
 
@@ -13,8 +13,8 @@
 namespace kai::bindings {
 
 struct GroupTable {
-  // Its pods; of these, when the cycle began, those that held a node and those that waited; what
-  // was decided about how many; and how many go on waiting without a promise.
+  // Numbers of pods: all; those that held a node, and those that waited, when the cycle began;
+  // those with each kind of decision; and those that still wait without a promise.
   enum Count : size_t { kPods, kRunning, kPending, kBound, kPipelined, kEvicted, kWaiting };
   static constexpr std::array kCounts = {"pods",      "running", "pending", "bound",
                                          "pipelined", "evicted", "waiting"};
@@ -22,7 +22,7 @@ struct GroupTable {
   TextColumn name;
   CodedColumn queue;
   CodedColumn verdict;
-  CodedColumn reason;  // the code and the message of the first one
+  CodedColumn reason;  // code and message of the first reason
   CodedColumn message;
   std::vector<int32_t> priority;
   std::vector<int64_t> created_ns;  // INT64_MIN: unknown

@@ -1,5 +1,5 @@
-// A plan as Python holds it: converted member by member when asked. Its names and numbers are those
-// of a cluster that may go on; what is read of it afterwards is that of the same plan, made again.
+// A plan that Python holds; its members are converted on request. The cluster may change
+// afterwards: then members that were not converted yet are read from the same plan, made again.
 #ifndef KAI_BINDINGS_HELD_PLAN_H_
 #define KAI_BINDINGS_HELD_PLAN_H_
 
@@ -20,27 +20,27 @@
 
 namespace kai::bindings {
 
-using Mutex = std::recursive_mutex;  // a finalizer may read a plan while another is read
+using Mutex = std::recursive_mutex;  // recursive: a finalizer may read a plan during another read
 using Turn = std::unique_lock<Mutex>;
-// Waits without the GIL, and has both in the end.
+// Waits without the GIL; afterwards the thread holds both.
 Turn TakeTurn(Mutex& mutex);
 
 using Numbers = std::vector<std::pair<std::string, int64_t>>;
 
 class HeldPlan {
  public:
-  // What is different when a plan is made again.
+  // A change for making a plan again.
   struct Change {
-    std::shared_ptr<const Config> config;           // null: the one that it was made with
-    std::pair<std::string, std::string> new_names;  // nodes that take each other's name; or empty
+    std::shared_ptr<const Config> config;           // null: the original one
+    std::pair<std::string, std::string> new_names;  // two nodes that swap names; or empty
   };
-  // Makes the plan again, of a cluster that does not go on, and fills in what its cycle leaves.
-  // Null: the change cannot be made.
+  // Makes the plan again, for a copy of the cluster that does not change, and fills in the state
+  // after the cycle. Null: the change is not possible.
   using PlanPtr = std::shared_ptr<const Plan>;
   using Again =
       std::function<PlanPtr(const Change& change, const Numbers& spent_searches, Aftermath* after)>;
 
-  // `timing_ns`: by stage; "total" is the last. `goes_on`: the cluster of the plan may.
+  // `timing_ns`: by stage; "total" is the last. `goes_on`: the cluster of the plan may change.
   HeldPlan(PlanPtr plan, bool goes_on, std::shared_ptr<Mutex> mutex,
            std::vector<std::string> warnings, Numbers timing_ns, Again again);
 
@@ -52,7 +52,7 @@ class HeldPlan {
 
   size_t size() const { return size_; }
   const DecisionTable& decisions();
-  // One of MembersOfPlans().
+  // A member by name, one of MembersOfPlans().
   pybind11::object Member(std::string_view name);
   std::string ToJson(std::string_view stamp);
   // Calls read(plan).
@@ -61,7 +61,7 @@ class HeldPlan {
     const Turn turn = TakeTurn(*mutex_);
     return read(Read());
   }
-  // Calls read(plan, aftermath); the cycle is run once more for the first of these calls.
+  // Calls read(plan, aftermath). The first such call runs the cycle again.
   template <typename Reader>
   auto LookAfter(const Reader& read) {
     const Turn turn = TakeTurn(*mutex_);
@@ -69,22 +69,22 @@ class HeldPlan {
     return read(*plan_, *after_);
   }
 
-  // The plan of the same objects, promises and time with that change. Null: it was made again
-  // already, or the change cannot be made.
+  // The plan of the same objects, promises and time with this change. Null: this plan was itself
+  // made again, or the change is not possible.
   std::shared_ptr<HeldPlan> With(const Change& change);
 
-  // Its cluster goes on. The decisions are kept, as they are what most want to compare.
+  // Called before the cluster changes. The decisions are kept, as most callers compare them.
   void LetGo();
 
  private:
   const Plan& Read();
   void MakeAgain();
 
-  PlanPtr plan_;                      // null: its cluster went on
-  std::unique_ptr<Aftermath> after_;  // of plan_; null: not asked for yet
+  PlanPtr plan_;                      // null: its cluster has changed
+  std::unique_ptr<Aftermath> after_;  // of plan_; null: not computed yet
   bool goes_on_;
   std::shared_ptr<Mutex> mutex_;
-  Again again_;  // null: it was made again
+  Again again_;  // null: this plan was made again
   std::vector<std::string> warnings_;
   std::vector<Rejection> rejections_;
   Numbers spent_searches_;

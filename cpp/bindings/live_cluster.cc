@@ -17,7 +17,7 @@ namespace {
 
 namespace py = pybind11;
 
-// The member `kind`; empty: it is missing, or no text.
+// The member `kind`; empty if it is missing or not a text.
 std::string KindOf(JsonObject object) {
   std::string kind;
   const FieldStatus status = ForEachMember(object, [&](std::string_view key, JsonValue& value) {
@@ -44,7 +44,7 @@ Numbers TimingOf(int64_t load_ns, const Plan& plan) {
   return timing_ns;
 }
 
-// True as long as it lives.
+// Sets a flag during its lifetime.
 class Flag {
  public:
   explicit Flag(std::atomic<bool>* flag) : flag_(*flag), was_free_(!flag_.exchange(true)) {}
@@ -71,7 +71,7 @@ LiveCluster::LiveCluster(SnapshotFile file, py::bytes data, int64_t load_ns)
       data_(std::move(data)) {}
 
 std::shared_ptr<LiveCluster> LiveCluster::Load(const py::bytes& data) {
-  const std::string_view json = data;  // stays valid: the caller holds the bytes
+  const std::string_view json = data;  // valid: the caller holds the bytes
   absl::StatusOr<SnapshotFile> file;
   int64_t load_ns = 0;
   {
@@ -162,7 +162,7 @@ LiveCluster::Event LiveCluster::Upsert(std::string_view json) {
                  WhenInvalid::kCluster);
   }
   if (!StartFollowing()) return event;
-  // That there is one shows that it is known which there are.
+  // Its existence shows that ConfigMaps are known.
   if (kind == kai::Kind::kConfigMap) store_->Synced(kind);
   event.was_there = store_->Has(kind, event.name);
   event.is_late = store_->Upsert(kind, object) == Store::Outcome::kStale;
@@ -315,7 +315,7 @@ absl::StatusOr<HeldPlan::PlanPtr> LiveCluster::PlanAsItIs(Engine* engine, int64_
   if (!plan.ok()) return plan;
   if (engine->counts().repeated == repeated) {
     *timing_ns = TimingOf(settled_ns - start_ns, **plan);
-  } else {  // what it says of times is that of the plan before
+  } else {  // a repeated plan has the timings of the original
     *timing_ns = {{"load", settled_ns - start_ns}, {"total", clock.NowNs() - start_ns}};
   }
   return plan;

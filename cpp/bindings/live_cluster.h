@@ -1,11 +1,11 @@
-// What Python holds: a cluster that was read from a snapshot and may live on, and the plans made of
-// it.
+// The objects that Python holds: a cluster that was read from a snapshot and may change, and the
+// plans made of it.
 //
-// A cluster that nothing happens to is planned as it was read. With its first event it gets a
-// store, and each session an engine of its own that follows it (docs/internals/bindings.md).
+// A cluster without events is planned as it was read. The first event creates a store, and each
+// session then gets its own engine that follows the store (docs/internals/bindings.md).
 //
-// Threads: one mutex per cluster for everything that reads or changes what lives on. A thread gives
-// the GIL back while it waits for the mutex: where one has both, it took the mutex first.
+// Threads: one mutex per cluster protects everything that changes. A thread releases the GIL while
+// it waits for the mutex; to hold both, it takes the mutex first.
 #ifndef KAI_BINDINGS_LIVE_CLUSTER_H_
 #define KAI_BINDINGS_LIVE_CLUSTER_H_
 
@@ -31,39 +31,40 @@ namespace kai::bindings {
 
 class LiveCluster : public std::enable_shared_from_this<LiveCluster> {
  public:
-  // Throws what Python raises for bytes that are no snapshot.
+  // Throws a Python exception for bytes that are not a snapshot.
   static std::shared_ptr<LiveCluster> Load(const pybind11::bytes& data);
 
-  // One that starts empty; `params_json` as schedulerParams of a snapshot. Throws for what is none.
+  // An empty cluster; `params_json` has the format of a snapshot's schedulerParams. Throws if it is
+  // invalid.
   static std::shared_ptr<LiveCluster> Live(const std::string& params_json);
   const std::string& scheduler_name() const { return params_.scheduler_name; }
   const ShardParams& params() const { return params_; }
 
-  // An event, or why it is none.
+  // An event, or why it is invalid.
   struct Event {
     std::string kind;
     std::string name;
     bool was_there = false;
-    bool is_late = false;  // and changed nothing
+    bool is_late = false;  // the event changed nothing
   };
   Event Upsert(std::string_view json);
-  // Whether it was there.
+  // True if it existed.
   bool Delete(std::string_view kind, const std::string& name);
   bool Has(std::string_view kind, const std::string& name);
 
-  // As those of the store. Nothing: the server has an object of that name.
+  // As in Store. Empty if the server has an object of that name.
   std::optional<std::string> UpsertPlanned(std::string_view json);
   bool Withdraw(std::string_view kind, const std::string& name);
   bool Assign(const std::string& pod, const std::string& uid, const std::string& group,
               const std::string& subgroup);
   void Avoid(const std::string& group, const std::vector<std::string>& nodes);
   void HoldOff(const std::string& group, int64_t since_ns, int64_t delay_ns);
-  // Throws for a part that is no number from 0 on.
+  // Throws if a part is not a number from 0 on.
   void SetPastUsages(PastUsages usages);
-  PastUsages past_usages();                                   // of queues that have used something
+  PastUsages past_usages();                                   // of queues with past usage
   std::map<std::string, std::pair<int64_t, int64_t>> Ages();  // created and planned, by group
   void ServeClaims(bool serves);
-  // Calls use(store) with it; throws where the file names an object twice.
+  // Calls use(store); throws if the file names an object twice.
   template <typename Use>
   auto WithStore(const Use& use) {
     const Turn turn = TakeTurn(*mutex_);
@@ -71,54 +72,53 @@ class LiveCluster : public std::enable_shared_from_this<LiveCluster> {
     return use(store_.get());
   }
 
-  // Another one with the same objects, and without what sessions remember of this one. Null:
-  // nothing has happened to this one, so that it is what its bytes say.
+  // Another cluster with the same objects, but without the memory of sessions. Null: no event has
+  // happened, so the original bytes describe it.
   std::shared_ptr<LiveCluster> Copy();
 
-  // False: the file names an object twice, so that no store can hold it.
+  // False if the file names an object twice, which a store cannot represent.
   bool CanFollow();
 
-  // Throws BusyError when another plan is being made.
+  // Throws BusyError while another plan is being made.
   std::shared_ptr<HeldPlan> Plan(const std::shared_ptr<Session>& session, int64_t now_ns);
 
-  // What a scheduler is about to do, and what it remembers (kai/engine/engine.h). Throw
-  // InvalidClusterError where the file names an object twice, and for JSON that is no BindRequest
-  // or no memory.
+  // Assumptions and memory of a scheduler (kai/engine/engine.h). They throw InvalidClusterError if
+  // the file names an object twice, and for JSON that is not a BindRequest or not a memory.
   using SessionPtr = std::shared_ptr<Session>;
   std::optional<AssumptionId> AssumeBound(const SessionPtr& session, std::string_view json);
   std::optional<AssumptionId> AssumeEvicted(const SessionPtr& session, const std::string& pod,
                                             int64_t now_ns);
   std::optional<AssumptionId> AssumeBoundTo(const SessionPtr& session, const std::string& pod,
                                             std::string_view uid, const std::string& node);
-  // One for each decision: nothing for a place that is promised.
+  // One entry per decision; empty for a promise.
   std::vector<std::optional<AssumptionId>> AssumePlan(const SessionPtr& session,
                                                       const DecisionTable& decisions,
                                                       int64_t now_ns);
   bool Forget(const SessionPtr& session, AssumptionId id);
-  // As Engine::Broken(); plans end as by the next plan.
+  // As Engine::Broken(); invalidates plans as the next plan does.
   std::vector<AssumptionId> Broken(const SessionPtr& session, const std::vector<AssumptionId>& ids);
-  // Whether the next plan has anything to take in.
+  // True if there are changes that no plan contains yet.
   bool HasChanged(const SessionPtr& session);
   std::string ExportMemory(const SessionPtr& session);
   void ImportMemory(const SessionPtr& session, std::string_view json);
-  // Nothing: no plan of the cluster as it is ends with time.
+  // Empty if no plan of the current cluster changes with time.
   std::optional<Engine::Wake> NextWake(const SessionPtr& session);
 
-  // Calls read(cluster) with the cluster as it is.
+  // Calls read(cluster) with the current cluster.
   template <typename Read>
   auto Look(const Read& read) {
     const Turn turn = TakeTurn(*mutex_);
     return read(*Current());
   }
 
-  // What it holds as one that lives on: objects, history, and what each session keeps.
+  // Memory of a cluster with a store: objects, history, and the data of each session.
   MemoryReport Memory();
 
   const std::string& config_json() const { return config_json_; }
   int64_t load_ns() const { return load_ns_; }
 
  private:
-  // The engine of a session, and the plans that Python may still hold of it.
+  // The engine of a session, and its plans that Python may still hold.
   struct Follower {
     std::weak_ptr<Session> session;
     std::shared_ptr<const Config> config;
@@ -137,31 +137,31 @@ class LiveCluster : public std::enable_shared_from_this<LiveCluster> {
                                                  int64_t now_ns, Numbers* timing_ns);
   static absl::StatusOr<HeldPlan::PlanPtr> PlanAsItIs(Engine* engine, int64_t now_ns,
                                                       Numbers* timing_ns);
-  // Before the engine takes events in.
+  // Called before the engine processes events.
   static void LetPlansGo(Follower* follower);
-  // What a plan depends on beside objects and the time.
+  // The input of a plan besides objects and time.
   struct Circumstances {
     std::shared_ptr<const Assumptions::All> assumed;
     Promises promises;
   };
-  // How the plan that was just made is made again.
+  // A function that makes the last plan again.
   HeldPlan::Again AgainFor(const Session& session, const Follower* follower, int64_t now_ns);
-  // An object that is no JSON is an error of the caller.
+  // Throws if the JSON is invalid.
   JsonObject Parse(std::string_view json);
-  // With the turn taken.
+  // Called with the mutex held.
   Engine& EngineOf(const std::shared_ptr<Session>& session);
 
   std::shared_ptr<Mutex> mutex_ = std::make_shared<Mutex>();
   std::atomic<bool> is_planning_ = false;
   std::string config_json_;
   ShardParams params_;
-  std::vector<std::string> warnings_;  // of every plan
+  std::vector<std::string> warnings_;  // for every plan
   int64_t load_ns_ = 0;
 
-  // Until the first event.
+  // Used until the first event.
   std::shared_ptr<Cluster> loaded_;
   pybind11::object data_;  // bytes
-  // By session: the last plan of it, and then what it has promised, for its engine.
+  // By session: its last plan, and later the promises of that plan, for the session's engine.
   struct FirstPlan {
     std::weak_ptr<Session> session;
     HeldPlan::PlanPtr plan;
@@ -169,12 +169,12 @@ class LiveCluster : public std::enable_shared_from_this<LiveCluster> {
   };
   std::vector<FirstPlan> first_plans_;
 
-  // From then on.
+  // Used from the first event on.
   std::unique_ptr<Store> store_;
   std::unique_ptr<History> history_;
   JsonDocument document_;
   std::vector<Follower> followers_;
-  std::shared_ptr<Session> spare_session_;  // of an engine that only looks
+  std::shared_ptr<Session> spare_session_;  // of an engine for reading only
 };
 
 }  // namespace kai::bindings

@@ -1,8 +1,8 @@
-// What Python holds of a feed: bytes go in on one thread, and into the store of a cluster on
-// another one.
+// A feed that Python holds: one thread adds bytes, and another one moves them into the store of a
+// cluster.
 //
-// Threads: what brings bytes never waits for a plan. Everything else waits for the cluster's mutex
-// without the GIL.
+// Threads: the thread that adds bytes never waits for a plan. All other calls wait for the
+// cluster's mutex without the GIL.
 #ifndef KAI_BINDINGS_LIVE_FEED_H_
 #define KAI_BINDINGS_LIVE_FEED_H_
 

@@ -1,4 +1,5 @@
-// The compiled core, kai._core. Defaults, looks and sugar are Python (kai.engine).
+// The compiled core, kai._core. Defaults, repr() and convenience methods are in Python
+// (kai.engine).
 #include <pybind11/pybind11.h>
 
 #include "register.h"

@@ -174,7 +174,7 @@ py::list OutlineRows(const Plan& plan, const std::optional<std::vector<std::stri
     if (!rests || !names || named.contains(cluster.PodGroupName(group))) groups.push_back(group);
   }
   py::list rows;
-  absl::flat_hash_map<std::string, py::str> texts;  // many groups wait for the same reason
+  absl::flat_hash_map<std::string, py::str> texts;  // many groups have the same reason
   const auto shared = [&](std::string_view text) {
     const auto [found, is_new] = texts.try_emplace(std::string(text));
     if (is_new) found->second = ToPython(text);

@@ -1,5 +1,5 @@
-// What pages and explanations need of a plan, as Python values: counts and rows of the cluster's
-// size only where a person asked for as much. python/kai/_core.pyi says what they look like.
+// The parts of a plan that pages and explanations need, as Python values: counts, and as many rows
+// as requested. python/kai/_core.pyi describes them.
 #ifndef KAI_BINDINGS_PAGE_ROWS_H_
 #define KAI_BINDINGS_PAGE_ROWS_H_
 
@@ -22,8 +22,8 @@ pybind11::list WaitingRows(const Plan& plan);
 pybind11::dict QueueParents(const Plan& plan);
 // Raises KeyError for a name that no group has.
 pybind11::list GroupRows(const Plan& plan, const std::vector<std::string>& names, bool evictions);
-// Of groups that run and of which nothing is said or decided, only those of these names; without
-// names, all.
+// Leaves out groups that simply run and have no decision or reason, unless they are in `names`;
+// without names, all are included.
 pybind11::list OutlineRows(const Plan& plan, const std::optional<std::vector<std::string>>& names);
 
 }  // namespace kai::bindings

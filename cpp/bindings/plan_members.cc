@@ -43,7 +43,7 @@ py::list Requirements(const std::vector<Requirement>& requirements, const Cluste
   return rows;
 }
 
-// `frozen` makes a dict that cannot be changed of one that can.
+// `frozen` converts a dict into one that cannot be changed.
 py::object ToDict(const Facts& facts, const py::object& frozen) {
   py::dict members;
   for (const Fact& fact : facts) {

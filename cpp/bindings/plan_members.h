@@ -1,5 +1,5 @@
 // The members of a plan as Python values: lists, dicts and tuples, by name. python/kai/_core.pyi
-// says what they look like.
+// describes them.
 #ifndef KAI_BINDINGS_PLAN_MEMBERS_H_
 #define KAI_BINDINGS_PLAN_MEMBERS_H_
 
@@ -17,17 +17,17 @@ namespace kai::bindings {
 using MemberOfPlan = pybind11::object (*)(const Plan& plan);
 const std::map<std::string_view, MemberOfPlan>& MembersOfPlans();
 
-// Pod groups as rows: queue, verdict, messages, reasons, time stamps.
+// Makes a row per pod group: queue, verdict, messages, reasons, timestamps.
 class GroupRowMaker {
  public:
-  // `evictions`: with a reason for each pod that leaves.
+  // `evictions`: adds a reason for each pod that is evicted.
   GroupRowMaker(const Plan& plan, bool evictions);
   pybind11::tuple Make(PodGroupId group) const;
 
  private:
   const Plan& plan_;
   bool evictions_;
-  pybind11::object frozen_;  // makes a dict that cannot be changed of one that can
+  pybind11::object frozen_;  // converts a dict into one that cannot be changed
 };
 
 pybind11::str ToPython(std::string_view text);

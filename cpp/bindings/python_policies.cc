@@ -14,7 +14,7 @@ namespace {
 
 namespace py = pybind11;
 
-// What a run can be asked beside its tables. It ends with the run.
+// What a policy can read besides its tables; it becomes empty after the run.
 struct PolicyFacts {
   const Cluster* cluster = nullptr;
   PolicyColumns* columns = nullptr;
@@ -27,7 +27,7 @@ PolicyFacts& Open(PolicyFacts& facts) {
   return facts;
 }
 
-// A pointer that is not null, of no elements too.
+// A pointer that is not null, even for an empty column.
 template <typename T>
 T* DataOf(std::vector<T>* column) {
   static T none{};
@@ -45,7 +45,7 @@ py::memoryview ReadOnly(std::vector<T>* column) {
   return TableView(column, /*readonly=*/true);
 }
 
-// Nodes by cards.
+// GPUs of nodes as a two-dimensional view.
 py::memoryview CardsOf(PolicyNodeColumns* nodes) {
   const auto size = static_cast<py::ssize_t>(sizeof(int64_t));
   const auto cards = static_cast<py::ssize_t>(nodes->most_gpus);
@@ -117,7 +117,7 @@ py::list GroupNames(PolicyFacts& facts, size_t rows) {
   return names;
 }
 
-// By the numbers in the column `queue`.
+// Indexed by the numbers in the column `queue`.
 py::list QueueNames(PolicyFacts& facts) {
   const Cluster& cluster = *Open(facts).cluster;
   py::list names;
@@ -126,8 +126,8 @@ py::list QueueNames(PolicyFacts& facts) {
   return names;
 }
 
-// The most frequent pods, so many of all: CPU, GPUs, thousandths of each, weight, and by kind of
-// node whether it is open to them.
+// The most frequent pods that make up `percent` of all: CPU, GPUs, thousandths of each, weight, and
+// for each kind of node whether it accepts them.
 py::list TypicalPods(PolicyFacts& facts, int percent) {
   const Cluster& cluster = *Open(facts).cluster;
   py::list rows;
@@ -166,7 +166,7 @@ class PythonRun final : public PolicyRun {
   absl::Status Order(size_t rows) override { return Call(order_, rows); }
 
  private:
-  // The answer is None, or what is wrong.
+  // The function returns None, or an error message.
   template <typename... Arguments>
   static absl::Status Call(const py::object& function, const Arguments&... arguments) {
     const py::gil_scoped_acquire gil;

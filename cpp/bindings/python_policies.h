@@ -1,13 +1,13 @@
-// PythonPolicies: policies over tables (kai/placement/table_policy.h) that are Python functions.
+// PythonPolicies: policies over tables (kai/placement/table_policy.h) written as Python functions.
 //
 //   with.policies = std::make_shared<PythonPolicies>(std::move(runner));
 //
 // `runner` is a kai.policy.running.Runner, which makes NumPy arrays of the tables, calls the
-// functions and checks their answers. The engine works without the GIL; it is taken for each call.
-// The tables are read-only, and copies of what the engine works with.
+// functions and checks their results. The engine works without the GIL and acquires it for each
+// call. The tables are read-only copies of the engine's data.
 //
-// Invariants: an exception of a function becomes an Aborted status, which ends the cycle; the
-// runner keeps the exception for the thread that plans. Cost: that of the functions and some
+// Invariants: an exception in a function becomes an Aborted status, which ends the cycle; the
+// runner stores the exception for the thread that plans. Cost: that of the functions, and some
 // microseconds a call. Threads: those of table_policy.h.
 #ifndef KAI_BINDINGS_PYTHON_POLICIES_H_
 #define KAI_BINDINGS_PYTHON_POLICIES_H_
@@ -22,7 +22,7 @@ namespace kai::bindings {
 
 class PythonPolicies final : public TablePolicies {
  public:
-  // With the GIL held.
+  // Call with the GIL held.
   explicit PythonPolicies(pybind11::object runner);
   PythonPolicies(const PythonPolicies&) = delete;
   PythonPolicies& operator=(const PythonPolicies&) = delete;

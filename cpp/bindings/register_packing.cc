@@ -19,7 +19,7 @@ namespace {
 
 namespace py = pybind11;
 
-// Rows of as many whole numbers of 64 bits, one after the other.
+// Reads rows with this number of 64-bit integers each, in contiguous memory.
 std::vector<int64_t> NumbersOf(const py::buffer& rows, py::ssize_t columns, const char* what) {
   const py::buffer_info info = rows.request();
   const bool fits = info.ndim == 2 && info.shape[1] == columns && info.itemsize == 8 &&

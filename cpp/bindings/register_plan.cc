@@ -26,8 +26,8 @@ namespace {
 
 namespace py = pybind11;
 
-// Makes values of a frozen dataclass with slots. Its __init__ sets each member by a call of its
-// own, which for 40,000 decisions took ten times as long as their plan.
+// Makes values of a frozen dataclass with slots. The dataclass's own __init__ calls a setter for
+// each member; for 40,000 decisions that took ten times as long as the plan.
 template <size_t kMembers>
 class ValueMaker {
  public:
@@ -60,7 +60,7 @@ py::object Plain(double value) {
   return py::reinterpret_steal<py::object>(PyLong_FromDouble(value));
 }
 
-// Texts that rows share, each as one object.
+// Texts that rows share, each as one Python object.
 class RowTexts {
  public:
   explicit RowTexts(const CodedColumn& column) : column_(column), made_(column.texts().size()) {}
@@ -75,7 +75,7 @@ class RowTexts {
 
  private:
   const CodedColumn& column_;
-  std::vector<py::object> made_;  // null: not yet
+  std::vector<py::object> made_;  // null: not made yet
 };
 
 constexpr std::array kPlacementMembers = {
@@ -84,11 +84,11 @@ constexpr std::array kPlacementMembers = {
 constexpr std::array kEvictionMembers = {"pod", "action", "for_group", "message"};
 constexpr std::array kZoneMembers = {"zone", "amount"};
 
-// Rows of decisions as values.
+// Makes values for rows of decisions.
 class DecisionMaker {
  public:
-  // `types`: those of a decision to bind, to pipeline and to evict, and of a NUMA zone, whose
-  // `amounts` are made of a dict.
+  // `types`: the classes of a decision to bind, to pipeline and to evict, and of a NUMA zone, whose
+  // `amounts` converts a dict.
   DecisionMaker(const DecisionTable& table, const py::tuple& types)
       : table_(table),
         bind_(types[0], kPlacementMembers),

@@ -23,7 +23,7 @@ namespace {
 
 namespace py = pybind11;
 
-// Those that are there: rows of objects that are gone have no name.
+// Counts existing objects: rows of deleted objects have no name.
 template <typename Columns>
 int64_t CountOf(const Columns& columns) {
   return std::ranges::count_if(columns.name.raw(), [](NameId name) { return name.valid(); });
@@ -45,9 +45,9 @@ py::tuple Upsert(LiveCluster& self, const py::bytes& json) {
   return py::make_tuple(event.kind, event.name, event.was_there, event.is_late);
 }
 
-// The members of a recorded case that a plan is made of.
+// The members of a recorded case that a plan needs.
 py::object CaseOf(const py::bytes& data) {
-  const std::string_view json = data;  // stays valid: the caller holds the bytes
+  const std::string_view json = data;  // valid: the caller holds the bytes
   std::string snapshot;
   std::string now;
   absl::Status status;
@@ -69,7 +69,7 @@ py::object CaseOf(const py::bytes& data) {
   return py::make_tuple(py::bytes(snapshot), now);
 }
 
-// By queue, parts of GPUs, CPU and memory.
+// By queue: used parts of the cluster's GPUs, CPU and memory.
 using UsageRows = std::map<std::string, std::tuple<double, double, double>>;
 
 void SetUsage(LiveCluster& self, const UsageRows& rows) {
@@ -90,7 +90,7 @@ UsageRows UsageOf(LiveCluster& self) {
   return rows;
 }
 
-// Names by place.
+// Names by place in the configuration.
 py::dict ToDict(const std::vector<std::pair<std::string, std::vector<std::string>>>& levels) {
   py::dict dict;
   for (const auto& [place, names] : levels) dict[py::str(place)] = py::cast(names);

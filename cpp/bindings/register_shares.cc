@@ -14,7 +14,7 @@ namespace {
 
 namespace py = pybind11;
 
-// Name, priority, moment of creation; deserved, limit, weight, request and past usage.
+// Name, priority, creation time; deserved, limit, weight, request and past usage.
 using Row = std::tuple<std::string, int64_t, int64_t, double, double, double, double, double>;
 
 std::vector<double> DivideAmong(double total, const std::vector<Row>& rows, double k_value) {

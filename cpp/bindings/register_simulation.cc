@@ -37,7 +37,7 @@ using QueueTuple =
 using NodeTuple = std::tuple<std::string, int64_t, int64_t, int64_t, int64_t, StringPairs>;
 // name, nodes, first, least, ready, idle, price
 using PoolTuple = std::tuple<std::string, Texts, int32_t, int32_t, int64_t, int64_t, double>;
-// place of the job, after, pods, min_pods
+// index of the job, after, pods, min_pods
 using ResizeTuple = std::tuple<int64_t, int64_t, int32_t, int32_t>;
 
 QueueRow QueueOf(const QueueTuple& given) {
@@ -178,7 +178,7 @@ std::unique_ptr<Simulation> MakeSimulation(
                       WhenInvalid::kInput);
 }
 
-// ---- a cluster as it stands ---------------------------------------------------------------------
+// ---- the first moment ---------------------------------------------------------------------------
 
 std::shared_ptr<FirstMoment> MakeFirstMoment(LiveCluster* cluster, const std::string& memory) {
   return cluster->WithStore([&](const Store* store) {
@@ -239,7 +239,7 @@ std::vector<std::pair<std::string, int64_t>> PriorityClassesOf(const FirstMoment
 
 // ---- out ----------------------------------------------------------------------------------------
 
-// A column without a copy, for as long as the simulation lives; nothing can be written.
+// A read-only view of a column without a copy, valid while the simulation exists.
 template <typename T>
 py::object ViewOf(const std::vector<T>& column, const py::object& owner) {
   py::array_t<T> view(std::ssize(column), column.data(), owner);

@@ -1,4 +1,4 @@
-// Statuses become Python exceptions: one table, which kai/errors.py mirrors.
+// Converts statuses to Python exceptions: one table, which kai/errors.py mirrors.
 #ifndef KAI_BINDINGS_STATUS_H_
 #define KAI_BINDINGS_STATUS_H_
 
@@ -9,10 +9,11 @@
 
 namespace kai::bindings {
 
-// The class in kai.errors that a call raises when its argument is no good.
+// The class in kai.errors that a call raises for an invalid argument.
 enum class WhenInvalid { kInput, kConfig, kCluster };
 
-// Throws the Python exception for a status that is not ok. FailedPrecondition is kai.BusyError.
+// Throws the Python exception for a status that is not OK. FailedPrecondition becomes
+// kai.BusyError.
 void ThrowIfError(const absl::Status& status, WhenInvalid invalid);
 
 template <typename T>

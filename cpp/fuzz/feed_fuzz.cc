@@ -1,5 +1,5 @@
-// Watch streams and list pages from any bytes, in any chunks: never a crash; what makes no sense is
-// one sentence, and the store that chunks lead to is the one that whole lines lead to.
+// Watch streams and list pages of any bytes, in any chunks: never a crash; an error is one
+// sentence; and chunks lead to the same store as whole lines.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,14 +1,13 @@
-// Drives a fuzz entry point where libFuzzer is missing: mutates a corpus, blindly but repeatably.
+// Runs a fuzz entry point without libFuzzer: mutates a corpus, without coverage but repeatably.
 //
-//   kai_quantity_fuzz --seconds=3 --seed=1 cpp/fuzz/corpus/quantity    // search: a folder of
-//   inputs kai_quantity_fuzz crash-0123456789abcdef                           // run these files
-//   once each
+//   kai_quantity_fuzz --seconds=3 --seed=1 cpp/fuzz/corpus/quantity   // searches from a folder
+//   kai_quantity_fuzz crash-0123456789abcdef                          // runs these files once each
 //
-// The same seed and corpus give the same inputs in the same order, on every machine; --runs=N
-// bounds a search by count instead of by time. Without a corpus it starts from an empty input. An
-// input that crashes, trips a sanitizer or takes longer than ten seconds is written to crash-<hash>
-// in the current folder. Knowing nothing of coverage, it reaches deep code only through a good
-// corpus: keep a small, valid and varied one.
+// The same seed and corpus give the same inputs in the same order on every machine; --runs=N limits
+// a search by count instead of time. Without a corpus it starts from an empty input. An input that
+// crashes, trips a sanitizer or takes longer than ten seconds is written to crash-<hash> in the
+// current folder. As it does not measure coverage, it reaches deep code only with a good corpus:
+// keep a small, valid and varied one.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -44,7 +43,7 @@ namespace {
 constexpr int kSlowInputSeconds = 10;
 constexpr size_t kMaxLength = 1 << 16;
 
-// Words at which readers of JSON, YAML and Kubernetes objects have stumbled before, between spaces.
+// Words that have caused bugs in readers of JSON, YAML and Kubernetes objects, separated by spaces.
 using namespace std::string_view_literals;
 constexpr std::string_view kTokens =
     "{ } [ ] \" , : \\ \n ---\n {} [] \"\" [[[[[[[[ {\"a\": null true false / ../ nvidia.com/gpu "
@@ -54,9 +53,9 @@ constexpr std::string_view kTokens =
     "2026-01-01T00:00:00Z 9999-99-99T99:99:99Z 0000-00-00T00:00:00Z "
     "\\u0000 \\ud800 \\ud83d\\ude00 \0 \xff\xfe \xc3\x28 \xed\xa0\x80 \xf4\x90\x80\x80 \xef\xbb\xbf"sv;
 
-// --- what is being run, for the handlers ---------------------------------------------------------
+// --- the current input, for the handlers ---------------------------------------------------------
 
-std::string current;  // only handlers and Run() touch it
+std::string current;  // only handlers and Run() use it
 
 void SaveInput() {
   char path[64];
@@ -80,7 +79,7 @@ void OnSignal(int signal) {
 
 void Run(std::string input) {
   current = std::move(input);
-  // A fresh allocation of the exact size, so that the sanitizer sees one byte read too many.
+  // An allocation of the exact size, so that the sanitizer detects a read one byte past the end.
   const std::vector<uint8_t> bytes(current.begin(), current.end());
   alarm(kSlowInputSeconds);
   LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
@@ -125,7 +124,7 @@ class Mutator {
     return c != '\0' && std::strchr(" \t\r\n\"{}[],:", c) == nullptr;
   }
 
-  // The first run of word characters at or after `from`; empty when there is none.
+  // The first run of word characters at or after `from`; empty if there is none.
   static Range NextWord(std::string_view text, size_t from) {
     while (from < text.size() && !IsWordCharacter(text[from])) ++from;
     size_t end = from;
@@ -133,13 +132,13 @@ class Mutator {
     return {from, end - from};
   }
 
-  // Below(n) is in [0, n); std's distributions differ between libraries and would not repeat.
+  // In [0, n). The distributions of std differ between libraries and would not be repeatable.
   size_t Below(size_t n) { return n == 0 ? 0 : random_() % n; }
   template <typename Container>
   const typename Container::value_type& Pick(const Container& from) {
     return from[Below(from.size())];
   }
-  // Mostly short: long chunks make every mutant alike.
+  // Mostly short, as long chunks make mutants similar.
   Range Chunk(std::string_view text) {
     const size_t begin = Below(text.size());
     const size_t longest = Below(4) == 0 ? text.size() : 16;
@@ -187,10 +186,10 @@ class Mutator {
         text->insert(Below(text->size() + 1), piece);
         break;
       }
-      case 7:  // a word where none was
+      case 7:  // insert a word
         text->insert(Below(text->size() + 1), Pick(words_));
         break;
-      default: {  // another word in a word's place: what keeps the syntax and so reaches deepest
+      default: {  // replace a word, which mostly keeps the syntax and so reaches deepest
         const Range word = NextWord(*text, Below(text->size()));
         text->replace(word.begin, word.size, Pick(words_));
         break;
@@ -210,10 +209,10 @@ std::string ReadFile(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// In the order of their names: folders list their files in any order.
+// Sorted by name, as folders list files in any order.
 std::vector<std::string> ReadCorpus(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> paths;
-  std::error_code missing;  // a folder that is not there is an empty corpus
+  std::error_code missing;  // a missing folder is an empty corpus
   for (const auto& entry : std::filesystem::directory_iterator(folder, missing)) {
     if (entry.is_regular_file()) paths.push_back(entry.path());
   }
@@ -223,7 +222,7 @@ std::vector<std::string> ReadCorpus(const std::filesystem::path& folder) {
   return corpus;
 }
 
-// --name=value -> true and the value, when `argument` is that option.
+// If `argument` is the option --name=value: true, and its value.
 bool ReadOption(std::string_view argument, std::string_view name, uint64_t* value) {
   if (!argument.starts_with(name)) return false;
   argument.remove_prefix(name.size());

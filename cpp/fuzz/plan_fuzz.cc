@@ -1,5 +1,5 @@
-// Whole cycles on snapshots from any bytes: whatever a cluster looks like, a plan ends, binds
-// no pod twice, and leaves the cluster as it was.
+// Whole cycles on snapshots of any bytes: for any cluster, planning ends, binds no pod twice, and
+// leaves the cluster unchanged.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Quantities, durations and times from any bytes: never a crash, never undefined arithmetic, and
-// rounding that keeps its word.
+// Quantities, durations and timestamps of any bytes: never a crash, never undefined arithmetic, and
+// always the documented rounding.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,8 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const int64_t milli = quantity->MilliValue();
     KAI_CHECK(quantity->negative() ? value < 0 && milli < 0 : value >= 0 && milli >= 0) << text;
     if (milli < kMax && milli > -kMax) {
-      // Rounded once, away from zero: a unit holds a thousand milli-units, of which at least one
-      // was asked.
+      // Rounded once, away from zero: from whole milli-units to units.
       const int64_t units = milli / 1000 + (milli % 1000 > 0 ? 1 : 0) - (milli % 1000 < 0 ? 1 : 0);
       KAI_CHECK(value == units) << text << ": " << value << " units, " << milli << " milli-units";
     }

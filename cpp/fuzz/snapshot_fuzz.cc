@@ -1,5 +1,5 @@
-// Snapshots from any bytes: never a crash; what is refused is one sentence, and what is left out
-// has a kind and a reason.
+// Snapshots of any bytes: never a crash; an error is one sentence, and a rejected object has a kind
+// and a reason.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!file.ok()) {
     const std::string message(file.status().message());
     KAI_CHECK(!message.empty() && message.size() < 1000) << message;
-    // Readers may complain of types and values; grammar is CheckJson's alone.
+    // Readers may report wrong types and values, but only CheckJson reports invalid grammar.
     if (kai::CheckJson(json).ok())
       KAI_CHECK(message.find("not valid JSON") == message.npos) << message;
     return 0;

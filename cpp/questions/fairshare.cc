@@ -1,4 +1,4 @@
-// Single questions of fair share.
+// Questions to single functions of fair share.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -40,7 +40,7 @@ struct QueueValue {
   QueueView view() const { return {&share, &sums}; }
 };
 
-// One resource of it.
+// One resource of a queue.
 struct ShareValue {
   Share share;
   double allocated = 0;
@@ -82,7 +82,7 @@ std::pair<std::map<std::string, double>, double> DivideSiblings(double total, do
 
 std::map<std::string, QuotaVector> DivideTree(const QuotaVector& total, double k_value,
                                               std::vector<QueueValue> queues) {
-  std::map<std::string, std::vector<QueueValue*>> children;  // "" are the top level
+  std::map<std::string, std::vector<QueueValue*>> children;  // by parent; "" is the top level
   for (QueueValue& queue : queues) children[queue.parent].push_back(&queue);
   std::vector<std::pair<QuotaVector, std::string>> to_divide = {{total, ""}};
   std::map<std::string, QuotaVector> shares;
@@ -96,7 +96,7 @@ std::map<std::string, QuotaVector> DivideTree(const QuotaVector& total, double k
     for (const QueueValue* queue : below) {
       const QuotaVector share = {queue->share[0].fair_share, queue->share[1].fair_share,
                                  queue->share[2].fair_share};
-      // A queue seen before hangs in a cycle of parents.
+      // A queue that was seen before is in a cycle of parents.
       if (shares.emplace(queue->name, share).second) to_divide.emplace_back(share, queue->name);
     }
   }
@@ -127,8 +127,7 @@ int CompareQueues(const QueueValue& left, const QueueValue& right,
   return left_first ? -1 : 1;
 }
 
-// Queues of a question in the form the core has them in; a parent that is none of them is no
-// parent.
+// The queues of a question as the core's columns. A parent that is not among them is ignored.
 class QueueTree {
  public:
   QueueTree() = default;
@@ -177,7 +176,7 @@ class QueueTree {
   std::map<std::string, QueueId> rows_;
 };
 
-// schedulable, reason, the queue that refuses, message
+// (schedulable, reason, the queue that refuses, message)
 std::tuple<bool, std::string, std::string, std::string> CheckCapacity(
     const std::vector<QueueValue>& queues, const std::string& name, const QuotaVector& requested,
     bool preemptible, const std::string& check) {
@@ -243,7 +242,7 @@ bool Reclaimable(const std::vector<QueueValue>& queues, const std::string& recla
       "\"");
 }
 
-// A queue with its parent, and its minimum runtimes for preemption and for reclaim.
+// A queue with its parent, and its minimum run times for preemption and for reclaim.
 using MinRuntimeQueue =
     std::tuple<std::string, std::string, std::optional<int64_t>, std::optional<int64_t>>;
 
@@ -271,11 +270,11 @@ int64_t ResolveMinRuntime(const std::vector<MinRuntimeQueue>& queues, const std:
   throw py::value_error("action is \"preempt\" or \"reclaim\", not \"" + action + "\"");
 }
 
-// Without pod sets: may it be looked at; with them: may it lose that much.
+// Without pod sets: may the group be a victim; with pod sets: may it lose these pods.
 bool MinRuntimeAllows(int64_t runtime_ns, std::optional<int64_t> ran_ns, bool elastic,
                       const std::optional<std::vector<std::array<int64_t, 3>>>& pod_sets) {
   const bool is_protected = ran_ns && *ran_ns < MinRuntime::EndOf(/*started_ns=*/0, runtime_ns);
-  if (!pod_sets) return elastic || !is_protected;  // spec 1 F104, as preempt and reclaim ask it
+  if (!pod_sets) return elastic || !is_protected;  // spec 1 F104, as preempt and reclaim check it
   std::vector<MinRuntime::PodSetLoss> losses;
   for (const auto& [min_available, active, victims] : *pod_sets)
     losses.push_back({min_available, active, victims});
@@ -298,7 +297,7 @@ struct JobValue {
 };
 
 constexpr int64_t kOrderNowNs =
-    int64_t{4'000'000'000} * 1'000'000'000;  // later than any creation in a question
+    int64_t{4'000'000'000} * 1'000'000'000;  // later than any creation time in a question
 
 PodGroupRow RowOf(const JobValue& job) {
   PodGroupRow row;
@@ -343,7 +342,7 @@ std::shared_ptr<Cluster> ClusterOf(const std::vector<QueueValue>& queues,
       quota = {.quota = 0, .over_quota_weight = 1, .limit = kUnlimited};
     rows.queues.push_back(std::move(row));
   }
-  NodeRow node;  // for all that run
+  NodeRow node;  // for all running pods
   node.name = "node";
   node.ready = ConditionStatus::kTrue;
   node.allocatable = {{"cpu", 1'000'000}, {"memory", 1'000'000'000}, {"pods", 1'000}};
@@ -366,7 +365,8 @@ std::shared_ptr<Cluster> ClusterOf(const std::vector<QueueValue>& queues,
   return std::move(rows).Build();
 }
 
-// The order in which a queue of victims gives them up, as KAI counts what was taken (spec 1 W13).
+// The order in which a queue of victims returns them, counting earlier victims as KAI does (spec 1
+// W13).
 class VictimPops {
  public:
   VictimPops(Cluster* cluster, const FairShares* shares, PodOrder* order, bool fair_share_order,
@@ -396,8 +396,8 @@ class VictimPops {
   std::optional<VictimQueue> queue_;
 };
 
-// The order in which a worklist hands out pod groups, or a queue of victims: `steps` are pops
-// (None) and, for a worklist, pushes: of jobs that wait there from the start or come with the push.
+// The order in which a worklist returns pod groups, or a queue of victims returns victims. `steps`
+// are pops (None) and, for a worklist, pushes of groups that wait from the start or are new.
 std::vector<std::optional<std::string>> JobOrder(
     const std::vector<QueueValue>& queues, const std::vector<JobValue>& jobs,
     const std::vector<std::optional<JobValue>>& steps, bool fair_share_order, bool filter_unready,

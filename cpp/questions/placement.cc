@@ -1,4 +1,4 @@
-// Single questions of placement.
+// Questions to single functions of placement.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -22,7 +22,7 @@ namespace {
 
 namespace py = pybind11;
 
-// (name, room, what the node offers or, to spread, counts)
+// (name, free amount, the node's capacity or, for spreading, its counts)
 using Offer = std::tuple<std::string, double, double>;
 
 std::map<std::string, double> PlacementScores(const std::vector<Offer>& nodes,
@@ -46,7 +46,7 @@ std::map<std::string, double> PlacementScores(const std::vector<Offer>& nodes,
   return scores;
 }
 
-// What a pod group asks of a topology, in a cluster of its own.
+// The topology constraint of a pod group, in a cluster of its own.
 struct Constrained {
   std::unique_ptr<Cluster> cluster;
 
@@ -79,7 +79,7 @@ struct Constrained {
   }
 };
 
-// Labels, narrowest first, then "root".
+// The levels' labels, narrowest first, then "root".
 std::vector<std::string> TopologyLevels(const std::vector<std::string>& levels,
                                         const std::string& required, const std::string& preferred) {
   const Constrained asked(levels, {}, {}, required, preferred);
@@ -92,10 +92,10 @@ std::vector<std::string> TopologyLevels(const std::vector<std::string>& levels,
 }
 
 using Amounts = std::map<std::string, int64_t>;
-// (name, labels, what is free)
+// (name, labels, free amounts)
 using LabelledNode = std::tuple<std::string, std::map<std::string, std::string>, Amounts>;
 
-// The sets of nodes to try, in order, and the scores of nodes. `active`: pods that stand already,
+// The sets of nodes to try, in order, and the scores of nodes. `active`: how many pods run already,
 // by node.
 std::pair<std::vector<std::vector<std::string>>, std::map<std::string, double>> TopologyNodeSets(
     const std::vector<std::string>& levels, const std::vector<LabelledNode>& nodes,
@@ -109,7 +109,7 @@ std::pair<std::vector<std::vector<std::string>>, std::map<std::string, double>> 
     row.labels.assign(labels.begin(), labels.end());
     row.ready = ConditionStatus::kTrue;
     for (const auto& [resource, amount] : free) row.allocatable.emplace_back(resource, amount);
-    const auto stand = active.find(name);  // they take no more than a place each
+    const auto stand = active.find(name);  // each takes only one of the node's pod slots
     if (stand == active.end()) continue;
     for (auto& [resource, amount] : row.allocatable)
       amount += resource == "pods" ? stand->second : 0;

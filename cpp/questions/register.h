@@ -1,4 +1,4 @@
-// Called from module.cc, one for each file.
+// One function per file, called from module.cc.
 #ifndef KAI_QUESTIONS_REGISTER_H_
 #define KAI_QUESTIONS_REGISTER_H_
 

@@ -1,6 +1,6 @@
 """The compiled core: a cluster in, a plan out.
 
-Private to `kai.engine`, which gives these types their names, defaults and looks. Nothing here reads
+Private to `kai.engine`, which adds names, defaults and repr() to these types. Nothing here reads
 a clock, a file or a random source.
 """
 
@@ -14,9 +14,10 @@ class _Compiled(type):
 _Zone = tuple[str, dict[str, float]]
 # key, operator, values
 _Requirement = tuple[str, str, list[str]]
-# One claim of Plan.claims(): the pod's name for it, its own, (request, driver, pool, device) of
-# each device, the terms (expressions, fields) of the nodes it can be used on; None: all. Of the one
-# for extended resources also (request, class, count) and (container, resource, request); else None.
+# One claim of Plan.claims(): its name in the pod, its own name, (request, driver, pool, device) of
+# each device, and the terms (expressions, fields) of its nodes; None: all nodes. A claim for
+# extended resources also has (request, class, count) and (container, resource, request); others
+# None.
 _ClaimAllocation = tuple[
     str,
     str,
@@ -43,19 +44,19 @@ _QueueShare = tuple[
     float | None,
 ]
 
-# name, over its fair share, within what it deserves, priority, takes of what it may have nothing
-# of, its share with the request, as it stands, created_ns
+# name, above its fair share, within its deserved quota, priority, uses a resource of which it has
+# no share, its share with the request, its current share, created_ns (kai/fairshare/queue_order.h)
 _QueueStanding = tuple[str, bool, bool, int, bool, float, float, int | None]
 # pod group, priority, elastic state (below, at, above), created_ns, the request (devices, cores,
-# bytes), queues from the top to its own
+# bytes), queues from the top one to its own
 _Turn = tuple[str, int, str, int | None, float, float, float, list[_QueueStanding]]
-# name, GPUs, free ones, leaving ones, free parts of shared ones, cores, free ones, bytes, free
-# ones, why it takes no pods
+# name, GPUs, free GPUs, GPUs being released, free parts of shared GPUs, cores, free cores, bytes,
+# free bytes, why it takes no pods
 _NodeRoom = tuple[str, float, float, float, list[float], float, float, float, float, str]
-# kind, first pod group, pod groups, pods, GPUs, action and group it is for (of evictions), the
-# first nodes with their pods, nodes
+# kind, first pod group, pod groups, pods, GPUs, action and group it is for (evictions), the first
+# nodes with their numbers of pods, nodes
 _DecisionRow = tuple[str, str, int, int, float, str, str | None, list[tuple[str, int]], int]
-_Amounts = list[tuple[float, int]]  # how much, and how many have or ask for as much
+_Amounts = list[tuple[float, int]]  # amount, and how many have or request it
 _OnNodes = list[tuple[str, int]]
 # as kai.engine.situation.GroupFacts
 _GroupStory = tuple[
@@ -72,35 +73,35 @@ _GroupStory = tuple[
     list[tuple[str, str | None, int]],
     bool,
 ]
-# of nodes, what is free of them, and what queues get; leaf queues with GPUs, and those above their
-# fair share: how many, and the first
+# capacity of nodes, free capacity, and what queues gain; the number of leaf queues with GPUs, of
+# those above their fair share, and the first of the latter
 _Account = tuple[_Amounts, _Amounts, dict[str, int], int, int, list[tuple[str, int]]]
 
 def compat_switches() -> list[str]:
-    """The names of all mends, each of which `compat` in a configuration can set to "kai"."""
+    """The names of all switches, each of which `compat` in a configuration can set to "kai"."""
 
 def config_names() -> dict[str, list[str]]:
-    """The names that a configuration may hold, by place; "" is the configuration itself.
+    """The names that a configuration may contain, by place; "" is the top level.
 
     "tiers[]" is a tier, "plugins" the plugins by name, "plugins.numa" the arguments of one, and
-    "plugins.nodeplacement.gpu" the values of one of which only some make sense.
+    "plugins.nodeplacement.gpu" the values of an argument with a fixed list of values.
     """
 
 def scheduler_param_names() -> dict[str, list[str]]:
-    """The members of `schedulerParams` (""), and those of "partitionParams"."""
+    """The members of `schedulerParams` (under ""), and those of "partitionParams"."""
 
 @final
 class Cluster(metaclass=_Compiled):
-    """A loaded cluster that may live on. Every call may wait for a plan of it to be done."""
+    """A cluster that events can change. Every call may wait until a plan of it is done."""
 
     def __init__(self, *args: NoReturn, **kwargs: NoReturn) -> None: ...
     @property
     def rejected(self) -> list[tuple[str, str, str, str]]:
-        """What had to be left out: kind, name, field and message of each."""
+        """Rejected objects: kind, name, field and message of each."""
 
     @property
     def config_json(self) -> str:
-        """The `config` member of the snapshot as it stands there; "" if it has none."""
+        """The `config` member of the snapshot, unchanged; "" if there is none."""
 
     @property
     def load_ns(self) -> int:
@@ -108,115 +109,114 @@ class Cluster(metaclass=_Compiled):
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many nodes, pods, pod_groups and queues there are."""
+        """The numbers of nodes, pods, pod_groups and queues."""
 
     def can_follow(self) -> bool:
-        """Whether events can change it: not if its file names an object twice."""
+        """Whether events can change it. They cannot if its file names an object twice."""
 
     def upsert(self, json: bytes) -> tuple[str, str, bool, bool]:
-        """An object came or changed. Its kind and name; whether it was there; whether it is late.
+        """Adds or changes an object. Returns kind, name, whether it existed, whether it is late.
 
-        Raises kai.InvalidClusterError for no JSON, a kind that no plan depends on, or no name.
+        Raises kai.InvalidClusterError for invalid JSON, a kind that no plan depends on, or a
+        missing name.
         """
 
     def copy(self) -> Cluster | None:
-        """Another one with the same objects; None: nothing has happened to this one yet."""
+        """Another cluster with the same objects; None if no event has happened yet."""
 
     def delete(self, kind: str, name: str) -> bool:
-        """An object is gone; whether it was there. Raises as `upsert` does for the kind."""
+        """Deletes an object; returns whether it existed. Raises as `upsert` does for the kind."""
 
     def has(self, kind: str, name: str) -> bool:
-        """Whether it is there, good or rejected. Raises as `upsert` does for the kind."""
+        """Whether it exists, valid or rejected. Raises as `upsert` does for the kind."""
 
     def upsert_planned(self, json: bytes) -> str | None:
-        """An object that is about to be created counts, whatever lists lack; its name.
+        """Adds an object that is about to be created and that lists do not have; returns its name.
 
-        It does until the server's own is seen, or it is withdrawn. None: the server has one of its
-        name. Raises as `upsert` does.
+        It counts until the server's object is seen, or it is withdrawn. None if the server has an
+        object of its name. Raises as `upsert` does.
         """
 
     def withdraw(self, kind: str, name: str) -> bool:
-        """It is not created after all; False: it is not planned any more."""
+        """The object will not be created. False if it is not planned any more."""
 
     def assign(self, pod: str, uid: str, group: str, subgroup: str) -> bool:
-        """A pod belongs to this pod group (a name without namespace; "": to none).
+        """Assigns a pod to this pod group (a name without namespace; "": no group).
 
-        So do its versions to come, whatever group they name, until one names another than before,
-        it has another UID, or it goes. False: there is no such pod.
+        This holds for later versions, too, until the group in the pod's annotation changes, the
+        pod has another UID, or it is deleted. False if there is no such pod.
         """
 
     def avoid(self, group: str, nodes: list[str]) -> None:
-        """Pods of the group ("namespace/name") that have no node must not go to these; [] ends it.
+        """Waiting pods of the group ("namespace/name") must not go to these nodes; [] allows all.
 
-        It holds for all versions of them to come, until it is called again.
+        This holds for later versions of the pods, until the next call.
         """
 
     def hold_off(self, group: str, *, since_ns: int, delay_ns: int) -> None:
-        """The group evicts nothing in that time, as within a preemption delay."""
+        """The group evicts no pods during this time, as within a preemption delay."""
 
     def set_usage(self, usage: Mapping[str, tuple[float, float, float]]) -> None:
-        """What queues have used in the past, as parts of the cluster's GPUs, CPU and memory.
+        """Sets the past usage of queues, as parts of the cluster's GPUs, CPU and memory.
 
-        It holds for all versions of them to come, and for queues that come later, until it is
-        called again. Raises InvalidClusterError for a part that is no number from 0 on.
+        This holds for later versions and for later queues, until the next call. Raises
+        InvalidClusterError for a part that is not a number from 0 on.
         """
 
     def usage(self) -> dict[str, tuple[float, float, float]]:
-        """The same, of the queues that are here and have used something."""
+        """The past usage of existing queues that have any."""
 
     def ages(self) -> dict[str, tuple[int, int]]:
-        """Pod groups that the API server calls younger than they are here: they were planned with
-        before they were created. By name: when each was created and when it was planned, in
-        nanoseconds."""
+        """Pod groups that were planned before the API server created them, and so are older here.
+        By name: creation time and planning time in nanoseconds."""
 
     def serve_claims(self, serves: bool) -> None:
-        """Whether the API server has the API of resource claims: that there are none does not say
-        so."""
+        """Sets whether the API server has the API of resource claims, which may have no objects."""
 
     def memory(self) -> list[tuple[str, str, int, int]]:
-        """What it holds as one that lives on: part, column, how many are in it, and bytes."""
+        """Memory of a cluster with events: part, column, number of elements, and bytes."""
 
 def case_of(data: bytes) -> tuple[bytes, str] | None:
-    """The members `snapshot` and `now` ("" if it has none) of a recorded case, as they stand there.
+    """The members `snapshot` and `now` ("" if missing) of a recorded case, unchanged.
 
-    None: there is no snapshot. Raises kai.InvalidInputError when the bytes are not JSON.
+    None if there is no snapshot. Raises kai.InvalidInputError when the bytes are not JSON.
     """
 
 def live_cluster(params_json: str = "") -> Cluster:
-    """One that starts empty, and that a feed fills; `params_json`: schedulerParams of a snapshot.
+    """An empty cluster for a feed; `params_json`: the schedulerParams of a snapshot.
 
-    Raises kai.InvalidInputError for what are none.
+    Raises kai.InvalidInputError if they are invalid.
     """
 
 @final
 class PolicyFacts(metaclass=_Compiled):
-    """Tables of policies that are functions, in one cycle (kai.policy.running).
+    """The tables of policy functions in one cycle (kai.policy.running).
 
-    After the cycle all members raise ValueError.
+    After the cycle, all members raise ValueError.
     """
 
     def __init__(self, *args: NoReturn, **kwargs: NoReturn) -> None: ...
     def nodes(self) -> dict[str, memoryview]:
-        """Columns that a call has the first rows of; read-only."""
+        """Read-only columns; a call uses their first rows."""
 
     def groups(self) -> dict[str, memoryview]:
-        """The same of pod groups, with as many rows as there are; valid for a call."""
+        """Columns with a row for each pod group; valid during a call."""
 
     def answers(self) -> dict[str, memoryview]:
-        """Where answers are written: score, gpu, allowed; and key, which is valid for a call."""
+        """Columns for results: score, gpu, allowed; and key, which is valid during a call."""
 
     def node_names(self, rows: int) -> list[str]:
-        """Of the first rows."""
+        """The names of the first rows."""
 
     def group_names(self, rows: int) -> list[str]:
-        """Of the first rows, as "namespace/name"."""
+        """The names of the first rows, "namespace/name"."""
 
     def queue_names(self) -> list[str]:
-        """By the numbers in the column queue."""
+        """Names of queues, indexed by the numbers in the column `queue`."""
 
     def typical_pods(self, percent: int) -> list[tuple[int, int, int, int, list[bool]]]:
-        """The most frequent pods, so many of all: millicores, GPUs, thousandths of each, how many
-        there are, and by kind of node whether it is open to them."""
+        """The most frequent pods that make up `percent` of all: millicores, GPUs, thousandths of
+        each, their number, and for each kind of node whether it accepts them."""
 
 def fill_cluster(
     *,
@@ -234,64 +234,64 @@ def fill_cluster(
 
     `nodes` has a row (cpu_milli, memory_mib, gpus, kind) per node, `pods` a row (cpu_milli,
     memory_mib, gpus, gpu_milli, constraint) per pod, both of 64-bit integers and sorted by name.
-    `constraints` says by kind of node whether it is allowed; an empty one allows all. Returns a row
-    per pod that arrived: `pod` and `node` (int32; -1: no room), `arrived_milli` and `used_milli`
-    (int64), `fragment_milli` (float64); and `node_order` (int32), in which ties were broken. Runs
-    with the GIL released. Raises ValueError for amounts out of range.
+    `constraints` has a flag per kind of node; an empty constraint allows all kinds. Returns a row
+    per arrived pod: `pod` and `node` (int32; -1: no room), `arrived_milli` and `used_milli`
+    (int64), `fragment_milli` (float64); and `node_order` (int32), which decides between equal
+    nodes. Runs with the GIL released. Raises ValueError for amounts out of range.
     """
 
 def load_snapshot(data: bytes) -> Cluster:
     """Reads the bytes of a snapshot.json in KAI's layout.
 
-    Raises kai.InvalidInputError when they are not JSON, or not a snapshot.
+    Raises kai.InvalidInputError if they are not JSON, or not a snapshot.
     """
 
 @final
 class Config(metaclass=_Compiled):
-    """A scheduler configuration that was checked."""
+    """A checked scheduler configuration."""
 
     def __init__(self, *args: NoReturn, **kwargs: NoReturn) -> None: ...
     @staticmethod
     def parse(json: str, *, as_kai: bool = False) -> Config:
         """Reads a configuration; "" is KAI's built-in default.
 
-        `as_kai` turns every mend of `compat` off. Raises kai.InvalidConfigError.
+        `as_kai` sets every switch of `compat` to "kai". Raises kai.InvalidConfigError.
         """
 
     def with_policies(self, runner: Any) -> Config:
-        """The same with policies that are functions: a kai.policy.running.Runner."""
+        """The same configuration with policy functions: a kai.policy.running.Runner."""
 
     @property
     def warnings(self) -> list[str]:
-        """What was skipped or replaced, such as plugins that are not known."""
+        """What was skipped or replaced, such as unknown plugins."""
 
     @property
     def located_warnings(self) -> list[tuple[list[str], str]]:
-        """The same, each with the members on the way to it, and places in lists."""
+        """The warnings, each with its path: members, and indices in lists."""
 
     def to_json(self) -> str:
         """The configuration with every default written out."""
 
 @final
 class Session(metaclass=_Compiled):
-    """Plans with one configuration, any number of times."""
+    """Makes plans with one configuration."""
 
     def __init__(self, config: Config) -> None: ...
     def plan(self, cluster: Cluster, *, now_ns: int) -> Plan:
-        """Runs one cycle with the GIL released, after what happened to the cluster is taken in.
+        """Processes the events of the cluster, and runs one cycle with the GIL released.
 
-        Raises kai.BusyError when another plan runs on this cluster.
+        Raises kai.BusyError while another plan runs on this cluster.
         """
 
     def assume_bound(self, cluster: Cluster, json: bytes) -> int | None:
-        """The BindRequest that is being created counts as there. None: there is no such pod.
+        """The BindRequest, which is being created, counts as existing. None: there is no such pod.
 
-        Raises kai.InvalidClusterError for what is no BindRequest, and, as all that follow but
-        `next_wake`, where the cluster's file names an object twice.
+        Raises kai.InvalidClusterError for an invalid BindRequest. This method and all below except
+        `next_wake` raise it, too, if the cluster's file names an object twice.
         """
 
     def assume_evicted(self, cluster: Cluster, pod: str, *, now_ns: int) -> int | None:
-        """The pod that is being deleted counts as leaving. None: there is no such pod."""
+        """The pod, which is being deleted, counts as leaving. None: there is no such pod."""
 
     def assume_bound_to(self, cluster: Cluster, pod: str, uid: str, node: str) -> int | None:
         """The pod counts as bound to whole devices of the node, without a BindRequest.
@@ -300,66 +300,66 @@ class Session(metaclass=_Compiled):
         """
 
     def assume_plan(self, cluster: Cluster, plan: Plan, *, now_ns: int) -> list[int | None]:
-        """What binds and evicts counts as done: a number for each decision; None: a promise."""
+        """Bindings and evictions count as done: a number for each decision; None for a promise."""
 
     def has_changed(self, cluster: Cluster) -> bool:
-        """Whether the next plan has anything to take in."""
+        """Whether there are changes that no plan contains yet."""
 
     def broken(self, cluster: Cluster, assumptions: list[int]) -> list[int]:
-        """Which of these bindings do not hold any more, as the cluster is now.
+        """Which of these bindings are not possible any more in the current cluster.
 
-        Their node is gone, takes no such pod, or holds more than it has to give; or they are not
-        assumed any more. Takes in what happened, as `plan` does.
+        Their node is gone, does not accept the pod, or has too many pods; or they are not assumed
+        any more. Processes events first, as `plan` does.
         """
 
     def forget(self, cluster: Cluster, assumption: int) -> bool:
-        """It did not happen; False: it was seen to happen, or is not known."""
+        """Withdraws an assumption. False if it was confirmed, or is unknown."""
 
     def next_wake(self, cluster: Cluster) -> tuple[int, str] | None:
-        """When time alone changes the last plan, and why; None: never, or something changed."""
+        """When time alone will change the last plan, and why; None: never, or an object changed."""
 
     def export_memory(self, cluster: Cluster) -> str:
         """Assumptions and promises as JSON."""
 
     def import_memory(self, cluster: Cluster, json: str) -> None:
-        """Takes them over. Raises kai.InvalidClusterError for what makes no sense."""
+        """Replaces assumptions and promises. Raises kai.InvalidClusterError if they are invalid."""
 
 @final
 class Drained(metaclass=_Compiled):
-    """What came out of a feed at once."""
+    """The result of Feed.drain()."""
 
     def __init__(self, *args: NoReturn, **kwargs: NoReturn) -> None: ...
     @property
     def pods(self) -> list[tuple[str, bytes]]:
-        """Pods of ours that are new, or whose metadata or scheduling gates changed: name, JSON.
+        """Our pods that are new, or whose metadata or scheduling gates changed: name, JSON.
 
-        That is UID, labels, annotations, owners, and whether it is deleted. From lists the JSON
-        lacks kind and apiVersion.
+        Metadata are UID, labels, annotations, owners, and whether the pod is being deleted. JSON
+        from lists has no kind and apiVersion.
         """
 
     @property
     def gone(self) -> list[tuple[str, str, str]]:
-        """Pods of ours and pod groups that went, or have another UID now: kind, name, UID."""
+        """Our pods, and pod groups, that are gone or have a new UID: kind, name, old UID."""
 
     @property
     def failed(self) -> list[tuple[str, str, str, str, str, str]]:
-        """Pods of ours that failed on a node: name, UID, pod group, node, reason, message."""
+        """Our pods that failed on a node: name, UID, pod group, node, reason, message."""
 
     @property
     def gpu_users(self) -> list[tuple[str, str, str, list[str], str, bool, bool, str]]:
-        """Pods in GPU groups, and reservation pods, that changed or went, by name.
+        """Pods in GPU groups, and reservation pods, that changed or are gone, sorted by name.
 
-        Each: name, UID, node, GPU groups (none: it went, or is in none any more), phase, whether it
-        is being deleted, whether it is a reservation pod, and the UUID that this has found.
+        Each: name, UID, node, GPU groups (empty: it is gone, or left them), phase, whether it is
+        being deleted, whether it is a reservation pod, and the UUID that a reservation reported.
         """
 
     @property
     def is_scaling_up(self) -> bool:
-        """A pod of the namespace kai-scale-adjust has no node yet."""
+        """True if a pod in the namespace kai-scale-adjust has no node yet."""
 
     @property
     def groups(self) -> list[str]:
-        """Pod groups of which a pod or the group itself changed."""
+        """Pod groups that changed, or a pod of which changed."""
 
     @property
     def queues(self) -> list[str]:
@@ -367,64 +367,65 @@ class Drained(metaclass=_Compiled):
 
     @property
     def nodes(self) -> list[str]:
-        """Nodes that changed, or got or lost a pod that is not ours."""
+        """Nodes that changed, or got or lost a pod of another scheduler."""
 
     @property
     def synced(self) -> list[str]:
-        """Kinds that have been listed by now."""
+        """Kinds that have been listed completely."""
 
     @property
     def rejected(self) -> list[tuple[str, str, str, str]]:
-        """What made no sense this time, objects and lines: kind, name, field, message."""
+        """Objects and lines that were rejected: kind, name, field, message."""
 
     @property
     def events(self) -> int:
-        """How many objects came, changed or went."""
+        """How many objects came, changed or were deleted."""
 
 @final
 class Feed(metaclass=_Compiled):
-    """Bytes of lists and watches on their way into a cluster.
+    """Moves bytes of lists and watches into a cluster.
 
-    `begin_list` to `is_full` are for one thread, and never wait for a plan; all others wait until
-    the cluster is free. A kind that no plan depends on raises kai.InvalidClusterError.
+    `begin_list` to `is_full` are for one thread, and never wait for a plan; all other calls wait
+    until the cluster is free. A kind that no plan depends on raises kai.InvalidClusterError.
     """
 
     def __init__(self, cluster: Cluster, scheduler_name: str | None = None) -> None: ...
     def begin_list(self, kind: str) -> None:
-        """What follows is a list, or the first events of a watch-list."""
+        """Begins a list, or the first events of a watch-list."""
 
     def list_page(self, kind: str, data: bytes) -> tuple[str, str, int]:
-        """A page of it: its version, what to continue with ("": nothing), how many objects.
+        """Adds a page: its version, its continue token ("": last page), its number of objects.
 
-        Raises kai.InvalidInputError when it is no list.
+        Raises kai.InvalidInputError if it is not a list.
         """
 
     def end_list(self, kind: str) -> None:
-        """That was all: what the list lacks is gone."""
+        """Ends the list: objects that it did not have are gone."""
 
     def watch_bytes(self, kind: str, data: bytes) -> tuple[str, bool, bytes]:
-        """Any chunk: version of the last complete event, whether the first list is whole, error.
+        """Adds a chunk: version of the last complete event, end of the initial list, error.
 
-        The version is "" where no event was completed, the error the Status of an ERROR event.
+        The version is "" if no event was completed; the error is the Status of an ERROR event.
         """
 
     def watch_ended(self, kind: str) -> None:
-        """A partial line is dropped."""
+        """Drops a partial line."""
 
     @property
     def is_full(self) -> bool:
-        """More than 64 MiB wait."""
+        """True if more than 64 MiB wait."""
 
     def drain(self) -> Drained:
-        """Takes in what waits by now, with the GIL released."""
+        """Moves all waiting bytes into the cluster, with the GIL released."""
 
     def pod_facts(
         self, names: list[str]
     ) -> list[tuple[str, str, str, str, str, str, str, bool] | None]:
-        """UID, node, what is written on pods of ours that wait, the name of the pod group, and
-        whether that wants its pods to be marked.
+        """UID, node, current status of our waiting pods (4 texts), the name of the pod group, and
+        whether the group's spec.markUnschedulable is set.
 
-        Written are status, reason and message of PodScheduled, and nominatedNodeName if it is ours.
+        The status is status, reason and message of PodScheduled, and nominatedNodeName if we wrote
+        it.
         """
 
     def group_facts(
@@ -433,7 +434,7 @@ class Feed(metaclass=_Compiled):
         """UID, schedulingConditions; last start, stale since, last eviction; resourcesStatus."""
 
     def wait_for_volumes(self, pods: list[str]) -> list[bool]:
-        """Of each pod whether it has a claim for storage that is not bound, as far as is known."""
+        """Whether each pod has a PersistentVolumeClaim that is not bound, or unknown."""
 
     def group_status(
         self, names: list[str]
@@ -443,14 +444,14 @@ class Feed(metaclass=_Compiled):
     def queue_status(
         self,
     ) -> dict[str, tuple[list[str], dict[str, str], dict[str, str], dict[str, str], bytes]]:
-        """By queue: children; the three sums with theirs; its status as the server has it."""
+        """By queue: children; the three sums, including theirs; its current status as JSON."""
 
     def stranded(self) -> list[tuple[str, str]]:
-        """Pods that wait and are in a pod group that is not there or makes no sense, with it."""
+        """Waiting pods whose pod group does not exist or was rejected, with its name."""
 
 @final
 class Plan(metaclass=_Compiled):
-    """What one cycle decided, converted when asked."""
+    """The decisions of one cycle; members are converted on request."""
 
     def __init__(self, *args: NoReturn, **kwargs: NoReturn) -> None: ...
     @property
@@ -459,109 +460,111 @@ class Plan(metaclass=_Compiled):
 
     @property
     def rejected(self) -> list[tuple[str, str, str, str]]:
-        """As that of the cluster that was planned."""
+        """Rejected objects, as in Cluster."""
 
     @property
     def decision_count(self) -> int:
-        """How many decisions there are."""
+        """The number of decisions."""
 
     def decisions(self, start: int, stop: int, types: tuple[type, ...]) -> list[Any]:
-        """Some of them, in the order in which they have to happen, without claims and ranks.
+        """A range of decisions in the order in which they must be carried out, without claims and
+        ranks.
 
         `types`: the frozen dataclasses of a decision to bind, to pipeline and to evict, and of a
-        NUMA zone, of which `amounts` makes its amounts of a dict.
+        NUMA zone, whose `amounts` converts a dict of amounts.
         """
 
     def decision_columns(self) -> dict[str, Any]:
-        """All of them: numbers as bytes, names as (codes, texts), pods as (offsets, text).
+        """All decisions: numbers as bytes, names as (codes, texts), pods as (offsets, text).
 
-        What does not apply is 0, or the code -1.
+        A value that does not apply is 0, or the code -1.
         """
 
     def group_columns(self) -> dict[str, Any]:
-        """The pod groups by name, in the same form; `created_ns` is INT64_MIN where unknown."""
+        """The pod groups sorted by name, in the same form; an unknown `created_ns` is INT64_MIN."""
 
     def outlines(self, names: list[str] | None) -> list[tuple[str, str, str, str, int, int, int]]:
-        """As kai.engine.outlines.Outline, in no order. Of groups that run and of which nothing is
-        said or decided, only those of these names; None: all."""
+        """Rows of kai.engine.outlines.Outline, unordered. Groups that simply run and have no
+        decision or reason are included only if they are in `names`, or if `names` is None."""
 
     def order(self) -> list[_Turn]:
-        """The groups that wait after it, in the order in which they come next."""
+        """The groups that wait after the plan, in the order in which they come next."""
 
     def nodes(self) -> list[_NodeRoom]:
-        """What is left of nodes once its decisions are carried out, by name."""
+        """The free capacity of nodes after its decisions are carried out, sorted by name."""
 
     def to_json(self, stamp: str) -> str:
-        """The members decisions, pod_groups, pods and queues; `stamp`: the time for objects."""
+        """The members decisions, pod_groups, pods and queues; `stamp`: time for annotations."""
 
     def with_change(
         self, *, config: Config | None = None, new_names: tuple[str, str] | None = None
     ) -> Plan | None:
-        """The plan of the same objects and the same time, with another configuration, or with two
-        nodes that take each other's names. Other threads run meanwhile, and so does the cluster.
+        """The plan of the same objects and time, with another configuration, or with the names of
+        two nodes swapped. Other threads can run and change the cluster meanwhile.
 
-        None: it was made again already, or is of a cluster to which nothing has happened yet.
+        None if this plan was itself made again, or if names are swapped and the cluster had no
+        events yet.
         """
 
     def counts(self) -> dict[str, int]:
         """Decisions by kind; "pod_groups", and how many of these are "waiting"."""
 
     def decision_rows(self, most: int) -> tuple[list[_DecisionRow], int, int]:
-        """Decisions by pod group or, where those are more than `most`, by queue: so many rows.
+        """At most `most` rows of decisions: by pod group or, if these are too many, by queue.
 
-        Then the pods and the groups of all other rows.
+        Followed by the numbers of pods and groups in all other rows.
         """
 
     def account(self) -> _Account:
-        """What it leaves of GPUs; what queues get is in billionths."""
+        """The GPUs after the plan; gains of queues are in billionths."""
 
     def waiting(self) -> list[tuple[list[str], bool]]:
-        """Names of groups that wait, those together whose reasons and facts are alike.
+        """Names of waiting groups, combined if their reasons and facts are equal.
 
-        And whether they are of different queues.
+        With each combination, whether its groups are in different queues.
         """
 
     def find_groups(self, name: str) -> list[str]:
-        """Groups of that name, or else of pods or else of workloads that have it.
+        """Groups with this name or, if there are none, those of pods or workloads with it.
 
-        With or without the namespace.
+        The name may include the namespace.
         """
 
     def groups(self, names: list[str], *, evictions: bool) -> list[tuple[_GroupPlan, _GroupStory]]:
-        """Those of these names, and facts about them. Raises KeyError for an unknown name.
+        """The groups of these names, and facts about them. Raises KeyError for an unknown name.
 
-        `evictions`: with a reason for each pod that leaves.
+        `evictions`: adds a reason for each evicted pod.
         """
 
     def names(self) -> tuple[dict[str, str], list[tuple[str, str]]]:
-        """The group of each pod, and groups by the workload that they were made for."""
+        """The group of each pod, and the groups by the workload that they belong to."""
 
     def queue_parents(self) -> dict[str, str | None]:
-        """By queue, the one above it."""
+        """The parent of each queue."""
 
     def claims(self) -> dict[str, list[_ClaimAllocation]]:
-        """What the resource claims of bound pods hold, by "namespace/name" of the pod."""
+        """The devices of bound pods' resource claims, by "namespace/name" of the pod."""
 
     def pod_groups(self) -> dict[str, _GroupPlan]:
-        """By "namespace/name"."""
+        """The pod groups by "namespace/name"."""
 
     def pods(self) -> dict[str, str]:
         """The message of each waiting pod's condition, by "namespace/name"."""
 
     def queues(self) -> dict[str, dict[str, _QueueShare]]:
-        """By queue and "gpu", "cpu", "memory": devices, cores, bytes; None is unlimited."""
+        """By queue and "gpu", "cpu", "memory": devices, cores, bytes; None: unlimited."""
 
     def topology_ranks(self) -> dict[str, tuple[int, str | None]]:
-        """By pod that starts in a group with a topology: its rank, and its narrowest domain."""
+        """Rank and narrowest domain of each pod that starts in a group with a topology."""
 
     def numa_zones_available(self) -> dict[str, list[_Zone]]:
-        """What the decisions leave of NUMA zones, by node that has any."""
+        """The NUMA zones after the decisions, by node with zones."""
 
     def spent_searches(self) -> dict[str, int]:
-        """Scenarios tried by each search that a budget ended."""
+        """How many scenarios each search tried that a budget ended."""
 
     def score_keys(self) -> int:
-        """Different places of nodes in the orders in which they were searched."""
+        """How many distinct keys nodes had in the orders that were searched."""
 
     def timing_ns(self) -> dict[str, int]:
         """Nanoseconds by stage: load, fair_share, one per action, total."""
@@ -576,13 +579,13 @@ _SimPool = tuple[str, list[str], int, int, int, int, float]
 
 @final
 class FirstMoment(metaclass=_Compiled):
-    """A cluster as it stands, from which simulations go on (cpp/kai/sim/first_moment.h)."""
+    """The state of a cluster from which simulations start (cpp/kai/sim/first_moment.h)."""
 
     def __init__(self, cluster: Cluster, *, memory: str) -> None:
-        """Of a copy of its objects. Raises InvalidClusterError where it names an object twice."""
+        """Copies its objects. Raises InvalidClusterError if it names an object twice."""
 
     def groups(self) -> list[tuple[str, str, str, int, list[tuple[str, str, int]]]]:
-        """Name, queue, class, fewest pods; and name, node and millionths of GPUs of pods."""
+        """Name, queue, class, minimum of pods; and name, node and millionths of GPUs of pods."""
 
     def nodes(self) -> list[_SimNode]: ...
     def queues(self) -> list[_SimQueue]: ...
@@ -613,16 +616,16 @@ class Simulation(metaclass=_Compiled):
         params_json: str,
         options: dict[str, Any],
     ) -> None:
-        """Raises InvalidInputError, with the name of what makes no sense."""
+        """Raises InvalidInputError with the name of an invalid part."""
 
     def run(self, steps: int) -> bool:
-        """So many events and cycles more; whether it has ended. Other threads run meanwhile."""
+        """Processes `steps` events and cycles; returns whether it has ended. Releases the GIL."""
 
     def stop(self) -> None:
-        """It ends here; what still runs is recorded as such."""
+        """Ends the simulation now; stays that have not ended are recorded with that reason."""
 
     def timeline(self) -> dict[str, Any]:
-        """What happened: read-only NumPy views of columns, complete once it has ended."""
+        """The events: read-only NumPy views of columns, complete after the end."""
 
     @property
     def now_ns(self) -> int: ...
@@ -633,5 +636,5 @@ class Simulation(metaclass=_Compiled):
 _Sibling = tuple[str, int, int, float, float, float, float, float]
 
 def divide(total: float, siblings: Sequence[_Sibling], *, k_value: float) -> list[float]:
-    """The fair shares of queues below one parent, for one resource, in its smallest units (spec
-    1 F41-F51); -1 as deserved or limit is unlimited."""
+    """The fair shares of queues below one parent, for one resource in its smallest units (spec
+    1 F41-F51); a deserved or limit of -1 is unlimited."""

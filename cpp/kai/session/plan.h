@@ -158,8 +158,8 @@ struct Plan {
   // Searches that a budget ended, and how many scenarios each had tried. With these counts in
   // scenarioSearchBudgets.maxScenarios.searches, any machine makes the same plan again.
   std::vector<std::pair<std::string, int64_t>> spent_searches;
-  // How many distinct scores nodes had in the orders that were searched; 0 if the cycle was too
-  // small for such an order.
+  // How many distinct keys nodes had in the orders that were searched (NodeIndex); 0 if the cycle
+  // was too small for such an order.
   int64_t score_keys = 0;
   bool has_queue_numbers = true;  // false without the plugin that computes them
   std::vector<std::pair<std::string, int64_t>>
