@@ -19,7 +19,7 @@ size_t MostGpus(const Cluster& cluster) {
 
 int64_t Whole(double amount) { return static_cast<int64_t>(std::floor(amount)); }
 
-// Seconds that have passed; NaN: unknown since when.
+// The seconds from `then_ns` to `now_ns`; NaN: `then_ns` is unknown.
 double SecondsSince(int64_t then_ns, int64_t now_ns) {
   if (then_ns == kNoTime) return std::numeric_limits<double>::quiet_NaN();
   return (static_cast<double>(now_ns) - static_cast<double>(then_ns)) / 1e9;
@@ -49,7 +49,8 @@ PolicyTables::PolicyTables(const Cluster& cluster, std::shared_ptr<const TablePo
   run_ = policies_->Begin(cluster, &columns_);
 }
 
-// Ids of classes follow the order of the input; the first names of nodes do not.
+// Kinds are numbered by the first names of their nodes, because ids of classes depend on the order
+// of the input.
 void PolicyTables::FindKinds() {
   const NodeColumns& nodes = cluster_.nodes();
   std::vector<NodeId> sorted;
@@ -65,7 +66,7 @@ void PolicyTables::FindKinds() {
   }
 }
 
-// ---- contents -----------------------------------------------------------------------------------
+// ---- contents
 
 void PolicyTables::Note(const Change& change) {
   ++version_;
@@ -93,7 +94,7 @@ void PolicyTables::Trim() {
   content_ = IndexVector<NodeId, int64_t>(content_.size());
 }
 
-// ---- tables of nodes ----------------------------------------------------------------------------
+// ---- tables of nodes
 
 PolicyPod PolicyTables::PodOf(PodClassId pod_class) const {
   const packing::PodShape shape = shapes_.Anywhere(pod_class);
@@ -144,7 +145,7 @@ void PolicyTables::FilterNodes(size_t function, PodClassId pod_class, std::vecto
   if (!status_.ok()) std::fill_n(columns_.allowed.begin(), nodes->size(), 0);
 }
 
-// ---- the table of groups ------------------------------------------------------------------------
+// ---- the table of groups
 
 void PolicyTables::FillGroups(int64_t now_ns) {
   const PodGroupColumns& from = cluster_.pod_groups();
