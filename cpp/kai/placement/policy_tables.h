@@ -22,6 +22,7 @@
 #include "absl/status/status.h"
 #include "kai/model/changes/listener.h"
 #include "kai/model/columns/cluster.h"
+#include "kai/placement/attained_service.h"
 #include "kai/placement/node_shapes.h"
 #include "kai/placement/table_policy.h"
 
@@ -48,8 +49,9 @@ class PolicyTables final : public Listener {
   // Sorts the nodes and fills the tables in that order; the answers are in columns().
   void ScoreNodes(size_t function, PodClassId pod_class, std::vector<NodeId>* nodes);
   void FilterNodes(size_t function, PodClassId pod_class, std::vector<NodeId>* nodes);
-  // Keys of all waiting groups; empty: no policy orders them, or it failed.
-  GroupKeys OrderGroups(int64_t now_ns);
+  // Keys of all waiting groups, at the time of `service`; empty: no policy orders them, or it
+  // failed.
+  GroupKeys OrderGroups(const AttainedService& service);
   // The position of the GPU in that column in the node's list of shared GPUs, or behind its end.
   int32_t PlaceOf(NodeId node, int32_t gpu) const { return shapes_.PlaceOf(node, gpu); }
 
@@ -66,7 +68,7 @@ class PolicyTables final : public Listener {
   Content ReadContent(NodeId node) const;
   PolicyPod PodOf(PodClassId pod_class) const;
   void FillNodes(PodClassId pod_class, std::vector<NodeId>* nodes);
-  void FillGroups(int64_t now_ns);
+  void FillGroups(const AttainedService& service);
 
   const Cluster& cluster_;
   std::shared_ptr<const TablePolicies> policies_;

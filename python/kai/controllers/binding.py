@@ -105,6 +105,11 @@ class Binder:
         """Pods that a request may still bind, though no answer came."""
         return self._ways.in_doubt
 
+    def held_back(self) -> list[str]:
+        """Pods that are not bound for now, whatever a plan decides: their last binding failed a
+        moment ago."""
+        return self._ways.held_back()
+
     def add_group(self, change: GroupChange) -> None:
         """A group that is planned with, and created when one of its pods is bound or waits; or a
         patch of a planned one."""

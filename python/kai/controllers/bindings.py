@@ -167,6 +167,14 @@ class Bindings:
         self._under_way.pop(binding.pod, None)
         return True
 
+    def held_back(self) -> list[str]:
+        """Pods whose last binding failed a moment ago: they are not bound before a wait ends."""
+        return [
+            pod
+            for pod, trouble in self._troubles.items()
+            if trouble.due is not None and not trouble.in_doubt
+        ]
+
     def shown(self, pod: str, uid: str) -> bool:
         """A watch has shown a BindRequest of the pod; whether it was created here."""
         del pod, uid

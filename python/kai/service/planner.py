@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -93,7 +93,8 @@ class News:
     `asked`: bindings that were held back, and may not hold any more. `requests`: BindRequests of
     which it matters whether their pods and nodes are there. `bound`, `failed`, `evicted`, `spared`:
     as in kai.controllers.bindings.Steps. `bound_at`: the API server's time of each of `bound`, in
-    seconds. `usage`: what queues have used in the past, where it was fetched anew.
+    seconds. `usage`: what queues have used in the past, where it was fetched anew. `held_back`:
+    pods whose last binding failed and that are not bound before a wait ends.
     """
 
     now_ns: int
@@ -113,6 +114,7 @@ class News:
     evicted: Sequence[Removal] = ()
     spared: Sequence[tuple[Removal, str]] = ()
     usage: Rows | None = None
+    held_back: Collection[str] = ()
 
 
 @dataclass(slots=True)
@@ -414,7 +416,7 @@ class Planner:
                     told.events.append(event)
                 self._take(turn, told)
             self._spare(turn, news, now)
-            wake = None if news.ends else self._plan(turn, news.now_ns, now)
+            wake = None if news.ends else self._plan(turn, news, now)
             if self._figures is not None:
                 turn.shares = self._figures.shares(now)
         else:
@@ -432,8 +434,9 @@ class Planner:
                 wake = int(moment * 1e9)
         turn.wake_ns = wake
 
-    def _plan(self, turn: Turn, now_ns: int, now: float) -> int | None:
+    def _plan(self, turn: Turn, news: News, now: float) -> int | None:
         cluster, _, session = self._core
+        now_ns = news.now_ns
         turn.planned = session.has_changed(cluster) or self._is_time(now_ns)
         more = self._misfits.is_due(now) or self._verdicts.is_late(self._touched)
         if not turn.planned and not more:
@@ -446,7 +449,8 @@ class Planner:
         plan = Plan(compiled, input=None, now_ns=now_ns)
         changed = None if self._says_all else self._touched
         bad = self._look_at_misfits(turn, compiled, now)
-        self._take(turn, self._verdicts.decide(now, plan, self._seen, changed, **bad))
+        late = self._late_starts(plan, news.held_back)
+        self._take(turn, self._verdicts.decide(now, plan, self._seen, changed, late=late, **bad))
         self._says_all, self._touched = False, set()
         if compiled.decision_count:
             self._carry_out(turn, plan, now_ns)
@@ -457,6 +461,20 @@ class Planner:
         wake = session.next_wake(cluster)
         self._wake_ns = None if wake is None else wake[0]
         return self._wake_ns
+
+    def _late_starts(self, plan: Plan, held_back: Collection[str]) -> set[str]:
+        """Groups that start none of their pods now: the plan binds only pods that are held back."""
+        if not held_back:
+            return set()
+        late = frozenset(held_back)
+        pods = [each.pod for each in plan.decisions if isinstance(each, Bind)]
+        groups: dict[bool, set[str]] = {True: set(), False: set()}
+        for pod, facts in zip(pods, self._core.feed.pod_facts(pods), strict=True):
+            if facts is not None:
+                assigned = self._assigned.get(pod)
+                group = facts[6] if assigned is None else assigned.group
+                groups[pod in late].add(f"{pod.partition('/')[0]}/{group}")
+        return groups[True] - groups[False]
 
     def _look_at_misfits(
         self, turn: Turn, plan: _core.Plan, now: float

@@ -350,6 +350,7 @@ class Service:
             evicted=self._steps.evicted,
             spared=self._steps.spared,
             usage=self._new_usage,
+            held_back=self._binder.held_back(),
         )
         self._new_usage = None
         self._steps = Steps()

@@ -10,6 +10,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from test_truth import World, group, node, pod
 
+from kai.api.keys import LAST_START_ANNOTATION as LAST_START
 from kai.controllers.bind_requests import Request, Target
 from kai.service.kinds import needed_by
 
@@ -56,3 +57,25 @@ def test_what_bind_requests_are_about_is_looked_up() -> None:
             strict=True,
         )
     )
+
+
+def starts(turn: Any) -> list[str]:
+    """Pod groups that get the time of a start."""
+    stamped = [each for each in turn.writes if each.kind == "PodGroup" and LAST_START in str(each)]
+    return [each.name for each in stamped]
+
+
+def test_a_group_does_not_start_while_its_only_decided_pod_waits_after_a_failure() -> None:
+    """It got the time of a start twice: when the binding failed and when it was decided again."""
+    lists = {"Node": [node("n1")], "PodGroup": [group("g"), group("h")], "Pod": [pod("a")]}
+    world = World(binding="bind-requests", **lists)
+    turn = world.turn(held_back=["team/a"])
+    assert [each.pod for each in turn.bindings] == ["team/a"]  # the binder keeps it for later
+    assert starts(turn) == []
+    world.core.session.forget(world.core.cluster, turn.bindings[0].assumption)
+    assert starts(world.turn()) == ["g"]
+
+
+def test_a_group_starts_with_the_first_pod_that_is_not_held_back() -> None:
+    lists = {"Node": [node("n1")], "PodGroup": [group("g")], "Pod": [pod("a"), pod("b")]}
+    assert starts(World(**lists).turn(held_back=["team/a"])) == ["g"]

@@ -145,8 +145,8 @@ std::vector<const Row*> SortedAndUnique(std::vector<const Row*> rows, const char
           {.kind = kind,
            .name = NameOf(*rows[begin]),
            .field = "metadata.name",
-           .message = StrCat("is given ", end - begin,
-                             " times; it is unclear which one counts, so all are left out")});
+           .message = StrCat("occurs ", end - begin,
+                             " times, and it is unknown which one is valid: all are left out")});
     }
     begin = end;
   }

@@ -37,7 +37,7 @@ class Statement {
 
   // Sets the listeners, called in this order; undoing calls them in reverse order.
   void Listen(std::vector<Listener*> listeners) {
-    KAI_CHECK(changes_.empty()) << "a listener that joins late cannot undo earlier changes";
+    KAI_CHECK(changes_.empty()) << "a listener must be added before the first change";
     listeners_ = std::move(listeners);
   }
 
@@ -74,7 +74,7 @@ class Statement {
   void Commit();
 
   void UndoWith(std::unique_ptr<NodeUndo> undo) {
-    KAI_CHECK(changes_.empty()) << "earlier changes would be undone in another way";
+    KAI_CHECK(changes_.empty()) << "the undo method must be set before the first change";
     undo_ = std::move(undo);
   }
 

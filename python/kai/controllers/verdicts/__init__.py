@@ -17,7 +17,7 @@ place. Of one key a later write must not overtake an earlier one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from kai.api.writes import Outcome, Write
 from kai.controllers.verdicts.facts import (
@@ -86,14 +86,18 @@ class Verdicts:
         *,
         bad_pods: Mapping[str, str] | None = None,
         bad_groups: Mapping[str, str] | None = None,
+        late: Collection[str] = (),
     ) -> Decided:
         """What a plan says that is not written yet.
 
         `changed`: groups that changed since the last plan, or of which a pod did; None: all may
         have, as after a start. `bad_pods`, `bad_groups`: by name what is wrong with those that the
-        plan does not have.
+        plan does not have. `late`: groups whose pods the plan binds, and that are not bound yet:
+        they get no time of a start.
         """
         said = self.read(plan, seen, changed)
+        if late:
+            said.start_later(late)
         said.add(bad_pods or {}, bad_groups or {})
         return self.take_in(now, said, seen)
 

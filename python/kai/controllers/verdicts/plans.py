@@ -74,6 +74,12 @@ class Saying:
             for name, text in groups.items()
         ]
 
+    def start_later(self, groups: Collection[str]) -> None:
+        """None of their bindings is sent now: a later plan sets the time of their start."""
+        self.groups = [
+            each._replace(last_start=None) if each.name in groups else each for each in self.groups
+        ]
+
     def _with_news(
         self,
         last: dict[str, tuple[str, str, str]],
