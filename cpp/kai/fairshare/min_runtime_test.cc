@@ -102,10 +102,10 @@ TEST(MinRuntimeTest, PreemptionAsksTheVictimsQueueAndUp) {  // spec 1 F105
 
 TEST(MinRuntimeTest, OfUnknownQueuesItIsTheDefault) {  // spec 1 F105
   const Tree tree = Example();
-  EXPECT_EQ(tree.Preempt("nobody"), 7);
-  EXPECT_EQ(tree.Reclaim("nobody", "leaf2"), 9);
-  EXPECT_EQ(tree.Reclaim("leaf2", "nobody"), 9);
-  EXPECT_EQ(tree.Reclaim("nobody", "leaf2", MinRuntime::Method::kQueue), 9);
+  EXPECT_EQ(tree.Preempt("missing"), 7);
+  EXPECT_EQ(tree.Reclaim("missing", "leaf2"), 9);
+  EXPECT_EQ(tree.Reclaim("leaf2", "missing"), 9);
+  EXPECT_EQ(tree.Reclaim("missing", "leaf2", MinRuntime::Method::kQueue), 9);
 }
 
 TEST(MinRuntimeTest, ProtectsUntilTheRuntimeIsOver) {  // spec 1 F103

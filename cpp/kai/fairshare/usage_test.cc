@@ -77,7 +77,7 @@ TEST(QueueUsageTest, CountsOnlyWhatIsAllocatedOrWaits) {  // spec 1 F31, F32
                            .Succeeded("q/done", {.gpus = 2})
                            .Gated("q/gated", {.gpus = 2})
                            .Pending("q/wait", {.gpus = 4})
-                           .Pending("q/misfit", {.gpus = 2, .subgroup = "nobody"})
+                           .Pending("q/misfit", {.gpus = 2, .subgroup = "missing"})
                            .Running("nowhere/lost", {.gpus = 2, .node = "n1"})
                            .Foreign("kube-system/x", {.gpus = 2, .node = "n1"})
                            .Build();

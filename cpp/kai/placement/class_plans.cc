@@ -45,7 +45,7 @@ void ClassPlans::Look(const absl::flat_hash_set<NodeId>& nodes) {
     Entry& entry = plans_[pod_class];
     if (!entry.is_made) continue;
     ClassPlan& plan = entry.plan;
-    if (plan.shares) {  // its charges are of all nodes
+    if (plan.shares) {  // its charges depend on all nodes
       entry = {};
       continue;
     }
@@ -94,19 +94,19 @@ void ClassPlans::AddFilters(PodClassId pod_class, ClassPlan* plan) const {
 void ClassPlans::Ask(const Filter& filter, PodClassId pod_class, NodeClassId node_class,
                      ClassPlan* plan) const {
   const NodeId example = examples_[node_class.index()];
-  if (!example.valid()) return;  // no node is of that class any more
+  if (!example.valid()) return;  // no node has this class any more
   uint8_t& is_ok = plan->class_ok[node_class.index()];
   if (is_ok != 0 && !filter.Check(pod_class, example, nullptr)) is_ok = 0;
 }
 
 void ClassPlans::FindCandidates(PodClassId pod_class, ClassPlan* plan) const {
-  // A label that has its own value on nearly every node, in the pod or in its volumes, pins the pod
-  // to few nodes. They are found once.
+  // A label with a different value on nearly every node, in the pod or in its volumes, pins the pod
+  // to few nodes. These are found once.
   const ConstraintId id = cluster_.pod_classes().info[pod_class].constraint;
   const NodeConstraint& constraint = cluster_.constraints()[id];
   const bool by_volumes = constraint.volumes.valid() && cluster_.AskPerNode(constraint.volumes);
   if (rules_.checks.empty() || (!cluster_.AskPerNode(id) && !by_volumes))
-    return;  // without checks there are no filters that look at labels either
+    return;  // without checks there are no filters that use labels either
   for (const NodeId node : cluster_.nodes().name.ids()) {
     if (IsCandidate(pod_class, node)) plan->candidates.push_back(node);
   }

@@ -1,21 +1,21 @@
-// ClassPlans: what a search for nodes knows about a class of pods before it looks at what is
-// placed: which classes of nodes the filters allow, which checks and filters have to answer at each
-// search, and what a node must have.
+// ClassPlans: what a search for nodes knows about a class of pods before it reads what is placed:
+// the classes of nodes that the filters allow, the checks and filters that must run at each search,
+// and the resources that a node must have.
 //
 //   ClassPlans& plans = rooms.search().plans();
-//   plans.Of(pinned).candidates              // the only nodes worth a look
+//   plans.Of(pinned).candidates              // the only nodes that are possible
 //   plans.MayRunOn(pinned, rooms.Node("n1")) // apart from room and from other pods
 //
-// Invariants: a plan depends on the objects of the cluster and never on what is placed where. It
-// stays right from one cycle to the next until volumes or affinity terms change, or the most that
-// any node offers, as long as the plans hear of other nodes (Look()) and classes (Grow()).
-// The plans own filters and scorers, some of which count what is placed: forward each change to
-// listeners().
+// Invariants: a plan depends on the objects of the cluster and never on what is placed where. It is
+// valid from one cycle to the next until volumes or affinity terms change, or the largest offer of
+// any node changes; Look() and Grow() must be called for other changes of nodes and for new classes
+// of pods. The plans own filters and scorers. Some of them count what is placed: pass every change
+// to listeners().
 //
-// Cost: a plan is made when it is first needed, with one question per filter and class of nodes;
-// for pods that share GPUs or that a label pins to single nodes also with a look at every node.
-// Later a plan is an access to an array. Look() is O(nodes + plans). Threads: one, because reading
-// makes plans.
+// Cost: a plan is made at its first use, with one check per filter and class of nodes. For pods
+// that share GPUs, or that a label pins to single nodes, it also checks every node. After that, a
+// plan is an access to an array. Look() is O(nodes + plans). Threads: one, because reading makes
+// plans.
 #ifndef KAI_PLACEMENT_CLASS_PLANS_H_
 #define KAI_PLACEMENT_CLASS_PLANS_H_
 
@@ -34,7 +34,7 @@
 
 namespace kai {
 
-// What pods must meet, what nodes must meet, and which nodes are best: each in plugin order.
+// Checks for pods, filters for nodes, and scorers that choose the best node: each in plugin order.
 struct PlacementRules {
   std::vector<std::unique_ptr<PodCheck>> checks;
   std::vector<std::unique_ptr<Filter>> filters;
@@ -42,25 +42,25 @@ struct PlacementRules {
 };
 
 struct ClassPlan {
-  bool is_refused = false;                  // by a check of pods: no node is worth a look
-  std::vector<const PodCheck*> checks;      // that have to answer at each search
-  std::vector<const Filter*> node_filters;  // that may have to answer for single nodes
-  std::vector<const Filter*> room_filters;  // that count room
-  std::vector<uint8_t> class_ok;   // by NodeClassId: all filters that answer per class agree
-  bool has_candidates = false;     // `candidates` are the only nodes worth a look
-  std::vector<NodeId> candidates;  // ascending
-  bool claims = false;             // devices, some of which other pods may claim as well
-  bool has_overhead = false;       // that is part of the request
-  bool shares = false;             // devices with other pods
-  bool may_join = false;           // shared devices matter, be it for a score alone
-  // What a node must have. For pods that share: apart from GPUs, and with as many idle ones as they
-  // need where they can join no other pod.
+  bool is_refused = false;                  // a check refuses the pods: no node is possible
+  std::vector<const PodCheck*> checks;      // that must run at each search
+  std::vector<const Filter*> node_filters;  // that may have to check single nodes
+  std::vector<const Filter*> room_filters;  // that count room on nodes
+  std::vector<uint8_t> class_ok;            // by NodeClassId: all per-class filters allow it
+  bool has_candidates = false;              // only `candidates` are possible
+  std::vector<NodeId> candidates;           // ascending
+  bool claims = false;                      // claims devices, perhaps shared with other pods
+  bool has_overhead = false;                // pod overhead is part of the request
+  bool shares = false;                      // shares devices with other pods
+  bool may_join = false;                    // shared devices matter, at least for a score
+  // What a node must have. For pods that share GPUs: without GPUs, and (`request_alone`) with the
+  // idle GPUs that they need if they cannot join other pods.
   std::vector<double> request;
   std::vector<double> request_alone;
-  SharedRoom join;              // room on a shared device that is enough to join
-  std::vector<double> charges;  // GPUs that the pod counts for, by node: each value once, ascending
+  SharedRoom join;              // enough room on a shared device to join it
+  std::vector<double> charges;  // GPUs that the pod counts for: each value once, ascending
 
-  // Some check, of those that have to answer at each search, refuses the pod as things stand.
+  // True: one of the checks that must run at each search refuses the pod now.
   bool IsRefusedNow(PodClassId pod_class) const {
     return std::ranges::any_of(checks,
                                [&](const PodCheck* check) { return !check->AllowsNow(pod_class); });
@@ -73,7 +73,7 @@ class ClassPlans {
 
   const Cluster& cluster() const { return cluster_; }
   const PlacementRules& rules() const { return rules_; }
-  // The filters and scorers that count what is placed.
+  // The listeners of filters and scorers that count what is placed.
   std::span<Listener* const> listeners() const { return listeners_; }
 
   const ClassPlan& Of(PodClassId pod_class) {
@@ -82,21 +82,21 @@ class ClassPlans {
     return entry.plan;
   }
 
-  // The filters that answer per class of nodes, and the pod's own pin, allow the node.
+  // True: the per-class filters, and the pod's own pin, allow the node.
   bool MayRunOn(PodClassId pod_class, NodeId node) {
     const ClassPlan& plan = Of(pod_class);
     return !plan.is_refused && plan.class_ok[cluster_.nodes().node_class[node].index()] != 0 &&
            (!plan.has_candidates || std::ranges::binary_search(plan.candidates, node));
   }
 
-  // No node can take such a pod, whatever leaves it: the pod is larger than any node, or lacks what
-  // it needs before it can have one (spec 3 P16).
+  // True: no node can ever take such a pod: it is larger than any node, or lacks something that it
+  // needs before it can get one (spec 3 P16).
   bool CanNeverRun(PodClassId pod_class) { return Of(pod_class).is_refused; }
 
-  // Between cycles: these came, went, are of another class, or offer something else; none of an id
-  // may be there any more.
+  // Between cycles: these nodes were added, were removed, got another class or offer other
+  // resources. An id may belong to no node any more.
   void Look(const absl::flat_hash_set<NodeId>& nodes);
-  // The cluster has more classes of pods.
+  // The cluster has new classes of pods.
   void Grow() { plans_.Resize(cluster_.pod_classes().size()); }
   size_t HeapBytes() const;
 
@@ -118,7 +118,7 @@ class ClassPlans {
   const Cluster& cluster_;
   PlacementRules rules_;
   std::vector<Listener*> listeners_;
-  std::vector<NodeId> examples_;  // by NodeClassId: a node of the class; invalid: there is none
+  std::vector<NodeId> examples_;  // by NodeClassId: a node of the class; invalid: none
   IndexVector<PodClassId, Entry> plans_;
 };
 

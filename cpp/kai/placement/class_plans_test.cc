@@ -64,7 +64,7 @@ TEST(ClassPlansTest, PodsThatShareCountForMoreOnSmallerDevices) {
   ClassPlans& plans = rooms.search().plans();
   const ClassPlan& shares = plans.Of(ClassOf(rooms, "ns/shares-0", rooms.cluster()));
   EXPECT_TRUE(shares.shares);
-  EXPECT_THAT(shares.charges, ElementsAre(0.13, 0.5));  // 500 / 4000 in hundredths, upwards
+  EXPECT_THAT(shares.charges, ElementsAre(0.13, 0.5));  // 500 / 4000, rounded up to hundredths
   const ClassPlan& whole = plans.Of(ClassOf(rooms, "ns/whole-0", rooms.cluster()));
   EXPECT_FALSE(whole.shares);
   EXPECT_THAT(whole.charges, IsEmpty());

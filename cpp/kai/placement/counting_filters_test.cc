@@ -1,5 +1,5 @@
-// Filters that count what stands where: after any changes they say what a count from scratch says,
-// and after any rollback what they said before. On random clusters, seed printed.
+// Filters that count placed pods, on random clusters with printed seeds: after any changes they
+// agree with a count from scratch, and after a rollback they give their old answers.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -14,7 +14,7 @@ namespace {
 constexpr uint64_t kSeeds = 120;
 constexpr int kSteps = 25;
 
-// What every pod would be told of every node.
+// The answers for every class of pods and every node.
 std::vector<int> AnswersOf(const Filter& filter, const Cluster& cluster) {
   std::vector<int> answers;
   for (const PodClassId pod_class : cluster.pod_classes().info.ids()) {
@@ -46,7 +46,7 @@ class CountingFilters : public testing::TestWithParam<Leaving> {
   }
 };
 
-// Does something to some pod, in the cluster and in the oracle's world alike.
+// Makes a random change, in the cluster and in the oracle's world alike.
 void Step(const Cluster& cluster, Statement* statement, oracle::World* world, Random* random) {
   const PodColumns& pods = cluster.pods();
   const PodId pod(static_cast<size_t>(random->Below(static_cast<int64_t>(pods.size()))));
@@ -59,9 +59,9 @@ void Step(const Cluster& cluster, Statement* statement, oracle::World* world, Ra
       status == PodStatus::kReleasing && pods.is_virtual[pod] != 0 && world->NodeOf(name) != target;
   if (status == PodStatus::kPending && random->Coin()) {
     statement->Place(pod, node);
-    world->Place(name, target, {"any"});  // device, if it shares one
+    world->Place(name, target, {"any"});  // the device, if it shares one
   } else if (status == PodStatus::kPending || may_move) {
-    // To a node where it has been is coming back, which the world has no word for.
+    // Moving to an earlier node is a return, which the world cannot express.
     for (const Change& change : statement->ChangesSince(0)) {
       if (change.pod == pod && change.to_node == node) return;
     }
@@ -94,7 +94,7 @@ TEST_P(CountingFilters, AgreeWithACountFromScratchAndComeBackExactly) {
         MakeSearch(*cluster, {.pod_affinity = false, .leaving = GetParam(), .spread = true});
     listeners.push_back(&search->search);
     const auto statement = Statement::Open(cluster.get(), listeners);
-    // Pods that should have left are no concern of this test: none is marked, in neither.
+    // Skips clusters with overdue pods: this test marks none, in neither of the two.
     bool any_overdue = false;
     for (const PodId pod : cluster->pods().leaving) {
       any_overdue = any_overdue || world.StatusOf(cluster->PodName(pod)) != PodStatus::kReleasing;

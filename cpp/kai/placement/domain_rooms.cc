@@ -19,7 +19,7 @@ void DomainRooms::Refresh() {
       const std::span<const double> start = totals_.of_node[node];
       known.assign(start.begin(), start.end());
     }
-    // Whole numbers all of them, so that a sum of differences is the sum.
+    // All amounts are whole numbers, so adding differences is exact.
     for (size_t i = 0; i < known.size(); ++i) {
       const double more = nodes.idle[node][i] + nodes.releasing[node][i] - known[i];
       if (more == 0) continue;

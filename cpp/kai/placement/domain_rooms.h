@@ -1,18 +1,18 @@
-// DomainRooms: what the domains of a topology have to give, kept up to date while pods come and go.
+// DomainRooms: the free resources of the domains of a topology, kept up to date while pods are
+// placed and evicted.
 //
 //   std::vector<NodeId> touched;
 //   DomainRooms rooms(*cluster, tree, cluster->domain_totals(id), &touched, 0);
 //   touched.push_back(node);                // its ledger changed
-//   rooms.FreeOf(rack)                      // idle and releasing, of all its nodes together
-//   rooms.CountsFor(largest)[rack]          // pods that fit, if each asks for `largest`
+//   rooms.FreeOf(rack)                      // idle and releasing, summed over its nodes
+//   rooms.CountsFor(largest)[rack]          // pods that fit, if each requests `largest`
 //
-// It keeps what differs from the totals of the cluster as it was loaded.
+// It stores only the differences from the totals of the loaded cluster.
 //
-// Invariants: an answer equals a fresh count over all nodes, as long as the caller lists in
-// `touched` every node that changed. The list only grows: a change that is undone is one more
-// change. Cost: a change is a walk from a node to the root; counts for a shape that the cluster has
-// no totals of look at every node once. The last 16 shapes are kept. Not thread-safe: questions
-// refresh what is kept.
+// Invariants: an answer equals a fresh count over all nodes, if the caller lists every changed node
+// in `touched`. The list only grows: undoing a change is one more change. Cost: a change is a walk
+// from a node to the root; counts for a shape without totals in the cluster check every node once.
+// The last 16 shapes are kept. Not thread-safe: queries update the stored data.
 #ifndef KAI_PLACEMENT_DOMAIN_ROOMS_H_
 #define KAI_PLACEMENT_DOMAIN_ROOMS_H_
 
@@ -30,7 +30,7 @@ class DomainRooms {
  public:
   using Counts = DomainTotals::Counts;
 
-  // `totals`: of that tree, as the cluster was when the first `seen` nodes had been touched.
+  // `totals`: of that tree, at the time when the first `seen` nodes had been touched.
   DomainRooms(const Cluster& cluster, const DomainTree& tree, const DomainTotals& totals,
               const std::vector<NodeId>* touched, size_t seen)
       : cluster_(cluster),
@@ -47,9 +47,9 @@ class DomainRooms {
 
  private:
   struct Shape {
-    std::unique_ptr<DomainTotals::Shape> own;  // null: the cluster has it
+    std::unique_ptr<DomainTotals::Shape> own;  // null: the shape is in the cluster's totals
     const DomainTotals::Shape* base = nullptr;
-    size_t seen = 0;  // of touched_
+    size_t seen = 0;  // number of touched_ that are counted
     absl::flat_hash_map<NodeId, int32_t> changed;
     Counts of_domain;
   };
@@ -61,11 +61,11 @@ class DomainRooms {
   const DomainTree& tree_;
   const DomainTotals& totals_;
   const std::vector<NodeId>& touched_;  // every change so far, in order
-  size_t first_;                        // of those, that `totals_` does not know
-  size_t seen_;                         // how many `free_` knows
-  absl::flat_hash_map<NodeId, std::vector<double>> changed_;  // what `free_` counts of the node
+  size_t first_;                        // the first of them that `totals_` does not include
+  size_t seen_;                         // the number that `free_` includes
+  absl::flat_hash_map<NodeId, std::vector<double>> changed_;  // the node's part in `free_`
   ResourceTable<TopologyDomainId> free_;
-  std::vector<std::unique_ptr<Shape>> shapes_;  // the last one asked about in front
+  std::vector<std::unique_ptr<Shape>> shapes_;  // the last one used in front
 };
 
 }  // namespace kai

@@ -8,11 +8,11 @@
 namespace kai {
 namespace {
 
-constexpr double kNothingFree = 1000;  // ratio of what is asked for where there is none (spec 4 A5)
+constexpr double kNothingFree = 1000;  // ratio of a request if nothing is free (spec 4 A5)
 constexpr double kMostRatio = 1;
-constexpr size_t kMostKinds = 8;  // of pods that are counted by kind
+constexpr size_t kMostKinds = 8;  // kinds of pods that are counted one by one
 
-// Domains of that depth in this one, by id.
+// The domains at that depth inside this one, by id.
 std::vector<TopologyDomainId> DomainsAt(const DomainTree& tree, TopologyDomainId domain,
                                         int32_t depth) {
   std::vector<TopologyDomainId> found;
@@ -73,7 +73,7 @@ DomainSearch::Ask DomainSearch::AskOf(std::span<const PodId> pods) const {
       ask.largest[i] = std::max(ask.largest[i], request[i]);
       if (request[i] > 0) ++asking[i];
     }
-    // Those that a device plugin hands out, whole or in parts.
+    // Only GPUs from a device plugin count, whole or in parts.
     const GpuRequest& gpu = cluster_.ClassOf(pod).gpu;
     if (gpu.kind != GpuRequestKind::kMemory &&
         GpusOfPortions(gpu.portion, static_cast<double>(gpu.count)) > 0)
@@ -102,7 +102,7 @@ TopologyDomainId DomainSearch::CommonDomainOf(const DomainTree& tree,
     if (nodes.empty()) return DomainTree::kRoot;
     return tree.CommonOf(tree.DomainOf(nodes.front()), tree.DomainOf(nodes.back()));
   }
-  // Ids go depth first: what holds the first and the last holds all.
+  // Ids are depth first: a domain that contains the first and the last contains all.
   TopologyDomainId first, last;
   for (const NodeId node : within.nodes()) {
     const TopologyDomainId domain = tree.DomainOf(node);
@@ -142,21 +142,21 @@ Reason WrongLevels(const DomainSearch::Question& question) {
 
 }  // namespace
 
-// One answer on the way.
+// The state of one search.
 struct DomainSearch::Search {
   const Question& question;
   const Ask& ask;
   Tree& in;
-  const DomainRooms::Counts* counts = nullptr;  // null: the pods are too unlike to be counted
-  int32_t narrowest = 0;                        // depths that are looked at
+  const DomainRooms::Counts* counts = nullptr;  // null: the pods are too different to be counted
+  int32_t narrowest = 0;                        // the searched depths
   int32_t widest = 0;
   bool has_pins = false;
-  std::vector<TopologyDomainId> pinned = {};              // of the required level
+  std::vector<TopologyDomainId> pinned = {};              // domains of the required level
   std::vector<std::vector<TopologyDomainId>> found = {};  // by depth, in the order of the tree
-  std::vector<TopologyDomainId> refused = {};             // of the widest depth
+  std::vector<TopologyDomainId> refused = {};             // domains at the widest depth
   std::vector<TopologyDomainId> preferred = {};           // in the order of the tree
 
-  std::vector<std::pair<const DomainRooms::Counts*, int64_t>> kinds = {};  // by kind, if at all
+  std::vector<std::pair<const DomainRooms::Counts*, int64_t>> kinds = {};  // if counted by kind
 
   const DomainTree& tree() const { return in.tree; }
   double RatioOf(const DomainSearch& search, TopologyDomainId domain) const {
@@ -189,7 +189,7 @@ struct DomainSearch::Search {
       }
     }
     if (depth == narrowest) return;
-    // Ids ascend with the texts of siblings.
+    // The ids of siblings are in the order of their texts.
     std::vector<std::pair<double, TopologyDomainId>> children;
     for (TopologyDomainId child = tree().FirstChild(domain); child.valid();
          child = tree().Next(child))
@@ -198,7 +198,7 @@ struct DomainSearch::Search {
     for (const auto& [ratio, child] : children) Walk(search, child);
   }
 
-  // The domain of the required level that has room for most of the pods.
+  // Adds the domain of the required level with room for the most pods.
   void AddBest(TopologyDomainId common, const Cluster& cluster, Answer* answer) const {
     if (counts == nullptr) return;
     const std::vector<TopologyDomainId> domains =
@@ -212,7 +212,7 @@ struct DomainSearch::Search {
                                              .is_best = true});
   }
 
-  // By name, as the texts come.
+  // By name, in the order of their texts.
   void AddRefused(const Cluster& cluster, Answer* answer) {
     std::sort(refused.begin(), refused.end());
     for (const TopologyDomainId domain : refused) {
@@ -229,8 +229,8 @@ struct DomainSearch::Search {
     }
   }
 
-  // Domains of the widest level that the rest of the group rules out: KAI takes them for empty, and
-  // lists what they lack.
+  // Adds domains of the widest level that the rest of the group excludes: KAI treats them as empty,
+  // and lists their missing resources.
   void AddOutside(TopologyDomainId start, Answer* answer) const {
     for (const TopologyDomainId domain : DomainsAt(tree(), DomainTree::kRoot, widest)) {
       if (tree().Holds(start, domain) || !IsInPool(domain)) continue;
@@ -241,7 +241,7 @@ struct DomainSearch::Search {
     }
   }
 
-  // Pods that stand already hold the new ones in their domains of the required level.
+  // Placed pods pin the new ones to their domains of the required level.
   void Pin() {
     const int32_t required = question.constraint.required_depth;
     has_pins = required > 0 && !question.held.empty();
@@ -304,7 +304,7 @@ DomainSearch::Answer DomainSearch::Find(const Question& question) {
     return refuse(std::move(unsatisfied));
   }
 
-  // spec 4 C5, C6: levels that make no sense are found after what there is too little of.
+  // spec 4 C5, C6: invalid levels are reported after missing resources.
   const std::optional<DomainDepths> depths = DepthsFor(wanted);
   if (!depths && !options_.tells_levels) return answer;
   if (!depths) return refuse(WrongLevels(question));
@@ -313,8 +313,8 @@ DomainSearch::Answer DomainSearch::Find(const Question& question) {
   search.narrowest = depths->narrowest;
   search.found.resize(static_cast<size_t>(search.narrowest) + 1);
   search.Pin();
-  // KAI counts nothing above where it starts, but pods that ask for nothing need nothing there
-  // (spec 4 A10).
+  // KAI counts nothing above its start, but pods that request nothing need nothing there (spec 4
+  // A10).
   const bool starts_too_low = in.tree.DepthOf(common) > search.narrowest;
   const TopologyDomainId start =
       ask.only_slots && starts_too_low ? in.tree.AncestorAt(common, search.narrowest) : common;

@@ -1,18 +1,18 @@
-// DomainSearch: the topology domains in which some pods are worth trying, best first (spec 4
-// A1-A12, S1-S3).
+// DomainSearch: finds the topology domains in which to try some pods, best first (spec 4 A1-A12,
+// S1-S3).
 //
 //   DomainSearch search(cluster, {.whole_nodes = true, .stop_at_required = false});
 //   const DomainSearch::Answer answer = search.Find({.constraint = asked.constraint(), ...
 //   for (const TopologyDomainId domain : answer.domains) {
 //   const NodeSubset nodes_of_domain = search.NodesOf(answer, domain, within);
 //
-// Domains of the preferred level come before wider ones; of one level those below the tightest
-// domain that holds the pods come first, and then the tightest of these. The search counts room
-// only: whether the pods really fit is found out by placing them.
+// Domains of the preferred level come before larger ones. Within one level, the domains below the
+// tightest domain that holds the pods come first, then the tightest of these. The search only
+// counts room: placing the pods shows whether they really fit.
 //
-// Invariants: the answer is that for the cluster as the open Statement left it: the search is one
-// of the statement's listeners. An answer without domains has reasons, if the question asked for
-// them. Cost: the size of the tree, and for pods of a new shape a look at every node. Not
+// Invariants: the answer is for the cluster with the changes of the open Statement: the search is
+// one of the statement's listeners. An answer without domains has reasons, if the question requests
+// them. Cost: the size of the tree, and for pods of a new shape a check of every node. Not
 // thread-safe.
 #ifndef KAI_PLACEMENT_DOMAIN_SEARCH_H_
 #define KAI_PLACEMENT_DOMAIN_SEARCH_H_
@@ -30,85 +30,85 @@
 
 namespace kai {
 
-// How much the domains of one level are liked: the emptiest most (spec 4 S1).
+// The scores of the domains of one level: the emptiest domain has the highest score (spec 4 S1).
 struct DomainScores {
   static constexpr double kPerStep = 100'000;
   static constexpr int8_t kMostSteps = 10;
-  static constexpr int8_t kNone = -1;  // the node is none of those that were looked at
+  static constexpr int8_t kNone = -1;  // the node is outside of the searched domains
 
   const DomainTree* tree = nullptr;
   int32_t depth = 0;
-  IndexVector<TopologyDomainId, int8_t> steps;  // of domains of that depth
+  IndexVector<TopologyDomainId, int8_t> steps;  // of the domains at that depth
 
   int8_t StepsOf(NodeId node) const {
     const TopologyDomainId domain = tree->DomainOf(node);
     if (!domain.valid()) return kNone;
-    // Of a node without that level's label nothing is known.
+    // A node without the label of that level has no score.
     return tree->DepthOf(domain) < depth ? int8_t{0} : steps[tree->AncestorAt(domain, depth)];
   }
 };
 
-// False as well where the node is not known.
+// Whether the node is in the domain; false for an unknown node.
 inline bool StandsIn(const DomainTree& tree, TopologyDomainId domain, NodeId node) {
   const TopologyDomainId at = node.valid() ? tree.DomainOf(node) : TopologyDomainId();
   return at.valid() && tree.Holds(domain, at);
 }
 
-// The depths of the domains that are looked at (spec 4 A8).
+// The depths of the domains that are searched (spec 4 A8).
 struct DomainDepths {
   int32_t narrowest = 0;
   int32_t widest = 0;  // 0: up to the root
 };
-// Nothing: the levels make no sense (spec 4 C5).
+// Nothing: the levels are invalid (spec 4 C5).
 std::optional<DomainDepths> DepthsFor(const TopologyConstraint& constraint);
 
 class DomainSearch final : public Listener {
  public:
   struct Options {
-    bool whole_nodes = false;      // nodes that lack the label of some level are left out
-    bool stop_at_required = true;  // the search starts at the required level at the lowest
-    bool tells_levels = true;      // levels that make no sense are an error that is told
-    // Of one level first the domains where pods of the group stand, then those that would hold all
-    // of it, then the tightest; and unlike pods are counted one kind at a time (spec 4 W6, W7).
+    bool whole_nodes = false;      // leaves out nodes without the label of some level
+    bool stop_at_required = true;  // the search does not start below the required level
+    bool tells_levels = true;      // invalid levels are reported as an error
+    // In each level, first the domains that contain pods of the group, then domains that can hold
+    // the whole group, then the tightest. Unequal pods are counted by kind (spec 4 W6, W7).
     bool best_fit = false;
   };
   struct Question {
     const TopologyConstraint& constraint;
     std::span<const PodId> pods;
     const NodeSubset& within;
-    NameId subgroup;  // that reasons speak of; empty text: the group as a whole
+    NameId subgroup;  // for reasons; empty text: the whole group
     PodGroupId group;
-    // Where pods stand that have to have the new ones in their domain of the required level; one
-    // on an unknown node is in none.
+    // The nodes of placed pods that must share their domain of the required level with the new
+    // pods; a pod on an unknown node is in no domain.
     std::span<const NodeId> held = {};
-    int64_t more_pods = 0;  // that the group would like to have after these
+    int64_t more_pods = 0;  // more pods that the group can use after these
     bool explains = false;
   };
   struct Answer {
     const DomainTree* tree = nullptr;
     std::vector<TopologyDomainId> domains;
     std::shared_ptr<const DomainScores> scores;  // null: no level is preferred
-    std::vector<Reason> reasons;                 // where something explains
+    std::vector<Reason> reasons;                 // filled if the question requests them
   };
 
   DomainSearch(const Cluster& cluster, const Options& options);
 
   Answer Find(const Question& question);
-  // Domains of the preferred level in this one, with how many of the pods each has room for. None:
-  // the pods are too unlike to be counted.
+  // The domains of the preferred level below this one, each with the number of these pods that it
+  // has room for. Empty: the pods are too different to be counted.
   struct Part {
     TopologyDomainId domain;
     int64_t room = 0;
   };
   std::vector<Part> PartsOf(const Question& question, TopologyDomainId domain);
-  // Nodes of the domain that are offered.
+  // The nodes of the domain that may be used.
   NodeSubset NodesOf(const Answer& answer, TopologyDomainId domain, const NodeSubset& within) const;
 
   void Applied(const Change& change) override { touched_.push_back(change.to_node); }
   void Undone(const Change& change) override { touched_.push_back(change.to_node); }
 
  private:
-  // A tree of the cluster's, or one of the nodes alone that have all labels.
+  // A tree of the cluster, or a tree of only the nodes with all labels.
   struct Tree {
     struct Own {
       Own(const Cluster& cluster, const DomainTree& whole)
@@ -119,7 +119,7 @@ class DomainSearch final : public Listener {
     Tree(const Cluster& cluster, const DomainTree& clusters, const DomainTotals& totals,
          const std::vector<NodeId>* touched)
         : tree(clusters), rooms(cluster, tree, totals, touched, 0) {}
-    // Counted as things stand.
+    // Counted in the current state.
     Tree(const Cluster& cluster, std::unique_ptr<Own> its_own, const std::vector<NodeId>* touched)
         : own(std::move(its_own)),
           tree(own->tree),
@@ -129,20 +129,20 @@ class DomainSearch final : public Listener {
     const DomainTree& tree;
     DomainRooms rooms;
   };
-  // What the pods ask for together.
+  // The requests of all pods together.
   struct Ask {
     int64_t pods = 0;
     std::vector<double> sum;
     std::vector<double> largest;  // element-wise
-    bool alike = true;            // all of them ask for the same kinds of things (spec 4 A4)
-    bool only_slots = false;      // nothing but a place to stand
-    std::vector<std::pair<PodClassId, int64_t>> kinds = {};  // how many pods of each class
+    bool alike = true;            // all request the same kinds of resources (spec 4 A4)
+    bool only_slots = false;      // they request only pod slots
+    std::vector<std::pair<PodClassId, int64_t>> kinds = {};  // the number of pods of each class
   };
   struct Search;
 
   Tree& TreeOf(TopologyId id);
   Ask AskOf(std::span<const PodId> pods) const;
-  // For how many of the pods domains have room.
+  // Counts the pods that each domain has room for.
   void Count(Search* search) const;
   int32_t LowestStart(const TopologyConstraint& wanted, const DomainTree& tree) const;
   TopologyDomainId CommonDomainOf(const DomainTree& tree, const NodeSubset& within) const;
@@ -150,8 +150,8 @@ class DomainSearch final : public Listener {
 
   const Cluster& cluster_;
   Options options_;
-  std::vector<NodeId> touched_;                           // by every change of the cycle, in order
-  IndexVector<TopologyId, std::unique_ptr<Tree>> trees_;  // null: not asked for yet
+  std::vector<NodeId> touched_;                           // nodes of all changes, in order
+  IndexVector<TopologyId, std::unique_ptr<Tree>> trees_;  // null: not used yet
 };
 
 }  // namespace kai

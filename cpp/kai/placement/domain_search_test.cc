@@ -1,4 +1,4 @@
-// Pod groups in topology domains: the worked examples (spec 4 E1-E10), and edge cases.
+// Pod groups in topology domains: the worked examples (spec 4 E1-E10) and edge cases.
 #include "kai/placement/domain_search.h"
 
 #include <gmock/gmock.h>
@@ -24,7 +24,7 @@ using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 using Mode = GroupPlacer::Mode;
 
-// Nodes "n" in domain "z1/r1" with so many GPUs, and pod groups that ask for a domain.
+// Nodes like "n" in domain "z1/r1" with GPUs, and pod groups that require a domain.
 class TopologyTest : public testing::Test {
  protected:
   void Levels(const std::vector<std::string>& levels) {
@@ -52,7 +52,8 @@ class TopologyTest : public testing::Test {
     }
   }
 
-  // The group g, in one zone, of sub-groups of so many pods with one GPU, each in one rack.
+  // The group g, in one zone. Each of its sub-groups has this number of pods with one GPU, and is
+  // in one rack.
   void GroupOfRacks(const std::vector<std::pair<std::string, int>>& leaves) {
     PodGroupRow group;
     group.namespace_name = "ns";
@@ -68,7 +69,7 @@ class TopologyTest : public testing::Test {
       maker_.Pending("ns/g", {.pods = pods, .gpus = 1, .subgroup = name});
   }
 
-  // How many of the group's pods each node got; nothing: the group was not placed.
+  // The number of the group's pods on each node; empty: the group was not placed.
   std::map<std::string, int> Place(const std::string& group, const RoomsOptions& options = {}) {
     Rooms rooms(maker_.Build(), options);
     return PlaceIn(&rooms, group);
@@ -195,11 +196,11 @@ TEST_F(TopologyTest, RacksOfOtherZonesAreToldAsEmpty) {  // as KAI counts them
   };
   EXPECT_EQ(times("node-group a.1 can allocate only 1 of 2 required pods"), 1);
   EXPECT_EQ(times("node-group b.2 can allocate only 1 of 2 required pods"), 1);
-  // Each of the two zones is tried, and has two racks outside.
+  // Each of the two zones is tried, and there are two racks outside of it.
   EXPECT_EQ(times("node-group(s) didn't have enough resources: GPUs"), 4);
   EXPECT_EQ(times("node-group(s) didn't have enough resources: CPU cores"), 4);
   EXPECT_EQ(times("node-group(s) didn't have enough resources: pods"), 4);
-  EXPECT_EQ(times("node-group(s) didn't have enough resources: memory"), 0) << "not asked for";
+  EXPECT_EQ(times("node-group(s) didn't have enough resources: memory"), 0) << "not requested";
 }
 
 TEST_F(TopologyTest, ASingleRackIsAZone) {  // spec 4 E10, W1
@@ -223,7 +224,7 @@ TEST_F(TopologyTest, UnequalPodsAreCountedByTheLargest) {  // spec 4 E7
   maker_.Pending("ns/g", {.pods = 1});
   maker_.rows().pod_groups.back().min_member = 6;
   EXPECT_THAT(Place("g"), UnorderedElementsAre(Pair("n1", 1), Pair("n2", 5)))
-      << "pods of two kinds are counted by what they ask for together";
+      << "pods of two kinds are counted by the sum of their requests";
 }
 
 TEST_F(TopologyTest, WhatDoesNotExistIsNamed) {  // spec 4 M1, C5
@@ -301,7 +302,6 @@ TEST_F(TopologyTest, PodsThatAskForNothingFindTheirZoneFromASingleRackAlsoAsKai)
 }
 
 // ---- best fit
-// ------------------------------------------------------------------------------------
 
 RoomsOptions BestFit() { return {.best_fit = true}; }
 
@@ -365,7 +365,7 @@ TEST_F(TopologyTest, ByBestFitAGangTakesFewDomainsWhereItNeedsSeveral) {
   EXPECT_THAT(Place("g", BestFit()), UnorderedElementsAre(Pair("n2", 5), Pair("n3", 2)));
 }
 
-// Whether the leaves can be dealt out to racks with so much room.
+// Whether the leaves can be divided among racks with this room.
 bool CanBeDealt(std::vector<int64_t>* rooms, std::span<const int> leaves) {
   if (leaves.empty()) return true;
   for (int64_t& room : *rooms) {
@@ -428,8 +428,7 @@ TEST(BestFitPropertyTest, SiblingsArePlacedWhereverSomeChoiceOfDomainsHoldsThem)
   EXPECT_GT(more_than_first_fit, 2);
 }
 
-// ---- in so many domains
-// -------------------------------------------------------------------------
+// ---- the number of domains
 
 class DomainCountTest : public TopologyTest {
  protected:
@@ -466,7 +465,7 @@ TEST_F(DomainCountTest, ABalancedGroupHasAsManyPodsInEach) {
 }
 
 TEST_F(TopologyTest, ADomainThatHoldsFewerThanWasCountedGetsFewer) {
-  // Each pod needs the port, so that n1 holds one, whatever its GPUs.
+  // Each pod needs the port, so n1 holds only one pod, although it has more GPUs.
   Levels({"rack"});
   Node("n1", {"r1"}, 4);
   for (const char* name : {"n2", "n3", "n4"}) Node(name, {"r2"}, 1);

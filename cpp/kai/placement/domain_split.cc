@@ -10,7 +10,7 @@ class Splitter {
  public:
   explicit Splitter(const SplitQuestion& question)
       : question_(question), order_(question.rooms.size()) {
-    // Where some stand already first, as those are used whatever happens; then the roomiest.
+    // First domains with placed pods, because these are used in any case; then the roomiest.
     std::iota(order_.begin(), order_.end(), size_t{0});
     std::stable_sort(order_.begin(), order_.end(), [&](size_t a, size_t b) {
       const bool used_a = question.standing[a] > 0, used_b = question.standing[b] > 0;
@@ -38,7 +38,8 @@ class Splitter {
   }
 
  private:
-  // Over the first so many domains of the order, each of which gets a pod or has one.
+  // Divides the pods over the first `count` domains of the order. Each of them gets a pod or
+  // already has one.
   std::optional<std::vector<int64_t>> Over(int64_t count) const {
     int64_t room = 0;
     for (int64_t i = 0; i < count; ++i) {
@@ -69,7 +70,7 @@ class Splitter {
   std::vector<int64_t> Packed(int64_t count) const {
     std::vector<int64_t> pods(order_.size());
     int64_t left = question_.pods;
-    for (int64_t i = 0; i < count; ++i) {  // one each, where none stands
+    for (int64_t i = 0; i < count; ++i) {  // one for each domain without pods
       const size_t at = order_[static_cast<size_t>(i)];
       if (question_.standing[at] > 0) continue;
       pods[at] = 1;
@@ -87,7 +88,7 @@ class Splitter {
     return pods;
   }
 
-  // What the last domain got goes where the least room is left over.
+  // Moves the pods of the last domain to the domain with the least remaining room.
   void MoveToTightest(size_t last, std::vector<int64_t>* pods) const {
     size_t tightest = last;
     for (const size_t at : order_) {
@@ -112,7 +113,7 @@ class Splitter {
 
   const SplitQuestion& question_;
   std::vector<size_t> order_;
-  int64_t used_ = 0;  // domains where some stand
+  int64_t used_ = 0;  // domains with placed pods
 };
 
 }  // namespace

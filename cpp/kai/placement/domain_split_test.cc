@@ -17,7 +17,7 @@ using ::testing::Optional;
 
 using Pods = std::vector<int64_t>;
 
-// By domain, no pod standing anywhere.
+// The split by domain, with no placed pods.
 std::optional<Pods> Split(int64_t pods, const Pods& rooms, int64_t least = 1, int64_t most = 0,
                           bool balanced = false) {
   const Pods standing(rooms.size());
@@ -62,7 +62,7 @@ TEST(SplitPods, BalancesOverTheFewestThatCanBeEven) {
   EXPECT_THAT(Split(10, {8, 4, 5}, 1, 0, true), Optional(ElementsAre(5, 0, 5)));
   EXPECT_THAT(Split(7, {8, 4, 5}, 3, 3, true), Optional(ElementsAre(3, 2, 2)));
   EXPECT_THAT(Split(6, {6, 1}, 2, 2, true), Optional(ElementsAre(5, 1)))
-      << "as even as there is room";
+      << "as even as the room allows";
 }
 
 TEST(SplitPods, GoesOnWhereSomeStand) {
@@ -74,7 +74,7 @@ TEST(SplitPods, GoesOnWhereSomeStand) {
   EXPECT_THAT(SplitPods(question), Optional(ElementsAre(1, 0, 2)));
 }
 
-// Any numbers per domain that the question allows.
+// Tries all numbers per domain that the question allows.
 bool CanBeSplit(const SplitQuestion& question, size_t at, int64_t left, int64_t used) {
   if (at == question.rooms.size()) {
     return left == 0 && used >= std::max<int64_t>(question.least, 1) &&

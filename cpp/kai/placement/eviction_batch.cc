@@ -1,4 +1,4 @@
-// What a victim gives up next (spec 2 G14).
+// The next pods to evict from a victim (spec 2 G14).
 #include <algorithm>
 
 #include "kai/placement/pod_order.h"
@@ -6,7 +6,7 @@
 namespace kai {
 namespace {
 
-// The tree of sub-groups of one victim, as it stands without the pods that are gone.
+// The tree of sub-groups of one victim, without the evicted pods (`gone`).
 class Shrinking {
  public:
   Shrinking(const Cluster& cluster, const PodOrder& order, const IndexVector<PodId, uint8_t>* gone)
@@ -23,7 +23,7 @@ class Shrinking {
         std::count_if(pods.begin(), pods.end(), [this](PodId pod) { return IsLeft(pod); }));
   }
 
-  // The last `limit` pods of a pod set that are left, last first; -1: all.
+  // Takes the last `limit` remaining pods of a pod set, the last one first; -1: all.
   void TakeActive(SubGroupId pod_set, int32_t limit, std::vector<PodId>* pods) const {
     const std::span<const PodId> ordered = order_.PodsOf(pod_set);
     for (auto pod = ordered.rbegin(); pod != ordered.rend() && limit != 0; ++pod) {
@@ -33,7 +33,7 @@ class Shrinking {
     }
   }
 
-  // One pod, or one child, that the set can do without; nothing when it cannot.
+  // Takes one pod, or one child, that the set does not need; nothing if it needs all.
   void TakeSurplus(SubGroupId set, std::vector<PodId>* pods) const {
     if (IsLeaf(set)) {
       if (Active(set) > order_.MinimumOf(set)) TakeActive(set, 1, pods);
@@ -90,7 +90,7 @@ class Shrinking {
     return satisfied;
   }
   bool IsSatisfied(SubGroupId set) const { return CountOf(set) >= order_.MinimumOf(set); }
-  // More than its minimum, somewhere in it.
+  // True: some set in it is above its minimum.
   bool HasSurplus(SubGroupId set) const {
     bool any = CountOf(set) > order_.MinimumOf(set);
     if (IsLeaf(set)) return any;
@@ -122,19 +122,20 @@ bool PodOrder::NextToEvict(PodGroupId group, const IndexVector<PodId, uint8_t>* 
   const Shrinking shrinking(cluster_, *this, gone);
   const std::span<const SubGroupId> pod_sets = PodSetsOf(group);
   if (pod_sets.size() == 1 && cluster_.sub_groups().parent[pod_sets[0]] == root) {
-    // The tree of most groups, with the same answer: one pod above the minimum, or everything.
+    // A fast path for the tree of most groups, with the same result: one pod above the minimum, or
+    // everything.
     const int32_t active = shrinking.Active(pod_sets[0]);
     const bool has_surplus = active > MinimumOf(pod_sets[0]);
     shrinking.TakeActive(pod_sets[0], has_surplus ? 1 : -1, pods);
     if (shrinking.AnySpared(*pods)) pods->clear();
-    if (has_surplus && pods->empty()) {  // all of them must stay
+    if (has_surplus && pods->empty()) {  // all these pods must stay
       return false;
     }
     return has_surplus && active > 1;
   }
   shrinking.TakeSurplus(root, pods);
   if (pods->empty()) {
-    // Everything: by pod set, by name.
+    // Takes everything, by pod set, sorted by name.
     for (const SubGroupId pod_set : pod_sets) shrinking.TakeAll(pod_set, pods);
     if (shrinking.AnySpared(*pods)) pods->clear();
     return false;

@@ -1,4 +1,4 @@
-// What a victim gives up next (spec 2 G14, E9).
+// The next pods to evict from a victim (spec 2 G14, E9).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,14 +16,14 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// "g-3", or "g-1 g-0" for pods that go in one piece; "..." after it when something is left.
+// "g-3", or "g-1 g-0" for pods that are evicted together; "..." after it if pods remain.
 std::string Piece(const Cluster& cluster, const std::vector<PodId>& pods, bool more) {
   std::string text;
   for (const std::string& name : Names(cluster, pods)) text += (text.empty() ? "" : " ") + name;
   return text + (more ? " ..." : "");
 }
 
-// All that ns/g gives up, piece by piece.
+// All evictions of ns/g, piece by piece.
 std::vector<std::string> Pieces(const ClusterMaker& maker) {
   const auto cluster = maker.Build();
   const PlacingOrder placing(*cluster,
@@ -43,7 +43,7 @@ std::vector<std::string> Pieces(const ClusterMaker& maker) {
   return pieces;
 }
 
-// ---- groups without sub-groups ------------------------------------------------------------------
+// ---- groups without sub-groups
 
 TEST(EvictionBatchTest, AnElasticGroupGivesUpPodByPodAndThenTheRest) {
   EXPECT_THAT(
@@ -104,7 +104,7 @@ TEST(EvictionBatchTest, LowTaskPrioritiesGoFirst) {
               ElementsAre("g-0 ...", "g-2 ...", "g-1"));
 }
 
-// ---- trees of sub-groups ------------------------------------------------------------------------
+// ---- trees of sub-groups
 
 TEST(EvictionBatchTest, SurplusPodsGoFirstThenSurplusChildren) {  // spec 2 E9
   EXPECT_THAT(Pieces(GroupOf({Leaf("a", 1), Leaf("b", 1)}, 1)
@@ -136,14 +136,14 @@ TEST(EvictionBatchTest, AnUnsatisfiedRootStillGivesUpSurplusPodsFirst) {
 }
 
 TEST(EvictionBatchTest, WithNoSatisfiedChildNothingIsSurplus) {
-  // No pod is needed, but the only child is not whole either.
+  // No pod is needed, but the only child is incomplete as well.
   EXPECT_THAT(
       Pieces(GroupOf({Leaf("a", 3)}, 0).Running("ns/g", {.pods = 2, .node = "n", .subgroup = "a"})),
       ElementsAre("g-1 g-0"));
 }
 
 TEST(EvictionBatchTest, TheChildFurthestAboveItsMinimumGivesUpFirst) {  // reverse spec 2 G11
-  // a has three of one, b has four of two.
+  // a has three pods with a minimum of one, b has four with a minimum of two.
   EXPECT_THAT(Pieces(GroupOf({Leaf("a", 1), Leaf("b", 2)})
                          .Running("ns/g", {.pods = 3, .node = "n", .subgroup = "a"})
                          .Running("ns/g", {.pods = 4, .node = "n", .subgroup = "b"})),
@@ -170,7 +170,7 @@ TEST(EvictionBatchTest, ASurplusSetGoesWithEverythingBelowIt) {
               ElementsAre("g-3 g-2 ...", "g-0 g-1"));
 }
 
-// ---- where a shrinking group stands -------------------------------------------------------------
+// ---- the elastic state of a shrinking group
 
 TEST(EvictionBatchTest, AGroupShrinksToItsMinimumAndBelow) {  // spec 1 F73
   const auto cluster =
@@ -217,7 +217,7 @@ TEST(EvictionBatchPropertyTest, TreesOfAllShapesGiveUpWhatTheOracleSays) {
       }
     }
   }
-  EXPECT_GT(pieces, size_t{1000}) << "hardly anything was taken";
+  EXPECT_GT(pieces, size_t{1000}) << "too few pods were evicted";
 }
 
 }  // namespace

@@ -8,10 +8,10 @@
 namespace kai {
 namespace {
 
-// With more resources there are too many ways to lack some.
+// With more resources there are too many combinations of missing ones.
 constexpr size_t kMostPlainSlots = 8;
-// Where more classes of pods were asked about than this, nodes are asked by their states, if there
-// are so many nodes a state.
+// If more classes of pods than this were explained, nodes are checked by their states, but only
+// with at least this many nodes per state.
 constexpr int kClassesWithoutStates = 8;
 constexpr size_t kNodesAState = 4;
 
@@ -32,7 +32,7 @@ NoNodeCausePtr Explanations::Of(PodId pod, const OrderedNodes& nodes,
                           !allowance->Allows(plan.charges.back());
   const Question question{pod_class, plan, is_limited ? allowance : nullptr,
                           IsPlain(pod_class, plan)};
-  // Other pods of the class can be of other queues, and may search elsewhere.
+  // Other pods of the class can belong to other queues, and may search other nodes.
   if (is_limited || nodes.members() != nullptr) {
     AskAll(question, nodes, &passing_);
     return passing_.cause;
@@ -70,7 +70,7 @@ void Explanations::Refresh(const Question& question, const OrderedNodes& nodes, 
       question.plan.node_filters,
       [&](const Filter* filter) { return filter->LooksBeyondNode(question.pod_class); });
   Prepare(question, answers);
-  // Only nodes that were touched can answer anew.
+  // Only touched nodes can have a new answer.
   const size_t size = cluster_.nodes().size();
   if (answers->of_node.size() < size) answers->of_node.Resize(size, -1);
   const auto ask = [&](NodeId node) {
@@ -115,7 +115,7 @@ void Explanations::Conclude(Answers* answers) const {
 }
 
 void Explanations::AskNode(const Question& question, NodeId node, Answers* answers) {
-  const bool by_state = nodes_alike_ == Alike::kYes;  // and then Prepare() has numbered them
+  const bool by_state = nodes_alike_ == Alike::kYes;  // Prepare() has numbered the states
   const int32_t answered = question.is_plain ? (by_state ? AnswerInState(question, node, answers)
                                                          : WhyNotPlainly(question, node, answers))
                                              : PlaceOf(WhyNot(question, node), answers);
@@ -176,7 +176,7 @@ int32_t Explanations::PlaceOf(FitReport::Answer answer, Answers* answers) {
   return place;
 }
 
-// The node has gone.
+// The node was removed.
 void Explanations::Unask(NodeId node, Answers* answers) {
   if (node.index() >= answers->of_node.size()) return;
   const int32_t place = std::exchange(answers->of_node[node], -1);
@@ -216,9 +216,9 @@ void Explanations::ReportRefusal(const Question& question, NodeId node) {
   }
 }
 
-// spec 3 E1, E2: only a node that lacks idle room has reasons: one for each resource of which less
-// than the request is free of use, promises included. A node that lacks only what was promised to
-// other pods refuses without a reason.
+// spec 3 E1, E2: only a node that lacks idle resources has reasons: one for each resource with a
+// smaller unused amount than the request; promised amounts count as unused. A node that lacks only
+// resources promised to other pods refuses without a reason.
 FitReport::Answer Explanations::ShortagesOn(const Question& question, NodeId node) const {
   const PodClassId pod_class = question.pod_class;
   FitReport::Answer answer;
@@ -232,7 +232,7 @@ FitReport::Answer Explanations::ShortagesOn(const Question& question, NodeId nod
   const auto claimed = static_cast<double>(gpu.dra);
   bool lacks_claimed = false;
   const bool for_overhead = question.plan.has_overhead && WouldFitWithoutOverhead(question, node);
-  // Memory is no GPU, unless it is more than one has.
+  // A memory request is no GPU request, unless it is larger than one GPU.
   const bool too_large = gpu.memory_mib > cluster_.GpuCapacityMib(node);
   if (too_large) add(Refusal::kNotEnoughGpuMemory);
   const std::span<const double> request = room_.RequestOn(pod_class, node);
@@ -245,7 +245,7 @@ FitReport::Answer Explanations::ShortagesOn(const Question& question, NodeId nod
     }
     const double free = allocatable[i] - taken;
     if (wanted <= free) continue;
-    // spec 3 E5: only GPUs outside of claims are named.
+    // spec 3 E5: only GPUs outside of claims are reported.
     if (i == kGpuSlot.index() && claimed > 0 && wanted - claimed <= std::max(free, 0.0)) {
       lacks_claimed = true;
     } else {
@@ -256,7 +256,8 @@ FitReport::Answer Explanations::ShortagesOn(const Question& question, NodeId nod
   return answer;
 }
 
-// With all that others use left as it is (spec 3 E4).
+// Whether the pod fits without its overhead; the resources that others use do not change (spec 3
+// E4).
 bool Explanations::WouldFitWithoutOverhead(const Question& question, NodeId node) const {
   const auto& [pod_class, plan, allowance, agree] = question;
   const std::span<const double> overhead = cluster_.pod_classes().overhead[pod_class];

@@ -1,4 +1,4 @@
-// Explanations: why no node takes a pod as the cluster stands, counted over the nodes (spec 3
+// Explanations: why no node takes a pod in the current state, counted over the nodes (spec 3
 // E1-E6).
 //
 //   explanations_(plans, room_, &touched_)
@@ -7,13 +7,13 @@
 //   EXPECT_EQ(rooms.Explain("ns/p-0"),
 //             "no nodes with enough resources were found: 1 node is unschedulable.");
 //
-// Invariants: the answer is the one that a walk over all nodes would give. It is meant for pods
-// that found no node; for others it counts the nodes that refuse.
+// Invariants: the answer equals the result of a walk over all nodes. It is meant for pods that
+// found no node; for others it counts the nodes that refuse.
 //
-// Cost: the first answer for a class of pods asks all nodes, a later one only the nodes that were
-// touched since; of nodes that are alike one is asked for all. Answers that hold for one pod, one
-// queue or one domain are not kept, and neither are those of classes that look at pods on other
-// nodes. Threads: one.
+// Cost: the first answer for a class of pods checks all nodes; a later one checks only the nodes
+// that were touched since. One node is checked for all nodes that are alike. Answers that are valid
+// for only one pod, one queue or one domain are not cached, nor are those of classes that depend on
+// pods on other nodes. Threads: one.
 #ifndef KAI_PLACEMENT_EXPLANATION_H_
 #define KAI_PLACEMENT_EXPLANATION_H_
 
@@ -33,7 +33,7 @@ namespace kai {
 
 class Explanations {
  public:
-  // All three have to outlive it.
+  // All three must live longer than this object.
   Explanations(ClassPlans* plans, const NodeRoom& room, const TouchedNodes* touched)
       : cluster_(plans->cluster()),
         plans_(*plans),
@@ -42,35 +42,36 @@ class Explanations {
         kept_(cluster_.pod_classes().size()),
         states_(plans->cluster(), touched) {}
 
-  // The cluster has more classes of pods.
+  // The cluster has new classes of pods.
   void Grow() { kept_.Resize(cluster_.pod_classes().size()); }
   size_t HeapBytes() const;
 
-  // `nodes`: those that were searched. `allowance`: for pods that share GPUs; null: no limit.
+  // `nodes`: the nodes that were searched. `allowance`: for pods that share GPUs; null: no limit.
   NoNodeCausePtr Of(PodId pod, const OrderedNodes& nodes, const QueueAllowance* allowance);
 
  private:
-  // What nodes answer to a class of pods.
+  // The answers of nodes for a class of pods.
   struct Answers {
-    TouchedNodes::Version version = TouchedNodes::kNone;  // kNone: nodes have not been asked
+    TouchedNodes::Version version = TouchedNodes::kNone;  // kNone: nodes were not checked
     std::vector<FitReport::Answer> answers;               // each once
-    std::vector<int64_t> nodes_with;                      // by answer
-    IndexVector<NodeId, int32_t> of_node;  // an answer; -1: the node has not been asked
-    // Of plain questions, -1 or beyond the end: not known. By which resources a node lacks, a bit
-    // each; by the class of a node with room, while the nodes of one call are asked.
+    std::vector<int64_t> nodes_with;                      // by position in `answers`
+    IndexVector<NodeId, int32_t> of_node;  // position in `answers`; -1: the node was not checked
+    // Caches for plain questions; -1 or beyond the end: not known. By the resources that a node
+    // lacks, a bit each; and by the class of a node with room, while the nodes of one call are
+    // checked.
     std::vector<int32_t> of_lacking;
     std::vector<int32_t> of_class;
-    // And by state of nodes, of that generation.
+    // The same by state of nodes, valid for that generation.
     std::vector<int32_t> of_state;
     int64_t generation = 0;
     NoNodeCausePtr cause;
   };
-  // A class of pods, and what limits it.
+  // A class of pods and its limits.
   struct Question {
     PodClassId pod_class;
     const ClassPlan& plan;
     const QueueAllowance* allowance;
-    bool is_plain;  // only amounts and classes of nodes matter
+    bool is_plain;  // depends only on amounts and classes of nodes
   };
 
   NoNodeCausePtr RefusalOf(PodId pod) const;
@@ -79,20 +80,20 @@ class Explanations {
   void AskNode(const Question& question, NodeId node, Answers* answers);
   void Unask(NodeId node, Answers* answers);
   bool IsPlain(PodClassId pod_class, const ClassPlan& plan) const;
-  // Before the nodes of one call are asked.
+  // Called before the nodes of one call are checked.
   void Prepare(const Question& question, Answers* answers);
   int32_t AnswerInState(const Question& question, NodeId node, Answers* answers);
-  // What WhyNot() says, as the place of an answer.
+  // The result of WhyNot(), as a position in `answers`.
   int32_t WhyNotPlainly(const Question& question, NodeId node, Answers* answers);
-  // The place of an answer that may be new.
+  // The position of an answer; adds it if it is new.
   static int32_t PlaceOf(FitReport::Answer answer, Answers* answers);
-  // Sums the answers up.
+  // Sums up the answers.
   void Conclude(Answers* answers) const;
-  // Empty where the node refuses without a reason, or does not refuse.
+  // Empty: the node refuses without a reason, or does not refuse.
   FitReport::Answer WhyNot(const Question& question, NodeId node);
-  // Of a node with room.
+  // For a node with room.
   void ReportRefusal(const Question& question, NodeId node);
-  // Of a node that lacks idle room.
+  // For a node that lacks idle room.
   FitReport::Answer ShortagesOn(const Question& question, NodeId node) const;
   bool WouldFitWithoutOverhead(const Question& question, NodeId node) const;
 
@@ -100,13 +101,13 @@ class Explanations {
   ClassPlans& plans_;
   const NodeRoom& room_;
   const TouchedNodes& touched_;
-  IndexVector<PodClassId, std::unique_ptr<Answers>> kept_;  // null: not asked for
-  Answers passing_;                                         // those that are not kept
+  IndexVector<PodClassId, std::unique_ptr<Answers>> kept_;  // null: not used
+  Answers passing_;                                         // an answer that is not cached
   NodeStates states_;
-  // Numbering states takes longer than a class or two save, and saves nothing where no two nodes
-  // are alike.
+  // Numbering states costs more than one or two classes save, and saves nothing if no two nodes are
+  // alike.
   enum class Alike : uint8_t { kUnknown, kYes, kNo } nodes_alike_ = Alike::kUnknown;
-  int classes_asked_ = 0;  // plainly, from all nodes
+  int classes_asked_ = 0;  // plain questions over all nodes
   FitReport node_report_;  // scratch
 };
 

@@ -80,7 +80,7 @@ TEST(ExplanationTest, ExplanationsCountNodesByReasonAndFollowTheStatement) {
 }
 
 TEST(ExplanationTest, ExplanationsFollowPodsOnOtherNodesToo) {
-  // The pod on a1 keeps p off a2 as well: nodes that did not change can change their minds.
+  // The pod on a1 excludes p from a2 as well: the answer of an unchanged node can change.
   PodAffinityRow apart;
   apart.required_anti = {
       {.selector = LabelSelector{{.key = "app", .op = SelectorOp::kIn, .values = {"web"}}},
@@ -121,7 +121,7 @@ TEST(ExplanationTest, AnAnswerOfOneQueueIsNotKeptForOthers) {
   const Nothing nothing;
   const NoNodeCausePtr limited = rooms.search().Explain(rooms.Pod("ns/p-0"), &nothing);
   ASSERT_EQ(limited->named.size(), 1U);
-  EXPECT_EQ(limited->named[0].second, 2) << "nodes, each before its own refusal";
+  EXPECT_EQ(limited->named[0].second, 2) << "the queue is checked before the node itself";
   EXPECT_EQ(rooms.Explain("ns/p-0"), kOneIsCordoned);
 }
 

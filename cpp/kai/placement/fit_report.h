@@ -4,9 +4,9 @@
 //   report.Count(Refusal::NotEnough(kCpuSlot), 4);
 //   report.cause().refusals       // (refusal, times)
 //
-// Invariants: counts of one refusal add up, and an answer can be taken back with a negative number;
-// a refusal that names its node is counted by what it names. Cost: a count is an addition; one that
-// names its node is compared with those before it. Not thread-safe.
+// Invariants: counts of one refusal are added, and a negative number removes an answer; refusals
+// that name a node are equal if their names are equal. Cost: a count is an addition; a refusal that
+// names a node is compared with the earlier ones. Not thread-safe.
 #ifndef KAI_PLACEMENT_FIT_REPORT_H_
 #define KAI_PLACEMENT_FIT_REPORT_H_
 
@@ -22,7 +22,7 @@ namespace kai {
 
 class FitReport {
  public:
-  // What one node answers: mostly one refusal, or two.
+  // The answer of one node: usually one or two refusals.
   struct Answer {
     absl::InlinedVector<uint16_t, 4> refusals;  // Refusal::index(), ascending
     std::optional<NamedRefusal> named;
@@ -37,7 +37,7 @@ class FitReport {
     named_.clear();
   }
 
-  // Those with a count; of several named ones the first.
+  // The counted refusals; of several named ones only the first.
   Answer answer() const;
   NoNodeCause cause() const;
   bool empty() const { return cause().empty(); }

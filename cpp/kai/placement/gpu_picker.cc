@@ -8,7 +8,7 @@ namespace {
 
 constexpr int32_t kWhole = -1;
 
-// Names of devices from before there were groups (spec 3 P6).
+// Old names of devices, from before groups existed (spec 3 P6).
 bool IsInteger(std::string_view name) {
   return !name.empty() &&
          std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
@@ -16,8 +16,7 @@ bool IsInteger(std::string_view name) {
 
 }  // namespace
 
-// Below 100 MiB the order of devices cannot be told, and KAI drops those that are shared (spec 3
-// W14).
+// Below 100 MiB the order of devices is undefined, and KAI drops shared devices (spec 3 W14).
 bool GpuPicker::CanBeJoined(NodeId node) const { return cluster_.GpuCapacityMib(node) >= 100; }
 
 bool GpuPicker::Joins(PodClassId pod_class, NodeId node) const {
@@ -34,12 +33,12 @@ bool GpuPicker::HasEnough(PodClassId pod_class, NodeId node, Room room) const {
   const NodeColumns& nodes = cluster_.nodes();
   const int64_t capacity = cluster_.GpuCapacityMib(node);
   const int64_t mib = cluster_.MibPerGpu(pod_class, node);
-  if (mib > capacity) return false;  // KAI lets nearly twice a device pass for one (spec 3 G5)
+  if (mib > capacity) return false;  // KAI accepts nearly twice a device's memory (spec 3 G5)
   double found = std::floor(nodes.idle[node][kGpus] +
                             (room == Room::kLater ? nodes.releasing[node][kGpus] : 0));
   const auto wanted = static_cast<double>(cluster_.pod_classes().info[pod_class].gpu.count);
   if (found >= wanted) return true;
-  if (found < 0) return false;  // a debt that devices of others do not make up for (spec 3 N10)
+  if (found < 0) return false;  // shared devices do not make up for a debt (spec 3 N10)
   if (!CanBeJoined(node)) return false;
   double joined = 0;
   for (const SharedGpu& gpu : nodes.shared_gpus[node]) {
@@ -60,7 +59,7 @@ GpuPicker::Choice GpuPicker::Pick(PodClassId pod_class, NodeId node, bool fits_n
 
   struct Candidate {
     int32_t gpu = kWhole;
-    bool waits = false;  // for this device
+    bool waits = false;  // if it takes this device
     double score = 0;
   };
   absl::InlinedVector<Candidate, 16> candidates;

@@ -14,8 +14,8 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// One node "n" with devices of 100 MiB, and pods on it that share some: added in this order, each
-// on the devices named.
+// One node "n" with devices of 100 MiB, and pods that share them: added in this order, each on the
+// given devices.
 class OneNode {
  public:
   explicit OneNode(int64_t gpus, int64_t pods = 110)
@@ -97,7 +97,7 @@ TEST(GpuPickerTest, TwoPodsOfHalfADeviceFillIt) {
 TEST(GpuPickerTest, SpreadingTakesAWholeDeviceFirstAndThenTheEmptiest) {  // spec 3 T17
   const auto with_idle =
       OneNode(3).Running(0.25, {"a"}).Running(0.5, {"b"}).With({.gpu_fraction = 0.25});
-  EXPECT_THAT(Pick(*with_idle, kSpread).gpus, ElementsAre(2));  // behind the two that are shared
+  EXPECT_THAT(Pick(*with_idle, kSpread).gpus, ElementsAre(2));  // behind the two shared ones
   const auto without =
       OneNode(2).Running(0.25, {"b"}).Running(0.5, {"a"}).With({.gpu_fraction = 0.25});
   EXPECT_THAT(Pick(*without, kSpread).gpus, ElementsAre(1));  // "b"
@@ -139,7 +139,7 @@ TEST(GpuPickerTest, ADeviceThatAllPodsAreLeavingIsAWholeOne) {  // spec 3 N11
   EXPECT_TRUE(choice.waits);
 }
 
-// spec 3 S4: where it would find room on one device now, KAI binds a pod to another one that is
+// spec 3 S4: if a pod would find room on one device now, KAI binds it to another device that is
 // still held.
 TEST(GpuPickerTest, AHeldDeviceIsNotIdleBecauseAnotherHasRoom) {
   const auto cluster =

@@ -51,12 +51,13 @@ bool GroupClasses::MayShare(PodGroupId group) const {
   for (SubGroupId set = pod_sets.front(); set.valid(); set = sets.parent[set]) {
     if (sets.topology[set].valid()) return false;
   }
-  // Pods stand in the order of the cluster: then those of two groups correspond by their place.
+  // The pods must be in the cluster's order: only then do the pods of two groups correspond by
+  // position.
   const std::span<const PodId> pods = order_.PodsOf(pod_sets.front());
   if (pods.data() != sets.PodsOf(pod_sets.front()).data()) return false;
   return std::ranges::all_of(pods, [&](PodId pod) {
     const PodStatus status = cluster_.pods().status[pod];
-    // Claims are a pod's own.
+    // Claims belong to single pods.
     if (cluster_.ClassOf(pod).claims.valid()) return false;
     return (status == PodStatus::kPending || status == PodStatus::kGated) &&
            !cluster_.pods().node[pod].valid();
@@ -140,7 +141,7 @@ void GroupClasses::Remove(PodGroupId group) {
 
 void GroupClasses::Look(const absl::flat_hash_set<PodGroupId>& groups) {
   class_of_.Resize(cluster_.pod_groups().size());
-  // First all that are gone: the others may have other ranks by now.
+  // Remove all groups first, because the remaining ones may have new ranks.
   for (const PodGroupId group : groups) {
     Remove(group);
     Erase(group, &loners_);
@@ -163,7 +164,7 @@ void GroupClasses::Insert(PodGroupId group, std::vector<PodGroupId>* list) const
 
 void GroupClasses::Erase(PodGroupId group, std::vector<PodGroupId>* list) const {
   auto at = PlaceByAge(group, *list, cluster_.pod_groups());
-  // The rank of a group that is gone is one of before.
+  // A removed group may have an old rank.
   if (at == list->end() || *at != group) at = std::ranges::find(*list, group);
   if (at != list->end()) list->erase(at);
 }

@@ -1,16 +1,16 @@
-// GroupClasses: pod groups that wait, by what they ask for. Groups of one class ask the same
-// question of the cluster: as long as it does not change, one of them fails where another has.
+// GroupClasses: waiting pod groups, grouped by their requests. All groups of one class need the
+// same from the cluster: if one fails and the cluster does not change, the others fail as well.
 //
 //   const GroupClasses classes(rooms.order(), Sharing::kYes);
 //   for (const PodGroupId group : classes.GroupsOf(id))     // of ns/a: ns/a and ns/b
 //
-// Of ten thousand groups that wait there are mostly few kinds. Where groups have a single pod set,
-// all pods of it wait, and nothing else is the matter with them, their class is shared: a cycle
-// asks one of them, and what is said of it is said of all.
+// Ten thousand waiting groups usually have few kinds of requests. If groups have a single pod set,
+// all their pods wait, and nothing else concerns them, their class is shared: a cycle tries one
+// group and uses its result for all.
 //
-// Invariants: classes speak of groups as the cluster has them between cycles; a group that has
-// changed in this cycle asks for something else (HasChanged()). Cost: made in O(pods of groups that
-// wait); Look() is O(pods of the groups). Threads: many readers.
+// Invariants: classes describe groups as they are between cycles; a group that has changed in this
+// cycle has another request (HasChanged()). Cost: made in O(pods of waiting groups); Look() is
+// O(pods of the groups). Threads: many readers.
 #ifndef KAI_PLACEMENT_GROUP_CLASSES_H_
 #define KAI_PLACEMENT_GROUP_CLASSES_H_
 
@@ -32,29 +32,30 @@ using GroupClassId = Id<struct GroupClassTag>;
 
 class GroupClasses {
  public:
-  // kNo: each group has a class of its own, for comparison and where a failed attempt leaves
+  // kNo: each group has a class of its own; for comparison, and where a failed attempt leaves
   // traces.
   enum class Sharing : uint8_t { kNo, kYes };
 
-  // `order` has to outlive it.
+  // `order` must live longer than this object.
   GroupClasses(const PodOrder& order, Sharing sharing);
 
-  // Classes with groups, by their first one; a class's groups, by age, then name.
+  // The classes with groups, sorted by their first group; the groups of a class, by age, then name.
   std::span<const GroupClassId> classes() const;
   std::span<const PodGroupId> GroupsOf(GroupClassId id) const { return classes_[id].groups; }
   // Invalid: the group does not wait.
   GroupClassId ClassOf(PodGroupId group) const { return class_of_[group]; }
-  // What is said of one of its groups is said of all.
+  // True: the result of one group holds for all groups of the class.
   bool IsShared(GroupClassId id) const { return classes_[id].is_shared; }
-  // Of a shared class: pods of the group were placed in this cycle.
+  // For a group of a shared class. True: some of its pods were placed in this cycle.
   bool HasChanged(PodGroupId group) const {
     const PodGroupColumns& groups = cluster_.pod_groups();
     return cluster_.sub_groups().counts[groups.PodSetsOf(group).front()].active_used() > 0;
   }
-  // Notable groups of no shared class, by age, then name: there is something of their own to say.
+  // Notable groups outside of shared classes, by age, then name: they have messages of their own.
   std::span<const PodGroupId> loners() const { return loners_; }
 
-  // Between cycles: groups that are new or gone, or of which pods came, went or changed.
+  // Between cycles: for groups that were added or removed, or with pods that were added, removed or
+  // changed.
   void Look(const absl::flat_hash_set<PodGroupId>& groups);
   size_t HeapBytes() const;
 
@@ -74,12 +75,12 @@ class GroupClasses {
   };
   struct Class {
     bool is_shared = false;
-    const Question* question = nullptr;  // null: the group is alone
+    const Question* question = nullptr;  // null: the class has one group only
     std::vector<PodGroupId> groups;
   };
 
   bool MayShare(PodGroupId group) const;
-  // Good until the next one.
+  // Valid until the next call.
   std::span<const int64_t> QuestionOf(PodGroupId group, bool is_shared);
   void AddToQuestion(SubGroupId set);
   void Add(PodGroupId group);
@@ -94,11 +95,11 @@ class GroupClasses {
   IndexVector<GroupClassId, Class> classes_;
   std::vector<GroupClassId> free_;  // classes without groups
   absl::node_hash_map<Question, GroupClassId, QuestionHash, SameQuestion> by_question_;
-  GroupClassId last_;  // of the last group that was added: the next one mostly asks the same
+  GroupClassId last_;  // of the last added group: the next one is often the same
   Question question_;  // scratch
   IndexVector<PodGroupId, GroupClassId> class_of_;
   std::vector<PodGroupId> loners_;
-  // What classes() gave last, while it holds.
+  // The last result of classes(), while it is valid.
   mutable std::vector<GroupClassId> by_age_;
   mutable bool is_by_age_ = false;
 };

@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using Sharing = GroupClasses::Sharing;
 
-// Names of groups of the namespace "ns", class by class.
+// The names of the groups in namespace "ns", by class.
 std::vector<std::string> ClassesOf(const ClusterMaker& maker, Sharing sharing = Sharing::kYes) {
   Rooms rooms(maker.Build());
   const GroupClasses classes(rooms.order(), sharing);
@@ -30,7 +30,7 @@ std::vector<std::string> ClassesOf(const ClusterMaker& maker, Sharing sharing = 
   return texts;
 }
 
-// Whether two groups are of one class.
+// Whether two groups are in one class.
 bool AskTheSame(const PodsSpec& a, const PodsSpec& b) {
   return ClassesOf(MakeCluster()
                        .Queue("ns")
@@ -79,7 +79,8 @@ TEST(GroupClassesTest, WherePodsRunIsPartOfTheQuestion) {
                                  .Pending("ns/p")
                                  .Running("ns/same", {.node = "n1", .min_member = 1})
                                  .Pending("ns/same");
-  EXPECT_THAT(ClassesOf(maker), ElementsAre("own: q same", "own: p")) << "each has its own to say";
+  EXPECT_THAT(ClassesOf(maker), ElementsAre("own: q same", "own: p"))
+      << "each has a message of its own";
 }
 
 TEST(GroupClassesTest, SubGroupsArePartOfTheQuestion) {

@@ -34,7 +34,7 @@ void GroupPart::Narrow(PodGroupId group, std::span<const PodId> pods) {
   LowerMinima(cluster_.pod_groups().root[group]);
 }
 
-// Leaves first, because a set counts the children in which anything is left. True: something is.
+// Leaves first, because a set counts the children with any pods left. True: pods are left.
 bool GroupPart::LowerMinima(SubGroupId set) {
   const SubGroupColumns& sets = cluster_.sub_groups();
   int32_t there = 0;

@@ -41,7 +41,8 @@ TEST_F(GroupPartTest, APartHoldsTheOthersBackAndNeedsNoMoreThanIsThere) {
   EXPECT_EQ(MinimumOf("ns/g"), 1);
   EXPECT_FALSE(part_.HoldsBack(Pod("ns/h-0")));
   EXPECT_EQ(MinimumOf("ns/h"), 3);
-  EXPECT_EQ(placing_.minima()[PodSetNamed(*cluster_, "ns/g", "default")], 3) << "what lives on";
+  EXPECT_EQ(placing_.minima()[PodSetNamed(*cluster_, "ns/g", "default")], 3)
+      << "the placing order does not change";
 }
 
 TEST_F(GroupPartTest, BetweenPartsNoPodWaitsAndAfterThemAllDo) {

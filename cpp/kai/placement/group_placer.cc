@@ -18,7 +18,7 @@ GroupPlacer::Result GroupPlacer::Place(PodGroupId group, Mode mode, Statement* s
   result.placed = TryToPlace(group, pods, &attempt);
   if (result.placed) return result;
   result.reasons = std::move(attempt.reasons);
-  // Where some sub-groups suffice, others may find a place (spec 4 W5).
+  // If a set does not need all sub-groups, others may find a place (spec 4 W5).
   std::vector<SubGroupId> passed_over;
   while (mode == Mode::kReal) {
     const auto spare = std::ranges::find_if(
@@ -147,13 +147,13 @@ std::vector<NodeId> GroupPlacer::HeldNodes(SubGroupId set, std::span<const PodId
   std::vector<NodeId> held;
   for (const SubGroupId pod_set : order_->PodSetsOf(cluster_.sub_groups().group[set])) {
     if (!order_->IsWithin(pod_set, set)) continue;
-    // KAI looks only at those that get pods now (spec 4 L3).
+    // KAI only uses pod sets that get pods now (spec 4 L3).
     if (!options_.pin_siblings && std::none_of(pods.begin(), pods.end(), [&](PodId pod) {
           return columns.pod_set[pod] == pod_set;
         }))
       continue;
     for (const PodId pod : order_->PodsOf(pod_set)) {
-      // A pod on an unknown node holds a group out of every domain in KAI.
+      // In KAI, a pod on an unknown node excludes its group from every domain.
       const bool counts = columns.node[pod].valid() || !options_.pin_siblings;
       if (IsActiveAllocated(columns.status[pod]) && counts) held.push_back(columns.node[pod]);
     }
@@ -182,7 +182,7 @@ bool GroupPlacer::PlaceInDomain(SubGroupId set, std::span<const PodId> pods,
   const SubGroupColumns& sets = cluster_.sub_groups();
   const TopologyConstraint& constraint = cluster_.topology_constraints()[sets.topology[set]];
   const std::vector<NodeId> held = HeldNodes(set, pods);
-  // What is offered matters from the first domain on: before, the search for nodes knows it.
+  // The offered nodes matter only inside of a domain: the search for nodes already applies them.
   const NodeSubset within = area.nodes->all() ? Offered() : *area.nodes;
   const DomainSearch::Question question = {
       .constraint = constraint,
@@ -203,7 +203,7 @@ bool GroupPlacer::PlaceInDomain(SubGroupId set, std::span<const PodId> pods,
       return true;
     if (constraint.CountsDomains()) continue;
     const NodeSubset nodes = domains_->NodesOf(answer, domain, within);
-    // Nearer scores count alone (spec 4 S3).
+    // Only the scores of the innermost preference count (spec 4 S3).
     const NodeSearch::Area inside{
         .nodes = &nodes, .scores = answer.scores != nullptr ? answer.scores.get() : area.scores};
     if (PlaceMembers(set, pods, inside, attempt, others)) return true;
@@ -253,7 +253,7 @@ bool GroupPlacer::PlaceSplit(const DomainSearch::Question& question, SubGroupId 
     if (failed == parts.size() && others()) return true;
     attempt->statement->RollBackTo(start);
     if (failed == parts.size()) return false;
-    // Counting took it for roomier than it is.
+    // The count was too high for this domain.
     rooms[failed] = (*split)[failed] - 1;
     attempt->reasons.resize(reasons);
   }
@@ -298,7 +298,7 @@ bool GroupPlacer::PlaceMembers(SubGroupId set, std::span<const PodId> pods,
     placed = PlacePodSet(set, pods, area, attempt) && others();
   } else {
     SubGroupList children = order_->ChildrenOf(set);
-    if (children.size() == 1) {  // all pods are below it
+    if (children.size() == 1) {  // it contains all pods
       placed = PlaceSet(children.front(), pods, area, attempt, others);
     } else if (options_.best_fit) {
       children = LargestFirst(children, pods);

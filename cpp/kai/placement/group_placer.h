@@ -1,17 +1,17 @@
-// GroupPlacer: places what a pod group wants next, whole, or leaves no trace (spec 2 P1-P6).
+// GroupPlacer: places the next pods of a pod group, all of them or none (spec 2 P1-P6).
 //
 //   GroupPlacer placer(rooms.cluster(), &rooms.order(), &rooms.shares(), &rooms.search(), {});
 //   const GroupPlacer::Result result = placer.Place(group, Mode::kReal, &rooms.statement());
-//   return result.placed;            // false: the statement is back where it was
+//   return result.placed;            // false: the statement is as before
 //
-// Of a gang below its minimum it takes the pods that are missing, else one more pod, as PodOrder
-// says. It asks the queues first, then places set by set, each in one topology domain where it asks
-// for one.
+// For a gang below its minimum it places the missing pods, otherwise one more pod, as PodOrder
+// decides. It first checks the limits of the queues, then places set by set, each in one topology
+// domain if the set requires one.
 //
-// Invariants: Place() that fails rolls the statement back to where it found it. kSimulate never
-// allocates, and does not explain why nodes refuse. Queues, order, search and domains listen to the
-// same statement. Cost: a search for a node per pod and domain tried; where choices of domains are
-// taken back, at most kMostTries domains. Not thread-safe.
+// Invariants: if Place() fails, it rolls the statement back. kSimulate never allocates, and does
+// not explain why nodes refuse. Queues, order, search and domains listen to the same statement.
+// Cost: a search for a node per pod and domain tried; if choices of domains can be taken back, at
+// most kMostTries domains. Not thread-safe.
 #ifndef KAI_PLACEMENT_GROUP_PLACER_H_
 #define KAI_PLACEMENT_GROUP_PLACER_H_
 
@@ -32,30 +32,30 @@ namespace kai {
 
 class GroupPlacer {
  public:
-  // Domains that one attempt tries, and splits of one domain, before it gives up.
+  // The most domains that one attempt tries, and the most splits of one domain.
   static constexpr int kMostTries = 2'000;
   static constexpr int kMostSplits = 64;
 
-  // kReal allocates what fits now and pipelines what has to wait; kSimulate pipelines everything
-  // (spec 2 P4) and explains nothing.
+  // kReal allocates pods that fit now and pipelines pods that must wait; kSimulate pipelines all
+  // pods (spec 2 P4) and explains nothing.
   enum class Mode : uint8_t { kReal, kSimulate };
   struct Result {
     bool placed = false;
-    bool had_pods = false;        // there was something to place
-    std::vector<Reason> reasons;  // when not placed and kReal; some are left out without `explains`
+    bool had_pods = false;        // there were pods to place
+    std::vector<Reason> reasons;  // if not placed, with kReal; fewer without `explains`
   };
 
   struct Options {
-    bool check_capacity = true;  // off without the plugin that does it
-    bool check_nodes = true;     // as well on single nodes; off without the plugin that asks them
-    bool pin_siblings = true;    // a required domain holds all pods of a set, however they came
-    bool level_free = true;      // a topology without a level asks for nothing (mend)
-    bool best_fit = false;       // choices of domains are taken back for those of siblings (below)
-    bool explains = true;        // off: nothing is said of why a group found no place
-    Adding adding = Adding::kExact;  // of requests to what queues hold (fairshare/capacity.h)
+    bool check_capacity = true;      // false without the plugin
+    bool check_nodes = true;         // also on single nodes; false without the plugin
+    bool pin_siblings = true;        // a required domain must hold all pods of a set, also old ones
+    bool level_free = true;          // a topology without a level is no constraint (switch)
+    bool best_fit = false;           // choices of domains can be taken back for siblings
+    bool explains = true;            // false: gives no reasons for failures
+    Adding adding = Adding::kExact;  // for requests and what queues hold (fairshare/capacity.h)
   };
 
-  // `domains`: null where topologies are of no account.
+  // `domains`: may be null: no group has a topology constraint.
   GroupPlacer(const Cluster& cluster, PodOrder* order, const FairShares* shares, NodeSearch* search,
               const Options& options, DomainSearch* domains = nullptr)
       : cluster_(cluster),
@@ -66,20 +66,20 @@ class GroupPlacer {
         domains_(domains) {}
 
   Result Place(PodGroupId group, Mode mode, Statement* statement);
-  // One pod on that node and on no other: now, if it waits and there is room, or else pipelined.
-  // False: it does not fit there, or a limit is in the way.
+  // Places one pod on exactly this node: now, if it waits and there is room; otherwise pipelined.
+  // False: it does not fit, or a limit forbids it.
   bool PlaceOn(PodId pod, NodeId node, Statement* statement);
-  // Pods of the group that stand somewhere share the domains that they are required to share.
+  // True: the placed pods of the group share all domains that they must share.
   bool IsInItsDomains(PodGroupId group) const;
-  // The queues' limits and quotas let it have them, as they stand.
+  // True: the limits and quotas of the queues allow these pods now.
   bool IsWithinLimits(PodGroupId group, std::span<const PodId> pods) const {
     return !options_.check_capacity || !RefusalOfQueues(group, pods);
   }
 
  private:
-  // What the queue, or one above it, has against so much more.
+  // The refusal of more resources by the queue or one of its ancestors.
   using QueueRefusal = std::optional<std::variant<OverLimit, OverQuota>>;
-  // What the queue says to one pod on single nodes (spec 1 F79).
+  // The limit of the queue for one pod on single nodes (spec 1 F79).
   class NodeAllowance final : public QueueAllowance {
    public:
     NodeAllowance(const GroupPlacer& placer, PodGroupId group, const QuotaCount& requested)
@@ -100,25 +100,25 @@ class GroupPlacer {
 
   QueueRefusal RefusalOfQueues(PodGroupId group, std::span<const PodId> pods) const;
   QueueRefusal RefusalOfQueues(PodGroupId group, const AskedAmount& asked) const;
-  // One attempt, as it goes down the tree of sub-groups.
+  // One attempt, on its way down the tree of sub-groups.
   struct Attempt {
     Mode mode;
     Statement* statement;
     std::vector<Reason> reasons = {};
-    int tries_left = kMostTries;          // of domains, where choices are taken back
-    std::vector<SubGroupId> failed = {};  // the last one that found no place, and those above it
+    int tries_left = kMostTries;          // of domains, if choices can be taken back
+    std::vector<SubGroupId> failed = {};  // the last set without a place, and its ancestors
   };
   bool AsksForDomain(SubGroupId set) const;
   bool TryToPlace(PodGroupId group, std::span<const PodId> pods, Attempt* attempt);
-  // Whether all other groups find a place as well, where choices are taken back for their sake.
+  // Whether all other sets find a place as well, if choices can be taken back for them.
   using Others = absl::FunctionRef<bool()>;
   static bool NobodyElse() { return true; }
-  // Places what is below the set on these nodes, in one of the domains it asks for.
+  // Places the pods below the set on these nodes, in one of the domains that it requires.
   bool PlaceSet(SubGroupId set, std::span<const PodId> pods, const NodeSearch::Area& area,
                 Attempt* attempt, Others others);
   bool PlaceInDomain(SubGroupId set, std::span<const PodId> pods, const NodeSearch::Area& area,
                      Attempt* attempt, Others others);
-  // The pods in several domains of the preferred level, as many in each as SplitPods() says.
+  // Places the pods in several domains of the preferred level, divided by SplitPods().
   bool PlaceSplit(const DomainSearch::Question& question, SubGroupId set,
                   const DomainSearch::Answer& answer, TopologyDomainId domain,
                   const NodeSearch::Area& area, Attempt* attempt, Others others);
@@ -127,12 +127,12 @@ class GroupPlacer {
   bool PlaceChildren(std::span<const SubGroupId> children, std::span<const PodId> pods,
                      const NodeSearch::Area& area, Attempt* attempt, Others others);
   PodList PodsBelow(SubGroupId set, std::span<const PodId> pods) const;
-  // What takes most room first.
+  // The children with the largest requests first.
   SubGroupList LargestFirst(SubGroupList children, std::span<const PodId> pods) const;
   int64_t MorePodsOf(SubGroupId set, std::span<const PodId> pods) const;
   bool PlacePodSet(SubGroupId pod_set, std::span<const PodId> pods, const NodeSearch::Area& area,
                    Attempt* attempt);
-  // Where pods stand whose domain the others have to share (spec 4 L1).
+  // The nodes of pods that share their domain with the other pods (spec 4 L1).
   std::vector<NodeId> HeldNodes(SubGroupId set, std::span<const PodId> pods) const;
   NodeSubset Offered() const;
   void ExplainNoNode(SubGroupId pod_set, PodId pod, int32_t found, const NodeAllowance& allowance,

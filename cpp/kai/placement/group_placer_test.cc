@@ -22,7 +22,7 @@ GroupPlacer::Result Place(Rooms* rooms, std::string_view group, Mode mode = Mode
   return rooms->placer().Place(rooms->Group(group), mode, &rooms->statement());
 }
 
-// What KAI's event says last of an attempt that failed, and of what.
+// The last reason in KAI's event for a failed attempt, and its subject.
 struct Told {
   std::string_view code;
   std::string_view name;
@@ -38,7 +38,7 @@ Told LastOf(Rooms& rooms, const GroupPlacer::Result& result) {
   EXPECT_FALSE(reasons.empty());
   const bool is_gang =
       reasons.size() > 1 && std::holds_alternative<GangIncomplete>(reasons[reasons.size() - 2]);
-  const PodId first(0);  // of any pod group here: the reasons do not name it
+  const PodId first(0);  // any pod: the reasons here do not contain its group
   const EventError event = EventErrorOf(is_gang ? reasons[reasons.size() - 2] : reasons.back(),
                                         cluster.pods().group[first], cluster);
   Told told{.code = CodeOf(reasons.back()),
@@ -55,7 +55,7 @@ Told LastOf(Rooms& rooms, const GroupPlacer::Result& result) {
   return told;
 }
 
-// ---- placing ------------------------------------------------------------------------------------
+// ---- placing
 
 TEST(GroupPlacerTest, APodIsPlacedOnOneNodeOrNowhere) {
   Rooms rooms(MakeCluster()
@@ -78,8 +78,8 @@ TEST(GroupPlacerTest, APodIsPlacedOnOneNodeOrNowhere) {
   EXPECT_TRUE(placer.PlaceOn(pod, rooms.Node("idle"), &rooms.statement()));
   EXPECT_EQ(cluster.pods().status[pod], PodStatus::kAllocated);
   EXPECT_FALSE(placer.PlaceOn(rooms.Pod("q/g-1"), rooms.Node("idle"), &rooms.statement()))
-      << "the queue has its limit";
-  EXPECT_TRUE(Place(&rooms, "q/g").reasons.size() > 0) << "and the next search is of all nodes";
+      << "the limit of the queue";
+  EXPECT_TRUE(Place(&rooms, "q/g").reasons.size() > 0) << "the next search uses all nodes";
 }
 
 TEST(GroupPlacerTest, AGroupThatCannotBePlacedLeavesNoTrace) {
@@ -197,8 +197,7 @@ TEST(GroupPlacerTest, ASubGroupThatFailsTakesItsSiblingsBack) {
   EXPECT_THAT(rooms.Placements(), IsEmpty());
 }
 
-// ---- sub-groups of which some suffice (mend optional_members, spec 4 W5)
-// -------------------------
+// ---- sets that do not need all sub-groups (switch optional_members, spec 4 W5)
 
 TEST(GroupPlacerTest, WhereOneSubGroupFindsNoPlaceAnotherIsTried) {
   ClusterMaker maker = GroupOf({Leaf("a", 1), Leaf("b", 1)}, 1)
@@ -221,7 +220,7 @@ TEST(GroupPlacerTest, ExtrasThatFindNoPlaceAreTriedOnce) {
   EXPECT_FALSE(Place(&rooms, "ns/g").placed);
 }
 
-// ---- gates (spec 1 F77, F78) --------------------------------------------------------------------
+// ---- gates (spec 1 F77, F78)
 
 TEST(GroupPlacerGateTest, ALimitHoldsForAllPodsOfTheAttemptTogether) {
   Rooms rooms(MakeCluster()
@@ -304,7 +303,7 @@ TEST(GroupPlacerGateTest, AGroupThatCannotBePreemptedStaysWithinTheQuota) {
       "GPUs, while 1 GPUs are already allocated for non-preemptible pods. Use a preemptible "
       "workload to go over quota.");
   EXPECT_TRUE(Place(&rooms, "team/exact").placed) << "exactly the quota is allowed";
-  EXPECT_TRUE(Place(&rooms, "team/softer").placed) << "others may go beyond it";
+  EXPECT_TRUE(Place(&rooms, "team/softer").placed) << "preemptible pods may exceed it";
 }
 
 TEST(GroupPlacerGateTest, TheQuotaOfAnyAncestorHolds) {
@@ -350,7 +349,7 @@ TEST(GroupPlacerGateTest, ALimitForbidsTheNodesWhereThePodCountsForMore) {  // s
   GroupPlacer placer(rooms.cluster(), &rooms.order(), &rooms.shares(), &rooms.search(),
                      {.check_nodes = false});
   placer.Place(rooms.Group("team/g"), Mode::kReal, &rooms.statement());
-  EXPECT_THAT(rooms.Placements(), ElementsAre("team/g-0 n1")) << "nodes are not asked";
+  EXPECT_THAT(rooms.Placements(), ElementsAre("team/g-0 n1")) << "nodes are not checked";
 }
 
 TEST(GroupPlacerGateTest, WhatWasPlacedBeforeCounts) {
@@ -367,7 +366,7 @@ TEST(GroupPlacerGateTest, WhatWasPlacedBeforeCounts) {
   EXPECT_TRUE(Place(&rooms, "team/b").placed);
 }
 
-// ---- why a pod found no node (spec 2 P6) --------------------------------------------------------
+// ---- why a pod found no node (spec 2 P6)
 
 constexpr char kNoGpus[] =
     "no nodes with enough resources were found: 1 node(s) didn't have enough resources: GPUs.";
@@ -413,7 +412,8 @@ TEST(GroupPlacerErrorTest, AGangThatHasItsMinimumSpeaksOfThePodAgain) {
 }
 
 TEST(GroupPlacerErrorTest, PodsThatLeaveStillCountTowardsHavingTheMinimum) {
-  // Active-used, not active-allocated: the attempt is about the missing pod, the text is not.
+  // Counts active-used pods, not active-allocated ones: the attempt is about the missing pod, the
+  // message is not.
   Rooms rooms(MakeCluster()
                   .Node("n1", {.gpus = 2})
                   .Running("ns/g", {.gpus = 1, .node = "n1", .min_member = 2})

@@ -8,7 +8,7 @@
 namespace kai {
 namespace {
 
-// With more than one node in so many to file anew, building the trees anew is less work.
+// If more than one in kRebuildShare nodes must move, rebuilding the trees is cheaper.
 constexpr size_t kRebuildShare = 3;
 
 }  // namespace
@@ -93,7 +93,7 @@ uint64_t NodeIndex::ClassBitOf(NodeId node) const {
 double NodeIndex::KeyOf(NodeId node) const {
   const double room = RoomOf(cluster_, node, slot_);
   if (strategy_ == Strategy::kBinpack) {
-    // Nodes without the resource all score zero, whatever else happens on them.
+    // Nodes without the resource always score zero.
     return cluster_.nodes().allocatable[node][slot_.index()] == 0 ? 0 : room;
   }
   const double count = SpreadCountOf(cluster_, node, slot_);
@@ -151,11 +151,11 @@ void NodeIndex::Refresh() {
     RoomTree& tree = trees_[entry.group];
     const double key = KeyOf(entry.node);
     WriteRow(entry.node, row_);
-    if (key == entry.key) {  // often so after something was taken back
+    if (key == entry.key) {  // often after an undo
       tree.Update(ItemOf(place), row_);
       continue;
     }
-    tree.Erase(ItemOf(place));  // it stands there by the key of before
+    tree.Erase(ItemOf(place));  // it is there under the old key
     entry.key = key;
     tree.Insert(ItemOf(place), row_);
   }
@@ -198,7 +198,7 @@ void NodeIndex::FindExtremes() {
   for (size_t group = 0; group < groups(); ++group) {
     const size_t kind = group % kGroups;
     if (trees_[group].empty() || (kind != GroupOf(false, true) && kind != GroupOf(true, true)))
-      continue;  // does not offer the resource
+      continue;  // these nodes do not offer the resource
     const double least = trees_[group].First()->key;
     const double most = trees_[group].Last()->key;
     least_room_ = any ? std::min(least_room_, least) : least;

@@ -1,21 +1,20 @@
-// NodeIndex: all nodes in the order in which a placement strategy prefers them, with what fits
-// where kept beside.
+// NodeIndex: all nodes in the order of a placement strategy, with their free resources.
 //
 //   NodeIndex index(*cluster, kGpuSlot, Strategy::kBinpack);
 //   index.Touch(node);       // its ledger changed
 //   index.Refresh();
 //   index.FirstFit(kWithGpus, request, all_ok, Room::kNow)
 //
-// For one class of pods the strategy's score is a function of a node's room alone, so
-// that the best node is the first one, in the order of (room, name), that fits. Fit is no part of
-// the order: a tree (room_tree.h) knows how much the nodes of each of its blocks have at most, and
-// passes over blocks in which none can fit. Nodes whose other scores differ by kind or by topology
-// domain stand in different groups, each a tree of its own.
+// For one class of pods the score of the strategy depends only on a node's room. So the best node
+// is the first one, in the order of (room, name), that fits. The order does not depend on the fit:
+// a tree (room_tree.h) knows the largest amounts in each of its blocks of nodes, and skips blocks
+// in which no node can fit. Nodes with other scores that differ by kind or by topology domain are
+// in different groups, and each group has a tree of its own.
 //
-// Invariants: after Refresh() the index equals a fresh one, whatever changed and however often,
-// rollback included, provided that every node that changed was touched. Cost: building is O(nodes
-// log nodes); a change and usually a search are O(log nodes), each step as many numbers as there
-// are resources. Not thread-safe while it is touched or refreshed.
+// Invariants: after Refresh() the index equals a new one, after any changes and rollbacks, if every
+// changed node was touched. Cost: building is O(nodes log nodes); a change and usually a search are
+// O(log nodes), where each step compares one number per resource. Not thread-safe while it is
+// touched or refreshed.
 #ifndef KAI_PLACEMENT_NODE_INDEX_H_
 #define KAI_PLACEMENT_NODE_INDEX_H_
 
@@ -32,21 +31,21 @@ namespace kai {
 
 enum class Strategy : uint8_t { kBinpack, kSpread };
 
-// Which room counts: what is idle and what is being freed together, or what is idle by itself as
-// well. The two differ both ways: pods can be promised more than is being freed, out of what is
-// idle (spec 2 T6), and then what is idle must not be given away.
+// Which room counts. kLater: idle plus releasing resources. kNow: idle resources alone must also
+// suffice. kNow needs both tests: more may be promised than is being freed; idle resources then
+// cover the rest (spec 2 T6) and must not be used again.
 enum class Room : uint8_t { kNow, kLater };
 
-// Idle plus releasing of what placement goes by (spec 3 W3).
+// Idle plus releasing, of the resource of the placement strategy (spec 3 W3).
 double RoomOf(const Cluster& cluster, NodeId node, ResourceSlot slot);
-// What spreading divides that by: devices of the node, or its allocatable cpu (spec 3 W4).
+// The divisor of that room for spreading: devices of the node, or its allocatable cpu (spec 3 W4).
 double SpreadCountOf(const Cluster& cluster, NodeId node, ResourceSlot slot);
 
-// Room that others that share devices leave on one of them; of a node, that of its roomiest device.
+// Free room on one shared device; for a node, the room of its roomiest device.
 struct SharedRoom {
   double mib = -kUnlimitedRoom;
-  double portion =
-      -kUnlimitedRoom;  // of the device, and one MiB: what pods take is cut to whole MiB
+  double portion = -kUnlimitedRoom;  // of the device, plus one MiB, because the amounts of pods are
+                                     // cut to whole MiB
 
   static constexpr double kUnlimitedRoom = std::numeric_limits<double>::infinity();
   bool Covers(const SharedRoom& wanted) const {
@@ -60,20 +59,20 @@ struct SharedRoom {
 
 class NodeIndex {
  public:
-  // Nodes with and without GPUs, that offer the resource or do not: four groups in every band.
+  // Nodes with and without GPUs, that offer the resource or not: four groups in every band.
   static constexpr size_t kGroups = 4;
   static constexpr size_t GroupOf(bool cpu_only, bool offers) {
     return (cpu_only ? 1 : 0) + (offers ? 0 : 2);
   }
 
-  // A node, and how far behind the best ones its topology domain puts it: a band of nodes stands
-  // behind the one before it wherever both have room.
+  // A node and its band. The topology domain of a node determines its band: nodes of one band come
+  // after all fitting nodes of the band before it.
   struct Member {
     NodeId node;
     uint8_t band = 0;
   };
 
-  // Of all nodes, in one band.
+  // Contains all nodes, in one band.
   NodeIndex(const Cluster& cluster, ResourceSlot slot, Strategy strategy);
   NodeIndex(const Cluster& cluster, ResourceSlot slot, Strategy strategy,
             std::span<const Member> members);
@@ -82,32 +81,32 @@ class NodeIndex {
   size_t groups() const { return trees_.size(); }
   static constexpr uint8_t BandOf(size_t group) { return static_cast<uint8_t>(group / kGroups); }
 
-  // Nodes that are no members do not matter.
+  // Ignores nodes that are not members.
   void Touch(NodeId node);
-  // It is of another class, with GPUs or without as before.
+  // The node has another class, but still has GPUs or still has none.
   void Reclassify(NodeId node);
   void Refresh();
 
-  // The first node of the group, in order, that fits, whose class is allowed and that passes the
-  // test, where one is given; only nodes with a key beyond `after`, likewise, and only some where
-  // a shared device has that room.
+  // The first node of the group, in order, that fits, has an allowed class and passes `test`, if
+  // one is given. `after`: only nodes with a larger key. `shared`: only nodes with that room on a
+  // shared device.
   using Test = absl::FunctionRef<bool(NodeId)>;
   NodeId FirstFit(size_t group, std::span<const double> request, std::span<const uint8_t> class_ok,
                   Room room, const double* after = nullptr, const Test* test = nullptr,
                   const SharedRoom& shared = {}) const;
 
-  // The order's key of a node: lower is better.
+  // The key of a node in the order: lower is better.
   double key(NodeId node) const { return entries_[static_cast<size_t>(place_[node])].key; }
-  // The first node of the group in order, fit or not; invalid when the group is empty.
+  // The first node of the group, even if it does not fit; invalid: the group is empty.
   NodeId First(size_t group) const { return NodeOf(trees_[group].First()); }
-  // The first node of the group with a key beyond `key`, fit or not; invalid when there is none.
+  // The first node of the group with a larger key, even if it does not fit; invalid: none.
   NodeId NextKey(size_t group, double key) const { return NodeOf(trees_[group].FirstAfter(key)); }
 
-  // Least and most room over the nodes that offer the resource (spec 3 W3).
+  // The least and the most room over the nodes that offer the resource (spec 3 W3).
   double least_room() const { return least_room_; }
   double most_room() const { return most_room_; }
 
-  // How many (group, key) there are. Cost: O(nodes), for tests and timings.
+  // The number of different (group, key) pairs. Cost: O(nodes), for tests and timings.
   int64_t CountKeys() const;
   size_t HeapBytes() const;
 
@@ -117,15 +116,15 @@ class NodeIndex {
     double key = 0;
     uint16_t group = 0;
     bool is_touched = false;
-    uint64_t class_bit = 0;  // of the node's class, modulo 64
+    uint64_t class_bit = 0;  // for the node's class, modulo 64
   };
 
   void Build();
-  // What the node has: of each resource what is idle, and that plus what is releasing; then the
-  // room on its shared devices.
+  // Writes the amounts of the node: for each resource the idle amount, and idle plus releasing;
+  // then the room on its shared devices.
   void WriteRow(NodeId node, std::span<double> row) const;
-  // Which of the rows' pairs a resource has: the one that orders the nodes comes first, because it
-  // is what most nodes lack.
+  // The pair of a resource in a row. The resource that orders the nodes comes first, because most
+  // nodes lack it.
   size_t ColumnOf(size_t slot) const {
     if (slot == slot_.index()) return 0;
     return slot < slot_.index() ? slot + 1 : slot;
@@ -146,12 +145,12 @@ class NodeIndex {
   ResourceSlot slot_;
   Strategy strategy_;
   size_t slots_;
-  std::vector<RoomTree> trees_;  // by group; places are those of the entries
+  std::vector<RoomTree> trees_;  // by group; places are indices of entries_
   double least_room_ = 0;
   double most_room_ = 0;
   std::vector<Entry> entries_;
-  IndexVector<NodeId, int32_t> place_;  // -1: no member
-  std::vector<int32_t> touched_;        // places
+  IndexVector<NodeId, int32_t> place_;  // index in entries_; -1: not a member
+  std::vector<int32_t> touched_;        // indices of entries_
   std::vector<double> row_;             // scratch
 };
 

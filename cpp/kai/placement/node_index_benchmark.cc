@@ -1,4 +1,4 @@
-// One search and one change of the node index, beside the plain look at every node. All numbers are
+// One search and one change of the node index, compared with a walk over all nodes. All numbers are
 // *information*.
 #include <benchmark/benchmark.h>
 
@@ -17,9 +17,9 @@ namespace {
 constexpr size_t kWithGpus = NodeIndex::GroupOf(/*cpu_only=*/false, /*offers=*/true);
 constexpr int64_t kGib = int64_t{1} << 30;
 
-// Nodes of 8 GPUs, and one waiting pod of 4 GPUs, 4 cores and 8 GiB. Of every ten nodes `full` have
-// no GPU left. Where `either` is set, every other node has no core left and all the others no
-// memory: no node takes the pod, but no two neighbours refuse it for the same reason.
+// Nodes with 8 GPUs, and one waiting pod with 4 GPUs, 4 cores and 8 GiB. Of every ten nodes, `full`
+// have no GPU left. With `either`, half of the nodes have no core left and the others no memory: no
+// node fits the pod, and neighbours refuse it for different reasons.
 std::unique_ptr<Cluster> Nodes(int64_t count, int64_t full, bool either) {
   ClusterRows rows;
   PodGroupRow group;
@@ -80,10 +80,10 @@ void BM_FirstFit(benchmark::State& state, int64_t full, bool either) {
 }
 BENCHMARK_CAPTURE(BM_FirstFit, some_are_full, 3, false)->Arg(100)->Arg(5'000)->Arg(50'000);
 BENCHMARK_CAPTURE(BM_FirstFit, nearly_all_are_full, 9, false)->Arg(100)->Arg(5'000)->Arg(50'000);
-// The worst there is: every subtree has cores here and memory there, and has to be looked at.
+// The worst case: every subtree has cores on some nodes and memory on others, and must be searched.
 BENCHMARK_CAPTURE(BM_FirstFit, cores_here_memory_there, 0, true)->Arg(100)->Arg(5'000)->Arg(50'000);
 
-// The rival: what the index has to beat.
+// The rival of the index.
 void BM_LookAtEveryNode(benchmark::State& state) {
   const auto cluster = Nodes(state.range(0), 3, false);
   const auto request = cluster->RequestOf(WaitingPod(*cluster));
@@ -101,7 +101,7 @@ void BM_LookAtEveryNode(benchmark::State& state) {
 }
 BENCHMARK(BM_LookAtEveryNode)->Arg(100)->Arg(5'000)->Arg(50'000);
 
-// A pod comes and goes again: two changes, each followed by a refresh.
+// A pod is placed and removed: two changes, each followed by a refresh.
 void BM_ChangeAndRefresh(benchmark::State& state) {
   const auto cluster = Nodes(state.range(0), 3, false);
   NodeIndex index(*cluster, kGpuSlot, Strategy::kBinpack);

@@ -28,7 +28,7 @@ constexpr size_t kWithGpus = NodeIndex::GroupOf(/*cpu_only=*/false, /*offers=*/t
 constexpr size_t kWithoutGpus = NodeIndex::GroupOf(/*cpu_only=*/true, /*offers=*/true);
 constexpr size_t kNoGpusToOffer = NodeIndex::GroupOf(/*cpu_only=*/true, /*offers=*/false);
 
-// Tells an index of the nodes that change, as NodeSearch does.
+// Reports changed nodes to an index, as NodeSearch does.
 class Toucher final : public Listener {
  public:
   explicit Toucher(NodeIndex* index) : index_(index) {}
@@ -39,7 +39,7 @@ class Toucher final : public Listener {
   NodeIndex* index_;
 };
 
-// The names of a group's nodes that take a pod, best first, one per key.
+// The names of a group's nodes that fit a pod, best first, one per key.
 std::vector<std::string> Bests(const Cluster& cluster, const NodeIndex& index, size_t group,
                                std::string_view pod, Room room) {
   const std::vector<uint8_t> all_ok(cluster.node_classes().size(), 1);
@@ -232,7 +232,7 @@ TEST(NodeIndexTest, ExtremesAreOverAllNodesThatOfferTheResourceFullAndCordonedTo
 }
 
 TEST(NodeIndexTest, OneAllowedClassAmongMoreThanSixtyFourIsFound) {
-  // A subtree knows its classes by their numbers modulo 64: 7 and 71 look alike from above.
+  // A subtree stores its classes by their numbers modulo 64, so 7 and 71 look the same from above.
   constexpr int kClasses = 150;
   ClusterMaker maker = MakeCluster().Pending("ns/one", {.gpus = 1});
   for (int i = 0; i < kClasses; ++i) {
@@ -252,9 +252,9 @@ TEST(NodeIndexTest, OneAllowedClassAmongMoreThanSixtyFourIsFound) {
   EXPECT_FALSE(index.FirstFit(kWithGpus, request, none, Room::kNow).valid());
 }
 
-// ---- against the plain way ----------------------------------------------------------------------
+// ---- compared with a walk over all nodes
 
-// What an index must answer as the cluster stands, found by looking at every node.
+// The expected answers of an index, from a walk over all nodes.
 class PlainIndex {
  public:
   PlainIndex(const Cluster& cluster, ResourceSlot slot, Strategy strategy) : cluster_(cluster) {
@@ -320,8 +320,8 @@ class PlainIndex {
   std::vector<double> rooms_;
 };
 
-// Nodes of all kinds, some with more on them than they have (what runs is not asked whether it
-// fits), some with pods that leave; pods of all sizes that wait.
+// Nodes of all kinds: some overcommitted (running pods are not checked for fit), some with leaving
+// pods; waiting pods of all sizes.
 std::unique_ptr<Cluster> RandomNodes(Random* random) {
   const auto pick = [random](std::vector<int64_t> values) { return random->Pick(values); };
   const int64_t count = pick({1, 2, 3, 7, 20, 90});
@@ -410,9 +410,9 @@ TEST_P(NodeIndexPropertyTest, AnswersLikeALookAtEveryNodeAfterAnyChanges) {
         const NodeId node(
             static_cast<size_t>(random.Below(static_cast<int64_t>(cluster->nodes().size()))));
         if (random.OneIn(3)) {
-          statement->Pipeline(waiting[next++], node);  // also where nothing is being freed
+          statement->Pipeline(waiting[next++], node);  // also if nothing is being freed
         } else {
-          statement->Place(waiting[next++], node);  // also where there is no room
+          statement->Place(waiting[next++], node);  // also if there is no room
         }
       }
       if (random.OneIn(3)) {

@@ -1,11 +1,11 @@
-// NodeRoom: whether a node has room for a class of pods as the cluster stands, and which devices a
-// pod that shares GPUs gets there.
+// NodeRoom: whether a node has room for a class of pods in the current state, and the devices that
+// a pod that shares GPUs gets there.
 //
 //   const NodeRoom room(rooms.cluster(), {});
 //   room.Holds(pods, rooms.search().plans().Of(pods), rooms.Node("n"), when)
 //
 // Invariants: it reads the cluster and keeps nothing between calls. Cost: one comparison per
-// resource; for pods that share GPUs also a look at the node's shared devices. Threads: one,
+// resource; for pods that share GPUs also a check of the node's shared devices. Threads: one,
 // because of a scratch vector.
 #ifndef KAI_PLACEMENT_NODE_ROOM_H_
 #define KAI_PLACEMENT_NODE_ROOM_H_
@@ -20,7 +20,7 @@
 
 namespace kai {
 
-// GPUs that the class may have on some node without a device of its own (spec 3 D6).
+// The most GPUs that the class can use on a node without taking a device of its own (spec 3 D6).
 inline double MostSharedGpus(const Cluster& cluster, PodClassId pod_class) {
   const ClaimNeedsId claims = cluster.pod_classes().info[pod_class].claims;
   return claims.valid() ? cluster.claims().MostSharedGpus(claims) : 0;
@@ -30,13 +30,13 @@ class NodeRoom {
  public:
   struct Options {
     GpuPicker::Options devices;
-    bool pod_slots = true;  // for pods that reserve devices (spec 3 P6); a rule of `predicates`
+    bool pod_slots = true;  // counts reservation pods (spec 3 P6); a rule of `predicates`
   };
 
   NodeRoom(const Cluster& cluster, const Options& options)
       : cluster_(cluster), picker_(cluster, options.devices), counts_slots_(options.pod_slots) {}
 
-  // All that the class asks for, shared devices included.
+  // Whether the node has everything that the class requests, including shared devices.
   bool Holds(PodClassId pod_class, const ClassPlan& plan, NodeId node, Room room) const {
     const NodeColumns& nodes = cluster_.nodes();
     const std::span<const double> request =
@@ -50,9 +50,10 @@ class NodeRoom {
   bool HasDevices(PodClassId pod_class, NodeId node, Room room) const {
     return picker_.HasEnough(pod_class, node, room);
   }
-  // A slot for the pod, and another one for a pod that reserves its device where that is needed.
+  // Whether the node has a slot for the pod, and one for the reservation pod of its device if
+  // needed.
   bool HasPodSlots(PodClassId pod_class, NodeId node) const;
-  // Some shared device has room for the pod, and that matters.
+  // True: some shared device has room for the pod, and this matters.
   bool MayJoin(PodClassId pod_class, const ClassPlan& plan, NodeId node) const {
     return plan.may_join && picker_.Joins(pod_class, node);
   }
@@ -60,8 +61,8 @@ class NodeRoom {
     return picker_.Pick(pod_class, node, fits_now, pod);
   }
 
-  // What the class takes of the node: GPUs that its claims share with pods that stand there are
-  // taken already (spec 3 D6). Valid until the next call.
+  // What the class takes of the node, without GPUs that its claims share with pods already on the
+  // node (spec 3 D6). Valid until the next call.
   std::span<const double> RequestOn(PodClassId pod_class, NodeId node) const;
 
  private:

@@ -106,7 +106,7 @@ bool NodeSearch::IsMoveWithin(PodId pod, NodeId node) const {
   });
 }
 
-// ---- the search ---------------------------------------------------------------------------------
+// ---- the search
 
 void NodeSearch::Begin(PodClassId pod_class, const ClassPlan& plan) {
   current_.pod_class = pod_class;
@@ -135,8 +135,8 @@ NodeSearch::Found NodeSearch::Find(PodClassId pod_class, const QueueAllowance* a
     recent_.version = touched_.version();
     return On(recent_.node, recent_.fits_now);
   }
-  // Where nothing was found and room was only taken since, there is nothing now: unless a filter
-  // looks at the pods that stand there, or other nodes were offered.
+  // If the last search found nothing and no room was freed since, there is still no node. This is
+  // not true if a filter depends on pods on the nodes, or other nodes were offered.
   const bool stays_so =
       plan.node_filters.empty() && offered_ == nullptr && !area_ && !options_.always_scan;
   if (stays_so && nothing_at_[pod_class] == freed_) return {};
@@ -146,10 +146,10 @@ NodeSearch::Found NodeSearch::Find(PodClassId pod_class, const QueueAllowance* a
 }
 
 bool NodeSearch::IsRecentStillBest() const {
-  // One pod went where the last one of this class was sent, and nothing else has happened. Where
-  // fuller nodes come first, its node is fuller by that pod than all it was at least as good as,
-  // and so the best again while another pod fits, now or later as before. Where the search found
-  // devices to join, others may have some left; where it found none, there are none but here.
+  // One pod was placed on the node of the last search for this class, and nothing else has changed.
+  // If fuller nodes come first, this node is now even fuller, so it is again the best while another
+  // pod fits in the same way, now or later. If the search found a device to join, other devices may
+  // have room as well; if it found none, the only ones are on this node.
   if (recent_.pod_class != current_.pod_class || recent_.version + 1 != touched_.version() ||
       touched_.last() != recent_.node)
     return false;
@@ -181,9 +181,9 @@ bool NodeSearch::MustScan() const {
 }
 
 bool NodeSearch::PacksGpus() const {
-  // Rounding apart, only GPUs are counted so coarsely that a fuller node is always the better one;
-  // and nodes that have them all score alike but for room. Where single nodes are asked, the one
-  // that took a pod may refuse the next.
+  // Despite rounding, GPUs are counted coarsely enough that a fuller node is always better, and
+  // nodes with GPUs have equal scores except for room. If filters check single nodes, the node that
+  // took a pod may refuse the next one.
   return current_.filters.empty() && !current_.cpu_only &&
          all_nodes_.strategies().gpu == Strategy::kBinpack &&
          (current_.plan->shares ||
@@ -220,13 +220,13 @@ bool NodeSearch::MustWait(NodeId node) const {
 }
 
 double NodeSearch::SumOfScores(NodeId node, const ScoreView& view) const {
-  double sum = 0;  // in plugin order: doubles do not add in any order
+  double sum = 0;  // in plugin order, because sums of doubles depend on the order
   for (const Scorer* scorer : current_.scorers)
     sum += scorer->Score(current_.pod_class, node, view);
   return sum;
 }
 
-// ---- by scanning --------------------------------------------------------------------------------
+// ---- by scanning
 
 void NodeSearch::FindFitting() {
   fitting_.clear();
@@ -243,7 +243,7 @@ void NodeSearch::FindFitting() {
   if (const std::vector<OrderedNodes::Member>* members = nodes().members(); members != nullptr) {
     for (size_t i = 0; i < members->size(); ++i) {
       const OrderedNodes::Member& each = (*members)[i];
-      // Only scores that look at single nodes outweigh a step of domains.
+      // Only scores of single nodes can outweigh the difference between two bands of domains.
       if (!current_.scores_nodes && !fitting_.empty() && each.band != (*members)[i - 1].band) break;
       consider(each.node, DomainScoreOf(each.band));
     }
@@ -263,7 +263,7 @@ NodeSearch::Best NodeSearch::Scan() {
   view.pod = current_.pod;
   for (size_t i = 0; i < fitting_.size(); ++i) {
     const NodeId node = fitting_[i];
-    // Both rooms: what is promised of the idle makes releasing negative.
+    // Check both rooms: promised idle resources make releasing negative.
     view.fits_now = HasRoom(node, Room::kNow) && !MustWait(node);
     view.joins = MayJoin(node);
     view.domain = domains_[i];
@@ -272,7 +272,7 @@ NodeSearch::Best NodeSearch::Scan() {
   return best;
 }
 
-// ---- in the index -------------------------------------------------------------------------------
+// ---- in the index
 
 class NodeSearch::IndexWalk {
  public:
@@ -287,8 +287,8 @@ class NodeSearch::IndexWalk {
   }
 
   Best Run() {
-    // Searches for what fits now, and for what fits now or later, each of nodes where the pod joins
-    // others and then of all; the sums decide between them.
+    // Searches for nodes that fit now and for nodes that fit now or later. Each is done first for
+    // nodes where the pod joins others and then for all nodes; the sums decide between the results.
     constexpr Pass kPasses[] = {
         {Room::kNow, true}, {Room::kLater, true}, {Room::kNow, false}, {Room::kLater, false}};
     for (size_t group = 0; group < index_.groups(); ++group) {
@@ -309,7 +309,8 @@ class NodeSearch::IndexWalk {
     bool joins;
   };
 
-  // No node of the group can have a higher sum than its first would have; usually that settles it.
+  // False if no node of the group can win: none has a higher sum than its first node would have;
+  // usually this decides.
   bool MayWin(NodeId first, const Pass& pass) {
     if (!best_.node.valid()) return true;
     view_.fits_now = pass.room == Room::kNow;
@@ -322,7 +323,8 @@ class NodeSearch::IndexWalk {
     if (!node.valid()) return;
     const double score = ScoreOf(node);
     best_.Offer(search_.cluster_, node, score, view_.fits_now);
-    // Rounding can make the next key's sum equal; then the first name that fits there counts too.
+    // After rounding, the sum for the next key can be equal; then the lowest name that fits counts
+    // there as well.
     for (NodeId next = index_.NextKey(group, index_.key(node)); next.valid();
          next = index_.NextKey(group, index_.key(node))) {
       if (search_.SumOfScores(next, view_) != score) return;

@@ -25,7 +25,7 @@ PodAffinityTerm PodsOf(std::string app, std::string key) {
           .topology_key = std::move(key)};
 }
 
-// ---- situations ---------------------------------------------------------------------------------
+// ---- situations
 
 TEST(NodeSearchTest, GpuPodsGoWhereTheFewestGpusAreLeft) {  // spec 3 W10, without sharing
   Rooms rooms(MakeCluster()
@@ -36,7 +36,7 @@ TEST(NodeSearchTest, GpuPodsGoWhereTheFewestGpusAreLeft) {  // spec 3 W10, witho
                   .Running("ns/b", {.gpus = 1, .node = "n2"})
                   .Pending("ns/p", {.gpus = 1})
                   .Build());
-  EXPECT_EQ(rooms.Find("ns/p-0"), "n2");  // 2.25 + 1000; n3: 0 + 1000; n1 has 9, but is full
+  EXPECT_EQ(rooms.Find("ns/p-0"), "n2");  // 2.25 + 1000; n3: 0 + 1000; n1: 9, but full
 }
 
 TEST(NodeSearchTest, CpuPodsPreferNodesWithoutGpusToFullerOnes) {  // spec 3 W11
@@ -134,7 +134,7 @@ TEST(NodeSearchTest, WhereNothingIsIdleThePodIsPromisedWhatIsBeingFreed) {
                   .Build());
   EXPECT_EQ(rooms.Find("ns/p-0"), "n later");
   rooms.Pipeline("ns/p-0", "n");
-  EXPECT_EQ(rooms.Find("ns/q-0"), "nowhere") << "it has been promised already";
+  EXPECT_EQ(rooms.Find("ns/q-0"), "nowhere") << "already promised";
 }
 
 TEST(NodeSearchTest, OverduePodsPromiseNothing) {  // spec 2 E2
@@ -174,7 +174,7 @@ TEST(NodeSearchTest, ElevenPointsOfAffinityOutrankANomination) {  // spec 3 W7
 }
 
 TEST(NodeSearchTest, AScanSeesTheNodesAsTheyAreNotAsAnIndexKnewThem) {
-  PodAffinityRow wish;  // for which single nodes are scored, though no pod meets it
+  PodAffinityRow wish;  // makes single nodes scored, although it selects no pod
   wish.preferred = {{.term = PodsOf("web", "zone"), .weight = 1}};
   Rooms rooms(MakeCluster()
                   .Node("n1", {.gpus = 8})
@@ -212,7 +212,7 @@ TEST(NodeSearchTest, APodPinnedByNameIsLookedForThereOnly) {
 }
 
 TEST(NodeSearchTest, WithoutFiltersAPinIsNotLookedAt) {
-  // Filters are the plugin predicates; a configuration without it gets pods anywhere.
+  // Filters belong to the plugin predicates; without it pods may run anywhere.
   ClusterMaker maker =
       MakeCluster().Pending("ns/p", {.gpus = 8, .node_selector = {{"host", "n33"}}});
   for (int i = 0; i < 40; ++i) {
@@ -264,22 +264,22 @@ TEST(NodeSearchTest, AClassThatFoundNothingIsSearchedAgainOnceRoomIsFreed) {
   EXPECT_EQ(rooms.Find("ns/p-0"), "n later");
 }
 
-// ---- the seven rules of score keys, each with the smallest cluster that shows it --
+// ---- the seven rules of score keys, each with the smallest cluster that shows it
 
-// The index's answer, after making sure that a scan gives the same.
+// The result of the index, after a check that a scan gives the same.
 std::string FindBothWays(const ClusterMaker& maker, std::string_view pod,
                          RoomsOptions options = {}) {
   std::string found = Rooms(maker.Build(), options).Find(pod);
   options.always_scan = true;
-  EXPECT_EQ(found, Rooms(maker.Build(), options).Find(pod)) << "by scanning";
+  EXPECT_EQ(found, Rooms(maker.Build(), options).Find(pod)) << "with a scan";
   return found;
 }
 
-// So much that a core more or less is lost in rounding beside it.
+// So large that one core more or less is lost in rounding.
 constexpr int64_t kHuge = int64_t{1} << 62;
 
 TEST(ScoreKeyRuleTest, A_LeastAndMostRunOverNodesThatCannotTakeThePodToo) {
-  // Of two nodes the fuller one wins, unless a third one makes the difference vanish.
+  // The fuller of two nodes wins, unless a third node makes the difference vanish.
   ClusterMaker maker =
       MakeCluster().Node("b", {.millicpu = 1000}).Node("a", {.millicpu = 2000}).Pending("ns/p");
   EXPECT_EQ(FindBothWays(maker, "ns/p-0"), "b");
@@ -309,7 +309,7 @@ TEST(ScoreKeyRuleTest, B_DifferentRoomsCanScoreTheSameAndThenTheLowerNameWins) {
 }
 
 TEST(ScoreKeyRuleTest, B_TiesAreLookedForBeyondNodesThatDoNotFit) {
-  // Between b and a stands y, of the same score, which has no memory for the pod.
+  // Between b and a comes y with the same score, but without memory for the pod.
   const ClusterMaker maker = MakeCluster()
                                  .Node("b", {.millicpu = 1000})
                                  .Node("y", {.millicpu = 2000, .mb = 1})
@@ -320,7 +320,8 @@ TEST(ScoreKeyRuleTest, B_TiesAreLookedForBeyondNodesThatDoNotFit) {
 }
 
 TEST(ScoreKeyRuleTest, B_BeyondNodesThatDoNotFitALowerScoreIsNoTie) {
-  // The pod does not fit on y, which has the score of b; a has less, though its name is lower.
+  // The pod does not fit on y, which has the score of b; a has a lower score, although its name is
+  // lower.
   const ClusterMaker maker = MakeCluster()
                                  .Node("b", {.millicpu = 1000})
                                  .Node("y", {.millicpu = 2000, .mb = 1})
@@ -331,7 +332,7 @@ TEST(ScoreKeyRuleTest, B_BeyondNodesThatDoNotFitALowerScoreIsNoTie) {
 }
 
 TEST(ScoreKeyRuleTest, C_TheSumDecidesBetweenStartingNowAndWaiting) {
-  // Without the plugin nodeavailability a fuller node wins although the pod has to wait there.
+  // Without the plugin nodeavailability a fuller node wins, although the pod must wait there.
   const ClusterMaker maker = MakeCluster()
                                  .Node("busy", {.gpus = 2})
                                  .Node("free", {.gpus = 8})
@@ -342,7 +343,7 @@ TEST(ScoreKeyRuleTest, C_TheSumDecidesBetweenStartingNowAndWaiting) {
 }
 
 TEST(ScoreKeyRuleTest, C_AFullerNodeThatFitsLaterDoesNotHideOneThatFitsNow) {
-  // Both kinds stand in one order; the pod fits now on the third of four.
+  // Both kinds are in one order; the pod fits now on the third of four.
   const ClusterMaker maker = MakeCluster()
                                  .Node("n1", {.gpus = 2})
                                  .Node("n2", {.gpus = 3})
@@ -355,8 +356,8 @@ TEST(ScoreKeyRuleTest, C_AFullerNodeThatFitsLaterDoesNotHideOneThatFitsNow) {
 }
 
 TEST(ScoreKeyRuleTest, C_WhatIsPromisedOutOfTheIdleIsNotIdleAnyMore) {
-  // After a gang was converted to wait (spec 2 T6) releasing is negative: the node has idle GPUs
-  // that are owed.
+  // After a gang was changed to wait (spec 2 T6), releasing is negative: the node has idle GPUs
+  // that are promised.
   const ClusterMaker maker = MakeCluster()
                                  .Node("n1", {.gpus = 2})
                                  .Node("n2", {.gpus = 4})
@@ -380,7 +381,7 @@ TEST(ScoreKeyRuleTest, D_ANominatedNodeIsSeenByPodsThatHaveOneOnly) {
 }
 
 TEST(ScoreKeyRuleTest, D_KindsOfNodesAreToldApartForPodsWithoutGpus) {
-  // Ten for c alone outweighs density; among nodes with GPUs density decides.
+  // The 10 points of c outweigh density; among nodes with GPUs density decides.
   const ClusterMaker maker = MakeCluster()
                                  .Node("c", {.millicpu = 64'000})
                                  .Node("g1", {.gpus = 1, .millicpu = 4000})
@@ -398,7 +399,7 @@ TEST(ScoreKeyRuleTest, E_PodsThatRunPullTheirFriendsNearAlsoPodsWithoutAWord) {
       MakeCluster()
           .Node("n1", {.gpus = 8, .labels = {{"zone", "a"}}})
           .Node("n2", {.gpus = 8, .labels = {{"zone", "b"}}})
-          .Running("ns/x", {.gpus = 1, .node = "n1"})  // fuller: would be first without the wish
+          .Running("ns/x", {.gpus = 1, .node = "n1"})  // fuller: first without the preference
           .Running("ns/fan", {.node = "n2", .labels = {{"app", "web"}}, .affinity = wish})
           .Pending("ns/p", {.gpus = 1, .labels = {{"app", "web"}}});
   EXPECT_EQ(FindBothWays(maker, "ns/p-0"), "n2");
@@ -450,10 +451,9 @@ TEST(ScoreKeyRuleTest, G_AFailureCountsEveryNodeThatRefused) {
 }
 
 // ---- the index, the scan and the oracle agree
-// ----------------------------------------------------
 
-// One statement told to three searches: the index, a scan of all nodes, and the oracle's world,
-// which keeps copies to go back to.
+// One statement with three searches: the index, a scan of all nodes, and the oracle's world, which
+// keeps copies to go back to.
 class ThreeWays {
  public:
   ThreeWays(const ClusterRows& rows, const RoomsOptions& options)
@@ -462,7 +462,7 @@ class ThreeWays {
     plain.always_scan = true;
     scan_ = MakeSearch(rooms_.cluster(), plain);
     rooms_.statement().Listen({&rooms_.usage(), &rooms_.order(), &rooms_.search(), &scan_->search});
-    // The oracle's world begins with the time in mind (spec 2 S2).
+    // The oracle's world knows the time from the start (spec 2 S2).
     const PodColumns& pods = rooms_.cluster().pods();
     const int64_t threshold_ns = rooms_.cluster().params().stuck_in_releasing_threshold_ns;
     for (const PodId pod : pods.name.ids()) {
@@ -471,7 +471,7 @@ class ThreeWays {
       if (pods.status[pod] == PodStatus::kReleasing && overdue) rooms_.statement().MarkStuck(pod);
     }
   }
-  ~ThreeWays() { rooms_.statement().RollBackTo(0); }  // while all that listen are there
+  ~ThreeWays() { rooms_.statement().RollBackTo(0); }  // while all listeners still exist
 
   Rooms& rooms() { return rooms_; }
 
@@ -494,7 +494,7 @@ class ThreeWays {
     saved_.pop_back();
   }
 
-  // What all three say, or a failure.
+  // The common result of all three, or a failure.
   oracle::Choice Find(const std::string& pod) {
     const Cluster& cluster = rooms_.cluster();
     const PodClassId pods = cluster.pods().pod_class[rooms_.Pod(pod)];
@@ -507,7 +507,7 @@ class ThreeWays {
     return choice;
   }
 
-  // The explanation that followed all changes is the one a newcomer would give.
+  // The explanation that followed all changes equals that of a new object.
   void ExpectFreshExplanation(const std::string& pod, const RoomsOptions& options) {
     const auto fresh = MakeSearch(rooms_.cluster(), options);
     EXPECT_EQ(rooms_.Explain(pod),
@@ -518,7 +518,7 @@ class ThreeWays {
  private:
   static oracle::Settings SettingsFor(const RoomsOptions& options) {
     oracle::Settings settings;
-    settings.plugins.clear();  // without proportion: gates are the group placer's business
+    settings.plugins.clear();  // without proportion: the group placer checks limits
     if (options.filters) settings.plugins.push_back("predicates");
     if (options.availability) settings.plugins.push_back("nodeavailability");
     settings.plugins.push_back("resourcetype");
@@ -578,14 +578,15 @@ TEST_P(NodeSearchPropertyTest, IndexScanAndOracleAgreeAfterAnyChanges) {
       const oracle::Choice choice = ways.Find(pod);
       if (HasFailure()) return;
       if (choice.node.empty()) continue;
-      // Also promised where it could start: so gangs are made to wait (spec 2 T6).
+      // Sometimes pipelined although it could start now, as when a gang is changed to wait (spec 2
+      // T6).
       ways.Change(pod, choice.node, choice.now && !random.OneIn(3));
     }
   }
 }
 
-// The plans and the order of nodes follow every change, and a search of the next cycle that takes
-// them over answers as one that starts anew.
+// The plans and the order of nodes follow every change. A search of the next cycle that uses them
+// gives the same results as a new one.
 TEST_P(NodeSearchPropertyTest, WhatLivesOnFromOneCycleToTheNextChangesNoAnswer) {
   const RoomsOptions& options = GetParam().options;
   for (uint64_t seed = 0; seed < 60; ++seed) {

@@ -18,7 +18,7 @@ int32_t ThousandthsOf(double part) {
       std::clamp(std::round(part * packing::kWholeGpu), 0.0, double{packing::kWholeGpu}));
 }
 
-// What a pod of the class asks for, wherever it goes; of GPU memory as its queue counts it.
+// The request of a pod of the class on any node; GPU memory counts as in its queue.
 packing::PodShape ShapeAnywhere(const Cluster& cluster, PodClassId pod_class) {
   const PodClass& info = cluster.pod_classes().info[pod_class];
   const std::span<const double> request = cluster.pod_classes().request[pod_class];
@@ -36,7 +36,7 @@ packing::PodShape ShapeAnywhere(const Cluster& cluster, PodClassId pod_class) {
   return shape;
 }
 
-// By class of nodes: those that the pods' selectors and required affinity match; empty: all.
+// By class of nodes: whether the pods' selectors and required affinity match; empty: all.
 std::vector<uint8_t> KindsOf(const Cluster& cluster, ConstraintId id) {
   if (cluster.AskPerNode(id)) return {};
   std::vector<uint8_t> kinds;
@@ -49,7 +49,7 @@ std::vector<uint8_t> KindsOf(const Cluster& cluster, ConstraintId id) {
              : kinds;
 }
 
-// Two entries of a mix that no order but that of ids could tell apart.
+// Whether only ids could order these two entries of a mix.
 bool AreLevel(const packing::TypicalPod& a, const packing::TypicalPod& b) {
   return a.weight == b.weight && a.pod == b.pod &&
          std::ranges::count(a.kinds, 1) == std::ranges::count(b.kinds, 1);
@@ -147,7 +147,7 @@ packing::PodMix TypicalPodsOf(const Cluster& cluster, int percent) {
   for (const PodId pod : pods.name.ids()) {
     if (pods.name[pod].valid() && pods.group[pod].valid()) ++counts[pods.pod_class[pod]];
   }
-  // The one that asks for more comes first, then the one that fewer kinds of nodes are open to.
+  // Larger requests come first, then pods with fewer possible kinds of nodes.
   using Key = std::tuple<int64_t, int32_t, int32_t, int64_t, std::vector<uint8_t>>;
   std::map<Key, int64_t> merged;
   std::map<ConstraintId, std::vector<uint8_t>> kinds;

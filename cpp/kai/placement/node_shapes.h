@@ -1,17 +1,17 @@
-// Shapes of a cluster's nodes and pods, for policies of placement (kai/packing), and the mix of
-// pods that is typical of it.
+// Shapes of a cluster's nodes and pods, for placement policies (kai/packing), and its typical mix
+// of pods.
 //
 //   rater_.Rate(shapes_.Of(node), shapes_.Of(pod_class, node))
 //
-// A node's GPUs are those that pods share, in the node's order, then idle ones, then those that
-// pods hold whole. What is being freed counts as idle, as for packing (spec 3 W3). Nodes of one
-// class are of one kind. A mix is open to the classes of nodes that a pod's selectors and required
-// node affinity match; of volumes and of labels that nearly every node has its own value of nothing
-// is known.
+// The GPUs of a node come in this order: shared ones in the node's order, then idle ones, then GPUs
+// that pods hold whole. GPUs that are being freed count as idle, as in packing (spec 3 W3). Nodes
+// of one class have one kind. An entry of a mix lists the classes of nodes that the pod's selectors
+// and required node affinity match; it ignores volumes, and labels with a different value on nearly
+// every node.
 //
-// Invariants: a shape is that of the cluster as it stands, but for what runs where, which is as of
-// the last Moved(). Cost: Of() is O(GPUs of the node), a mix O(pods + constraints * classes of
-// nodes). Threads: one writer.
+// Invariants: a shape is for the current state of the cluster, except for the clusters of pods on a
+// node, which are those after the last Moved(). Cost: Of() is O(GPUs of the node), a mix O(pods +
+// constraints * classes of nodes). Threads: one writer.
 #ifndef KAI_PLACEMENT_NODE_SHAPES_H_
 #define KAI_PLACEMENT_NODE_SHAPES_H_
 
@@ -29,26 +29,26 @@ namespace kai {
 
 class NodeShapes {
  public:
-  // kUnknown: of what runs where nothing is known, and Moved() is not needed. Then it is made in
-  // no time.
+  // kUnknown: the clusters of pods on nodes are not counted, and Moved() is not needed. This saves
+  // the time to count them.
   enum class Clusters : uint8_t { kUnknown, kKnown };
 
   explicit NodeShapes(const Cluster& cluster, Clusters clusters = Clusters::kKnown);
 
   packing::NodeShape Of(NodeId node) const;
   packing::PodShape Of(PodClassId pod_class, NodeId node) const;
-  // Wherever it goes; of GPU memory as its queue counts it.
+  // The shape on any node; GPU memory counts as in its queue.
   packing::PodShape Anywhere(PodClassId pod_class) const;
-  // Of a GPU of the node's shape: its place among the node's shared ones, or behind them.
+  // The position of a GPU of the node's shape in the node's list of shared GPUs, or behind its end.
   int32_t PlaceOf(NodeId node, int32_t gpu) const;
-  // By the largest amounts that any node offers.
+  // The largest amounts that any node offers.
   packing::Rater::Largest largest() const;
 
-  // The pod stands on one node less, and on one more; either may be invalid.
+  // The pod left one node and was added to another one; either may be invalid.
   void Moved(PodId pod, NodeId from, NodeId to);
 
  private:
-  // How many pods of each cluster (PodShape::ClusterBit()) stand on a node.
+  // The number of pods of each cluster (PodShape::ClusterBit()) on a node.
   using ClusterCounts = std::array<int32_t, 64>;
 
   uint64_t ClusterBitOf(PodId pod) const;
@@ -59,8 +59,8 @@ class NodeShapes {
   absl::flat_hash_map<NodeId, ClusterCounts> counts_;
 };
 
-// The most frequent of all pods that belong to pod groups, waiting and placed, which are at least
-// `percent` of them.
+// The most frequent kinds of pods in pod groups, waiting or placed, that make up at least `percent`
+// of them.
 packing::PodMix TypicalPodsOf(const Cluster& cluster, int percent);
 
 }  // namespace kai

@@ -11,7 +11,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// A pod on the node that shares the device.
+// Adds a pod on the node that shares the device.
 void AddSharer(ClusterMaker* maker, const std::string& name, double part, bool leaves,
                const std::string& device) {
   const PodsSpec spec{.gpu_fraction = part, .node = "n"};
@@ -33,7 +33,7 @@ TEST(NodeShapesTest, SharedGpusComeFirstThenIdleOnesThenThoseHeldWhole) {
   const packing::NodeShape shape = NodeShapes(*cluster).Of(OnlyNode());
   EXPECT_THAT(shape.gpu_milli, ElementsAre(700, 1000, 1000, 0));
   EXPECT_EQ(shape.cpu_milli, 10'000 - 1'000 - 2'000);
-  EXPECT_EQ(shape.clusters, 0b11U) << "pods that share, and such with one GPU";
+  EXPECT_EQ(shape.clusters, 0b11U) << "pods that share, and pods with one GPU";
 }
 
 TEST(NodeShapesTest, WhatIsBeingFreedCountsAsIdle) {

@@ -18,7 +18,7 @@ void AddBytes(std::span<const Value> values, std::string* key) {
 void NodeStates::Refresh() {
   if (version_ == touched_.version()) return;
   const size_t nodes = cluster_.nodes().size();
-  of_node_.Resize(nodes, -1);  // those that came are touched
+  of_node_.Resize(nodes, -1);  // new nodes are touched
   const auto number = [&](NodeId node) {
     if (node.index() < nodes) Number(node);
   };

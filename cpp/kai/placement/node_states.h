@@ -1,13 +1,14 @@
-// NodeStates: which nodes are alike at present: of one class of nodes, with the same room, and as
-// much of it in use. What one of them answers to a pod that looks at nothing else, all of them do.
+// NodeStates: groups nodes that are alike now: of one class of nodes, with the same room and the
+// same resources in use. All nodes of one state give the same answer to a pod that depends on
+// nothing else.
 //
 //   NodeStates states(rooms.cluster(), &rooms.search().touched());
 //   states.Refresh();
 //   EXPECT_EQ(states.Of(rooms.Node("a")), states.Of(rooms.Node("b")));
 //
-// Invariants: nodes of one state are equal in all that the state holds; a state keeps its number
-// until generation() changes. Cost: hashing the room of each node that was touched since. Threads:
-// one, because visits of TouchedNodes note which nodes they have seen.
+// Invariants: nodes of one state are equal in everything that the state contains; a state keeps its
+// number until generation() changes. Cost: hashing the room of each node that was touched since the
+// last call. Threads: one, because visits of TouchedNodes write.
 #ifndef KAI_PLACEMENT_NODE_STATES_H_
 #define KAI_PLACEMENT_NODE_STATES_H_
 
@@ -22,15 +23,15 @@ namespace kai {
 
 class NodeStates {
  public:
-  // Both have to outlive it.
+  // Both must live longer than this object.
   NodeStates(const Cluster& cluster, const TouchedNodes* touched)
       : cluster_(cluster), touched_(*touched) {}
 
-  // Takes in what was touched.
+  // Updates the states of touched nodes.
   void Refresh();
   int32_t Of(NodeId node) const { return of_node_[node]; }
   size_t size() const { return states_.size(); }
-  // How often states were numbered anew: what has gone is forgotten from time to time.
+  // The number of times that all states got new numbers: old states are removed from time to time.
   int64_t generation() const { return generation_; }
   size_t HeapBytes() const;
 
@@ -43,7 +44,7 @@ class NodeStates {
   TouchedNodes::Version version_ = TouchedNodes::kNone;
   int64_t generation_ = 0;
   IndexVector<NodeId, int32_t> of_node_;
-  absl::flat_hash_map<std::string, int32_t> states_;  // by the bytes of what they hold
+  absl::flat_hash_map<std::string, int32_t> states_;  // by the bytes of their content
   std::string key_;                                   // scratch
 };
 

@@ -4,7 +4,7 @@
 //   some.Holds(NodeId(2))               // true
 //   NodeSubset::All().Holds(NodeId(3))  // true
 //
-// Invariants: the list is sorted by id, and empty where it is all. Cost: O(log nodes) a question, a
+// Invariants: the list is sorted by id, and empty for all nodes. Cost: O(log nodes) for a check, a
 // sort to make one. Threads: a value that does not change, thread-safe.
 #ifndef KAI_PLACEMENT_NODE_SUBSET_H_
 #define KAI_PLACEMENT_NODE_SUBSET_H_
@@ -26,8 +26,8 @@ class NodeSubset {
   }
 
   bool all() const { return all_; }
-  const std::vector<NodeId>& nodes() const& { return nodes_; }  // empty where it is all
-  const std::vector<NodeId>& nodes() const&& = delete;          // it would go with the subset
+  const std::vector<NodeId>& nodes() const& { return nodes_; }  // empty for all nodes
+  const std::vector<NodeId>& nodes() const&& = delete;          // it would dangle
   bool Holds(NodeId node) const {
     return all_ || std::binary_search(nodes_.begin(), nodes_.end(), node);
   }

@@ -7,7 +7,7 @@
 namespace kai {
 namespace {
 
-// How often all nodes are scanned before an index of them is made.
+// The number of scans of all nodes before an index is made.
 constexpr int kSearchesWithoutIndex = 4;
 
 }  // namespace
@@ -31,7 +31,7 @@ const NodeIndex* OrderedNodes::IndexFor(bool by_cpu) {
 ScoreView OrderedNodes::ExtremesFor(bool by_cpu) {
   ScoreView view;
   if (LazyIndex& lazy = For(by_cpu); lazy.index) {
-    lazy.index->Refresh();  // a scan has not done so
+    lazy.index->Refresh();  // a scan does not refresh it
     view.least_room = lazy.index->least_room();
     view.most_room = lazy.index->most_room();
     return view;
@@ -48,7 +48,7 @@ ScoreView OrderedNodes::ExtremesFor(bool by_cpu) {
     view.most_room = any ? std::max(view.most_room, room) : room;
     any = true;
   };
-  if (members_) {  // the nodes that are offered (spec 3 T23)
+  if (members_) {  // only the searched nodes (spec 3 T23)
     for (const Member& each : *members_) look(each.node.index() * slots + slot.index());
   } else {
     for (size_t at = slot.index(); at < idle.size(); at += slots) look(at);

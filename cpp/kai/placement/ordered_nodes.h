@@ -1,18 +1,18 @@
-// OrderedNodes: the nodes that a search looks at, all of them or some in bands, with an index by
-// GPUs and one by CPU.
+// OrderedNodes: the nodes of a search, all nodes or some in bands, with an index by GPUs and one by
+// CPU.
 //
 //   OrderedNodes indexed(rooms_.cluster(), {});
 //   indexed.Touch(n3_);                        // its ledger changed
-//   nodes.IndexFor(false)                      // by GPUs; null: a scan is cheaper so far
+//   nodes.IndexFor(false)                      // by GPUs; null: a scan is still cheaper
 //   OrderedNodes some(rooms_.cluster(), {}, {{.node = n3_, .band = 0}, {.node = n1_, .band = 1}});
 //
-// Invariants: after a Touch() of each node whose ledger changed, and a Reclassify() or Reorder()
-// where more did, the indices and extremes are those of the columns. Those of all nodes therefore
-// stay good from one cycle to the next; those of a domain last as long as a search is confined to
+// Invariants: indices and extremes agree with the columns if Touch() is called for each node with a
+// changed ledger, and Reclassify() or Reorder() for larger changes. So an object for all nodes can
+// be kept from one cycle to the next; one for a domain is used as long as a search is confined to
 // it.
 //
-// Cost: an index is made in O(nodes log nodes) after a few searches without it, because small
-// cycles end before that pays; afterwards O(log nodes) a change. Threads: one, because reading
+// Cost: an index is made in O(nodes log nodes) after a few searches without it, because in small
+// cycles it does not pay off; after that O(log nodes) for a change. Threads: one, because reading
 // refreshes.
 #ifndef KAI_PLACEMENT_ORDERED_NODES_H_
 #define KAI_PLACEMENT_ORDERED_NODES_H_
@@ -27,7 +27,7 @@
 
 namespace kai {
 
-// How nodes are ordered for pods with GPUs, and for those without.
+// The strategies for pods with GPUs and for pods without.
 struct Strategies {
   Strategy gpu = Strategy::kBinpack;
   Strategy cpu = Strategy::kBinpack;
@@ -39,7 +39,7 @@ class OrderedNodes {
 
   OrderedNodes(const Cluster& cluster, const Strategies& strategies)
       : cluster_(cluster), strategies_(strategies) {}
-  // Of these nodes alone, which stand band by band.
+  // Only these nodes, sorted by band.
   OrderedNodes(const Cluster& cluster, const Strategies& strategies, std::vector<Member> members)
       : cluster_(cluster), strategies_(strategies), members_(std::move(members)) {}
 
@@ -55,9 +55,10 @@ class OrderedNodes {
     }
   }
 
-  // Counts as a search; null: none has been made yet.
+  // Counts as a search; null: there is no index yet.
   const NodeIndex* IndexFor(bool by_cpu);
-  // What binpack compares the room of a node with (spec 3 W3); the rest of the view is empty.
+  // The values that binpack compares the room of a node with (spec 3 W3); the rest of the view is
+  // empty.
   ScoreView ExtremesFor(bool by_cpu);
 
   void Touch(NodeId node) {
@@ -66,18 +67,19 @@ class OrderedNodes {
     }
   }
 
-  // Between cycles: the node is of another class.
+  // Between cycles: the node has another class.
   void Reclassify(NodeId node) {
     for (LazyIndex* lazy : {&gpu_, &cpu_}) {
       if (lazy->index) lazy->index->Reclassify(node);
     }
   }
-  // Between cycles: nodes came, went, or offer something else. The next search makes new indices.
+  // Between cycles: nodes were added or removed, or offer other resources. The next search makes
+  // new indices.
   void Reorder() {
     for (LazyIndex* lazy : {&gpu_, &cpu_}) lazy->index.reset();
   }
 
-  // Different places in the order, over the indices that were made.
+  // The number of different keys, over the existing indices.
   int64_t CountKeys() const;
   size_t HeapBytes() const;
 

@@ -36,7 +36,7 @@ TEST_F(OrderedNodesTest, AnIndexIsMadeAfterAFewSearches) {
   for (int i = 0; i < 4; ++i) EXPECT_EQ(nodes.IndexFor(false), nullptr);
   EXPECT_EQ(nodes.CountKeys(), 0);
   EXPECT_NE(nodes.IndexFor(false), nullptr);
-  EXPECT_EQ(nodes.CountKeys(), 3) << "of GPUs; none of CPU has been made";
+  EXPECT_EQ(nodes.CountKeys(), 3) << "of the GPU index; there is no CPU index";
   EXPECT_EQ(nodes.IndexFor(true), nullptr);
 }
 

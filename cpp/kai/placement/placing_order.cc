@@ -24,7 +24,7 @@ TaskPriority TaskPriorityOf(const Cluster& cluster, PodId pod) {
   return {.kind = 0, .value = *number};
 }
 
-// Negative: a first; positive: b first; 0: no word.
+// Negative: a first; positive: b first; 0: equal.
 int Compare(const Cluster& cluster, PodComparator comparator, PodId a, PodId b) {
   const PodColumns& pods = cluster.pods();
   switch (comparator) {
@@ -51,7 +51,7 @@ PlacingOrder::PlacingOrder(const Cluster& cluster, const Options& options)
 }
 
 void PlacingOrder::Sort(SubGroupId pod_set) {
-  // Pods come by age, then UID: only labels that a comparator reads change that.
+  // Pods are sorted by age, then UID; only labels that a comparator reads change this.
   const std::span<const PodId> pods = cluster_.sub_groups().PodsOf(pod_set);
   std::vector<PodId>& sorted = sorted_[pod_set];
   sorted.assign(pods.begin(), pods.end());

@@ -1,13 +1,13 @@
-// PlacingOrder: the pods of each pod set, first to place first, and how many pods or children each
-// sub-group needs (spec 2 G5, G12).
+// PlacingOrder: the pods of each pod set in the order of placing, and the minima of sub-groups in
+// pods or children (spec 2 G5, G12).
 //
 //   const PlacingOrder placing(*cluster, {.comparators = std::move(comparators)});
 //   placing.PodsOf(PodSetNamed(*cluster, "ns/g", "default"))
 //
-// Invariants: it depends on labels, ages, UIDs and pods that succeeded, and never on what is
-// placed. It stays right from one cycle to the next until pods come, go or end; Look() then makes
-// it right for their group. Cost: a copy of the minima, and a sort of those pod sets in which some
-// pod has a label that a comparator reads. Threads: many readers.
+// Invariants: it depends on labels, ages, UIDs and succeeded pods, and never on what is placed. It
+// is valid from one cycle to the next until pods are added, removed or end; Look() then updates it
+// for their group. Cost: a copy of the minima, and a sort of the pod sets with a pod that has a
+// label that a comparator reads. Threads: many readers.
 #ifndef KAI_PLACEMENT_PLACING_ORDER_H_
 #define KAI_PLACEMENT_PLACING_ORDER_H_
 
@@ -26,7 +26,7 @@ class PlacingOrder {
  public:
   struct Options {
     std::vector<PodComparator> comparators;  // in plugin order; then creation time, then UID
-    bool count_completed = true;  // mend completed_pods: pods that succeeded lower the minimum
+    bool count_completed = true;  // switch completed_pods: succeeded pods lower the minimum
   };
 
   PlacingOrder(const Cluster& cluster, const Options& options);
@@ -38,12 +38,12 @@ class PlacingOrder {
     }
     return cluster_.sub_groups().PodsOf(pod_set);
   }
-  // Pods of a pod set, children of a set.
+  // In pods for pod sets, in children for sets.
   const IndexVector<SubGroupId, int32_t>& minima() const { return minima_; }
-  // Groups with a minimum that is not that of the cluster.
+  // Groups with a minimum that differs from the cluster's.
   const absl::flat_hash_set<PodGroupId>& lowered() const { return lowered_; }
 
-  // The group is new, or pods of it came, went or ended.
+  // The group is new, or pods of it were added, removed or ended.
   void Look(PodGroupId group);
   size_t HeapBytes() const;
 
@@ -53,7 +53,7 @@ class PlacingOrder {
 
   const Cluster& cluster_;
   Options options_;
-  // Of pod sets that are in another order than the cluster's.
+  // For pod sets with another order than the cluster's.
   absl::flat_hash_map<SubGroupId, std::vector<PodId>> sorted_;
   IndexVector<SubGroupId, int32_t> minima_;
   absl::flat_hash_set<PodGroupId> lowered_;

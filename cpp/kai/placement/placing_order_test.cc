@@ -79,7 +79,7 @@ TEST(PlacingOrderTest, OlderPodsGoFirstThenLowerUids) {
   EXPECT_THAT(OrderOf(maker), ElementsAre("g-3", "g-2", "g-1", "g-0"));
 }
 
-TEST(PlacingOrderTest, PodsThatSucceededLowerTheMinimum) {  // mend completed_pods
+TEST(PlacingOrderTest, PodsThatSucceededLowerTheMinimum) {  // switch completed_pods
   const auto cluster = MakeCluster()
                            .Pending("ns/g", {.pods = 2, .min_member = 3})
                            .Succeeded("ns/g")

@@ -81,7 +81,7 @@ SubGroupList PodOrder::MissingMembers(SubGroupId set,
     }
   }
   const size_t wanted = minimum - std::min(satisfied, minimum);
-  // Members that are not ready only where there are too few that are.
+  // Uses children that are not ready only if too few are ready.
   for (size_t i = missing.size(); i-- > 0 && missing.size() > wanted;) {
     if (!SetIsReady(missing[i])) missing.erase(missing.begin() + static_cast<ptrdiff_t>(i));
   }
@@ -94,7 +94,7 @@ bool PodOrder::CanDoWithout(SubGroupId child, std::span<const SubGroupId> passed
   const auto is_passed_over = [&](SubGroupId each) {
     return std::ranges::find(passed_over, each) != passed_over.end();
   };
-  // A set that has what it needs asks for one child at a time, and there is no other to ask for.
+  // A set that has its minimum starts one child at a time, so there is no alternative.
   if (!options_.choose_members || !set.valid() || AllocationSatisfied(set) || is_passed_over(child))
     return false;
   int32_t can_start = 0;
@@ -148,7 +148,7 @@ void PodOrder::Collect(SubGroupId set, std::span<const SubGroupId> passed_over,
                        PodList* pods) const {
   const SubGroupColumns& sets = cluster_.sub_groups();
   if (sets.is_pod_set[set] != 0) return CollectPodSet(set, pods);
-  // Both phases below come to an only child, where it is enough for the set.
+  // Both phases below choose an only child if it is enough for the set.
   const std::span<const SubGroupId> children = sets.ChildrenOf(set);
   if (children.size() == 1 && passed_over.empty() && MinimumOf(set) == 1)
     return Collect(children.front(), passed_over, pods);

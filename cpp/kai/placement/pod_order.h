@@ -1,5 +1,5 @@
-// PodOrder: the order of sub-groups and pods inside a pod group, and which of its pods one attempt
-// works on (spec 2 G11-G15).
+// PodOrder: the order of sub-groups and pods inside a pod group, and the pods that one attempt
+// places (spec 2 G11-G15).
 //
 //   const PlacingOrder placing(*cluster, {.comparators = {}, .count_completed = false});
 //   const PodOrder as_kai(placing, {});
@@ -7,16 +7,16 @@
 //
 //   for (const PodId pod : rig.order.PodsToPlace(group)) rig.statement->Place(pod, NodeId(0));
 //
-// Of a gang of 2 with five waiting pods and room for three, the first attempt works on two pods,
-// the next ones on one each.
+// Example: a gang of 2 has five waiting pods, and there is room for three. The first attempt places
+// two pods, the next attempts try one pod each.
 //
-// It can be kept from one cycle to the next, like the placing order, as long as it hears of what
-// happens between them as well (Begin(), Look()).
+// It can be kept from one cycle to the next, like the placing order, if Begin() and Look() are
+// called for changes between cycles.
 //
-// Invariants: each answer is that of the cluster as it stands, because it hears each change of the
-// statement. Cost: a question about a group looks at its sub-groups, and PodsToPlace() at their
-// pods; the next request and the elastic state are kept until a pod of the group changes. Threads:
-// one; const functions any number, while nothing changes.
+// Invariants: answers are for the current state of the cluster, because this is a listener of the
+// statement. Cost: a query for a group reads its sub-groups, and PodsToPlace() their pods; the next
+// request and the elastic state are cached until a pod of the group changes. Threads: one; const
+// functions any number, while nothing changes.
 #ifndef KAI_PLACEMENT_POD_ORDER_H_
 #define KAI_PLACEMENT_POD_ORDER_H_
 
@@ -33,7 +33,7 @@
 
 namespace kai {
 
-// Few in most groups.
+// Most groups have few.
 using PodList = absl::InlinedVector<PodId, 8>;
 using SubGroupList = absl::InlinedVector<SubGroupId, 4>;
 
@@ -41,53 +41,54 @@ class PodOrder final : public Listener {
  public:
   struct Options {
     bool by_satisfaction = true;  // plugin subgrouporder: sub-groups below their minimum first
-    bool satisfy_tree = true;     // mend min_sub_group: enough children satisfy a set
-    bool choose_members = true;   // mend optional_members: a set of which some suffice asks for as
-                                  // many as it lacks, of those that are ready; no other member
-                                  // starts before its pods are there
-    bool spare_new = true;        // mend same_cycle_eviction: pods placed in this cycle stay
+    bool satisfy_tree = true;     // switch min_sub_group: enough children satisfy a set
+    bool choose_members = true;   // switch optional_members: a set that does not need all children
+                                  // starts as many as it lacks, of those that are ready; no other
+                                  // child starts before its pods exist
+    bool spare_new = true;        // switch same_cycle_eviction: pods placed in this cycle stay
   };
 
-  // It has to outlive the order.
+  // `placing` must live longer than the order.
   PodOrder(const PlacingOrder& placing, const Options& options);
 
   const Cluster& cluster() const { return cluster_; }
-  // Pods of a pod set, first to place first.
+  // The pods of a pod set in the order of placing.
   std::span<const PodId> PodsOf(SubGroupId pod_set) const { return placing_.PodsOf(pod_set); }
 
   // By name.
   std::span<const SubGroupId> PodSetsOf(PodGroupId group) const;
 
-  // The set itself, or one above it, is `ancestor`.
+  // True: the set itself or one of its ancestors is `ancestor`.
   bool IsWithin(SubGroupId set, SubGroupId ancestor) const {
     while (set.valid() && set != ancestor) set = cluster_.sub_groups().parent[set];
     return set.valid();
   }
 
-  // How many pods a pod set needs, or children a set (spec 2 G5).
+  // The number of pods that a pod set needs, or of children that a set needs (spec 2 G5).
   int32_t MinimumOf(SubGroupId id) const { return part_.MinimumOf(id); }
 
-  // Direct children of a set, first to place first; as they stand, or with counts of one's own:
-  // pods of a pod set, satisfied children of a set (spec 2 G11).
+  // Direct children of a set in the order of placing, with the current counts or with those of
+  // `count_of`: pods of a pod set, satisfied children of a set (spec 2 G11).
   SubGroupList ChildrenOf(SubGroupId set) const;
   template <typename Counter>
   SubGroupList ChildrenOf(SubGroupId set, const Counter& count_of) const;
 
-  // spec 2 G13; grouped by pod set, in placing order. Of sets of which some children suffice, not
-  // those passed over.
+  // spec 2 G13; grouped by pod set, in placing order. For sets that do not need all children,
+  // leaves out the children in `passed_over`.
   PodList PodsToPlace(PodGroupId group, std::span<const SubGroupId> passed_over = {}) const;
-  // The set of this child, which has not started, can start without it and those passed over.
+  // True: the set of this child has not started and can start without it and without those passed
+  // over.
   bool CanDoWithout(SubGroupId child, std::span<const SubGroupId> passed_over) const;
-  // Some set of the group that has not started could start with other children than PodsToPlace()
-  // takes: what holds for these pods need not hold for the group.
+  // True: some set of the group has not started and could start with other children than
+  // PodsToPlace() takes. Results for these pods then need not hold for the group.
   bool HasChoice(PodGroupId group) const {
     return options_.choose_members && SetHasChoice(cluster_.pod_groups().root[group]);
   }
 
-  // Their requests summed (spec 1 F27).
+  // The sum of the requests of PodsToPlace() (spec 1 F27).
   const QuotaCount& NextRequest(PodGroupId group);
 
-  // Cached likewise: every comparison of pod groups asks.
+  // Cached as well, because every comparison of pod groups needs it.
   ElasticState ElasticStateOf(PodGroupId group) {
     if ((known_[group] & kState) == 0) {
       known_[group] |= kState;
@@ -95,36 +96,38 @@ class PodOrder final : public Listener {
     }
     return elastic_state_[group];
   }
-  // Some group's may differ from what it was when the cycle began.
+  // True: the elastic state of some group may differ from the start of the cycle.
   bool AnyStateChanged() const { return any_changed_; }
   bool IsReady(PodGroupId group) const {
     return SetIsReady(cluster_.pod_groups().root[group]);
   }  // spec 2 G7
-  bool SetIsReady(SubGroupId set) const;  // likewise
-  // It is not ready, or its waiting pods belong to sub-groups that wait for other pods of theirs.
+  bool SetIsReady(SubGroupId set) const;  // the same for a set
+  // True: the group is not ready, or its waiting pods belong to sub-groups that wait for other pods
+  // of their own.
   bool WaitsForPods(PodGroupId group) const;
-  // Enough pods below it hold nodes, or are promised some; leaving ones do not count (spec 2 G9).
+  // True: enough pods below it hold nodes or have a promised one; leaving pods do not count (spec 2
+  // G9).
   bool AllocationSatisfied(SubGroupId set) const;
   bool HasStarted(PodGroupId group) const;  // some pod is allocated (spec 2 S4)
   int32_t CountOf(PodGroupId group, PodStatus status) const;
   int32_t ActiveAllocated(PodGroupId group) const;
   int32_t ActiveUsed(PodGroupId group) const;
   int32_t Alive(PodGroupId group) const;
-  // Enough pods hold nodes, leaving ones included (spec 2 G8).
+  // True: enough pods hold nodes, including leaving pods (spec 2 G8).
   bool IsGangSatisfied(PodGroupId group) const;
 
-  // The part of a group that is there until the next call (group_part.h).
+  // Limits a group to a part until the next call (group_part.h).
   void Narrow(PodGroupId group, std::span<const PodId> pods);
   void Widen();
   void ForgetParts();
 
-  // Adds what a victim gives up next, first to go first (spec 2 G14): one pod above a minimum, else
-  // a whole child that a set can do without, else everything that is left. `gone`, where given,
-  // marks pods that have been given up already. Nothing, where a pod would have to go that must
-  // stay. True: something active is left after it.
+  // Adds the next pods to evict from a victim, in order (spec 2 G14): one pod above a minimum, else
+  // a whole child that a set does not need, else all remaining pods. `gone`, if given, marks pods
+  // that are already evicted. Adds nothing if one of these pods must stay. True: active pods remain
+  // after it.
   bool NextToEvict(PodGroupId group, const IndexVector<PodId, uint8_t>* gone,
                    std::vector<PodId>* pods) const;
-  // In this cycle the pod is no victim: it was placed or promised a place in it.
+  // True: the pod is no victim in this cycle, because it was placed or promised a place in it.
   bool IsSpared(PodId pod) const {
     const PodStatus status = cluster_.pods().status[pod];
     return options_.spare_new &&
@@ -136,12 +139,12 @@ class PodOrder final : public Listener {
   void Undone(const Change& change) override;
   void Settled(const Change& change) override;
 
-  // A cycle begins: all is as the cluster has it.
+  // A cycle begins: the state is that of the cluster.
   void Begin() {
     ForgetParts();
     any_changed_ = !placing_.lowered().empty();
   }
-  // Between cycles: the group is new, or pods of it came, went or changed.
+  // Between cycles: the group is new, or pods of it were added, removed or changed.
   void Look(PodGroupId group);
   size_t HeapBytes() const;
 
@@ -150,15 +153,15 @@ class PodOrder final : public Listener {
   bool SetIsGangSatisfied(SubGroupId set) const;
   int32_t SatisfiedChildren(SubGroupId set) const;
   bool MayBePlaced(PodId pod) const;  // spec 2 S6
-  // Those that hold nodes and those that may be placed are enough for the set.
+  // True: the pods that hold nodes and the pods that may be placed are enough for the set.
   bool PodsSuffice(SubGroupId set) const;
-  bool AnyEvicted(SubGroupId set) const;  // in this what-if: they only return
+  bool AnyEvicted(SubGroupId set) const;  // in this simulation: such pods only return
   void Collect(SubGroupId set, std::span<const SubGroupId> passed_over, PodList* pods) const;
-  // Children that a set below its minimum starts next, in placing order.
+  // The children that a set below its minimum starts next, in placing order.
   SubGroupList MissingMembers(SubGroupId set, std::span<const SubGroupId> passed_over) const;
   void CollectPodSet(SubGroupId pod_set, PodList* pods) const;
   ElasticState FindElasticState(PodGroupId group) const;
-  // The elastic state, given how many active pods each pod set has.
+  // The elastic state for the given number of active pods in each pod set.
   template <typename ActiveOf>
   ElasticState StateFrom(PodGroupId group, const ActiveOf& active_of) const;
 
@@ -174,12 +177,12 @@ class PodOrder final : public Listener {
   Options options_;
   GroupPart part_;
   bool any_changed_ = false;
-  IndexVector<PodGroupId, uint8_t> known_;  // which of the following hold: Known bits
-  union Request {                           // not written before it is needed
+  IndexVector<PodGroupId, uint8_t> known_;  // valid caches: Known bits
+  union Request {                           // not written before it is used
     Request() {}
     QuotaCount amount;
   };
-  size_t requests_ = 0;                      // there is room for
+  size_t requests_ = 0;                      // allocated size of next_request_
   std::unique_ptr<Request[]> next_request_;  // by group
   IndexVector<PodGroupId, ElasticState> elastic_state_;
 };
@@ -202,7 +205,7 @@ SubGroupList PodOrder::ChildrenOf(SubGroupId set, const Counter& count_of) const
                          .count = static_cast<double>(count_of(child)),
                          .threshold = static_cast<double>(MinimumOf(child))});
   }
-  // Children come by name, and a stable sort keeps that among equals.
+  // Children are sorted by name, and a stable sort keeps this order among equals.
   std::stable_sort(standings.begin(), standings.end(), [](const Standing& a, const Standing& b) {
     if (a.below() || b.below()) return a.below() && !b.below();
     if ((a.threshold > 0) != (b.threshold > 0)) return a.threshold > 0;

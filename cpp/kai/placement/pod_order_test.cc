@@ -19,11 +19,10 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 // ---- which pods an attempt works on (spec 2 G11, G13)
-// --------------------------------------------
 
 class PodsToPlaceTest : public testing::Test {
  protected:
-  // What the next attempt works on; then it gets that.
+  // The pods of the next attempt; also places them.
   static std::vector<std::string> Next(Rooms* rooms) {
     const PodList pods = rooms->order().PodsToPlace(rooms->Group("ns/g"));
     for (const PodId pod : pods) rooms->statement().Place(pod, rooms->Node("n"));
@@ -67,9 +66,9 @@ TEST_F(PodsToPlaceTest, ALeafWithoutAMinimumHasNone) {  // spec 2 E3
 }
 
 TEST_F(PodsToPlaceTest, ATreeThatMakesNoSenseIsLeftForTheBuiltInOne) {  // spec 2 E3
-  const auto orphan = GroupOf({Leaf("a", 2, "nobody")}).Build();
+  const auto orphan = GroupOf({Leaf("a", 2, "missing")}).Build();
   ASSERT_EQ(orphan->rejections().size(), 1u);
-  EXPECT_EQ(orphan->rejections()[0].message, "parent subgroup nobody of a not found");
+  EXPECT_EQ(orphan->rejections()[0].message, "parent subgroup missing of a not found");
   EXPECT_EQ(orphan->sub_groups().minimum[PodSetNamed(*orphan, "ns/g", "default")], 1);
   const auto twice = GroupOf({Leaf("a", 2), Leaf("a", 3)}).Build();
   ASSERT_EQ(twice->rejections().size(), 1u);
@@ -95,12 +94,12 @@ TEST_F(PodsToPlaceTest, ExtrasComeOnePerAttempt) {  // spec 2 E6
                   .Pending("ns/g", {.pods = 2, .subgroup = "b"})  // g-4, g-5
                   .Build());
   EXPECT_THAT(Next(&rooms), ElementsAre("g-2"));  // 1 of 1 each: by name
-  EXPECT_THAT(Next(&rooms), ElementsAre("g-4"));  // a has 2 of 1 by now
+  EXPECT_THAT(Next(&rooms), ElementsAre("g-4"));  // a now has 2 of 1
   EXPECT_THAT(Next(&rooms), ElementsAre("g-3"));
   EXPECT_THAT(Next(&rooms), ElementsAre("g-5"));
 }
 
-// A JobSet whose leader starts first, as soon as it is there (startup order InOrder).
+// A JobSet with a leader that starts first, as soon as its pod exists (startup order InOrder).
 ClusterMaker LeaderAndWorkers() {
   return GroupOf({Set("leader", 1), Leaf("leader-0", 1, "leader"), Set("workers", 2),
                   Leaf("workers-0", 2, "workers"), Leaf("workers-1", 2, "workers")},
@@ -164,7 +163,7 @@ TEST_F(PodsToPlaceTest, TheLowerRatioGrowsFirst) {  // spec 2 G11: 4 of 2 before
 }
 
 TEST_F(PodsToPlaceTest, InATreeTheGroupOfTheLowerRatioTakesTwoSlotsBeforeTheOther) {  // spec 2 E7
-  // One child of `low` is enough and it has one; of `high` one is enough and it has two.
+  // `low` needs one child and has one; `high` needs one child and has two.
   Rooms rooms(GroupOf({Set("low", 1), Leaf("low-a", 1, "low"), Leaf("low-b", 2, "low"),
                        Set("high", 1), Leaf("high-a", 1, "high"), Leaf("high-b", 1, "high")})
                   .Running("ns/g", {.node = "n", .subgroup = "low-a"})
@@ -237,7 +236,6 @@ TEST_F(PodsToPlaceTest, TheirRequestsAreSummedAndFollowTheStatement) {  // spec 
 }
 
 // ---- states of a pod group
-// -----------------------------------------------------------------------
 
 TEST(PodGroupStateTest, ElasticStateIsBelowAtOrAboveTheMinimum) {  // spec 1 F73
   Rooms rooms(MakeCluster().Node("n").Pending("ns/g", {.pods = 3, .min_member = 2}).Build());
@@ -285,7 +283,7 @@ TEST(PodGroupStateTest, AGroupIsReadyWhenItsPodsHaveArrived) {  // spec 2 G7
       MakeCluster().Node("n").Running("ns/g", {.node = "n", .min_member = 2}).Pending("ns/g")));
 }
 
-TEST(PodGroupStateTest, PodsThatSucceededAreNotMissed) {  // mend completed_pods
+TEST(PodGroupStateTest, PodsThatSucceededAreNotMissed) {  // switch completed_pods
   const ClusterMaker maker =
       MakeCluster().Pending("ns/g", {.pods = 2, .min_member = 3}).Succeeded("ns/g");
   EXPECT_TRUE(IsReady(maker));
@@ -320,7 +318,7 @@ TEST(PodGroupStateTest, AGroupHasStartedOnceAPodHoldsANode) {
   EXPECT_EQ(rooms.order().CountOf(group, PodStatus::kPending), 0);
 }
 
-// ---- parts of a group (spec 2 V2) ---------------------------------------------------------------
+// ---- parts of a group (spec 2 V2)
 
 class PartTest : public testing::Test {
  protected:
@@ -348,7 +346,7 @@ TEST_F(PartTest, AsksForNoMoreThanIsThere) {
   EXPECT_EQ(order.NextRequest(group)[kQuotaCpu], 2000);
   order.Widen();
   EXPECT_EQ(MinimumOf(&rooms, "default"), 4);
-  EXPECT_THAT(Next(&rooms), IsEmpty()) << "between parts nothing waits";
+  EXPECT_THAT(Next(&rooms), IsEmpty()) << "between parts no pod waits";
   Narrow(&rooms, {"g-0", "g-1", "g-2"});
   EXPECT_THAT(Next(&rooms), ElementsAre("g-0", "g-1", "g-2"));
   order.ForgetParts();
@@ -417,7 +415,6 @@ TEST_F(PartTest, NarrowingTheNextGroupEndsThePartOfTheOther) {
 }
 
 // ---- satisfied gangs (spec 2 G8)
-// -----------------------------------------------------------------
 
 bool IsGangSatisfied(const ClusterMaker& maker, const PodOrder::Options& options = {}) {
   const auto cluster = maker.Build();
@@ -437,7 +434,7 @@ TEST(GangTest, PodsThatLeaveStillCount) {
   EXPECT_FALSE(IsGangSatisfied(gang_of(3)));
 }
 
-TEST(GangTest, EnoughSubGroupsSatisfyATree) {  // mend min_sub_group, spec 2 W2
+TEST(GangTest, EnoughSubGroupsSatisfyATree) {  // switch min_sub_group, spec 2 W2
   const auto replicas = [](std::optional<int64_t> minimum) {
     return GroupOf({Leaf("a", 1), Leaf("b", 1)}, minimum)
         .Running("ns/g", {.node = "n", .subgroup = "a"});
@@ -447,8 +444,7 @@ TEST(GangTest, EnoughSubGroupsSatisfyATree) {  // mend min_sub_group, spec 2 W2
   EXPECT_FALSE(IsGangSatisfied(replicas(1), {.satisfy_tree = false})) << "as KAI";
 }
 
-// ---- against the oracle
-// --------------------------------------------------------------------------
+// ---- compared with the oracle
 
 TEST(PodOrderPropertyTest, TreesOfAllShapesHandOutWhatTheOracleSays) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
@@ -470,10 +466,10 @@ TEST(PodOrderPropertyTest, TreesOfAllShapesHandOutWhatTheOracleSays) {
         ASSERT_EQ(rooms.order().NextRequest(group), oracle::NextRequest(world, name));
         if (pods.empty() || cluster.nodes().size() == 0) break;
         for (const std::string& pod : pods) {
-          if (random.OneIn(5)) continue;  // also attempts that get only some
+          if (random.OneIn(5)) continue;  // also attempts that place only some pods
           const std::string node(cluster.Text(cluster.nodes().name[NodeId(0)]));
           rooms.Place(pod, node);
-          world.Place(pod, node, {"any"});  // device, if it shares one
+          world.Place(pod, node, {"any"});  // the device, if it shares one
         }
       }
     }

@@ -23,7 +23,7 @@ constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 double Seconds(int64_t ns) { return static_cast<double>(ns) / 1e9; }
 
-// Seconds that have passed; NaN: unknown since when.
+// The seconds from `then_ns` to `now_ns`; NaN: `then_ns` is unknown.
 double SecondsSince(int64_t then_ns, int64_t now_ns) {
   if (then_ns == kNoTime) return kUnknown;
   return (static_cast<double>(now_ns) - static_cast<double>(then_ns)) / 1e9;
@@ -53,7 +53,8 @@ PolicyTables::PolicyTables(const Cluster& cluster, std::shared_ptr<const TablePo
   run_ = policies_->Begin(cluster, &columns_);
 }
 
-// Ids of classes follow the order of the input; the first names of nodes do not.
+// Kinds are numbered by the first names of their nodes, because ids of classes depend on the order
+// of the input.
 void PolicyTables::FindKinds() {
   const NodeColumns& nodes = cluster_.nodes();
   std::vector<NodeId> sorted;
@@ -69,7 +70,7 @@ void PolicyTables::FindKinds() {
   }
 }
 
-// ---- contents -----------------------------------------------------------------------------------
+// ---- contents
 
 void PolicyTables::Note(const Change& change) {
   ++version_;
@@ -97,7 +98,7 @@ void PolicyTables::Trim() {
   content_ = IndexVector<NodeId, int64_t>(content_.size());
 }
 
-// ---- tables of nodes ----------------------------------------------------------------------------
+// ---- tables of nodes
 
 PolicyPod PolicyTables::PodOf(PodClassId pod_class) const {
   const packing::PodShape shape = shapes_.Anywhere(pod_class);
@@ -148,7 +149,7 @@ void PolicyTables::FilterNodes(size_t function, PodClassId pod_class, std::vecto
   if (!status_.ok()) std::fill_n(columns_.allowed.begin(), nodes->size(), 0);
 }
 
-// ---- the table of groups ------------------------------------------------------------------------
+// ---- the table of groups
 
 void PolicyTables::FillGroups(const AttainedService& service) {
   const int64_t now_ns = service.now_ns();

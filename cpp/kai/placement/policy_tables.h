@@ -1,15 +1,15 @@
-// PolicyTables: what a cycle knows of policies over tables (table_policy.h): it fills the tables,
-// and remembers whether a policy has failed.
+// PolicyTables: fills the tables of policies (table_policy.h) in a cycle, calls the policies, and
+// remembers whether one has failed.
 //
 //   tables_->ScoreNodes(function_, pod_class, &asked_);
 //   const PolicyColumns& columns = tables_->columns();    // the answers
 //
-// A row's content has a number: it is the same when the row is, also after changes that were
-// undone. After a failure no function is called any more, and all answers are zero; the cycle ends
+// The content of a row has a number: equal rows have equal numbers, also after changes that were
+// undone. After a failure, no function is called any more, and all answers are zero; the cycle ends
 // with status().
 //
 // Invariants: rows are sorted by name, so that no answer depends on ids. Cost: O(GPUs of the node)
-// a row. Threads: one.
+// per row. Threads: one.
 #ifndef KAI_PLACEMENT_POLICY_TABLES_H_
 #define KAI_PLACEMENT_POLICY_TABLES_H_
 
@@ -38,28 +38,28 @@ class PolicyTables final : public Listener {
   const TablePolicies& policies() const { return *policies_; }
   const PolicyColumns& columns() const { return columns_; }
   const absl::Status& status() const { return status_; }
-  // Grows with each change.
+  // Increases with each change.
   int64_t version() const { return version_; }
-  // Numbers from 1 on. They are forgotten, and begin anew, when generation() grows.
+  // Numbers start at 1. They are dropped and start again when generation() increases.
   int64_t ContentOf(NodeId node) const;
   int64_t generation() const { return generation_; }
-  // Between uses of contents, so that there are not ever more of them.
+  // Called when no content numbers are in use; limits their number.
   void Trim();
 
-  // Sorts the nodes, which are in the tables then and whose answers are in columns().
+  // Sorts the nodes and fills the tables in that order; the answers are in columns().
   void ScoreNodes(size_t function, PodClassId pod_class, std::vector<NodeId>* nodes);
   void FilterNodes(size_t function, PodClassId pod_class, std::vector<NodeId>* nodes);
-  // Of all groups that wait, at the moment of `service`; empty: no policy orders them, or it
+  // Keys of all waiting groups, at the time of `service`; empty: no policy orders them, or it
   // failed.
   GroupKeys OrderGroups(const AttainedService& service);
-  // The place in the node's list of shared GPUs, or behind it, of the GPU in that column.
+  // The position of the GPU in that column in the node's list of shared GPUs, or behind its end.
   int32_t PlaceOf(NodeId node, int32_t gpu) const { return shapes_.PlaceOf(node, gpu); }
 
   void Applied(const Change& change) override { Note(change); }
   void Undone(const Change& change) override { Note(change); }
 
  private:
-  // What can differ of a node within a cycle: its shape, and its idle memory.
+  // The parts of a node's row that can change within a cycle: its shape and its idle memory.
   using Content = std::pair<packing::NodeShape, int64_t>;
   static constexpr size_t kMostContents = 500'000;
 
@@ -76,10 +76,10 @@ class PolicyTables final : public Listener {
   PolicyColumns columns_;
   std::unique_ptr<PolicyRun> run_;
   absl::Status status_;
-  IndexVector<NodeClassId, int64_t> kinds_;  // as tables have them; -1: no node is of the class
+  IndexVector<NodeClassId, int64_t> kinds_;  // kinds in the tables; -1: no node has the class
   int64_t version_ = 1;
   int64_t generation_ = 1;
-  mutable IndexVector<NodeId, int64_t> content_;  // 0: to be read
+  mutable IndexVector<NodeId, int64_t> content_;  // 0: not known
   mutable absl::flat_hash_map<Content, int64_t> contents_;
 };
 

@@ -13,7 +13,7 @@
 namespace kai::policy_tables_test {
 namespace {
 
-// Scores nodes by their idle GPUs, and refuses those with none; notes what it was called with.
+// Scores nodes by their idle GPUs, refuses nodes without idle GPUs, and records its calls.
 struct Notes {
   std::vector<std::vector<std::string>> scored;
   std::vector<std::vector<std::string>> filtered;
@@ -119,7 +119,7 @@ TEST(PolicyTablesTest, ARunWritesTheFirstRows) {
   EXPECT_EQ(columns.score, (std::vector<double>{500, 700, -1}));
 }
 
-// A statement whose changes the tables hear of.
+// A statement with the tables as its listener.
 struct Trial {
   explicit Trial(std::unique_ptr<Cluster> its, bool whole = false)
       : cluster(std::move(its)),
@@ -160,7 +160,7 @@ TEST(TableScorerTest, ARowWisePolicyIsAskedAboutRowsThatDiffer) {
   trial.Place("ns/p-1", "a");
   trial.scorer->Prepare(trial.pods, trial.all);
   EXPECT_EQ(trial.notes.scored.back(), std::vector<std::string>({"a", "b"}))
-      << "one score is kept for each node";
+      << "one score is cached for each node";
   EXPECT_EQ(trial.Score("b"), 7000);
 }
 

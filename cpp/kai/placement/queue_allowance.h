@@ -1,10 +1,11 @@
-// QueueAllowance: how many GPUs a queue lets one pod count. A pod that asks for GPU memory counts
-// for more on a node with smaller devices, so that a limit can forbid some nodes only (spec 1 F79).
+// QueueAllowance: the number of GPUs that a queue allows one pod to count for. A pod that requests
+// GPU memory counts for more GPUs on a node with smaller devices, so a limit can exclude only some
+// nodes (spec 1 F79).
 //
 //   if (!allowance->Allows(gpus)) return node_report_.Count(allowance->Why(gpus));
 //
-// Invariants: what allows some GPUs allows fewer as well. Cost: a walk from a queue to the root.
-// Threads: as many as read the queues' usage.
+// Invariants: if a number of GPUs is allowed, so are smaller numbers. Cost: a walk from a queue to
+// the root. Threads: those that may read the queues' usage.
 #ifndef KAI_PLACEMENT_QUEUE_ALLOWANCE_H_
 #define KAI_PLACEMENT_QUEUE_ALLOWANCE_H_
 
@@ -16,7 +17,7 @@ class QueueAllowance {
  public:
   virtual ~QueueAllowance() = default;
   virtual bool Allows(double gpus) const = 0;
-  virtual QueueRefuses Why(double gpus) const = 0;  // of GPUs that it does not allow
+  virtual QueueRefuses Why(double gpus) const = 0;  // for a number that is not allowed
 };
 
 }  // namespace kai

@@ -14,11 +14,11 @@ namespace {
 
 constexpr double kTolerance = 1e-9;
 
-// `room_of(i)`: of a slot; `gpus`: that the pod takes there.
+// `room_of(i)`: the room of a slot; `gpus`: the GPUs that the pod takes there.
 template <typename RoomOf>
 double Count(ClassPlans* plans, std::span<const double> request, double gpus, PodClassId pod_class,
              NodeId node, const RoomOf& room_of) {
-  // What most nodes lack is asked first, without dividing.
+  // Checks the most frequently missing resource first, without a division.
   constexpr size_t kGpus = kGpuSlot.index();
   if (room_of(kGpus) < gpus * (1 - kTolerance) - kTolerance) return 0;
   if (!plans->MayRunOn(pod_class, node)) return 0;
@@ -40,7 +40,7 @@ double GpusTakenOn(const Cluster& cluster, PodClassId pod_class, NodeId node) {
   return GpusHeldOn(cluster, pod_class, node) - MostSharedGpus(cluster, pod_class);
 }
 
-// As the cluster stands; `gpus`: that a pod takes on this node.
+// With the current room; `gpus`: the GPUs that a pod takes on this node.
 double CountOn(ClassPlans* plans, const Cluster& cluster, PodClassId pod_class, NodeId node,
                double gpus) {
   const std::span<const double> idle = cluster.nodes().idle[node];
@@ -101,7 +101,7 @@ bool RoomCount::Holds(PodClassId pod_class, double wanted) {
   Counted& counted = counted_[pod_class];
   Refresh(&counted);
   const size_t nodes = cluster_.nodes().size();
-  // Pods that share no device take as many of every node.
+  // Pods that share no device take the same number of GPUs on every node.
   const bool shares = cluster_.pod_classes().info[pod_class].gpu.IsShared();
   const double gpus = shares ? 0 : GpusTakenOn(cluster_, pod_class, NodeId());
   const auto count = [&](NodeId node) {
@@ -110,7 +110,7 @@ bool RoomCount::Holds(PodClassId pod_class, double wanted) {
   while (counted.held < wanted && !counted.uncounted.empty()) {
     const NodeId node = counted.uncounted.back();
     counted.uncounted.pop_back();
-    // It may be there twice, or have gone.
+    // The node may be listed twice, or may have been removed.
     if (node.index() < counted.nodes && !counted.on.contains(node)) count(node);
   }
   for (; counted.held < wanted && counted.nodes < nodes; ++counted.nodes)
@@ -119,8 +119,8 @@ bool RoomCount::Holds(PodClassId pod_class, double wanted) {
 }
 
 bool RoomCount::MayHold(std::span<const PodId> pods) {
-  // Pods that ask for the same and may run on the same nodes are counted together, whatever else
-  // tells them apart.
+  // Pods with the same requests that may run on the same nodes are counted together, even if they
+  // differ otherwise.
   struct Alike {
     PodClassId pod_class;
     double wanted = 0;

@@ -1,5 +1,5 @@
-// How many pods of one class nodes could hold at most, by room and by what never changes about a
-// node: the count that proofs of "cannot work" rest on.
+// RoomCount: the most pods of one class that nodes could hold, from their room and from what never
+// changes about a node. Proofs that a group cannot fit use this count.
 //
 //   fit = PodsThatFit(&cycle.search->plans(), cluster, each.pod_class, node);
 //
@@ -7,9 +7,9 @@
 //
 // It can be kept from one cycle to the next.
 //
-// Invariants: a count is never too small. Cost: O(slots) per node; MayHold() looks at each node at
-// most once per class of pods, and stops where it is enough; later at nodes that were touched
-// since, until it is enough. Not thread-safe: it makes plans.
+// Invariants: a count is never too small. Cost: O(slots) per node; MayHold() checks each node at
+// most once per class of pods, and stops when there is enough; later it checks only nodes that were
+// touched since, until there is enough. Not thread-safe: it makes plans.
 #ifndef KAI_PLACEMENT_ROOM_COUNT_H_
 #define KAI_PLACEMENT_ROOM_COUNT_H_
 
@@ -23,13 +23,14 @@
 
 namespace kai {
 
-// Whole pods; a node in debt holds none (spec 3 R26). Never too few: sums of parts of devices are
-// not exact, and a bound must not fail for the last bit. Of GPUs the room counts parts and all.
+// The number of whole pods; a node with negative room holds none (spec 3 R26). The result is never
+// too small: sums of parts of devices are not exact, and a bound must not fail because of the last
+// bit. The GPUs of `room` include parts.
 double PodsThatFit(ClassPlans* plans, const Cluster& cluster, PodClassId pod_class, NodeId node,
                    std::span<const double> room);
-// The room that the node has as the cluster stands: idle and releasing.
+// The current room of the node: idle and releasing.
 void FillRoom(const Cluster& cluster, NodeId node, std::span<double> room);
-// With that room; of pods that want whole GPUs only those that are whole.
+// The same for the current room; for pods that request whole GPUs, only whole GPUs count.
 double PodsThatFit(ClassPlans* plans, const Cluster& cluster, PodClassId pod_class, NodeId node);
 
 class RoomCount {
@@ -40,21 +41,21 @@ class RoomCount {
         touched_(*touched),
         counted_(cluster.pod_classes().size()) {}
 
-  // False: as the cluster stands there is not room enough for all of them, in whatever order others
-  // come.
+  // False: the cluster does not have enough room for all of these pods now, in any order of
+  // placing.
   bool MayHold(std::span<const PodId> pods);
 
-  // The cluster has more classes of pods.
+  // The cluster has new classes of pods.
   void Grow() { counted_.Resize(cluster_.pod_classes().size()); }
   size_t HeapBytes() const;
 
  private:
-  // What the first so many nodes hold: counting stops where it is enough.
+  // The pods that the first `nodes` nodes hold: counting stops when there are enough.
   struct Counted {
     size_t nodes = 0;
     double held = 0;
-    absl::flat_hash_map<NodeId, double> on;  // those of them that hold any
-    std::vector<NodeId> uncounted;           // of them, touched since: as if they held none
+    absl::flat_hash_map<NodeId, double> on;  // nodes that hold any
+    std::vector<NodeId> uncounted;           // nodes touched since; they count as 0
     TouchedNodes::Version version = TouchedNodes::kNone;
   };
 

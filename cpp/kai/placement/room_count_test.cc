@@ -30,7 +30,8 @@ TEST(RoomCountTest, TheScarcestResourceSaysHowManyPodsFit) {
   EXPECT_TRUE(may_hold({"ns/p-0", "ns/p-1", "ns/p-2"}));
   EXPECT_FALSE(may_hold({"ns/p-0", "ns/p-1", "ns/p-2", "ns/p-3"}));
   EXPECT_FALSE(may_hold({"ns/q-0", "ns/q-1", "ns/q-2"}));
-  EXPECT_TRUE(may_hold({"ns/p-0", "ns/p-1", "ns/q-0", "ns/q-1"})) << "each kind by itself";
+  EXPECT_TRUE(may_hold({"ns/p-0", "ns/p-1", "ns/q-0", "ns/q-1"}))
+      << "each kind is counted on its own";
 }
 
 TEST(RoomCountTest, PodsThatDifferOnlyInTheNodeNominatedForThemAreCountedTogether) {
@@ -55,7 +56,7 @@ TEST(RoomCountTest, RoundingOfPartsOfDevicesKeepsNoPodsAway) {
     return PodsThatFit(&rooms.search().plans(), cluster,
                        cluster.pods().pod_class[rooms.Pod("ns/cpu-0")], rooms.Node("n"), room);
   };
-  // The node lacks a GPU, and three pods that leave give back a third of one each.
+  // The node is one GPU in debt, and three leaving pods give back a third of a GPU each.
   const double balance = -1 + 1.0 / 3 + 1.0 / 3 + 1.0 / 3;
   ASSERT_LT(balance, 0);
   EXPECT_EQ(fit_with(balance), fit_with(0));

@@ -10,7 +10,7 @@
 namespace kai {
 namespace {
 
-// Two amounts in one register. The rows of a vector of doubles are aligned to one of them.
+// Two amounts in one register. Rows in a vector of doubles are aligned to one double only.
 using AmountPair = double __attribute__((vector_size(16), aligned(8), may_alias));
 
 const AmountPair& PairAt(const double* row, size_t at) {
@@ -25,7 +25,7 @@ void Raise(double* row, const double* other, size_t width) {
   }
 }
 
-// `pairs`: of amounts that are wanted. Most rows lack one of the first.
+// `pairs`: the number of pairs of wanted amounts. Most rows lack one of the first two.
 bool Covers(const double* row, const double* wanted, size_t pairs) {
   if (wanted[0] > row[0] || wanted[1] > row[1]) return false;
   decltype(PairAt(row, 0) > PairAt(row, 0)) lacks{};
@@ -179,7 +179,7 @@ void RoomTree::Grow() {
 void RoomTree::Insert(const Item& item, std::span<const double> row) {
   KAI_DCHECK(row.size() == width_);
   if (root_ < 0) root_ = MakeBlock(true);
-  // A block that is split needs one above it.
+  // A block that is split needs a parent.
   if (At(root_).size == kFan) Grow();
   InsertBelow(root_, item, row.data());
 }
@@ -241,7 +241,7 @@ int32_t RoomTree::FirstBelow(BlockId block, const Query& query, Test passes) con
         return item->place;
       continue;
     }
-    // What is below a block comes before what is below the next one.
+    // Items below a block come before items below the next block.
     if (query.after != nullptr && item + 1 != end && item[1].key <= *query.after) continue;
     const int32_t found = FirstBelow(item->place, query, passes);
     if (found >= 0) return found;

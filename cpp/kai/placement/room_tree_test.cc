@@ -18,7 +18,7 @@ struct Filed {
   std::vector<double> row;
 };
 
-// The plain way: all items, in order.
+// A simple reference: all items, in order.
 class Plain {
  public:
   void Insert(const Filed& filed) { filed_.push_back(filed), Sort(); }
@@ -75,7 +75,7 @@ class RoomTreeTest : public testing::TestWithParam<int> {
     return filed;
   }
 
-  // Questions of all kinds have the same answers.
+  // Queries of all kinds have the same results.
   void ExpectSame(const RoomTree& tree, const Plain& plain) {
     const std::vector<Filed>& all = plain.all();
     ASSERT_EQ(tree.empty(), all.empty());
@@ -115,7 +115,7 @@ TEST_P(RoomTreeTest, AnswersLikeALookAtEveryItemAsItemsComeMoveAndGo) {
     });
     ExpectSame(tree, plain);
   }
-  // First more come than go, then all go.
+  // First more items are added than removed, then all are removed.
   for (int step = 0; step < 3 * most; ++step) {
     const int what = Below(4);
     const bool grows = step < most;

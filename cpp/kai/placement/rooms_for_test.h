@@ -1,4 +1,4 @@
-// The rooms of placement put together as a cycle has them, with words to ask them: for tests.
+// All objects of placement, connected as in a cycle, with short functions to use them: for tests.
 //
 //   Rooms rooms(MakeCluster().Node("n1", {.gpus = 8}).Pending("ns/p", {.gpus = 1}).Build());
 //   EXPECT_EQ(rooms.Find("ns/p-0"), "n1");       // or "n1 later", or "nowhere"
@@ -35,15 +35,15 @@ struct RoomsOptions {
   bool availability = true;     // plugin nodeavailability
   bool check_capacity = true;   // plugin proportion
   bool by_satisfaction = true;  // plugin subgrouporder
-  bool satisfy_tree = true;     // mend min_sub_group
+  bool satisfy_tree = true;     // switch min_sub_group
   bool always_scan = false;
-  Leaving leaving = Leaving::kMakeRoom;  // mend leaving_pods
+  Leaving leaving = Leaving::kMakeRoom;  // switch leaving_pods
   bool spread = false;                   // extra topology_spread
   bool preferred_nodes = false;          // extra preferred_node_affinity
-  DomainSearch::Options domains = {};    // mends common_domain, partial_labels
-  bool pin_siblings = true;              // mend pinned_siblings
+  DomainSearch::Options domains = {};    // switches common_domain, partial_labels
+  bool pin_siblings = true;              // switch pinned_siblings
   bool best_fit = false;                 // argument placement of plugin topology
-  bool choose_members = true;            // mend optional_members
+  bool choose_members = true;            // switch optional_members
   bool volume_limits = false;            // extra volume_limits
   std::vector<PodComparator> comparators = {PodComparator::kKubeflow, PodComparator::kRay,
                                             PodComparator::kTaskPriority};
@@ -76,7 +76,7 @@ std::vector<std::string> Names(const Cluster& cluster, std::span<const PodId> po
 // Trees of sub-groups: GroupOf({Set("s", 1), Leaf("a", 2, "s"), Leaf("b", 1)}).
 SubGroupRow Leaf(std::string name, std::optional<int64_t> minimum, std::string parent = "");
 SubGroupRow Set(std::string name, std::optional<int64_t> minimum, std::string parent = "");
-// A cluster with the pod group ns/g of such sub-groups, and room for all of it.
+// A cluster with the pod group ns/g with these sub-groups, and room for all of it.
 ClusterMaker GroupOf(std::vector<SubGroupRow> sub_groups,
                      std::optional<int64_t> min_sub_group = {});
 
@@ -106,7 +106,7 @@ class Rooms {
   void Pipeline(std::string_view pod, std::string_view node);
   void Evict(std::string_view pod);
 
-  // "ns/p-0 n1" for every pod that a change of the statement gave a node.
+  // "ns/p-0 n1" for every pod that got a node in the statement.
   std::vector<std::string> Placements() const;
 
  private:
@@ -118,7 +118,7 @@ class Rooms {
   std::unique_ptr<SearchRooms> search_;
   DomainSearch domains_;
   GroupPlacer placer_;
-  std::unique_ptr<Statement> statement_;  // last: tells the others of its rollback when it goes
+  std::unique_ptr<Statement> statement_;  // last: its destructor rolls back and calls the others
 };
 
 }  // namespace kai

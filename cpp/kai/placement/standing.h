@@ -1,12 +1,12 @@
-// Which pods stand on a node, and which of them are leaving: for filters that count either.
+// Counts the pods on a node, and the leaving pods among them: for filters that need these counts.
 //
 //   const StandingChange by = StandingChangeOf(change);
-//   counts[change.to_node].all += by.all;          // -= when the change is undone
+//   counts[change.to_node].all += by.all;          // -= to undo the change
 //   counts[change.to_node].leaving += by.leaving;
 //
-// Invariants: a change only ever touches the counts of the node that it names last: a pod that
-// moves stays on its old node as one that is leaving. Cost: O(1) a change; ForEachStanding() looks
-// at every pod. Threads: pure functions of their arguments.
+// Invariants: a change affects only the counts of its `to_node`: a pod that moves stays on its old
+// node as a leaving pod. Cost: O(1) per change; ForEachStanding() reads every pod. Threads: pure
+// functions of their arguments.
 #ifndef KAI_PLACEMENT_STANDING_H_
 #define KAI_PLACEMENT_STANDING_H_
 
@@ -28,7 +28,7 @@ inline StandingChange StandingChangeOf(const Change& change) {
           .leaving = leaves(change.to) - (was_there ? leaves(change.from) : 0)};
 }
 
-// Calls visit(pod, node, is_leaving) for every pod that stands on a node before a cycle.
+// Calls visit(pod, node, is_leaving) for every pod that is on a node before a cycle.
 template <typename Visit>
 void ForEachStanding(const Cluster& cluster, const Visit& visit) {
   const PodColumns& pods = cluster.pods();

@@ -48,7 +48,7 @@ TEST(StandingTest, CountsFollowChangesAndGoBack) {
   statement->Place(PodNamed(*cluster, "ns/comes-0"), NodeNamed(*cluster, "n"));
   EXPECT_EQ(counts(), std::pair(3, 1));
   statement->Evict(PodNamed(*cluster, "ns/stays-0"));
-  EXPECT_EQ(counts(), std::pair(3, 2)) << "until it is gone";
+  EXPECT_EQ(counts(), std::pair(3, 2)) << "a leaving pod still counts";
   statement->RollBackTo(0);
   EXPECT_EQ(counts(), std::pair(2, 1));
 }

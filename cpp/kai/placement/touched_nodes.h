@@ -1,12 +1,12 @@
-// TouchedNodes: which nodes changed, in order, so that what is known of all nodes can be kept and
-// only these be looked at again.
+// TouchedNodes: the list of changed nodes, in order. Code that caches data of all nodes only has to
+// check these again.
 //
 //   touched.Touch(NodeId(2));
-//   *touched.Since(later, kNodes)        // no value: look at all nodes
+//   *touched.Since(later, kNodes)        // no value: check all nodes
 //
-// Invariants: the version grows with each change, also one of a pod that stands nowhere. Cost: O(1)
-// a change; what was touched before more changes than there are nodes is forgotten. Threads: one,
-// because visits note which nodes they have seen.
+// Invariants: the version increases with each change, also with one of a pod without a node. Cost:
+// O(1) per change; old entries are dropped when there are more later changes than nodes. Threads:
+// one, because visits write.
 #ifndef KAI_PLACEMENT_TOUCHED_NODES_H_
 #define KAI_PLACEMENT_TOUCHED_NODES_H_
 
@@ -24,15 +24,16 @@ namespace kai {
 class TouchedNodes {
  public:
   using Version = int64_t;
-  static constexpr Version kNone = -1;  // of what was never known
+  static constexpr Version kNone = -1;  // nothing was computed yet
 
   Version version() const { return first_ + static_cast<Version>(touched_.size()); }
-  // An invalid node: something changed that stands nowhere.
+  // An invalid node: a change without a node.
   void Touch(NodeId node) { touched_.push_back(node); }
-  // By the last change; invalid: none is known.
+  // The node of the last change; invalid: none is known.
   NodeId last() const { return touched_.empty() ? NodeId() : touched_.back(); }
 
-  // Some may be there twice, some invalid. Nothing: looking at all of so many nodes is less work.
+  // Some nodes may be in it twice, some may be invalid. Nothing: it is cheaper to check all `nodes`
+  // nodes.
   std::optional<std::span<const NodeId>> Since(Version version, size_t nodes) const {
     if (version < first_) return std::nullopt;
     const auto known = static_cast<size_t>(version - first_);
@@ -40,7 +41,7 @@ class TouchedNodes {
     return std::span(touched_).subspan(known);
   }
 
-  // Each node that was touched since, once. False, and none: look at all of them.
+  // Visits each node that was touched since, once. False, without a visit: check all nodes.
   template <typename Visit>
   bool VisitSince(Version version, size_t nodes, const Visit& visit) const {
     const auto touched = Since(version, nodes);
@@ -54,7 +55,7 @@ class TouchedNodes {
     return true;
   }
 
-  // Between cycles: forgets what was touched long ago.
+  // Between cycles: drops old entries.
   void Trim(size_t nodes) {
     if (touched_.size() <= 2 * nodes) return;
     const size_t old = touched_.size() - nodes;
@@ -70,7 +71,7 @@ class TouchedNodes {
  private:
   Version first_ = 0;
   std::vector<NodeId> touched_;
-  // By the index of a node: the last visit that has seen it.
+  // By the index of a node: the number of its last visit.
   mutable std::vector<int64_t> seen_;
   mutable int64_t visits_ = 0;
 };

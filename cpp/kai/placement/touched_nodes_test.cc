@@ -31,7 +31,7 @@ TEST(TouchedNodesTest, WhereMoreWasTouchedThanThereAreNodesAllAreAsked) {
   const TouchedNodes::Version start = touched.version();
   for (int i = 0; i < 4; ++i) touched.Touch(NodeId(0));
   EXPECT_EQ(touched.Since(start, kNodes), std::nullopt);
-  EXPECT_EQ(touched.Since(TouchedNodes::kNone, kNodes), std::nullopt) << "what was never known";
+  EXPECT_EQ(touched.Since(TouchedNodes::kNone, kNodes), std::nullopt) << "nothing was computed yet";
 }
 
 TEST(TouchedNodesTest, VisitsEachNodeOnce) {

@@ -16,7 +16,7 @@ std::string AnswerOf(const Filter& filter, const Cluster& cluster, std::string_v
   if (filter.ScopeFor(pod_class) == Filter::Scope::kNothing) return "";
   FitReport report;
   const bool fits = filter.Check(pod_class, id, &report);
-  EXPECT_EQ(filter.Check(pod_class, id, nullptr), fits) << "the report must not decide";
+  EXPECT_EQ(filter.Check(pod_class, id, nullptr), fits) << "the report must not change the result";
   EXPECT_EQ(report.empty(), fits);
   if (fits) return "";
   const NoNodeCause cause = report.cause();

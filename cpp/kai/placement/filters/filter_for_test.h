@@ -1,4 +1,4 @@
-// Asks a filter as NodeSearch does, in words: for tests.
+// Calls a filter as NodeSearch does, with texts as result: for tests.
 //
 //   EXPECT_EQ(AnswerOf(*MakeTaintFilter(*cluster), *cluster, "ns/p-0", "n1"), "");   // yes
 #ifndef KAI_PLACEMENT_FILTERS_FILTER_FOR_TEST_H_
@@ -12,7 +12,7 @@
 
 namespace kai {
 
-// Why the filter refuses, "; " between reasons; empty when it does not.
+// Why the filter refuses, with "; " between reasons; empty: it does not.
 std::string AnswerOf(const Filter& filter, const Cluster& cluster, std::string_view pod,
                      std::string_view node);
 

@@ -1,4 +1,4 @@
-// Memory of a device can only be promised where it is known how much there is (spec 3 P5).
+// GPU memory can only be requested on nodes with known GPU memory (spec 3 P5).
 #include "kai/placement/filters/filters.h"
 
 namespace kai {

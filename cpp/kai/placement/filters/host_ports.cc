@@ -1,7 +1,6 @@
-// A port of the node serves one pod (kube-scheduler's NodePorts).
+// Only one pod can use a port of the node (kube-scheduler's NodePorts).
 //
-// Counted per node and port, of pods that want any: others cost nothing, and without them nothing
-// is counted at all.
+// It counts per node and port, only for pods that request ports: other pods cost nothing.
 #include <algorithm>
 
 #include "absl/container/flat_hash_map.h"
@@ -81,7 +80,7 @@ class HostPortFilter final : public Filter, private Listener {
 
   const Cluster& cluster_;
   bool leaving_count_;
-  IndexVector<HostPortId, std::vector<HostPortId>> rivals_;  // that collide, itself among them
+  IndexVector<HostPortId, std::vector<HostPortId>> rivals_;  // colliding ports, including itself
   absl::flat_hash_map<std::pair<NodeId, HostPortId>, StandingChange> taken_;  // looked up only
 };
 

@@ -14,7 +14,7 @@ HostPort Port(int32_t port, std::string address = "", std::string protocol = "TC
   return {.port = port, .protocol = std::move(protocol), .address = std::move(address)};
 }
 
-// What the filter says to a pod with `wanted` beside one that has `there`.
+// The filter's answer for a pod that requests `wanted` beside a pod with `there`.
 std::string AnswerBeside(const HostPort& there, const HostPort& wanted) {
   const auto cluster = MakeCluster()
                            .Node("n")
@@ -31,7 +31,7 @@ TEST(HostPortFilterTest, APortOfTheNodeServesOnePod) {
 
 TEST(HostPortFilterTest, ProtocolsHavePortsOfTheirOwn) {
   EXPECT_EQ(AnswerBeside(Port(53), Port(53, "", "UDP")), "");
-  EXPECT_EQ(AnswerBeside(Port(53, "", ""), Port(53)), kTaken) << "TCP unless something is said";
+  EXPECT_EQ(AnswerBeside(Port(53, "", ""), Port(53)), kTaken) << "TCP is the default";
 }
 
 TEST(HostPortFilterTest, AddressesHavePortsOfTheirOwnAndEveryAddressHasThemAll) {
@@ -87,7 +87,7 @@ TEST(HostPortFilterTest, AnEvictedPodFreesItsPortForOneThatWaits) {  // spec 2 W
     Rooms rooms(cluster(), {.always_scan = always});
     EXPECT_EQ(rooms.Find("ns/p-0"), "nowhere");
     rooms.Evict("ns/there-0");
-    EXPECT_EQ(rooms.Find("ns/p-0"), "n later") << "although there is room at once";
+    EXPECT_EQ(rooms.Find("ns/p-0"), "n later") << "although there is room now";
     rooms.Pipeline("ns/p-0", "n");
     rooms.statement().RollBackTo(0);
     EXPECT_EQ(rooms.Find("ns/p-0"), "nowhere");

@@ -1,9 +1,9 @@
 // Required affinity and anti-affinity between pods, in both directions (kube-scheduler's
 // InterPodAffinity).
 //
-// The order of the three questions is kube-scheduler's: the pod's affinity, its anti-affinity, then
-// what the pods that are already there forbid. Pods where they stand are counted by the cluster;
-// those that are leaving are counted here, where it makes a difference (spec 2 W11).
+// The order of the three checks is kube-scheduler's: the pod's affinity, its anti-affinity, then
+// the anti-affinity of the pods already there. The cluster counts the pods in each domain; this
+// filter counts the leaving ones among them, if they matter (spec 2 W11).
 #include <algorithm>
 #include <optional>
 
@@ -87,7 +87,7 @@ class InterPodAffinityFilter final : public Filter, private Listener {
     return false;
   }
 
-  // Pods that are near, and stay where that counts.
+  // Matching pods in the domain, without leaving ones if these do not count.
   int64_t Matching(AffinityTermId term, DomainId domain) const {
     return affinity_.Matching(term, domain) - (leaving_ ? leaving_->Matching(term, domain) : 0);
   }
@@ -104,7 +104,7 @@ class InterPodAffinityFilter final : public Filter, private Listener {
       all_here = all_here && Matching(term, domain) > 0;
       any_anywhere = any_anywhere || TotalMatching(term) > 0;
     }
-    // The first pod of a series that wants to stand together may stand anywhere.
+    // The first of a set of pods with affinity for each other may be placed anywhere.
     return all_here || (!any_anywhere && pods.matches_own_required);
   }
 
@@ -117,8 +117,8 @@ class InterPodAffinityFilter final : public Filter, private Listener {
 
   const Cluster& cluster_;
   const AffinityIndex& affinity_;
-  IndexVector<AffinityTermId, uint8_t> forbids_;  // a pod brings the term as anti-affinity
-  std::optional<AffinityIndex> leaving_;          // nothing: leaving pods count like all
+  IndexVector<AffinityTermId, uint8_t> forbids_;  // a pod has the term as anti-affinity
+  std::optional<AffinityIndex> leaving_;          // nothing: leaving pods count like others
 };
 
 }  // namespace

@@ -67,7 +67,7 @@ TEST(InterPodAffinityFilterTest, AntiAffinityAvoidsTheWholeDomain) {
   EXPECT_EQ(AnswerFor(*cluster, "a1"), kKeepsAway);
   EXPECT_EQ(AnswerFor(*cluster, "a2"), kKeepsAway);
   EXPECT_EQ(AnswerFor(*cluster, "b1"), "");
-  EXPECT_EQ(AnswerFor(*cluster, "lone"), "") << "outside of all zones no pod is near";
+  EXPECT_EQ(AnswerFor(*cluster, "lone"), "") << "no pod is near outside of all zones";
   EXPECT_EQ(AnswerFor(*cluster, "a1", "ns/q-0"), kKeepsAway);
   EXPECT_EQ(AnswerFor(*cluster, "a2", "ns/q-0"), "");
 }
@@ -106,7 +106,7 @@ TEST(InterPodAffinityFilterTest, TheFirstOfASeriesMayStandAnywhereInADomain) {
                            .Build();
   EXPECT_EQ(AnswerFor(*cluster, "a1"), "");
   EXPECT_EQ(AnswerFor(*cluster, "b1"), "");
-  EXPECT_EQ(AnswerFor(*cluster, "lone"), kNoFriends) << "where there is no zone there is no series";
+  EXPECT_EQ(AnswerFor(*cluster, "lone"), kNoFriends) << "without a zone there is no first pod";
 }
 
 TEST(InterPodAffinityFilterTest, TheSecondOfASeriesGoesWhereTheFirstIs) {
@@ -121,7 +121,7 @@ TEST(InterPodAffinityFilterTest, TheSecondOfASeriesGoesWhereTheFirstIs) {
   EXPECT_EQ(AnswerFor(*cluster, "a1", "ns/p-1"), kNoFriends);
   EXPECT_EQ(AnswerFor(*cluster, "b1", "ns/p-1"), "");
   statement->RollBackTo(start);
-  EXPECT_EQ(AnswerFor(*cluster, "a1", "ns/p-1"), "") << "the first is gone again";
+  EXPECT_EQ(AnswerFor(*cluster, "a1", "ns/p-1"), "") << "the first pod is gone again";
 }
 
 TEST(InterPodAffinityFilterTest, APodThatWantsOthersIsNoFirstOfASeries) {
@@ -273,13 +273,13 @@ TEST(InterPodAffinityFilterTest, AsksNothingOfPodsThatNoTermConcerns) {
   const auto filter = MakeInterPodAffinityFilter(*cluster, Leaving::kMakeRoom);
   EXPECT_EQ(ScopeOf(*filter, *cluster, "ns/other-0"), Filter::Scope::kNothing);
   EXPECT_EQ(ScopeOf(*filter, *cluster, "ns/p-0"), Filter::Scope::kNothing)
-      << "the pod that would keep it away is on no node yet";
+      << "the pod with anti-affinity has no node yet";
   const auto statement = Statement::Open(cluster.get(), {});
   statement->Place(PodNamed(*cluster, "ns/shy-0"), NodeNamed(*cluster, "a1"));
   EXPECT_EQ(ScopeOf(*filter, *cluster, "ns/p-0"), Filter::Scope::kNode);
 }
 
-// ---- pods that are leaving (spec 2 W11) ---------------------------------------------------------
+// ---- pods that are leaving (spec 2 W11)
 
 ClusterMaker OnlyZoneA() {
   return MakeCluster().Node("a1", {.labels = {{kZone, "a"}}}).Node("lone", {.cordoned = true});
@@ -345,7 +345,7 @@ TEST(LeavingNeighbourTest, AFriendThatMovesIsFoundWhereItGoes) {
 }
 
 TEST(LeavingNeighbourTest, APodThatDislikesItsOwnKindMayComeBackToItsNode) {
-  // KAI's evicted pod stands in its own way.
+  // In KAI an evicted pod blocks itself.
   const auto cluster = [] {
     return OnlyZoneA()
         .Running("ns/web", {.node = "a1",

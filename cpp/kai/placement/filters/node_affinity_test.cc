@@ -9,7 +9,7 @@ namespace {
 
 constexpr char kRefused[] = "node(s) didn't match Pod's node affinity/selector";
 
-// A pod with that required node affinity, on a node called "n" with those labels.
+// The answer for a pod with this required node affinity, on a node "n" with these labels.
 std::string AnswerFor(StringPairs labels, std::vector<NodeSelectorTerm> terms,
                       StringPairs selector = {}) {
   ClusterMaker maker = MakeCluster()

@@ -1,5 +1,5 @@
-// A node that is cordoned, not ready or under pressure takes no pod, and says all of it (spec 3
-// P7).
+// A node that is cordoned, not ready or under pressure takes no pods. All these states are reported
+// (spec 3 P7).
 #include <utility>
 
 #include "kai/placement/filters/filters.h"

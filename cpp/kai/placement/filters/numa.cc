@@ -1,5 +1,5 @@
-// Whether the node's Topology Manager would let the pod in (spec 3 U15). All the work is the
-// ledger's, which the scorer asks as well.
+// Whether the node's Topology Manager would admit the pod (spec 3 U15). The ledger does the work,
+// and the scorer uses it as well.
 #include "kai/placement/filters/filters.h"
 #include "kai/placement/numa/zone_ledger.h"
 

@@ -10,7 +10,7 @@ namespace {
 constexpr char kNotAligned[] =
     "node cannot NUMA-align the pod's resources under its Topology Manager policy";
 
-// A node with two zones of four CPUs, and pods that want three and five of them.
+// A node with two zones of four CPUs, and pods that request three and five CPUs.
 std::unique_ptr<Cluster> ThreeAndFive(NumaPolicy policy) {
   return MakeCluster()
       .Node("n")
@@ -31,7 +31,7 @@ TEST(NumaFilterTest, RefusesWhatTheNodeWouldNotAlign) {  // spec 3 U15
   const auto filter = FilterOf(*cluster);
   EXPECT_EQ(AnswerOf(*filter, *cluster, "ns/three-0", "n"), "");
   EXPECT_EQ(AnswerOf(*filter, *cluster, "ns/five-0", "n"), kNotAligned);
-  EXPECT_EQ(AnswerOf(*filter, *cluster, "ns/five-0", "bare"), "") << "nothing is known of it";
+  EXPECT_EQ(AnswerOf(*filter, *cluster, "ns/five-0", "bare"), "") << "its zones are not known";
 }
 
 TEST(NumaFilterTest, AsksNothingWhereNoNodeRefuses) {

@@ -1,5 +1,5 @@
-// The devices that a pod's resource claims ask for have to be free on the node, or those that the
-// claims hold already have to be within its reach (spec 3 D7).
+// The devices that a pod's resource claims request must be free on the node, and the node must
+// reach the devices that the claims already hold (spec 3 D7).
 #include "kai/model/claims/claim_answers.h"
 #include "kai/placement/filters/filters.h"
 

@@ -94,7 +94,7 @@ TEST(ResourceClaimFilterTest, AnAllocatedClaimKeepsItsPodsWhereItIs) {
               HasSubstr("1 claim ns/c node selector does not match node n2"));
   maker.rows().pods[1].requests = {{"cpu", 1000}};
   Rooms rooms(maker.Build());
-  EXPECT_EQ(rooms.Find("ns/p-0"), "n1") << "its one GPU is the one that they share (spec 3 D6)";
+  EXPECT_EQ(rooms.Find("ns/p-0"), "n1") << "the pods share its only GPU (spec 3 D6)";
 }
 
 TEST(ResourceClaimFilterTest, ASharedClaimGoesWithTheFirstOfItsPods) {
@@ -143,14 +143,14 @@ TEST(ResourceClaimFilterTest, GpusThatAreAskedByNumberAreDevicesWhereThereIsNoPl
   EXPECT_EQ(rooms.Find("ns/q-0"), "n1");
   rooms.Place("ns/q-0", "n1");
   EXPECT_EQ(rooms.Find("ns/p-0"), "n2") << "its device plugin chooses";
-  // A slice that is half replaced gives nothing, whatever the numbers say.
+  // A partly replaced slice gives no devices, despite its numbers.
   maker.rows().slices[0].slice.slices_in_pool = 2;
   Rooms none(maker.Build());
   EXPECT_EQ(none.Find("ns/q-0"), "nowhere");
   EXPECT_THAT(none.Explain("ns/q-0"), HasSubstr("1 cannot allocate all DRA claims on node n1"));
 }
 
-// What is said of a pod before nodes are asked.
+// Reasons for a pod before nodes are checked.
 class ResourceClaimCheckTest : public ::testing::Test {
  protected:
   ClusterMaker maker_ = MakeCluster()
@@ -213,7 +213,7 @@ TEST_F(ResourceClaimCheckTest, TheLastPlaceOfAClaimIsTakenByTheFirst) {
   EXPECT_EQ(rooms.Find("ns/p-1"), "nowhere");
   EXPECT_FALSE(
       rooms.search().plans().CanNeverRun(rooms.cluster().pods().pod_class[rooms.Pod("ns/p-1")]))
-      << "it would help if a pod left";
+      << "another pod may leave";
   rooms.statement().RollBackTo(start);
   EXPECT_EQ(rooms.Find("ns/p-1"), "n1");
 }
@@ -229,7 +229,7 @@ TEST_F(ResourceClaimCheckTest, AClaimForGpusThatOthersMayShareNamesItsQueue) {
             "pod ns/p-0 cannot be scheduled: DRA claim c is a shared GPU claim with wrong queue "
             "label (expected queue: default, claim queue label: other)");
   pod().claims[0].from_template = true;
-  EXPECT_EQ(Why(), "n1") << "made for this pod alone";
+  EXPECT_EQ(Why(), "n1") << "made for this pod only";
 }
 
 TEST_F(ResourceClaimCheckTest, OtherClaimsNeedNoLabel) {

@@ -1,4 +1,4 @@
-// GPUs that are cut into MIG slices are for pods that ask for slices, and whole ones for the others
+// GPUs that are split into MIG slices are for pods that request slices, whole GPUs for other pods
 // (spec 3 P4, M4, M6, M7).
 #include <algorithm>
 #include <map>
@@ -28,7 +28,7 @@ class ResourceTypeFilter final : public Filter {
   Scope ScopeFor(PodClassId pod_class) const override {
     const PodClass& pods = cluster_.pod_classes().info[pod_class];
     if (pods.cpu_only) return Scope::kNothing;
-    // What was placed by an old version stays out of others' way, and they out of its.
+    // MIG pods do not use nodes with pods that an old version placed.
     const bool looks_at_pods =
         pods.gpu.kind == GpuRequestKind::kMig && !legacy_on_.empty() && !pods.gpu.legacy_mig;
     return looks_at_pods ? Scope::kNode : Scope::kNodeClass;
@@ -65,7 +65,7 @@ class ResourceTypeFilter final : public Filter {
   }
 
   const Cluster& cluster_;
-  std::map<NodeId, std::vector<PodId>> legacy_on_;  // pods that ask in the old way, by name
+  std::map<NodeId, std::vector<PodId>> legacy_on_;  // pods with the old kind of request, by name
 };
 
 }  // namespace

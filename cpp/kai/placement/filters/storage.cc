@@ -1,9 +1,9 @@
-// What CSI drivers report of their storage has to hold the claims of a pod that are not bound yet,
-// beside those of pods that were put there before (spec 3 P12).
+// The free storage that CSI drivers report must hold the claims of a pod that are not bound yet,
+// and those of pods that were placed there before (spec 3 P12).
 //
-// A driver's report does not know claims that are not bound: they are counted per capacity, which
-// several nodes may reach. What leaving pods take with them is counted per node, where alone KAI
-// sees that they leave.
+// A driver's report does not include claims that are not bound: these are counted per capacity,
+// which several nodes may reach. The storage that leaving pods free is counted per node, because
+// KAI only sees there that they leave.
 #include <algorithm>
 
 #include "absl/container/flat_hash_map.h"
@@ -78,7 +78,7 @@ class StorageFilter final : public Filter, private Listener {
     });
   }
 
-  // What is missing now, whatever is to come: KAI speaks of that alone.
+  // What is missing now, without storage that is being freed: KAI reports only that.
   NamedRefusal WhyNotNow(const VolumeNeeds& needs, NodeId node) const {
     if (!needs.deleted_claims.empty()) return ClaimsAreDeleted{.claims = needs.deleted_claims};
     NotEnoughStorage refusal;
@@ -101,7 +101,7 @@ class StorageFilter final : public Filter, private Listener {
       if (const int32_t times = sign * by.all; times != 0) {
         double& taken = taken_[static_cast<size_t>(capacity)];
         taken += times * need.own;
-        for (const auto& [claim, bytes] : need.shared) {  // counts once, however many use it
+        for (const auto& [claim, bytes] : need.shared) {  // counts once for all its pods
           int32_t& users = users_[{capacity, claim}];
           const bool was_used = users > 0;
           users += times;
@@ -130,8 +130,8 @@ class StorageFilter final : public Filter, private Listener {
 
   const Cluster& cluster_;
   const StorageMap& map_;
-  std::vector<double> taken_;  // of each capacity, in bytes; beside map_.capacities
-  absl::flat_hash_map<std::pair<int32_t, NameId>, int32_t> users_;  // of claims that are shared
+  std::vector<double> taken_;  // bytes, for each of map_.capacities
+  absl::flat_hash_map<std::pair<int32_t, NameId>, int32_t> users_;  // pods of shared claims
   absl::flat_hash_map<std::pair<NodeId, int32_t>, double> leaving_;
 };
 

@@ -35,7 +35,7 @@ StorageClassRow MakesVolumes(std::string name, std::string driver = "csi.example
           .allowed_topologies = {}};
 }
 
-// Nodes a and b, with 100 bytes of the class "fast" on each.
+// Nodes a and b, each with 100 bytes of the class "fast".
 class StorageFilterTest : public testing::Test {
  protected:
   StorageFilterTest() {
@@ -68,7 +68,7 @@ class StorageFilterTest : public testing::Test {
     }
     return spec;
   }
-  // Of the last pod that was mentioned.
+  // Sets the UID of the last added pod.
   void Uid(std::string uid) { maker_.rows().pods.back().uid = std::move(uid); }
 
   std::string Answer(std::string_view node) {
@@ -125,7 +125,7 @@ TEST_F(StorageFilterTest, OnlyClaimsThatWaitForAPodAndAKnownDriverCount) {
   maker_.Pending("ns/p", With({Claim("x", 1000), at_once, Bound(Claim("z", 1000))}));
   EXPECT_FALSE(maker_.Build()->storage().any_need);
   storage().classes[0] = MakesVolumes("fast");
-  EXPECT_EQ(Answer("a"), kTooLittle) << "now the first of them counts";
+  EXPECT_EQ(Answer("a"), kTooLittle) << "now the first class counts";
 }
 
 TEST_F(StorageFilterTest, WithoutTheFlagNothingCounts) {
@@ -166,7 +166,7 @@ TEST_F(StorageFilterTest, AClaimThatManyUseIsThereOnce) {
 }
 
 TEST_F(StorageFilterTest, ClaimsWithoutTheirOwnerAreWaitedFor) {
-  // KAI says so only where storage is short as well, and one comma too often.
+  // KAI reports this only if storage is short as well, and with one comma too many.
   maker_.Pending("ns/p", With({Claim("x", 60, "gone")}));
   EXPECT_EQ(Rooms(maker_.Build()).Find("ns/p-0"), "a later");
   storage().claims.front().bytes = 101;
@@ -208,7 +208,7 @@ TEST_F(StorageFilterTest, ACapacityThatTwoNodesReachIsOne) {
   storage().capacities[0].nodes.reset();  // KAI: every node
   maker_.Pending("ns/p", With({Claim("x", 60)})).Pending("ns/q", With({Claim("y", 60)}));
   Rooms rooms(maker_.Build());
-  EXPECT_EQ(rooms.Explain("ns/q-0"), "Unable to schedule pod");  // as there is room
+  EXPECT_EQ(rooms.Explain("ns/q-0"), "Unable to schedule pod");  // because there is room
   rooms.Place("ns/p-0", "a");
   EXPECT_EQ(rooms.Find("ns/q-0"), "nowhere");
   EXPECT_EQ(rooms.Explain("ns/q-0"),
@@ -223,7 +223,7 @@ TEST_F(StorageFilterTest, AnEvictedPodNeedsRoomForTheClaimsItOwns) {
   EXPECT_EQ(rooms.Find("ns/p-0"), "a") << "bound claims are no longer in the driver's report";
   const Statement::Checkpoint start = rooms.statement().Mark();
   rooms.Evict("ns/r-0");
-  EXPECT_EQ(rooms.Find("ns/r-0"), "a later") << "where its own claims make room for it";
+  EXPECT_EQ(rooms.Find("ns/r-0"), "a later") << "its own claims make room for it";
   rooms.Place("ns/p-0", "a");
   EXPECT_EQ(rooms.Find("ns/r-0"), "a later");
   rooms.statement().RollBackTo(start);
@@ -245,7 +245,7 @@ TEST_F(StorageFilterTest, ClaimsOfAPodThatIsBeingBoundCountOnceItIsEvicted) {  /
     EXPECT_EQ(rooms.Find("ns/p-0"), "a");
     rooms.Evict("ns/r-0");
     EXPECT_EQ(rooms.Find("ns/p-0"), "nowhere");
-    rooms.Pipeline("ns/r-0", "a");  // and back: it never left
+    rooms.Pipeline("ns/r-0", "a");  // it returns: it never left
   }
   EXPECT_EQ(rooms.Find("ns/p-0"), "a");
 }

@@ -1,4 +1,4 @@
-// A policy over tables (table_policy.h) that says which nodes a pod may have.
+// A policy over tables (table_policy.h) that decides which nodes a pod may use.
 #include <utility>
 #include <vector>
 
@@ -41,7 +41,7 @@ class TableFilter final : public Filter {
     return row[node];
   }
 
-  // One call for all nodes that differ: the others will be asked about as well.
+  // One call for all changed nodes, because all of them will be checked.
   void Refresh(PodClassId pod_class, Row* row) const {
     asked_.clear();
     for (const NodeId node : cluster_.nodes().name.ids()) {

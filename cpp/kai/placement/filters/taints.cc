@@ -1,4 +1,4 @@
-// Taints that a pod does not tolerate keep it away (kube-scheduler's TaintToleration; preferences
+// Taints that a pod does not tolerate exclude it (kube-scheduler's TaintToleration; preferences
 // never refuse).
 #include <algorithm>
 #include <vector>
@@ -27,7 +27,7 @@ class TaintFilter final : public Filter {
   }
 
  private:
-  // Between cycles there may be more classes.
+  // There may be new classes between cycles.
   bool AnyTaints() const {
     const std::vector<NodeClass>& classes = cluster_.node_classes().raw();
     while (!any_taints_ && looked_at_ < classes.size())
@@ -36,7 +36,7 @@ class TaintFilter final : public Filter {
   }
 
   const Cluster& cluster_;
-  mutable size_t looked_at_ = 0;  // of the classes
+  mutable size_t looked_at_ = 0;  // number of checked classes
   mutable bool any_taints_ = false;
 };
 

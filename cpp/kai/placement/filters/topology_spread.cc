@@ -1,9 +1,9 @@
-// topologySpreadConstraints with DoNotSchedule (kube-scheduler's PodTopologySpread): not in KAI,
-// and off unless asked for (docs/reference/config.md).
+// topologySpreadConstraints with DoNotSchedule (kube-scheduler's PodTopologySpread). Not in KAI,
+// and off by default (docs/reference/config.md).
 //
-// For every constraint that some class of pods has, the pods it counts are counted per domain, and
-// how many domains hold how many of them: so that the emptiest is known without asking all. Pods
-// that are leaving do not count.
+// For every constraint of a class of pods, it counts the selected pods per domain, and the number
+// of domains with each number of pods. So the minimum is known without a walk over all domains.
+// Leaving pods do not count.
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -56,14 +56,14 @@ class TopologySpreadFilter final : public Filter, private Listener {
   Listener* listener() override { return tallies_.empty() ? nullptr : this; }
 
  private:
-  // The count of one constraint, as pods of one NodeConstraint see it.
+  // The counts of one constraint, for pods of one NodeConstraint.
   struct Tally {
     Spread spread;
     IndexVector<NodeId, uint8_t> eligible;  // nodes that count
-    IndexVector<DomainId, int32_t> held;    // by domains with an eligible node, and others
+    IndexVector<DomainId, int32_t> held;    // pods by domain
     IndexVector<DomainId, uint8_t> counts;  // the domain has an eligible node
-    int32_t domains = 0;                    // that count
-    std::vector<int32_t> domains_with;      // how many hold so many pods
+    int32_t domains = 0;                    // number of domains that count
+    std::vector<int32_t> domains_with;      // number of domains by number of pods
 
     int32_t Least() const {
       for (size_t pods = 0; pods < domains_with.size(); ++pods) {

@@ -19,7 +19,7 @@ SpreadConstraintRow Web(int64_t max_skew = 1) {
   return row;
 }
 
-// Two pods in zone a, one in zone b, and a node in none.
+// Two pods in zone a, one in zone b, and a node without a zone.
 ClusterMaker Zones() {
   return MakeCluster()
       .Node("a1", {.labels = {{"zone", "a"}}})

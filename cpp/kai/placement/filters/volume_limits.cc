@@ -1,6 +1,6 @@
-// A node attaches so many volumes of a CSI driver and no more (kube-scheduler's NodeVolumeLimits):
-// not in KAI, and off unless asked for (docs/reference/config.md). A volume counts once on a node,
-// however many pods use it; those that only leaving pods use are waited for.
+// A node can attach a limited number of volumes of a CSI driver (kube-scheduler's
+// NodeVolumeLimits). Not in KAI, and off by default (docs/reference/config.md). A volume counts
+// once on a node for all pods that use it. If only leaving pods use a volume, a pod waits for them.
 #include <algorithm>
 
 #include "absl/container/flat_hash_map.h"
@@ -53,7 +53,7 @@ class VolumeLimitFilter final : public Filter, private Listener {
     return found == counts.end() ? StandingChange() : found->second;
   }
 
-  // `counted`: how many of some there are that count.
+  // `counted`: the number that counts of a StandingChange.
   template <typename Counted>
   bool Fits(PodClassId pod_class, NodeId node, const Counted& counted) const {
     const std::span<const AttachedVolumes> all = VolumesOf(pod_class);
@@ -69,7 +69,7 @@ class VolumeLimitFilter final : public Filter, private Listener {
     });
   }
 
-  // The users of a volume, as the volume itself: it leaves with the last of them.
+  // The count of the volume itself from the counts of its users: it leaves with the last user.
   static StandingChange AsOne(const StandingChange& users) {
     return {.all = users.all > 0 ? 1 : 0,
             .leaving = users.all > 0 && users.leaving == users.all ? 1 : 0};
@@ -102,8 +102,8 @@ class VolumeLimitFilter final : public Filter, private Listener {
 
   const Cluster& cluster_;
   bool is_needed_ = false;
-  Counts attached_;  // by node and driver; looked up only, as the other
-  Counts users_;     // by node and volume, of volumes that are shared
+  Counts attached_;  // by node and driver; for look-ups only, like users_
+  Counts users_;     // by node and volume, only for shared volumes
 };
 
 }  // namespace

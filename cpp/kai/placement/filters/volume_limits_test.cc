@@ -9,7 +9,7 @@ namespace {
 
 constexpr char kTooMany[] = "node(s) exceed max volume count";
 
-// Node n attaches two volumes of "disk", and any number of others.
+// Node n attaches two volumes of "disk" and any number of other volumes.
 class VolumeLimitFilterTest : public testing::Test {
  protected:
   VolumeLimitFilterTest() {
@@ -22,7 +22,7 @@ class VolumeLimitFilterTest : public testing::Test {
   }
 
   StorageRows& storage() { return maker_.rows().storage; }
-  // Of a volume of that driver.
+  // A claim with a volume of that driver.
   VolumeClaimRow Claim(const std::string& name, std::string driver = "disk") {
     PersistentVolumeRow volume;
     volume.name = name;
@@ -38,7 +38,7 @@ class VolumeLimitFilterTest : public testing::Test {
     storage().claims.push_back(std::move(claim));
     return {.claim = name, .ephemeral = false};
   }
-  // Of a volume that is made once its pod has a node.
+  // A claim with a volume that is made when its pod has a node.
   VolumeClaimRow NewClaim(const std::string& name) {
     const VolumeClaimRow volume = Claim(name);
     storage().volumes.pop_back();
@@ -80,7 +80,7 @@ TEST_F(VolumeLimitFilterTest, PodsWithVolumesOfTheirOwnAreAlike) {
     return cluster->pods().pod_class[PodNamed(*cluster, pod)];
   };
   EXPECT_EQ(class_of("ns/p-0"), class_of("ns/q-0"));
-  EXPECT_NE(class_of("ns/p-0"), class_of("ns/s-0")) << "one of two counts once";
+  EXPECT_NE(class_of("ns/p-0"), class_of("ns/s-0")) << "a shared volume counts once";
 }
 
 TEST_F(VolumeLimitFilterTest, AVolumeThatIsThereAlreadyIsNoOneMore) {

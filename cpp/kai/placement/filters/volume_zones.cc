@@ -1,5 +1,5 @@
-// A pod goes to the zones that the labels of its volumes name (kube-scheduler's VolumeZone): not in
-// KAI, and off unless asked for (docs/reference/config.md).
+// A pod must be in the zones that the labels of its volumes name (kube-scheduler's VolumeZone). Not
+// in KAI, and off by default (docs/reference/config.md).
 #include "kai/placement/filters/filters.h"
 
 namespace kai {

@@ -9,7 +9,7 @@ namespace {
 
 constexpr char kOther[] = "node(s) had no available volume zone";
 
-// Of a pod whose claim is bound to a volume with that label.
+// The answer for a pod with a claim that is bound to a volume with that label.
 std::string Answer(std::string_view key, const std::string& zones, StringPairs node_labels) {
   ClusterMaker maker = MakeCluster().Node("n", {.labels = std::move(node_labels)});
   PersistentVolumeRow volume;
@@ -41,7 +41,7 @@ TEST(VolumeZoneFilterTest, AVolumeMayBeInSeveralZones) {
   EXPECT_EQ(Answer(keys::kZone, "east__west", Label(keys::kZone, "west")), "");
   EXPECT_EQ(Answer(keys::kZone, "east__west", Label(keys::kZone, "north")), kOther);
   EXPECT_EQ(Answer(keys::kZone, "east____", Label(keys::kZone, "north")), "")
-      << "an empty zone makes no sense: the label says nothing";
+      << "an empty zone is invalid: the label is ignored";
 }
 
 TEST(VolumeZoneFilterTest, ANodeWithoutTheLabelWillDoIfItNamesNoZoneAtAll) {
@@ -55,7 +55,7 @@ TEST(VolumeZoneFilterTest, AnOldLabelOfAVolumeMeetsTheNewOneOfANode) {
   EXPECT_EQ(Answer(keys::kOldZone, "east", Label(keys::kZone, "east")), "");
   EXPECT_EQ(Answer(keys::kOldRegion, "r1", Label(keys::kRegion, "r2")), kOther);
   EXPECT_EQ(Answer(keys::kZone, "east", Label(keys::kOldZone, "east")), kOther)
-      << "as in kube-scheduler, not the other way round";
+      << "as in kube-scheduler; the reverse does not match";
 }
 
 TEST(VolumeZoneFilterTest, VolumesThatNameNoZoneAskForNone) {

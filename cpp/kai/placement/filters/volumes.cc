@@ -1,5 +1,5 @@
-// Volumes have to be reachable from the node, or be found or made for it (kube-scheduler's
-// VolumeBinding). What no node can help is said before nodes are asked (pod_checks/).
+// Volumes must be reachable from the node, or be found or created for it (kube-scheduler's
+// VolumeBinding). pod_checks/ reports problems that no node can solve before nodes are checked.
 #include "kai/placement/filters/filters.h"
 
 namespace kai {

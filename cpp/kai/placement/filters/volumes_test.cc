@@ -50,7 +50,7 @@ PersistentVolumeClaimRow BoundClaim(std::string name, std::string volume) {
   return row;
 }
 
-// Two zones; "local" has volumes made by hand, "cloud" makes them when a pod has a node.
+// Two zones; "local" has manually created volumes, "cloud" creates them when a pod has a node.
 class VolumeFilterTest : public testing::Test {
  protected:
   VolumeFilterTest() {
@@ -124,7 +124,7 @@ TEST_F(VolumeFilterTest, AVolumeServesOneClaim) {
 }
 
 TEST_F(VolumeFilterTest, TheSmallestClaimTakesTheSmallestVolume) {
-  // The other way round the large claim would find nothing.
+  // In the reverse order the large claim would find no volume.
   storage().volumes = {Volume("large", "a", 2 * kGigabyte), Volume("small", "a")};
   PersistentVolumeClaimRow large = Claim("large");
   large.bytes = 2 * kGigabyte;
@@ -146,7 +146,7 @@ TEST_F(VolumeFilterTest, AVolumeThatWouldNotDoIsNotTaken) {
   shared.access_modes = {"ReadOnlyMany"};
   PersistentVolumeRow kept = Volume("kept");
   kept.claim_namespace = "ns";
-  kept.claim_name = "somebody";
+  kept.claim_name = "other";
   storage().volumes = {small, other_class, in_use, going, block, shared, kept};
   Claims({Claim("data")});
   EXPECT_EQ(Answer("a1"), kNoVolume);
@@ -242,7 +242,7 @@ TEST_F(VolumeFilterTest, AnEphemeralVolumeHasToBeMadeForThisPod) {
   pod.uid = "another";
   EXPECT_THAT(Explanation(), is_mine);
   pod.uid = "";
-  EXPECT_THAT(Explanation(), is_mine) << "not known";
+  EXPECT_THAT(Explanation(), is_mine) << "the UID is unknown";
 }
 
 TEST_F(VolumeFilterTest, TwoClaimsOfOneNameAreNoneAndAreReported) {

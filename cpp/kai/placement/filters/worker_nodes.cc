@@ -1,4 +1,4 @@
-// With restrictSchedulingNodes GPU pods run on GPU workers only, and all others on CPU workers only
+// With restrictSchedulingNodes GPU pods run only on GPU workers, and all others only on CPU workers
 // (spec 3 P10).
 #include "kai/placement/filters/filters.h"
 

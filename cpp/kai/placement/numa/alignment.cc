@@ -7,9 +7,9 @@
 namespace kai {
 namespace {
 
-using Mask = std::vector<size_t>;  // zones, in the order in which they are drawn from
+using Mask = std::vector<size_t>;  // zones in the order of use
 
-// One container at a time, against what the ones before it have left.
+// Aligns one container at a time in what the containers before it have left.
 class Aligner {
  public:
   Aligner(NumaPolicy policy, const ZoneTable& table)
@@ -18,7 +18,7 @@ class Aligner {
         left_(table.available.begin(), table.available.end()),
         drawn_(left_.size()) {}
 
-  // Nothing: no zones will do.
+  // Nothing: no zones fit.
   std::optional<Mask> MaskFor(const ZoneRequest& request) {
     switch (policy_) {
       case NumaPolicy::kNone:
@@ -75,7 +75,7 @@ class Aligner {
     return std::nullopt;
   }
 
-  // The fewest zones that could ever give so much; 0: not even all of them.
+  // The fewest zones that could ever give this amount; 0: not even all of them.
   size_t WidthOf(size_t resource, double wanted) const {
     std::vector<double> zones(table_.zones);
     for (size_t zone = 0; zone < table_.zones; ++zone)
@@ -103,10 +103,10 @@ class Aligner {
     return LowestMask(request, width);
   }
 
-  // The first mask of that width in lexicographic order that has enough of everything. Zones are
-  // chosen one after the other, and a choice is given up as soon as even the largest of the zones
-  // behind it could not make up what is missing of some resource. For one resource that is exact:
-  // what is chosen stays chosen.
+  // The first mask of that width in lexicographic order that has enough of everything. It chooses
+  // zones one by one, and drops a choice if even the largest of the remaining zones could not
+  // supply the missing amount of some resource. For one resource this test is exact, so no choice
+  // is undone.
   std::optional<Mask> LowestMask(const ZoneRequest& request, size_t width) {
     const size_t zones = table_.zones;
     std::vector<size_t> wanted;
@@ -129,14 +129,14 @@ class Aligner {
     }
 
     Mask mask;
-    std::vector<std::vector<double>> sums = {std::vector<double>(wanted.size())};  // by choices
+    std::vector<std::vector<double>> sums = {std::vector<double>(wanted.size())};  // one per choice
     int64_t looks = 0;
     for (size_t zone = 0;;) {
       const size_t missing = width - mask.size();
       if (missing == 0) return mask;
       if (zone + missing > zones || ++looks > kMostMasks) {
         if (mask.empty() || looks > kMostMasks) return std::nullopt;
-        zone = mask.back() + 1;  // not with this one
+        zone = mask.back() + 1;  // try without this zone
         mask.pop_back();
         sums.pop_back();
         continue;

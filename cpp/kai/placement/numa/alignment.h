@@ -1,14 +1,13 @@
-// Which zones a node's Topology Manager would give to containers (spec 3 U6-U10). Pure functions
-// over tables of zones times resources.
+// Computes the zones that a node's Topology Manager would give to containers (spec 3 U6-U10). Pure
+// functions over tables of zones times resources.
 //
 //   const Alignment found = Align(NumaPolicy::kSingleZone, zones.table(), {{{3}}}, {});
-//   found.fits                       // true: in zone 1, of two with 1 and 4 left
+//   found.fits                       // true: in zone 1; 1 and 4 are left in the two zones
 //   found.placement[0].zone          // 1
 //
 // Invariants: no zone gives more than it has; equal tables give equal answers. Cost: O(zones *
-// resources) per container, with policy restricted and several zones per container times zones;
-// where several resources compete for zones, the attempts are bounded by kMostMasks. Threads:
-// thread-safe.
+// resources) per container; with policy restricted and several zones per container, times zones; if
+// several resources compete for zones, kMostMasks limits the attempts. Threads: thread-safe.
 #ifndef KAI_PLACEMENT_NUMA_ALIGNMENT_H_
 #define KAI_PLACEMENT_NUMA_ALIGNMENT_H_
 
@@ -25,30 +24,30 @@ struct ZoneTable {
   size_t zones = 0;
   size_t resources = 0;
   std::span<const double> allocatable;  // a row of resources per zone
-  std::span<const double> available;    // likewise; may be negative
+  std::span<const double> available;    // the same layout; may be negative
 
   double Allocatable(size_t zone, size_t resource) const {
     return allocatable[zone * resources + resource];
   }
 };
 
-// By resource; what is not aligned is zero.
+// By resource; 0 for resources that are not aligned.
 using ZoneRequest = std::vector<double>;
 
 struct Alignment {
   bool fits = false;
-  ZonePlacement placement = {};  // of those that run beside each other, together
+  ZonePlacement placement = {};  // the sum over the concurrent containers
 
   int32_t CountZones() const;
 };
 
-// `concurrent` each take their part before the next one looks; `serial` are asked alone. With
-// policy none everything fits, nowhere in particular.
+// Each of `concurrent` takes its part before the next one is aligned; each of `serial` is aligned
+// alone. With policy none every request fits, with an empty placement.
 Alignment Align(NumaPolicy policy, const ZoneTable& table, std::span<const ZoneRequest> concurrent,
                 std::span<const ZoneRequest> serial);
 
-// Zones in which single choices are looked at before a mask counts as not found. With one resource
-// no choice is ever taken back; more than this takes dozens of zones that are alike in no way.
+// The most single choices of zones that a search tries before it gives up. With one resource no
+// choice is ever undone; only dozens of very different zones need more tries.
 inline constexpr int64_t kMostMasks = 100'000;
 
 }  // namespace kai

@@ -21,7 +21,7 @@ constexpr NumaPolicy kSingle = NumaPolicy::kSingleZone;
 constexpr NumaPolicy kRestricted = NumaPolicy::kRestricted;
 constexpr NumaPolicy kBestEffort = NumaPolicy::kBestEffort;
 
-// A node of zones that are alike, or one by one.
+// The zones of a node: all alike, or given one by one.
 struct Zones {
   std::vector<double> allocatable;
   std::vector<double> available;
@@ -51,7 +51,7 @@ struct Zones {
   }
 };
 
-// "no", or per zone what is taken of each resource: "0: 4 8, 1: 2 0".
+// "no", or the amounts taken per zone and resource: "0: 4 8, 1: 2 0".
 std::string TextOf(const Alignment& found, size_t resources) {
   if (!found.fits) return "no";
   std::string text;
@@ -144,19 +144,20 @@ TEST(AlignmentTest, TheLowestMaskThatHasEverything) {
 TEST(AlignmentTest, AZoneThatGivesNothingIsNotPartOfThePlacement) {
   const Alignment found =
       Align(kRestricted, Zones::Alike(3, {4}).Left({0, 5, 1}).table(), {{{5}}}, {});
-  EXPECT_EQ(TextOf(found, 1), "1: 5") << "in the mask of zones 0 and 1";
+  EXPECT_EQ(TextOf(found, 1), "1: 5") << "the mask has zones 0 and 1";
   EXPECT_EQ(found.CountZones(), 1);
 }
 
 TEST(AlignmentTest, BestEffortTakesTheZoneThatCoversMostFirst) {
   EXPECT_EQ(AlignText(kBestEffort, Zones::Each({{1}, {3}, {2}}), {{5}}), "1: 3, 2: 2");
-  EXPECT_EQ(AlignText(kBestEffort, Zones::Each({{2}, {2}}), {{1}}), "0: 1") << "the lowest of two";
+  EXPECT_EQ(AlignText(kBestEffort, Zones::Each({{2}, {2}}), {{1}}), "0: 1")
+      << "the lower of two zones";
   EXPECT_EQ(AlignText(kBestEffort, Zones::Each({{1}, {1}, {1}, {1}}), {{4}}),
             "0: 1, 1: 1, 2: 1, 3: 1");
 }
 
 TEST(AlignmentTest, ManyZonesAreNoReasonToTryAllTheirMasks) {
-  // Of 64 zones every second one is empty: C(64, 16) masks, and none of the first half will do.
+  // Every second of 64 zones is empty: C(64, 16) masks, and none of the first half fits.
   std::vector<double> left;
   for (int zone = 0; zone < 64; ++zone) left.push_back(zone % 2 == 0 ? 0 : 4);
   const Zones zones = Zones::Alike(64, {4}).Left(left);
@@ -167,7 +168,7 @@ TEST(AlignmentTest, ManyZonesAreNoReasonToTryAllTheirMasks) {
 }
 
 TEST(AlignmentTest, WhatTwoResourcesMakeHardIsGivenUpInTime) {
-  // One resource or the other in each zone, and never quite enough of both.
+  // Each zone has mainly one of two resources, and never quite enough of both.
   std::vector<double> left;
   for (int zone = 0; zone < 48; ++zone) {
     left.push_back(zone % 2 == 0 ? 7 : 3);
@@ -177,9 +178,9 @@ TEST(AlignmentTest, WhatTwoResourcesMakeHardIsGivenUpInTime) {
   EXPECT_EQ(AlignText(kRestricted, zones, {{127, 127}}), "no");
 }
 
-// ---- the same, plainly --------------------------------------------------------------------------
+// ---- compared with a simple search
 
-// spec 3 U8, trying every mask in order.
+// spec 3 U8; tries every mask in order.
 std::optional<std::vector<size_t>> SlowMask(const ZoneTable& table, const std::vector<double>& left,
                                             const ZoneRequest& request) {
   size_t width = 0;

@@ -9,7 +9,7 @@ bool Refuses(NumaPolicy policy) {  // spec 3 U4
   return policy == NumaPolicy::kSingleZone || policy == NumaPolicy::kRestricted;
 }
 
-// What a change did here.
+// The effects of a change here.
 enum Did : uint8_t { kNothing = 0, kRecorded = 1, kChargedLater = 2, kChargedNow = 4 };
 
 }  // namespace
@@ -28,7 +28,7 @@ ZoneLedger::ZoneLedger(const Cluster& cluster, const Options& options)
       continue;
     AddRecord(pod, node, placement);
   }
-  // spec 3 U13; what nodes reported themselves has them taken off already.
+  // spec 3 U13; amounts that nodes report already exclude these pods.
   if (options_.reconstruct) {
     for (const Record& record : records_) {
       if (IsActiveAllocated(cluster.pods().status[record.pod]))
@@ -207,7 +207,7 @@ void ZoneLedger::Restore(const Record& record, std::vector<double>* left) {
 void ZoneLedger::Applied(const Change& change) {
   uint8_t did = kNothing;
   const bool gets_place = change.to == PodStatus::kAllocated || change.to == PodStatus::kPipelined;
-  // Back where it was, it keeps what it had.
+  // A pod that returns keeps its zones.
   const bool stays =
       gets_place && change.from_node == change.to_node && !IsMoveWithin(change.pod, change.to_node);
   if (gets_place && !stays) {
@@ -227,7 +227,7 @@ void ZoneLedger::Applied(const Change& change) {
       Charge(record, &table.later, sign);
       did |= kChargedLater;
     }
-    // A pod that leaves is there until it is gone, and one that returns is there already.
+    // A leaving pod holds its zones until it is gone; a returning pod already holds them.
     if ((did & kRecorded) != 0) {
       Charge(record, &table.now, -1);
       did |= kChargedNow;

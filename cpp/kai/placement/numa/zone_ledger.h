@@ -1,16 +1,17 @@
-// ZoneLedger: what is left in the NUMA zones of nodes, and which zones pods would get (spec 3
-// U4-U15).
+// ZoneLedger: the free resources in the NUMA zones of nodes, and the zones that pods would get
+// (spec 3 U4-U15).
 //
 //   ZoneLedger ledger(*cluster, {});
-//   ledger.Ask(pod_class, node).admits      // the Topology Manager would let it in
-//   ledger.RecordOf(pod)                    // where it is put, once it has the node
+//   ledger.Ask(pod_class, node).admits      // the Topology Manager would admit it
+//   ledger.RecordOf(pod)                    // its zones, once it has the node
 //
-// It is a listener of the statement: a pod takes its zones with its node, and gives them back when
-// it is evicted. A pod that takes part in a search is predicted anew each time it gets a node.
+// It is a listener of the statement: a pod takes its zones when it gets its node, and gives them
+// back when it is evicted. If a pod takes part in a search, its zones are predicted again each time
+// it gets a node.
 //
-// Invariants: undoing restores every amount exactly; a record stays until the change that made it
-// is undone. Cost: nothing for pods that no node aligns; else one alignment per class of pods and
-// node, after each change of that node's zones. Not thread-safe: Ask() keeps its answers.
+// Invariants: undoing restores every amount exactly; a record exists until the change that made it
+// is undone. Cost: nothing for pods that no node aligns; otherwise one alignment per class of pods
+// and node, after each change of that node's zones. Not thread-safe: Ask() caches its answers.
 #ifndef KAI_PLACEMENT_NUMA_ZONE_LEDGER_H_
 #define KAI_PLACEMENT_NUMA_ZONE_LEDGER_H_
 
@@ -27,44 +28,44 @@ namespace kai {
 class ZoneLedger final : public Listener {
  public:
   struct Options {
-    std::vector<std::string> ignored = {};  // resources, as nodes report them
-    // What is left is what no pod is known to have, instead of what nodes reported: that is older
-    // (spec 3 U13).
+    std::vector<std::string> ignored = {};  // resource names as nodes report them
+    // True: computes the free amounts from the zones of known pods. False: uses the amounts that
+    // nodes reported, which are older (spec 3 U13).
     bool reconstruct = true;
-    // Zones of pods that are leaving are free once they are gone, and a pod that was evicted but
-    // can have its zones back stays. In KAI they are free at once, and it moves to whatever zones
-    // come first (spec 3 U13).
+    // True: the zones of leaving pods become free when the pods are gone, and an evicted pod that
+    // can have its zones again stays. False: as in KAI, they are free at once, and the pod moves to
+    // the first zones that fit (spec 3 U13).
     bool wait_for_leaving = true;
   };
   struct Answer {
     bool admits = true;
-    bool must_wait = false;  // for pods that are leaving
-    int32_t zones = 0;       // that the pod is taken to spread over; 0: it cannot be aligned
+    bool must_wait = false;  // until leaving pods are gone
+    int32_t zones = 0;       // the pod's zones on the node; 0: it cannot be aligned
   };
-  // What a pod got of a node.
+  // The zones that a pod got on a node.
   struct Record {
     PodId pod;
     NodeId node;
-    int32_t previous = -1;  // of the same pod
+    int32_t previous = -1;  // the earlier record of the same pod
     ZonePlacement placement = {};
   };
 
   ZoneLedger(const Cluster& cluster, const Options& options);
 
-  // Some node may refuse them.
+  // True: some node may refuse these pods.
   bool MayRefuse(PodClassId pod_class) const { return HasNote(pod_class, kRefused); }
-  // They like some nodes better than others.
+  // True: the scores of these pods differ between nodes.
   bool HasWishes(PodClassId pod_class) const { return HasNote(pod_class, kScored); }
-  // Only of classes for which one of these is true.
+  // Only for classes with one of these two true.
   const Answer& Ask(PodClassId pod_class, NodeId node) const;
 
-  // The pod's last record; negative: it never had any zones. Records stay where they are until the
-  // change that made them is undone.
+  // The index of the pod's last record; negative: it never had zones. A record keeps its index
+  // until the change that made it is undone.
   int32_t RecordOf(PodId pod) const { return record_of_[pod]; }
   const std::vector<Record>& records() const { return records_; }
 
-  // What pods that come could have of a zone once all that are leaving are gone; by place in
-  // NumaNode.
+  // The amounts of the zones that new pods could get after all leaving pods are gone; by position
+  // in NumaNode.
   std::span<const double> AvailableOf(NodeId node) const { return TableOf(node).later; }
 
   bool IsMoveWithin(PodId pod, NodeId node) const override;
@@ -74,13 +75,13 @@ class ZoneLedger final : public Listener {
  private:
   enum Note : uint8_t { kScored = 1, kRefused = 2 };
 
-  // What is left of a node's zones.
+  // The free amounts in a node's zones.
   struct Table {
-    std::vector<double> later;  // once pods that are leaving are gone
+    std::vector<double> later;  // after leaving pods are gone
     std::vector<double> now;
     int32_t version = 0;
-    std::array<std::vector<uint8_t>, 2> counts;  // resources that are aligned, of pods that are not
-                                                 // guaranteed, and of those that are
+    std::array<std::vector<uint8_t>, 2> counts;  // aligned resources: of pods that are not
+                                                 // guaranteed, and of guaranteed ones
   };
   struct Cached {
     int32_t version = -1;
@@ -100,7 +101,7 @@ class ZoneLedger final : public Listener {
   bool IsAligned(const NumaNeeds& needs, size_t place) const;
   Answer Work(const NumaNeeds& needs, NodeId node) const;
   Alignment AlignIn(const NumaNeeds& needs, size_t place, std::span<const double> left) const;
-  // Where it is put; where that cannot be told, nowhere.
+  // The predicted zones of the pod; empty: they cannot be predicted.
   ZonePlacement Predict(PodClassId pod_class, NodeId node) const;
   const ZonePlacement& PlacementOn(PodId pod, NodeId node) const;
   bool IsFree(NodeId node, const ZonePlacement& placement) const;
@@ -115,11 +116,11 @@ class ZoneLedger final : public Listener {
   std::vector<Table> tables_;                // by NumaColumns::place
   IndexVector<NumaNeedsId, uint8_t> notes_;  // Notes
   std::vector<Record> records_;
-  std::vector<double> before_;  // amounts that changes have overwritten
-  std::vector<uint8_t> did_;    // what each change did here
+  std::vector<double> before_;  // old values that changes have overwritten
+  std::vector<uint8_t> did_;    // the effect of each change here
   IndexVector<PodId, int32_t> record_of_;
   mutable IndexVector<NumaNeedsId, std::vector<Cached>> cache_;  // by place
-  Answer without_zones_;                                         // of nodes that report none
+  Answer without_zones_;                                         // for nodes that report no zones
 };
 
 }  // namespace kai

@@ -39,7 +39,7 @@ TEST(ZoneLedgerTest, PodsTakeTheirZonesOneAfterTheOther) {  // spec 3 T39
   EXPECT_EQ(rooms.Zones("ns/p-0"), "0: cpu 3000");
   EXPECT_EQ(rooms.Zones("ns/p-1"), "1: cpu 3000");
   EXPECT_EQ(rooms.Left("n"), "0: cpu 1000, 1: cpu 1000");
-  EXPECT_EQ(rooms.Find("ns/p-2"), "nowhere") << "although the node has 58 cores to spare";
+  EXPECT_EQ(rooms.Find("ns/p-2"), "nowhere") << "although the node has 58 free cores";
   EXPECT_EQ(rooms.Explain("ns/p-2"), kMisaligned);
   rooms.statement().RollBackTo(0);
   EXPECT_EQ(rooms.Left("n"), "0: cpu 4000, 1: cpu 4000");
@@ -106,7 +106,7 @@ TEST(ZoneLedgerTest, WhatRunsHasWhatWasWrittenDown) {  // spec 3 U12, U13
                       .Running("ns/b", RunningOnThreeCpus({}))
                       .Pending("ns/p", ThreeCpus())
                       .Build());
-  EXPECT_EQ(rooms.Left("n"), "0: cpu 4000, 1: cpu 1000") << "of b nothing is known";
+  EXPECT_EQ(rooms.Left("n"), "0: cpu 4000, 1: cpu 1000") << "the zones of b are not known";
   rooms.Evict("ns/a-0");
   EXPECT_EQ(rooms.Left("n"), "0: cpu 4000, 1: cpu 4000");
   rooms.Evict("ns/b-0");
@@ -162,7 +162,7 @@ TEST(ZoneLedgerTest, AVictimOfWhichNothingIsKnownStays) {
     rooms.Evict("ns/a-0");
     rooms.Pipeline("ns/a-0", "n");
     EXPECT_EQ(rooms.StatusOf("ns/a-0"), wait ? PodStatus::kRunning : PodStatus::kPipelined);
-    EXPECT_EQ(rooms.Zones("ns/a-0"), wait ? "" : "0: cpu 3000") << "KAI lets it move";
+    EXPECT_EQ(rooms.Zones("ns/a-0"), wait ? "" : "0: cpu 3000") << "in KAI it moves";
   }
 }
 
@@ -244,7 +244,7 @@ TEST(ZoneLedgerTest, WithoutZonesNothingIsAsked) {
   EXPECT_FALSE(cluster->ClassOf(PodNamed(*cluster, "ns/p-0")).numa.valid());
 }
 
-// ---- random changes -----------------------------------------------------------------------------
+// ---- random changes
 
 TEST(ZoneLedgerTest, UndoingRestoresEveryAmountAndWhatIsLeftIsWhatNoPodHas) {
   std::random_device device;
@@ -298,7 +298,7 @@ TEST(ZoneLedgerTest, UndoingRestoresEveryAmountAndWhatIsLeftIsWhatNoPodHas) {
       }
       marks.emplace_back(rooms.statement().Mark(), left());
 
-      // What every pod that holds a node has, added up anew.
+      // The sum of what all pods with a node hold, computed again.
       std::vector<std::vector<double>> rest(3, std::vector<double>(3, 4000));
       for (const PodId each : cluster.pods().name.ids()) {
         const int32_t at = rooms.ledger().RecordOf(each);

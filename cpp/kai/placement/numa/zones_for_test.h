@@ -1,4 +1,4 @@
-// Nodes with NUMA zones, and a cycle that looks at nothing else: for tests.
+// Nodes with NUMA zones, and a cycle that checks nothing else: for tests.
 //
 //   ZoneRooms rooms(MakeCluster().Node("n").Add(ZonesOf("n", {{{"cpu", 4000}}, {{"cpu", 4000}}}))
 //                       .Pending("ns/p", {.millicpu = 3000, .guaranteed = true}).Build());
@@ -20,7 +20,7 @@
 
 namespace kai {
 
-// Zones "zone-0", "zone-1", ... that have all they offer left.
+// Zones "zone-0", "zone-1", ... with all their resources free.
 NodeZonesRow ZonesOf(std::string node, const std::vector<ResourceAmounts>& zones,
                      NumaPolicy policy = NumaPolicy::kSingleZone,
                      NumaScope scope = NumaScope::kPod);
@@ -51,7 +51,7 @@ class ZoneRooms {
   PodStatus StatusOf(std::string_view pod) const;
 
   double ScoreOf(std::string_view pod, std::string_view node) const;
-  // Where the pod has its place; empty: not known.
+  // The zones of the pod; empty: not known.
   std::string Zones(std::string_view pod) const;
   std::string Left(std::string_view node) const;
 
@@ -59,7 +59,7 @@ class ZoneRooms {
   std::unique_ptr<Cluster> cluster_;
   std::shared_ptr<ZoneLedger> ledger_;
   std::unique_ptr<SearchRooms> search_;
-  std::unique_ptr<Statement> statement_;  // last: tells the others of its rollback when it goes
+  std::unique_ptr<Statement> statement_;  // last: its destructor rolls back and calls the others
 };
 
 }  // namespace kai

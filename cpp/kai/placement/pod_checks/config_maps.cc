@@ -1,4 +1,4 @@
-// A container that names a ConfigMap which does not exist would never start (spec 3 P13).
+// A container with a missing ConfigMap would never start (spec 3 P13).
 #include "kai/placement/pod_check.h"
 
 namespace kai {

@@ -1,4 +1,4 @@
-// A pod that asks for more of something than any node has, even when empty (spec 3 P14).
+// Refuses a pod that requests more of a resource than any node offers (spec 3 P14).
 #include "kai/placement/pod_check.h"
 
 namespace kai {

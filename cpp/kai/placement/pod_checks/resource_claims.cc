@@ -1,5 +1,5 @@
-// A resource claim that is not there, that belongs to another queue, or that has no room for one
-// more consumer keeps its pod out of every node (spec 3 D5).
+// A resource claim that does not exist, that belongs to another queue, or that has the maximum
+// number of consumers excludes its pod from every node (spec 3 D5).
 #include "kai/placement/pod_check.h"
 
 namespace kai {

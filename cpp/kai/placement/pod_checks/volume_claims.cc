@@ -1,5 +1,5 @@
-// A claim that is not there, that is going, or that waits for another component to bind it keeps
-// its pod out of every node (kube-scheduler's VolumeBinding, before nodes are asked).
+// A claim that does not exist, that is being deleted, or that waits for another component to bind
+// it excludes its pod from every node (kube-scheduler's VolumeBinding, before nodes are checked).
 #include "kai/placement/pod_check.h"
 
 namespace kai {

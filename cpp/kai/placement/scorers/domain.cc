@@ -1,4 +1,5 @@
-// Nodes of domains that a pod group prefers: the emptiest most (spec 4 S1, S2).
+// Prefers nodes in the preferred domains of a pod group: the emptiest domain scores highest (spec 4
+// S1, S2).
 #include "kai/placement/scorers/scorers.h"
 
 namespace kai {

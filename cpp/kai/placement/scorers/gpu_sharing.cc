@@ -1,5 +1,6 @@
-// A node where others share a device with room for the pod comes before any that has an idle one
-// (spec 3 W2), also for pods that want no GPU: they find room on any shared device (spec 3 W8).
+// Prefers a node with a shared device that has room for the pod over nodes with an idle device
+// (spec 3 W2). This also applies to pods without GPUs: they find room on any shared device (spec 3
+// W8).
 #include "kai/placement/scorers/scorers.h"
 
 namespace kai {

@@ -1,4 +1,4 @@
-// A node where the pod can start now beats one where it has to wait (spec 3 W2).
+// Prefers a node where the pod can start now over one where it must wait (spec 3 W2).
 #include "kai/placement/scorers/scorers.h"
 
 namespace kai {

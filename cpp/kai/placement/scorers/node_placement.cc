@@ -1,4 +1,4 @@
-// Fuller nodes first, or emptier ones (spec 3 W3, W4).
+// Prefers fuller nodes, or emptier ones (spec 3 W3, W4).
 #include "kai/placement/scorers/scorers.h"
 
 namespace kai {

@@ -7,7 +7,7 @@
 namespace kai::node_placement_test {
 namespace {
 
-// ---- spec 3 W3 ----------------------------------------------------------------------------------
+// ---- spec 3 W3
 
 TEST(BinpackScoreTest, IsNineWhereLeastIsFreeAndNothingWhereMostIs) {
   const auto score = [](double room, double least, double most) {
@@ -46,7 +46,7 @@ TEST(SpreadScoreTest, IsTheFreePartOfWhatThereIs) {  // spec 3 W4
   EXPECT_EQ(SpreadScore(4, 0), 0);
 }
 
-// ---- the scorer ---------------------------------------------------------------------------------
+// ---- the scorer
 
 class NodePlacementTest : public testing::Test {
  protected:

@@ -1,4 +1,4 @@
-// A node that was nominated for the pod (status.nominatedNodeName) outranks nearly everything
+// Prefers the node that was nominated for the pod (status.nominatedNodeName) over nearly everything
 // (spec 2 T9).
 #include "kai/placement/scorers/scorers.h"
 

@@ -1,4 +1,4 @@
-// The fewer NUMA zones a pod is spread over, the better (spec 3 U11).
+// Prefers nodes where the pod uses fewer NUMA zones (spec 3 U11).
 #include "kai/placement/numa/zone_ledger.h"
 #include "kai/placement/scorers/scorers.h"
 

@@ -1,5 +1,5 @@
 // Inter-pod affinity as kube-scheduler scores it before normalising, times a million (spec 3 W7):
-// what the pod prefers, and what placed pods prefer of it.
+// the preferences of the pod, and those of placed pods for this pod.
 #include <algorithm>
 
 #include "kai/placement/scorers/scorers.h"

@@ -35,7 +35,7 @@ ClusterMaker Zones() {
       .Node("lone");
 }
 
-// Points of a node for the pod ns/p-0.
+// The score of a node for the pod ns/p-0.
 double PointsOf(const Cluster& cluster, std::string_view node) {
   const PodClassId pods = cluster.pods().pod_class[PodNamed(cluster, "ns/p-0")];
   const auto scorer = MakePodAffinityScorer(cluster);
@@ -132,7 +132,7 @@ TEST(PodAffinityScorerTest, DependsOnNothingWhereNoPodWishesAnything) {
 }
 
 TEST(PodAffinityScorerTest, WishesThatCancelOutAreStillAsked) {
-  // +2 and -2 stand in different zones: their sum must not pass for no wish.
+  // +2 and -2 are in different zones: their sum must not count as no preference.
   const auto cluster = Zones()
                            .Running("ns/friend", {.node = "a1", .affinity = Prefers("web", 2)})
                            .Running("ns/foe", {.node = "b1", .affinity = Dislikes("web", 2)})

@@ -1,5 +1,5 @@
-// A placement policy of the literature in place of packing (kai/packing/policies.h): the score of a
-// node, from 0 to 100, and the GPU that a pod gets there which shares one.
+// A placement policy from the literature instead of packing (kai/packing/policies.h): it gives the
+// score of a node, from 0 to 100, and the GPU for a pod that shares one.
 #include <utility>
 #include <vector>
 
@@ -55,7 +55,7 @@ class PolicyScorer final : public Scorer, public Listener, public GpuChooser {
  private:
   static constexpr size_t kMostEntries = 4'000'000;
 
-  // What a class of pods scored on a node, and in which version of it.
+  // The score of a class of pods on a node, and the version of the node.
   struct Entry {
     int64_t version = 0;
     packing::Rating rating;
@@ -108,7 +108,7 @@ class PolicyScorer final : public Scorer, public Listener, public GpuChooser {
   PolicyOptions options_;
   NodeShapes shapes_;
   packing::Rater rater_;
-  IndexVector<NodeId, int64_t> versions_;  // grows with each change of the node
+  IndexVector<NodeId, int64_t> versions_;  // increases with each change of the node
   mutable absl::flat_hash_map<PodClassId, std::vector<Entry>> rows_;
 };
 

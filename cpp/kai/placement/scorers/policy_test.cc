@@ -44,7 +44,7 @@ TEST(PolicyScorerTest, FgdChoosesTheGpuThatTypicalPodsCanSpare) {
   }
   maker.Pending("ns/p", {.gpu_fraction = 0.3});
   const auto cluster = maker.Build();
-  // 500 and 400 are idle. Typical pods ask for 500: only the first GPU is of use to them.
+  // 500 and 400 are idle. Typical pods request 500, so only the first GPU is useful for them.
   const auto fgd = MakePolicyScorer(
       *cluster,
       {.policy = Policy::kFgd,
@@ -53,8 +53,8 @@ TEST(PolicyScorerTest, FgdChoosesTheGpuThatTypicalPodsCanSpare) {
   const GpuPicker packs(*cluster, {.pack = true});
   const GpuPicker descends(*cluster, {.pack = true, .chooser = fgd->gpu_chooser()});
   const PodClassId pods = ClassOf(*cluster, "ns/p-0");
-  EXPECT_EQ(packs.Pick(pods, NodeId(0), true).gpus, GpuList{1}) << "the fullest";
-  EXPECT_EQ(descends.Pick(pods, NodeId(0), true).gpus, GpuList{1}) << "of no use to others";
+  EXPECT_EQ(packs.Pick(pods, NodeId(0), true).gpus, GpuList{1}) << "the fullest GPU";
+  EXPECT_EQ(descends.Pick(pods, NodeId(0), true).gpus, GpuList{1}) << "not useful for other pods";
   const auto other = MakePolicyScorer(
       *cluster,
       {.policy = Policy::kFgd,
@@ -62,8 +62,8 @@ TEST(PolicyScorerTest, FgdChoosesTheGpuThatTypicalPodsCanSpare) {
        .typical_pods = packing::PodMix{{.pod = {.gpus = 1, .gpu_milli = 400}, .weight = 3},
                                        {.pod = {.gpus = 1, .gpu_milli = 200}, .weight = 2}}});
   const GpuPicker spares(*cluster, {.pack = true, .chooser = other->gpu_chooser()});
-  // On the first GPU 200 are left, of use to 2 of 5: F = (3 * 200) / 5. On the second 100, of use
-  // to none: F = (5 * 100) / 5.
+  // On the first GPU 200 are left, useful for 2 of 5: F = (3 * 200) / 5. On the second 100, useful
+  // for none: F = (5 * 100) / 5.
   EXPECT_EQ(spares.Pick(pods, NodeId(0), true).gpus, GpuList{1});
 }
 
@@ -78,7 +78,7 @@ TEST(PolicyScorerTest, RandomScoresTellPodsOfAClassApart) {
   EXPECT_NE(score("ns/p-0"), score("ns/p-1"));
 }
 
-// What is kept of a node is what a scorer that was just made would say.
+// Cached scores of a node equal those of a new scorer.
 TEST(PolicyScorerTest, WhatIsKeptIsRightAfterEveryChangeAndEveryReturn) {
   for (uint32_t seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);

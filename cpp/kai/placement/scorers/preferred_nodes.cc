@@ -1,7 +1,8 @@
-// Preferred node affinity: not in KAI, and off unless asked for (docs/reference/config.md).
+// Preferred node affinity. Not in KAI, and off by default (docs/reference/config.md).
 //
-// The part of all weights that the node meets, times 900: more than fuller or emptier nodes and the
-// kind of node together, less than starting now instead of later.
+// The score is the part of all weights that the node matches, times 900: more than the scores for
+// fuller or emptier nodes and for the kind of node together, but less than starting now instead of
+// later.
 #include "kai/placement/scorers/scorers.h"
 
 namespace kai {

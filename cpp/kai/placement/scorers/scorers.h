@@ -1,11 +1,11 @@
-// The scorers, one file per reason to prefer.
+// The scorers, one file per reason to prefer a node.
 //
 //   scorers.push_back(MakeNodePlacementScorer(cluster, options.gpu, options.cpu));
 //   scorers.push_back(MakeDomainScorer());
 //
-// Invariants: those of scorer.h; a scorer keeps a reference to the cluster, which outlives it.
-// Cost: most are O(1) a node, those that go by terms O(terms of the class), that of NUMA zones an
-// alignment where the zones have changed. Threads: those of scorer.h.
+// Invariants: those of scorer.h; a scorer keeps a reference to the cluster, which must live longer.
+// Cost: most are O(1) per node, those with affinity terms O(terms of the class), that of NUMA zones
+// an alignment if the zones have changed. Threads: those of scorer.h.
 #ifndef KAI_PLACEMENT_SCORERS_SCORERS_H_
 #define KAI_PLACEMENT_SCORERS_SCORERS_H_
 
@@ -23,7 +23,7 @@ std::unique_ptr<Scorer> MakeNodePlacementScorer(const Cluster& cluster, Strategy
                                                 Strategy cpu);           // spec 3 W3, W4
 std::unique_ptr<Scorer> MakeNodeAvailabilityScorer();                    // fits without waiting
 std::unique_ptr<Scorer> MakeResourceTypeScorer(const Cluster& cluster);  // CPU pods to CPU nodes
-std::unique_ptr<Scorer> MakeGpuSharingScorer();                          // joins others
+std::unique_ptr<Scorer> MakeGpuSharingScorer();                          // joins other pods
 std::unique_ptr<Scorer> MakePodAffinityScorer(
     const Cluster& cluster);  // raw InterPodAffinity score
 std::unique_ptr<Scorer> MakeNominatedNodeScorer(
@@ -37,21 +37,23 @@ std::unique_ptr<Scorer> MakeDomainScorer();
 std::unique_ptr<Scorer> MakePreferredNodesScorer(
     const Cluster& cluster);  // preferred node affinity
 
-// A placement policy of the literature, in place of packing by one resource.
+// A placement policy from the literature, instead of packing by one resource.
 struct PolicyOptions {
   packing::Policy policy = packing::Policy::kFgd;
-  bool exact = false;  // scores are not cut to whole numbers
-  uint64_t seed = 0;   // of a random policy
-  // F is measured with these; none: with the most frequent pods of the cluster, so many of all.
+  bool exact = false;  // scores are not rounded down to whole numbers
+  uint64_t seed = 0;   // for a random policy
+  // The pods that F is measured with; none: the most frequent pods of the cluster, up to this
+  // percentage of all pods.
   std::optional<packing::PodMix> typical_pods = {};
   int typical_percent = 95;
 };
 std::unique_ptr<Scorer> MakePolicyScorer(const Cluster& cluster, const PolicyOptions& options);
-// By one of policies().scores(). `listens`: the tables hear of changes through it; one does.
+// One of policies().scores(). `listens`: the tables get the changes of the statement through this
+// scorer; exactly one filter or scorer must do so.
 std::unique_ptr<Scorer> MakeTableScorer(std::shared_ptr<PolicyTables> tables, size_t function,
                                         bool listens);
 
-// The pure functions of spec 3 W3 and W4, also shown to people who compare strategies.
+// The pure functions of spec 3 W3 and W4, also used to compare strategies.
 double BinpackScore(double room, double least_room, double most_room, double allocatable);
 double SpreadScore(double room, double count);
 

@@ -1,5 +1,5 @@
-// A policy over tables (table_policy.h): the score of a node is what its function says, and so is
-// the GPU that a pod gets there which shares one.
+// A policy over tables (table_policy.h): its function gives the score of a node, and the GPU for a
+// pod that shares one.
 #include <utility>
 #include <vector>
 
@@ -47,7 +47,7 @@ class TableScorer final : public Scorer, public GpuChooser {
   };
   using Row = TableAnswers<Answer>::Row;
 
-  // The nodes of asked_.
+  // Scores the nodes in asked_.
   void Ask(PodClassId pod_class, Row* row) const {
     if (asked_.empty()) return;
     tables_->ScoreNodes(function_, pod_class, &asked_);
@@ -57,7 +57,7 @@ class TableScorer final : public Scorer, public GpuChooser {
     });
   }
 
-  // A whole table is scored by Prepare() alone.
+  // Only Prepare() scores a whole table.
   const Answer& AnswerOn(PodClassId pod_class, NodeId node) const {
     Row& row = answers_.RowOf(pod_class);
     if (!is_whole_ && answers_.IsStale(row, node)) {
