@@ -191,7 +191,7 @@ def group_rows(compiled: _core.Plan) -> dict[str, tuple[str, int]]:
 
 
 def texts(column: tuple[bytes, bytes]) -> list[str]:
-    """A column of texts, of which most differ."""
+    """A column of mostly distinct texts."""
     offsets, whole = memoryview(column[0]).cast("q"), column[1]
     return [whole[begin:end].decode() for begin, end in pairwise(offsets)]
 

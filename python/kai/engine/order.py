@@ -45,7 +45,7 @@ class QueueTurn:
     These values are compared with sibling queues, in this order. `over_fair_share`: it uses more
     than its fair share of everything. `within_deserved`: including the group's next pods it uses at
     most its deserved amount. `priority`: higher first. `may_have_none`: the group requests a
-    resource of which the queue may use nothing. `share_with_request` and `share`: the largest
+    resource that the queue may not use at all. `share_with_request` and `share`: the largest
     fraction, over GPUs, CPUs and memory, of what the queue may use, with and without the group's
     next pods; 1.0 is all of it. `created`: older first; None is unknown.
 

@@ -1,4 +1,4 @@
-"""Roles at work: watches in, decisions out, for as long as the process runs."""
+"""Runs the roles: reads watches and carries out decisions until the process ends."""
 
 from __future__ import annotations
 
@@ -28,13 +28,14 @@ async def run(
     """Schedules the pods of a cluster, as the command `kai run` does, until it is cancelled.
 
     `roles`: "scheduler", "binder", "pod-grouper", "pod-group-controller", "queue-controller",
-    several of them in a list, or "all". `context` and `kubeconfig` as for `kai.connect`; the rest
-    are the options of `kai run --help`. Lines of a log go to standard error.
+    several of them in a list, or "all". `context` and `kubeconfig` as for `kai.connect`; the others
+    are the options of `kai run --help`. Log lines go to standard error.
 
-    It runs inside a loop that runs, as in a notebook: ``task = asyncio.create_task(kai.run())``,
-    and later ``task.cancel()``. It then finishes the bindings that are under way, within 5 s, and
-    gives its leases up. In a script it is ``asyncio.run(kai.run())``, which Ctrl-C ends the same
-    way. It handles no signals; in a container run the command, which ends well on SIGTERM.
+    It runs inside a running event loop, as in a notebook: ``task =
+    asyncio.create_task(kai.run())``, and later ``task.cancel()``. It then finishes the bindings
+    that are under way, within 5 s, and releases its leases. In a script use
+    ``asyncio.run(kai.run())``; Ctrl-C ends it the same way. It handles no signals; in a container
+    use the command, which handles SIGTERM.
 
     Raises UnreachableError, RefusedError and InvalidInputError for a server that cannot be used,
     and InvalidConfigError for the scheduler's configuration.
@@ -132,7 +133,7 @@ async def _run(
 async def _connected(
     kubeconfig: str | os.PathLike[str] | None, context: str | None, stop: asyncio.Event
 ) -> Client | None:
-    """None: it was to stop before the server answered."""
+    """None: `stop` was set before the server answered."""
     import asyncio
 
     from kai.k8s.client import Client

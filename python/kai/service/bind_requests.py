@@ -1,13 +1,13 @@
-"""BindRequests between the watch, the planning thread and the writer, for the roles that have to do
-with them: scheduler and binder.
+"""Passes BindRequests between watch, planning thread and writer, for the roles scheduler and
+binder.
 
     requests = BindRequests(options, binder, client, preparing, self._do, self._send)
     Reading(..., also=requests.sinks())
     news = News(..., requests=requests.take())
     requests.turned(now, turn)
 
-The role scheduler looks after those that there are also where it binds pods directly: KAI, or an
-earlier process, may have left some.
+The scheduler role handles existing BindRequests even if it binds pods directly: KAI, or an earlier
+process, may have left some.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ Do = Callable[[Steps], None]
 
 
 class BindRequests:
-    """For the event loop. `binder`: that of the scheduler, whose steps `do` takes; `send` takes
-    those of the role binder."""
+    """For the event loop. `binder`: that of the scheduler; `do` gets its steps. `send` gets the
+    steps of the binder role."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class BindRequests:
         self._do, self._send = do, send
 
     def sinks(self) -> Mapping[str, list[Sink]]:
-        """What reads them, beside the feed."""
+        """Their sinks, besides the feed."""
         if not self._decides and not self._binds:
             return {}
         return {"BindRequest": [DictSink(self._changed, keep=self._read)]}
@@ -66,7 +66,7 @@ class BindRequests:
         return self._binder.in_doubt
 
     def take(self) -> list[Request]:
-        """Those about which the planning thread is asked. Only for a process that may act."""
+        """The BindRequests that the planning thread must check. Only for a process that may act."""
         asked = self._scheduler.requests_to_check(self._clock.monotonic())
         asked += self._binder.take()
         return list({each.name: each for each in asked}.values())
@@ -87,7 +87,7 @@ class BindRequests:
         return self._binder.next_tick()
 
     def hold(self, unsent: Iterable[Binding], nodes: Collection[str]) -> None:
-        """These nodes changed, and the writer gave these bindings back."""
+        """These nodes changed, and the writer returned these bindings unsent."""
         self._binder.hold(unsent, nodes)
 
     def answered(self, now: float, write: Write, outcome: Outcome) -> None:

@@ -1,14 +1,14 @@
-"""Python's garbage collections: how long they stop a service, and when they run.
+"""Controls Python's garbage collections: how long they stop a service, and when they run.
 
     with Collecting() as collecting:
-        collecting.read_all(now)     # what is there by now stays
-        collecting.is_idle(now)      # nothing is to be done for a while
+        collecting.read_all(now)     # existing objects stay
+        collecting.is_idle(now)      # nothing to do for a while
     collecting.longest               # seconds, by generation
 
-A collection holds up both the event loop and the planning thread: 5 to 30 ms for 50,000 containers,
-200 ms and more for half a million. Python looks through that many whenever they are new, which is
-in the middle of much work. Here a few of the youngest are looked through then, and the others in a
-moment without work. What survives that is not looked at again until an hour has gone by.
+A collection stops both the event loop and the planning thread: 5 to 30 ms for 50,000 containers,
+200 ms and more for half a million. By default Python scans that many as soon as they are new, that
+is during heavy work. Here only a few of the youngest are scanned then, and the others in an idle
+moment. Objects that survive are not scanned again for an hour.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from typing import Any
 
 GENERATIONS = 3
 YOUNG, MIDDLE = 5_000, 1_000
-"""New containers until the youngest are looked through, and how often that happens until those of
-the middle generation are: after five million, if no moment is idle."""
+"""New containers per collection of the youngest generation, and the number of those per collection
+of the middle one: after five million containers, if no moment is idle."""
 MUCH = 4
-"""Collections of the youngest after which an idle moment is used."""
+"""Collections of the youngest generation after which an idle moment is used."""
 WHOLE_EVERY_S = 3600.0
-"""Garbage among what has survived is looked for as rarely as that."""
+"""The interval between scans of the objects that survived."""
 
 
 class Collecting:
-    """Of the whole process; when it ends, thresholds are what they were. `longest` and `total`: of
-    collections of each generation, in seconds; `count`: how many there were. `now`: seconds of any
-    clock."""
+    """For the whole process; the original thresholds are restored at the end. `longest` and
+    `total`: collections of each generation, in seconds; `count`: their number. `now`: seconds of
+    any clock."""
 
     def __init__(self) -> None:
         self.longest, self.total = [0.0] * GENERATIONS, [0.0] * GENERATIONS
@@ -56,12 +56,12 @@ class Collecting:
         gc.set_threshold(*self._thresholds)
 
     def read_all(self, now: float) -> None:
-        """All that was there in the beginning has been read, and stays."""
+        """All initial objects have been read, and stay."""
         self._whole_at = now
         gc.freeze()
 
     def is_idle(self, now: float) -> bool:
-        """All that is new is looked through, if it is much; whether it was."""
+        """Scans the new objects if there are many; returns whether it did."""
         if gc.get_count()[1] < MUCH:
             return False
         if self._whole_at is None or now - self._whole_at >= WHOLE_EVERY_S:
@@ -72,7 +72,7 @@ class Collecting:
         return True
 
     def _saw(self, phase: str, info: dict[str, Any]) -> None:
-        """In the thread that the collection stops: it takes no lock."""
+        """Runs in the thread that the collection stops, so it takes no lock."""
         now = time.perf_counter()
         if phase == "start":
             self._began = now

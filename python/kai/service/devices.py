@@ -8,10 +8,10 @@ from kai.errors import InvalidInputError
 
 
 def visible_devices() -> list[str]:
-    """Their UUIDs. In a container these are the devices that it was given.
+    """Their UUIDs. In a container these are the devices assigned to it.
 
-    Raises InvalidInputError, in one sentence, where the library for it is not installed, the
-    driver is missing, or NVML fails.
+    Raises InvalidInputError, in one sentence, if the library is not installed, the driver is
+    missing, or NVML fails.
     """
     try:
         import pynvml

@@ -1,13 +1,13 @@
-"""What metrics show of the planning thread: how long pods waited, and fair shares of queues.
+"""Metrics from the planning thread: how long pods waited, and fair shares of queues.
 
     figures = Figures()
     figures.saw(drained.pods)                    # remembers when pods were created
-    waited = figures.bound(pods, moments)        # seconds, of pods that are bound by now
+    waited = figures.bound(pods, moments)        # seconds, of pods that are bound now
     figures.planned(plan)
-    shares = figures.shares(now)                 # of the last plan; None: they were read already
+    shares = figures.shares(now)                 # of the last plan; None: already read
 
-Fair shares are read once a second at most, as reading those of 10,000 queues takes 8 ms, and a
-cycle may take less than that.
+Fair shares are read at most once a second: for 10,000 queues that takes 8 ms, and a cycle may take
+less.
 """
 
 from __future__ import annotations
@@ -36,26 +36,26 @@ class Figures:
     """For the planning thread."""
 
     def __init__(self) -> None:
-        self._created: dict[str, bytes] = {}  # of pods that wait
-        self._placed: dict[str, bytes] = {}  # of pods that have a node, the youngest last
+        self._created: dict[str, bytes] = {}  # of waiting pods
+        self._placed: dict[str, bytes] = {}  # of pods with a node, youngest last
         self._plan: _core.Plan | None = None  # whose shares were not read yet
         self._read_at = float("-inf")
 
     def saw(self, pods: Iterable[tuple[str, bytes]]) -> None:
-        """Pods that are new or changed: names and JSON."""
+        """New or changed pods: names and JSON."""
         for name, data in pods:
-            # To look for the plain text first, without its quotes, takes a third of the time.
+            # Searching for the plain text first, without its quotes, takes a third of the time.
             if b"nodeName" not in data or not _ON_A_NODE.search(data):
                 at = data.find(b'"creationTimestamp"')
                 if at >= 0 and (created := _CREATED.search(data, at)):
                     self._created[name] = created.group(1)
-            elif name in self._created:  # a watch can be faster than the answer to a binding
+            elif name in self._created:  # the watch can arrive before the answer to the binding
                 self._placed[name] = self._created.pop(name)
                 if len(self._placed) > MOST_PLACED:
                     del self._placed[next(iter(self._placed))]
 
     def gone(self, pods: Iterable[str], feed: _core.Feed) -> None:
-        """Pods that went; another one of the name may be there by now."""
+        """Deleted pods; new ones may have their names."""
         known = [name for name in pods if name in self._created]
         for name, facts in zip(known, feed.pod_facts(known), strict=True):
             if facts is None:
@@ -72,7 +72,7 @@ class Figures:
         return waited
 
     def planned(self, plan: _core.Plan | None) -> None:
-        """None: the last plan does not count any more."""
+        """None: the last plan is not valid any more."""
         self._plan = plan
 
     def shares(self, now: float) -> Shares | None:
@@ -87,7 +87,7 @@ class Figures:
         }
 
     def wake(self) -> float | None:
-        """When `shares` has something."""
+        """When `shares` has its next result."""
         return None if self._plan is None else self._read_at + SHARES_EVERY_S
 
 

@@ -15,15 +15,15 @@ WATCHED = (
     *("Node", "Pod", "PodGroup", "Queue", "PriorityClass", "Topology", "BindRequest"),
     *(*_DEVICES, *_STORAGE, _ZONES, "ConfigMap", "Namespace"),
 )
-"""All that decisions depend on."""
+"""All kinds that decisions depend on."""
 OPTIONAL = frozenset(("Topology", "BindRequest", *_DEVICES, *_STORAGE, _ZONES))
-"""A cluster without these kinds has none of their objects."""
+"""A cluster that does not serve these kinds counts as one without such objects."""
 
 METADATA_ONLY = frozenset(("ConfigMap", "Namespace"))
-"""Kinds of which names and labels count: their data is not read."""
+"""Kinds for which only names and labels are needed: their data is not read."""
 
 OF_PLUGINS: Mapping[str, str] = {"NodeResourceTopology": "numa"}
-"""Kinds that a scheduler reads only with a plugin: where nodes have zones, a cluster costs more."""
+"""Kinds that a scheduler reads only with a plugin, because reading them has a cost."""
 
 _GROUPED = ("Pod", "PodGroup", "PriorityClass")
 _BY_ROLE = {
@@ -36,11 +36,12 @@ _BY_ROLE = {
 
 
 def watched_by(roles: Iterable[str], without: Container[str] = ()) -> tuple[str, ...]:
-    """What these roles read together; their rights (kai.install.access) are for no more."""
+    """The kinds that these roles read; their rights (kai.install.access) cover no others."""
     kinds = {kind for role in roles for kind in _BY_ROLE[role]}
     return tuple(kind for kind in WATCHED if kind in kinds and kind not in without)
 
 
 def needed_by(roles: Iterable[str], without: Container[str] = ()) -> frozenset[str]:
-    """What has to be listed before the first decision; a kind that the cluster lacks counts too."""
+    """The kinds that must be listed before the first decision; a kind that the cluster lacks counts
+    as listed."""
     return frozenset(watched_by(roles, without))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kai.k8s.clock import Clock
 
 STUCK_AFTER_S = 120.0
-"""A turn that takes longer is a bug: /healthz fails, so that the process is restarted."""
+"""A turn that takes longer is a bug: /healthz fails, and the process is restarted."""
 
 Argument = TypeVar("Argument")
 Result = TypeVar("Result")
@@ -27,7 +27,7 @@ Task = asyncio.Task[Any]
 
 
 class Life:
-    """Lives on the event loop that it is made on. `changed` is set when a task has failed."""
+    """Lives on the event loop that created it. `changed` is set when a task has failed."""
 
     def __init__(self, clock: Clock, changed: asyncio.Event) -> None:
         self._clock, self._changed = clock, changed
@@ -75,7 +75,7 @@ class Life:
     async def turn(
         self, thread: Executor, work: Callable[[Argument], Result], argument: Argument
     ) -> Result:
-        """One turn of the planning thread."""
+        """Runs one turn on the planning thread."""
         self._turn_since = self._clock.monotonic()
         turn = await asyncio.get_running_loop().run_in_executor(thread, work, argument)
         self._turn_since = None
@@ -95,6 +95,6 @@ class Life:
 
 
 def why_unready(needed: frozenset[str], synced: frozenset[str]) -> str:
-    """Which kinds have to be listed before a plan, and are not; "": none."""
+    """The kinds that must be listed before a plan and are not; "": none."""
     missing = sorted(needed - synced)
     return f"not listed yet: {', '.join(missing)}" if missing else ""

@@ -1,10 +1,10 @@
-"""A live cluster in Python: it is followed in the background, planned when asked, and not changed.
+"""A live cluster in Python: followed in the background, planned on request, never changed.
 
     with kai.connect(context="staging") as live:
         print(live.plan())
 
-The connection has a thread and an event loop of its own. So it works the same way in a script, in
-a notebook and inside a running loop, and it keeps up while the program computes.
+The connection has its own thread and event loop. It therefore works the same way in a script, in a
+notebook and inside a running loop, and stays up to date while the program computes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Result = TypeVar("Result")
 
 
 def need_cluster_extra() -> None:
-    """Raises InvalidInputError where the libraries that speak to a cluster are not installed."""
+    """Raises InvalidInputError if the libraries for talking to a cluster are not installed."""
     from importlib.util import find_spec
 
     if find_spec("aiohttp") is None or find_spec("prometheus_client") is None:
@@ -50,10 +50,11 @@ def read_once(
     options: Options | None = None,
     objects: bool = False,
 ) -> Cluster:
-    """A cluster as it is now, to be planned. It takes the right to list, and no other.
+    """Reads a cluster once, for planning. It needs only the right to list.
 
-    With `objects` it has all of them; else it has what plans depend on, and costs less. Raises
-    UnreachableError, RefusedError and InvalidInputError for a server that cannot be used.
+    With `objects` the result has all objects; otherwise only what plans depend on, which costs
+    less. Raises UnreachableError, RefusedError and InvalidInputError for a server that cannot be
+    used.
     """
     need_cluster_extra()
     from kai.k8s.client import Client
@@ -88,14 +89,14 @@ def connect(
     node_pool_key: str = keys.NODE_POOL_LABEL,
     queue_label_key: str = keys.QUEUE_LABEL,
 ) -> Live:
-    """A live cluster, to plan it without changing it: that of a context of a kubeconfig.
+    """A live cluster, from a context of a kubeconfig, for planning without changing it.
 
-    Without `kubeconfig` it is $KUBECONFIG, ~/.kube/config or the cluster that this pod runs in;
-    without `context` the current one. `config` and `as_kai` are those of `kai.Scheduler`; the rest
-    are the options of the scheduler whose decisions are asked for: `kai run --help`.
+    `kubeconfig`: default: $KUBECONFIG, ~/.kube/config or the cluster that this pod runs in.
+    `context`: default: the current one. `config` and `as_kai` are those of `kai.Scheduler`; the
+    others are the options of the scheduler whose decisions you want to see: `kai run --help`.
 
-    Nothing is read before the first use. It takes the rights to list and watch what a plan depends
-    on, and to get owners of pods that are in no pod group yet.
+    Nothing is read before the first use. It needs the rights to list and watch the kinds that plans
+    depend on, and to get owners of pods that are in no pod group yet.
 
     >>> import kai
     >>> live = kai.connect(kubeconfig="staging.yaml")
@@ -119,9 +120,9 @@ def connect(
 class Live:
     """A cluster that is followed in the background, from the first use until `close`.
 
-    It is made by `kai.connect`. Use it in a `with` or `async with` block, or close it by hand, as
-    in a notebook; a program may also end without. Its methods are plain calls that may wait for the
-    API server: a loop that must not wait calls ``await asyncio.to_thread(live.plan)``.
+    Create it with `kai.connect`. Use it in a `with` or `async with` block, or close it by hand, as
+    in a notebook; a program may also end without closing it. Its methods are plain calls that may
+    wait for the API server; in an event loop, call ``await asyncio.to_thread(live.plan)``.
 
     They raise UnreachableError, RefusedError and InvalidInputError for a cluster that cannot be
     read, InvalidConfigError for a configuration that cannot be used, and KaiError after `close`.
@@ -143,17 +144,17 @@ class Live:
     def plan(
         self, scheduler: Scheduler | None = None, *, now: datetime | str | None = None
     ) -> Plan:
-        """What the next cycle decides about the cluster as it is now; nothing of it is done.
+        """The decisions of the next cycle for the current cluster; none is carried out.
 
-        `scheduler`: another one than that of `kai.connect`, to compare configurations. `now` is the
-        current time unless given. Pods that are in no pod group yet are put into one in memory, as
-        `kai run` does. The plan stays as it is when the cluster goes on.
+        `scheduler`: replaces that of `kai.connect`, to compare configurations. `now`: default: the
+        current time. Pods without a pod group are grouped in memory, as in `kai run`. The plan does
+        not change when the cluster does.
         """
         chosen = scheduler or self._own_scheduler()
         return self._ask(lambda view, _: view.plan(chosen, now))
 
     def refresh(self) -> None:
-        """Reads everything anew: what was done before this call is in the next plan.
+        """Reads everything again: changes made before this call are in the next plan.
 
         Without it a plan may be some milliseconds behind the API server.
         """
@@ -166,12 +167,12 @@ class Live:
         return self._ask(lambda _, client: take(client, self._options))
 
     def open(self) -> Live:
-        """Connects, and reads the cluster, if that has not happened."""
+        """Connects and reads the cluster, unless that has happened."""
         self._connected()
         return self
 
     def close(self) -> None:
-        """Ends the connection; plans that were made of it can be used on."""
+        """Closes the connection; existing plans stay usable."""
         with self._lock:
             self._closed = True
             connection, self._connection = self._connection, None
@@ -231,7 +232,7 @@ class Live:
 
 
 class _Connection:
-    """A thread with an event loop on which a view lives."""
+    """A thread with an event loop for a view."""
 
     def __init__(
         self, options: Options, kubeconfig: str | os.PathLike[str] | None, context: str | None
@@ -245,7 +246,7 @@ class _Connection:
         self._thread = threading.Thread(target=self._main, name="kai-live", daemon=True)
 
     def open(self) -> None:
-        """Raises what makes the cluster one that cannot be read."""
+        """Raises the error that makes the cluster unreadable."""
         self._thread.start()
         try:
             self._ready.result()

@@ -1,10 +1,10 @@
-"""Log lines of a running scheduler: one line an event, as text or as JSON.
+"""Log lines of a running scheduler: one line per event, as text or as JSON.
 
     log = Log("scheduler", json=True)
     log.info("bound pods", cycle=17, pods=4)
 
-A line has a time (UTC), a level, the role, a message, and fields by name; `cycle` is the number of
-the cycle that it belongs to.
+A line has a time (UTC), a level, the role, a message, and named fields; `cycle` is the number of
+its cycle.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LEVELS = {"debug": 0, "info": 1, "warning": 2, "error": 3}
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """Where lines go. `level`: the least level that is written."""
+    """Writes lines. `level`: the lowest level that is written."""
 
     role: str = "kai"
     as_json: bool = False
@@ -63,13 +63,13 @@ class Log:
         try:
             stream.write(line + "\n")
             stream.flush()
-        except (OSError, ValueError):  # the reader is gone: scheduling goes on
+        except (OSError, ValueError):  # the reader is gone: scheduling continues
             return
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line to be written. `fields`: by name; those without a value are left out."""
+    """A line to write. `fields`: by name; fields without a value are left out."""
 
     level: LogLevel
     message: str
@@ -77,8 +77,8 @@ class Line:
 
 
 class Calm:
-    """Lines about what may happen a thousand times in a row: the first `at_once` of a message, and
-    then as many in `every` seconds, with the number of those that came meanwhile in `times`.
+    """Limits lines about frequent events: of each message the first `at_once`, and then as many
+    every `every` seconds; `times` is the number of lines since then.
 
         calm = Calm(log, clock.monotonic)
         calm.warning("cannot bind Pod", name="team/a", why="...")
@@ -88,7 +88,7 @@ class Calm:
         self, log: Log, clock: Callable[[], float], every: float = 10.0, at_once: int = 1
     ) -> None:
         self._log, self._clock, self._every, self._at_once = log, clock, every, at_once
-        # By message: since when, how many were written since, how many were left out.
+        # By message: start time, lines written since, lines left out.
         self._said: dict[str, tuple[float, int, int]] = {}
 
     def warning(self, message: str, **fields: Any) -> None:
@@ -110,7 +110,7 @@ class Calm:
 
 
 class Bridge(logging.Handler):
-    """Brings to a log what kai.k8s says by Python's own logging."""
+    """Forwards messages of kai.k8s from Python's logging to a log."""
 
     def __init__(self, log: Log) -> None:
         super().__init__(logging.WARNING)

@@ -4,8 +4,8 @@
     measuring.turned(turn)
     measuring.wrote(write, outcome, waited=0.1, took=0.02)
 
-For the event loop. What some part counts anyway, and what belongs to queues, is read when a page is
-asked for. A pod with its seven writes costs 10 us of the 3 ms that it costs in all.
+For the event loop. Counters that other parts have, and metrics of queues, are read only when a page
+is requested. A pod with its seven writes costs 10 us here, of 3 ms in total.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ if TYPE_CHECKING:
     from kai.service.reading import Reading
 
 LANES: dict[Lane, str] = {lane: lane.name.lower() for lane in Lane if lane is not Lane.LEASE}
-"""Leases have requests of their own."""
+"""Leases have separate requests."""
 VICTIMS = ("consolidation", "reclaim", "preempt")
-"""The actions that evict pods for the sake of a pod group."""
+"""The actions that evict pods for another pod group."""
 NO_ACTIONS = frozenset({"load", "fair_share", "open", "close", "total"})
-"""Stages of a plan that are no actions."""
+"""Phases of a plan that are no actions."""
 GB = 10**9
 
 
 @dataclass(frozen=True, slots=True)
 class _Effect:
-    """What one kind of write does to metrics; `failed`: the controller that could not."""
+    """The effect of one kind of write on metrics; `failed`: the controller to blame."""
 
     written: tuple[str, str, str]
     waited: Buckets
@@ -106,11 +106,11 @@ class Measuring:
             self._metrics.generator_budget.set(go_seconds(text), generator)
 
     def uses(self, age: Callable[[], float | None]) -> None:
-        """There is a database of usage; `age`: seconds since it was read, None: it was not."""
+        """A usage database is configured; `age`: seconds since it was read, None: never."""
         self._usage_age = age
 
     def used(self, usage: Rows) -> None:
-        """What queues have used in the past."""
+        """Past usage of queues."""
         self._usage = usage
 
     # ---- turns -----------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ class Measuring:
     def wrote(self, write: Write, outcome: Outcome, waited: float, took: float) -> None:
         """`waited`, `took`: seconds."""
         result = outcome.result
-        # The begin of its key says what a status is about; the rest of it names the object.
+        # The key's prefix identifies the kind of status; the rest of it names the object.
         key = (write.kind, write.verb, write.subresource, write.key[:6], write.lane, result)
         effect = self._effects.get(key)
         if effect is None:
@@ -232,7 +232,8 @@ class Measuring:
         return lambda: self._set_queues(queues)
 
     def _set_queues(self, queues: Iterable[Mapping[str, Any]]) -> None:
-        """In another thread. The process that leads shows queues: two would show them twice."""
+        """Runs in another thread. Only the leader reports queues; with two processes they would be
+        reported twice."""
         metrics, all_sums, all_shares = self._metrics, self._sums, self._shares
         for gauge in (*metrics.queues.values(), *metrics.fair_share.values()):
             gauge.values = {}
@@ -273,12 +274,12 @@ def set_collections(metrics: Metrics, collecting: Collecting) -> None:
 
 
 def queue_sink() -> DictSink:
-    """Keeps of queues what their metrics show."""
+    """Stores the parts of queues that their metrics show."""
     return DictSink(keep=_kept)
 
 
 def controller_of(write: Write) -> str:
-    """KAI's controller whose work a write is; "": the scheduler's, or an event."""
+    """KAI's controller that does this work in KAI; "": the scheduler's, or an event."""
     if write.subresource == "binding":
         return "bindrequest"
     if write.kind == "Queue":

@@ -1,13 +1,13 @@
-"""The metrics of `kai run`: KAI's by their names (spec 6 C35, C64), and ours.
+"""The metrics of `kai run`: KAI's, with KAI's names (spec 6 C35, C64), and ours.
 
     metrics = Metrics("kai", roles=("scheduler",))
     metrics.bind_ms.observe(3.2)
     await metrics.page()               # bytes for GET /metrics
 
-This is the list; `kai.service.measuring` sets the numbers. Their names begin with the metrics
-namespace, but for `workqueue_*` and `controller_runtime_*`: KAI's dashboards look for these as they
-are. A role has the metrics that KAI's program of that role has, and every role has most of ours.
-docs/reference/metrics.md has each of them, as tests/docs/test_metrics.py checks.
+This module declares them; `kai.service.measuring` sets the numbers. Names start with the metrics
+namespace, except `workqueue_*` and `controller_runtime_*`, which KAI's dashboards expect unchanged.
+A role has the metrics of KAI's program of that role, and every role has most of ours.
+docs/reference/metrics.md describes each of them; tests/docs/test_metrics.py checks that.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ S_BOUNDS = tuple(0.001 * 2**k for k in range(16))
 LAG_BOUNDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 EVICTED_LABELS = ("podgroup", "namespace", "uid", "nodepool", "action")
 MOST_EVICTED_GROUPS = 4096
-"""The labels of evicted pods include a UID, so they never end."""
+"""The labels of evicted pods include a UID, so their number is not limited."""
 
 CONTROLLERS = {
     "scheduler": "bindrequest",
@@ -58,7 +58,7 @@ QUEUE_GAUGES = {
 
 
 class _Part:
-    """Families of one role ("": of all roles). `prefix`: the begin of their names."""
+    """Families of one role ("": of all roles). `prefix`: the start of their names."""
 
     def __init__(self, all_series: list[Series] | None, prefix: str, *, kais: bool) -> None:
         self._all, self._prefix, self._kais = all_series, prefix, kais
@@ -82,11 +82,11 @@ class _Part:
 
 
 class Metrics:
-    """All metrics of one process. `namespace`: the first part of their names. `queue_labels`: more
-    labels of those of the queue controller.
+    """All metrics of one process. `namespace`: the first part of their names. `queue_labels`:
+    further labels of the queue controller's metrics.
 
-    `on_page`: called on the event loop before a page is made, to set what need not be set all the
-    time. It returns what may take longer, for another thread: the gauges of queues.
+    `on_page`: called on the event loop before a page is made, for metrics that are set only then.
+    It returns a function for slower work in another thread: the gauges of queues.
     """
 
     def __init__(
@@ -109,11 +109,11 @@ class Metrics:
         self._of_process = _of_process()
 
     def __iter__(self) -> Iterator[Series]:
-        """The families of its roles; those of the process are not among them."""
+        """The families of its roles, without those of the process."""
         return iter(self._all)
 
     async def page(self) -> bytes:
-        """All numbers as they are now, and those of the process, as text."""
+        """All current numbers, and those of the process, as text."""
         set_queues = self.on_page()
         of_queues = [*self.queues.values(), *self.fair_share.values(), *self.usage.values()]
         at_once = snapshots(each for each in self._all if each not in of_queues)
@@ -230,7 +230,7 @@ class Metrics:
         }
 
     def _of_controllers(self) -> None:
-        """What KAI's controllers have from controller-runtime."""
+        """The metrics that KAI's controllers get from controller-runtime."""
         part = _Part(self._all, "", kais=True)
         self.lane_depth = part.gauge("workqueue_depth", "Writes of a lane that wait", "name")
         self.lane_adds = part.counter(

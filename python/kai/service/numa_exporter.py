@@ -1,4 +1,5 @@
-"""The NUMA placement exporter: writes on each pod of a node where its devices, memory and CPUs lie.
+"""The NUMA placement exporter: annotates each pod of a node with the NUMA nodes of its devices,
+memory and CPUs.
 
     await Exporter(client, ExporterOptions(node="n1"), log).run(stop)
 
@@ -29,14 +30,14 @@ if TYPE_CHECKING:
 
 SOCKET = "/var/lib/kubelet/pod-resources/kubelet.sock"
 SYSFS = "/sys"
-MOST_WAIT_S = 30.0  # between looks that fail
+MOST_WAIT_S = 30.0  # between failed reads
 WRITERS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class ExporterOptions:
-    """`poll_s`: seconds between looks at the kubelet. `resync_s`: between looks at the annotations
-    as the API server has them; 0: never."""
+    """`poll_s`: seconds between reads of the kubelet. `resync_s`: between reads of the annotations
+    at the API server; 0: never."""
 
     node: str
     socket: str = SOCKET
@@ -53,7 +54,7 @@ class Exporter:
         self._clock = client.clock
         self._observed = Observed()
         self._wait = Backoff(self._clock, max(options.poll_s, 0.1), MOST_WAIT_S)
-        self._problems: dict[str, str] = {}  # what does not work now, and why
+        self._problems: dict[str, str] = {}  # current problems, and their causes
         self._writers = asyncio.Semaphore(WRITERS)
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -78,7 +79,7 @@ class Exporter:
                 await asyncio.wait_for(stop.wait(), wait)
 
     async def _look(self) -> bool:
-        """Writes what the kubelet has of new; whether all went well."""
+        """Writes the changes that the kubelet reports; returns whether all succeeded."""
         options, what = self._options, "cannot read the CPUs of NUMA nodes"
         try:
             cpus = node_of_cpu(cpu_lists(options.sysfs))
@@ -124,7 +125,7 @@ class Exporter:
         return outcome
 
     def _fails(self, what: str, why: str, **fields: Any) -> bool:
-        """One line as long as the reason is the same."""
+        """Logs one line until the reason changes."""
         if self._problems.get(what) != why:
             self._problems[what] = why
             self._log.warning(what, why=why, **fields)

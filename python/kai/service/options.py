@@ -1,4 +1,4 @@
-"""Options of a run: what `kai run` and `kai.run` can be told."""
+"""The options of `kai run` and `kai.run`."""
 
 from __future__ import annotations
 
@@ -39,26 +39,25 @@ LEASES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """Everything but the connection.
+    """All options except those of the connection.
 
-    `binding`: "direct" binds pods, "bind-requests" creates BindRequests, which the role binder (or
-    KAI's) carries out. `eviction`: "evict" minds PodDisruptionBudgets, "delete" is KAI's way. Times
-    are in seconds. `min_period`: the least time from the end of one cycle to the next one;
-    `max_period`: a cycle is run after this time even if nothing has changed. `writers`: requests
-    that are under way at the same time. `queue_label_to_metric_label`: labels of queues that their
-    metrics have as well, and under which name; `queue_label_to_default_metric_value`: for queues
-    that lack such a label. `volume_seconds`: how long the volumes of a pod may take. `shadow`:
-    nothing is written; decisions are compared with those of the scheduler that runs there, what it
-    does not do within `shadow_patience` counts as missed, and what was found is written to the file
-    `shadow_report` at the end.
+    `binding`: "direct" binds pods, "bind-requests" creates BindRequests, which the binder role (or
+    KAI's binder) carries out. `eviction`: "evict" respects PodDisruptionBudgets, "delete" is KAI's
+    way. Times are in seconds. `min_period`: the shortest time from the end of one cycle to the next
+    one; `max_period`: a cycle runs after this time even if nothing has changed. `writers`: the
+    number of concurrent requests. `queue_label_to_metric_label`: labels of queues that their
+    metrics get too, with the metric label's name; `queue_label_to_default_metric_value`: values for
+    queues without such a label. `volume_seconds`: time limit for the volumes of a pod. `shadow`:
+    nothing is written; decisions are compared with those of the scheduler that runs in the cluster.
+    A decision that it does not take within `shadow_patience` counts as missed, and the result is
+    written to the file `shadow_report` at the end.
 
-    `policies` are functions declared with `kai.policy`, in the scheduler of a cluster only with
-    `allow_python_policies`: one that is slow delays every decision, and one that fails ends the
+    `policies` are functions declared with `kai.policy`. In the scheduler of a cluster they need
+    `allow_python_policies`, because a slow policy delays every decision, and a failing one ends the
     run.
 
-    `resource_reservation_...`, `runtime_class_name` and `fake_gpu_nodes` are about the pods that
-    hold shared GPUs (`reservations`); `cdi` and `hami_core` about the ConfigMaps of pods that share
-    one.
+    `resource_reservation_...`, `runtime_class_name` and `fake_gpu_nodes` are for the pods that hold
+    shared GPUs (`reservations`); `cdi` and `hami_core` for the ConfigMaps of pods that share one.
     """
 
     roles: tuple[str, ...] = ROLES
@@ -180,7 +179,7 @@ class Options:
                     )
 
     def reservations(self) -> Reservations:
-        """What the pods that hold shared GPUs have in common."""
+        """The common settings of the pods that hold shared GPUs."""
         from kai.install.manifests import default_image
 
         return Reservations(
@@ -198,7 +197,7 @@ class Options:
         return role in self.roles
 
     def leases(self) -> tuple[str, ...]:
-        """The names of the leases that have to be held, in one order for all programs."""
+        """The names of the required leases, in the same order in all programs."""
         names = []
         for role in ROLES:
             if role in self.roles:
@@ -229,7 +228,7 @@ class Options:
 
 
 class RunOptions(TypedDict, total=False):
-    """The members of Options but the roles, for those who name some."""
+    """The members of Options except the roles, for calls that set some of them."""
 
     scheduler_name: str
     namespace: str
@@ -280,8 +279,8 @@ def options_of(roles: Iterable[str], given: RunOptions) -> Options:
 
 
 def roles_of(names: Iterable[str], programs: Iterable[str] = ()) -> tuple[str, ...]:
-    """The roles by these names; "all" stands for every one. Raises InvalidInputError, which may
-    propose a role or one of `programs`."""
+    """The roles with these names; "all" means every role. Raises InvalidInputError, which may
+    suggest a role or one of `programs`."""
     names = list(names)
     if ALL in names:
         return ROLES

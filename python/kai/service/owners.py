@@ -1,14 +1,16 @@
-"""Which owners of pods are read, and when again: nothing watches them, as they are of any kind.
+"""Decides which owners of pods are read, and when again: they have any kind, so no watch covers
+them.
 
     owners = Owners(read, tasks.start, clock)
-    owners.need(decided.needs)              # read now, and again while it is not there
+    owners.need(decided.needs)              # read now, and again while it does not exist
     owners.look_again(decided.joined)       # new pods of an owner that was read before
     owners.forget(decided.not_needed)
-    await owners.run()                      # each is read anew now and then, until cancelled
+    await owners.run()                      # reads each again now and then, until cancelled
 
-KAI reads owners at each event of a pod. Here an owner that a pod joins is read again within
-`FRESH_S`, one that is not there after 1, 2, 4, ... 30 s, and each of them every `EVERY_S`, a few in
-a second: so a workload whose queue label changes moves, though nothing happens to its pods.
+KAI reads owners at each event of a pod. Here an owner is read again within `FRESH_S` when a pod
+joins it, and after 1, 2, 4, ... 30 s if it does not exist. In addition each owner is read every
+`EVERY_S`, a few per second, so a workload whose queue label changes is moved although its pods do
+not change.
 """
 
 from __future__ import annotations
@@ -23,10 +25,10 @@ from kai.k8s.clock import Clock
 FRESH_S = 5.0
 EVERY_S = 30.0
 A_SECOND = 5.0
-"""So many are read anew in a second: with more than 150 owners a round takes longer."""
+"""The number of owners read again per second: with more than 150 owners a round takes longer."""
 FIRST_WAIT_S, MOST_WAIT_S = 1.0, 30.0
 ONCE = frozenset(("Pod", "PodGroup"))
-"""Watches bring the changes of these."""
+"""Watches deliver the changes of these kinds."""
 
 
 @dataclass(slots=True)
@@ -39,8 +41,8 @@ class _State:
 class Owners:
     """Lives on the event loop.
 
-    `read`: reads the object and hands it on; whether it is there, None where the server fails.
-    `start`: makes a task.
+    `read`: reads the object and passes it on; returns whether it exists, None if the server fails.
+    `start`: creates a task.
     """
 
     def __init__(
@@ -53,7 +55,7 @@ class Owners:
         self._states: dict[Reference, _State] = {}
 
     def __len__(self) -> int:
-        """How many are followed."""
+        """The number of owners that are followed."""
         return len(self._states)
 
     def need(self, references: Iterable[Reference]) -> None:

@@ -3,11 +3,11 @@
     pages = Pages(metrics, why_unhealthy, why_unready, snapshot)
     await pages.start("127.0.0.1:8080")
 
-/healthz fails where only a restart helps: the planning thread has not come back for too long. It is
-about this process alone, so that an API server that is away causes no restart. /readyz fails until
-every kind has been listed. /get-snapshot has the path of KAI's own (spec 6 C63), and as that one
-answers on the loopback interface alone: `kubectl port-forward` comes from there. /shadow and
-/shadow.json are what a shadow found.
+/healthz fails only when a restart helps: the planning thread has not returned for too long. It
+depends on this process alone, so an unreachable API server causes no restart. /readyz fails until
+every kind has been listed. /get-snapshot has the same path as in KAI (spec 6 C63), and like KAI's
+it answers only on the loopback interface, from which `kubectl port-forward` connects. /shadow and
+/shadow.json are the results of a shadow.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from kai.service.metrics import Metrics
 from kai.snapshot.fetching import PATH
 
 Texts = Mapping[str, tuple[str, Callable[[], str]]]
-"""By path, a content type and what makes the text."""
+"""By path, a content type and a function that returns the text."""
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Pages:
-    """`why_unhealthy` and `why_unready` return a sentence, or "" when all is well. `snapshot` makes
-    a snapshot.zip, and may raise a KaiError; None: there is no such page. `texts`: further pages.
-    """
+    """`why_unhealthy` and `why_unready` return a sentence, or "" if there is no problem. `snapshot`
+    returns a snapshot.zip, and may raise a KaiError; None: there is no such page. `texts`: further
+    pages."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Pages:
         self.port = 0
 
     async def start(self, listen: str) -> None:
-        """Serves at "host:port" or ":port". Raises InvalidInputError where that cannot be."""
+        """Serves at "host:port" or ":port". Raises InvalidInputError if that is not possible."""
         host, _, port = listen.rpartition(":")
         if not port.isdecimal():
             raise InvalidInputError(f"--listen-address: {listen!r} is no host:port")

@@ -1,11 +1,10 @@
-"""The planning thread: takes in what watches delivered, groups pods, plans, and says why.
+"""The planning thread: applies watch events, groups pods, plans, and writes verdicts.
 
     planner = Planner(make_core(options), options)
     turn = planner.turn(News(now_ns=now_ns))          # on the one worker thread
 
-It does no I/O. What it returns are plain values: the event loop sends writes while the next turn
-runs. Everything of a plan that is wanted is read in the turn that made it: the next turn changes
-the cluster under it.
+It does no I/O. It returns plain values: the event loop sends writes while the next turn runs. All
+data of a plan must be read in the turn that created it, because the next turn changes its cluster.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
 
 
 class Core(NamedTuple):
-    """The compiled side: a cluster, the feed that fills it, and the session that plans it."""
+    """The compiled objects: a cluster, the feed that fills it, and the session that plans it."""
 
     cluster: _core.Cluster
     feed: _core.Feed
@@ -65,7 +64,7 @@ def read_config(options: Options) -> _core.Config:
 
 
 def not_used(options: Options) -> frozenset[str]:
-    """Kinds that decisions depend on with other plugins than those of the configuration."""
+    """Kinds that only plugins outside this configuration need."""
     tiers = json.loads(read_config(options).to_json())["tiers"]
     plugins = {plugin["name"] for tier in tiers for plugin in tier["plugins"]}
     return frozenset(kind for kind, plugin in OF_PLUGINS.items() if plugin not in plugins)
@@ -82,19 +81,18 @@ def make_core(options: Options) -> Core:
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What the event loop knows and the store does not.
+    """Facts that the event loop passes to a turn.
 
-    `now_ns`: the API server's time. `plans`: this process may decide. `ends`: it ends, so nothing
-    new is decided, and what became of earlier decisions is written. `forgotten`: assumptions that
-    did not come true. `looked_at`: pods that were read to find out what became of a write, as JSON.
-    `owners`: objects that the grouper asked for; None: not there, False: it may not be read.
-    `rules`: how pods are grouped, where that has changed. `serves_claims`: the server has the API
-    of resource claims. `answers`: to writes of the turns before.
-    `asked`: bindings that were held back, and may not hold any more. `requests`: BindRequests of
-    which it matters whether their pods and nodes are there. `bound`, `failed`, `evicted`, `spared`:
-    as in kai.controllers.bindings.Steps. `bound_at`: the API server's time of each of `bound`, in
-    seconds. `usage`: what queues have used in the past, where it was fetched anew. `held_back`:
-    pods whose last binding failed and that are not bound before a wait ends.
+    `now_ns`: the API server's time. `plans`: this process may decide. `ends`: it is ending: nothing
+    new is decided, and the results of earlier decisions are written. `forgotten`: assumptions that
+    did not come true. `looked_at`: pods that were read after a write without a clear answer, as
+    JSON. `owners`: objects that the grouper requested; None: missing, False: no right to read it.
+    `rules`: how pods are grouped, if that has changed. `serves_claims`: the server has the API of
+    resource claims. `answers`: to writes of earlier turns. `asked`: bindings that were held back
+    and may be outdated. `requests`: BindRequests whose pods and nodes must be checked. `bound`,
+    `failed`, `evicted`, `spared`: as in kai.controllers.bindings.Steps. `bound_at`: the API
+    server's time of each of `bound`, in seconds. `usage`: past usage of queues, if it was fetched
+    again. `held_back`: pods whose last binding failed and that are not bound before a wait ends.
     """
 
     now_ns: int
@@ -119,16 +117,16 @@ class News:
 
 @dataclass(slots=True)
 class Turn:
-    """What came of one turn.
+    """The result of one turn.
 
-    `writes` and `events`: what is said about pods, pod groups and queues. `asked` is that of the
-    news, and `broken` has the assumptions that do not hold. `targets`: what the requests of the
-    news are about. `gone`, `gpu_users` and `is_scaling_up`: as of `_core.Drained`. `lines`: for the
-    log. `wake_ns`: when there will be something to do though nothing happens.
+    `writes` and `events`: about pods, pod groups and queues. `asked` is that of the news, and
+    `broken` has the assumptions that do not hold any more. `targets`: the pods and nodes of the
+    BindRequests in the news. `gone`, `gpu_users` and `is_scaling_up`: as in `_core.Drained`.
+    `lines`: for the log. `wake_ns`: the time of the next turn if nothing else happens.
 
-    For metrics: `timing_ms` by stage, `waiting` groups, how long pods that are bound by now have
-    waited in seconds, the fair shares of queues if they were read, `queue_sums` likewise, and how
-    many objects needed no write, by the name of KAI's controller.
+    For metrics: `timing_ms` by phase, `waiting` groups, the seconds that newly bound pods have
+    waited, the fair shares of queues if they were read, also `queue_sums`, and the number of
+    objects that needed no write, by the name of KAI's controller.
     """
 
     cycle: int = 0
@@ -158,11 +156,11 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What a scheduler knows and no list of objects has.
+    """The knowledge of a scheduler that is in no list of objects.
 
-    `memory`: as of Scheduler.export_memory. `groups`: pod groups that are planned and not created
-    yet, by name. `assigned`: by pod, its pod group, where it does not name one yet. `cycle`: how
-    many plans were made. `ages` and `usage`: as of `_core.Cluster`.
+    `memory`: as in Scheduler.export_memory. `groups`: pod groups in the plan that are not created
+    yet, by name. `assigned`: by pod, its pod group, if the pod does not name one yet. `cycle`: the
+    number of plans so far. `ages` and `usage`: as in `_core.Cluster`.
     """
 
     memory: str
@@ -174,11 +172,11 @@ class State:
 
 
 class Planner:
-    """Everything that belongs to the planning thread.
+    """The state of the planning thread.
 
-    `on_nodes` is called in a turn, before it plans, with the nodes that changed, went, or got or
-    lost a pod of another scheduler. `only_new`: pods that name their pod group are not looked at,
-    nor what owns them: who writes nothing has no groups to keep up to date.
+    `on_nodes` is called in a turn, before planning, with the nodes that changed, were deleted, or
+    got or lost a pod of another scheduler. `only_new`: pods that name their pod group are ignored,
+    and their owners too: a process that writes nothing has no groups to update.
     """
 
     def __init__(
@@ -211,13 +209,15 @@ class Planner:
         self._touched: set[str] = set()  # groups that changed since the last plan
         self._assigned: dict[str, Assignment] = {}  # pods that do not name their group yet
         self._planned: dict[str, Mapping[str, Any]] = {}  # groups that are not created yet
-        self._ungrouped = 0  # pods that changed since groups were decided on
-        # By pod, the event of an eviction under way: its pod group may be gone before its answer.
+        self._ungrouped = 0  # pods that changed since groups were decided
+        # By pod, the event of an eviction under way: its pod group may be deleted before the
+        # answer.
         self._evictions: dict[str, Event] = {}
         self._rejections = Rejections()
         self._misfits = Misfits()
         self._refusals: Waits[str] = Waits()  # groups for which a pod could not be evicted
-        # By group, what is still to be said of that: the group may not be at the API server yet.
+        # By group, refusals that are still to be reported: the group may not exist at the API
+        # server yet.
         self._refused: dict[str, tuple[Eviction, str]] = {}
 
     def turn(self, news: News) -> Turn:
@@ -292,7 +292,7 @@ class Planner:
         turn.waited = figures.bound((each.pod for each in news.bound), moments)
 
     def _check(self, turn: Turn, asked: Sequence[Binding]) -> None:
-        """Of bindings that were held back those that do not hold are decided anew."""
+        """Decides again on bindings that were held back and do not hold any more."""
         if not asked:
             return
         cluster, _, session = self._core
@@ -312,7 +312,7 @@ class Planner:
         return found
 
     def _keep_away(self, turn: Turn, drained: _core.Drained, now: float) -> None:
-        """Groups avoid nodes that rejected a pod of theirs, for a while."""
+        """For a while, groups avoid nodes that rejected one of their pods."""
         for pod, _, group, node, reason, message in drained.failed:
             until = self._rejections.failed(now, group, node, reason)
             if until is not None:
@@ -325,14 +325,15 @@ class Planner:
             self._core.cluster.avoid(group, nodes)
 
     def _spare(self, turn: Turn, news: News, now: float) -> None:
-        """Pods could not be evicted: what their room was for takes none for a while."""
+        """After rejected evictions, the groups that needed the resources evict no pods for a
+        while."""
         for group in self._refusals.ended(now):
             self._refused.pop(group, None)
         for removal, why in news.spared:
             order = removal.order
             self._evictions.pop(order.pod, None)
             if order.waits in self._refusals:
-                continue  # said already: of several that go together, the first is in the way
+                continue  # already reported: of several victims, the first is the obstacle
             until = self._refusals.begin(now, order.waits)
             delay_ns = int((until - now) * 1e9)
             self._core.cluster.hold_off(order.waits, since_ns=news.now_ns, delay_ns=delay_ns)
@@ -356,7 +357,7 @@ class Planner:
                 if known is not None and (self._only_new or known.group == named):
                     del self._assigned[name]
             grouper.put_pod(pod)
-        # After the pods: one that came and went at once is gone, and another one of its name stays.
+        # After the pods: a pod that came and went at once is gone, and a new one of its name stays.
         for kind, name, uid in drained.gone:
             if kind == "Pod":
                 grouper.pod_gone(name, uid)
@@ -442,7 +443,7 @@ class Planner:
         if not turn.planned and not more:
             self._take(turn, self._verdicts.due(now))
             return self._wake_ns
-        if turn.planned:  # else the last plan is read once more
+        if turn.planned:  # otherwise the last plan is read once more
             self._cycle += 1
             turn.cycle = self._cycle
         compiled = session.plan(cluster, now_ns=now_ns)
@@ -479,8 +480,8 @@ class Planner:
     def _look_at_misfits(
         self, turn: Turn, plan: _core.Plan, now: float
     ) -> dict[str, Mapping[str, str]]:
-        """What is wrong with pods and pod groups, by name. The node pool of an
-        object that cannot be read is not known: the scheduler of the default pool reports it."""
+        """The problems of pods and pod groups, by name. The node pool of an unreadable object is
+        unknown: the scheduler of the default pool reports it."""
         if self._options.node_pool:
             return {}
         found, feed = self._misfits, self._core.feed
@@ -516,7 +517,7 @@ class Planner:
                 if order.for_group is None and order.group in self._refusals:
                     self._core.session.forget(self._core.cluster, number)
                     continue  # of a stale gang, which has no preemption delay
-                # One that moves can be evicted again, as KAI does it: the later number counts.
+                # A pod that moves can be evicted again, as in KAI: the later number counts.
                 removals[decision.pod] = Removal(order, number)
                 group = self._seen.group(order.group)
                 if group is not None and order.message:
@@ -526,7 +527,7 @@ class Planner:
     def _binding(self, bind: Bind, uid: str, group: str, number: int) -> Binding:
         spec = spec_of(bind)
         [waits] = self._core.feed.wait_for_volumes([bind.pod])
-        # In a BindRequest its spec has them.
+        # A BindRequest has them in its spec.
         annotations = pod_annotations({}, spec) if self._options.binding == "direct" else {}
         if bind.topology_rank is not None:
             annotations[keys.TOPOLOGY_RANK_ANNOTATION] = str(bind.topology_rank)
@@ -554,7 +555,7 @@ class Planner:
 
 
 def _tell(grouper: Grouper, write: Write, outcome: Outcome) -> None:
-    """What became of a write that the grouper decided on."""
+    """Reports the outcome of a grouper's write."""
     about, result = write.about, outcome.result
     if write.kind == "PodGroup" and write.verb == "create" and result is Result.CONFLICT:
         grouper.group_exists(f"{write.namespace}/{write.name}")

@@ -1,10 +1,10 @@
-"""Everything that has to do with one pod, read from a live cluster once; nothing is written.
+"""Reads all facts about one pod from a live cluster once; nothing is written.
 
     async with await Client.connect(context="staging") as client:
         facts = await read(client, options, "team/train-0")
 
-kai.service.pod_layers makes a page of it. It takes the rights of `kai plan --live`, and those to
-list events; without the latter the page has no events and says so.
+kai.service.pod_layers turns them into a page. It needs the rights of `kai plan --live`, and the
+right to list events; without that right the page has no events and reports it.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class QueueFacts:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the next cycle decides. `decision`: bind, pipeline, evict, or "". `group`: None: the pod
-    is in none. `why`: sentences. `left_out`: what makes no sense."""
+    """The decision of the next cycle. `decision`: bind, pipeline, evict, or "". `group`: None: the
+    pod is in none. `why`: sentences. `left_out`: invalid objects."""
 
     decision: str = ""
     node: str = ""
@@ -64,9 +64,9 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class PodFacts:
-    """`group_name`: "namespace/name" of its pod group, or "". `group`: None: there is none of that
-    name, or it is not created yet. `queues`: its own and those above. `events`: the oldest first;
-    None: they may not be read."""
+    """`group_name`: "namespace/name" of its pod group, or "". `group`: None: it does not exist, or
+    is not created yet. `queues`: its own and those above. `events`: oldest first; None: no right to
+    read them."""
 
     name: str
     now_ns: int
@@ -83,9 +83,9 @@ class PodFacts:
 
 
 async def read(client: Client, options: Options, asked: str) -> PodFacts:
-    """`asked`: "namespace/name", or a name that one pod alone has.
+    """`asked`: "namespace/name", or a name that only one pod has.
 
-    Raises NotFoundError with names that are close, and what `View.list_once` raises.
+    Raises NotFoundError with similar names, and the errors of `View.list_once`.
     """
     wanted = asked.rpartition("/")[2]
     pods = DictSink(keep=lambda each: each if _is_kept(each, wanted) else None)
@@ -138,7 +138,7 @@ def _found(asked: str, pods: DictSink) -> Object:
 
 
 def _close_to(namespace: str, name: str, pods: DictSink) -> str:
-    """The end of a sentence: pods of that name elsewhere, or of a name that is close."""
+    """The end of a sentence: pods of that name in other namespaces, or pods with similar names."""
     own = {other for space, other in pods.objects if namespace in ("", space)}
     names = {name, *difflib.get_close_matches(name, sorted(own), n=3)}
     found = [
@@ -232,7 +232,7 @@ def _verdict(plan: Plan, name: str, group_name: str) -> Verdict:
 
 
 async def _events(client: Client, name: str, group_name: str) -> tuple[Object, ...] | None:
-    """Those of the pod, its BindRequest, which has its name, and its pod group."""
+    """Events of the pod, of its BindRequest, which has its name, and of its pod group."""
     namespace, _, own = name.partition("/")
     names = [own, *([group_name.partition("/")[2]] if group_name else [])]
     found: list[Object] = []
@@ -250,7 +250,7 @@ async def _events(client: Client, name: str, group_name: str) -> tuple[Object, .
 
 
 def last_seen(event: Object) -> str:
-    """When it happened last, as text."""
+    """The time when it last happened, as text."""
     return (
         text(at(event, "series", "lastObservedTime"))
         or text(event.get("lastTimestamp"))

@@ -1,10 +1,10 @@
-"""The way of one pod in layers, from the pod down to events, and what it waits for. No I/O.
+"""The state of one pod in layers, from the pod down to events, and what it waits for. No I/O.
 
     story = story_of(facts)
     [each.title for each in story.layers]      # Pod, Pod group, Queues, ...
     story.waits_for.sentence
 
-Layers that do not apply are left out: a pod without a BindRequest has no such layer.
+Layers that do not apply are omitted: a pod without a BindRequest has no such layer.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _READY = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnav
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """`rows`: of two columns, the first one empty where the row goes on; or of `columns`."""
+    """`rows`: of two columns, the first one empty if the row continues; or of `columns`."""
 
     name: str
     title: str
@@ -41,7 +41,7 @@ class Layer:
         return Table(self.title, self.columns, self.rows, right=right, note=self.note)
 
     def to_data(self) -> Any:
-        """Members by their names, a list for one of several rows; or a list of rows."""
+        """Members by their names, a list for a member with several rows; or a list of rows."""
         if self.columns == ("", ""):
             return self._members()
         names = [each.replace(" ", "_") for each in self.columns]
@@ -291,7 +291,7 @@ def _event(event: Object, now_ns: int) -> tuple[str, ...]:
 
 
 def _age(stamp: Any, now_ns: int) -> str:
-    """How long ago it was; "" where that is not known."""
+    """The age; "" if it is unknown."""
     try:
         then = times.to_datetime(times.to_ns(text(stamp)))
     except InvalidInputError:

@@ -1,10 +1,10 @@
-"""Reading a cluster: lists and watches into a feed, and owners of pods one by one.
+"""Reads a cluster: lists and watches into a feed, and owners of pods one by one.
 
     reading = Reading(client, feed, options, changed.set)
-    await reading.list_once()                       # what is there now; needs the verb list only
+    await reading.list_once()                       # the current objects; needs only the verb list
     task = asyncio.create_task(reading.watch("Pod").run())    # or: from now on
 
-Whoever plans reads a cluster through this: `kai run`, `kai.connect`, `kai plan --live`.
+All programs that plan a cluster read it through this: `kai run`, `kai.connect`, `kai plan --live`.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ FORBIDDEN = frozenset((403, 405))
 """HTTP statuses of objects that may not be read."""
 
 NEVER_SKIPPED = frozenset(("Pod", "PodGroup"))
-"""What the grouper has to read: of other owners it does without those that it may not read."""
+"""Kinds that the grouper must be able to read; it skips other owners that it may not read."""
 
 Found = tuple[Reference, Mapping[str, Any] | bool | None]
-"""An object that was asked for; None: it is not there, False: it may not be read."""
+"""A requested object; None: it does not exist, False: no right to read it."""
 
 
 class Traffic(NamedTuple):
-    """How often a kind was listed, how often its watch went on after an end, and the bytes."""
+    """How often a kind was listed, how often its watch resumed, and the bytes."""
 
     lists: int
     reconnects: int
@@ -45,9 +45,9 @@ class Traffic(NamedTuple):
 
 
 class Reading:
-    """What one process reads of a cluster. Lives on the event loop.
+    """The data that one process reads of a cluster. Lives on the event loop.
 
-    `changed` is called when something has come. `also`: further sinks, by kind.
+    `changed` is called when something has arrived. `also`: further sinks, by kind.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Reading:
         self._before: dict[str, Traffic] = {}
         self._owners: list[Found] = []
         self._rules: Rules | None = None
-        self._lacks = set[str]()  # kinds that were to be listed once
+        self._lacks = set[str]()  # kinds still to be listed once
         self._client, self._feed, self._changed = client, feed, changed
         self._also = {kind: [*sinks] for kind, sinks in (also or {}).items()}
         self._queue_label = options.queue_label_key
@@ -72,7 +72,7 @@ class Reading:
             self._also.setdefault("PriorityClass", []).append(self._classes)
 
     def watch(self, kind: str) -> Watch:
-        """A new watch of the kind, in the place of the one before; the caller runs it."""
+        """A new watch of the kind, which replaces the earlier one; the caller runs it."""
         sink = _Tee([self._feed, *self._also.get(kind, ())], self._changed)
         found = Watch(
             *(self._client, kind, sink),
@@ -86,7 +86,7 @@ class Reading:
 
     @property
     def serves_claims(self) -> bool:
-        """Whether the server has the API of resource claims, as far as is known (spec 3 D1)."""
+        """Whether the server is known to have the API of resource claims (spec 3 D1)."""
         watch = self.watches.get("ResourceClaim")
         return "ResourceClaim" not in self._lacks and (watch is None or not watch.absent)
 
@@ -100,7 +100,7 @@ class Reading:
         )
 
     async def list_once(self) -> None:
-        """Reads what is there now of every kind.
+        """Reads the current objects of every kind.
 
         Raises RefusedError and UnreachableError; also for a server without the kinds of kai.
         """
@@ -125,9 +125,9 @@ class Reading:
                 await self._served(kind)
 
     async def look_up(self, reference: Reference) -> bool:
-        """Reads an owner for `take_owners`; whether it is there.
+        """Reads an owner for `take_owners`; returns whether it exists.
 
-        Raises RefusedError where it may not be read, and UnreachableError.
+        Raises RefusedError without the right to read it, and UnreachableError.
         """
         api, kind, namespace, name, _ = reference
         data = await self._client.get_by_api(api, kind, namespace, name)
@@ -135,10 +135,10 @@ class Reading:
         return data is not None
 
     async def look_after(self, reference: Reference) -> tuple[bool | None, str]:
-        """The same for an owner that is read again: whether it is there, and why it cannot be read.
+        """The same for a repeated read: whether the owner exists, and why it cannot be read.
 
-        Where the server fails the answer is None, and nothing is handed on: what may not be read at
-        all is another matter than what cannot be read now.
+        If the server fails the result is None, and nothing is passed on: a missing right differs
+        from a temporary failure.
         """
         try:
             return await self.look_up(reference), ""
@@ -150,7 +150,7 @@ class Reading:
             return False, str(error)
 
     def skip(self, reference: Reference) -> None:
-        """An owner is not read: what it owns counts without it."""
+        """An owner is not read: its pods are grouped without it."""
         self._found(reference, False)
 
     def _found(self, reference: Reference, found: Any) -> None:
@@ -159,16 +159,16 @@ class Reading:
 
     @property
     def has_news(self) -> bool:
-        """There are rules or owners that were not taken."""
+        """Whether there are rules or owners that were not taken."""
         return bool(self._owners) or self._rules is not None
 
     def take_rules(self) -> Rules | None:
-        """For the planning thread: how pods are grouped, where that has changed since."""
+        """For the planning thread: how pods are grouped, if that has changed since."""
         rules, self._rules = self._rules, None
         return rules
 
     def take_owners(self) -> list[Found]:
-        """For the planning thread: the owners that were read since."""
+        """For the planning thread: the owners that were read since the last call."""
         owners, self._owners = self._owners, []
         return owners
 
@@ -185,7 +185,7 @@ class Reading:
             sink.end_list(kind)
 
     async def _served(self, kind: str) -> None:
-        """Raises RefusedError for a kind without which there is nothing to plan."""
+        """Raises RefusedError for a missing kind that planning requires."""
         if kind in OPTIONAL:
             return
         row = resource(kind)
@@ -200,7 +200,7 @@ class Reading:
 
 
 def missing_rights(client: Client, problems: Iterable[str]) -> RefusedError | None:
-    """The rights that messages of the API server are about, in one sentence; None for others."""
+    """The missing rights in messages of the API server, in one sentence; None if there are none."""
     found = [each for problem in problems if (each := denial(problem)) is not None]
     if not found:
         return None
@@ -210,7 +210,7 @@ def missing_rights(client: Client, problems: Iterable[str]) -> RefusedError | No
 
 
 class _Tee:
-    """Hands a list or watch to a feed and to other sinks, and wakes those who wait for news."""
+    """Passes a list or watch to a feed and to other sinks, and signals new data."""
 
     def __init__(self, sinks: list[Any], changed: Callable[[], None]) -> None:
         self._first, *self._others = sinks
@@ -227,7 +227,7 @@ class _Tee:
     def list_page(self, kind: str, data: bytes, /) -> Any:
         for sink in self._others:
             sink.list_page(kind, data)
-        self._changed()  # a list can be larger than what waits at most
+        self._changed()  # a list can be larger than the limit for waiting input
         return self._first.list_page(kind, data)
 
     def end_list(self, kind: str, /) -> None:

@@ -1,13 +1,13 @@
-"""The log of a running scheduler: what it does, and what goes wrong, in not too many lines.
+"""The log of a running scheduler: its actions and its problems, in few lines.
 
 reports = Reports(log, clock)
 reports.turned(turn)                           # after every turn
 reports.answered(write, outcome)               # of every write
 await reports.run(watches, election)           # until it is cancelled
 
-A line about a cycle has its number in `cycle`. With `kai run -v` each cycle has a line; without,
-one line a second has the pods that were bound and evicted since the last one. Warnings are for what
-a person has to look at.
+A line about a cycle has its number in `cycle`. With `kai run -v` each cycle has a line; otherwise
+one line per second lists the pods that were bound and evicted since the last one. Warnings are for
+problems that a person should check.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 LOOK_EVERY_S = 1.0
 LINES_AT_ONCE = 20
-"""Of one message; then as many every 10 s."""
+"""Lines of one message at once; then as many every 10 s."""
 INSTALL_KINDS = "kai install --crds-only | kubectl apply --server-side -f -"
 LEASES = resource("Lease")
 
@@ -74,7 +74,7 @@ class Reports:
         self.lines(turn.lines, turn.cycle)
 
     def lines(self, lines: Iterable[Line], cycle: int = 0) -> None:
-        """`cycle`: the one that they belong to; 0: none. Of a missing right `Rights` has a line."""
+        """`cycle`: the cycle of the lines; 0: none. `Rights` logs missing rights."""
         for line in lines:
             if denial(str(line.fields.get("why", ""))) is not None:
                 continue
@@ -82,12 +82,12 @@ class Reports:
             self._of_objects.write(replace(line, fields=fields))
 
     def placed(self, *, bound: int = 0, evicted: int = 0) -> None:
-        """So many pods were."""
+        """Counts bound and evicted pods."""
         self._bound += bound
         self._evicted += evicted
 
     def flush(self) -> None:
-        """Writes the pods that no line has yet."""
+        """Logs the pods that are in no line yet."""
         if self._bound or self._evicted:
             placed = {"bound": self._bound, "evicted": self._evicted}
             self._log.info("pods were bound or evicted", cycle=self._cycle, **placed)
@@ -107,7 +107,7 @@ class Reports:
             self._say("failed", write, why)
 
     def not_bound(self, binding: Binding, why: str) -> None:
-        if denial(why) is None:  # else it was said of the write
+        if denial(why) is None:  # otherwise the line about the write covers it
             fields = {"name": binding.pod, "node": binding.node, "why": why}
             self._calm.warning("a pod cannot be bound", **fields)
 
@@ -116,7 +116,7 @@ class Reports:
             self._calm.warning(f"{kind} cannot be read", name=name, why=why)
 
     def read(self, kind: str, namespace: str) -> None:
-        """An object was read that could not be before."""
+        """An object was read that could not be read before."""
         if self.rights and (row := RESOURCES.get(kind)) is not None:
             self.rights.is_there("get", row.plural, row.group, namespace)
 
@@ -137,7 +137,7 @@ class Reports:
         self._calm.warning(f"{write.verb} {path} {what}", name=name, why=why)
 
     async def run(self, watches: Mapping[str, Watch], election: LeaderElection | None) -> None:
-        """Says when watches do not get on, and when they do again, and what leading waits for."""
+        """Logs when watches fail and recover, and what becoming the leader waits for."""
         while True:
             await self._clock.sleep(LOOK_EVERY_S)
             self.look(watches, election)
@@ -145,7 +145,7 @@ class Reports:
     def look(self, watches: Mapping[str, Watch], election: LeaderElection | None) -> None:
         self.flush()
         problems = {kind: watch.problem for kind, watch in watches.items() if watch.problem}
-        lasting = sorted(self._troubled & problems.keys())  # others may be over in a moment
+        lasting = sorted(self._troubled & problems.keys())  # other problems may end in a moment
         self._troubled = frozenset(problems)
         if self.rights:
             self._find_rights(watches)
@@ -186,7 +186,7 @@ class Reports:
         self._waits_for = "" if leads else problem
 
     def _find_rights(self, watches: Mapping[str, Watch]) -> None:
-        """Those of watches that get on."""
+        """Notes the rights of watches that work again."""
         for kind, watch in watches.items():
             if watch.synced and not watch.problem:
                 row = resource(kind)

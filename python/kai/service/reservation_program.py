@@ -1,8 +1,8 @@
-"""The program in reservation pods: it writes on its pod which device that got (spec 3 B13, 6 C55).
+"""The program in reservation pods: it writes the UUID of its device on its pod (spec 3 B13, 6 C55).
 
     await announce(client, PodName("kai-resource-reservation", "gpu-reservation-..."), devices, log)
 
-The pod holds the device as long as it lives; the program has nothing more to do. It needs the
+The pod holds the device until it is deleted; the program then has nothing more to do. It needs the
 rights to get and patch its own pod, holds no lease and watches nothing.
 """
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kai.k8s.client import Client
 
 FIRST_WAIT_S, MOST_WAIT_S = 0.5, 10.0
-"""Between tries: a binder waits 40 s for the annotation."""
+"""The pause between tries: a binder waits 40 s for the annotation."""
 
 Devices = Callable[[], Sequence[str]]
 
@@ -39,7 +39,7 @@ class PodName(NamedTuple):
 
 
 def fake_device(pod: PodName) -> str:
-    """A UUID for a pod on a node without GPUs, the same each time.
+    """A UUID for a pod on a node without GPUs, always the same for a pod.
 
     >>> fake_device(PodName("kai-resource-reservation", "gpu-reservation-79a9de7e68ba7e9a"))
     'GPU-8ba66039-c8bd-5db5-b21c-e097e62d5a31'
@@ -48,16 +48,16 @@ def fake_device(pod: PodName) -> str:
 
 
 def only_one(devices: Sequence[str]) -> str:
-    """Raises InvalidInputError, in KAI's words, unless there is exactly one device."""
+    """Raises InvalidInputError, with KAI's message, unless there is exactly one device."""
     if len(devices) != 1:
         raise InvalidInputError(f"found {len(devices)} devices, 1 was expected")
     return devices[0]
 
 
 async def announce(client: Client, pod: PodName, devices: Devices, log: Log) -> None:
-    """Writes the device on the pod, unless one is written already; tries until that is done.
+    """Writes the device on the pod, unless it has one already; retries until that succeeds.
 
-    Raises what `devices` and `only_one` raise.
+    Raises the errors of `devices` and `only_one`.
     """
     from kai.k8s.clock import Backoff
 
@@ -71,7 +71,7 @@ async def announce(client: Client, pod: PodName, devices: Devices, log: Log) -> 
 
 
 async def _try(client: Client, pod: PodName, devices: Devices, log: Log) -> str:
-    """What went wrong; "": the device is written."""
+    """The problem; "": the device is written."""
     try:
         found = await client.get("Pod", *pod)
     except (UnreachableError, RefusedError) as error:
@@ -84,7 +84,7 @@ async def _try(client: Client, pod: PodName, devices: Devices, log: Log) -> str:
         log.info("the device is written on the pod already", pod=str(pod), device=written)
         return ""
     device = only_one(devices())
-    # The UID: no other pod of that name gets it.
+    # The UID prevents that a new pod of that name gets it.
     annotation = {keys.RESERVED_DEVICE_ANNOTATION: device}
     body = {"metadata": {"uid": at(shown, "metadata", "uid"), "annotations": annotation}}
     outcome = await client.send(Write(Lane.BINDING, "patch", "Pod", *pod, body))
@@ -103,10 +103,10 @@ async def hold(
     kubeconfig: str | os.PathLike[str] | None = None,
     context: str | None = None,
 ) -> None:
-    """Announces the device and waits until `stop` is set, which may come first.
+    """Announces the device and waits until `stop` is set, possibly before that.
 
-    An API server that is away is waited for. Raises InvalidInputError for a kubeconfig that cannot
-    be used, and what `announce` raises.
+    Waits for an unreachable API server. Raises InvalidInputError for an unusable kubeconfig, and
+    the errors of `announce`.
     """
 
     async def work() -> None:

@@ -1,11 +1,11 @@
-"""Rights that the API server finds missing: a line of the log for each, and one when it is back.
+"""Missing rights: logs each one once, and again when it has been granted.
 
     rights = Rights(log, clock.monotonic)
-    rights.is_missing(denial)                        # says so, once
+    rights.is_missing(denial)                        # logs it once
     await clock.sleep(rights.wait(denial))           # before the next try
     rights.is_there("create", "pods/binding", "")    # after a request that was allowed
 
-What a thousand requests are refused for is one line, and another one after five minutes.
+A right for which a thousand requests are refused is one line, and another one after five minutes.
 """
 
 from __future__ import annotations
@@ -22,15 +22,14 @@ from kai.service.log import Log
 SAID_AGAIN_S = 300.0
 FIRST_WAIT_S, MOST_WAIT_S = 1.0, 30.0
 MOST_NAMESPACES = 1000
-"""Of one right so many are remembered where it is missing."""
+"""The most namespaces remembered for one missing right."""
 
 Right = tuple[str, str, str]
-"""Verb, resource and API group, as a ClusterRole has them."""
+"""Verb, resource and API group, as in a ClusterRole."""
 
 
 class _Missing:
-    """`since`: when it was first refused, `last`: when it last was. `said`: when the log last had a
-    line about it."""
+    """`since`: the first refusal, `last`: the last one. `said`: the time of the last log line."""
 
     def __init__(self, now: float) -> None:
         self.since, self.last, self.said = now, now, float("-inf")
@@ -45,7 +44,7 @@ class Rights:
         self._missing: dict[Right, _Missing] = {}
 
     def __len__(self) -> int:
-        """How many are missing."""
+        """The number of missing rights."""
         return len(self._missing)
 
     def is_missing(self, denial: Denial) -> None:
@@ -66,7 +65,7 @@ class Rights:
         )
 
     def wait(self, denial: Denial) -> float:
-        """The seconds until the next try: as long as the right has been missing, 1 to 30."""
+        """Seconds until the next try: as long as the right has been missing, 1 to 30."""
         known = self._missing.get(denial.right)
         since = 0.0 if known is None else self._clock() - known.since
         return min(MOST_WAIT_S, max(FIRST_WAIT_S, since))
@@ -74,8 +73,8 @@ class Rights:
     def is_there(
         self, verb: str, resource: str, group: str, namespace: str = "", *, took: float = 0.0
     ) -> None:
-        """A request was allowed, `took` seconds after it was sent. One that was sent before the
-        last refusal proves nothing. A right for a namespace may be missing in others still."""
+        """A request was allowed, `took` seconds after it was sent. A request sent before the last
+        refusal proves nothing. A right for a namespace may still be missing in others."""
         known = self._missing.get((verb, resource, group))
         if known is None or self._clock() - took < known.last:
             return
@@ -86,7 +85,7 @@ class Rights:
 
 
 def right_of(write: Write) -> Right | None:
-    """The right that a write takes; None for a kind that is in no table."""
+    """The right that a write needs; None for a kind that is in no table."""
     row = RESOURCES.get(write.kind)
     if row is None:
         return None
@@ -95,7 +94,7 @@ def right_of(write: Write) -> Right | None:
 
 
 def fix(denial: Denial) -> str:
-    """What gives the right."""
+    """How to grant the right."""
     if denial.right not in _granted():
         if denial.verb == "get":
             return f"a ClusterRole with the label {access.OWNERS_LABEL}=true that allows it"

@@ -1,4 +1,4 @@
-"""Objects as the feed knows them, for controllers that write about them.
+"""The objects in the feed, for controllers that write about them.
 
 For the planning thread.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class FeedSeen:
     """An implementation of `kai.controllers.verdicts.Seen`.
 
-    `node_pool`: of the scheduler, and so of all pod groups that it plans.
+    `node_pool`: of the scheduler, and therefore of all pod groups that it plans.
     """
 
     def __init__(self, feed: _core.Feed, node_pool: str = "") -> None:
@@ -45,7 +45,7 @@ class FeedSeen:
         if facts is None:
             return None
         uid, conditions, last_start, stale_since, last_eviction, _, attained = facts
-        # A group that makes no sense has no sums.
+        # An invalid group has no sums.
         requested, allocated, _, is_preemptible = status or ({}, {}, {}, True)
         stamps = {
             keys.LAST_START_ANNOTATION: last_start,

@@ -1,10 +1,10 @@
-"""Series of numbers, and the text form in which Prometheus reads them.
+"""Metric families, and their text in Prometheus' format.
 
     writes = Counter("kai_writes_total", "Answers to writes", ("kind", "result"))
     writes.add("Pod", "done")
     text_of([writes])                  # bytes for GET /metrics
 
-The event loop alone writes them, so that they need no lock: 0.3 us for `add` and `Buckets.observe`.
+Only the event loop writes them, so they need no lock: 0.3 us for `add` and `Buckets.observe`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Kind = Literal["counter", "gauge", "histogram"]
 
 @dataclass(slots=True, eq=False)
 class _Series(ABC):
-    """`is_kais`: KAI has it, under this name and with these labels."""
+    """`is_kais`: KAI has it, with this name and these labels."""
 
     kind: ClassVar[Kind]
     name: str
@@ -34,7 +34,7 @@ class _Series(ABC):
 
     @abstractmethod
     def samples(self) -> Iterator[Sample]:
-        """All numbers that it has now."""
+        """All current numbers."""
 
 
 @dataclass(slots=True, eq=False)
@@ -56,14 +56,15 @@ class Gauge(_Numbers):
 
 @dataclass(slots=True, eq=False)
 class Counter(_Numbers):
-    """`most`: at most so many combinations of labels; what was not counted longest is dropped."""
+    """`most`: the most combinations of labels; the one not counted for the longest time is
+    dropped."""
 
     kind: ClassVar[Kind] = "counter"
     most: int | None = None
 
     def __post_init__(self) -> None:
         if not self.labels:
-            self.add(by=0.0)  # a rate needs the 0 before the first one
+            self.add(by=0.0)  # a rate needs the 0 before the first event
 
     def add(self, *labels: str, by: float = 1.0) -> None:
         values = self.values
@@ -76,7 +77,7 @@ class Counter(_Numbers):
 
 
 class Buckets:
-    """What a histogram counted for one combination of labels."""
+    """The counts of a histogram for one combination of labels."""
 
     __slots__ = ("bounds", "counts", "sum")
 
@@ -90,7 +91,7 @@ class Buckets:
 
 @dataclass(slots=True, eq=False)
 class Histogram(_Series):
-    """`bounds`: the upper ends of the buckets, from the smallest one on."""
+    """`bounds`: the upper ends of the buckets, ascending."""
 
     kind: ClassVar[Kind] = "histogram"
     bounds: Sequence[float] = ()
@@ -98,10 +99,10 @@ class Histogram(_Series):
 
     def __post_init__(self) -> None:
         if not self.labels:
-            self.of()  # as a counter
+            self.of()  # as in a counter
 
     def of(self, *labels: str) -> Buckets:
-        """To be kept where values come often."""
+        """The buckets of these labels; keep the result if it is used often."""
         found = self.values.get(labels)
         if found is None:
             found = self.values[labels] = Buckets(self.bounds)
@@ -125,7 +126,7 @@ Series = Gauge | Counter | Histogram
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A family at one moment, for `text_of` in another thread."""
+    """The values of a family at one moment, for `text_of` in another thread."""
 
     name: str
     kind: str

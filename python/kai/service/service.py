@@ -3,9 +3,10 @@
     service = Service(client, Options(roles=("scheduler",)), Log(), Metrics())
     await service.run(stop)
 
-The event loop reads watches into the feed, sends writes and hears the answers; one worker thread
-plans (kai.service.planner). A turn of the worker begins when something has changed, at most every
-`min_period`, and at least every `max_period` or when the last plan says that time alone changes it.
+The event loop reads watches into the feed, sends writes and receives the answers; one worker thread
+plans (kai.service.planner). A turn of the worker starts when something has changed, at most every
+`min_period`, and at least every `max_period` or at the time at which the last plan would change by
+itself.
 """
 
 from __future__ import annotations
@@ -58,24 +59,24 @@ if TYPE_CHECKING:
     from kai.k8s.client import Client
 
 FINISH_WITHIN_S = 5.0
-"""How long bindings and evictions that were decided may take after SIGTERM."""
+"""Time for bindings and evictions that were decided before SIGTERM."""
 FLUSH_WITHIN_S = 3.0
-"""How long their conditions and events may take after that."""
+"""Time for their conditions and events after that."""
 LAG_EVERY_S = 0.25
 IDLE_AFTER_S = 1.0
-"""Without anything to do for this long, it is idle, and may look for garbage."""
+"""After this time without work the service is idle, and may collect garbage."""
 SNAPSHOT_TRIES = 3
 
 LISTED_ANEW = ("Pod", "BindRequest", "ResourceClaim")
-"""Kinds of which a new leader has to know what the one before has done."""
+"""Kinds whose recent changes by the previous leader a new leader must know."""
 GIVEN = frozenset(("ResourceClaim", "PersistentVolume", "PersistentVolumeClaim"))
-"""Kinds of which the answer to a write is taken in as if a watch had shown it."""
+"""Kinds for which the answer to a write is used like a watch event."""
 
 Found = TypeVar("Found")
 
 
 class Service:
-    """Runs until `stop` is set. Lives on the event loop that it is made on."""
+    """Runs until `stop` is set. Lives on the event loop that created it."""
 
     def __init__(
         self, client: Client, options: Options, log: Log, metrics: Metrics | None = None
@@ -106,7 +107,7 @@ class Service:
             by=options.binding,
             copies_labels=client.copies_labels,
             eviction=options.eviction,
-            # Without a scheduler beside it a pod is grouped in the cluster at once.
+            # Without a scheduler in this process, a pod is grouped in the cluster at once.
             wait=WAIT_BEFORE_WRITING_S if options.has("scheduler") else 0.0,
             pool_key=options.node_pool_key,
             pool=options.node_pool,
@@ -125,7 +126,8 @@ class Service:
             },
         )
         self._election = self._make_election() if options.leader_elect else None
-        self._listing: asyncio.Task[Any] | None = None  # pods anew, before it plans as a leader
+        # Lists pods again, before planning as the leader
+        self._listing: asyncio.Task[Any] | None = None
         self._writer = Writer(
             client,
             workers=options.writers,
@@ -139,7 +141,7 @@ class Service:
             *(queues, self._collecting, labels),
         )
         self._usage = self._fetch_usage() if options.has("scheduler") else None
-        self._new_usage: Rows | None = None  # that the planning thread has not seen
+        self._new_usage: Rows | None = None  # not passed to the planning thread yet
         if options.has("scheduler"):
             self._measuring.configured(read_config(options).to_json())
         components = (options.scheduler_name, "binder", "pod-grouper")
@@ -152,7 +154,7 @@ class Service:
         self._looked_at: list[bytes] = []
         self._asked: list[Binding] = []
         self._answers: list[tuple[Write, Outcome]] = []
-        self._steps = Steps()  # what the planning thread has to hear of
+        self._steps = Steps()  # for the planning thread
         self._bound_at: list[float] = []  # of the bindings in it
         self._synced: frozenset[str] = frozenset()
         self._decisions = 0
@@ -160,7 +162,7 @@ class Service:
     # ---- life ------------------------------------------------------------------------------------
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Raises what one of its parts raised: a bug ends the process, not half of it."""
+        """Raises the error of any of its parts: a bug ends the whole process."""
         self._log.info(
             "started",
             version=kai.__version__,
@@ -180,7 +182,7 @@ class Service:
             await self._life.until(stop, self._cycles(stop), self._end)
 
     async def _end(self, cycles: asyncio.Task[Any]) -> None:
-        """Nothing more is decided; what was decided is finished, and its events are written."""
+        """Decides nothing more, finishes what was decided, and writes its events."""
         self._changed.set()
         if not self._life.has_failed:
             await asyncio.wait({cycles}, timeout=FINISH_WITHIN_S)
@@ -233,8 +235,8 @@ class Service:
         self._changed.set()
 
     def _started_leading(self) -> None:
-        """Another leader may have bound pods, and given them devices, until a moment ago: they are
-        listed anew first."""
+        """Another leader may have bound pods, and assigned devices to them, until a moment ago:
+        they are listed again first."""
         self._log.info("leading", leases=",".join(self._options.leases()))
         if self._listing is not None:
             self._listing.cancel()
@@ -263,7 +265,7 @@ class Service:
         return self._election.is_leading() and self._listing is None
 
     def _may_act(self) -> bool:
-        """It may plan, and has read all that it needs."""
+        """Whether it may plan, and has read all that it needs."""
         return self._may_plan() and self._synced >= self._needed
 
     def _term(self) -> int:
@@ -276,11 +278,11 @@ class Service:
         return why_unready(self._needed, self._synced)
 
     async def snapshot(self) -> bytes:
-        """A snapshot.zip of what it decides on; `kai plan` of it decides what the next cycle does.
+        """A snapshot.zip of its input; `kai plan` of it gives the decisions of the next cycle.
 
-        Objects are listed anew: they are not kept. What is remembered is read before, so that what
-        was done meanwhile is there twice, and not missing; while decisions are made it tries again.
-        Raises RefusedError and UnreachableError.
+        Objects are listed again, because they are not stored. The memory is read before them, so
+        that changes in between appear twice rather than not at all; if decisions are made meanwhile
+        it tries again. Raises RefusedError and UnreachableError.
         """
         loop = asyncio.get_running_loop()
         for _ in range(SNAPSHOT_TRIES):
@@ -451,7 +453,7 @@ class Service:
         self._reports.lines(Line("warning", said, {"why": each}) for each in problems)
 
     def _send(self, steps: Steps) -> None:
-        """What the role binder has to do; the role scheduler sees it in the BindRequests."""
+        """The steps of the binder role; the scheduler role sees them in the BindRequests."""
         for write in steps.writes:
             self._writer.put(write, self._answered)
         for binding, kind in steps.look:
@@ -462,12 +464,12 @@ class Service:
             self._reports.not_bound(binding, why)
 
     def _nodes_changed(self, nodes: Sequence[str]) -> None:
-        """On the planning thread."""
-        with contextlib.suppress(RuntimeError):  # the loop has ended
+        """Called on the planning thread."""
+        with contextlib.suppress(RuntimeError):  # the event loop has ended
             self._loop.call_soon_threadsafe(self._hold, frozenset(nodes))
 
     def _hold(self, nodes: frozenset[str]) -> None:
-        """Bindings to these nodes that were not sent wait until the next turn has checked them."""
+        """Unsent bindings to these nodes wait until the next turn has checked them."""
 
         def goes_there(write: Write) -> bool:
             return isinstance(write.about, Binding) and write.about.node in nodes
@@ -492,7 +494,7 @@ class Service:
             self._take_answer(write, outcome)
 
     async def _later(self, seconds: float, write: Write, outcome: Outcome) -> None:
-        """The answer to a write that may not be done: the next try is as far away as that."""
+        """The answer to a write without the right to do it: delayed until the next try."""
         await self._clock.sleep(seconds)
         self._take_answer(write, outcome)
 
@@ -501,7 +503,7 @@ class Service:
         if outcome.result is not Result.DONE and outcome.result is not Result.REPLACED:
             self._changed.set()
         if write.kind in GIVEN and outcome.result is Result.DONE and outcome.body:
-            # The pod may be seen on its node before its watch shows what it got there.
+            # The read may show the pod on its node before the watch does, with what it got there.
             self._looked_at.append(outcome.body)
         now = self._clock.monotonic()
         self._do(self._binder.answered(now, write, outcome))
@@ -514,7 +516,7 @@ class Service:
         self._prepare()
 
     def _prepare(self) -> None:
-        """What pods get before they are bound goes on."""
+        """Continues the preparation of pods before their binding."""
         while True:
             now, prepared = self._clock.monotonic(), self._preparing.take()
             for write in prepared.writes:
@@ -529,19 +531,19 @@ class Service:
                 self._changed.set()
 
     async def _read(self, read: Read) -> None:
-        """Reads what `Preparing` wants to know."""
+        """Carries out a read for `Preparing`."""
         name = f"{read.namespace}/{read.name or read.selector}"
         found = await self._find(read.kind, name, partial(self._client.find, read))
         self._preparing.read(self._clock.monotonic(), read, found)
         self._prepare()
 
     def _storage_claim_changed(self, kind: str, before: Any, after: Any) -> None:
-        """A pod may wait for it before it is bound."""
+        """A pod may wait for this claim before it is bound."""
         key = (after or before)[0]
         self._volume_giver.changed(self._clock.monotonic(), *key)
 
     async def _look(self, binding: Binding, kind: str) -> None:
-        """Reads what a binding is about: its pod, its node, or its BindRequest."""
+        """Reads the object of a binding: its pod, its node, or its BindRequest."""
         namespace, _, name = binding.pod.partition("/")
         if kind == "Node":
             namespace, name = "", binding.node
@@ -552,7 +554,7 @@ class Service:
         if binding.request:
             self._requests.seen(now, binding, kind, found)
         else:
-            # A pod that was not known has to come by the watch, so that it is grouped.
+            # An unknown pod must arrive through the watch, so that it is grouped.
             is_known = found is not None and found["metadata"]["uid"] == binding.uid
             if data is not None and (kind != "Pod" or is_known):
                 self._looked_at.append(data)
@@ -560,7 +562,7 @@ class Service:
         self._changed.set()
 
     async def _find(self, kind: str, name: str, find: Callable[[], Awaitable[Found]]) -> Found:
-        """What a read finds; one that fails is tried again, and the log has it."""
+        """The result of a read; a failed one is repeated and logged."""
         while True:
             try:
                 found = await find()
@@ -591,5 +593,5 @@ def version_of(manifest: Mapping[str, Any]) -> tuple[tuple[str, str], str]:
 
 
 def known(volumes: DictSink) -> list[Volume]:
-    """Those that claims can get."""
+    """The volumes that claims can get."""
     return [each for each in volumes.objects.values() if each is not None]

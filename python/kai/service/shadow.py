@@ -1,10 +1,10 @@
-"""A shadow: `kai run scheduler --shadow` beside another scheduler. It reads, plans and compares.
+"""A shadow: `kai run scheduler --shadow` next to another scheduler. It reads, plans and compares.
 
     shadow = Shadow(client, options, Log())
     await shadow.run(stop)
 
-There is no writer and no lease here, so that nothing can be written. The event loop reads watches,
-one thread plans (kai.service.shadow_planner), and another one looks for the causes of differences.
+It has no writer and no lease, so it cannot write anything. The event loop reads watches, one thread
+plans (kai.service.shadow_planner), and another one searches for the causes of differences.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ if TYPE_CHECKING:
 
 SUMMARY_EVERY_S = 60.0
 FINISH_WITHIN_S = 5.0
-"""How long causes are looked for after SIGTERM."""
+"""Time for searching causes after SIGTERM."""
 
 
 class Shadow:
-    """Runs until `stop` is set. Lives on the event loop that it is made on."""
+    """Runs until `stop` is set. Lives on the event loop that created it."""
 
     def __init__(
         self, client: Client, options: Options, log: Log, metrics: Metrics | None = None
@@ -70,7 +70,7 @@ class Shadow:
         self._cycle, self._started = 0, ""
         self.metrics.on_page = self._before_a_page
         self._usage: UsageFetching | None = None
-        self._new_usage: Rows | None = None  # that the planning thread has not seen
+        self._new_usage: Rows | None = None  # not passed to the planning thread yet
         if (db := usage_db_of(options)) is not None:
             times = self._clock, client.server_time
             self._usage = UsageFetching(db, *times, log, self.metrics, self._take_usage)
@@ -78,7 +78,7 @@ class Shadow:
     # ---- life ------------------------------------------------------------------------------------
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Raises what one of its parts raised, and InvalidInputError where the report cannot be
+        """Raises the error of any of its parts, and InvalidInputError if the report cannot be
         written."""
         self._started = self._now_text()
         self._log.info(
@@ -87,7 +87,7 @@ class Shadow:
             server=self._client.access.server,
             scheduler=self._options.scheduler_name,
         )
-        self._write_report()  # that it cannot be written shows now
+        self._write_report()  # reports at the start if it cannot be written
         for kind in sorted(self._planner.needed):
             self._life.start(self._reading.watch(kind).run())
         self._life.start(self._owners.run())
@@ -111,7 +111,7 @@ class Shadow:
         self._write_report()
 
     def _give_up(self) -> None:
-        """Differences whose cause was not found in time are not explained."""
+        """Differences without a cause in time stay unexplained."""
         for case in self._open.values():
             self._count(replace(case.compared, cause="unknown"))
         if self._open:
@@ -241,14 +241,14 @@ class Shadow:
         }
 
     def pages(self) -> dict[str, tuple[str, Any]]:
-        """By path, the content type, and what makes the page."""
+        """By path, the content type, and a function that returns the page."""
         return {
             "/shadow": ("text/html", lambda: html(self.report())),
             "/shadow.json": ("application/json", lambda: json.dumps(self.report(), indent=1)),
         }
 
     def _write_report(self) -> None:
-        """A page for a name that ends in .html, else JSON."""
+        """A page for a name that ends in .html, otherwise JSON."""
         file = self._options.shadow_report
         if not file:
             return

@@ -1,13 +1,13 @@
-"""The planning thread of a shadow: plans what another scheduler is about to decide, and compares.
+"""The planning thread of a shadow: plans before another scheduler decides, and compares.
 
     planner = ShadowPlanner(options)
     reading = Reading(client, planner.feed, options, changed, also=planner.sinks())
     turn = planner.turn(News(now_ns=now_ns))         # on the one worker thread
     found = [planner.explained(case) for case in turn.cases]        # on any other thread
 
-It does no I/O, and there is nothing here that could be written: a plan is compared and thrown away.
-Each plan is made from the state alone. Promises of a plan are dropped, because the other scheduler
-does not know them.
+It does no I/O and creates no writes: a plan is compared and dropped. Each plan is made from the
+cluster's state alone. Promises of a plan are dropped too, because the other scheduler does not know
+them.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ if TYPE_CHECKING:
     from kai import _core
 
 PROMISES = "promises"
-"""The switch of what no plan of a shadow does."""
+"""The name for the switch that is always off in plans of a shadow."""
 Seen = PodSeen | RequestSeen | GroupSeen
 
 
 @dataclass(slots=True)
 class ShadowTurn:
-    """What came of one turn. `cases`: decisions that were compared. `bound`, `evicted`: how many
-    pods the last plan would bind and evict. `wake_ns`: when there will be something to do though
-    nothing happens."""
+    """The result of one turn. `cases`: decisions that were compared. `bound`, `evicted`: how many
+    pods the last plan would bind and evict. `wake_ns`: the time of the next turn if nothing else
+    happens."""
 
     planned: bool = False
     cycle: int = 0
@@ -67,7 +67,7 @@ class ShadowTurn:
 
 class ShadowPlanner:
     """`turn` is for one thread, the sinks for another; `explained` is for any. `needed`: kinds that
-    are watched, and that have to be listed before the first plan."""
+    are watched, and that must be listed before the first plan."""
 
     def __init__(self, options: Options) -> None:
         self._config = _Configs(options)
@@ -91,7 +91,7 @@ class ShadowPlanner:
         return self._core.feed
 
     def sinks(self) -> dict[str, list[Sink]]:
-        """They have to be given all that the feed is given, and before it."""
+        """They must get everything that the feed gets, and before it."""
         name, key = self._scheduler_name, self._pool_key
         return {
             "Pod": [self._sink(lambda each: PodSeen.of(each, name, key))],
@@ -167,12 +167,13 @@ class ShadowPlanner:
     # ---- causes ----------------------------------------------------------------------------------
 
     def explained(self, case: Case) -> Compared:
-        """With the cause of a difference. May take as long as a plan for each switch."""
+        """The comparison with the cause of a difference. May take as long as a plan for each
+        switch."""
         return explained(case, self._config.switches)
 
 
 class _Configs:
-    """The configuration with switches turned off, by these."""
+    """The configuration with given switches turned off, by their names."""
 
     def __init__(self, options: Options) -> None:
         from kai import _core
@@ -198,7 +199,8 @@ class _Again:
 
     def __init__(self, plan: _core.Plan, configs: _Configs) -> None:
         self._plan, self._configs = plan, configs
-        self._made: dict[Any, Mapping[str, Chosen] | None] = {}  # differences of one plan share it
+        # Shared by all differences of one plan
+        self._made: dict[Any, Mapping[str, Chosen] | None] = {}
 
     def __call__(
         self, *, switches: Sequence[str] = (), new_names: tuple[str, str] | None = None
@@ -216,7 +218,7 @@ class _Again:
         return None if plan is None else _chosen(Decisions(plan))
 
     def reason(self, pod: str) -> str:
-        """The code of the reason why the group of a pod waits, or ""."""
+        """The code of the reason why the pod's group waits, or ""."""
         plan = self._plan.with_change()
         group = None if plan is None else plan.names()[0].get(pod)
         if plan is None or group is None:
@@ -226,7 +228,7 @@ class _Again:
 
 
 def _chosen(decisions: Sequence[Decision]) -> dict[str, Chosen]:
-    """By pod. A victim that is promised another place is evicted."""
+    """By pod. A victim that is promised another place counts as evicted."""
     found: dict[str, Chosen] = {}
     for each in decisions:
         if isinstance(each, Evict):

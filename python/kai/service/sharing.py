@@ -1,11 +1,11 @@
-"""Parts of GPUs in a service: reservations and ConfigMaps, for the roles that bind.
+"""GPU sharing in a service: reservations and ConfigMaps, for the roles that bind.
 
     sharing = Sharing(options, copies_labels=True)
     Preparing(sharing.givers)
     sharing.turned(now, turn, preparing, acts=True)
 
-Reservations belong to the process that binds: the role binder, or the role scheduler with
-`--binding direct`. Of several processes only the one that holds the lease deletes any.
+Reservations belong to the process that binds: the binder role, or the scheduler role with
+`--binding direct`. Among several processes only the lease holder deletes reservations.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Sharing:
     def request_changed(
         self, now: float, name: str, request: Request | None, preparing: Preparing
     ) -> None:
-        """A BindRequest is new, changed, or went: one that is not over keeps its reservations."""
+        """A BindRequest is new, changed, or deleted: an open one keeps its reservations."""
         if self._is_used:
             is_open = request is not None and not request.is_over
             groups = request.spec.get("selectedGPUGroups") or () if request and is_open else ()

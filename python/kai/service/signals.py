@@ -1,4 +1,4 @@
-"""Work that SIGTERM ends."""
+"""Runs work until SIGTERM."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kai.service.log import Bridge, Log
 
 def run_until_signal(work: Callable[[asyncio.Event], Awaitable[None]], log: Log) -> None:
     """Runs `work` in the main thread; SIGTERM and SIGINT set the event that it gets. Log lines of
-    kai's modules go to `log`. Raises what `work` raises."""
+    kai's modules go to `log`. Raises the errors of `work`."""
     bridge = Bridge(log)
     logging.getLogger("kai").addHandler(bridge)
 

@@ -3,9 +3,9 @@
     cluster = await take(client, options)                      # from the API server alone
     data = archive(await to_thread(objects_of, client.access, options), options, state, now_ns)
 
-A snapshot has the kinds that decisions depend on, as they were listed, without what is none of the
-business of who reads it: images, commands, values of environment variables, probes. What is grouped
-in memory alone is written into the objects, as if the API server had it already.
+A snapshot has the kinds that decisions depend on, as they were listed, without private data:
+images, commands, values of environment variables, probes. Pods and groups that are grouped only in
+memory are written as if the API server had them already.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _OF_CONTAINERS = frozenset((
 
 
 class Objects:
-    """A sink that keeps what was listed, in little room: pages are compressed as they come."""
+    """A sink that stores listed objects in little memory: pages are compressed when they arrive."""
 
     is_full = False
 
@@ -53,7 +53,7 @@ class Objects:
         self._pages: dict[str, list[bytes]] = {kind: [] for kind in WATCHED}
         self._groups: set[str] = set()
         self._new: dict[str, dict[str, Any]] = {}  # pods that name no pod group
-        self._claims_api = ""  # where the server has resource claims
+        self._claims_api = ""  # if the server has resource claims
 
     def begin_list(self, kind: str, /) -> None:
         self._pages[kind] = []
@@ -121,7 +121,7 @@ class Objects:
         yield b"}}"
 
     def _assigned(self, state: State) -> list[dict[str, Any]]:
-        """The pods that name no pod group; those that belong to one say so."""
+        """The pods that name no pod group, with their decided group."""
         pods = []
         for name, pod in self._new.items():
             assigned, metadata = state.assigned.get(name), mapping(pod.get("metadata"))
@@ -136,7 +136,7 @@ class Objects:
 
 
 def _aged(page: bytes, ages: Mapping[str, tuple[int, int]]) -> bytes:
-    """Pod groups as old as the scheduler takes them for."""
+    """Pod groups with the ages that the scheduler uses."""
     groups = json.loads(b"[%s]" % page)
     for each in groups:
         created, planned = map(to_text, ages.get(full_name(each), (0, 0)))
@@ -146,9 +146,9 @@ def _aged(page: bytes, ages: Mapping[str, tuple[int, int]]) -> bytes:
 
 
 def compact(kind: str, manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """An object without what no decision depends on, and without what may be a secret."""
+    """An object without data that no decision depends on, and without possible secrets."""
     metadata = {**mapping(manifest.get("metadata"))}
-    # Which fields are of our own making counts in a plan.
+    # Plans depend on which fields we wrote.
     ours = [
         each
         for each in objects(metadata.pop("managedFields", None))
@@ -176,21 +176,21 @@ def compact(kind: str, manifest: Mapping[str, Any]) -> dict[str, Any]:
 def _container(container: Mapping[str, Any]) -> dict[str, Any]:
     kept = {key: value for key, value in container.items() if key not in _OF_CONTAINERS}
     if "env" in kept:
-        # References count: they name config maps.
+        # References are kept: they name config maps.
         env = [{k: v for k, v in each.items() if k != "value"} for each in objects(kept["env"])]
         kept["env"] = [each for each in env if "valueFrom" in each]
     return kept
 
 
 def archive(listed: Objects, options: Options, state: State, now_ns: int) -> bytes:
-    """A snapshot.zip. `state`: what the scheduler knows beside the objects."""
+    """A snapshot.zip. `state`: the scheduler's knowledge besides the objects."""
     return pack(listed.pieces(options, state), _memory(state, now_ns))
 
 
 async def take(client: Client, options: Options) -> Cluster:
-    """A copy of the cluster, from what the API server has.
+    """A copy of the cluster at the API server.
 
-    Raises RefusedError and UnreachableError where that cannot be listed.
+    Raises RefusedError and UnreachableError if it cannot be listed.
     """
     listed = Objects()
     view = View(client, options, also={kind: [listed] for kind in WATCHED})
@@ -212,7 +212,8 @@ async def take(client: Client, options: Options) -> Cluster:
 
 
 def objects_of(access: Access, options: Options) -> Objects:
-    """What the API server has, read on an event loop of its own: the parsing would block another.
+    """The objects at the API server, read on a separate event loop, because parsing would block
+    another.
 
     Raises as `take` does.
     """
@@ -227,7 +228,7 @@ def objects_of(access: Access, options: Options) -> Objects:
 
 
 def _config(options: Options) -> dict[str, Any]:
-    """The configuration in force; what KAI does not know is left out where it is the default."""
+    """The configuration that applies, without members at their default that KAI does not know."""
     text = "" if options.config is None else configuration.config_json(options.config)
     default = configuration.in_force("")
     in_force = configuration.in_force(text, as_kai=options.as_kai)

@@ -1,11 +1,11 @@
-"""Statuses of pod groups and queues, written at a calm pace (spec 6 C32-C34).
+"""Writes the status of pod groups and queues at a moderate rate (spec 6 C32-C34).
 
     statuses = Statuses(feed, groups=True, queues=True)
     statuses.touch(now, drained.groups, drained.queues)
     writes = statuses.due(now)
 
-A group's status is worked out `WAIT_S` after its first change, so that a pod that is created, bound
-and started within a second causes one write and not three.
+A group's status is computed `WAIT_S` after its first change, so that a pod that is created, bound
+and started within a second causes one write instead of three.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ class Statuses:
     def __init__(self, feed: _core.Feed, *, groups: bool, queues: bool) -> None:
         self._feed, self._groups, self._queues = feed, groups, queues
         self.queue_sums: dict[str, Sums] = {}
-        """What queues hold and ask for, as it was worked out last."""
+        """The last computed sums of queues."""
         self._right: Counter[str] = Counter()
-        self._touched: dict[str, float] = {}  # the longest since first
+        self._touched: dict[str, float] = {}  # oldest first
         self._queues_since: float | None = None
 
     def touch(self, now: float, groups: Iterable[str], queues: Iterable[str]) -> None:
-        """These changed, or pods of them did."""
+        """These groups and queues changed, or pods of them did."""
         groups = list(groups)
         if self._groups:
             for name in groups:
@@ -45,7 +45,7 @@ class Statuses:
             self._queues_since = now
 
     def answered(self, now: float, write: Write, outcome: Outcome) -> None:
-        """What became of a write: one that was not done is worked out anew. Others are ignored."""
+        """The outcome of a write: a failed one is computed again. Others are ignored."""
         if outcome.result in (Result.FAILED, Result.LOST):
             if write.key.startswith(OF_GROUP):
                 self.touch(now, [write.key.removeprefix(OF_GROUP)], ())
@@ -53,7 +53,7 @@ class Statuses:
                 self.touch(now, (), [write.name])
 
     def due(self, now: float) -> list[Write]:
-        """What has to be written now; nothing that is there already."""
+        """The writes that are due now; none for values that are there already."""
         names = []
         for name, since in self._touched.items():
             if now - since < WAIT_S:
@@ -68,7 +68,7 @@ class Statuses:
         return writes
 
     def take_right(self) -> Counter[str]:
-        """How many were looked at since the last call and needed no write, by KAI's controller."""
+        """By KAI's controller, the number of objects since the last call that needed no write."""
         right, self._right = self._right, Counter()
         return right
 

@@ -1,11 +1,11 @@
-"""Where past usage of queues comes from: `usageDBConfig`, and what Prometheus is asked.
+"""The source of past usage: `usageDBConfig`, and the queries for Prometheus.
 
     db = read_usage_db(config, os.environ)        # None: none is configured
     db.queries(now_s)                             # as KAI writes them (spec 1 F118)
 
-Nothing here speaks to Prometheus (kai.service.usage_fetching). KAI's queries for tumbling and cron
-windows are none that Prometheus takes (spec 1 W1): here they are those of a sliding window that
-begins when the window was reset.
+This module does not connect to Prometheus (see kai.service.usage_fetching). Prometheus rejects
+KAI's queries for tumbling and cron windows (spec 1 W1): here they are queries of a sliding window
+that starts at the window's last reset.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ _EXTRA = (
 class UsageDb:
     """A usage database as configured (spec 1 F116, F117); times are in seconds.
 
-    `metrics`, `capacities`: what is summed up, by "gpu", "cpu" and "memory". `warnings`: what was
-    skipped.
+    `metrics`, `capacities`: the series that are summed, by "gpu", "cpu" and "memory". `warnings`:
+    skipped members.
     """
 
     address: str
@@ -64,8 +64,8 @@ class UsageDb:
     warnings: tuple[str, ...] = ()
 
     def queries(self, now_s: float) -> dict[tuple[str, str], str]:
-        """By resource, and "used" or "had"; none where the window is empty: it begins later, or
-        began less than one step of the resolution ago."""
+        """By resource, and "used" or "had"; none if the window is empty: it starts later, or
+        started less than one step of the resolution ago."""
         if self.window.kind == "sliding":
             length = to_prometheus(self.window.size)
         else:
@@ -90,7 +90,7 @@ class UsageDb:
 def read_usage_db(config: Mapping[str, Any], environment: Mapping[str, str]) -> UsageDb | None:
     """The member `usageDBConfig` of a scheduler's configuration; None: it has none.
 
-    Raises InvalidConfigError, with KAI's sentences where KAI has one.
+    Raises InvalidConfigError, with KAI's messages if KAI has one.
     """
     given = config.get("usageDBConfig")
     if not given:
@@ -102,7 +102,8 @@ def read_usage_db(config: Mapping[str, Any], environment: Mapping[str, str]) -> 
 
 
 def usage_db_of(options: Options) -> UsageDb | None:
-    """That of the configuration of a run. Raises InvalidConfigError as `read_usage_db` does."""
+    """The usage database in the configuration of a run. Raises InvalidConfigError as
+    `read_usage_db` does."""
     text = "" if options.config is None else configuration.config_json(options.config)
     return read_usage_db(json.loads(text) if text else {}, os.environ)
 
@@ -136,7 +137,7 @@ def _read(given: Any, environment: Mapping[str, str]) -> UsageDb:
 
 
 def _address(given: Mapping[str, Any], environment: Mapping[str, str]) -> str:
-    """A variable that is not there gives "" as in KAI: it may come with the next start."""
+    """A missing variable gives "", as in KAI: it may be set at the next start."""
     name = "connectionString"
     address, variable = text_of(given, name, ""), text_of(given, f"{name}EnvVar", "")
     if address and variable:
@@ -154,7 +155,7 @@ def _address(given: Mapping[str, Any], environment: Mapping[str, str]) -> str:
 
 
 def _or_default(text: str, default: float) -> float:
-    """As in KAI, what is no duration counts as not given."""
+    """An invalid duration counts as not given, as in KAI."""
     try:
         seconds = go_seconds(text)
     except InvalidInputError:
@@ -169,7 +170,7 @@ Vector = list[tuple[Mapping[str, str], float]]
 
 
 def vector_of(body: bytes) -> Vector:
-    """The answer to an instant query. Raises InvalidInputError where it is none."""
+    """The answer to an instant query. Raises InvalidInputError if it is invalid."""
     try:
         answer = json.loads(body)
         if answer["status"] != "success":
@@ -188,10 +189,10 @@ def usage_from(db: UsageDb, answers: Mapping[tuple[str, str], Vector]) -> Rows:
     """Usage by queue from the answers to `db.queries` (spec 1 F119); the last series of a queue
     counts.
 
-    A resource that no queue used and of which nothing is known is one that the cluster has not,
-    and one whose capacity is 0 as well: both are not used, where in KAI the first costs the whole
-    fetch and the second divides by zero (spec 1 W4). Raises InvalidInputError for another one
-    without a capacity, and where there is no capacity at all.
+    A resource without usage and without capacity data does not exist in the cluster, and neither
+    does one with capacity 0: the usage of both is 0. In KAI the first makes the whole fetch fail,
+    and the second divides by zero (spec 1 W4). Raises InvalidInputError for any other resource
+    without a capacity, and if there is no capacity at all.
     """
     if not answers:
         return {}

@@ -1,11 +1,11 @@
-"""Fetches what queues have used in the past from Prometheus, in the background.
+"""Fetches the past usage of queues from Prometheus, in the background.
 
     usage = UsageFetching(db, clock, client.server_time, log, metrics, on_usage)
     task = asyncio.ensure_future(usage.run())
-    usage.is_ready()          # fetched once, or waited for long enough: scheduling may begin
+    usage.is_ready()          # fetched once, or waited long enough: scheduling may start
 
-A fetch that fails keeps what was fetched before, however old that is (spec 1 F121). Nothing is
-fetched in a cycle: the planning thread gets what was fetched with its news.
+After a failed fetch the last usage stays in use, however old it is (spec 1 F121). Nothing is
+fetched during a cycle: the planning thread gets the usage with its news.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from kai.k8s.clock import Clock
 
 LARGEST = 64 * 2**20
-"""Bytes of an answer: 200 for each of 300,000 queues."""
+"""Most bytes of an answer: 200 for each of 300,000 queues."""
 LOCAL = ("localhost", "127.0.0.1", "::1")
 
 
 async def fetch(db: UsageDb, session: aiohttp.ClientSession, now_s: float) -> Rows:
-    """All queries at once, within one time limit. Raises InvalidInputError that says why not."""
+    """Sends all queries at once, within one time limit. Raises InvalidInputError with the cause."""
     import aiohttp
 
     if not db.address:
@@ -62,7 +62,7 @@ async def fetch(db: UsageDb, session: aiohttp.ClientSession, now_s: float) -> Ro
             raise
         raise InvalidInputError(f"{type(error).__name__}: {error}") from None
     finally:
-        for each in asking:  # of the others, where one has failed
+        for each in asking:  # the others, after one has failed
             each.cancel()
     answers = {}
     for (key, query), body in zip(queries.items(), bodies, strict=True):
@@ -74,7 +74,7 @@ async def fetch(db: UsageDb, session: aiohttp.ClientSession, now_s: float) -> Ro
 
 
 def session_for(db: UsageDb) -> aiohttp.ClientSession:
-    """Proxies of the environment count, but for servers of this machine."""
+    """Proxies in the environment are used, except for servers on this machine."""
     import aiohttp
 
     return aiohttp.ClientSession(
@@ -84,10 +84,10 @@ def session_for(db: UsageDb) -> aiohttp.ClientSession:
 
 
 class UsageReading:
-    """For plans that are made now and then: fetches where what was fetched is too old.
+    """For occasional plans: fetches if the last usage is too old.
 
-    `rows`: None until a fetch succeeds. A fetch that fails keeps what was fetched before;
-    `warnings` say why.
+    `rows`: None until a fetch succeeds. A failed fetch keeps the last usage; `warnings` contain the
+    cause.
     """
 
     def __init__(self, db: UsageDb, clock: Clock) -> None:
@@ -97,7 +97,7 @@ class UsageReading:
         self.rows: Rows | None = None
 
     async def read(self, now_s: float) -> Rows | None:
-        """What was fetched by this call; None: what there is holds on."""
+        """The usage that this call fetched; None: the last one is still valid."""
         at, interval = self._clock.monotonic(), self._db.fetch_interval
         if self._tried_at is not None and at - self._tried_at < interval:
             return None
@@ -122,7 +122,7 @@ class UsageReading:
 
 
 class UsageFetching:
-    """Lives on the event loop. `on_usage` gets each usage that was fetched, there."""
+    """Lives on the event loop, and calls `on_usage` there with each fetched usage."""
 
     def __init__(
         self,
@@ -139,7 +139,7 @@ class UsageFetching:
         self._fetched_at: float | None = None
 
     async def run(self) -> None:
-        """Fetches now and then at each interval, until it is cancelled."""
+        """Fetches once in each interval, until it is cancelled."""
         for warning in self._db.warnings:
             self._log.warning(warning)
         self._log.info("fetches the usage of queues", server=shown(self._db.address))
@@ -171,19 +171,19 @@ class UsageFetching:
             self._log.warning("the usage of queues is old, and still counts", age_s=round(age))
 
     def age(self) -> float | None:
-        """Seconds since it was fetched; None: it was not yet."""
+        """Seconds since the last fetch; None: none has succeeded."""
         return None if self._fetched_at is None else self._clock.monotonic() - self._fetched_at
 
     def is_ready(self) -> bool:
-        """Whether scheduling may begin."""
+        """Whether scheduling may start."""
         return self._fetched_at is not None or self.waits_until() <= self._clock.monotonic()
 
     def waits_until(self) -> float:
-        """When scheduling begins without it, as the clock's monotonic seconds."""
+        """When scheduling starts without it, in the clock's monotonic seconds."""
         return self._began + self._db.wait
 
 
 def shown(address: str) -> str:
-    """Without a password."""
+    """The address without a password."""
     parts = urlsplit(address)
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))

@@ -1,12 +1,12 @@
-"""A cluster that is read and planned, and never written to.
+"""Reads and plans a cluster, and never writes to it.
 
     async with await Client.connect(context="staging") as client:
         view = View(client, options)
         await view.list_once()                 # or follow(): from now on
         plan = await view.plan(kai.Scheduler())
 
-Pods that name no pod group are grouped in memory as `kai run` groups them, so that a plan is what
-it would decide.
+Pods that name no pod group are grouped in memory as `kai run` groups them, so its plans equal those
+of `kai run`.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 
 BETWEEN_TURNS_S = 0.1
 PATIENCE_S = 10.0
-"""How long a watch may have a problem before the cluster counts as one that cannot be followed."""
+"""How long a watch may have a problem until following the cluster fails."""
 NOTHING = '{"version": 1}'
-"""A memory without assumptions and promises: nothing that a view plans is carried out."""
+"""A memory without assumptions and promises: plans of a view are not carried out."""
 
 Result = TypeVar("Result")
 
@@ -69,17 +69,18 @@ class View:
         self._watching: dict[str, asyncio.Task[None]] = {}
         self._keeping_up: asyncio.Task[None] | None = None
         self._looking: set[asyncio.Task[None]] = set()
-        self._unread: dict[str, dict[str, str]] = defaultdict(dict)  # by kind and name: why
+        self._unread: dict[str, dict[str, str]] = defaultdict(dict)  # by kind and name: the cause
         self._problems: dict[str, str] = {}  # of pods
-        self._members: dict[str, set[str]] = defaultdict(set)  # of groups that are only planned
+        # Of groups that exist only in the plan
+        self._members: dict[str, set[str]] = defaultdict(set)
         self._group_of: dict[str, str] = {}
 
     # ---- reading ---------------------------------------------------------------------------------
 
     async def list_once(self) -> None:
-        """Reads what is there now. Raises what `Reading.list_once` raises."""
+        """Reads the current objects. Raises the errors of `Reading.list_once`."""
         listing = asyncio.ensure_future(self._reading.list_once())
-        while not listing.done():  # what comes is taken in meanwhile: only so much can wait
+        while not listing.done():  # processed meanwhile: the waiting input is limited
             news = asyncio.ensure_future(self._changed.wait())
             await asyncio.wait({listing, news}, return_when=asyncio.FIRST_COMPLETED)
             news.cancel()
@@ -91,16 +92,16 @@ class View:
     async def follow(self) -> None:
         """Reads the cluster from now on, and returns once everything was read.
 
-        Raises RefusedError and UnreachableError where that is not possible.
+        Raises RefusedError and UnreachableError if that is not possible.
         """
         await self._reading.check()
         self._keeping_up = asyncio.ensure_future(self._keep_up())
         await self.refresh()
 
     async def refresh(self) -> None:
-        """Reads everything anew, and returns once everything was read.
+        """Reads everything again, and returns once everything was read.
 
-        Raises RefusedError where some kind cannot be watched.
+        Raises RefusedError if some kind cannot be watched.
         """
         for kind in WATCHED:
             if kind in self._watching:
@@ -131,7 +132,7 @@ class View:
     # ---- planning --------------------------------------------------------------------------------
 
     async def plan(self, scheduler: Scheduler, now: datetime | str | None = None) -> Plan:
-        """A plan of the cluster as it is. Raises what `Scheduler.plan` raises."""
+        """A plan of the current cluster. Raises the errors of `Scheduler.plan`."""
 
         def make(cluster: Cluster) -> Plan:
             scheduler.import_memory(cluster, NOTHING)
@@ -145,22 +146,22 @@ class View:
             return await self._run(lambda: make(cluster))
 
     def cluster(self) -> Cluster:
-        """What is planned; it has no objects but the names and labels of nodes."""
+        """The cluster that is planned; its only objects are the names and labels of nodes."""
         self._cluster._reader_warnings = tuple(self._warnings())
         return self._cluster
 
     def summary(self) -> str:
-        """The name and how much there is of what; for any thread."""
+        """The name and the numbers of objects; for any thread."""
         return f"{self._cluster.name}: {self._cluster.summary()}"
 
     async def state(self) -> State:
-        """What is grouped in memory alone."""
+        """The pods and groups that are grouped only in memory."""
         state = await self._run(self._planner.state)
         groups = {name: each for name, each in state.groups.items() if self._members.get(name)}
         return replace(state, groups=groups)
 
     def now(self) -> datetime:
-        """By the server's clock; whole seconds, as all time stamps of KAI are."""
+        """By the server's clock, in whole seconds like all time stamps of KAI."""
         return to_datetime(int(self._client.server_time()) * SECOND_NS)
 
     # ---- inside ----------------------------------------------------------------------------------
@@ -173,7 +174,7 @@ class View:
             await asyncio.sleep(BETWEEN_TURNS_S)
 
     def _check_on(self) -> None:
-        """Raises what ended a task that never ends."""
+        """Raises the error that ended a task that should never end."""
         tasks = [*self._watching.values()]
         tasks += [self._keeping_up] if self._keeping_up is not None else []
         for task in tasks:
@@ -181,15 +182,15 @@ class View:
                 task.result()
 
     async def _settle(self) -> None:
-        """Until every pod has its pod group whose owners can be read."""
+        """Waits until every pod whose owners can be read has its pod group."""
         await self._turn()
-        while self._looking or self._reading.has_news:  # it may have come during the turn
+        while self._looking or self._reading.has_news:  # it may have arrived during the turn
             if self._looking:
                 await asyncio.wait(self._looking)
             await self._turn()
 
     async def _read_usage(self) -> None:
-        """As often as the configuration says, and only when there is something to plan."""
+        """As often as the configuration requires, and only when there is something to plan."""
         if self._usage is None:
             return
         rows = await self._usage.read(self._client.server_time())
@@ -224,7 +225,7 @@ class View:
             self._problems[problem.pod] = problem.message
 
     def _leave(self, pod: str) -> None:
-        """The pod is in no planned group any more; one without pods is not planned any more."""
+        """The pod leaves its planned group; a group without pods is dropped."""
         group = self._group_of.pop(pod, None)
         if group is not None:
             self._members[group].discard(pod)
@@ -248,7 +249,7 @@ class View:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     def _warnings(self) -> list[str]:
-        """What a plan does not show, in sentences."""
+        """Problems that a plan does not show, in sentences."""
         found = [f"Pod {pod}: {message}" for pod, message in self._problems.items()]
         for kind, why_not in self._unread.items():
             names, why = text.listing(why_not), next(iter(why_not.values()))
@@ -263,7 +264,7 @@ class View:
 
 
 def name_of(client: Client) -> str:
-    """What a plan calls the cluster."""
+    """The name of the cluster in plans."""
     return client.access.context or client.access.server
 
 

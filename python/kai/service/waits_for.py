@@ -2,7 +2,7 @@
 
     waits_for(facts).what        # "queue", "room", "nothing", ...
 
-The first thing that is in the way counts: a pod of another scheduler says nothing about queues.
+The first obstacle counts: for a pod of another scheduler, queues do not matter.
 """
 
 from __future__ import annotations
