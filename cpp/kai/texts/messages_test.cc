@@ -1,4 +1,4 @@
-// Every text against the wording of the specs, written out.
+// Compares every text with the wording in the specs.
 #include "kai/texts/messages.h"
 
 #include <gtest/gtest.h>
@@ -174,8 +174,7 @@ TEST(MessagesTest, ReasonsOfJobErrors) {  // spec 2 M10
   EXPECT_EQ(kQueueDoesNotExist, "QueueDoesNotExist");
 }
 
-// ---- pods larger than any node (spec 3 P14, P15)
-// -------------------------------------------------
+// ---- pods larger than any node (spec 3 P14, P15) ------------------------------------------------
 
 TEST(LargerThanAnyNodeTest, TheSpecsExample) {
   EXPECT_EQ(LargerThanAnyNode({.pod = "n1/name1",
