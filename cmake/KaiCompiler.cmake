@@ -13,8 +13,8 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Release or Debug" FORCE)
 endif()
 
-# ccache uses paths relative to the checkout, so that another clone can use the same cache. Messages and debug information
-# then have relative paths, too, which would be inconvenient in a debug build.
+# ccache uses paths relative to the checkout, so that another clone can use the same cache. Messages and debug
+# information then have relative paths, too, which would be inconvenient in a debug build.
 find_program(KAI_CCACHE ccache)
 if(KAI_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER "${KAI_CCACHE}")

@@ -8,12 +8,12 @@
 #   kai_<name>_benchmark  every *_benchmark.cc                                              (KAI_BENCHMARKS)
 #
 # LINKS lists all libraries that the floor's headers and sources include. TEST_LINKS lists libraries that only its tests
-# and benchmarks need; keep it short, as `make test-<name>` builds all of them. FOR_TESTS marks floors that are not part of
-# the wheel. TEST_SHARDS splits slow tests into that many processes.
+# and benchmarks need; keep it short, as `make test-<name>` builds all of them. FOR_TESTS marks floors that are not
+# part of the wheel. TEST_SHARDS splits slow tests into that many processes.
 #
 # Code for tests is compiled more often than it runs, so release and sanitizer builds optimise it less than the floors:
-# helpers with -O1, as they do most of the work (the plain scheduler, random clusters), and the tests themselves with -O0,
-# which halves their compile time with sanitizers.
+# helpers with -O1, as they do most of the work (the plain scheduler, random clusters), and the tests themselves with
+# -O0, which halves their compile time with sanitizers.
 
 # kai_sources(<out> <target> <files>...)
 #
@@ -26,7 +26,7 @@ function(kai_sources out target)
     set(${out} ${ARGN} PARENT_SCOPE)
     return()
   endif()
-  set(batch_bytes 64000)  # about ten files: with more, the last compiler runs alone; with fewer, headers are read more often
+  set(batch_bytes 64000)  # about ten files: with more, the last compiler runs alone; fewer read headers more often
   set(units)
   set(text "")
   set(bytes 0)

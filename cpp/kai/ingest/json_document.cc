@@ -132,7 +132,7 @@ class Linker {
   uint32_t* const after_;
 };
 
-// True if each backslash, all of which are in strings, begins a valid escape sequence.
+// True if each backslash (all are in strings) begins a valid escape sequence.
 bool CheckEscapes(std::string_view text, bool* has_escapes) {
   *has_escapes = false;
   const char* const end = text.data() + text.size();

@@ -100,7 +100,7 @@ class Topologies {
     return constraint;
   }
 
-  // Distributes its pods over two or three leaves, some of which are below another set.
+  // Distributes its pods over two or three leaves; some leaves are below another set.
   void Split(PodGroupRow* group) {
     std::vector<PodRow*> pods;
     for (PodRow& pod : rows_.pods) {

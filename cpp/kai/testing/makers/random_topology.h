@@ -1,5 +1,5 @@
 // Adds topology to random clusters: one or two Topology objects, nodes with their labels, groups
-// with sub-groups, and constraints, some of which cannot be met or are invalid. They are drawn last
+// with sub-groups, and constraints; some cannot be met or are invalid. They are drawn last
 // and from a separate seed, so that the rest of a cluster does not change.
 #ifndef KAI_TESTING_MAKERS_RANDOM_TOPOLOGY_H_
 #define KAI_TESTING_MAKERS_RANDOM_TOPOLOGY_H_

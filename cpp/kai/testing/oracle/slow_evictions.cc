@@ -722,11 +722,10 @@ class Simulation {
   std::vector<Decision> pipelined_;
 };
 
-// The victims that a search records. For preempt and consolidation: all victims of pod groups of
-// which any pod leaves or moves, even if an earlier action evicted it. For reclaim: all victims of
-// pod groups of which any victim leaves or moves. (spec 2 V13 excludes victims that stayed; KAI's
-// decisions show that it includes them if other pods of their group did not stay.) Pods that lost
-// their place come first.
+// The victims that a search records: all victims of a pod group if one of its victims leaves or
+// moves; for preempt and consolidation also if any other pod of the group does, even one that an
+// earlier action evicted. (spec 2 V13 excludes victims that stayed; KAI's decisions show that it
+// includes them if other pods of their group did not stay.) Pods that lost their place come first.
 std::vector<int> LostOf(const World& after, const std::vector<int>& victims,
                         std::string_view action) {
   std::set<int> losers;

@@ -463,7 +463,7 @@ TEST(OracleVictimTest, PrefixesOfSpec2V9) {
   EXPECT_THAT(PrefixSizes({1, 1}, 3), IsEmpty());
 }
 
-// Two replicas, one of which suffices; each has a leader and a worker, one pod more than it needs.
+// Two replicas; one is enough. Each has a leader and a worker, one pod more than it needs.
 ClusterMaker Replicas(std::optional<int64_t> min_sub_group) {
   PodGroupRow row;
   row.namespace_name = "ns";
