@@ -45,7 +45,7 @@ _QueueShare = tuple[
 ]
 
 # name, above its fair share, within its deserved quota, priority, uses a resource without having
-# a share of it, its share with the request, its current share, created_ns (kai/fairshare/queue_order.h)
+# a share of it, its share with the request, its current share, created_ns
 _QueueStanding = tuple[str, bool, bool, int, bool, float, float, int | None]
 # pod group, priority, elastic state (below, at, above), created_ns, the request (devices, cores,
 # bytes), queues from the top one to its own
