@@ -258,7 +258,7 @@ TEST(EvictionTest, PreemptionAndConsolidation) {  // spec 2 R6
             "procedure");
 }
 
-TEST(EvictionTest, ReclaimNamesBothQueues) {  // as KAI said it of a real cluster
+TEST(EvictionTest, ReclaimNamesBothQueues) {  // KAI's text in a real cluster
   EXPECT_EQ(
       Reclaimed("elastic/e-1", "elastic/b-1",
                 QueueUse({.name = "team-a",
