@@ -1,11 +1,11 @@
-# The language, the warnings and the sanitizers, the same for every target.
+# Language version, warnings and sanitizers, which are the same for all targets.
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
-set(CMAKE_POSITION_INDEPENDENT_CODE ON)  # the floors end up inside a Python module
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)  # the floors become part of a Python module
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)    # for clangd
-# Nothing outside the module calls into it but Python: calls within it need no table, and can be inlined.
+# Only Python calls into the module, so calls inside it need no symbol table and can be inlined.
 set(CMAKE_CXX_VISIBILITY_PRESET hidden)
 set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 
@@ -13,8 +13,8 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Release or Debug" FORCE)
 endif()
 
-# ccache sees paths below the checkout as relative ones, so that a clone elsewhere finds what this one compiled. Messages
-# and debug information then have relative paths, too, which would be a nuisance in a build for the debugger.
+# ccache uses paths relative to the checkout, so that another clone can use the same cache. Messages and debug
+# information then have relative paths, too, which would be inconvenient in a debug build.
 find_program(KAI_CCACHE ccache)
 if(KAI_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER "${KAI_CCACHE}")
@@ -24,7 +24,7 @@ if(KAI_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   endif()
 endif()
 
-# GCC looks for garbage whenever its heap has grown by a part: with memory to spare, less often. Takes a tenth off.
+# GCC collects garbage whenever its heap has grown by a certain part. Collecting less often makes compiling 10% faster.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   add_compile_options(--param=ggc-min-expand=200 --param=ggc-min-heapsize=262144 --param=large-unit-insns=100000)
 endif()
@@ -34,19 +34,19 @@ if(KAI_WERROR)
   add_compile_options(-Werror)
 endif()
 
-# Scores are compared bit for bit, so a*b+c has to round twice on every machine (aarch64 would fuse it by default).
+# Scores are compared bit by bit, so a*b+c must round twice on every machine (aarch64 would fuse it by default).
 add_compile_options(-ffp-contract=off)
 
 if(KAI_SANITIZE)
-  # -O1 keeps the tests quick and stacks readable; -g1 is enough for file and line and halves the objects.
+  # -O1 keeps the tests fast and stacks readable; -g1 is enough for file and line and halves the size of objects.
   add_compile_options(-O1 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all)
   add_compile_definitions(_GLIBCXX_ASSERTIONS)
   add_link_options(-fsanitize=address,undefined)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # GCC says of itself that this warning is unreliable under the sanitizers; the release build keeps it.
+    # GCC's documentation calls this warning unreliable with sanitizers; the release build keeps it.
     add_compile_options(-Wno-maybe-uninitialized)
-    # These three make GCC doubt that a function's address is not null, and newer Abseil then does not compile. Little
-    # is lost: the address sanitizer reports a null pointer when it is used.
+    # With these three, GCC does not assume that a function's address is not null, and newer Abseil then does not
+    # compile. The address sanitizer still reports a null pointer when it is used.
     add_compile_options(-fno-sanitize=null,nonnull-attribute,returns-nonnull-attribute)
   endif()
 endif()
@@ -57,5 +57,5 @@ if(KAI_SANITIZE_THREADS)
 endif()
 
 if(KAI_LIBFUZZER)
-  add_compile_options(-fsanitize=fuzzer-no-link)  # libFuzzer follows coverage, so every floor has to report it
+  add_compile_options(-fsanitize=fuzzer-no-link)  # libFuzzer measures coverage, so every floor has to report it
 endif()

@@ -1,32 +1,32 @@
 # kai_floor(<name> [FOR_TESTS] [TEST_SHARDS <n>] LINKS <libraries>... [TEST_LINKS <libraries>...])
 #
-# Makes one floor out of the folder it is called in:
+# Makes one floor from the folder in which it is called:
 #
 #   kai_<name>            every *.cc, at any depth, as a static library; other floors link it as kai::<name>
 #   kai_<name>_for_test   every *_for_test.cc, as a static library for the tests of this floor and of those above it
 #   kai_<name>_test       every *_test.cc, registered with ctest as kai_<name>_test_1 ...  (KAI_TESTS)
 #   kai_<name>_benchmark  every *_benchmark.cc                                              (KAI_BENCHMARKS)
 #
-# LINKS names everything the floor's own headers and sources include from elsewhere. TEST_LINKS is for what only its
-# tests and benchmarks need. Name as little as will do there: `make test-<name>` builds all that it names. FOR_TESTS marks
-# floors that no user gets. TEST_SHARDS splits slow tests among that many processes.
+# LINKS lists all libraries that the floor's headers and sources include. TEST_LINKS lists libraries that only its tests
+# and benchmarks need; keep it short, as `make test-<name>` builds all of them. FOR_TESTS marks floors that are not
+# part of the wheel. TEST_SHARDS splits slow tests into that many processes.
 #
-# What is only for tests is compiled more often than it runs, so in a release or sanitized build it is optimised less
-# than the floors: helpers with -O1, as they do the work (the plain scheduler, random clusters), the tests themselves with
-# -O0, which halves the time that they take to compile under sanitizers.
+# Code for tests is compiled more often than it runs, so release and sanitizer builds optimise it less than the floors:
+# helpers with -O1, as they do most of the work (the plain scheduler, random clusters), and the tests themselves with
+# -O0, which halves their compile time with sanitizers.
 
 # kai_sources(<out> <target> <files>...)
 #
-# What to compile for these files: the files, or with KAI_UNITY a few files that include them, so that headers are read
-# and templates instantiated once for several. CMake's own unity builds name the files by absolute paths, which would end
-# up in __FILE__: ccache then finds nothing for a clone elsewhere.
+# The sources to compile: these files or, with KAI_UNITY, a few files that include them, so that headers are read and
+# templates instantiated once for several files. CMake's own unity builds use absolute paths, which would appear in
+# __FILE__; then ccache would find nothing for another clone.
 function(kai_sources out target)
   string(COMPARE EQUAL "${KAI_UNITY}" TESTS only_tests)
   if(NOT KAI_UNITY OR NOT ARGN OR (only_tests AND NOT target MATCHES "_test$" AND NOT arg_FOR_TESTS))
     set(${out} ${ARGN} PARENT_SCOPE)
     return()
   endif()
-  set(batch_bytes 64000)  # some ten files: more make the last compiler run alone, fewer read headers more often
+  set(batch_bytes 64000)  # about ten files: with more, the last compiler runs alone; fewer read headers more often
   set(units)
   set(text "")
   set(bytes 0)
@@ -70,7 +70,7 @@ function(kai_floor name)
     add_library(kai_${name} STATIC ${sources})
     set(scope PUBLIC)
   else()
-    add_library(kai_${name} INTERFACE)  # a floor of headers
+    add_library(kai_${name} INTERFACE)  # a floor without sources
     set(scope INTERFACE)
   endif()
   add_library(kai::${name} ALIAS kai_${name})
@@ -95,7 +95,7 @@ function(kai_floor name)
     add_executable(kai_${name}_test ${tests})
     target_link_libraries(kai_${name}_test PRIVATE ${test_links} GTest::gmock GTest::gtest_main)
     target_compile_options(kai_${name}_test PRIVATE $<${hurried}:-O0>)
-    # One ctest entry per floor or shard: a process per test case would cost more than the cases do.
+    # One ctest entry per floor or shard: a process per test case would take longer than the test cases.
     if(NOT arg_TEST_SHARDS)
       set(arg_TEST_SHARDS 1)
     endif()

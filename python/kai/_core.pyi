@@ -44,8 +44,8 @@ _QueueShare = tuple[
     float | None,
 ]
 
-# name, above its fair share, within its deserved quota, priority, uses a resource of which it has
-# no share, its share with the request, its current share, created_ns (kai/fairshare/queue_order.h)
+# name, above its fair share, within its deserved quota, priority, uses a resource without having
+# a share of it, its share with the request, its current share, created_ns
 _QueueStanding = tuple[str, bool, bool, int, bool, float, float, int | None]
 # pod group, priority, elastic state (below, at, above), created_ns, the request (devices, cores,
 # bytes), queues from the top one to its own
@@ -78,7 +78,7 @@ _GroupStory = tuple[
 _Account = tuple[_Amounts, _Amounts, dict[str, int], int, int, list[tuple[str, int]]]
 
 def compat_switches() -> list[str]:
-    """The names of all switches, each of which `compat` in a configuration can set to "kai"."""
+    """The names of all switches; `compat` in a configuration can set each to "kai"."""
 
 def config_names() -> dict[str, list[str]]:
     """The names that a configuration may contain, by place; "" is the top level.
@@ -359,7 +359,7 @@ class Drained(metaclass=_Compiled):
 
     @property
     def groups(self) -> list[str]:
-        """Pod groups that changed, or a pod of which changed."""
+        """Pod groups that changed, or whose pods changed."""
 
     @property
     def queues(self) -> list[str]:

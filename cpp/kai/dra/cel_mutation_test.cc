@@ -1,4 +1,4 @@
-// Expressions are untrusted: anybody who may create a ResourceClaim writes them. Compiling and
+// Expressions are untrusted: all users who may create a ResourceClaim write them. Compiling and
 // matching must end with a result or an error for any text.
 #include <gtest/gtest.h>
 

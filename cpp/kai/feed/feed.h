@@ -63,7 +63,7 @@ class Feed final : private Follower {
     std::vector<Failed> failed;
     std::vector<GpuUser> gpu_users;   // changed or gone
     bool is_scaling_up = false;       // a scaling pod waits for a node
-    std::vector<std::string> groups;  // groups that changed, or a pod of which changed; by name
+    std::vector<std::string> groups;  // groups that changed, or whose pods changed; by name
     std::vector<std::string> queues;  // queues that changed; by name
     // Nodes that changed, or got or lost a pod of another scheduler; by name.
     std::vector<std::string> nodes;

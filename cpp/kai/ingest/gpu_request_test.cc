@@ -117,7 +117,7 @@ TEST(GpuRequestTest, PrefersTheFractionOverTheMemoryWhenBothAreGiven) {
   both.memory = "4000";
   EXPECT_EQ(Make(both),
             (GpuRequest{.kind = GpuRequestKind::kFraction, .count = 1, .portion = 0.5, .mig = {}}));
-  both.devices = "2";  // R14 restores the memory (spec 3)
+  both.devices = "2";  // spec 3 R14 restores the memory
   EXPECT_EQ(Make(both), (GpuRequest{.kind = GpuRequestKind::kFraction,
                                     .count = 2,
                                     .portion = 0.5,

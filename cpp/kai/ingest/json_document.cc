@@ -132,7 +132,7 @@ class Linker {
   uint32_t* const after_;
 };
 
-// True if each backslash, all of which are in strings, begins a valid escape sequence.
+// True if each backslash (all are in strings) begins a valid escape sequence.
 bool CheckEscapes(std::string_view text, bool* has_escapes) {
   *has_escapes = false;
   const char* const end = text.data() + text.size();
@@ -190,13 +190,13 @@ absl::StatusOr<JsonObject> JsonDocument::Parse(std::string_view json) {
 absl::Status JsonDocument::Index(std::string_view json) {
   const absl::Status no_memory = absl::ResourceExhaustedError("does not fit into memory");
   const absl::Status no_object = absl::InvalidArgumentError("");
-  // With a bracket at its end nothing needs to be looked at beyond it: the walk stops there.
+  // The walk stops at the closing bracket, so the text can end there.
   while (!json.empty() && IsSpace(json.back())) json.remove_suffix(1);
   if (json.empty() || json.back() != '}') return no_object;
 
   State& state = *state_;
   if (json.size() > state.capacity) {
-    // Small texts come in all sizes, one after another.
+    // Small texts of many sizes follow one another, so their buffer gets some spare room.
     constexpr size_t kSmall = 1 << 20;
     const size_t capacity =
         json.size() < kSmall ? std::max(2 * json.size(), size_t{4096}) : json.size();
@@ -218,7 +218,7 @@ absl::Status JsonDocument::Index(std::string_view json) {
     return no_object;
   const uint32_t count = parser.n_structural_indexes;
   uint32_t* const place = parser.structural_indexes.get();
-  // Tokens that are not there look like the last one.
+  // Sentinels after the last token: copies of it.
   place[count] = place[count + 1] = static_cast<uint32_t>(json.size() - 1);
 
   if (count > state.after_capacity) {

@@ -1,4 +1,4 @@
-// NodeResourceTopology -> NodeZonesRow, and records in annotations of which zones a pod uses.
+// NodeResourceTopology -> NodeZonesRow, and annotations that record the zones of a pod.
 //
 //   const NodeZonesRow row = ReadForTest(&ReadNodeZones, ...
 //   ReadZoneRecord(ZoneRecordRow::Source::kObserved, text)

@@ -22,8 +22,8 @@ namespace kai {
 int64_t NanoGpus(double gpus);
 
 struct GpuAccount {
-  Amounts capacity;  // by node
-  // By node: what is free after the cycle and not promised. Promises first use what is being
+  Amounts capacity;  // of nodes: GPUs, and how many nodes have as many
+  // The same for what is free after the cycle and not promised. Promises first use what is being
   // released, and then what is free if that is not enough.
   Amounts free;
   // By queue with pod groups: what it gets or is promised beside what it holds, minus what it

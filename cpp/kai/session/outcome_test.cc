@@ -216,7 +216,7 @@ TEST(InvalidTest, AlsoAGroupThatRunsOrIsNotReadyHearsThatItsQueueIsGone) {
   EXPECT_THAT(waits, Reasons("ns/g", reason_codes::kNotReady));
 }
 
-TEST(UnschedulableTest, AQueueWithQueuesBelowTakesNoGroup) {  // spec 1 F8, W16: KAI says nothing
+TEST(UnschedulableTest, AQueueWithQueuesBelowTakesNoGroup) {  // spec 1 F8, W16: KAI gives no reason
   const Plan plan =
       RunPlan(MakeCluster().Queue("ns").Queue("team", {.parent = "ns"}).Node("n").Pending("ns/g"));
   EXPECT_THAT(plan, HasVerdict("ns/g", Verdict::kUnschedulable));

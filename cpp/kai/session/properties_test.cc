@@ -279,8 +279,8 @@ TEST_P(CyclePropertyTest, NoPodIsDecidedAboutTwiceAndOnlyPodsThatWait) {
 TEST_P(CyclePropertyTest, NoNodeIsOverCommitted) {
   ForPlans([&](const Plan& plan, const Sample&) {
     const Cluster& cluster = *plan.cluster;
-    // First only the bindings, each of which has to fit into what is idle at that point; then also
-    // the promises, which have to fit into what will be free.
+    // First only the bindings: each has to fit into what is idle at that point. Then also the
+    // promises: they have to fit into what will be free.
     for (const bool with_promises : {false, true}) {
       ResourceTable<NodeId> room = cluster.nodes().idle;
       std::set<std::pair<NodeId, int32_t>> shared;  // devices that no pod shared before

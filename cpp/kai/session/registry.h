@@ -26,8 +26,8 @@ namespace kai {
 std::shared_ptr<ZoneLedger> MakeZoneLedger(const Config& config, const Cluster& cluster);
 // Null: no policy is a function.
 std::shared_ptr<PolicyTables> MakePolicyTables(const Config& config, const Cluster& cluster);
-// Filters in the order in which a node is checked (spec 3 P3a-P10), then filters that are
-// functions. Without the plugin `predicates`, only the filter of NUMA zones remains.
+// Built-in filters in the order in which a node is checked (spec 3 P3a-P10), then filters that are
+// functions. Without the plugin `predicates`, the only built-in filter is that of NUMA zones.
 std::vector<std::unique_ptr<Filter>> MakeFilters(const Config& config, const Cluster& cluster,
                                                  const std::shared_ptr<ZoneLedger>& zones,
                                                  const std::shared_ptr<PolicyTables>& tables);

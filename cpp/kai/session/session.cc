@@ -126,8 +126,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   plan.now_ns = now_ns;
   CycleTime time(now_ns);
 
-  // Declared first, so that the listeners outlive the statement, which notifies them of its
-  // rollback.
+  // Declared first: listeners must outlive the statement, whose rollback notifies them.
   std::optional<QueueUsage> usage;
   std::unique_ptr<CycleRooms> rooms = kept == nullptr ? nullptr : std::move(*kept);
   std::unique_ptr<Statement> statement = Statement::Open(cluster.get(), {});
@@ -188,8 +187,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   TakeFrom(cycle, rules_, &plan);
   if (rooms->zones != nullptr) ReportZones(*rooms->zones, *cluster, &plan);
   plan.score_keys = rooms->nodes.CountKeys();
-  // Rooms that are kept need the rollback, so that they are as before the cycle; others are dropped
-  // without it.
+  // Rooms that are kept have to follow the rollback; others are dropped.
   rooms->order.ForgetParts();
   const bool keeps_rooms = kept != nullptr && !keeps_traces && rooms->CanFollow();
   if (!keeps_rooms) statement->StopTelling();

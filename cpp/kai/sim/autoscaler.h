@@ -51,7 +51,7 @@ struct SpareRoom {
 
 class Autoscaler {
  public:
-  // One job: equal pods that wait, of which `least` have to fit before any starts.
+  // One job: equal pods that wait. At least `least` of them have to fit before any starts.
   struct Waiting {
     int32_t pods = 0;
     int32_t least = 1;

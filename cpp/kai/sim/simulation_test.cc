@@ -225,7 +225,7 @@ TEST(SimulationTest, WhatRunsWhenItEndsIsRecordedAsSuch) {
   EXPECT_EQ(run.timeline().jobs.kept_ns[0], 60 * kSecondNs);
 }
 
-// Adds a pool of nodes p-0, p-1, ... with one GPU each, of which `first` exist at the start.
+// Adds a pool of nodes p-0, p-1, ... with one GPU each. The `first` ones exist at the start.
 void AddPool(SimWorkload* workload, int32_t count, int32_t first = 0, int32_t least = 0) {
   SimNodePool pool{.name = "p", .nodes = {}, .first = first, .least = least};
   pool.ready_ns = 30 * kSecondNs;

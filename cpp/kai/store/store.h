@@ -16,11 +16,9 @@
 // created can be planned: lists do not have it yet, and it counts until the server's object is seen
 // or it is withdrawn.
 //
-// A pod can be assigned to a pod group before its annotation names it; overlays.h has similar
-// features.
+// A pod can be assigned to a pod group before its annotation names it (see also overlays.h).
 //
-// Followers are notified of changes that matter to the engine. A heartbeat, or a list without
-// changes, is not one.
+// Followers are notified of changes that matter to the engine, not of heartbeats or equal lists.
 //
 // Invariants: it has no configuration, and objects do not depend on each other; the memory of a
 // deleted object is freed. Cost: reading the object, and a hash look-up; Memory() walks over all

@@ -14,7 +14,7 @@
 namespace kai::messages {
 namespace {
 
-// Numbers of a quota resource as people read them: cores, gigabytes, devices.
+// The amount in the units of messages: cores, gigabytes, devices.
 double ForPeople(QuotaResource resource, double amount) {
   switch (resource) {
     case kQuotaCpu:
@@ -36,8 +36,8 @@ constexpr std::string_view kUnits[] = {"cores", "GB", "GPUs"};
 // "requested <z> GB memory" but "requested <z> GPUs"
 constexpr std::string_view kRequestedUnits[] = {"CPU cores", "GB memory", "GPUs"};
 
-// KAI takes GPUs through the form that it writes into status details, which has no unlimited ones
-// and, from one device on, no fractions (spec 1 F81).
+// KAI converts GPUs with the function for status details, which prints unlimited amounts as 0 and,
+// from one device on, no fractions (spec 1 F81).
 double GpusOfStatusDetails(double gpus) {
   if (gpus == kUnlimited) return 0;
   return gpus >= 1 ? std::floor(gpus) : GpusOfPortions(gpus, 1);
@@ -92,7 +92,7 @@ std::string OverLimit(std::string_view queue, QuotaResource resource, double lim
 
 std::string NonPreemptibleOverQuota(std::string_view queue, QuotaResource resource, double deserved,
                                     double allocated, double requested) {
-  // KAI prints the GPUs that were asked for as they are, without cutting.
+  // KAI prints requested GPUs unchanged, without cutting.
   const std::string wanted =
       resource == kQuotaGpu ? ShortestDecimal(requested) : Number(resource, requested);
   return StrCat("Non-preemptible workload is over quota. Workload requested ", wanted, " ",
@@ -235,7 +235,7 @@ std::string ClaimHasTooManyConsumers(std::string_view claim) {
 }
 
 std::string ClaimWithoutQueue(std::string_view pod, std::string_view claim) {
-  // The label's default name, whatever it is configured to be.
+  // The default name of the label, even if another one is configured.
   return StrCat("pod ", pod, " cannot be scheduled: DRA claim ", claim,
                 " is a shared GPU claim but does not have a queue label (kai.scheduler/queue)");
 }
@@ -275,7 +275,7 @@ std::string NotEnoughStorageOfClass(std::string_view storage_class) {
 
 std::string ClaimsAreDeleted(std::span<const std::string_view> claims) {
   std::string list;
-  for (size_t i = 0; i < claims.size(); ++i) StrAppend(&list, ", ");  // KAI lists as many blanks
+  for (size_t i = 0; i < claims.size(); ++i) StrAppend(&list, ", ");  // KAI writes blanks first
   for (const std::string_view claim : claims) StrAppend(&list, claim, ", ");
   list.resize(list.size() - std::min<size_t>(list.size(), 2));
   return StrCat("task has deleted storage claims: ", list);

@@ -1,4 +1,4 @@
-// Every text that KAI puts into events and conditions, word for word, in one place.
+// All texts that KAI writes to events and conditions, word for word.
 //
 //   OverLimit("team-a", kQuotaGpu, 4, 4, 1)   // GPUs; cpu in millicores, memory in bytes
 //
@@ -16,21 +16,21 @@
 
 namespace kai::messages {
 
-// Reasons of job errors, as KAI names them (spec 2 M10).
+// Reasons of job errors, by KAI's names (spec 2 M10).
 inline constexpr std::string_view kOverLimit = "OverLimit";
 inline constexpr std::string_view kNonPreemptibleOverQuota = "NonPreemptibleOverQuota";
 inline constexpr std::string_view kPodSchedulingErrors = "PodSchedulingErrors";
 inline constexpr std::string_view kQueueDoesNotExist = "QueueDoesNotExist";
 inline constexpr std::string_view kPreemptionDelayNotElapsed = "PreemptionDelayNotElapsed";
 
-// Why a node refuses a pod, with more than refusal_messages.h has.
+// Why a node rejects a pod, where the text needs more than refusal_messages.h has.
 std::string LegacyMig(std::string_view node);
-std::string LegacyMigPods(std::string_view pods);  // names, a space between
+std::string LegacyMigPods(std::string_view pods);  // names, separated by spaces
 std::string NotEnoughOfMig(std::string_view profile);
 // spec 3 E4; `overhead` is a list of " name: amount".
 std::string DueToOverhead(std::string_view reason, std::string_view overhead);
 
-// When nothing more is known.
+// Used if no other cause is known.
 inline constexpr std::string_view kNoNodeWithResources =
     "no nodes with enough resources were found";
 inline constexpr std::string_view kUnableToSchedulePod = "Unable to schedule pod";
@@ -39,7 +39,7 @@ inline constexpr std::string_view kUnableToSchedulePodGroup = "Unable to schedul
 std::string NotEnoughOf(std::string_view resource);
 bool IsStorage(std::string_view resource);  // counted in bytes
 std::string QueueDoesNotExist(std::string_view queue);
-// Ours: KAI leaves such pod groups out of its events.
+// Not in KAI, whose events leave out such pod groups.
 inline constexpr std::string_view kNoPods = "the pod group has no pods yet";
 inline constexpr std::string_view kCompleted = "all pods have ended";
 inline constexpr std::string_view kNotConsidered =
@@ -57,7 +57,7 @@ std::string OverLimit(std::string_view queue, QuotaResource resource, double lim
 std::string NonPreemptibleOverQuota(std::string_view queue, QuotaResource resource, double deserved,
                                     double allocated, double requested);
 
-// spec 3 P3a: a node on which the pod would count for more GPUs than its queue may have.
+// spec 3 P3a: on this node the pod would count for more GPUs than its queue may have.
 std::string NoCapacityOnNode(std::string_view reason, std::string_view details);
 
 struct NotReadyPodSet {
@@ -72,7 +72,7 @@ std::string NotReady(std::span<const NotReadyPodSet> pod_sets);  // spec 2 M4
 std::string Preempted(std::string_view pod, std::string_view pod_group);  // spec 2 R6
 std::string Consolidated(std::string_view pod);                           // spec 2 R6
 
-// What a reclaim text says of a queue, in internal units: the numbers from before any eviction.
+// The numbers of a queue in the text of a reclaim, in internal units: those before any eviction.
 struct ReclaimQueue {
   std::string_view name;
   QuotaVector used{};
@@ -80,15 +80,15 @@ struct ReclaimQueue {
   QuotaVector fair_share{};
   int64_t priority = 0;
 };
-// One of the two lines about queues. GPUs are printed as KAI prints them: 2.5 as 2, unlimited ones
-// as 0 (spec 1 F95b).
+// One of the two lines about queues. GPUs are printed as in KAI: 2.5 as 2, unlimited as 0 (spec 1
+// F95b).
 std::string QueueUse(const ReclaimQueue& queue);
-// spec 2 R6; the lines are QueueUse() of the two queues: many pods share them.
+// spec 2 R6. The lines are the QueueUse() of the two queues; many pods share them.
 std::string Reclaimed(std::string_view pod, std::string_view pod_group,
                       std::string_view victim_queue_use, std::string_view reclaimer_queue_use);
 
-// spec 2 D7. `minimum` and `subgroup` are those of the pod's own pod set; empty: the group has no
-// sub-groups.
+// spec 2 D7. `minimum` and `subgroup` are those of the pod's own pod set; `subgroup` is empty if
+// the group has no sub-groups.
 std::string StaleEviction(std::string_view pod, int minimum, std::string_view subgroup);
 
 // spec 2 M4
@@ -101,7 +101,7 @@ std::string StaleJob(std::span<const StalePodSet> pod_sets);  // all pod sets of
 
 // RFC 3339, cut to whole seconds.
 std::string Second(int64_t ns_since_1970);
-// spec 2 D2. `end_ns`: when the delay is over, since 1970.
+// spec 2 D2. `end_ns`: the end of the delay, since 1970.
 std::string PreemptionDelayNotElapsed(int64_t delay_ns, int64_t end_ns);
 
 // spec 2 P6
@@ -110,13 +110,13 @@ std::string GangIncomplete(int found, int minimum, std::string_view why);
 std::string SubgroupGangIncomplete(int found, std::string_view subgroup, int minimum,
                                    std::string_view why);
 
-// spec 2 M6: why one pod found no node. `reasons` are (times, reason); `base` replaces the first
-// words when not empty.
+// spec 2 M6: why a pod found no node. `reasons` are (count, reason); `base` replaces the first
+// words if not empty.
 std::string PodFitError(std::string_view base,
                         std::span<const std::pair<int64_t, std::string>> reasons);
 
-// spec 3 D5: why no node would do for the claims of a pod. Names without a namespace are those of
-// its claims; `uses` are the names that the pod's spec gives them.
+// spec 3 D5: why no node is possible for the claims of a pod. Names of claims have no namespace;
+// `uses` are their names in the pod's spec.
 std::string ClaimsNotServed(std::string_view pod, std::span<const std::string_view> uses);
 std::string NoClaimYet(std::string_view pod, std::string_view use);
 std::string NoSuchClaim(std::string_view claim);               // "namespace/name"
@@ -127,17 +127,17 @@ std::string ClaimOfOtherQueue(std::string_view pod, std::string_view claim, std:
 // `claim`: "namespace/name"
 std::string NoDeviceClass(std::string_view device_class, std::string_view claim,
                           std::string_view request);
-// spec 3 D7: why a node will not do; `claim`: "namespace/name".
+// spec 3 D7: why a node is not possible; `claim`: "namespace/name".
 std::string ClaimIsElsewhere(std::string_view claim, std::string_view node);
 std::string NoDevicesForClaims(std::string_view node);
 std::string CannotAllocateClaims(std::string_view node, std::string_view error);
-// spec 3 P12: why a node has no storage for the claims of a pod; the claims are "namespace/name".
+// spec 3 P12: why a node has no storage for the claims of a pod, which are "namespace/name".
 std::string NoStorageOfClass(std::string_view storage_class);
 std::string NotEnoughStorageOfClass(std::string_view storage_class);
 std::string ClaimsAreDeleted(std::span<const std::string_view> claims);
 
-// kube-scheduler's texts for the PersistentVolumeClaims of a pod, given without a namespace but for
-// the one of another pod.
+// kube-scheduler's texts for the PersistentVolumeClaims of a pod; only the claim of another pod has
+// a namespace.
 inline constexpr std::string_view kUnboundVolumeClaims =
     "pod has unbound immediate PersistentVolumeClaims";
 std::string NoVolumeClaim(std::string_view claim);
@@ -164,8 +164,8 @@ struct PoolLimit {
       others;  // "pods" and scalars, in the order of their slots; storage in bytes
   std::vector<std::pair<std::string, double>> mig;
   std::string_view node_pool;
-  std::string resource;  // the one that is too large: GPU, CPU, memory or its name
-  double largest = 0;    // what the largest node has of it, as KAI displays it
+  std::string resource;  // the resource that is too large: GPU, CPU, memory or its name
+  double largest = 0;    // the most on any node, as KAI prints it
 };
 std::string LargerThanAnyNode(const PoolLimit& limit);
 
@@ -182,9 +182,9 @@ std::string TopologyNotSatisfied(std::string_view topology, std::string_view req
 std::string NotEnoughIn(std::string_view domain);
 std::string DomainHoldsTooFew(std::string_view domain, int64_t holds, int64_t wanted);
 std::string DomainsLack(std::string_view resource, bool is_mig);
-// Ours: KAI counts no domains. `most`: 0, any number.
+// Not in KAI, which does not count domains. `most`: 0 means no limit.
 std::string DomainsWanted(std::string_view level, int64_t least, int64_t most, bool balanced);
-// spec 4 C5: KAI logs these only.
+// spec 4 C5: KAI only writes these to its log.
 std::string NoTopologyLevel(std::string_view subgroup, std::string_view topology);
 std::string UnknownTopologyLevel(std::string_view subgroup, std::string_view level,
                                  std::string_view which, std::string_view topology);

@@ -1,4 +1,4 @@
-// Every text against the wording of the specs, written out.
+// Compares every text with the wording in the specs.
 #include "kai/texts/messages.h"
 
 #include <gtest/gtest.h>
@@ -174,8 +174,7 @@ TEST(MessagesTest, ReasonsOfJobErrors) {  // spec 2 M10
   EXPECT_EQ(kQueueDoesNotExist, "QueueDoesNotExist");
 }
 
-// ---- pods larger than any node (spec 3 P14, P15)
-// -------------------------------------------------
+// ---- pods larger than any node (spec 3 P14, P15) ------------------------------------------------
 
 TEST(LargerThanAnyNodeTest, TheSpecsExample) {
   EXPECT_EQ(LargerThanAnyNode({.pod = "n1/name1",
@@ -259,7 +258,7 @@ TEST(EvictionTest, PreemptionAndConsolidation) {  // spec 2 R6
             "procedure");
 }
 
-TEST(EvictionTest, ReclaimNamesBothQueues) {  // as KAI said it of a real cluster
+TEST(EvictionTest, ReclaimNamesBothQueues) {  // KAI's text in a real cluster
   EXPECT_EQ(
       Reclaimed("elastic/e-1", "elastic/b-1",
                 QueueUse({.name = "team-a",

@@ -45,7 +45,7 @@ Facts Of(const OverQuota& over, const Cluster& cluster) {
   return OfBound(over, "deserved", cluster);
 }
 
-// ---- refusals: a cause, how many nodes, and what the cause names
+// ---- refusals: a cause, the number of nodes, and the facts of the cause -------------------------
 
 void AddMembers(Refusal refusal, const Cluster& cluster, Facts* facts) {
   if (refusal.cause() == Refusal::kShortage) {
@@ -125,7 +125,7 @@ struct AddPodMembers {
 };
 
 std::vector<Facts> RefusalsOf(const NoNodeCause& cause, PodId pod, const Cluster& cluster) {
-  std::vector<std::pair<std::string, Facts>> rows;  // with the texts that order them
+  std::vector<std::pair<std::string, Facts>> rows;  // with the texts by which they are sorted
   const auto add = [&](std::string_view word, int64_t nodes, std::string text) -> Facts* {
     Facts facts = {{"cause", std::string(word)}, {"nodes", nodes}};
     rows.emplace_back(StrCat(nodes, " ", text), std::move(facts));

@@ -1,14 +1,13 @@
-// What a reason is about, as names and values for programs: the members `facts` of a plan's
-// reasons.
+// The facts of a reason as names and values for programs: the members `facts` of a plan's reasons.
 //
 //   FactsOf(reason, group_, *cluster_)    // queue: "ns", resource: "gpu", limit: 8, ...
 //
-// Amounts are those of people: cores, bytes, devices; unlimited is null. docs/reference/reasons.md
-// lists the names.
+// Amounts are in cores, bytes and devices; unlimited is null. docs/reference/reasons.md lists the
+// names.
 //
-// Invariants: lists are in the order of their texts, so that equal input gives equal facts whatever
-// the order of its objects. Cost: a vector of the facts, and strings for names. Threads: a pure
-// function of a cluster that does not change.
+// Invariants: lists are sorted by their texts, so equal input gives equal facts in any order of its
+// objects. Cost: a vector of the facts, and strings for names. Threads: a pure function of a
+// cluster that does not change.
 #ifndef KAI_TEXTS_REASON_FACTS_H_
 #define KAI_TEXTS_REASON_FACTS_H_
 

@@ -40,9 +40,9 @@ std::string TextOf(const OverQuota& over, const Cluster& cluster) {
                                            over.requested);
 }
 
-// ---- refusals
+// ---- refusals -----------------------------------------------------------------------------------
 
-// In kube-scheduler's order; what one node answers counts as one cause.
+// In kube-scheduler's order; all answers of one node count as one cause.
 std::string TextOf(const VolumeAnswer& answer) {
   std::string text;
   const auto add = [&](bool holds, std::string_view cause) {
@@ -63,7 +63,7 @@ std::string TextOfShortage(ResourceSlot slot, const ResourceSlots& slots) {
   return messages::NotEnoughOf(slots.Name(slot));
 }
 
-// By name; KAI lists them in any order.
+// Sorted by name; KAI lists them in any order.
 std::string TextOfOverhead(const ResourceSlots& slots, std::span<const double> overhead) {
   std::map<std::string_view, std::string> amounts;
   for (size_t i = 0; i < overhead.size(); ++i) {
@@ -78,9 +78,9 @@ std::string TextOfOverhead(const ResourceSlots& slots, std::span<const double> o
   return text;
 }
 
-// ---- what keeps a pod from every node
+// ---- reasons that exclude every node ------------------------------------------------------------
 
-// The first of the pod that is too large is named: GPUs, CPU, memory, others.
+// Names the first resource that is too large: GPUs, CPU, memory, others.
 std::string TextOf(const LargerThanAnyNode& larger, PodId pod, const Cluster& cluster) {
   const std::span<const double> request = cluster.RequestOf(pod);
   const ResourceSlots& slots = cluster.slots();
@@ -104,7 +104,7 @@ std::string TextOf(const LargerThanAnyNode& larger, PodId pod, const Cluster& cl
   }
   const ResourceSlot slot = larger.slot;
   limit.resource = slot == kGpuSlot ? "GPU" : slot == kCpuSlot ? "CPU" : slots.Name(slot);
-  // KAI gives the amount of these only.
+  // KAI prints the amount of these resources only.
   if (slot.index() < kPodsSlot.index() || messages::IsStorage(slots.Name(slot)))
     limit.largest = larger.largest;
   return messages::LargerThanAnyNode(limit);
@@ -160,8 +160,7 @@ std::string TextOf(const ClaimRefusal& refusal, PodId pod, const Cluster& cluste
   return "";
 }
 
-// spec 3 P15. The claims' text stands for itself, where no other check has anything to say (spec 3
-// E6).
+// spec 3 P15. The text about claims stands alone if no other check has an error (spec 3 E6).
 std::string TextOfPodRefusals(const std::vector<PodRefusal>& refusals, PodId pod,
                               const Cluster& cluster) {
   std::vector<std::pair<std::string_view, std::string>> errors;
@@ -181,7 +180,7 @@ std::string TextOfPodRefusals(const std::vector<PodRefusal>& refusals, PodId pod
   return errors.empty() ? of_claims : messages::ConditionsNotMet(cluster.PodName(pod), errors);
 }
 
-// ---- pod groups
+// ---- pod groups ---------------------------------------------------------------------------------
 
 std::string TextOf(const NotReady& reason, const Cluster& cluster) {
   std::vector<messages::NotReadyPodSet> sets;

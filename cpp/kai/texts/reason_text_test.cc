@@ -1,5 +1,5 @@
-// Sentences of reasons, and their facts. messages_test.cc has the wording of every text, the tests
-// of placement and of the session have the sentences of whole situations.
+// Sentences and facts of reasons. messages_test.cc tests the wording of every text; the tests of
+// placement and session test the sentences of whole situations.
 #include "kai/texts/reason_text.h"
 
 #include <gmock/gmock.h>
@@ -88,7 +88,7 @@ TEST_F(ReasonTextTest, EveryCauseHasATextAndAWordOfItsOwn) {
   }
   for (int32_t i = Refusal::kVolumes; i < Refusal::kCauses; ++i)
     texts.insert(TextOf(Refusal::AtIndex(static_cast<size_t>(i)), pod_, *cluster_));
-  EXPECT_EQ(texts.size(), static_cast<size_t>(Refusal::kCauses) - 1) << "kUnsaid has none";
+  EXPECT_EQ(texts.size(), static_cast<size_t>(Refusal::kCauses) - 1) << "kUnsaid has no text";
   EXPECT_FALSE(texts.contains(""));
   EXPECT_EQ(words.size(), static_cast<size_t>(Refusal::kUnsaid));
   EXPECT_FALSE(words.contains(""));
@@ -113,9 +113,9 @@ TEST_F(ReasonTextTest, AGangIsOneErrorOfTheEventAndItsPodAnother) {  // spec 2 P
   EXPECT_THAT(MessageOf(alone, group_, *cluster_), testing::StartsWith("no nodes with enough"));
 }
 
-// ---- facts
+// ---- facts --------------------------------------------------------------------------------------
 
-// "name=value", lists in brackets.
+// "name=value"; lists are in brackets.
 std::string Shown(const Facts& facts) {
   std::string text;
   for (const Fact& fact : facts) {

@@ -1,5 +1,5 @@
-// Why a node refuses a pod, in KAI's words where KAI has some: the short reasons that are counted
-// over nodes.
+// Why a node rejects a pod: the short reasons that are counted over nodes, in KAI's words if it has
+// them.
 //
 //   {Refusal::kUntoleratedTaints, {"untolerated_taints", messages::kUntoleratedTaints}},
 //
@@ -47,7 +47,7 @@ inline constexpr std::string_view kNoVolumeToBind =
 inline constexpr std::string_view kNotEnoughStorage = "node(s) did not have enough free storage";
 inline constexpr std::string_view kVolumeIsGone =
     "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)";
-// Not in KAI: kube-scheduler's words.
+// Not in KAI; these are kube-scheduler's words.
 inline constexpr std::string_view kTooManyVolumes = "node(s) exceed max volume count";
 inline constexpr std::string_view kOtherZone = "node(s) had no available volume zone";
 inline constexpr std::string_view kTooUneven =
@@ -59,8 +59,8 @@ inline constexpr std::string_view kRefusedByPolicy =
 inline constexpr std::string_view kSpreadWithoutLabel =
     "node(s) didn't match pod topology spread constraints (missing required label)";
 
-// KAI names pod and node here, which makes every count 1; the counted form leaves the names out
-// (spec 3 P5, P10).
+// KAI's text contains pod and node, so that every count is 1. This one leaves out the names, so
+// that nodes can be counted (spec 3 P5, P10).
 inline constexpr std::string_view kGpuMemoryUnknown =
     "node is not a gpu node or the gpu memory count on the node was not synced yet";
 inline constexpr std::string_view kNotGpuWorker = "gpu task can't run on non gpu nodes";

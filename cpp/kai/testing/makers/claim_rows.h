@@ -1,16 +1,16 @@
-// Resource claims and devices in the words a test is about.
+// Makes resource claims and devices for tests.
 //
 //   MakeCluster().Node("n1").Add(GpuClass()).Add(GpusOn("n1", 2)).Add(GpuClaim("ns/c", 1))
 //       .Pending("ns/p");
 //   Claims(&maker, "ns/p-0", {"c"});               // the pod's spec names the claim
-//   Hold(&maker, "ns/c", "ns/p-0", "n1", {"0"});   // reserved for the pod, with that device
+//   Hold(&maker, "ns/c", "ns/p-0", "n1", {"0"});   // the pod has the claim, with this device
 //
 //   MakeCluster().Node("n1").Add(GpuClass("nvidia.com/gpu")).Add(GpusOn("n1", 2))
 //       .Pending("ns/p", {.gpus = 1});
-//   AsksFor(&maker, "ns/p-0", {{.count = 1}});     // nvidia.com/gpu: 1, of its one container
+//   AsksFor(&maker, "ns/p-0", {{.count = 1}});     // nvidia.com/gpu: 1, of its only container
 //
-// Devices are called "0", "1", ... and belong to driver and class "gpu.nvidia.com" and to the pool
-// called as their node. Claims carry the queue label "default".
+// Devices are named "0", "1", ...; their driver and class are "gpu.nvidia.com", and their pool is
+// named like their node. Claims have the queue label "default".
 #ifndef KAI_TESTING_MAKERS_CLAIM_ROWS_H_
 #define KAI_TESTING_MAKERS_CLAIM_ROWS_H_
 
@@ -27,7 +27,7 @@ namespace kai {
 
 inline constexpr std::string_view kGpuDriver = "gpu.nvidia.com";
 
-// Containers may ask for such devices by the resource, where one is given.
+// If a resource is given, containers can request the devices by its name.
 inline DeviceClassRow GpuClass(std::string resource = {}) {
   return {
       .name = std::string(kGpuDriver), .selectors = {}, .extended_resource = std::move(resource)};
@@ -68,14 +68,14 @@ auto& RowNamed(Rows& rows, std::string_view ns_name) {
   return rows[0];
 }
 
-// The pod's spec names these claims; under their own names.
+// The pod's spec names these claims, under their own names.
 inline void Claims(ClusterMaker* maker, std::string_view pod, std::vector<std::string> claims) {
   PodRow& row = RowNamed(maker->rows().pods, pod);
   for (std::string& claim : claims)
     row.claims.push_back({.name = claim, .resource_claim = claim, .from_template = false});
 }
 
-// The containers of the pod ask for GPUs: one row each, in their order.
+// The containers of the pod request GPUs: one row per container, in their order.
 inline void AsksFor(ClusterMaker* maker, std::string_view pod,
                     std::vector<ExtendedRequestRow> requests) {
   PodRow& row = RowNamed(maker->rows().pods, pod);
@@ -87,7 +87,7 @@ inline void AsksFor(ClusterMaker* maker, std::string_view pod,
   }
 }
 
-// The claim is reserved for the pod, which holds those devices of the node.
+// The claim is reserved for the pod and has these devices of the node.
 inline void Hold(ClusterMaker* maker, std::string_view claim, std::string_view pod,
                  const std::string& node, const std::vector<std::string>& devices) {
   ResourceClaimRow& row = RowNamed(maker->rows().claims, claim);

@@ -22,7 +22,7 @@ bool HasName(const std::vector<Row>& rows, std::string_view name) {
   return std::any_of(rows.begin(), rows.end(), [&](const Row& row) { return row.name == name; });
 }
 
-// What the pods ask of GPUs and of everything else.
+// Sets the pods' requests for GPUs and for other resources.
 void FillRequest(const PodsSpec& spec, PodRow* row) {
   if (spec.millicpu != 0) row->requests.emplace_back("cpu", spec.millicpu);
   if (spec.mb != 0) row->requests.emplace_back("memory", spec.mb * kMegabyte);
@@ -50,7 +50,7 @@ void FillRequest(const PodsSpec& spec, PodRow* row) {
   }
 }
 
-// The id whose row passes; the test ends when there is none.
+// The id whose row passes the test; aborts if there is none.
 template <typename IdT, typename Test>
 IdT FindId(const IdRange<IdT>& ids, std::string_view kind, std::string_view name,
            const Test& test) {

@@ -1,4 +1,4 @@
-// MakeCluster: small clusters in the words a test is about.
+// MakeCluster: makes small clusters for tests, with only the details that a test needs.
 //
 //   std::unique_ptr<Cluster> cluster = MakeCluster()
 //       .Queue("vision", {.deserved_gpus = 2})
@@ -9,12 +9,11 @@
 //       .Build();
 //   cluster->nodes().idle[NodeNamed(*cluster, "n1")];
 //
-// What is not said does not matter: queues limit nothing but what they name, nodes are ready and
-// roomy, pods ask for one core. "ns/group" names a pod group; its pods are "ns/group-0",
-// "ns/group-1", ... in the order in which they are mentioned, and naming a group again adds pods to
-// it. A group belongs to the queue called as its namespace; where a test names no queue at all, to
-// an unlimited one called "default". Whatever is mentioned first is the oldest. Rows of any other
-// kind go in as they are, with Add().
+// Everything else has defaults: queues limit only what they name, nodes are ready and large, pods
+// request one core. "ns/group" names a pod group; its pods are "ns/group-0", "ns/group-1", ... in
+// the order of the calls, and naming a group again adds pods to it. A group belongs to the queue
+// named like its namespace or, if a test has no queue, to an unlimited one named "default". Objects
+// that are added first are the oldest. Add() adds rows of any other kind unchanged.
 #ifndef KAI_TESTING_MAKERS_CLUSTER_MAKER_H_
 #define KAI_TESTING_MAKERS_CLUSTER_MAKER_H_
 
@@ -64,21 +63,21 @@ struct NodeSpec {
   bool ready = true;
 };
 
-// Pods of one group, alike; the last four words of it are about the group.
+// Equal pods of one group; the last four members are about the group.
 struct PodsSpec {
-  ~PodsSpec();  // out of line: tests make hundreds of these
+  ~PodsSpec();  // not inline: tests create hundreds of these
 
   int pods = 1;
   int64_t gpus = 0;
   double gpu_fraction = 0;
   int64_t gpu_memory_mib = 0;
-  int64_t gpu_devices = 1;  // that give the fraction or the memory
+  int64_t gpu_devices = 1;  // devices that provide the fraction or the memory
   int64_t millicpu = 1000;
   int64_t mb = 0;
   ResourceAmounts more = {};  // MIG slices, scalars
   std::string node = {};
   bool guaranteed = false;
-  std::vector<ContainerRow> containers = {};  // where there are several; the sums are said beside
+  std::vector<ContainerRow> containers = {};  // if there are several; the sums are set separately
   std::vector<ZoneRecordRow> zone_records = {};
   StringPairs labels = {};
   StringPairs node_selector = {};
@@ -93,12 +92,12 @@ struct PodsSpec {
   std::string nominated_node = {};
   std::string queue = {};
   std::optional<int64_t> min_member = {};
-  std::optional<int64_t> priority = {};  // of a class made for it
-  std::string preemptibility = {};       // "preemptible", "non-preemptible"; else by priority
+  std::optional<int64_t> priority = {};  // of a priority class made for it
+  std::string preemptibility = {};       // "preemptible", "non-preemptible"; default: by priority
 };
 
-// Affinity that no pod with it can be placed by: it selects namespaces by their labels, and there
-// are no namespaces in the input.
+// Affinity with which no pod can be placed: it selects namespaces by labels, and the input has no
+// namespaces.
 PodAffinityRow NeedsNamespaces();
 
 class ClusterMaker {
@@ -110,9 +109,9 @@ class ClusterMaker {
   ClusterMaker& Gated(std::string_view group, PodsSpec spec = {});
   ClusterMaker& Running(std::string_view group, PodsSpec spec = {});
   ClusterMaker& Releasing(std::string_view group,
-                          PodsSpec spec = {});  // was told to leave just before kTestNowNs
+                          PodsSpec spec = {});  // deleted just before kTestNowNs
   ClusterMaker& Succeeded(std::string_view group, PodsSpec spec = {});
-  // Running pods that another scheduler placed: they belong to no pod group.
+  // Running pods of another scheduler, without a pod group.
   ClusterMaker& Foreign(std::string_view name, PodsSpec spec = {});
 
   ClusterMaker& Add(NodeRow row);
@@ -128,11 +127,11 @@ class ClusterMaker {
   ClusterMaker& Add(DeviceClassRow row);
 
   ShardParams& params() { return rows_.params; }
-  // Everything said so far, for tests that change a field without a word of its own.
+  // All rows so far, for tests that change a field without a method of its own.
   ClusterRows& rows() { return rows_; }
 
   std::unique_ptr<Cluster> Build() const;
-  ClusterRows Rows() const;  // what Build() builds
+  ClusterRows Rows() const;  // the rows that Build() uses
 
  private:
   ClusterMaker& AddPods(std::string_view group, const PodsSpec& spec, const PodRow& like);
@@ -145,11 +144,11 @@ class ClusterMaker {
 
 inline ClusterMaker MakeCluster() { return ClusterMaker(); }
 
-// Rows with sensible values, for tests that fill ClusterRows by hand.
+// Rows with default values, for tests that fill ClusterRows themselves.
 NodeRow MakeNodeRow(std::string name, const NodeSpec& spec = {});
 QueueRow MakeQueueRow(std::string name, const QueueSpec& spec = {});
 
-// The id behind a name; the test ends if there is none.
+// The id of a name; aborts if there is none.
 NodeId NodeNamed(const Cluster& cluster, std::string_view name);
 QueueId QueueNamed(const Cluster& cluster, std::string_view name);
 PodId PodNamed(const Cluster& cluster, std::string_view ns_name);

@@ -35,7 +35,7 @@ class CrowdedClusterWriter {
   }
 
  private:
-  // What pods of one shape ask for.
+  // The request of a pod of one shape.
   struct Shape {
     int64_t gpus = 0;
     int64_t millicpu = 0;
@@ -116,7 +116,7 @@ class CrowdedClusterWriter {
                   depths.empty() ? "" : StrCat(R"(, "queueDepthPerAction": {)", depths, "}"), "}");
   }
 
-  // ---- queues
+  // ---- queues -----------------------------------------------------------------------------------
 
   QuotaRow Quota(const std::vector<double>& amounts) {
     QuotaRow quota;
@@ -150,10 +150,10 @@ class CrowdedClusterWriter {
     if (children == 0) leaves_.push_back(name);
   }
 
-  // ---- nodes
+  // ---- nodes ------------------------------------------------------------------------------------
 
   void MakeNodes() {
-    const bool tight = random_.OneIn(3);  // CPUs and memory count as well
+    const bool tight = random_.OneIn(3);  // CPUs and memory are scarce, too
     const int64_t count = random_.Between(1, options_.max_nodes);
     for (int64_t i = 0; i < count; ++i) {
       NodeSpec spec;
@@ -181,7 +181,7 @@ class CrowdedClusterWriter {
     }
   }
 
-  // ---- pod groups
+  // ---- pod groups -------------------------------------------------------------------------------
 
   Shape SomeShape() {
     Shape shape;
@@ -219,7 +219,7 @@ class CrowdedClusterWriter {
     return row;
   }
 
-  // One level of leaves, or two; leaves without pods happen.
+  // One level of leaves, or two; some leaves have no pods.
   void MakeSubGroups(PodGroupRow* group) {
     leaf_sets_.clear();
     if (!options_.sub_groups || !random_.OneIn(5)) return;
@@ -260,7 +260,7 @@ class CrowdedClusterWriter {
     return leaf_sets_.empty() ? "" : leaf_sets_[static_cast<size_t>(pod) % leaf_sets_.size()];
   }
 
-  // ---- pods that run
+  // ---- running pods -----------------------------------------------------------------------------
 
   bool Settle(const Shape& shape, PodRow* row) {
     std::vector<size_t> fitting;
@@ -321,7 +321,7 @@ class CrowdedClusterWriter {
     rows_.pod_groups.push_back(group);
   }
 
-  // ---- pods that wait
+  // ---- waiting pods -----------------------------------------------------------------------------
 
   void AddWaitingPods(const PodGroupRow& group, int64_t count, Shape shape) {
     const bool mixed = random_.OneIn(6);
@@ -390,9 +390,9 @@ class CrowdedClusterWriter {
   const CrowdedClusterOptions& options_;
   ClusterRows rows_;
   std::vector<std::string> leaves_;     // queues
-  std::vector<Shape> free_;             // beside rows_.nodes
-  std::vector<int64_t> pod_slots_;      // likewise
-  std::vector<std::string> leaf_sets_;  // of the group being made
+  std::vector<Shape> free_;             // parallel to rows_.nodes
+  std::vector<int64_t> pod_slots_;      // parallel to rows_.nodes
+  std::vector<std::string> leaf_sets_;  // of the group that is being made
   int groups_made_ = 0;
   int pods_made_ = 0;
 };

@@ -1,12 +1,12 @@
-// Crowded clusters for property tests of what evicts: most of what there is runs something, and
-// groups that wait are owed it, or come before it. The same for a seed on every machine.
+// Crowded clusters for property tests of evictions: most capacity is in use, and waiting groups
+// have a right to some of it, or a higher priority. A seed gives the same cluster on every machine.
 //
 //   const CrowdedCluster crowded = MakeCrowdedCluster(17);
 //   std::unique_ptr<Cluster> cluster = crowded.rows.Build();
 //   Config::Parse(crowded.config_json, {.as_kai = true});
 //
-// Few queues, nodes and pods, so that searches for victims end soon and a failure can be read; all
-// amounts are whole numbers.
+// There are few queues, nodes and pods, so that searches for victims end soon and a failure is
+// readable; all amounts are whole numbers.
 #ifndef KAI_TESTING_MAKERS_CROWDED_CLUSTER_H_
 #define KAI_TESTING_MAKERS_CROWDED_CLUSTER_H_
 
@@ -26,17 +26,17 @@ struct CrowdedClusterOptions {
   int max_node_gpus = 4;
   int max_running_groups = 9;
   int max_waiting_groups = 5;
-  int max_pods = 4;  // of a group
+  int max_pods = 4;  // per group
   bool sub_groups = true;
   bool pod_affinity = true;
   std::optional<RandomSharersOptions> sharers = {};  // pods that share GPUs, and plugins for them
   std::optional<RandomTermsOptions> terms = RandomTermsOptions();
-  std::optional<RandomTopologyOptions> topology = {};  // and the plugin for it
+  std::optional<RandomTopologyOptions> topology = {};  // also enables its plugin
 };
 
 struct CrowdedCluster {
   ClusterRows rows;
-  std::string config_json;  // all actions, and a strategy, depths and arguments of plugins
+  std::string config_json;  // all actions; a strategy, depths and arguments of plugins
 };
 
 CrowdedCluster MakeCrowdedCluster(uint64_t seed, const CrowdedClusterOptions& options = {});

@@ -27,7 +27,7 @@ class RandomClusterWriter {
     if (options_.foreign) MakeForeignPods();
     const int64_t waiting = random_.Between(1, options_.max_groups);
     for (int64_t i = 0; i < waiting; ++i) MakeWaitingGroup();
-    // The order of an input is of no consequence, so it is any.
+    // The order of the input must have no effect, so it is random.
     random_.Shuffle(&rows_.nodes);
     random_.Shuffle(&rows_.queues);
     random_.Shuffle(&rows_.pod_groups);
@@ -36,7 +36,7 @@ class RandomClusterWriter {
   }
 
  private:
-  // What pods of one shape ask for.
+  // The request of a pod of one shape.
   struct Shape {
     int64_t gpus = 0;
     int64_t millicpu = 0;
@@ -46,13 +46,13 @@ class RandomClusterWriter {
   };
   using Free = Shape;
 
-  // Few values, so that ties are common; sometimes none at all.
+  // Few different values, so that ties are common; sometimes none.
   std::optional<int64_t> CreatedNs() {
     if (random_.OneIn(12)) return std::nullopt;
     return random_.Between(1, 4) * kSecondNs;
   }
 
-  // ---- queues
+  // ---- queues -----------------------------------------------------------------------------------
 
   QuotaRow Quota(const std::vector<double>& amounts) {
     QuotaRow quota;
@@ -107,7 +107,7 @@ class RandomClusterWriter {
     }
   }
 
-  // ---- nodes
+  // ---- nodes ------------------------------------------------------------------------------------
 
   void MakeNodes() {
     std::vector<NodeSpec> kinds;
@@ -176,7 +176,7 @@ class RandomClusterWriter {
     }
   }
 
-  // ---- pods
+  // ---- pods -------------------------------------------------------------------------------------
 
   Shape SomeShape() {
     Shape shape;
@@ -188,7 +188,7 @@ class RandomClusterWriter {
     return shape;
   }
 
-  // A pod of the group that asks for the shape and whatever else comes to mind.
+  // A pod of the group with this shape and random other features.
   PodRow SomePod(const PodGroupRow& group, const Shape& shape) {
     PodRow row;
     row.namespace_name = group.namespace_name;
@@ -231,9 +231,9 @@ class RandomClusterWriter {
     return group;
   }
 
-  // ---- pods that are there already
+  // ---- running pods -----------------------------------------------------------------------------
 
-  // A node with that much room; -1 when there is none.
+  // A node with enough room; -1 if there is none.
   int64_t NodeFor(const Shape& shape) {
     std::vector<int64_t> fitting;
     for (size_t i = 0; i < free_.size(); ++i) {
@@ -255,7 +255,7 @@ class RandomClusterWriter {
     free.scalars -= shape.scalars;
   }
 
-  // Puts the pod on a node with room; false when there is none.
+  // Puts the pod on a node with enough room; false if there is none.
   bool Settle(const Shape& shape, PodRow* row) {
     const int64_t node = NodeFor(shape);
     if (node < 0) return false;
@@ -294,7 +294,7 @@ class RandomClusterWriter {
     const double portion = random_.Coin() ? 0.5 : 0.25;
     row->gpu = {.kind = GpuRequestKind::kFraction, .count = 1, .portion = portion, .mig = {}};
     if (random_.OneIn(3)) {
-      // Half or all of a device of either kind: sums stay exact.
+      // Half or all of a device of either kind, so that sums stay exact.
       row->gpu = {.kind = GpuRequestKind::kMemory, .count = 1, .memory_mib = 16000, .mig = {}};
     }
     if (random_.Coin()) row->gpu_groups.push_back(StrCat("device-", row->name));
@@ -334,10 +334,10 @@ class RandomClusterWriter {
       row.requests = {{"cpu", 250}};
       if (options_.pod_affinity && random_.Coin()) row.labels = {{"app", "web"}};
       if (random_.OneIn(8)) row.labels.emplace_back("app", "scaling-pod");
-      // It is not checked whether a foreign pod fits: now and then a node is full beyond its brim.
+      // Pods of other schedulers are placed without a check, so nodes are sometimes overfull.
       const int64_t node = random_.Below(static_cast<int64_t>(rows_.nodes.size()));
       if (random_.OneIn(6)) row.requests[0].second = 17000;
-      // Not tracked on a node that does not offer it.
+      // Not tracked on a node that does not have it.
       if (options_.scalars && random_.OneIn(6)) row.requests.emplace_back(kScalar, 1);
       row.node_name = rows_.nodes[static_cast<size_t>(node)].name;
       row.phase = random_.Pick(
@@ -348,13 +348,13 @@ class RandomClusterWriter {
     }
   }
 
-  // ---- pods that wait
+  // ---- waiting pods -----------------------------------------------------------------------------
 
   void SetMinimum(int64_t pods, PodGroupRow* group) {
     if (!options_.gangs) {
       group->min_member = 1;
     } else if (!random_.OneIn(8)) {
-      // Now and then more than there are: not ready.
+      // Sometimes more than there are, so that the group is not ready.
       group->min_member = random_.OneIn(20) ? pods + 1 : random_.Between(0, pods);
     }
   }
@@ -482,7 +482,7 @@ class RandomClusterWriter {
     }
   }
 
-  // A tree of one or two levels; pods go to its leaves.
+  // A tree of one or two levels; pods are in its leaves.
   void MakeSubGroups(PodGroupRow* group) {
     sub_groups_.clear();
     if (!options_.sub_groups || !random_.OneIn(2)) return;
@@ -516,7 +516,7 @@ class RandomClusterWriter {
 
   void MakeWaitingGroup() {
     PodGroupRow group = SomeGroup();
-    // Two namespaces may use one name.
+    // Two namespaces may have a group of the same name.
     if (random_.OneIn(10) && !rows_.pod_groups.empty()) {
       const PodGroupRow& other = rows_.pod_groups.back();
       if (!pods_of_.contains(group.namespace_name + "/" + other.name)) group.name = other.name;
@@ -533,9 +533,9 @@ class RandomClusterWriter {
   ClusterRows rows_;
   std::vector<std::string> leaves_;
   std::vector<std::string> inner_;
-  std::vector<Free> free_;  // beside rows_.nodes
+  std::vector<Free> free_;  // parallel to rows_.nodes
   std::map<std::string, int> pods_of_;
-  std::vector<std::string> sub_groups_;  // leaves of the group being made
+  std::vector<std::string> sub_groups_;  // leaves of the group that is being made
   int groups_made_ = 0;
 };
 

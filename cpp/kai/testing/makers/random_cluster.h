@@ -1,4 +1,4 @@
-// Random clusters for property tests: the same for a seed on every machine.
+// Random clusters for property tests: a seed gives the same cluster on every machine.
 //
 //   for (uint64_t seed = 0; seed < 200; ++seed) {
 //     SCOPED_TRACE(SeedTrace(seed));
@@ -7,8 +7,8 @@
 //     ...
 //   }
 //
-// Everything is small and full of ties, because that is where schedulers differ. All amounts are
-// whole numbers or quarters, so that sums of them are exact in whatever order they are taken.
+// Clusters are small and have many ties, as these cases reveal differences. All amounts are whole
+// numbers or quarters, so that their sums are exact in any order.
 #ifndef KAI_TESTING_MAKERS_RANDOM_CLUSTER_H_
 #define KAI_TESTING_MAKERS_RANDOM_CLUSTER_H_
 
@@ -26,8 +26,8 @@
 
 namespace kai {
 
-// Numbers from a seed. std::mt19937_64 is the same everywhere; the distributions of the standard
-// library are not, so they are written out here.
+// Random numbers from a seed. std::mt19937_64 is the same everywhere, but the distributions of the
+// standard library are not, so they are implemented here.
 class Random {
  public:
   explicit Random(uint64_t seed) : engine_(seed) {}
@@ -56,34 +56,34 @@ class Random {
 inline constexpr const char* kScalar = "example.com/licence";
 
 struct RandomClusterOptions {
-  // Scale.
+  // Size.
   int min_nodes = 1;
   int max_nodes = 12;
   int max_queue_levels = 4;  // of the queue tree
-  int max_children = 4;      // of one queue, and top-level queues
+  int max_children = 4;      // of a queue, and top-level queues
   int max_groups = 16;       // pod groups with waiting pods
-  int max_pods = 5;          // of a group
+  int max_pods = 5;          // per group
   int max_running_groups = 8;
 
-  // Features; all that the engine has built are on.
-  bool limits = true;     // queue limits and quotas that bite
+  // Features; all that the engine supports are on by default.
+  bool limits = true;     // queue limits and quotas that have an effect
   bool bad_nodes = true;  // cordoned, not ready, under pressure
   bool taints = true;
   bool labels = true;        // node labels and selectors, node affinity
-  bool pod_affinity = true;  // required and preferred, for and against, in both directions
+  bool pod_affinity = true;  // required, preferred and anti-affinity, in both directions
   bool scalars = true;       // a resource beyond cpu, memory and GPUs; small pod slots
-  bool releasing = true;     // pods that are leaving, some of them overdue at kTestNowNs
+  bool releasing = true;     // leaving pods, some overdue at kTestNowNs
   bool foreign = true;       // pods of other schedulers
   bool bind_requests = true;
   bool non_preemptible = true;
   bool gangs = true;
-  bool elastic = true;  // groups with more pods than they need, some of them running
+  bool elastic = true;  // groups with more pods than their minimum, some running
   bool cpu_only = true;
   bool nominated = true;    // status.nominatedNodeName
-  bool shared_gpus = true;  // now and then a pod on part of a GPU
-  bool mig = true;          // nodes cut into MIG slices, and pods that run on them
+  bool shared_gpus = true;  // sometimes a pod on part of a GPU
+  bool mig = true;          // nodes with MIG slices, and pods that run on them
   bool bad_queues = true;   // groups in inner queues or in none; queues without their parent
-  // Ports, volumes and so on; nothing: none of them.
+  // Ports, volumes and so on; empty: none of them.
   std::optional<RandomTermsOptions> terms = RandomTermsOptions();
   std::optional<RandomSharersOptions> sharers = {};  // many pods on parts of GPUs
   bool sub_groups = false;                           // trees of sub-groups
@@ -92,13 +92,13 @@ struct RandomClusterOptions {
 
 ClusterRows MakeRandomCluster(uint64_t seed, const RandomClusterOptions& options = {});
 
-// A map has every key once; rows do not promise it: of equal keys among the labels of pods the
-// first stays.
+// The keys of a map are unique, but those of rows need not be: of equal label keys, this keeps the
+// first.
 void MakeLabelsUnique(ClusterRows* rows);
-// Amounts that do not add up exactly, so that subtracting what was added would show.
+// Changes amounts so that sums are not exact, and subtracting an added amount leaves a difference.
 void MakeAmountsInexact(ClusterRows* rows);
 
-// "seed 17": give it to SCOPED_TRACE.
+// "seed 17", for SCOPED_TRACE.
 std::string SeedTrace(uint64_t seed);
 
 }  // namespace kai

@@ -48,7 +48,7 @@ TEST(RandomClusterTest, IsTheSameForASeedAndAnotherForAnother) {
   EXPECT_NE(PodNames(MakeRandomCluster(5)), PodNames(MakeRandomCluster(6)));
 }
 
-// What a test of many seeds relies on: every feature comes up, and stays away when it is off.
+// Tests with many seeds rely on this: every feature occurs, and does not occur when it is off.
 TEST(RandomClusterTest, HasTheFeaturesItIsAskedFor) {
   struct Seen {
     int cordoned = 0, taints = 0, selectors = 0, affinity = 0, mig = 0, shared = 0, gangs = 0;

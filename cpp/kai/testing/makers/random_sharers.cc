@@ -37,17 +37,17 @@ class SharersWriter {
  private:
   struct Node {
     const NodeRow* row = nullptr;
-    int64_t gpus = 0;  // that no pod holds
+    int64_t gpus = 0;  // not held by any pod
     int64_t millicpu = 0;
     int64_t pods = 0;
-    double mib = 0;  // of a device; 0: unknown
+    double mib = 0;  // per device; 0: unknown
   };
   struct Device {
     std::string name;
     double left = 1;
   };
 
-  // ---- queues
+  // ---- queues -----------------------------------------------------------------------------------
 
   void UseOneQueue() {
     rows_.queues = {MakeQueueRow("all", {.deserved_gpus = kUnlimited})};
@@ -68,10 +68,10 @@ class SharersWriter {
     }
   }
 
-  // ---- nodes
+  // ---- nodes ------------------------------------------------------------------------------------
 
   void LabelNodes() {
-    // Half a device of any of them is a whole number of MiB, whichever way it is said.
+    // Half a device is a whole number of MiB for each of these values.
     const std::vector<std::string> round = {"16000", "16050", "32000", "32000", "16777216000"};
     const std::vector<std::string> odd = {"15360", "40960", "46068", "81559", "much"};
     for (NodeRow& node : rows_.nodes) {
@@ -98,7 +98,7 @@ class SharersWriter {
   }
 
   void FindFree() {
-    std::map<std::string, std::set<std::string>> shared;  // devices, by node
+    std::map<std::string, std::set<std::string>> shared;  // devices by node
     std::map<std::string, int64_t> gpus, millicpu, pods;
     for (const PodRow& pod : rows_.pods) {
       std::string node = pod.node_name;
@@ -127,7 +127,7 @@ class SharersWriter {
     }
   }
 
-  // ---- what they ask for
+  // ---- requests ---------------------------------------------------------------------------------
 
   std::optional<int64_t> CreatedNs() {
     if (random_.OneIn(12)) return std::nullopt;
@@ -151,7 +151,7 @@ class SharersWriter {
     return gpu;
   }
 
-  // Of one device of the node, rounded as it may be; more than 1: not on this node.
+  // The part of one device of the node, with rounding; more than 1 if it does not fit this node.
   static double PartOn(const GpuRequest& gpu, const Node& node) {
     if (gpu.kind == GpuRequestKind::kFraction) return gpu.portion;
     return node.mib == 0 ? 2 : static_cast<double>(gpu.memory_mib) / node.mib;
@@ -179,13 +179,14 @@ class SharersWriter {
     return group;
   }
 
-  // ---- pods that run
+  // ---- running pods -----------------------------------------------------------------------------
 
   void Share(Node* node) {
     if (node->gpus <= 0 || random_.OneIn(5)) return;
     std::vector<Device> devices;
     for (int64_t i = random_.Between(1, std::min<int64_t>(node->gpus, 4)); i > 0; --i) {
-      const std::string number = StrCat(devices.size());  // as devices were called once (P6)
+      // A group whose name is a number does not count as new (spec 3 P6).
+      const std::string number = StrCat(devices.size());
       devices.push_back({random_.OneIn(6) ? number : StrCat("d", number, "-", node->row->name)});
     }
     std::set<std::string> used;
@@ -245,7 +246,7 @@ class SharersWriter {
                              .phase = {},
                              .backoff_limit = {}};
       rows_.bind_requests.push_back(request);
-      // One that is done, or one that is not: then only the request knows the devices.
+      // The request is done, or not yet; then only the request has the devices.
       if (random_.Coin()) {
         row.phase = Phase::kPending;
         rows_.pods.push_back(row);
@@ -287,7 +288,7 @@ class SharersWriter {
     rows_.pods.push_back(row);
   }
 
-  // ---- pods that wait
+  // ---- waiting pods -----------------------------------------------------------------------------
 
   void ShareWhoWaits() {
     std::map<std::string, std::vector<PodRow*>> waiting;  // by pod group
@@ -336,7 +337,7 @@ class SharersWriter {
   const RandomSharersOptions& options_;
   ClusterRows& rows_;
   std::vector<std::string> leaves_;
-  std::vector<Node> nodes_;  // beside rows_.nodes
+  std::vector<Node> nodes_;  // parallel to rows_.nodes
   int groups_made_ = 0;
   int pods_made_ = 0;
 };

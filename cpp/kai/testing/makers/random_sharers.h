@@ -1,6 +1,6 @@
-// Pods that share GPUs, for random clusters: some that run on devices of nodes, some that wait.
-// Drawn after everything else and from a seed of its own, so that the rest of a cluster stays what
-// it is, but for waiting pods that now ask for parts of GPUs.
+// Adds pods that share GPUs to random clusters: running pods on shared devices, and waiting ones.
+// They are drawn last and from a separate seed, so that the rest of a cluster does not change,
+// except that some waiting pods now request parts of GPUs.
 #ifndef KAI_TESTING_MAKERS_RANDOM_SHARERS_H_
 #define KAI_TESTING_MAKERS_RANDOM_SHARERS_H_
 
@@ -11,20 +11,20 @@
 namespace kai {
 
 struct RandomSharersOptions {
-  // Parts are quarters of every device, so that sums of them are exact. If not they are anything,
-  // and all pod groups wait in one unlimited queue, so that no order depends on the last bit.
+  // True: parts are quarters of a device, so that sums are exact. False: parts are arbitrary, and
+  // all pod groups wait in one unlimited queue, so that no order depends on the last bit.
   bool quarters = true;
-  bool memory = true;           // gpu-memory beside gpu-fraction
-  bool several_devices = true;  // of one pod
+  bool memory = true;           // gpu-memory as well as gpu-fraction
+  bool several_devices = true;  // pods on several devices
   bool leaving = true;
   bool bind_requests = true;
   bool reservations = true;     // pods that reserve devices for sharers
-  bool unknown_devices = true;  // of pods that run
-  int max_running_groups = 4;   // that begin on a node
-  int max_waiting_groups = 3;   // beside those that there are
+  bool unknown_devices = true;  // running pods whose devices are unknown
+  int max_running_groups = 4;   // per node
+  int max_waiting_groups = 3;   // in addition to existing ones
 };
 
-// No device is given to pods beyond what it has.
+// The pods on a device never exceed it.
 void AddRandomSharers(uint64_t seed, const RandomSharersOptions& options, ClusterRows* rows);
 
 }  // namespace kai

@@ -22,7 +22,7 @@ TEST(RandomSharersTest, NoPodRunsOnMoreOfADeviceThanThereIs) {
     for (const std::string& name : world.Nodes()) {
       const int node = world.kept().NodeIndex(name);
       const double mib = oracle::parts::MemoryOfGpu(*world.kept().nodes[static_cast<size_t>(node)]);
-      if (mib < 16'000) continue;  // other pods name so much, wherever they run
+      if (mib < 16'000) continue;  // requests of other pods can exceed it
       for (const oracle::World::SharedDevice& device : world.SharedDevices(name)) {
         EXPECT_LE(static_cast<double>(device.allocated), mib) << name;
         EXPECT_GE(device.releasing, 0) << name;
@@ -32,7 +32,7 @@ TEST(RandomSharersTest, NoPodRunsOnMoreOfADeviceThanThereIs) {
   }
 }
 
-// What a test of many seeds relies on.
+// Tests with many seeds rely on this.
 TEST(RandomSharersTest, EverythingComesUp) {
   int waiting = 0, running = 0, by_memory = 0, several = 0, leaving = 0, unknown = 0;
   int reservations = 0, requests = 0, together = 0, leaves_alone = 0;

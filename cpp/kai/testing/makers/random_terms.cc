@@ -24,7 +24,7 @@ class Terms {
     const bool ports = options_.host_ports && random_.Coin();
     const bool spread = options_.spread && random_.Coin();
     const bool preferred = options_.preferred_nodes && random_.Coin();
-    std::map<std::string, PodRow> like;  // by pod group: its pods are mostly alike
+    std::map<std::string, PodRow> like;  // by pod group, whose pods are mostly equal
     for (PodRow& pod : rows_.pods) {
       const auto [found, added] = like.try_emplace(pod.namespace_name + "/" + pod.pod_group);
       if (added || random_.OneIn(6)) {
@@ -90,7 +90,7 @@ class Terms {
     }
   }
 
-  // A few classes, volumes and claims of every kind, under names that pods draw from.
+  // A few classes, volumes and claims of every kind, with names that pods can use.
   void AddStorage() {
     StorageRows& storage = rows_.storage;
     storage.classes = {
@@ -140,7 +140,7 @@ class Terms {
     }
     for (const char* space : {"ns", "ns-2"}) {
       for (int64_t i = 0; i < 8; ++i) {
-        if (random_.OneIn(10)) continue;  // not there
+        if (random_.OneIn(10)) continue;  // it does not exist
         PersistentVolumeClaimRow claim;
         claim.namespace_name = space;
         claim.name = StrCat("claim-", i);

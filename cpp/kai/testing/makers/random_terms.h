@@ -1,6 +1,6 @@
-// What random clusters may have besides resources, labels and affinity: ports of nodes, volumes,
-// ConfigMaps, selectors of namespaces, spread, preferred nodes. Drawn after everything else and
-// from a seed of its own, so that the rest of a cluster stays what it is.
+// Adds features besides resources, labels and affinity to random clusters: host ports, volumes,
+// ConfigMaps, selectors of namespaces, spread, preferred nodes. They are drawn last and from a
+// separate seed, so that the rest of a cluster does not change.
 #ifndef KAI_TESTING_MAKERS_RANDOM_TERMS_H_
 #define KAI_TESTING_MAKERS_RANDOM_TERMS_H_
 
@@ -14,7 +14,7 @@ struct RandomTermsOptions {
   bool host_ports = true;
   bool volumes = true;
   bool config_maps = true;
-  bool namespaces = true;  // selectors of namespaces in affinity terms
+  bool namespaces = true;  // namespace selectors in affinity terms
   bool spread = true;
   bool preferred_nodes = true;
 };

@@ -22,7 +22,7 @@ class Topologies {
   void Add() {
     AddTopology("net", "net/");
     if (options_.two && random_.OneIn(3)) AddTopology("power", "power/");
-    if (random_.OneIn(8)) {  // a wider view of the same labels
+    if (random_.OneIn(8)) {  // a second topology with fewer of the same labels
       TopologyRow row = rows_.topologies.front();
       row.name = "zones";
       row.levels.resize(1);
@@ -34,7 +34,7 @@ class Topologies {
       for (SubGroupRow& part : group.sub_groups) {
         if (random_.OneIn(3)) part.topology = SomeConstraint();
       }
-      // Alike, as parts of a workload are.
+      // Equal, like the parts of a workload.
       if (random_.OneIn(4)) {
         for (SubGroupRow& part : group.sub_groups) part.topology = group.sub_groups[0].topology;
       }
@@ -100,7 +100,7 @@ class Topologies {
     return constraint;
   }
 
-  // Its pods take turns in two or three leaves, some of them below a set of their own.
+  // Distributes its pods over two or three leaves; some leaves are below another set.
   void Split(PodGroupRow* group) {
     std::vector<PodRow*> pods;
     for (PodRow& pod : rows_.pods) {

@@ -1,7 +1,6 @@
-// What random clusters may have of topology: one or two Topology objects, nodes with their labels,
-// groups split into sub-groups, and constraints of both, some of which cannot be met or read.
-// Drawn after everything else and from a seed of its own, so that the rest of a cluster stays what
-// it is.
+// Adds topology to random clusters: one or two Topology objects, nodes with their labels, groups
+// with sub-groups, and constraints; some cannot be met or are invalid. They are drawn last
+// and from a separate seed, so that the rest of a cluster does not change.
 #ifndef KAI_TESTING_MAKERS_RANDOM_TOPOLOGY_H_
 #define KAI_TESTING_MAKERS_RANDOM_TOPOLOGY_H_
 
@@ -12,10 +11,10 @@
 namespace kai {
 
 struct RandomTopologyOptions {
-  bool two = true;           // now and then a second Topology
-  bool split_groups = true;  // into sub-groups, those that have none
+  bool two = true;           // sometimes a second Topology
+  bool split_groups = true;  // splits groups without sub-groups
   bool lacking = true;       // nodes that lack a label
-  bool mistakes = true;      // unknown topologies and levels, levels the wrong way round, or none
+  bool mistakes = true;      // unknown topologies and levels, levels in the wrong order, or none
 };
 
 void AddRandomTopology(uint64_t seed, const RandomTopologyOptions& options, ClusterRows* rows);

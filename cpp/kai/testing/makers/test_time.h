@@ -1,4 +1,4 @@
-// When tests plan, unless time is what they are about.
+// The time at which tests plan, unless they test time.
 #ifndef KAI_TESTING_MAKERS_TEST_TIME_H_
 #define KAI_TESTING_MAKERS_TEST_TIME_H_
 
@@ -6,7 +6,7 @@
 
 namespace kai {
 
-inline constexpr int64_t kTestNowNs = 1'000'000'000'000'000;  // long after everything was made
+inline constexpr int64_t kTestNowNs = 1'000'000'000'000'000;  // long after all objects were created
 
 }  // namespace kai
 

@@ -53,7 +53,7 @@ bool Fits(const Plan& plan, const ExpectedDecision& expected, const CycleLog::De
   return group.valid() && cluster.PodGroupName(group) == expected.name;
 }
 
-// How many decisions from `begin` on an expectation stands for; 0 when it is not met.
+// How many decisions from `begin` on match an expectation; 0 if it is not met.
 size_t Take(const Plan& plan, const ExpectedDecision& expected, size_t begin) {
   const auto& decisions = plan.decisions;
   size_t end = begin;

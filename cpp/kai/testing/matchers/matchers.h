@@ -1,12 +1,12 @@
-// Matchers and printers for plans: what a test expects, in the words of the plan.
+// Matchers and printers for plans.
 //
 //   EXPECT_THAT(plan, PlanIs(Binds("vision/train-0", "n1"), Pipelines("speech/bulk", "n2")));
-//   EXPECT_THAT(plan, PlanIs());                                    // nothing happens
+//   EXPECT_THAT(plan, PlanIs());                                    // no decisions
 //   EXPECT_THAT(plan, HasVerdict("vision/train", Verdict::kUnschedulable));
 //   EXPECT_THAT(plan, Says("vision/train", HasSubstr("GPUs")));
 //
-// PlanIs() lists all decisions in order. A pod's name stands for one decision; a pod group's name
-// for as many of its pods as come in a row; Binds(3, ...) for exactly three of them.
+// PlanIs() lists all decisions in order. The name of a pod matches one decision; the name of a pod
+// group matches all adjacent decisions about its pods; Binds(3, ...) matches exactly three of them.
 #ifndef KAI_TESTING_MATCHERS_MATCHERS_H_
 #define KAI_TESTING_MATCHERS_MATCHERS_H_
 
@@ -21,7 +21,7 @@
 
 namespace kai {
 
-// One word of PlanIs().
+// One expectation of PlanIs().
 struct ExpectedDecision {
   CycleLog::Decision::Kind kind = CycleLog::Decision::Kind::kBind;
   int count = 0;     // 0: one for a pod, one or more for a pod group
@@ -43,14 +43,14 @@ testing::Matcher<const Plan&> PlanIs(Expected... expected) {
 }
 
 testing::Matcher<const Plan&> HasVerdict(std::string group, Verdict verdict);
-// The text of the pod group's event; empty when it has none.
+// The text of the pod group's event; empty if it has none.
 testing::Matcher<const Plan&> Says(std::string group, testing::Matcher<std::string> text);
 // One of the pod group's reasons has this code.
 testing::Matcher<const Plan&> Reasons(std::string group, std::string_view code);
 
 // "bind vision/train-0 on n1", one line per decision.
 std::string DecisionsText(const Plan& plan);
-// What became of a pod group, in words.
+// The outcome of a pod group as texts.
 struct ToldOutcome {
   Verdict verdict = Verdict::kRunning;
   std::vector<std::string> events;

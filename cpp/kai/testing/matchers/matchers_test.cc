@@ -1,4 +1,4 @@
-// Matchers have to be able to say no.
+// Checks that matchers also reject plans.
 #include "kai/testing/matchers/matchers.h"
 
 #include <gmock/gmock.h>
@@ -60,7 +60,7 @@ TEST_F(MatchersTest, PlanIsTakesEveryDecisionInOrder) {
 
 TEST_F(MatchersTest, PlanIsRefusesAnyOtherPlan) {
   EXPECT_THAT(plan_, Not(PlanIs()));
-  EXPECT_THAT(plan_, Not(PlanIs(Binds("v/train"), Evicts("s/bulk")))) << "one is missing";
+  EXPECT_THAT(plan_, Not(PlanIs(Binds("v/train"), Evicts("s/bulk")))) << "a decision is missing";
   EXPECT_THAT(plan_, Not(PlanIs(Evicts("s/bulk"), Binds("v/train"), Pipelines("v/late"))));
   EXPECT_THAT(plan_, Not(PlanIs(Binds("v/train", "n1"), Evicts("s/bulk"), Pipelines("v/late"))))
       << "the second pod is on another node";

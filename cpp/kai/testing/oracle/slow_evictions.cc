@@ -57,7 +57,7 @@ double GpusOf(const World& world, int pod) {
   return world.kept().Accepted(At(world.kept().pods, pod), NodeOf(world, pod))[2];
 }
 
-// Pods of a group, in all its sub-groups, whose status passes.
+// Pods of a group, in all its sub-groups, whose status passes the test.
 template <typename Test>
 std::vector<int> PodsWith(const World& world, int group, const Test& test) {
   std::vector<int> pods;
@@ -96,8 +96,7 @@ bool IsGangSatisfied(const World& world, int group, const std::string& name) {  
   return satisfied >= (by_tree ? set.minimum : static_cast<int64_t>(set.children.size()));
 }
 
-// ---- what a victim gives up (spec 2 G14)
-// ---------------------------------------------------------
+// ---- batches of victims (spec 2 G14) ------------------------------------------------------------
 
 std::vector<std::string> MembersInReverse(const World& world, int group, const Set& set) {
   std::vector<std::string> members = MembersInOrder(world, group, set);
@@ -105,7 +104,7 @@ std::vector<std::string> MembersInReverse(const World& world, int group, const S
   return members;
 }
 
-// Everything active below, first to go first.
+// All active pods below, in the order in which they are given up.
 std::vector<int> ActiveBelow(const World& world, int group, const std::string& name) {
   const Set& set = world.group(group).shape->tree.at(name);
   std::vector<int> pods;
@@ -128,8 +127,8 @@ bool HasSurplus(const World& world, int group, const std::string& name) {
   return surplus;
 }
 
-// With the mend same_cycle_eviction, what this cycle placed or promised is not given up in it; and
-// what would have to go with such a pod stays as well.
+// With the switch same_cycle_eviction, a cycle does not evict pods that it placed or promised, nor
+// pods that would have to go together with one of them.
 bool IsSpared(const World& world, int pod) {
   const PodStatus status = StatusOf(world, pod);
   return world.settings().mends.on(Mend::kSameCycleEviction) &&
@@ -177,10 +176,9 @@ std::vector<int> Batch(const World& world, int group) {
   return AnySpared(world, all) ? std::vector<int>{} : all;
 }
 
-// ---- the order of victims (spec 2 O4, spec 1 F108, F109)
-// -----------------------------------------
+// ---- the order of victims (spec 2 O4, spec 1 F108, F109) ----------------------------------------
 
-// The tree of heaps, worst first. A job is a pod group, or what is left of one.
+// The tree of heaps, worst first. A job is a pod group, or the rest of one.
 class VictimTree : private HeapTree {
  public:
   struct Job {
@@ -202,7 +200,7 @@ class VictimTree : private HeapTree {
     popped_[LeafOf(job)].push_back(job);
     return At(jobs_, job);
   }
-  // These of a popped job are victims.
+  // These pods of a popped job become victims.
   void Take(int group, const std::vector<int>& pods) {
     std::vector<int>& taken = taken_[At(world().kept().groups, group).queue];
     taken = Joined(taken, pods);
@@ -246,7 +244,7 @@ class VictimTree : private HeapTree {
     return standing;
   }
 
-  // What the allocated pods of a job ask for.
+  // The sum of the requests of a job's allocated pods.
   QuotaCount RequestsOf(const std::vector<Job>& jobs, int job) const {
     std::vector<int> allocated;
     for (const int pod : At(jobs, job).pods) {
@@ -255,9 +253,9 @@ class VictimTree : private HeapTree {
     return SumOfRequests(world(), allocated, 0);
   }
 
-  std::vector<Job> jobs_;                   // all there ever were
-  std::map<int, std::vector<int>> popped_;  // jobs, by leaf
-  std::map<int, std::vector<int>> taken_;   // pods, by leaf
+  std::vector<Job> jobs_;                   // including popped ones
+  std::map<int, std::vector<int>> popped_;  // jobs by leaf
+  std::map<int, std::vector<int>> taken_;   // pods by leaf
 };
 
 std::vector<int> WholeGroupsInOrder(const World& world, std::vector<int> groups) {
@@ -273,8 +271,8 @@ std::vector<int> WholeGroupsInOrder(const World& world, std::vector<int> groups)
   return order;
 }
 
-// Shows `visit` batch lists that grow by one batch, the empty one first, until it says true
-// (spec 2 V8). `groups` in the order in which they are pushed.
+// Calls `visit` with lists of batches that grow by one batch, starting with the empty list, until
+// it returns true (spec 2 V8). `groups` are in the order in which they are pushed.
 using Batches = std::vector<std::vector<int>>;
 bool ForEachBase(const World& world, const std::vector<int>& groups,
                  const std::vector<int>& recorded,
@@ -295,7 +293,7 @@ bool ForEachBase(const World& world, const std::vector<int>& groups,
       if (!rest.empty()) tree.Push(job.group, rest);
       continue;
     }
-    if (batch.empty()) continue;  // no running pod is left of it: the same base again
+    if (batch.empty()) continue;  // it has no running pods left, so the base is the same again
     tree.Take(job.group, batch);
     if (batch.size() < ActivePods(part, job.group).size()) {
       tree.Push(job.group, Without(job.pods, batch));
@@ -306,8 +304,7 @@ bool ForEachBase(const World& world, const std::vector<int>& groups,
   return false;
 }
 
-// ---- minimum runtime (spec 1 F102-F106)
-// ----------------------------------------------------------------
+// ---- minimum runtime (spec 1 F102-F106) ---------------------------------------------------------
 
 // Queues from this one up to the top.
 std::vector<int> PathUp(const World& world, int queue) {
@@ -335,7 +332,8 @@ int64_t RuntimeOf(const World& world, const std::string& action, int waiting, in
   if (preempt || !settings.reclaim_runtime_by_lca) return inherited(path);
   const std::vector<int> other = PathUp(world, waiting);
   if (path.back() != other.back()) return inherited({path.back()});
-  // Down to the child of the lowest common ancestor, or that ancestor where it is the victim's own.
+  // Down to the child of the lowest common ancestor, or to the ancestor itself if it is the
+  // victim's queue.
   size_t start = 0;
   while (start + 1 < path.size() && !Contains(other, path[start + 1])) ++start;
   if (Contains(other, path[0])) start = 0;
@@ -351,7 +349,7 @@ bool IsProtected(const World& world, const std::string& action, int waiting, int
          *start + RuntimeOf(world, action, queue_of(waiting), queue_of(victim));
 }
 
-// Some pod set has more pods, of any status, than its minimum (spec 1 F104, spec 2 G10).
+// True if some pod set has more pods, of any status, than its minimum (spec 1 F104, spec 2 G10).
 bool IsElastic(const World& world, int group) {
   for (const auto& [name, set] : world.group(group).shape->tree) {
     const auto pods = PodsOfLeaf(world, group, name, [](PodStatus) { return true; });
@@ -379,7 +377,7 @@ bool PassesRuntimeValidator(const World& world, const std::string& action, int w
     }
     for (const auto& [leaf, count] : lost) {
       const int64_t minimum = world.group(group).shape->tree.at(leaf).minimum;
-      // With the mend, pods that leave whatever comes of this scenario are not there any more.
+      // With the switch, pods that are leaving already do not count.
       const bool counts_leaving = !world.settings().mends.on(Mend::kProtectedMinimum);
       int64_t there = 0;
       for (const int pod :
@@ -394,8 +392,7 @@ bool PassesRuntimeValidator(const World& world, const std::string& action, int w
   return true;
 }
 
-// ---- reclaim (spec 1 F84-F95)
-// -------------------------------------------------------------------------
+// ---- reclaim (spec 1 F84-F95) -------------------------------------------------------------------
 
 QuotaCount NextRequestOf(const World& world, int group) {  // J
   return SumOfRequests(world, Tasks(world, group), world.kept().smallest_gpu_mib);
@@ -410,7 +407,7 @@ bool MayStart(const World& world, int group) {  // spec 1 F84
   return each.preemptible || AtMost(n.allocated_non_preemptible + request, n.deserved);
 }
 
-// spec 1 F88: queues on the two paths down that differ first; {-1, -1}: none do.
+// spec 1 F88: the first queues in which the two paths from the root differ; empty if none differ.
 template <typename Queue>
 std::optional<std::pair<Queue, Queue>> Leveled(std::vector<Queue> x, std::vector<Queue> y) {
   while (!x.empty() && !y.empty()) {
@@ -421,7 +418,7 @@ std::optional<std::pair<Queue, Queue>> Leveled(std::vector<Queue> x, std::vector
   return std::nullopt;
 }
 
-// Above the bound in some resource, where -1 is more than everything (spec 1 F90).
+// Above the bound in some resource; -1 is more than any amount (spec 1 F90).
 bool Exceeds(const QuotaCount& amount, const Three& bound) { return !AtMost(amount, bound); }
 
 Three AllocatableOf(const QueueNumbers& numbers) {
@@ -448,8 +445,7 @@ bool PassesProportionFilter(const World& world, int waiting, int victim) {  // s
   return !below;
 }
 
-// ---- a search (spec 2 V1-V17)
-// ------------------------------------------------------------------------
+// ---- a search (spec 2 V1-V17) -------------------------------------------------------------------
 
 struct Scenario {
   std::vector<int> pending;
@@ -459,18 +455,18 @@ struct Scenario {
 
 struct Search {
   std::string action;
-  int group = -1;               // that is to get room
-  std::vector<int> tasks;       // of it
-  std::vector<int> candidates;  // pod groups that may be victims, in the order of GroupFirst
-  std::set<int> feasible;       // nodes, but for those of recorded victims (spec 2 V3)
-  std::vector<double> rooms;    // of nodes, in GPUs, now or later; before anything
-  // Whether a simulated scenario is acceptable.
+  int group = -1;               // the group that needs room
+  std::vector<int> tasks;       // its pods to place
+  std::vector<int> candidates;  // possible victim groups, in the order of GroupFirst
+  std::set<int> feasible;       // nodes, without those of recorded victims (spec 2 V3)
+  std::vector<double> rooms;    // GPUs of nodes that are idle or releasing, at the start
+  // True if a simulated scenario is acceptable.
   std::function<bool(const World&, const Scenario&)> validate;
 };
 
 struct Solution {
   World world;
-  std::vector<int> victims;  // to be recorded
+  std::vector<int> victims;  // to record
   std::vector<Decision> decisions;
 };
 
@@ -498,7 +494,7 @@ std::vector<int> Flat(const Batches& batches) {
   return pods;
 }
 
-// Memory counts for none (spec 3 R18).
+// GPU memory counts as zero (spec 3 R18).
 double RequestedGpus(const World& world, int pod) { return SumOfRequests(world, {pod}, 0)[2]; }
 
 // spec 2 V2
@@ -563,7 +559,7 @@ bool PassesFilters(const World& world, const Search& search, const std::vector<i
   return true;
 }
 
-// The scenarios of one valid base (spec 2 V9), as victims beside the recorded ones.
+// The scenarios of one valid base (spec 2 V9): the victims besides the recorded ones.
 std::vector<std::vector<int>> NodeLocalGreedy(const World& world, const std::vector<int>& recorded,
                                               const Batches& batches) {
   std::vector<std::vector<int>> emitted;
@@ -571,7 +567,7 @@ std::vector<std::vector<int>> NodeLocalGreedy(const World& world, const std::vec
     if (!recorded.empty()) emitted.push_back({});
     return emitted;
   }
-  // Of the whole group that came last, victims or not.
+  // The nodes of all pods of the last group, victims or not.
   const int latest = GroupOf(world, batches.back().front());
   for (const int node : NodesOf(world, AllPods(world, latest))) {
     std::set<int> groups;
@@ -604,7 +600,7 @@ std::vector<std::vector<int>> MultiNodeGang(const World& world, const Search& se
     demand += RequestedGpus(world, pod);
     smallest = std::min(smallest, RequestedGpus(world, pod));
   }
-  std::vector<int> nodes;  // with potential victims, by first appearance
+  std::vector<int> nodes;  // nodes with potential victims, by first appearance
   for (const int pod : potential) {
     const int node = NodeOf(world, pod);
     if (node >= 0 && !Contains(nodes, node)) nodes.push_back(node);
@@ -632,7 +628,7 @@ std::vector<std::vector<int>> MultiNodeGang(const World& world, const Search& se
       if (touches) victims = Joined(victims, batch);
     }
     if (world.settings().mends.on(Mend::kWholeGangs)) {
-      // Batches that a group gave up before one of these, wherever they are.
+      // Adds the earlier batches of the same groups, on any node.
       std::vector<int> whole;
       for (size_t i = 0; i < batches.size(); ++i) {
         const int group = GroupOf(world, batches[i].front());
@@ -649,7 +645,7 @@ std::vector<std::vector<int>> MultiNodeGang(const World& world, const Search& se
   return emitted;
 }
 
-// What the simulation of a scenario does to the world (spec 2 T4, T5).
+// The changes that a scenario makes to the world (spec 2 T4, T5).
 class Simulation {
  public:
   Simulation(const World& world, std::set<int> nodes) : world_(world), nodes_(std::move(nodes)) {}
@@ -668,7 +664,7 @@ class Simulation {
     }
   }
 
-  // The next pods of a group, all of them or none (spec 2 P1).
+  // Places the next pods of a group, all of them or none (spec 2 P1).
   bool PlaceGroup(int group) {
     const std::vector<int> tasks = Tasks(world_, group);
     if (tasks.empty()) return false;
@@ -689,7 +685,7 @@ class Simulation {
   }
 
  private:
-  // Other devices of the same node are another place (spec 3 S7).
+  // Other devices of the same node are a different place (spec 3 S7).
   bool IsThere(int pod, int node, const Groups& groups) const {
     const Mends& mends = world_.settings().mends;
     const auto in_order = [&](Groups names) {
@@ -697,7 +693,7 @@ class Simulation {
       return names;
     };
     const World::PodState& state = At(world_.pods(), pod);
-    std::vector<Groups> spots;  // of this node, the last one first
+    std::vector<Groups> spots;  // its places on this node, the latest first
     if (state.node == node) spots.push_back(state.groups);
     for (auto spot = state.leaving.rbegin(); spot != state.leaving.rend(); ++spot) {
       if (spot->node == node) spots.push_back(spot->groups);
@@ -709,7 +705,7 @@ class Simulation {
 
   void Pipeline(int pod, int node, const Groups& groups) {
     if (before_.contains(pod) && IsThere(pod, node, groups)) {
-      world_.Return(pod, before_.at(pod));  // it never left
+      world_.Return(pod, before_.at(pod));  // it does not move
       returned_.insert(pod);
       return;
     }
@@ -721,15 +717,15 @@ class Simulation {
 
   World world_;
   std::set<int> nodes_;
-  std::map<int, World::PodState> before_;  // eviction, by pod
+  std::map<int, World::PodState> before_;  // before its eviction, by pod
   std::set<int> returned_;
   std::vector<Decision> pipelined_;
 };
 
-// The victims that a search records: whole pod groups, as far as they were victims, of which any
-// victim is leaving or was moved; not for reclaim, any pod, even one that a former action evicted.
-// (spec 2 V13 leaves those out that stayed; KAI's decisions show that it does not, as long as the
-// rest of their group did not stay.) Those that lost their place come first.
+// The victims that a search records: all victims of a pod group if one of its victims leaves or
+// moves; for preempt and consolidation also if any other pod of the group does, even one that an
+// earlier action evicted. (spec 2 V13 excludes victims that stayed; KAI's decisions show that it
+// includes them if other pods of their group did not stay.) Pods that lost their place come first.
 std::vector<int> LostOf(const World& after, const std::vector<int>& victims,
                         std::string_view action) {
   std::set<int> losers;
@@ -793,14 +789,14 @@ std::optional<Solution> Simulate(const World& world, const Search& search,
   solution.victims = LostOf(solution.world, victims, search.action);
   std::map<int, int> times;
   for (const int pod : victims) {
-    // A pod that was evicted twice and returned once is deleted all the same (spec 2 W8).
+    // A pod that was evicted twice and returned once is still deleted (spec 2 W8).
     if (++times[pod] != (trial.stayed(pod) ? 2 : 1)) continue;
     solution.decisions.push_back({.kind = Decision::Kind::kEvict,
                                   .pod = NameOf(world, pod),
                                   .action = search.action,
                                   .for_group = NameOfGroup(world, search.group)});
     solution.world.mutable_group(GroupOf(world, pod))->last_eviction_ns =
-        world.settings().now_ns;  // when it is committed (spec 2 D1)
+        world.settings().now_ns;  // the time of the commit (spec 2 D1)
   }
   for (const Decision& each : trial.pipelined()) solution.decisions.push_back(each);
   solution.world.mutable_group(search.group)->shape = world.group(search.group).shape;
@@ -839,7 +835,7 @@ std::optional<Solution> Probe(const World& world, Search search, const std::stri
   return solution;
 }
 
-// spec 2 V1; none: unsolved.
+// spec 2 V1; empty if unsolved.
 std::optional<Solution> Solve(const World& world, const Search& search) {
   const size_t n = search.tasks.size();
   Fingerprints failed;
@@ -853,7 +849,7 @@ std::optional<Solution> Solve(const World& world, const Search& search) {
       return solution.has_value();
     };
     size_t best = 0;
-    size_t failure = n + 1;  // the smallest known
+    size_t failure = n + 1;  // the smallest known failure
     for (size_t k = 1; best < n; k = std::min(2 * k, n)) {
       if (!works(k)) {
         failure = k;
@@ -879,8 +875,7 @@ std::optional<Solution> Solve(const World& world, const Search& search) {
   return std::nullopt;
 }
 
-// ---- signatures (spec 2 H1-H4)
-// ---------------------------------------------------------------------
+// ---- signatures (spec 2 H1-H4) ------------------------------------------------------------------
 
 std::string Text(const std::vector<std::string>& parts, char begin, char end) {
   std::string text(1, begin);
@@ -932,7 +927,7 @@ std::string PodSignature(const World& world, const PodRow& row) {  // spec 2 H2
   return Text(parts, '(', ')');
 }
 
-// The topology constraints of a member and of all above it.
+// The topology constraints of a member and of all sets above it.
 std::vector<std::string> WishesAbove(const World& world, int group, const std::string& member) {
   const TopologyConstraintRow wish = ConstraintOf(world, group, member);
   std::vector<std::string> wishes = {
@@ -976,7 +971,7 @@ std::vector<Vector> PendingVectors(const World& world, int group) {
        PodsWith(world, group, [](PodStatus s) { return s == PodStatus::kPending; })) {
     vectors.push_back(At(world.kept().pods, pod).request);
   }
-  for (size_t i = 1; i < vectors.size(); ++i) {  // by insertion, since the order is partial
+  for (size_t i = 1; i < vectors.size(); ++i) {  // insertion sort, as the order is partial
     for (size_t j = i;
          j > 0 && FitsIn(vectors[j], vectors[j - 1]) && !FitsIn(vectors[j - 1], vectors[j]); --j) {
       std::swap(vectors[j], vectors[j - 1]);
@@ -1003,8 +998,7 @@ bool IsNotLarger(const std::vector<Vector>& p, const std::vector<Vector>& q) {
   return true;
 }
 
-// ---- the actions (spec 2 R1-R7, D1-D7)
-// ---------------------------------------------------------------
+// ---- the actions (spec 2 R1-R7, D1-D7) ----------------------------------------------------------
 
 bool WaitsToEvict(const World& world, int group) {  // spec 2 D1
   const PodGroupRow& row = *At(world.kept().groups, group).row;
@@ -1017,7 +1011,7 @@ bool WaitsToEvict(const World& world, int group) {  // spec 2 D1
   return false;
 }
 
-// Something of the group got its place in this cycle.
+// True if a pod of the group got its place in this cycle.
 bool WasPlacedNow(const World& world, int group) {
   return !PodsWith(world, group, [](PodStatus s) {
             return s == PodStatus::kAllocated || s == PodStatus::kPipelined;
@@ -1050,7 +1044,7 @@ bool MayBeVictim(const World& world, const std::string& action, int waiting, int
     const bool waits = !IsActiveUsed(StatusOf(world, pod));
     return waits || NodeOf(world, pod) >= 0;  // spec 1 F99
   });
-  // A pod that was evicted twice counts as two that are gone (decision 0008).
+  // A pod that was evicted twice counts as two missing pods (decision 0008).
   const auto again = std::count_if(
       world.evicted_again().begin(), world.evicted_again().end(),
       [&](const auto& pod_and_node) { return GroupOf(world, pod_and_node.first) == victim; });
@@ -1072,7 +1066,7 @@ std::vector<int> CandidatesFor(const World& world, const std::string& action, in
   const bool mended = world.settings().mends.on(Mend::kConsolidationLimit);
   const auto taken = static_cast<size_t>(mended ? most : most + 1);
   if (action != "consolidation" || most < 0 || candidates.size() <= taken) return candidates;
-  // Those that give up something first (spec 2 R2 leaves open which).
+  // The groups that give up pods first (spec 2 R2 does not define which).
   std::vector<int> first;
   ForEachBase(world, candidates, {}, [&](const Batches& batches) {
     const int group = batches.empty() ? -1 : GroupOf(world, batches.back().front());
@@ -1083,13 +1077,13 @@ std::vector<int> CandidatesFor(const World& world, const std::string& action, in
   return first;
 }
 
-// The victims of a scenario, as what queues lose (spec 1 F89).
+// The victims of a scenario as losses of queues (spec 1 F89).
 std::vector<Chunk> ChunksOf(const World& before, const World& after,
                             const std::vector<int>& victims) {
   const Kept& kept = before.kept();
   const bool moved_count = !before.rows().params.allow_consolidating_reclaim;
-  std::vector<int> queues;  // by first victim
-  std::vector<int> groups;  // likewise
+  std::vector<int> queues;  // in the order of their first victims
+  std::vector<int> groups;  // in the order of their first victims
   for (const int pod : victims) {
     const int group = GroupOf(before, pod);
     if (!Contains(groups, group)) groups.push_back(group);
@@ -1108,7 +1102,7 @@ std::vector<Chunk> ChunksOf(const World& before, const World& after,
       };
       Chunk core = nothing;
       bool has_core = false;
-      std::map<std::string, int64_t> seen;  // victims of a leaf
+      std::map<std::string, int64_t> seen;  // number of victims by leaf
       for (const int pod : victims) {
         if (GroupOf(before, pod) != group) continue;
         const std::string leaf = SubGroupOf(*At(kept.pods, pod).row);
@@ -1157,7 +1151,7 @@ std::function<bool(const World&, const Scenario&)> ValidatorFor(const World& wor
   };
 }
 
-// spec 2 R2, spec 3 N13: whether all the GPUs of ready nodes together would do, and their memory.
+// spec 2 R2, spec 3 N13: true if all GPUs of ready nodes together suffice, and their memory.
 bool HasRoomAtAll(const World& world, const std::vector<int>& tasks) {
   const Kept& kept = world.kept();
   double gpus = 0;
@@ -1195,7 +1189,7 @@ Search SearchFor(const World& world, const std::string& action, int group) {
   return search;
 }
 
-// Whether gangs that were whole would stay so, or leave as a whole.
+// True if satisfied gangs would stay satisfied, or leave completely.
 bool LeavesGangsWhole(const World& world, const std::vector<int>& victims) {
   std::set<int> groups;
   for (const int pod : victims) groups.insert(GroupOf(world, pod));
@@ -1214,7 +1208,7 @@ int64_t Evictions(const Solution& solution) {
                        [](const auto& each) { return each.kind == Decision::Kind::kEvict; });
 }
 
-// Every smaller set of the pods that the candidates run, smallest first.
+// Tries every smaller set of the candidates' running pods.
 void CountExcess(const World& world, const Search& search, const Solution& solution,
                  size_t most_pods, std::vector<Excess>* found) {
   std::vector<int> pods;
@@ -1244,10 +1238,10 @@ void CountExcess(const World& world, const Search& search, const Solution& solut
   found->push_back(excess);
 }
 
-// Told of every search that found something.
+// Called for every search that found a solution.
 using Observer = std::function<void(const World&, const Search&, const Solution&)>;
 
-// spec 2 R1, after everything that skips the job.
+// spec 2 R1, after all reasons to skip the job.
 std::optional<Solution> TrySolve(const World& world, const std::string& action, int group,
                                  const Observer& observer) {
   const Search search = SearchFor(world, action, group);
@@ -1280,11 +1274,12 @@ std::vector<Decision> MakeRoom(World* world, const std::string& action,
   }
   const bool skips =
       world->rows().params.use_scheduling_signatures && !settings.mends.on(Mend::kSignatureSkip);
-  std::map<std::pair<int, std::string>, int> representatives;  // by queue, unless they move
+  std::map<std::pair<int, std::string>, int> representatives;  // by queue; by -1 for consolidation
   while (!jobs.empty()) {
     const int group = kept.GroupIndex(jobs.Pop());
     if (action == "reclaim" && !MayStart(*world, group)) continue;
-    // A victim of the action itself, by now, whose other pods are no gang (mend whole_gangs).
+    // The action itself has taken pods of it, and the rest is not a gang any more (switch
+    // whole_gangs).
     if (settings.mends.on(Mend::kWholeGangs) && !IsReady(*world, group, "")) continue;
     const std::pair<int, std::string> key = {
         action == "consolidation" ? -1 : At(kept.groups, group).queue, At(signatures, group)};
@@ -1375,8 +1370,7 @@ std::vector<Decision> Run(World* world, const std::vector<std::string>& actions,
 
 }  // namespace
 
-// ---- the public words
-// ----------------------------------------------------------------------------
+// ---- public functions ---------------------------------------------------------------------------
 
 std::vector<Decision> RunCycle(World* world, const std::vector<std::string>& actions) {
   return Run(world, actions, nullptr);

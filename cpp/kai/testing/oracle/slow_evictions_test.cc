@@ -1,5 +1,5 @@
-// The plain evictions on examples that the specs work out, and on situations that KAI's own tests
-// pin down (spec 2 E1-E34, spec 1 F95, F105, F109).
+// Tests the plain evictions on worked examples of the specs, and on situations from KAI's own tests
+// (spec 2 E1-E34, spec 1 F95, F105, F109).
 #include "kai/testing/oracle/slow_evictions.h"
 
 #include <gmock/gmock.h>
@@ -51,8 +51,7 @@ std::vector<std::string> PlanOf(const ClusterMaker& maker, const std::vector<std
 const std::vector<std::string> kAll = {"allocate", "consolidation", "reclaim", "preempt",
                                        "stalegangeviction"};
 
-// ---- preemption
-// ----------------------------------------------------------------------------------
+// ---- preemption ---------------------------------------------------------------------------------
 
 TEST(OraclePreemptTest, EvictsNoMoreThanItNeeds) {  // spec 2 E18
   const ClusterMaker maker = MakeCluster()
@@ -148,9 +147,9 @@ TEST(OraclePreemptTest, GangsMayNeedANodeForEveryPod) {
   }
 }
 
-TEST(OraclePreemptTest, RecordsASiblingThatStayed) {  // beside those that did not
-  // n1 is emptied. Of e, e-1 is placed again, where it was; it keeps e's only attempt in the final
-  // probe, although e-2 could move to n2 were e-1 left alone.
+TEST(OraclePreemptTest, RecordsASiblingThatStayed) {  // beside pods that did not stay
+  // n1 is emptied. Of e, e-1 is placed again on its node. It uses e's only attempt in the final
+  // probe, although e-2 could move to n2 if e-1 were not tried.
   const ClusterMaker maker =
       MakeCluster()
           .Node("n1", {.gpus = 2, .labels = {{"disk", "ssd"}}})
@@ -181,7 +180,7 @@ TEST(OraclePreemptTest, AProtectedGroupMayOnlyLoseWhatIsAboveItsMinimum) {  // s
   EXPECT_THAT(PlanOf(of(1, 2), {"preempt"}, settings), IsEmpty());
   EXPECT_THAT(PlanOf(of(1, 1), {"preempt"}, settings), SizeIs(2));
   EXPECT_THAT(PlanOf(of(2, 1), {"preempt"}, settings), IsEmpty());
-  settings.preempt_min_runtime_ns = kSecondNs;  // over just now
+  settings.preempt_min_runtime_ns = kSecondNs;  // has just ended
   EXPECT_THAT(PlanOf(of(2, 1), {"preempt"}, settings), SizeIs(3));
 }
 
@@ -201,8 +200,7 @@ TEST(OraclePreemptTest, AGroupInItsDelayEvictsNothing) {  // spec 2 D1, D2, E12
   EXPECT_THAT(PlanOf(maker, kAll), IsEmpty());
 }
 
-// ---- consolidation
-// -------------------------------------------------------------------------------
+// ---- consolidation ------------------------------------------------------------------------------
 
 // The cycle of spec 2 E34.
 ClusterMaker Worked() {
@@ -279,8 +277,7 @@ TEST(OracleConsolidationTest, TheLimitCountsPodGroups) {  // spec 2 R2
   EXPECT_THAT(PlanOf(of(-1), {"consolidation"}), testing::Contains("evict ns/a-0"));
 }
 
-// ---- reclaim
-// -------------------------------------------------------------------------------------
+// ---- reclaim ------------------------------------------------------------------------------------
 
 TEST(OracleReclaimTest, MayConsolidateInsteadOfKilling) {  // spec 2 E22
   ClusterMaker maker = MakeCluster();
@@ -328,9 +325,9 @@ TEST(OracleReclaimTest, NothingIsTakenBeyondTheFairShare) {
   EXPECT_THAT(PlanOf(of(2), {"reclaim"}), IsEmpty());
 }
 
-TEST(OracleReclaimTest, TheRestOfTheClusterBlocksNothing) {  // mend unrelated_blockers
-  // First in b is a group that can never run. Beside it, b ranks behind a, and a/x goes back to
-  // where it was before b/z is placed.
+TEST(OracleReclaimTest, TheRestOfTheClusterBlocksNothing) {  // switch unrelated_blockers
+  // The first group in b can never run. With it, b ranks after a, and a/x returns to its place
+  // before b/z is placed.
   const ClusterMaker maker = MakeCluster()
                                  .Queue("a", {.deserved_gpus = 1})
                                  .Queue("b", {.deserved_gpus = 2})
@@ -408,12 +405,11 @@ TEST(OracleRuntimeTest, TheTreeOfSpec1F105) {
   EXPECT_EQ(MinRuntimeNs(world, "reclaim", "leaf1", "leaf3"), 60 * kSecondNs);
   EXPECT_EQ(MinRuntimeNs(world, "reclaim", "leaf1", "leaf2"), 180 * kSecondNs);
   EXPECT_EQ(MinRuntimeNs(world, "reclaim", "leaf3", "leaf1"), 600 * kSecondNs);
-  EXPECT_EQ(MinRuntimeNs(world, "reclaim", "other", "leaf2"), 7 * kSecondNs);  // of the top alone
+  EXPECT_EQ(MinRuntimeNs(world, "reclaim", "other", "leaf2"), 7 * kSecondNs);  // only of the top
   EXPECT_EQ(MinRuntimeNs(world, "preempt", "leaf2", "leaf2"), 0);
 }
 
-// ---- victims
-// -------------------------------------------------------------------------------------
+// ---- victims ------------------------------------------------------------------------------------
 
 TEST(OracleVictimTest, QueuesTakeTurns) {  // the example of spec 1 F109
   ClusterMaker maker = MakeCluster().Queue("q2").Queue("q1").Node("n1", {.gpus = 6});
@@ -429,7 +425,7 @@ TEST(OracleVictimTest, QueuesTakeTurns) {  // the example of spec 1 F109
   }
 }
 
-TEST(OracleVictimTest, WhatIsTakenFromAQueueCountsInAllAbove) {  // mend victim_shares
+TEST(OracleVictimTest, WhatIsTakenFromAQueueCountsInAllAbove) {  // switch victim_shares
   const ClusterMaker maker = MakeCluster()
                                  .Queue("a")
                                  .Queue("a1", {.parent = "a"})
@@ -467,7 +463,7 @@ TEST(OracleVictimTest, PrefixesOfSpec2V9) {
   EXPECT_THAT(PrefixSizes({1, 1}, 3), IsEmpty());
 }
 
-// Two replicas of which one is enough, each a leader and a worker that is one too many.
+// Two replicas; one is enough. Each has a leader and a worker, one pod more than it needs.
 ClusterMaker Replicas(std::optional<int64_t> min_sub_group) {
   PodGroupRow row;
   row.namespace_name = "ns";
@@ -504,10 +500,9 @@ TEST(OracleVictimTest, AnUnsatisfiedGroupGoesWhole) {  // spec 2 E9
   EXPECT_THAT(NextBatch(world, "ns/g", {"ns/g-0", "ns/g-1"}), ElementsAre("ns/g-1", "ns/g-0"));
 }
 
-// ---- what happens in a cycle matters later in it
-// -------------------------------------------------
+// ---- earlier decisions of the same cycle --------------------------------------------------------
 
-TEST(OracleCycleTest, WhatACyclePlacedIsNoVictimOfIt) {  // mend same_cycle_eviction
+TEST(OracleCycleTest, WhatACyclePlacedIsNoVictimOfIt) {  // switch same_cycle_eviction
   const ClusterMaker maker = MakeCluster()
                                  .Queue("a", {.deserved_gpus = 0, .limit_gpus = 1})
                                  .Queue("b", {.deserved_gpus = 1})
@@ -564,8 +559,9 @@ TEST(OracleCycleTest, SolvedButNotSatisfiedLeavesNoTrace) {  // spec 2 W1, W2
   EXPECT_EQ(world.StatusOf("ns/g-0"), PodStatus::kPending);
 }
 
-TEST(OracleCycleTest, ASignatureThatFailedIsNotTriedAgain) {  // spec 2 H4, mend signature_skip
-  // first fails, since top stays. second asks for fewer GPUs and more memory, which is not easier.
+TEST(OracleCycleTest, ASignatureThatFailedIsNotTriedAgain) {  // spec 2 H4, switch signature_skip
+  // first fails, as top cannot be evicted. second requests fewer GPUs but more memory, so it is not
+  // easier.
   const ClusterMaker maker = MakeCluster()
                                  .Node("n1", {.gpus = 2, .mb = 4000})
                                  .Running("ns/low", {.gpus = 1, .node = "n1", .priority = 40})
@@ -578,8 +574,7 @@ TEST(OracleCycleTest, ASignatureThatFailedIsNotTriedAgain) {  // spec 2 H4, mend
   EXPECT_THAT(PlanOf(maker, {"preempt"}, off), IsEmpty());
 }
 
-// ---- stale gangs
-// ---------------------------------------------------------------------------------
+// ---- stale gangs --------------------------------------------------------------------------------
 
 ClusterMaker Gang(std::optional<int64_t> since_s, std::optional<int64_t> grace_s) {
   ClusterMaker maker = MakeCluster();
@@ -609,7 +604,7 @@ TEST(OracleStaleTest, IsNeitherSatisfiedNorPartlyDone) {  // spec 2 E29
   EXPECT_THAT(PlanOf(maker, kAll), IsEmpty());
   maker = Gang(61, {});
   maker.Releasing("ns/g", {.node = "n1"});
-  EXPECT_THAT(PlanOf(maker, kAll), IsEmpty());  // a leaving pod is there still
+  EXPECT_THAT(PlanOf(maker, kAll), IsEmpty());  // a leaving pod still counts
   World world = Of(Gang(61, {}));
   EXPECT_THAT(RunCycle(&world, kAll),
               ElementsAre(Decision{
@@ -617,7 +612,7 @@ TEST(OracleStaleTest, IsNeitherSatisfiedNorPartlyDone) {  // spec 2 E29
   EXPECT_FALSE(world.group(0).last_eviction_ns.has_value());
 }
 
-TEST(OracleStaleTest, OneReplicaOfTwoIsEnough) {  // mend min_sub_group
+TEST(OracleStaleTest, OneReplicaOfTwoIsEnough) {  // switch min_sub_group
   ClusterMaker maker = Replicas(1);
   maker.Running("ns/g", {.gpus = 1, .node = "n1", .subgroup = "a"});
   maker.rows().pod_groups[0].staleness_grace_ns = 0;
@@ -625,7 +620,7 @@ TEST(OracleStaleTest, OneReplicaOfTwoIsEnough) {  // mend min_sub_group
   EXPECT_THAT(PlanOf(maker, kAll, AsKai()), SizeIs(1));
 }
 
-TEST(OracleStaleTest, CompletedPodsAreNotMissed) {  // mend completed_pods
+TEST(OracleStaleTest, CompletedPodsAreNotMissed) {  // switch completed_pods
   const ClusterMaker maker = MakeCluster()
                                  .Node("n1", {.gpus = 2})
                                  .Succeeded("ns/g", {.min_member = 2})
@@ -649,10 +644,9 @@ TEST(OracleQueueDepthTest, TheBestStay) {  // the example of spec 2 W9
   EXPECT_THAT(of(false), ElementsAre("ns/one-0 -> n1", "ns/three-0 -> n1"));
 }
 
-// ---- invariants on random clusters
-// ---------------------------------------------------------------
+// ---- invariants on random clusters --------------------------------------------------------------
 
-// Full of running pods, some of them protected, impatient or broken.
+// Many running pods, some of them protected, with short delays, or in broken gangs.
 ClusterRows Crowded(uint64_t seed) {
   Random random(seed);
   RandomClusterOptions options{
@@ -683,7 +677,7 @@ TEST(OracleCycleTest, EveryCycleKeepsItsPromises) {
   for (uint64_t seed = 0; seed < 400; ++seed) {
     SCOPED_TRACE(SeedTrace(seed));
     Settings settings = seed % 4 == 0 ? AsKai() : Settings();
-    settings.mends.Set(Mend::kSameCycleEviction, true);  // else more is promised than there is
+    settings.mends.Set(Mend::kSameCycleEviction, true);  // otherwise promises exceed the capacity
     World world(Crowded(seed), settings);
     const World before = world;
     const std::vector<Decision> plan = RunCycle(&world, kAll);
@@ -697,7 +691,7 @@ TEST(OracleCycleTest, EveryCycleKeepsItsPromises) {
         ++evictions[each.action];
         EXPECT_TRUE(IsActiveAllocated(before.StatusOf(each.pod))) << each;
       }
-      // Once each, but for those that are evicted and then moved.
+      // One decision per pod, except pods that are evicted and then moved.
       const Decision*& previous = last[each.pod];
       EXPECT_TRUE(previous == nullptr ||
                   (previous->kind == Decision::Kind::kEvict &&
@@ -718,7 +712,7 @@ TEST(OracleCycleTest, EveryCycleKeepsItsPromises) {
         EXPECT_GE(room, 0) << decision->node;
       }
     }
-    for (const std::string& group : world.PodGroups()) {  // the rest is as it was
+    for (const std::string& group : world.PodGroups()) {  // the rest did not change
       for (const std::string& pod : world.PodsOf(group)) {
         if (last.contains(pod)) continue;
         EXPECT_EQ(world.StatusOf(pod), before.StatusOf(pod)) << pod;

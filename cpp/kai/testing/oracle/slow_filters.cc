@@ -9,7 +9,7 @@
 namespace kai::oracle::parts {
 namespace {
 
-// ---- ports
+// ---- ports --------------------------------------------------------------------------------------
 
 bool PortsClash(const HostPort& a, const HostPort& b) {
   const auto any = [](const HostPort& port) {
@@ -22,7 +22,7 @@ bool PortsClash(const HostPort& a, const HostPort& b) {
          (any(a) || any(b) || a.address == b.address);
 }
 
-// ---- volumes
+// ---- volumes ------------------------------------------------------------------------------------
 
 bool TermHolds(const NodeSelectorTerm& term, const NodeRow& node) {
   if (term.expressions.empty() && term.fields.empty()) return false;
@@ -36,7 +36,7 @@ bool AnyHolds(const std::vector<NodeSelectorTerm>& terms, const NodeRow& node) {
                      [&](const NodeSelectorTerm& term) { return TermHolds(term, node); });
 }
 
-// Objects with a name that another of the kind has do not count.
+// Null if several objects of the kind have the name.
 template <typename Row>
 const Row* FindByName(const std::vector<Row>& rows, const std::string& name) {
   const Row* found = nullptr;
@@ -76,7 +76,7 @@ bool IsFor(const PersistentVolumeRow& volume, const PersistentVolumeClaimRow& cl
          (volume.claim_uid.empty() || volume.claim_uid == claim.uid);
 }
 
-// The volumes of the claim's class that would do, the first to be taken in front.
+// The matching volumes of the claim's class; the one to use first is at the front.
 std::vector<const PersistentVolumeRow*> VolumesFor(const StorageRows& storage,
                                                    const PersistentVolumeClaimRow& claim) {
   std::vector<const PersistentVolumeRow*> own, others;
@@ -123,7 +123,7 @@ bool CanBeMade(const StorageRows& storage, const PersistentVolumeClaimRow& claim
                      });
 }
 
-// Claims of the pod that wait for it to have a node, the smallest first.
+// Claims of the pod that wait until it has a node, the smallest first.
 std::vector<const PersistentVolumeClaimRow*> WaitingClaims(const StorageRows& storage,
                                                            const PodRow& pod) {
   std::vector<const PersistentVolumeClaimRow*> waiting;
@@ -195,13 +195,13 @@ std::string TextOfWaiting(const StorageRows& storage, const PersistentVolumeClai
   }
   if (claim.selected_node.empty() && volumes.empty() && makes && made.allowed_topologies.empty() &&
       capacity == "any") {
-    return "";  // nothing to ask
+    return "";  // no requirement
   }
   return StrCat(claim.selected_node, "|", volumes, "|", makes ? "makes" : "", "|",
                 Text(made.allowed_topologies), "|", capacity);
 }
 
-// What the pod's volumes ask of nodes; what asks nothing leaves no trace.
+// The requirements of the pod's volumes on nodes; volumes without requirements add nothing.
 std::string VolumesText(const World& world, const PodRow& pod) {
   const StorageRows& storage = world.rows().storage;
   if (pod.volumes.empty()) return "";
@@ -295,7 +295,7 @@ bool IsRefused(const World& world, int pod) {
   });
 }
 
-// kube-scheduler's PodTopologySpread, for DoNotSchedule.
+// kube-scheduler's PodTopologySpread with DoNotSchedule.
 bool IsSpreadEvenly(const World& world, int pod, int node) {
   const PodRow& row = *At(world.kept().pods, pod).row;
   const NodeRow& target = *At(world.kept().nodes, node);
@@ -393,7 +393,7 @@ void ResolveNamespaces(ClusterRows* rows) {
       for (const auto& [name, labels] : spaces) {
         if (MeetsAll(term->namespace_selector, labels)) term->namespaces.push_back(name);
       }
-      if (term->namespaces.empty()) term->selector.reset();  // finds no pod
+      if (term->namespaces.empty()) term->selector.reset();  // selects no pod
     };
     for (auto* terms : {&pod.affinity.required, &pod.affinity.required_anti}) {
       for (PodAffinityTerm& term : *terms) resolve(&term);

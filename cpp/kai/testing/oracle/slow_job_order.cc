@@ -13,15 +13,15 @@ using Real = long double;
 
 constexpr Real kUnknown = std::numeric_limits<Real>::infinity();
 
-// What the formulas are about, in seconds and GPUs.
+// The inputs of the formulas, in seconds and GPUs.
 struct Facts {
   Real created = -kUnknown;
-  Real start = -kUnknown;  // of what runs now; the creation where no stamp says it
+  Real start = -kUnknown;  // of the running pods; the creation time if no timestamp is known
   bool stamped = false;
   bool runs = false;
   bool waits = false;
   Real holds = 0;  // GPUs
-  Real asks = 0;   // of all its pods
+  Real asks = 0;   // requests of all its pods
   Real run = 0;
   Real gpu = 0;
   Real estimate = -1;

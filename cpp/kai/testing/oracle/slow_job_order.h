@@ -1,4 +1,5 @@
-// The orders of the plugin `joborder` once more, as plain formulas of real numbers.
+// A second implementation of the orders of the plugin `joborder`, as plain formulas of real
+// numbers.
 //
 //   kept->job_keys = JobKeys(*kept, pods_);
 //   MattersMore(world, waiting, victim)
@@ -11,11 +12,11 @@
 
 namespace kai::oracle::parts {
 
-// By group; the lower one goes first. Empty without the plugin.
+// Keys by group; the lower key goes first. Empty without the plugin.
 std::vector<long double> JobKeys(const World::Kept& kept,
                                  const std::vector<World::PodState>& states);
 
-// Whether a group that waits may preempt another one of its queue, minimum run times apart.
+// True if a waiting group may preempt another one of its queue, ignoring minimum run times.
 bool MattersMore(const World& world, int waiting, int victim);
 
 }  // namespace kai::oracle::parts

@@ -21,8 +21,7 @@ namespace parts {
 
 constexpr int64_t kNoTime = std::numeric_limits<int64_t>::min();
 
-// ---- texts and numbers
-// ---------------------------------------------------------------------------
+// ---- texts and numbers --------------------------------------------------------------------------
 
 std::string Qualified(const std::string& namespace_name, const std::string& name) {
   return namespace_name + "/" + name;
@@ -55,7 +54,7 @@ bool StartsWith(const std::string& text, const std::string& start) {
   return text.compare(0, start.size(), start) == 0;
 }
 
-// The g of nvidia.com/mig-<g>g.<m>gb, 0 for every other name (spec 1 F21).
+// The g of nvidia.com/mig-<g>g.<m>gb; 0 for every other name (spec 1 F21).
 double MigShare(const std::string& name) {
   const std::string prefix = "nvidia.com/mig-";
   if (!StartsWith(name, prefix)) return 0;
@@ -115,7 +114,7 @@ bool IsOpen(const NodeRow& node) {
          !pressed(node.pid_pressure) && !pressed(node.network_unavailable);
 }
 
-// GPUs of devices that each give a portion: two decimals per device (spec 1 F23).
+// GPUs of devices that each provide a portion: two decimals per device (spec 1 F23).
 double GpusOf(double portion, double devices) { return std::round(portion * 100) * devices / 100; }
 
 double WholeOrPartGpus(const GpuRequest& gpu) {
@@ -139,8 +138,7 @@ bool AnyGpu(const PodRow& pod) {
          pod.gpu.kind == GpuRequestKind::kMig;
 }
 
-// ---- selectors, as Kubernetes documents them
-// -----------------------------------------------------
+// ---- selectors, as Kubernetes documents them ----------------------------------------------------
 
 bool Meets(const SelectorRequirement& requirement, const std::string* value) {
   const auto listed = [&] {
@@ -181,7 +179,7 @@ bool MeetsNodeAffinity(const PodRow& pod, const NodeRow& node) {
   }
   if (!pod.has_node_affinity) return true;
   for (const NodeSelectorTerm& term : pod.node_affinity) {
-    if (term.expressions.empty() && term.fields.empty()) continue;  // matches nothing
+    if (term.expressions.empty() && term.fields.empty()) continue;  // matches no node
     bool meets = MeetsAll(term.expressions, node.labels);
     for (const SelectorRequirement& field : term.fields) meets = meets && Meets(field, &node.name);
     if (meets) return true;
@@ -205,7 +203,7 @@ bool ToleratesTaints(const PodRow& pod, const NodeRow& node) {
   return true;
 }
 
-// Whether an affinity term of `owner` is about `pod`.
+// True if an affinity term of `owner` selects `pod`.
 bool IsAbout(const PodAffinityTerm& term, const PodRow& owner, const PodRow& pod) {
   if (!term.selector) return false;
   if (!term.all_namespaces) {
@@ -224,8 +222,7 @@ bool SameDomain(const NodeRow& a, const NodeRow& b, const std::string& key) {
   return in_a != nullptr && in_b != nullptr && *in_a == *in_b;
 }
 
-// ---- sub-groups
-// ----------------------------------------------------------------------------------
+// ---- sub-groups ---------------------------------------------------------------------------------
 
 SetTree FlatTree(int64_t minimum, const std::optional<int64_t>& root_minimum) {
   SetTree tree;
@@ -283,7 +280,7 @@ std::string SubGroupOf(const PodRow& pod) {
   return pod.subgroup.empty() ? "default" : pod.subgroup;
 }
 
-// Missing creation times are the oldest.
+// Without a creation time, an object counts as the oldest.
 int64_t CreatedOf(const std::optional<int64_t>& created_ns) { return created_ns.value_or(kNoTime); }
 
 }  // namespace parts
@@ -291,8 +288,7 @@ int64_t CreatedOf(const std::optional<int64_t>& created_ns) { return created_ns.
 using namespace parts;  // NOLINT: the header's own
 using Kept = World::Kept;
 
-// ---- the world
-// -----------------------------------------------------------------------------------
+// ---- the world ----------------------------------------------------------------------------------
 
 int World::Kept::NodeIndex(std::string_view name) const {
   for (size_t i = 0; i < nodes.size(); ++i) {
@@ -375,7 +371,7 @@ GpuPart World::Kept::GpusTaken(const Pod& pod, int node, const Groups& shared) c
   if (pod.is_reservation) return part;
   if (!IsShared(*pod.row)) {
     part.whole = WholeOrPartGpus(pod.row->gpu);
-  } else if (shared.empty()) {  // as many whole ones, since it is not known which
+  } else if (shared.empty()) {  // as many whole ones, as the devices are unknown
     part.whole = static_cast<double>(Devices(pod.row->gpu));
   } else {
     part.groups = shared;
@@ -622,8 +618,7 @@ void World::Kept::CountTotal(const std::vector<PodState>& states) {  // spec 1 F
 
 namespace parts {
 
-// ---- fair share
-// ----------------------------------------------------------------------------------
+// ---- fair share ---------------------------------------------------------------------------------
 
 double Requestable(const Sibling& q) {
   return q.limit == -1 ? q.request : std::min(q.limit, q.request);
@@ -632,7 +627,7 @@ bool IsSatisfied(const Sibling& q) {
   return q.request <= q.fair_share || (q.limit != -1 && q.limit <= q.fair_share);
 }
 
-// Allocated and AllocatedNotPreemptible of a queue as the world stands (spec 1 F31, F33).
+// Allocated and AllocatedNotPreemptible of a queue in the current world (spec 1 F31, F33).
 void AddAllocated(const World& world, int queue, QueueNumbers* numbers) {
   const Kept& kept = world.kept();
   const auto add = [&](const Kept::Pod& pod, int node, bool is_there) {
@@ -688,8 +683,7 @@ void DivideBelow(Kept* kept, int parent, const Three& amount) {
   }
 }
 
-// ---- pod groups
-// ----------------------------------------------------------------------------------
+// ---- pod groups ---------------------------------------------------------------------------------
 
 template <typename Test>
 int64_t CountPods(const World& world, int group, const std::string& leaf, const Test& test) {
@@ -734,7 +728,7 @@ bool IsAllocationSatisfied(const World& world, int group, const std::string& nam
   return SatisfiedChildren(world, group, set) >= set.minimum;
 }
 
-// spec 2 G11, by insertion: a member that beats the one before it moves up.
+// spec 2 G11, as an insertion sort: a member that precedes the one before it moves up.
 std::vector<std::string> MembersInOrder(const World& world, int group, const Set& set) {
   const SetTree& tree = world.group(group).shape->tree;
   std::vector<std::string> members = set.children;  // by name
@@ -812,7 +806,7 @@ std::vector<int> EligibleTasks(const World& world, int group, const std::string&
   return tasks;
 }
 
-// Its minimum can be met by the pods that are there.
+// True if its existing pods can reach its minimum.
 bool PodsSuffice(const World& world, int group, const std::string& name) {
   const Set& set = world.group(group).shape->tree.at(name);
   int64_t have = 0;
@@ -824,7 +818,7 @@ bool PodsSuffice(const World& world, int group, const std::string& name) {
   return have >= set.minimum;
 }
 
-// Pods of it were evicted in this what-if.
+// True if pods of it were evicted in this what-if.
 bool AnyEvicted(const World& world, int group, const std::string& name) {
   const Set& set = world.group(group).shape->tree.at(name);
   bool any = false;
@@ -847,8 +841,8 @@ std::vector<int> LeafTasks(const World& world, int group, const std::string& lea
   return tasks;
 }
 
-// The children that a set below its minimum starts next. With the mend of spec 4 W5 these are as
-// many as it lacks: one that is not ready comes in only where too few are.
+// The children that a set below its minimum starts next. With the switch of spec 4 W5, these are as
+// many as it lacks, and children that are not ready are included only if there are too few others.
 std::vector<std::string> MissingMembers(const World& world, int group, const Set& set,
                                         const std::set<std::string>& without) {
   const std::vector<std::string> kids = MembersInOrder(world, group, set);
@@ -886,7 +880,7 @@ std::vector<int> CollectTasks(const World& world, int group, const std::string& 
   for (const std::string& kid : MembersInOrder(world, group, set)) {
     if (world.settings().mends.on(Mend::kOptionalMembers) && !PodsSuffice(world, group, kid) &&
         !AnyEvicted(world, group, kid))
-      continue;  // spec 2 W3: no part of it starts
+      continue;  // spec 2 W3: no pod of it starts
     out = CollectTasks(world, group, kid, without);
     if (!out.empty()) return out;
   }
@@ -903,8 +897,7 @@ QuotaCount SumOfRequests(const World& world, const std::vector<int>& tasks, doub
   return sum;
 }
 
-// ---- queue order
-// ---------------------------------------------------------------------------------
+// ---- queue order --------------------------------------------------------------------------------
 
 double AllocatableShare(const QueueNumbers& q, size_t r) {  // spec 1 F34
   if (q.deserved[r] == -1) return q.limit[r];
@@ -1036,8 +1029,7 @@ int PopHeap(std::vector<int>* heap, const Less& less) {
   return top;
 }
 
-// ---- placement
-// -----------------------------------------------------------------------------------
+// ---- placement ----------------------------------------------------------------------------------
 
 // spec 2 S5, spec 3 N1-N4, but for GPUs
 void Charge(const Kept& kept, const Kept::Pod& pod, int node, PodStatus status, Ledger* ledger) {
@@ -1133,8 +1125,8 @@ std::vector<double> IdleOrReleasing(const Ledger& ledger) {
   return sum;
 }
 
-// kube-scheduler's InterPodAffinity filter. With the mend of spec 2 W11 a leaving pod is near no
-// other, and the pod that takes its place waits.
+// kube-scheduler's InterPodAffinity filter. With the switch of spec 2 W11, a leaving pod does not
+// satisfy affinity, and a pod that takes its place has to wait.
 NeighbourAnswer AffinityAnswer(const World& world, const PodRow& pod, const NodeRow& node) {
   const PodAffinityRow& mine = pod.affinity;
   const bool leaving_go = world.settings().mends.on(Mend::kLeavingPods);
@@ -1142,8 +1134,8 @@ NeighbourAnswer AffinityAnswer(const World& world, const PodRow& pod, const Node
     return std::all_of(mine.required.begin(), mine.required.end(),
                        [&](const PodAffinityTerm& term) { return IsAbout(term, pod, other); });
   };
-  bool exist = true;      // for every term, a pod that meets all terms in the node's domain
-  bool anywhere = false;  // such a pod in any domain
+  bool exist = true;      // for every term, the node's domain has a pod that meets all terms
+  bool anywhere = false;  // any domain has such a pod
   for (const PodAffinityTerm& term : mine.required) {
     if (Label(node.labels, term.topology_key) == nullptr) return {.may = false};
     bool here = false;
@@ -1176,7 +1168,7 @@ NeighbourAnswer AffinityAnswer(const World& world, const PodRow& pod, const Node
   return answer;
 }
 
-// What has to be gone before the pod can start there, room apart.
+// What has to be gone before the pod can start there, apart from resources.
 bool MustWait(const World& world, int pod, int node) {
   if (!world.settings().Has("predicates")) return false;
   return PortsAnswer(world, pod, node).must_wait ||
@@ -1199,8 +1191,8 @@ DeviceChoice ChoiceOn(const World& world, int pod, int node, bool fits_now, bool
                        fits_now, pipeline_only);
 }
 
-// spec 3 P6: a pod that opens a device needs room for the pod that reserves it. A device that is
-// shared already counts as new unless it is called by a number.
+// spec 3 P6: a pod that opens a device needs a second slot for the reservation pod. An existing
+// group counts as new unless its name is a number.
 bool HasPodSlots(const World& world, int pod, int node) {
   if (!IsShared(*At(world.kept().pods, pod).row)) return true;  // by its request
   const DeviceChoice choice = ChoiceOn(world, pod, node, true, false);
@@ -1211,7 +1203,7 @@ bool HasPodSlots(const World& world, int pod, int node) {
   return !is_any_new || ledger.idle[3] + ledger.releasing[3] >= 2;
 }
 
-// kube-scheduler's InterPodAffinity score, raw.
+// kube-scheduler's InterPodAffinity score, not normalised.
 double PodAffinityPoints(const World& world, const PodRow& pod, const NodeRow& node) {
   int64_t points = 0;
   ForEachStanding(world, [&](const PodRow& other, const NodeRow& its_node, bool) {
@@ -1237,7 +1229,7 @@ double PodAffinityPoints(const World& world, const PodRow& pod, const NodeRow& n
   return static_cast<double>(points);
 }
 
-// spec 1 F77, F78: the walk to the root.
+// spec 1 F77, F78: checks all queues up to the root.
 bool FitsQueues(const World& world, int group, const QuotaCount& q, bool limits) {
   const Kept& kept = world.kept();
   for (int queue = At(kept.groups, group).queue; queue >= 0;
@@ -1259,7 +1251,7 @@ bool FitsQuotas(const World& world, int group, const QuotaCount& q) {
   return At(world.kept().groups, group).preemptible || FitsQueues(world, group, q, false);
 }
 
-// What never changes about a node and a pod (spec 3 P3a-P10).
+// Checks of a node and a pod whose result never changes (spec 3 P3a-P10).
 bool MayEverRun(const World& world, int pod, int node) {
   const Kept& kept = world.kept();
   if (!kept.settings.Has("predicates")) return true;
@@ -1345,7 +1337,7 @@ double Score(const World& world, int pod, int node, const std::vector<Ledger>& l
       score = !gpu && cpu_node ? 10 : 0;
     } else if (plugin == "nodeavailability") {
       score = FitsNow(world, pod, node, At(ledgers, node)) ? 1000 : 0;
-    } else if (plugin == "gpusharingorder") {  // spec 3 W8: CPU pods match, too
+    } else if (plugin == "gpusharingorder") {  // spec 3 W8: also for CPU pods
       const double mib = MemoryOfGpu(target);
       const GpuLedger& gpus = world.gpus(node);
       const bool matches = std::any_of(gpus.u.begin(), gpus.u.end(), [&](const auto& group) {
@@ -1378,7 +1370,8 @@ bool PassesPodChecks(const World& world, int pod) {
   return FitsLargestNode(world, pod) && !IsRefused(world, pod);
 }
 
-// Pods of that request that the nodes could hold by what is idle or leaving, if no others come.
+// How many pods with this request the nodes could hold in idle and releasing resources, if no other
+// pods came.
 double PodsThatFit(const World& world, int pod) {
   const Kept& kept = world.kept();
   if (kept.settings.Has("predicates") && !PassesPodChecks(world, pod)) return 0;
@@ -1399,12 +1392,12 @@ double PodsThatFit(const World& world, int pod) {
       if (room < 0) here = 0;
       if (request[r] > 0) here = std::min(here, std::floor(room / request[r]));
     }
-    all += std::max(0.0, here);  // a node in debt takes no pod, and nothing from the others
+    all += std::max(0.0, here);  // an overfull node takes no pod, but does not reduce the sum
   }
   return all;
 }
 
-// Some set of the group could start with other children than it takes first (spec 4 W5).
+// True if a set of the group could start with other children than its first ones (spec 4 W5).
 bool HasChoice(const World& world, int group) {
   const SetTree& tree = world.group(group).shape->tree;
   return world.settings().mends.on(Mend::kOptionalMembers) &&
@@ -1442,7 +1435,7 @@ bool HasHope(const World& world, int group) {
   });
 }
 
-// With the mend unrelated_blockers a group that cannot be placed in any order is in none.
+// With the switch unrelated_blockers, a group that cannot be placed at all is in no order.
 bool SpeaksForItsQueue(const World& world, int group) {
   return !world.settings().mends.on(Mend::kUnrelatedBlockers) ||
          (IsReady(world, group, "") && HasHope(world, group));
@@ -1453,7 +1446,7 @@ Placement PlaceTask(const World& world, int pod, const std::set<int>& nodes, boo
   const Kept& kept = world.kept();
   if (kept.settings.Has("predicates") && !PassesPodChecks(world, pod)) return {};
   const std::vector<Ledger> ledgers = Ledgers(world);
-  std::vector<std::pair<double, int>> scored;  // nodes are in the order of their names
+  std::vector<std::pair<double, int>> scored;  // nodes are sorted by name
   for (const int node : nodes) {
     if (domains != nullptr && !domains->contains(node)) continue;  // spec 4 S3
     scored.emplace_back(-Score(world, pod, node, ledgers, nodes, domains), node);
@@ -1481,8 +1474,7 @@ std::set<int> AllNodes(const World& world) {
 
 }  // namespace parts
 
-// ---- the public words
-// ----------------------------------------------------------------------------
+// ---- public functions ---------------------------------------------------------------------------
 
 bool Settings::Has(std::string_view plugin) const {
   return std::find(plugins.begin(), plugins.end(), plugin) != plugins.end();
@@ -1546,12 +1538,12 @@ void World::Discharge(int pod, int node, const Groups& groups, PodStatus status)
                  &gpus_[static_cast<size_t>(node)]);
 }
 
-// With names for the devices that are first shared now.
+// With names for the devices that are shared for the first time.
 Groups World::Opened(int pod, int node, Groups groups, bool pipeline_only) {
   if (!IsShared(*At(kept_->pods, pod).row)) return {};
   if (groups.empty()) {
     const bool now = FitsNow(*this, pod, node, At(Ledgers(*this), node));
-    groups = ChoiceOn(*this, pod, node, now, pipeline_only).groups;  // none: put there by a test
+    groups = ChoiceOn(*this, pod, node, now, pipeline_only).groups;  // empty if a test placed it
   }
   for (std::string& group : groups) {
     if (group.empty()) {
@@ -1582,7 +1574,7 @@ void World::Pipeline(std::string_view pod, std::string_view node, const Groups& 
   const int target = kept_->NodeIndex(node);
   PodState& state = pods_[static_cast<size_t>(index)];
   const Groups opened = Opened(index, target, groups, true);
-  // On the same node, too, if its devices are others (spec 3 S7).
+  // Also on the same node, if its devices are different (spec 3 S7).
   if (state.node >= 0) state.leaving.push_back({.node = state.node, .groups = state.groups});
   state.status = PodStatus::kPipelined;
   state.node = target;
@@ -1699,7 +1691,7 @@ Amounts World::Used(std::string_view node) const {
 }
 QuotaCount World::Total() const { return kept_->total; }
 
-// ---- (a)
+// ---- (a) ----------------------------------------------------------------------------------------
 
 int HeapTree::BestLeaf(int queue) const {
   if (world_->kept().IsLeaf(queue)) return queue;
@@ -1727,11 +1719,11 @@ void HeapTree::PushJob(int job, int64_t depth) {
     }
   }
   if (jobs.empty()) return;
-  bool is_new = was_empty;  // a queue that was not in its parent's heap yet
+  bool is_new = was_empty;  // the queue was not in its parent's heap yet
   for (int queue = leaf; queue != kRoot; queue = At(world_->kept().queues, queue).parent) {
     const int parent = At(world_->kept().queues, queue).parent;
     if (is_new) {
-      is_new = children_[parent].empty();  // then the parent stood in no heap either
+      is_new = children_[parent].empty();  // then the parent was in no heap either
       children_[parent].push_back(queue);
       SiftUp(&children_[parent], queue_less);
     }
@@ -1834,7 +1826,7 @@ QuotaCount NextRequest(const World& world, std::string_view pod_group) {
                        world.kept().smallest_gpu_mib);
 }
 
-// ---- (b)
+// ---- (b) ----------------------------------------------------------------------------------------
 
 double Divide(double total, double k_value, std::vector<Sibling>* siblings) {
   double left = total;
@@ -1914,7 +1906,7 @@ std::map<std::string, QueueNumbers> NumbersOf(const World& world) {
   return numbers;
 }
 
-// ---- (c)
+// ---- (c) ----------------------------------------------------------------------------------------
 
 Choice FindNode(const World& world, std::string_view pod) {
   const Placement found = PlaceTask(world, world.kept().PodIndex(pod), AllNodes(world), false);
@@ -1939,8 +1931,8 @@ std::map<std::string, int> ShortagesOf(const World& world, std::string_view pod_
   std::map<std::string, int> shortages;
   for (const int node : AllNodes(world)) {
     const Ledger ledger = At(Ledgers(world), node);
-    if (Fits(world, pod, node, IdleOrReleasing(ledger))) continue;  // predicates say why
-    if (Fits(world, pod, node, ledger.idle)) continue;              // then nothing is said
+    if (Fits(world, pod, node, IdleOrReleasing(ledger))) continue;  // predicates have the reason
+    if (Fits(world, pod, node, ledger.idle)) continue;              // no reason is reported then
     const GpuLedger& gpus = world.gpus(node);
     const bool is_too_large =
         gpu.kind == GpuRequestKind::kMemory &&
@@ -1960,7 +1952,7 @@ std::map<std::string, int> ShortagesOf(const World& world, std::string_view pod_
   return shortages;
 }
 
-// ---- (d)
+// ---- (d) ----------------------------------------------------------------------------------------
 
 std::ostream& operator<<(std::ostream& out, const Decision& decision) {
   if (decision.kind == Decision::Kind::kEvict) {
@@ -1972,7 +1964,7 @@ std::ostream& operator<<(std::ostream& out, const Decision& decision) {
 
 namespace {
 
-// Places for real, and writes down what it does.
+// Places pods and records the decisions.
 struct RealTrial {
   World place;
   std::vector<Decision> done;
@@ -1994,12 +1986,12 @@ struct RealTrial {
   }
 };
 
-// Whether the set above that member can start without it and the others (spec 4 W5).
+// True if the set above that member can start without it and the others (spec 4 W5).
 bool CanDoWithout(const World& world, int group, const std::string& member,
                   const std::set<std::string>& others) {
   for (const auto& [name, set] : world.group(group).shape->tree) {
     if (std::find(set.children.begin(), set.children.end(), member) == set.children.end()) continue;
-    if (IsAllocationSatisfied(world, group, name)) return false;  // it asks for one more at a time
+    if (IsAllocationSatisfied(world, group, name)) return false;  // starts one more at a time
     const auto can_start = [&](const std::string& child) {
       return IsAllocationSatisfied(world, group, child) ||
              (child != member && !others.contains(child) && IsReady(world, group, child));
@@ -2009,8 +2001,8 @@ bool CanDoWithout(const World& world, int group, const std::string& member,
   return false;
 }
 
-// The next pods of a group, all of them or none (spec 2 P1). With the mend of spec 4 W5 those of
-// which others can take the place are passed over when they find none.
+// Places the next pods of a group, all of them or none (spec 2 P1). With the switch of spec 4 W5,
+// it skips members that find no place if others can replace them.
 std::optional<RealTrial> PlaceGroup(const World& world, int group) {
   std::set<std::string> without;
   for (;;) {

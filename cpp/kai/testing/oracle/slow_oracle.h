@@ -1,18 +1,16 @@
-// The scheduler once more, transcribed from the specification and written for nothing but being
-// plain: no index, no cache, no undo log, names instead of ids, every sum taken from scratch.
+// A second implementation of the scheduler, transcribed from the specification as plainly as
+// possible: no index, no cache, no undo log, names instead of ids, every sum computed from scratch.
 // Property tests compare the engine with it.
 //
-//   oracle::World world(rows, {});  // rows as they are read
+//   oracle::World world(rows, {});  // unmodified rows
 //   oracle::Choice choice = oracle::FindNode(world, "vision/train-0");
-//   world.Place("vision/train-0", choice.node);  // a statement's words; undo by keeping a copy
+//   world.Place("vision/train-0", choice.node);  // changes the world; to undo, keep a copy
 //   std::vector<oracle::Decision> plan = oracle::Allocate(&world);
 //
-// The actions that evict, and whole cycles, are in slow_evictions.h; topology is in
-// slow_topology.h.
+// slow_evictions.h has the evicting actions and whole cycles; slow_topology.h has topology.
 //
-// It reads the rows themselves and none of the engine's columns, so it also finds what the
-// ClusterRows::Build() gets wrong; it does not say what is wrong with rows. Resource claims are
-// left out.
+// It reads the rows and none of the engine's columns, so it also finds errors in
+// ClusterRows::Build(); it does not report errors in rows. It does not support resource claims.
 #ifndef KAI_TESTING_ORACLE_SLOW_ORACLE_H_
 #define KAI_TESTING_ORACLE_SLOW_ORACLE_H_
 
@@ -39,7 +37,7 @@ namespace kai {
 
 namespace oracle {
 
-// The plugin `joborder`, with the values in force.
+// The plugin `joborder` with its effective values.
 struct JobOrderSettings {
   std::string policy = "fifo";
   bool preempts = false;
@@ -53,7 +51,7 @@ struct JobOrderSettings {
   bool favor_small = false;
 };
 
-// What of a configuration plays a part. The initial values are KAI's defaults (spec 2 C7).
+// The parts of a configuration that have an effect. The defaults are KAI's (spec 2 C7).
 struct Settings {
   std::vector<std::string> plugins = {
       "predicates",    "proportion", "priority",           "elastic",
@@ -64,9 +62,9 @@ struct Settings {
   bool cpu_spread = false;
   double k_value = 1;
   double saturation_multiplier = 1;                     // spec 1 F93
-  int64_t depth = -1;                                   // pod groups per leaf queue, of allocate
-  std::map<std::string, int64_t> eviction_depths = {};  // of the other actions; missing: no bound
-  int64_t preempt_min_runtime_ns = 0;  // where no queue says anything (spec 1 F102)
+  int64_t depth = -1;                                   // for allocate: pod groups per leaf queue
+  std::map<std::string, int64_t> eviction_depths = {};  // for other actions; missing: no limit
+  int64_t preempt_min_runtime_ns = 0;  // for queues without their own (spec 1 F102)
   int64_t reclaim_min_runtime_ns = 0;
   bool reclaim_runtime_by_lca = true;
   std::optional<JobOrderSettings> job_order = {};
@@ -79,7 +77,7 @@ struct Settings {
 
 // cpu in millicores, memory in bytes, GPUs in devices.
 using Three = std::array<double, 3>;
-// Amounts by resource name, whole GPUs under "gpu"; an absent name is zero.
+// Amounts by resource name, whole GPUs under "gpu"; a missing name is zero.
 using Amounts = std::map<std::string, double>;
 
 // Readiness of the pod group (spec 2 S4).
@@ -98,10 +96,10 @@ struct Set {
 };
 using SetTree = std::map<std::string, Set>;
 
-// A pod group, or the part of it that a search looks at (spec 2 V2, V8).
+// A pod group, or the part of it that a search considers (spec 2 V2, V8).
 struct Shape {
   SetTree tree;
-  std::vector<int> pods;  // also those of no sub-group
+  std::vector<int> pods;  // including those of no sub-group
 };
 
 }  // namespace parts
@@ -117,8 +115,8 @@ struct QueueNumbers {
   Three fair_share{};
 };
 
-// The rows, and where every pod stands: nodes and queues by name, pods and pod groups by "ns/name".
-// Copying it is cheap enough to be the way to try something.
+// The rows, and the place of every pod: nodes and queues by name, pods and pod groups by "ns/name".
+// It is cheap enough to copy for an attempt.
 class World {
  public:
   explicit World(ClusterRows rows, Settings settings = {});
@@ -126,33 +124,32 @@ class World {
   const ClusterRows& rows() const;
   const Settings& settings() const;
 
-  // spec 2 T3-T5 and S5. Pipelining a pod that was just evicted moves it: what it held stays
-  // releasing. A pod that shares GPUs gets these groups, "" standing for a device that no pod
-  // shares yet; without any those that it would choose.
+  // spec 2 T3-T5 and S5. Pipelining a pod that was just evicted moves it: its old place stays
+  // releasing. A pod that shares GPUs gets these groups ("" is a device that no pod shares yet) or,
+  // if they are not given, the ones that it would choose.
   void Place(std::string_view pod, std::string_view node, const parts::Groups& groups = {});
   void Pipeline(std::string_view pod, std::string_view node, const parts::Groups& groups = {});
   void Evict(std::string_view pod);
-  // One that was just evicted: its queue is charged once more (spec 2 W8).
+  // Evicts a pod that was just evicted: its queue is charged again (spec 2 W8).
   void EvictAgain(std::string_view pod);
 
-  // Names of what there is, sorted: without objects of other node pools, orphaned queues and the
-  // like.
+  // Sorted names of existing objects, without other node pools, orphaned queues and the like.
   std::vector<std::string> Nodes() const;
   std::vector<std::string> Queues() const;
   std::vector<std::string> PodGroups() const;
   std::vector<std::string> PodsOf(std::string_view pod_group) const;
 
   PodStatus StatusOf(std::string_view pod) const;
-  std::string NodeOf(std::string_view pod) const;  // "" when on none
+  std::string NodeOf(std::string_view pod) const;  // "" if it has none
 
-  // A node's ledger, from scratch (spec 2 S5, spec 3 N1-N4).
+  // A node's ledger, computed from scratch (spec 2 S5, spec 3 N1-N4).
   Amounts Allocatable(std::string_view node) const;
   Amounts Idle(std::string_view node) const;
   Amounts Releasing(std::string_view node) const;
   Amounts Used(std::string_view node) const;
 
-  // A device that pods share, and what is taken of it, also by pods that have moved away and are
-  // still there.
+  // A shared device and how much of it is taken, also by pods that have moved away but still run
+  // there.
   struct SharedDevice {
     std::multiset<std::string> pods;
     int64_t used = 0;
@@ -162,34 +159,34 @@ class World {
     friend auto operator<=>(const SharedDevice&, const SharedDevice&) = default;
   };
   std::multiset<SharedDevice> SharedDevices(std::string_view node) const;
-  parts::Groups GroupsOf(std::string_view pod) const;  // that it shares on its node
+  parts::Groups GroupsOf(std::string_view pod) const;  // on its node
 
-  // What there is to divide (spec 1 F30).
+  // The total to divide among queues (spec 1 F30).
   QuotaCount Total() const;
 
-  // The oracle's own: what of the rows counts, by position, and where every pod stands.
+  // The oracle's own data: the rows that count, by position, and the place of every pod.
   struct Kept;
   const Kept& kept() const { return *kept_; }
   struct Spot {
     int node = -1;
-    parts::Groups groups;  // that it shares there; empty: none, or not known
+    parts::Groups groups;  // shared groups there; empty: none, or unknown
   };
   struct PodState {
     PodStatus status = PodStatus::kPending;
-    int node = -1;              // -1: on none, or on one outside the snapshot
-    bool is_virtual = false;    // its status is the work of a statement (spec 2 S6)
-    parts::Groups groups;       // that it shares on its node
-    std::vector<Spot> leaving;  // where it moved away from, and still is
+    int node = -1;              // -1: none, or a node outside the snapshot
+    bool is_virtual = false;    // its status comes from a statement (spec 2 S6)
+    parts::Groups groups;       // shared groups on its node
+    std::vector<Spot> leaving;  // places that it moved away from and still uses
   };
   const std::vector<PodState>& pods() const { return pods_; }
   std::vector<PodState>* mutable_pods() { return &pods_; }
   const parts::GpuLedger& gpus(int node) const { return gpus_[static_cast<size_t>(node)]; }
-  // Pods that were evicted again, and from where.
+  // Pods that were evicted again, with their nodes.
   const std::vector<std::pair<int, int>>& evicted_again() const { return evicted_again_; }
-  // A pod that was evicted stays where it is, and is what it was before.
+  // Undoes the eviction of a pod: it is in place as before.
   void Return(int pod, const PodState& before);
 
-  // What a cycle changes of a pod group.
+  // State of a pod group that a cycle changes.
   struct GroupState {
     std::shared_ptr<const parts::Shape> shape;
     std::optional<int64_t> last_start_ns;
@@ -203,7 +200,7 @@ class World {
   std::vector<PodState> pods_;
   std::vector<GroupState> groups_;
   std::vector<std::pair<int, int>> evicted_again_;
-  // Unlike everything else these depend on the order in which things happen (spec 3 N5, N6).
+  // Unlike all other data, these depend on the order of events (spec 3 N5, N6).
   std::vector<parts::GpuLedger> gpus_;  // by node
   int groups_opened_ = 0;
 
@@ -214,7 +211,7 @@ class World {
 
 // ---- (a) queue order ----------------------------------------------------------------------------
 
-// The tree of heaps of spec 1 F60, whatever it holds: jobs are numbers to it.
+// The tree of heaps of spec 1 F60; jobs are numbers whose meaning it does not use.
 class HeapTree {
  public:
   explicit HeapTree(const World* world) : world_(world) {}
@@ -230,7 +227,7 @@ class HeapTree {
   virtual bool QueueLess(int a, int b) const = 0;
   virtual int LeafOf(int job) const = 0;
 
-  // `depth`: jobs per leaf; -1: no bound.
+  // `depth`: jobs per leaf; -1: no limit.
   void PushJob(int job, int64_t depth);
   int PopJob();
   int BestLeaf(int queue) const;
@@ -239,13 +236,13 @@ class HeapTree {
 
  private:
   const World* world_;
-  std::map<int, Heap> children_;  // queues, by their parent
-  std::map<int, Heap> jobs_;      // by their leaf
+  std::map<int, Heap> children_;  // queues by parent
+  std::map<int, Heap> jobs_;      // jobs by leaf
   std::map<int, bool> marked_;
 };
 
-// Pod groups, best first: with the comparators spec 1 F61-F71 and the job order spec 1 F73. It
-// keeps no numbers: every comparison looks at the world.
+// Pod groups, best first, with the comparators of spec 1 F61-F71 and the job order of spec 1 F73.
+// It stores no numbers: every comparison reads the world.
 class QueueTree : private HeapTree {
  public:
   explicit QueueTree(const World* world) : QueueTree(world, world->settings().depth) {}
@@ -263,7 +260,7 @@ class QueueTree : private HeapTree {
   int64_t depth_;
 };
 
-// The pod groups allocate considers (spec 2 O1), in the order in which they are pushed.
+// The pod groups that allocate tries (spec 2 O1), in the order in which they are pushed.
 std::vector<std::string> Candidates(const World& world);
 
 // spec 2 G13, spec 1 F27
@@ -283,10 +280,10 @@ struct Sibling {
   double request = 0;
   double fair_share = 0;
 };
-// spec 1 F41-F51 for one resource and one family of siblings; returns what is left.
+// spec 1 F41-F51 for one resource and one set of siblings; returns the rest.
 double Divide(double total, double k_value, std::vector<Sibling>* siblings);
 
-// The numbers of all queues as the world stands now, with the fair share of the start of the cycle
+// The numbers of all queues in the current world, with the fair share from the start of the cycle
 // (spec 1 F31-F51).
 std::map<std::string, QueueNumbers> NumbersOf(const World& world);
 
@@ -294,19 +291,19 @@ std::map<std::string, QueueNumbers> NumbersOf(const World& world);
 
 struct Choice {
   std::string node;                      // "": none fits
-  bool now = false;                      // on what is idle; else it has to wait
-  std::vector<std::string> groups = {};  // of devices to share; "": one that is not shared yet
+  bool now = false;                      // fits into idle resources; otherwise it has to wait
+  std::vector<std::string> groups = {};  // shared devices; "": one that is not shared yet
 
   friend bool operator==(const Choice&, const Choice&) = default;
 };
-// The node for one waiting pod: score all, sort, take the first that fits and passes all filters
-// (spec 2 P2-P4, spec 3 P3a-P10, W1).
+// The node for one waiting pod: scores all, sorts, and returns the first that fits and passes all
+// filters (spec 2 P2-P4, spec 3 P3a-P10, W1).
 Choice FindNode(const World& world, std::string_view pod);
-// Whether every filter lets the pod onto the node, room apart.
+// True if every filter accepts the pod on the node, apart from resources.
 bool PassesFilters(const World& world, std::string_view pod, std::string_view node);
 double ScoreOf(const World& world, std::string_view pod, std::string_view node);
-// How many nodes lack what, as a pod that found none is told (spec 3 E1, E2); by KAI's words for
-// resources. Nodes that refuse for other reasons are not in it.
+// How many nodes lack which resource, for a pod that found none (spec 3 E1, E2); by KAI's words for
+// resources. Nodes that reject the pod for other reasons are not counted.
 std::map<std::string, int> ShortagesOf(const World& world, std::string_view pod);
 
 // ---- (d) allocate -------------------------------------------------------------------------------
@@ -315,19 +312,18 @@ struct Decision {
   enum class Kind { kBind, kPipeline, kEvict };
   Kind kind = Kind::kBind;
   std::string pod;
-  std::string node = {};       // "" with kEvict
-  std::string action = {};     // with kEvict: the action's name
-  std::string for_group = {};  // likewise: the pod group that gets the room; "" for stale gangs
+  std::string node = {};       // "" for kEvict
+  std::string action = {};     // for kEvict: the action's name
+  std::string for_group = {};  // for kEvict: the group that needs the room; "" for stale gangs
 
   friend bool operator==(const Decision&, const Decision&) = default;
 };
 std::ostream& operator<<(std::ostream& out, const Decision& decision);
 
-// The whole action (spec 2 O1-O3, P1-P6, A1, A2); the world is as the action leaves it.
+// The whole action (spec 2 O1-O3, P1-P6, A1, A2); the world is then that at the end of the action.
 std::vector<Decision> Allocate(World* world);
 
-// ---- what the parts of the oracle share
-// ----------------------------------------------------------
+// ---- shared by the parts of the oracle ----------------------------------------------------------
 
 struct World::Kept {
   struct Group {
@@ -342,26 +338,26 @@ struct World::Kept {
     const PodRow* row = nullptr;
     std::string name;
     int group = -1;               // -1: none
-    bool counts = false;          // has a group and a sub-group of it
-    bool is_reservation = false;  // of a device that others share (spec 3 N15)
+    bool counts = false;          // has a group and one of its sub-groups
+    bool is_reservation = false;  // of a shared device (spec 3 N15)
     std::vector<double> request;  // by resource; spec 3 R18
   };
   struct Queue {
     const QueueRow* row = nullptr;
     int parent = -1;
-    std::vector<int> children;  // by name
+    std::vector<int> children;  // sorted by name
     QueueNumbers start;
   };
 
   ClusterRows rows;
   Settings settings;
-  std::vector<const NodeRow*> nodes;  // by name
+  std::vector<const NodeRow*> nodes;  // sorted by name
   std::vector<std::vector<double>> allocatable;
-  std::vector<Queue> queues;  // by name
-  std::vector<Group> groups;  // by namespace and name
-  std::vector<Pod> pods;      // likewise
+  std::vector<Queue> queues;  // sorted by name
+  std::vector<Group> groups;  // sorted by namespace and name
+  std::vector<Pod> pods;      // sorted by namespace and name
   std::vector<std::string> resources = {"cpu", "memory", "gpu", "pods"};
-  double smallest_gpu_mib = 0;  // 0: no node knows
+  double smallest_gpu_mib = 0;  // 0: unknown on all nodes
   double largest_gpu_mib = 0;
   QuotaCount total;
   std::vector<long double> job_keys;  // slow_job_order.h
@@ -382,14 +378,15 @@ struct World::Kept {
   void MakeVectors();
   void CountTotal(const std::vector<PodState>& states);
 
-  // What a waiting pod counts in its queue; a memory request by a device of `gpu_mib` (spec 1 F24).
+  // The amounts of a waiting pod in its queue; a memory request as a part of a device of `gpu_mib`
+  // (spec 1 F24).
   QuotaCount Requested(const Pod& pod, double gpu_mib) const;
-  // What a placed one counts (spec 1 F25, and the last row of spec 1 F24).
+  // The amounts of a placed pod (spec 1 F25, and the last row of spec 1 F24).
   QuotaCount Accepted(const Pod& pod, int node) const;
   double DevicesOf(int node) const;  // spec 3 N5: cnt
-  // What the gate at a node counts (spec 1 F79).
+  // The amounts that the check at a node uses (spec 1 F79).
   QuotaCount AtTheGate(const Pod& pod, int node) const;
-  // What a pod takes of a node's GPUs (spec 3 N2, N3).
+  // A pod's part of a node's GPUs (spec 3 N2, N3).
   parts::GpuPart GpusTaken(const Pod& pod, int node, const parts::Groups& shared) const;
 };
 
@@ -407,27 +404,27 @@ inline bool AtMost(const QuotaCount& a, const Three& b) { return AtMost(a.values
 std::string SubGroupOf(const PodRow& pod);
 bool IsShared(const PodRow& pod);       // spec 3 R19
 bool AnyGpu(const PodRow& pod);         // likewise
-double MigGpus(const GpuRequest& gpu);  // of them, in MIG slices
+double MigGpus(const GpuRequest& gpu);  // GPUs in MIG slices
 bool IsOpen(const NodeRow& node);       // spec 3 P7
 bool MeetsNodeAffinity(const PodRow& pod, const NodeRow& node);
 bool ToleratesTaints(const PodRow& pod, const NodeRow& node);
-const std::string* Label(const StringPairs& labels, const std::string& key);  // null: none
+const std::string* Label(const StringPairs& labels, const std::string& key);  // null if missing
 std::optional<int64_t> Integer(const std::string& text);
 bool Meets(const SelectorRequirement& requirement, const std::string* value);
 bool MeetsAll(const std::vector<SelectorRequirement>& requirements, const StringPairs& labels);
 
 QueueNumbers NumbersNow(const World& world, int queue);
 double AllocatableShare(const QueueNumbers& numbers, size_t resource);  // spec 1 F34
-// spec 1 F77 (limits) and spec 1 F78 (quotas of the non-preemptible): does q more fit?
+// spec 1 F77 (limits) and spec 1 F78 (quotas of the non-preemptible): true if q more fits.
 bool FitsLimits(const World& world, int group, const QuotaCount& q);
 bool FitsQuotas(const World& world, int group, const QuotaCount& q);
 
-// A queue in a comparison: its numbers now, and what they would be.
+// A queue in a comparison: its current numbers, and those with the job.
 struct Standing {
   const QueueRow* row;
   QueueNumbers numbers;
-  QuotaCount with_job;  // allocated and J together (spec 1 F65, F67)
-  QuotaCount next;      // the same without victims (spec 1 F68)
+  QuotaCount with_job;  // allocated plus J (spec 1 F65, F67)
+  QuotaCount next;      // the same minus victims (spec 1 F68)
 };
 bool OrderOf(const Standing& l, const Standing& r, const QuotaCount& total);  // spec 1 F61-F71
 bool CreatedFirst(const QueueRow& l, const QueueRow& r);  // the framework's own order
@@ -439,10 +436,10 @@ struct JobStanding {
   Elastic elastic;
 };
 bool JobFirst(const World& world, const JobStanding& l, const JobStanding& r);  // spec 1 F73
-// (creation time, name), the order in which worklists are filled.
+// By (creation time, name), the order in which worklists are filled.
 bool GroupFirst(const World& world, int a, int b);
 
-// Calls visit(pod row, node row, is leaving) for everything that stands on a node.
+// Calls visit(pod row, node row, is leaving) for every pod on a node.
 template <typename Visit>
 void ForEachStanding(const World& world, const Visit& visit) {
   const World::Kept& kept = world.kept();
@@ -457,7 +454,7 @@ void ForEachStanding(const World& world, const Visit& visit) {
   }
 }
 
-// Pods of one leaf whose status passes.
+// Pods of one leaf whose status passes the test.
 template <typename Test>
 std::vector<int> PodsOfLeaf(const World& world, int group, const std::string& leaf,
                             const Test& test) {
@@ -478,7 +475,7 @@ int64_t SatisfiedChildren(const World& world, int group, const Set& set);
 std::vector<std::string> MembersInOrder(const World& world, int group, const Set& set);
 // spec 2 G12
 bool TaskFirst(const World& world, int a, int b);
-// spec 2 G13; without some sub-groups, where others suffice.
+// spec 2 G13; without some sub-groups, if the others suffice.
 std::vector<int> Tasks(const World& world, int group, const std::set<std::string>& without = {});
 QuotaCount SumOfRequests(const World& world, const std::vector<int>& tasks, double gpu_mib);
 
@@ -488,22 +485,22 @@ struct Ledger {
   std::vector<double> used;
 };
 std::vector<Ledger> Ledgers(const World& world);  // by node
-// Idle and releasing together, in GPUs (spec 3 N13), MIG slices included.
+// Idle plus releasing in GPUs (spec 3 N13), MIG slices included.
 double RoomInGpus(const World& world, int node);
 bool HasGpusToGive(const World& world, int node);  // spec 2 V3
 
-// Whether some node could hold the pod if it were empty, and what it names is there (spec 3 P13,
-// P14, P16).
+// True if some empty node could hold the pod, and the objects that it names exist (spec 3 P13, P14,
+// P16).
 bool PassesPodChecks(const World& world, int pod);
-// Whether a group that waits has a say in when its queue comes, in an order of all that wait.
+// True if a waiting group can affect the turn of its queue, in an order of all waiting groups.
 bool SpeaksForItsQueue(const World& world, int group);
-// How the domains of nodes are liked, by node (spec 4 S1).
+// The scores of nodes from their domains (spec 4 S1).
 using NodeScores = std::map<int, double>;
-// spec 2 P2-P4 among some nodes; where domains are liked, nodes without a score are none of them.
+// spec 2 P2-P4 among some nodes; with scores of domains, nodes without a score are excluded.
 struct Placement {
-  int node = -1;     // none
+  int node = -1;     // -1: none
   bool now = false;  // it can start there
-  Groups groups;     // of devices to share; "": one that is not shared yet
+  Groups groups;     // shared devices; "": one that is not shared yet
 };
 Placement PlaceTask(const World& world, int pod, const std::set<int>& nodes, bool pipeline_only,
                     const NodeScores* domains = nullptr);

@@ -1,5 +1,5 @@
-// The oracle itself, on examples that the specs work out. What it shares with the engine by mistake
-// no comparison of the two would find.
+// Tests the oracle on worked examples of the specs. If oracle and engine shared a mistake,
+// comparing the two would not find it.
 #include "kai/testing/oracle/slow_oracle.h"
 
 #include <gmock/gmock.h>

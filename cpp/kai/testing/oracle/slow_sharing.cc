@@ -10,8 +10,7 @@
 
 namespace kai::oracle::parts {
 
-// ---- memory and portions (spec 3 G1-G8)
-// -------------------------------------------------------------
+// ---- memory and portions (spec 3 G1-G8) ---------------------------------------------------------
 
 namespace {
 
@@ -48,8 +47,7 @@ int64_t MibPerDevice(const GpuRequest& gpu, double gpu_mib) {
 
 int64_t Devices(const GpuRequest& gpu) { return std::max<int64_t>(gpu.count, 1); }
 
-// ---- the ledger (spec 3 N1-N17)
-// ----------------------------------------------------------------------
+// ---- the ledger (spec 3 N1-N17) -----------------------------------------------------------------
 
 namespace {
 
@@ -150,7 +148,7 @@ void RemoveFromGpus(const GpuPart& part, PodStatus status, GpuLedger* ledger) {
   for (const std::string& group : part.groups) RemoveFromGroup(group, part.mib, status, ledger);
 }
 
-// The score functions of spec 3 W14 err below it, and the device is dropped.
+// The score functions of spec 3 W14 return an error below this, and the device is dropped.
 bool CanBeJoined(double gpu_mib) { return gpu_mib >= 100; }
 
 bool Matches(const GpuLedger& ledger, const std::string& group, double gpu_mib, int64_t mib) {
@@ -179,15 +177,14 @@ bool DevicesFit(const GpuRequest& gpu, const GpuLedger& ledger, double gpu_mib, 
          static_cast<double>(count);
 }
 
-// ---- the choice (spec 3 S1-S9)
-// ----------------------------------------------------------------------
+// ---- the choice (spec 3 S1-S9) ------------------------------------------------------------------
 
 DeviceChoice ChooseDevices(const GpuRequest& gpu, const GpuLedger& ledger, double gpu_mib,
                            const DeviceTaste& taste, bool fits_now, bool pipeline_only) {
   const int64_t mib = MibPerDevice(gpu, gpu_mib);
   struct Candidate {
     double score = 0;
-    std::string group;  // "": whole
+    std::string group;  // "": a whole device
   };
   std::vector<Candidate> candidates;
   for (const auto& [group, used] : ledger.u) {  // spec 3 S1; by name

@@ -1,13 +1,13 @@
-// The oracle's reading of shared GPUs (spec 3 G1-G8, N1-N17, S1-S9): the maps of a node as the
-// specification has them, which pods fit, and which devices a pod takes. As slow_oracle.h: for
-// nothing but being plain.
+// The oracle's version of shared GPUs (spec 3 G1-G8, N1-N17, S1-S9): the maps of a node as in the
+// specification, which pods fit, and which devices a pod gets. Like slow_oracle.h, it is as plain
+// as possible.
 //
-// A device that pods share is called by its group. A group that is first shared in this cycle is
-// called "~" and the number of its opening, so that it comes after all others by name.
+// A shared device is named by its group. A group that is first shared in this cycle has the name
+// "~" and a running number, so that it sorts after all others.
 //
-// Two weaknesses of KAI's are not in it, as they are not in the engine: devices beyond what a node
-// offers, whatever its label counts (spec 3 N17), and memory of nearly two devices for one (spec 3
-// G5). Nor are the traces that KAI's rollback leaves (decision 0010): a copy of a world is exact.
+// It lacks two weaknesses of KAI, as the engine does: devices beyond what a node offers, whatever
+// its label counts (spec 3 N17), and memory of nearly two devices as one (spec 3 G5). It also lacks
+// the traces of KAI's rollback (decision 0010): a copy of a world is exact.
 #ifndef KAI_TESTING_ORACLE_SLOW_SHARING_H_
 #define KAI_TESTING_ORACLE_SLOW_SHARING_H_
 
@@ -32,17 +32,17 @@ using Groups = std::vector<std::string>;
 struct GpuLedger {
   double idle = 0;
   double releasing = 0;
-  double used = 0;   // whole ones
+  double used = 0;   // whole GPUs
   double count = 0;  // spec 3 N5: cnt
-  // the node's allocatable has GPUs; if not, whole ones are not tracked (spec 3 N3)
+  // The node's allocatable has GPUs; if not, whole GPUs are not tracked (spec 3 N3).
   bool is_any = true;
   std::map<std::string, int64_t> u;
-  std::map<std::string, int64_t> a;  // a key stays: "some real task was here"
+  std::map<std::string, int64_t> a;  // keys are never removed: "a real task was here"
   std::map<std::string, int64_t> r;
   std::set<std::string> marked;  // counted in `releasing`
 };
 
-// What a pod takes of a node's GPUs: whole ones, or so much of each of these groups.
+// A pod's part of a node's GPUs: whole GPUs, or an amount of each of these groups.
 struct GpuPart {
   double whole = 0;
   Groups groups;
@@ -52,7 +52,7 @@ void AddToGpus(const GpuPart& part, PodStatus status, GpuLedger* ledger);       
 void RemoveFromGpus(const GpuPart& part, PodStatus status, GpuLedger* ledger);  // spec 3 N4, N6
 
 double MemoryOfGpu(const NodeRow& node);                      // spec 3 G1: M
-bool KnowsMemoryOfGpu(const NodeRow& node);                   // the memory is synced
+bool KnowsMemoryOfGpu(const NodeRow& node);                   // the memory is known
 double CeilToPercent(double portion);                         // ceil2
 double PortionOn(const GpuRequest& gpu, double gpu_mib);      // spec 3 G3
 int64_t MibPerDevice(const GpuRequest& gpu, double gpu_mib);  // spec 3 G4: m
@@ -63,15 +63,15 @@ bool Matches(const GpuLedger& ledger, const std::string& group, double gpu_mib,
 bool HasIdle(const GpuLedger& ledger, const std::string& group, double gpu_mib,
              int64_t mib);  // spec 3 N12
 
-// The GPU part of spec 3 N10, for a pod that shares: `gpus` is the GPU element of idle, or of idle
-// and releasing.
+// The GPU part of spec 3 N10, for a pod that shares. `gpus` is the GPU element of idle, or of idle
+// plus releasing.
 bool DevicesFit(const GpuRequest& gpu, const GpuLedger& ledger, double gpu_mib, double gpus);
 
-// How one candidate of spec 3 S1 is liked (spec 3 W14): by the plugins that are on.
+// The preferences for a candidate of spec 3 S1 (spec 3 W14), from the enabled plugins.
 struct DeviceTaste {
   bool pack = false;
   bool spread = false;
-  bool bind_held = false;  // start on a device that is still being freed, as KAI does (spec 3 S4)
+  bool bind_held = false;  // start on a device that is still being freed, as in KAI (spec 3 S4)
 };
 
 // spec 3 S1-S4.
@@ -83,15 +83,15 @@ struct DeviceChoice {
 DeviceChoice ChooseDevices(const GpuRequest& gpu, const GpuLedger& ledger, double gpu_mib,
                            const DeviceTaste& taste, bool fits_now, bool pipeline_only);
 
-// So many pods of this request could be held if no others came and devices were one piece: by
-// what of devices is idle, leaving or left.
+// How many pods with this request the idle, releasing and partly free devices could hold, if no
+// other pods came and devices were one piece.
 double SharersThatFit(const GpuRequest& gpu, const GpuLedger& ledger, double gpu_mib);
 
-// spec 3 N13: what is idle and what is releasing, in devices and in MiB; whole MIG slices apart.
+// spec 3 N13: idle and releasing amounts in devices and in MiB, without whole MIG slices.
 struct GpuSums {
   double idle = 0;
   double releasing = 0;
-  double mib = 0;  // of both
+  double mib = 0;  // idle plus releasing
 };
 GpuSums SumsOf(const GpuLedger& ledger, double gpu_mib);
 

@@ -1,4 +1,4 @@
-// The oracle's shared GPUs, on examples that the specifications work out.
+// Tests the oracle's shared GPUs on worked examples of the specifications.
 #include "kai/testing/oracle/slow_sharing.h"
 
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
-// By pod: the devices it shares.
+// By pod: its shared devices.
 using Devices = std::map<std::string, Groups>;
 
 World Of(const ClusterMaker& maker, const Devices& devices, Settings settings = {}) {
@@ -52,8 +52,7 @@ Settings Spreading() {
 
 StringPairs Memory(const std::string& mib) { return {{"nvidia.com/gpu.memory", mib}}; }
 
-// ---- amounts
-// -------------------------------------------------------------------------------------
+// ---- amounts ------------------------------------------------------------------------------------
 
 GpuRequest Mib(int64_t mib, int64_t devices = 1) {
   return {.kind = GpuRequestKind::kMemory, .count = devices, .memory_mib = mib, .mig = {}};
@@ -96,8 +95,7 @@ TEST(OracleSharingTest, MoreMemoryThanADeviceHasFitsNone) {  // spec 3 G5
   EXPECT_EQ(FindNode(world, "ns/a-0").node, "");
 }
 
-// ---- the ledger
-// ----------------------------------------------------------------------------------
+// ---- the ledger ---------------------------------------------------------------------------------
 
 GpuPart Of(const std::string& group, int64_t mib) {
   return {.whole = 0, .groups = {group}, .mib = mib};
@@ -190,8 +188,7 @@ TEST(OracleSharingTest, TakingOutInReverseOrderLeadsBack) {  // spec 3 T7
   EXPECT_THAT(node.marked, IsEmpty());
 }
 
-// ---- which devices
-// -------------------------------------------------------------------------------
+// ---- which devices ------------------------------------------------------------------------------
 
 TEST(OracleSharingTest, PackingTakesTheFullestThatFits) {  // spec 3 T17, T18
   const ClusterMaker maker = MakeCluster()
@@ -275,13 +272,12 @@ TEST(OracleSharingTest, OpeningADeviceNeedsASecondPodSlot) {  // spec 3 P6, T13
                                  .Node("n1", {.gpus = 2, .pods = 2})
                                  .Running("ns/a", {.gpu_fraction = 0.25, .node = "n1"})
                                  .Pending("ns/new", {.gpu_fraction = 0.25});
-  // A group called by a number is an old one; any other counts as new.
+  // A group with a number as name is an old one; any other counts as new.
   EXPECT_EQ(FindNode(Of(maker, {{"ns/a-0", {"7"}}}, Packing()), "ns/new-0").node, "n1");
   EXPECT_EQ(FindNode(Of(maker, {{"ns/a-0", {"g7"}}}, Packing()), "ns/new-0").node, "");
 }
 
-// ---- scores
-// --------------------------------------------------------------------------------------
+// ---- scores -------------------------------------------------------------------------------------
 
 TEST(OracleSharingTest, SharedNodesComeFirst) {  // spec 3 W10
   const World world = Of(MakeCluster()
@@ -318,8 +314,7 @@ TEST(OracleSharingTest, WholeGpusNeverMatchASharedOne) {  // spec 3 W8
   EXPECT_EQ(ScoreOf(world, "ns/new-0", "n1"), 0);
 }
 
-// ---- whole actions
-// -------------------------------------------------------------------------------
+// ---- whole actions ------------------------------------------------------------------------------
 
 TEST(OracleSharingTest, SixteenHalvesTakeEightDevicesTwice) {
   World world = Of(MakeCluster()
@@ -362,7 +357,7 @@ TEST(OracleSharingTest, APodThatGetsAnotherDeviceHasMoved) {  // spec 3 S7
   world.Evict("ns/a-0");
   world.Pipeline("ns/a-0", "n1", {""});
   EXPECT_EQ(world.Idle("n1").at("gpu"), 1);
-  EXPECT_EQ(world.Releasing("n1").at("gpu"), 0);  // one comes, one is promised
+  EXPECT_EQ(world.Releasing("n1").at("gpu"), 0);  // one is released, one is promised
   EXPECT_EQ(world.Idle("n1").at("pods"), 109);
   EXPECT_THAT(world.SharedDevices("n1"), SizeIs(2));
 }

@@ -26,17 +26,16 @@ std::string LabelOf(const TopologyRow& topology, const std::string& level) {  //
   return level;
 }
 
-// ---- the tree (spec 4 T5-T8)
-// ------------------------------------------------------------------------
+// ---- the tree (spec 4 T5-T8) --------------------------------------------------------------------
 
-// The level, 0 for the root, and the values down to it: one joined text, as KAI has them, or a list
+// The level (0 for the root), and the values down to it: one joined text, as in KAI, or a list
 // (spec 4 T6, T7).
 using Key = std::pair<size_t, std::vector<std::string>>;
 
 struct Domain {
   std::vector<Key> children;
   std::set<int> nodes;
-  std::optional<double> fit;  // none: not counted
+  std::optional<double> fit;  // empty: not counted
   std::vector<double> free;
 };
 
@@ -47,7 +46,7 @@ struct Tree {
 
 const Key kTop = {0, {}};
 
-// The domains of a node, from the root down; none: it is outside the tree (spec 4 T6).
+// The domains of a node, from the root down; empty if it is outside the tree (spec 4 T6).
 std::vector<Key> KeysOf(const World& world, const std::vector<std::string>& levels, int node) {
   const bool partial = world.settings().mends.on(Mend::kPartialLabels);
   std::vector<Key> keys = {kTop};
@@ -88,8 +87,7 @@ Tree TreeOf(const World& world, const TopologyRow& topology) {
   return tree;
 }
 
-// ---- how much domains hold (spec 4 A3-A5)
-// ---------------------------------------------------------------
+// ---- capacity of domains (spec 4 A3-A5) ---------------------------------------------------------
 
 struct Asked {
   double n = 0;
@@ -149,13 +147,13 @@ double FitOn(const World& world, int node, const Asked& asked, std::vector<doubl
   return fit;
 }
 
-// A domain and all below it.
+// Fills in a domain and all domains below it.
 void Fill(const World& world, const std::vector<Ledger>& ledgers, const Asked& asked,
           const Key& key, Tree* tree) {
   Domain& domain = tree->domains.at(key);
   domain.free.assign(world.kept().resources.size(), 0);
   domain.fit = asked.uniform ? std::optional(0.0) : std::nullopt;
-  std::set<int> own = domain.nodes;  // of no child
+  std::set<int> own = domain.nodes;  // in no child
   for (const Key& child : domain.children) {
     Fill(world, ledgers, asked, child, tree);
     const Domain& below = tree->domains.at(child);
@@ -185,8 +183,7 @@ bool Accepts(const World& world, const Domain& domain, const Asked& asked) {
   return RatioOf(world, domain, asked) <= 1;
 }
 
-// ---- which of them, and in which order (spec 4 A2, A6-A11)
-// ----------------------------------------------
+// ---- choice and order of domains (spec 4 A2, A6-A11) --------------------------------------------
 
 // `stop`: a level, or none.
 Key LowestCommonDomain(const World& world, const Tree& tree, const std::set<int>& valid,
@@ -218,7 +215,7 @@ void Sort(const World& world, const Asked& asked, const Key& key, size_t depth, 
   for (const Key& child : children) Sort(world, asked, child, depth, tree);
 }
 
-// Of one level below a domain, from the left.
+// The domains of one level below a domain, from left to right.
 std::vector<Key> DomainsBelow(const Tree& tree, const Key& key, size_t level) {
   if (key.first == level) return {key};
   std::vector<Key> found;
@@ -231,7 +228,7 @@ std::vector<Key> DomainsBelow(const Tree& tree, const Key& key, size_t level) {
 
 NodeScores ScoresOf(const World& world, const Tree& tree, const Key& common, size_t level) {
   NodeScores scores;
-  if (world.settings().mends.on(Mend::kPartialLabels)) {  // those without that level are there, too
+  if (world.settings().mends.on(Mend::kPartialLabels)) {  // includes those without that level
     for (const int node : tree.domains.at(common).nodes) scores[node] = 0;
   }
   const std::vector<Key> domains = DomainsBelow(tree, common, level);
@@ -254,7 +251,7 @@ std::vector<std::string> LeavesBelow(const SetTree& tree, const std::string& mem
   return leaves;
 }
 
-// The domains of the required level that pods hold already (spec 4 L1-L3); none: no pod holds any.
+// The domains of the required level that pods use already (spec 4 L1-L3); empty: no pod does.
 std::optional<std::set<Key>> Held(const World& world, const Tree& tree, const StepBelow& step,
                                   size_t required) {
   std::optional<std::set<Key>> held;
@@ -282,7 +279,7 @@ bool IsBelowAny(const Tree& tree, const Key& key, const std::set<Key>& tops) {
   });
 }
 
-// 1 is the widest; 0: no level of the tree.
+// 1 is the widest level; 0: not a level of the tree.
 size_t LevelOf(const Tree& tree, const std::string& label) {
   for (size_t i = 0; i < tree.levels.size(); ++i) {
     if (tree.levels[i] == label) return i + 1;
@@ -409,7 +406,7 @@ bool DomainsHaveGpus(const World& world, int group, const Shape& part,
       const std::string* value = Label(kept.nodes[i]->labels, level.second);
       if (value != nullptr && !value->empty()) by_value[*value] += rooms[i];
     }
-    std::vector<std::pair<double, double>> capacities;  // and what is taken of it
+    std::vector<std::pair<double, double>> capacities;  // with the amount taken of each
     for (const auto& [value, capacity] : by_value) capacities.emplace_back(capacity, 0);
     std::sort(capacities.begin(), capacities.end(), std::greater<>());
     std::sort(wanted.begin(), wanted.end(), std::greater<>());

@@ -1,9 +1,10 @@
-// The oracle's reading of topology (spec 4 A1-A12, S1-S3): which node sets a part of a pod group
-// tries, how its nodes are liked, and the recursion over the tree of sub-groups. As slow_oracle.h:
-// for nothing but being plain. A tree is made anew for every question.
+// The oracle's version of topology (spec 4 A1-A12, S1-S3): which node sets a part of a pod group
+// tries, the scores of its nodes, and the recursion over the tree of sub-groups. Like
+// slow_oracle.h, it is as plain as possible. A tree is built again for every call.
 //
 //   NodeSets sets = NodeSetsFor(world, {.group = group, .member = "workers", .tasks = tasks},
-//   nodes); for (const std::set<int>& nodes : sets.sets) ...     // the first that works is taken
+//                               nodes);
+//   for (const std::set<int>& nodes : sets.sets) ...           // the first that works is used
 //
 //   Attempt attempt{.group = group};
 //   if (PlaceMember("", tasks, nodes, &attempt, &trial)) ...   // the whole group (spec 4 R1)
@@ -20,20 +21,20 @@
 
 namespace kai::oracle::parts {
 
-// What a member of a group's tree, "" the root, asks for: levels are labels (spec 4 T4, C4). With
-// no topology: nothing.
+// The constraint of a member of a group's tree ("" is the root); levels are labels (spec 4 T4, C4).
+// Without a topology there is no constraint.
 TopologyConstraintRow ConstraintOf(const World& world, int group, const std::string& member);
 
-// Pods of one step below a member.
+// The pods of one step below a member.
 struct StepBelow {
   int group = -1;
   std::string member;
   std::vector<int> tasks;
 };
-// In the order in which they are tried (spec 4 N1, A12); none: it cannot be placed.
+// In the order in which they are tried (spec 4 N1, A12); empty: it cannot be placed.
 struct NodeSets {
   std::vector<std::set<int>> sets;
-  std::optional<NodeScores> scores = {};  // spec 4 S1; none without a preferred level
+  std::optional<NodeScores> scores = {};  // spec 4 S1; empty without a preferred level
 };
 NodeSets NodeSetsFor(const World& world, const StepBelow& step, const std::set<int>& nodes);
 
@@ -41,16 +42,16 @@ NodeSets NodeSetsFor(const World& world, const StepBelow& step, const std::set<i
 struct Attempt {
   int group = -1;
   std::map<std::string, NodeScores> scores = {};  // by member (spec 4 S3)
-  std::vector<std::string> failed = {};  // the member that found no place last, and those above it
+  std::vector<std::string> failed = {};  // the member that found no place last, and its ancestors
 };
-// The map that a leaf's pods use (spec 4 S3); null: none.
+// The scores for the pods of a leaf (spec 4 S3), or null.
 const NodeScores* ScoresFor(const World& world, const Attempt& attempt, const std::string& leaf);
 
 std::vector<int> TasksBelow(const World& world, int group, const std::string& member,
                             const std::vector<int>& tasks);
 
-// spec 4 R1 (and spec 2 P1): the member's pods of this step, all or none. A Trial is a world in
-// which pods can be placed, and which can be copied:
+// spec 4 R1 (and spec 2 P1): places the member's pods of this step, all or none. A Trial is a world
+// in which pods can be placed and that can be copied:
 //
 //   const World& world() const;
 //   bool PlacePod(int pod, const std::set<int>& nodes, const NodeScores* scores);
@@ -85,9 +86,9 @@ bool PlaceMember(const std::string& member, const std::vector<int>& tasks,
   return false;
 }
 
-// The filter TopologyAwareIdleGpus (spec 4 F4, F5): whether the sets of the group that have to be
-// in a domain may find the GPUs there. `rooms`: of nodes, what of their GPUs is idle, leaving or
-// given back by victims.
+// The filter TopologyAwareIdleGpus (spec 4 F4, F5): true if the sets of the group that require a
+// domain may find their GPUs in one. `rooms`: the GPUs of nodes that are idle, releasing or freed
+// by victims.
 bool DomainsHaveGpus(const World& world, int group, const Shape& part,
                      const std::vector<double>& rooms);
 

@@ -1,5 +1,5 @@
-// The worked examples (spec 4 E1-E13), as the plain scheduler decides them; as KAI where the mends
-// make a difference.
+// Tests the worked examples (spec 4 E1-E13) with the plain scheduler; with KAI's settings where
+// switches make a difference.
 #include "kai/testing/oracle/slow_topology.h"
 
 #include <gmock/gmock.h>
@@ -236,12 +236,11 @@ TEST_F(SlowTopologyTest, E13StartsTheSegmentsThatAreNeededAndGrowsTheOthersWhere
   worker.min_sub_group = 3;
   maker_.rows().pod_groups.back().sub_groups.push_back(worker);
   Placed();
-  // master, worker-0 and worker-1 at once; then worker-2, pod by pod, in one rack.
+  // master, worker-0 and worker-1 together; then worker-2, pod by pod, in one rack.
   EXPECT_EQ(last_, "n-r1 n-r1 n-r1 n-r1 n-r1 n-r2 n-r2 n-r2 n-r2 n-r1 n-r1");
 }
 
-// ---- mends
-// ---------------------------------------------------------------------------------------
+// ---- switches -----------------------------------------------------------------------------------
 
 TEST_F(SlowTopologyTest, ANodeCountsForTheLevelsThatItNames) {  // spec 4 T6
   Levels({"zone", "rack"});
