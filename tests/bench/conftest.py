@@ -1,6 +1,6 @@
-"""Lets the tests here import the modules beside them, and looks for public traces beside the tree.
+"""Makes the modules of this folder importable for its tests, and finds the public traces.
 
-KAI_DATA names their folder; unless it does, they are looked for in ../shared/data.
+KAI_DATA names the folder of the traces; the default is ../shared/data.
 """
 
 import os

@@ -80,7 +80,7 @@ class Runs:
 
 
 def placed(filled: Filling) -> tuple[int, int]:
-    """Pods with 8 GPUs, and pods bound to some models, that were placed."""
+    """Placed pods with 8 GPUs, and placed pods that are limited to some models."""
     pods = filled.cluster.pods[filled.pod[filled.node >= 0]]
     bound = np.array([bool(kinds) for kinds in filled.cluster.constraints])
     return int((pods[:, 2] >= 8).sum()), int(bound[pods[:, 4]].sum())
@@ -89,7 +89,7 @@ def placed(filled: Filling) -> tuple[int, int]:
 def differences(
     done: Mapping[tuple[str, str], Runs], known: Mapping[tuple[str, str], Figures]
 ) -> list[str]:
-    """How far our means over the seeds are from the published ones, by policy."""
+    """The differences between our means over the seeds and the published ones, by policy."""
     lines = [
         "| Policy | Runs that equal the published ones in all 131 figures "
         "| Largest difference of the mean at 100 % and 130 %, points |",

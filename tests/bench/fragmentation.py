@@ -1,11 +1,10 @@
-"""How much more `placement: best-fit` places than first fit, on racks that are partly in use.
+"""How much more `placement: best-fit` places than first fit, on partly used racks.
 
     python tests/bench/fragmentation.py [--clusters 200]
 
-Two zones of six racks of four nodes with 8 GPUs, of which a random part is in use, and groups that
-arrive one after the other: each in one zone, in one to four parts of 1 to 24 GPUs, each part in one
-rack. Every group is planned with what came before it running, until twelve have come. Information:
-nothing here fails.
+Two zones of six racks of four nodes with 8 GPUs, partly used at random. Groups arrive one after the
+other, each in one zone, in one to four parts of 1 to 24 GPUs, each part in one rack. Every group is
+planned with the earlier groups running, until twelve have arrived. Information: nothing here fails.
 """
 
 from __future__ import annotations
@@ -72,7 +71,7 @@ def placed(cluster: kai.Cluster, groups: list[list[int]], placement: str) -> tup
         arriving = kai.Cluster.from_snapshot(snapshot)
         plan = scheduler(placement).plan(arriving, now=NOW)
         if not plan.decisions:
-            continue  # it goes elsewhere
+            continue  # the pod is placed elsewhere
         started += 1
         gpus += len(plan.decisions)
         cluster = kai.Cluster.from_snapshot(step(snapshot, plan, now=NOW))

@@ -1,4 +1,4 @@
-"""The workloads that KAI was measured on: ours are like them, and its figures are as recorded."""
+"""The workloads on which KAI was measured: ours are similar, and KAI's figures are as recorded."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from kai.sim.bench import measure
 from kai.sim.workloads import BARS_MS, KAI_MS, LADDER, LARGE, needs_data, workload
 
 KAIS: dict[str, Any] = json.loads(Path(__file__).with_name("baseline.json").read_text())["kai"]
-GANGS = {"gang3-5000", "gang250-5000"}  # in one cluster there: gang-5000
-MEASURED_ONCE = {"openb-reclaim-31"}  # no file has it
+GANGS = {"gang3-5000", "gang250-5000"}  # KAI was measured on both in one cluster: gang-5000
+MEASURED_ONCE = {"openb-reclaim-31"}  # not in any file
 
 
 def test_kais_figures_are_the_recorded_ones() -> None:
@@ -49,7 +49,8 @@ def test_kai_and_we_decide_the_same_number_of_pods(name: str) -> None:
 def test_the_alibaba_cluster_is_a_rung() -> None:
     measured = measure(workload("openb"), loads=1)
     assert (measured.nodes, measured.pods, measured.decided["bind"]) == (1523, 8152, 7614)
-    assert set(measured.stages_ms) & {"allocate", "reclaim"} == {"allocate"}  # as KAI was measured
+    # As in KAI's measurement
+    assert set(measured.stages_ms) & {"allocate", "reclaim"} == {"allocate"}
     if not openb.file_of("openb-reclaim-31").is_file():
         pytest.skip("KAI's records are not beside the lists")
     full = measure(workload("openb-reclaim-31"), loads=1)

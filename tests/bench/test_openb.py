@@ -1,4 +1,4 @@
-"""A real cluster, planned in one cycle: every plan must hold, whatever it decides."""
+"""A real cluster, planned in one cycle: every plan keeps the rules, whatever it decides."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Planned:
 
 
 def _share(pods: Iterable[openb.Row]) -> float:
-    """What the pods ask for, in percent of all GPUs."""
+    """The pods' requests, in percent of all GPUs."""
     milli = sum(int(row["num_gpu"]) * int(row["gpu_milli"]) for row in pods)
     return 100 * milli / (GPUS * openb.WHOLE_GPU)
 
@@ -79,7 +79,7 @@ def test_pods_run_on_the_models_they_ask_for(planned: Planned) -> None:
 
 
 class Room:
-    """What is left of a node, told from the lists and from which pods are placed."""
+    """The free resources of a node, computed from the lists and the placed pods."""
 
     def __init__(self, row: openb.Row) -> None:
         self.model = row["model"]
@@ -115,7 +115,7 @@ class Room:
 
 
 def test_no_pod_waits_that_would_fit(planned: Planned) -> None:
-    """Without limits, what waits must be what no node has room for; told from the lists alone."""
+    """Without limits, a waiting pod must not fit on any node; checked with the lists alone."""
     rooms = {row["sn"]: Room(row) for row in planned.nodes}
     placed = set()
     for decision in planned.plan.decisions:

@@ -1,8 +1,9 @@
-"""A real cluster, placed by KAI: as KAI, each pod of 12 lists gets KAI's node, or waits as there.
+"""A real cluster, placed by KAI: in KAI's mode, each pod of 12 lists gets KAI's node, or waits as
+in KAI.
 
-By default three of the lists differ, and one switch explains it.
+By default three of the lists differ, and one switch explains the difference.
 
-This is the largest comparison there is: 1,523 nodes, and up to 8,569 pods placed in one cycle.
+This is the largest comparison: 1,523 nodes, and up to 8,569 pods placed in one cycle.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.skipif(
 
 LISTS = 12
 PLACED = 90_862  # pods of all lists together
-EXPLAINED = {"gpuspec10", "gpuspec25", "gpuspec33"}  # by unrelated_blockers
+EXPLAINED = {"gpuspec10", "gpuspec25", "gpuspec33"}  # by the switch unrelated_blockers
 
 
 def read(file: Path) -> dict[str, Any]:

@@ -32,8 +32,8 @@ class Small:
             pods=whole.pods[pods],
             constraints=whole.constraints,
         )
-        # Which of equally frequent pods is the last typical one is told by the lists' texts there,
-        # and by the nodes they are open to here; least waste sees each pod of the mix.
+        # Which of equally frequent pods is the last typical one depends on the lists' texts there,
+        # and on their allowed nodes here; least waste uses each pod of the mix.
         percent = 100 if policy == "least-waste" else 95
         self.filled = filling.fill(
             self.cluster, policy, seed=42, scores=scores, demand=0, typical_percent=percent
@@ -57,7 +57,8 @@ class Small:
         }
 
     def planned(self) -> dict[str, str]:
-        """The same by the engine: nodes are named, and pods created, in the experiment's order."""
+        """The same from the engine: nodes are named, and pods created, in the experiment's
+        order."""
         cluster = self.cluster
         names = {cluster.node_names[node]: i for i, node in enumerate(self.filled.node_order)}
         nodes = [

@@ -1,4 +1,4 @@
-"""FGD as a Python function on openb: the plans of the compiled one, at what it costs."""
+"""FGD as a Python function on openb: the same plans as the compiled one, and the time they take."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lets the tests here import the modules beside them: pack, tables, kai_questions."""
+"""Makes the modules of this folder importable for its tests: pack, tables, kai_questions."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""How pod groups are compared with KAI's, and where they differ on purpose (decision 22)."""
+"""The comparison of pod groups with KAI's, and the deliberate differences (decision 22)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kai.api import keys
 
 @dataclass(frozen=True)
 class Known:
-    """Members of groups and pods that differ, by the end of what they are called, and why."""
+    """Fields of groups and pods that differ, by the end of their names, and the cause."""
 
     why: str
     members: tuple[str, ...]
@@ -42,7 +42,7 @@ KNOWN = {
         ("-group-0: spec.minMember", "-group-0: spec.subGroups"),
     ),
 }
-"""Every difference from KAI, and no other."""
+"""All differences from KAI; any other fails the test."""
 
 WRITTEN_BY_THE_SCHEDULER = frozenset(
     (keys.LAST_START_ANNOTATION, keys.STALE_ANNOTATION, keys.LAST_EVICTION_ANNOTATION)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from kai.verify.cases import ARCHIVE, FOLDERS
 
-EPOCH = 315532800  # 1980-01-01, the earliest date that every archive format can say
+EPOCH = 315532800  # 1980-01-01, the earliest date in every archive format
 TARGETS = {
     Path("tests/conformance") / ARCHIVE: (*FOLDERS, "tables"),
     Path("tests/conformance/control-plane.tar.xz"): ("control-plane",),

@@ -1,11 +1,11 @@
-"""What KAI's control plane did on a real API server, as objects that change.
+"""The actions of KAI's control plane on a real API server, as objects that change.
 
     for recording in recordings():
-        for step in recording.steps():     # what a person did, and what the watches saw
+        for step in recording.steps():     # a person's actions, and what the watches showed
             ...
 
-Recorded with KAI d5bc503a; the archive is packed by pack.py. `KAI_CONFORMANCE` names a folder that
-has them unpacked, in control-plane/.
+Recorded with KAI d5bc503a; pack.py packs the archive. `KAI_CONFORMANCE` names a folder that has the
+unpacked recordings in control-plane/.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Recording:
 
     @property
     def manifests(self) -> list[dict[str, Any]]:
-        """What was applied, in order, each with the UID that references give it."""
+        """The applied manifests, in order, each with the UID that references give it."""
         return [_with_uid(each) for each in copy.deepcopy(self.content["manifests"])]
 
     @property
@@ -68,7 +68,7 @@ def changes(entry: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]]:
 
 
 def apply(entry: Mapping[str, Any], target: dict[str, Any]) -> None:
-    """Changes the object as a MODIFIED entry says; conditions and other lists by type are left."""
+    """Applies a MODIFIED entry to the object, except conditions and other lists by type."""
     for path, value in changes(entry):
         where: Any = target
         for step in path[:-1]:
@@ -93,7 +93,7 @@ def _item(items: list[dict[str, Any]], name: str) -> dict[str, Any]:
 
 
 def _path(path: str) -> tuple[str, ...]:
-    """Keys of labels and annotations have dots themselves."""
+    """Keys of labels and annotations contain dots themselves."""
     for prefix in ("metadata.labels.", "metadata.annotations."):
         if path.startswith(prefix):
             return (*prefix.split(".")[:2], path.removeprefix(prefix))

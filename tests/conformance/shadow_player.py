@@ -1,4 +1,4 @@
-"""A shadow beside a recorded KAI, in virtual time: no server, no clock."""
+"""Runs a shadow beside a recorded KAI, in virtual time: no server, no clock."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PHASES_MS = range(0, 1000, 100)
 
 
 class Player:
-    """What the watches bring is planned as `kai run` does it, `PERIOD_MS` apart at least."""
+    """Plans the objects from the watches as `kai run` does, at least `PERIOD_MS` apart."""
 
     def __init__(self) -> None:
         self.compared: list[Compared] = []
@@ -60,14 +60,14 @@ class Player:
             sink.watch_bytes(moment.kind, line)
 
     def _turn(self, at_ms: int) -> int | None:
-        """When there is something to do though nothing happens."""
+        """The time of the next turn if nothing else happens."""
         turn: ShadowTurn = self._planner.turn(News(now_ns=ns_of(at_ms)))
         self.compared += [self._planner.explained(case) for case in turn.cases]
         return None if turn.wake_ns is None else -(-(turn.wake_ns - ns_of(0)) // 10**6)
 
 
 def played(recording: Recording) -> list[Compared]:
-    """At the begin of a second that fits what KAI did best."""
+    """Starts at the fraction of a second that fits KAI's actions best."""
     best: list[Compared] | None = None
     recording = with_uids(recording)
     for phase_ms in PHASES_MS:

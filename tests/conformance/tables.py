@@ -46,7 +46,7 @@ def read_tables(path: Path) -> dict[str, list[Json]]:
 
 
 def check_row(table: str, row: Json) -> list[str]:
-    """How the core's answer to a row differs from the recorded one, in sentences."""
+    """The differences between the core's answer to a row and the recorded one, in sentences."""
     return [
         f"{row['id']}: {text}" for text in _CHECKS[table](row["op"], row["input"], row["expect"])
     ]
@@ -103,7 +103,7 @@ def _queue(name: str, queue: Mapping[str, Any]) -> Any:
 
 
 def _created_ns(rank: int | None) -> int:
-    """A rank as a time; without one all are equally old."""
+    """A rank as a time; without a rank all are equally old."""
     return 0 if rank is None else (rank + 1) * 10**9
 
 
@@ -161,7 +161,7 @@ def _hierarchy(op: str, given: Json, expect: Json) -> Iterator[str]:
 
 
 def _reached(queues: Mapping[str, Any]) -> dict[str, Any]:
-    """The queues a division gets to: from the top on by ``children``, not by ``parent``."""
+    """The queues that a division reaches: from the top by ``children``, not by ``parent``."""
     found: dict[str, Any] = {}
     waiting = [name for name, queue in queues.items() if not queue.get("parent")]
     for name in waiting:
@@ -237,7 +237,8 @@ def _reclaimable(op: str, given: Json, expect: bool) -> Iterator[str]:
 def _min_runtime(op: str, given: Json, expect: Any) -> Iterator[str]:
     action = "reclaim" if op.startswith("reclaim") else "preempt"
     if op == action:
-        # KAI reports an error where no queue is named, too; the answer is the default all the same.
+        # KAI also reports an error if no queue is named; the answer is the default in that case
+        # too.
         runtime_ns = _runtime_ns(action, given, given.get("reclaimerQueue"), given["victimQueue"])
         yield from _differs("the minimum runtime", runtime_ns / SECOND_NS, expect["seconds"])
         return

@@ -1,4 +1,4 @@
-"""Pods of the recordings as KAI's webhook had them created or refused, and the ConfigMaps that its
+"""KAI's webhook on the pods of the recordings: created or rejected, and the ConfigMaps that its
 binder made for them."""
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from kai.errors import NotFoundError
 
 
 def plain(recording: Recording) -> Recording:
-    """With what stands for random characters as a name may have it: rnd1 for <rnd1>."""
+    """Replaces placeholders of random characters by valid ones: rnd1 for <rnd1>."""
     text = re.sub(r"<(rnd[0-9]+)>", r"\1", json.dumps(recording.content))
     return Recording(recording.name, json.loads(text))
 
@@ -41,7 +41,7 @@ SHARING = [
 
 
 def created(recording: Recording) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Pods that were applied, each with how the API server had it at first."""
+    """Applied pods, each with its first state at the API server."""
     shown = {
         entry["name"]: entry["object"]
         for entry in reversed(recording.timeline)
@@ -62,7 +62,7 @@ def as_written(pod: dict[str, Any]) -> dict[str, Any]:
 
 
 def placeholder(pod: dict[str, Any]) -> str:
-    """What stands for the random part of the names in the recording."""
+    """The placeholder for the random part of the names in the recording."""
     prefix = annotations_of(pod).get("runai/shared-gpu-configmap", "")
     found = re.search(r"rnd[0-9]+", prefix)
     return found.group() if found else "none"
@@ -92,7 +92,7 @@ def test_what_kai_accepted_is_not_refused(name: str) -> None:
 
 
 def refused(manifest: dict[str, Any]) -> str:
-    """The answer of the two webhooks of pods; "": none."""
+    """The answer of the two pod webhooks; "": accepted."""
     try:
         patched = mutate(manifest, Rules(), draw=lambda length: "x" * length)
     except NotFoundError as error:
@@ -129,7 +129,7 @@ def test_without_admission_nothing_is_written_and_a_binder_finds_no_names() -> N
 
 
 def config_maps_made(recording: Recording) -> dict[str, dict[str, Any]]:
-    """As they became: KAI's binder creates them empty."""
+    """Their final state: KAI's binder creates them empty."""
     made: dict[str, dict[str, Any]] = {}
     for entry in recording.timeline:
         if entry.get("kind") == "ConfigMap" and entry.get("event") == "ADDED":
@@ -159,7 +159,7 @@ def test_config_maps_are_those_that_kais_binder_made() -> None:
 
 
 def test_the_portion_is_that_of_the_bind_request() -> None:
-    """KAI hands it on as it is."""
+    """KAI passes it on unchanged."""
     compared = 0
     for name in SHARING:
         made = config_maps_made(RECORDED[name])
@@ -176,7 +176,8 @@ def test_the_portion_is_that_of_the_bind_request() -> None:
 
 
 def test_a_reservation_pod_is_that_of_kais_binder() -> None:
-    """But for its image and arguments, and the hash in its name, which the recordings replace."""
+    """Except for its image and arguments, and the hash in its name, which the recordings
+    replace."""
     compared = 0
     for name in SHARING:
         for entry in RECORDED[name].timeline:

@@ -1,7 +1,7 @@
-"""The recorded cases as a gate: each area that is built stays above its floor.
+"""The recorded cases as a gate: each implemented area stays above its floor.
 
-Areas that wait for later work still have to plan without crashing, their plans have to be ones that
-could be carried out, and their queue numbers have to be KAI's.
+Areas that are not implemented yet must plan without a crash, with plans that could be carried out
+and with KAI's queue numbers.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from kai.verify import Area, Engine, Report, default_cases, read_cases, verify
 from kai.verify.known import KNOWN_AS_KAI
 from kai.verify.report import sentences
 
-# Smallest share of judged cases that agree, in percent, and how many have to be judged at all: an
-# area whose cases all became "not built" would otherwise pass.
+# The smallest share of judged cases that agree, in percent, and the smallest number of judged
+# cases: otherwise an area whose cases all became "not built" would pass.
 FLOORS = {
     "random/fairness": (100, 59),
     "random/allocate": (100, 51),
@@ -75,7 +75,7 @@ def test_an_area_stays_above_its_floor(name: str, areas: dict[str, Area], report
     assert 100 * area.agree >= percent * area.judged, "\n".join(lines)
 
 
-# The differences that take several switches (`kai.verify.switches` says why).
+# The differences that need several switches (`kai.verify.switches` gives the reasons).
 TOGETHER_EXPLAIN = {
     "mixed-049": "signature_skip and unrelated_blockers",
     "mixed-043": "same_cycle_eviction, unrelated_blockers, victim_shares and whole_gangs",

@@ -26,7 +26,7 @@ def cluster_of(case: Case) -> kai.Cluster:
 
 
 def first_cycle(cluster: kai.Cluster) -> tuple[dict[str, str], list[tuple[str, str]]]:
-    """Pods on nodes after the first cycle of a simulation, and those that it evicted."""
+    """Pods on nodes after the first cycle of a simulation, and evicted pods."""
     workload = workload_of(cluster)
     assert workload.first is not None
     timeline = simulate(workload, until_s=0)

@@ -1,6 +1,6 @@
-"""Pods and owners of each recording go through the grouper, and its pod groups are KAI's.
+"""Pods and owners of each recording are grouped, and the resulting pod groups are KAI's.
 
-Where they are not, the table of differences says which member differs and why.
+The table of differences lists each field that differs, with the cause.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kai.controllers.grouper.existing import patched
 
 @dataclass
 class Server:
-    """The objects that the grouper sees and changes, as an API server would have them."""
+    """The objects that the grouper reads and changes, as on an API server."""
 
     objects: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)  # kind, name
     pods: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class Server:
         self.grouper = Grouper(Rules(frozenset(defaults.PRIORITIES)))
 
     def settle(self) -> None:
-        """Answers and carries out what the grouper decides, until it decides nothing."""
+        """Answers and carries out the grouper's decisions until there are none."""
         for _ in range(20):
             decided = self.grouper.decide()
             if not (decided.needs or decided.groups or decided.assignments or decided.problems):
@@ -125,7 +125,7 @@ def _do(
 
 
 def _as_the_server_has_it(manifest: dict[str, Any]) -> dict[str, Any]:
-    """What the API server and the controllers of Kubernetes add to owners."""
+    """Adds what the API server and the controllers of Kubernetes add to owners."""
     metadata, name, uid = manifest["metadata"], manifest["metadata"]["name"], ""
     uid = metadata["uid"]
     if manifest["kind"] == "Job" and "labels" not in metadata:
@@ -172,7 +172,7 @@ def _pod(server: Server, entry: Mapping[str, Any]) -> None:
 
 
 def _replica_set(server: Server, reference: Mapping[str, Any]) -> None:
-    """Made by the Deployment of the recording, which has one."""
+    """Created by the Deployment of the recording, which has one."""
     for (kind, name), owner in list(server.objects.items()):
         if kind == "Deployment" and reference["name"].startswith(name):
             uid = owner["metadata"]["uid"]
@@ -189,7 +189,7 @@ def _replica_set(server: Server, reference: Mapping[str, Any]) -> None:
 
 
 def differences(server: Server) -> dict[str, tuple[Any, Any]]:
-    """By "group: member", what KAI has and what we have; groups and pods."""
+    """By "group: member", KAI's value and ours; groups and pods."""
     found: dict[str, tuple[Any, Any]] = {}
     ours = {name: each for name, each in server.groups.items() if is_owned(each)}
     for name in sorted(server.kais.keys() | ours.keys()):
@@ -225,7 +225,7 @@ def test_pod_groups_are_kais(recording: Recording) -> None:
 
 
 RACES = ("not found", "already exists")
-"""Warnings of KAI's caches and workers that come too late, a second before all is well."""
+"""Warnings from KAI's caches and workers that are outdated: a second later all is correct."""
 
 
 BUILT = [each for each in recordings() if KNOWN.get(each.name, Known("", ())).members != ("*",)]
@@ -233,7 +233,7 @@ BUILT = [each for each in recordings() if KNOWN.get(each.name, Known("", ())).me
 
 @pytest.mark.parametrize("recording", BUILT, ids=lambda each: each.name)
 def test_the_same_pods_cannot_be_grouped(recording: Recording) -> None:
-    """And pods that KAI gives up on for a second are grouped at once (spec 6 S3 and S4)."""
+    """Pods that KAI rejects for a second are grouped at once (spec 6 S3 and S4)."""
     warned = {
         entry["object"]["involvedObject"].removeprefix("Pod/"): entry["object"]["message"]
         for entry in recording.timeline
@@ -250,7 +250,7 @@ def test_the_same_pods_cannot_be_grouped(recording: Recording) -> None:
 
 
 def test_pods_are_grouped_in_the_order_in_which_they_came() -> None:
-    """KAI makes the group of t-1 after that of t-2, and t-2 gets the GPU first (spec 6 S3)."""
+    """KAI creates the group of t-1 after that of t-2, and t-2 gets the GPU first (spec 6 S3)."""
     [recording] = [each for each in recordings() if each.name == "88-priority-order"]
     came = [
         each["name"]

@@ -1,7 +1,8 @@
-"""KAI's own decisions as plans: what judges ours must not object to them, save where KAI is wrong.
+"""KAI's own decisions as plans: the checks for our plans must accept them, except where KAI is
+wrong.
 
-No engine runs here. A record says which decisions there were, not in which order; victims make room
-before others are placed, and those of one search stand together.
+No engine runs here. A record has the decisions without their order: victims come before the pods
+placed instead, and victims of one search stay together.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from kai.verify.outcome import Placement, from_record
 NOW = "2026-01-01T12:00:00Z"
 ORDER = ("consolidation", "reclaim", "preempt", "stalegangeviction")
 
-# Judged cases in which KAI breaks a rule, and what is known about it.
+# Judged cases in which KAI breaks a rule, and the cause.
 BROKEN = {
     "gpusharing-040": "capacity",  # binds to a shared device that is not free yet (held_gpus)
     "mixed-027": "capacity",  # promises a node twice (same_cycle_eviction)
@@ -27,7 +28,7 @@ BROKEN = {
     "openb-reclaim-12": "capacity",
     "preempt-042": "capacity",
     "preempt-038": "limit",  # takes a pod twice, and counts it twice (single_victims)
-    "subgroups-057": "gang",  # starts a replica that is not there in full (spec 2 W3)
+    "subgroups-057": "gang",  # starts an incomplete replica (spec 2 W3)
 }
 
 
@@ -37,7 +38,7 @@ def cases() -> list[Case]:
 
 
 class Replay:
-    """Gives the records of a case one after the other, and then nothing."""
+    """Returns the records of a case one after the other, and then nothing."""
 
     def __init__(self, records: list[Mapping[str, Any]]) -> None:
         self.records, self.as_kai = list(records), True
@@ -107,7 +108,7 @@ def _amount(numbers: Mapping[str, float | None], name: str) -> float | None:
 
 
 def test_cycles_with_evictions_end_where_the_cases_say(cases: list[Case]) -> None:
-    """The world moves on as it did when KAI decided."""
+    """The cluster state advances as it did with KAI's decisions."""
     evicting = []
     wrong = []
     for case in cases:
@@ -122,7 +123,7 @@ def test_cycles_with_evictions_end_where_the_cases_say(cases: list[Case]) -> Non
             if result.verdict != "agree":
                 wrong.append((case.id, str(result.differences[0])))
     assert len(evicting) > 30
-    # Its record has lost the place that was promised to this pod before it was evicted.
+    # The record lacks the place that was promised to this pod before it was evicted.
     lost = "pod default/pending-job0-0 is Pending, it cannot be evicted (after cycle 1)"
     assert wrong == [("integration-consolidation-010", lost)]
 
@@ -137,7 +138,7 @@ def test_the_validator_objects_to_kai_where_kai_is_wrong(cases: list[Case]) -> N
         world = read_world(case.data["snapshot"], now=NOW)
         plan = plan_of(case.data["expect"], world)
         searches = {(each.action, each.for_group) for each in plan.decisions if _is_search(each)}
-        # The order of two searches is lost, and with it what each of them found.
+        # The order of two searches is lost, and so are their separate results.
         lost = () if len(searches) < 2 else ("reclaim", "victim")
         for violation in validate(case.data["snapshot"], plan, now=NOW):
             if violation.rule not in lost:

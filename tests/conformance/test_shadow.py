@@ -1,4 +1,4 @@
-"""A shadow beside the recorded KAI: nearly all decisions are the same, and each other one has a
+"""A shadow beside the recorded KAI: nearly all decisions are equal, and each different one has a
 cause."""
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def test_95_of_100_decisions_are_the_same(found: dict[str, list[Compared]]) -> N
 
 
 def test_each_other_one_has_a_cause(found: dict[str, list[Compared]]) -> None:
-    """Without its webhooks KAI runs pods with invalid annotations as pods without a GPU (spec
-    6 S22); and `kai run` does not read resource claims."""
+    """Without its webhooks KAI runs pods with invalid annotations as pods without a GPU (spec 6
+    S22), and `kai run` does not read resource claims."""
     causes = {
         name: Counter(each.cause for each in cases if not each.is_same)
         for name, cases in found.items()

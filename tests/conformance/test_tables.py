@@ -1,4 +1,5 @@
-"""Rows of questions to single functions: recorded ones, and that a wrong answer is noticed."""
+"""Rows of questions to single functions: recorded answers, and a check that a wrong answer is
+noticed."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from tables import check_row, main, read_tables
 
 from kai.verify import default_cases
 
-# Every row has to agree, and at least so many have to be there.
+# Every row must agree, and there must be at least this many.
 TABLES = {
     "capacity-policy": 130,
     "fair-share-hierarchy": 175,

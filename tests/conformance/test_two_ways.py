@@ -1,4 +1,4 @@
-"""What comes of every recorded case by one way is, to the byte, what comes by the other."""
+"""Two ways of loading every recorded case give the same bytes."""
 
 from __future__ import annotations
 

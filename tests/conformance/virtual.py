@@ -1,9 +1,9 @@
-"""A recording as watches show it, in virtual time: objects, their changes, and when.
+"""A recording as watches show it, in virtual time: objects, their changes, and the times.
 
     for moment in moments(with_uids(recording)):
         moment.at_ms, moment.kind, moment.before, moment.after
 
-Times that the recording lacks are those at which the watches saw something.
+If the recording lacks a time, it is the time at which the watches showed the change.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True)
 class Moment:
-    """`before`, `after`: the object; None: it is not there."""
+    """`before`, `after`: the object; None: it does not exist."""
 
     at_ms: int
     kind: str
@@ -40,10 +40,10 @@ def ns_of(at_ms: int) -> int:
 
 
 def moments(recording: Recording, phase_ms: int = 0) -> Iterator[Moment]:
-    """Those of the kinds that decisions depend on; first what KAI's installation brings.
+    """Changes of the kinds that decisions depend on; first the objects of KAI's installation.
 
-    Objects have their ages in whole seconds, and where a second began is not recorded: `phase_ms`
-    after the begin of one the watches began.
+    Objects have their ages in whole seconds, and the start of a second is not recorded: the watches
+    start `phase_ms` after the start of one.
     """
     for each in (*manifests.priority_classes(), *manifests.queues()):
         yield Moment(0, each["kind"], None, json.loads(json.dumps(each)))
@@ -51,8 +51,8 @@ def moments(recording: Recording, phase_ms: int = 0) -> Iterator[Moment]:
 
 
 def with_uids(recording: Recording) -> Recording:
-    """UIDs are not recorded, and pods of one second are ordered by them: each pod gets one that
-    stands where KAI bound the pod."""
+    """UIDs are not recorded, but they order pods of one second: each pod gets a UID at the position
+    at which KAI bound the pod."""
     order: dict[str, str] = {}
     for entry in recording.content["timeline"]:
         if (entry.get("kind"), entry.get("event")) == ("BindRequest", "ADDED"):
@@ -142,7 +142,7 @@ def _times(value: Any, at: int) -> Any:
 
 
 def _conditions(entry: Object, after: Object) -> None:
-    """`recordings.apply` names every item by `name`; conditions go by `type`."""
+    """`recordings.apply` identifies every item by `name`; conditions have a `type` instead."""
     for each in (after.get("status") or {}).get("conditions") or ():
         if "name" in each and "type" not in each:
             each["type"] = each.pop("name")

@@ -1,9 +1,8 @@
 """Every ```python block of README.md and docs/ runs, from top to bottom of its page.
 
-The blocks of a page share one namespace and a directory of their own, so that a page reads like a
-session. Pages of docs/orchestrators run beside the library they are about (noxfile.py).
-A block that only shows something says ```python notest in its first line. The examples in
-docstrings run as doctests (pyproject.toml).
+The blocks of a page share a namespace and a directory, so a page reads like a session. Pages of
+docs/orchestrators run with the library they describe (noxfile.py). A block that is only shown has
+```python notest in its first line. The examples in docstrings run as doctests (pyproject.toml).
 """
 
 import re
@@ -38,7 +37,7 @@ def test_the_examples_of_a_page_run(
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, object] = {"__name__": "example"}
     for line, code in blocks(page):
-        # Blank lines put the code where it stands in the page, for the traceback.
+        # Blank lines put the code at its line in the page, for the traceback.
         exec(compile("\n" * line + code, str(page), "exec"), namespace)
 
 

@@ -1,7 +1,7 @@
 """docs/internals/first-change.md adds a filter that fits into the tree, and compiles there.
 
-A ```diff block names the file that it changes: without its added lines it stands in that file. A
-```cpp or ```yaml block that names a file is a new one.
+A ```diff block names the file that it changes; without its added lines it is in that file. A ```cpp
+or ```yaml block that names a file is a new one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NEW = {path: text for kind, path, text in BLOCKS if kind != "diff"}
 
 
 def changed() -> dict[str, str]:
-    """The files that the page changes, as they are then."""
+    """The files that the page changes, in their new state."""
     files: dict[str, str] = {}
     for kind, path, block in BLOCKS:
         if kind != "diff":
@@ -68,7 +68,7 @@ def test_the_scenarios_can_be_read(tmp_path: Path) -> None:
     [scenarios] = [text for path, text in NEW.items() if path.endswith(".yaml")]
     (tmp_path / "page.yaml").write_text(scenarios)
     found, broken = find_cases([tmp_path])
-    # The extra is in the compiled core only of a tree that has the filter.
+    # The compiled core has the new extra only in a tree with the filter.
     assert [
         each for each in map(str, broken) if 'extra "maintenance" is not known' not in each
     ] == []

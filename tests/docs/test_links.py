@@ -1,4 +1,4 @@
-"""Links between pages lead to a page, and to a heading that is on it."""
+"""Links between pages lead to an existing page, and to an existing heading."""
 
 import re
 from pathlib import Path
@@ -17,7 +17,7 @@ LINK = re.compile(r"\]\((?!https?:)([^)\s]+)\)")
 
 
 def anchors(page: Path) -> set[str]:
-    """The headings of a page, as a link spells them."""
+    """The headings of a page in the spelling of a link."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", each.lower()).strip().replace(" ", "-") for each in headings}
 

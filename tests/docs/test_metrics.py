@@ -1,4 +1,4 @@
-"""docs/reference/metrics.md has a row for every metric, as the program shows it, and no other."""
+"""docs/reference/metrics.md has exactly one row for every metric of the program."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def section(heading: str) -> str:
 
 
 def rows_of(role: str, *, kais: bool) -> list[str]:
-    """Those that all roles have, or those that a role has and the others lack."""
+    """Metrics that all roles have, or those of one role that others lack."""
     others = "pod-grouper"
     common = {each.name for each in Metrics(roles=(others,))}
     if not kais:
@@ -68,7 +68,8 @@ def test_what_is_missing_of_kai_is_missing() -> None:
     assert not {*missing} & {each.name for each in Metrics()}
 
 
-# What the dashboards in KAI's repository ask for (docs/metrics/grafana, v0.17), without its prefix.
+# The metrics that the dashboards in KAI's repository use (docs/metrics/grafana, v0.17), without
+# their prefix.
 DASHBOARDS = """
     action_scheduling_latency_milliseconds close_session_latency_milliseconds
     e2e_scheduling_latency_milliseconds open_session_latency_milliseconds

@@ -1,4 +1,4 @@
-"""Every notebook runs from top to bottom, and prints what is stored in it; `make notebooks`."""
+"""Every notebook runs from top to bottom, and prints its stored output; `make notebooks`."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_its_links_lead_somewhere(path: Path) -> None:
 
 
 def test_what_is_stored_does_not_change_from_run_to_run() -> None:
-    """No times, no version of a library, no text inside of a picture."""
+    """No times, no library versions, no text inside a picture."""
     for path in PATHS:
         notebook = stored(path)
         assert set(notebook.metadata) == {"kernelspec", "language_info"}
@@ -76,7 +76,7 @@ def test_what_is_stored_does_not_change_from_run_to_run() -> None:
 
 
 def test_a_change_of_what_is_printed_is_found(tmp_path: Path) -> None:
-    """The comparison is no empty one."""
+    """Proves that the comparison finds a difference."""
     path = tmp_path / "one.ipynb"
     cell = nbformat.v4.new_code_cell("print(1)\n2")
     nbformat.write(nbformat.v4.new_notebook(cells=[cell]), path)

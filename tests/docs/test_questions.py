@@ -1,7 +1,7 @@
 """docs/concepts/questions.md: a script per question, short, complete, typed, and with its output.
 
-A section whose title ends with a question mark has a script of at most 12 lines, which needs
-nothing but the files that earlier blocks wrote. The ```text block after it is what it prints.
+A section whose title ends with a question mark has a script of at most 12 lines, which needs only
+the files of earlier blocks. The ```text block after it is its output.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def test_each_script_prints_what_the_page_says(question: str, tmp_path: Path) ->
 
 def test_the_scripts_are_typed_strictly(tmp_path: Path) -> None:
     for number, title in enumerate(title for title in sections() if title):
-        if "data frames" not in title:  # those of pandas are not typed here
+        if "data frames" not in title:  # scripts with pandas are not typed here
             (tmp_path / f"script_{number}.py").write_text(scripts(title)[-1], encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", "--config-file=", str(tmp_path)],

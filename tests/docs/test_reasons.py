@@ -1,6 +1,6 @@
 """docs/reference/reasons.md has a section for every code of the engine, and names every fact.
 
-`kai plan --explain` has plain words for every cause.
+`kai plan --explain` has a sentence for every cause.
 """
 
 import re
@@ -33,5 +33,5 @@ def test_every_cause_has_plain_words() -> None:
     words = (ROOT / "cpp/kai/texts/refusal_words.cc").read_text()
     causes = set(re.findall(r'\{Refusal::k\w+,\s*\{"(\w+)"', words))
     assert len(causes) > 20
-    # How many GPUs are free is said in another sentence.
+    # The number of free GPUs is in another sentence.
     assert causes - set(explain._NODES_SAID) == {"claimed_gpus"}

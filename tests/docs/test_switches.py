@@ -1,4 +1,4 @@
-"""The tables of switches and of extras have a row for every one of the engine, and for no other."""
+"""The tables of switches and of extras have exactly one row for each of the engine's."""
 
 import re
 from pathlib import Path
@@ -21,9 +21,9 @@ def test_every_switch_is_tried_or_says_why_not() -> None:
     block = section.partition("```python")[2]
     tried = {name for name in _core.compat_switches() if re.search(rf"\b{name}\b", block)}
     assert set(_core.compat_switches()) - tried == {
-        "exact_rollback",  # takes searches that come to nothing, and then one that does
-        "passed_devices",  # takes searches that evict the same pod one after the other
-        "whole_gangs",  # takes a large cluster
+        "exact_rollback",  # needs searches without a result, and then one with a result
+        "passed_devices",  # needs searches that evict the same pod one after the other
+        "whole_gangs",  # needs a large cluster
     }
 
 

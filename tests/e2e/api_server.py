@@ -1,4 +1,4 @@
-"""An API server, spoken to through kubectl."""
+"""An API server, used through kubectl."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Manifest = Mapping[str, Any]
 
 
 class RefusedError(Exception):
-    """The API server's own words."""
+    """A rejection, with the API server's message."""
 
 
 class ApiServer:
@@ -28,8 +28,8 @@ class ApiServer:
         return done.stdout
 
     def create(self, *manifests: Manifest, dry_run: bool = False) -> list[dict[str, Any]]:
-        """The objects as the server keeps them. A field that it does not know is refused; with
-        `dry_run` the server goes through all of it and keeps nothing."""
+        """The objects as the server stores them. The server rejects unknown fields; with `dry_run`
+        it checks everything and stores nothing."""
         how = ["--validate=strict", *(["--dry-run=server"] if dry_run else [])]
         return documents(self._send(manifests, "create", *how, "--output=json"))
 
@@ -61,7 +61,7 @@ def plain(value: Any) -> Any:
 
 
 def eventually(is_so: Callable[[], bool], seconds: float = 30) -> None:
-    """What takes effect soon after the server has heard of it."""
+    """Waits for an effect that follows shortly after a request."""
     end = time.monotonic() + seconds
     while not is_so():
         assert time.monotonic() < end, "it did not come about"

@@ -1,6 +1,5 @@
-"""Beside a real API server, for what only it can say. Opt-in: KAI_E2E_KUBECONFIG names the
-kubeconfig of a cluster that may be written to, from Kubernetes 1.36 on; kubectl has to be there.
-"""
+"""Tests on a real API server, for behaviour that only it can show. Opt-in: KAI_E2E_KUBECONFIG names
+the kubeconfig of a cluster that may be written to, from Kubernetes 1.36 on; kubectl is required."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ def api_server() -> ApiServer:
 
 @pytest.fixture
 def namespace(api_server: ApiServer) -> Iterator[Callable[..., str]]:
-    """Makes namespaces, with the labels given."""
+    """Creates namespaces with the given labels."""
     made: list[Manifest] = []
 
     def make(**labels: str) -> str:

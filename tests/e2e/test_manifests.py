@@ -1,4 +1,4 @@
-"""What the builders make is taken by an API server, to the last field."""
+"""An API server accepts what the builders make, to the last field."""
 
 from __future__ import annotations
 
@@ -30,12 +30,13 @@ PODS = 100  # of each orchestrator
 
 @pytest.fixture(scope="module")
 def kinds(api_server: ApiServer) -> set[tuple[str, str]]:
-    """apiVersion and kind of what the server knows, KAI_CRDS (a folder of definitions) included."""
+    """apiVersion and kind of all kinds that the server knows, including KAI_CRDS (a folder of
+    definitions)."""
     api_server.apply(RUNTIME_CLASS)
     for file in sorted(Path(os.environ.get("KAI_CRDS", "/nowhere")).glob("*.yaml")):
         for each in yaml.load_all(file.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader):
             if each and each.get("kind") == "CustomResourceDefinition":
-                each["spec"].pop("conversion", None)  # by a webhook that is not here
+                each["spec"].pop("conversion", None)  # by a webhook that is not installed here
                 api_server.apply(each)
                 established = partial(is_established, api_server, each["metadata"]["name"])
                 eventually(established)
@@ -81,7 +82,7 @@ def test_a_pod_of_an_orchestrator_is_taken(
 
 
 def pod_of(template: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """A pod that has what its orchestrator would give it: a name and an image."""
+    """A pod with the fields that its orchestrator would add: a name and an image."""
     pod: dict[str, Any] = plain(template)
     metadata = {**pod.get("metadata", {}), "name": name}
     metadata.pop("ownerReferences", None)

@@ -27,7 +27,7 @@ def pod(namespace: str, queue: str | None = None, scheduler: str | None = None) 
 
 
 def config_map(namespace: str, queue: str, name: str = "owner", **data: str) -> Manifest:
-    """Stands for an owner of pods: any object with a queue label."""
+    """In the role of an owner of pods: any object with a queue label."""
     metadata = {"name": name, "namespace": namespace, "labels": {QUEUE: queue}}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
 
@@ -79,7 +79,7 @@ def test_a_namespace_has_its_queue(
         assert taken["spec"]["schedulerName"] == "kai-scheduler"
     assert scheduler_of(api_server, pod(free)) == "default-scheduler"
 
-    # Owners: another queue is refused where a namespace has one, and nowhere else.
+    # Owners: another queue is rejected if the namespace has a queue, and accepted otherwise.
     def words_about_a_new_owner() -> str:
         owner = config_map(pinned, "team-b", name="new")
         try:
@@ -90,7 +90,8 @@ def test_a_namespace_has_its_queue(
 
     eventually(lambda: "the queue of this namespace is team-a" in words_about_a_new_owner())
     api_server.create(config_map(free, "team-b"), dry_run=True)
-    # What carried one before can be finished, and moved home.
+    # An object that had another queue before the policy can be finished, and moved to the right
+    # queue.
     api_server.apply(config_map(pinned, "team-b", after="the policy"))
     api_server.apply(config_map(pinned, "team-a", after="the policy"))
     with pytest.raises(RefusedError, match="the queue of this namespace is team-a"):

@@ -1,4 +1,4 @@
-"""For tests that run beside an orchestrator's library (noxfile.py)."""
+"""For tests that run with an orchestrator's library (noxfile.py)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HALF_A_T4 = PodRequest(
     memory_limit="2Gi",
     env={"NVIDIA_DRIVER_CAPABILITIES": "all"},
 )
-"""What most of the recorded pods ask for."""
+"""The request of most recorded pods."""
 
 GPUS: list[dict[str, Any]] = [
     {},
@@ -34,11 +34,11 @@ GPUS: list[dict[str, Any]] = [
     {"mig": "1g.5gb"},
     {"claim": "one-gpu"},
 ]
-"""Every way of asking for GPUs, or for none."""
+"""Every form of a GPU request, and none."""
 
 
 def without_nulls(value: Any) -> Any:
-    """As two pods are compared: what is null or empty is not there."""
+    """The form in which two pods are compared: without null and empty fields."""
     if isinstance(value, dict):
         kept = {key: without_nulls(each) for key, each in value.items()}
         return {key: each for key, each in kept.items() if each not in (None, {}, [])}
@@ -55,7 +55,7 @@ def environment() -> str:
 
 @pytest.fixture
 def expected() -> Any:
-    """Reads what a library was seen to make of hand-written settings: expected("kfp-2.17.0")."""
+    """Reads what a library made of hand-written settings: expected("kfp-2.17.0")."""
 
     def read(name: str) -> Any:
         return without_nulls(json.loads((EXPECTED / f"{name}.json").read_text())["pod"])

@@ -44,7 +44,7 @@ REQUESTS = {
 
 @pytest.fixture(autouse=True)
 def without_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
-    # An operator asks its hook whether it runs in a cluster; the hook asks for a kubeconfig.
+    # An operator checks with its hook whether it runs in a cluster; the hook needs a kubeconfig.
     for operator in (KubernetesPodOperator, KubernetesJobOperator):
         monkeypatch.setattr(operator, "hook", SimpleNamespace(is_in_cluster=False))
 
@@ -200,7 +200,7 @@ def test_a_job_has_the_keys_that_kai_reads_from_owners(template: Any) -> None:
 
 @pytest.mark.parametrize("api_version", ["v1", "v1beta1"])
 def test_the_policies_have_only_fields_that_kubernetes_knows(api_version: str) -> None:
-    # Tried here, as this environment's client is new enough to know the kinds of policies.
+    # Checked here, because this environment's client is new enough to know the kinds of policies.
     for manifest in scheduler_name_policy(HALF_A_T4, pin_queue=True, api_version=api_version):
         version = manifest["apiVersion"].rpartition("/")[2]
         kind = getattr(client, version[0].upper() + version[1:] + manifest["kind"])

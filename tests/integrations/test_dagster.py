@@ -1,4 +1,4 @@
-"""Dagster itself with the settings that kai builds for it."""
+"""Dagster with the settings that kai builds for it."""
 
 import json
 from typing import Any

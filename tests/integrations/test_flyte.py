@@ -1,4 +1,4 @@
-"""flytekit itself with the PodTemplate that kai builds."""
+"""flytekit with the PodTemplate that kai builds."""
 
 from collections import OrderedDict
 from typing import Any

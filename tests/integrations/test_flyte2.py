@@ -1,4 +1,4 @@
-"""Flyte 2's SDK itself with the PodTemplate that kai builds."""
+"""Flyte 2's SDK with the PodTemplate that kai builds."""
 
 from typing import Any
 

@@ -97,7 +97,7 @@ def test_a_patched_manifest_reads_back_without_loss(name: str) -> None:
     }
     patched = dict(argo.patch(manifest, REQUESTS[name], templates=["train"]))
 
-    # Models drop keys that Argo does not have, so equal means that it has all of them.
+    # Models drop keys that Argo does not have: if the results are equal, Argo has all of them.
     read = WorkflowModel.model_validate(patched).model_dump(
         mode="json", by_alias=True, exclude_none=True
     )
@@ -124,7 +124,7 @@ def test_both_examples_come_to_the_same_training_step() -> None:
         next(each for each in manifest["spec"]["templates"] if each["name"] == "train")
         for manifest in made
     ]
-    # Only the manifest that was there before has a limit of memory.
+    # Only the manifest that existed before has a limit of memory.
     assert patched["container"]["resources"]["limits"].pop("memory") == "4Gi"
     del patched["container"]["resources"]["limits"]
     written["retryStrategy"]["limit"] = int(written["retryStrategy"]["limit"])

@@ -30,8 +30,8 @@ def train(x: str):
 
 @pytest.fixture
 def compiled(tmp_path: Path) -> Callable[..., dict[str, Any]]:
-    """The pipeline load -> train, whose second task goes through a function, as its YAML has it:
-    one entry per executor, of the platform and of the container."""
+    """The pipeline load -> train, whose second task goes through a function, as in its YAML: one
+    entry per executor, of the platform and of the container."""
 
     def compile_with(change: Callable[[Any], Any]) -> dict[str, Any]:
         @dsl.pipeline(name="p")
@@ -109,7 +109,7 @@ def test_what_kfp_adds_afterwards_is_kept_beside_ours(compiled: Any) -> None:
     ).native
 
     def change(task: Any) -> None:
-        # kfp reads all that is there as its own message: a field it does not know would raise.
+        # kfp parses all of it as its own message: an unknown field would raise.
         kubernetes.add_pod_label(apply(task), "team", "vision")
 
     entry = compiled(change)["platform"]["exec-train"]

@@ -1,4 +1,4 @@
-"""KServe's own classes with the InferenceService that kai builds."""
+"""KServe's classes with the InferenceService that kai builds."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ def test_the_service(expected: Any) -> None:
     assert isinstance(service, V1beta1InferenceService)
     assert isinstance(service.spec.predictor, V1beta1PredictorSpec)
     recorded = expected("kserve-0.20.0")
-    # As KServe's own client sends it, and as kai reads it back.
+    # As KServe's own client sends it, and as kai reads it.
     assert without_nulls(client.ApiClient().sanitize_for_serialization(service)) == recorded
     assert without_nulls(to_plain(service)) == recorded
 

@@ -1,4 +1,4 @@
-"""Beside the kubernetes client, whose classes changed in 37 (spec 7 J6)."""
+"""With the kubernetes client, whose classes changed in 37 (spec 7 J6)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_objects_of_the_client_say_what_the_plain_values_say(maker: str, asked: 
     request = PodRequest(queue="team-a", **REQUESTS[asked])
     built = make(request, image="i", as_native=True, **options)
     assert isinstance(built.native, kind)
-    # By the client's own serialiser as well as by ours, and through YAML.
+    # With the client's serialiser and with ours, and through YAML.
     sent = without_nulls(client.ApiClient().sanitize_for_serialization(built.native))
     assert sent == without_nulls(dict(built))
     assert to_plain(built.native) == without_nulls(dict(built))

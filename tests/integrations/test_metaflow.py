@@ -1,4 +1,4 @@
-"""Metaflow itself with the arguments that kai builds for its decorators."""
+"""Metaflow with the arguments that kai builds for its decorators."""
 
 import json
 import os
@@ -32,14 +32,14 @@ REQUEST = kai.PodRequest(
 
 
 class Client:
-    """What Metaflow asks for a connection to a cluster; making manifests needs none."""
+    """Replaces Metaflow's connection to a cluster; making manifests needs none."""
 
     def get(self) -> Any:
         return client
 
 
 def arguments_of(settings: Any, step: str) -> dict[str, Any]:
-    """As Metaflow hands them on from its decorators to the Job."""
+    """The arguments that Metaflow passes from its decorators to the Job."""
     decorator = KubernetesDecorator(
         attributes={**settings["kubernetes"], "image": "img"}, statically_defined=True
     )
@@ -188,7 +188,7 @@ def test_the_workflow_of_a_flow(expected: Any, tmp_path: Path) -> None:
     recorded = expected("metaflow-argo-2.19.39")
 
     wanted = recorded["template train-model"]
-    # By hand it was given seconds, which arrive under a name that nothing reads.
+    # The hand-written toleration had seconds, which arrive under a name that nothing reads.
     assert wanted["tolerations"][0].pop("toleration_seconds") == 5
     made = templates["train-model"]
     annotations = made["metadata"]["annotations"]
@@ -201,7 +201,7 @@ def test_the_workflow_of_a_flow(expected: Any, tmp_path: Path) -> None:
     assert wanted["container"].items() <= without_nulls(made["container"]).items()
 
     wanted = recorded["template dist (@parallel) resource manifest, excerpt"]
-    # Argo fills expressions in before it is read as YAML.
+    # Argo replaces expressions before the text is parsed as YAML.
     manifest = re.sub(r"(\{\{=.*?\}\})", r"'\1'", templates["dist"]["resource"]["manifest"])
     made = yaml.safe_load(manifest)
     assert made["metadata"]["labels"] == wanted["metadata.labels"]

@@ -1,4 +1,4 @@
-"""MLflow Projects itself with the Job template and the configuration that kai builds."""
+"""MLflow Projects with the Job template and the configuration that kai builds."""
 
 import copy
 import json

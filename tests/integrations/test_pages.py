@@ -1,4 +1,4 @@
-"""The examples of an orchestrator's page run beside its library, from top to bottom."""
+"""The examples of an orchestrator's page run with its library, from top to bottom."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Prefect's Kubernetes worker itself with the template and the variables that kai builds for it."""
+"""Prefect's Kubernetes worker with the template and the variables that kai builds for it."""
 
 import asyncio
 import copy
@@ -41,13 +41,14 @@ def rendered(template: dict[str, Any], variables: dict[str, Any]) -> Any:
 
     job = asyncio.run(render()).job_manifest
     container = job["spec"]["template"]["spec"]["containers"][0]
-    # The settings of the machine that renders are passed on.
+    # The settings of the machine that renders are copied into the container.
     container["env"] = [one for one in container["env"] if not one["name"].startswith("PREFECT")]
     return without_nulls(job)
 
 
 def test_the_job_of_a_run(expected: Any, environment: str) -> None:
-    # Built for a new worker whatever runs here: the recorded 0.7.5 shows what becomes of it.
+    # Built for a new worker in every environment: the recorded 0.7.5 shows the result with an old
+    # one.
     built = prefect.build(REQUEST)
     variables = {**built["job_variables"], "image": "img"}
     if environment != "prefect-kubernetes-0.7.5":
@@ -58,7 +59,7 @@ def test_the_job_of_a_run(expected: Any, environment: str) -> None:
 
 def test_the_variables_are_those_of_the_template(version: str) -> None:
     made = prefect.build(REQUEST, version=version).native["base_job_template"]
-    # All that the builder assumes of Prefect's own variables is there, or added by it.
+    # Prefect has, or the builder adds, all variables that the builder relies on.
     assert set(prefect.job_variables(REQUEST)) <= set(made["variables"]["properties"])
     default = KubernetesWorker.get_default_base_job_template()
     assert set(default["variables"]["properties"]) <= set(made["variables"]["properties"])
@@ -123,7 +124,7 @@ def test_prefect_makes_the_pod_that_was_foretold(version: str, gpus: dict[str, A
         wanted, main = foretold["spec"].pop("containers")[0], pod["spec"].pop("containers")[0]
         annotations = pod["metadata"].get("annotations", {})
         if not request.shares_gpus:
-            # The name of the container alone asks for nothing.
+            # The name of the container alone requests nothing.
             assert annotations.pop("gpu-fraction-container-name") == "prefect-job"
         assert annotations == foretold["metadata"].get("annotations", {})
         assert foretold["spec"].items() <= pod["spec"].items()

@@ -1,4 +1,4 @@
-"""Beside Ray: what its autoscaler makes of the manifests."""
+"""With Ray: how its autoscaler reads the manifests."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from kai.integrations.ray import WorkerGroup
 from kai.settings import PodRequest
 
 HALF = HALF_A_T4.with_changes(cpu_limit="1")
-# A head on a node with GPUs that takes none of them.
+# A head on a node with GPUs that uses none of them.
 HEAD = HALF.with_changes(gpu_fraction=None, tolerations=HALF.tolerations)
 
 
 def resources_of(cluster: Mapping[str, Any]) -> dict[str, Any]:
-    """What Ray takes the pods of each group for."""
+    """The resources that Ray reads for the pods of each group."""
     types = _derive_autoscaling_config_from_ray_cr(dict(cluster))["available_node_types"]
     return {name: each["resources"] for name, each in types.items()}
 

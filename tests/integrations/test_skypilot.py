@@ -1,4 +1,4 @@
-"""SkyPilot's own schema, merge and check with the configuration that kai builds."""
+"""SkyPilot's schema, merge and check with the configuration that kai builds."""
 
 import copy
 from typing import Any
@@ -12,7 +12,7 @@ from sky.utils import common_utils, config_utils, schemas
 import kai
 from kai.integrations import skypilot
 
-# A reduced stand-in for what SkyPilot renders; the whole of it needs a cluster.
+# A reduced form of what SkyPilot renders; the full form needs a cluster.
 BASE = {
     "apiVersion": "v1",
     "kind": "Pod",
@@ -32,7 +32,7 @@ BASE = {
 
 
 def merged(config: dict[str, Any]) -> Any:
-    """The pod, after SkyPilot found nothing to complain about."""
+    """The pod, after SkyPilot's checks have passed."""
     common_utils.validate_schema(config, schemas.get_config_schema(), "invalid: ")
     pod = copy.deepcopy(BASE)
     config_utils.merge_k8s_configs(pod, copy.deepcopy(config["kubernetes"]["pod_config"]))
@@ -86,7 +86,7 @@ def test_skypilot_makes_the_pod_that_was_foretold(gpus: dict[str, Any]) -> None:
 
 
 def test_skypilot_finds_a_wrong_key_only_in_the_pod() -> None:
-    # Why the keys are written as the API server takes them.
+    # The reason why the keys have the API server's spelling.
     config = {"kubernetes": {"pod_config": {"spec": {"scheduler_name": "kai-scheduler"}}}}
     with pytest.raises(AssertionError):
         merged(config)

@@ -1,4 +1,4 @@
-"""Beside the models of kubeflow-trainer-api, and the options of kubeflow where it is installed."""
+"""With the models of kubeflow-trainer-api, and the options of kubeflow if it is installed."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def version(environment: str) -> str:
 
 
 def known_by_the_models(built: Built) -> None:
-    """The models drop what they do not know: what comes back has to be what went in."""
+    """The models drop unknown fields: the output must equal the input."""
     job = dict(built)
     assert models.TrainerV1alpha1TrainJob.from_dict(job).to_dict() == job
     (runtime,) = built.cluster_objects
@@ -58,7 +58,7 @@ def test_a_job_comes_out_as_this_version_takes_it(
     if version == "2.3":
         assert without_nulls(built.cluster_objects[0]) == wanted["ClusterTrainingRuntime"]
         wanted = wanted["TrainJob"]
-        # The recorded one is the SDK's, which has an entry of its own.
+        # The recorded patch is the SDK's, which has its own entry.
         wanted["spec"]["runtimePatches"][0]["manager"] = trainer.MANAGER
     assert without_nulls(dict(built)) == wanted
     known_by_the_models(built)
@@ -105,7 +105,7 @@ def test_the_options_say_what_the_job_says(kind: str, environment: str) -> None:
 def applied(options: Any) -> dict[str, Any]:
     from kubeflow.trainer.backends.kubernetes.backend import KubernetesBackend
 
-    backend = KubernetesBackend.__new__(KubernetesBackend)  # options only look at its class
+    backend = KubernetesBackend.__new__(KubernetesBackend)  # options check only its class
     job: dict[str, Any] = {"metadata": {}, "spec": {}}
     for option in options:
         option(job, None, backend)

@@ -1,4 +1,4 @@
-"""Beside kubeflow-training: its own classes take what is built, and give it back."""
+"""With kubeflow-training: its classes accept what is built, and return it unchanged."""
 
 from __future__ import annotations
 

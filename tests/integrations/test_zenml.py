@@ -1,4 +1,4 @@
-"""ZenML takes the settings of kai.integrations.zenml, and makes the pods that were meant.
+"""ZenML accepts the settings of kai.integrations.zenml, and makes the intended pods.
 
 Both generations: in 0.82.0 a step is a pod, in 0.98.0 a Job.
 """
@@ -43,7 +43,7 @@ def is_old(version: str) -> bool:
 
 
 def step(settings: Any, *, is_old: bool) -> dict[str, Any]:
-    """What ZenML makes for a step, as it reaches the API server: a pod, or a Job."""
+    """The object that ZenML sends to the API server for a step: a pod, or a Job."""
     home = "zenml.integrations.kubernetes." + ("orchestrators." if is_old else "")
     manifests = import_module(home + "manifest_utils")
     common = {"image_name": "img", "command": ["python"], "args": ["-m", "x"]}
@@ -73,7 +73,7 @@ def pod_in(made: dict[str, Any]) -> dict[str, Any]:
 
 
 def without_zenmls_own(made: dict[str, Any]) -> dict[str, Any]:
-    """The pod, without what ZenML adds whatever the settings are."""
+    """The pod, without the fields that ZenML always adds."""
     pod = copy.deepcopy(pod_in(made))
     for label in ("pipeline", "step_name", "run"):
         pod["metadata"]["labels"].pop(label, None)
@@ -136,7 +136,7 @@ def test_the_pod_is_the_one_that_kai_shows(kind: str, version: str, is_old: bool
     shown = without_nulls({"metadata": built.pod["metadata"], "spec": built.pod["spec"]})
     assert without_zenmls_own(made) == shown
     assert no_unknown_keys(built.native)
-    if not is_old:  # queue and priority on the Job, annotations not
+    if not is_old:  # queue and priority are on the Job, annotations are not
         assert made["metadata"]["labels"]["kai.scheduler/queue"] == "test"
         assert made["metadata"]["labels"]["priorityClassName"] == "train"
         assert list(made["metadata"]["annotations"]) == ["zenml.io/step_name"]

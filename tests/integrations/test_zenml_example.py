@@ -13,7 +13,7 @@ EXAMPLE = ROOT / "examples" / "zenml"
 
 
 def python(home: Path, *arguments: str) -> str:
-    """What Python says in the folder of the example, with a ZenML of its own."""
+    """Python's output in the folder of the example, with a separate ZenML home."""
     done = subprocess.run(
         [sys.executable, *arguments],
         capture_output=True,

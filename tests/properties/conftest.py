@@ -1,4 +1,4 @@
-"""Lets the tests here take modules beside them."""
+"""Makes the modules of this folder importable for its tests."""
 
 import sys
 from pathlib import Path

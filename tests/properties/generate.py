@@ -35,9 +35,9 @@ ALL_ACTIONS = "allocate, consolidation, reclaim, preempt, stalegangeviction"
 # Durations are written in nanoseconds.
 SECOND = 1_000_000_000
 
-# Far enough from any clock: everything that started long ago started in 2024, pods that
-# are being deleted have a deadline that is never reached, and minimum run times are
-# either over long ago or a century.
+# Far from any clock: everything that started long ago started in 2024, pods that are being deleted
+# have a deadline that is never reached, and minimum run times are either over long ago or a
+# century.
 LONG_AGO = "2024-01-01T00:00:00Z"
 NEVER = "2099-01-01T00:00:00Z"
 CENTURY = "876000h"
@@ -121,7 +121,7 @@ def scheduler_config(actions=ALL_ACTIONS, gpu="binpack", cpu="binpack", argument
 
 
 class Node:
-    """A node and what is still free on it."""
+    """A node and its free resources."""
 
     def __init__(
         self,
@@ -207,7 +207,7 @@ class Node:
 
 
 class Pod:
-    """What one pod asks for, and where it runs if it does."""
+    """The request of one pod, and its node if it runs."""
 
     def __init__(
         self,
@@ -328,7 +328,7 @@ class Pod:
         return {"metadata": meta, "spec": spec, "status": {"phase": phase}}
 
     def request_to_json(self, name, namespace, uid):
-        """The bind request through which the scheduler asked for the pod's place."""
+        """The bind request with which the scheduler requested the pod's place."""
         spec = {"podName": name, "selectedNode": self.node}
         if self.groups:
             spec["receivedResourceType"] = "Fraction"
@@ -374,7 +374,7 @@ class Cluster:
         return f"{self.rng.getrandbits(32):08x}"
 
     def time(self):
-        """Creation times go up, now and then two objects share one."""
+        """Creation times increase; sometimes two objects share one."""
         if self.rng.random() < 0.8:
             self._clock += self.rng.randint(1, 600)
         minutes, seconds = divmod(self._clock, 60)
@@ -438,7 +438,7 @@ class Cluster:
         return name
 
     def place(self, pod, nodes=None, strategy="random"):
-        """Puts a running pod on a node with room; False when there is none."""
+        """Puts a running pod on a node with room; False if there is none."""
         fitting = [node for node in (nodes or self.nodes) if node.fits(pod)]
         if not fitting:
             return False
@@ -497,7 +497,7 @@ class Cluster:
         prefix=None,
         **spec,
     ):
-        """Adds a pod group; the pods say themselves whether they run."""
+        """Adds a pod group; each pod knows itself whether it runs."""
         running = any(pod.node for pod in pods)
         name = self.name(prefix or ("run" if running else "job"))
         namespace = "ns-" + queue
@@ -540,7 +540,7 @@ class Cluster:
         return name
 
     def run(self, queue, pods, strategy="random", shared=False, **settings):
-        """Adds a running group if all its pods find room; tells whether they did."""
+        """Adds a running group if all its pods fit; returns whether they did."""
         before = [
             (
                 node,
@@ -938,7 +938,7 @@ def family_allocate(cluster):
 
 
 def shared_pod(rng, gpu_memory=81920):
-    """A pod that asks for part of one or of several GPUs."""
+    """A pod that requests a fraction of one or of several GPUs."""
     cpu = rng.choice([500, 1000])
     kind = weighted(rng, {"fraction": 6, "memory": 2, "several": 2})
     if kind == "memory":
@@ -978,8 +978,8 @@ def family_gpusharing(cluster):
     evicting = rng.random() < 0.4
     quotas = split(rng, whole, 2) if evicting else [whole, whole]
     leaves = two_level_queues(cluster, quotas)
-    # An installed scheduler leaves the bind requests of running pods in place, and pods on
-    # several shared GPUs are known by them only; without them the pods' labels count.
+    # An installed scheduler keeps the bind requests of running pods, and pods on several shared
+    # GPUs are identified only by them; without them the pods' labels count.
     by_request = rng.random() < 0.5
     target = whole * (rng.choice([0.8, 1]) if evicting else rng.choice([0, 0.4, 0.7]))
     for _ in range(40):
@@ -1029,7 +1029,7 @@ def family_gpusharing(cluster):
 
 
 def family_reclaim(cluster):
-    """A queue beyond its share holds what another queue within its share asks for."""
+    """A queue above its share uses what another queue within its share requests."""
     rng = cluster.rng
     size = weighted(rng, {rng.randint(1, 3): 5, rng.randint(3, 6): 3, rng.randint(8, 12): 1})
     per_node = rng.choice([2, 4, 4, 8])
@@ -1122,7 +1122,7 @@ def family_reclaim(cluster):
 
 
 def family_preempt(cluster):
-    """Within one queue, more important groups need what less important ones hold."""
+    """Within one queue, more important groups need what less important ones use."""
     rng = cluster.rng
     size = weighted(rng, {rng.randint(1, 3): 5, rng.randint(3, 6): 3, rng.randint(8, 12): 1})
     per_node = rng.choice([2, 4, 4, 8])
@@ -1434,7 +1434,7 @@ def family_subgroups(cluster):
 
 
 def family_stalegang(cluster):
-    """Gangs of which fewer pods run than they need."""
+    """Gangs with fewer running pods than they need."""
     rng = cluster.rng
     per_node = rng.choice([4, 8])
     cluster.add_nodes(rng.randint(1, 4), gpus=per_node, cpu=64, memory=256)

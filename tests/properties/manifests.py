@@ -1,6 +1,5 @@
-"""One manifest of each kind that the builders make, for tests that know how it has to look: the
-definitions of the kinds (test_schemas.py), an API server (tests/e2e).
-"""
+"""One manifest of each kind that the builders make, for tests that know the correct form: the
+definitions of the kinds (test_schemas.py), an API server (tests/e2e)."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ GPUS: list[dict[str, Any]] = [
 
 
 def request_with(gpus: Mapping[str, Any]) -> kai.PodRequest:
-    """One that asks for all there is."""
+    """A request with all settings."""
     return kai.PodRequest(
         queue="team-a", env={"A": "b"}, cpu=1, memory="1Gi", memory_limit="2Gi", priority="train",
         preemptible=True, topology="net", required_level="zone", preferred_level="rack",
@@ -45,7 +44,7 @@ SPARK_OWN = {"type": "Python", "sparkVersion": "4.0.0", "mainApplicationFile": "
 
 
 def application(request: kai.PodRequest) -> Mapping[str, Any]:
-    """With what only its user knows."""
+    """With the fields that only its user knows."""
     built = spark.build(request, name="x", image="i", as_native=False)
     return {**built, "spec": {**built["spec"], **SPARK_OWN}}
 

@@ -1,6 +1,5 @@
-"""Random requests for pod settings, valid and invalid ones. The seed is printed; KAI_SEED runs
-another one.
-"""
+"""Random requests for pod settings, valid and invalid. The seed is printed; KAI_SEED runs another
+one."""
 
 from __future__ import annotations
 
@@ -44,7 +43,7 @@ def gpus(rng: random.Random) -> Arguments:
 
 
 def is_large(asked: Arguments) -> bool:
-    """Enough for a framework beside what CUDA takes."""
+    """Whether it is enough for a framework besides CUDA's own memory."""
     if "gpu_fraction" in asked:
         return float(asked["gpu_fraction"]) > 0.2
     return "gpu_memory" in asked and PodRequest(**asked).gpu_memory > 4000  # type: ignore[operator]
@@ -97,7 +96,7 @@ def valid(rng: random.Random) -> Arguments:
 
 
 def invalid(rng: random.Random) -> Arguments:
-    """A valid request with one thing in it that makes no sense."""
+    """A valid request with one invalid value."""
     asked = valid(rng)
     plain = {k: v for k, v in asked.items() if k not in ("gpu_fraction", "gpu_memory", "devices",
              "mps", "gpus", "mig", "framework", "isolation", "gpu_memory_total")}  # fmt: skip

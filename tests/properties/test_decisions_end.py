@@ -1,9 +1,9 @@
-"""Left to itself a cluster comes to rest: no two pod groups evict each other for ever.
+"""Without new work a cluster comes to rest: no two pod groups evict each other for ever.
 
-The recorded cases live through 50 cycles as their own rules have it (`kai.sim.world.step`): an
-evicted pod starts again at once and waits. One scheduler sees the whole life, as events of one
-cluster. A cluster is at rest when a cycle evicts no pod and leaves the world as it was: where
-nothing changes, the last plan is the next one.
+The recorded cases run for 50 cycles by their own rules (`kai.sim.world.step`): an evicted pod
+starts again at once and waits. One scheduler plans all cycles, with the changes as events of one
+cluster. A cluster is at rest when a cycle evicts no pod and changes nothing: then the next plan is
+the same.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from kai.verify.outcome import not_built
 from kai.verify.validate import validate
 
 CYCLES = 50
-VALIDATED = 3  # cycles whose plans are checked: that takes longer than to make them
+VALIDATED = 3  # cycles whose plans are checked: checking takes longer than planning
 NOW = "2026-01-01T12:00:00Z"
 
-# Clusters that never come to rest where a cycle forgets what the one before has promised, as KAI
-# does, and what happens there.
+# Clusters that never come to rest if a cycle forgets the promises of the one before, as in KAI, and
+# what happens in them.
 FORGOTTEN: dict[str, str] = {
     **dict.fromkeys(
         ("random/consolidation-027", "random/mixed-001", "random/mixed-004", "random/mixed-039"),
@@ -43,11 +43,11 @@ FORGOTTEN: dict[str, str] = {
 
 @dataclass(frozen=True)
 class Life:
-    """How a cluster lived."""
+    """The history of a cluster."""
 
     cycles: int
     rests: bool
-    again: tuple[str, ...] = ()  # the evictions of the cycles that repeat themselves
+    again: tuple[str, ...] = ()  # the evictions of the repeated cycles
 
     def __str__(self) -> str:
         return f"after {self.cycles} cycles: {', '.join(self.again)}"
@@ -56,9 +56,9 @@ class Life:
 def live(
     case: Case, scheduler: kai.Scheduler, compat: Mapping[str, str], *, slowly: bool = False
 ) -> Life:
-    """Up to 50 cycles; `slowly`: what is evicted in every other cycle leaves one cycle later.
+    """Up to 50 cycles; `slowly`: pods evicted in every other cycle are gone one cycle later.
 
-    Plans that keep promises break no rule that holds for every plan.
+    Plans that keep promises break no rule for plans.
     """
     world, now = with_compat(case.data["snapshot"], compat), case.data.get("now") or NOW
     stays = case.data.get("deleteOnEvict") or ()
@@ -97,7 +97,7 @@ def _said(decision: Any) -> str:
 
 
 def name_of(case: Case) -> str:
-    return f"{case.kind}/{case.id}"  # a made-up cluster may have the number of another case
+    return f"{case.kind}/{case.id}"  # a generated cluster may have the number of another case
 
 
 def with_compat(snapshot: Mapping[str, Any], compat: Mapping[str, str]) -> dict[str, Any]:
@@ -106,7 +106,7 @@ def with_compat(snapshot: Mapping[str, Any], compat: Mapping[str, str]) -> dict[
 
 
 def broken_rules(world: Mapping[str, Any], plan: kai.Plan, now: str) -> list[str]:
-    """But for gangs of which the same plan starts pods and evicts others, promises or not."""
+    """Except gangs with pods that the same plan starts and evicts, with promises or without."""
     evicted = [each.pod for each in plan.decisions if each.kind == "evict"]
     return [
         str(each)

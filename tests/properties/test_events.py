@@ -1,6 +1,6 @@
-"""Whatever happens to a cluster: its plan is that of what it holds, loaded anew.
+"""After any events a cluster has the same plan as a newly loaded cluster with its objects.
 
-What a scheduler has promised before is carried over, as to one that starts again.
+The promises of a scheduler are carried over, as to a scheduler that is restarted.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ KINDS = {listed: kind for kind, listed in kinds.LISTS.items()}
 
 
 class World:
-    """A cluster to which things happen, and the objects that they happen to."""
+    """A cluster that gets events, and its objects."""
 
     def __init__(self, snapshot: dict[str, Any], seed: str) -> None:
         self.random = random.Random(seed)
@@ -40,14 +40,14 @@ class World:
         ]
 
     def observed(self) -> dict[str, str]:
-        """Where a pod is, or nonsense."""
+        """The node of a pod, or an invalid value."""
         amount = {"nvidia.com/gpu": str(self.random.randint(1, 2))}
         record = [{"zone": f"node-{self.random.randint(0, 2)}", "amount": amount}]
         text = json.dumps(record) if self.random.random() < 0.8 else "nonsense"
         return {keys.NUMA_OBSERVED_ANNOTATION: text}
 
     def use(self) -> str:
-        """Queues have used something else in the past."""
+        """The past usage of queues changes."""
         queues = [e["metadata"]["name"] for e in self.objects if e["kind"] == "Queue"]
         parts = (0.0, 0.1, 0.3, 0.9)
         usage = {
@@ -59,11 +59,11 @@ class World:
         return f"usage is {usage}"
 
     def happen(self) -> str:
-        """One event; what it was."""
+        """Applies one event, and returns its description."""
         if self.past.random() < 0.15:
             return self.use()
         each = copy.deepcopy(self.random.choice(self.objects))
-        if self.random.random() < 0.7:  # most events are of pods
+        if self.random.random() < 0.7:  # most events are about pods
             pods = [each for each in self.objects if each["kind"] == "Pod"]
             each = copy.deepcopy(self.random.choice(pods or self.objects))
         kind, metadata = each["kind"], each["metadata"]
@@ -119,7 +119,7 @@ def play(world: World, scheduler: kai.Scheduler, seed: str) -> None:
         assert world.cluster.counts == fresh.counts, (seed, events)
         if world.random.random() < 0.4:
             held.append((scheduler.plan(world.cluster, now=NOW), expected))
-    for plan, expected in held:  # the cluster has gone on since
+    for plan, expected in held:  # the cluster has changed since
         assert plan == expected, (seed, events)
         assert str(plan) == str(expected), (seed, events)
         groups = [*plan.pod_groups][:3]

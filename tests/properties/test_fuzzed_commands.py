@@ -1,7 +1,7 @@
-"""Whatever is typed and whatever a file holds: an exit status that means something, and sentences.
+"""Any command line and any file content give a meaningful exit status and a message.
 
-Command lines are drawn from the options that each command has; files are broken ones of every kind
-that kai reads. KAI_FUZZ_EXAMPLES runs more examples than the usual few hundred.
+Command lines are drawn from the options of each command; files are broken ones of every kind that
+kai reads. KAI_FUZZ_EXAMPLES runs more examples than the usual few hundred.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 @st.composite
 def broken(draw: st.DrawFn, good: Any) -> Any:
-    """Of a good value: one to three places changed, renamed or left out."""
+    """A good value with one to three places changed, renamed or left out."""
     value = copy.deepcopy(good)
     for _ in range(draw(st.integers(1, 3))):
         known = list(paths(value))
@@ -163,7 +163,7 @@ def broken(draw: st.DrawFn, good: Any) -> Any:
 
 @st.composite
 def contents(draw: st.DrawFn, what: str) -> bytes:
-    """Of a file: a broken value as YAML or JSON, perhaps with some bytes changed."""
+    """The content of a file: a broken value as YAML or JSON, perhaps with some changed bytes."""
     value = draw(broken(GOOD[what]))
     try:
         if draw(st.booleans()):
@@ -171,7 +171,7 @@ def contents(draw: st.DrawFn, what: str) -> bytes:
         else:
             listed = {"kind": "List", "items": value} if isinstance(value, list) else value
             dumped = json.dumps(listed, default=str)
-    except (TypeError, ValueError, yaml.YAMLError):  # of keys that they do not take
+    except (TypeError, ValueError, yaml.YAMLError):  # from keys of an unsupported type
         dumped = repr(value)
     data = bytearray(dumped.encode("utf-8", "surrogatepass"))
     for _ in range(draw(st.sampled_from([0, 0, 0, 1, 2]))):
@@ -186,7 +186,7 @@ class Ran:
 
 
 def run(arguments: list[str], stdin: bytes = b"") -> Ran:
-    """In this process; a mistake of ours is raised (KAI_DEBUG)."""
+    """Runs in this process; a bug of ours raises (KAI_DEBUG)."""
     out, err = io.TextIOWrapper(io.BytesIO(), "utf-8", "backslashreplace"), io.StringIO()
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin)))
@@ -209,7 +209,7 @@ def check(ran: Ran) -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder with a file of each kind, which is the current one."""
+    """The current folder, with a file of each kind."""
     folder = tmp_path_factory.mktemp("fuzzed")
     cluster = kai.Cluster().queue("a").node("n", gpus=2).pending("a/x", gpus=1).pending("a/y")
     cluster.save(folder / "good.zip")

@@ -1,8 +1,8 @@
-"""Whatever stands in an object that settings are to be merged into: the answer is the object with
-the settings or a sentence, and never a traceback.
+"""Merging settings into any object gives the object with the settings or an error message, and
+never a traceback.
 
-Objects that the builders make themselves are broken in one to three places. The seed is printed;
-KAI_SEED runs another one.
+Objects from the builders are broken in one to three places. The seed is printed; KAI_SEED runs
+another one.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ ASKED = REQUESTS[1]
 MANIFESTS = [
     plain(make(request_with(gpus))) for make in {**CORE, **CUSTOM}.values() for gpus in GPUS[1:4]
 ]
-# What is called with a request and an object, and objects that it takes.
+# Functions that are called with a request and an object, and valid objects for them.
 TAKERS: dict[str, tuple[Callable[[kai.PodRequest, Any], Any], list[Any]]] = {
     "manifests": (lambda r, e: kubernetes.patch(e, r, as_native=False), MANIFESTS),
     "workflows": (lambda r, e: kubernetes.patch(e, r, as_native=False), [WORKFLOW]),

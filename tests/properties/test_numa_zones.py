@@ -1,7 +1,7 @@
-"""Whatever is decided, no NUMA zone gives more than it has, and policies are kept.
+"""In every plan, no NUMA zone gives more than it has, and zone policies hold.
 
-Small clusters at random, with zones of GPUs, pods that run in some of them, and pods that wait. The
-plan's zones are added up here anew, from its decisions alone.
+Small random clusters, with zones of GPUs, pods that run in some of them, and pods that wait. The
+test recomputes the plan's zones from its decisions alone.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ BARE = "reports no zones"
 
 
 class World:
-    """A random cluster, and where its running pods have their places."""
+    """A random cluster, and the zones of its running pods."""
 
     def __init__(self, seed: int) -> None:
         draw = random.Random(seed)

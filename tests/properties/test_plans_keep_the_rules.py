@@ -1,7 +1,8 @@
-"""On generated clusters every plan could be carried out, and no pod leaves that may stay.
+"""On generated clusters every plan can be carried out, and no pod is evicted without need.
 
-`KAI_SEED` is the number of the first cluster and `KAI_CLUSTERS` how many there are of each family;
-a failure names the family and seed, and ``generate.py --family F --seed S`` makes that cluster.
+`KAI_SEED` is the number of the first cluster and `KAI_CLUSTERS` the number of clusters of each
+family; a failure names the family and seed, and ``generate.py --family F --seed S`` makes that
+cluster.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def test_every_plan_keeps_every_rule(family: str, engine: Engine) -> None:
 
 
 def test_every_plan_of_a_recorded_case_keeps_every_rule(engine: Engine) -> None:
-    """Also where KAI's own does not."""
+    """Also in cases in which KAI's own plan breaks a rule."""
     broken: list[str] = []
     for case in read_cases([default_cases()]):
         snapshot, now = case.data["snapshot"], case.data.get("now") or NOW
@@ -71,8 +72,8 @@ def test_every_plan_of_a_recorded_case_keeps_every_rule(engine: Engine) -> None:
 
 
 def _starts_without_some(violation: Violation, world: World) -> bool:
-    """A gang that needs some of its sub-groups starts the first by name, also where pods of it do
-    not exist yet: KAI's rule, and ours until there is a switch (spec 2 W3)."""
+    """A gang that needs some of its sub-groups starts the first by name, even if pods of it do not
+    exist yet: KAI's rule, and ours until there is a switch (spec 2 W3)."""
     if violation.rule != "gang":
         return False
     name = violation.about.rpartition("/")[2]

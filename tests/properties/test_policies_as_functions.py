@@ -1,4 +1,5 @@
-"""Policies that are functions decide as compiled ones do, and row-wise as with whole tables."""
+"""Policies written as functions decide like compiled ones, and row by row like with whole
+tables."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ SEEDS = range(40)
 
 
 def random_cluster(seed: int) -> kai.Cluster:
-    """Nodes of several sizes and models, some in use, and pods of every kind that wait."""
+    """Nodes of several sizes and models, partly used, and waiting pods of every kind."""
     rng = random.Random(seed)
     cluster = kai.Cluster(now=NOW).queue("a", deserved_gpus=6).queue("b", deserved_gpus=6)
     sizes = []

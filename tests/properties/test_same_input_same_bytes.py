@@ -1,4 +1,4 @@
-"""`kai plan --json --now ...` prints the same bytes on every run, whatever the order of objects."""
+"""`kai plan --json --now ...` prints the same bytes on every run, for any order of objects."""
 
 import json
 import os
@@ -19,7 +19,8 @@ PER_AREA = 5
 
 
 def printed(snapshot: dict[str, Any], folder: Path, hash_seed: int) -> str:
-    """What the command prints for this snapshot, less the timings, which no two runs share."""
+    """The output of the command for this snapshot, without the timings, which differ in each
+    run."""
     path = folder / "snapshot.json"
     path.write_text(json.dumps(snapshot))
     done = subprocess.run(
@@ -35,7 +36,7 @@ def printed(snapshot: dict[str, Any], folder: Path, hash_seed: int) -> str:
 
 
 def shuffled(snapshot: dict[str, Any], seed: int) -> dict[str, Any]:
-    """The same objects in another order, and the members of each object, too."""
+    """The same objects in another order, with their members in another order."""
     rng = random.Random(seed)
 
     def members(value: Any) -> Any:

@@ -1,11 +1,11 @@
-"""Our manifests are what the CustomResourceDefinitions of their kinds describe, to the letter.
+"""Our manifests match the CustomResourceDefinitions of their kinds exactly.
 
-An API server drops fields that it does not know, and that is how a setting gets lost: so unknown
-fields count as errors here. The definitions are their projects', and not ours to ship: KAI_CRDS
-names a folder of them (KubeRay, JobSet, LeaderWorkerSet, Spark operator, Trainer, Training
-Operator, Grove and Dynamo keep theirs in ``config/crd/bases``, ``manifests/base/crds`` or
-``api/core/v1alpha1/crds``). Of OpenAPI as much is
-looked at as CRDs use; rules in CEL are not.
+An API server drops unknown fields, and the setting is lost: unknown fields therefore count as
+errors here. The definitions belong to their projects, and we do not ship them: KAI_CRDS names a
+folder of them (KubeRay, JobSet, LeaderWorkerSet, Spark operator, Trainer, Training Operator, Grove
+and Dynamo keep theirs in ``config/crd/bases``, ``manifests/base/crds`` or
+``api/core/v1alpha1/crds``). The checker covers the part of OpenAPI that CRDs use; rules in CEL are
+not checked.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TYPES: Mapping[str, type | tuple[type, ...]] = {
 
 
 def errors(value: Any, schema: Mapping[str, Any], path: str = "") -> Iterator[str]:
-    """A sentence for each thing that is wrong."""
+    """A sentence for each error."""
     where = path or "the object"
     if schema.get("x-kubernetes-int-or-string"):
         if isinstance(value, bool) or not isinstance(value, (int, str)):
@@ -78,7 +78,8 @@ def _of_fields(value: Mapping[str, Any], schema: Mapping[str, Any], path: str) -
 
 
 def schemas_of(crd: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """apiVersion, kind and schema of each version; metadata is any object's, and left out."""
+    """apiVersion, kind and schema of each version, without metadata, which is the same for all
+    objects."""
     group, kind = crd["spec"]["group"], crd["spec"]["names"]["kind"]
     for version in crd["spec"]["versions"]:
         schema = version["schema"]["openAPIV3Schema"]
@@ -143,7 +144,7 @@ def test_what_is_wrong_is(wrong: dict[str, Any], error: str) -> None:
 
 @pytest.fixture(scope="module")
 def definitions() -> dict[tuple[str, str], list[Mapping[str, Any]]]:
-    """By apiVersion and kind: the schemas of every version of its project that is there."""
+    """By apiVersion and kind: the schemas of every available version of its project."""
     folder = os.environ.get("KAI_CRDS")
     if folder is None:
         pytest.skip("KAI_CRDS names no folder of CustomResourceDefinitions")

@@ -1,8 +1,8 @@
-"""Whatever a request asks for, and whichever orchestrator it goes through: the pod that comes of it
-asks the engine for exactly that. And what makes no sense is a sentence, and never a pod.
+"""For any request and any orchestrator, the resulting pod requests exactly the same from the
+engine. An invalid request gives a message, and never a pod.
 
-The pods of a thousand requests are planned in one cluster that has room for all of them, so the
-engine's own parser says what each asks for.
+The pods of a thousand requests are planned in one cluster with room for all of them, so the
+engine's own parser determines the request of each.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MIG_NODE = "sliced"
 
 
 def cluster(pods: list[Mapping[str, Any]]) -> kai.Cluster:
-    """One with room for all, on nodes that every request's selector fits."""
+    """A cluster with room for all, on nodes that match every request's selector."""
     labels = {
         "zone": "a",
         "cloud.google.com/gke-accelerator": "model",
@@ -100,7 +100,8 @@ def pod_of(built: Built, name: str) -> dict[str, Any]:
 
 
 def asked_of(request: PodRequest) -> tuple[Any, ...]:
-    """Devices, portion and MiB of each, whole GPUs, and whether it goes where slices are."""
+    """Devices, portion and MiB of each, whole GPUs, and whether it is placed on nodes with
+    slices."""
     if request.gpu_kind == "fraction":
         return (request.devices, float(str(request.gpu_fraction)), None, None, False)
     if request.gpu_kind == "memory":
@@ -145,7 +146,8 @@ def test_the_pod_asks_for_what_was_requested(orchestrator: str) -> None:
             try:
                 built = build(request, as_native=False)
             except kai.InvalidRequestError:
-                # Most name their container themselves, and one pod is no gang of four.
+                # Most orchestrators name their container themselves, and one pod is no gang of
+                # four.
                 request = request.with_changes(container=None, gang_min=None)
                 built = build(request, as_native=False)
         except kai.InvalidRequestError as error:
@@ -173,13 +175,14 @@ def test_the_pod_asks_for_what_was_requested(orchestrator: str) -> None:
 
 
 def check_pod(pod: Mapping[str, Any], request: PodRequest, built: Built) -> None:
-    """What the engine does not tell: keys that are texts, and the container that gets it all."""
+    """Checks what the engine does not report: keys that are texts, and the container that gets the
+    settings."""
     json.dumps(built.settings)
     spec = pod["spec"]
     if "schedulerName" in spec:
         assert spec["schedulerName"] == request.scheduler_name
     else:
-        # Set by a policy, which goes by the queue label.
+        # Set by a policy, which uses the queue label.
         assert request.queue is None
         said = (*built.warnings, *map(str, built.unsupported))
         assert any("scheduler" in each for each in said), said

@@ -1,7 +1,7 @@
-"""On generated clusters, switches explain why a plan differs from the one that KAI would make.
+"""On generated clusters, switches explain each difference from KAI's plan.
 
-What KAI would do is what the engine does with ``as_kai``. `KAI_SEED` is the number of the first
-cluster and `KAI_CLUSTERS` four times how many there are of each family.
+KAI's plan is the engine's plan with ``as_kai``. `KAI_SEED` is the number of the first cluster and
+`KAI_CLUSTERS` four times the number of clusters of each family.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SEED = int(os.environ.get("KAI_SEED", "1000"))
 CLUSTERS = int(os.environ.get("KAI_CLUSTERS", "40")) // 4
 NOW = "2026-01-01T12:00:00Z"
 
-# Pairs that recorded cases show (tests/conformance), and clusters that show the others.
+# Pairs in recorded cases (tests/conformance), and clusters for the other pairs.
 RECORDED = {
     ("common_domain", "same_cycle_eviction"),
     ("exact_rollback", "same_cycle_eviction"),

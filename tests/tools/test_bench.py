@@ -1,4 +1,4 @@
-"""tools/bench.py: what fails it, what it shows, and what it counts."""
+"""tools/bench.py: the cases in which it fails, its output, and its counts."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def bench() -> ModuleType:
 
 
 def changed(*path: str, times: float) -> dict[str, Any]:
-    """The figures, one of which is so many times as large."""
+    """The figures, with one of them multiplied."""
     figures: dict[str, Any] = json.loads(json.dumps(FIGURES))
     place = figures
     for name in path[:-1]:

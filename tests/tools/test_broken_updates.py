@@ -51,7 +51,7 @@ FILES = {
     "cpp/kai/engine/CMakeLists.txt": "kai_floor(engine LINKS)\n",
     "cpp/kai/engine/sums.h": "void Add(int*, int), Remove(int*, int);\nint Unused(int);\n",
     "cpp/kai/engine/sums.cc": SOURCE,
-    # Sequences of events from the second on show it.
+    # Only sequences of events from the second on show it.
     "cpp/kai/engine/sums_test.cc": """\
 #include "kai/engine/sums.h"
 #include <gtest/gtest.h>

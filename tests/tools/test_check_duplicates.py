@@ -1,4 +1,5 @@
-"""tools/check_duplicates.py finds what is there twice, also under other names, and nothing else."""
+"""tools/check_duplicates.py finds duplicated code, also with renamed variables, and nothing
+else."""
 
 from __future__ import annotations
 

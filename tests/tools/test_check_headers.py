@@ -1,4 +1,5 @@
-"""tools/check_headers.py finds headers that say too little, and examples that no code has."""
+"""tools/check_headers.py finds headers with too little documentation, and examples that no code
+has."""
 
 from __future__ import annotations
 

@@ -31,12 +31,12 @@ def check(house: Path) -> tuple[int, list[str]]:
 
 
 def cpp(lines: int) -> str:
-    """A function of so many lines."""
+    """A function of this many lines."""
     return "int Long(int a) {\n" + "  a += 1;\n" * (lines - 3) + "  return a;\n}\n"
 
 
 def python(branches: int) -> str:
-    """A function of such a complexity."""
+    """A function of this complexity."""
     return "def tangled(a):\n" + "    if a: a()\n" * (branches - 1)
 
 

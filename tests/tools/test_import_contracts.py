@@ -1,4 +1,4 @@
-"""The import contracts cover every package: a new one cannot be forgotten in a wing."""
+"""The import contracts cover every package, so no new package is left out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tools/mutants.py finds what no test notices, and leaves the sources as they were."""
+"""tools/mutants.py finds changes that no test notices, and restores the sources."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def test_an_interrupt_leaves_the_sources_as_they_were(house: Path) -> None:
     assert running.stdout is not None
     while not running.stdout.readline().startswith("[1/4]"):
         assert running.poll() is None
-    running.send_signal(signal.SIGINT)  # amid the second mutant
+    running.send_signal(signal.SIGINT)  # during the second mutant
     said, error = running.communicate(timeout=60)
     test.write_text(FILES["cpp/kai/low/low_test.cc"])
     assert running.returncode == 130

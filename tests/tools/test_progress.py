@@ -1,4 +1,4 @@
-"""tools/progress.py: what a person sees of a command, without a terminal."""
+"""tools/progress.py: a person's view of a command, without a terminal."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_every_interval_a_line_tells_the_step(line: str, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("wait_s", [0.0, 0.013, 0.027, 0.049])
 def test_an_interrupt_ends_the_command_whenever_it_comes(wait_s: float) -> None:
-    """It used to be a traceback when it came while a line was being printed."""
+    """An interrupt while a line was printed used to end in a traceback."""
     process = subprocess.Popen(
         [sys.executable, str(PROGRESS), "sleeping", "--", "sleep", "60"],
         stdout=subprocess.PIPE,

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from kai import _core
 
 PROMISES = "promises"
-"""The name for the switch that is always off in plans of a shadow."""
+"""The switch for promises; it is set to "kai" in all plans of a shadow."""
 Seen = PodSeen | RequestSeen | GroupSeen
 
 

@@ -1,4 +1,4 @@
-"""Virtual time: workloads, simulations of them, and made-up clusters.
+"""Virtual time: workloads, their simulation, and artificial clusters.
 
     timeline = kai.simulate(kai.sim.read("jobs.csv"))
     timeline.plot.queues()
@@ -9,12 +9,13 @@
 <made-up-1: 342 jobs on 64 GPUs>
 
 Jobs, queues and nodes come from a file (``read``), from random numbers (``generate``, ``fit``), or
-one by one (``Workload.of``). The names of ``__all__`` are imported by their first use: those of
+one by one (``Workload.of``). The names in ``__all__`` are imported at their first use, because
 simulations need NumPy.
 
-``step``: one cycle's plan in, the next cycle's world out; `kai.sim.events` makes events of the two.
-`kai.sim.workloads` makes clusters of any size, which `kai.sim.bench` measures.
-``fair_shares``: the answers of KAI's fair-share simulator.
+``step`` applies one cycle's plan to a cluster and returns the cluster for the next cycle;
+`kai.sim.events` computes the events between the two. `kai.sim.workloads` creates clusters of any
+size, which `kai.sim.bench` measures. ``fair_shares`` gives the answers of KAI's fair-share
+simulator.
 """
 
 TYPE_CHECKING = False
@@ -66,7 +67,7 @@ _HOME = {
     "kai.sim.world": ("step",),
 }
 
-if not TYPE_CHECKING:  # a type checker finds a mistyped name
+if not TYPE_CHECKING:  # # so that a type checker still finds a mistyped name
 
     def __getattr__(name: str) -> object:
         from importlib import import_module

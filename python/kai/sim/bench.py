@@ -1,9 +1,9 @@
-"""How long loading and planning take: what ``kai bench`` measures.
+"""How long loading and planning take: the measurements of ``kai bench``.
 
-Times are of one thread: `load_ms` from bytes to a checked cluster, `plan_ms` a first plan. They are
-the engine's own stopwatch, or the CPU time of the thread where that is less, as it is on a machine
-with other work; and the smallest of so many loads, because everything that disturbs a measurement
-makes it longer.
+Times are of one thread: `load_ms` from bytes to a checked cluster, `plan_ms` a first plan. Each is
+the engine's own measurement, or the thread's CPU time if that is less, as on a machine with other
+work. The smallest of several loads counts, because every disturbance only makes a measurement
+longer.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _COPIED_BYTES = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One workload; times in milliseconds. None: there is no such figure."""
+    """The results of one workload; times in milliseconds. None: not measured."""
 
     name: str
     about: str
@@ -43,13 +43,13 @@ class Measured:
     plan_cpu_ms: float  # the same call seen from Python: CPU time of its thread
     python_ms: float  # from bytes to `list(plan.decisions)`: CPU time
     page_ms: float  # from a plan to its page as text: CPU time
-    stages_ms: dict[str, float]  # of the fastest first plan, in the time that `plan_ms` is in
-    # What no program can go below on this machine: reading the bytes once, and writing a line of
-    # memory for each decision.
+    stages_ms: dict[str, float]  # of the fastest first plan; they add up to `plan_ms`
+    # A lower bound for any program on this machine: reading the bytes once, and writing a cache
+    # line of memory for each decision.
     load_floor_ms: float
     plan_floor_ms: float
     events: int | None = None  # before each further plan
-    further_ms: float | None = None  # taking the events in, and a plan
+    further_ms: float | None = None  # applying the events, and a plan
     further_cpu_ms: float | None = None
     bar_ms: float | None = None
     beyond_ms: float | None = None
@@ -61,7 +61,7 @@ class Measured:
 
 
 def measure(workload: Workload, loads: int = 5) -> Measured:
-    """Loads and plans a workload so many times, and plans it again after events if it has any."""
+    """Loads and plans a workload this often, and plans it again after events if it has any."""
     data = workload.snapshot()
     scheduler = Scheduler()
     load_ms: list[float] = []
@@ -71,7 +71,7 @@ def measure(workload: Workload, loads: int = 5) -> Measured:
     stages: dict[str, float] = {}
     cluster, plan = Cluster(), None
     for _ in range(loads):
-        cluster, plan = Cluster(), None  # the one before goes first
+        cluster, plan = Cluster(), None  # frees the previous one first
         gc.collect()
         began_ns = time.thread_time_ns()
         cluster = Cluster.from_snapshot(data, name=workload.name)
@@ -123,10 +123,10 @@ def _plan_ms(timing_ms: Mapping[str, float]) -> float:
 
 
 def _stages_ms(timing_ms: Mapping[str, float], plan_ms: float) -> dict[str, float]:
-    """How long each stage took of `plan_ms`.
+    """The share of each phase in `plan_ms`.
 
-    Stages have only the stopwatch. Where the plan's CPU time counts, other work of the machine took
-    the rest of it: whose stage that was in is not known, so each stage shrinks by the same part.
+    Phases are measured in wall time only. If the plan's CPU time counts, other work on the machine
+    used the rest; in which phase that was is unknown, so all phases are scaled by the same factor.
     """
     by_stopwatch_ms = _plan_ms(timing_ms)
     part = plan_ms / by_stopwatch_ms if by_stopwatch_ms > 0 else 1.0
@@ -134,14 +134,14 @@ def _stages_ms(timing_ms: Mapping[str, float], plan_ms: float) -> dict[str, floa
 
 
 def _page_ms(cluster: Cluster, scheduler: Scheduler) -> float:
-    plan = scheduler.plan(cluster, now=NOW)  # what one has read stays with it
+    plan = scheduler.plan(cluster, now=NOW)  # keeps what it has read
     began_ns = time.thread_time_ns()
     str(plan)
     return (time.thread_time_ns() - began_ns) / 1e6
 
 
 def _copy_ms() -> float:
-    """How long copying memory takes here, which is reading and writing it once."""
+    """How long copying memory takes here: reading and writing it once."""
     source, target = bytearray(_COPIED_BYTES), bytearray(_COPIED_BYTES)
     took_ns = []
     for _ in range(5):
@@ -154,10 +154,10 @@ def _copy_ms() -> float:
 def _further(
     workload: Workload, cluster: Cluster, scheduler: Scheduler
 ) -> tuple[float | None, float | None]:
-    """The fastest of some plans after events: by stopwatch, and CPU time with Python's part."""
+    """The fastest of several plans after events: wall time, and CPU time including Python."""
     if workload.events_per_plan is None:
         return None, None
-    cluster.delete("Pod", "none/none")  # from here on the cluster lives
+    cluster.delete("Pod", "none/none")  # from here on the cluster is updated in place
     took: list[tuple[float, float]] = []
     for events in workload.events(_WARM_UP + FURTHER_PLANS):
         began_ns = time.thread_time_ns()

@@ -1,11 +1,11 @@
-"""What is different between two timelines of the same jobs: ``timeline.diff(other)``.
+"""The differences between two timelines of the same jobs: ``timeline.diff(other)``.
 
     found = timeline.diff(other)
     found.rows[0]            # the job whose end moved most
     print(found)
     found.to_pandas()
 
-Moments are the same when they differ by less than a millionth of a second.
+Times that differ by less than a millionth of a second count as equal.
 """
 
 from __future__ import annotations
@@ -41,18 +41,19 @@ class JobDifference:
 
     @property
     def start_later_s(self) -> float | None:
-        """By how much the other timeline starts it later; None where one of them never does."""
+        """How much later it starts in the other timeline; None if it never starts in one of
+        them."""
         return _later(self.start_s, self.other_start_s)
 
     @property
     def end_later_s(self) -> float | None:
-        """By how much it ends later in the other timeline; None where it does not end in one."""
+        """How much later it ends in the other timeline; None if it does not end in one of them."""
         return _later(self.end_s, self.other_end_s)
 
 
 @dataclass(frozen=True)
 class QueueDifference:
-    """The jobs of a queue summed up; sums are over jobs that happen in both timelines."""
+    """Sums for the jobs of a queue; only jobs that happen in both timelines are added up."""
 
     queue: str
     jobs: int
@@ -61,16 +62,15 @@ class QueueDifference:
     starts_later: int
     ends_earlier: int
     ends_later: int
-    ends_in_one: int  # in one of the two only
-    start_later_s: float  # sum: what starts later, less what starts earlier
+    ends_in_one: int  # in only one of the two
+    start_later_s: float  # sum: later starts minus earlier starts
     end_later_s: float
 
 
 @dataclass(frozen=True)
 class Difference:
-    """`rows`: jobs that differ, first those that end in one timeline only, then by how much the end
-    moved, then the start, then by name. `queues`: each queue with jobs, by name; `total`: all.
-    """
+    """`rows`: jobs that differ: first those that end in only one timeline, then by how much the end
+    moved, by the start, and by name. `queues`: each queue with jobs, by name; `total`: all jobs."""
 
     rows: tuple[JobDifference, ...]
     queues: tuple[QueueDifference, ...]
@@ -102,7 +102,8 @@ class Difference:
         return asdict(self)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The rows as a table, with both columns ``..._later_s``. Needs the extra ``notebook``."""
+        """The rows as a table, including both columns ``..._later_s``. Needs the extra
+        ``notebook``."""
         import pandas
 
         names = [each.name for each in fields(JobDifference)] + ["start_later_s", "end_later_s"]
@@ -113,9 +114,9 @@ class Difference:
 
 
 def compare(timeline: Timeline, other: Timeline) -> Difference:
-    """How `other` differs. Jobs are found by name.
+    """The differences of `other` from `timeline`. Jobs are matched by name.
 
-    Raises InvalidInputError where a job is in one of the two only, or in another queue.
+    Raises InvalidInputError if a job is in only one of the two, or in different queues.
     """
     jobs, others = timeline.workload.jobs, other.workload.jobs
     place = {name: i for i, name in enumerate(others.name)}

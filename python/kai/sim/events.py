@@ -1,10 +1,10 @@
-"""What happened between two worlds, as events for a cluster that lives on.
+"""The changes between two cluster states, as events for a cluster that is updated in place.
 
     after = step(before, scheduler.plan(cluster, now=now), now=now)
     carry_over(cluster, before, after)
 
-A cluster that gets events is planned at the cost of what changed, and its scheduler keeps what it
-has promised (docs/concepts/eviction.md); one that is read anew from each world has no past.
+A cluster with events is planned at the cost of the changes, and its scheduler keeps its promises
+(docs/concepts/eviction.md). A cluster that is loaded again from each state has no memory.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ Json = dict[str, Any]
 def changes(
     before: Mapping[str, Any], after: Mapping[str, Any]
 ) -> Iterator[tuple[str, str, Json | None]]:
-    """Kind, name and object of everything that differs; None: it is gone.
+    """Kind, name and object of every difference; None: it was deleted.
 
-    Objects that both worlds share, as those of `kai.sim.world.step` do, are not compared.
+    Objects that both states share, such as those of `kai.sim.world.step`, are not compared.
     """
     for kind, listed in kinds.LISTS.items():
         old = before["rawObjects"].get(listed) or []
@@ -46,7 +46,7 @@ def changes(
 
 
 def carry_over(cluster: Cluster, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
-    """The cluster, which was as `before` says, is as `after` says from now on."""
+    """Updates the cluster from the state `before` to the state `after`."""
     for kind, name, manifest in changes(before, after):
         if manifest is None:
             cluster.delete(kind, name)

@@ -1,7 +1,7 @@
-"""Claims for extended resources that device classes stand for (spec 3 D10), in the next world.
+"""Claims for extended resources that device classes provide (spec 3 D10), in the next state.
 
-As Kubernetes has them: an object that belongs to its pod, which comes when the pod is bound and
-goes with it.
+As in Kubernetes, such a claim belongs to its pod: it is created when the pod is bound and deleted
+with it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ ANNOTATION = "resource.kubernetes.io/extended-resource-claim"
 
 
 def with_claim_status(pod: Json, given: Any) -> Json:
-    """The bound pod, which says which claim its devices are in; ``given`` is of its decision."""
+    """The bound pod, with the name of the claim that holds its devices; ``given`` is from its
+    decision."""
     if given is not None:
         pod["status"]["extendedResourceClaimStatus"] = {
             "resourceClaimName": _name(pod),
@@ -35,9 +36,10 @@ def next_extended_claims(
     restarted: Collection[str],
     given: Mapping[str, Any],
 ) -> list[Json]:
-    """``claims`` without those of pods that started again, and with those that bound pods got.
+    """``claims`` without those of restarted pods, and with those of bound pods.
 
-    ``restarted`` are pods, ``given`` what their decisions say by pod, both as "namespace/name".
+    ``restarted`` are pods, ``given`` maps pods to the data of their decisions; both use
+    "namespace/name".
     """
     kept = [claim for claim in claims if not _owners(claim) & set(restarted)]
     return kept + [
@@ -46,12 +48,12 @@ def next_extended_claims(
 
 
 def _name(pod: Mapping[str, Any]) -> str:
-    # The API server would add a few letters by chance.
+    # The API server would append random letters.
     return f"{pod['metadata']['name']}-extended-resources"
 
 
 def _owners(claim: Mapping[str, Any]) -> set[str]:
-    """The pods that a claim was made for, if it is one of these."""
+    """The pods for which a claim was created, if it is such a claim."""
     metadata = claim["metadata"]
     if (metadata.get("annotations") or {}).get(ANNOTATION) != "true":
         return set()

@@ -1,12 +1,12 @@
-"""Fair shares of queues that a request describes: the answers of KAI's fair-share simulator.
+"""Fair shares for the queues in a request: the answers of KAI's fair-share simulator.
 
 >>> queues = [{"uid": each, "resourceShare": {"gpu": {"request": 8}}} for each in ("a", "b")]
 >>> answer = fair_shares({"totalResource": {"GPU": 6}, "queues": queues})
 >>> answer["a"]["gpu"], answer["b"]["gpu"]
 (3, 3)
 
-Request and answer are those of KAI's (spec 1 F125), and so are the units: devices, millicores,
-bytes. All queues count as siblings, whatever they say of parents, and the past does not count.
+Request, answer and units are those of KAI's simulator (spec 1 F125): devices, millicores, bytes.
+All queues count as siblings, whatever parents they name, and past usage is ignored.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kai.errors import InvalidInputError
 RESOURCES = ("gpu", "cpu", "memory")
 _UNLIMITED = -1.0
 _DEFAULTS = {"deserved": 0.0, "maxAllowed": _UNLIMITED, "overQuotaWeight": 1.0, "request": 1e5}
-"""Of a share that leaves them out; what else it may say does not count (spec 1 F125)."""
+"""Defaults of missing members; other members are ignored (spec 1 F125)."""
 _MISSING = {
     "gpu": _DEFAULTS,
     "cpu": {**_DEFAULTS, "deserved": _UNLIMITED},
@@ -29,7 +29,7 @@ _MISSING = {
 }
 _LARGEST = 2.0**63
 _NOW_NS = 2**63 - 1
-"""When a queue that does not say so was created: after all that do."""
+"""The creation time of a queue without one: after all others."""
 
 Answer = dict[str, dict[str, float]]
 
@@ -37,11 +37,11 @@ Answer = dict[str, dict[str, float]]
 def fair_shares(request: Mapping[str, Any] | str) -> Answer:
     """By the uid of each queue: "gpu" (devices), "cpu" (millicores) and "memory" (bytes).
 
-    `request` is a mapping, or JSON. Of two queues of one uid the last counts. KAI takes the clock
-    for queues that do not say when they were created; here they are equally young, and younger than
-    all others. Costs O(queues log queues) for each priority.
+    `request` is a mapping, or JSON. Of two queues with one uid the last counts. For queues without
+    a creation time KAI uses the current time; here they are equally young, and younger than all
+    others. Costs O(queues log queues) for each priority.
 
-    Raises InvalidInputError for a request that makes no sense.
+    Raises InvalidInputError for an invalid request.
     """
     given = _read(request) if isinstance(request, str) else request
     if not isinstance(given, Mapping):
@@ -101,7 +101,7 @@ def _amount(
 
 
 def _member(given: Mapping[str, Any], name: str) -> Any:
-    """As Go reads JSON: whatever the case of the name; the exact one counts more."""
+    """Reads a member as Go reads JSON: names in any case, an exact match first."""
     if name in given:
         return given[name]
     return next((v for k, v in given.items() if str(k).lower() == name.lower()), None)

@@ -1,7 +1,7 @@
-"""Clusters in the making: each family of workloads is a function here, which says what it is.
+"""Builds the clusters of workloads: each family is a function here, and its docstring describes it.
 
-A function gets a `Snapshot` to fill, and how large it should be. Objects are small, 200 to 400
-bytes, but for those of `real`.
+A function gets a `Snapshot` to fill, and a size. Objects are small, 200 to 400 bytes, except in
+`real`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ GPUS = 8  # of a node
 
 
 class Snapshot:
-    """A snapshot in the making; pods as JSON, which are too many to be dictionaries."""
+    """A snapshot under construction; pods are JSON texts, because they are too many for
+    dictionaries."""
 
     def __init__(self, rng: random.Random) -> None:
         self.random = rng
@@ -45,7 +46,7 @@ class Snapshot:
         )  # fmt: skip
 
     def team(self, name: str, deserved: float = 0) -> None:
-        """A queue in a department of its own, which has as much."""
+        """A queue in its own department, which deserves as much."""
         self.queue(f"dept-{name}", deserved)
         self.queue(name, deserved, f"dept-{name}")
 
@@ -69,7 +70,7 @@ class Snapshot:
     ) -> None:  # fmt: skip
         """A pod group of equal pods that start together, waiting or running.
 
-        `change` may make more of a pod; it has to be the same for the same options.
+        `change` may modify a pod; it must be the same for the same options.
         """
         group = objects.pod_group(queue, name, created=CREATED)
         group["spec"] |= {"queue": queue, "priorityClassName": priority, "minMember": pods}
@@ -123,7 +124,7 @@ def fill(made: Snapshot, nodes: int) -> None:
 
 
 def spread(made: Snapshot, nodes: int) -> None:
-    """As fill, and pods go where most is left."""
+    """As fill, and pods are placed on the node with the most free GPUs."""
     fill(made, nodes)
     strategy = {"gpu": "spread", "cpu": "spread"}
     names = ("predicates", "proportion", "priority", "nodeavailability", "resourcetype", "elastic")
@@ -161,7 +162,7 @@ def halves(made: Snapshot, nodes: int) -> None:
 
 
 def mixed(made: Snapshot, nodes: int) -> None:
-    """Empty nodes, and 8 groups a node of 1, 2, 4 or 8 GPUs in two queues: a quarter finds room."""
+    """Empty nodes, and 8 groups per node of 1, 2, 4 or 8 GPUs in two queues: a quarter fits."""
     made.all_nodes(nodes)
     for queue in ("a", "b"):
         made.team(queue, GPUS * nodes / 2)
@@ -170,7 +171,8 @@ def mixed(made: Snapshot, nodes: int) -> None:
 
 
 def cpus(made: Snapshot, nodes: int) -> None:
-    """Nodes with and without GPUs, and 8 pods a node without, no two of which ask for the same."""
+    """Nodes with and without GPUs, and 8 pods per node without GPUs, all with different
+    requests."""
     made.team("a", GPUS * nodes)
     for number in range(nodes):
         made.node(f"node-{number:06d}", gpus=GPUS * (number % 2))
@@ -181,7 +183,7 @@ def cpus(made: Snapshot, nodes: int) -> None:
 
 
 def affinity(made: Snapshot, nodes: int) -> None:
-    """Empty nodes, and 2,000 pods in 20 services that want to be near their own."""
+    """Empty nodes, and 2,000 pods in 20 services with affinity to their own service."""
     made.team("a", GPUS * nodes)
     made.all_nodes(nodes)
     for number in range(2000):
@@ -190,7 +192,8 @@ def affinity(made: Snapshot, nodes: int) -> None:
 
 
 def anti_affinity(made: Snapshot, nodes: int) -> None:
-    """20 pods a node; each 25th node has one that is alone of its kind, and one more waits."""
+    """20 pods per node; each 25th node has a pod with anti-affinity to its kind, and one more
+    waits."""
     made.team("a", GPUS * nodes)
     single: dict[str, Any] = {"labels": {"app": "single"}, "anti_affinity": {"app": "single"}}
     for number, node in enumerate(made.all_nodes(nodes)):
@@ -206,7 +209,7 @@ def anti_affinity(made: Snapshot, nodes: int) -> None:
 
 
 def _full(made: Snapshot, nodes: int, free: int = 0, *, queue: str = "a") -> None:
-    """A running one-GPU pod for each GPU, but for the last so many."""
+    """A running one-GPU pod for each GPU, except the last `free` ones."""
     names = made.all_nodes(nodes)
     for number in range(GPUS * nodes - free):
         made.group(queue, f"old-{number:07d}", node=names[number // GPUS], gpus=1, cpus=1)
@@ -232,7 +235,7 @@ _IN_ONE_ZONE = {
 
 
 def _zones(made: Snapshot, nodes: int, *, racks: int) -> list[str]:
-    """Eight zones, in which so many racks are."""
+    """Eight zones, with this many racks."""
     levels = [{"nodeLabel": label} for label in ("zone", "rack", keys.HOSTNAME_LABEL)]
     made.topologies.append(
         json.dumps({"metadata": {"name": "site"}, "spec": {"levels": levels}})
@@ -252,7 +255,7 @@ def topology(made: Snapshot, nodes: int) -> None:
 
 
 def too_large(made: Snapshot, nodes: int) -> None:
-    """8 zones, two GPUs a node are free; a gang is one pod larger than what any zone has left."""
+    """8 zones, two free GPUs per node; a gang has one pod more than fit into any zone."""
     for number, node in enumerate(_zones(made, nodes, racks=max(8, nodes // 16))):
         made.group("a", f"runs-{number:05d}", node=node, priority="build", gpus=GPUS - 2, cpus=1)
     zone = -(-nodes // 8)
@@ -260,7 +263,7 @@ def too_large(made: Snapshot, nodes: int) -> None:
 
 
 def scattered(made: Snapshot, nodes: int) -> None:
-    """8 zones, one GPU a node is free; a gang of 8 pods with two GPUs waits."""
+    """8 zones, one free GPU per node; a gang of 8 pods with two GPUs waits."""
     for number, node in enumerate(_zones(made, nodes, racks=max(8, nodes // 16))):
         made.group("a", f"runs-{number:05d}", node=node, priority="build", gpus=GPUS - 1, cpus=1)
     made.group("a", "gang", 8, constraint=_IN_ONE_ZONE, gpus=2, cpus=1)
@@ -270,12 +273,12 @@ def scattered(made: Snapshot, nodes: int) -> None:
 
 
 def unschedulable(made: Snapshot, nodes: int) -> None:
-    """Full with another queue's work, exactly at its quota; a gang of whole nodes waits."""
+    """Full with pods of another queue, exactly at its quota; a gang of whole nodes waits."""
     _unschedulable(made, nodes, quota=GPUS * nodes)
 
 
 def unschedulable_under(made: Snapshot, nodes: int) -> None:
-    """The same, and the other queue is below its quota."""
+    """The same, but the other queue is below its quota."""
     _unschedulable(made, nodes, quota=GPUS * (nodes + 1))
 
 
@@ -288,7 +291,7 @@ def _unschedulable(made: Snapshot, nodes: int, *, quota: int) -> None:
 
 
 def unschedulable_late(made: Snapshot, nodes: int) -> None:
-    """Full; half is beyond the holder's quota, but no node can be emptied for the gang."""
+    """Full; half is above the holder's quota, but no node can be emptied for the gang."""
     gang = max(2, nodes // 10)
     made.team("a", GPUS * nodes // 2)
     made.team("b", GPUS * nodes // 2)
@@ -300,7 +303,7 @@ def unschedulable_late(made: Snapshot, nodes: int) -> None:
 
 
 def reclaim(made: Snapshot, nodes: int) -> None:
-    """Full with one queue's one-GPU pods; another asks for a gang of half the cluster."""
+    """Full with one queue's one-GPU pods; another queue requests a gang of half the cluster."""
     made.team("a", GPUS * nodes // 2)
     made.team("b", GPUS * nodes // 2)
     _full(made, nodes)
@@ -308,14 +311,14 @@ def reclaim(made: Snapshot, nodes: int) -> None:
 
 
 def preempt(made: Snapshot, nodes: int) -> None:
-    """Full with one queue's one-GPU pods; one pod of a higher priority joins it."""
+    """Full with one queue's one-GPU pods; one pod with a higher priority arrives."""
     made.team("a", GPUS * nodes)
     _full(made, nodes)
     made.group("a", "urgent", priority="build-preemptible", gpus=1, cpus=1)
 
 
 def consolidation(made: Snapshot, nodes: int) -> None:
-    """Every node half full with one pod; a tenth as many pods want whole nodes."""
+    """Every node half full with one pod; a tenth as many pods request whole nodes."""
     made.team("a", GPUS * nodes)
     for node in made.all_nodes(nodes):
         made.group("a", f"old-{node}", node=node, gpus=GPUS // 2, cpus=1)
@@ -324,7 +327,7 @@ def consolidation(made: Snapshot, nodes: int) -> None:
 
 
 def consolidation_small(made: Snapshot, nodes: int) -> None:
-    """Every node half full with four pods, any number of which may be moved."""
+    """Every node half full with four pods, any of which may be moved."""
     made.team("a", GPUS * nodes)
     made.params = defaults.scheduler_params() | {"maxNumberConsolidationPreemptees": -1}
     for node in made.all_nodes(nodes):
@@ -348,7 +351,7 @@ def saturated(made: Snapshot, nodes: int) -> None:
 
 
 def _crowded(made: Snapshot, nodes: int) -> None:
-    """Full: 8 GPU pods and 20 small ones a node; two groups a node wait, of 100 classes."""
+    """Full: 8 GPU pods and 20 small ones per node; two groups per node wait, of 100 classes."""
     made.team("a", GPUS * nodes)
     names = made.all_nodes(nodes)
     for node in names:
@@ -361,7 +364,7 @@ def _crowded(made: Snapshot, nodes: int) -> None:
 
 
 def event(made: Snapshot, nodes: int) -> None:
-    """Full, two groups a node wait; a GPU pod ends, which lets one of them start."""
+    """Full, two groups per node wait; a GPU pod ends, so one of them can start."""
     _crowded(made, nodes)
 
 
@@ -371,7 +374,7 @@ def events(made: Snapshot, nodes: int) -> None:
 
 
 def quiet(made: Snapshot, nodes: int) -> None:
-    """The same, and nothing happens."""
+    """The same, without any event."""
     _crowded(made, nodes)
 
 
@@ -403,7 +406,7 @@ def real(made: Snapshot, nodes: int) -> None:
 
 
 def _as_listed(pod: dict[str, Any]) -> None:
-    """What job controllers, users, the API server and the kubelet add to a pod."""
+    """Adds what job controllers, users, the API server and the kubelet add to a pod."""
     owner = {"kind": "Job", "apiVersion": "batch/v1", "name": "@group@", "uid": "job-@group@"}
     pod["metadata"] |= {
         "generateName": "@group@-",
@@ -471,7 +474,7 @@ def _as_listed(pod: dict[str, Any]) -> None:
 
 
 def _status_of(containers: list[dict[str, Any]]) -> dict[str, Any]:
-    """What the kubelet says of a pod that runs."""
+    """The kubelet's status of a running pod."""
     return {
         "conditions": [
             {"type": kind, "status": "True", "lastProbeTime": None, "lastTransitionTime": CREATED}
@@ -498,7 +501,7 @@ def _status_of(containers: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _managed(value: object) -> dict[str, Any]:
-    """The members of an object as `managedFields` lists them."""
+    """The members of an object in the format of `managedFields`."""
     if isinstance(value, dict):
         return {f"f:{name}": _managed(each) for name, each in value.items()}
     if isinstance(value, list):

@@ -1,14 +1,14 @@
-"""Filling an empty cluster pod by pod: how much of its GPUs a placement policy puts to use.
+"""Fills an empty cluster pod by pod: how much of its GPUs a placement policy can allocate.
 
     cluster = openb_cluster("default")
     filled = fill(cluster, "fgd", seed=42)
-    filled.allocated_percent()[100]   # of all GPUs, when pods have asked for 100 % of them
+    filled.allocated_percent()[100]   # of all GPUs, when pods have requested 100 % of them
 
 The experiment of Weng et al., "Beware of Fragmentation: Scheduling GPU-Sharing Workloads with
-Fragmentation Gradient Descent", USENIX ATC 2023, as their public simulator runs it: pods arrive in
-a random order until they ask for 130 % of the cluster, none leaves, each is tried once. There are
-no queues, no limits and no gangs. The policies are those of the plugin ``placementpolicy``, scored
-by the same code.
+Fragmentation Gradient Descent", USENIX ATC 2023, as in their public simulator: pods arrive in a
+random order until they have requested 130 % of the cluster; none ends, and each is tried once.
+There are no queues, no limits and no gangs. The policies are those of the plugin
+``placementpolicy``, scored by the same code.
 """
 
 from __future__ import annotations
@@ -54,30 +54,30 @@ class FillCluster:
 
 @dataclass(frozen=True)
 class Filling:
-    """What became of the pods: a row per pod that arrived, in the order in which they did."""
+    """The results: a row per pod that arrived, in the order of arrival."""
 
     cluster: FillCluster
     pod: NDArray[np.int32]  # its row in the cluster
-    node: NDArray[np.int32]  # the node it got; -1: none had room
-    arrived_milli: Ints  # thousandths of a GPU that pods have asked for
-    used_milli: Ints  # and that they have got
-    fragment_milli: Floats  # idle, and of no use to the typical pod (F)
-    node_order: NDArray[np.int32]  # the nodes; the first of equally good ones is taken
+    node: NDArray[np.int32]  # the node it got; -1: no node had room
+    arrived_milli: Ints  # thousandths of a GPU that pods have requested
+    used_milli: Ints  # thousandths of a GPU that pods have received
+    fragment_milli: Floats  # idle GPU that the typical pod cannot use (F)
+    node_order: NDArray[np.int32]  # the nodes; the first of equally good ones is used
 
     def allocated_percent(self) -> Floats:
-        """By demand from 0 to 130 %: how much of all GPUs is given out, in percent.
+        """By demand from 0 to 130 %: the allocated part of all GPUs, in percent.
 
-        The figure for k % is the mean over the arrivals at which demand rounds to k %, rounded as
-        the published figures are; where there is none, over those within one percent.
+        The value for k % is the mean over the arrivals at which demand rounds to k %, rounded as in
+        the published figures. If there is none, it is the mean over arrivals within one percent.
         """
         return self._by_demand(np.round(self.used_milli / self.cluster.gpus / 10, 2))
 
     def fragment_percent(self) -> Floats:
-        """By demand from 0 to 130 %: how much of all GPUs is a fragment (F), in percent."""
+        """By demand from 0 to 130 %: the fragmented part of all GPUs (F), in percent."""
         return self._by_demand(self.fragment_milli / self.cluster.gpus / 10)
 
     def placed_percent(self, pods: NDArray[np.bool_]) -> float:
-        """How many of the pods that arrived, and for which `pods` is true, were placed."""
+        """The percentage of placed pods among those that arrived and for which `pods` is true."""
         chosen = pods[self.pod]
         return float(100 * np.mean(self.node[chosen] >= 0)) if chosen.any() else 100.0
 
@@ -103,12 +103,12 @@ def fill(
     demand: float = MOST_DEMAND / 100,
     typical_percent: int = 95,
 ) -> Filling:
-    """Fills the cluster; pods and nodes come in the order that Go's generator draws for `seed`.
+    """Fills the cluster; pods and nodes come in the order of Go's random generator for `seed`.
 
     `scores`: cut to whole numbers as published, or exact. `ties`: the first of equally good nodes,
-    or a random one. `demand`: pods are copied or left out until they ask for so much of all GPUs;
-    0 takes them as they are. `typical_percent`: F is measured with the most frequent pods, so many
-    of all. The GIL is released, so that threads can fill side by side.
+    or a random one. `demand`: pods are copied or left out until their requests reach this fraction
+    of all GPUs; 0: unchanged. `typical_percent`: F is measured with the most frequent pods, up to
+    this percentage of all. The GIL is released, so several threads can fill at the same time.
 
     Raises InvalidInputError for an unknown policy, or an amount that no node or pod can have.
     """
@@ -142,8 +142,8 @@ def fill(
 def openb_cluster(workload: str = "default", data: Path | None = None) -> FillCluster:
     """The 1,213 nodes of openb that have GPUs, and the pods of one list.
 
-    `data` is the folder that holds ``openb/``; without it `KAI_DATA` names it. Raises OSError where
-    the lists are not there.
+    `data` is the folder that contains ``openb/``; default: the folder in `KAI_DATA`. Raises OSError
+    if the lists do not exist.
     """
     nodes = sorted(openb.gpu_nodes(data), key=lambda row: row["sn"])
     pods = sorted(openb.read(workload, data)[1], key=lambda row: row["name"])
@@ -180,7 +180,7 @@ def openb_cluster(workload: str = "default", data: Path | None = None) -> FillCl
 
 
 def _models(row: openb.Row) -> str:
-    """The models that the pod may run on, as the list has them; only pods with GPUs care."""
+    """The GPU models that the pod may use, as in the list; only pods with GPUs are limited."""
     if not int(row["num_gpu"]):
         return ""
     return "|".join(model for model in (row.get("gpu_spec") or "").split("|") if model)

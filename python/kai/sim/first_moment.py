@@ -1,14 +1,15 @@
-"""A cluster as it stands, as the first moment of a simulation.
+"""An existing cluster as the start of a simulation.
 
     cluster = kai.load("snapshot.zip")
     timeline = simulate(workload_of(cluster, remaining=Remaining.parse("exponential:4h")))
 
-Each pod group of a queue that exists, with pods that have not ended, becomes a job: its pods run on
-where they are, or wait. The first cycle decides about the cluster exactly as `kai.Scheduler.plan`.
-All other objects stay: pods without a pod group, other schedulers' pods, claims and volumes.
+Each pod group that has an existing queue and pods that have not ended becomes a job: its pods keep
+running where they are, or wait. The first cycle takes exactly the decisions of
+`kai.Scheduler.plan`. All other objects stay: pods without a pod group, pods of other schedulers,
+claims and volumes.
 
-How long a group still runs is in no object, so a model says it (`Remaining`), for groups that run
-and for those that wait.
+No object contains the remaining time of a group, so a model gives it (`Remaining`), for running and
+for waiting groups.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _MODELS = ("forever", "exponential", "log-normal", "annotation")
 
 @dataclass(frozen=True)
 class Remaining:
-    """How long each pod group still runs when all its pods run.
+    """How long each pod group still runs, with all its pods running.
 
     >>> Remaining.parse("8h")
     Remaining(model='fixed', seconds=28800.0, sigma=0.0, annotation='')
@@ -50,18 +51,19 @@ class Remaining:
     1.8
     """
 
-    model: str = "forever"  # fixed, or one of the models that `parse` names
-    seconds: float = math.inf  # fixed; the mean; the median; or without the annotation
+    model: str = "forever"  # fixed, or one of the models in `parse`
+    # Fixed time; the mean; the median; or the default without the annotation
+    seconds: float = math.inf
     sigma: float = 0.0  # of the logarithm
     annotation: str = ""
 
     @classmethod
     def parse(cls, text: str) -> Remaining:
-        """Of a text.
+        """A model from its text.
 
-        ``8h``: all take as long. ``forever``. ``exponential:8h``: at random with this mean.
-        ``log-normal:30m,1.8``: at random with this median and standard deviation of the logarithm.
-        ``annotation:example.com/left,8h``: what this annotation of the pod group says, and 8h or
+        ``8h``: the same time for all. ``forever``. ``exponential:8h``: random with this mean.
+        ``log-normal:30m,1.8``: random with this median and standard deviation of the logarithm.
+        ``annotation:example.com/left,8h``: the value of this annotation of the pod group, and 8h or
         forever without it. Raises InvalidInputError for anything else.
         """
         model, _, rest = text.strip().partition(":")
@@ -88,7 +90,7 @@ class Remaining:
         raise InvalidInputError(f"{text!r} is none of {forms}{hint}")
 
     def of(self, group: str, seed: int, annotations: Mapping[str, str]) -> float:
-        """Seconds of one group, which depend on nothing but its name, the seed and annotations.
+        """Seconds for one group; they depend only on its name, the seed and annotations.
 
         Raises InvalidInputError for an annotation that is no duration.
         """
@@ -110,14 +112,14 @@ class Remaining:
 
 @dataclass(frozen=True)
 class FirstMoment:
-    """The cluster at second 0 of a workload, and how its jobs are found in it."""
+    """The cluster at second 0 of a workload, and the mapping from its groups to jobs."""
 
     cluster: Cluster
     now_ns: int  # since 1970
 
     @cached_property
     def compiled(self) -> _core.FirstMoment:
-        """As the compiled core takes it."""
+        """In the form for the compiled core."""
         from kai import _core
 
         memory = self.cluster._memory or ""
@@ -125,19 +127,21 @@ class FirstMoment:
 
     @cached_property
     def groups(self) -> list[tuple[str, str, str, int, list[tuple[str, str, int]]]]:
-        """Name, queue, priority class, fewest pods; of each pod name, node and millionths of a GPU.
+        """Name, queue, priority class, minimum of pods; for each pod its name, node and millionths
+        of a GPU.
 
         Sorted by name.
         """
         return self.compiled.groups()
 
     def places_of(self, jobs: Jobs) -> NDArray[np.int64]:
-        """For each job the place of its group, or -1."""
+        """For each job the index of its group, or -1."""
         place = {group[0]: i for i, group in enumerate(self.groups)}
         return np.fromiter((place.get(name, -1) for name in jobs.name), np.int64, len(jobs))
 
     def gpus_of(self, jobs: Jobs, job: Any, pod: Any, otherwise: Any) -> Any:
-        """GPUs of single pods, given by job and number; ``otherwise`` for jobs that came later."""
+        """GPUs of single pods, given by job and number; ``otherwise`` for jobs that arrive
+        later."""
         amounts = [[each[2] / 1e6 for each in group[4]] for group in self.groups]
         starts = np.cumsum([0, *map(len, amounts)])
         flat = np.array([each for group in amounts for each in group] or [0.0])
@@ -157,11 +161,11 @@ def workload_of(
     seed: int = 0,
     arrivals: Workload | None = None,
 ) -> Workload:
-    """A workload that starts with a cluster as it stands, at the cluster's time or now.
+    """A workload that starts with an existing cluster, at the cluster's time or now.
 
-    ``seed``: of what is random in ``remaining``. ``arrivals``: jobs that come later; of that
-    workload only jobs, priority classes and maintenance count, and its jobs have to be in queues of
-    the cluster. Raises InvalidInputError where they are not, and for an annotation that is no
+    ``seed``: for the random part of ``remaining``. ``arrivals``: jobs that arrive later; only jobs,
+    priority classes and maintenance of that workload are used, and its jobs must be in queues of
+    the cluster. Raises InvalidInputError if they are not, and for an annotation that is no
     duration; InvalidClusterError for a cluster that names an object twice.
     """
     now_ns = int(time.time()) * times.SECOND_NS if cluster.now is None else None
@@ -200,7 +204,7 @@ def _said(remaining: Remaining) -> str:
 
 
 def _annotations(cluster: Cluster) -> dict[str, dict[str, str]]:
-    """Of pod groups that have some, by namespace/name."""
+    """Annotations of pod groups that have some, by namespace/name."""
     found = {}
     for group in cluster.objects.get("podGroups", ()):
         metadata = group.get("metadata") or {}
@@ -227,7 +231,7 @@ def _jobs(
         min_pods=[each[3] for each in groups],
         priority_class=[each[2] for each in groups],
     )
-    # The mean of a group's pods, which need not be alike.
+    # The mean of a group's pods, which may differ.
     gpus = [sum(pod[2] for pod in each[4]) / len(each[4]) / 1e6 for each in groups]
     return jobs.with_columns(gpus=np.array(gpus, dtype=np.float64))
 

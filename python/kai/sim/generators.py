@@ -1,14 +1,14 @@
-"""Workloads by chance: arrivals, sizes and durations from distributions, or like those of a trace.
+"""Random workloads: arrivals, sizes and durations from distributions, or similar to a trace.
 
-    generate(seed=1, days=7, load=0.9, daily_swing=0.6, burst=5)     # made up
-    model = fit(workload)                                            # like a trace
+    generate(seed=1, days=7, load=0.9, daily_swing=0.6, burst=5)     # artificial
+    model = fit(workload)                                            # similar to a trace
     model.generate(seed=1, days=28)
 
-Bursts of jobs arrive as a Poisson process whose rate follows the hour of the day or of the week. A
-burst has jobs of one class: all have the same queue, size and limits, and durations of their own.
-A class is drawn for each burst, so a model does not remember that a queue was busy in some weeks
-only; `kai.sim.variants.bootstrap` keeps that. Random numbers are those of PCG64 with the seed
-given: the same seed, the same workload.
+Bursts of jobs arrive as a Poisson process whose rate follows the hour of the day or of the week.
+The jobs of a burst belong to one class: they have the same queue, size and limits, but different
+durations. A class is drawn for each burst, so a model does not reproduce that a queue was busy only
+in some weeks; `kai.sim.variants.bootstrap` does. Random numbers come from PCG64 with the given
+seed: the same seed gives the same workload.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ __all__ = ["Bursts", "JobClass", "Model", "Quantiles", "fit", "generate", "made_
 
 DAY_S = 86_400.0
 _HOUR_S = 3600.0
-_FEW = 30  # jobs; a class with fewer borrows the durations of other jobs of its size
+_FEW = 30  # jobs; a smaller class uses the durations of other jobs of its size
 _POINTS = 1000  # of a fitted distribution below its tail, and values of the tail
 
 
 @dataclass(frozen=True)
 class Quantiles:
-    """A distribution of seconds by its quantiles; in between, log(1 + seconds) is linear."""
+    """A distribution of seconds by its quantiles; log(1 + seconds) is linear between them."""
 
     probability: tuple[float, ...]  # from 0 to 1
     seconds: tuple[float, ...]
 
     @classmethod
     def of(cls, seconds: Floats) -> Quantiles:
-        """Of measured values: each of up to 2,000 is drawn as often as the others.
+        """From measured values: up to 2,000 values are drawn with equal probability.
 
-        Of more, the 1,000 largest are kept as they are, and 1,000 of the others with lines between
-        them. Raises InvalidInputError where there is none.
+        Of more values, the 1,000 largest are kept unchanged, and the others are represented by
+        1,000 points with lines between them. Raises InvalidInputError if there are none.
         """
         if not len(seconds):
             raise InvalidInputError("a distribution needs at least one value")
@@ -75,7 +75,7 @@ class Quantiles:
 
     @property
     def mean_s(self) -> float:
-        """The mean, exactly that of the curve."""
+        """The exact mean of the curve."""
         low, high = np.array(self.seconds[:-1]) + 1, np.array(self.seconds[1:]) + 1
         ratio = np.log(high / low)
         flat = np.abs(ratio) < 1e-9
@@ -83,7 +83,7 @@ class Quantiles:
         return float((np.diff(self.probability) * means).sum() - 1)
 
     def draw(self, random: np.random.Generator, count: int) -> Floats:
-        """So many values, in whole milliseconds."""
+        """This many values, in whole milliseconds."""
         at = random.random(count)
         made = np.expm1(np.interp(at, self.probability, np.log1p(self.seconds)))
         return np.asarray(np.maximum(made, 0.0).round(3), dtype=np.float64)
@@ -98,13 +98,13 @@ class Bursts:
 
     @classmethod
     def of(cls, sizes: Ints) -> Bursts:
-        """Of measured sizes."""
+        """From measured sizes."""
         values, counts = np.unique(sizes, return_counts=True)
         return cls(tuple(values.tolist()), tuple((counts / counts.sum()).tolist()))
 
     @classmethod
     def geometric(cls, mean: float) -> Bursts:
-        """P(n) in proportion to (1 - 1/mean)^n, for n from 1 on. Cut off where it is below 10⁻⁹.
+        """P(n) proportional to (1 - 1/mean)^n, for n from 1 on; cut off below 10⁻⁹.
 
         Raises InvalidInputError for a mean below 1.
         """
@@ -120,58 +120,58 @@ class Bursts:
 
     @property
     def mean(self) -> float:
-        """Jobs of a burst, in the mean."""
+        """The mean number of jobs in a burst."""
         return float(np.dot(self.sizes, self.weights))
 
     def draw(self, random: np.random.Generator, count: int) -> Ints:
-        """So many sizes."""
+        """This many sizes."""
         sizes: Ints = np.array(self.sizes, dtype=np.int64)
         return random.choice(sizes, size=count, p=self.weights)
 
 
 @dataclass(frozen=True)
 class JobClass:
-    """Jobs that are alike but for their durations."""
+    """Jobs that differ only in their durations."""
 
-    like: Job  # its name, arrival and duration do not count
+    like: Job  # its name, arrival and duration are ignored
     share: float  # of all bursts
     durations: Quantiles
     bursts: Bursts = Bursts()
 
     @property
     def gpu_seconds(self) -> float:
-        """Of one job, in the mean."""
+        """The mean of one job."""
         return self.like.gpus * self.like.pods * self.durations.mean_s
 
 
 @dataclass(frozen=True)
 class Model:
-    """What random workloads are drawn from."""
+    """The distributions from which random workloads are drawn."""
 
     classes: tuple[JobClass, ...]
     bursts_per_day: float
     queues: tuple[Queue, ...]
     nodes: tuple[NodePool, ...]
     profile: tuple[float, ...] = (1.0,)  # the rate by hour of a day (24) or week (168); mean 1
-    gap_s: float = 5.0  # between the jobs of a burst, in the mean
+    gap_s: float = 5.0  # mean time between the jobs of a burst
     name: str = "model"
     priority_classes: Mapping[str, int] = field(default_factory=lambda: dict(PRIORITY_CLASSES))
 
     @property
     def jobs_per_day(self) -> float:
-        """In the mean."""
+        """The mean number of jobs."""
         return self.bursts_per_day * sum(each.share * each.bursts.mean for each in self.classes)
 
     @property
     def mean_demand_gpus(self) -> float:
-        """GPUs that are asked for on average, as in `Workload.mean_demand_gpus`."""
+        """The mean of requested GPUs, as in `Workload.mean_demand_gpus`."""
         each = (kind.share * kind.bursts.mean * kind.gpu_seconds for kind in self.classes)
         return self.bursts_per_day * sum(each) / DAY_S
 
     def with_load(self, load: float) -> Model:
-        """With as many bursts a day as give this mean demand, as a part of the nodes' GPUs.
+        """A model whose bursts per day give this mean demand, as a fraction of the nodes' GPUs.
 
-        Raises InvalidInputError where no job needs a GPU.
+        Raises InvalidInputError if no job needs a GPU.
         """
         gpus = sum(pool.count * pool.gpus for pool in self.nodes)
         demand = self.mean_demand_gpus
@@ -180,9 +180,9 @@ class Model:
         return replace(self, bursts_per_day=self.bursts_per_day * load * gpus / demand)
 
     def generate(self, seed: int, *, days: float) -> Workload:
-        """A workload of so many days; jobs of a last burst may arrive a little later.
+        """A workload of this many days; jobs of a last burst may arrive a little later.
 
-        Raises InvalidInputError where no job arrives in that time.
+        Raises InvalidInputError if no job arrives in that time.
         """
         random = np.random.Generator(np.random.PCG64(seed))
         begin_s = self._arrivals(random, days)
@@ -239,7 +239,7 @@ class Model:
 
 
 def generate(seed: int, *, days: float = 7, **of_model: Any) -> Workload:
-    """A workload of a made-up model: `made_up` says what may be given beside seed and days.
+    """A workload of an artificial model; for options besides seed and days see `made_up`.
 
     Raises InvalidInputError as `made_up` and `Model.generate` do.
     """
@@ -264,18 +264,18 @@ def made_up(
 
     Args:
         nodes: the cluster
-        load: mean demand as a part of its GPUs, unless jobs_per_day is given
-        jobs_per_day: in the mean
-        gpus: GPUs of a job and its weight; below 1: a part of one GPU; default: 1 to 32
+        load: mean demand as a fraction of its GPUs, unless jobs_per_day is given
+        jobs_per_day: the mean number
+        gpus: GPUs of a job and its weight; below 1: a fraction of one GPU; default: 1 to 32
         durations: of all jobs; default: log-normal, median 20 minutes, sigma 2, at most 14 days
         queues: names and weights of queues, which deserve equal parts; default: one queue
-        daily_swing: 0: an even rate; 0.6: from 0.4 to 1.6 times the mean in the course of a day,
+        daily_swing: 0: a constant rate; 0.6: from 0.4 to 1.6 times the mean during a day,
             highest 12 hours after the start
-        weekend: the rate on the last two days of each week, as a part of that of the others
-        burst: jobs that arrive together, in the mean, gap_s apart in the mean
+        weekend: the rate on the last two days of each week, as a fraction of the other days' rate
+        burst: mean number of jobs that arrive together, with gap_s mean time between them
         name: of the model
 
-    Raises InvalidInputError for numbers that make no sense.
+    Raises InvalidInputError for invalid numbers.
     """
     sizes = _GPUS if gpus is None else gpus
     of_queues = {"jobs": 1.0} if queues is None else queues
@@ -310,15 +310,15 @@ def made_up(
 
 
 def fit(workload: Workload, *, burst_gap_s: float = 60.0) -> Model:
-    """A model whose workloads are like a given one.
+    """A model for workloads similar to a given one.
 
-    Jobs with the same queue, size, limits and application are a class. Jobs of a class that arrive
-    at most ``burst_gap_s`` after one another are a burst. A class keeps its burst sizes and its
-    durations, quantile by quantile; one with fewer than 30 jobs has the durations of all jobs with
-    as many GPUs. The rate follows the hour of the week where the workload lasts four weeks, the
-    hour of the day where it lasts four days. Users and estimates are not kept.
+    Jobs with the same queue, size, limits and application form a class. Jobs of a class that arrive
+    at most ``burst_gap_s`` after one another form a burst. A class keeps its burst sizes and the
+    quantiles of its durations; a class with fewer than 30 jobs uses the durations of all jobs with
+    as many GPUs. The rate follows the hour of the week if the workload lasts four weeks, the hour
+    of the day if it lasts four days. Users and estimates are dropped.
 
-    Raises InvalidInputError where all jobs arrive at the same time.
+    Raises InvalidInputError if all jobs arrive at the same time.
     """
     jobs = workload.jobs
     span_s = float(np.ptp(jobs.arrival_s)) if len(jobs) else 0.0
@@ -360,7 +360,8 @@ def fit(workload: Workload, *, burst_gap_s: float = 60.0) -> Model:
 
 
 _GPUS: Mapping[float, float] = {1: 0.6, 2: 0.12, 4: 0.12, 8: 0.12, 16: 0.03, 32: 0.01}
-# Of a curve: each hundredth, and ten points for each power of ten of both tails, down to 10⁻⁹.
+# Points of a curve: each hundredth, and ten points for each power of ten of both tails, down to
+# 10⁻⁹.
 _TAIL = [10 ** -(2 + i / 10) for i in range(1, 71)]
 _PROBABILITIES = (
     *(0.0, *reversed(_TAIL)),
@@ -391,7 +392,7 @@ def _profile(daily_swing: float, weekend: float) -> tuple[float, ...]:
 
 
 def _profile_of(begin_s: Floats, span_s: float) -> tuple[float, ...]:
-    """How often bursts begin in each hour of the week or the day, by how often that hour was."""
+    """The rate of bursts in each hour of the week or the day."""
     if span_s < 4 * DAY_S:
         return (1.0,)
     hours = 168 if span_s >= 28 * DAY_S else 24

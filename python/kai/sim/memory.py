@@ -1,7 +1,7 @@
-"""What a cluster that lives on holds in memory: what ``kai bench --memory`` prints.
+"""The memory of a cluster that is updated in place: the output of ``kai bench --memory``.
 
-Bytes are counted from the capacities of what holds them, in the compiled part alone: Python's
-objects and the bytes of the snapshot are not among them.
+Bytes are counted from the capacities of the containers, in the compiled part alone; Python's
+objects and the bytes of the snapshot are not included.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kai.sim.workloads import NOW, Workload
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of a part: how many are in it (0: not counted), and the bytes they take."""
+    """One column of a part: its number of entries (0: not counted), and their bytes."""
 
     part: str
     column: str
@@ -36,9 +36,9 @@ class Held:
 
 
 def hold(workload: Workload) -> Held:
-    """Loads a workload, lets it live on, and plans it once."""
+    """Loads a workload, switches to updates in place, and plans it once."""
     cluster = Cluster.from_snapshot(workload.snapshot(), name=workload.name)
-    cluster.delete("Pod", "none/none")  # from here on the cluster lives
+    cluster.delete("Pod", "none/none")  # from here on the cluster is updated in place
     plan = Scheduler().plan(cluster, now=NOW)
     columns = tuple(Column(*each) for each in cluster._core_cluster().memory())
     counts = cluster.counts

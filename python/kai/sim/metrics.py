@@ -1,25 +1,26 @@
 """Numbers about a timeline, each with its definition.
 
-Jobs that count arrived in the window: from ``warm_up_s`` to the last arrival. What comes after, the
-drain, says more about where a trace was cut than about a policy. Averages over time are over the
-same window. Jobs of it that have not ended are listed apart, and are in no distribution.
+Only jobs that arrive in the window count: from ``warm_up_s`` to the last arrival. The time after
+it, the drain, depends more on where a trace was cut than on a policy. Averages over time are over
+the same window. Jobs in the window that have not ended are listed separately, and are in no
+distribution.
 
 * **waiting**: from arrival to the first start. **not running**: all time from arrival to the end
-  during which the job did no work for lack of pods.
+  during which the job did no work because pods were missing.
 * **completion**: from arrival to the end.
 * **GPU-hours**: held = useful + lost + idle (`kai.sim.timeline`).
 * **node-hours**: from a node's start, or from its order by an autoscaler, to its removal or the end
-  of the simulation; also while it has failed or takes no pods. **cost**: node-hours times the price
-  of the pool; none where no pool has a price. Both are of the whole simulation.
-* **utilization**: GPUs held, divided by those that are there, over the window.
-* **borrowed**: what a queue holds above what it deserves. **lent**: its part, by what it leaves of
-  its own, of what all queues below the same parent borrow.
+  of the simulation; also while it has failed or accepts no pods. **cost**: node-hours times the
+  price of the pool; none if no pool has a price. Both cover the whole simulation.
+* **utilization**: allocated GPUs divided by existing GPUs, over the window.
+* **borrowed**: what a queue holds above its deserved amount. **lent**: its part of what all queues
+  below the same parent borrow, in proportion to its unused deserved amount.
 * **Jain's index**: (sum x)^2 / (n * sum x^2) of x = allocated / fair share, over the leaf queues
   with unmet demand, averaged over the time during which there are two or more. 1 is even.
 * **share error**: mean over time of the sum of abs(allocated - fair share) over leaf queues,
-  divided by the capacity; only where a queue has unmet demand or holds more than its fair share.
+  divided by the capacity; only while a queue has unmet demand or holds more than its fair share.
 * **rho** (finish-time fairness, Mahajan et al., NSDI 2020): completion in the shared cluster,
-  divided by the time that the job takes alone on 1/N of it, with N the number of queues that have
+  divided by the time that the job needs alone on 1/N of it, with N the number of queues that have
   jobs. Worked: 8 GPUs for an hour, done 3 hours after arrival; 16 GPUs and 4 queues leave 4 GPUs,
   on which it takes 2 hours: 1.5.
 """
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Distribution", "Metrics", "QueueMetrics", "measure"]
 
-# Size classes of jobs by all their GPUs: name, from, and up to (not included).
+# Size classes of jobs by the sum of their GPUs: name, lower bound, and upper bound (exclusive).
 SIZE_CLASSES = (
     ("no GPU", 0.0, 0.0),
     ("part of a GPU", 0.0, 1.0),
@@ -55,7 +56,7 @@ SIZE_CLASSES = (
 
 @dataclass(frozen=True)
 class Distribution:
-    """Seconds; None where no job is in it."""
+    """Seconds; None if there are no jobs."""
 
     count: int
     mean_s: float | None = None
@@ -65,7 +66,7 @@ class Distribution:
 
     @classmethod
     def of(cls, seconds: Any) -> Distribution:
-        """Of these values. Percentiles are by linear interpolation."""
+        """The distribution of these values. Percentiles use linear interpolation."""
         if len(seconds) == 0:
             return cls(count=0)
         median, p95, p99 = np.percentile(seconds, (50, 95, 99))
@@ -87,7 +88,7 @@ class QueueMetrics:
 
 @dataclass(frozen=True)
 class Metrics:
-    """See the module for what each is."""
+    """All metrics; the module defines each."""
 
     window_s: tuple[float, float]
     jobs: int
@@ -177,7 +178,7 @@ def measure(timeline: Timeline, *, warm_up_s: float = 0.0) -> Metrics:
 
 
 def node_hours_of(timeline: Timeline) -> dict[str, float]:
-    """By node pool; see the module."""
+    """By node pool; defined in the module's docstring."""
     hours: dict[str, float] = {}
     from_s: dict[str, float] = {}  # of nodes that are paid for
     pool_of: dict[str, str] = {}
@@ -224,7 +225,7 @@ def _rho(timeline: Timeline, completion: Any, done: Any) -> dict[str, float | No
 
 
 class _Steps:
-    """Step functions of queues, cut to the window: values between moments at which any changes."""
+    """Step functions of queues, cut to the window: the values between any two changes."""
 
     def __init__(self, timeline: Timeline, window: tuple[float, float]) -> None:
         self._capacity = _capacity(timeline, window)
@@ -237,7 +238,7 @@ class _Steps:
         self._rows = [np.flatnonzero(self._table["queue"] == i) for i in range(len(self.queues))]
 
     def of(self, queue: int) -> Iterator[Any]:
-        """Lengths of the steps of one queue, then what it holds, asks for and could claim."""
+        """Lengths of the steps of one queue, then its allocation, request and fair share."""
         low, high = self._window
         rows = self._rows[queue]
         at = np.clip(self._table["at_s"][rows], low, high)
@@ -247,7 +248,7 @@ class _Steps:
             yield self._table[column][rows]
 
     def utilization(self) -> float | None:
-        """GPU-seconds that leaf queues held, divided by those that were there."""
+        """GPU-seconds that leaf queues held, divided by the existing GPU-seconds."""
         held = 0.0
         for leaf in self.leaves:
             lengths, allocated, _, _ = self.of(leaf)
@@ -255,7 +256,7 @@ class _Steps:
         return held / self._capacity if self._capacity > 0 else None
 
     def share_error(self) -> float | None:
-        """Queue by queue, as the sum of means is the mean of the sum."""
+        """Computed queue by queue, because the sum of means is the mean of the sum."""
         error = 0.0
         for leaf in self.leaves:
             lengths, allocated, requested, fair = self.of(leaf)
@@ -264,7 +265,7 @@ class _Steps:
         return error / self._capacity if self._capacity > 0 else None
 
     def jain_index(self) -> float | None:
-        """All leaf queues on one grid of moments."""
+        """All leaf queues on one grid of times."""
         low, high = self._window
         table = self._table
         order = np.flatnonzero(np.isin(table["queue"], self.leaves))
@@ -299,7 +300,7 @@ class _Steps:
         return float((weight * index).sum() / weight.sum())
 
     def borrowed_and_unused(self, queue: int) -> tuple[float, float]:
-        """GPU-seconds above what the queue deserves, and of what it deserves and does not hold."""
+        """GPU-seconds above the queue's deserved amount, and its unused deserved GPU-seconds."""
         lengths, allocated, _, _ = self.of(queue)
         deserved = self.queues[queue].deserved_gpus
         if deserved < 0:
@@ -310,7 +311,7 @@ class _Steps:
 
 
 def _capacity(timeline: Timeline, window: tuple[float, float]) -> float:
-    """GPU-seconds of the nodes that are there, in the window."""
+    """GPU-seconds of the existing nodes, in the window."""
     gpus = {name: pool.gpus for pool in timeline.workload.nodes for name in pool.names()}
     low, high = window
     total = sum(gpus.values()) * (high - low)

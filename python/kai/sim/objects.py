@@ -1,4 +1,4 @@
-"""How the objects of a world are known."""
+"""The names of objects in a cluster state."""
 
 from __future__ import annotations
 

@@ -1,14 +1,14 @@
-"""The Alibaba openb cluster as Kubernetes objects, in the layout of a KAI snapshot.
+"""The Alibaba openb cluster as Kubernetes objects, in the format of a KAI snapshot.
 
     python -m kai.sim.openb > openb.json && kai plan openb.json
 
-The lists are CSV files: nodes with a GPU model, pods with what they ask for and when they came. All
-pods are waiting, in the order in which they came; each is a pod group of its own in the queue of
-its QoS class, and the queues, below one parent, have neither quota nor limit. The lists know no GPU
-memory; a part of a GPU is a fraction of it, so that it only has to be large enough to round well.
+The lists are CSV files: nodes with a GPU model, pods with their requests and arrival times. All
+pods are waiting, in the order of arrival; each is its own pod group in the queue of its QoS class,
+and the queues, below one parent, have neither quota nor limit. The lists have no GPU memory. GPU
+sharing uses fractions of a GPU here, so the memory only has to be large enough for exact rounding.
 
-The lists are no part of kai. KAI_DATA names the folder that holds `openb/` and `openb_expected/`;
-beside it, in `conformance`, may be what KAI decided.
+The lists are not part of kai. KAI_DATA names the folder with `openb/` and `openb_expected/`; the
+folder `conformance` beside it may contain KAI's decisions.
 """
 
 from __future__ import annotations
@@ -29,20 +29,21 @@ Json = dict[str, Any]
 
 RECLAIM = "openb-reclaim-"  # recorded cases of a full cluster
 PARENT_QUEUE = "openb"
-DEFAULT_QUEUE = "pods"  # of the lists that say no QoS class
-START = datetime(2025, 1, 1, tzinfo=timezone.utc)  # the lists count seconds from some day
-NOW = "2026-01-01T00:00:00Z"  # after the last pod came
+DEFAULT_QUEUE = "pods"  # for lists without a QoS class
+START = datetime(2025, 1, 1, tzinfo=timezone.utc)  # the lists count seconds from an unknown day
+NOW = "2026-01-01T00:00:00Z"  # after the last arrival
 WHOLE_GPU = 1000  # gpu_milli
 GPU_MEMORY_MIB = 32_000
 
 
 def folder(data: Path | None = None) -> Path:
-    """Where the lists are, or would be: in `data`, KAI_DATA, or here."""
+    """The expected folder of the lists: from `data`, KAI_DATA, or the current folder."""
     return (data or Path(os.environ.get("KAI_DATA") or ".")) / "openb"
 
 
 def recorded(data: Path | None = None) -> list[Path]:
-    """KAI's placement of some lists, one file each, in `conformance/openb` beside the data."""
+    """KAI's recorded placement of some lists, one file each, in `conformance/openb` beside the
+    data."""
     return sorted((_conformance(data) / "openb").glob("*.json"))
 
 
@@ -51,16 +52,16 @@ def _conformance(data: Path | None) -> Path:
 
 
 def file_of(name: str, data: Path | None = None) -> Path:
-    """What a workload is read from: "openb", "openb-LIST", or a recorded "openb-reclaim-31"."""
+    """The file of a workload: "openb", "openb-LIST", or a recorded "openb-reclaim-31"."""
     if name.startswith(RECLAIM):
         return _conformance(data) / "random" / "second-large" / f"{name}.json"
     return folder(data) / f"openb_pod_list_{name.partition('-')[2] or 'default'}.csv"
 
 
 def snapshot_of(name: str, data: Path | None = None) -> bytes:
-    """The snapshot.json of a workload; a list has the configuration that KAI was recorded with.
+    """The snapshot.json of a workload; a list has the configuration of KAI's recorded run.
 
-    Raises OSError where its file is not there.
+    Raises OSError if its file does not exist.
     """
     if name.startswith(RECLAIM):
         return file_of(name, data).read_bytes()
@@ -73,9 +74,9 @@ def snapshot_of(name: str, data: Path | None = None) -> bytes:
 
 
 def expected_share(workload: str, policy: str, demand: float) -> float | None:
-    """The share of all GPUs that a policy of the published experiment had given out, in percent.
+    """The allocated share of all GPUs in the published experiment, in percent.
 
-    At the time when pods asked for `demand` percent of them; the mean of ten orders of arrival.
+    At the time when pods had requested `demand` percent of them; the mean of ten orders of arrival.
     """
     table = folder().parent / "openb_expected" / "analysis_allo_discrete.csv"
     if not table.is_file():
@@ -91,7 +92,7 @@ def expected_share(workload: str, policy: str, demand: float) -> float | None:
 
 
 def read(workload: str = "", data: Path | None = None) -> tuple[list[Row], list[Row]]:
-    """The rows of all nodes, and of the pods of one list; unless named, the recorded one."""
+    """The rows of all nodes, and of the pods of one list; default: the recorded one."""
     names = ("openb_node_list_all_node.csv", f"openb_pod_list_{workload or 'default'}.csv")
     nodes, pods = (_rows(folder(data) / name) for name in names)
     return nodes, pods
@@ -112,7 +113,7 @@ def is_fractional(pod: Row) -> bool:
 
 
 def models_of(pod: Row) -> list[str]:
-    """The GPU models it may run on; none given: all."""
+    """The GPU models it may use; if none is given: all."""
     return sorted({model for model in (pod.get("gpu_spec") or "").split("|") if model})
 
 

@@ -1,10 +1,10 @@
-"""The colours of all pictures, with a line style, a marker and a hatch beside each.
+"""The colours of all pictures, each with a line style, a marker and a hatch.
 
     look = looks(3, dark=False)[2]     # colour, dash, marker, hatch of the third series
 
-The colours are Okabe and Ito's (2008): people who cannot tell red from green can tell them apart.
-Yellow has too little contrast on white and black on a dark ground; both are replaced. Beyond the
-last colour they begin again with another line style and hatch.
+The colours are Okabe and Ito's (2008): people with red-green colour blindness can distinguish them.
+Yellow has too little contrast on white, and black on a dark ground; both are replaced. After the
+last colour they repeat with another line style and hatch.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ __all__ = ["DARK", "LIGHT", "SHADES", "Ground", "Look", "looks"]
 
 @dataclass(frozen=True)
 class Ground:
-    """What a picture stands on: colours of the page, its text, its lines, and of series."""
+    """The background of a picture: colours of the page, its text, its lines, and of series."""
 
     paper: str
     ink: str
-    faint: str  # grids, and what is not there
-    quiet: str  # second lines and notes
+    faint: str  # grids, and absent nodes
+    quiet: str  # secondary lines and notes
     series: tuple[str, ...]
     evicted: str  # where pods are evicted
 
@@ -43,13 +43,13 @@ DARK = Ground(
     evicted="#ffffff",
 )
 
-# Shades of a heat map from 0 to 1: ten of matplotlib's cividis, whose lightness rises evenly.
+# Shades of a heat map from 0 to 1: ten of matplotlib's cividis, whose lightness increases evenly.
 SHADES = (
     *("#00224e", "#123570", "#3b496c", "#575d6d", "#707173"),
     *("#8a8678", "#a59c74", "#c3b369", "#e1cc55", "#fee838"),
 )
 
-# A line style is lengths of ink and gap; none: a whole line.
+# A line style is lengths of ink and gap; empty: a solid line.
 DASHES: tuple[tuple[float, ...], ...] = ((), (6, 2), (2, 2), (6, 2, 2, 2), (10, 3), (1, 3), (4, 1))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 HATCHES = ("", "///", "...", "xxx", "\\\\\\", "---", "++")
@@ -57,7 +57,7 @@ HATCHES = ("", "///", "...", "xxx", "\\\\\\", "---", "++")
 
 @dataclass(frozen=True)
 class Look:
-    """How one series looks."""
+    """The look of one series."""
 
     colour: str
     dash: tuple[float, ...]
@@ -66,7 +66,7 @@ class Look:
 
 
 def looks(count: int, *, dark: bool) -> list[Look]:
-    """One for each of so many series; two of them differ in more than colour up to 49."""
+    """One look for each series; up to 49 series, two of them differ in more than colour."""
     colours = (DARK if dark else LIGHT).series
     made = []
     for i in range(count):

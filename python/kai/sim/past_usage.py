@@ -1,10 +1,10 @@
-"""Time-based fair share in a simulation: which of its own past counts (spec 1 F115-F121).
+"""Time-based fair share in a simulation: the settings for its own past usage (spec 1 F115-F121).
 
-    usage = params_in(config)         # of usageDBConfig; None: the past does not count
-    compiled_usage(usage, start_ns)   # what the compiled simulation takes
+    usage = params_in(config)         # of usageDBConfig; None: past usage is ignored
+    compiled_usage(usage, start_ns)   # the form for the compiled simulation
 
-What queues held comes from the simulation itself, so that no database is needed and its address is
-not looked at. KAI's usage is a sum of samples; here it is the integral that these approach
+The usage comes from the simulation itself, so no database is needed and its address is ignored.
+KAI's usage is a sum of samples; here it is the integral that the sum approximates
 (cpp/kai/sim/usage_history.h).
 """
 
@@ -25,13 +25,13 @@ from kai.errors import InvalidConfigError, InvalidInputError
 __all__ = ["CLIENTS", "compiled_usage", "params_in", "params_of"]
 
 CLIENTS = ("prometheus", "fake", "fake-with-history")
-"""The values of `clientType` that KAI knows: in a simulation all of them are its own past."""
+"""The values of `clientType` that KAI knows: in a simulation all of them mean its own past."""
 
 
 def params_of(given: Any, name: str = "usage") -> UsageParams:
     """From a mapping with the members of KAI's `usageParams`.
 
-    Raises InvalidInputError for what makes no sense, and for a member that is not known.
+    Raises InvalidInputError for an invalid value, and for an unknown member.
     """
     params = UsageParams.of(given, name)
     for member in given or {}:
@@ -41,9 +41,9 @@ def params_of(given: Any, name: str = "usage") -> UsageParams:
 
 
 def params_in(config: ConfigSource | None) -> UsageParams | None:
-    """What the member `usageDBConfig` of a scheduler's configuration says; None: it has none.
+    """The member `usageDBConfig` of a scheduler's configuration; None: it has none.
 
-    Raises InvalidConfigError for what makes no sense, with KAI's sentences where KAI has one.
+    Raises InvalidConfigError for an invalid value, with KAI's messages if KAI has one.
     """
     text = "" if config is None else configuration.config_json(config)
     given = json.loads(text).get("usageDBConfig") if text else None
@@ -64,7 +64,7 @@ def params_in(config: ConfigSource | None) -> UsageParams | None:
 
 
 def compiled_usage(params: UsageParams, start_ns: int) -> dict[str, Any]:
-    """As nanoseconds since the start of the simulation, whose date is `start_ns`."""
+    """In nanoseconds since the start of the simulation, whose date is `start_ns`."""
     window = params.window
     begins_ns = 0 if window.start_s is None else round(window.start_s * 1e9) - start_ns
     return {
@@ -78,7 +78,7 @@ def compiled_usage(params: UsageParams, start_ns: int) -> dict[str, Any]:
 
 
 def _next_reset(window: Window, start_ns: int) -> Callable[[int], int]:
-    """The first moment of the cron string after another one."""
+    """The first time of the cron string after a given time."""
     from croniter import croniter
 
     def next_reset(after_ns: int) -> int:

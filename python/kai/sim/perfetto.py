@@ -1,10 +1,10 @@
 """A timeline as a trace for Perfetto (https://ui.perfetto.dev): ``timeline.to_perfetto(path)``.
 
-Below the track "nodes" is a track for each node with its pods as slices; pods that are there
-together stand in lanes of their own. Below "queues" are counters: GPUs held and the fair share of
-each queue. Evictions are instant events on the node.
+Below the track "nodes" each node has a track with its pods as slices; pods that overlap are in
+separate lanes. Below "queues" are counters: allocated GPUs and the fair share of each queue.
+Evictions are instant events on the node.
 
-The file is a ``perfetto.protos.Trace`` of TrackEvents. The few messages are written by hand: fields
+The file is a ``perfetto.protos.Trace`` of TrackEvents. The few messages are encoded by hand: fields
 as in protos/perfetto/trace of Perfetto v49, numbers below. Nanoseconds are since the start.
 """
 
@@ -41,11 +41,11 @@ SLICE_BEGIN, SLICE_END, INSTANT, COUNTER_VALUE = 1, 2, 3, 4
 ANNOTATION_DOUBLE, ANNOTATION_TEXT, ANNOTATION_NAME = 5, 6, 10
 
 SEQUENCE = 1
-STATE_CLEARED = 1  # of SequenceFlags: nothing refers to what came before
+STATE_CLEARED = 1  # of SequenceFlags: nothing refers to earlier packets
 
 
 def write(timeline: Timeline, path: str | Path) -> None:
-    """Writes the trace. Raises InvalidInputError where nothing can be written."""
+    """Writes the trace. Raises InvalidInputError if the file cannot be written."""
     try:
         Path(path).write_bytes(trace(timeline))
     except OSError as error:
@@ -55,7 +55,7 @@ def write(timeline: Timeline, path: str | Path) -> None:
 def trace(timeline: Timeline) -> bytes:
     """The bytes of the file. The same timeline gives the same bytes."""
     tracks = _Tracks()
-    events: list[tuple[int, int, bytes]] = []  # when, what comes first, the event
+    events: list[tuple[int, int, bytes]] = []  # time, order at one time, event
     nodes = tracks.add("nodes")
     lanes = _lanes(timeline)
     for node, name in enumerate(timeline.node_names):
@@ -81,7 +81,7 @@ def trace(timeline: Timeline) -> bytes:
 
 
 class _Lanes:
-    """Pods of a node that overlap are in different lanes, so that slices of a lane nest."""
+    """Assigns overlapping pods of a node to different lanes, so that slices of a lane nest."""
 
     def __init__(self, lane: dict[int, int], rows_of: list[list[int]]) -> None:
         self.lane = lane
@@ -123,7 +123,7 @@ def _pod(timeline: Timeline, row: int, track: int, node: int) -> Iterator[tuple[
         + said
     )
     yield (from_ns, 1, begin)
-    # A slice of no length begins before it ends; else what ends makes room for what begins.
+    # A slice of length 0 begins before it ends; otherwise ends come before begins.
     yield (
         to_ns,
         0 if to_ns > from_ns else 1,

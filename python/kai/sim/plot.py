@@ -3,8 +3,8 @@
     timeline.plot.nodes(at_s=86_400).figure.savefig("nodes.png")
     comparison({"best fit": one, "spread": other})
 
-Each takes the colours that fit its ground, light or dark (``plt.style.use("dark_background")``).
-Series differ in line style, marker or hatch as well as in colour.
+The colours suit a light or a dark background (``plt.style.use("dark_background")``). Series differ
+in line style, marker or hatch as well as in colour.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 __all__ = ["COMPARED", "Plots", "comparison"]
 
 BUCKETS = 400  # of time, across a picture
-MOST_ROWS = 400  # of nodes in a heat map; more are put together
-MOST_NAMED = 40  # rows with a name beside them
+MOST_ROWS = 400  # of nodes in a heat map; more nodes share rows
+MOST_NAMED = 40  # the most rows with a name
 
 _UNITS = ((86_400.0, "days"), (3_600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))
 
@@ -54,14 +54,14 @@ class Plots:
         from_s: float | None = None,
         until_s: float | None = None,
     ) -> Figure:
-        """What each queue holds, against its fair share and what it asks for: a panel each.
+        """Each queue's allocation, with its fair share and its request: one panel each.
 
-        Where the past counts (time-based fair share), also what the queue had used in the window:
-        that part of the workload's GPUs.
+        With time-based fair share, also the queue's past usage in the window, as that fraction of
+        the workload's GPUs.
 
-        Without ``names`` the queues that held most GPU-hours, at most ``most``. Values are means
-        over a four-hundredth of the time shown. Raises InvalidInputError for an unknown queue and
-        an empty window.
+        Without ``names``: the queues with most GPU-hours, at most ``most``. Values are means over a
+        four-hundredth of the shown time. Raises InvalidInputError for an unknown queue and an empty
+        window.
         """
         timeline = self._timeline
         window = series.window_of(timeline, from_s, until_s)
@@ -136,7 +136,7 @@ class Plots:
             used = series.means(*past, edges) * self._timeline.workload.gpus
             axes.plot(middle, used, color=ground.ink, lw=1.4, label="used in the past, as a mean")
             top = max(top, float(used.max()))
-        # What is asked for can be many times the cluster; it may leave the panel.
+        # Requests can be many times the cluster; they may leave the panel.
         top *= 1.25
         axes.set_ylim(0, max(top, min(float(asked.max()) * 1.05, top * 1.6)))
         axes.set_xlim(edges[0] / unit[0], edges[-1] / unit[0])
@@ -150,12 +150,12 @@ class Plots:
         from_s: float | None = None,
         until_s: float | None = None,
     ) -> Figure:
-        """The cluster: at a moment each node with its cards, or over time as a heat map.
+        """The cluster: at one time each node with its GPUs, or over time as a heat map.
 
-        At a moment, a square is a GPU, its colour and hatch the queue, and a square that is filled
-        in part is held in part. Over time, the shade is the part of a node's GPUs that pods hold,
-        and below it stands how many GPUs are held whole, in part and not at all. Raises
-        InvalidInputError for a moment outside the timeline and an empty window.
+        At one time, a square is a GPU, its colour and hatch show the queue, and a partly filled
+        square is partly allocated. Over time, the shade is the allocated fraction of a node's GPUs;
+        the panel below shows how many GPUs are allocated whole, partly and not at all. Raises
+        InvalidInputError for a time outside the timeline and an empty window.
         """
         if at_s is None:
             return self._node_heat(series.window_of(self._timeline, from_s, until_s))
@@ -185,7 +185,7 @@ class Plots:
             load, there = (np.add.reduceat(each, starts, axis=0) for each in (load, there))
         part = np.divide(load, there, out=np.full_like(load, np.nan), where=there > 1e-9)
         shades = colormaps["cividis"].with_extremes(bad=(0, 0, 0, 0))
-        heat.patch.set(hatch="xxx", edgecolor=_ground(heat).quiet)  # seen where a node is gone
+        heat.patch.set(hatch="xxx", edgecolor=_ground(heat).quiet)  # visible where a node is absent
         image = heat.imshow(
             np.ma.masked_invalid(part * 100),
             aspect="auto",
@@ -262,7 +262,7 @@ class Plots:
             PolyCollection(free, facecolors="none", edgecolors=ground.quiet, lw=0.4)
         )
         order = [queue for queue in series.queues_by_use(timeline) if queue in held]
-        fine = width * height > 6_000  # a hatch would be all there is to see
+        fine = width * height > 6_000  # a hatch would cover everything
         for queue, look in zip(order, looks(len(order), dark=dark), strict=True):
             axes.add_collection(
                 PolyCollection(
@@ -353,7 +353,7 @@ class Plots:
         return axes
 
     def _rows(self, names: Sequence[str] | None, window: tuple[float, float]) -> Any:
-        """Jobs that are there in the window, by arrival."""
+        """Jobs that exist in the window, by arrival."""
         timeline = self._timeline
         jobs = timeline.workload.jobs
         if names is None:
@@ -403,10 +403,10 @@ class Plots:
         most: int = 7,
         ax: Axes | None = None,
     ) -> Axes:
-        """The part of jobs that waited at most so long for their first start.
+        """The fraction of jobs that waited at most a given time for their first start.
 
-        A curve for each queue (``by="queue"``) or size class.
-        A curve that ends below 100 % has jobs that never started.
+        A curve for each queue (``by="queue"``) or size class. A curve that ends below 100 % has
+        jobs that never started.
 
         Raises InvalidInputError for another ``by``.
         """
@@ -453,7 +453,7 @@ class Plots:
         until_s: float | None = None,
         ax: Axes | None = None,
     ) -> Axes:
-        """GPUs that pods hold and GPUs that are there, over time, in percent of those of all nodes.
+        """Allocated GPUs and existing GPUs over time, in percent of those of all nodes.
 
         Raises InvalidInputError for an empty window.
         """
@@ -495,7 +495,7 @@ class Plots:
         return self._timeline.queue_names.index(name)
 
 
-# Metrics of a comparison: name, what is above its panel, and how it is read from `Metrics`.
+# Metrics of a comparison: name, title of its panel, and how it is read from `Metrics`.
 COMPARED: Mapping[str, tuple[str, Any]] = {
     "mean_waiting": ("mean waiting (min), less is better", lambda m: _per(m.waiting.mean_s, 60)),
     "p95_waiting": ("p95 waiting (min), less is better", lambda m: _per(m.waiting.p95_s, 60)),
@@ -519,8 +519,8 @@ def comparison(
 ) -> Figure:
     """Metrics of several timelines side by side: a panel for each metric, a bar for each timeline.
 
-    ``metrics``: names of `COMPARED`, or those of `kai.compare`, such as "waiting_mean_s[vision]".
-    Raises InvalidInputError for none, an unknown one, and for no timeline.
+    ``metrics``: names in `COMPARED`, or those of `kai.compare`, such as "waiting_mean_s[vision]".
+    Raises InvalidInputError for an empty list, an unknown metric, and without timelines.
     """
     if not metrics:
         raise InvalidInputError(
@@ -549,7 +549,7 @@ def comparison(
 
 
 def _compared(name: str) -> tuple[str, Any]:
-    """What is above the panel of a metric, and how it is read: waiting in minutes, and hours."""
+    """The title of a metric's panel, and how it is read: waiting in minutes, and hours."""
     if name in COMPARED:
         return COMPARED[name]
     found = measure(name)
@@ -585,7 +585,7 @@ def _per(value: float | None, unit: float) -> float | None:
 
 
 def _short(value: float) -> str:
-    """Three digits, and no exponent."""
+    """Three digits, without an exponent."""
     return f"{value:,.0f}" if value >= 100 or value == 0 else f"{value:.3g}"
 
 
@@ -597,9 +597,9 @@ def _axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
 
 
 def _is_dark(axes: Axes) -> bool:
-    """By the luminance of the ground (ITU-R BT.709)."""
+    """By the luminance of the background (ITU-R BT.709)."""
     ground = axes.get_facecolor()
-    if len(ground) == 4 and ground[3] == 0:  # see-through: the figure's counts
+    if len(ground) == 4 and ground[3] == 0:  # transparent: the figure's colour counts
         ground = axes.figure.get_facecolor()
     red, green, blue = to_rgb(ground)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.5
@@ -617,7 +617,7 @@ def _dress(axes: Axes, *, grid: bool = True) -> None:
 
 
 def _unit(window: tuple[float, float]) -> tuple[float, str]:
-    """Seconds of the largest unit that the window has two of, and its name."""
+    """Seconds of the largest unit that fits twice into the window, and its name."""
     span = window[1] - window[0]
     return next((unit for unit in _UNITS if span >= 2 * unit[0]), _UNITS[-1])
 
@@ -643,7 +643,7 @@ def _row_points(axes: Axes, rows: int) -> float:
 def _bars(
     axes: Axes, rows: Any, low: Any, high: Any, look: Look, unit: tuple[float, str], thick: float
 ) -> None:
-    """Bars with hatches where there is room for them, and lines of the row's height elsewhere."""
+    """Bars with hatches if there is room for them, otherwise lines of the row's height."""
     low, high = low / unit[0], high / unit[0]
     if thick >= 6:
         y0, y1 = rows - 0.38, rows + 0.38
@@ -676,13 +676,13 @@ def _patches(timeline: Timeline, order: Sequence[int], dark: bool) -> list[Patch
 
 
 def _spaced(x: Any, count: int) -> list[int]:
-    """Places of about so many values, evenly spaced on a logarithmic axis."""
+    """About this many indices, evenly spaced on a logarithmic axis."""
     wanted = np.geomspace(max(float(x[0]), 1.0), max(float(x[-1]), 1.1), count)
     return sorted({min(int(i), len(x) - 1) for i in np.searchsorted(x, wanted)})
 
 
 def _square(x: float, y: float, low: float, high: float) -> list[tuple[float, float]]:
-    """A part of a card, from its left side."""
+    """A part of a GPU's square, from its left side."""
     x0, x1 = x + low * 0.9, x + high * 0.9
     return [(x0, y), (x1, y), (x1, y + 0.9), (x0, y + 0.9)]
 
@@ -690,7 +690,7 @@ def _square(x: float, y: float, low: float, high: float) -> list[tuple[float, fl
 def _grid_of_nodes(
     timeline: Timeline, nodes: Sequence[int]
 ) -> tuple[float, dict[int, tuple[float, float, float]]]:
-    """The size of a square in inches; and where each node is: x, y and width in squares.
+    """The size of a square in inches, and the position of each node: x, y and width in squares.
 
     Columns from top to bottom, about 3 wide to 2 high. Few nodes have their names on their left.
     """
@@ -700,7 +700,7 @@ def _grid_of_nodes(
     named = len(nodes) <= MOST_NAMED
     columns = max(1, round((1.7 * len(nodes) / (wide + 2)) ** 0.5))
     size = 0.36
-    for _ in range(2):  # names are wider in squares where these are small
+    for _ in range(2):  # names need more squares if squares are small
         gap = (0.085 * longest / size if named else 0.0) + 0.8
         size = min(size, 8.2 / (columns * (wide + gap)))
     rows = -(-len(nodes) // columns)

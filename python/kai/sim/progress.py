@@ -1,9 +1,9 @@
-"""How far simulations are: a bar on a terminal and in notebooks.
+"""The progress of simulations: a bar on a terminal and in notebooks.
 
-    with bar() as moved:                        # None where there is neither
+    with bar() as moved:                        # None outside both
         moved(0.4, "2017-10-12, 310 of 800 jobs ended")
 
-A bar appears after a second and is gone at the end, so a short simulation shows none.
+A bar appears after a second and disappears at the end, so a short simulation shows none.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 __all__ = ["Moved", "bar", "moment"]
 
 Moved = Callable[[float, str], None]
-"""Takes the part that is done, 0 to 1, and what to say about it."""
+"""Takes the finished fraction, 0 to 1, and a text."""
 
 APPEARS_AFTER_S = 1.0
 
 
 @contextmanager
 def bar() -> Iterator[Moved | None]:
-    """A bar where a person can see it: in a notebook, or on the terminal of standard error."""
+    """A bar in a notebook, or on the terminal of standard error; None elsewhere."""
     shown: Any = None
     if _in_notebook():
         shown = _NotebookBar()
@@ -51,7 +51,7 @@ def bar() -> Iterator[Moved | None]:
 
 
 def moment(workload: Workload, now_s: float) -> str:
-    """The virtual date; days since the start where the workload has no date."""
+    """The virtual date; days since the start if the workload has no date."""
     if not workload.start:
         return f"day {now_s / 86_400:.1f}"
     start = datetime.fromisoformat(workload.start.replace("Z", "+00:00"))
@@ -59,7 +59,7 @@ def moment(workload: Workload, now_s: float) -> str:
 
 
 def _in_notebook() -> bool:
-    """Whether this runs in a kernel, whose front end shows HTML."""
+    """Whether this runs in a kernel whose front end shows HTML."""
     if "IPython" not in sys.modules:
         return False
     kernel: Any = import_module("IPython").get_ipython()
@@ -67,7 +67,7 @@ def _in_notebook() -> bool:
 
 
 class _NotebookBar:
-    """One output that is drawn anew, and empty at the end."""
+    """One output that is replaced at each step, and empty at the end."""
 
     def __init__(self) -> None:
         self._handle: Any = None
@@ -91,7 +91,7 @@ class _NotebookBar:
 
 
 class _TerminalBar:
-    """A line of standard error, which is wiped at the end."""
+    """A line of standard error, which is cleared at the end."""
 
     def __init__(self) -> None:
         self._bar: Any = None

@@ -1,9 +1,10 @@
-"""Series of a timeline, as pictures need them: sums over pods, means in buckets, pods on cards.
+"""Series of a timeline for pictures: sums over pods, means in buckets, pods on GPUs.
 
-    at, held = held_gpus(timeline)                  # a step function: value from each moment on
+    at, held = held_gpus(timeline)                  # a step function: value from each time on
     means(at, held, np.linspace(0, timeline.end_s, 101))   # its mean in each of 100 buckets
 
-Times are seconds from the start of the workload, as in `kai.sim.timeline`. Nothing here draws.
+Times are seconds from the start of the workload, as in `kai.sim.timeline`. This module does not
+draw.
 """
 
 from __future__ import annotations
@@ -45,13 +46,13 @@ __all__ = [
     "window_of",
 ]
 
-Steps = tuple[Any, Any]  # moments in order, and the value from each of them on
+Steps = tuple[Any, Any]  # ascending times, and the value from each of them on
 
 
 def window_of(
     timeline: Timeline, from_s: float | None, until_s: float | None
 ) -> tuple[float, float]:
-    """The window asked for, or the whole timeline. Raises InvalidInputError for an empty one."""
+    """The given window, or the whole timeline. Raises InvalidInputError for an empty one."""
     low = 0.0 if from_s is None else float(from_s)
     high = timeline.end_s if until_s is None else float(until_s)
     if from_s is None and until_s is None and high <= low:
@@ -77,7 +78,7 @@ def means(at: Any, values: Any, edges: Any) -> Any:
 
 
 def _sums(at: Any, changes: Any) -> Steps:
-    """The running sum of changes: a row for each moment at which it becomes another."""
+    """The running sum of changes: a row for each time at which it changes."""
     moments, place = np.unique(at, return_inverse=True)
     values = np.cumsum(np.bincount(place, weights=changes, minlength=len(moments)))
     values = np.round(values, 6)
@@ -92,12 +93,12 @@ def _held(timeline: Timeline, amounts: Any, rows: Any) -> Steps:
 
 
 def stay_gpus(timeline: Timeline) -> Any:
-    """GPUs that the pod of each stay holds."""
+    """GPUs of the pod of each stay."""
     return timeline.stays["gpus"]
 
 
 def held_gpus(timeline: Timeline) -> Steps:
-    """GPUs that pods hold, parts counted as parts."""
+    """Allocated GPUs; fractions count as fractions."""
     return _held(timeline, stay_gpus(timeline), slice(None))
 
 
@@ -108,7 +109,7 @@ def node_gpus(timeline: Timeline) -> Any:
 
 
 def nodes_in_order(timeline: Timeline) -> list[int]:
-    """Places of nodes with GPUs, by name; numbers in names count as numbers: n-2 before n-10."""
+    """Indices of nodes with GPUs, by name; numbers in names sort as numbers: n-2 before n-10."""
 
     def key(node: int) -> list[tuple[int, str]]:
         parts = re.findall(r"[0-9]+|[^0-9]+", timeline.node_names[node])
@@ -118,7 +119,7 @@ def nodes_in_order(timeline: Timeline) -> list[int]:
 
 
 def present_gpus(timeline: Timeline) -> Steps:
-    """GPUs of the nodes that are there."""
+    """GPUs of the existing nodes."""
     gpus = node_gpus(timeline)
     changes = np.where(timeline.nodes["is_there"], 1, -1) * gpus[timeline.nodes["node"]]
     return _sums(
@@ -130,14 +131,14 @@ def present_gpus(timeline: Timeline) -> Steps:
 def queue_steps(
     timeline: Timeline, queue: int, column: str, table: Literal["queues", "usage"] = "queues"
 ) -> Steps:
-    """A column of a table of queues, of the queue at this place in ``queue_names``."""
+    """A column of a table of queues, for the queue at this index in ``queue_names``."""
     its = getattr(timeline, table)
     rows = its["queue"] == queue
     return its["at_s"][rows], its[column][rows]
 
 
 def queues_by_use(timeline: Timeline) -> list[int]:
-    """Queues that have jobs, by the GPU-hours that these held, most first; then by name."""
+    """Queues with jobs, by the GPU-hours of these, most first; then by name."""
     jobs = timeline.workload.jobs
     held = np.bincount(
         jobs.queue, weights=timeline.jobs["held_gpu_s"], minlength=len(jobs.queue_names)
@@ -149,7 +150,7 @@ def queues_by_use(timeline: Timeline) -> list[int]:
 
 
 def job_queue(timeline: Timeline) -> Any:
-    """The queue of each job, as a place in ``timeline.queue_names``."""
+    """The queue of each job, as an index into ``timeline.queue_names``."""
     place = {name: i for i, name in enumerate(timeline.queue_names)}
     jobs = timeline.workload.jobs
     places = np.array([place[name] for name in jobs.queue_names], dtype=np.int64)
@@ -160,7 +161,8 @@ def job_queue(timeline: Timeline) -> Any:
 
 
 def _coverage(rows: Any, lows: Any, highs: Any, weights: Any, count: int, edges: Any) -> Any:
-    """Sums of weights over intervals, as means in equal buckets: a row each of ``count`` rows."""
+    """Sums of weights over intervals, as means in equal buckets: one row for each of ``count``
+    rows."""
     buckets = len(edges) - 1
     width = (edges[-1] - edges[0]) / buckets
     changes = np.zeros((count, buckets + 2))
@@ -174,7 +176,7 @@ def _coverage(rows: Any, lows: Any, highs: Any, weights: Any, count: int, edges:
 
 
 def node_load(timeline: Timeline, edges: Any) -> Any:
-    """Mean GPUs held of each node in each of equal buckets: nodes x buckets."""
+    """Mean allocated GPUs of each node in each of equal buckets: nodes x buckets."""
     stays = timeline.stays
     load = _coverage(
         stays["node"],
@@ -188,7 +190,7 @@ def node_load(timeline: Timeline, edges: Any) -> Any:
 
 
 def absences(timeline: Timeline) -> list[tuple[int, float, float]]:
-    """Times at which nodes are gone: node, from, and until (infinite: for good)."""
+    """Times at which nodes are absent: node, from, and until (infinite: for good)."""
     gone: dict[int, float] = {}
     found = []
     table = timeline.nodes
@@ -201,7 +203,7 @@ def absences(timeline: Timeline) -> list[tuple[int, float, float]]:
 
 
 def node_presence(timeline: Timeline, edges: Any) -> Any:
-    """The part of each bucket during which each node is there: nodes x buckets, 0 to 1."""
+    """The fraction of each bucket during which each node exists: nodes x buckets, 0 to 1."""
     count = len(timeline.node_names)
     rows = np.array(absences(timeline)).reshape(-1, 3)
     gone = _coverage(
@@ -212,19 +214,19 @@ def node_presence(timeline: Timeline, edges: Any) -> Any:
 
 @dataclass(frozen=True)
 class Card:
-    """One GPU of a node: the stays on it, with the part of it that each holds."""
+    """One GPU of a node: the stays on it, each with its fraction."""
 
     node: int
-    place: int  # from 0; the picture's own order: a device plugin chooses among whole GPUs
+    place: int  # from 0; an arbitrary order: a device plugin chooses among whole GPUs
     parts: tuple[tuple[int, float], ...]  # a row of ``timeline.stays``, and 0 to 1
 
 
 def cards_at(timeline: Timeline, at_s: float) -> list[Card]:
-    """All GPUs of the nodes that are there at a moment, node by node, free ones at the end."""
+    """All GPUs of the existing nodes at a time, node by node, free ones last."""
     stays = timeline.stays
     gpus = stay_gpus(timeline)
     here = (stays["from_s"] <= at_s) & (at_s < stays["to_s"])
-    if at_s >= timeline.end_s:  # what the simulation's end cut off is still there
+    if at_s >= timeline.end_s:  # stays that the simulation's end cut off still count
         here |= (stays["to_s"] >= timeline.end_s) & (stays["end"] == SIMULATION_ENDS)
     held: dict[int, list[tuple[tuple[int, float], ...]]] = {}
     shared: dict[tuple[int, int], list[tuple[int, float]]] = {}
@@ -251,7 +253,7 @@ def cards_at(timeline: Timeline, at_s: float) -> list[Card]:
 
 
 def card_counts(timeline: Timeline) -> tuple[Steps, Steps]:
-    """GPUs that one pod holds whole, and GPUs that pods hold parts of, each over time."""
+    """GPUs that one pod uses whole, and GPUs that pods use partly, each over time."""
     stays = timeline.stays
     gpus = stay_gpus(timeline)
     whole = _held(timeline, gpus[gpus >= 1], gpus >= 1)
@@ -259,8 +261,9 @@ def card_counts(timeline: Timeline) -> tuple[Steps, Steps]:
     card = np.concatenate((stays["shared_card"][rows],) * 2)
     at = np.concatenate((stays["from_s"][rows], stays["to_s"][rows]))
     change = np.repeat((1, -1), len(rows))
-    order = np.lexsort((-change, at, card))  # who comes is counted before who goes
-    # Each card's changes add up to 0, so that the running sum over all cards is that of the card.
+    order = np.lexsort((-change, at, card))  # arrivals are counted before departures
+    # The changes of each GPU add up to 0, so the running sum over all GPUs is that of the current
+    # GPU.
     users = np.cumsum(change[order])
     taken = (change[order] == 1) & (users == 1)
     left = (change[order] == -1) & (users == 0)
@@ -298,9 +301,9 @@ def runs(timeline: Timeline) -> Runs:
 
 
 def evictions(timeline: Timeline) -> tuple[Any, Any]:
-    """Jobs and moments at which pods of a job were evicted or lost their node; by job, then time.
+    """Jobs and times at which pods of a job were evicted or lost their node; by job, then time.
 
-    Several pods of a job at one moment are one row.
+    Several pods of a job at one time are one row.
     """
     stays = timeline.stays
     rows = np.isin(stays["end"], EVICTED)
@@ -310,17 +313,16 @@ def evictions(timeline: Timeline) -> tuple[Any, Any]:
 
 @dataclass(frozen=True)
 class WaitingTimes:
-    """From arrival to the first start, of the jobs of one queue or size class."""
+    """From arrival to the first start, for the jobs of one queue or size class."""
 
     name: str
-    jobs: int  # all that arrived
-    seconds: Any  # of those that started, in order
+    jobs: int  # all arrived jobs
+    seconds: Any  # of started jobs, ascending
 
 
 def waiting_times(timeline: Timeline, by: Literal["queue", "size"]) -> list[WaitingTimes]:
     """By queue, most GPU-hours first, or by size class, smallest first; groups without jobs are
-    left out. Raises InvalidInputError for another ``by``.
-    """
+    omitted. Raises InvalidInputError for another ``by``."""
     jobs = timeline.workload.jobs
     if by == "queue":
         queue = job_queue(timeline)

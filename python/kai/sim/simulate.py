@@ -1,13 +1,13 @@
-"""``kai.simulate(workload)``: what the scheduler makes of a workload, in virtual time.
+"""``kai.simulate(workload)``: the scheduler's decisions for a workload, in virtual time.
 
     timeline = kai.simulate(kai.sim.read("philly_jobs.csv"), config={"actions": "allocate"})
     timeline.metrics().completion.mean_s
 
-A workload may start empty, or from a cluster as it stands (`kai.sim.first_moment`).
+A workload may start empty, or from an existing cluster (`kai.sim.first_moment`).
 
-The scheduler is the one that runs in clusters: the compiled core holds a store that its engine
-follows, and the decisions of each cycle become changes of the store's objects. Same workload,
-configuration, options and seed: same timeline.
+The scheduler is the same as in clusters: the compiled core has a store with an engine, and the
+decisions of each cycle change the objects of the store. The same workload, configuration, options
+and seed give the same timeline.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ NEVER_NS = np.iinfo(np.int64).max
 NEVER_SAVED_NS = -1
 FOREVER_NS = NEVER_NS
 START = "2026-01-01T00:00:00Z"  # of workloads without a date
-STEPS = 2_000  # between two looks at the clock and at Ctrl-C
+STEPS = 2_000  # between checks of the clock and of Ctrl-C
 MIB = 1 << 20
 
 
 @dataclass(frozen=True)
 class Outage:
-    """A node that is gone from ``from_s`` to ``until_s``; None: for good."""
+    """A node that is absent from ``from_s`` to ``until_s``; None: for good."""
 
     node: str
     from_s: float
@@ -56,7 +56,7 @@ class Outage:
 
 @dataclass(frozen=True)
 class QueueChange:
-    """A queue that is written anew at a moment; its parent stays."""
+    """A queue that is replaced at a given time; its parent stays."""
 
     at_s: float
     queue: Queue
@@ -64,7 +64,7 @@ class QueueChange:
 
 @dataclass(frozen=True)
 class Failures:
-    """Nodes that fail at random: exponential times to a failure of a node, and to its repair."""
+    """Nodes that fail at random: exponential times until a node fails, and until it is repaired."""
 
     mean_days_between: float  # of one node
     mean_repair_hours: float = 4.0
@@ -72,22 +72,22 @@ class Failures:
 
 @dataclass(frozen=True)
 class Life:
-    """What a cluster does with time besides the scheduler. All of it is nothing by default."""
+    """Delays and failures of a cluster outside the scheduler. All are zero by default."""
 
     bind_s: float = 0.0  # from a decision until the pod is on its node
     startup_s: float = 0.0  # from then until it runs: images, volumes
     terminate_s: float = 0.0  # from an eviction until the pod is gone
-    checkpoint_s: float = 0.0  # of jobs that do not say; 0: work is always saved; inf: never
-    restart_s: float = 0.0  # of jobs that do not say: what each start after the first one costs
+    checkpoint_s: float = 0.0  # default for jobs; 0: work is always saved; inf: never
+    restart_s: float = 0.0  # default for jobs: the cost of each start after the first one
     failures: Failures | None = None
     outages: Sequence[Outage] = ()
     queue_changes: Sequence[QueueChange] = ()
-    scale_every_s: float = 10.0  # the autoscaler looks at multiples of it
+    scale_every_s: float = 10.0  # the autoscaler acts at multiples of it
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a simulation is."""
+    """The progress of a simulation."""
 
     now_s: float
     jobs_ended: int
@@ -111,12 +111,12 @@ def simulate(
     """Runs the workload from its start until nothing is left to happen, or until ``until_s``.
 
     ``config`` and ``policies``: as for `kai.Scheduler`. ``period_s``: a cycle runs at the next
-    multiple of it after something happened; 0: at once. ``seed``: of what is random in ``life``,
-    and of nothing else. ``usage``: the past counts (time-based fair share), with the members of
-    KAI's `usageParams`; None: as ``usageDBConfig`` of ``config`` says, else as the workload does,
-    else it does not. ``progress=True`` shows a bar with the virtual date in a notebook and on a
-    terminal; a function is called every ``progress_every_s`` of the machine's time. Ctrl-C ends the
-    simulation early: the timeline so far is in the ``timeline`` of the `KeyboardInterrupt`.
+    multiple of it after an event; 0: at once. ``seed``: only for the random parts of ``life``.
+    ``usage``: settings of time-based fair share, with the members of KAI's `usageParams`; None:
+    from ``usageDBConfig`` of ``config``, otherwise from the workload, otherwise off.
+    ``progress=True`` shows a bar with the virtual date in a notebook and on a terminal; a function
+    is called every ``progress_every_s`` seconds of real time. Ctrl-C ends the simulation early: the
+    timeline so far is in the ``timeline`` of the `KeyboardInterrupt`.
 
     >>> import kai
     >>> jobs = [kai.sim.Job(f"train-{i}", "a", arrival_s=0, duration_s=600) for i in range(3)]
@@ -125,8 +125,8 @@ def simulate(
     >>> kai.simulate(workload).jobs["end_s"].tolist()
     [600.0, 600.0, 1200.0]
 
-    Raises InvalidInputError for a workload or an option that makes no sense, InvalidConfigError for
-    such a configuration, and PolicyError, also with the ``timeline`` so far, when a policy fails.
+    Raises InvalidInputError for an invalid workload or option, InvalidConfigError for an invalid
+    configuration, and PolicyError, also with the ``timeline`` so far, if a policy fails.
     """
     began = time.perf_counter()
     past = _past_that_counts(workload, config, usage)
@@ -158,7 +158,7 @@ def _past_that_counts(
 
 
 def _shown(workload: Workload, until_s: float | None, moved: Moved) -> Callable[[Progress], None]:
-    """Moves a bar. The last arrival is at nine tenths: what comes after it, no one can know."""
+    """Moves a bar. The last arrival is at nine tenths, because the time after it is unknown."""
     last_s = float(workload.jobs.arrival_s.max(initial=0.0))
     end_s = max(min((each for each in (last_s, until_s) if each), default=0.0), 1.0)
 
@@ -362,7 +362,7 @@ def _nodes(pool: NodePool) -> list[tuple[Any, ...]]:
 def _random_outages(
     workload: Workload, failures: Failures | None, until_s: float | None, seed: int
 ) -> list[Outage]:
-    """By node, from a random sequence of its own, so that more nodes change nothing of others."""
+    """Each node has its own random sequence, so adding nodes does not change the others."""
     if failures is None:
         return []
     if failures.mean_days_between <= 0 or failures.mean_repair_hours <= 0:

@@ -1,4 +1,4 @@
-"""Why a pod left its node, and what happened to nodes: codes of a `Timeline`, in their order."""
+"""Why a pod left its node, and events of nodes: codes in a `Timeline`, in their order."""
 
 __all__ = ["EVICTED", "NODE_EVENTS", "SIMULATION_ENDS", "STAY_ENDS"]
 

@@ -1,4 +1,4 @@
-"""A simulation's numbers as tables, for the command line, `print` and notebooks."""
+"""The numbers of a simulation as tables, for the command line, `print` and notebooks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["duration", "of_timeline", "of_workload", "pools", "tables"]
 
 
 def of_timeline(timeline: Timeline) -> str:
-    """What was simulated, and how long it took in virtual time."""
+    """What was simulated, and its length in virtual time."""
     return f"{of_workload(timeline.workload)}, {duration(timeline.end_s)}"
 
 
@@ -47,7 +47,7 @@ def pools(workload: Workload) -> list[Table]:
 
 
 def tables(metrics: Metrics, *, scales: bool = False) -> list[Table]:
-    """Times of jobs, what became of the GPU-hours, and queues. `scales`: nodes came and went."""
+    """Times of jobs, the use of GPU-hours, and queues. `scales`: the number of nodes changed."""
     return [_times(metrics), _gpus(metrics, scales), _queues(metrics)]
 
 
@@ -109,7 +109,7 @@ def _queues(metrics: Metrics) -> Table:
 
 
 def duration(seconds: float | None) -> str:
-    """In the unit that leaves two or three digits; empty for None."""
+    """In the unit with two or three digits; empty for None."""
     if seconds is None:
         return ""
     for unit, length in (("d", 86_400.0), ("h", 3600.0), ("m", 60.0)):

@@ -4,10 +4,10 @@
     timeline = run(given)                 # a cycle and a sample of the past each second
     write_csv(rows_of(given, timeline), sys.stdout)
 
-KAI runs its scheduler in real time against an API server, so that its cycles fall where they fall
-(spec 1 W18): its rows are different each time. Here a cycle runs at each second, what queues hold
-until the next one is a sample, and the same input gives the same rows. `WindowSize` and
-`HalfLifePeriod` count samples, and so seconds.
+KAI's simulator runs its scheduler in real time against an API server, so the times of its cycles
+vary (spec 1 W18), and its rows differ in each run. Here a cycle runs at each second, the
+allocations until the next cycle are one sample, and the same input gives the same rows.
+`WindowSize` and `HalfLifePeriod` count samples, which are seconds here.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ _LARGEST = 2**31 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nodes:
-    """`count` nodes of `gpus` GPUs, 8 cores and 16 GiB each. KAI makes one, whatever the count."""
+    """`count` nodes of `gpus` GPUs, 8 cores and 16 GiB each. KAI creates only one, whatever the
+    count."""
 
     gpus: int
     count: int = 1
@@ -39,7 +40,7 @@ class Nodes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Queue:
-    """It has no CPU and memory, and no limit of GPUs."""
+    """A queue without CPU and memory, and without a GPU limit."""
 
     name: str
     parent: str = ""
@@ -50,7 +51,7 @@ class Queue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Jobs:
-    """Of a queue: `num_jobs` pod groups of `num_pods` pods with `gpus` each, and minimum 1."""
+    """Jobs of a queue: `num_jobs` pod groups of `num_pods` pods with `gpus` each, and minimum 1."""
 
     gpus: int = 0
     num_pods: int = 0
@@ -59,7 +60,7 @@ class Jobs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Input:
-    """`window_size` and `half_life` are in samples; a half-life of 0 is none."""
+    """`window_size` and `half_life` are in samples; a half-life of 0 means none."""
 
     cycles: int = 100
     window_size: int = 5
@@ -71,10 +72,10 @@ class Input:
 
 
 def read_input(text: str) -> Input:
-    """From YAML or JSON. Names are read in any case, and null is the default.
+    """From YAML or JSON. Names may have any case, and null means the default.
 
-    KAI ends where `HalfLifePeriod` is missing; here it is what its documentation says, 0. Raises
-    InvalidInputError for what makes no sense, and for a name that is not known.
+    KAI stops if `HalfLifePeriod` is missing; here the default is 0, as KAI documents it. Raises
+    InvalidInputError for an invalid value, and for an unknown name.
     """
     members = ("Cycles", "WindowSize", "HalfLifePeriod", "KValue", "Nodes", "Queues", "Jobs")
     value = documents.read_value(text)
@@ -159,7 +160,7 @@ def _check_parents(queue: Queue, queues: Sequence[Queue]) -> None:
 
 
 def _members(value: Any, known: Sequence[str], where: str) -> dict[str, Any]:
-    """By the names as they are in `known`; those that are null are left out."""
+    """By the names in `known`; null members are omitted."""
     if not isinstance(value, Mapping):
         raise InvalidInputError(f"{where}: is no mapping: {value!r}")
     by_case = {name.lower(): name for name in known}
@@ -225,7 +226,7 @@ class Row(NamedTuple):
 
 
 def workload_of(given: Input) -> Workload:
-    """Its jobs all arrive at the start, and run for as long as there are cycles."""
+    """Its jobs all arrive at the start, and run during all cycles."""
     from kai.sim import workload as of
 
     counts: dict[int, int] = {}
@@ -277,8 +278,8 @@ def run(
     as_kai: bool = False,
     progress: Callable[[Progress], None] | bool | None = None,
 ) -> Timeline:
-    """All cycles, one each second. Needs NumPy, and raises InvalidInputError for jobs whose pods
-    together would run longer than 146 years."""
+    """Runs all cycles, one each second. Needs NumPy, and raises InvalidInputError for jobs whose
+    pods together would run longer than 146 years."""
     from kai.sim.simulate import simulate
 
     usage = {"windowSize": f"{given.window_size}s", "fetchInterval": "1s"}
@@ -295,9 +296,10 @@ def run(
 
 
 def rows_of(given: Input, timeline: Timeline) -> Iterator[Row]:
-    """What queues hold after each cycle, and their fair shares in it.
+    """The allocations of queues after each cycle, and their fair shares in it.
 
-    By cycle, then by name. Before the first cycle there are no rows; without jobs there is none.
+    By cycle, then by name. There are no rows before the first cycle; without jobs there are none at
+    all.
     """
     from kai.sim import series
 
@@ -315,9 +317,9 @@ def rows_of(given: Input, timeline: Timeline) -> Iterator[Row]:
 
 
 def answer_of(given: Input, timeline: Timeline) -> dict[str, Any]:
-    """For JSON: by queue what it holds, may claim and has used, a value for each cycle.
+    """For JSON: by queue its allocation, fair share and usage, with a value for each cycle.
 
-    None: it was not known yet.
+    None: not known yet.
     """
     from kai.sim import series
 
@@ -343,16 +345,16 @@ def answer_of(given: Input, timeline: Timeline) -> dict[str, Any]:
 
 
 def _each_second(steps: tuple[Any, Any], seconds: int) -> Any:
-    """A step function at each of so many seconds; NaN before its first moment."""
+    """The value of a step function at each of this many seconds; NaN before its first time."""
     import numpy as np
 
     at, values = steps
     place = np.searchsorted(at, np.arange(seconds), "right") - 1
-    return np.append(values, np.nan)[place]  # the last one is that of place -1
+    return np.append(values, np.nan)[place]  # index -1 is the last value
 
 
 def write_csv(rows: Iterable[Row], out: TextIO) -> None:
-    """As KAI's simulator: fair shares from 1 on are cut to whole numbers.
+    """In the format of KAI's simulator: fair shares of one and more are cut to whole numbers.
 
     >>> import sys
     >>> write_csv([Row(0, "a", 2.0, 1.75), Row(0, "b", 0.5, 0.75)], sys.stdout)

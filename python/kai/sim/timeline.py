@@ -1,8 +1,8 @@
-"""A timeline: what happened in a simulation, as columns; saved to one file and loaded again.
+"""A timeline: the events of a simulation as columns; saved to one file and loaded again.
 
     timeline.jobs["end_s"]            # NumPy columns, one row for each job of `timeline.workload`
     timeline.stays                    # pods on nodes
-    timeline.queues                   # what queues held, asked for and could claim, over time
+    timeline.queues                   # allocation, request and fair share of queues over time
     timeline.save("run.npz")
 
 Times are seconds from the start of the workload; NaN: it did not happen.
@@ -42,23 +42,23 @@ _FORMAT = 2
 
 @dataclass(frozen=True)
 class Timeline:
-    """What happened. All tables are mappings of names to NumPy columns of equal length.
+    """The result of a simulation. All tables map names to NumPy columns of equal length.
 
     ``jobs``, in the order of ``workload.jobs``: ``first_start_s``, ``end_s``, ``working_s`` (time
     during which at least its minimum of pods ran), ``restarts``, ``evictions`` (of its pods), and
     GPU-seconds: ``held_gpu_s`` = ``kept_gpu_s`` + ``lost_gpu_s`` + ``idle_gpu_s``. Kept is work
-    that counts, lost is work that was done again after an eviction, idle is what pods held without
-    working: start-up, restart, waiting for the rest of a gang.
+    that counts, lost is work that was repeated after an eviction, idle is allocated time without
+    work: start-up, restart, waiting for the rest of a gang.
 
-    ``stays``: ``job``, ``pod`` and ``node`` as places, ``shared_card`` (equal for pods with parts
-    of one GPU, -1 for others), ``gpus`` of the pod, ``from_s``, ``runs_s``, ``to_s``, and ``end``,
-    a place in `STAY_ENDS`. ``queues``: ``at_s``, ``queue`` (a place), ``allocated_gpus``,
-    ``requested_gpus``, ``fair_share_gpus``, each from that cycle on until the next row of the
-    queue. ``usage``: what the queue had used in the past, as parts of what the cluster had:
-    ``at_s``, ``queue``, ``gpu``, ``cpu``, ``memory``, where another value was fetched; empty
-    without time-based fair share. ``nodes``: ``at_s``, ``node``, ``is_there`` where nodes went and
-    came; a node that an autoscaler has not added yet went at 0. ``node_events``: ``at_s``,
-    ``node``, and ``event``, a place in `NODE_EVENTS`: of autoscalers and maintenance.
+    ``stays``: ``job``, ``pod`` and ``node`` as indices, ``shared_card`` (equal for pods that share
+    one GPU, -1 for others), ``gpus`` of the pod, ``from_s``, ``runs_s``, ``to_s``, and ``end``, an
+    index into `STAY_ENDS`. ``queues``: ``at_s``, ``queue`` (an index), ``allocated_gpus``,
+    ``requested_gpus``, ``fair_share_gpus``, each valid from that cycle until the next row of the
+    queue. ``usage``: the queue's past usage as fractions of the cluster's capacity: ``at_s``,
+    ``queue``, ``gpu``, ``cpu``, ``memory``, a row for each changed value; empty without time-based
+    fair share. ``nodes``: ``at_s``, ``node``, ``is_there``, a row for each time a node left or
+    returned; a node that an autoscaler has not added yet left at 0. ``node_events``: ``at_s``,
+    ``node``, and ``event``, an index into `NODE_EVENTS`: of autoscalers and maintenance.
     """
 
     workload: Workload
@@ -70,17 +70,17 @@ class Timeline:
     node_events: Columns
     node_names: tuple[str, ...]
     queue_names: tuple[str, ...]
-    end_s: float  # the simulation went so far
+    end_s: float  # the end of the simulated time
     period_s: float
     cycles: int
-    engine_ms: float  # of the machine's time, spent in cycles
-    wall_s: float  # of the machine's time, all in all
+    engine_ms: float  # real time spent in cycles
+    wall_s: float  # real time in total
 
     @classmethod
     def of(
         cls, workload: Workload, compiled: _core.Simulation, period_s: float, wall_s: float
     ) -> Timeline:
-        """Of a simulation that has ended or was stopped."""
+        """The timeline of a simulation that has ended or was stopped."""
         raw = compiled.timeline()
         its = raw["jobs"]
         order = np.argsort(its["input"])
@@ -149,7 +149,7 @@ class Timeline:
         )
 
     def metrics(self, *, warm_up_s: float = 0.0) -> Metrics:
-        """Numbers about it; see `kai.sim.metrics`. Raises InvalidInputError for a negative time."""
+        """Its metrics; see `kai.sim.metrics`. Raises InvalidInputError for a negative time."""
         from kai.sim.metrics import measure
 
         return measure(self, warm_up_s=warm_up_s)
@@ -173,7 +173,7 @@ class Timeline:
 
     @property
     def plot(self) -> Plots:
-        """Pictures of it: `kai.sim.plot.Plots`. Needs the extra ``notebook``."""
+        """Its pictures: `kai.sim.plot.Plots`. Needs the extra ``notebook``."""
         from kai.sim.plot import Plots
 
         return Plots(self)
@@ -181,8 +181,8 @@ class Timeline:
     def to_html(self, path: str | Path, *, title: str = "", warm_up_s: float = 0.0) -> None:
         """Writes a page with interactive pictures, which needs no network: `kai.sim.page`.
 
-        ``title``: by default the name of the workload. ``warm_up_s``: of its metrics. Raises
-        InvalidInputError where nothing can be written, and for a time without a window.
+        ``title``: default: the name of the workload. ``warm_up_s``: of its metrics. Raises
+        InvalidInputError if the file cannot be written, and for a time that leaves no window.
         """
         from kai.sim import page
 
@@ -191,7 +191,7 @@ class Timeline:
     def to_perfetto(self, path: str | Path) -> None:
         """Writes a trace for https://ui.perfetto.dev: `kai.sim.perfetto`.
 
-        Raises InvalidInputError where nothing can be written.
+        Raises InvalidInputError if the file cannot be written.
         """
         from kai.sim import perfetto
 
@@ -200,14 +200,14 @@ class Timeline:
     def diff(self, other: Timeline) -> Difference:
         """Jobs that start or end at other times in the other timeline: `kai.sim.difference`.
 
-        Raises InvalidInputError where a job is in one of the two only, or in another queue.
+        Raises InvalidInputError if a job is in only one of the two, or in different queues.
         """
         from kai.sim.difference import compare
 
         return compare(self, other)
 
     def to_arrow(self, table: str = "jobs") -> pyarrow.Table:
-        """One of its tables, with names in the place of codes. Needs the extra ``arrow``.
+        """One of its tables, with names instead of codes. Needs the extra ``arrow``.
 
         Raises InvalidInputError for a table that does not exist.
         """
@@ -216,7 +216,7 @@ class Timeline:
         return pyarrow.table(self._named(table))
 
     def to_pandas(self, table: str = "jobs") -> pandas.DataFrame:
-        """One of its tables, with names in the place of codes. Needs the extra ``notebook``.
+        """One of its tables, with names instead of codes. Needs the extra ``notebook``.
 
         Raises InvalidInputError for a table that does not exist.
         """
@@ -227,7 +227,7 @@ class Timeline:
     def save(self, path: str | Path) -> None:
         """Writes it to one file, for `load`. The same timeline gives the same bytes.
 
-        Times of the machine are left out. Raises InvalidInputError where nothing can be written.
+        Real times are omitted. Raises InvalidInputError if the file cannot be written.
         """
         arrays: dict[str, Any] = {}
         for table in _TABLES:
@@ -260,7 +260,7 @@ class Timeline:
 
     @classmethod
     def load(cls, path: str | Path) -> Timeline:
-        """What `save` wrote. Raises InvalidInputError for a file that is none of these."""
+        """Reads a file of `save`. Raises InvalidInputError for any other file."""
         try:
             with np.load(path, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
@@ -329,7 +329,7 @@ _TABLES = ("jobs", "stays", "queues", "usage", "nodes", "node_events")
 _NO_USAGE = {name: np.zeros(0) for name in ("at_s", "gpu", "cpu", "memory")} | {
     "queue": np.zeros(0, np.int32)
 }
-"""Of timelines that were saved before the past could count."""
+"""For timelines saved before time-based fair share existed."""
 _WORKLOAD_TEXTS = ("name", "source", "start", "problems", "usage_params")
 _NUMBERS = ("node_names", "queue_names", "end_s", "period_s", "cycles")
 
@@ -339,7 +339,7 @@ def _seconds(times_ns: Any) -> Any:
 
 
 def _tuples(value: Any) -> Any:
-    """Lists of JSON as the tuples that they were."""
+    """Converts the lists of JSON back to tuples."""
     return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 

@@ -1,10 +1,10 @@
-"""Workloads made of others: other weeks, another load, estimates that are wrong.
+"""Workloads derived from others: other weeks, another load, wrong estimates.
 
     bootstrap(workload, seed=1, weeks=12)      # weeks of a trace, drawn again
     scaled(workload, load=1.1)                 # gaps between arrivals, shorter or longer
     with_estimates(workload, seed=1, error=0.5)
 
-Random numbers are those of PCG64 with the seed given: the same seed, the same workload.
+Random numbers come from PCG64 with the given seed: the same seed gives the same workload.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ __all__ = ["bootstrap", "scaled", "with_estimates"]
 def bootstrap(
     workload: Workload, seed: int, *, weeks: int | None = None, block_days: float = 7
 ) -> Workload:
-    """Weeks of a workload, drawn with replacement and put one after the other.
+    """Weeks of a workload, drawn with replacement and concatenated.
 
-    The workload is cut into whole weeks from its first arrival; what is left at the end is not
-    used. Jobs keep their order and their time in the week, and have ``-w`` and the place of their
-    week behind their name. ``weeks``: how many; unless given, as many as there are. ``block_days``:
-    the length of a block instead of a week.
+    The workload is cut into whole weeks from its first arrival; the rest at the end is not used.
+    Jobs keep their order and their time in the week, and get the suffix ``-w`` with the index of
+    their week. ``weeks``: how many; default: as many as the workload has. ``block_days``: the
+    length of a block instead of a week.
 
     Raises InvalidInputError for a workload that is shorter than a block.
     """
@@ -74,12 +74,12 @@ def scaled(
 ) -> Workload:
     """The same jobs with other gaps between their arrivals.
 
-    Either the ``load`` is given, mean demand as a part of the GPUs, or the ``factor`` by which it
-    changes. Worked: with a load of 0.85, ``load=1.1`` and ``factor=1.294`` both divide the time of
-    each arrival since the first by 1.294.
+    Give either the ``load``, the mean demand as a fraction of the GPUs, or the ``factor`` by which
+    it changes. Worked: with a load of 0.85, ``load=1.1`` and ``factor=1.294`` both divide the time
+    of each arrival since the first by 1.294.
 
-    Raises InvalidInputError unless one of them is given and is more than 0, and for a load of a
-    workload without GPUs, or whose jobs all arrive at once.
+    Raises InvalidInputError unless exactly one is given and above 0, and for a ``load`` if the
+    workload has no GPUs, or its jobs all arrive at once.
     """
     if (load is None) == (factor is None):
         raise InvalidInputError("give either load or factor")
@@ -102,7 +102,7 @@ def scaled(
 def with_estimates(
     workload: Workload, seed: int, *, error: float = 0.5, factor: float = 1.0
 ) -> Workload:
-    """The same jobs with estimates of their durations that are wrong.
+    """The same jobs with wrong estimates of their durations.
 
     An estimate is duration · factor · exp(N(0, error²)): its median is ``factor`` times the
     duration. Worked: with an error of 0.5, two thirds of the estimates are between 0.61 and 1.65

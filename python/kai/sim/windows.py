@@ -1,8 +1,8 @@
-"""Maintenance windows of single nodes: what a workload's maintenance means for each of them.
+"""Maintenance windows of single nodes, from the maintenance of a workload.
 
     windows_of(workload, horizon_s(workload, until_s=None))
 
-Nodes are taken in the order of their names, so that the order of pools makes no difference.
+Nodes are processed in the order of their names, so the order of pools makes no difference.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MOST_WINDOWS = 1_000_000
 
 @dataclass(frozen=True)
 class Window:
-    """A node takes no new pods from ``from_s`` to ``until_s``."""
+    """A node accepts no new pods from ``from_s`` to ``until_s``."""
 
     node: str
     from_s: float
@@ -34,9 +34,9 @@ class Window:
 
 
 def horizon_s(workload: Workload, until_s: float | None) -> float:
-    """Seconds up to which failures and repeated maintenance are made up.
+    """Seconds up to which failures and repeated maintenance are generated.
 
-    That is ``until_s``, or else twice the last arrival and the longest job that ends.
+    That is ``until_s``, otherwise twice the sum of the last arrival and the longest job that ends.
     """
     if until_s is not None:
         return until_s
@@ -48,13 +48,13 @@ def horizon_s(workload: Workload, until_s: float | None) -> float:
 def windows_of(workload: Workload, end_s: float) -> list[Window]:
     """All windows that begin before ``end_s``.
 
-    Raises InvalidInputError for a maintenance that makes no sense, with its name and member.
+    Raises InvalidInputError for an invalid maintenance, with its name and member.
     """
     return [window for each in workload.maintenance for window in _windows(each, workload, end_s)]
 
 
 def labels_of(pool: NodePool) -> list[tuple[str, str]]:
-    """Labels of a node, with that of its GPU model."""
+    """Labels of a node, including that of its GPU model."""
     labels = list(pool.labels)
     if pool.model and keys.GPU_PRODUCT_LABEL not in dict(labels):
         labels.append((keys.GPU_PRODUCT_LABEL, pool.model))

@@ -1,11 +1,11 @@
-"""A workload: the jobs, queues and nodes that a simulation starts from, as plain columns.
+"""A workload: the jobs, queues and nodes of a simulation, as plain columns.
 
     train = Job("train", queue="vision", arrival_s=0, duration_s=3600, pods=2, gpus=8)
     workload = Workload.of([train], queues=[Queue("vision")], nodes=[NodePool("a100", 4, gpus=8)])
     workload.with_queue("vision", deserved_gpus=16)
 
-Readers of traces, files written by hand and generators all end here; nothing in this module reads
-a file. Times are seconds from the start of the workload.
+Readers of traces, YAML files and generators all return this type; this module reads no files. Times
+are seconds from the start of the workload.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ Ints = NDArray[np.int64]
 
 
 class Resize(NamedTuple):
-    """From a moment on a job has another number of pods; of those that it loses the last go."""
+    """From a given time on a job has another number of pods; if it is smaller, the last pods are
+    removed."""
 
     after_s: float  # since its arrival
     pods: int
@@ -53,8 +54,8 @@ class Resize(NamedTuple):
 class Job:
     """One job: ``pods`` equal pods that run for ``duration_s`` when all of them run.
 
-    A job with fewer running pods, but at least ``min_pods``, goes on at a rate in proportion, and
-    so does one with more (``resizes``). A ``duration_s`` that is infinite never ends.
+    With fewer running pods, but at least ``min_pods``, a job runs at a proportional rate, and with
+    more pods too (``resizes``). A job with infinite ``duration_s`` never ends.
     """
 
     name: str
@@ -62,19 +63,19 @@ class Job:
     arrival_s: float
     duration_s: float  # with all pods running, on the reference GPU model
     pods: int = 1
-    gpus: float = 1.0  # of each pod: whole devices, a part of one below 1, or 0
+    gpus: float = 1.0  # of each pod: whole devices, a fraction of one below 1, or 0
     min_pods: int | None = None  # of the gang; None: all of them
     cpu: float = 1.0  # cores of each pod
     memory_mib: int = 1024  # of each pod
     priority_class: str = "train"
-    preemptible: bool | None = None  # None: as the priority class says
-    estimate_s: float | None = None  # what the user expects; None: not given
-    models: tuple[str, ...] = ()  # GPU models that it may run on; none: any
-    speeds: tuple[tuple[str, float], ...] = ()  # by GPU model; a model that is missing: 1.0
-    checkpoint_s: float | None = None  # work is saved so often; 0: always; None: the simulation's
+    preemptible: bool | None = None  # None: from the priority class
+    estimate_s: float | None = None  # the user's estimate; None: not given
+    models: tuple[str, ...] = ()  # GPU models that it may use; empty: any
+    speeds: tuple[tuple[str, float], ...] = ()  # by GPU model; default 1.0
+    checkpoint_s: float | None = None  # interval of saving work; 0: always; None: the simulation's
     restart_s: float | None = None  # of each start after an eviction; None: the simulation's
     user: str = ""
-    application: str = ""  # what it runs, such as "ResNet-18 (batch size 16)"; empty: not known
+    application: str = ""  # its application, such as "ResNet-18 (batch size 16)"; empty: unknown
     resizes: tuple[Resize, ...] = ()
 
 
@@ -83,12 +84,12 @@ class Queue:
     """A queue; quantities in GPUs, cores and MiB, -1 for no limit."""
 
     name: str
-    parent: str = ""  # empty: the top
+    parent: str = ""  # empty: no parent
     priority: int = 100
     deserved_gpus: float = 0.0
     deserved_cpu: float = -1.0
     deserved_memory_mib: float = -1.0
-    weight: float = 1.0  # of what is left over
+    weight: float = 1.0  # for surplus resources
     limit_gpus: float = -1.0
     limit_cpu: float = -1.0
     limit_memory_mib: float = -1.0
@@ -100,18 +101,18 @@ class Queue:
 class Autoscale:
     """How an autoscaler grows and shrinks a pool of nodes."""
 
-    most: int  # nodes that there may be
+    most: int  # the most nodes
     least: int = 0
-    ready_s: float = 120.0  # from an order until the node takes pods
-    idle_s: float = 600.0  # a node that was empty for so long is removed
+    ready_s: float = 120.0  # from an order until the node accepts pods
+    idle_s: float = 600.0  # a node that was empty for this long is removed
 
 
 @dataclass(frozen=True)
 class Maintenance:
-    """Nodes that take no new pods for a while.
+    """Nodes that accept no new pods for a while.
 
-    They are those that ``nodes`` names (nodes or pools), those that have all ``labels``, or all;
-    with ``count`` as many of them, in the order of their names, each time the next ones.
+    These are the nodes named in ``nodes`` (nodes or pools), those with all ``labels``, or all; with
+    ``count`` that many of them, in the order of their names, each time the next ones.
     """
 
     name: str
@@ -120,13 +121,13 @@ class Maintenance:
     nodes: tuple[str, ...] = ()
     labels: tuple[tuple[str, str], ...] = ()
     count: int | None = None
-    drain: bool = False  # pods on them are evicted as it begins; else they run on
-    every_s: float | None = None  # again and again; None: once
+    drain: bool = False  # pods on them are evicted at the start; otherwise they keep running
+    every_s: float | None = None  # repeated; None: once
 
 
 @dataclass(frozen=True)
 class NodePool:
-    """Nodes that are alike, named ``name-0``, ``name-1``, ...; a pool of one has the bare name.
+    """Equal nodes, named ``name-0``, ``name-1``, ...; a pool of one uses the plain name.
 
     A pool with ``autoscale`` starts with ``count`` nodes, and all of its nodes are numbered.
     """
@@ -137,7 +138,7 @@ class NodePool:
     cpu: float = 128.0
     memory_mib: int = 1024 * 1024
     model: str = ""  # of its GPUs
-    gpu_memory_mib: int = 0  # of each; 0: not known
+    gpu_memory_mib: int = 0  # of each; 0: unknown
     labels: tuple[tuple[str, str], ...] = ()
     pods: int = 110  # most pods of a node
     autoscale: Autoscale | None = None
@@ -145,11 +146,11 @@ class NodePool:
 
     @property
     def most(self) -> int:
-        """Nodes that there may be at once."""
+        """The most nodes at the same time."""
         return self.count if self.autoscale is None else self.autoscale.most
 
     def names(self) -> list[str]:
-        """The names of its nodes, with those that an autoscaler may add."""
+        """The names of its nodes, including those that an autoscaler may add."""
         if self.count == 1 and self.autoscale is None:
             return [self.name]
         return [f"{self.name}-{i}" for i in range(self.most)]
@@ -160,9 +161,9 @@ _Row = TypeVar("_Row", Queue, NodePool)
 
 @dataclass(frozen=True)
 class Jobs:
-    """Jobs as columns of equal length; see `Job` for what each says.
+    """Jobs as columns of equal length; `Job` documents each.
 
-    Texts are codes into a tuple of names: ``queue[i]`` is a place in ``queue_names``. A missing
+    Texts are codes into a tuple of names: ``queue[i]`` is an index into ``queue_names``. A missing
     number is NaN; ``min_pods`` is always given.
     """
 
@@ -178,7 +179,7 @@ class Jobs:
     memory_mib: Ints
     priority_class: Ints
     priority_class_names: tuple[str, ...]
-    preemptible: Ints  # 1, 0, or -1: as the priority class says
+    preemptible: Ints  # 1, 0, or -1: from the priority class
     estimate_s: Floats
     models: Ints
     model_sets: tuple[tuple[str, ...], ...]
@@ -232,10 +233,10 @@ class Jobs:
         duration_s: Any,
         **columns: Any,
     ) -> Jobs:
-        """Jobs of sequences of equal length, one for each member of `Job`.
+        """Jobs from sequences of equal length, one for each member of `Job`.
 
-        A member that is left out has its default. Raises `InvalidInputError` for lengths that
-        differ, and for a number that makes no sense, with the job's name.
+        An omitted member has its default. Raises `InvalidInputError` for different lengths, and for
+        an invalid number, with the job's name.
         """
         count = len(name)
         given = {"queue": queue, "arrival_s": arrival_s, "duration_s": duration_s, **columns}
@@ -291,7 +292,7 @@ class Jobs:
         )
 
     def take(self, rows: Any) -> Jobs:
-        """These rows, in this order: places, or a mask."""
+        """These rows, in this order: indices, or a mask."""
         places = np.arange(len(self))[rows]
         columns = {column: getattr(self, column)[places] for column in _KINDS}
         return replace(self, name=tuple(self.name[i] for i in places), **columns)
@@ -299,7 +300,7 @@ class Jobs:
     def with_coded(self, **columns: Sequence[Any]) -> Jobs:
         """The same jobs with other texts in these columns: a value for each job.
 
-        Raises InvalidInputError where there are more values or fewer.
+        Raises InvalidInputError if the number of values differs.
         """
         made: dict[str, Any] = {}
         for column, values in columns.items():
@@ -315,12 +316,12 @@ class Jobs:
 
     @property
     def total_gpus(self) -> Floats:
-        """GPUs that each job asks for with all its pods."""
+        """GPUs that each job requests with all its pods."""
         return self.gpus * self.pods
 
     @property
     def gpu_seconds(self) -> Floats:
-        """What each job takes of GPUs if it runs whole, from start to end."""
+        """GPU-seconds of each job if it runs once from start to end."""
         return self.total_gpus * self.duration_s
 
     def _check(self) -> None:
@@ -348,19 +349,20 @@ class Jobs:
 
 @dataclass(frozen=True)
 class Workload:
-    """What a simulation starts from. Every queue of a job, and its parents, are in ``queues``."""
+    """The input of a simulation. Every queue of a job, and its parents, are in ``queues``."""
 
     jobs: Jobs
     queues: tuple[Queue, ...]
     nodes: tuple[NodePool, ...]
     name: str = ""
-    source: str = ""  # where it comes from, and what was chosen for it
-    start: str = ""  # date and time of second 0, as in 2026-01-31T08:00:00; empty: not known
+    source: str = ""  # its origin, and the choices made for it
+    start: str = ""  # date and time of second 0, as in 2026-01-31T08:00:00; empty: unknown
     problems: tuple[str, ...] = ()  # what a reader left out, a sentence for each reason
     priority_classes: Mapping[str, int] = field(default_factory=lambda: dict(PRIORITY_CLASSES))
     maintenance: tuple[Maintenance, ...] = ()
-    usage_params: Mapping[str, str] | None = None  # the past counts: KAI's members of usageParams
-    # The cluster as it stands at second 0, where the simulation does not start empty.
+    # Time-based fair share: KAI's members of usageParams
+    usage_params: Mapping[str, str] | None = None
+    # The existing cluster at second 0, if the simulation does not start empty.
     first: FirstMoment | None = field(default=None, compare=False, repr=False)
 
     @classmethod
@@ -373,28 +375,30 @@ class Workload:
         name: str = "",
         start: str = "",
     ) -> Workload:
-        """Of jobs, queues and nodes, one by one. Raises InvalidInputError as `Jobs.of` does."""
+        """From jobs, queues and nodes, one by one. Raises InvalidInputError as `Jobs.of` does."""
         return cls(Jobs.of(jobs), tuple(queues), tuple(nodes), name=name, start=start)
 
     def queue(self, name: str, /, **changes: Any) -> Queue:
-        """One of its queues; with other fields, as in ``queue("vision", deserved_gpus=16)``.
+        """One of its queues, with changed fields, as in ``queue("vision", deserved_gpus=16)``.
 
-        Raises InvalidInputError for a queue or a field that does not exist.
+        Raises InvalidInputError for an unknown queue or field.
         """
         changed: tuple[Queue, ...] = _changed("queue", self.queues, name, changes)
         return next(each for each in changed if each.name == name)
 
     def with_queue(self, name: str, /, **changes: Any) -> Workload:
-        """The same with other fields of one queue, as in ``with_queue("vision", weight=2)``.
+        """The same workload with changed fields of one queue, as in ``with_queue("vision",
+        weight=2)``.
 
-        Raises InvalidInputError for a queue or a field that does not exist.
+        Raises InvalidInputError for an unknown queue or field.
         """
         return replace(self, queues=_changed("queue", self.queues, name, changes))
 
     def with_nodes(self, pool: str, /, **changes: Any) -> Workload:
-        """The same with other fields of one node pool, as in ``with_nodes("a100", count=5)``.
+        """The same workload with changed fields of one node pool, as in ``with_nodes("a100",
+        count=5)``.
 
-        Raises InvalidInputError for a pool or a field that does not exist.
+        Raises InvalidInputError for an unknown pool or field.
         """
         return replace(self, nodes=_changed("node pool", self.nodes, pool, changes))
 
@@ -414,7 +418,7 @@ class Workload:
 
     @property
     def gpus(self) -> int:
-        """GPUs of all nodes, with those that an autoscaler may add."""
+        """GPUs of all nodes, including those that an autoscaler may add."""
         return sum(pool.most * pool.gpus for pool in self.nodes)
 
     @property
@@ -426,13 +430,13 @@ class Workload:
     def mean_demand_gpus(self) -> float:
         """GPU-seconds of all jobs, divided by the time from the first arrival to the last.
 
-        Infinite where all jobs arrive at once.
+        Infinite if all jobs arrive at once.
         """
         return mean_demand_gpus(self.jobs.arrival_s, self.jobs.gpu_seconds)
 
     @property
     def load(self) -> float:
-        """The mean demand as a part of the capacity; above 1, queues grow without end.
+        """The mean demand as a fraction of the capacity; above 1, queues grow without end.
 
         Worked: 374.24 GPUs of mean demand on 440 GPUs are a load of 0.851.
         """
@@ -442,7 +446,7 @@ class Workload:
 def _changed(
     what: str, rows: tuple[_Row, ...], name: str, changes: Mapping[str, Any]
 ) -> tuple[_Row, ...]:
-    """Rows of which the one with this name has other values in some fields."""
+    """The rows, with changed fields in the row with this name."""
     names = [each.name for each in rows]
     if name not in names:
         hint = did_you_mean(name, names) or ": " + ", ".join(names)
@@ -518,7 +522,7 @@ def _nan(value: float | None) -> float:
 
 
 def _coded(values: Sequence[Any]) -> tuple[Ints, tuple[Any, ...]]:
-    """Places in the tuple of different values, which is sorted."""
+    """Indices into the sorted tuple of distinct values."""
     names = tuple(sorted(set(values)))
     place = {each: i for i, each in enumerate(names)}
     return np.fromiter((place[each] for each in values), np.int64, len(values)), names

@@ -3,9 +3,10 @@
     made = workload("fill-500")
     made.snapshot()               # the bytes of a snapshot.json
 
-A workload is a family (kai.sim.families), and a size: the number behind the name is that of nodes
-(of queues: "queues"). "openb" is a real cluster, whose lists of nodes and pods are not a part of
-kai: KAI_DATA, or an argument, names the folder that has them. Bars and KAI's figures stand beside.
+A workload is a family (kai.sim.families) and a size: the number after the name is the number of
+nodes (for "queues": of queues). "openb" is a real cluster, whose lists of nodes and pods are not
+part of kai: KAI_DATA, or an argument, names their folder. Time limits and KAI's times are listed
+here too.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ from kai.sim.families import FAMILIES, Snapshot
 
 NOW = "2026-01-01T00:00:00Z"
 
-# The ladder: milliseconds that a first plan should take at most, and what would be better still.
-# Of "event", "events" and "quiet": what a further plan should take, with its events. A million
-# pods are 800,000 waiting ones of "fill-100000", and 1,050,000 of "quiet-35000".
+# The ladder: the most milliseconds for a first plan, and a better target. For "event", "events" and
+# "quiet": for a further plan, with its events. A million pods are 800,000 waiting ones in
+# "fill-100000", and 1,050,000 in "quiet-35000".
 BARS_MS: Mapping[str, tuple[float, float | None]] = {
     "fill-500": (1.5, 0.6),
     "fill-5000": (20, 8),
@@ -72,13 +73,13 @@ LADDER = (
     "topology-1024", "too-large-16384", "queues-10000", "affinity-5000", "event-5000",
     "events-5000", "quiet-5000", "real-500", "real-2000", "openb", "openb-reclaim-31",
 )  # fmt: skip
-# What else the ladder has, for machines with 4 GB to spare: a million pods.
+# The rest of the ladder, for machines with 4 GB to spare: a million pods.
 LARGE = ("fill-100000", "shapes-100000", "quiet-35000")
 LARGEST_SIZE = 200_000
 
-# Of loading: microseconds for each small object at any size, megabytes a second of real-life
-# objects (pods of 8 KB: "real"), and from `kai.load` of fill-5000 to `list(plan.decisions)`. Of the
-# page: from a plan to its text.
+# For loading: microseconds for each small object at any size, megabytes a second of real objects
+# (pods of 8 KB: "real"), and from `kai.load` of fill-5000 to `list(plan.decisions)`. For the page:
+# from a plan to its text.
 LOAD_BAR_US, LOAD_BAR_MB_PER_S = (2.2, 1.4), (400, 1000)
 PYTHON_BARS_MS: Mapping[str, tuple[float, float]] = {"fill-5000": (300, 200)}
 PAGE_BARS_MS: Mapping[str, float] = {"mixed-500": 150}
@@ -95,10 +96,10 @@ class Workload:
     about: str
     snapshot: Callable[[], bytes]
     """The bytes of its snapshot.json; the same every time."""
-    events_per_plan: int | None = None  # None: only first plans are of interest
+    events_per_plan: int | None = None  # None: only first plans are measured
 
     def events(self, plans: int) -> Iterator[list[bytes]]:
-        """The events before each of so many plans: pods with GPUs that ended."""
+        """The events before each of this many plans: pods with GPUs that ended."""
         if not self.events_per_plan:
             yield from ([] for _ in range(plans))
             return
@@ -109,22 +110,22 @@ class Workload:
             and keys.NVIDIA_GPU in pod["spec"]["containers"][0]["resources"]["requests"]
         ]
         random.Random(self.name).shuffle(running)
-        per_plan = min(self.events_per_plan, len(running) // plans)  # of a small cluster fewer
+        per_plan = min(self.events_per_plan, len(running) // plans)  # fewer for a small cluster
         for _ in range(plans):
             ended = [running.pop() for _ in range(per_plan)]
             yield [json.dumps(pod | _ENDED).encode() for pod in ended]
 
 
 def needs_data(name: str) -> bool:
-    """Whether a workload is of the lists of openb, which are not a part of kai."""
+    """Whether a workload needs the lists of openb, which are not part of kai."""
     return name.partition("-")[0] == "openb"
 
 
 def workload(name: str, data: Path | None = None) -> Workload:
-    """The workload of a name such as "fill-500"; `data`: the folder that has `openb/`.
+    """The workload with a name such as "fill-500"; `data`: the folder that contains `openb/`.
 
-    Raises NotFoundError for any other, and for one of openb whose lists are not there;
-    InvalidInputError for a size beyond reason.
+    Raises NotFoundError for any other name, and for openb without its lists; InvalidInputError for
+    a size that is too large.
     """
     if needs_data(name):
         return _of_openb(name, data)

@@ -1,30 +1,30 @@
-"""From one cycle to the next: what a plan makes of the world.
+"""From one cycle to the next: applies a plan to a cluster state.
 
-This is the one home of that step. The demo, the recorded cases that run over several cycles and the
-simulator all take it from here::
+The demo, the recorded cases with several cycles and the simulator all use this step::
 
     world = step(snapshot, plan, now="2026-01-01T12:00:00Z")
     plan = kai.Scheduler().plan(world, now="2026-01-01T12:00:00Z")
 
-The world is a snapshot in KAI's layout, ``{"config", "schedulerParams", "rawObjects": {...}}``. It
-is never changed: objects that change are copied, all others are shared with the input.
+The world is a cluster state: a snapshot in KAI's format, ``{"config", "schedulerParams",
+"rawObjects": {...}}``. It is never changed: changed objects are copied, all others are shared with
+the input.
 
 The rules, in this order:
 
 1. An evicted or terminating pod starts again: pending, without node, GPU group labels and
-   ``received-resource-type``. Of a pod group named in ``delete_on_evict`` it stays terminating on
-   its node instead, also on one that the same plan had bound it to. A pod that is stuck in
-   terminating stays as it is.
-2. A pipelined pod is pending without a node; a scheduler that sees both worlds knows the promise
-   (`kai.sim.events`), and a world does not.
+   ``received-resource-type``. If its pod group is in ``delete_on_evict``, it stays terminating on
+   its node instead, also on a node to which the same plan had bound it. A pod that is stuck in
+   terminating does not change.
+2. A pipelined pod is pending without a node; a scheduler that sees both states knows the promise
+   (`kai.sim.events`), and the state itself does not contain it.
 3. A bound pod runs on its node, with the received resource type as annotation and its GPU groups
    as labels. Its resource claims are allocated on the node and reserved for it; the reservation
-   of a pod that started again goes, and with the last reservation the allocation. The claim for
-   its extended resources comes with the bound pod and goes with the pod that started again.
+   of a restarted pod is removed, and with the last reservation the allocation. The claim for
+   its extended resources is created with the bound pod and removed with the restarted pod.
 4. A pod group with a running pod started a minute before ``now``; the others have no start.
 5. ``now`` and all other time stamps stay.
 
-There is no binder here: binding succeeds at once, so the next world has no BindRequests.
+There is no binder here: binding succeeds at once, so the next state has no BindRequests.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ STARTED_BEFORE = timedelta(seconds=60)
 
 
 class PlanLike(Protocol):
-    """Anything with decisions in the order in which they have to happen."""
+    """Any object with decisions in the order in which they must be carried out."""
 
     @property
     def decisions(self) -> Sequence[Any]: ...
@@ -63,7 +63,7 @@ def step(
     now: datetime | str,
     delete_on_evict: Collection[str] = (),
 ) -> Json:
-    """The world after ``plan`` was carried out; ``snapshot`` itself stays as it is.
+    """The state after ``plan`` was carried out; ``snapshot`` itself is not changed.
 
     ``delete_on_evict`` names pod groups (``namespace/name``) whose evicted pods keep terminating.
     """
@@ -121,7 +121,7 @@ def _last_outcome(plan: PlanLike) -> dict[str, Any]:
 
 
 def _bound_to(plan: PlanLike) -> dict[str, str]:
-    """By pod that the plan bound: to which node."""
+    """The node of each pod that the plan bound."""
     return {d.pod: d.node for d in plan.decisions if d.kind == "bind"}
 
 
@@ -155,7 +155,7 @@ def _was_placed(pod: Mapping[str, Any], bind_requests: Mapping[str, Json]) -> bo
 
 
 def _live_bind_requests(objects: Mapping[str, Any]) -> dict[str, Json]:
-    """The specs of BindRequests that count (spec 2 S3), by the pod they are for."""
+    """The specs of BindRequests that count (spec 2 S3), by their pod."""
     nodes = {node["metadata"]["name"] for node in objects.get("nodes") or []}
     live: dict[str, Json] = {}
     for request in objects.get("bindRequests") or []:
@@ -206,7 +206,7 @@ def _running(pod: Mapping[str, Any], node: str, gpu_groups: tuple[str, ...]) -> 
 
 
 def _bound(pod: Mapping[str, Any], decision: Any) -> Json:
-    """The pod as the binder leaves it."""
+    """The pod after its binding."""
     running = _running(pod, decision.node, tuple(decision.gpu_groups or ()))
     running = _in_zones(running, getattr(decision, "numa_zones", ()))
     running = _with_rank(running, decision)
@@ -214,7 +214,7 @@ def _bound(pod: Mapping[str, Any], decision: Any) -> Json:
 
 
 def _bound_before(pod: Json, bind_requests: Mapping[str, Json]) -> Json:
-    """The pod, which runs where an earlier cycle bound it, by name or by a BindRequest."""
+    """The pod, running where an earlier cycle bound it, by name or by a BindRequest."""
     node = _node(pod, bind_requests)
     if _phase(pod) != "Pending" or not node:
         return pod
@@ -234,7 +234,7 @@ def _in_zones(pod: Json, zones: Sequence[Any]) -> Json:
 
 
 def _with_rank(pod: Json, decision: Any) -> Json:
-    """The pod with its place among those of its group, as the binder writes it."""
+    """The pod with its rank in its group, as the binder writes it."""
     rank = getattr(decision, "topology_rank", None)
     if rank is not None:
         annotations = pod["metadata"]["annotations"]
@@ -262,7 +262,7 @@ def _received_type(pod: Mapping[str, Any]) -> str:
 
 
 def _with_start_times(groups: Sequence[Json], pods: Sequence[Json], now: datetime) -> list[Json]:
-    """Rule 4. Groups are known by name alone, as everywhere in KAI's snapshots (spec 2 G1)."""
+    """Rule 4. Groups are identified by name alone, as everywhere in KAI's snapshots (spec 2 G1)."""
     running = {
         (pod["metadata"].get("annotations") or {}).get(keys.POD_GROUP_ANNOTATION)
         for pod in pods
@@ -291,7 +291,7 @@ def _with_start_times(groups: Sequence[Json], pods: Sequence[Json], now: datetim
 def _all_next_claims(
     claims: Sequence[Json], pods: Sequence[Json], restarted: set[str], placed: Mapping[str, Any]
 ) -> list[Json]:
-    """Those that pods name, and those made for extended resources."""
+    """The claims that pods name, and those for extended resources."""
     extended = {
         key: decision.extended_claim
         for key, decision in placed.items()
@@ -308,7 +308,7 @@ def _next_claims(
     restarted: Collection[str],
     placed: Mapping[str, Any],
 ) -> list[Json]:
-    """Rule 3's second half: allocations and reservations of resource claims."""
+    """The second half of rule 3: allocations and reservations of resource claims."""
     users: dict[str, list[Json]] = {}
     for pod in pods:
         namespace = namespace_of(pod)
@@ -345,7 +345,7 @@ def _next_claims(
 
 
 def _claim_names(pod: Mapping[str, Any]) -> list[str]:
-    """The claims of a pod: named in its spec, or made for it from a template."""
+    """The claims of a pod: named in its spec, or created for it from a template."""
     made = {
         entry.get("name"): entry.get("resourceClaimName")
         for entry in (pod.get("status") or {}).get("resourceClaimStatuses") or []
@@ -358,7 +358,7 @@ def _claim_names(pod: Mapping[str, Any]) -> list[str]:
 
 
 def _allocation(claim: Mapping[str, Any], node: str, decision: Any) -> Json:
-    """The allocation the decision carries for this claim, else one that only names the node."""
+    """The allocation of this claim in the decision; otherwise one that only names the node."""
     for carried in getattr(decision, "claims", ()):
         if carried.claim == claim["metadata"]["name"]:
             allocation: Json = carried.to_dict()["allocation"]

@@ -50,7 +50,7 @@ if __name__ == "__main__":
     parser.add_argument("--nodes", type=int, default=500)
     parser.add_argument("--fair-queuing", action="store_true", help="with the server's own limits")
     arguments = sys.argv[1:]
-    # What follows "--" is for kai run: argparse takes no list behind options.
+    # Arguments after "--" are for kai run: argparse accepts no list after options.
     ends = arguments.index("--") if "--" in arguments else len(arguments)
     given = parser.parse_args(arguments[:ends])
     given.run = arguments[ends + 1 :]

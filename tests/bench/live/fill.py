@@ -1,8 +1,8 @@
-"""500 simulated nodes of 8 GPUs, 4,000 pods of one GPU, created as fast as the server takes them.
+"""500 simulated nodes of 8 GPUs, 4,000 pods of one GPU, created as fast as the server accepts them.
 
-When all pods are bound and when everything is quiet, CPU time of each process, writes for each pod,
-and the times from creation to binding. The same pods are created and bound without a scheduler
-first, which gives the ratio to compare with on a busy machine.
+Measures the time until all pods are bound and until no more writes follow, CPU time of each
+process, writes for each pod, and the times from creation to binding. The same pods are first
+created and bound without a scheduler, for a ratio that also holds on a busy machine.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ IDLE_S = 20.0
 
 
 def pod(name: str, namespace: str, scheduler: str) -> Object:
-    """As for the figures of KAI itself: kwok leaves it alone once it is bound."""
+    """The same pod as for the figures of KAI itself: kwok ignores it once it is bound."""
     resources = {
         "limits": {"nvidia.com/gpu": "1"},
         "requests": {"cpu": "100m", "memory": "64Mi", "nvidia.com/gpu": "1"},
@@ -45,8 +45,8 @@ def pod(name: str, namespace: str, scheduler: str) -> Object:
 
 
 class Bound:
-    """Watches a namespace: when each pod was created, and when it was seen bound. `make` makes the
-    pods."""
+    """Watches a namespace: when each pod was created, and when it was seen bound. `make` creates
+    the pods."""
 
     def __init__(self, api: Client, namespace: str, make: Callable[..., Object] = pod) -> None:
         self._api, self.namespace, self._make = api, namespace, make
@@ -54,7 +54,7 @@ class Bound:
         self.created: dict[str, float] = {}
 
     async def follow(self) -> None:
-        """The server ends a watch now and then: it goes on where it was."""
+        """The server ends a watch now and then: it resumes from the last version."""
         path, version = path_of("Pod", self.namespace), "0"
         while True:
             async for event in self._api.watch(path, resourceVersion=version):
@@ -75,7 +75,7 @@ class Bound:
 
 
 async def bare(scene: Scene, pods: int, nodes: int) -> Report:
-    """Creates and binds pods without a scheduler: what the machine and the API server take."""
+    """Creates and binds pods without a scheduler: the cost of the machine and the API server."""
     api = scene.api
     await api.create_namespace("bare")
     bound = Bound(api, "bare")
@@ -96,13 +96,13 @@ async def bare(scene: Scene, pods: int, nodes: int) -> Report:
 
 
 async def page(port: int) -> str:
-    """The metrics of kai."""
+    """The metrics page of kai."""
     url = f"http://127.0.0.1:{port}/metrics"
     return (await asyncio.to_thread(urlopen, url)).read().decode()
 
 
 def lags(text: str) -> Report:
-    """Bounds of how late the event loop was, in seconds, from the buckets of its histogram."""
+    """Upper bounds of the event loop's delays, in seconds, from the buckets of its histogram."""
     buckets = [
         (float(bound), int(float(count)))
         for bound, count in re.findall(r'kai_loop_lag_seconds_bucket\{le="([^"]+)"\} (\S+)', text)
@@ -115,7 +115,7 @@ def lags(text: str) -> Report:
 
 
 def collections(text: str) -> Report:
-    """Python's garbage collections, by generation: the longest in ms, and how many."""
+    """Python's garbage collections, by generation: the longest in ms, and their number."""
     longest = dict(re.findall(r'kai_gc_longest_pause_seconds\{generation="(.)"\} (\S+)', text))
     counts = dict(re.findall(r'kai_gc_pauses_total\{generation="(.)"\} (\S+)', text))
     return {
@@ -171,7 +171,7 @@ async def run(scene: Scene, pods: int, nodes: int) -> Report:
     await scene.add_nodes(nodes)
     await scene.api.create(queue("dept"), queue("team-a", "dept", gpu=nodes * 8 - 4))
     await asyncio.sleep(5)
-    # The first burst of a young server closes watches: a round to warm up, and to compare with.
+    # The first burst of a new server closes watches: a round to warm up, and to compare with.
     report: Report = {"bare": await bare(scene, pods, nodes)}
     [port] = free_ports(1)
     with scene.kai("--listen-address", f"127.0.0.1:{port}") as kai:

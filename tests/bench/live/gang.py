@@ -1,4 +1,4 @@
-"""Gangs of ten that cannot be placed: how long until the pod group says why.
+"""Gangs of ten that cannot be placed: the time until the pod group has a reason.
 
 From the creation of a gang's last pod until its pod group has a scheduling condition.
 """

@@ -1,6 +1,6 @@
 """140,000 pods of 8 KB: memory of `kai run all` while it starts and afterwards.
 
-A stand-in for the API server streams the objects and takes every write; a real one with as many
+A replacement of the API server streams the objects and accepts every write; a real one with as many
 pods needs more memory than a test machine has. 5,000 nodes, ten pods to a pod group, all running;
 afterwards ten pods change each second.
 """
@@ -27,7 +27,7 @@ Objects = Iterator[dict[str, Any]]
 
 
 class StandIn:
-    """Answers lists as watches with initial events do, holds watches open, takes writes."""
+    """Answers lists as watches with initial events do, keeps watches open, accepts writes."""
 
     def __init__(self, pods: int) -> None:
         self._pods, self._groups = pods, pods // PODS_A_GROUP
@@ -144,7 +144,7 @@ async def run(folder: Path, pods: int, arguments: tuple[str, ...]) -> Report:
     kubeconfig = folder / "kubeconfig"
     kubeconfig.write_text(_kubeconfig(f"http://127.0.0.1:{address[1]}"))
     command = [sys.executable, "-m", "kai", "run", "all", "--kubeconfig", str(kubeconfig)]
-    runner.app.logger.disabled = True  # connections that end with kai are no news
+    runner.app.logger.disabled = True  # connections that end together with kai are expected
     kai = Process.start("kai", [*command, *arguments], log=folder / "kai.log")
     began = time.monotonic()
     try:

@@ -1,4 +1,4 @@
-"""A test cluster with `kai run` beside it, and what both of them use."""
+"""A test cluster with `kai run` beside it, and functions for both."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ LOOK_EVERY_S = 2.0
 
 @dataclass
 class Scene:
-    """`arguments` go to `kai run`. `account`: the kubeconfig of its service account, where it does
+    """`arguments` are for `kai run`. `account`: the kubeconfig of its service account, if it does
     not run as the administrator."""
 
     cluster: Cluster
@@ -53,7 +53,7 @@ class Scene:
         return Kai(self.cluster, namespace, log, *chosen, kubeconfig=self.account)
 
     async def flows(self) -> Report:
-        """What became of requests, by flow schema; nothing without fair queuing."""
+        """The numbers of requests by flow schema and outcome; empty without fair queuing."""
         return {what: dict(each) for what, each in (await self.api.flow_counts()).items() if each}
 
     async def add_nodes(self, count: int) -> None:
@@ -61,7 +61,7 @@ class Scene:
         await self.api.create(*(node(f"node-{i:04}", **room) for i in range(count)))
 
     async def writes(self) -> Writes:
-        """So far, such as "PATCH pods/status"; leases and reviews of tokens are left out."""
+        """The writes so far, such as "PATCH pods/status", without leases and token reviews."""
         counts: Writes = Counter()
         for (verb, resource, part), count in (await self.api.request_counts()).items():
             if verb in WRITING and resource not in ("leases", "tokenreviews"):
@@ -69,8 +69,8 @@ class Scene:
         return counts
 
     async def quiet(self, seconds: float = 3.0, meter: Meter | None = None) -> dict[str, Any]:
-        """Waits until nothing was written for so long; when the last write was seen, and what had
-        been used by then."""
+        """Waits until nothing was written for this long; returns when the last write was seen, and
+        the usage until then."""
         last, since = await self.writes(), time.monotonic()
         used = meter.seconds() if meter else {}
         while time.monotonic() - since < seconds:
@@ -83,7 +83,7 @@ class Scene:
 
 
 class Meter:
-    """CPU seconds of every process since it was made: those of the cluster, kai, and this one."""
+    """CPU seconds of every process since its creation: those of the cluster, kai, and this one."""
 
     def __init__(self, cluster: Cluster, kai: Kai | None = None) -> None:
         self._cluster, self._kai = cluster, kai
@@ -102,8 +102,8 @@ class Meter:
 
 @asynccontextmanager
 async def scene(arguments: tuple[str, ...], *, fair_queuing: bool = False) -> AsyncIterator[Scene]:
-    """A cluster of its own with the kinds and queues of kai. With fair queuing it has all that `kai
-    install` prints, and kai runs under its service account, as at a user's."""
+    """A separate cluster with the kinds and queues of kai. With fair queuing it has everything that
+    `kai install` prints, and kai runs under its service account, as in a user's cluster."""
     with (
         tempfile.TemporaryDirectory() as folder,
         temporary_cluster(Options(fair_queuing=fair_queuing)) as cluster,

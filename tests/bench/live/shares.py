@@ -1,8 +1,9 @@
-"""500 simulated nodes of 8 GPUs, 8,000 pods of half a GPU: two on each device, and then all go.
+"""500 simulated nodes of 8 GPUs, 8,000 pods of half a GPU: two on each device, then all are
+deleted.
 
-As in fill.py; admission has changed the pods before they are created. What it costs until all are
-bound, until all run, and until nothing of them is left. The program in reservation pods is played
-by a thread of its own.
+As in fill.py; admission has changed the pods before they are created. Measures the cost until all
+are bound, until all run, and until everything of them is deleted. A separate thread plays the
+program in reservation pods.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ RULES = Rules(runtime_class="")
 
 
 def pod(name: str, namespace: str, scheduler: str) -> Object:
-    """As in fill.py, with half of a GPU, after admission."""
+    """As in fill.py, with half a GPU, after admission."""
     made = fill.pod(name, namespace, scheduler)
     made["metadata"]["annotations"]["gpu-fraction"] = "0.5"
     resources = made["spec"]["containers"][0]["resources"]
@@ -44,7 +45,7 @@ def pod(name: str, namespace: str, scheduler: str) -> Object:
 
 
 class Program:
-    """Reservations in a thread, so that it is not in the way of what is measured."""
+    """Answers reservations in a thread, so that it does not disturb the measurement."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster, self.cpu_s = cluster, 0.0
@@ -74,7 +75,7 @@ class Program:
 
 
 async def wrong(api: Client, pods: int) -> list[str]:
-    """What is not as it has to be once all pods are bound."""
+    """What is wrong once all pods are bound."""
     held = await api.items(path_of("Pod", RESERVATIONS))
     maps = {
         each["metadata"]["name"]: each.get("data", {})
@@ -104,25 +105,26 @@ async def wrong(api: Client, pods: int) -> list[str]:
 
 
 async def left(api: Client) -> dict[str, int]:
-    """What is still there of the pods and their devices."""
+    """What still exists of the pods and their devices."""
     counts = {
         "pods": len(await api.items(path_of("Pod", NAMESPACE))),
         "reservations": len(await api.items(path_of("Pod", RESERVATIONS))),
-        "ConfigMaps": len(await api.items(path_of("ConfigMap", NAMESPACE))) - 1,  # that of the CA
+        # The one of the CA
+        "ConfigMaps": len(await api.items(path_of("ConfigMap", NAMESPACE))) - 1,
         "pod groups": len(await api.items(path_of("PodGroup", NAMESPACE))),
     }
     return {name: count for name, count in counts.items() if count}
 
 
 async def cycles_of(port: int) -> int:
-    """How many plans were made."""
+    """The number of plans so far."""
     found = re.search(r"^kai_cycle_duration_seconds_count (\S+)$", await page(port), re.M)
     assert found is not None
     return int(float(found[1]))
 
 
 async def share(scene: Scene, pods: int, kai: Kai, port: int, *, starts: bool) -> Report:
-    """All pods are created, bound, and deleted; before that they start to run, if `starts`."""
+    """All pods are created, bound, and deleted; if `starts`, they also start to run before that."""
     await scene.api.create_namespace(NAMESPACE)
     async with Program(scene.cluster) as program:
         bound = Bound(scene.api, NAMESPACE, pod)
@@ -177,7 +179,7 @@ async def gets(scene: Scene) -> int:
 
 
 async def start(scene: Scene, pods: int, kai: Kai) -> Report:
-    """The pods, which kwok has left alone, start to run."""
+    """The pods, which kwok ignores, start to run."""
     meter = Meter(scene.cluster, kai)
     at_once = {"metadata": {"annotations": {"sim/start-delay": None}}}
     names = [path_of("Pod", NAMESPACE, f"p-{i:04}") for i in range(pods)]
@@ -200,10 +202,10 @@ async def idle(scene: Scene, kai: Kai, port: int) -> Report:
 
 
 async def going(scene: Scene, pods: int, kai: Kai, port: int) -> Report:
-    """All pods are deleted: how long until nothing of them is left."""
+    """All pods are deleted: the time until everything of them is gone."""
     api, writes, meter = scene.api, await scene.writes(), Meter(scene.cluster, kai)
     start = time.monotonic()
-    # One by one: the server ends a request for all of them after 60 s.
+    # One by one: the server stops a request for all of them after 60 s.
     paths = [path_of("Pod", NAMESPACE, f"p-{i:04}") for i in range(pods)]
     await together([partial(api.delete, path, gracePeriodSeconds=0) for path in paths])
     deleted, free = time.monotonic() - start, 0.0

@@ -1,7 +1,7 @@
 """Pods that wait while one pod ends each second: how many statuses and events are written.
 
-First all pods but those that fit get their verdict; then a running pod is deleted each second, for
-a minute, and one that waits takes its place.
+First all pods that do not fit get their verdict. Then a running pod is deleted each second for a
+minute, and a waiting one takes its place.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NODES = 10
 
 
 async def run(scene: Scene, pods: int, nodes: int) -> Report:
-    """`nodes` is not used: ten are full soon."""
+    """`nodes` is not used: ten nodes are full soon."""
     del nodes
     api = scene.api
     await scene.add_nodes(NODES)
@@ -59,7 +59,7 @@ def a_second(after: Writes, before: Writes) -> dict[str, float]:
 
 
 def said(after: Writes, before: Writes) -> int:
-    """Statuses and events, those of kwok among them."""
+    """Statuses and events, including those of kwok."""
     return sum(
         count
         for name, count in (after - before).items()

@@ -1,10 +1,10 @@
-"""A timeline as one page of HTML with interactive pictures, which needs no network.
+"""A timeline as one HTML page with interactive pictures, which needs no network.
 
     kai.sim.page.write(timeline, "run.html")
 
-The page has all rows of the timeline, as columns of numbers: compressed with zlib, then base64.
-Its program (``page.js``) is our own; docs/decisions/0026 says why. The same timeline gives the
-same page.
+The page contains all rows of the timeline, as columns of numbers: compressed with zlib, then
+base64. Its program (``page.js``) is our own; docs/decisions/0026 gives the reasons. The same
+timeline gives the same page.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ MOST_POINTS = 200  # of a distribution
 def write(timeline: Timeline, path: str | Path, *, title: str = "", warm_up_s: float = 0.0) -> None:
     """Writes the page to a file.
 
-    Raises InvalidInputError where nothing can be written, and as `html` does.
+    Raises InvalidInputError if the file cannot be written, and as `html` does.
     """
     text = html(timeline, title=title, warm_up_s=warm_up_s)
     try:
@@ -50,7 +50,7 @@ def write(timeline: Timeline, path: str | Path, *, title: str = "", warm_up_s: f
 
 
 def html(timeline: Timeline, *, title: str = "", warm_up_s: float = 0.0) -> str:
-    """The page. ``title``: by default the name of the workload.
+    """The page. ``title``: default: the name of the workload.
 
     ``warm_up_s``: of the metrics. Raises InvalidInputError for one that leaves no window.
     """
@@ -76,7 +76,7 @@ def _text(name: str) -> str:
 
 
 def _json(value: Any) -> str:
-    """In a script element: no end of it may be in a text."""
+    """JSON for a script element: no text may contain the end of that element."""
     return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 
@@ -94,7 +94,7 @@ def _summary(timeline: Timeline) -> str:
 
 
 class _Packed:
-    """All rows as columns. Jobs are in the order of arrival, and queues with most use first."""
+    """All rows as columns. Jobs are in the order of arrival, queues by most use."""
 
     def __init__(self, timeline: Timeline) -> None:
         self.tick_s = max(1e-3, timeline.end_s / 4e9)
@@ -215,7 +215,7 @@ def _about(timeline: Timeline, packed: _Packed) -> dict[str, Any]:
 
 
 def _start_ms(start: str) -> int | None:
-    """Milliseconds since 1970 of second 0; None: not known."""
+    """Milliseconds since 1970 of second 0; None: unknown."""
     try:
         when = datetime.fromisoformat(start.replace("Z", "+00:00"))
     except ValueError:
@@ -226,7 +226,7 @@ def _start_ms(start: str) -> int | None:
 
 
 def _waiting(group: series.WaitingTimes) -> dict[str, Any]:
-    """Points of the distribution: seconds, and percent of the jobs that started by then."""
+    """Points of the distribution: seconds, and percent of the jobs that have started by then."""
     started = len(group.seconds)
     last = np.unique(np.linspace(0, max(started - 1, 0), MOST_POINTS).astype(int))[:started]
     return {

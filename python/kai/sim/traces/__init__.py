@@ -1,10 +1,10 @@
 """Workloads from files: public traces, Slurm's accounting, and YAML written by hand.
 
-    workload = read("philly_jobs.csv")       # the format is known from the content
-    workload.source                          # its cluster and queues, and where they are from
+    workload = read("philly_jobs.csv")       # the format is detected from the content
+    workload.source                          # the origin of its cluster and queues
     workload.problems                        # rows that were left out, and why
 
-`read_throughputs` reads Gavel's table of how fast jobs are on each GPU model. Needs NumPy.
+`read_throughputs` reads Gavel's table of job speeds on each GPU model. Needs NumPy.
 """
 
 from kai.sim.traces.gavel import Throughputs, read_throughputs

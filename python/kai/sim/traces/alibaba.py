@@ -1,7 +1,7 @@
 """Alibaba's openb lists of 2023: a node list, and pods with their share of GPUs and their models.
 
-A list with times gives each pod the time for which it ran. A list without times (multigpu) is a
-fill of the cluster: pods arrive one each second in the order of the list, and all stay.
+In a list with times each pod has its running time. A list without times (multigpu) fills the
+cluster: one pod arrives each second in the order of the list, and all stay.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from kai.sim.workload import NodePool
 
 __all__ = ["openb", "openb_nodes"]
 
-_STAY_S = 86_400.0  # of pods without times, after the last has arrived
+_STAY_S = 86_400.0  # for pods without times, after the last arrival
 _WHOLE_GPU = 1000  # gpu_milli
 
 
 def openb_nodes(table: Table) -> tuple[NodePool, ...]:
-    """The nodes of a list, each under its own name. Raises InvalidInputError as `Table` does."""
+    """The nodes of a list, each with its own name. Raises InvalidInputError as `Table` does."""
     names = table.filled("sn")
     cpu = table.numbers("cpu_milli", least=0) / 1000
     memory = table.numbers("memory_mib", least=0, whole=True)
@@ -38,7 +38,7 @@ def openb_nodes(table: Table) -> tuple[NodePool, ...]:
 
 
 def openb(table: Table, nodes: tuple[NodePool, ...], list_of_nodes: str = "") -> Trace:
-    """The pods of a list, each a job of one pod; more than a node holds stays one pod.
+    """The pods of a list, each a job of one pod, even if it is larger than a node.
 
     Raises InvalidInputError for a table that lacks a column or has no usable row.
     """
@@ -77,7 +77,7 @@ def _models(text: str) -> tuple[str, ...]:
 
 
 def _times(table: Table) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
-    """Arrival, duration, and how they were made."""
+    """Arrival, duration, and notes on how they were chosen."""
     count = len(table)
     if "creation_time" not in table.columns:
         arrival_s = np.arange(count, dtype=np.float64)

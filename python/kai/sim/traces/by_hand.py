@@ -6,7 +6,7 @@
       train: {queue: vision, arrival: 2h, duration: 90m, pods: 2, gpu: 8}
       sweep: {queue: vision, duration: 10m, gpu: 0.5, repeat: {count: 20, every: 5m}}
 
-The keys are those of `kai.sim.traces.page`; docs/reference/workloads.md shows them. A mistake is
+The keys are those of `kai.sim.traces.page`; docs/reference/workloads.md describes them. An error is
 one sentence with file and line, and names the nearest known key.
 """
 
@@ -50,9 +50,9 @@ def of_yaml(
     nodes: tuple[NodePool, ...] | None = None,
     queues: tuple[Queue, ...] | None = None,
 ) -> Workload:
-    """The workload of a text; ``nodes`` and ``queues`` replace those that it has.
+    """The workload of a text; ``nodes`` and ``queues`` replace those in the text.
 
-    Raises InvalidInputError for a mistake, with file, line and key.
+    Raises InvalidInputError for an error in the text, with file, line and key.
     """
     page = Page(file, text)
     top = page.mapping((), "workload")
@@ -93,9 +93,9 @@ def of_yaml(
 def cluster_of_yaml(
     file: str, text: str
 ) -> tuple[tuple[NodePool, ...] | None, tuple[Queue, ...] | None]:
-    """The nodes and the queues of a text; None where it has none.
+    """The nodes and the queues of a text; None if it has none.
 
-    Raises InvalidInputError for a mistake, with file, line and key.
+    Raises InvalidInputError for an error in the text, with file, line and key.
     """
     page = Page(file, text)
     top = page.mapping((), "workload")
@@ -103,9 +103,9 @@ def cluster_of_yaml(
 
 
 def yaml_of(workload: Workload) -> str:
-    """A workload as text, which `of_yaml` reads to an equal one.
+    """A workload as text; `of_yaml` reads it to an equal workload.
 
-    Columns that have their default in a job are left out of it.
+    Columns at their default are omitted from a job.
     """
     head = {"name": workload.name, "source": workload.source, "start": workload.start}
     text = "".join(f"{key}: {_flow(value)}\n" for key, value in head.items() if value)
@@ -366,7 +366,7 @@ def _flow(value: Any) -> str:
 
 
 def _changed(value: Any, texts: _Texts) -> dict[str, Any]:
-    """The members of a value that differ from their default, as they are written."""
+    """The members of a value that differ from their default, in their written form."""
     found = {}
     for each in fields(value):
         if each.name in texts and (member := getattr(value, each.name)) != each.default:

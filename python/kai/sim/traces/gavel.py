@@ -3,9 +3,9 @@
     throughputs = read_throughputs("simulation_throughputs.json")
     workload = throughputs.applied(workload, reference="v100", models={"v100": ["V100M32"]})
 
-A job finds its row by what it runs (`Job.application`, a model with its batch size) and by how many
-GPUs it has. Its speed on a GPU model is the throughput there divided by that on the reference
-model, on which durations are measured.
+The row of a job follows from its application (`Job.application`, a model with its batch size) and
+its number of GPUs. Its speed on a GPU model is the throughput there divided by that on the
+reference model. Durations refer to the reference model.
 """
 
 from __future__ import annotations
@@ -39,23 +39,23 @@ class Throughputs:
 
     @property
     def applications(self) -> tuple[str, ...]:
-        """What was measured, such as "ResNet-18 (batch size 16)"."""
+        """The measured applications, such as "ResNet-18 (batch size 16)"."""
         return tuple(sorted({application for application, _ in self.steps_per_s}))
 
     @property
     def gpu_models(self) -> tuple[str, ...]:
-        """The GPU models on which it was measured."""
+        """The measured GPU models."""
         settings = {each for row in self.steps_per_s.values() for each in row}
         return tuple(sorted(each for each in settings if not each.endswith(_APART)))
 
     def speeds(
         self, application: str, gpus: float, *, reference: str = "v100", apart: bool = False
     ) -> dict[str, float]:
-        """The speed by GPU model, 1 on the reference model; empty where nothing was measured.
+        """The speed by GPU model, 1 on the reference model; empty if nothing was measured.
 
-        A number of GPUs that was not measured counts as the next smaller one. ``apart``: the GPUs
-        are on several nodes. Worked: 4.80 steps a second on a k80 and 24.0 on a v100 are a speed
-        of 0.2 on the k80. Raises InvalidInputError for a reference model without measurements.
+        An unmeasured number of GPUs uses the next smaller one. ``apart``: the GPUs are on several
+        nodes. Worked: 4.80 steps a second on a k80 and 24.0 on a v100 are a speed of 0.2 on the
+        k80. Raises InvalidInputError for a reference model without measurements.
         """
         if reference not in self.gpu_models:
             near = did_you_mean(reference, self.gpu_models)
@@ -78,9 +78,9 @@ class Throughputs:
     ) -> Workload:
         """The workload with the speeds of its jobs.
 
-        ``models``: what the node pools call a GPU model; unless given, the same. A job whose
-        application was not measured keeps the speeds that it has; with a ``seed`` it gets one that
-        was, drawn evenly. Raises InvalidInputError as `speeds` does.
+        ``models``: the names of a GPU model in the node pools; default: the same name. A job with
+        an unmeasured application keeps its speeds; with a ``seed`` it gets a measured application,
+        drawn evenly. Raises InvalidInputError as `speeds` does.
         """
         jobs = workload.jobs
         if seed is not None:
@@ -133,9 +133,9 @@ class Throughputs:
 
 
 def read_throughputs(path: str | os.PathLike[str]) -> Throughputs:
-    """Gavel's `simulation_throughputs.json`; what was measured of pairs on one GPU is left out.
+    """Reads Gavel's `simulation_throughputs.json`; measurements of pairs on one GPU are skipped.
 
-    Raises InvalidInputError for a file that is missing or is no such file.
+    Raises InvalidInputError for a missing or invalid file.
     """
     name = os.path.basename(path)
     try:
@@ -159,5 +159,5 @@ def read_throughputs(path: str | os.PathLike[str]) -> Throughputs:
 
 
 def _plain(application: str) -> str:
-    """Without what spellings differ in: "resnet18 (batch size 64)" is ResNet-18's."""
+    """The application in a normal spelling: "resnet18 (batch size 64)" is ResNet-18's."""
     return re.sub(r"[^a-z0-9]", "", application.lower())

@@ -1,8 +1,8 @@
-"""The keys of a YAML workload, and one file's values by their path, with sentences about them.
+"""The keys of a YAML workload, and access to a file's values by path, with error messages.
 
     page = Page("w.yaml", text)
-    page.mapping(("jobs", "train"), "job")             # its keys have to be those of a job
-    page.seconds(("jobs", "train", "duration"))        # 5400.0 for 90m; None where it is missing
+    page.mapping(("jobs", "train"), "job")             # its keys must be those of a job
+    page.seconds(("jobs", "train", "duration"))        # 5400.0 for 90m; None if it is missing
 
 Each method raises InvalidInputError for a value of another kind, with file, line and keys.
 """
@@ -23,7 +23,7 @@ from kai.errors import InvalidInputError
 
 __all__ = ["KEYS", "Page", "Path"]
 
-# What may be written: the key, and the sentence that the reference page has.
+# All allowed keys, each with its sentence for the reference page.
 KEYS: Mapping[str, Mapping[str, str]] = {
     "workload": {
         "name": "text",
@@ -115,7 +115,7 @@ Path = tuple[str | int, ...]
 
 
 class Page:
-    """A text, its values by path, and sentences about them."""
+    """A text, its values by path, and error messages about them."""
 
     def __init__(self, file: str, text: str) -> None:
         self.file, self._text = file, text
@@ -135,7 +135,7 @@ class Page:
         self.root = documents[0].value
 
     def error(self, path: Path, said: str) -> InvalidInputError:
-        """A sentence with the line and the keys that lead to a value."""
+        """An error with the line and the keys that lead to a value."""
         if self._nodes is None:
             self._nodes = places.nodes_of(self._text)
         line = places.line_of(self._nodes, 0, path)
@@ -144,7 +144,7 @@ class Page:
         return InvalidInputError(f"{place}: {keys + ': ' if keys else ''}{said}")
 
     def value(self, path: Path) -> Any:
-        """What stands there; None where nothing does."""
+        """The value at the path; None if there is none."""
         value = self.root
         for key in path:
             if isinstance(value, list) and isinstance(key, int):
@@ -154,14 +154,14 @@ class Page:
         return value
 
     def length(self, path: Path) -> int:
-        """How many members a list has; 0 where there is none."""
+        """The number of items of a list; 0 if there is none."""
         value = self.value(path)
         if value is not None and not isinstance(value, list):
             raise self.error(path, f"is {shown(value)} instead of a list")
         return len(value or ())
 
     def mapping(self, path: Path, kind: str = "") -> Mapping[str, Any]:
-        """A mapping, whose keys have to be those of a kind; empty where there is none."""
+        """A mapping whose keys must be those of a kind; empty if there is none."""
         value = self.value(path)
         if value is None and path:
             return {}

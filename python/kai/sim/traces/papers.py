@@ -1,6 +1,6 @@
 """Traces that published simulators read: Philly, ITP, Muri and Tiresias.
 
-Each function takes tables and gives a `Trace`; what their columns mean is said where they are read.
+Each function takes tables and returns a `Trace`; it documents the meaning of the columns.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ def itp(table: Table, name: str = "itp") -> Trace:
 def itp_clusters(tables: Sequence[tuple[str, Table]]) -> Trace:
     """Several ITP clusters as one: a pool of nodes and a queue for each.
 
-    Each pool has the size that its cluster has alone, and the queue of the cluster deserves it.
-    Raises InvalidInputError as `itp` does.
+    Each pool has the size of its separate cluster, and the cluster's queue deserves it. Raises
+    InvalidInputError as `itp` does.
     """
     if len(tables) == 1:
         return itp(tables[0][1], tables[0][0])
@@ -168,6 +168,6 @@ def _of_simulator(
 
 
 def _itp_date(arrival_s: Floats) -> str:
-    """Of the first arrival: the trace counts from some time on 2021-03-04."""
+    """The date of the first arrival: the trace counts from some time on 2021-03-04."""
     first = _ITP_START + timedelta(seconds=float(arrival_s.min()))
     return first.strftime("%Y-%m-%dT%H:%M:%S")

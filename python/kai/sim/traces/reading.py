@@ -1,4 +1,4 @@
-"""Which reader a file needs, and the readers by the names of their formats."""
+"""Chooses the reader of a file; the readers are listed by the names of their formats."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FORMATS = ("philly", "itp", "openb", "muri", "tiresias", "swf", "sacct", "yaml")
 
 PathLike = str | os.PathLike[str]
 
-# What tells a format from the others: columns of the first line, the most special ones first.
+# Columns of the first line that identify a format, the most specific ones first.
 _HEADERS: Sequence[tuple[str, frozenset[str]]] = (
     ("openb", frozenset(("name", "num_gpu", "gpu_milli"))),
     ("philly", frozenset(("timestamp", "num_gpus", "cluster"))),
@@ -51,17 +51,16 @@ def read(
     """The workload of a file, or of a folder of ITP or openb files.
 
     Args:
-        path: the file; one that is compressed with gzip is read as well
-        format: one of `FORMATS`; unless given, it is known from the content
-        nodes: instead of those of the trace: pools, or a YAML file or an openb list that has them
-        queues: instead of those of the trace; the jobs have to name them, or there is one only
-        queues_by: what makes the queues of a Slurm or SWF trace: account, user, partition, for
-            SWF also queue, or one for a single queue
-        processors: what a processor of an SWF trace is: gpus or cores
+        path: the file; it may be compressed with gzip
+        format: one of `FORMATS`; default: detected from the content
+        nodes: replace those of the trace: pools, or a YAML file or an openb list with nodes
+        queues: replace those of the trace; the jobs must name them, or there is only one
+        queues_by: the column for the queues of a Slurm or SWF trace: account, user, partition,
+            for SWF also queue, or one for a single queue
+        processors: the meaning of a processor in an SWF trace: gpus or cores
 
-    Rows that make no sense are left out, and counted in `Workload.problems`. Raises
-    InvalidInputError where the file cannot be read or nothing in it can be used, and for arguments
-    that do not fit the format.
+    Invalid rows are left out, and counted in `Workload.problems`. Raises InvalidInputError if the
+    file cannot be read or has nothing usable, and for arguments that do not fit the format.
     """
     content, name = _content(path), os.path.basename(os.fspath(path).rstrip("/")) or str(path)
     if format is not None and format not in FORMATS:
@@ -88,7 +87,7 @@ def read(
 
 
 def read_all(folder: PathLike, *, queues: Sequence[Queue] | None = None) -> tuple[Workload, ...]:
-    """The ITP clusters of a folder, each as a workload of its own, sorted by name.
+    """The ITP clusters of a folder, each as its own workload, sorted by name.
 
     Raises InvalidInputError as `read` does.
     """
@@ -107,7 +106,7 @@ def read_cluster(
 ) -> tuple[tuple[NodePool, ...] | None, tuple[Queue, ...] | None]:
     """The nodes and queues of a YAML file, or the nodes of an openb list; None: it has none.
 
-    Raises InvalidInputError where it cannot be read.
+    Raises InvalidInputError if it cannot be read.
     """
     content, name = _content(path), os.path.basename(path)
     if isinstance(content, dict):
@@ -118,9 +117,10 @@ def read_cluster(
 
 
 def write_yaml(workload: Workload, path: PathLike | None = None) -> str:
-    """The workload as YAML that `read` reads to an equal one; written to a file where one is given.
+    """The workload as YAML, which `read` reads to an equal workload; also written to `path`, if
+    given.
 
-    `Workload.problems` is not written. Raises OSError where the file cannot be written.
+    `Workload.problems` is omitted. Raises OSError if the file cannot be written.
     """
     text = by_hand.yaml_of(workload)
     if path is not None:
@@ -241,7 +241,7 @@ def _trace(
 
 
 def _openb(name: str, text: str, choice: Choice, beside: Path) -> Trace:
-    """With the node list beside the pod list, unless nodes are given."""
+    """Uses the node list next to the pod list, unless nodes are given."""
     nodes = choice.nodes
     if nodes is None:
         if not (beside / _OPENB_LIST).is_file():

@@ -34,16 +34,16 @@ _MIB = {"K": 1 / 1024, "": 1.0, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024
 
 
 def is_sacct(first_line: str) -> bool:
-    """Whether a first line names columns as sacct does."""
+    """Whether a first line has sacct's column names."""
     return "JobID" in first_line.split("|")
 
 
 def sacct(file: str, text: str, *, queues_by: str = "account", models: Sequence[str] = ()) -> Trace:
     """The jobs of a listing, without their steps.
 
-    A job runs for as long as it ran, and a running one for as long as it has been running. Jobs
-    that never ran are left out. ``models``: those of the nodes; a job that asks for one of them
-    keeps to it. Raises InvalidInputError for a listing that lacks a column or has no usable job.
+    The duration of a job is its elapsed time, also for a job that still runs. Jobs that never ran
+    are left out. ``models``: those of the nodes; a job that requests one of them may use only that
+    one. Raises InvalidInputError for a listing that lacks a column or has no usable job.
     """
     table = _jobs_of(file, text)
     job = table.filled("JobID")
@@ -121,7 +121,7 @@ def _durations(table: Table) -> Floats:
 
 
 def _limits(table: Table) -> Floats:
-    """What users allowed their jobs, which is the only estimate that Slurm has; NaN: no limit."""
+    """The time limits that users set, which are the only estimates in Slurm; NaN: no limit."""
     if "TimelimitRaw" in table.columns:
         return _each(table.columns["TimelimitRaw"], _minutes)
     return _each(table.texts("Timelimit"), seconds_of)
@@ -132,7 +132,7 @@ def _minutes(text: str) -> float | None:
 
 
 def seconds_of(text: str) -> float | None:
-    """Seconds of a time as Slurm writes it; None for what is no time, such as UNLIMITED.
+    """Seconds of a time in Slurm's format; None if it is no time, such as UNLIMITED.
 
     >>> seconds_of("1-02:03:04"), seconds_of("05:06"), seconds_of("UNLIMITED")
     (93784.0, 306.0, None)
@@ -147,7 +147,7 @@ def seconds_of(text: str) -> float | None:
 
 
 def _tres(table: Table) -> list[str]:
-    """What each job had, or else what it asked for, as a list of trackable resources."""
+    """The allocated, otherwise the requested, trackable resources of each job."""
     columns = [table.columns[each] for each in ("AllocTRES", "ReqTRES") if each in table.columns]
     if not columns and {"AllocGRES", "AllocCPUS"} <= table.columns.keys():
         cells = zip(table.columns["AllocGRES"], table.columns["AllocCPUS"], strict=True)
@@ -160,14 +160,14 @@ def _tres(table: Table) -> list[str]:
 
 
 def _each(texts: Sequence[str], parse: Callable[[str], float | None]) -> Floats:
-    """A number for each text; NaN for None. Texts that are equal are read once."""
+    """A number for each text; NaN for None. Equal texts are parsed once."""
     known = {text: parse(text) for text in set(texts)}
     values = (math.nan if (value := known[text]) is None else value for text in texts)
     return np.fromiter(values, np.float64, len(texts))
 
 
 def _gpus(tres: str) -> float:
-    """The total without a type where it is there; else the sum over types."""
+    """The total without a type if present; otherwise the sum over types."""
     found = _GPU.findall(tres)
     bare = [int(count) for model, count in found if not model]
     return float(bare[0] if bare else sum(int(count) for _, count in found))
@@ -192,6 +192,6 @@ def _models(tres: str, known: Sequence[str]) -> tuple[str, ...]:
 def _nodes(
     arrival_s: Floats, duration_s: Floats, gpus: Floats, cores: Floats, memory: Floats
 ) -> tuple[NodePool, ...]:
-    """Sized for the demand, with the memory that the largest pod asks for."""
+    """Sized for the demand, with the memory of the largest pod's request."""
     (pool,) = sized_nodes(arrival_s, duration_s, gpus, cores)
     return (replace(pool, memory_mib=max(pool.memory_mib, math.ceil(memory.max(initial=0)))),)

@@ -1,8 +1,8 @@
 """The Standard Workload Format of the Parallel Workloads Archive: 18 numbers a line, `;` comments.
 
 Columns, counted from 1: job, submit, wait, run time (s), processors allocated, CPU time, memory,
-processors asked for, time asked for (s), memory asked for, status, user, group, executable, queue,
-partition, job before, think time. -1 stands for what is not known.
+processors requested, time requested (s), memory requested, status, user, group, executable, queue,
+partition, previous job, think time. -1 means unknown.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _COLUMNS = (
     *("processors_asked", "time_asked", "memory_asked", "status", "user", "group"),
     *("executable", "queue", "partition", "before", "think_time"),
 )
-_PARTS = (2, 3, 4)  # status of a part of a job, whose whole has a line of its own
+_PARTS = (2, 3, 4)  # status of a part of a job; the whole job has its own line
 _COMMENT = re.compile(r";\s*([A-Za-z]+)\s*:\s*(.*)")
 QUEUES_BY: Mapping[str, str] = {
     "user": "user",
@@ -36,7 +36,7 @@ QUEUES_BY: Mapping[str, str] = {
 
 
 def is_swf(text: str) -> bool:
-    """Whether a text begins as such a file does."""
+    """Whether a text starts like such a file."""
     for line in text[:100_000].splitlines():
         if line.startswith(";"):
             if _COMMENT.match(line):
@@ -47,7 +47,7 @@ def is_swf(text: str) -> bool:
 
 
 def header_of(text: str) -> dict[str, str]:
-    """The members that `;` lines before the first job name, such as MaxProcs."""
+    """The values in `;` lines before the first job, such as MaxProcs."""
     found: dict[str, str] = {}
     for line in text.splitlines():
         if line.strip() and not line.startswith(";"):
@@ -60,9 +60,9 @@ def header_of(text: str) -> dict[str, str]:
 def swf(file: str, text: str, *, processors: str = "gpus", queues_by: str = "") -> Trace:
     """The jobs of a file; a processor is a GPU, or a core with ``processors="cores"``.
 
-    The number asked for counts, or the number allocated where it is not known. Jobs without a run
-    time or a processor are left out, and parts of jobs that were checkpointed. Raises
-    InvalidInputError where nothing is left.
+    The requested number counts, or the allocated number if it is unknown. Jobs without a run time
+    or a processor, and parts of checkpointed jobs, are left out. Raises InvalidInputError if
+    nothing is left.
     """
     header = header_of(text)
     rows, lines = [], []
@@ -109,7 +109,7 @@ def _named(kind: str, number: str) -> str:
 
 
 def _nodes(header: Mapping[str, str], is_gpu: bool) -> tuple[NodePool, ...]:
-    """Of MaxProcs and MaxNodes; none where MaxProcs is missing."""
+    """From MaxProcs and MaxNodes; none if MaxProcs is missing."""
     processors, count = (_whole(header.get(key, "")) for key in ("MaxProcs", "MaxNodes"))
     if not processors:
         return ()
@@ -131,6 +131,6 @@ def _whole(text: str) -> int:
 
 
 def _start(header: Mapping[str, str]) -> str:
-    """Of UnixStartTime, in UTC."""
+    """From UnixStartTime, in UTC."""
     text = header.get("UnixStartTime", "")
     return date_of(float(text)) if re.fullmatch(r"\d{1,10}", text) and int(text) else ""

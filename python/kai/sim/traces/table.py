@@ -1,12 +1,12 @@
-"""A text table as columns, with the rows that cannot be used left out and counted.
+"""A text table as columns; unusable rows are left out and counted.
 
     table = Table.of_csv("philly.csv", text)
     duration_s = table.numbers("duration", least=0)
-    kept = table.kept()              # places of the rows that all columns could use
+    kept = table.kept()              # indices of the rows that all columns could use
     table.problems()                 # a sentence for each reason why rows were left out
 
 A bad cell never raises: its row is left out of `kept`, and the first one of a column and a reason
-is named with file, line and column. A table without a usable row raises InvalidInputError.
+is reported with file, line and column. A table without a usable row raises InvalidInputError.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from kai.sim.workload import Floats, Ints
 __all__ = ["MOST_GPUS", "Table"]
 
 MOST_GPUS = 1_000_000
-"""Of one job; a larger number is taken for a mistake."""
+"""The most GPUs of one job; a larger number counts as an error."""
 
 _ISO_LENGTH = len("2017-10-09 07:01:55")
-_LATEST_S = 1e11  # years ahead of any trace; keeps sums of times exact
+_LATEST_S = 1e11  # years after any trace; keeps sums of times exact
 
 
 class Table:
@@ -44,7 +44,7 @@ class Table:
     ) -> None:
         self.file = file
         self.lines: Ints = np.asarray(lines, dtype=np.int64)
-        self._reasons: dict[str, tuple[int, str]] = {}  # how many rows, and the first
+        self._reasons: dict[str, tuple[int, str]] = {}  # number of rows, and the first one
         width = len(header)
         if any(len(row) != width for row in rows):
             self._drop_by_width(rows, width)
@@ -57,14 +57,14 @@ class Table:
 
     @classmethod
     def of_csv(cls, file: str, text: str, *, separator: str = ",") -> Table:
-        """A table whose first line names the columns; blank lines do not count.
+        """A table whose first line names the columns; blank lines are ignored.
 
-        Raises InvalidInputError for a text that is no table.
+        Raises InvalidInputError if the text is no table.
         """
         lines_of = io.StringIO(text, newline="")
         if separator == ",":
             reader = csv.reader(lines_of)
-        else:  # of a program that never quotes
+        else:  # from a program that never quotes
             reader = csv.reader(lines_of, delimiter=separator, quoting=csv.QUOTE_NONE)
         rows: list[list[str]] = []
         lines: list[int] = []
@@ -87,21 +87,22 @@ class Table:
         return len(self.lines)
 
     def require(self, *names: str) -> None:
-        """Raises InvalidInputError where a column is missing."""
+        """Raises InvalidInputError if a column is missing."""
         for name in names:
             if name not in self.columns:
                 near = did_you_mean(name, self.columns)
                 raise InvalidInputError(f"{self.file}: there is no column {name!r}{near}")
 
     def where(self, wanted: Sequence[bool]) -> Table:
-        """Before any column is read: the table without some rows, which do not count at all."""
+        """The table with only these rows; call it before reading columns. The others are not
+        counted."""
         places = [place for place, is_wanted in enumerate(wanted) if is_wanted]
         self.columns = {name: [cells[i] for i in places] for name, cells in self.columns.items()}
         self.lines, self._good = self.lines[places], self._good[places]
         return self
 
     def texts(self, column: str, default: str = "") -> Sequence[str]:
-        """The cells of a column; the default in each row where there is no such column."""
+        """The cells of a column; the default in each row if there is no such column."""
         return self.columns.get(column) or [default] * len(self)
 
     def filled(self, column: str) -> Sequence[str]:
@@ -121,9 +122,9 @@ class Table:
         whole: bool = False,
         blank: float | None = None,
     ) -> Floats:
-        """A column of numbers; an empty cell is `blank`, or else a reason to leave its row out.
+        """A column of numbers; an empty cell is `blank`, otherwise its row is left out.
 
-        Raises InvalidInputError where there is no such column.
+        Raises InvalidInputError if there is no such column.
         """
         self.require(column)
         texts = self.columns[column]
@@ -148,10 +149,10 @@ class Table:
         return self.numbers(column, least=least, most=MOST_GPUS, whole=True)
 
     def times(self, column: str, *, unknown: Iterable[str] = ()) -> Floats:
-        """Seconds since 1970 of dates with times, as the clock on the wall shows them.
+        """Seconds since 1970 of dates with times, in local clock time.
 
-        A text of `unknown` is NaN; others that are no date are a reason to leave their row out.
-        Raises InvalidInputError where there is no such column.
+        A text in `unknown` is NaN; for other texts that are no date the row is left out. Raises
+        InvalidInputError if there is no such column.
         """
         self.require(column)
         texts = self.columns[column]
@@ -163,9 +164,9 @@ class Table:
         return values
 
     def parsed(self, column: str, parse: Callable[[str], float | None], kind: str) -> Floats:
-        """A column of numbers by a function, which gives None for what is none of this kind.
+        """A column of numbers, parsed by a function that returns None for invalid texts.
 
-        Raises InvalidInputError where there is no such column.
+        Raises InvalidInputError if there is no such column.
         """
         self.require(column)
         known: dict[str, float | None] = {}
@@ -179,7 +180,7 @@ class Table:
         return np.fromiter(values, np.float64, len(texts))
 
     def leave_out(self, column: str, wrong: NDArray[np.bool_], why: str) -> None:
-        """Leaves rows out that were good so far; `column` may be empty: the row as a whole."""
+        """Leaves out rows that were good so far; an empty `column` means the row as a whole."""
         rows = np.flatnonzero(wrong & self._good)
         if not len(rows):
             return
@@ -188,9 +189,9 @@ class Table:
         self._count(f"{column}|{why}", len(rows), f"line {self.lines[rows[0]]}: {cell}{why}")
 
     def kept(self) -> Ints:
-        """The places of the rows that can be used.
+        """The indices of the usable rows.
 
-        Raises InvalidInputError where there is none, with the first reason.
+        Raises InvalidInputError if there is none, with the first reason.
         """
         rows = np.flatnonzero(self._good)
         if not len(rows):
@@ -199,7 +200,7 @@ class Table:
         return rows
 
     def problems(self) -> tuple[str, ...]:
-        """A sentence for each column and reason: how many rows were left out, and the first."""
+        """A sentence for each column and reason: how many rows were left out, and the first one."""
         return tuple(
             f"{self.file}: {count:,} rows are left out; the first is {first}"
             if count > 1

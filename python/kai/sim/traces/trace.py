@@ -1,10 +1,10 @@
-"""The rows of a trace before its cluster is known, and the workload that they become.
+"""The rows of a trace before its cluster is known, and their conversion to a workload.
 
     trace = Trace("itp", name=..., arrival_s=..., duration_s=..., gpus=...)
     workload = workload_of(trace, Choice())
 
-What all formats share is here: jobs in the order of arrival, GPUs split into equal pods, a cluster
-of the size that the demand needs, and queues. Every choice is a sentence in `Workload.source`.
+This module has what all formats share: jobs in the order of arrival, GPUs split into equal pods, a
+cluster sized for the demand, and queues. Every choice is a sentence in `Workload.source`.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ __all__ = [
 ]
 
 TARGET_LOAD = 0.85
-"""Mean demand of a cluster that is sized for a trace, as a part of its GPUs."""
+"""Mean demand of a cluster that is sized for a trace, as a fraction of its GPUs."""
 NODE_GPUS = 8
-"""GPUs of a node where a trace says nothing else."""
+"""GPUs of a node if a trace does not define them."""
 _NODE_CORES = 128.0
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What the caller chooses instead of the cluster and the queues of a trace."""
+    """The caller's replacements for the cluster and the queues of a trace."""
 
     nodes: tuple[NodePool, ...] | None = None
     queues: tuple[Queue, ...] | None = None
@@ -53,18 +53,18 @@ class Trace:
     """Jobs in the order of a file. Times are seconds on any common clock."""
 
     name: str
-    job_names: Sequence[str]  # empty: named by their place in the order of arrival
+    job_names: Sequence[str]  # empty: named by their index in the order of arrival
     arrival_s: Floats
     duration_s: Floats
-    gpus: Floats  # of each job; below 1: a part of one GPU
+    gpus: Floats  # of each job; below 1: a fraction of one GPU
     queue: Sequence[str] = ()  # of each job; empty: one queue
     pods: Ints | None = None  # of each job; None: as few as fit the nodes
-    cores: Floats | None = None  # of each job; None: what `columns` or `Jobs` say of each pod
+    cores: Floats | None = None  # of each job; None: the value of `columns` or `Jobs` for each pod
     columns: Mapping[str, Any] = field(default_factory=dict)  # other columns of `Jobs`
     nodes: tuple[NodePool, ...] = ()  # its cluster; empty: sized for its demand
     queues: tuple[Queue, ...] = ()  # its queues; empty: equal parts of the cluster
-    cluster: str = ""  # where `nodes` is from, in a few words
-    notes: tuple[str, ...] = ()  # further sentences about what was chosen
+    cluster: str = ""  # the origin of `nodes`, in a few words
+    notes: tuple[str, ...] = ()  # further sentences about choices
     start: str = ""  # date and time of second 0 of its clock, or of its first arrival
     problems: tuple[str, ...] = ()
 
@@ -72,7 +72,7 @@ class Trace:
 def workload_of(trace: Trace, choice: Choice) -> Workload:
     """The workload of a trace, in the order of arrival; the first job arrives at 0 s.
 
-    Raises InvalidInputError where queues were chosen that jobs do not name.
+    Raises InvalidInputError if the given queues are not those of the jobs.
     """
     order = np.argsort(trace.arrival_s, kind="stable")
     arrival_s = trace.arrival_s[order]
@@ -113,8 +113,8 @@ def workload_of(trace: Trace, choice: Choice) -> Workload:
 def equal_pods(gpus: Floats, node_gpus: int) -> tuple[Ints, Floats]:
     """Pods of each job, and GPUs of each of its pods.
 
-    A job that fits a node is one pod. A larger one has pods of the largest equal size that a node
-    holds. Worked, for nodes of 8: 16 GPUs are 2 pods of 8, 12 are 2 of 6, and 13 are 13 of 1.
+    A job that fits a node is one pod. A larger one has pods of the largest equal size that fits a
+    node. Worked, for nodes of 8: 16 GPUs are 2 pods of 8, 12 are 2 of 6, and 13 are 13 of 1.
     """
     pods = np.ones(len(gpus), dtype=np.int64)
     of_each = gpus.astype(np.float64)
@@ -130,8 +130,8 @@ def sized_nodes(
 ) -> tuple[NodePool, ...]:
     """Nodes for which the mean demand is nearest to 85 % of the GPUs; the largest job fits.
 
-    ``gpus`` and ``cores`` are those of a job. Nodes have 8 GPUs and 128 cores; where cores are
-    short of what jobs ask for, there are more nodes. Jobs without GPUs alone have nodes without.
+    ``gpus`` and ``cores`` are those of a job. Nodes have 8 GPUs and 128 cores; if the cores do not
+    suffice for the requests, there are more nodes. If no job has GPUs, neither have the nodes.
     Worked: a mean demand of 374.24 GPUs is 85 % of 440.3, and so 55 nodes of 8 GPUs.
     """
     of_gpus = _nodes_for(arrival_s, duration_s, gpus, NODE_GPUS)
@@ -148,7 +148,7 @@ def _nodes_for(arrival_s: Floats, duration_s: Floats, asked: Floats, each: float
 
 
 def sized_sentence(nodes: Sequence[NodePool]) -> str:
-    """What `sized_nodes` chose, for `Workload.source`."""
+    """The choice of `sized_nodes`, for `Workload.source`."""
     count = sum(pool.count for pool in nodes)
     gpus = max(pool.gpus for pool in nodes)
     what = f"{gpus} GPUs" if gpus else f"{_NODE_CORES:.0f} cores"
@@ -163,7 +163,7 @@ def even_queues(
 ) -> tuple[Queue, ...]:
     """One queue that deserves all GPUs; or a root, and below it queues that deserve equal parts.
 
-    ``gpus_of``: what each deserves instead. Parts are thousandths of a GPU, rounded down.
+    ``gpus_of``: the deserved amount of each instead. Parts are thousandths of a GPU, rounded down.
     """
     if len(names) == 1:
         return (Queue(names[0], deserved_gpus=float(gpus)),)
@@ -176,14 +176,14 @@ def even_queues(
 
 
 def date_of(seconds: float) -> str:
-    """Seconds since 1970 as the date and the time that `Workload.start` has."""
+    """Seconds since 1970 as the date and time in the format of `Workload.start`."""
     return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def _pods(
     trace: Trace, order: Ints, gpus: Floats, cores: Floats, nodes: tuple[NodePool, ...]
 ) -> tuple[Ints, Floats]:
-    """Pods of each job, as a trace says where they are equal and fit; and GPUs of each pod."""
+    """Pods of each job, from the trace if they are equal and fit; and GPUs of each pod."""
     most = max((pool.gpus for pool in nodes), default=0) or NODE_GPUS
     pods, of_each = equal_pods(gpus, most)
     most_cores = int(max((pool.cpu for pool in nodes), default=0)) or int(_NODE_CORES)
@@ -239,7 +239,7 @@ def _names(trace: Trace, order: Ints) -> list[str]:
     for row in order:
         name = trace.job_names[row]
         seen[name] = seen.get(name, 0) + 1
-        if seen[name] > 1:  # a job that ran again, or a mistake; two jobs cannot have one name
+        if seen[name] > 1:  # a job that ran again, or an error; two jobs cannot have one name
             while (renamed := f"{name}-{seen[name]}") in taken:
                 seen[name] += 1
             taken.add(renamed)
