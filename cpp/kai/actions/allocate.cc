@@ -17,12 +17,12 @@ class Allocate final : public Action {
   explicit Allocate(int64_t depth) : depth_(depth) {}
 
   void Run(CycleView& cycle) override {
-    // A group that cannot be placed whatever the order does not speak for its queue: it would only
-    // keep the others of the queue waiting, in this cycle and when they have been promised
-    // something. KAI lets it (switch unrelated_blockers).
+    // A group that cannot be placed in any order does not represent its queue: it would only keep
+    // the other groups of the queue waiting, in this cycle and after they get a promise. In KAI it
+    // does represent it (switch unrelated_blockers).
     const bool lets_all_speak = !cycle.mends->on(Mend::kUnrelatedBlockers);
-    std::vector<PodGroupId> hopeless;                   // and others of their class
-    std::vector<std::span<const PodGroupId>> in_order;  // what is in `turns`
+    std::vector<PodGroupId> hopeless;                   // one per run
+    std::vector<std::span<const PodGroupId>> in_order;  // the content of `turns`
     for (const std::span<const PodGroupId> run : ReadyRuns(cycle)) {
       const PodGroupId group = run.front();
       const bool has_hope =
@@ -34,7 +34,7 @@ class Allocate final : public Action {
       }
     }
     if (!in_order.empty()) Place(cycle, &in_order, lets_all_speak);
-    for (const PodGroupId group : hopeless) Attempt(cycle, group);  // to be told why
+    for (const PodGroupId group : hopeless) Attempt(cycle, group);  // to find the reasons
   }
 
  private:
@@ -43,10 +43,10 @@ class Allocate final : public Action {
     std::vector<std::span<const PodGroupId>>& in_order = *runs;
     Turns turns(cycle, depth_, Turns::Equals::kEach);
     for (const std::span<const PodGroupId> run : in_order) turns.Push(run);
-    absl::node_hash_set<PodGroupId> wants_more;  // than what it got, by itself from then on
-    // Room and limits only shrink here. Once nothing that is left has hope, the order does
-    // not matter. Looking at all of it costs less than the failures before, or than passing over
-    // all that are like those that failed.
+    absl::node_hash_set<PodGroupId> wants_more;  // groups that want more pods
+    // Room and limits only shrink here. When no remaining group can be placed any more, the order
+    // does not matter. Checking all of them costs less than the failures before, or than skipping
+    // all groups that are like failed ones.
     const bool are_few = in_order.size() <= WaitingRuns::kFew;
     size_t failures = 0;
     size_t enough_failures = lets_all_speak ? std::numeric_limits<size_t>::max() : are_few ? 1 : 16;
@@ -70,7 +70,7 @@ class Allocate final : public Action {
     }
   }
 
-  // Of runs as they were when they were pushed: the last of one is the last to get something.
+  // `runs` as they were pushed: the last group of a run is the last to get something.
   static bool AnyHasHope(const CycleView& cycle,
                          std::span<const std::span<const PodGroupId>> runs) {
     return std::ranges::any_of(runs, [&](std::span<const PodGroupId> run) {
@@ -80,7 +80,7 @@ class Allocate final : public Action {
     });
   }
 
-  // One attempt at what the group wants next (spec 2 A1); true if it got it.
+  // One attempt to place the next pods of the group (spec 2 A1); true: they were placed.
   static bool Attempt(CycleView& cycle, PodGroupId group) {
     const BeforeGrant before = BeforeGrantTo(group, cycle);
     GroupPlacer::Result result =

@@ -18,7 +18,7 @@
 namespace kai::allocate_test {
 namespace {
 
-// What allocate alone decides, with KAI's default plugins.
+// The plan of allocate alone, with KAI's default plugins.
 Plan RunAllocate(const ClusterMaker& maker, std::string_view more_config = "") {
   const std::string json = R"({"actions": "allocate")" + std::string(more_config) + "}";
   absl::StatusOr<Config> config = Config::Parse(json, {});
@@ -33,7 +33,7 @@ bool WritesLastStart(const Plan& plan, std::string_view group) {
   return OutcomeOf(plan, group).writes.last_start;
 }
 
-// ---- which group goes first ---------------------------------------------------------------------
+// ---- which group goes first
 
 TEST(AllocateTest, TheOlderOfTwoEqualGroupsGoesFirst) {  // spec 2 E16
   EXPECT_THAT(RunAllocate(MakeCluster()
@@ -115,7 +115,7 @@ TEST(AllocateTest, GroupsThatAreNotReadyOrInNoLeafQueueAreNotConsidered) {  // s
                                     .Queue("team", {.parent = "org"})
                                     .Node("n")
                                     .Pending("org/inner")
-                                    .Pending("nobody/lost")
+                                    .Pending("unknown/lost")
                                     .Pending("team/early", {.min_member = 2})
                                     .Gated("team/gated")
                                     .Pending("team/fine"));
@@ -132,7 +132,7 @@ TEST(AllocateTest, GroupsThatNeedUnknownNamespacesAreNotConsidered) {
   EXPECT_THAT(plan, Reasons("ns/strange", reason_codes::kNotBuilt));
 }
 
-// ---- gangs --------------------------------------------------------------------------------------
+// ---- gangs
 
 TEST(AllocateTest, NothingOfAGangIsBoundWhenOnePodDoesNotFit) {  // spec 2 E14
   EXPECT_THAT(RunAllocate(MakeCluster()
@@ -143,7 +143,7 @@ TEST(AllocateTest, NothingOfAGangIsBoundWhenOnePodDoesNotFit) {  // spec 2 E14
 }
 
 TEST(AllocateTest, AGangWaitsWholeWhenOneOfItsPodsHasToWait) {  // spec 2 T6
-  // The first pod could start at once; the second has to wait, and one of two is no gang.
+  // The first pod could start now, but the second must wait, and one of two pods is no gang.
   EXPECT_THAT(RunAllocate(MakeCluster()
                               .Node("n", {.gpus = 2})
                               .Releasing("ns/old", {.gpus = 1, .node = "n"})
@@ -170,7 +170,8 @@ TEST(AllocateTest, AGangThatRunsAlreadyMayGetOnePodNowAndOneLater) {  // spec 2 
 }
 
 TEST(AllocateTest, PromisesDoNotMakeTheMinimumOfAGang) {
-  // Of a gang of three one runs; the attempt is about two, of which one has to wait: 1 + 1 < 3.
+  // One pod of a gang of three runs. The attempt is about the other two, and one of them must wait:
+  // 1 + 1 < 3.
   EXPECT_THAT(RunAllocate(MakeCluster()
                               .Node("n", {.gpus = 3})
                               .Releasing("ns/old", {.gpus = 1, .node = "n"})
@@ -196,7 +197,6 @@ TEST(AllocateTest, AGangThatWasBrokenIsMendedWholeToo) {
 }
 
 // ---- waiting for what is being freed
-// -------------------------------------------------------------
 
 TEST(AllocateTest, APodIsPromisedWhatIsBeingFreed) {
   EXPECT_THAT(RunAllocate(MakeCluster()
@@ -218,7 +218,7 @@ TEST(AllocateTest, APromiseCountsInTheQueue) {
   EXPECT_THAT(plan, Reasons("team/b", reason_codes::kOverLimit));
 }
 
-// ---- elastic groups -----------------------------------------------------------------------------
+// ---- elastic groups
 
 TEST(AllocateTest, AnElasticGroupGrowsPodByPodAsFarAsThereIsRoom) {  // spec 2 G13 (a)
   const Plan plan = RunAllocate(MakeCluster()
@@ -243,8 +243,8 @@ TEST(AllocateTest, OfTwoElasticGroupsTheOneAtItsMinimumGrowsFirst) {  // spec 2 
                               .Pending("ns/a", {.pods = 3, .gpus = 1, .min_member = 1})
                               .Pending("ns/b", {.pods = 3, .gpus = 1, .min_member = 1})),
               PlanIs(Binds("ns/a-0"), Binds("ns/b-0"),  // both get their minimum
-                     Binds("ns/a-1"), Binds("ns/b-1"),  // then b is at it, and a beyond
-                     Binds("ns/a-2")));                 // both beyond: the older one
+                     Binds("ns/a-1"), Binds("ns/b-1"),  // then b is at its minimum, and a above
+                     Binds("ns/a-2")));                 // both above: the older one
 }
 
 TEST(AllocateTest, PriorityComesBeforeElasticity) {
@@ -297,7 +297,6 @@ TEST(AllocateTest, AGroupThatCanStartWithOtherSubGroupsHasItsTurn) {  // spec 4 
 }
 
 // ---- when a group starts (spec 2 A1)
-// --------------------------------------------------------------
 
 TEST(AllocateTest, TheFirstBindOfAGroupIsItsStart) {
   EXPECT_TRUE(WritesLastStart(
@@ -327,7 +326,6 @@ TEST(AllocateTest, AGangThatWaitsTogetherHasNotStarted) {
 }
 
 // ---- queueDepthPerAction (spec 2 C9)
-// --------------------------------------------------------------
 
 TEST(AllocateTest, TheDepthKeepsAsManyGroupsPerLeafQueue) {
   EXPECT_THAT(RunAllocate(MakeCluster()
@@ -349,14 +347,14 @@ ClusterMaker SecondThirdFirst() {
       .Pending("ns/first", {.gpus = 1, .priority = 90});
 }
 
-TEST(AllocateTest, TheDepthKeepsTheFirstOfAQueue) {  // mend queue_depth
+TEST(AllocateTest, TheDepthKeepsTheFirstOfAQueue) {  // switch queue_depth
   const Plan plan = RunAllocate(SecondThirdFirst(), R"(, "queueDepthPerAction": {"allocate": 2})");
   EXPECT_THAT(plan, PlanIs(Binds("ns/first-0"), Binds("ns/second-0")));
   EXPECT_THAT(plan, Reasons("ns/third", reason_codes::kNotConsidered));
 }
 
 TEST(AllocateTest, AsKaiTheDepthDropsWhatStandsLastInTheHeap) {  // spec 2 W9
-  // The heap holds second and third; first comes, goes to the top, and second stands last.
+  // The heap contains second and third; first is added and moves to the top, so second is last.
   const Plan plan =
       RunAllocate(SecondThirdFirst(),
                   R"(, "queueDepthPerAction": {"allocate": 2}, "compat": {"queue_depth": "kai"})");

@@ -1,10 +1,10 @@
-// Which pod groups an action considers at all (spec 2 O1).
+// Decides which pod groups an action considers (spec 2 O1).
 //
 //   IsCandidate(cluster, *cycle_.order, group, {.ready = !lets_all_speak})
 //   HasHope(cycle_, group, cycle_.order->PodsToPlace(group), cycle_.room)
 //
-// Invariants: a group without a leaf queue is never a candidate; a group without hope cannot be
-// placed as the cluster stands. Cost: O(1) to O(pods of the group); HasHope() that of
+// Invariants: a group without a leaf queue is never a candidate; a group without HasHope() cannot
+// be placed in the current state. Cost: O(1) to O(pods of the group); HasHope() that of
 // RoomCount::MayHold(). Threads: many readers, while no statement changes the cluster; HasHope()
 // writes to `room`.
 #ifndef KAI_ACTIONS_CANDIDATES_H_
@@ -21,31 +21,32 @@
 namespace kai {
 
 struct CandidateFilter {
-  bool ready = true;    // enough pods have arrived (spec 2 G7)
+  bool ready = true;    // enough pods exist (spec 2 G7)
   bool pending = true;  // some pod waits
   bool preemptible = false;
-  bool active = false;  // some pod holds or is promised a node
+  bool active = false;  // some pod holds a node or a promised one
 };
 
-// Also asked of every candidate: its queue exists and is a leaf (spec 1 F8, F10).
+// Every candidate also needs an existing leaf queue (spec 1 F8, F10).
 bool IsCandidate(const Cluster& cluster, const PodOrder& order, PodGroupId group,
                  const CandidateFilter& filter);
 
-// The moment from which the group may evict others (spec 2 D1). `last_eviction_ns`: when it was a
-// victim itself. INT64_MIN: it always may.
+// The time from which the group may evict other pods (spec 2 D1). `last_eviction_ns`: its own last
+// eviction. INT64_MIN: it always may.
 int64_t EndOfPreemptionDelay(const Cluster& cluster, PodGroupId group, int64_t last_eviction_ns);
 
-// Nothing proves that a group cannot be placed, whichever goes first: nodes may hold these, the
-// pods it wants next, and no limit of its queues is in the way; or it can start with others.
+// False: it is proved that the group cannot be placed, in any order of groups: the nodes cannot
+// hold `pods`, the next pods of the group, or a limit of its queues forbids them, and the group
+// cannot start with other pods.
 bool HasHope(const CycleView& cycle, PodGroupId group, std::span<const PodId> pods,
              RoomCount* room);
 
-// Two lists that go by age, then name, in one.
+// Merges two lists that are sorted by age, then name.
 std::vector<PodGroupId> MergeByCreation(const Cluster& cluster, std::span<const PodGroupId> a,
                                         std::span<const PodGroupId> b);
 
-// Groups of which there may be something of their own to say at the end of a cycle: the notable
-// ones of no shared class, and those that the statement has touched. By age, then name.
+// Groups that may have a message of their own at the end of a cycle: the notable groups outside of
+// shared classes, and those that the statement has changed. By age, then name.
 std::vector<PodGroupId> LonersAndChanged(const CycleView& cycle);
 
 }  // namespace kai

@@ -17,7 +17,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsSupersetOf;
 
-// Nothing asked but the queue.
+// Requires only the queue.
 constexpr CandidateFilter kAnybody = {.ready = false, .pending = false};
 
 bool Is(const Cluster& cluster, std::string_view group, const CandidateFilter& filter) {
@@ -57,7 +57,7 @@ TEST(CandidatesTest, AGroupIsReadyWhenEnoughPodsLiveUngated) {  // spec 2 G7
   EXPECT_FALSE(Is(*cluster, "q/leaving", ready));
 }
 
-TEST(CandidatesTest, PodsThatSucceededAreNotMissed) {  // mend completed_pods
+TEST(CandidatesTest, PodsThatSucceededAreNotMissed) {  // switch completed_pods
   const auto cluster = MakeCluster()
                            .Queue("q")
                            .Pending("q/ended", {.pods = 2, .min_member = 3})
@@ -77,7 +77,7 @@ TEST(CandidatesTest, TheQueueMustExistAndBeALeaf) {  // spec 1 F8, F10
   const auto cluster = MakeCluster()
                            .Queue("inner")
                            .Queue("leaf", {.parent = "inner"})
-                           .Queue("orphan", {.parent = "nobody"})
+                           .Queue("orphan", {.parent = "missing"})
                            .Pending("leaf/g")
                            .Pending("inner/g")
                            .Pending("orphan/g")
@@ -116,9 +116,8 @@ TEST(CandidatesTest, VictimsHoldANodeOrAPromise) {  // spec 2 S4
 }
 
 // ---- preemption delay (spec 2 D1, D2)
-// ------------------------------------------------------------
 
-// A group made at 10:00 and evicted at 10:30, with a delay of ten minutes; `now` in minutes.
+// A group created at 10:00 and evicted at 10:30, with a delay of ten minutes; `now` in minutes.
 bool IsDelayed(int64_t now_minutes, std::optional<int64_t> evicted_minutes, int64_t delay_minutes,
                std::optional<int64_t> created_minutes = 600) {
   constexpr int64_t kMinuteNs = 60 * kSecondNs;
@@ -131,7 +130,7 @@ bool IsDelayed(int64_t now_minutes, std::optional<int64_t> evicted_minutes, int6
   const auto cluster = maker.Build();
   const int64_t now_ns = now_minutes * kMinuteNs;
   const PodGroupId group(0);
-  EXPECT_TRUE(Is(*cluster, "q/g", {})) << "allocate does not ask";
+  EXPECT_TRUE(Is(*cluster, "q/g", {})) << "allocate ignores the delay";
   return now_ns <
          EndOfPreemptionDelay(*cluster, group, cluster->pod_groups().last_eviction_ns[group]);
 }
@@ -161,7 +160,6 @@ TEST(PreemptionDelayTest, WhoseAgeIsUnknownIsOld) {
 }
 
 // ---- order
-// ---------------------------------------------------------------------------------------
 
 TEST(CreationOrderTest, IsByAgeThenNameThenNamespace) {  // spec 1 F60
   ClusterMaker maker = MakeCluster().Pending("b/x").Pending("a/y").Pending("a/x").Pending("a/old");
@@ -178,7 +176,7 @@ TEST(CandidatesPropertyTest, AreWhatTheSpecTakesFromTheRows) {
   size_t candidates = 0;
   for (uint64_t seed = 0; seed < 600; ++seed) {
     SCOPED_TRACE(SeedTrace(seed));
-    // Features that are not built are the session's to keep out.
+    // The session excludes features that are not built.
     const bool all_built = seed % 2 == 0;
     const ClusterRows rows =
         all_built

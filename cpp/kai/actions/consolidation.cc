@@ -27,7 +27,7 @@ class Consolidation final : public EvictionAction {
   }
 
   bool IsHopeless(CycleView& cycle, PodGroupId group) override {
-    // Moving pods makes no GPU (spec 2 R2).
+    // Moving pods does not add GPUs (spec 2 R2).
     const Cluster& cluster = *cycle.cluster;
     double wanted_gpus = 0, wanted_mib = 0;
     for (const PodId pod : cycle.order->PodsToPlace(group)) {
@@ -57,13 +57,13 @@ class Consolidation final : public EvictionAction {
   }
 
  private:
-  // Of nodes that take pods: what is free or leaving.
+  // Free or releasing resources of nodes that accept pods.
   struct Room {
     double gpus = 0;
     double mib = 0;
   };
 
-  // What all searches have in common until one of them changes the cluster.
+  // Data that all searches share until one of them changes the cluster.
   struct Stand {
     Stand(const CycleView& cycle, std::vector<PodGroupId> groups)
         : changes(cycle.statement->Mark()),
@@ -74,14 +74,14 @@ class Consolidation final : public EvictionAction {
 
     Statement::Checkpoint changes;
     std::vector<PodGroupId> movable;               // groups that may lose pods
-    std::optional<std::vector<PodGroupId>> first;  // of these, as many as are tried
+    std::optional<std::vector<PodGroupId>> first;  // the first ones of these, up to the limit
     Room room;
     ReturnBounds returns;
     ReturnBounds::Movable with_all;
     std::optional<ReturnBounds::Movable> with_first;
   };
 
-  // Every victim would find a place again, as far as can be said without a search.
+  // False: it is proved without a search that some victim would find no new place.
   bool MayReturn(CycleView& cycle, PodGroupId group) {
     Stand& stand = StandNow(cycle);
     stand.returns.StartPart(WholePart(cycle, group));
@@ -93,8 +93,8 @@ class Consolidation final : public EvictionAction {
     return stand.returns.MayFitWithAnyOf(&*stand.with_first);
   }
 
-  // What has to be placed of all that the group wants next: where some leaves have no pods yet,
-  // fewer than all may do.
+  // The pods that must be placed, of all that the group wants next: if some leaves have no pods
+  // yet, fewer than all may be enough.
   static PodList WholePart(CycleView& cycle, PodGroupId group) {
     PodList all = cycle.order->PodsToPlace(group);
     if (cycle.order->PodSetsOf(group).size() == 1) return all;
@@ -125,9 +125,9 @@ class Consolidation final : public EvictionAction {
   static std::vector<PodGroupId> FirstToMove(CycleView& cycle, std::vector<PodGroupId> candidates) {
     int64_t limit = cycle.cluster->params().max_consolidation_preemptees;
     if (limit == kNoLimit) return candidates;
-    if (!cycle.mends->on(Mend::kConsolidationLimit)) ++limit;  // KAI counts one too far (spec 2 R2)
+    if (!cycle.mends->on(Mend::kConsolidationLimit)) ++limit;  // KAI takes one more (spec 2 R2)
     if (candidates.size() <= static_cast<size_t>(limit)) return candidates;
-    // Those that a victim queue would give up first; KAI draws them at random (spec 2 W10).
+    // The groups that a victim queue would give up first; KAI chooses them at random (spec 2 W10).
     VictimPool pool(cycle, candidates);
     VictimQueue queue(&pool);
     const PodMarks nobody(0);

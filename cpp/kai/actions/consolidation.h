@@ -1,4 +1,4 @@
-// Consolidation: moves running pods so that a waiting group finds room in one piece; no group loses
+// Consolidation: moves running pods so that a waiting group finds enough room; no group loses
 // anything (spec 2 R2).
 //
 //   return MakeConsolidation(depth);
@@ -14,7 +14,7 @@
 
 namespace kai {
 
-// `depth`: pod groups looked at per leaf queue, -1 for all.
+// `depth`: the most pod groups per leaf queue; -1: all.
 std::unique_ptr<Action> MakeConsolidation(int64_t depth);
 
 }  // namespace kai

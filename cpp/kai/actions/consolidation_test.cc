@@ -19,7 +19,7 @@ Plan Consolidate(const ClusterMaker& maker, std::string_view config = "") {
   return RunActions("consolidation", maker, config);
 }
 
-// Two nodes with one of two GPUs free on each.
+// Two nodes with two GPUs, one of them free on each.
 ClusterMaker TwoHalfFullNodes(const PodsSpec& like = {}) {
   PodsSpec first = like;
   first.gpus = 1;
@@ -33,7 +33,7 @@ ClusterMaker TwoHalfFullNodes(const PodsSpec& like = {}) {
       .Running("ns/b", second);
 }
 
-// ---- what it moves, and for which group (spec 2 R2, E21) ----------------------------------------
+// ---- what it moves, and for which group (spec 2 R2, E21)
 
 TEST(ConsolidationTest, MovesOnePodSoThatALargerOneFits) {
   EXPECT_THAT(Consolidate(TwoHalfFullNodes().Pending("ns/new", {.gpus = 2})),
@@ -45,7 +45,7 @@ TEST(ConsolidationTest, MovesNoPodWhenNoneWaits) {
 }
 
 TEST(ConsolidationTest, NoPodMayBeLost) {
-  // b alone could make room, but for b there is none.
+  // Only b could make room, but there is no new place for b.
   EXPECT_THAT(Consolidate(MakeCluster()
                               .Node("n1", {.gpus = 2})
                               .Node("n2", {.gpus = 2})
@@ -110,7 +110,7 @@ TEST(ConsolidationTest, FullNodesAreLeftAlone) {  // spec 2 E21
 }
 
 TEST(ConsolidationTest, WhatIsPromisedIsNotMovedAgain) {
-  // allocate gives old the GPU that is being freed; it stays there.
+  // allocate gives old the GPU that is being freed, and old stays there.
   EXPECT_THAT(
       RunActions("allocate, consolidation", MakeCluster()
                                                 .Node("n1", {.gpus = 1})
@@ -122,7 +122,7 @@ TEST(ConsolidationTest, WhatIsPromisedIsNotMovedAgain) {
       PlanIs(Pipelines("ns/old-0"), Pipelines("ns/new-0")));
 }
 
-// ---- when it does not even begin (spec 2 R2) ----------------------------------------------------
+// ---- when it does not even begin (spec 2 R2)
 
 TEST(ConsolidationTest, MovingMakesNoGpus) {
   EXPECT_THAT(Consolidate(TwoHalfFullNodes().Pending("ns/new", {.gpus = 3})), PlanIs());
@@ -139,7 +139,7 @@ TEST(ConsolidationTest, OnlyWhatReadyNodesHaveFreeCounts) {
   EXPECT_THAT(Consolidate(of(false)), PlanIs());
 }
 
-// Half of each of two devices of 10,000 MiB is free.
+// Half of each of two devices with 10,000 MiB is free.
 ClusterMaker TwoHalfFullDevices() {
   ClusterMaker maker = MakeCluster();
   for (const char* node : {"n1", "n2"})
@@ -166,7 +166,7 @@ TEST(ConsolidationTest, DoesNotSearchForMoreGpuMemoryThanIsFree) {
   EXPECT_THAT(plan_for(2), Not(Reasons("ns/new", reason_codes::kSearchBudgetSpent)));
 }
 
-// b and c may not move anywhere; a may.
+// b and c cannot move anywhere; a can.
 ClusterMaker OneOfThreeMayMove(int64_t limit) {
   ClusterMaker maker = MakeCluster();
   maker.params().max_consolidation_preemptees = limit;
@@ -180,7 +180,7 @@ ClusterMaker OneOfThreeMayMove(int64_t limit) {
       .Pending("ns/new", {.gpus = 2});
 }
 
-TEST(ConsolidationLimitTest, CountsPodGroupsTheYoungestFirst) {  // mend consolidation_limit
+TEST(ConsolidationLimitTest, CountsPodGroupsTheYoungestFirst) {  // switch consolidation_limit
   EXPECT_THAT(Consolidate(OneOfThreeMayMove(2)), PlanIs());
   EXPECT_THAT(Consolidate(OneOfThreeMayMove(3)),
               PlanIs(Evicts("ns/a-0"), Pipelines("ns/a-0"), Pipelines("ns/new-0", "n1")));
@@ -206,7 +206,7 @@ TEST(ConsolidationLimitTest, MinusOneIsNoLimitAndZeroTurnsItOff) {
   EXPECT_THAT(Consolidate(OneOfThreeMayMove(0), AsKai("consolidation_limit")), PlanIs());
 }
 
-// ---- what is said (spec 2 R6) -------------------------------------------------------------------
+// ---- messages (spec 2 R6)
 
 TEST(ConsolidationTest, SaysWhyAPodMoves) {
   const Plan plan = Consolidate(TwoHalfFullNodes().Pending("ns/new", {.gpus = 2}));
@@ -217,7 +217,7 @@ TEST(ConsolidationTest, SaysWhyAPodMoves) {
   EXPECT_EQ(plan.decisions[0].action, "consolidation");
 }
 
-// ---- the worked cycle (spec 2 E34) --------------------------------------------------------------
+// ---- the worked cycle (spec 2 E34)
 
 ClusterMaker Worked() {
   return MakeCluster()

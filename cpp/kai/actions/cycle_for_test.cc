@@ -72,7 +72,7 @@ Plan RunActions(std::string_view actions, const ClusterMaker& maker, std::string
       R"({"actions": ")" + std::string(actions) + "\"" + std::string(config) + "}";
   absl::StatusOr<Config> parsed = Config::Parse(json, {});
   EXPECT_TRUE(parsed.ok()) << parsed.status().message();
-  // Some leave plugins out on purpose.
+  // Some tests leave plugins out on purpose.
   EXPECT_THAT(parsed->WarningTexts(), testing::Each(testing::EndsWith("are not checked")));
   absl::StatusOr<Plan> plan = Session(*std::move(parsed)).Run(maker.Build(), kTestNowNs, stopwatch);
   EXPECT_TRUE(plan.ok()) << plan.status().message();

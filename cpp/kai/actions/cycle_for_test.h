@@ -1,5 +1,5 @@
-// What actions work with, put together as a cycle has it, and whole cycles of named actions: for
-// tests.
+// All objects that actions work with, connected as in a cycle, and whole cycles with given actions:
+// for tests.
 //
 //   EXPECT_THAT(RunActions("preempt", MakeCluster()...), PlanIs(Evicts("ns/low-0"), ...));
 //
@@ -24,8 +24,7 @@
 
 namespace kai {
 
-// Without `mends.Set(...)` everything is mended; without budgets and a stopwatch nothing ends
-// early.
+// By default all switches are on; without budgets and a stopwatch no search ends early.
 struct TestCycle {
   explicit TestCycle(std::unique_ptr<Cluster> cluster, const RoomsOptions& options = {});
   explicit TestCycle(const ClusterMaker& maker, const RoomsOptions& options = {});
@@ -35,7 +34,7 @@ struct TestCycle {
 
   const Cluster& cluster() { return rooms.cluster(); }
 
-  // In order of creation, however they are listed.
+  // In order of creation, for any order of `names`.
   std::vector<PodGroupId> Groups(const std::vector<std::string>& names) const;
   std::vector<Victim> Victims(const std::vector<std::string>& pods) const;
   // "ns/a-0 ns/a-1"
@@ -52,15 +51,15 @@ struct TestCycle {
   CycleView view;
 };
 
-// A cycle of these actions, with KAI's default plugins. `config`: more of its members, each after a
-// comma.
+// Runs a cycle with these actions and KAI's default plugins. `config`: more members of the
+// configuration, each after a comma.
 Plan RunActions(std::string_view actions, const ClusterMaker& maker, std::string_view config = "",
                 const Clock* stopwatch = nullptr);
 
-// One weakness of KAI's kept: for RunActions().
+// The configuration of one switch as in KAI, for RunActions().
 std::string AsKai(std::string_view mend);
 
-// What the pods that a plan evicts are told, in order.
+// The messages of a plan's evictions, in order.
 std::vector<std::string> EvictionMessages(const Plan& plan);
 
 }  // namespace kai

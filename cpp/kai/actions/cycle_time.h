@@ -1,13 +1,13 @@
-// CycleTime: the time of a cycle. It notes the moments that the cycle asks about, and so knows for
-// how long the same objects would give the same answers.
+// CycleTime: the time of a cycle. It notes every time that the cycle compares it with, and so knows
+// for how long the same objects would give the same decisions.
 //
 //   time.HasCome(160, WakeReason::kPodOverdue)
-//   EXPECT_EQ(time.holds().until_ns, 160) << "the first answer that changes";
+//   EXPECT_EQ(time.holds().until_ns, 160) << "the first check that changes";
 //
-// A cycle knows the time in no other way than by these questions. What it decided therefore holds
-// until the first moment that had not come, and for times back to the last one that had.
+// A cycle uses the time only through these checks. So its decisions hold until the first checked
+// time that had not come, and back to the last one that had.
 //
-// Invariants: from_ns <= now < until_ns. Cost: two comparisons a question. Not thread-safe.
+// Invariants: from_ns <= now < until_ns. Cost: two comparisons per check. Not thread-safe.
 #ifndef KAI_ACTIONS_CYCLE_TIME_H_
 #define KAI_ACTIONS_CYCLE_TIME_H_
 
@@ -17,17 +17,17 @@
 
 namespace kai {
 
-// What happens at a moment that had not come.
+// What happens at a time that has not come yet.
 enum class WakeReason : uint8_t {
-  kPodOverdue,       // a pod should have left its node by now: its room is not coming back
-  kGangStale,        // a gang has been incomplete for too long: its pods go
-  kPreemptionDelay,  // a pod group may take from others
+  kPodOverdue,       // a pod is overdue on its node: its room does not count as releasing any more
+  kGangStale,        // a gang has been incomplete for too long: its pods are evicted
+  kPreemptionDelay,  // a pod group may evict others
   kMinRuntime,       // a pod group may lose pods
-  kPromiseEnds,      // a place is no longer held ready for a pod that has not come back
-  kJobOrder,         // pod groups come in another order
+  kPromiseEnds,      // a place is no longer held for a pod that has not come back
+  kJobOrder,         // the order of pod groups changes
 };
 
-// As programs know it: "gang_stale".
+// The name for programs: "gang_stale".
 constexpr std::string_view WakeReasonName(WakeReason reason) {
   switch (reason) {
     case WakeReason::kPodOverdue:
@@ -51,22 +51,22 @@ class CycleTime {
   static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
   static constexpr int64_t kAlways = std::numeric_limits<int64_t>::min();
 
-  // The times for which a cycle decides the same, and what happens when they end.
+  // The times for which a cycle decides the same, and what happens at their end.
   struct Holds {
     int64_t from_ns = kAlways;
     int64_t until_ns = kNever;
-    WakeReason then{};  // of no meaning where they do not end
+    WakeReason then{};  // unused if they do not end
 
-    bool at_once = false;  // the cycle says when it was: each other time says something else
+    bool at_once = false;  // the plan contains the time, so every other time gives another plan
 
     bool Covers(int64_t now_ns) const { return !at_once && from_ns <= now_ns && now_ns < until_ns; }
   };
 
   explicit CycleTime(int64_t now_ns) : now_ns_(now_ns) {}
 
-  // To compute moments; questions are for HasCome().
+  // To compute times only; use HasCome() to compare.
   int64_t now_ns() const { return now_ns_; }
-  // The plan names a moment that is counted from now.
+  // The plan contains a time that is relative to now.
   void Tell() { holds_.at_once = true; }
   const Holds& holds() const { return holds_; }
 

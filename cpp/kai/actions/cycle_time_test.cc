@@ -14,11 +14,11 @@ TEST(CycleTimeTest, HoldsFromTheLastMomentThatHasComeToTheFirstThatHasNot) {
   EXPECT_FALSE(time.HasCome(160, WakeReason::kPodOverdue));
   EXPECT_FALSE(time.HasCome(180, WakeReason::kMinRuntime));
   EXPECT_EQ(time.holds().from_ns, 70);
-  EXPECT_EQ(time.holds().until_ns, 160) << "the first answer that changes";
+  EXPECT_EQ(time.holds().until_ns, 160) << "the first check that changes";
   EXPECT_EQ(time.holds().then, WakeReason::kPodOverdue);
   EXPECT_TRUE(time.holds().Covers(70));
   EXPECT_TRUE(time.holds().Covers(159));
-  EXPECT_FALSE(time.holds().Covers(69)) << "a clock that was set back";
+  EXPECT_FALSE(time.holds().Covers(69)) << "the clock was set back";
   EXPECT_FALSE(time.holds().Covers(160));
 }
 

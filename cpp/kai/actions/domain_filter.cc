@@ -12,7 +12,7 @@ DomainFilter::DomainFilter(const Cluster& cluster, const PodOrder& order, PodGro
     : cluster_(cluster) {
   if (cluster.topology_constraints().empty()) return;
   const SubGroupColumns& sets = cluster.sub_groups();
-  // Pods that run and those of the part (spec 4 F2).
+  // Running pods and those of the part (spec 4 F2).
   std::vector<PodId> counted(pods.begin(), pods.end());
   for (const SubGroupId pod_set : order.PodSetsOf(group)) {
     for (const PodId pod : order.PodsOf(pod_set)) {

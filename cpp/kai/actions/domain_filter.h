@@ -1,14 +1,14 @@
-// KAI's check before it simulates a scenario for a pod group that has to be in one domain: have the
-// domains of that level enough GPUs, with what the victims give back (spec 4 F4)? It can say no
-// where the group would fit, as it counts pods that run already and nested sets twice. It serves
-// only to decide as KAI does (mend scenario_filters).
+// KAI's check before it simulates a scenario for a pod group that must be in one domain: whether
+// the domains of that level have enough GPUs, including those that the victims free (spec 4 F4). It
+// can refuse although the group would fit, because it counts running pods and nested sets twice. It
+// is used only to decide as KAI does (switch scenario_filters).
 //
 //   domains_.emplace(cluster, *cycle.order, cluster.pods().group[pods_.front()], pods_);
 //   domains_->Free(victim.node, ...
 //   domains_->MayHold()
 //
-// Invariants: the capacity only grows. Cost: a look at every node to make one, O(levels) for a
-// victim, O(sets * domains) for an answer. Not thread-safe.
+// Invariants: the capacity only grows. Cost: a walk over all nodes to make one, O(levels) for a
+// victim, O(sets * domains) for a check. Not thread-safe.
 #ifndef KAI_ACTIONS_DOMAIN_FILTER_H_
 #define KAI_ACTIONS_DOMAIN_FILTER_H_
 
@@ -22,7 +22,7 @@ namespace kai {
 
 class DomainFilter {
  public:
-  // `pods`: of the group, that are to be placed.
+  // `pods`: the pods of the group that will be placed.
   DomainFilter(const Cluster& cluster, const PodOrder& order, PodGroupId group,
                std::span<const PodId> pods);
 
@@ -30,11 +30,11 @@ class DomainFilter {
   bool MayHold() const;
 
  private:
-  // The domains of one level, by their label's value alone.
+  // The domains of one level, only by the value of their label.
   struct Level {
     TopologyId tree;
     int32_t depth = 0;
-    std::vector<double> demands;  // of sets that have to be in one of them, largest first
+    std::vector<double> demands;  // of sets that must be in one domain, largest first
     std::map<NameId, double> capacity;
   };
 

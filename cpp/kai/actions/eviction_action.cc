@@ -9,8 +9,9 @@
 namespace kai {
 namespace {
 
-// A victim of the action that came before the group's turn: the pods that it has left cannot start
-// by themselves. KAI lets them, as those that leave still count towards the gang (spec 2 G8).
+// True: the group became a victim of this action before its own turn, and its remaining pods cannot
+// start by themselves. KAI does not check this, because leaving pods still count for the gang (spec
+// 2 G8).
 bool LostItsGang(const CycleView& cycle, PodGroupId group) {
   return cycle.mends->on(Mend::kWholeGangs) && cycle.log->Has(group, CycleLog::kEvicted) &&
          !cycle.order->IsReady(group);
@@ -28,9 +29,9 @@ std::vector<std::span<const PodGroupId>> EvictionAction::WorthTrying(CycleView& 
     if ((!OnlyForPreemptible() || is_preemptible[group] != 0) && MayEvictNow(cycle, group))
       runs.push_back(run);
   }
-  // Where some group may find victims, the others have to come as well: each speaks for its queue
-  // for as long as it is the next one there. Without the switch what got its first pods in this
-  // cycle is a victim as well.
+  // If some group may find victims, the others must be added as well: each represents its queue
+  // while it is the next one there. Without the switch, groups that got their first pods in this
+  // cycle can become victims as well.
   const bool looks_ahead = !cycle.plain_search && cycle.mends->on(Mend::kSameCycleEviction);
   if (looks_ahead && std::ranges::none_of(runs, [&](std::span<const PodGroupId> run) {
         return MayFindVictims(cycle, run.front());
@@ -46,7 +47,7 @@ bool EvictionAction::CannotGain(CycleView& cycle, PodGroupId group) {
 
 bool EvictionAction::NoneCanGain(CycleView& cycle,
                                  std::span<const std::span<const PodGroupId>> runs) {
-  // Those of a run that are left ask for the same, and its last one is the last to go.
+  // The remaining groups of a run have the same request, and its last one comes last.
   return !cycle.plain_search && std::ranges::all_of(runs, [&](std::span<const PodGroupId> run) {
     const PodGroupId group = run.back();
     return cycle.order->CountOf(group, PodStatus::kPending) == 0 || CannotGain(cycle, group);
@@ -56,7 +57,7 @@ bool EvictionAction::NoneCanGain(CycleView& cycle,
 void EvictionAction::Run(CycleView& cycle) {
   if (IsOff(cycle)) return;
   const std::vector<std::span<const PodGroupId>> runs = WorthTrying(cycle);
-  // Mostly that is all, and the order of what fails does not matter.
+  // Usually the action ends here; the order of groups that fail does not matter.
   if (runs.empty() || NoneCanGain(cycle, runs)) return;
   Turns turns(cycle, depth_, Turns::Equals::kPassOver);
   for (const std::span<const PodGroupId> run : runs) turns.Push(run);
@@ -87,7 +88,7 @@ void EvictionAction::Run(CycleView& cycle) {
                         },
                         &meter, {.whole_groups = LooksAtWholeGroups(), .returns = Returns(cycle)});
     const SearchOutcome outcome = search.Run();
-    // Once for each group that a budget, and not the search, said no to.
+    // Once for each group whose search a budget ended.
     if (meter.spent().size() > known_spent) cycle.log->Mark(group, CycleLog::kBudgetSpent);
     for (; known_spent < meter.spent().size(); ++known_spent)
       cycle.log->spent_searches.push_back(meter.spent()[known_spent]);
@@ -97,7 +98,7 @@ void EvictionAction::Run(CycleView& cycle) {
         if (runs.size() <= WaitingRuns::kFew && NoneCanGain(cycle, runs)) return;
         break;
       case SearchOutcome::kDeadlineExhausted:
-        // KAI gives up for all groups (spec 2 W4).
+        // KAI stops for all groups (spec 2 W4).
         if (!cycle.mends->on(Mend::kSlowJob)) return;
         break;
       case SearchOutcome::kNotAttempted:
@@ -105,8 +106,9 @@ void EvictionAction::Run(CycleView& cycle) {
       case SearchOutcome::kGeneratorsExhausted:
       case SearchOutcome::kNoGenerator:
         failed.Add(group);
-        // Among equals in one queue the older is tried first and stands before victims at which the
-        // younger would come last; across the cluster nothing is certain.
+        // Of equal groups in one queue the older is tried first. It comes before the victims in the
+        // order of placing, where the younger would come last. So if the older fails, the younger
+        // fails as well. Across the cluster this is not certain.
         if (RemembersPerQueue()) turns.Fail();
         break;
     }
@@ -125,8 +127,7 @@ bool AllAreSpared(const CycleView& cycle, PodGroupId group) {
   return true;
 }
 
-// Of listed groups, those that still have pods to lose; only those that lost pods in this cycle are
-// looked at.
+// The listed groups that still have pods to lose; only checks groups that lost pods in this cycle.
 std::vector<PodGroupId> StillActive(const CycleView& cycle, std::span<const PodGroupId> groups) {
   std::vector<PodGroupId> active;
   active.reserve(groups.size());
@@ -142,7 +143,8 @@ std::vector<PodGroupId> StillActive(const CycleView& cycle, std::span<const PodG
   return active;
 }
 
-// KAI also takes what got its first pods in this cycle: that is among those that waited.
+// KAI also considers groups that got their first pods in this cycle: these are among the waiting
+// ones.
 std::vector<PodGroupId> WithNew(const CycleView& cycle, std::span<const PodGroupId> groups,
                                 QueueId queue) {
   if (cycle.mends->on(Mend::kSameCycleEviction)) return StillActive(cycle, groups);
@@ -172,11 +174,11 @@ void EvictionAction::EraseWithoutAlive(const CycleView& cycle, std::vector<PodGr
 }
 
 bool EvictionAction::FirstPodFitsWhatIsFree(const CycleView& cycle, PodGroupId group) {
-  // A pod that moved in this cycle may be told that there is room where it was, and then stays
-  // where it is: nothing adds up any more (spec 2 T5).
+  // A pod that moved in this cycle may find room on its old node, and then stays where it is, so
+  // that sums are not exact any more (spec 2 T5).
   const bool adds_up = cycle.mends->on(Mend::kSameCycleEviction) || !cycle.statement->AnyMoved();
-  // A pod that holds whole devices since its parts are not known takes only parts where it moves
-  // to.
+  // A pod that holds whole devices because its parts are not known takes only parts on its new
+  // node.
   if (cycle.plain_search || !adds_up || cycle.cluster->hides_shared_gpus()) return true;
   const PodList pods = cycle.order->PodsToPlace(group);
   if (pods.empty()) return false;
@@ -188,7 +190,7 @@ bool EvictionAction::FirstPodFitsWhatIsFree(const CycleView& cycle, PodGroupId g
   for (size_t i = 0; i < request.size(); ++i) {
     const bool parts = shares && i == kGpuSlot.index();
     double wanted = request[i];
-    if (parts) {  // memory is the smallest part of the largest device
+    if (parts) {  // memory: its smallest part, that of the largest device
       for (const NodeId node : nodes.name.ids()) {
         const double here = GpusHeldOn(cluster, pod_class, node);
         wanted = node.index() == 0 ? here : std::min(wanted, here);
@@ -226,7 +228,7 @@ bool EvictionAction::MayEvictNow(CycleView& cycle, PodGroupId group) const {
 }
 
 bool EvictionAction::CanNeverRun(CycleView& cycle, PodGroupId group) const {
-  // spec 2 R7; that no node is large enough has been said by then.
+  // spec 2 R7; allocate has already reported that no node is large enough.
   const PodList pods = cycle.order->PodsToPlace(group);
   return std::any_of(pods.begin(), pods.end(), [&](PodId pod) {
     return cycle.search->plans().CanNeverRun(cycle.cluster->pods().pod_class[pod]);
@@ -244,7 +246,7 @@ void EvictionAction::Commit(CycleView& cycle, PodGroupId group, Statement::Check
     if (!evicts && change.to != PodStatus::kPipelined) continue;
     const PodStatus now = cluster.pods().status[change.pod];
     const bool stayed = now != PodStatus::kReleasing && cluster.pods().is_virtual[change.pod] == 0;
-    // Its return undid one eviction: a pod that was evicted twice is deleted though it may stay
+    // Its return undid one eviction: a pod that was evicted twice is deleted although it may stay
     // (spec 2 W8).
     if (stayed != change.IsSecondEviction()) continue;
     if (stayed && !deleted.insert(change.pod).second) continue;

@@ -5,7 +5,7 @@
 namespace kai {
 namespace {
 
-// Whether every element is at most the other's.
+// Whether every element of `a` is at most that of `b`.
 bool AllAtMost(std::span<const double> a, std::span<const double> b) { return Fits(a, b); }
 
 }  // namespace
@@ -16,7 +16,7 @@ PodStatus FailedGroups::StatusAtStart(PodId pod) const {
 }
 
 FailedGroups::Key FailedGroups::SignatureOf(PodGroupId group) {
-  // spec 2 H1-H3, of what the cluster keeps of pods: constraints and affinity.
+  // spec 2 H1-H3, with the data of pods in the cluster: constraints and affinity.
   for (const Change& change : cycle_.statement->ChangesSince(seen_))
     at_start_.emplace(change.pod, change.from);
   seen_ = cycle_.statement->Mark();
@@ -32,7 +32,7 @@ FailedGroups::Key FailedGroups::SignatureOf(PodGroupId group) {
     }
     std::sort(pods.begin(), pods.end());
     Key& key = pod_sets.emplace_back();
-    // spec 4 F3: where it and those above it want to be.
+    // spec 4 F3: its topology constraint and those of its ancestors.
     for (SubGroupId set = pod_set; set.valid(); set = cluster.sub_groups().parent[set])
       key.push_back(cluster.sub_groups().topology[set].value());
     for (const auto& [constraint, affinity] : pods) key.insert(key.end(), {constraint, affinity});
@@ -55,7 +55,7 @@ std::vector<PodClassId> FailedGroups::PendingOf(PodGroupId group) const {
         pending.push_back(cluster.pods().pod_class[pod]);
     }
   }
-  // By request, a partial order: by insertion, as few differ.
+  // Insertion sort by request, a partial order; few requests differ.
   const auto& request = cluster.pod_classes().request;
   const auto less = [&](PodClassId a, PodClassId b) {
     return AllAtMost(request[a], request[b]) && !AllAtMost(request[b], request[a]);

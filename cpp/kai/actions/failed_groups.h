@@ -1,14 +1,14 @@
-// FailedGroups: which pod groups KAI does not try, since one of the same constraints that it holds
-// to be no harder has failed (spec 2 H1-H4).
+// FailedGroups: the pod groups that KAI skips because a group with the same constraints has failed,
+// and KAI considers that group not harder to place (spec 2 H1-H4).
 //
 //   FailedGroups failed(cycle.view, Scope::kQueue);
 //   failed.Add(cycle.rooms.Group("a/g"));
 //   failed.Knows(cycle.rooms.Group("b/g"))       // true: skip it
 //
-// That is too coarse (spec 2 W6): it is on only where the switch signature_skip asks for it. What
-// groups that ask exactly the same question are spared is the business of turns.h.
+// This is too coarse (spec 2 W6), so it is used only with `signature_skip: kai`. turns.h skips
+// groups with identical requests.
 //
-// Invariants: off, it knows none. Cost: O(pods of the group) a question. Not thread-safe.
+// Invariants: when off, it skips no group. Cost: O(pods of the group) per check. Not thread-safe.
 #ifndef KAI_ACTIONS_FAILED_GROUPS_H_
 #define KAI_ACTIONS_FAILED_GROUPS_H_
 
@@ -21,7 +21,7 @@ namespace kai {
 
 class FailedGroups {
  public:
-  enum class Scope : uint8_t { kQueue, kCluster };  // within which one speaks for another
+  enum class Scope : uint8_t { kQueue, kCluster };  // where a failed group counts for others
 
   FailedGroups(const CycleView& cycle, Scope scope) : cycle_(cycle), scope_(scope) {}
 
@@ -41,9 +41,9 @@ class FailedGroups {
   const CycleView& cycle_;
   Scope scope_;
   std::map<Key, PodGroupId> groups_;
-  // Signatures are of the cluster as the cycle began (spec 2 H1).
-  std::map<PodId, PodStatus> at_start_;  // of pods that have changed since
-  size_t seen_ = 0;                      // changes of the statement that at_start_ knows
+  // Signatures describe the cluster at the start of the cycle (spec 2 H1).
+  std::map<PodId, PodStatus> at_start_;  // status of pods that have changed since
+  size_t seen_ = 0;                      // changes of the statement included in at_start_
   std::map<PodAffinity, int64_t> affinities_;
 };
 

@@ -13,7 +13,7 @@ namespace {
 
 using Scope = FailedGroups::Scope;
 
-// ---- as KAI: by signature and size (spec 2 H4) --------------------------------------------------
+// ---- as in KAI: by signature and size (spec 2 H4)
 
 struct Request {
   int64_t millicpu = 100;
@@ -23,7 +23,7 @@ using Requests = std::vector<Request>;
 
 class Signatures {
  public:
-  // A pod group with one waiting pod per request.
+  // Adds a pod group with one waiting pod per request.
   Signatures& Group(const std::string& name, const Requests& requests) {
     for (const Request& request : requests)
       maker.Pending("ns/" + name, {.millicpu = request.millicpu, .mb = request.mb});
@@ -48,7 +48,7 @@ class Signatures {
   std::unique_ptr<FailedGroups> failed_;
 };
 
-// Whether p is passed over once q has failed.
+// Whether p is skipped after q has failed.
 bool SkipsAfter(const Requests& q, const Requests& p) {
   Signatures groups;
   groups.Group("q", q).Group("p", p).Fail("q");
@@ -67,7 +67,7 @@ TEST(SignatureTest, ANumberOfPodsOfItsOwnIsAnotherMatter) {  // spec 2 H3, E10
 }
 
 TEST(SignatureTest, AGroupWithFewerWaitingPodsIsTried) {
-  // Both have two pods that do not run; of few, one is not ready to be placed.
+  // Both groups have two pods that do not run; one pod of few is not ready to be placed.
   for (const bool few_failed : {true, false}) {
     Signatures groups;
     groups.Group("many", {{500}, {500}}).Group("few", {{500}});
@@ -90,7 +90,7 @@ TEST(SignatureTest, LessOfOneThingAndMoreOfAnotherIsNotEasier) {
 }
 
 TEST(SignatureTest, PodsAreComparedBySize) {
-  // 100, 100, 1000 against 500, 500, 500: the third is easier.
+  // 100, 100, 1000 compared with 500, 500, 500: the third is easier.
   EXPECT_FALSE(SkipsAfter({{1000}, {100}, {100}}, {{500}, {500}, {500}}));
 }
 
@@ -100,7 +100,7 @@ TEST(SignatureTest, OnlyAGroupThatIsNoLargerSpeaksForTheOthersFromNowOn) {
   groups.Group("next", {{600}, {600}, {600}});
   groups.Fail("q");
   groups.Fail("p");  // its first pod is larger than the first of q
-  EXPECT_FALSE(groups.Skips("next")) << "compared with q, it is easier";
+  EXPECT_FALSE(groups.Skips("next")) << "it is easier than q";
 }
 
 TEST(SignatureTest, ASmallerGroupSpeaksForTheOthersFromNowOn) {

@@ -5,8 +5,8 @@
 namespace kai {
 namespace {
 
-// spec 2 T6: a pod set of which pods wait, and which without them is below its minimum, waits
-// whole; and then the whole group does.
+// spec 2 T6: if pods of a pod set must wait and the pod set is below its minimum without them, all
+// its pods wait, and then the whole group does.
 bool MustWaitTogether(const CycleView& cycle, PodGroupId group) {
   const Cluster& cluster = *cycle.cluster;
   const SubGroupColumns& sets = cluster.sub_groups();
@@ -21,8 +21,8 @@ bool MustWaitTogether(const CycleView& cycle, PodGroupId group) {
 void PipelineAll(Statement* statement, Statement::Checkpoint start) {
   const std::span<const Change> changes = statement->ChangesSince(start);
   std::vector<Change> again(changes.begin(), changes.end());
-  // Pods that were pipelined anyway keep their place at the front, as undoing and adding the
-  // others leaves them.
+  // Pods that were already pipelined stay at the front, in the order that undoing and adding the
+  // others would give.
   std::stable_partition(again.begin(), again.end(),
                         [](const Change& change) { return change.to == PodStatus::kPipelined; });
   std::vector<GpuList> gpus;

@@ -1,10 +1,10 @@
-// What a pod group was given without an eviction becomes decisions: to bind, or to pipeline.
+// Turns the placements of a pod group without evictions into decisions: bind or pipeline.
 //
 //   const BeforeGrant before = BeforeGrantTo(group, cycle);
 //   Grant(cycle, group, before);
 //
-// Invariants: where pods of a gang have to wait, and the gang is below its minimum without them,
-// all that were placed are pipelined; what is left is settled. Cost: O(changes since then).
+// Invariants: if pods of a gang must wait, and the gang is below its minimum without them, all
+// placed pods are pipelined; the remaining changes are settled. Cost: O(changes since `before`).
 // Threads: those of action.h.
 #ifndef KAI_ACTIONS_GRANT_H_
 #define KAI_ACTIONS_GRANT_H_
@@ -13,7 +13,7 @@
 
 namespace kai {
 
-// How it was before the group's pods were placed.
+// The state before the group's pods were placed.
 struct BeforeGrant {
   Statement::Checkpoint changes = 0;
   bool had_started = false;

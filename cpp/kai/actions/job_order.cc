@@ -21,7 +21,7 @@ int64_t Bounded(Wide value) { return value > kUnknown ? kUnknown : static_cast<i
 
 Wide CeilOf(Wide dividend, Wide divisor) { return (dividend + divisor - 1) / divisor; }
 
-// Of all pods that hold nodes or wait for them.
+// The GPUs of all pods that hold nodes or wait for them.
 int64_t MicroGpusAskedFor(const Cluster& cluster, const PodOrder& order, PodGroupId group) {
   return MicroGpusOf(cluster, order, group, [](PodStatus status) {
     return IsActiveAllocated(status) || status == PodStatus::kPending ||
@@ -29,7 +29,7 @@ int64_t MicroGpusAskedFor(const Cluster& cluster, const PodOrder& order, PodGrou
   });
 }
 
-// From `from_ns` to `to_ns`; 0 where one of them is not known.
+// The time from `from_ns` to `to_ns`; 0 if one of them is unknown.
 int64_t Between(int64_t from_ns, int64_t to_ns) {
   return from_ns == kNoMoment || to_ns <= from_ns ? 0 : to_ns - from_ns;
 }
@@ -131,7 +131,7 @@ void JobOrder::SetLevel(Job* job) const {
   job->value = next - options_.thresholds_ns.begin();
   if (!job->is_active || next == options_.thresholds_ns.end()) return;
   if (by_gpus && job->micro_gpus == 0) return;
-  // What was counted up to since_ns, and not what was rounded since.
+  // The service up to since_ns, without later rounding.
   const ServiceRow& before = cluster_.pod_groups().service[job->group];
   const Wide missing = *next - (by_gpus ? before.gpu_ns : before.run_ns);
   const Wide elapsed = by_gpus ? CeilOf(missing * kMicro, job->micro_gpus) : missing;
@@ -145,8 +145,8 @@ void JobOrder::SetFinishTime(const PodOrder& order, const Whole& whole, Job* job
     job->value = kUnknown;
     return;
   }
-  // Alone it has one of as many equal parts of the cluster as there are groups; what does not fit
-  // there takes longer in proportion.
+  // Alone it would have an equal part of the cluster, one part per group; if it requests more, it
+  // takes longer in proportion.
   const Wide asked =
       Wide{MicroGpusAskedFor(cluster_, order, job->group)} * whole.groups[job->queue];
   Wide alone = estimate_ns;
@@ -155,7 +155,7 @@ void JobOrder::SetFinishTime(const PodOrder& order, const Whole& whole, Job* job
   const int64_t remaining_ns = RemainingNs(*job);
   job->value = -(Wide{Between(groups.created_ns[job->group], now_ns_)} + remaining_ns);
   if (job->is_active && remaining_ns > 0) {
-    // Its end stays where it is, until it is later than expected.
+    // Its expected end does not change until it is later than expected.
     job->step_ns = AddSaturating(std::max(job->since_ns, now_ns_), remaining_ns);
   } else if (groups.created_ns[job->group] != kNoMoment) {
     job->slope = -1;
@@ -176,7 +176,7 @@ void JobOrder::SetPriority(const PodOrder& order, const Whole& whole, Job* job) 
                                                   static_cast<double>(whole.highest_priority));
   const double fixed = static_cast<double>(options_.weight_size) * size +
                        static_cast<double>(options_.weight_priority) * priority;
-  // It ages while it waits.
+  // Its age grows only while it waits.
   const int64_t start_ns = groups.last_start_ns[job->group];
   const int64_t created_ns = groups.created_ns[job->group];
   const int64_t until_ns = job->is_active ? start_ns : now_ns_;
@@ -226,7 +226,7 @@ std::span<const PodGroupId> JobOrder::GroupsOf(const GroupClasses& classes, Grou
   return sorted->second;
 }
 
-// ---- time ---------------------------------------------------------------------------------------
+// ---- time
 
 int64_t JobOrder::NextMeeting(const Job& first, const Job& later, bool passes) {
   // (v1 + s1 t) / p1 - (v2 + s2 t) / p2, times p1 p2: below 0 now, or 0.
@@ -250,8 +250,8 @@ int64_t JobOrder::NextOfAll() const {
 }
 
 int64_t JobOrder::NextGain() const {
-  // Of what runs with a key that stays and has one priority, the first one that a group overtakes
-  // is the last one that is not worse. Keys that move are few.
+  // Running groups with a constant key and one priority: the first one that a group overtakes is
+  // the last one that is not worse. Few keys change with time.
   int64_t next_ns = CycleTime::kNever;
   IndexVector<QueueId, std::map<int32_t, const Job*>> ahead(cluster_.queues().size());
   std::vector<const Job*> moving;
@@ -273,7 +273,7 @@ int64_t JobOrder::NextGain() const {
       for (const Job* first : moving) next_ns = std::min(next_ns, NextGainOver(*first, jobs_[i]));
     }
   }
-  // In which order they would be victims.
+  // The order in which they become victims.
   for (const Job* one : moving) {
     for (const Job& other : jobs_) {
       if (!other.is_active || other.queue != one->queue || &other == one) continue;
@@ -290,7 +290,7 @@ int64_t JobOrder::NextGainOver(const Job& first, const Job& waiting) const {
   const int32_t its = PriorityOf(first);
   const int32_t mine = PriorityOf(waiting);
   if (options_.within_priority && its != mine) return CycleTime::kNever;
-  // With a higher priority it is enough to be no worse.
+  // With a higher priority an equal key is enough.
   if (mine > its) return NextMeeting(first, waiting, false);
   return options_.preempts ? NextMeeting(first, waiting, true) : CycleTime::kNever;
 }
@@ -298,12 +298,12 @@ int64_t JobOrder::NextGainOver(const Job& first, const Job& waiting) const {
 void JobOrder::NoteChanges(bool every, CycleTime* time) const {
   const JobPolicy policy = options_.policy;
   if (!any_waits_ || policy == JobPolicy::kFifo || policy == JobPolicy::kShortest) return;
-  time->HasCome(now_ns_, WakeReason::kJobOrder);  // before now it may have been another one
+  time->HasCome(now_ns_, WakeReason::kJobOrder);  // earlier the order may have been different
   int64_t elapsed_ns = CycleTime::kNever;
   if (every) {
     elapsed_ns = NextOfAll();
   } else if (policy == JobPolicy::kFinishTime || policy == JobPolicy::kMultifactor) {
-    // With other policies what waits stays where it is.
+    // With other policies the order of waiting groups does not change.
     elapsed_ns = NextGain();
   }
   int64_t next_ns = AddSaturating(now_ns_, elapsed_ns);

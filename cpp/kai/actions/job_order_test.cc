@@ -28,7 +28,7 @@ JobOrderOptions Options(JobPolicy policy) {
           .max_age_ns = kHourNs};
 }
 
-// A pod group of whole GPUs, in one queue; times are seconds before now.
+// A pod group with whole GPUs, in one queue; times are seconds before now.
 struct Job {
   std::string name;
   int64_t age_s = 0;
@@ -39,7 +39,7 @@ struct Job {
   int64_t priority = 50;
 };
 
-// All groups in the order that the policy gives them, and the order itself.
+// All groups in the order of the policy, and the JobOrder itself.
 struct Rig {
   Rig(const std::vector<Job>& jobs, const JobOrderOptions& options, int64_t later_ns = 0) {
     ClusterMaker maker = MakeCluster().Queue("q").Node("n", {.gpus = 16});
@@ -126,7 +126,7 @@ TEST(JobOrderTest, WhatRunsHasLessLeftWithEachSecond) {
   EXPECT_TRUE(rig.IsBetter("waits", "runs"));
   EXPECT_EQ(rig.NextChange(true), 45 * kSecondNs) << "then both have 45 s left";
   EXPECT_EQ(rig.NextChange(false), 90 * kSecondNs)
-      << "the one that waits gains nothing by that; then the estimate is used up";
+      << "the waiting group gains nothing by that; then the estimate is used up";
 }
 
 TEST(JobOrderTest, LeastServiceGoesByLevels) {
@@ -156,20 +156,20 @@ TEST(JobOrderTest, FinishTimeFairnessIsTheRatioToTheTimeAlone) {
   const std::vector<Job> jobs = {{.name = "a", .age_s = 100, .estimate_s = 100},
                                  {.name = "b", .age_s = 90, .estimate_s = 50},
                                  {.name = "wide", .age_s = 90, .estimate_s = 50, .gpus = 8}};
-  // (100 + 100) / 100 = 2, (90 + 50) / 50 = 2.8, and with 8 GPUs of the 16 / 3 that are its part:
-  // 140 / 75.
+  // (100 + 100) / 100 = 2, (90 + 50) / 50 = 2.8, and with 8 GPUs instead of its part of 16 / 3: 140
+  // / 75.
   const Rig rig(jobs, Options(JobPolicy::kFinishTime));
   EXPECT_THAT(rig.Names(), ElementsAre("b", "a", "wide"));
   // a: (200 + t) / 100 and wide: (140 + t) / 75 meet at t = 40.
   EXPECT_EQ(rig.NextChange(true), 40 * kSecondNs);
-  EXPECT_EQ(rig.NextChange(false), -1) << "nothing runs that could be overtaken";
+  EXPECT_EQ(rig.NextChange(false), -1) << "no running group can be overtaken";
 }
 
 TEST(JobOrderTest, AGroupThatWaitsOvertakesOneThatRuns) {
   const Rig rig({{.name = "runs", .age_s = 100, .estimate_s = 100, .started_s = 40},
                  {.name = "waits", .age_s = 20, .estimate_s = 100}},
                 Options(JobPolicy::kFinishTime));
-  // 160 / 100 for as long as it runs; (120 + t) / 100.
+  // 160 / 100 as long as it runs; (120 + t) / 100 for the waiting group.
   EXPECT_TRUE(rig.IsBetter("runs", "waits"));
   EXPECT_EQ(rig.NextChange(false), 40 * kSecondNs + 1);
   EXPECT_EQ(rig.NextChange(true), 40 * kSecondNs);
@@ -186,7 +186,7 @@ TEST(JobOrderTest, MultifactorAddsAgeSizeAndPriority) {
   EXPECT_THAT(Rig(jobs, options).Names(), ElementsAre("older", "wide", "old", "urgent"));
   options.favor_small = true;  // 1406, and 750 for the wide one
   EXPECT_THAT(Rig(jobs, options).Names(), ElementsAre("older", "old", "urgent", "wide"));
-  options.weight_priority = 2000;  // half of it for the others
+  options.weight_priority = 2000;  // half of that for the others
   EXPECT_THAT(Rig(jobs, options).Names(), ElementsAre("older", "urgent", "old", "wide"));
 }
 
@@ -202,7 +202,7 @@ TEST(JobOrderTest, WithoutWaitingGroupsNothingIsWaitedFor) {
     EXPECT_EQ(Rig({{.name = "a", .started_s = 5}}, Options(policy)).NextChange(true), -1);
 }
 
-// ---- random jobs --------------------------------------------------------------------------------
+// ---- random jobs
 
 std::vector<Job> RandomJobs(Random* random) {
   std::vector<Job> jobs;
@@ -243,7 +243,7 @@ TEST(JobOrderTest, OrdersAreTotalAndDoNotDependOnTheOrderOfTheInput) {
   }
 }
 
-// Every pair of names, and whether the first is better: what NoteChanges() speaks of.
+// For every pair of names, whether the first is better: what NoteChanges() reports.
 std::map<std::pair<std::string, std::string>, bool> Pairs(const Rig& rig, bool only_gains) {
   std::map<std::pair<std::string, std::string>, bool> pairs;
   for (const std::string& a : rig.Names()) {
@@ -275,7 +275,7 @@ TEST(JobOrderTest, TheOrderStaysUntilItIsSaidToChange) {
         const int64_t most_ns = until_ns < 0 ? 5000 * kSecondNs : until_ns - 1;
         for (const int64_t later_ns : {most_ns, random.Between(0, most_ns)}) {
           for (const auto& [names, better] : Pairs(Rig(jobs, options, later_ns), !every)) {
-            // Without `every` only what a group that waits may gain counts.
+            // Without `every` only gains of waiting groups count.
             if (every || !pairs.at(names)) {
               ASSERT_EQ(better, pairs.at(names)) << kJobPolicyNames[policy] << " " << names.first
                                                  << " " << names.second << " " << later_ns;

@@ -24,7 +24,7 @@ class Preempt final : public EvictionAction {
   }
 
   bool IsHopeless(CycleView& cycle, PodGroupId group) override {
-    // What may not exceed its quota cannot gain by others' leaving (spec 1 F99).
+    // A group that may not exceed its quota cannot gain from evictions (spec 1 F99).
     const Cluster& cluster = *cycle.cluster;
     if (!options_.check_capacity || cluster.pod_groups().preemptible[group] != 0) return false;
     AskedAmount asked(cycle.mends->on(Mend::kQuotaEpsilon) ? Adding::kExact : Adding::kAsKai);
@@ -50,7 +50,7 @@ class Preempt final : public EvictionAction {
         options_.min_runtime &&
         !cycle.time->HasCome(MinRuntime::EndOf(bounds.latest_start_ns, runtime_ns_),
                              WakeReason::kMinRuntime);
-    // No pod that started in this cycle is among them.
+    // No pods that started in this cycle are among them.
     if (cycle.mends->on(Mend::kSameCycleEviction) && all_are_lower && !any_is_protected)
       return candidates;
     std::erase_if(candidates, [&](PodGroupId victim) {
@@ -71,8 +71,8 @@ class Preempt final : public EvictionAction {
   }
 
  private:
-  // Of higher priority, or with a better key, and not behind it in the order of groups that wait:
-  // else the victim would take its place back.
+  // True: the group has a higher priority or a better key than the victim, and does not come after
+  // it in the order of waiting groups; otherwise the victim would take its place back.
   static bool MattersMore(const CycleView& cycle, PodGroupId group, PodGroupId victim) {
     const PodGroupColumns& groups = cycle.cluster->pod_groups();
     const bool is_higher = groups.priority[group] > groups.priority[victim];
@@ -97,7 +97,7 @@ class Preempt final : public EvictionAction {
   }
 
   PreemptOptions options_;
-  int64_t runtime_ns_ = 0;  // granted by the queue that is searched
+  int64_t runtime_ns_ = 0;  // of the searched queue
 };
 
 }  // namespace

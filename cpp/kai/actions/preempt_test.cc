@@ -28,7 +28,7 @@ std::vector<std::string> Evicted(const Plan& plan) {
   return pods;
 }
 
-// Three pod groups of one GPU fill the node.
+// Three pod groups with one GPU each fill the node.
 ClusterMaker FullNode(int64_t priority = 50) {
   return MakeCluster()
       .Queue("q", {.deserved_gpus = 3})
@@ -39,7 +39,7 @@ ClusterMaker FullNode(int64_t priority = 50) {
       .Running("q/c", {.gpus = 1, .node = "n1", .priority = priority});
 }
 
-// ---- what it takes (spec 2 R4, E18) -------------------------------------------------------------
+// ---- what it takes (spec 2 R4, E18)
 
 TEST(PreemptTest, EvictsNoMoreThanItNeedsTheYoungestFirst) {
   EXPECT_THAT(Preempt(FullNode().Pending("q/new", {.gpus = 1, .priority = 75})),
@@ -56,7 +56,7 @@ TEST(PreemptTest, AsKaiAPodThatWasEvictedTwiceCountsAsTwoThatAreGone) {  // deci
   maker.Pending("ns/next", {.gpus = 1, .priority = 75});
   EXPECT_THAT(Evicted(Preempt(maker)), ElementsAre("ns/old-2", "ns/old-1", "ns/old-0"));
   EXPECT_THAT(Evicted(Preempt(maker, AsKai("single_victims"))), ElementsAre("ns/old-2", "ns/old-1"))
-      << "ns/old-2 twice, by which none of three is left";
+      << "ns/old-2 twice, so that none of three counts as left";
 }
 
 TEST(PreemptTest, EqualsAndBettersAreLeftAlone) {
@@ -131,7 +131,7 @@ TEST(PreemptTest, StuckPodsAreNoVictimsTheirSiblingsAre) {  // spec 2 E2
 }
 
 TEST(PreemptTest, WhatIsBeingFreedIsNotAskedForTwice) {
-  // allocate pipelines onto what is leaving; no pod need be evicted after that.
+  // allocate pipelines onto releasing resources; no eviction is needed after that.
   const ClusterMaker maker = FullNode()
                                  .Node("n2", {.gpus = 1})
                                  .Releasing("q/gone", {.gpus = 1, .node = "n2"})
@@ -140,8 +140,8 @@ TEST(PreemptTest, WhatIsBeingFreedIsNotAskedForTwice) {
 }
 
 TEST(PreemptTest, AGroupThatFindsNoVictimsStillStandsForItsQueue) {  // spec 1 F65
-  // d and e hold one GPU each of the two that they are owed. d/wide/big comes first in d and would
-  // exceed that, so that e goes first, though big itself finds no victims.
+  // d and e hold one GPU each and deserve two. d/wide/big comes first in d and would exceed that,
+  // so e goes first, although big itself finds no victims.
   ClusterMaker maker = MakeCluster()
                            .Queue("d", {.deserved_gpus = 2})
                            .Queue("wide", {.parent = "d"})
@@ -160,7 +160,7 @@ TEST(PreemptTest, AGroupThatFindsNoVictimsStillStandsForItsQueue) {  // spec 1 F
                      Pipelines("narrow/new-0")));
 }
 
-// ---- how much (spec 2 E19, E20, V16) ------------------------------------------------------------
+// ---- how much (spec 2 E19, E20, V16)
 
 TEST(PreemptTest, AGangGetsPlacesForAllOfItsPods) {
   EXPECT_THAT(
@@ -198,7 +198,7 @@ TEST(PreemptTest, OneAfterAnotherEachFindsItsOwnVictims) {
       PlanIs(Evicts("q/c-0"), Pipelines("q/first-0"), Evicts("q/b-0"), Pipelines("q/second-0")));
 }
 
-// ---- what is said (spec 2 R6) -------------------------------------------------------------------
+// ---- messages (spec 2 R6)
 
 TEST(PreemptTest, SaysForWhichGroup) {
   const Plan plan = Preempt(FullNode().Pending("q/new", {.gpus = 1, .priority = 75}));
@@ -216,9 +216,9 @@ TEST(PreemptTest, OnlyAGroupThatLostAPodIsRememberedAsEvicted) {  // spec 2 T7
   EXPECT_FALSE(OutcomeOf(plan, "q/new").writes.last_eviction);
 }
 
-// ---- minimum run times (spec 1 F102-F106) -------------------------------------------------------
+// ---- minimum run times (spec 1 F102-F106)
 
-// A group of two, since a second; it is protected for `seconds`.
+// A group of two that started a second ago; it is protected for `seconds`.
 Plan PreemptProtected(int64_t gpus, int64_t min_member, int64_t seconds) {
   ClusterMaker maker =
       MakeCluster()
@@ -234,7 +234,7 @@ Plan PreemptProtected(int64_t gpus, int64_t min_member, int64_t seconds) {
 TEST(PreemptProtectionTest, AGangThatHasJustStartedIsLeftAlone) {
   EXPECT_THAT(PreemptProtected(1, 2, /*seconds=*/2), PlanIs());
   EXPECT_THAT(PreemptProtected(1, 2, /*seconds=*/1), PlanIs(Evicts(2, "q/e"), Pipelines("q/new")))
-      << "over just now";
+      << "the protection has just ended";
   EXPECT_THAT(PreemptProtected(1, 2, /*seconds=*/0), PlanIs(Evicts(2, "q/e"), Pipelines("q/new")));
 }
 
@@ -255,7 +255,7 @@ TEST(PreemptProtectionTest, WhatTheQueueGrantsForReclaimDoesNotCount) {
   EXPECT_THAT(Preempt(maker), PlanIs(Evicts("q/old-0"), Pipelines("q/new-0")));
 }
 
-// ---- the delay of a group that would preempt (spec 2 D1, D2, E12) -------------------------------
+// ---- the delay of a group that would preempt (spec 2 D1, D2, E12)
 
 ClusterMaker Delayed(int64_t delay_s, int64_t created_ago_s) {
   ClusterMaker maker = FullNode().Pending("q/new", {.gpus = 1, .priority = 75});
@@ -305,10 +305,10 @@ TEST(PreemptionDelayTest, ADelayedGroupIsStillAllocatedAndStillAVictim) {  // sp
   EXPECT_THAT(RunActions("allocate", roomy), PlanIs(Binds("q/new-0", "n2")));
 }
 
-// ---- pods that the cycle itself placed (mend same_cycle_eviction) -------------------------------
+// ---- pods that the cycle itself placed (switch same_cycle_eviction)
 
 TEST(PreemptTest, WhatThisCyclePlacedIsNoVictimOfIt) {
-  // The gang comes first and finds no room; low takes the one GPU that is free.
+  // The gang comes first and finds no room; low takes the only free GPU.
   const ClusterMaker maker =
       MakeCluster()
           .Node("n1", {.gpus = 2})
@@ -321,10 +321,10 @@ TEST(PreemptTest, WhatThisCyclePlacedIsNoVictimOfIt) {
       PlanIs(Binds("ns/low-0"), Evicts("ns/low-0"), Evicts("ns/old-0"), Pipelines(2, "ns/gang")));
 }
 
-// ---- budgets (spec 2 V17, W4) -------------------------------------------------------------------
+// ---- budgets (spec 2 V17, W4)
 
-// What slow needs only e could give, and e is protected: that takes more than one scenario to find
-// out. quick needs any pod of n2.
+// Only e could make room for slow, and e is protected: the search needs more than one scenario to
+// find this out. quick needs any pod of n2.
 ClusterMaker SlowThenQuick() {
   ClusterMaker maker = MakeCluster()
                            .Queue("q")
@@ -340,7 +340,7 @@ ClusterMaker SlowThenQuick() {
 }
 constexpr char kOneScenarioEach[] = R"(, "scenarioSearchBudgets": {"maxScenarios": {"job": 1}})";
 
-TEST(PreemptBudgetTest, ASearchThatEndsEarlySaysSoAndTheNextGroupIsTried) {  // mend slow_job
+TEST(PreemptBudgetTest, ASearchThatEndsEarlySaysSoAndTheNextGroupIsTried) {  // switch slow_job
   const Plan unlimited = Preempt(SlowThenQuick());
   EXPECT_THAT(unlimited, PlanIs(Evicts("q/y-0"), Pipelines("q/quick-0", "n2")));
   EXPECT_THAT(unlimited, Not(Reasons("q/slow", reason_codes::kSearchBudgetSpent)));
@@ -364,7 +364,7 @@ TEST(PreemptBudgetTest, WhenTheActionHasNothingLeftNoGroupIsTried) {
 }
 
 TEST(PreemptBudgetTest, WhereNoVictimIsLeftNoBudgetIsToBlame) {
-  // The one scenario that the action may try is that of q/first.
+  // The action may try one scenario, and q/first uses it.
   const Plan plan = Preempt(MakeCluster()
                                 .Node("n1", {.gpus = 1})
                                 .Running("q/old", {.gpus = 1, .node = "n1", .priority = 50})
@@ -388,7 +388,7 @@ TEST(PreemptBudgetTest, AGangThatWasEvictedAsStaleIsNoVictimThatABudgetCouldFind
   EXPECT_THAT(plan, Not(Reasons("q/new", reason_codes::kSearchBudgetSpent)));
 }
 
-// ---- depth --------------------------------------------------------------------------------------
+// ---- depth
 
 TEST(PreemptTest, TheDepthIsItsOwn) {  // spec 2 C9
   const ClusterMaker maker = FullNode()

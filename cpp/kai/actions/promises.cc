@@ -9,12 +9,12 @@
 namespace kai {
 namespace {
 
-// The pod of the place has started: what was promised was given.
+// True: the pod of the place has started, so the promise is fulfilled.
 bool IsGiven(const CycleView& cycle, const PromisedPlace& place) {
   return place.pod.valid() && IsActiveAllocated(cycle.cluster->pods().status[place.pod]);
 }
 
-// Which pod takes each place; invalid: none does.
+// The pod that takes each place; invalid: none.
 std::vector<PodId> TakersOf(const CycleView& cycle, std::span<const PromisedPlace> places) {
   const Cluster& cluster = *cycle.cluster;
   const IndexVector<PodId, PodStatus>& status = cluster.pods().status;
@@ -28,7 +28,7 @@ std::vector<PodId> TakersOf(const CycleView& cycle, std::span<const PromisedPlac
     is_missing = is_missing || (!takers[i].valid() && !IsGiven(cycle, places[i]));
   }
   if (!is_missing) return takers;
-  // Pods under other names that were made in the place of those that left.
+  // Pods with other names that replace pods that left.
   for (size_t i = 0; i < places.size(); ++i) {
     if (takers[i].valid() || IsGiven(cycle, places[i])) continue;
     for (const PodId pod : cycle.order->PodsOf(places[i].pod_set)) {
@@ -37,7 +37,7 @@ std::vector<PodId> TakersOf(const CycleView& cycle, std::span<const PromisedPlac
       break;
     }
   }
-  // Claims of a pod that leaves go with it.
+  // The claims of a leaving pod leave with it.
   for (size_t i = 0; i < places.size(); ++i) {
     const PodId pod = places[i].pod;
     if (!takers[i].valid() && pod.valid() && status[pod] == PodStatus::kReleasing &&
@@ -48,13 +48,13 @@ std::vector<PodId> TakersOf(const CycleView& cycle, std::span<const PromisedPlac
   return takers;
 }
 
-// The places of one group.
+// Handles the places of one group.
 class GroupKeeper {
  public:
   GroupKeeper(CycleView& cycle, std::span<const PromisedPlace> places)
       : cycle_(cycle), places_(places), group_(places.front().group), states_(places.size()) {}
 
-  // Adds those that are promised still, numbered from `first`.
+  // Adds the places that are still promised, with indices from `first`.
   void Run(size_t first, std::vector<KeptPlace>* kept) {
     if (!cycle_.MayRun(group_) ||
         !IsCandidate(*cycle_.cluster, *cycle_.order, group_, {.ready = false, .pending = false}))
@@ -66,7 +66,7 @@ class GroupKeeper {
                    : IsGiven(cycle_, places_[i]) ? State::kEnds
                                                  : State::kRests;
     }
-    // Each time around fewer are held.
+    // Each round holds fewer places.
     do {
       cycle_.statement->RollBackTo(before.changes);
       for (size_t i = 0; i < places_.size(); ++i) {
@@ -87,8 +87,8 @@ class GroupKeeper {
  private:
   enum class State : uint8_t { kHeld, kRests, kEnds };
 
-  // A gang is held whole, and so is each part of a group that has a minimum of its own. True: some
-  // places that were held are not any more.
+  // A gang, and each part of a group with a minimum of its own, is held completely or not at all.
+  // True: some held places were given up.
   bool LetGoOfParts() {
     const SubGroupColumns& sets = cycle_.cluster->sub_groups();
     for (size_t i = 0; i < places_.size(); ++i) {
@@ -98,7 +98,7 @@ class GroupKeeper {
         if (!cycle_.order->AllocationSatisfied(set)) broken = set;
       }
       if (!broken.valid()) continue;
-      // Its pods may still come.
+      // Its missing pods may still come.
       LetGo(broken, cycle_.order->SetIsReady(broken) ? State::kEnds : State::kRests);
       return true;
     }

@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kEndsNs = kTestNowNs + 60 * kSecondNs;
 
-// Pods and the nodes that they were promised; those of a group together.
+// Pods and their promised nodes; those of a group are adjacent.
 using Promised = std::vector<std::pair<std::string, std::string>>;
 
 Plan RunWith(const ClusterMaker& maker, const Promised& promised,
@@ -42,7 +42,7 @@ Plan RunWith(const ClusterMaker& maker, const Promised& promised,
   return *std::move(plan);
 }
 
-// "ns/a-0 rests": the places that are promised still.
+// "ns/a-0 rests": the places that are still promised.
 std::string Kept(const Plan& plan, const Promised& promised) {
   std::string text;
   for (const KeptPlace& kept : plan.kept_promises) {
@@ -117,7 +117,7 @@ TEST(PromisesTest, PodsThatLeaveDoNotMakeAGangWhole) {
                                 .Pending("ns/gang", {.gpus = 1}),
                             promised);
   EXPECT_THAT(plan, PlanIs());
-  EXPECT_EQ(Kept(plan, promised), "rests on b; ") << "the other one may come back";
+  EXPECT_EQ(Kept(plan, promised), "rests on b; ") << "the other pod may come back";
 }
 
 TEST(PromisesTest, OfTwoSubGroupsTheOneThatIsWholeIsHeld) {
@@ -209,7 +209,7 @@ TEST(PromisesTest, APodThatLeavesHoldsTheNodeThatItMovesTo) {
   EXPECT_THAT(plan, PlanIs(Pipelines("ns/moves-0", "b"), Pipelines("ns/other-0", "a")));
   EXPECT_THAT(plan, HasVerdict("ns/moves", Verdict::kPipelined));
   EXPECT_EQ(Kept(plan, promised), "ns/moves-0 on b; ");
-  // Where it stands already it holds nothing more.
+  // On the node that it is already on, it holds nothing more.
   const Promised same = {{"ns/moves-0", "a"}};
   const Plan stays = RunWith(maker, same);
   EXPECT_THAT(stays, PlanIs(Binds("ns/other-0", "b")));

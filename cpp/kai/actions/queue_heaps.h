@@ -1,17 +1,17 @@
-// QueueHeaps: the tree of heaps of queues that worklists and victim queues walk down (spec 1 F60).
-// What stands in the leaves is the owner's.
+// QueueHeaps: the tree of heaps of queues that worklists and victim queues use (spec 1 F60). The
+// owner keeps the content of the leaves.
 //
 //   heaps_.Enter(leaf, [this](QueueId a, QueueId b) { return QueueGoesFirst(a, b); });
-//   const QueueId leaf = heaps_.Best(queue_less);         // where the next one is
-//   heaps_.Leave(leaf, entries.empty(), queue_less);      // something left it
+//   const QueueId leaf = heaps_.Best(queue_less);         // has the next group
+//   heaps_.Leave(leaf, entries.empty(), queue_less);      // a group left it
 //
-// Shares change while the tree is worked off: what changed is only marked, and a marked queue is
-// sifted when it stands on top of its heap. The layout is KAI's to the last move, because it
-// decides between equals. `less` may look at the heaps as they stand.
+// Shares change while the tree is used: changed queues are only marked, and a marked queue is
+// sifted when it is on top of its heap. The layout of the heaps equals KAI's after every move,
+// because it decides between equals. `less` may read the current heaps.
 //
-// Invariants: a queue is in its parent's heap as long as a leaf below it has something; Best() is
-// for trees that are not empty, Leave() for the leaf that Best() gave last. Cost: O(depth * log
-// siblings) comparisons a move, plus one for each queue that is marked. Not thread-safe.
+// Invariants: a queue is in its parent's heap as long as a leaf below it is not empty; Best() needs
+// a tree that is not empty, Leave() the last result of Best(). Cost: O(depth * log siblings)
+// comparisons per move, plus one for each marked queue. Not thread-safe.
 #ifndef KAI_ACTIONS_QUEUE_HEAPS_H_
 #define KAI_ACTIONS_QUEUE_HEAPS_H_
 
@@ -26,7 +26,8 @@ class QueueHeaps {
 
   bool empty() const { return top_level_.empty(); }
 
-  // The leaf that stands for a queue in comparisons: top of the top of the top, as the heaps stand.
+  // The leaf that represents a queue in comparisons: the top of the top of the top of the current
+  // heaps.
   QueueId LeafOf(QueueId queue) const {
     while (!queues_->IsLeaf(queue)) queue = entries_[queue].children.Top();
     return queue;
@@ -57,11 +58,11 @@ class QueueHeaps {
     }
   }
 
-  // `leaf` is what Best() returned last.
+  // `leaf`: the last result of Best().
   template <typename Less>
   void Leave(QueueId leaf, bool is_empty, const Less& less) {
-    // A queue with nothing left leaves its parent's heap, and so on upwards; it stands on top
-    // there, as that is how it was found.
+    // An empty queue leaves its parent's heap, and so on upwards. It is on top there, because
+    // Best() found it that way.
     for (QueueId queue = leaf; queue.valid() && is_empty; queue = queues_->parent[queue]) {
       entries_[queue].in_heap = false;
       LazyHeap<QueueId>& heap = HeapAbove(queue);
@@ -75,7 +76,7 @@ class QueueHeaps {
   struct Entry {
     LazyHeap<QueueId> children;
     bool marked = false;
-    bool in_heap = false;  // of its parent
+    bool in_heap = false;  // in its parent's heap
   };
 
   LazyHeap<QueueId>& HeapAbove(QueueId queue) {

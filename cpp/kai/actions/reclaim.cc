@@ -31,7 +31,7 @@ class Reclaim final : public EvictionAction {
 
   std::vector<PodGroupId> CandidatesFor(CycleView& cycle, PodGroupId group) override {
     const Cluster& cluster = *cycle.cluster;
-    before_ = cycle.shares->table().sums;  // spec 1 F87: what was there when the search began
+    before_ = cycle.shares->table().sums;  // spec 1 F87: the state at the start of the search
     uses_ = IndexVector<QueueId, int32_t>(cluster.queues().size(), -1);
     runtimes_ns_ = IndexVector<QueueId, std::optional<int64_t>>(cluster.queues().size());
     const QueueId own = cluster.pod_groups().queue[group];
@@ -78,7 +78,7 @@ class Reclaim final : public EvictionAction {
     const Cluster& cluster = *cycle.cluster;
     const QueueColumns& queues = cluster.queues();
     const PodGroupId loser = cluster.pods().group[decision->pod];
-    // Siblings are named themselves, others by their parents (spec 2 R6).
+    // Messages name siblings themselves, other queues by their ancestors (spec 2 R6).
     QueueId theirs = cluster.pod_groups().queue[loser];
     QueueId ours = cluster.pod_groups().queue[decision->for_group];
     if (queues.parent[theirs] != queues.parent[ours]) {
@@ -90,7 +90,7 @@ class Reclaim final : public EvictionAction {
   }
 
  private:
-  // In the log's list.
+  // The index in the log's list.
   int32_t UseOf(CycleView& cycle, QueueId queue) {
     if (uses_[queue] >= 0) return uses_[queue];
     const QueueView view = Before(cycle)[queue];
@@ -115,8 +115,8 @@ class Reclaim final : public EvictionAction {
     return {now.tree, now.shares, before_};
   }
 
-  // Whether the rule would let the queue lose anything at all to the group's first pod (spec 1
-  // F90): if not, no later chunk is acceptable either, as what remains only shrinks.
+  // False: the rule does not allow the queue to lose anything to the group's first pod (spec 1
+  // F90). Then no later piece is acceptable either, because what remains only shrinks.
   bool CanLose(const CycleView& cycle, const ReclaimRule& rule, PodGroupId group,
                QueueId victim) const {
     if (cycle.plain_search) return true;
@@ -143,7 +143,7 @@ class Reclaim final : public EvictionAction {
   }
 
   // spec 1 F89: elastic pods one by one, then the core of the group in one piece; queues, groups
-  // and pods in the order in which they were chosen (spec 1 W8). Good until the next call.
+  // and pods in the order in which they were chosen (spec 1 W8). Valid until the next call.
   std::span<const QueueLoss> LossesOf(const CycleView& cycle,
                                       const std::vector<GroupVictims>& groups) {
     const Cluster& cluster = *cycle.cluster;
@@ -176,7 +176,7 @@ class Reclaim final : public EvictionAction {
       const bool is_core = count->second++ < cycle.order->MinimumOf(pod_set);
       if (cluster.params().allow_consolidating_reclaim &&
           IsActiveAllocated(cluster.pods().status[victim.pod]))
-        continue;  // it has a place again (spec 2 V14)
+        continue;  // it has a new place (spec 2 V14)
       const PodClassId pod_class = cluster.pods().pod_class[victim.pod];
       const QuotaCount amount = cluster.AcceptedOn(pod_class, victim.node);
       const bool is_mig = cluster.pod_classes().info[pod_class].gpu.kind == GpuRequestKind::kMig;
@@ -194,9 +194,9 @@ class Reclaim final : public EvictionAction {
 
   ReclaimOptions options_;
   std::vector<QueueLoss> losses_;                             // scratch
-  IndexVector<QueueId, QueueSums> before_;                    // the queues when the search began
-  IndexVector<QueueId, std::optional<int64_t>> runtimes_ns_;  // granted by the victims' queues
-  IndexVector<QueueId, int32_t> uses_;  // and what messages say of them; -1: not asked yet
+  IndexVector<QueueId, QueueSums> before_;                    // state at the start of the search
+  IndexVector<QueueId, std::optional<int64_t>> runtimes_ns_;  // of the victims' queues
+  IndexVector<QueueId, int32_t> uses_;  // index of their use for messages; -1: none yet
 };
 
 }  // namespace

@@ -18,9 +18,9 @@
 namespace kai {
 
 struct ReclaimOptions {
-  int64_t depth = -1;  // pod groups looked at per leaf queue, -1 for all
-  // Nothing without the plugin that brings it: without fair shares no group may reclaim, and
-  // without minimum run times none is protected (spec 2 X1).
+  int64_t depth = -1;  // the most pod groups per leaf queue; -1: all
+  // Nothing without their plugins: without fair shares no group may reclaim, and without minimum
+  // run times no group is protected (spec 2 X1).
   std::optional<ReclaimRule::Options> rule;
   std::optional<MinRuntime::Options> min_runtime;
 };

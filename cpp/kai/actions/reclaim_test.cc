@@ -18,7 +18,7 @@ Plan Reclaim(const ClusterMaker& maker, std::string_view config = "") {
   return RunActions("reclaim", maker, config);
 }
 
-// ---- how much it takes (spec 1 F84, F90) --------------------------------------------------------
+// ---- how much it takes (spec 1 F84, F90)
 
 TEST(ReclaimTest, TakesOnlyWhatTheStarvedQueueIsOwed) {
   EXPECT_THAT(Reclaim(MakeCluster()
@@ -31,7 +31,7 @@ TEST(ReclaimTest, TakesOnlyWhatTheStarvedQueueIsOwed) {
               PlanIs(Evicts(2, "speech/bulk"), Pipelines(2, "vision/train", "n1")));
 }
 
-// Of four GPUs `b` holds so many, `a` the rest; each deserves two.
+// `b` holds this number of four GPUs, `a` the rest; each deserves two.
 ClusterMaker TwoAndTwo(int held_by_b, const PodsSpec& waiting = {.gpus = 1}) {
   ClusterMaker maker = MakeCluster()
                            .Queue("a", {.deserved_gpus = 2})
@@ -47,11 +47,11 @@ TEST(ReclaimTest, GoesUpToTheFairShareAndNotBeyond) {
   EXPECT_THAT(Reclaim(TwoAndTwo(1)), PlanIs(Evicts("a/x-2"), Pipelines("b/new-0")))
       << "exactly the fair share";
   EXPECT_THAT(Reclaim(TwoAndTwo(2)), PlanIs());
-  EXPECT_THAT(Reclaim(TwoAndTwo(1, {.gpus = 2})), PlanIs()) << "one too many";
+  EXPECT_THAT(Reclaim(TwoAndTwo(1, {.gpus = 2})), PlanIs()) << "one GPU too many";
 }
 
 TEST(ReclaimTest, MoreThanTheFairShareOfAnyResourceIsTooMuch) {
-  // It has a claim on the GPU, but its fair share of cores is one.
+  // It deserves the GPU, but its fair share of cores is one.
   const auto of = [](int64_t millicpu) {
     return MakeCluster()
         .Queue("a", {.deserved_gpus = 0, .deserved_millicpu = 7000})
@@ -126,7 +126,7 @@ TEST(ReclaimTest, AGangThatLosesItsPodsTakesNoOthersForWhatIsLeftOfIt) {
                      Pipelines("team/gang-2", "n2")));
 }
 
-// ---- which queues it takes from (spec 1 F85, F86; spec 2 R3) ------------------------------------
+// ---- which queues it takes from (spec 1 F85, F86; spec 2 R3)
 
 TEST(ReclaimTest, ItsOwnQueueIsLeftAlone) {
   EXPECT_THAT(Reclaim(MakeCluster()
@@ -159,7 +159,8 @@ TEST(ReclaimTest, WhatIsNotPreemptibleIsNeverAVictim) {
 }
 
 TEST(ReclaimTest, AProtectedQueueHidesNoSibling) {  // spec 2 E23
-  // poor comes first among victims, as the queue of the lowest priority, but is below its quota.
+  // poor comes first among victims, because its queue has the lowest priority, but it is below its
+  // quota.
   EXPECT_THAT(Reclaim(MakeCluster()
                           .Queue("poor", {.deserved_gpus = 2, .priority = 1})
                           .Queue("rich", {.deserved_gpus = 0, .priority = 200})
@@ -172,7 +173,7 @@ TEST(ReclaimTest, AProtectedQueueHidesNoSibling) {  // spec 2 E23
 }
 
 TEST(ReclaimTest, AcrossBranchesTheirQuotasDecide) {
-  // Leaves of different parents: it is the parents that are compared (spec 1 F88).
+  // The leaves have different parents, so the parents are compared (spec 1 F88).
   const auto of = [](double deserved) {
     return MakeCluster()
         .Queue("org1", {.deserved_gpus = deserved})
@@ -199,7 +200,7 @@ TEST(ReclaimTest, ATopLevelLeafGivesToANestedQueue) {
               PlanIs(Evicts("flat/x-0"), Pipelines("leaf/new-0")));
 }
 
-// ---- for which queues (spec 1 F84, F92) ---------------------------------------------------------
+// ---- for which queues (spec 1 F84, F92)
 
 TEST(ReclaimTest, WhatIsNotPreemptibleStaysWithinItsQuota) {
   const auto of = [](double deserved, int64_t running) {
@@ -237,9 +238,9 @@ TEST(ReclaimTest, WhatItsParentHoldsWithoutPreemptionCountsAsWell) {
   EXPECT_THAT(Reclaim(of(1)), PlanIs());
 }
 
-// ---- moving instead of taking (spec 2 E22, spec 2 V14) ------------------------------------------
+// ---- moving instead of taking (spec 2 E22, spec 2 V14)
 
-// Each of two nodes has a pod of queue a and room for one more; a pod of queue b wants a whole
+// Each of two nodes has a pod of queue a and room for one more; a pod of queue b needs a whole
 // node.
 ClusterMaker APodOnEachNode(double deserved_by_a) {
   return MakeCluster()
@@ -257,7 +258,7 @@ TEST(ReclaimTest, MayMoveInsteadOfTaking) {
   EXPECT_THAT(Reclaim(maker),
               PlanIs(Evicts("a/two-0"), Pipelines("b/new-0", "n2"), Pipelines("a/two-0", "n1")));
   maker.params().allow_consolidating_reclaim = false;
-  EXPECT_THAT(Reclaim(maker), PlanIs()) << "moved counts as lost, and a is at its quota";
+  EXPECT_THAT(Reclaim(maker), PlanIs()) << "a moved pod counts as lost, and a is at its quota";
 }
 
 TEST(ReclaimTest, WithoutMovingItTakesWhatIsAboveTheQuota) {
@@ -278,7 +279,7 @@ TEST(ReclaimTest, DoesNotSearchQueuesThatMayLoseNothing) {
   EXPECT_THAT(plan_for(2), Not(Reasons("b/new", reason_codes::kSearchBudgetSpent)));
 }
 
-// ---- what is said (spec 2 R6, spec 1 F95b) ------------------------------------------------------
+// ---- messages (spec 2 R6, spec 1 F95b)
 
 TEST(ReclaimMessageTest, NamesBothQueuesAsTheyWereBefore) {
   const Plan plan = Reclaim(MakeCluster()
@@ -318,9 +319,9 @@ TEST(ReclaimMessageTest, QueuesOfDifferentBranchesAreNamedByTheirParents) {
                                                         testing::HasSubstr("\norg uses <GPU: 0,")));
 }
 
-// ---- minimum run times (spec 1 F104-F106) -------------------------------------------------------
+// ---- minimum run times (spec 1 F104-F106)
 
-// A group of two in a queue without a quota, since a second; protected for `seconds`.
+// A group of two in a queue without a quota that started a second ago; protected for `seconds`.
 Plan ReclaimProtected(int64_t gpus, int64_t min_member, int64_t seconds) {
   ClusterMaker maker =
       MakeCluster()
@@ -356,7 +357,7 @@ TEST(ReclaimProtectionTest, AGroupThatNeverStartedIsNotProtected) {  // spec 1 F
   EXPECT_THAT(Reclaim(maker), PlanIs(Evicts("a/x-0"), Pipelines("b/new-0")));
 }
 
-// ---- the rest of the cycle ----------------------------------------------------------------------
+// ---- the rest of the cycle
 
 TEST(ReclaimTest, InItsDelayAGroupTakesNothing) {  // spec 2 D2
   ClusterMaker maker = TwoAndTwo(0);
@@ -373,9 +374,9 @@ TEST(ReclaimTest, WhatOneGroupTookIsMissingForTheNext) {
       PlanIs(Evicts("a/x-3"), Pipelines("b/new-0"), Evicts("a/x-2"), Pipelines("b/second-0")));
 }
 
-TEST(ReclaimTest, TheRestOfTheClusterBlocksNothing) {  // mend unrelated_blockers
-  // First in b is a group that can never run. Beside it b ranks behind a, and a/x goes back to
-  // where it was before b/z is placed.
+TEST(ReclaimTest, TheRestOfTheClusterBlocksNothing) {  // switch unrelated_blockers
+  // The first group in b can never run. If it counted, b would come after a, and a/x would return
+  // to its old place before b/z is placed.
   const ClusterMaker maker = MakeCluster()
                                  .Queue("a", {.deserved_gpus = 1})
                                  .Queue("b", {.deserved_gpus = 2})

@@ -11,8 +11,8 @@ ReturnBounds::ReturnBounds(const CycleView& cycle)
     : cycle_(cycle), free_(cycle.cluster->nodes().size()), freed_(cycle.cluster->nodes().size()) {
   free_parts_.fill(-1);
   const Cluster& cluster = *cycle.cluster;
-  // A pod that moved in this cycle may find room where it was, and one that is evicted twice gives
-  // its GPUs back twice: nothing adds up then (spec 2 T5, W8).
+  // A pod that moved in this cycle may find room on its old node, and a pod that is evicted twice
+  // gives its GPUs back twice: then sums are not exact (spec 2 T5, W8).
   is_sure_ = !cluster.shares_gpus() && !cluster.hides_shared_gpus() &&
              cycle.mends->on(Mend::kSingleVictims) && cycle.mends->on(Mend::kSameCycleEviction);
   if (!is_sure_) return;
@@ -79,7 +79,7 @@ std::span<const ReturnBounds::Movable::Holder> ReturnBounds::HoldersOf(Movable* 
 int64_t ReturnBounds::PartsWithAnyOf(Movable* movable, int size) {
   int64_t parts = FreeParts(size);
   if (size == 1) return parts;
-  // What a victim has beyond whole parts is all that its leaving adds.
+  // Only the GPUs of a victim beyond whole parts add something.
   for (const Movable::Holder& holder : HoldersOf(movable)) Free(holder.node, holder.gpus % size);
   for (const NodeId node : freed_on_) {
     parts += (free_[node] + freed_[node]) / size - free_[node] / size;
@@ -90,12 +90,12 @@ int64_t ReturnBounds::PartsWithAnyOf(Movable* movable, int size) {
 }
 
 bool ReturnBounds::MayFitWithAnyOf(Movable* movable) {
-  int64_t wanted_before = -1;  // parts of one GPU more
+  int64_t wanted_before = -1;  // for parts larger by one GPU
   for (int size = largest_; size > 0 && is_sure_; --size) {
     int64_t wanted = 0;
     for (int gpus = size; gpus <= largest_; ++gpus)
       wanted += pods_of_[static_cast<size_t>(gpus)] * (gpus / size);
-    // Pods smaller than a part add all that they hold: then there are no fewer of smaller parts.
+    // Pods smaller than a part add all their GPUs: then there are at least as many smaller parts.
     const bool follows = wanted == wanted_before && movable->largest_ < size;
     wanted_before = wanted;
     if (follows || FreeParts(size) >= wanted) continue;

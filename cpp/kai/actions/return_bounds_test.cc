@@ -12,7 +12,7 @@ namespace {
 
 using Strings = std::vector<std::string>;
 
-// The bounds of what ns/new has to place, if `movable` may lose pods.
+// The bounds for the pods of ns/new, if `movable` may lose pods.
 struct Bounds {
   Bounds(const ClusterMaker& maker, const Strings& names)
       : cycle(maker),
@@ -35,7 +35,7 @@ struct Bounds {
   ReturnBounds bounds;
 };
 
-// Two nodes of four GPUs, each with a running group of so many GPUs.
+// Two nodes with four GPUs, each with a running group with this number of GPUs.
 ClusterMaker TwoNodes(int64_t on_one, int64_t on_other) {
   return MakeCluster()
       .Node("n1", {.gpus = 4})
@@ -81,7 +81,7 @@ TEST(ReturnBoundsTest, OnlyTheCandidatesOfASearchMove) {
   EXPECT_TRUE(bounds.bounds.MayFitWithAnyOf(&with_one));
   EXPECT_FALSE(bounds.bounds.MayFitWithAnyOf(&with_other));
   EXPECT_TRUE(bounds.MayFit({}, {"ns/a-0"}));
-  EXPECT_FALSE(bounds.MayFit({}, {"ns/b-0"}));  // three GPUs are free nowhere else
+  EXPECT_FALSE(bounds.MayFit({}, {"ns/b-0"}));  // no other node has three free GPUs
 }
 
 TEST(ReturnBoundsTest, AGangCountsWhole) {

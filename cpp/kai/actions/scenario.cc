@@ -9,7 +9,7 @@
 namespace kai {
 namespace {
 
-// Spreads a pod over a key; keys of sets are sums, so that order does not count.
+// Hashes a pod into a key. Keys of sets are sums, so that the order does not matter.
 uint64_t Mix(uint64_t value) {
   value += 0x9e3779b97f4a7c15;
   value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
@@ -18,7 +18,7 @@ uint64_t Mix(uint64_t value) {
 }
 uint64_t KeyOf(PodId pod) { return Mix(pod.index()); }
 
-// Memory counts for no GPU here (spec 2 V12).
+// GPU memory does not count as a GPU here (spec 2 V12).
 double GpusOf(const Cluster& cluster, PodId pod) {
   return cluster.slots().TotalGpus(cluster.RequestOf(pod));
 }
@@ -43,7 +43,7 @@ ScenarioBase::ScenarioBase(const CycleView& cycle, std::span<const PodId> pods,
   for (const NodeId node : nodes.name.ids()) {
     before_[node] = AllGpusOf(cluster, node);
   }
-  // Without a recorded victim that comes back, batches come as they always do.
+  // If no recorded victim returns, batches always come in the same order.
   bool always_the_same = true;
   for (const Victim& victim : recorded_) {
     is_recorded_.Set(victim.pod);
@@ -82,7 +82,7 @@ void ScenarioBase::FreeInDomains(const Victim& victim) {
 }
 
 void ScenarioBase::CountRoom(double before, double after) {
-  if (cycle_.mends->on(Mend::kScenarioFilters)) return;  // not needed
+  if (cycle_.mends->on(Mend::kScenarioFilters)) return;  // only needed as in KAI
   if (requests_.empty() || requests_.front() != requests_.back() || requests_.front() <= 0) return;
   const auto holds = [&](double gpus) { return std::floor(std::max(0.0, gpus) / requests_[0]); };
   holders_ += holds(after) - holds(before);
@@ -190,7 +190,8 @@ bool ScenarioBase::FindsMatchingNodes() const {
 }
 
 bool ScenarioBase::FindsHolders() const {
-  // spec 2 V12: the largest nodes, one per pod, take the pods greedily, largest first.
+  // spec 2 V12: assigns the pods greedily, the largest first, to the largest nodes, one node per
+  // pod.
   if (requests_.empty() || requests_.front() <= 0) return true;
   if (requests_.front() == requests_.back())
     return holders_ >= static_cast<double>(requests_.size());

@@ -17,7 +17,7 @@ using ::testing::IsEmpty;
 
 using Strings = std::vector<std::string>;
 
-// A base for all pods that ns/new has to place, with what victims may be added to it.
+// A base for all pods of ns/new, and the victims that may be added to it.
 struct Base {
   Base(const ClusterMaker& maker, const Strings& groups, const Strings& recorded = {},
        const Strings& offered_nodes = {}, const std::vector<Mend>& as_kai = {})
@@ -39,7 +39,7 @@ struct Base {
     for (const std::string& name : names) nodes.push_back(Node(name));
     return base->BatchesOn(nodes, with_earlier);
   }
-  // What each step adds.
+  // The victims that each step adds.
   Strings GrowAll() {
     Strings added;
     while (base->Grow()) {
@@ -57,7 +57,7 @@ struct Base {
   std::optional<ScenarioBase> base;
 };
 
-// a-0 on n1; b-0 on n1 and b-1 on n2 go together; c-0 on n2. The youngest goes first.
+// a-0 on n1; b-0 on n1 and b-1 on n2 are evicted together; c-0 on n2. The youngest goes first.
 ClusterMaker ThreeGroups() {
   return MakeCluster()
       .Node("n1", {.gpus = 4})
@@ -71,7 +71,7 @@ ClusterMaker ThreeGroups() {
 }
 const Strings kThreeGroups = {"ns/a", "ns/b", "ns/c"};
 
-// ---- how it grows (spec 2 V8) -------------------------------------------------------------------
+// ---- how it grows (spec 2 V8)
 
 TEST(ScenarioBaseTest, GrowsByOneBatchAtATime) {
   Base base(ThreeGroups(), kThreeGroups);
@@ -122,7 +122,7 @@ TEST(ScenarioBaseTest, KnowsWhichBatchesTouchANode) {
 }
 
 TEST(ScenarioBaseTest, AGroupOnANodeBringsItsBatchesFromElsewhere) {  // spec 2 V9
-  // The last pod of e goes first; only it is on n2.
+  // The last pod of e is evicted first; only it is on n2.
   Base base(MakeCluster()
                 .Node("n1", {.gpus = 4})
                 .Node("n2", {.gpus = 4})
@@ -148,7 +148,7 @@ TEST(ScenarioBaseTest, NodesAreListedAsTheyGetTheirFirstVictim) {
   EXPECT_THAT(from_the_other_end.base->nodes(), ElementsAre(base.Node("n2"), base.Node("n1")));
 }
 
-// ---- room (spec 2 V9) ---------------------------------------------------------------------------
+// ---- room (spec 2 V9)
 
 TEST(ScenarioRoomTest, CountsWhatIsFreeAndWhatVictimsFree) {
   Base base(ThreeGroups(), kThreeGroups);
@@ -206,9 +206,9 @@ TEST(ScenarioRoomTest, OnlyNodesOnOfferCountElsewhere) {  // spec 2 V3
   EXPECT_EQ(base.base->GpusElsewhere(), 1);
 }
 
-// ---- what KAI does not even simulate (spec 2 V10, V12) ------------------------------------------
+// ---- what KAI does not even simulate (spec 2 V10, V12)
 
-// One pod of each size waits; nodes have so many GPUs, all of them free.
+// One pod of each size waits; nodes have these numbers of GPUs, all free.
 bool KaiTries(const std::vector<int64_t>& pods, const std::vector<int64_t>& nodes,
               const std::vector<Mend>& as_kai = {Mend::kScenarioFilters}) {
   ClusterMaker maker = MakeCluster();
@@ -220,13 +220,13 @@ bool KaiTries(const std::vector<int64_t>& pods, const std::vector<int64_t>& node
 }
 
 TEST(ScenarioFilterTest, TheLargestPodsTakeTheLargestNodesGreedily) {
-  EXPECT_FALSE(KaiTries({4, 3, 3}, {6, 4})) << "though 4 and 3+3 fit";
+  EXPECT_FALSE(KaiTries({4, 3, 3}, {6, 4})) << "although 4 and 3+3 fit";
   EXPECT_TRUE(KaiTries({4, 3, 3}, {7, 4}));
   EXPECT_TRUE(KaiTries({4, 3, 3}, {4, 3, 3}));
   EXPECT_FALSE(KaiTries({4, 3, 3}, {4, 3, 2}));
 }
 
-TEST(ScenarioFilterTest, ByDefaultNothingIsLeftOutForAGuess) {  // mend scenario_filters
+TEST(ScenarioFilterTest, ByDefaultNothingIsLeftOutForAGuess) {  // switch scenario_filters
   EXPECT_TRUE(KaiTries({4, 3, 3}, {6, 4}, {}));
   EXPECT_TRUE(KaiTries({9}, {1}, {}));
 }
@@ -273,11 +273,11 @@ TEST(ScenarioFilterTest, SomeNodeOfThoseLookedAtMustMatchThePods) {  // spec 2 V
                                  .Pending("ns/new", {.gpus = 1, .node_selector = {{"zone", "a"}}});
   Base base(maker, {"ns/victim"}, {}, {"n1"}, {Mend::kScenarioFilters});
   EXPECT_FALSE(base.base->IsWorthwhile());
-  EXPECT_TRUE(base.Grow(1).base->IsWorthwhile()) << "nodes of victims are looked at";
+  EXPECT_TRUE(base.Grow(1).base->IsWorthwhile()) << "nodes of victims are checked";
   EXPECT_TRUE(Base(maker, {}, {}, {"n1", "n2"}, {Mend::kScenarioFilters}).base->IsWorthwhile());
 }
 
-// ---- which scenarios are one question (spec 2 V15) ----------------------------------------------
+// ---- equal scenarios (spec 2 V15)
 
 TEST(ScenarioKeyTest, TheOrderOfVictimsDoesNotCount) {  // spec 2 E26
   Base base(ThreeGroups(), kThreeGroups);

@@ -8,7 +8,7 @@
 namespace kai {
 namespace {
 
-// Of a group with more classes than that nothing is proved: counting would cost more than it saves.
+// Nothing is proved for a group with more classes: counting would cost more than it saves.
 constexpr size_t kMostClasses = 16;
 
 double GpusGivenBack(const Cluster& cluster, const Victim& victim) {
@@ -40,7 +40,7 @@ SearchBounds::SearchBounds(const CycleView& cycle, std::span<const PodId> pods)
   for (ClassCount& each : classes_) {
     std::vector<double> room(slots_);
     for (const NodeId node : cluster.nodes().name.ids()) {
-      // As rooms are counted later on, in which a pod may have left a part of a device.
+      // As later rooms are counted, where a pod may have left a part of a device.
       double fit = 0;
       if (cluster.shares_gpus()) {
         FillRoom(cluster, node, room);
@@ -101,12 +101,12 @@ bool SearchBounds::NeverFits(std::span<const PodGroupId> candidates) {
       }
     }
   }
-  bool fits = classes_.empty();  // too many classes to say
+  bool fits = classes_.empty();  // too many classes to prove anything
   for (const NodeId node : cluster.nodes().name.ids()) {
     for (ClassCount& each : classes_)
       each.most_on_one = std::max(each.most_on_one, HoldsOf(each, node, RoomOf(node)));
   }
-  if (!classes_.empty()) fits = classes_.front().most_on_one >= 1;  // that of the first pod
+  if (!classes_.empty()) fits = classes_.front().most_on_one >= 1;  // the class of the first pod
   ForgetRooms(0);
   return !fits;
 }
@@ -152,7 +152,7 @@ void SearchBounds::StartPart(std::span<const PodId> pods, std::span<const Victim
 bool SearchBounds::MayHold(std::span<const Victim> victims) {
   const auto enough = [](const ClassCount& each) { return each.held >= each.wanted; };
   if (std::all_of(classes_.begin(), classes_.end(), enough)) return true;
-  // What the nodes concerned hold now takes the place of what they held before.
+  // Replaces the old counts of the affected nodes with their new ones.
   changed_.clear();
   for (const Victim& victim : victims) {
     if (victim.node.valid() && !is_changed_[victim.node]) {

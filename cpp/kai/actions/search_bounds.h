@@ -1,14 +1,14 @@
-// Proofs that a search, or one scenario of it, cannot succeed, so that nothing need be simulated
-//. They count room and nothing else: how many pods of one class the nodes could hold
-// at most, were the victims gone and no other pod to come.
+// Proofs that a search, or one scenario of it, cannot succeed, so that it need not be simulated.
+// They only count room: the most pods of one class that the nodes could hold if the victims were
+// gone and no other pod came.
 //
 //   bounds.NeverFits(groups)
 //   bounds.StartPart(count, cycle.Victims(recorded));
-//   bounds.MayHold(cycle.Victims(added))            // on top of the recorded ones
+//   bounds.MayHold(cycle.Victims(added))            // in addition to recorded ones
 //
-// Invariants: what they rule out would have failed (property tests compare them with the plain
-// search); what they allow may still fail. Cost: a look at every node per class of pods to make
-// one; MayHold() O(victims), and a count for each node that they stand on. Not thread-safe.
+// Invariants: whatever they rule out would have failed (property tests compare them with the plain
+// search); whatever they allow may still fail. Cost: a walk over all nodes per class of pods to
+// make one; MayHold() O(victims), and a count for each of their nodes. Not thread-safe.
 #ifndef KAI_ACTIONS_SEARCH_BOUNDS_H_
 #define KAI_ACTIONS_SEARCH_BOUNDS_H_
 
@@ -24,52 +24,53 @@ class SearchBounds {
  public:
   SearchBounds(const CycleView& cycle, std::span<const PodId> pods);
 
-  // No node could hold the first pod, even if every candidate left.
+  // True: no node could hold the first pod, even without all candidates.
   bool NeverFits(std::span<const PodGroupId> candidates);
 
-  // From now on it is about these of the pods, with these victims gone in any case.
+  // Sets the part of the pods to prove for, and the victims that are gone in any case.
   void StartPart(std::span<const PodId> pods, std::span<const Victim> recorded);
-  // The first ones.
+  // The same for the first `count` pods.
   void StartPart(size_t count, std::span<const Victim> recorded) {
     StartPart(std::span<const PodId>(pods_).first(count), recorded);
   }
-  // Whether the part could be held, were these victims gone as well.
+  // Whether the nodes could hold the part if these victims were gone as well.
   bool MayHold(std::span<const Victim> victims);
-  // Whether the part could be held, were the candidates gone from one node, whichever it is. Only
-  // after NeverFits(), which looks at them.
+  // Whether the nodes could hold the part if the candidates on any one node were gone. Only after
+  // NeverFits(), which checks the candidates.
   bool MayHoldWithOneNode() const;
 
  private:
-  // One class of the pods, and how many of it nodes can hold.
+  // One class of the pods, and the number of its pods that nodes can hold.
   struct ClassCount {
     PodClassId pod_class;
-    double free = 0;         // as the cluster stands
-    double held = 0;         // with the recorded victims gone
+    double free = 0;         // in the current state
+    double held = 0;         // without the recorded victims
     double wanted = 0;       // of the part
-    double most_on_one = 0;  // node, with all candidates gone
+    double most_on_one = 0;  // node, without all candidates
   };
 
   double HoldsOf(const ClassCount& count, NodeId node, std::span<const double> room) const;
-  // Of the scratch table, filled on first use; good until another node's is asked for.
+  // The room of a node in the scratch table, filled at its first use; valid until the call for
+  // another node.
   std::span<double> RoomOf(NodeId node) {
     if (room_at_[node] < 0) AddRoom(node);
     return {rooms_.data() + static_cast<size_t>(room_at_[node]) * slots_, slots_};
   }
   void AddRoom(NodeId node);
   void Free(const Victim& victim);
-  // Adds, for every class, what the nodes hold now, times `sign`, to `held`.
+  // Adds to `held`, for every class, the pods that the nodes hold now, times `sign`.
   void CountHeld(std::span<const NodeId> nodes, double sign, std::vector<double>* held);
   void ForgetRooms(size_t keep);
 
   const CycleView& cycle_;
   std::vector<PodId> pods_;
   std::vector<ClassCount> classes_;
-  // Rooms of nodes that lose victims: idle, releasing and what victims give back.
+  // The rooms of nodes that lose victims: idle, releasing and freed by victims.
   size_t slots_;
-  IndexVector<NodeId, int32_t> room_at_;  // into rooms_, -1: none
+  IndexVector<NodeId, int32_t> room_at_;  // index in rooms_; -1: none
   std::vector<NodeId> touched_;
   std::vector<double> rooms_;
-  size_t recorded_nodes_ = 0;  // of touched_: what the recorded victims free
+  size_t recorded_nodes_ = 0;  // of touched_: nodes of recorded victims
   std::vector<double> recorded_rooms_;
   bool each_on_one_node_ = false;  // no candidate group has pods on several nodes
   std::vector<NodeId> changed_;    // scratch

@@ -14,7 +14,7 @@ namespace {
 
 using Strings = std::vector<std::string>;
 
-// The bounds of what ns/new has to place.
+// The bounds for the pods of ns/new.
 struct Bounds {
   explicit Bounds(const ClusterMaker& maker)
       : cycle(maker),
@@ -25,7 +25,7 @@ struct Bounds {
     const std::vector<PodGroupId> groups = cycle.Groups(candidates);
     return bounds.NeverFits(groups);
   }
-  // Whether the first `count` pods may be held once these victims are gone, some of them recorded.
+  // Whether the first `count` pods may be held without these victims, some of them recorded.
   bool MayHold(size_t count, const Strings& recorded, const Strings& added) {
     bounds.StartPart(count, cycle.Victims(recorded));
     return bounds.MayHold(cycle.Victims(added));
@@ -36,7 +36,7 @@ struct Bounds {
   SearchBounds bounds;
 };
 
-// ---- one pod ------------------------------------------------------------------------------------
+// ---- one pod
 
 // a and b hold half a node each.
 ClusterMaker TwoHalves() {
@@ -98,7 +98,7 @@ TEST(NeverFitsTest, CountsEveryResource) {
 }
 
 TEST(NeverFitsTest, PartsOfADeviceAddUpToAWholeOne) {
-  // 1 - 0.1 - 0.2 - 0.7 is not quite 0 in doubles, nor is what comes back quite 1.
+  // In doubles, 1 - 0.1 - 0.2 - 0.7 is not exactly 0, and the returned sum is not exactly 1.
   ClusterMaker maker = MakeCluster().Node("n1", {.gpus = 1});
   for (const auto& [name, part] : {std::pair("ns/a", 0.1), {"ns/b", 0.2}, {"ns/c", 0.7}}) {
     maker.Running(name, {.gpu_fraction = part, .node = "n1"});
@@ -108,7 +108,7 @@ TEST(NeverFitsTest, PartsOfADeviceAddUpToAWholeOne) {
 }
 
 TEST(NeverFitsTest, ANodeInDebtTakesNoPodUntilTheDebtIsPaid) {  // spec 3 R26
-  // The node lost a device under two pods. The pod that comes asks for no GPU.
+  // The node lost a device while two pods ran. The new pod requests no GPU.
   const ClusterMaker maker = MakeCluster()
                                  .Node("n1", {.gpus = 1})
                                  .Running("ns/a", {.gpus = 1, .node = "n1"})
@@ -118,9 +118,9 @@ TEST(NeverFitsTest, ANodeInDebtTakesNoPodUntilTheDebtIsPaid) {  // spec 3 R26
   EXPECT_FALSE(Bounds(maker).NeverFits({"ns/a"}));
 }
 
-// ---- parts of a group ---------------------------------------------------------------------------
+// ---- parts of a group
 
-// Two nodes of four GPUs; a holds three of the first, b and c two each of the second.
+// Two nodes with four GPUs; a holds three on the first, b and c two each on the second.
 ClusterMaker ThreeVictims() {
   return MakeCluster()
       .Node("n1", {.gpus = 4})
@@ -162,7 +162,7 @@ TEST(MayHoldTest, OneAnswerLeavesNoTraceInTheNext) {
 }
 
 TEST(MayHoldTest, EveryKindOfPodIsCountedByItself) {
-  // Either kind finds room; that both need the same is not looked at.
+  // Each kind finds room alone; the bounds ignore that both need the same room.
   const auto of = [](int64_t large) {
     return MakeCluster()
         .Node("n1", {.gpus = 4})
@@ -171,7 +171,7 @@ TEST(MayHoldTest, EveryKindOfPodIsCountedByItself) {
         .Pending("ns/new", {.gpus = large});
   };
   EXPECT_TRUE(Bounds(of(4)).MayHold(2, {}, {"ns/a-0"}));
-  EXPECT_TRUE(Bounds(of(4)).MayHold(1, {}, {})) << "the large one is not in the part";
+  EXPECT_TRUE(Bounds(of(4)).MayHold(1, {}, {})) << "the large pod is not in the part";
   EXPECT_FALSE(Bounds(of(4)).MayHold(2, {}, {}));
 }
 
@@ -184,7 +184,7 @@ TEST(MayHoldTest, OfAGroupOfManyKindsNothingIsProved) {
 }
 
 TEST(MayHoldTest, WhatOneNodeCouldGiveIsBoundedAtOnce) {
-  // Each of three nodes could hold two of the pods, were its own group gone.
+  // Each of three nodes could hold two of the pods without its own group.
   ClusterMaker maker = MakeCluster();
   for (const char* node : {"n1", "n2", "n3"}) {
     maker.Node(node, {.gpus = 2}).Running(std::string("ns/") + node, {.gpus = 2, .node = node});
@@ -202,7 +202,7 @@ TEST(MayHoldTest, WhatOneNodeCouldGiveIsBoundedAtOnce) {
 }
 
 TEST(MayHoldTest, OfGroupsOnSeveralNodesOneNodeSaysNothing) {
-  // With one pod of the gang the other goes as well.
+  // If one pod of the gang is evicted, so is the other.
   Bounds bounds(MakeCluster()
                     .Node("n1", {.gpus = 1})
                     .Node("n2", {.gpus = 1})
@@ -214,7 +214,7 @@ TEST(MayHoldTest, OfGroupsOnSeveralNodesOneNodeSaysNothing) {
   EXPECT_TRUE(bounds.bounds.MayHoldWithOneNode());
 }
 
-// ---- against trying it --------------------------------------------------------------------------
+// ---- compared with a trial
 
 struct Tally {
   size_t ruled_out = 0;
@@ -222,8 +222,8 @@ struct Tally {
   size_t placed = 0;
 };
 
-// A random part of a random waiting group, with random victims gone: is it placed, and what was
-// said of it before? `exact`: a part of pods of one kind that may be held is placed.
+// Tries a random part of a random waiting group without random victims, and compares the result
+// with the bound. `exact`: a part of pods of one kind is placed if the bound allows it.
 void TryOne(TestCycle* cycle, Random* random, bool exact, Tally* tally) {
   const Cluster& cluster = cycle->cluster();
   PodOrder& order = cycle->rooms.order();
@@ -241,7 +241,7 @@ void TryOne(TestCycle* cycle, Random* random, bool exact, Tally* tally) {
   for (const PodGroupId each : InOrderOfCreation(cluster.pod_groups())) {
     if (each != group && random->OneIn(2)) candidates.push_back(each);
   }
-  // Either victims from anywhere, or what one node would give up.
+  // Either victims on all nodes, or only those of one node.
   NodeId only;
   if (random->OneIn(3) && cluster.nodes().size() > 0)
     only =
@@ -324,7 +324,7 @@ TEST(SearchBoundsPropertyTest, OfPodsThatAreAlikeAndIndifferentToOthersItIsCerta
                         .Build(),
                     {.check_capacity = false});
     Random random(seed);
-    // Parts of several devices may add up to what no one device holds.
+    // The sum of the parts of several devices may exceed what one device holds.
     const bool exact = !cycle.cluster().shares_gpus();
     for (int i = 0; i < 5; ++i) TryOne(&cycle, &random, exact, &tally);
     ASSERT_FALSE(HasFailure());

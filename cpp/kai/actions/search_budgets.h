@@ -1,11 +1,12 @@
-// SearchBudgets: how long the eviction actions may search for victims (spec 2 V4).
+// SearchBudgets: limits for the searches for victims of the eviction actions (spec 2 V4).
 //
 //   SearchBudgets budgets;
 //   budgets.ActionNs("reclaim")           // 0: no limit
 //   budgets.GeneratorNs("MultiNodeGang")
 //
-// Times are wall-clock; only a search with a stopwatch looks at them. Counts of scenarios are for
-// replays: what a budget of time cut short in a cluster, a count cuts at the same place anywhere.
+// Times are wall-clock; only a search with a stopwatch uses them. Numbers of scenarios are for
+// replays: they stop a search at the same place on any machine where a time budget stopped it in a
+// cluster.
 //
 // Invariants: `action_ns` and `generator_ns` have a row "default". Cost: a look-up by name.
 // Threads: a plain value; many readers.
@@ -27,20 +28,20 @@ struct SearchBudgets {
   static constexpr int64_t kUnlimitedScenarios = std::numeric_limits<int64_t>::max();
   static constexpr int64_t kNotBegun = -1;
 
-  // Nanoseconds, 0 for no limit; "default" is for those that are not named.
+  // Nanoseconds; 0: no limit. "default" is for missing names.
   using ByName = std::map<std::string, int64_t, std::less<>>;
 
   ByName action_ns = {{"default", 5 * kMinuteNs}};
-  int64_t job_ns = 4 * kMinuteNs;  // of one pod group's search in one action; 0: no limit
-  int64_t min_job_ns = 0;          // what a group gets even when the action's time is spent
+  int64_t job_ns = 4 * kMinuteNs;  // for one pod group in one action; 0: no limit
+  int64_t min_job_ns = 0;          // time for a group even if the action's time is used up
   ByName generator_ns = {{"default", 2 * kMinuteNs},
                          {"NodeLocalGreedy", kMinuteNs / 2},
                          {"MultiNodeGang", 2 * kMinuteNs}};
   int64_t action_scenarios = kUnlimitedScenarios;  // tried in one action
   int64_t job_scenarios = kUnlimitedScenarios;     // tried for one pod group in one action
-  // For a replay: what each search that ended early had tried, by "action namespace/group" or,
-  // where only one generator's share was spent, "action namespace/group generator"; kNotBegun: its
-  // action ended there. With it no time counts.
+  // For a replay: the number of scenarios that each search tried before it ended early, by "action
+  // namespace/group", or by "action namespace/group generator" if only the budget of one generator
+  // was used up; kNotBegun: the action ended there. If set, no time budget applies.
   std::optional<ByName> searches;
 
   int64_t ActionNs(std::string_view action) const { return Of(action_ns, action); }

@@ -1,16 +1,16 @@
-// SearchMeter: how much of its budget one action's search for victims has used (spec 2 V4-V6).
+// SearchMeter: the used part of the budgets of one action's searches for victims (spec 2 V4-V6).
 //
 //   SearchMeter meter(budgets, "reclaim", &clock);
-//   meter.StartJob("ns/g")                          // false: nothing is left for another group
+//   meter.StartJob("ns/g")                          // false: no budget for another group
 //   meter.StartGenerator(generator);
 //   meter.JobIsSpent()
 //
-// Time comes from a stopwatch that the caller may inject. Without one, and without counts, a search
-// ends when there is nothing left to try. Where a search ends early is kept as a count of
-// scenarios, so that a replay stops at the same place.
+// The caller may give a stopwatch for the time. Without one, and without limits on scenarios, a
+// search ends when there is nothing left to try. If a search ends early, its number of scenarios is
+// recorded, so that a replay stops at the same place.
 //
-// Invariants: what is spent stays spent until the next job or generator starts; with counts of a
-// replay no time counts. Cost: a reading of the stopwatch a question. Not thread-safe.
+// Invariants: a used-up budget stays used up until the next job or generator starts; with the
+// numbers of a replay no time applies. Cost: reading the stopwatch once per check. Not thread-safe.
 #ifndef KAI_ACTIONS_SEARCH_METER_H_
 #define KAI_ACTIONS_SEARCH_METER_H_
 
@@ -24,7 +24,7 @@
 
 namespace kai {
 
-// How victims are put together into scenarios (spec 2 V9).
+// How scenarios are made of victims (spec 2 V9).
 enum class ScenarioGenerator : uint8_t { kNodeLocalGreedy, kMultiNodeGang };
 
 class SearchMeter {
@@ -36,7 +36,7 @@ class SearchMeter {
         stopwatch_(budgets.searches ? nullptr : stopwatch),
         start_ns_(Now()) {}
 
-  // False: nothing is left for another pod group, "namespace/name".
+  // False: no budget is left for this pod group ("namespace/name").
   bool StartJob(std::string_view group);
   void StartGenerator(ScenarioGenerator generator);
 
@@ -48,13 +48,13 @@ class SearchMeter {
   bool JobIsSpent();
   bool GeneratorIsSpent();
   int64_t scenarios() const { return scenarios_; }
-  // Searches, and generators in them, that ended early, with what they had tried: what
-  // SearchBudgets::searches takes for a replay.
+  // Searches, and generators in them, that ended early, with the number of scenarios that they
+  // tried: input for SearchBudgets::searches in a replay.
   using Spent = std::vector<std::pair<std::string, int64_t>>;
   const Spent& spent() const { return spent_; }
 
  private:
-  // What a replay lets it try; unlimited in other cycles.
+  // The number of scenarios in a replay; unlimited in other cycles.
   int64_t ReplayOf(const std::string& search) const;
   void Keep(const std::string& search, int64_t scenarios);
   int64_t Now() const { return stopwatch_ == nullptr ? 0 : stopwatch_->NowNs(); }

@@ -17,7 +17,7 @@ SearchBudgets Example() {
   return budgets;
 }
 
-// How long the next pod group may search; -1: it does not start. Takes that long.
+// The time that the next pod group may search, which then passes; -1: it does not start.
 int64_t NextJobMs(SearchMeter* meter, ManualClock* clock) {
   if (!meter->StartJob("ns/g")) return -1;
   for (int64_t ms = 0;; ++ms, clock->Advance(kMs)) {
@@ -122,7 +122,7 @@ TEST(SearchMeterTest, WithoutAStopwatchTimeStandsStill) {
   EXPECT_FALSE(meter.JobIsSpent());
 }
 
-// ---- counts, for replays ------------------------------------------------------------------------
+// ---- counts, for replays
 
 TEST(SearchMeterTest, APodGroupMayTryAsManyScenarios) {
   SearchBudgets budgets;
@@ -186,7 +186,7 @@ TEST(SearchMeterTest, AReplayStopsWhereTheOriginalDidWhateverTheTime) {
 }
 
 TEST(SearchMeterTest, AReplayTellsASearchThatTriedNothingFromOneThatDidNotBegin) {
-  // The first leaves time for others, the second ends the action.
+  // The first search leaves time for others, the second ends the action.
   SearchBudgets budgets;
   budgets.action_ns = {{"default", 1000}};
   budgets.job_ns = 100;

@@ -32,20 +32,20 @@ class StaleGangEviction final : public Action {
     if (grace_ns < 0 ||
         !cycle.time->HasCome(AddSaturating(since_ns, grace_ns), WakeReason::kGangStale))
       return;
-    // What this cycle placed it does not take away again; the next one may.
+    // This cycle does not evict what it has placed; the next one may.
     if (cycle.mends->on(Mend::kSameCycleEviction) && cycle.log->Has(group, CycleLog::kPlaced))
       return;
     cycle.log->Mark(group, CycleLog::kIsStale);
     EvictAll(cycle, group);
   }
 
-  // spec 2 D5. One pod that has succeeded speaks for its whole group.
+  // spec 2 D5. One succeeded pod is enough for its whole group.
   static bool IsStale(const CycleView& cycle, PodGroupId group) {
     return cycle.order->CountOf(group, PodStatus::kSucceeded) == 0 &&
            cycle.order->ActiveUsed(group) > 0 && !cycle.order->IsGangSatisfied(group);
   }
 
-  // By name, whatever their sub-groups.
+  // By name, across sub-groups.
   static std::vector<PodId> ActivePodsOf(const CycleView& cycle, PodGroupId group) {
     const Cluster& cluster = *cycle.cluster;
     std::vector<PodId> active;

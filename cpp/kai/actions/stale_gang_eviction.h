@@ -1,12 +1,13 @@
-// Stale gang eviction: a gang that lost pods and does not get them back gives up the rest, which
-// would only hold what others could use (spec 2 D4-D7).
+// Stale gang eviction: if a gang lost pods and does not get them back, it evicts the others, which
+// only hold resources that other groups could use (spec 2 D4-D7).
 //
 //   if (name == "stalegangeviction") return [] { return MakeStaleGangEviction(); };
 //
-// A pod group is stale while it runs with fewer pods than its gang needs and none of them has
-// succeeded. Since when is written on the group; once its grace period is over, all its pods go.
+// A pod group is stale while it runs with fewer pods than its gang needs and none of its pods has
+// succeeded. The start time is written on the group; after its grace period, all its pods are
+// evicted.
 //
-// Invariants: no pod of a group that is not stale goes. Cost: a look at the pod groups that are
+// Invariants: only pods of stale groups are evicted. Cost: a check of the pod groups that are
 // notable or changed in this cycle (candidates.h). Threads: those of action.h.
 #ifndef KAI_ACTIONS_STALE_GANG_EVICTION_H_
 #define KAI_ACTIONS_STALE_GANG_EVICTION_H_

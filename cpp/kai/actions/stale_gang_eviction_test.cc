@@ -36,11 +36,11 @@ Plan RunStale(const ClusterMaker& maker, std::string_view compat = "",
 constexpr char kAsKaiCountsSubgroups[] = R"("min_sub_group": "kai")";
 
 struct StaleFor {
-  std::optional<int64_t> seconds = {};        // since the time stamp; none: it is not known yet
-  std::optional<int64_t> grace_seconds = {};  // of the group; else the shard's 60
+  std::optional<int64_t> seconds = {};        // since the time stamp; none: no time stamp yet
+  std::optional<int64_t> grace_seconds = {};  // of the group; none: the shard's 60
 };
 
-// A gang of three of which two pods run.
+// A gang of three with two running pods.
 ClusterMaker BrokenGang(const StaleFor& stale) {
   ClusterMaker maker =
       MakeCluster().Node("n").Running("ns/g", {.pods = 2, .node = "n", .min_member = 3});
@@ -54,7 +54,7 @@ StampWrite StaleSince(const Plan& plan, std::string_view group = "ns/g") {
   return OutcomeOf(plan, group).writes.stale_since;
 }
 
-// ---- how long (spec 2 D6, E29) ------------------------------------------------------------------
+// ---- how long (spec 2 D6, E29)
 
 TEST(StaleGangTest, TheFirstCycleOnlyNotesTheTime) {
   const Plan plan = RunStale(BrokenGang({}));
@@ -112,7 +112,7 @@ TEST(StaleGangTest, AnEndlessGracePeriodIsNoAccident) {
               PlanIs());
 }
 
-// ---- which gangs (spec 2 D5) --------------------------------------------------------------------
+// ---- which gangs (spec 2 D5)
 
 TEST(StaleGangTest, AGangThatIsWholeAgainLosesTheTimeStamp) {
   ClusterMaker maker = BrokenGang({.seconds = 1000});
@@ -178,9 +178,9 @@ TEST(StaleGangTest, WhatAllocateCompletesIsNotStale) {
   EXPECT_EQ(StaleSince(plan), StampWrite::kRemove);
 }
 
-// ---- sub-groups (spec 2 W2) ---------------------------------------------------------------------
+// ---- sub-groups (spec 2 W2)
 
-// Four replicas of which three are enough; each needs one pod, and the last has none.
+// Four replicas; three are enough. Each needs one pod, and the last one has none.
 ClusterMaker ThreeOfFourReplicas() {
   PodGroupRow group;
   group.namespace_name = "ns";
@@ -216,7 +216,7 @@ TEST(StaleGangTest, TooFewSubGroupsAreStale) {
   EXPECT_THAT(RunStale(maker), PlanIs(Evicts(2, "ns/g")));
 }
 
-// Of a group that needs both of its sub-groups, this cycle completes one and cannot the other.
+// The group needs both of its sub-groups; this cycle completes one and cannot complete the other.
 TEST(StaleGangTest, WhatThisCyclePlacedStaysForNow) {
   ClusterMaker maker = ThreeOfFourReplicas();
   maker.rows().pod_groups[0].min_sub_group = 1;
@@ -229,7 +229,7 @@ TEST(StaleGangTest, WhatThisCyclePlacedStaysForNow) {
               PlanIs(Binds("ns/g-1")));
 }
 
-// ---- what is written (spec 2 W5) ----------------------------------------------------------------
+// ---- time stamps (spec 2 W5)
 
 TEST(StaleGangTest, AGangWhoseReplacementWaitsKeepsItsTimeStamp) {
   ClusterMaker maker =

@@ -14,7 +14,7 @@ const ChangedGroups& ChangedOfShared(const CycleView& cycle) {
   if (cycle.log->changed_at == cycle.statement->Mark()) return changed;
   cycle.log->changed_at = cycle.statement->Mark();
   changed.clear();
-  GroupClassId last_class;  // changes of one class, and of one group, mostly come together
+  GroupClassId last_class;  // changes of one class, and of one group, are usually adjacent
   PodGroupId last;
   std::vector<PodGroupId>* its = nullptr;
   for (const Change& change : cycle.statement->ChangesSince(0)) {
@@ -151,7 +151,7 @@ PodGroupId Turns::Next() {
     runs_ -= has_more_ ? 0 : 1;
     in_hand_ = ClassOf(group);
     if (!in_hand_.valid() || !failed_.contains(in_hand_)) return group;
-    // Groups of a list of several are of a shared class.
+    // Lists of several groups belong to a shared class.
     if (has_more_) {
       worklist_.PassOverAlike();
       has_more_ = worklist_.has_more();

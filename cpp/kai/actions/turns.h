@@ -1,13 +1,13 @@
-// Turns: which pod group an action tries next. Where one of a class has failed (group_classes.h),
-// the others of it are passed over for as long as the cluster does not change.
+// Turns: chooses the pod group that an action tries next. If a group of a class has failed
+// (group_classes.h), the others of the class are skipped as long as the cluster does not change.
 //
 //   for (const std::span<const PodGroupId> run : ReadyRuns(cycle)) {
 //   Turns turns(cycle, depth_, Turns::Equals::kEach);
 //   for (PodGroupId group = turns.Next(); group.valid(); group = turns.Next()) {
 //
-// Invariants: groups come in the order of the worklist, and each that is passed over would have
-// failed like the one before. Cost: that of the worklist, for one group of each class and for those
-// that do not fail. Not thread-safe.
+// Invariants: groups come in the order of the worklist, and each skipped group would have failed
+// like the one before. Cost: that of the worklist, for one group of each class and for those that
+// do not fail. Not thread-safe.
 #ifndef KAI_ACTIONS_TURNS_H_
 #define KAI_ACTIONS_TURNS_H_
 
@@ -22,41 +22,42 @@
 
 namespace kai {
 
-// Groups of shared classes that have changed in this cycle, while nothing is tried out. Found once,
-// until more change.
+// Groups of shared classes that have changed in this cycle. Call it only outside of trials.
+// Computed once until more changes.
 const ChangedGroups& ChangedOfShared(const CycleView& cycle);
 
-// Groups with pods that wait, as the cycle stands: those of a shared class that still ask for the
-// same together, in order, the others each by itself. By the age of the first; good as long as this
-// object is. With a job order: by their places in it.
+// The groups with waiting pods in the current state, as runs: groups of a shared class that still
+// request the same form one run, in order; every other group is a run of its own. Sorted by the age
+// of the first group, or by the positions in the job order. Valid as long as this object.
 class WaitingRuns {
  public:
-  // Of so few it is worth asking after each success whether any can still gain something.
+  // Up to this number of runs, it pays off to check after each success whether any can still gain
+  // something.
   static constexpr size_t kFew = 64;
 
-  // Without `apart`.
+  // Leaves out `apart`.
   explicit WaitingRuns(const CycleView& cycle, PodGroupId apart = PodGroupId());
   const std::vector<std::span<const PodGroupId>>& runs() const { return runs_; }
 
  private:
   std::vector<std::span<const PodGroupId>> runs_;
-  // `groups` without those of `others`, which are in order as well.
+  // Adds `groups` without `others`; both are in order.
   void AddWithout(std::span<const PodGroupId> groups, std::span<const PodGroupId> others,
                   const IndexVector<PodGroupId, int64_t>& rank);
 
-  std::deque<std::vector<PodGroupId>> filtered_;  // where those that are left out stand in between
+  std::deque<std::vector<PodGroupId>> filtered_;  // runs with a group left out in the middle
 };
 
-// Of these as the cycle stands, those of groups that are candidates (candidates.h) and may run:
-// good until something has changed, and found once until then.
+// The current runs of groups that are candidates (candidates.h) and may run. Valid until the next
+// change, and computed once until then.
 const std::vector<std::span<const PodGroupId>>& ReadyRuns(const CycleView& cycle);
 
 class Turns {
  public:
-  // Groups of a class that is not shared: to be told why they fail, each has to be tried.
+  // For groups of a class that is not shared. kEach: each is tried, to find its reasons.
   enum class Equals : uint8_t { kEach, kPassOver };
 
-  // `depth`: pod groups looked at per leaf queue, -1 for all.
+  // `depth`: the most pod groups per leaf queue; -1: all.
   Turns(const CycleView& cycle, int64_t depth, Equals equals);
 
   // A list of WaitingRuns.
@@ -64,18 +65,18 @@ class Turns {
     worklist_.Push(run);
     ++runs_;
   }
-  // It wants more.
+  // For a group that wants more pods.
   void Push(PodGroupId group) { Push(std::span(&group, 1)); }
 
-  // Invalid: none is left, or each would fail like one before.
+  // Invalid: no group is left, or each would fail like one before.
   PodGroupId Next();
-  // What Next() gave last fails as the cluster stands, and so would others of its class.
+  // The last group from Next() failed, and so would others of its class in the current state.
   void Fail();
-  // None of those that are left can get anything: Next() gives them in any order.
+  // None of the remaining groups can get anything: Next() returns them in any order.
   void ForgetOrder() { worklist_.ForgetOrder(); }
 
  private:
-  // Invalid: the group asks for something of its own.
+  // Invalid: the group has a request of its own.
   GroupClassId ClassOf(PodGroupId group) const;
   void NoteChanges();
 
@@ -83,12 +84,12 @@ class Turns {
   Equals equals_;
   Worklist worklist_;
   int64_t runs_ = 0;          // in the worklist
-  int64_t failing_runs_ = 0;  // of these, of shared classes that fail as the cluster stands
+  int64_t failing_runs_ = 0;  // of these, of shared classes that fail now
   Statement::Checkpoint changes_ = 0;
-  absl::flat_hash_set<PodGroupId> changed_;   // by these, of classes that are not shared
-  absl::flat_hash_set<GroupClassId> failed_;  // with so many changes
+  absl::flat_hash_set<PodGroupId> changed_;   // by these changes, of classes that are not shared
+  absl::flat_hash_set<GroupClassId> failed_;  // with this number of changes
   GroupClassId in_hand_;                      // class of the group that Next() gave last
-  bool has_more_ = false;                     // and others of it are in the worklist
+  bool has_more_ = false;                     // other groups of its run are in the worklist
 };
 
 }  // namespace kai

@@ -60,7 +60,7 @@ TEST_F(TurnsTest, WhereOneFailsOthersOfItsClassArePassedOver) {
   EXPECT_EQ(Next(), "a");
   turns_->Fail();
   EXPECT_EQ(Next(), "b");
-  EXPECT_EQ(Next(), "") << "c asks what a has asked";
+  EXPECT_EQ(Next(), "") << "c has the same request as a";
 }
 
 TEST_F(TurnsTest, AfterAChangeEachIsTriedAgain) {
@@ -81,12 +81,12 @@ TEST_F(TurnsTest, AGroupThatGotSomethingNoLongerSpeaksForItsClass) {
   EXPECT_EQ(Next(), "a");
   cycle_->rooms.Place("ns/a-0", "n");
   turns_->Push(cycle_->rooms.Group("ns/a"));
-  EXPECT_EQ(Next(), "b") << "it has nothing yet";
+  EXPECT_EQ(Next(), "b") << "b has nothing yet";
   EXPECT_EQ(Next(), "a");
   turns_->Fail();
   EXPECT_EQ(Next(), "");
   Start();
-  EXPECT_EQ(waiting_->runs().size(), 2) << "they ask for different things now";
+  EXPECT_EQ(waiting_->runs().size(), 2) << "their requests differ now";
 }
 
 TEST_F(TurnsTest, GroupsWithPodsThatRunArePassedOverWhereNothingIsSaidOfThem) {

@@ -2,7 +2,7 @@
 //
 //   for (const Victim& victim : scenario.victims)
 //
-// Invariant: `node` is where the pod stands before the scenario. Cost: two ids. Threads: a plain
+// Invariant: `node` is the node of the pod before the scenario. Cost: two ids. Threads: a plain
 // value.
 #ifndef KAI_ACTIONS_VICTIM_H_
 #define KAI_ACTIONS_VICTIM_H_
@@ -13,7 +13,7 @@ namespace kai {
 
 struct Victim {
   PodId pod;
-  NodeId node;  // it holds before the scenario
+  NodeId node;  // its node before the scenario
 };
 
 }  // namespace kai

@@ -14,7 +14,7 @@ bool IsElastic(const CycleView& cycle, PodGroupId group) {
 VictimsByGroup::VictimsByGroup(const CycleView& cycle, const Scenario& scenario) {
   const IndexVector<PodId, PodGroupId>& group_of = cycle.cluster->pods().group;
   IndexVector<PodGroupId, int32_t> place(cycle.cluster->pod_groups().size(), -1);
-  std::vector<size_t> begins;  // first how many, then where they begin
+  std::vector<size_t> begins;  // first the sizes, then the start indices
   std::vector<PodGroupId> order;
   for (const Victim& victim : scenario.victims) {
     int32_t& its = place[group_of[victim.pod]];
@@ -39,7 +39,7 @@ VictimsByGroup::VictimsByGroup(const CycleView& cycle, const Scenario& scenario)
 
 namespace {
 
-// Pods that were leaving before the scenario. KAI counts them among those that stay.
+// Pods that were leaving before the scenario. KAI counts them as staying.
 int64_t LeavingAnyway(const CycleView& cycle, SubGroupId pod_set) {
   if (!cycle.mends->on(Mend::kProtectedMinimum)) return 0;
   const PodColumns& pods = cycle.cluster->pods();

@@ -1,10 +1,10 @@
-// VictimProtection: minimum run times, as the evicting actions ask for them (spec 1 F102-F106).
+// VictimProtection: minimum run times for the evicting actions (spec 1 F102-F106).
 //
 //   const VictimsByGroup by_group(cycle, scenario);
 //   !IsElastic(cycle, loss.group) || ...
 //   KeepsMinimum(cycle, loss)
 //
-// Invariants: groups come in the order of their first victim, and their victims in that of the
+// Invariants: groups are in the order of their first victims, and their victims in that of the
 // scenario. Cost: O(victims), and O(pods of a group) for its minimum. Threads: many readers, while
 // no statement changes the cluster.
 #ifndef KAI_ACTIONS_VICTIM_PROTECTION_H_
@@ -19,10 +19,10 @@
 
 namespace kai {
 
-// Some pod set has more pods, of any status, than it needs (spec 2 G10).
+// True: some pod set has more pods, of any status, than it needs (spec 2 G10).
 bool IsElastic(const CycleView& cycle, PodGroupId group);
 
-// Whether the group may not be touched yet, `runtime_ns` being what its queues grant it.
+// True: the group may not lose pods yet; `runtime_ns` is the minimum run time from its queues.
 inline bool IsProtected(const CycleView& cycle, PodGroupId group, int64_t runtime_ns) {
   const int64_t started_ns = cycle.log->Has(group, CycleLog::kStarted)
                                  ? cycle.time->now_ns()
@@ -30,8 +30,8 @@ inline bool IsProtected(const CycleView& cycle, PodGroupId group, int64_t runtim
   return !cycle.time->HasCome(MinRuntime::EndOf(started_ns, runtime_ns), WakeReason::kMinRuntime);
 }
 
-// Victims of a scenario by pod group, in the order of each group's first: pods of one group keep
-// their order.
+// The victims of a scenario by pod group, in the order of each group's first victim; pods of one
+// group keep their order.
 struct GroupVictims {
   PodGroupId group;
   std::span<const Victim> victims;

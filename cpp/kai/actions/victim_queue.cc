@@ -13,8 +13,8 @@ VictimPool::VictimPool(const CycleView& cycle, std::span<const PodGroupId> candi
   const auto goes_first = [&](PodGroupId a, PodGroupId b) {
     return GroupGoesFirst(a, cycle.order->ElasticStateOf(a), b, cycle.order->ElasticStateOf(b));
   };
-  // The heaps of queues are laid out as if groups came one by one: a queue enters with its first
-  // group, and is compared with what the others have so far.
+  // The heaps of queues get the layout that results from adding groups one by one: a queue is added
+  // with its first group, and compared with what the others have so far.
   IndexVector<QueueId, PodGroupId> first(cluster.queues().size());
   const auto queue_less = [&](QueueId a, QueueId b) {
     const auto contender = [&](QueueId queue) {
@@ -32,7 +32,8 @@ VictimPool::VictimPool(const CycleView& cycle, std::span<const PodGroupId> candi
   };
   std::vector<QueueId> leaves;
   for (auto group = candidates.begin(); group != candidates.end();) {
-    // In one piece, as many as are in one queue: all of them, where only one may lose pods.
+    // Handles adjacent groups of one queue together: these are all groups if only one queue may
+    // lose pods.
     const QueueId queue = cluster.pod_groups().queue[*group];
     const auto other = std::find_if(group + 1, candidates.end(), [&](PodGroupId each) {
       return cluster.pod_groups().queue[each] != queue;
@@ -43,7 +44,7 @@ VictimPool::VictimPool(const CycleView& cycle, std::span<const PodGroupId> candi
     group = other;
   }
   const IndexVector<PodGroupId, int64_t>& rank = cluster.pod_groups().creation_rank;
-  std::vector<size_t> looked_at(leaves.size());  // of the groups of each leaf
+  std::vector<size_t> looked_at(leaves.size());  // number of checked groups of each leaf
   for (const QueueId entering : leaves) {
     for (size_t i = 0; i < leaves.size() && leaves.size() > 1; ++i) {
       const std::vector<PodGroupId>& groups = sorted_[leaves[i]];
@@ -62,13 +63,13 @@ VictimPool::VictimPool(const CycleView& cycle, std::span<const PodGroupId> candi
 void VictimPool::SortVictims(std::vector<PodGroupId>* groups) const {
   const PodGroupColumns& columns = cycle_.cluster->pod_groups();
   PodOrder& order = *cycle_.order;
-  // Their order was found when the cluster was built; only those that have changed since have to be
-  // filed anew.
+  // Their order was computed when the cluster was built; only groups that have changed since must
+  // be sorted again.
   const auto by_rank = [&](PodGroupId a, PodGroupId b) { return columns.IsVictimBefore(a, b); };
   const auto goes_first = [&](PodGroupId a, PodGroupId b) {
     return GroupGoesFirst(a, order.ElasticStateOf(a), b, order.ElasticStateOf(b));
   };
-  std::reverse(groups->begin(), groups->end());  // the youngest first: often that is all
+  std::reverse(groups->begin(), groups->end());  // the youngest first: often final
   if (cycle_.worklist.comparators != Worklist::Options().comparators) {
     std::sort(groups->begin(), groups->end(), goes_first);
     return;
@@ -79,7 +80,7 @@ void VictimPool::SortVictims(std::vector<PodGroupId>* groups) const {
           : std::stable_partition(groups->begin(), groups->end(), [&](PodGroupId group) {
               return order.ElasticStateOf(group) == columns.elastic_state[group];
             });
-  // Of the queue's list all or some, and none from elsewhere.
+  // All or some groups of the queue's list, and no others.
   const bool is_listed = cycle_.mends->on(Mend::kSameCycleEviction);
   const bool is_sorted =
       (is_listed && columns.lists.bounds_in[columns.queue[groups->front()]].youngest_first) ||
@@ -114,7 +115,7 @@ QuotaCount VictimPool::AllocatedOf(PodGroupId group,
     for (const PodId pod : cycle_.order->PodsOf(pod_set)) {
       if (!IsAllocated(cluster.pods().status[pod]) || (gone != nullptr && (*gone)[pod] != 0))
         continue;
-      // By what it asked for, and of a part of a device's memory that is no GPU (spec 1 W11).
+      // By its request; a request for GPU memory counts as no GPU (spec 1 W11).
       const PodClass& its = cluster.ClassOf(pod);
       allocated +=
           its.gpu.kind == GpuRequestKind::kMemory ? its.requested.WithGpus(0) : its.requested;
@@ -201,8 +202,8 @@ const QueueStanding& VictimQueue::StandingOf(QueueId queue) {
   const CycleView& cycle = pool_.cycle_;
   const QueueColumns& queues = cycle.cluster->queues();
   const QueueId leaf = heaps_.LeafOf(queue);
-  // KAI counts a group in full each time it stood there, and in inner queues only the groups of
-  // the leaf that stands for it (spec 1 W13).
+  // KAI counts a whole group each time it was in the heap, and in inner queues only the groups of
+  // the leaf that represents it (spec 1 W13).
   QuotaCount victims = cycle.mends->on(Mend::kVictimShares) ? taken_[queue] : leaves_[leaf].popped;
   victims += pool_.AllocatedOf(TopOf(leaf).group, &gone_.all());
   return known.emplace(QueueContender{.queue = (*cycle.shares)[queue],
@@ -243,7 +244,7 @@ std::optional<VictimBatch> VictimQueue::Next(const PodMarks& recorded) {
       leaves_[leaf].popped += pool_.AllocatedOf(group, gone);
     Forget(leaf);
     heaps_.Leave(leaf, IsEmpty(leaf), queue_less);
-    Forget(leaf);  // another one may stand for the queues above
+    Forget(leaf);  // another leaf may now represent the queues above
 
     batch_.clear();
     const bool more = cycle.order->NextToEvict(group, gone, &batch_);
@@ -273,7 +274,7 @@ void VictimQueue::Take(PodId pod, QueueId leaf) {
 
 bool VictimQueue::TakeRecorded(PodGroupId group, const PodMarks& recorded) {
   const Cluster& cluster = *pool_.cycle_.cluster;
-  bool any_left = false;  // whatever its status
+  bool any_left = false;  // with any status
   for (const SubGroupId pod_set : cluster.pod_groups().PodSetsOf(group)) {
     for (const PodId pod : pool_.cycle_.order->PodsOf(pod_set)) {
       if (gone_[pod] != 0) continue;

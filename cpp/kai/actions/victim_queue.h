@@ -1,16 +1,16 @@
-// Which pods would have to go next (spec 2 O4, spec 1 F108, F109).
+// VictimQueue: the order in which pods become victims (spec 2 O4, spec 1 F108, F109).
 //
 //   VictimPool pool(cycle->view, candidates);      // once per search
-//   VictimQueue queue(&pool);                      // afresh per probe
+//   VictimQueue queue(&pool);                      // a new one per probe
 //   while (const std::optional<VictimBatch> batch = queue.Next(marks)) {
 //
-// The queue that has most over what it deserves comes first, in it the lowest priority, then what
-// is above its minimum, then the youngest. A group gives up one batch at a time and comes back with
-// the rest (spec 2 G14, V8).
+// The queue that is most above its deserved share comes first; in it the lowest priority, then
+// groups above their minimum, then the youngest. A group gives up one batch at a time and returns
+// with the rest (spec 2 G14, V8).
 //
-// Invariants: no pod is in two batches of one queue; a pool and its queues hold as long as the
-// cluster stays as it was, changes that were taken back apart. Cost: the pool sorts and compares
-// once; a queue made of it costs what is taken from it. Not thread-safe.
+// Invariants: no pod is in two batches of one queue; a pool and its queues are valid as long as the
+// cluster has the same state, so changes must be undone before the next use. Cost: the pool sorts
+// and compares once; a queue made of it costs O(what is taken from it). Not thread-safe.
 #ifndef KAI_ACTIONS_VICTIM_QUEUE_H_
 #define KAI_ACTIONS_VICTIM_QUEUE_H_
 
@@ -25,7 +25,7 @@
 
 namespace kai {
 
-// Marks on pods, and whether there are any.
+// Marks on pods.
 class PodMarks {
  public:
   explicit PodMarks(size_t pods) : marks_(pods) {}
@@ -44,7 +44,7 @@ class PodMarks {
 
 class VictimQueue;
 
-// What a group gives up in one piece; good until the next one is asked for.
+// Pods that a group gives up together; valid until the next call.
 struct VictimBatch {
   PodGroupId group;
   std::span<const PodId> pods;
@@ -56,29 +56,30 @@ class VictimPool {
   VictimPool(const CycleView& cycle, std::span<const PodGroupId> candidates);
   ~VictimPool();
 
-  // The batches of a queue without recorded victims, in order; nothing: there are no more. They are
-  // found once.
+  // The batch at this position for a queue without recorded victims; nothing: there are no more.
+  // Each batch is computed once.
   std::optional<VictimBatch> BatchAt(size_t index);
-  // All pods the group has are its only batch: then a queue in which they are recorded goes on as
-  // if they had been taken.
+  // True: all pods of the group are its only batch. If they are recorded, the other batches of a
+  // queue are the same as without this group's batch.
   bool GivesAllAtOnce(PodGroupId group) const;
 
  private:
   friend class VictimQueue;
 
   bool GroupGoesFirst(PodGroupId a, ElasticState state_a, PodGroupId b, ElasticState state_b) const;
-  // Groups of a queue, some of its list or others, that come in order of creation: into that order.
+  // Sorts groups of a queue, some of its list or others, from the order of creation to the order of
+  // victims.
   void SortVictims(std::vector<PodGroupId>* groups) const;
-  // What its allocated pods asked for (spec 1 F109).
+  // The requests of its allocated pods (spec 1 F109).
   QuotaCount AllocatedOf(PodGroupId group, const IndexVector<PodId, uint8_t>* gone) const;
 
   const CycleView& cycle_;
-  IndexVector<QueueId, std::vector<PodGroupId>> sorted_;  // of leaves
-  QueueHeaps heaps_;                                      // as they stand when all are in
-  // What BatchAt() has found so far.
+  IndexVector<QueueId, std::vector<PodGroupId>> sorted_;  // by leaf queue
+  QueueHeaps heaps_;                                      // the heaps after all groups were added
+  // The batches that BatchAt() has computed.
   struct Found {
     PodGroupId group;
-    size_t begin = 0;  // of sequence_pods_
+    size_t begin = 0;  // index in sequence_pods_
     size_t end = 0;
   };
   std::unique_ptr<VictimQueue> sequencer_;
@@ -90,33 +91,33 @@ class VictimQueue {
  public:
   explicit VictimQueue(const VictimPool* pool);
 
-  // The next batch; pods marked in `recorded` are victims anyway, are never in it, and a group
-  // gives them up for nothing. Empty when no pod is left.
+  // The next batch. Pods in `recorded` are victims in any case: they are never in a batch, and
+  // removing them costs their group nothing. Nothing: no pod is left.
   std::optional<VictimBatch> Next(const PodMarks& recorded);
 
  private:
-  // A group that comes back with what it has not given up.
+  // A group that returned with its remaining pods.
   struct Rest {
     PodGroupId group;
     ElasticState state = ElasticState::kAt;
   };
   struct Leaf {
-    size_t next = 0;  // of the pool's sorted list
+    size_t next = 0;  // index in the pool's sorted list
     LazyHeap<Rest> rests;
-    QuotaCount popped{};  // what went out of it
+    QuotaCount popped{};  // sum of what left it
   };
 
   bool QueueGoesFirst(QueueId a, QueueId b);
   const QueueStanding& StandingOf(QueueId queue);
-  // What is known of a leaf, and of queues above it, holds no longer.
+  // Drops cached data of a leaf and its ancestors.
   void Forget(QueueId leaf);
   bool IsEmpty(QueueId leaf) const;
   Rest TopOf(QueueId leaf) const;
-  // The group, and whether it has given up pods already.
+  // The group, and whether it has already given up pods.
   std::pair<PodGroupId, bool> PopFrom(QueueId leaf);
   void PushBack(PodGroupId group);
   void Take(PodId pod, QueueId leaf);
-  // Takes the group's recorded pods; true: it has others.
+  // Takes the group's recorded pods; true: it has other pods.
   bool TakeRecorded(PodGroupId group, const PodMarks& recorded);
   bool RestGoesFirst(const Rest& a, const Rest& b) const;
 
@@ -125,8 +126,8 @@ class VictimQueue {
   std::vector<PodId> batch_;
   QueueHeaps heaps_;
   IndexVector<QueueId, Leaf> leaves_;
-  IndexVector<QueueId, QuotaCount> taken_;  // mend victim_shares: of all leaves below
-  // How a queue stood when it was compared last; nothing: it may stand otherwise by now.
+  IndexVector<QueueId, QuotaCount> taken_;  // switch victim_shares: of all leaves below
+  // The last standing of a queue in a comparison; nothing: it may have changed.
   IndexVector<QueueId, std::optional<QueueStanding>> known_;
 };
 

@@ -19,7 +19,7 @@ using ::testing::IsEmpty;
 
 using Strings = std::vector<std::string>;
 
-// What these groups give up, batch by batch, while `recorded` are victims anyway.
+// The batches that these groups give up, with `recorded` victims.
 Strings Batches(TestCycle* cycle, const Strings& groups, const Strings& recorded = {}) {
   const std::vector<PodGroupId> candidates = cycle->Groups(groups);
   VictimPool pool(cycle->view, candidates);
@@ -38,7 +38,7 @@ Strings Batches(const ClusterMaker& maker, const Strings& groups, const Strings&
   return Batches(&cycle, groups, recorded);
 }
 
-// ---- in one queue (spec 1 F108) -----------------------------------------------------------------
+// ---- in one queue (spec 1 F108)
 
 TEST(VictimQueueTest, TheLowestPriorityGoesFirstThenTheYoungest) {
   EXPECT_THAT(Batches(MakeCluster()
@@ -52,7 +52,7 @@ TEST(VictimQueueTest, TheLowestPriorityGoesFirstThenTheYoungest) {
 }
 
 TEST(VictimQueueTest, WhatIsAboveItsMinimumGoesBeforeWhatIsAtItsMinimum) {
-  // e gives up what it can spare, and comes back as one that is at its minimum and older.
+  // e gives up the pods above its minimum, and returns as an older group at its minimum.
   EXPECT_THAT(Batches(MakeCluster()
                           .Node("n", {.gpus = 8})
                           .Running("ns/e", {.pods = 4, .gpus = 1, .node = "n", .min_member = 2})
@@ -83,7 +83,7 @@ TEST(VictimQueueTest, OnlyCandidatesGo) {
   EXPECT_THAT(Batches(maker, {}), IsEmpty());
 }
 
-// ---- between queues (spec 1 F109) ---------------------------------------------------------------
+// ---- between queues (spec 1 F109)
 
 ClusterMaker TwoQueuesOfThree() {
   ClusterMaker maker = MakeCluster().Queue("q2").Queue("q1").Node("n", {.gpus = 6});
@@ -125,7 +125,7 @@ TEST(VictimQueueTest, WithoutFairShareTheYoungestQueueDrainsFirst) {
                                                               "q2/p98-0", "q2/p99-0", "q2/p100-0"));
 }
 
-// a1 and a2 below a hold two GPUs each, b1 below b has three groups of one.
+// a1 and a2 below a hold two GPUs each; b1 below b has three groups with one GPU.
 ClusterMaker TwoBranches() {
   return MakeCluster()
       .Queue("a")
@@ -142,7 +142,7 @@ ClusterMaker TwoBranches() {
 }
 const Strings kTwoBranches = {"a1/x", "a2/x", "b1/x", "b1/y", "b1/z"};
 
-TEST(VictimQueueTest, WhatWasTakenCountsInAllQueuesAbove) {  // mend victim_shares
+TEST(VictimQueueTest, WhatWasTakenCountsInAllQueuesAbove) {  // switch victim_shares
   EXPECT_THAT(Batches(TwoBranches(), kTwoBranches),
               ElementsAre("b1/z-0", "a2/x-0", "b1/y-0", "a1/x-0", "b1/x-0"));
 }
@@ -154,7 +154,7 @@ TEST(VictimQueueTest, AsKaiABranchForgetsWhatItsOtherLeavesGave) {  // spec 1 W1
               ElementsAre("b1/z-0", "a2/x-0", "a1/x-0", "b1/y-0", "b1/x-0"));
 }
 
-// ---- recorded victims (spec 2 V8) ---------------------------------------------------------------
+// ---- recorded victims (spec 2 V8)
 
 ClusterMaker ElasticFour() {
   return MakeCluster()
@@ -185,12 +185,12 @@ TEST(RecordedVictimsTest, TheRestOfARecordedGangGoesInOnePiece) {
 }
 
 TEST(RecordedVictimsTest, APodBehindTheFirstBatchIsFoundWhenItsTurnComes) {
-  // e-0 is recorded: e-3 and e-2 are spared as ever; the last batch is without it.
+  // e-0 is recorded: e-3 and e-2 are given up as before; the last batch does not contain e-0.
   EXPECT_THAT(Batches(ElasticFour(), {"ns/e"}, {"ns/e-0"}),
               ElementsAre("ns/e-3", "ns/e-2", "ns/e-1"));
 }
 
-// ---- the sequence that all probes share ---------------------------------------------------------
+// ---- the sequence that all probes share
 
 TEST(VictimPoolTest, GroupsThatComeBackDoNotGiveAllAtOnce) {
   TestCycle cycle(MakeCluster()
@@ -219,13 +219,14 @@ TEST(VictimPoolTest, TheSequenceIsFoundOnceAndMayBeAskedInAnyOrder) {
   EXPECT_EQ(pool.BatchAt(1)->group, cycle.rooms.Group("a2/x"));
 }
 
-// Pod groups that may lose something, of a random cluster.
+// The pod groups of a random cluster that may lose pods.
 std::vector<PodGroupId> Losers(const Cluster& cluster) {
   return cluster.pod_groups().lists.may_lose;
 }
 
 TEST(VictimPoolPropertyTest, WithoutRecordedVictimsThatComeBackTheSequenceIsWhatAQueueGives) {
-  // The shortcut of ScenarioBase: batches of recorded groups are left out of the one sequence.
+  // Tests the shortcut of ScenarioBase: it removes batches of recorded groups from the shared
+  // sequence.
   size_t skipped = 0;
   for (uint64_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(SeedTrace(seed));
@@ -286,7 +287,7 @@ TEST(VictimQueuePropertyTest, AgreesWithTheOracle) {
         if (std::find(groups.begin(), groups.end(), name) != groups.end())
           recorded.push_back(cycle.cluster().PodName(pod));
       }
-      // The oracle lists what has been given up so far.
+      // The oracle lists all pods given up so far.
       Strings grown = {""};
       for (const std::string& batch : Batches(&cycle, groups, recorded))
         grown.push_back(grown.back() + (grown.back().empty() ? "" : " ") + batch);
@@ -296,7 +297,7 @@ TEST(VictimQueuePropertyTest, AgreesWithTheOracle) {
         for (const std::string& pod : base) text += (text.empty() ? "" : " ") + pod;
         expected.push_back(text);
       }
-      ASSERT_THAT(grown, ElementsAreArray(expected)) << "mended: " << on;
+      ASSERT_THAT(grown, ElementsAreArray(expected)) << "switches on: " << on;
       batches += grown.size() - 1;
     }
   }

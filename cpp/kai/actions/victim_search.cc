@@ -9,8 +9,8 @@
 namespace kai {
 namespace {
 
-// Batches of victims added to a base before anything is proved about all candidates: most searches
-// have ended by then.
+// The number of batches of victims before the search tries to prove that all candidates are not
+// enough: most searches have ended by then.
 constexpr size_t kBatchesBeforeProof = 16;
 
 }  // namespace
@@ -30,8 +30,7 @@ VictimSearch::VictimSearch(CycleView& cycle, PodGroupId group,
       waiting_(cycle, group),
       takes_part_(cycle.cluster->pod_groups().size()),
       has_no_room_(cycle.cluster->pod_classes().size()) {
-  // Nodes without a GPU to give are not looked at when every pod of the group wants one (spec 2
-  // V3).
+  // Nodes without a GPU to give are not used if every pod of the group requests one (spec 2 V3).
   const Cluster& cluster = *cycle.cluster;
   gpu_nodes_only_ = true;
   for (const SubGroupId pod_set : cluster.pod_groups().PodSetsOf(group)) {
@@ -65,7 +64,7 @@ SearchOutcome VictimSearch::Run() {
       last = RunProbe(generator, pods_.size(), true);
     if (last == Probe::kSolved) {
       if (IsSatisfied(active_before)) return SearchOutcome::kSolved;
-      cycle_.statement->RollBackTo(start_);  // KAI leaves it standing (spec 2 W1)
+      cycle_.statement->RollBackTo(start_);  // KAI keeps it (spec 2 W1)
       return SearchOutcome::kGeneratorsExhausted;
     }
     if (last == Probe::kDeadline) return SearchOutcome::kDeadlineExhausted;
@@ -76,7 +75,7 @@ SearchOutcome VictimSearch::Run() {
 bool VictimSearch::MayWork(ScenarioGenerator generator, size_t pods) {
   if (cycle_.plain_search) return true;
   if (pods > kBatchesBeforeProof && IsHopeless()) return false;
-  // Of a part whose leaves have no pods yet, fewer than all may do.
+  // If some leaves of a part have no pods yet, fewer than all pods may be enough.
   const PodList part = cycle_.order->PodsToPlace(group_);
   if (options_.returns != nullptr) {
     options_.returns->StartPart(part);
@@ -101,14 +100,14 @@ bool VictimSearch::IsSatisfied(int32_t active_before) const {
 bool VictimSearch::IsStanding(Probe last) const { return last == Probe::kSolved && stands_; }
 
 size_t VictimSearch::LargestSolved(ScenarioGenerator generator, Probe* last) {
-  // Doubling until it fails, then halving the gap (spec 2 V1).
+  // Doubles the part until it fails, then halves the gap (spec 2 V1).
   const size_t all = pods_.size();
   size_t solved = 0;
   size_t failed = all + 1;
   for (size_t k = 1;; k = std::min(2 * k, all)) {
-    // The last probe of all repeats the whole group with the victims recorded for it. Where each of
-    // them was needed that is the same scenario again, and it can be left standing; unless a filter
-    // that let it through with more victims in view would now stop it.
+    // The very last probe repeats the whole group with its recorded victims. If each of them was
+    // needed, this is the same scenario again, and its changes can be kept, unless a filter that
+    // allowed it with more victims would now refuse it.
     const bool may_stand =
         k == all && !cycle_.plain_search && cycle_.mends->on(Mend::kScenarioFilters);
     *last = RunProbe(generator, k, may_stand);
@@ -147,7 +146,7 @@ VictimSearch::Probe VictimSearch::RunProbe(ScenarioGenerator generator, size_t p
     ScenarioBase base(cycle_, part, recorded_, &*pool_, gpu_nodes_only_ ? &offered_ : nullptr);
     request_ = cycle_.order->NextRequest(group_);
     do {
-      // Once it takes longer, it is worth knowing whether it can end well at all.
+      // If it takes longer, it pays off to check if it can succeed at all.
       if (base.batches().size() == kBatchesBeforeProof && !cycle_.plain_search) {
         if (IsHopeless()) break;
         bounds_.StartPart(cycle_.order->PodsToPlace(group_), recorded_);
@@ -167,7 +166,7 @@ VictimSearch::Probe VictimSearch::TryNodeLocal(const ScenarioBase& base, bool ke
   if (base.batches().empty())
     return recorded_.empty() ? Probe::kFailed : TryVictims(base, {}, keep);
   const Cluster& cluster = *cycle_.cluster;
-  // Nodes, by name, on which the group that the last batch is of has a pod, be it a victim or not.
+  // The nodes, by name, with a pod of the group of the last batch, also pods that are no victims.
   std::vector<NodeId> nodes;
   for (const SubGroupId pod_set : cycle_.order->PodSetsOf(base.batches().back().group)) {
     for (const PodId pod : cycle_.order->PodsOf(pod_set)) {
@@ -180,7 +179,7 @@ VictimSearch::Probe VictimSearch::TryNodeLocal(const ScenarioBase& base, bool ke
   std::sort(nodes.begin(), nodes.end(), by_name);
   nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
   for (const NodeId node : nodes) {
-    // Everything, wherever it is, of groups that would lose a pod here.
+    // All batches, on any node, of groups that would lose a pod here.
     const std::vector<Victim> added = base.VictimsOf(base.BatchesOfGroupsOn(node));
     const Probe result = cycle_.mends->on(Mend::kSingleVictims)
                              ? TryVictims(base, added, keep)
@@ -192,7 +191,7 @@ VictimSearch::Probe VictimSearch::TryNodeLocal(const ScenarioBase& base, bool ke
 
 VictimSearch::Probe VictimSearch::TryMultiNode(const ScenarioBase& base, bool keep) {
   if (base.batches().empty()) return TryVictims(base, {}, keep);
-  // No prefix of them could hold everything: not worth putting them in order.
+  // No prefix of the nodes could hold all pods, so they need not be sorted.
   const double missing = base.GpusWanted() - base.GpusElsewhere();
   if (!cycle_.plain_search && base.GpusOfUsefulNodes() < missing - kGpuSumTolerance)
     return Probe::kFailed;
@@ -202,7 +201,7 @@ VictimSearch::Probe VictimSearch::TryMultiNode(const ScenarioBase& base, bool ke
   std::stable_sort(nodes.begin(), nodes.end(), [&](NodeId a, NodeId b) {
     return base.GpusWithVictims(a) < base.GpusWithVictims(b);
   });
-  // The shortest prefix that could hold everything, then longer and longer ones.
+  // The shortest prefix of nodes that could hold all pods, then longer ones.
   size_t count = 0;
   double room = 0;
   while (room < missing) {
@@ -210,7 +209,7 @@ VictimSearch::Probe VictimSearch::TryMultiNode(const ScenarioBase& base, bool ke
     room += base.GpusWithVictims(nodes[count++]);
   }
   for (size_t step = 1;; count = std::min(count + step, nodes.size()), step *= 2) {
-    // What a group would have given up before goes as well: KAI leaves gangs below their minimum.
+    // Earlier batches of a group are evicted as well: KAI leaves gangs below their minimum.
     const std::vector<int32_t> batches =
         base.BatchesOn(std::span(nodes).first(count), cycle_.mends->on(Mend::kWholeGangs));
     if (const Probe result = TryVictims(base, base.VictimsOf(batches), keep);
@@ -222,7 +221,8 @@ VictimSearch::Probe VictimSearch::TryMultiNode(const ScenarioBase& base, bool ke
 
 std::vector<Victim> VictimSearch::WithRecorded(const ScenarioBase& base,
                                                std::span<const Victim> added) const {
-  // KAI takes all that a group is to give up, also what it does already (spec 2 W8).
+  // KAI takes all pods that a group must give up, including those that it already gives up (spec 2
+  // W8).
   const IndexVector<PodId, PodGroupId>& group_of = cycle_.cluster->pods().group;
   absl::flat_hash_set<PodGroupId> groups;
   for (const Victim& victim : added) groups.insert(group_of[victim.pod]);
@@ -264,8 +264,8 @@ VictimSearch::Probe VictimSearch::TryScenario(const Scenario& scenario, bool kee
 }
 
 std::vector<Victim> VictimSearch::NeededOf(const Scenario& scenario) const {
-  // Groups of which a victim leaves or moves, with all that the scenario took from them: pods that
-  // could stay would be asked to again (decision 0008).
+  // The groups with a victim that leaves or moves, with all that the scenario took from them: pods
+  // that could stay would be evicted again (decision 0008).
   const PodColumns& pods = cycle_.cluster->pods();
   absl::flat_hash_set<PodGroupId> losers;
   for (const Victim& victim : scenario.victims) {
@@ -312,7 +312,7 @@ bool VictimSearch::Simulate(const Scenario& scenario) {
 }
 
 bool VictimSearch::PlaceAll(const Scenario& scenario) {
-  // The group and its victims' groups, in the order in which an allocation would take them.
+  // The group and its victims' groups, in the order in which allocate would take them.
   const Cluster& cluster = *cycle_.cluster;
   std::vector<PodGroupId> groups;
   const auto add = [&](PodGroupId group) {
@@ -322,10 +322,11 @@ bool VictimSearch::PlaceAll(const Scenario& scenario) {
   };
   add(group_);
   for (const Victim& victim : scenario.victims) add(cluster.pods().group[victim.pod]);
-  // Every group that waits is in that order as well: what is promised here must hold when the next
-  // cycle allocates. One that cannot be placed whatever the order does not speak for its queue,
-  // then and now; KAI lets it (switch unrelated_blockers). What holds for one of a run holds for
-  // all: groups that have active pods, as victims have, are by themselves.
+  // Every waiting group is in that order as well: a promise made here must still be possible when
+  // the next cycle allocates. A group that cannot be placed in any order does not represent its
+  // queue, then and now; in KAI it does (switch unrelated_blockers). What is true for one group of
+  // a run is true for all of it, because groups with active pods, such as victims, are in runs of
+  // their own.
   const bool lets_all_speak = !cycle_.mends->on(Mend::kUnrelatedBlockers);
   std::vector<std::span<const PodGroupId>> runs;
   for (const std::span<const PodGroupId> run : waiting_.runs()) {
@@ -346,20 +347,20 @@ bool VictimSearch::PlaceAll(const Scenario& scenario) {
   bool works = true;
   while (works && !worklist.empty()) {
     const PodGroupId group = worklist.Pop();
-    if (takes_part_[group] == 0) {  // nor do those of its run
+    if (takes_part_[group] == 0) {  // nor do the others of its run
       if (!cycle_.plain_search) worklist.PassOverAlike();
       continue;
     }
     const bool placed =
         cycle_.placer->Place(group, GroupPlacer::Mode::kSimulate, cycle_.statement).placed;
     if (group != group_) {
-      // Where each victim has to return: one whose group has had its turn will not.
+      // If each victim must return: a group that failed in its turn will not be placed later.
       works = placed || options_.returns == nullptr;
       continue;
     }
     is_placed = placed;
     works = placed;
-    // Often that is all: no pod that left finds room again, whatever the order.
+    // Often the simulation can end here: no evicted pod finds room again, in any order.
     if (works && !cycle_.plain_search && NobodyReturns(scenario, groups)) break;
   }
   for (const PodGroupId group : groups) takes_part_[group] = 0;
@@ -367,7 +368,7 @@ bool VictimSearch::PlaceAll(const Scenario& scenario) {
 }
 
 bool VictimSearch::NobodyReturns(const Scenario& scenario, std::span<const PodGroupId> groups) {
-  // Places only fill up from here on, so what has no room now will have none.
+  // From here on, room only shrinks, so a pod without room now will have none later.
   const Cluster& cluster = *cycle_.cluster;
   for (const PodGroupId group : groups) {
     if (group != group_ && cycle_.order->CountOf(group, PodStatus::kPending) > 0) return false;

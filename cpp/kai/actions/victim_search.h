@@ -1,19 +1,19 @@
-// VictimSearch: which pods to evict so that a waiting pod group can be placed (spec 2 V1-V17).
+// VictimSearch: finds pods to evict so that a waiting pod group can be placed (spec 2 V1-V17).
 //
 //   VictimSearch search(
 //       cycle.view, group, candidates, ...
 //   const SearchOutcome outcome = search.Run();
-//   if (outcome == SearchOutcome::kSolved) ...       // the statement holds the solution
+//   if (outcome == SearchOutcome::kSolved) ...       // the solution is in the statement
 //
-// The search grows the part of the group that it makes room for (1, 2, 4, ... pods), each time
-// starting from the victims that sufficed before. For each part it adds victims one batch at a
-// time, in the order of the victim queue, and simulates scenarios made of them: evict, place the
-// group, and place the victims again where there is room. The first scenario that works and that
-// the validator accepts wins.
+// The search increases the part of the group that it makes room for (1, 2, 4, ... pods), and each
+// time starts from the victims of the last solution. For each part it adds victims one batch at a
+// time, in the order of the victim queue, and simulates scenarios of them: evict, place the group,
+// and place the victims again if there is room. The first scenario that works and that the
+// validator accepts is the result.
 //
 // Invariants: an unsolved search leaves the statement as it was; equal input without a stopwatch
-// gives the same victims. Cost: O(log pods) parts, for each a simulation per scenario that
-// search_bounds.h does not rule out; SearchMeter bounds them. Not thread-safe.
+// gives the same victims. Cost: O(log pods) parts, and for each a simulation per scenario that
+// search_bounds.h does not rule out; SearchMeter limits them. Not thread-safe.
 #ifndef KAI_ACTIONS_VICTIM_SEARCH_H_
 #define KAI_ACTIONS_VICTIM_SEARCH_H_
 
@@ -45,14 +45,14 @@ enum class SearchOutcome : uint8_t {
 
 class VictimSearch {
  public:
-  // Asked after a simulation, with the cluster as it left it; `request` is what the part of the
-  // group asks for that was placed.
+  // Called after a simulation, while its changes are in place; `request` is the request of the
+  // placed part of the group.
   using Validator = std::function<bool(const Scenario&, const QuotaCount& request)>;
 
   struct Options {
-    bool whole_groups = true;  // a group that lost pods before loses some (decision 0008)
-    // Where the validator accepts no scenario in which a victim stays away: made of the cluster as
-    // it stands.
+    bool whole_groups = true;  // a group that lost pods before counts as a loser (decision 0008)
+    // Set if the validator rejects every scenario in which a victim finds no new place: bounds of
+    // the current state.
     ReturnBounds* returns = nullptr;
   };
 
@@ -63,32 +63,32 @@ class VictimSearch {
 
   SearchOutcome Run();
 
-  // Of a solved search: its scenario, victims first lost, then moved, and those that could stay
-  // left out.
+  // The scenario of a solved search: lost victims first, then moved ones, without those that could
+  // stay.
   const std::vector<Victim>& victims() const { return recorded_; }
 
  private:
   enum class Probe : uint8_t { kSolved, kFailed, kDeadline };
 
   size_t LargestSolved(ScenarioGenerator generator, Probe* last);
-  // The whole group's solution stands already.
+  // True: the solution for the whole group is already in the statement.
   bool IsStanding(Probe last) const;
   Probe RunProbe(ScenarioGenerator generator, size_t pods, bool keep);
   Probe TryNodeLocal(const ScenarioBase& base, bool keep);
   Probe TryMultiNode(const ScenarioBase& base, bool keep);
-  // Beside the recorded ones.
+  // Tries these victims in addition to the recorded ones.
   Probe TryVictims(const ScenarioBase& base, std::span<const Victim> added, bool keep);
   std::vector<Victim> WithRecorded(const ScenarioBase& base, std::span<const Victim> added) const;
   Probe TryScenario(const Scenario& scenario, bool keep);
   bool Simulate(const Scenario& scenario);
   std::vector<Victim> NeededOf(const Scenario& scenario) const;
   bool PlaceAll(const Scenario& scenario);
-  // With the group placed: none of the victims that have not been placed again can be.
+  // After the group is placed: true if none of the remaining victims can be placed again.
   bool NobodyReturns(const Scenario& scenario, std::span<const PodGroupId> groups);
   bool IsSatisfied(int32_t active_before) const;
-  // Nothing proves that the generator cannot place so many pods.
+  // False: it is proved that the generator cannot place this number of pods.
   bool MayWork(ScenarioGenerator generator, size_t pods);
-  // Not even the first pod could be placed, were all candidates gone.
+  // True: not even the first pod could be placed without all candidates.
   bool IsHopeless();
 
   CycleView& cycle_;
@@ -97,24 +97,24 @@ class VictimSearch {
   SearchMeter* meter_;
   Options options_;
   std::span<const PodGroupId> candidates_;
-  ReturnBounds::Movable movable_;  // these
+  ReturnBounds::Movable movable_;  // the candidates
   std::optional<VictimPool> pool_;
   PodList pods_;                 // to place, in order
-  bool gpu_nodes_only_ = false;  // every pod of the group wants a GPU (spec 2 V3)
+  bool gpu_nodes_only_ = false;  // every pod of the group requests a GPU (spec 2 V3)
   IndexVector<NodeId, uint8_t> offered_;
   std::vector<NodeId> offered_by_scenario_;
-  std::vector<Victim> recorded_;  // what sufficed for the part before
-  bool recorded_is_all_ = false;  // and none of these could stay
+  std::vector<Victim> recorded_;  // the victims of the last solved part
+  bool recorded_is_all_ = false;  // none of these could stay
   Statement::Checkpoint start_ = 0;
-  bool stands_ = false;  // the whole group's solution, already
+  bool stands_ = false;  // the whole group's solution is in the statement
   SearchBounds bounds_;
   bool knows_hope_ = false;
   bool is_hopeless_ = false;
-  QuotaCount request_;  // of the part that is being placed
+  QuotaCount request_;  // of the part that is placed
   std::set<ScenarioKey> failed_;
-  WaitingRuns waiting_;                           // when the search began; without the group
-  IndexVector<PodGroupId, uint8_t> takes_part_;   // in the scenario that is simulated
-  IndexVector<PodClassId, uint8_t> has_no_room_;  // found out in it
+  WaitingRuns waiting_;                           // at the start of the search; without the group
+  IndexVector<PodGroupId, uint8_t> takes_part_;   // groups in the simulated scenario
+  IndexVector<PodClassId, uint8_t> has_no_room_;  // classes without room in it
 };
 
 }  // namespace kai

@@ -23,7 +23,7 @@ using ::testing::SizeIs;
 
 using Strings = std::vector<std::string>;
 
-// The cluster with ns/new ahead of all groups, unless it has a priority: others would take
+// The cluster with ns/new before all groups, unless it has a priority; otherwise others would take
 // their places back before it is placed.
 ClusterMaker Urgent(ClusterMaker maker) {
   for (PodGroupRow& row : maker.rows().pod_groups) {
@@ -32,7 +32,7 @@ ClusterMaker Urgent(ClusterMaker maker) {
   return maker.Add(PriorityClassRow{.name = "urgent", .value = 75});
 }
 
-// A search for ns/new among all groups that may lose pods, and all that can be seen of it.
+// A search for ns/new among all groups that may lose pods, with everything visible of it.
 struct Search {
   explicit Search(const ClusterMaker& maker, const RoomsOptions& options = {})
       : cycle(Urgent(maker), options) {}
@@ -78,12 +78,12 @@ struct Search {
   TestCycle cycle;
   std::function<bool(const Scenario&)> accepts = [](const Scenario&) { return true; };
   Strings asked;                 // scenarios that worked
-  std::vector<double> requests;  // and GPUs of the part that was placed
-  std::string victims;           // of the solution
-  int64_t scenarios = 0;         // simulated
+  std::vector<double> requests;  // GPUs of their placed parts
+  std::string victims;           // victims of the solution
+  int64_t scenarios = 0;         // number of simulated scenarios
 };
 
-// ---- what it takes ------------------------------------------------------------------------------
+// ---- what it takes
 
 ClusterMaker ThreeOnOneNode() {
   return MakeCluster()
@@ -169,8 +169,8 @@ TEST(VictimSearchTest, AVictimThatFitsElsewhereMoves) {  // spec 2 E22
 }
 
 TEST(VictimSearchTest, AVictimThatWasEvictedForNothingStays) {  // spec 2 T5
-  // Only n1 will do. c comes first and is evicted in vain: it returns to n2, as if nothing had
-  // been.
+  // Only n1 is possible. c comes first and is evicted in vain: it returns to n2 as if it had not
+  // been evicted.
   Search search(MakeCluster()
                     .Node("n1", {.gpus = 1, .labels = {{"zone", "a"}}})
                     .Node("n2", {.gpus = 1})
@@ -186,7 +186,7 @@ TEST(VictimSearchTest, AVictimThatWasEvictedForNothingStays) {  // spec 2 T5
 }
 
 TEST(VictimSearchTest, ASiblingThatStayedIsRecordedWithThoseThatDidNot) {
-  // e-1 is placed again where it was; it keeps the only attempt of e in the last probe.
+  // e-1 is placed again on its old node; it uses the only attempt of e in the last probe.
   Search search(
       MakeCluster()
           .Node("n1", {.gpus = 2, .labels = {{"disk", "ssd"}}})
@@ -201,7 +201,7 @@ TEST(VictimSearchTest, ASiblingThatStayedIsRecordedWithThoseThatDidNot) {
   EXPECT_EQ(search.Now("ns/y-0"), "-> n2");
 }
 
-// ---- what it leaves behind ----------------------------------------------------------------------
+// ---- what it leaves behind
 
 TEST(VictimSearchTest, UnsolvedItLeavesEverythingAsItWas) {  // spec 2 E26
   Search search(ThreeOnOneNode().Pending("ns/new", {.pods = 2, .gpus = 1, .min_member = 2}));
@@ -213,7 +213,7 @@ TEST(VictimSearchTest, UnsolvedItLeavesEverythingAsItWas) {  // spec 2 E26
   for (const char* pod : {"ns/a-0", "ns/b-0", "ns/c-0"}) EXPECT_EQ(search.Now(pod), "on n1");
   EXPECT_EQ(search.Now("ns/new-0"), "waits");
   EXPECT_THAT(search.cycle.rooms.order().PodsToPlace(search.cycle.rooms.Group("ns/new")), SizeIs(2))
-      << "the parts are forgotten";
+      << "the group has no part any more";
 }
 
 TEST(VictimSearchTest, TheValidatorSeesTheClusterAsItWouldBe) {
@@ -228,7 +228,7 @@ TEST(VictimSearchTest, TheValidatorSeesTheClusterAsItWouldBe) {
   EXPECT_EQ(search.Run(), SearchOutcome::kSolved);
 }
 
-// Two replicas, of which one is enough.
+// Two replicas; one is enough.
 ClusterMaker EitherReplica() {
   PodGroupRow row;
   row.namespace_name = "ns";
@@ -241,7 +241,7 @@ ClusterMaker EitherReplica() {
       .Pending("ns/new", {.gpus = 1, .subgroup = "b"});
 }
 
-TEST(VictimSearchTest, EnoughReplicasAreASolution) {  // mend min_sub_group
+TEST(VictimSearchTest, EnoughReplicasAreASolution) {  // switch min_sub_group
   Search search(EitherReplica());
   EXPECT_EQ(search.Run(), SearchOutcome::kSolved);
   EXPECT_EQ(search.Now("ns/new-0"), "-> n1");
@@ -251,12 +251,12 @@ TEST(VictimSearchTest, EnoughReplicasAreASolution) {  // mend min_sub_group
 TEST(VictimSearchTest, AsKaiTheyAreNotButNothingIsLeftStanding) {  // spec 2 W1, W2
   Search search(EitherReplica(), {.satisfy_tree = false});
   EXPECT_EQ(search.Run(), SearchOutcome::kGeneratorsExhausted);
-  EXPECT_THAT(search.asked, Not(IsEmpty())) << "there was a scenario that worked";
+  EXPECT_THAT(search.asked, Not(IsEmpty())) << "one scenario worked";
   EXPECT_EQ(search.Now("ns/new-0"), "waits");
   EXPECT_EQ(search.Now("ns/c-0"), "on n1");
 }
 
-// ---- without a chance ---------------------------------------------------------------------------
+// ---- without a chance
 
 TEST(VictimSearchTest, WithoutGeneratorsThereIsNothingToTry) {
   Search search(ThreeOnOneNode().Pending("ns/new", {.gpus = 1}));
@@ -290,9 +290,9 @@ TEST(VictimSearchTest, WhatNoEvictionMakesFitIsNotTried) {
   EXPECT_GT(run(true), 0);
 }
 
-// ---- parts (spec 2 V1) --------------------------------------------------------------------------
+// ---- parts (spec 2 V1)
 
-// `nodes` nodes of one GPU, each with a pod group of its own; `fixed` of them cannot be emptied.
+// `nodes` nodes with one GPU, each with a pod group of its own; `fixed` of them cannot be emptied.
 ClusterMaker OneGpuNodes(int nodes, int fixed, int gang) {
   ClusterMaker maker = MakeCluster();
   for (int i = 0; i < nodes; ++i) {
@@ -318,11 +318,11 @@ TEST(ProbeTest, PartsDoubleUntilTheWholeGroupIsPlaced) {  // the example of spec
   EXPECT_THAT(PartsOf(maker, SearchOutcome::kSolved, /*plain=*/true),
               ElementsAre(1, 2, 4, 8, 11, 11));
   EXPECT_THAT(PartsOf(maker, SearchOutcome::kSolved, /*plain=*/false), ElementsAre(1, 2, 4, 8, 11))
-      << "when every victim was needed, the solution is left standing";
+      << "if every victim was needed, the solution is kept";
 }
 
 TEST(ProbeTest, BetweenTheLargestThatWorksAndTheSmallestThatDoesNotTheGapIsHalved) {
-  // Nine of eleven fit: 8 works, 11 does not, 9 does, 10 does not, and 11 is tried once more.
+  // Nine of eleven fit: 8 works, 11 fails, 9 works, 10 fails, and 11 is tried again.
   for (const bool plain : {true, false}) {
     EXPECT_THAT(PartsOf(OneGpuNodes(11, 2, 11), SearchOutcome::kGeneratorsExhausted, plain),
                 ElementsAre(1, 2, 4, 8, 9));
@@ -337,11 +337,11 @@ TEST(ProbeTest, EachPartStartsFromTheVictimsOfTheOneBefore) {
   EXPECT_THAT(search.requests, ElementsAre(1, 2, 3, 4));
 }
 
-// ---- generators (spec 2 V9) ---------------------------------------------------------------------
+// ---- generators (spec 2 V9)
 
 TEST(GeneratorTest, NodeLocalGreedyEmptiesNodesOneByOne) {
-  // From two to four pods takes two nodes more, from three to five as well: that is too much at
-  // once.
+  // Going from two to four pods needs two more nodes, and so does going from three to five: too
+  // many at once.
   const auto outcome = [](int gang, std::vector<ScenarioGenerator> generators) {
     Search search(OneGpuNodes(gang, 0, gang));
     search.cycle.view.generators = std::move(generators);
@@ -361,7 +361,7 @@ TEST(GeneratorTest, OneOwnsAllPartsBeforeTheNextBegins) {  // spec 2 E25
 }
 
 TEST(GeneratorTest, NodeLocalGreedyTakesAllThatAGroupWouldLoseElsewhere) {
-  // gang stands on both nodes; for one pod on n1 all of it goes.
+  // gang is on both nodes; all of it is evicted for one pod on n1.
   Search search(MakeCluster()
                     .Node("n1", {.gpus = 2, .labels = {{"zone", "a"}}})
                     .Node("n2", {.gpus = 2})
@@ -418,7 +418,7 @@ TEST(GeneratorTest, AScenarioThatFailedIsNotTriedTwice) {  // spec 2 V15
   EXPECT_EQ(search.scenarios, 3);
 }
 
-// ---- the rest of the cluster --------------------------------------------------------------------
+// ---- the rest of the cluster
 
 TEST(GeneratorTest, AsKaiTheVictimsThatSufficedHaveToPassTheFiltersAlone) {  // spec 2 V1, spec 4 F4
   ClusterMaker maker =
@@ -437,7 +437,7 @@ TEST(GeneratorTest, AsKaiTheVictimsThatSufficedHaveToPassTheFiltersAlone) {  // 
   Search mended(maker);
   EXPECT_EQ(mended.Run(), SearchOutcome::kSolved);
   EXPECT_EQ(mended.victims, "ns/a-0");
-  // The filter counts the pod that runs as well: both zones are too small without ns/b.
+  // The filter also counts the running pod: both zones are too small without ns/b.
   Search as_kai(maker);
   as_kai.cycle.mends.Set(Mend::kScenarioFilters, false);
   EXPECT_EQ(as_kai.Run(), SearchOutcome::kSolved);
@@ -454,7 +454,7 @@ TEST(SimulationTest, OtherGroupsThatWaitAreNotPlacedOnTheWay) {
 }
 
 TEST(SimulationTest, GroupsThatGoFirstMayBePlacedAgainBeforeTheGroup) {
-  // The victim matters more and takes its place back; so nothing is won.
+  // The victim is more important and takes its place back, so nothing is won.
   Search search(MakeCluster()
                     .Node("n1", {.gpus = 1})
                     .Running("ns/old", {.gpus = 1, .node = "n1", .priority = 60})
@@ -476,9 +476,9 @@ TEST(SimulationTest, AGroupGetsOneAttemptToComeBack) {  // spec 2 V13, W19
   EXPECT_EQ(search.Now("ns/e-1"), "leaves n1");
 }
 
-// ---- budgets (spec 2 V4-V6, V17) ----------------------------------------------------------------
+// ---- budgets (spec 2 V4-V6, V17)
 
-// Nothing is accepted; of the five pods on the node every longer list of victims works.
+// The validator accepts nothing; every longer list of the five pods on the node works.
 Search Hopeless() {
   return Search(MakeCluster()
                     .Node("n1", {.gpus = 5})
@@ -554,7 +554,7 @@ TEST(SearchBudgetTest, AGeneratorsTimeEndsItAndNotTheSearch) {
     return false;
   };
   EXPECT_EQ(search.Run(), SearchOutcome::kGeneratorsExhausted);
-  EXPECT_EQ(search.scenarios, 5) << "two by the first, the other three by the next";
+  EXPECT_EQ(search.scenarios, 5) << "two by the first generator, the other three by the next";
 }
 
 }  // namespace

@@ -39,8 +39,8 @@ bool Worklist::GroupGoesFirst(PodGroupId a, PodGroupId b) const {
 bool Worklist::QueueGoesFirst(QueueId a, QueueId b) {
   const QueueColumns& queues = cluster_.queues();
   if (!options_.by_fair_share) {
-    // Without a comparator of queues the framework's own: creation time, then UID, which is the
-    // name (spec 2 X1).
+    // Without a comparator of queues the framework's own order applies: creation time, then UID,
+    // which is the name (spec 2 X1).
     return std::tuple(queues.created_ns[a], cluster_.Text(queues.name[a])) <
            std::tuple(queues.created_ns[b], cluster_.Text(queues.name[b]));
   }
@@ -51,7 +51,7 @@ const QueueStanding& Worklist::StandingOf(QueueId queue) {
   const PodGroupId next = groups_[heaps_.LeafOf(queue)].Top().group;
   const int64_t version = shares_->usage().version();
   Known& known = known_[queue];
-  // Without a change in between a group asks for the same.
+  // Without a change since then, the group has the same request.
   if (known.group == next && known.version == version) return known.standing;
   const QueueView view = (*shares_)[queue];
   const QuotaCount& candidate = order_->NextRequest(next);
@@ -85,15 +85,15 @@ void Worklist::Push(std::span<const PodGroupId> groups) {
     if (options_.keep_first) {
       KeepTheFirst(leaf);
     } else {
-      entries.DropLast();  // whichever stands in the last slot (spec 2 W9)
+      entries.DropLast();  // the one in the last slot (spec 2 W9)
     }
   }
-  if (entries.empty()) return;  // a depth of zero keeps none
+  if (entries.empty()) return;  // a depth of 0 keeps none
   heaps_.Enter(leaf, [this](QueueId a, QueueId b) { return QueueGoesFirst(a, b); });
 }
 
 void Worklist::KeepTheFirst(QueueId leaf) {
-  // The last one stands below: a heap knows its first only. Depths are small.
+  // The last one is somewhere below: a heap only knows its first. Depths are small.
   const auto less = [this](const Entry& a, const Entry& b) {
     return GroupGoesFirst(a.group, b.group);
   };
@@ -148,7 +148,7 @@ void Worklist::PassOverAlike() {
         rest, [&](PodGroupId group) { return GroupGoesFirst(group, second.group); });
     passed = static_cast<size_t>(end - rest.begin());
   }
-  // The queue stands as it did, on top of its heap, until it has nothing left.
+  // The standing of the queue does not change; it stays on top of its heap until it is empty.
   has_more_ = passed < rest.size();
   if (has_more_) {
     entries.ReplaceTop({.group = rest[passed], .rest = rest.subspan(passed + 1)}, less);

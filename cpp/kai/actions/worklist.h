@@ -1,17 +1,17 @@
-// Worklist: which pod group is next (spec 1 F60, spec 2 O2, O3).
+// Worklist: chooses the next pod group (spec 1 F60, spec 2 O2, O3).
 //
 //   Worklist worklist(cluster, cycle_.shares, cycle_.order, cycle_.worklist);
 //   for (const std::span<const PodGroupId> run : runs) worklist.Push(run);
 //   while (works && !worklist.empty()) {
 //   const PodGroupId group = worklist.Pop();
 //
-// Pod groups sit in a heap per leaf queue; queues sit in a heap per parent (queue_heaps.h).
+// Pod groups are in a heap per leaf queue; queues are in a heap per parent (queue_heaps.h).
 //
-// Once the order no longer matters, ForgetOrder() saves its cost.
+// When the order no longer matters, ForgetOrder() saves its cost.
 //
-// Invariants: Pop() follows the shares as they stand; the depth bounds what a leaf queue keeps.
-// Cost: O(log groups + depth * log siblings) comparisons a move, with keep_first O(depth) for each
-// group beyond the depth. Not thread-safe.
+// Invariants: Pop() uses the current shares; the depth limits the number of groups per leaf queue.
+// Cost: O(log groups + depth * log siblings) comparisons per move, with keep_first O(depth) for
+// each group beyond the depth. Not thread-safe.
 #ifndef KAI_ACTIONS_WORKLIST_H_
 #define KAI_ACTIONS_WORKLIST_H_
 
@@ -35,34 +35,34 @@ class Worklist {
   struct Options {
     std::vector<GroupComparator> comparators = {GroupComparator::kPriority,
                                                 GroupComparator::kElastic};
-    // By group; the lowest goes first, before all comparators. Empty: they alone decide.
+    // By group; the lowest goes first, before all comparators. Empty: only the comparators decide.
     std::span<const double> keys = {};
-    const JobOrder* job_order = nullptr;  // where it is among the comparators
-    bool by_fair_share = true;  // off without the plugin: queues by creation time and name alone
-    int64_t depth = -1;         // pod groups kept per leaf queue; -1: all (spec 2 C9)
-    bool keep_first = true;     // mend queue_depth: the first ones are kept
+    const JobOrder* job_order = nullptr;  // if it is among the comparators
+    bool by_fair_share = true;  // false without the plugin: queues only by creation time and name
+    int64_t depth = -1;         // the most pod groups per leaf queue; -1: all (spec 2 C9)
+    bool keep_first = true;     // switch queue_depth: the first ones are kept
   };
 
   Worklist(const Cluster& cluster, const FairShares* shares, PodOrder* order,
            const Options& options);
 
-  // A group whose queue is a leaf of a whole tree; others are the caller's to leave out.
+  // The queue of the group must be a leaf of a complete tree; the caller leaves out others.
   void Push(PodGroupId group) { Push(std::span(&group, 1)); }
-  // Groups of one queue, in the order in which they are to come; they are pushed once the one
-  // before them is popped. The list has to last for as long.
+  // Groups of one queue, in their order. Each is added when the one before it is popped. The list
+  // must live that long.
   void Push(std::span<const PodGroupId> groups);
   bool empty() const { return ordered_ ? heaps_.empty() : unordered_.empty(); }
   PodGroupId Pop();
-  // From now on Pop() gives what is in, queue by queue, and nothing comes in any more.
+  // From now on Pop() returns the remaining groups, queue by queue, and no group may be added.
   void ForgetOrder();
-  // After Pop(): another group of its list is in.
+  // After Pop(). True: another group of its list is in the worklist.
   bool has_more() const { return has_more_; }
-  // Then takes those of its list out that would come next, before any other group, as long as no
-  // share changes: they ask for the same.
+  // After Pop(): skips the groups of its list that would come next, before any other group, as long
+  // as no share changes: they have the same request.
   void PassOverAlike();
 
  private:
-  // A group, and those that come after it.
+  // A group and the following ones of its list.
   struct Entry {
     PodGroupId group;
     std::span<const PodGroupId> rest;
@@ -80,9 +80,9 @@ class Worklist {
   Options options_;
   QueueHeaps heaps_;
   IndexVector<QueueId, LazyHeap<Entry>> groups_;  // of leaves
-  // How a queue stood when it was compared last, and what that followed from.
+  // The last standing of a queue in a comparison, and the values that it depends on.
   struct Known {
-    PodGroupId group;      // that is next in it; invalid: the queue was not compared yet
+    PodGroupId group;      // its next group; invalid: the queue was not compared yet
     int64_t version = -1;  // QueueUsage::version()
     QuotaCount allocated;
     QuotaCount candidate;
@@ -90,10 +90,10 @@ class Worklist {
   };
   IndexVector<QueueId, Known> known_;
   bool ordered_ = true;
-  std::vector<Entry> unordered_;  // once ordered_ is false: what is left, the next one last
+  std::vector<Entry> unordered_;  // after ForgetOrder(): the remaining groups, the next one last
   bool has_more_ = false;
-  QueueId last_leaf_;      // that Pop() took from
-  PodGroupId next_alike_;  // the next one of the list, where there are more
+  QueueId last_leaf_;      // the leaf of the last Pop()
+  PodGroupId next_alike_;  // the next one of the list, if there are more
 };
 
 }  // namespace kai

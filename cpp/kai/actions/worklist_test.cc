@@ -19,7 +19,7 @@
 namespace kai::worklist_test {
 namespace {
 
-// A worklist with all that it looks at.
+// A worklist with all its inputs.
 struct Rig {
   explicit Rig(std::unique_ptr<Cluster> made, const Worklist::Options& options = {})
       : cluster(std::move(made)),
@@ -139,14 +139,15 @@ ClusterMaker TwoOneThree() {
       .Pending("q/three", {.gpus = 1, .priority = 53});
 }
 
-TEST(WorklistTest, TheDepthKeepsTheFirst) {  // mend queue_depth
+TEST(WorklistTest, TheDepthKeepsTheFirst) {  // switch queue_depth
   Rig rig(TwoOneThree().Build(), {.depth = 2});
   rig.PushAll();
   EXPECT_EQ(rig.PopAll(), (Names{"q/three", "q/two"}));
 }
 
 TEST(WorklistTest, AsKaiTheDepthDropsWhatStandsLastInTheHeap) {  // spec 2 W9: not the worst
-  // The heap [two, one] becomes [three, one, two] and loses its last slot: the better one goes.
+  // The heap [two, one] becomes [three, one, two] and loses its last slot: the better group is
+  // dropped.
   Rig rig(TwoOneThree().Build(), {.depth = 2, .keep_first = false});
   rig.PushAll();
   EXPECT_EQ(rig.PopAll(), (Names{"q/three", "q/one"}));
@@ -161,8 +162,8 @@ TEST(WorklistTest, APoppedGroupMayComeBack) {
   EXPECT_EQ(rig.PopAll(), Names{"q/only"});
 }
 
-// Equal queues of one age are "right first" both ways (spec 1 F71), so the heap's layout decides:
-// the queue that stands last takes the place of the one that left.
+// Of two equal queues of the same age, the right argument goes first in both orders (spec 1 F71),
+// so the heap's layout decides: the last queue takes the place of the one that left.
 TEST(WorklistTest, BetweenEqualQueuesTheLayoutOfTheHeapDecides) {
   ClusterMaker maker = MakeCluster().Node("n", {.gpus = 8});
   for (const char* queue : {"a", "b", "c", "d"}) {
@@ -175,7 +176,7 @@ TEST(WorklistTest, BetweenEqualQueuesTheLayoutOfTheHeapDecides) {
 }
 
 TEST(WorklistTest, AnInnerQueueIsRepresentedByTheBestOfItsBestLeaf) {  // spec 1 F60
-  // b asks for less than a as soon as its better leaf speaks for it.
+  // b requests less than a as soon as its better leaf represents it.
   Rig rig(MakeCluster()
               .Queue("a", {.deserved_gpus = 8})
               .Queue("b", {.deserved_gpus = 8})
@@ -243,10 +244,10 @@ TEST(WorklistTest, GroupsAreComparedByThePluginsThatRun) {  // spec 1 F73
   EXPECT_EQ(order({}), (Names{"q/old", "q/urgent", "q/gang"}));
 }
 
-// The worklist and the plain transcription of spec 1 F60 hand out the same groups, whatever happens
-// around them: groups come and go, pods of any queue are placed, promised and evicted, shares are
-// rolled back under standing heaps, groups have sub-groups, plugins are missing, leaves are capped.
-// Trees of 1 to 4 levels, full of ties and equal ages.
+// The worklist and a simple transcription of spec 1 F60 return the same groups during any changes:
+// groups are added and removed, pods of any queue are placed, promised and evicted, shares are
+// rolled back while heaps exist, groups have sub-groups, plugins are missing, leaves have a depth.
+// Trees have 1 to 4 levels, many ties and equal ages.
 TEST(WorklistTest, AgreesWithThePlainTreeOfHeapsWhateverChangesAround) {
   int64_t pops = 0;
   int64_t with_siblings = 0;
@@ -263,7 +264,7 @@ TEST(WorklistTest, AgreesWithThePlainTreeOfHeapsWhateverChangesAround) {
     options.sub_groups = random.Coin();
     const ClusterRows rows = MakeRandomCluster(seed, options);
 
-    oracle::Settings settings{.now_ns = 0};  // no pod is overdue in leaving
+    oracle::Settings settings{.now_ns = 0};  // no pod is overdue
     Worklist::Options worklist_options;
     if (random.OneIn(4)) {
       std::erase(settings.plugins, "proportion");
@@ -302,7 +303,7 @@ TEST(WorklistTest, AgreesWithThePlainTreeOfHeapsWhateverChangesAround) {
       const PodStatus status = rig.cluster->pods().status[pod];
       if (status == PodStatus::kPending && random.Coin()) {
         rig.statement->Place(pod, node);
-        world.Place(name, node_name, {"any"});  // device, if it shares one
+        world.Place(name, node_name, {"any"});  // the device, if it shares one
       } else if (status == PodStatus::kPending) {
         rig.statement->Pipeline(pod, node);
         world.Pipeline(name, node_name, {"any"});
@@ -352,7 +353,7 @@ TEST(WorklistTest, AgreesWithThePlainTreeOfHeapsWhateverChangesAround) {
   EXPECT_GT(with_siblings, 100);
 }
 
-// What comes, of kinds that do not fail; those that do are passed over in one piece, or one by one.
+// The groups that come, without kinds that fail; these are skipped in one piece or one by one.
 Names PopWithout(Rig* rig, const std::map<std::string, std::vector<PodGroupId>>& lists,
                  const std::set<PodGroupId>& failing, bool in_one_piece) {
   Worklist worklist(*rig->cluster, &rig->shares, &rig->order, {});

@@ -1,15 +1,16 @@
-// AttainedService: what pod groups have received up to now: time run, GPU time, evictions. It is
-// what was written of a group up to a moment (ServiceRow), and what the group holds since then or
-// since its last start, whichever is later (docs/decisions/0028-one-plugin-orders-jobs.md).
+// AttainedService: the service that pod groups have received up to now: run time, GPU time,
+// evictions. It is the recorded service of a group (ServiceRow), plus what the group has held since
+// that record or since its last start, whichever is later
+// (docs/decisions/0028-one-plugin-orders-jobs.md).
 //
 //   service.emplace(*cluster, PodOrder(*placing, {}), kTestNowNs);   // of an AttainedService
 //   EXPECT_EQ(rig.service->Of(runs).service.gpu_ns, 240 * kSecondNs);
 //
-// Orders of pod groups, and what a cycle writes of them, use the same numbers.
+// Orders of pod groups use the same numbers as the records that a cycle writes.
 //
-// Invariants: all numbers are of the moment when the object was made, whatever the cycle decides.
-// It has the groups that wait, may lose pods or are notable. Cost: made in O(groups + pods of those
-// that run). Threads: any number, once it is made.
+// Invariants: all numbers are for the time when the object was made, whatever the cycle decides. It
+// contains the groups that wait, may lose pods or are notable. Cost: made in O(groups + pods of
+// running groups). Threads: any number, after it is made.
 #ifndef KAI_PLACEMENT_ATTAINED_SERVICE_H_
 #define KAI_PLACEMENT_ATTAINED_SERVICE_H_
 
@@ -23,7 +24,8 @@
 
 namespace kai {
 
-// GPUs as their queue counts them, in millionths; of the group's pods whose status counts.
+// The GPUs, as their queue counts them, in millionths, of the group's pods with a status that
+// `counts` accepts.
 template <typename Counts>
 int64_t MicroGpusOf(const Cluster& cluster, const PodOrder& order, PodGroupId group,
                     const Counts& counts) {
@@ -40,23 +42,23 @@ int64_t MicroGpusOf(const Cluster& cluster, const PodOrder& order, PodGroupId gr
 struct GroupService {
   bool is_active = false;  // some of its pods hold nodes
   ServiceRow service;      // up to now
-  // Of an active one: from when on what it holds is counted (INT64_MIN: unknown), and what it
-  // holds.
+  // For an active group: the time from which its held resources are counted (INT64_MIN: unknown),
+  // and the GPUs that it holds.
   int64_t since_ns = 0;
   int64_t micro_gpus = 0;
 };
 
 class AttainedService {
  public:
-  // `order` as it is before anything has changed.
+  // `order` must be in the state before any change of the cycle.
   AttainedService(const Cluster& cluster, const PodOrder& order, int64_t now_ns);
 
   int64_t now_ns() const { return now_ns_; }
-  // Of a group that it has.
+  // The group must be one of its groups.
   const GroupService& Of(PodGroupId group) const {
     return services_[static_cast<size_t>(at_[group])];
   }
-  // What is written of a group that changes its size; nothing: none of its pods held a node.
+  // The record for a group that changes its size; nothing: none of its pods held a node.
   std::optional<ServiceRow> ToWrite(PodGroupId group) const {
     if (at_[group] < 0 || !Of(group).is_active) return std::nullopt;
     return Of(group).service;
@@ -65,7 +67,7 @@ class AttainedService {
  private:
   int64_t now_ns_;
   std::vector<GroupService> services_;
-  IndexVector<PodGroupId, int32_t> at_;  // of services_; -1: not listed
+  IndexVector<PodGroupId, int32_t> at_;  // index in services_; -1: not in it
 };
 
 }  // namespace kai

@@ -12,7 +12,7 @@
 namespace kai::attained_service_test {
 namespace {
 
-// A group of two GPUs that runs, and one that waits; times are seconds before now.
+// A running group with two GPUs, and a waiting group; times are seconds before now.
 struct Rig {
   void Build() {
     cluster = maker.Build();
@@ -65,7 +65,7 @@ TEST(AttainedServiceTest, WhatWasWrittenSinceTheStartIsNotCountedTwice) {
       .run_ns = 60 * kSecondNs, .gpu_ns = 60 * kSecondNs, .until_ns = kTestNowNs - 40 * kSecondNs};
   rig.Build();
   EXPECT_EQ(rig.RunSeconds(), 100);
-  EXPECT_EQ(rig.GpuSeconds(), 140) << "60, and two GPUs for 40 seconds";
+  EXPECT_EQ(rig.GpuSeconds(), 140) << "60, plus two GPUs for 40 seconds";
 }
 
 TEST(AttainedServiceTest, AGroupWithoutAStampStartedWhenItWasCreated) {

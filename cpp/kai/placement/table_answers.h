@@ -1,12 +1,13 @@
-// TableAnswers: what a function over tables (table_policy.h) has said of nodes, by class of pods.
+// TableAnswers: caches the answers of a function over tables (table_policy.h) for nodes, by class
+// of pods.
 //
 //   Row& row = answers_.RowOf(pod_class);
 //
-// An answer holds for as long as the node's row has the same content; answers of other contents are
+// An answer is valid as long as the node's row has the same content; answers for other contents are
 // stale.
 //
-// Invariants: at most kMostEntries answers are kept; beyond that all are forgotten. Cost: O(1) for
-// an answer, and the memory of all nodes for each class. Threads: one.
+// Invariants: at most kMostEntries answers are kept; then all are dropped. Cost: O(1) for an
+// answer, and the memory of all nodes for each class. Threads: one.
 #ifndef KAI_PLACEMENT_TABLE_ANSWERS_H_
 #define KAI_PLACEMENT_TABLE_ANSWERS_H_
 
@@ -24,18 +25,18 @@ template <typename Answer>
 class TableAnswers {
  public:
   struct Entry {
-    int64_t content = 0;  // of the node's row, as it was asked about
+    int64_t content = 0;  // of the node's row for this answer
     Answer answer = {};
   };
   struct Row {
-    int64_t version = 0;  // of whole tables: in which all nodes were asked about
+    int64_t version = 0;  // for whole tables: the version of all answers
     std::vector<Entry> of_node;
     const Answer& operator[](NodeId node) const { return of_node[node.index()].answer; }
   };
 
   explicit TableAnswers(std::shared_ptr<PolicyTables> tables) : tables_(std::move(tables)) {}
 
-  // Good until the next call.
+  // Valid until the next call.
   Row& RowOf(PodClassId pod_class) {
     tables_->Trim();
     const size_t nodes = tables_->columns().nodes.node.size();
@@ -51,7 +52,7 @@ class TableAnswers {
     return row.of_node[node.index()].content != tables_->ContentOf(node);
   }
 
-  // `answer_at`: the answer about the node at that place of `asked`.
+  // `answer_at`: the answer for the node at that position of `asked`.
   template <typename AnswerAt>
   void Take(const std::vector<NodeId>& asked, Row* row, const AnswerAt& answer_at) const {
     for (size_t i = 0; i < asked.size(); ++i) {
