@@ -142,7 +142,7 @@ class Cluster(metaclass=_Compiled):
         """A pod belongs to this pod group (a name without namespace; "": to none).
 
         So do its versions to come, whatever group they name, until one names another than before,
-        it has another UID, or it goes. False: there is no such pod.
+        it has another UID, or it goes. False: the pod does not exist.
         """
 
     def avoid(self, group: str, nodes: list[str]) -> None:
@@ -284,14 +284,14 @@ class Session(metaclass=_Compiled):
         """
 
     def assume_bound(self, cluster: Cluster, json: bytes) -> int | None:
-        """The BindRequest that is being created counts as there. None: there is no such pod.
+        """The BindRequest that is being created counts as there. None: the pod does not exist.
 
         Raises kai.InvalidClusterError for what is no BindRequest, and, as all that follow but
         `next_wake`, where the cluster's file names an object twice.
         """
 
     def assume_evicted(self, cluster: Cluster, pod: str, *, now_ns: int) -> int | None:
-        """The pod that is being deleted counts as leaving. None: there is no such pod."""
+        """The pod that is being deleted counts as leaving. None: the pod does not exist."""
 
     def assume_bound_to(self, cluster: Cluster, pod: str, uid: str, node: str) -> int | None:
         """The pod counts as bound to whole devices of the node, without a BindRequest.

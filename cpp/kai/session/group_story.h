@@ -37,7 +37,7 @@ struct GroupStory {
     int64_t pods = 0;
   };
 
-  int64_t least = 0;   // pods that have to start together
+  int64_t least = 0;   // pods that must start together
   Amounts pods;        // GpusOf() all its pods
   Amounts waiting;     // of those that waited as the cycle began
   PodId sharer;        // the first of them that asks for parts of devices; invalid: none does

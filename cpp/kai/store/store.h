@@ -114,7 +114,7 @@ class Store {
 
   // A pod belongs to this pod group, not to the one that it names, and so do its later versions,
   // until one names another group or has another UID. `group`: empty: it belongs to none.
-  // `subgroup`: empty: its label's. False: there is no such pod.
+  // `subgroup`: empty: its label's. False: the pod does not exist.
   bool Assign(std::string_view pod, std::string_view uid, std::string_view group,
               std::string_view subgroup);
 

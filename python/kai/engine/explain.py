@@ -472,7 +472,8 @@ class _Case:
         if len(asked) == 1 and (each := asked[0]):
             needs = f"{text.count(each * wanted, 'GPU')} {in_one}"
             return f"{who} needs {needs}; {best} is {text.number(each * (wanted - holds))} short."
-        return f"{who} needs room for {text.count(wanted, 'pod')} {in_one}; {best} has room for {holds}."
+        pods = text.count(wanted, "pod")
+        return f"{who} needs room for {pods} {in_one}; {best} has room for {holds}."
 
     def _short_of_gpus(self, count: int) -> str:
         """That free GPUs do not suffice for `count` more pods; "" if it is not that simple."""

@@ -32,8 +32,8 @@ Minimum = Literal["below", "at", "above"]
 _MOST_SHOWN = 30
 _HEADS = ("", "pod group", "GPUs", "queue", "share", "priority", "age", "why before the next")
 _WIDE = (
-    "", "pod group", "GPUs", "queues", "queue standing", "queue priority", "share with it", "share now",
-    "priority", "minimum", "age", "why before the next",
+    "", "pod group", "GPUs", "queues", "queue standing", "queue priority", "share with it",
+    "share now", "priority", "minimum", "age", "why before the next",
 )  # fmt: skip
 _NUMBERS = ("", "GPUs", "share", "priority", "age")
 

@@ -161,7 +161,7 @@ class Scheduler:
         """A pod ("namespace/name") that is being deleted counts as leaving, for this scheduler.
 
         It does until the cluster says so itself, the pod is another one or is gone, or `forget`
-        gets the number that this returns. `now` as for `plan`. None: there is no such pod.
+        gets the number that this returns. `now` as for `plan`. None: the pod does not exist.
 
         Raises InvalidInputError for a time that is none, and InvalidClusterError for a cluster
         that names an object twice.
