@@ -284,14 +284,14 @@ class Session(metaclass=_Compiled):
         """
 
     def assume_bound(self, cluster: Cluster, json: bytes) -> int | None:
-        """The BindRequest, which is being created, counts as existing. None: there is no such pod.
+        """The BindRequest, which is being created, counts as existing. None: the pod does not exist.
 
         Raises kai.InvalidClusterError for an invalid BindRequest. This method and all below except
         `next_wake` raise it, too, if the cluster's file names an object twice.
         """
 
     def assume_evicted(self, cluster: Cluster, pod: str, *, now_ns: int) -> int | None:
-        """The pod, which is being deleted, counts as leaving. None: there is no such pod."""
+        """The pod, which is being deleted, counts as leaving. None: the pod does not exist."""
 
     def assume_bound_to(self, cluster: Cluster, pod: str, uid: str, node: str) -> int | None:
         """The pod counts as bound to whole devices of the node, without a BindRequest.

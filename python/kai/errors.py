@@ -43,7 +43,7 @@ class InvalidClusterError(InvalidInputError):
     >>> import kai
     >>> kai.Cluster().node("n1", gpus=-1)
     Traceback (most recent call last):
-    kai.errors.InvalidClusterError: gpus is -1, and has to be at least 0
+    kai.errors.InvalidClusterError: gpus is -1: it must be at least 0
     """
 
 

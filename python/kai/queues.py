@@ -112,7 +112,7 @@ def _queue(name: str, words: Mapping[str, Any], parent: str | None) -> Iterator[
         if most != UNLIMITED and (deserved == UNLIMITED or deserved > most):
             raise rules.refuse(
                 f"queue {name} deserves {words.get(quota, 'what its queues do')} ({quota}) and may"
-                f" use no more than {words[limit]} ({limit}): write a limit of at least that"
+                f" use no more than {words[limit]} ({limit}): write a larger limit"
             )
         resources[resource] = {"quota": deserved, "limit": most, "overQuotaWeight": weight}
     spec["resources"] = resources

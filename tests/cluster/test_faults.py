@@ -45,7 +45,7 @@ def test_answers_are_lost_and_then_requests(
         assert [each.hits for each in faults] == [6, 3, 6, 3]
 
     log = play(cluster, namespace, tmp_path, story)
-    assert "create Pod/binding got no answer, so it is looked at" in log
+    assert "create Pod/binding got no answer; kai checks the result" in log
 
 
 def test_bursts_of_conflicts_refusals_and_errors(
@@ -165,7 +165,7 @@ def test_watches_are_cut_pods_deleted_and_versions_forgotten(
         scene.proxy.clear()
         scene.proxy.expire(times=7)
         await scene.is_well(bound=128)
-        await scene.until("it says so", lambda: "watches go on" in scene.kai.log)
+        await scene.until("it says so", lambda: "watches continue" in scene.kai.log)
 
     assert "cannot watch" in play(cluster, namespace, tmp_path, story)
 

@@ -340,7 +340,7 @@ def test_the_grouper_warns_of_what_cannot_be_grouped_alone(found: Played) -> Non
         "51-job-min-member/bad",
         "80-owner-kind-without-crd/odd",
     }
-    assert found.warnings["51-job-min-member/bad"] == "'many' is no number of pods, on Job bad"
+    assert found.warnings["51-job-min-member/bad"] == "'many' is not a number of pods, on Job bad"
     assert "Thing" in found.warnings["80-owner-kind-without-crd/odd"]
 
 

@@ -82,7 +82,7 @@ def test_the_leader_is_stopped_in_the_middle_of_the_fill_and_goes_on_later(
         first.process.thaw()
         await scene.is_well(bound=320)
         assert "info kai: leading" in second.log
-        assert "not leading any more" in first.log
+        assert "no longer leading" in first.log
 
     play(cluster, namespace, tmp_path, story)
 

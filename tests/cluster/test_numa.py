@@ -192,7 +192,7 @@ def test_the_exporter_writes_what_the_kubelet_gave_and_repairs_what_others_wrote
     lines = [each.split(" kai: ", 1)[1] for each in log.read_text().splitlines()]
     assert lines[0].startswith("started ")
     assert sum("cannot read the pod resources of the kubelet" in each for each in lines) <= 2
-    assert "annotations were changed by others and are repaired pods=1" in lines
+    assert "others changed annotations; they are repaired pods=1" in lines
     for each in account:
         if each["kind"].startswith("ClusterRole"):
             cluster.kubectl("delete", each["kind"], each["metadata"]["name"])

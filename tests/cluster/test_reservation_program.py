@@ -98,7 +98,7 @@ def test_the_program_writes_its_device_once_and_holds_it(
         second = start()  # the kubelet starts the container again
 
         async def is_done() -> bool:
-            return "the device is written on the pod already" in second.log
+            return "the pod already has the device" in second.log
 
         await api.until("the second one leaves it", is_done)
         assert await second.stop() == 0

@@ -88,7 +88,7 @@ def read_value(text: str) -> Any:
     """The only document of a text. Raises InvalidInputError if there are more."""
     documents = list(read_documents(text))
     if len(documents) > 1:
-        raise InvalidInputError(f"holds {len(documents)} documents instead of one")
+        raise InvalidInputError(f"contains {len(documents)} documents instead of one")
     if documents and documents[0].problem:
         raise InvalidInputError(documents[0].problem)
     return documents[0].value if documents else None
@@ -117,7 +117,7 @@ def _end(match: re.Match[str] | None) -> int:
 
 
 def _refuse_constant(name: str) -> Any:
-    raise InvalidInputError(f"not valid JSON: {name} is no JSON number")
+    raise InvalidInputError(f"not valid JSON: {name} is not a JSON number")
 
 
 def where(error: json.JSONDecodeError) -> str:
@@ -234,7 +234,7 @@ class _Builder:
             if event.anchor not in self._anchors:
                 raise self._unreadable(
                     f"the alias *{event.anchor} on line {{line}} "
-                    "stands for nothing before it in its document"
+                    "is not defined before this place in its document"
                 )
             self._add(*self._anchors[event.anchor])
         elif kind is yaml.DocumentStartEvent:
@@ -259,7 +259,7 @@ class _Builder:
     def _add(self, value: Any, size: int) -> None:
         self._values += size
         if self._values > self._most_values:
-            said = f"it holds, or its aliases unfold into, more than {self._most_values:,} values"
+            said = f"it has, or its aliases expand to, more than {self._most_values:,} values"
             raise self._unreadable(f"{said}, on line {{line}}")
         if not self._open:
             self._root = value
@@ -278,7 +278,7 @@ class _Builder:
 
     def _key(self, container: _Open, value: Any) -> str:
         if isinstance(value, (dict, list)):
-            self._note("a mapping has a key that is no text")
+            self._note("a mapping has a key that is not a string")
             return "?"
         if value is None or isinstance(value, bool):
             value = {None: "null", True: "true", False: "false"}[value]
@@ -293,7 +293,7 @@ class _Builder:
             if isinstance(mapping, dict):
                 container.merged.append(mapping)
             else:
-                self._note("<< merges something that is no mapping")
+                self._note("<< merges a value that is not a mapping")
 
     def _tagged(self, tag: str, text: str) -> Any:
         name = tag.removeprefix("tag:yaml.org,2002:")
@@ -301,7 +301,7 @@ class _Builder:
             return text
         if name in ("int", "float", "bool", "null"):
             return plain_scalar(text)
-        self._note(f"the tag {tag} means nothing to Kubernetes")
+        self._note(f"Kubernetes does not support the tag {tag}")
         return text
 
 

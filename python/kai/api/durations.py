@@ -70,10 +70,10 @@ def go_seconds(text: str) -> float:
     sign, rest = (-1.0 if text.startswith("-") else 1.0), text.removeprefix("-").removeprefix("+")
     parts = _GO_PART.findall(rest)
     if rest != "0" and (not parts or "".join(map("".join, parts)) != rest):
-        raise InvalidInputError(f"{text!r} is no duration such as 1h30m")
+        raise InvalidInputError(f"{text!r} is not a duration such as 1h30m")
     seconds = sign * sum(float(number) * _GO[unit] for number, unit in parts)
     if abs(seconds) >= _LARGEST_S:
-        raise InvalidInputError(f"{text!r} is longer than a duration can be")
+        raise InvalidInputError(f"{text!r} is longer than the longest duration")
     return seconds
 
 
@@ -84,14 +84,14 @@ def prometheus_seconds(text: str) -> float:
     """
     match = _PROMETHEUS.fullmatch(text)
     if text != "0" and (not text or match is None):
-        raise InvalidInputError(f"{text!r} is no duration such as 1w or 2d12h")
+        raise InvalidInputError(f"{text!r} is not a duration such as 1w or 2d12h")
     numbers = match.groups() if match is not None else ()
     ms = sum(
         int(number or 0) * unit
         for number, unit in zip(numbers, _PROMETHEUS_MS.values(), strict=False)
     )
     if ms / 1000 >= _LARGEST_S:
-        raise InvalidInputError(f"{text!r} is longer than a duration can be")
+        raise InvalidInputError(f"{text!r} is longer than the longest duration")
     return ms / 1000
 
 

@@ -93,7 +93,7 @@ class _Reader:
         for name, value in fields.items():
             at = f"{path}.{name}" if path else str(name)
             if not isinstance(name, str):
-                raise self.refuse(path, f"has the key {rules.shown(name)}: write a text")
+                raise self.refuse(path, f"has the key {rules.shown(name)}: write a string")
             if value is None:
                 continue
             if name in _OBJECTS:
@@ -111,7 +111,7 @@ class _Reader:
             elif name in _LISTS:
                 self.entries(at, name, value)
             elif name in _TEXT and not isinstance(value, str):
-                raise self.refuse(at, f"is {rules.shown(value)}: write a text")
+                raise self.refuse(at, f"is {rules.shown(value)}: write a string")
             elif name in _NUMBERS and (isinstance(value, bool) or not isinstance(value, int)):
                 raise self.refuse(at, f"is {rules.shown(value)}: write a whole number")
 
@@ -123,15 +123,15 @@ class _Reader:
             fields = self.object(entry, each)
             for field in _TOLERATION if name == "tolerations" else ():
                 if not isinstance(fields.get(field) or "", str):
-                    told = f"is {rules.shown(fields[field])}: write a text"
+                    told = f"is {rules.shown(fields[field])}: write a string"
                     raise self.refuse(f"{entry}.{field}", told)
             self.fields(entry, fields)
 
     def texts(self, at: str, value: object) -> None:
         for key, each in self.object(at, value).items():
             if not isinstance(key, str):
-                raise self.refuse(at, f"has the key {rules.shown(key)}: write a text")
-            if key == "custom" and each is not None:  # Dynamo: resources that have no short name
+                raise self.refuse(at, f"has the key {rules.shown(key)}: write a string")
+            if key == "custom" and each is not None:  # Dynamo: resources without a short name
                 self.texts(f"{at}.custom", each)
 
     def object(self, at: str, value: object) -> Mapping[Any, Any]:

@@ -56,7 +56,7 @@ def _read_stream(stream: BinaryIO) -> bytes:
     start = stream.read(_CHUNK)
     if b"\0" in start and not start.startswith(_BINARY):
         raise InvalidInputError(f"not text (byte {start.index(0)} is 0)")
-    said = f"does not end after {LARGEST_STREAM:,} bytes, the most that kai reads of a pipe"
+    said = f"does not end after {LARGEST_STREAM:,} bytes, the limit of kai for pipes"
     rest = all_of(stream, LARGEST_STREAM - len(start), said)
     return start + rest if rest else start
 

@@ -64,7 +64,7 @@ class Kind:
     container: str | None = None
     parts: str | None = None
     gang: str | None = None
-    gang_hint: str = "use a Job, a JobSet or a PyTorchJob for pods that have to start together"
+    gang_hint: str = "use a Job, a JobSet or a PyTorchJob for pods that must start together"
     segments: bool = False  # its workers can be split into segments
     native: str | None = None  # class in the kubernetes client
     topology: bool = True
@@ -84,7 +84,7 @@ _IGNORED = Kind("", read=False)
 
 
 def _service(group: str, native: str | None = None, **more: Any) -> Kind:
-    hint = "use a Job, JobSet or LeaderWorkerSet: KAI starts each of these pods by itself"
+    hint = "use a Job, JobSet or LeaderWorkerSet: KAI starts each of these pods separately"
     return Kind(group, pods=_TEMPLATE, native=native, gang_hint=hint, **more)
 
 
@@ -127,7 +127,7 @@ def _spark(path: str, **more: Any) -> Kind:
             Pods(f"{path}.executor", "executor", shape="spark-executor"),
         ),
         owner="", owns_itself=True,
-        gang_hint="leave it out: KAI starts the pods of an application one by one",
+        gang_hint="remove it: KAI starts the pods of an application one by one",
         scheduled_by_operator=True,
         **more,
     )  # fmt: skip
@@ -170,7 +170,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "CronJob": Kind(  # spec 7 J3: KAI groups by the Job
             "batch", pods=(Pods("spec.jobTemplate.spec.template"),),
             owner="spec.jobTemplate.metadata",
-            gang_hint="use a JobSet: KAI reads the number from Jobs that no CronJob made",
+            gang_hint="use a JobSet: KAI does not read the number from Jobs of a CronJob",
             native="V1CronJob",
         ),
         "Deployment": _service(
@@ -194,7 +194,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
                 Pods("spec.leaderWorkerTemplate.leaderTemplate", role="leader"),
                 Pods("spec.leaderWorkerTemplate.workerTemplate", role="worker"),
             ),
-            gang_hint="leave it out: KAI waits for spec.leaderWorkerTemplate.size pods",
+            gang_hint="remove it: KAI waits for spec.leaderWorkerTemplate.size pods",
         ),
         "PyTorchJob": _training("pytorch", "pytorch", makes_pods=True, segments=True),
         "TFJob": _training("tf", "tensorflow", "PS"),
@@ -215,7 +215,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
                 for each in ("predictor", "transformer", "explainer")
             ),
             container="kserve-container", topology=False,
-            gang_hint="use a LeaderWorkerSet: KAI starts each of these pods by itself",
+            gang_hint="use a LeaderWorkerSet: KAI starts each of these pods separately",
         ),
         "DynamoGraphDeployment": Kind(
             "nvidia.com", read=False,
@@ -228,12 +228,12 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
             ),
             queue_annotation="nvidia.com/kai-scheduler-queue",
             container="main", looked_through=True,
-            gang_hint="set replicas of the services: Grove says how many pods start together",
+            gang_hint="set replicas of the services: Grove determines which pods start together",
         ),
         "PodCliqueSet": Kind(
             "grove.io", makes_pods=False,
             pods=(Pods("spec.template.cliques[name]", shape="clique"),),
-            gang_hint="set minAvailable of the cliques: Grove says how many pods start together",
+            gang_hint="set minAvailable of the cliques: Grove determines which pods start together",
             scheduled_by_operator=True,
         ),
         "PodGangSet": Kind("grove.io", makes_pods=False),

@@ -165,5 +165,5 @@ def resource(kind: str) -> Resource:
     """The resource of a kind of the table. Raises NotFoundError for other kinds."""
     found = RESOURCES.get(kind)
     if found is None:
-        raise NotFoundError(f"the kind {kind!r} is in no table of kai's")
+        raise NotFoundError(f"kai does not know the kind {kind!r}")
     return found

@@ -38,7 +38,7 @@ def label_value(name: str, value: object) -> str:
     """The value, unchanged; up to 63 letters, digits, '-', '_' and '.'."""
     if not isinstance(value, str) or not _LABEL_VALUE.fullmatch(value):
         raise refuse(
-            f"{name} {value!r} cannot be the value of a label: write up to 63 letters, digits,"
+            f"{name} {value!r} cannot be the value of a label: use up to 63 letters, digits,"
             " '-', '_' or '.', beginning and ending with a letter or digit"
         )
     return value
@@ -50,14 +50,14 @@ def qualified_name(name: str, key: object) -> str:
     domain, slash, rest = text.rpartition("/")
     named = _NAME_PART.fullmatch(rest)
     if not named or (slash and (len(domain) > 253 or not _DOMAIN.fullmatch(domain))):
-        raise refuse(f"{name} {key!r} is no key: write a name such as team, or example.com/team")
+        raise refuse(f"{name} {key!r} is not a key: write a name such as team, or example.com/team")
     return text
 
 
 def dns_label(name: str, value: object) -> str:
     if not isinstance(value, str) or not _DNS_LABEL.fullmatch(value):
         raise refuse(
-            f"{name} {value!r} is no name: write up to 63 small letters, digits or '-', as in"
+            f"{name} {value!r} is not a name: use up to 63 lower-case letters, digits or '-', as in"
             " my-container"
         )
     return value
@@ -65,15 +65,17 @@ def dns_label(name: str, value: object) -> str:
 
 def object_name(name: str, value: object) -> str:
     if not isinstance(value, str) or len(value) > 253 or not _DOMAIN.fullmatch(value):
-        raise refuse(f"{name} {value!r} is no name of a Kubernetes object: write it as in train")
+        raise refuse(
+            f"{name} {value!r} is not the name of a Kubernetes object: write a name such as train"
+        )
     return value
 
 
 def count(name: str, value: object, least: int = 1) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise refuse(f"{name} is {value!r}: write a whole number from {least} on")
+        raise refuse(f"{name} is {value!r}: write a whole number of at least {least}")
     if value > _MOST:
-        raise refuse(f"{name} is larger than {_MOST:,}, which nothing in Kubernetes is: write less")
+        raise refuse(f"{name} is larger than {_MOST:,}: write a smaller number")
     return value
 
 
@@ -108,12 +110,12 @@ def fraction_text(value: object) -> str:
             f"gpu_fraction is {value!r}: write a number between 0 and 1, such as 0.5"
         ) from None
     if exact <= 0:
-        raise refuse(f"gpu_fraction is {value}: write more than 0, or leave it out for no GPU")
+        raise refuse(f"gpu_fraction is {value}: write more than 0, or omit it for no GPU")
     if exact > 1:
         raise refuse(_beyond_one(value, exact))
     text = decimal_text(exact)
     if text is None:
-        raise refuse(f"gpu_fraction {value} has no end as a decimal: round it, as in 0.33")
+        raise refuse(f"gpu_fraction {value} is not a finite decimal: round it, for example to 0.33")
     return text
 
 
@@ -128,7 +130,7 @@ def _beyond_one(value: object, exact: Fraction) -> str:
     devices = whole + 1
     part = decimal_text(Fraction(round(exact / devices, 2))) or "0.5"
     return (
-        f"gpu_fraction is {value}, and a pod cannot have whole GPUs and a part of one: write"
+        f"gpu_fraction is {value}, but a pod cannot have whole GPUs and a part of a GPU: write"
         f" devices={devices}, gpu_fraction={part} for a part of each of {devices} GPUs"
     )
 
@@ -161,10 +163,13 @@ def memory_mib(value: object) -> int:
     if mib <= 0:
         raise refuse(f"gpu_memory is {value!r}: write more than 0 MiB")
     if mib * MIB > quantities.LARGEST:
-        raise refuse(f"gpu_memory is {value!r}, and amounts of Kubernetes end at 2^63 - 1 bytes")
+        raise refuse(
+            f"gpu_memory is {value!r}, which is more than the largest amount of Kubernetes, 2^63"
+            " - 1 bytes"
+        )
     if mib.denominator != 1:
         raise refuse(
-            f"gpu_memory {value!r} is {float(mib):.2f} MiB, and KAI takes whole ones: write"
+            f"gpu_memory {value!r} is {float(mib):.2f} MiB, but KAI accepts only whole MiB: write"
             f" '{math.ceil(mib)}Mi'"
         )
     return int(mib)
@@ -178,9 +183,11 @@ def quantity(name: str, value: object) -> str:
     except ValueError:
         raise refuse(f"{name} is {value!r}: write a quantity such as 500m, 2 or 16Gi") from None
     if amount <= 0:
-        raise refuse(f"{name} is {value!r}: write more than 0, or leave it out")
+        raise refuse(f"{name} is {value!r}: write more than 0, or omit it")
     if amount > quantities.LARGEST:
-        raise refuse(f"{name} is {value!r}, and amounts of Kubernetes end at 2^63 - 1: write less")
+        raise refuse(
+            f"{name} is {value!r}, which is more than the largest amount of Kubernetes, 2^63 - 1"
+        )
     return str(value)
 
 
@@ -190,9 +197,7 @@ def at_most(name: str, value: str | None, limit_name: str, limit: str | None) ->
         and limit is not None
         and quantities.parse(value) > quantities.parse(limit)
     ):
-        raise refuse(
-            f"{name} {value} is above {limit_name} {limit}: write a limit of at least that"
-        )
+        raise refuse(f"{name} {value} is above {limit_name} {limit}: write a larger limit")
 
 
 def is_duration(text: str) -> bool:
@@ -202,7 +207,7 @@ def is_duration(text: str) -> bool:
 
 def duration(name: str, value: object) -> str:
     if not isinstance(value, str) or not is_duration(value):
-        raise refuse(f"{name} is {value!r}: write a duration with its unit, such as 5m or 90s")
+        raise refuse(f"{name} is {value!r}: write a duration with a unit, such as 5m or 90s")
     return value
 
 
@@ -228,7 +233,7 @@ def texts(name: str, value: object, *, labels: bool = False) -> dict[str, str]:
     for key, each in value.items():
         qualified_name(f"{name} has", key)
         if not isinstance(each, str):
-            raise refuse(f"{name}[{key!r}] is {each!r}: write a text, in quotes")
+            raise refuse(f"{name}[{key!r}] is {each!r}: write a string, in quotes")
         read[key] = label_value(f"{name}[{key!r}]", each) if labels and each else each
     return read
 
@@ -239,9 +244,12 @@ def variables(value: object) -> dict[str, str]:
     read = {}
     for key, each in value.items():
         if not isinstance(key, str) or not _VARIABLE.fullmatch(key):
-            raise refuse(f"env has {key!r}, which is no name of a variable: write it as NCCL_DEBUG")
+            raise refuse(
+                f"env has {key!r}, which is not the name of a variable: write a name such as"
+                " NCCL_DEBUG"
+            )
         if isinstance(each, bool) or not isinstance(each, (str, int, float)):
-            raise refuse(f"env[{key!r}] is {each!r}: write a text, in quotes")
+            raise refuse(f"env[{key!r}] is {each!r}: write a string, in quotes")
         read[key] = str(each)
     return read
 
@@ -267,14 +275,14 @@ def toleration(value: object) -> dict[str, Any]:
         if key == "tolerationSeconds":
             count("tolerationSeconds of a toleration", read[key], least=0)
         elif not isinstance(read[key], str):
-            raise refuse(f"{key} of a toleration is {read[key]!r}: write a text, in quotes")
+            raise refuse(f"{key} of a toleration is {read[key]!r}: write a string, in quotes")
     operator = one_of(
         "operator of a toleration", read.get("operator", "Equal"), ("Equal", "Exists")
     )
     if "effect" in read:
         one_of("effect of a toleration", read["effect"], EFFECTS)
     if operator == "Exists" and read.get("value"):
-        raise refuse("a toleration with operator Exists has a value: leave the value out")
+        raise refuse("a toleration with operator Exists has a value: remove the value")
     if operator == "Equal" and not read.get("key"):
         raise refuse(
             "a toleration has no key: write one, or operator Exists to tolerate everything"

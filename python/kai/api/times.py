@@ -66,9 +66,9 @@ def to_datetime(time_ns: int) -> datetime:
 def _whole_ns(since_epoch: timedelta) -> int:
     seconds = since_epoch.days * 86_400 + since_epoch.seconds
     if not -_FURTHEST < seconds < _FURTHEST:
-        raise InvalidInputError("a time has to lie between the years 1678 and 2262")
+        raise InvalidInputError("a time must be between the years 1678 and 2262")
     return seconds * SECOND_NS + since_epoch.microseconds * 1000
 
 
 def _not_a_time(time: object) -> InvalidInputError:
-    return InvalidInputError(f"{time!r} is no RFC 3339 time such as 2026-01-01T00:00:00Z")
+    return InvalidInputError(f"{time!r} is not an RFC 3339 time such as 2026-01-01T00:00:00Z")

@@ -156,7 +156,7 @@ class Binder:
             if self._by == "bind-requests" and self._requests.of(binding.pod) is not None:
                 self._ways.fail(now, steps, binding, "")  # it has failed, and is about to go
             elif lacks := self._ways.lacks(binding):
-                self._ways.fail(now, steps, binding, f"kai cannot give {lacks} yet")
+                self._ways.fail(now, steps, binding, f"kai does not support {lacks} yet")
             else:
                 self._start(now, stamp, binding, steps)
         return self._with_names(now, steps)

@@ -156,4 +156,4 @@ def _why(outcome: Outcome) -> str:
 
 
 def _together(refused: Removal, why: str) -> str:
-    return f"it would leave together with pod {refused.order.pod}: {why}"
+    return f"it would be evicted together with pod {refused.order.pod}: {why}"

@@ -54,7 +54,7 @@ def node_of_cpu(lists: Mapping[int, str]) -> dict[int, int]:
             try:
                 cpus = range(int(first), int(last if dash else first) + 1)
             except ValueError:
-                raise InvalidInputError(f"node{node}: {text!r} is no list of CPUs") from None
+                raise InvalidInputError(f"node{node}: {text!r} is not a list of CPUs") from None
             found.update(dict.fromkeys(cpus, node))
     return found
 

@@ -26,7 +26,7 @@ _ADVICE = {
     bool: "write True or False",
     int: "write a whole number",
     float: "write a number",
-    str: "write a text",
+    str: "write a string",
 }
 
 
@@ -77,7 +77,7 @@ def _check(name: str, value: object, hints: tuple[Any, ...]) -> None:
     if isinstance(value, Mapping) and len(inner) == 2:
         for key, each in value.items():
             if not any(_is(key, wanted) for wanted in inner[0]):
-                raise InvalidClusterError(f"{name} has the key {shown(key)}: write a text")
+                raise InvalidClusterError(f"{name} has the key {shown(key)}: write a string")
             _check(f"{name}[{key!r}]", each, inner[1])
     elif isinstance(value, (list, tuple)) and len(inner) == 1:
         for index, each in enumerate(value):
@@ -117,5 +117,5 @@ def _advice(value: object, wanted: tuple[Any, ...]) -> str:
     if any(each not in _ADVICE and each is not type(None) for each in wanted):
         return "write a list" + (f", such as [{value!r}]" if isinstance(value, str) else "")
     if {int, str} <= set(wanted):
-        return "write a number, or a text"
+        return "write a number or a string"
     return _ADVICE[next(each for each in wanted if each in _ADVICE)]

@@ -726,7 +726,7 @@ class Cluster:
         """
         if kind not in kinds.LISTS:
             raise InvalidClusterError(
-                f"a snapshot holds no {kind}{did_you_mean(kind, kinds.LISTS)}"
+                f"a snapshot does not contain the kind {kind}{did_you_mean(kind, kinds.LISTS)}"
             )
         added = _parse(_dump(list(manifests)))
         with self._lock:
@@ -916,7 +916,8 @@ class Cluster:
                 return found[0]
             if found:
                 raise InvalidClusterError(
-                    f"{name!r} is the name of a {' and of a '.join(found)}: say which, kind=..."
+                    f"{name!r} is the name of a {' and of a '.join(found)}: name the kind with"
+                    " kind=..."
                 )
         known = [each for one in _REMOVABLE for each in self._all(one)]
         raise NotFoundError(text.not_found("pod group, pod, node or queue", name, known))
@@ -1027,7 +1028,7 @@ class Cluster:
     def _tree_before(self) -> dict[str, Any]:
         """The tree, without later changes."""
         if self._is_live:
-            what = "a live cluster keeps what plans depend on, and not the objects themselves"
+            what = "a live cluster stores only what plans need, not the objects themselves"
             raise InvalidClusterError(what)
         if self._tree is None:
             assert self._data is not None
@@ -1302,7 +1303,7 @@ def _plain(value: object) -> object:
         return dict(value)
     if isinstance(value, Iterable):
         return list(value)
-    raise InvalidClusterError(f"{value!r} is nothing that Kubernetes could hold")
+    raise InvalidClusterError(f"{value!r} is not a valid value in Kubernetes")
 
 
 def _key(manifest: Mapping[str, Any]) -> str:
@@ -1340,6 +1341,8 @@ def _check_params(params: Iterable[str]) -> None:
 
 def _at_least(name: str, value: int, least: int) -> None:
     if value < least:
-        raise InvalidClusterError(f"{name} is {value}, and has to be at least {least}")
+        raise InvalidClusterError(f"{name} is {value}: it must be at least {least}")
     if value > _MOST:
-        raise InvalidClusterError(f"{name} is larger than {_MOST:,}, the most that one call makes")
+        raise InvalidClusterError(
+            f"{name} is larger than {_MOST:,}, the most that one call creates"
+        )

@@ -108,7 +108,7 @@ class Config:
 
     def __post_init__(self) -> None:
         if isinstance(self.actions, str):
-            raise InvalidConfigError("actions is a text: write a list, such as ['allocate']")
+            raise InvalidConfigError("actions is a string: write a list, such as ['allocate']")
         if warnings := read(to_json(self.to_dict())).warnings:
             raise InvalidConfigError(f"config: {'; '.join(warnings)}")
 
@@ -234,4 +234,4 @@ def _from_config_map(name: str, config_map: Mapping[str, Any]) -> str:
 def _plain(value: object) -> object:
     if isinstance(value, Mapping):
         return dict(value)
-    raise TypeError(f"{value!r} is nothing that a configuration could hold")
+    raise TypeError(f"{value!r} is not a valid value in a configuration")

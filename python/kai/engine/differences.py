@@ -127,7 +127,7 @@ class PlanDiff:
 
     def _summary(self) -> str:
         if not self:
-            return "nothing differs"
+            return "no differences"
         queues = {each.name for each in self.queues}
         counts = ((self.groups, "pod group"), (self.pods, "pod"), (queues, "queue"))
         parts = [text.count(len(each), noun) for each, noun in counts if each]

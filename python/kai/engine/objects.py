@@ -202,7 +202,7 @@ def check_options(options: PodOptions) -> None:
         raise InvalidClusterError(f"pod_spec: {found.message}; {found.fix}")
     for option in _OF_A_TOPOLOGY:
         if option in options and "topology" not in options:
-            raise InvalidClusterError(f"{option} is of no topology: give topology=... as well")
+            raise InvalidClusterError(f"{option} needs a topology: give topology=..., too")
 
 
 _OF_A_TOPOLOGY = ("required_level", "preferred_level", "min_domains", "max_domains", "balanced")
@@ -364,9 +364,7 @@ def taint(text: str | Mapping[str, Any]) -> dict[str, Any]:
         return _members("taint", text, ("key", "value", "effect", "timeAdded"))
     key, value, effect = _split_taint("taint", text)
     if not key:
-        raise InvalidClusterError(
-            f"taint {text!r} has no key: write it as in team=vision:NoSchedule"
-        )
+        raise InvalidClusterError(f"taint {text!r} has no key: write it as team=vision:NoSchedule")
     return {"key": key, "effect": effect or "NoSchedule"} | ({"value": value} if value else {})
 
 
@@ -434,7 +432,7 @@ def _ask_for_gpu_share(
     if fraction is None and memory is None:
         return
     if options.get("gpus"):
-        raise InvalidClusterError("a pod asks for whole GPUs or for a part of one, not for both")
+        raise InvalidClusterError("a pod can request whole GPUs or a part of a GPU, but not both")
     if fraction is not None:
         annotations[keys.GPU_FRACTION_ANNOTATION] = str(fraction)
     if memory is not None:

@@ -163,7 +163,7 @@ def lines(table: Table, width: int | None = None) -> Iterator[tuple[str, str]]:
         yield from _listings(table, rows, table.name, width)
     else:
         yield from _sentences(table, rows, width)
-    notes = [table.note, f"not shown for want of room: {', '.join(left_out)}" if left_out else ""]
+    notes = [table.note, f"not shown for lack of space: {', '.join(left_out)}" if left_out else ""]
     for note in notes:
         yield from (("note", "  " + line) for line in wrap(note, (width or WIDTH) - 2))
 

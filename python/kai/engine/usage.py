@@ -67,16 +67,16 @@ def usage_in(content: Mapping[str, Any], now_ns: int, name: str = "usage") -> Ro
     for place, sample in enumerate(content["samples"]):
         where = f"{name}: samples[{place}]"
         if not isinstance(sample, Mapping):
-            raise InvalidInputError(f"{where}: is no mapping with time and allocated")
+            raise InvalidInputError(f"{where}: is not a mapping with time and allocated")
         _check_members(sample, _OF_SAMPLES, where)
         moments.append(_time(sample.get("time"), f"{where}: time") / times.SECOND_NS)
         allocated = sample.get("allocated", {})
         if not isinstance(allocated, Mapping):
-            raise InvalidInputError(f"{where}: allocated: is no mapping of queues")
+            raise InvalidInputError(f"{where}: allocated: is not a mapping of queues")
         held.append(rows_of(allocated, f"{where}: allocated"))
         there = sample.get("capacity", capacity)
         if there is None:
-            raise InvalidInputError(f"{where}: there is no capacity, neither here nor for all")
+            raise InvalidInputError(f"{where}: the capacity is missing, here and for all samples")
         had.append(_amounts(there, f"{where}: capacity"))
     samples = windows.Samples.of_rows(moments, held, had)
     return windows.usage_of(samples, window, now_s=now_ns / times.SECOND_NS)
@@ -93,7 +93,7 @@ def to_mapping(rows: Rows) -> dict[str, dict[str, float]]:
 
 def _amounts(parts: Any, where: str) -> tuple[float, float, float]:
     if not isinstance(parts, Mapping):
-        raise InvalidInputError(f"{where}: is no mapping of gpu, cpu and memory: {parts!r}")
+        raise InvalidInputError(f"{where}: is not a mapping of gpu, cpu and memory: {parts!r}")
     _check_members(parts, RESOURCES, where)
     gpu, cpu, memory = (_amount(parts.get(each, 0.0), f"{where}: {each}") for each in RESOURCES)
     return gpu, cpu, memory

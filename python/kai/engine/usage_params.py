@@ -44,7 +44,7 @@ class UsageParams:
         }
         interval = seconds.get("fetchInterval", 60.0)
         if interval <= 0:
-            raise InvalidInputError(f"{name}: fetchInterval: has to be longer than 0")
+            raise InvalidInputError(f"{name}: fetchInterval: must be longer than 0")
         return cls(
             window=window_of(params, name),
             fetch_interval=interval,
@@ -61,14 +61,14 @@ def text_of(given: Mapping[str, Any], name: str, default: str, where: str = "") 
     if value is None:
         return default
     if not isinstance(value, str):
-        raise InvalidInputError(f"{where}{name}: is no text: {value!r}")
+        raise InvalidInputError(f"{where}{name}: is not a string: {value!r}")
     return value
 
 
 def mapping_of(value: Any, where: str) -> Mapping[str, Any]:
     """Raises InvalidInputError if the value is no mapping."""
     if not isinstance(value, Mapping):
-        raise InvalidInputError(f"{where} is no mapping: {value!r}")
+        raise InvalidInputError(f"{where} is not a mapping: {value!r}")
     return value
 
 

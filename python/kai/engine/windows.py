@@ -75,7 +75,7 @@ class Window:
             hint = did_you_mean(self.kind, KINDS)
             raise InvalidInputError(f"there is no window type {self.kind!r}{hint}")
         if not 0 < self.size < math.inf:
-            raise InvalidInputError(f"a window of {self.size:g} is no window")
+            raise InvalidInputError(f"the size of a window must be above 0, not {self.size:g}")
         if self.kind == "tumbling" and self.start_s is None:
             raise InvalidInputError("tumbling windows need tumblingWindowStartTime")
         if self.kind == "cron":
@@ -88,7 +88,7 @@ class Window:
         Raises InvalidInputError as the class itself does, and if the argument is no such mapping.
         """
         if not isinstance(params, Mapping):
-            raise InvalidInputError(f"{name}: is no mapping: {params!r}")
+            raise InvalidInputError(f"{name}: is not a mapping: {params!r}")
         for member in params:
             if member not in OF_WINDOW:
                 hint = did_you_mean(str(member), OF_WINDOW)
@@ -117,7 +117,7 @@ def window_of(params: Mapping[str, Any], name: str) -> Window:
         if (value := params.get(member)) is None:
             return
         if not isinstance(value, str):
-            raise InvalidInputError(f"{name}: {member}: is no text: {value!r}")
+            raise InvalidInputError(f"{name}: {member}: is not a string: {value!r}")
         try:
             given[to] = parse(value)
         except InvalidInputError as error:
@@ -235,7 +235,7 @@ class Samples:
                 f" {shapes[0]} and {shapes[1]}"
             )
         if (self.times_s[1:] < self.times_s[:-1]).any():
-            raise InvalidInputError("the times of samples have to ascend")
+            raise InvalidInputError("the times of samples must ascend")
 
     @classmethod
     def of_rows(

@@ -78,7 +78,7 @@ def group(
         elif _skips_grouper(pod, owner):
             if at(pod, "status", "phase") == "Pending" and not at(pod, "spec", "nodeName"):
                 where = f"metadata.annotations[{keys.SKIP_GROUPER_ANNOTATION}]"
-                said = "asks that no pod group be made for it, and it names none"
+                said = "requests that no pod group is created for it, and names none"
                 result.problems.append(Problem(pod, where, said))
         else:
             owned.setdefault((owner.key, owner.replica), []).append((owner, pod))

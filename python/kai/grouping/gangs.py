@@ -49,7 +49,7 @@ def _min_member(owner: Owner) -> int:
         return 1
     if not str(said).isdecimal():
         where = f"metadata.annotations[{keys.BATCH_MIN_MEMBER_ANNOTATION}]"
-        raise Nonsense(where, f"{said!r} is no number of pods, on Job {owner.key[2]}")
+        raise Nonsense(where, f"{said!r} is not a number of pods, on Job {owner.key[2]}")
     return int(str(said))
 
 
@@ -104,7 +104,9 @@ def _size_of_worker_segments(heard: _Workers) -> int | None:
         return None
     size = _whole_number(value)
     if size is None:
-        raise Nonsense(_SIZE, f'invalid segment size "{value}" on {where}: it is no whole number')
+        raise Nonsense(
+            _SIZE, f'invalid segment size "{value}" on {where}: it is not a whole number'
+        )
     if size <= 0:
         said = f"segment size {size} on {where} needs to be a positive integer"
         raise Nonsense(_SIZE, said)
@@ -195,7 +197,7 @@ def _size_of_replica_segments(lws: Manifest, template: Manifest) -> tuple[int | 
             continue
         size = _whole_number(value)
         if size is None:
-            said = f'invalid segment size "{value}" on {where}: it is no whole number'
+            said = f'invalid segment size "{value}" on {where}: it is not a whole number'
             raise Nonsense(place, said)
         return size, place
     return None, ""
@@ -270,7 +272,7 @@ def _index(pod: Manifest, label: str, what: str) -> int:
         raise Nonsense(place, f"{what} index label not found on pod {kinds.full_name(pod)}")
     index = _whole_number(value)
     if index is None:
-        raise Nonsense(place, f"invalid {what} index {value}, err: it is no whole number")
+        raise Nonsense(place, f"invalid {what} index {value}, err: it is not a whole number")
     if index < 0:
         raise Nonsense(place, f"{what} index {value} is not valid. It must be bigger than 0")
     return index

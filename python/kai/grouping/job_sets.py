@@ -33,7 +33,7 @@ def gang(owner: Owner, _: Sequence[Manifest]) -> Gang:
             number += 1
             parts += _of_job(job, replicas, field)
     if not parts:
-        raise Nonsense("spec.replicatedJobs", "has no job that makes pods")
+        raise Nonsense("spec.replicatedJobs", "has no job that creates pods")
     in_order = at(owner.manifest, "spec", "startupPolicy", "startupPolicyOrder") == "InOrder"
     wanted = _at_least(owner.annotations, _MINIMUM, 1 if in_order else number)
     named = leaves(parts)
@@ -77,5 +77,5 @@ def _at_least(annotations: Mapping[str, Any], field: str, default: int) -> int:
     if said is None:
         return default
     if not str(said).isdecimal() or int(str(said)) < 1:
-        raise Nonsense(field, f"is {said!r}, not a number from 1 on")
+        raise Nonsense(field, f"is {said!r}, not a number of at least 1")
     return int(str(said))

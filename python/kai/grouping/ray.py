@@ -56,5 +56,5 @@ def _constraint(template: Manifest, field: str) -> Constraint | None:
     topology, required, preferred = (text(said.get(key)) for key in keys.TOPOLOGY)
     if not topology and (required or preferred):
         where = f"{field}.template.metadata.annotations[{keys.TOPOLOGY_ANNOTATION}]"
-        raise Nonsense(where, "is missing, and a placement is asked for")
+        raise Nonsense(where, "is missing, but a placement is requested")
     return segments.constraint_of(topology, required, preferred)

@@ -27,7 +27,7 @@ def whole(spec: Mapping[str, Any], member: str, default: int, field: str) -> int
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise Nonsense(field, f"is {value!r}, not a number of pods")
     if value > MOST_PODS:
-        raise Nonsense(field, f"is {value}, and kai makes at most {MOST_PODS} pods of a workload")
+        raise Nonsense(field, f"is {value}, but kai creates at most {MOST_PODS} pods per workload")
     return value
 
 
@@ -35,7 +35,7 @@ def roles_of(job: Mapping[str, Any], family: str = "pytorch") -> dict[str, Mappi
     """The replica specs of a training job by role: "master", "worker". Raises Nonsense."""
     roles = at(job, "spec", f"{family}ReplicaSpecs")
     if not isinstance(roles, Mapping):
-        said = "is missing, so there is nothing to make pods of"
+        said = "is missing, so kai cannot create its pods"
         raise Nonsense(f"spec.{family}ReplicaSpecs", said)
     return {text(role).lower(): mapping(roles[role]) for role in sorted(roles, key=str)}
 
@@ -62,5 +62,5 @@ def replica_size(lws: Mapping[str, Any]) -> int:
     field = "spec.leaderWorkerTemplate.size"
     size = whole(mapping(at(lws, "spec", "leaderWorkerTemplate")), "size", 1, field)
     if size == 0:
-        raise Nonsense(field, "is 0, and a replica has a leader at least")
+        raise Nonsense(field, "is 0, but a replica has at least a leader")
     return size

@@ -146,7 +146,7 @@ def _minimums(
     total: int,
     unsupported: list[Unsupported],
 ) -> dict[str, int]:
-    """Of each task, the pods that have to start together."""
+    """Of each task, the pods that must start together."""
     rules.count("minAvailable", wanted, least=0)
     if wanted > total:
         raise rules.refuse(f"minAvailable is {wanted} of {total} pods: write at most that many")

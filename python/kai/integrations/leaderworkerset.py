@@ -92,7 +92,7 @@ def build(
     if startup_policy == "LeaderReady" and size > 1:
         said = (
             "startup policy LeaderReady: KAI starts the leader without waiting for room for its"
-            " workers: write LeaderCreated for pods that have to start together"
+            " workers: write LeaderCreated for pods that must start together"
         )
         built = with_warnings(built, said)
     return built

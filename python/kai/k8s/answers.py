@@ -87,7 +87,7 @@ def _why(error: BaseException) -> str:
     if isinstance(error, aiohttp.ClientConnectorSSLError):
         reason = getattr(error.os_error, "reason", "") or ""
         if reason in _NO_TLS:
-            return "it does not speak TLS: its address may have to begin with http://"
+            return "it does not use TLS: its address may need to begin with http://"
         return f"no TLS connection: {_words(reason) or error.os_error}"
     if isinstance(error, aiohttp.ClientConnectorError):
         text = error.os_error.strerror or str(error.os_error)

@@ -127,7 +127,7 @@ class Client:
             return str(json.loads(body)["gitVersion"])
         except (ValueError, KeyError, TypeError):
             answer = ", ".join(filter(None, (f"status {status}", said(body)[1][:100])))
-            why = f"is no Kubernetes API server: it answers /version with {answer}"
+            why = f"is not a Kubernetes API server: it answers /version with {answer}"
             raise UnreachableError(f"{self._base}: {why}") from None
 
     async def __aenter__(self) -> Client:
@@ -283,7 +283,9 @@ class Client:
         tries = 0
         while (now := self.clock.monotonic()) < ends and not self._closed:
             if guard is not None and not guard():
-                outcome = Outcome(Result.FAILED, 0, NOT_LEADING, "the lease is not ours any more")
+                outcome = Outcome(
+                    Result.FAILED, 0, NOT_LEADING, "this process no longer holds the lease"
+                )
                 break
             try:
                 answer = await self._exchange(

@@ -118,7 +118,7 @@ def _tls(access: Access, authority: bytes, certificate: bytes, key: bytes) -> ss
         context = ssl.create_default_context(cadata=authority.decode("ascii") or None)
     except (ssl.SSLError, ValueError) as error:
         raise InvalidInputError(
-            f"{access.source}: certificate-authority: is no certificate ({error})"
+            f"{access.source}: certificate-authority: is not a certificate ({error})"
         ) from None
     if access.insecure:
         context.check_hostname = False
@@ -132,7 +132,7 @@ def _tls(access: Access, authority: bytes, certificate: bytes, key: bytes) -> ss
             except (ssl.SSLError, OSError) as error:
                 raise InvalidInputError(
                     f"{access.source}: client-certificate and client-key: "
-                    f"are no certificate and its key ({error})"
+                    f"are not a certificate and its key ({error})"
                 ) from None
     return context
 
@@ -161,7 +161,7 @@ def run_plugin(plugin: Plugin, access: Access, timeout: float | None = None) -> 
     timeout = timeout or (PERSON_TIMEOUT_S if interactive else PLUGIN_TIMEOUT_S)
     about = f"the log-in plug-in {plugin.command}"
     if plugin.interactive == "Always" and not interactive:
-        raise UnreachableError(f"{about} has to be run at a terminal")
+        raise UnreachableError(f"{about} must run in a terminal")
     spec: dict[str, Any] = {"interactive": interactive}
     if plugin.wants_cluster:
         spec["cluster"] = _cluster_info(access)
@@ -177,7 +177,9 @@ def run_plugin(plugin: Plugin, access: Access, timeout: float | None = None) -> 
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         hint = f" ({' '.join(plugin.install_hint.split())})" if plugin.install_hint else ""
-        why = error.strerror if isinstance(error, OSError) else f"no end after {timeout:.0f} s"
+        why = (
+            error.strerror if isinstance(error, OSError) else f"did not end within {timeout:.0f} s"
+        )
         raise UnreachableError(f"{about}: {why}{hint}") from None
     if done.returncode:
         said = (done.stderr or b"").decode(errors="replace").strip().splitlines()

@@ -113,7 +113,7 @@ def find_access(
         return in_cluster(environ, service_account)
     looked = ", ".join(map(str, listed)) or "KUBECONFIG"
     raise InvalidInputError(
-        f"no kubeconfig: {looked} is not there, and this is no pod of a cluster"
+        f"no kubeconfig: {looked} does not exist, and kai does not run in a pod"
     )
 
 
@@ -127,7 +127,7 @@ def in_cluster(environ: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> Ac
         raise InvalidInputError("KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set")
     token, namespace = folder / "token", folder / "namespace"
     if not token.exists():
-        raise InvalidInputError(f"{token}: is not there: the pod has no service account token")
+        raise InvalidInputError(f"{token}: does not exist: the pod has no service account token")
     return Access(
         server=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}",
         source=str(folder),
@@ -161,7 +161,7 @@ class Field:
 
     def get(self, name: str) -> Field:
         if self.value is not None and not isinstance(self.value, Mapping):
-            raise self.wrong("is no mapping")
+            raise self.wrong("is not a mapping")
         place = f"{self.place}.{name}" if self.place else name
         return Field(self.file, place, (self.value or {}).get(name))
 
@@ -169,7 +169,7 @@ class Field:
         if self.value is None:
             return ""
         if not isinstance(self.value, str):
-            raise self.wrong("is no text")
+            raise self.wrong("is not a string")
         return self.value
 
     def flag(self) -> bool:
@@ -184,7 +184,7 @@ class Field:
 
     def items(self) -> Iterator[Field]:
         if self.value is not None and not isinstance(self.value, list):
-            raise self.wrong("is no list")
+            raise self.wrong("is not a list")
         for index, item in enumerate(self.value or ()):
             yield Field(self.file, f"{self.place}[{index}]", item)
 
@@ -213,7 +213,7 @@ def _of_files(files: list[Path], context: str | None) -> Access:
         user = _user(_entry(roots, "users", "user", user_name, chosen.get("user")), user_name)
     server = cluster.get("server").text().rstrip("/")
     if not _is_address(server):
-        raise cluster.get("server").wrong("is no address such as https://10.0.0.1:6443")
+        raise cluster.get("server").wrong("is not an address such as https://10.0.0.1:6443")
     return Access(
         server=server,
         source=f"context {wanted} of {chosen.file}",
@@ -237,7 +237,7 @@ def _read(file: Path) -> Field:
         raise InvalidInputError(f"{file}: {error}") from None
     root = Field(file, "", value)
     if value is not None and not isinstance(value, Mapping):
-        raise root.wrong("is no kubeconfig")
+        raise root.wrong("is not a kubeconfig")
     return root
 
 
@@ -254,7 +254,7 @@ def _entry(
                 found.get("")  # checks that it is a mapping
                 return found
     if named_by is not None:
-        raise named_by.wrong(f"names {name!r}, and {section} has {_listed(known)}")
+        raise named_by.wrong(f"names {name!r}, but {section} has {_listed(known)}")
     raise roots[0].get(section).wrong(f"{name!r} is not among them: {_listed(known)}")
 
 
@@ -264,7 +264,9 @@ def _listed(names: list[str]) -> str:
 
 def _user(entry: Field, name: str) -> User:
     if entry.get("auth-provider").value is not None:
-        raise entry.get("auth-provider").wrong("Kubernetes has no such plug-ins any more; use exec")
+        raise entry.get("auth-provider").wrong(
+            "Kubernetes no longer supports such plug-ins; use exec"
+        )
     certificate = entry.material("client-certificate")
     key = entry.material("client-key")
     if bool(certificate) != bool(key):
@@ -299,13 +301,13 @@ def _impersonation(entry: Field) -> dict[str, tuple[str, ...]]:
 def _plugin(entry: Field) -> Plugin:
     version = entry.get("apiVersion").text()
     if version not in EXEC_VERSIONS:
-        raise entry.get("apiVersion").wrong(f"is {version!r}, and not {' or '.join(EXEC_VERSIONS)}")
+        raise entry.get("apiVersion").wrong(f"is {version!r}, not {' or '.join(EXEC_VERSIONS)}")
     command = entry.get("command").text()
     if not command:
         raise entry.get("command").wrong("is missing")
     interactive = entry.get("interactiveMode").text() or "IfAvailable"
     if interactive not in ("Never", "IfAvailable", "Always"):
-        raise entry.get("interactiveMode").wrong("is none of Never, IfAvailable and Always")
+        raise entry.get("interactiveMode").wrong("is not Never, IfAvailable or Always")
     if os.sep in command:
         command = str(entry.get("command").path())
     return Plugin(
@@ -327,7 +329,7 @@ def _plugin(entry: Field) -> Plugin:
 def _proxy(entry: Field) -> str:
     url = entry.text()
     if url and not _is_address(url):
-        raise entry.wrong("is no http:// or https:// address")
+        raise entry.wrong("is not an http:// or https:// address")
     return url
 
 

@@ -106,7 +106,7 @@ def read(data: bytes, source: str) -> list[PodResources]:
     try:
         answer = message("ListPodResourcesResponse").FromString(data)
     except DecodeError:
-        raise UnreachableError(f"{source}: the answer is no list of pod resources") from None
+        raise UnreachableError(f"{source}: the answer is not a list of pod resources") from None
     return [_pod_resources(each) for each in answer.pod_resources]
 
 

@@ -335,7 +335,7 @@ def _parsed(body: bytes) -> dict[str, Any]:
     except ValueError:
         record = None
     if not isinstance(record, dict):
-        raise UnreachableError("the answer is no lease: is there a proxy in between?")
+        raise UnreachableError("the answer is not a Lease: is there a proxy in between?")
     return record
 
 

@@ -201,7 +201,7 @@ class Watch:
             if answer.status == 404:
                 raise NotFoundError(f"the server does not serve {path}")
             if answer.status == 410:
-                raise _Expired("the list took so long that its version is forgotten")
+                raise _Expired("the list took so long that its version has expired")
             self.bytes += len(answer.body)
             try:
                 version, following, items = self._sink.list_page(self.kind, answer.body)

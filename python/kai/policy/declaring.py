@@ -29,7 +29,7 @@ class Policy:
     def __init__(self, kind: Kind, function: Function, *, whole: bool) -> None:
         if not callable(function):
             raise InvalidConfigError(
-                f"kai.policy.{kind}: takes a function, not a {type(function).__name__}"
+                f"kai.policy.{kind}: expects a function, not a {type(function).__name__}"
             )
         self.kind: Kind = kind
         self.function = function

@@ -44,7 +44,7 @@ def _policies(path: Path, source: bytes) -> tuple[Policy, ...]:
     name = f"kai_policy_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise InvalidConfigError(f"{path}: is no Python file, whose name ends in .py")
+        raise InvalidConfigError(f"{path}: is not a Python file (.py)")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
@@ -55,7 +55,7 @@ def _policies(path: Path, source: bytes) -> tuple[Policy, ...]:
     found = tuple(each for each in vars(module).values() if isinstance(each, Policy))
     if not found:
         raise InvalidConfigError(
-            f"{path}: declares no policy; write @kai.policy.score, @kai.policy.filter or "
+            f"{path}: contains no policy; write @kai.policy.score, @kai.policy.filter or "
             "@kai.policy.pod_group_order above a function"
         )
     for each in found:

@@ -65,7 +65,7 @@ class Runner:
         for each in policies:
             if not isinstance(each, Policy):
                 raise InvalidConfigError(
-                    f"policies: {getattr(each, '__name__', each)!r} is no policy; write "
+                    f"policies: {getattr(each, '__name__', each)!r} is not a policy; write "
                     "@kai.policy.score, @kai.policy.filter or @kai.policy.pod_group_order above it"
                 )
         self.scores = [each for each in policies if each.kind == "score"]
@@ -73,7 +73,9 @@ class Runner:
         orders = [each for each in policies if each.kind == "pod_group_order"]
         if len(orders) > 1:
             names = " and ".join(each.name for each in orders)
-            raise InvalidConfigError(f"policies: {names} both order pod groups, and one can")
+            raise InvalidConfigError(
+                f"policies: {names} both order pod groups, but only one policy can"
+            )
         self.order = orders[0] if orders else None
         self._typical: tuple[object, TypicalPods] | None = None
 
@@ -141,7 +143,7 @@ class Run:
             answer = policy.function(Pod(*asked), self._nodes(rows))
             self._array(answer, rows, "booleans")
             if answer.dtype.kind != "b":
-                raise _Wrong(f"returned an array of {answer.dtype}, and has to return booleans")
+                raise _Wrong(f"returned an array of {answer.dtype} instead of booleans")
             self._allowed_out[:rows] = answer
         except BaseException as error:
             return _failure(policy, error)
@@ -184,17 +186,17 @@ class Run:
     def _array(self, answer: Any, rows: int, what: str) -> None:
         if type(answer) is not self._np.ndarray:
             given = "nothing" if answer is None else f"a {type(answer).__name__}"
-            raise _Wrong(f"returned {given}, and has to return a NumPy array of {rows} {what}")
+            raise _Wrong(f"returned {given} instead of a NumPy array of {rows} {what}")
         if answer.shape != (rows,):
             raise _Wrong(
-                f"returned an array of shape {answer.shape}, and has to return one of shape "
+                f"returned an array of shape {answer.shape} instead of "
                 f"({rows},): {what}, one per row"
             )
 
     def _numbers(self, answer: Any, rows: int, what: str, row_name: Any) -> Any:
         self._array(answer, rows, "numbers")
         if answer.dtype.kind not in "fiu":
-            raise _Wrong(f"returned an array of {answer.dtype}, and has to return numbers")
+            raise _Wrong(f"returned an array of {answer.dtype} instead of numbers")
         if answer.dtype.kind == "f" and not self._np.isfinite(answer).all():
             row = int(self._np.argmin(self._np.isfinite(answer)))
             raise _Wrong(f"the {what} of {row_name(row)} is {answer[row]}")
@@ -203,12 +205,12 @@ class Run:
     def _chosen(self, cards: Any, rows: int) -> Any:
         self._array(cards, rows, "cards")
         if cards.dtype.kind not in "iu":
-            raise _Wrong(f"returned cards of {cards.dtype}, and has to return integers")
+            raise _Wrong(f"returned cards of {cards.dtype} instead of integers")
         wrong = (cards < -1) | (cards >= self._cards)
         if wrong.any():
             row = int(wrong.argmax())
             raise _Wrong(
-                f"chose card {cards[row]} of {self._node(row)}, and cards are 0 to "
+                f"chose card {cards[row]} of {self._node(row)}, but cards are 0 to "
                 f"{self._cards - 1}, or -1 for no choice"
             )
         return cards

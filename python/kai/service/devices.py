@@ -17,7 +17,7 @@ def visible_devices() -> list[str]:
         import pynvml
     except ImportError:
         raise InvalidInputError(
-            "devices are read with nvidia-ml-py, which is not installed: pip install"
+            "reading devices needs nvidia-ml-py, which is not installed: pip install"
             " 'kai-sched[nvml]'"
         ) from None
     try:
@@ -25,7 +25,7 @@ def visible_devices() -> list[str]:
     except pynvml.NVMLError as error:
         raise InvalidInputError(
             f"no device can be read: {error}; the container needs NVIDIA's driver, which its"
-            " runtime brings in for pods that ask for a GPU"
+            " runtime adds to pods that request a GPU"
         ) from None
     try:
         return [_uuid(pynvml, number) for number in range(pynvml.nvmlDeviceGetCount())]

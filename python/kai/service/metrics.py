@@ -48,12 +48,12 @@ CONTROLLERS = {
 """KAI's names of the controllers that do a role's work: its binder binds pods."""
 QUEUE_GAUGES = {
     "queue_info": "1 for each queue",
-    "queue_deserved_gpus": "GPUs that a queue deserves; -1 is unlimited",
-    "queue_quota_cpu_cores": "Cores that a queue deserves; -1 is unlimited",
-    "queue_quota_memory_bytes": "Bytes that a queue deserves; -1 is unlimited",
-    "queue_allocated_gpus": "GPUs that the pods of a queue and of those below it hold",
-    "queue_allocated_cpu_cores": "Cores that the pods of a queue and of those below it hold",
-    "queue_allocated_memory_bytes": "Bytes that the pods of a queue and of those below it hold",
+    "queue_deserved_gpus": "GPUs that a queue deserves; -1 means unlimited",
+    "queue_quota_cpu_cores": "Cores that a queue deserves; -1 means unlimited",
+    "queue_quota_memory_bytes": "Bytes that a queue deserves; -1 means unlimited",
+    "queue_allocated_gpus": "GPUs held by the pods of a queue and of the queues below it",
+    "queue_allocated_cpu_cores": "Cores held by the pods of a queue and of the queues below it",
+    "queue_allocated_memory_bytes": "Bytes held by the pods of a queue and of the queues below it",
 }
 
 
@@ -137,48 +137,51 @@ class Metrics:
         part = self._part("scheduler")
         self.cycle_ms = part.gauge(
             "e2e_scheduling_latency_milliseconds",
-            "The last cycle: from taking changes in to working out what is written",
+            "Time of the last cycle, from reading changes to computing the writes",
         )
         self.open_ms = part.gauge(
             "open_session_latency_milliseconds",
-            "Of the last cycle: taking changes in, grouping pods, fair shares",
+            "Time of the last cycle for reading changes, grouping pods and computing fair shares",
         )
         self.close_ms = part.gauge(
             "close_session_latency_milliseconds",
-            "Of the last cycle: working out what is written",
+            "Time of the last cycle for computing the writes",
         )
         self.action_ms = part.gauge(
             "action_scheduling_latency_milliseconds",
-            "Of the last cycle: each action; 0 if it did not run, as nothing had changed",
+            "Time of the last cycle for each action; 0 if it did not run because nothing had"
+            " changed",
             "action",
         )
         self.task_ms = part.histogram(
             "task_scheduling_latency_milliseconds",
-            "From a pod's creationTimestamp to the answer that it is bound. The API server cuts"
-            " creationTimestamp to whole seconds, so this is right to about 1000 ms",
+            "Time from a pod's creationTimestamp to the answer that it is bound. The API server"
+            " truncates creationTimestamp to whole seconds, so the error is up to 1000 ms",
             bounds=MS_BOUNDS,
         )
-        bind = "From the moment when a binding may be sent to the answer that the pod is bound"
+        bind = "Time from when a binding may be sent to the answer that the pod is bound"
         self.bind_ms = part.histogram("task_bind_latency_milliseconds", bind, bounds=MS_BOUNDS)
         older = part.histogram(
             "task_bind_latency",
-            "The same as task_bind_latency_milliseconds, in milliseconds as well",
+            "Same as task_bind_latency_milliseconds, also in milliseconds",
             bounds=MS_BOUNDS,
         )
         older.values = self.bind_ms.values
         self.scheduled = part.counter(
             "podgroups_scheduled_by_action",
-            "In each cycle, pod groups of which allocate binds pods, or for which another action"
+            "Pod groups, counted in each cycle, whose pods allocate binds or for which another"
+            " action"
             " evicts pods",
             "action",
         )
         self.preemptions = part.counter(
             "total_preemption_attempts",
-            "In each cycle, pod groups for which preempt evicts pods",
+            "Pod groups, counted in each cycle, for which preempt evicts pods",
         )
         self.evicted = part.counter(
             "pod_group_evicted_pods_total",
-            "Pods whose deletion the API server took; of the 4096 pod groups that lost pods last",
+            "Pods whose deletion the API server accepted, for the last 4096 pod groups that lost"
+            " pods",
             *EVICTED_LABELS,
         )
         self.evicted.most = MOST_EVICTED_GROUPS
@@ -191,7 +194,7 @@ class Metrics:
             ),
         }
 
-        used = "Of what the cluster had in the window of the past, the part that a queue used"
+        used = "Part of the cluster's capacity that a queue used in the usage window"
         self.usage = {
             "gpu": part.gauge("queue_gpu_usage", f"{used}: GPUs", *QUEUE_LABELS),
             "cpu": part.gauge("queue_cpu_usage", f"{used}: CPU", *QUEUE_LABELS),
@@ -199,8 +202,7 @@ class Metrics:
         }
         self.usage_query_ms = part.histogram(
             "usage_query_latency_milliseconds",
-            "How long it took to fetch what queues have used in the past; fetches that failed do"
-            " not count",
+            "Time to fetch the past usage of queues; failed fetches are not counted",
             bounds=MS_BOUNDS,
         )
 
@@ -208,16 +210,16 @@ class Metrics:
         part = self._part("scheduler")
         self.action_budget = part.gauge(
             "scenario_search_action_budget_configured_seconds",
-            "The longest that an action searches victims in a cycle; 0 is unlimited",
+            "Maximum time of an action for victim searches in a cycle; 0 means unlimited",
             "action",
         )
         self.job_budget = part.gauge(
             "scenario_search_job_budget_configured_seconds",
-            "The longest that an action searches victims for one pod group; 0 is unlimited",
+            "Maximum time of a victim search for one pod group; 0 means unlimited",
         )
         self.generator_budget = part.gauge(
             "scenario_search_generator_budget_configured_seconds",
-            "The longest that one way of choosing victims is tried; 0 is unlimited",
+            "Maximum time of one victim generator; 0 means unlimited",
             "generator",
         )
 
@@ -232,49 +234,45 @@ class Metrics:
     def _of_controllers(self) -> None:
         """The metrics that KAI's controllers get from controller-runtime."""
         part = _Part(self._all, "", kais=True)
-        self.lane_depth = part.gauge("workqueue_depth", "Writes of a lane that wait", "name")
-        self.lane_adds = part.counter(
-            "workqueue_adds_total", "Writes that a lane was given", "name"
-        )
-        self.lane_retries = part.counter(
-            "workqueue_retries_total", "Tries of writes after the first one", "name"
-        )
+        self.lane_depth = part.gauge("workqueue_depth", "Waiting writes of a lane", "name")
+        self.lane_adds = part.counter("workqueue_adds_total", "Writes added to a lane", "name")
+        self.lane_retries = part.counter("workqueue_retries_total", "Retries of writes", "name")
         self.lane_waited = part.histogram(
             "workqueue_queue_duration_seconds",
-            "How long a write waited to be sent",
+            "Time that a write waited to be sent",
             "name",
             bounds=S_BOUNDS,
         )
         self.lane_took = part.histogram(
             "workqueue_work_duration_seconds",
-            "From the first try of a write to its last answer",
+            "Time from the first attempt of a write to its last answer",
             "name",
             bounds=S_BOUNDS,
         )
         self.lane_unfinished = part.gauge(
             "workqueue_unfinished_work_seconds",
-            "How long the writes without an answer have taken so far, summed up",
+            "Sum of the times of all writes that have no answer yet",
             "name",
         )
         self.lane_longest = part.gauge(
             "workqueue_longest_running_processor_seconds",
-            "How long the oldest write without an answer has taken so far",
+            "Time of the oldest write that has no answer yet",
             "name",
         )
         self.reconciles = part.counter(
             "controller_runtime_reconcile_total",
-            "Objects that were brought up to date (success), or could not be (error)",
+            "Objects that were updated (success) or could not be updated (error)",
             "controller",
             "result",
         )
         self.reconcile_errors = part.counter(
             "controller_runtime_reconcile_errors_total",
-            "Objects that could not be brought up to date",
+            "Objects that could not be updated",
             "controller",
         )
         self.active_workers = part.gauge(
             "controller_runtime_active_workers",
-            "Writes of a controller that were sent and have no answer yet",
+            "Writes that a controller has sent and that have no answer yet",
             "controller",
         )
         for role, controller in CONTROLLERS.items():
@@ -290,26 +288,26 @@ class Metrics:
         part = self._part("scheduler", kais=False)
         self.cycle_s = part.histogram(
             "cycle_duration_seconds",
-            "How long a cycle took; the count is the number of plans",
+            "Time of a cycle; the count is the number of plans",
             bounds=S_BOUNDS,
         )
         self.waiting_groups = part.gauge(
             "pod_groups_waiting",
-            "Pod groups that wait after the last cycle, for room or for pods that are missing",
+            "Pod groups that wait after the last cycle, for free resources or for missing pods",
         )
         self.under_way = part.gauge(
-            "decisions_under_way", "Bindings and evictions that are decided and have no answer yet"
+            "decisions_under_way", "Decided bindings and evictions that have no answer yet"
         )
         self.in_doubt = part.gauge(
             "pods_in_doubt", "Pods that a request without an answer may still bind"
         )
         self.usage_age = part.gauge(
             "usage_age_seconds",
-            "Time since it was fetched what queues have used in the past; -1: it was not yet",
+            "Time since the last fetch of the past usage of queues; -1: not fetched yet",
         )
         self.usage_failures = part.counter(
             "usage_fetch_failures_total",
-            "Times that it could not be fetched what queues have used in the past",
+            "Failed fetches of the past usage of queues",
         )
         part = self._part(kais=False)
         self.build = part.gauge("build_info", "1", "version")
@@ -320,33 +318,35 @@ class Metrics:
         )
         self.loop_lag = part.histogram(
             "loop_lag_seconds",
-            "How late the event loop is, four times a second",
+            "Delay of the event loop, measured four times a second",
             bounds=LAG_BOUNDS,
         )
         self.longest_collection = part.gauge(
             "gc_longest_pause_seconds",
-            "The longest of Python's garbage collections so far",
+            "Longest garbage collection of Python so far",
             "generation",
         )
         self.collections = part.counter(
-            "gc_pauses_total", "Python's garbage collections: each stops the process", "generation"
+            "gc_pauses_total",
+            "Garbage collections of Python; each pauses the process",
+            "generation",
         )
         self.collecting = part.counter(
-            "gc_pause_seconds_total", "How long Python's garbage collections took", "generation"
+            "gc_pause_seconds_total", "Total time of Python's garbage collections", "generation"
         )
-        self.writes = part.counter(
-            "writes_total", "What became of writes", "kind", "verb", "result"
-        )
+        self.writes = part.counter("writes_total", "Writes by result", "kind", "verb", "result")
         self.watch_age = part.gauge(
             "watch_age_seconds",
             "Time since the API server last sent a byte; below 60 is normal",
             "kind",
         )
         self.watch_lists = part.counter(
-            "watch_lists_total", "Lists of all objects, the first one included", "kind"
+            "watch_lists_total", "Lists of all objects, including the first", "kind"
         )
         self.watch_reconnects = part.counter(
-            "watch_reconnects_total", "Watches that went on after their stream had ended", "kind"
+            "watch_reconnects_total",
+            "Watches that were resumed after their stream had ended",
+            "kind",
         )
         self.watch_bytes = part.counter("watch_bytes_total", "Bytes of lists and watches", "kind")
 
@@ -355,8 +355,8 @@ class Metrics:
         part = self._part("shadow", kais=False)
         self.shadowed = part.counter(
             "shadow_decisions_total",
-            "Decisions of the other scheduler, and decisions that it did not make, beside those of"
-            " plans of the same state",
+            "Decisions of the other scheduler, made or missed, compared with those of kai for the"
+            " same state",
             *("subject", "outcome", "cause"),
         )
         self.shadow_switches = part.counter(
@@ -365,14 +365,14 @@ class Metrics:
             "switch",
         )
         self.shadow_share = part.gauge(
-            "shadow_same_ratio", "Of the decisions that were compared, the part that is the same"
+            "shadow_same_ratio", "Part of the compared decisions that are the same"
         )
         self.shadow_open = part.gauge(
-            "shadow_differences_open", "Differences whose cause is looked for"
+            "shadow_differences_open", "Differences whose cause is still searched for"
         )
         self.shadow_cycle_s = part.histogram(
             "shadow_cycle_duration_seconds",
-            "How long a plan took; the count is the number of plans",
+            "Time of a plan; the count is the number of plans",
             bounds=S_BOUNDS,
         )
 

@@ -102,7 +102,7 @@ class Exporter:
         self._works(what)
         writes = self._observed.repair(there)
         if writes:
-            self._log.info("annotations were changed by others and are repaired", pods=len(writes))
+            self._log.info("others changed annotations; they are repaired", pods=len(writes))
         return await self._send(writes)
 
     async def _send(self, writes: Sequence[Write]) -> bool:

@@ -107,14 +107,14 @@ class Options:
             raise InvalidInputError("no role is given: scheduler, pod-grouper, ..., or all")
         if not _METRICS_NAMESPACE.fullmatch(self.metrics_namespace):
             raise InvalidInputError(
-                f"{self.metrics_namespace!r} is no metrics namespace: it has letters, digits and"
-                " underscores, and begins with a letter"
+                f"{self.metrics_namespace!r} is not a metrics namespace: use letters, digits and"
+                " underscores, beginning with a letter"
             )
         if self.policies and not self.allow_python_policies:
             names = ", ".join(each.name for each in self.policies)
             raise InvalidInputError(
                 f"policies in Python ({names}) run in the scheduler of a cluster only if you allow"
-                " it, because one that is slow or fails stops all decisions: use"
+                " it, because a slow or failing policy stops all decisions: use"
                 " --allow-python-policies, or allow_python_policies=True"
             )
         self._check_metric_labels()
@@ -123,18 +123,22 @@ class Options:
             value: Any = getattr(self, name)
             if value not in allowed:
                 hint = did_you_mean(value, allowed) if isinstance(value, str) else ""
-                raise InvalidInputError(f"{name} is {' or '.join(allowed)}, not {value!r}{hint}")
+                raise InvalidInputError(
+                    f"{name} must be {' or '.join(allowed)}, not {value!r}{hint}"
+                )
         if self.shadow and not self.has("scheduler"):
             raise InvalidInputError("a shadow compares decisions: it needs the role scheduler")
         if self.shadow_report and not self.shadow:
-            raise InvalidInputError("a shadow report is written by a shadow alone: use --shadow")
+            raise InvalidInputError("only a shadow writes a shadow report: use --shadow")
         if self.shadow_patience <= 0:
-            raise InvalidInputError(f"a patience of {self.shadow_patience:g} s is too short")
+            raise InvalidInputError(
+                f"the shadow patience must be longer than 0 s, not {self.shadow_patience:g} s"
+            )
         if not self.lease_seconds > self.renew_seconds > self.retry_seconds > 0:
             raise InvalidInputError(
                 f"leader election: a lease of {self.lease_seconds:g} s, a renew deadline of"
                 f" {self.renew_seconds:g} s and a retry period of {self.retry_seconds:g} s: each"
-                " has to be longer than the next one"
+                " must be longer than the next one"
             )
 
     def _check_metric_labels(self) -> None:
@@ -142,7 +146,11 @@ class Options:
         known: set[str] = set(QUEUE_LABELS)
         for own, name in labels.items():
             if not _METRIC_LABEL.fullmatch(name) or name in known:
-                taken = "is a label of these metrics already" if name in known else "is no name"
+                taken = (
+                    "is already a label of these metrics"
+                    if name in known
+                    else "is not a valid name"
+                )
                 raise InvalidInputError(
                     f"the queue label {own!r} cannot be the metric label {name!r}: that {taken}"
                 )
@@ -150,31 +158,31 @@ class Options:
         for own in self.queue_label_to_default_metric_value:
             if own not in labels:
                 raise InvalidInputError(
-                    f"there is a default for the queue label {own!r}, which is no metric label"
+                    f"there is a default for the queue label {own!r}, which is not a metric label"
                     f"{did_you_mean(own, labels)}"
                 )
 
     def _check_reservations(self) -> None:
         if self.resource_reservation_app_label != keys.RESERVATION:
             raise InvalidInputError(
-                f"the label app of reservation pods is {keys.RESERVATION}, by which the scheduler"
-                f" finds them, and cannot be {self.resource_reservation_app_label!r}"
+                f"the label app of reservation pods must be {keys.RESERVATION}, not"
+                f" {self.resource_reservation_app_label!r}: the scheduler finds them by it"
             )
         if not self.resource_reservation_allocation_timeout > 0:
             raise InvalidInputError(
-                "a reservation pod needs some time: a resource reservation allocation timeout of"
-                f" {self.resource_reservation_allocation_timeout:g} s is too short"
+                "the resource reservation allocation timeout must be longer than 0 s, not"
+                f" {self.resource_reservation_allocation_timeout:g} s"
             )
         for half, amounts in self.resource_reservation_pod_resources.items():
             if half not in ("requests", "limits") or not isinstance(amounts, Mapping):
                 raise InvalidInputError(
-                    "resources of reservation pods are requests and limits, each with amounts by"
-                    f" name, not {half}: {amounts!r}"
+                    "resources of reservation pods must be requests and limits, each with amounts"
+                    f" by name, not {half}: {amounts!r}"
                 )
             for name, amount in amounts.items():
                 if quantities.parse_or_zero(amount) <= 0:
                     raise InvalidInputError(
-                        f"resources of reservation pods: {half} of {name} are {amount!r}: write a"
+                        f"resources of reservation pods: {half} of {name} is {amount!r}: write a"
                         " quantity such as 10m or 64Mi"
                     )
 

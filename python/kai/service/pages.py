@@ -50,7 +50,7 @@ class Pages:
         """Serves at "host:port" or ":port". Raises InvalidInputError if that is not possible."""
         host, _, port = listen.rpartition(":")
         if not port.isdecimal():
-            raise InvalidInputError(f"--listen-address: {listen!r} is no host:port")
+            raise InvalidInputError(f"--listen-address: {listen!r} is not of the form HOST:PORT")
         app = web.Application()
         app.router.add_get("/metrics", self._metrics_page)
         app.router.add_get("/healthz", self._health_page)

@@ -85,7 +85,7 @@ def _pod(facts: PodFacts) -> Layer:
     pod, annotations = facts.pod, annotations_of(facts.pod)
     scheduler = text(at(pod, "spec", "schedulerName")) or "default-scheduler"
     if scheduler != facts.scheduler_name:
-        scheduler += f", and not {facts.scheduler_name}"
+        scheduler += f", not {facts.scheduler_name}"
 
     def rows() -> Iterator[tuple[str, str]]:
         yield "phase", _phase(pod, facts.now_ns)
@@ -141,14 +141,14 @@ def _condition(condition: Object) -> str:
 
 def _group(facts: PodFacts) -> Layer | None:
     if not facts.group_name:
-        why = "; ".join(facts.verdict.warnings) or "it names none, and none was made for it"
+        why = "; ".join(facts.verdict.warnings) or "it names none, and none was created for it"
         return Layer("pod_group", "Pod group", (("found", f"no: {why}"),))
     group, plan = facts.group, facts.verdict.group
 
     def rows() -> Iterator[tuple[str, str]]:
         if group is None:
             planned = plan is not None
-            yield "found", "not created yet" if planned else "no: there is none of this name"
+            yield "found", "not created yet" if planned else "no: it does not exist"
         spec = mapping(at(group, "spec"))
         queue = plan.queue if plan is not None else text(spec.get("queue"))
         if queue:
@@ -199,13 +199,13 @@ def _plan(facts: PodFacts) -> Layer | None:
     verdict = facts.verdict
     rows = []
     if verdict.decision:
-        decided = {"bind": "bind it to", "pipeline": "promise it room on", "evict": "evict it"}
+        decided = {"bind": "bind it to", "pipeline": "promise it a place on", "evict": "evict it"}
         rows.append(("decision", f"{decided[verdict.decision]} {verdict.node}".strip()))
     rows += [("left out", each) for each in verdict.left_out]
     rows += [("why" if number == 0 else "", each) for number, each in enumerate(verdict.why)]
     if not rows:
         return None
-    return Layer("plan", "What the next cycle of kai would decide", tuple(rows))
+    return Layer("plan", "The decision of kai's next cycle", tuple(rows))
 
 
 def _request(facts: PodFacts) -> Layer | None:
@@ -256,7 +256,7 @@ def _reservations(facts: PodFacts) -> Layer | None:
         return None
     rows = []
     for each in facts.reservations:
-        index = text(annotations_of(each).get(keys.RESERVED_DEVICE_ANNOTATION)) or "not known yet"
+        index = text(annotations_of(each).get(keys.RESERVED_DEVICE_ANNOTATION)) or "unknown yet"
         group = text(labels_of(each).get(keys.GPU_GROUP_LABEL))
         rows.append((full_name(each), text(at(each, "status", "phase")), group, index))
     columns = ("pod", "phase", "GPU group", "GPU")

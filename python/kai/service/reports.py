@@ -100,7 +100,7 @@ class Reports:
             if self.rights and (right := right_of(write)):
                 self.rights.is_there(*right, write.namespace, took=took)
         elif result is Result.LOST:
-            self._say("got no answer, so it is looked at", write, why)
+            self._say("got no answer; kai checks the result", write, why)
         elif result not in (Result.REFUSED, Result.FAILED) or outcome.reason == NOT_LEADING:
             return
         elif not self._is_denied(why):
@@ -123,7 +123,7 @@ class Reports:
     def lost(self, why: str) -> None:
         """Another process may lead."""
         found = denial(why)
-        self._log.warning("not leading any more", why=_short(found) if found else why)
+        self._log.warning("no longer leading", why=_short(found) if found else why)
 
     def _is_denied(self, why: str) -> bool:
         found = denial(why)
@@ -161,7 +161,7 @@ class Reports:
             self._log.warning("cannot watch", kinds=kinds, why=problems[others[0]])
         elif self._watches_fail and not any(denial(each) is None for each in problems.values()):
             self._watches_fail = False
-            self._log.info("watches go on")
+            self._log.info("watches continue")
         if election is not None:
             self._look_at(election)
 

@@ -77,11 +77,11 @@ async def _try(client: Client, pod: PodName, devices: Devices, log: Log) -> str:
     except (UnreachableError, RefusedError) as error:
         return str(error)
     if found is None:
-        return "there is no such pod"
+        return "the pod does not exist"
     shown = json.loads(found)
     written = annotations_of(shown).get(keys.RESERVED_DEVICE_ANNOTATION)
     if written:
-        log.info("the device is written on the pod already", pod=str(pod), device=written)
+        log.info("the pod already has the device", pod=str(pod), device=written)
         return ""
     device = only_one(devices())
     # The UID prevents that a new pod of that name gets it.

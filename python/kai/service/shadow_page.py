@@ -18,20 +18,20 @@ OUTCOMES = {
     "other_node": "Bound to another node",
     "other_devices": "Bound to other devices of the node",
     "order": "Another pod first",
-    "extra": "Done by the other scheduler alone",
+    "extra": "Done only by the other scheduler",
     "missed": "Not done by the other scheduler",
     "other_victim": "Another victim",
     "not_compared": "Not compared: never seen waiting",
 }
 CAUSES = {
     "": "",
-    "earlier_state": "decided so a moment before",
-    "alike": "pods of one group that ask for the same changed places",
+    "earlier_state": "decided the same a moment earlier",
+    "alike": "equal pods of one group have swapped places",
     "equal_score": "the nodes are equally good",
     "switch": "a compatibility switch",
-    "left_out": "the object makes no sense to kai",
+    "left_out": "kai left the object out, as it is not valid",
     "late": "the other scheduler did it later",
-    "not_read": "kai does not read what the pod needs",
+    "not_read": "kai does not read something that the pod needs",
     "unknown": "not explained",
 }
 _STYLE = """
@@ -83,14 +83,14 @@ def _about(report: Mapping[str, Any]) -> str:
     if report["as_kai"]:
         said += " It plans as KAI does (--as-kai)."
     if report["open"]:
-        said += f" {report['open']:,} differences have no cause yet."
+        said += f" The causes of {report['open']:,} differences are not known yet."
     return escape(said)
 
 
 def _share(report: Mapping[str, Any]) -> list[str]:
     compared, same, share = report["compared"], report["same"], report["same_share"]
     if share is None:
-        return ["<p>Nothing was decided yet.</p>"]
+        return ["<p>No decisions yet.</p>"]
     percent = f"{share * 100:.1f} %"
     unexplained = f"; no cause was found for {report['unexplained']:,}" * bool(
         report["unexplained"]

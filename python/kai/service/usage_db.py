@@ -150,7 +150,7 @@ def _address(given: Mapping[str, Any], environment: Mapping[str, str]) -> str:
         )
     found = address or environment.get(variable, "")
     if found and not found.startswith(("http://", "https://")):
-        raise InvalidInputError("the connection string has to begin with http:// or https://")
+        raise InvalidInputError("the connection string must begin with http:// or https://")
     return found.rstrip("/")
 
 
@@ -182,7 +182,7 @@ def vector_of(body: bytes) -> Vector:
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         if isinstance(error, InvalidInputError):
             raise
-        raise InvalidInputError("the answer is none of Prometheus") from None
+        raise InvalidInputError("the answer is not one of Prometheus") from None
 
 
 def usage_from(db: UsageDb, answers: Mapping[tuple[str, str], Vector]) -> Rows:

@@ -107,10 +107,11 @@ class UsageReading:
                 self.rows = await fetch(self._db, session, now_s)
             except InvalidInputError as error:
                 server = shown(self._db.address) or "the usage database"
-                counts = "nothing counts" if self.rows is None else "what was fetched before counts"
+                used = "no past usage" if self.rows is None else "the last known usage"
                 self._problem = (
-                    f"usageDBConfig: the usage of queues cannot be fetched from {server}, so that"
-                    f" {counts}: {error}"
+                    f"usageDBConfig: the usage of queues cannot be fetched from {server}, so kai"
+                    " uses"
+                    f" {used}: {error}"
                 )
                 return None
         self._problem = ""
@@ -168,7 +169,7 @@ class UsageFetching:
     def _warn_if_stale(self) -> None:
         age = self.age()
         if age is not None and age > self._db.staleness:
-            self._log.warning("the usage of queues is old, and still counts", age_s=round(age))
+            self._log.warning("the usage of queues is old, but still used", age_s=round(age))
 
     def age(self) -> float | None:
         """Seconds since the last fetch; None: none has succeeded."""

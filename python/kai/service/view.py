@@ -253,7 +253,7 @@ class View:
         found = [f"Pod {pod}: {message}" for pod, message in self._problems.items()]
         for kind, why_not in self._unread.items():
             names, why = text.listing(why_not), next(iter(why_not.values()))
-            found.append(f"{kind} {names}: their pods are grouped without what owns them: {why}")
+            found.append(f"{kind} {names}: their pods are grouped without their owners: {why}")
         for watch in self._reading.watches.values():
             if watch.problem:
                 found.append(f"{watch.kind}: this may be out of date: {watch.problem}")

@@ -42,11 +42,11 @@ def waits_for(facts: PodFacts) -> WaitsFor:
 def _is_over(facts: PodFacts) -> WaitsFor | None:
     phase = at(facts.pod, "status", "phase")
     if phase in ("Succeeded", "Failed"):
-        return WaitsFor("nothing", f"It has ended ({phase}), and waits for nothing.")
+        return WaitsFor("nothing", f"It has ended ({phase}) and waits for nothing.")
     if "deletionTimestamp" in mapping(facts.pod.get("metadata")):
         holders = at(facts.pod, "metadata", "finalizers") or []
         said = f"; its finalizers are {listing(map(str, holders))}" if holders else ""
-        return WaitsFor("end", f"It is being deleted, and waits for its end{said}.")
+        return WaitsFor("end", f"It is being deleted{said}.")
     return None
 
 
@@ -56,8 +56,8 @@ def _other_scheduler(facts: PodFacts) -> WaitsFor | None:
         return None
     return WaitsFor(
         "other_scheduler",
-        f"It waits for the scheduler {name!r}, and {facts.scheduler_name} does not look at it:"
-        f" to change that, create it with spec.schedulerName: {facts.scheduler_name}.",
+        f"It waits for the scheduler {name!r}; {facts.scheduler_name} ignores it. To change that,"
+        f" create it with spec.schedulerName: {facts.scheduler_name}.",
     )
 
 
@@ -66,16 +66,16 @@ def _has_a_node(facts: PodFacts) -> WaitsFor | None:
     if not node:
         return None
     if at(facts.pod, "status", "phase") == "Running":
-        return WaitsFor("nothing", f"It runs on {node}, and waits for nothing.")
+        return WaitsFor("nothing", f"It runs on {node} and waits for nothing.")
     if facts.node is None:
         return WaitsFor(
             "node",
-            f"It is bound to {node}, which is not there any more: delete the pod, so that its"
-            " owner makes another one.",
+            f"It is bound to {node}, which no longer exists: delete the pod, so that its owner"
+            " creates another one.",
         )
     return WaitsFor(
         "kubelet",
-        f"It is bound to {node}, and waits for the kubelet there: `kubectl describe pod` shows"
+        f"It is bound to {node} and waits for the kubelet there: `kubectl describe pod` shows"
         " images and volumes.",
     )
 
@@ -86,7 +86,7 @@ def _gates(facts: PodFacts) -> WaitsFor | None:
         return None
     names = listing(gates)
     return WaitsFor(
-        "gates", f"It waits until its scheduling gates are removed by what set them: {names}."
+        "gates", f"It waits until its scheduling gates are removed by their owners: {names}."
     )
 
 
@@ -102,21 +102,21 @@ def _request(facts: PodFacts) -> WaitsFor | None:
         why = f" ({reason})" if reason else ""
         return WaitsFor(
             "binding",
-            f"Its binding to {node} failed{why}, and it waits for the scheduler to try again: see"
-            " the log of the binder, if it goes on failing.",
+            f"Its binding to {node} failed{why}; it waits for the scheduler to try again. If it"
+            " keeps failing, see the log of the binder.",
         )
     waiting = [each for each in facts.reservations if not _is_known(each)]
     if waiting:
         name = text(at(waiting[0], "metadata", "name"))
         return WaitsFor(
             "gpu_reservation",
-            f"It waits until the reservation pod {name} on {node} knows its GPU: see `kubectl"
+            f"It waits until the reservation pod {name} on {node} has its GPU: see `kubectl"
             f" describe pod {name} -n {at(waiting[0], 'metadata', 'namespace')}`.",
         )
     return WaitsFor(
         "binder",
-        f"The scheduler chose {node}, and it waits for the binder: see whether that runs, if this"
-        " takes more than some seconds.",
+        f"The scheduler chose {node}; it waits for the binder. If this takes more than some"
+        " seconds, check that the binder runs.",
     )
 
 
@@ -128,7 +128,7 @@ def _odd(facts: PodFacts) -> WaitsFor | None:
     if not facts.verdict.left_out:
         return None
     said = facts.verdict.left_out[-1]
-    return WaitsFor("change", f"It waits until what makes no sense is changed: {said}.")
+    return WaitsFor("change", f"It waits until a mistake is corrected: {said}.")
 
 
 def _group(facts: PodFacts) -> WaitsFor | None:
@@ -136,13 +136,13 @@ def _group(facts: PodFacts) -> WaitsFor | None:
         why = "; ".join(facts.verdict.warnings)
         said = f" ({why})" if why else ""
         return WaitsFor(
-            "pod_group", f"It waits for a pod group{said}: see whether the pod-grouper runs."
+            "pod_group", f"It waits for a pod group{said}: check that the pod-grouper runs."
         )
     if facts.group is None and facts.verdict.group is None:
         return WaitsFor(
             "pod_group",
             f"It waits for the pod group {facts.group_name}, which does not exist: create it, or"
-            f" take the annotation {keys.POD_GROUP_ANNOTATION} from the pod.",
+            f" remove the annotation {keys.POD_GROUP_ANNOTATION} from the pod.",
         )
     return None
 
@@ -154,8 +154,8 @@ def _queue(facts: PodFacts) -> WaitsFor | None:
     if missing is facts.queues[0]:
         return WaitsFor(
             "queue",
-            f"It waits for the queue {missing.name}, which does not exist: create it, or give the"
-            f" workload another one by the label {keys.QUEUE_LABEL}.",
+            f"It waits for the queue {missing.name}, which does not exist: create it, or name"
+            f" another queue in the label {keys.QUEUE_LABEL} of the workload.",
         )
     child = facts.queues[facts.queues.index(missing) - 1].name
     return WaitsFor(
@@ -174,13 +174,13 @@ def _plan(facts: PodFacts) -> WaitsFor:
         return WaitsFor(
             "scheduler",
             f"kai would bind it to {verdict.node} now: it waits for the next cycle of the"
-            " scheduler; see whether that runs, if nothing happens within some seconds.",
+            " scheduler. If nothing happens within some seconds, check that the scheduler runs.",
         )
     if verdict.decision == "pipeline":
         return WaitsFor(
             "leaving_pods",
-            f"It waits for pods that leave {verdict.node}, where it is to have their room:"
-            " nothing to do.",
+            f"It waits for pods that are leaving {verdict.node}; it gets their place. Nothing needs"
+            " to be done.",
         )
     reasons = verdict.group.reasons if verdict.group is not None else ()
     for reason in sorted(reasons, key=lambda each: each.pod != facts.name):
@@ -205,17 +205,17 @@ def _own_queue(facts: PodFacts) -> str:
 def _limit(facts: PodFacts, about: Mapping[str, Any]) -> str:
     queue = about.get("queue") or _own_queue(facts)
     return (
-        f"It waits for the limit of queue {queue}: other pods of the queue have to end, or its"
-        " limit has to be raised."
+        f"It waits for the limit of queue {queue}: other pods of the queue must end, or its limit"
+        " must be raised."
     )
 
 
 def _quota(facts: PodFacts, about: Mapping[str, Any]) -> str:
     queue = about.get("queue") or _own_queue(facts)
     return (
-        f"It cannot be preempted, so it waits for the quota of queue {queue}: pods of the queue"
-        " that cannot be preempted have to end, its quota has to be raised, or the workload has"
-        " to be made preemptible."
+        f"It is not preemptible, so it waits for the quota of queue {queue}: other pods of the"
+        " queue that are not preemptible must end, the quota must be raised, or the workload must"
+        " be made preemptible."
     )
 
 
@@ -223,18 +223,18 @@ def _not_ready(facts: PodFacts, about: Mapping[str, Any]) -> str:
     parts = [each for each in about.get("pod_sets", ()) if isinstance(each, Mapping)]
     short = [each for each in parts if (each.get("exist") or 0) < (each.get("minimum") or 0)]
     if not short:
-        return "It waits for other pods of its group: see why these are not ready."
+        return "It waits for other pods of its group: check why these are not ready."
     said = " and ".join(
         f"{each.get('exist')} of {each.get('minimum')} pods"
         + (f" of {each.get('subgroup')}" if each.get("subgroup") else "")
         for each in short
     )
-    return f"It waits for pods of its group that do not exist: there are {said}; see their owner."
+    return f"It waits for pods of its group that do not exist: there are {said}. Check their owner."
 
 
 _ROOM = (
-    "It waits for room: pods have to end, or nodes have to be added; `kai queues --live` shows"
-    " who has what."
+    "It waits for free resources: pods must end, or nodes must be added. `kai queues --live` shows"
+    " what each queue uses."
 )
 _BY_REASON: Mapping[str, tuple[str, Sentence]] = {
     "over_limit": ("limit", _limit),
@@ -246,40 +246,41 @@ _BY_REASON: Mapping[str, tuple[str, Sentence]] = {
     "gang_incomplete": (
         "room",
         _always(
-            "It waits for room for all of its group at once: pods have to end, or nodes have to be"
-            " added; `kai queues --live` shows who has what."
+            "It waits for free resources for its whole group: pods must end, or nodes must be"
+            " added."
+            " `kai queues --live` shows what each queue uses."
         ),
     ),
     "larger_than_any_node": (
         "node",
-        _always("No node is large enough: it has to ask for less, or a larger node has to come."),
+        _always("No node is large enough: it must request less, or a larger node must be added."),
     ),
     "no_matching_node": (
         "node",
         _always(
-            "No node takes it as it is written: change its selector, affinity or tolerations, or"
-            " the labels and taints of nodes."
+            "No node matches it: change its selector, affinity or tolerations, or the labels and"
+            " taints of nodes."
         ),
     ),
     "topology_too_small": (
         "room",
-        _always("It waits for room in one domain of its topology: pods have to end there."),
+        _always("It waits for free resources in one domain of its topology: pods there must end."),
     ),
     "preemption_delay": (
         "time",
         lambda facts, about: (
-            f"It may preempt others from {about.get('until')} on, and waits until then."
+            f"It may preempt other pods only after {about.get('until')}, and waits until then."
         ),
     ),
     "config_map_missing": ("config_map", _always("It waits for a ConfigMap: create it.")),
-    "volume_not_ready": ("volume", _always("It waits for its volumes: see their claims.")),
-    "resource_claim_not_ready": ("claim", _always("It waits for its resource claims: see these.")),
-    "no_free_devices": ("room", _always("It waits for devices that its claims ask for.")),
+    "volume_not_ready": ("volume", _always("It waits for its volumes: check their claims.")),
+    "resource_claim_not_ready": ("claim", _always("It waits for its resource claims: check them.")),
+    "no_free_devices": ("room", _always("It waits for devices that its claims request.")),
     "queue_not_leaf": (
         "queue",
         lambda facts, about: (
-            f"The queue {_own_queue(facts)} has queues below it, and takes no pods: use one of"
-            " those."
+            f"The queue {_own_queue(facts)} has child queues, so its pods are not scheduled: use"
+            " one of its leaf queues."
         ),
     ),
 }

@@ -69,7 +69,7 @@ class PodRequest:
     container: the container that gets the fraction; a builder fills in its orchestrator's.
     priority: name of a PriorityClass. preemptible: overrules what the priority says.
     topology, required_level, preferred_level: keep the pods of the group together (node labels).
-    gang_min: pods that have to start together, of Jobs and JobSets.
+    gang_min: pods that must start together, of Jobs and JobSets.
     gpu_type, node_pool: nodes of this GPU model and pool, as `platform` labels them.
     cpu, memory, cpu_limit, memory_limit: of the main container, as quantities.
     queue_label_key, legacy, both: the key of the queue label: KAI's own, or the one before 0.6

@@ -86,7 +86,7 @@ class Difference:
         lines = [
             f"{total.differ:,} of {total.jobs:,} jobs differ: {total.starts_later:,} start later"
             f" and {total.starts_earlier:,} earlier, {total.ends_later:,} end later and"
-            f" {total.ends_earlier:,} earlier, {total.ends_in_one:,} in one timeline only"
+            f" {total.ends_earlier:,} earlier, {total.ends_in_one:,} in only one timeline"
         ]
         wide = max(len("queue"), *(len(each.queue) for each in self.queues))
         lines.append(f"{'queue':{wide}} {'jobs':>9} {'differ':>9} {'start +h':>12} {'end +h':>12}")
@@ -121,7 +121,7 @@ def compare(timeline: Timeline, other: Timeline) -> Difference:
     jobs, others = timeline.workload.jobs, other.workload.jobs
     place = {name: i for i, name in enumerate(others.name)}
     for name in sorted(place.keys() ^ set(jobs.name)):
-        raise InvalidInputError(f"job {name}: it is in one of the two timelines only")
+        raise InvalidInputError(f"job {name}: it is in only one of the two timelines")
     rows = np.array([place[name] for name in jobs.name], dtype=np.int64)
     queues = np.array(jobs.queue_names, dtype=object)[jobs.queue] if len(jobs) else np.array([])
     their_queues = (

@@ -50,7 +50,7 @@ def fair_shares(request: Mapping[str, Any] | str) -> Answer:
     queues = _member(given, "queues")
     queues = [] if queues is None else queues
     if not isinstance(queues, Sequence) or isinstance(queues, str):
-        raise InvalidInputError("queues: is no list")
+        raise InvalidInputError("queues: is not a list")
     by_uid = {}
     for place, queue in enumerate(queues):
         read = _queue(_object(queue, f"queues[{place}]"), f"queues[{place}]")
@@ -73,9 +73,9 @@ _Shares = dict[str, tuple[float, float, float, float]]
 def _queue(queue: Mapping[str, Any], where: str) -> tuple[str, int, int, _Shares]:
     uid, priority = _member(queue, "uid"), _member(queue, "priority")
     if not isinstance(uid, str) or not uid:
-        raise InvalidInputError(f"{where}: uid: is no text: {uid!r}")
+        raise InvalidInputError(f"{where}: uid: is not a string: {uid!r}")
     if not isinstance(priority, int | None) or isinstance(priority, bool):
-        raise InvalidInputError(f"{where}: priority: is no whole number: {priority!r}")
+        raise InvalidInputError(f"{where}: priority: is not a whole number: {priority!r}")
     if not -(2**63) <= (priority or 0) < 2**63:
         raise InvalidInputError(f"{where}: priority: is too large: {priority}")
     shares = _object(_member(queue, "resourceShare"), f"{where}.resourceShare")
@@ -111,7 +111,7 @@ def _object(value: Any, where: str) -> Mapping[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise InvalidInputError(f"{where}: is no object: {value!r}")
+        raise InvalidInputError(f"{where}: is not an object: {value!r}")
     return value
 
 
@@ -120,7 +120,7 @@ def _number(value: Any, default: float, where: str) -> float:
         return default
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not is_number or not abs(value) <= _LARGEST:
-        raise InvalidInputError(f"{where}: is no number up to 2^63: {value!r}")
+        raise InvalidInputError(f"{where}: is not a number up to 2^63: {value!r}")
     return float(value)
 
 

@@ -113,7 +113,7 @@ def fill(
     Raises InvalidInputError for an unknown policy, or an amount that no node or pod can have.
     """
     if policy not in POLICIES:
-        raise InvalidInputError(f"placement policy {policy!r} is none of {', '.join(POLICIES)}")
+        raise InvalidInputError(f"placement policy {policy!r} is not one of {', '.join(POLICIES)}")
     try:
         columns = _core.fill_cluster(
             nodes=np.ascontiguousarray(cluster.nodes, dtype=np.int64).data,

@@ -87,7 +87,7 @@ class Remaining:
                 return cls("annotation", without, annotation=first)
         forms = "8h, forever, exponential:8h, log-normal:30m,1.8 or annotation:KEY,8h"
         hint = did_you_mean(model, _MODELS) if model not in _MODELS else ""
-        raise InvalidInputError(f"{text!r} is none of {forms}{hint}")
+        raise InvalidInputError(f"{text!r} is not one of {forms}{hint}")
 
     def of(self, group: str, seed: int, annotations: Mapping[str, str]) -> float:
         """Seconds for one group; they depend only on its name, the seed and annotations.
@@ -105,7 +105,7 @@ class Remaining:
             return self.seconds
         seconds = seconds_of(said)
         if seconds is None:
-            what = f"annotation {self.annotation}: {said!r} is no duration such as 90m"
+            what = f"annotation {self.annotation}: {said!r} is not a duration such as 90m"
             raise InvalidInputError(f"pod group {group}: {what}")
         return seconds
 
@@ -194,13 +194,13 @@ def workload_of(
 
 def _said(remaining: Remaining) -> str:
     what = {
-        "forever": "for ever",
+        "forever": "forever",
         "fixed": f"for {remaining.seconds:g} s",
-        "exponential": f"for a random time, {remaining.seconds:g} s in the mean",
-        "log-normal": f"for a random time, {remaining.seconds:g} s in the median",
-        "annotation": f"as long as their annotation {remaining.annotation} says",
+        "exponential": f"for a random time with a mean of {remaining.seconds:g} s",
+        "log-normal": f"for a random time with a median of {remaining.seconds:g} s",
+        "annotation": f"for the time in their annotation {remaining.annotation}",
     }[remaining.model]
-    return f"pod groups that are there run {what}"
+    return f"existing pod groups still run {what}"
 
 
 def _annotations(cluster: Cluster) -> dict[str, dict[str, str]]:

@@ -109,7 +109,7 @@ class Bursts:
         Raises InvalidInputError for a mean below 1.
         """
         if not 1 <= mean <= 1e5:
-            raise InvalidInputError(f"a burst has {mean:g} jobs in the mean, and needs at least 1")
+            raise InvalidInputError(f"a burst has a mean of {mean:g} jobs, but needs at least 1")
         if mean == 1:
             return cls()
         again = 1 - 1 / mean

@@ -128,13 +128,13 @@ class Plots:
             color=ground.quiet,
             lw=1,
             ls=(0, (1, 1.2)),
-            label="asked for, held or not",
+            label="requested, held or not",
         )
         top = max(float(held.max()), float(fair.max()), 1.0)
         past = series.queue_steps(self._timeline, queue, "gpu", "usage")
         if len(past[0]):
             used = series.means(*past, edges) * self._timeline.workload.gpus
-            axes.plot(middle, used, color=ground.ink, lw=1.4, label="used in the past, as a mean")
+            axes.plot(middle, used, color=ground.ink, lw=1.4, label="mean past usage")
             top = max(top, float(used.max()))
         # Requests can be many times the cluster; they may leave the panel.
         top *= 1.25
@@ -203,7 +203,7 @@ class Plots:
         else:
             heat.set_ylabel("nodes, by name")
         if np.isnan(part).any():
-            heat.set_title("crossed: the node is not there", loc="right", fontsize="small")
+            heat.set_title("crossed: the node does not exist", loc="right", fontsize="small")
         self._card_areas(cards, edges, unit)
         return figure
 
@@ -281,7 +281,7 @@ class Plots:
         used = sum(part for card in cards for _, part in card.parts)
         when = _time_text(at_s)
         axes.set_title(
-            f"{used:g} of {len(cards):,} GPUs held after {when}; a square is a GPU, a row of them "
+            f"{used:g} of {len(cards):,} GPUs held after {when}; a square is a GPU, a row is "
             "a node",
             loc="left",
             fontsize="medium",
@@ -476,15 +476,13 @@ class Plots:
             color=ground.ink,
             lw=1.4,
             ls=(0, (5, 1.5)),
-            label="GPUs that are there",
+            label="existing GPUs",
         )
         axes.set_xlim(window[0] / unit[0], window[1] / unit[0])
         axes.set_ylim(0, 108)
         axes.set_xlabel(_time_label(timeline, unit))
         axes.set_ylabel(f"% of {every:,.0f} GPUs")
-        axes.set_title(
-            f"mean {mean:.1f} % of the GPUs that are there", loc="left", fontsize="medium"
-        )
+        axes.set_title(f"mean {mean:.1f} % of the existing GPUs", loc="left", fontsize="medium")
         _dress(axes)
         axes.legend(loc="lower right", frameon=True, framealpha=0.85)
         return axes
@@ -524,7 +522,7 @@ def comparison(
     """
     if not metrics:
         raise InvalidInputError(
-            f"metrics: expected some of {', '.join(COMPARED)}, and none is given"
+            f"metrics: expected some of {', '.join(COMPARED)}, but none is given"
         )
     for name in metrics:
         _compared(name)

@@ -209,7 +209,9 @@ def _compiled(
     queue_place = {queue.name: i for i, queue in enumerate(workload.queues)}
     missing = sorted(set(jobs.queue_names) - queue_place.keys())
     if missing:
-        raise InvalidInputError(f"queue {missing[0]}: jobs are in it, and the workload lacks it")
+        raise InvalidInputError(
+            f"queue {missing[0]}: jobs use it, but the workload does not define it"
+        )
     first = workload.first
     start_ns = times.to_ns(_start(workload)) if first is None else first.now_ns
     options: dict[str, Any] = {

@@ -63,7 +63,7 @@ def _times(metrics: Metrics) -> Table:
         *(row(f"  {n}", of) for n, of in metrics.completion_by_size.items() if of.count),
     ]
     heads = ("", "jobs", "mean", "median", "p95", "p99")
-    return Table("Jobs that ended", heads, rows, right=frozenset(range(1, 6)))
+    return Table("Finished jobs", heads, rows, right=frozenset(range(1, 6)))
 
 
 def _gpus(metrics: Metrics, scales: bool) -> Table:

@@ -82,7 +82,7 @@ def read_input(text: str) -> Input:
     given = _members({} if value is None else value, members, "the input")
     jobs = given.get("Jobs") or {}
     if not isinstance(jobs, Mapping):
-        raise InvalidInputError(f"Jobs: is no mapping of queues: {jobs!r}")
+        raise InvalidInputError(f"Jobs: is not a mapping of queues: {jobs!r}")
     read = Input(
         cycles=_whole(given, "Cycles", 100, "", least=0),
         window_size=_whole(given, "WindowSize", 5, "", least=1),
@@ -132,7 +132,7 @@ def _check_names(read: Input) -> None:
     names = [queue.name for queue in read.queues]
     for queue in read.queues:
         if names.count(queue.name) > 1:
-            raise InvalidInputError(f"Queues: there are two of the name {queue.name!r}")
+            raise InvalidInputError(f"Queues: two queues have the name {queue.name!r}")
         if queue.parent and queue.parent not in names:
             hint = did_you_mean(queue.parent, names)
             raise InvalidInputError(
@@ -144,7 +144,7 @@ def _check_names(read: Input) -> None:
         if name not in names:
             raise InvalidInputError(f"Jobs: there is no queue {name!r}{did_you_mean(name, names)}")
         if name in above and jobs.num_jobs and jobs.num_pods:
-            raise InvalidInputError(f"Jobs: {name}: it has queues below it, and runs no jobs")
+            raise InvalidInputError(f"Jobs: {name}: it has child queues, so it cannot run jobs")
 
 
 def _check_parents(queue: Queue, queues: Sequence[Queue]) -> None:
@@ -153,7 +153,7 @@ def _check_parents(queue: Queue, queues: Sequence[Queue]) -> None:
     while above and steps <= len(queues):
         above, steps = parents.get(above, ""), steps + 1
     if above:
-        raise InvalidInputError(f"Queues: {queue.name}: it stands below itself")
+        raise InvalidInputError(f"Queues: {queue.name}: it is its own ancestor")
 
 
 # ---- members -------------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ def _check_parents(queue: Queue, queues: Sequence[Queue]) -> None:
 def _members(value: Any, known: Sequence[str], where: str) -> dict[str, Any]:
     """By the names in `known`; null members are omitted."""
     if not isinstance(value, Mapping):
-        raise InvalidInputError(f"{where}: is no mapping: {value!r}")
+        raise InvalidInputError(f"{where}: is not a mapping: {value!r}")
     by_case = {name.lower(): name for name in known}
     given = {}
     for name, each in value.items():
@@ -178,7 +178,7 @@ def _members(value: Any, known: Sequence[str], where: str) -> dict[str, Any]:
 def _listed(given: Mapping[str, Any], name: str) -> Iterator[tuple[Any, str]]:
     listed = given.get(name, ())
     if not isinstance(listed, Sequence) or isinstance(listed, str):
-        raise InvalidInputError(f"{name}: is no list: {listed!r}")
+        raise InvalidInputError(f"{name}: is not a list: {listed!r}")
     return ((each, f"{name}[{place}]") for place, each in enumerate(listed))
 
 
@@ -191,7 +191,7 @@ def _whole(given: Mapping[str, Any], name: str, default: int, where: str, *, lea
     is_whole = isinstance(value, int) and not isinstance(value, bool)
     if not is_whole or not least <= value <= _LARGEST:
         raise InvalidInputError(
-            f"{_at(where, name)}: has to be a whole number from {least} on, not {value!r}"
+            f"{_at(where, name)}: must be a whole number of at least {least}, not {value!r}"
         )
     return int(value)
 
@@ -203,7 +203,7 @@ def _number(
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not is_number or not least <= value <= _LARGEST:
         raise InvalidInputError(
-            f"{_at(where, name)}: has to be a number from {least:g} on, not {value!r}"
+            f"{_at(where, name)}: must be a number of at least {least:g}, not {value!r}"
         )
     return float(value)
 
@@ -211,7 +211,7 @@ def _number(
 def _text(given: Mapping[str, Any], name: str, where: str) -> str:
     value = given.get(name, "")
     if not isinstance(value, str):
-        raise InvalidInputError(f"{_at(where, name)}: is no text: {value!r}")
+        raise InvalidInputError(f"{_at(where, name)}: is not a string: {value!r}")
     return value
 
 

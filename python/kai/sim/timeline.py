@@ -266,7 +266,7 @@ class Timeline:
                 arrays = {name: file[name] for name in file.files}
             about = json.loads(arrays.pop("about").tobytes())
             if about["format"] != _FORMAT:
-                raise InvalidInputError(f"{path}: format {about['format']} is not known")
+                raise InvalidInputError(f"{path}: unknown format {about['format']}")
         except OSError as error:
             raise InvalidInputError(f"{path}: {error.strerror or 'not a timeline'}") from None
         except (KeyError, ValueError):

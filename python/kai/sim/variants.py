@@ -35,9 +35,9 @@ def bootstrap(
     """
     jobs = workload.jobs
     if weeks is not None and weeks < 1:
-        raise InvalidInputError(f"weeks is {weeks}, and has to be at least 1")
+        raise InvalidInputError(f"weeks is {weeks}: it must be at least 1")
     if not block_days > 0:
-        raise InvalidInputError(f"block_days is {block_days:g}, and has to be more than 0")
+        raise InvalidInputError(f"block_days is {block_days:g}: it must be more than 0")
     block_s = block_days * DAY_S
     first_s = float(jobs.arrival_s.min()) if len(jobs) else 0.0
     span_s = float(np.ptp(jobs.arrival_s)) if len(jobs) else 0.0
@@ -85,13 +85,11 @@ def scaled(
         raise InvalidInputError("give either load or factor")
     if load is not None:
         if not 0 < workload.load < math.inf:
-            raise InvalidInputError(
-                f"{workload.name or 'the workload'}: has no load that could be changed"
-            )
+            raise InvalidInputError(f"{workload.name or 'the workload'}: has no load to change")
         factor = load / workload.load
     assert factor is not None
     if not 0 < factor < math.inf:
-        raise InvalidInputError(f"the load cannot become {factor:g} times what it is")
+        raise InvalidInputError(f"the load cannot be multiplied by {factor:g}")
     arrival_s = workload.jobs.arrival_s
     first_s = arrival_s.min() if len(arrival_s) else 0.0
     jobs = workload.jobs.with_columns(arrival_s=first_s + (arrival_s - first_s) / factor)
@@ -111,7 +109,7 @@ def with_estimates(
     Raises InvalidInputError for an error below 0 or a factor that is not above 0.
     """
     if not 0 <= error < math.inf or not 0 < factor < math.inf:
-        raise InvalidInputError(f"an error of {error:g} and a factor of {factor:g} make no sense")
+        raise InvalidInputError(f"an error of {error:g} and a factor of {factor:g} are not valid")
     random = np.random.Generator(np.random.PCG64(seed))
     wrong = np.exp(error * random.standard_normal(len(workload.jobs)))
     jobs = workload.jobs

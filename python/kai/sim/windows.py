@@ -69,7 +69,7 @@ def _windows(given: Maintenance, workload: Workload, end_s: float) -> Iterator[W
         value = getattr(given, member)
         least = 0.0 if member == "at_s" else 1e-9
         if value is not None and not least <= value < math.inf:
-            raise wrong(f"{member} {value:g} is no time{'' if member == 'at_s' else ' above 0'}")
+            raise wrong(f"{member} {value:g} is not a time{'' if member == 'at_s' else ' above 0'}")
     if given.count is not None and given.count < 1:
         raise wrong(f"count {given.count} is less than 1")
     nodes = _nodes(given, workload)

@@ -509,7 +509,7 @@ _NAMES = {
 def _wrong_resize(resizes: Sequence[Resize]) -> str:
     for each in resizes:
         if not 0 <= each.after_s < math.inf:
-            return f"after_s {each.after_s:g} is no time from 0 on"
+            return f"after_s {each.after_s:g} is not a time of at least 0"
         if not 1 <= each.min_pods <= each.pods:
             return f"min_pods {each.min_pods} is not 1 to pods, {each.pods}"
     if any(b.after_s <= a.after_s for a, b in pairwise(resizes)):

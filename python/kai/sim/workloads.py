@@ -134,7 +134,7 @@ def workload(name: str, data: Path | None = None) -> Workload:
         known = ", ".join(FAMILIES)
         raise NotFoundError(f"no workload {name!r}: give one of {known}, with its size: fill-500")
     if len(size) > len(str(LARGEST_SIZE)) or int(size) > LARGEST_SIZE:
-        said = f"{family}-{size} is too large: kai makes at most {family}-{LARGEST_SIZE}"
+        said = f"{family}-{size} is too large: kai generates at most {family}-{LARGEST_SIZE}"
         raise InvalidInputError(said)
     make = FAMILIES[family]
 
@@ -150,12 +150,14 @@ def _of_openb(name: str, data: Path | None) -> Workload:
     file = openb.file_of(name, data)
     if not file.is_file():
         raise NotFoundError(
-            f"{name} needs {file}, which is no part of kai: "
-            "name the folder that has openb/ with --data, or as KAI_DATA"
+            f"{name} needs {file}, which is not part of kai: "
+            "name the directory that contains openb/ with --data or KAI_DATA"
         )
     about = "The Alibaba cluster: 1,523 nodes with 6,212 GPUs, and a list of pods that wait."
     if name.startswith(openb.RECLAIM):
-        about = "The Alibaba cluster full of one team's pods; another team with a quota comes."
+        about = (
+            "The Alibaba cluster, full of one team's pods; another team with a quota submits pods."
+        )
     return Workload(name, about, lambda: _snapshot_of_openb(name, file, data))
 
 
@@ -165,4 +167,4 @@ def _snapshot_of_openb(name: str, file: Path, data: Path | None) -> bytes:
     except OSError as error:
         raise InvalidInputError(f"{name}: {file}: {files.why_unreadable(error)}") from None
     except (KeyError, TypeError, ValueError, csv.Error):
-        raise InvalidInputError(f"{name}: {file}: no list of the Alibaba cluster") from None
+        raise InvalidInputError(f"{name}: {file}: not a list of the Alibaba cluster") from None

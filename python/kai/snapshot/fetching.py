@@ -53,7 +53,7 @@ def _address(url: str) -> str:
     except ValueError as error:
         raise InvalidInputError(f"{url!r} is no address: {error}") from None
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
-        raise InvalidInputError(f"{url!r} is no address such as http://localhost:8080")
+        raise InvalidInputError(f"{url!r} is not an address such as http://localhost:8080")
     return urlunsplit(parts._replace(path=PATH)) if parts.path in ("", "/") else urlunsplit(parts)
 
 

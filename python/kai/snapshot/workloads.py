@@ -78,7 +78,7 @@ def _planned(kind: str, workload: Mapping[str, Any]) -> Iterator[_Planned]:
 def _template(value: Any, field: str) -> Mapping[str, Any]:
     template = mapping(value)
     if not isinstance(template.get("spec"), Mapping):
-        raise Nonsense(f"{field}.spec", "is missing, so there is nothing to make pods of")
+        raise Nonsense(f"{field}.spec", "is missing, so kai cannot create its pods")
     return template
 
 

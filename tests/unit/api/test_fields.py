@@ -14,7 +14,7 @@ from kai.errors import InvalidRequestError
     ("given", "sentence"),
     [
         ([], "Job x is []: write a mapping"),
-        ({1: 2}, "Job x has the key 1: write a text"),
+        ({1: 2}, "Job x has the key 1: write a string"),
         ({"spec": 5}, "spec of Job x is 5: write a mapping"),
         ({"spec": {"containers": {}}}, "spec.containers of Job x is {}: write a list"),
         ({"containers": [{}, None]}, "containers[1] of Job x is None: write a mapping"),
@@ -22,11 +22,11 @@ from kai.errors import InvalidRequestError
         ({"metadata": {"labels": []}}, "metadata.labels of Job x is []: write a mapping"),
         (
             {"metadata": {"annotations": {5: "a"}}},
-            "metadata.annotations of Job x has the key 5: write a text",
+            "metadata.annotations of Job x has the key 5: write a string",
         ),
         (
             {"tolerations": [{"key": ["a"]}]},
-            "tolerations[0].key of Job x is ['a']: write a text",
+            "tolerations[0].key of Job x is ['a']: write a string",
         ),
         ({"spec": {"replicas": "2"}}, "spec.replicas of Job x is '2': write a whole number"),
         ({"pod_spec": True}, "pod_spec of Job x is True: write a mapping"),

@@ -38,7 +38,7 @@ def test_rfc_3339_is_read_exactly(text: str, ns: int) -> None:
     ],
 )
 def test_what_is_no_time_is_named(text: str) -> None:
-    with pytest.raises(InvalidInputError, match="no RFC 3339 time such as"):
+    with pytest.raises(InvalidInputError, match="not an RFC 3339 time such as"):
         times.to_ns(text)
 
 

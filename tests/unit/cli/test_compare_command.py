@@ -75,7 +75,9 @@ def test_without_randomness_no_interval_is_shown(run: Run, folder: Path) -> None
     jobs = folder / "jobs.yaml"
     done = run("compare", folder / "fifo.yaml", "default", "--workload", jobs, "--vary", "")
     assert done.status == 0
-    assert "Nothing is random: one simulation of each side, and no interval." in done.out
+    assert (
+        "The seeds vary nothing: each side is simulated once, and there is no interval." in done.out
+    )
     assert "verdict" not in done.out
 
 

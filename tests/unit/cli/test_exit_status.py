@@ -22,7 +22,7 @@ Run = Callable[..., Any]
     [
         (["plan", "missing.zip"], "kai: missing.zip: no such file or directory"),
         (["queues", "missing.zip"], "kai: missing.zip: no such file or directory"),
-        (["plan", "SNAPSHOT", "--now", "soon"], "kai: --now: 'soon' is no RFC 3339 time"),
+        (["plan", "SNAPSHOT", "--now", "soon"], "kai: --now: 'soon' is not an RFC 3339 time"),
         (
             ["plan", "SNAPSHOT", "--config", "missing.yaml"],
             "kai: missing.yaml: no such file",

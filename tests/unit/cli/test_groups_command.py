@@ -39,7 +39,7 @@ def test_wide_has_each_part_of_the_order(run: Run, waiting: Path) -> None:
     for part in (
         "queues",
         "queue standing",
-        "their priority",
+        "queue priority",
         "share with it",
         "priority",
         "minimum",

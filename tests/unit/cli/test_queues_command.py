@@ -86,13 +86,13 @@ def test_samples_count_as_of_the_time_of_the_plan(run: Run, tmp_path: Path) -> N
     file.write_text(json.dumps({**usage, "samples": samples}))
     done = run("queues", snapshot, "--usage", file, "--now", NOW)
     assert (done.status, done.out) == (2, "")
-    assert "the times of samples have to ascend" in done.err
+    assert "the times of samples must ascend" in done.err
 
 
 def test_a_usage_file_that_makes_no_sense_is_a_sentence(run: Run, tmp_path: Path) -> None:
     snapshot, file = two_queues(tmp_path), tmp_path / "usage.yaml"
     for text, said in (
-        ("a: 1", "queue a: is no mapping of gpu, cpu and memory: 1"),
+        ("a: 1", "queue a: is not a mapping of gpu, cpu and memory: 1"),
         ("[1]", "is a list, not a mapping of queues"),
     ):
         file.write_text(text)

@@ -88,8 +88,8 @@ def test_what_the_numa_exporter_does_not_take(run: Run, arguments: list[str], wh
     [
         (["--queue-label-to-metric-label", "team"], "'team' is not of the form LABEL=NAME"),
         (["--queue-label-to-metric-label", "=x"], "'=x' is not of the form LABEL=NAME"),
-        (["--queue-label-to-default-metric-value", "a=b"], "'a', which is no metric label"),
-        (["--metrics-namespace", ""], "'' is no metrics namespace"),
+        (["--queue-label-to-default-metric-value", "a=b"], "'a', which is not a metric label"),
+        (["--metrics-namespace", ""], "'' is not a metrics namespace"),
     ],
 )
 def test_what_no_metric_can_have_is_one_sentence(

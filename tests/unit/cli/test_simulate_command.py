@@ -52,7 +52,7 @@ def is_refused_with_a_sentence(run: Run, option: str, file: Path, text: str, sai
     ("text", "said"),
     [
         ("{", "not valid JSON: it ends in the middle of a value, on line 1 (cut short?)"),
-        ('{"queues": 1}', "queues: is no list"),
+        ('{"queues": 1}', "queues: is not a list"),
         ("", "not valid JSON: "),
     ],
 )
@@ -183,14 +183,14 @@ def test_a_snapshot_is_the_first_moment(run: Run, snapshot: Path, tmp_path: Path
 def test_a_snapshot_runs_for_ever_unless_said_otherwise(run: Run, snapshot: Path) -> None:
     done = run("simulate", snapshot, "--until", "1h")
     assert done.status == 0
-    assert "pod groups that are there run for ever" in " ".join(done.out.split())
+    assert "existing pod groups still run forever" in " ".join(done.out.split())
     assert "2 jobs did not finish: a/bulk, a/next" in done.out
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("snapshot.zip", "--remaining", "soon"), "--remaining: 'soon' is none of 8h, forever"),
+        (("snapshot.zip", "--remaining", "soon"), "--remaining: 'soon' is not one of 8h, forever"),
         (("snapshot.zip", "--cluster", "jobs.yaml"), "--cluster needs a workload"),
         (("snapshot.zip", "--arrivals", "jobs.yaml"), "the cluster has no queue 'b'"),
         (("jobs.yaml", "--arrivals", "jobs.yaml"), "--arrivals needs a snapshot, --remaining or"),

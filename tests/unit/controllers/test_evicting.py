@@ -71,7 +71,7 @@ def test_when_the_second_of_three_may_not_go_none_goes() -> None:
     assert next(iter(said)) == "team/w"  # the reason comes first
     assert said["team/w"] == "it would violate the pod's budget"
     assert said["team/x"] == (
-        "it would leave together with pod team/w: it would violate the pod's budget"
+        "it would be evicted together with pod team/w: it would violate the pod's budget"
     )
     assert len(evictor) == 0
 

@@ -53,7 +53,7 @@ def test_lists_of_cpus() -> None:
         3: 1,
     }
     assert node_of_cpu({}) == {}
-    with pytest.raises(kai.InvalidInputError, match="node0: 'many' is no list of CPUs"):
+    with pytest.raises(kai.InvalidInputError, match="node0: 'many' is not a list of CPUs"):
         node_of_cpu({0: "many"})
 
 

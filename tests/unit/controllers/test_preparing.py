@@ -144,7 +144,7 @@ def test_a_pod_that_needs_nothing_is_bound_at_once() -> None:
 def test_what_no_giver_gives_is_the_reason() -> None:
     binder = Binder(preparing=Preparing([Shelf("a part of a GPU", "selectedGPUGroups")]))
     steps = binder.begin(0, STAMP, [binding()], ())
-    assert [why for _, why in steps.failed] == ["kai cannot give resource claims yet"]
+    assert [why for _, why in steps.failed] == ["kai does not support resource claims yet"]
 
 
 def test_a_giver_that_fails_fails_the_binding_and_what_was_given_before_is_taken_back() -> None:

@@ -185,13 +185,13 @@ def test_what_has_no_word_is_added_as_an_object() -> None:
     ("describe", "message"),
     [
         (lambda c: c.pending("train"), "needs a queue: name the pod group queue/name"),
-        (lambda c: c.pending("a/b", pods=-1), "pods is -1, and has to be at least 0"),
+        (lambda c: c.pending("a/b", pods=-1), "pods is -1: it must be at least 0"),
         (lambda c: c.pending("a/b", min_member=-1), "min_member is -1"),
         (lambda c: c.running("a/b", node=[]), "needs a node"),
         (lambda c: c.node("n", gpus=-1), "gpus is -1"),
         (lambda c: c.queue("q", deserved_memory="1Gx"), "is not a quantity such as"),
-        (lambda c: c.pending("a/b", gpus=1, gpu_fraction=0.5), "not for both"),
-        (lambda c: c.add("Pood", {}), "holds no Pood; did you mean 'Pod'"),
+        (lambda c: c.pending("a/b", gpus=1, gpu_fraction=0.5), "but not both"),
+        (lambda c: c.add("Pood", {}), "does not contain the kind Pood; did you mean 'Pod'"),
     ],
 )
 def test_a_situation_that_cannot_be_is_refused(describe: Any, message: str) -> None:

@@ -225,7 +225,9 @@ def test_pods_and_queues_and_nodes_go_by_their_names() -> None:
 
 def test_a_name_that_two_kinds_have_needs_a_kind() -> None:
     living = kai.Cluster().queue("x").node("x")
-    with pytest.raises(kai.InvalidClusterError, match="name of a Node and of a Queue: say which"):
+    with pytest.raises(
+        kai.InvalidClusterError, match="name of a Node and of a Queue: name the kind"
+    ):
         living.remove("x")
     assert names(living.remove("x", kind="Queue"), "nodes") == ["x"]
 

@@ -192,7 +192,7 @@ def test_a_file_that_names_an_object_twice_is_planned_all_the_same() -> None:
         ),
         ('{"kind": "Pod", "metadata": {}}', "the Pod has no metadata.name"),
         ('{"kind": "Pod"}', "the Pod has no metadata.name"),
-        ({"kind": "Pod", "metadata": {"name": object()}}, "nothing that Kubernetes could hold"),
+        ({"kind": "Pod", "metadata": {"name": object()}}, "not a valid value in Kubernetes"),
     ],
 )
 def test_what_is_no_object_is_one_sentence(manifest: Any, sentence: str) -> None:

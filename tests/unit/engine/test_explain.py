@@ -92,8 +92,8 @@ def test_a_quota_in_the_way_says_that_preemptible_would_help() -> None:
     cluster.pending("a/job", gpus=2, priority="build")
     said = why(cluster, "a/job")
     assert (
-        "Queue a deserves 1 GPU, its non-preemptible pods hold 0, and this non-preemptible request "
-        "is for 2 more" in said
+        "Queue a deserves 1 GPU, its non-preemptible pods hold 0, and this non-preemptible"
+        " request is for 2 more" in said
     )
     assert "With a priority below 100" in said
 
@@ -108,8 +108,8 @@ def test_a_queue_with_more_than_its_share_is_named() -> None:
         .pending("a/job", gpus=1)
     )
     assert (
-        "After this cycle queue a has 0 GPUs and a fair share of 1; queues above their fair share: "
-        "b (4 of 3)." in (why(cluster, "a/job"))
+        "After this cycle queue a has 0 GPUs and a fair share of 1; queues above their fair"
+        " share: b (4 of 3)." in (why(cluster, "a/job"))
     )
 
 

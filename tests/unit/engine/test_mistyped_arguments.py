@@ -26,7 +26,7 @@ def cluster() -> kai.Cluster:
         ("node", {"ready": "no"}, "ready is 'no': write True or False"),
         ("node", {"gpus": "8"}, "gpus is '8': write a whole number"),
         ("queue", {"weight": "2"}, "weight is '2': write a number"),
-        ("queue", {"parent": 5}, "parent is 5: write a text"),
+        ("queue", {"parent": 5}, "parent is 5: write a string"),
         ("pending", {"preemptible": "no"}, "preemptible is 'no': write True or False"),
         ("pending", {"tolerations": "a"}, "tolerations is 'a': write a list, such as ['a']"),
         ("pending", {"tolerations": [""]}, "toleration '' has no key"),
@@ -36,7 +36,7 @@ def cluster() -> kai.Cluster:
         ("pending", {"min_member": "2"}, "min_member is '2': write a whole number"),
         ("pending", {"pods": True}, "pods is True: write a whole number"),
         ("pending", {"gated": 1}, "gated is 1: write True or False"),
-        ("pending", {"required_level": "rack"}, "required_level is of no topology"),
+        ("pending", {"required_level": "rack"}, "required_level needs a topology"),
     ],
 )
 def test_an_argument_of_the_wrong_kind_is_refused(

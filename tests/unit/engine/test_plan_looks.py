@@ -267,8 +267,8 @@ def test_equal_plans_do_not_differ() -> None:
     made = plan(two_queues().pending("a/x", gpus=1))
     again = kai.Scheduler().plan(two_queues().pending("a/x", gpus=1), now="2026-02-02T00:00:00Z")
     assert not made.diff(again)
-    assert repr(made.diff(again)) == "<kai.PlanDiff: nothing differs>"
-    assert str(made.diff(again)) == "nothing differs"
+    assert repr(made.diff(again)) == "<kai.PlanDiff: no differences>"
+    assert str(made.diff(again)) == "no differences"
 
 
 def test_a_diff_names_groups_pods_and_queues() -> None:

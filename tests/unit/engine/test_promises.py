@@ -191,8 +191,8 @@ def zipped(**entries: str) -> bytes:
     [
         ("{", "memory.json in the archive not a JSON object"),
         ("[]", "memory.json in the archive not a JSON object"),
-        ('{"now": 7}', "memory.json in the archive: now is no text"),
-        ('{"now": "soon"}', "'soon' is no RFC 3339 time"),
+        ('{"now": 7}', "memory.json in the archive: now is not a string"),
+        ('{"now": "soon"}', "'soon' is not an RFC 3339 time"),
     ],
 )
 def test_a_memory_that_makes_no_sense_is_a_sentence(text: str, said: str) -> None:

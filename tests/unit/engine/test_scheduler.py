@@ -60,7 +60,7 @@ def test_the_operators_config_map_is_a_configuration_too(tmp_path: Path) -> None
         ("no-such-file.yaml", "no-such-file.yaml: no such file"),
         ("actions: [", "the configuration: not valid YAML"),
         ("- a\n- b\n", "is a list, not a mapping"),
-        ("a: 1\n---\nb: 2\n", "holds 2 documents instead of one"),
+        ("a: 1\n---\nb: 2\n", "contains 2 documents instead of one"),
         ({"actions": 5}, "actions"),
         ({"actions": object()}, "the configuration"),
         ("kind: ConfigMap\ndata: {}\n", "the ConfigMap has no config.yaml"),

@@ -105,7 +105,7 @@ def test_columns_to_spare_are_left_out_with_a_word() -> None:
     table = Table("T", ("queue", "in use", "weight"), [("a", "1" * 20, "2" * 20)], right={1, 2})
     narrow = text.to_text("", [replace(table, spare=(2,))], width=40)
     assert "2" not in narrow
-    assert narrow.splitlines()[-1] == "  not shown for want of room: weight"
+    assert narrow.splitlines()[-1] == "  not shown for lack of space: weight"
     assert "2" * 20 in text.to_text("", [replace(table, spare=(2,))], width=80)
     assert "2" * 20 in text.to_text("", [replace(table, spare=(2,))])
 

@@ -107,7 +107,7 @@ def test_usage_survives_a_file_that_names_an_object_twice() -> None:
 @pytest.mark.parametrize(
     ("usage", "said"),
     [
-        ({"a": 0.5}, "usage: queue a: is no mapping of gpu, cpu and memory: 0.5"),
+        ({"a": 0.5}, "usage: queue a: is not a mapping of gpu, cpu and memory: 0.5"),
         ({"a": {"gpus": 1}}, "usage: queue a: there is no member 'gpus'; did you mean 'gpu'?"),
         ({"a": {"gpu": -1}}, "usage: queue a: gpu: must be a number of at least 0, not -1"),
         (
@@ -158,11 +158,11 @@ def test_samples_are_summed_up_in_their_window(tmp_path: Path) -> None:
     [
         ("7", "FILE: is a int, not a mapping of queues"),
         ("{", "FILE: not valid JSON"),
-        ("samples: [7]", "FILE: samples[0]: is no mapping with time and allocated"),
-        ("samples: [{}]", "FILE: samples[0]: time: None is no RFC 3339 time"),
+        ("samples: [7]", "FILE: samples[0]: is not a mapping with time and allocated"),
+        ("samples: [{}]", "FILE: samples[0]: time: None is not an RFC 3339 time"),
         (
             "samples: [{time: '2026-01-01T00:00:00Z'}]",
-            "FILE: samples[0]: there is no capacity, neither here nor for all",
+            "FILE: samples[0]: the capacity is missing, here and for all samples",
         ),
         (
             "{samples: [], capcity: {}}",
@@ -171,7 +171,7 @@ def test_samples_are_summed_up_in_their_window(tmp_path: Path) -> None:
         ("{samples: [], usageParams: {windowSize: x}}", "FILE: usageParams: windowSize: 'x' is no"),
         (
             "{capacity: {}, samples: [{time: '2026-01-01T00:00:00Z', allocated: {a: 1}}]}",
-            "FILE: samples[0]: allocated: queue a: is no mapping of gpu, cpu and memory: 1",
+            "FILE: samples[0]: allocated: queue a: is not a mapping of gpu, cpu and memory: 1",
         ),
         ("a: {gpu: much}", "FILE: queue a: gpu: must be a number of at least 0, not 'much'"),
     ],

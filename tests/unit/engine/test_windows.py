@@ -186,12 +186,12 @@ def test_cron_windows_count_from_their_last_reset() -> None:
         ({"windowType": "Tumbling"}, "windowType: is sliding, tumbling or cron, not 'Tumbling'"),
         ({"windowType": "samples"}, "windowType: is sliding, tumbling or cron, not 'samples'"),
         ({"windowType": "tumbling"}, "tumbling windows need tumblingWindowStartTime"),
-        ({"windowSize": "a week"}, "windowSize: 'a week' is no duration such as 1w or 2d12h"),
-        ({"windowSize": 7}, "windowSize: is no text: 7"),
-        ({"windowSize": "0"}, "a window of 0 is no window"),
+        ({"windowSize": "a week"}, "windowSize: 'a week' is not a duration such as 1w or 2d12h"),
+        ({"windowSize": 7}, "windowSize: is not a string: 7"),
+        ({"windowSize": "0"}, "the size of a window must be above 0, not 0"),
         ({"windowsize": "1w"}, "there is no member 'windowsize'; did you mean 'windowSize'?"),
-        ({"tumblingWindowStartTime": "noon"}, "tumblingWindowStartTime: 'noon' is no RFC 3339"),
-        ("1w", "is no mapping: '1w'"),
+        ({"tumblingWindowStartTime": "noon"}, "tumblingWindowStartTime: 'noon' is not an RFC 3339"),
+        ("1w", "is not a mapping: '1w'"),
     ],
 )
 def test_windows_that_are_none(params: object, said: str) -> None:
@@ -211,5 +211,5 @@ def test_a_window_is_what_kais_parameters_say() -> None:
 def test_columns_have_to_fit_together() -> None:
     with pytest.raises(InvalidInputError, match="have no columns of the shapes"):
         Samples(np.zeros(2), ("a",), np.zeros((2, 1, 3)), np.zeros((1, 3)))
-    with pytest.raises(InvalidInputError, match="have to ascend"):
+    with pytest.raises(InvalidInputError, match="must ascend"):
         Samples.of_rows([2.0, 1.0], [{}, {}], [(1, 1, 1)] * 2)

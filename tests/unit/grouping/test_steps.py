@@ -60,7 +60,7 @@ def test_one_pod_starts_a_gang_unless_a_job_says_otherwise() -> None:
         return gang_of(top, [])
 
     assert gang("3").min_member == 3
-    with pytest.raises(Nonsense, match="is no number of pods") as caught:
+    with pytest.raises(Nonsense, match="is not a number of pods") as caught:
         gang("many")
     assert caught.value.field == "metadata.annotations[kai.scheduler/batch-min-member]"
 

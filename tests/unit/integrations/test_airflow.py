@@ -217,7 +217,7 @@ def test_a_template_that_has_the_settings_stays_as_it_is(kind: str) -> None:
     [
         ({"operator": "task"}, "write one of pod, job"),
         ({"provider_version": "newest"}, "write a version such as"),
-        ({"startup_timeout_seconds": 0}, "write a whole number from 1 on"),
+        ({"startup_timeout_seconds": 0}, "write a whole number of at least 1"),
         ({"pod_template": template({"name": "logs"}, {"name": "base"})}, "put it first"),
     ],
 )

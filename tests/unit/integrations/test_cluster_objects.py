@@ -211,5 +211,5 @@ def test_defaults_are_the_same_when_they_are_merged_twice() -> None:
 
 @pytest.mark.parametrize("existing", ["- a list", "a: [broken"])
 def test_defaults_that_are_no_mapping_are_refused(existing: str) -> None:
-    with pytest.raises(kai.InvalidRequestError, match="existing is no mapping"):
+    with pytest.raises(kai.InvalidRequestError, match="existing is not a mapping"):
         workflow_defaults(REQUEST, existing=existing)

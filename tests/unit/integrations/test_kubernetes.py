@@ -407,7 +407,7 @@ def test_a_container_that_is_not_there_gets_nothing() -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ({"command": "python x.py"}, "write a list of texts"),
+        ({"command": "python x.py"}, "write a list of strings"),
         ({"restart_policy": "Sometimes"}, "restart_policy is 'Sometimes'"),
         ({"parallelism": 0}, "parallelism is 0"),
         ({"indexed": True}, "write the number of its pods"),

@@ -459,7 +459,7 @@ def test_a_server_of_something_else_is_no_api_server(tmp_path: Path) -> None:
         async with await Client.connect(file) as client:
             assert client.version == "v1.36.3"
         api.on("GET", "/version", ok(["hello"]))
-        with pytest.raises(kai.UnreachableError, match="is no Kubernetes API server"):
+        with pytest.raises(kai.UnreachableError, match="is not a Kubernetes API server"):
             await Client.connect(file)
         api.on("GET", "/version", status(401, message="Unauthorized"))
         with pytest.raises(kai.RefusedError, match="refuses the credentials"):

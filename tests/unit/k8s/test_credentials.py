@@ -124,7 +124,7 @@ def printing(text: str, code: int = 0) -> tuple[str, ...]:
             Plugin(sys.executable, printing(json.dumps({"apiVersion": V1, "status": {}}))),
             "printed neither a token nor a certificate",
         ),
-        (Plugin("any", interactive="Always"), "has to be run at a terminal"),
+        (Plugin("any", interactive="Always"), "must run in a terminal"),
     ],
 )
 def test_a_plugin_that_fails_is_named(wanted: Plugin, problem: str) -> None:

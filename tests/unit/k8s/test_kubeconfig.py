@@ -111,22 +111,25 @@ def test_a_plugin_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("value", "problem"),
     [
-        ("[]", "config: is no kubeconfig"),
+        ("[]", "config: is not a kubeconfig"),
         ("a: [", "config: "),
         (
             config(**{"current-context": None}),
             "config: current-context: is not set, and no context",
         ),
         (config(**{"current-context": "z"}), "config: contexts: 'z' is not among them: x"),
-        (config(contexts={}), "config: contexts: is no list"),
+        (config(contexts={}), "config: contexts: is not a list"),
         (
             config(clusters=[]),
-            "contexts[name=x].context.cluster: names 'c', and clusters has nothing",
+            "contexts[name=x].context.cluster: names 'c', but clusters has nothing",
         ),
-        (config(users=[]), "contexts[name=x].context.user: names 'ann', and users has nothing"),
-        (config(cluster={"server": "10.0.0.1"}), "clusters[name=c].cluster.server: is no address"),
-        (config(cluster={"server": 5}), "clusters[name=c].cluster.server: is no text"),
-        (config(cluster={"proxy-url": "socks5://a"}), "cluster.proxy-url: is no http://"),
+        (config(users=[]), "contexts[name=x].context.user: names 'ann', but users has nothing"),
+        (
+            config(cluster={"server": "10.0.0.1"}),
+            "clusters[name=c].cluster.server: is not an address",
+        ),
+        (config(cluster={"server": 5}), "clusters[name=c].cluster.server: is not a string"),
+        (config(cluster={"proxy-url": "socks5://a"}), "cluster.proxy-url: is not an http://"),
         (
             config(cluster={"insecure-skip-tls-verify": "no"}),
             "insecure-skip-tls-verify: is neither true nor false",
@@ -137,13 +140,16 @@ def test_a_plugin_is_read(tmp_path: Path) -> None:
         ),
         (config({"client-key-data": DATA}), "users[name=ann].user.client-certificate: is missing"),
         (config({"client-certificate": "a"}), "users[name=ann].user.client-key: is missing"),
-        (config({"auth-provider": {"name": "gcp"}}), "auth-provider: Kubernetes has no such"),
+        (
+            config({"auth-provider": {"name": "gcp"}}),
+            "auth-provider: Kubernetes no longer supports such",
+        ),
         (config({"exec": {"command": "a"}}), "users[name=ann].user.exec.apiVersion: is ''"),
         (
             config({"exec": {"apiVersion": "client.authentication.k8s.io/v1"}}),
             "users[name=ann].user.exec.command: is missing",
         ),
-        (config({"exec": "login"}), "users[name=ann].user.exec: is no mapping"),
+        (config({"exec": "login"}), "users[name=ann].user.exec: is not a mapping"),
     ],
 )
 def test_a_mistake_is_named_by_file_and_field(tmp_path: Path, value: Any, problem: str) -> None:
@@ -183,7 +189,7 @@ def test_a_file_that_is_named_has_to_be_there(tmp_path: Path) -> None:
 
 def test_without_any_the_message_says_where_it_was_looked_for(tmp_path: Path) -> None:
     with pytest.raises(
-        kai.InvalidInputError, match=r"no kubeconfig: .*/\.kube/config is not there"
+        kai.InvalidInputError, match=r"no kubeconfig: .*/\.kube/config does not exist"
     ):
         find_access(environ={"HOME": str(tmp_path)})
 

@@ -71,7 +71,7 @@ def test_what_goes_wrong_is_one_sentence(play: Callable[[Story], None], tmp_path
         with pytest.raises(kai.UnreachableError, match=r"kubelet\.sock: unavailable: not now$"):
             await list_pod_resources(kubelet.socket)
         kubelet.code, kubelet.data = None, b"\xff\xff"
-        with pytest.raises(kai.UnreachableError, match="the answer is no list of pod resources"):
+        with pytest.raises(kai.UnreachableError, match="the answer is not a list of pod resources"):
             await list_pod_resources(kubelet.socket)
         with pytest.raises(kai.UnreachableError, match=r"gone\.sock: no such socket$"):
             await list_pod_resources(str(tmp_path / "gone.sock"))

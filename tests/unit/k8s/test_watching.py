@@ -225,7 +225,7 @@ def test_a_list_alone() -> None:
         await Watch(client, "Pod", sink).list_once()
         assert sink.names == ["b"]
         api.on("GET", PODS, status(410))
-        with pytest.raises(kai.UnreachableError, match="is forgotten"):
+        with pytest.raises(kai.UnreachableError, match="has expired"):
             await Watch(client, "Pod", sink).list_once()
         api.on("GET", PODS, status(403, message="pods is forbidden"))
         with pytest.raises(kai.RefusedError, match="pods is forbidden"):

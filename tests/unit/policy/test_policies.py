@@ -228,16 +228,16 @@ def fails(pod: Any, nodes: Any) -> Any:
 
 
 BROKEN: list[tuple[Function, str]] = [
-    (lambda pod, nodes: None, r"returned nothing, and has to return a NumPy array of 3 numbers"),
+    (lambda pod, nodes: None, r"returned nothing instead of a NumPy array of 3 numbers"),
     (lambda pod, nodes: [0, 0, 0], "returned a list"),
-    (lambda pod, nodes: np.zeros(2), r"of shape \(2,\), and has to return one of shape \(3,\)"),
+    (lambda pod, nodes: np.zeros(2), r"of shape \(2,\) instead of \(3,\)"),
     (lambda pod, nodes: np.zeros((3, 1)), r"of shape \(3, 1\)"),
-    (lambda pod, nodes: np.zeros(3, dtype=bool), "an array of bool, and has to return numbers"),
+    (lambda pod, nodes: np.zeros(3, dtype=bool), "an array of bool instead of numbers"),
     (lambda pod, nodes: np.array(["a", "b", "c"]), "an array of <U1"),
     (lambda pod, nodes: np.array([1, 2, 3], dtype=object), "an array of object"),
     (lambda pod, nodes: np.array([0, np.inf, 0]), "the score of node n2 is inf"),
-    (lambda pod, nodes: (np.zeros(3), np.zeros(3)), "cards of float64, and has to return integers"),
-    (lambda pod, nodes: (np.zeros(3), np.full(3, 4)), "chose card 4 of node n1, and cards are 0"),
+    (lambda pod, nodes: (np.zeros(3), np.zeros(3)), "cards of float64 instead of integers"),
+    (lambda pod, nodes: (np.zeros(3), np.full(3, 4)), "chose card 4 of node n1, but cards are 0"),
     (lambda pod, nodes: (np.zeros(3), np.zeros(2, int)), r"of shape \(2,\)"),
     (nan, "the score of node n1 is nan"),
     (fails, r"mended \(.*test_policies.py, line \d+\): LookupError: no such thing"),
@@ -297,8 +297,8 @@ def test_ctrl_c_in_a_policy_is_ctrl_c() -> None:
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (np.zeros(3), "float64, and has to return booleans"),
-        (np.ones(3, int), "int64, and has to return booleans"),
+        (np.zeros(3), "float64 instead of booleans"),
+        (np.ones(3, int), "int64 instead of booleans"),
         (np.ones(2, bool), r"of shape \(2,\)"),
         (None, "returned nothing"),
     ],
@@ -323,9 +323,11 @@ def test_a_broken_order_is_one_error(answer: Any, said: str) -> None:
 
 
 def test_what_is_no_policy_is_refused() -> None:
-    with pytest.raises(kai.InvalidConfigError, match=r"'writes' is no policy; write @kai\.policy"):
+    with pytest.raises(
+        kai.InvalidConfigError, match=r"'writes' is not a policy; write @kai\.policy"
+    ):
         kai.Scheduler(policies=[writes])  # type: ignore[list-item]
-    with pytest.raises(kai.InvalidConfigError, match="takes a function, not a int"):
+    with pytest.raises(kai.InvalidConfigError, match="expects a function, not a int"):
         kai.policy.score(3)  # type: ignore[call-overload]
     order = kai.policy.pod_group_order(lambda groups: groups.gpus)
     with pytest.raises(kai.InvalidConfigError, match="both order pod groups"):
@@ -415,7 +417,7 @@ def test_the_command_line_takes_a_file(tmp_path: Path, capsys: pytest.CaptureFix
         (None, "there is no such file"),
         ("def f(", "SyntaxError"),
         ("import nonsense_kai", "ModuleNotFoundError"),
-        ("def score(pod, nodes): return 0", "declares no policy; write @kai.policy.score"),
+        ("def score(pod, nodes): return 0", "contains no policy; write @kai.policy.score"),
     ],
 )
 def test_a_file_that_is_no_good_is_one_sentence(

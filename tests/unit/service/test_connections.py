@@ -164,7 +164,7 @@ WRONG: dict[str, tuple[Given, int, str]] = {
     "silent TLS": (lambda s: config(f"https://{s.silent}"), 3, ": no answer in time (context"),
     "TLS to a plain port": (
         lambda s: config(s.plain.replace("http", "https")),
-        *(3, ": it does not speak TLS: its address may have to begin with http://"),
+        *(3, ": it does not use TLS: its address may need to begin with http://"),
     ),
     "plain to a TLS port": (lambda s: config(s.tls.replace("https", "http")), 3, "connection"),
     "unknown authority": (
@@ -183,13 +183,16 @@ WRONG: dict[str, tuple[Given, int, str]] = {
     ),
     "web page": (
         lambda s: config(s.page),
-        *(3, "is no Kubernetes API server: it answers /version with status 404, a web page: 404"),
+        *(
+            3,
+            "is not a Kubernetes API server: it answers /version with status 404, a web page: 404",
+        ),
     ),
     "other service": (
         lambda s: config(s.other),
-        *(3, "is no Kubernetes API server: it answers /version with status 200"),
+        *(3, "is not a Kubernetes API server: it answers /version with status 200"),
     ),
-    "redirect": (lambda s: config(s.redirect), 3, "is no Kubernetes API server: it answers"),
+    "redirect": (lambda s: config(s.redirect), 3, "is not a Kubernetes API server: it answers"),
     "dead proxy": (
         lambda s: config(s.tls, **CA, **{"proxy-url": f"http://ann:secret@{s.closed}"}),
         *(3, ": the proxy http://127.0.0.1:"),
@@ -204,17 +207,21 @@ WRONG: dict[str, tuple[Given, int, str]] = {
     ),
     "proxy without host": (
         lambda s: config(s.tls, **{"proxy-url": "http://"}),
-        *(2, "clusters[name=c].cluster.proxy-url: is no http:// or https:// address"),
+        *(2, "clusters[name=c].cluster.proxy-url: is not an http:// or https:// address"),
     ),
     "port beyond reason": (
         lambda s: config("https://127.0.0.1:99999"),
-        *(2, "clusters[name=c].cluster.server: is no address such as"),
+        *(2, "clusters[name=c].cluster.server: is not an address such as"),
     ),
-    "no scheme": (lambda s: config("127.0.0.1:6443"), 2, "cluster.server: is no address such as"),
+    "no scheme": (
+        lambda s: config("127.0.0.1:6443"),
+        2,
+        "cluster.server: is not an address such as",
+    ),
     "no kubeconfig": (lambda s: None, 2, "config: No such file or directory"),
     "malformed": (lambda s: "a: [", 2, "config: not valid YAML"),
     "empty": (lambda s: "", 2, "current-context: is not set, and no context was given"),
-    "a list": (lambda s: "[]", 2, "config: is no kubeconfig"),
+    "a list": (lambda s: "[]", 2, "config: is not a kubeconfig"),
     "no such context": (
         lambda s: {**config(s.plain), "current-context": "y"},
         *(2, "config: contexts: 'y' is not among them: x"),
@@ -242,7 +249,7 @@ WRONG: dict[str, tuple[Given, int, str]] = {
     ),
     "plug-in hangs": (
         lambda s: config(s.plain, plugin("import time; time.sleep(60)")),
-        *(3, ": no end after 0 s (context x of /"),
+        *(3, ": did not end within 0 s (context x of /"),
     ),
 }
 

@@ -72,7 +72,7 @@ def test_the_driver_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
         shown(monkeypatch, missing)
     assert str(refusal.value) == (
         "no device can be read: NVML Shared Library Not Found; the container needs NVIDIA's driver,"
-        " which its runtime brings in for pods that ask for a GPU"
+        " which its runtime adds to pods that request a GPU"
     )
 
 

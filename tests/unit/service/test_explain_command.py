@@ -63,9 +63,9 @@ def test_the_layers_stand_in_order_and_the_last_sentence_says_what_to_do(
     status, out, err = run("huge")
     assert (status, err) == (0, "")
     titles = [line for line in out.splitlines() if line and not line.startswith(" ")]
-    assert [each.split(" ")[0] for each in titles[1:5]] == ["Pod", "Pod", "Queues,", "What"]
+    assert [each.split(" ")[0] for each in titles[1:5]] == ["Pod", "Pod", "Queues,", "The"]
     assert out.rstrip().endswith(
-        "No node is large enough: it has to ask for less, or a larger node has to come."
+        "No node is large enough: it must request less, or a larger node must be added."
     )
     assert max(map(len, out.splitlines())) <= 80
 
@@ -101,7 +101,7 @@ def test_a_pod_of_another_scheduler(cluster: FakeCluster, said: Said) -> None:
     cluster.put(*small(), other)
     found = said("other")
     assert found["waits_for"] == "other_scheduler"
-    assert found["layers"]["pod"]["scheduler"] == "default-scheduler, and not kai-scheduler"
+    assert found["layers"]["pod"]["scheduler"] == "default-scheduler, not kai-scheduler"
 
 
 def test_a_bind_request_that_no_binder_has_carried_out(cluster: FakeCluster, said: Said) -> None:
@@ -132,14 +132,14 @@ def test_a_pod_that_shares_a_gpu_waits_for_its_reservation(
     found = said("p1")
     assert found["waits_for"] == "gpu_reservation"
     [reservation] = found["layers"]["gpu_reservations"]
-    assert (reservation["GPU_group"], reservation["GPU"]) == ("g-1", "not known yet")
+    assert (reservation["GPU_group"], reservation["GPU"]) == ("g-1", "unknown yet")
 
 
 def test_a_pod_that_runs(cluster: FakeCluster, said: Said) -> None:
     runs = pod("runs")
     runs["spec"]["nodeName"], runs["status"] = "n1", {"phase": "Running"}
     cluster.put(*small(), runs)
-    assert said("runs")["explanation"] == "It runs on n1, and waits for nothing."
+    assert said("runs")["explanation"] == "It runs on n1 and waits for nothing."
 
 
 def test_a_pod_whose_annotation_makes_no_sense(cluster: FakeCluster, said: Said) -> None:

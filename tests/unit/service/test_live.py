@@ -192,7 +192,7 @@ def test_owners_that_may_not_be_read_are_in_the_warnings(cluster: FakeCluster) -
         plan = live.plan()
     assert bound(plan) == {"team/p1": "n1", "team/t1": "n1"}
     [warning] = plan.warnings
-    assert warning.startswith("Job team/train: their pods are grouped without what owns them: ")
+    assert warning.startswith("Job team/train: their pods are grouped without their owners: ")
 
 
 def test_owners_that_come_while_pods_are_grouped_count(

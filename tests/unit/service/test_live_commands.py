@@ -79,7 +79,7 @@ def test_the_rights_to_list_are_enough(busy: FakeCluster, run: Run) -> None:
     busy.forbidden = {f"{verb} {kind}" for kind in (*kinds, "Job") for verb in ("watch", "get")}
     done = run("plan", "--live", "--kubeconfig", busy.kubeconfig, "--json", *NOW)
     assert done.status == 0
-    assert done.err.startswith("kai: Job team/train: their pods are grouped without what owns")
+    assert done.err.startswith("kai: Job team/train: their pods are grouped without their owners")
     assert len(json.loads(done.out)["decisions"]) == 2
 
 
@@ -218,7 +218,7 @@ def test_a_database_that_does_not_answer_is_a_warning(
     done = run("plan", *where, *configured(tmp_path, "http://127.0.0.1:9"))
     assert done.status == 0
     assert usage_in(done.out) == 0
-    assert "the usage of queues cannot be fetched from http://127.0.0.1:9, so that" in done.err
+    assert "the usage of queues cannot be fetched from http://127.0.0.1:9, so kai" in done.err
     assert run("plan", *where, *configured(tmp_path, "tcp://nowhere")).status == 2
 
 

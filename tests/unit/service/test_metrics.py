@@ -360,10 +360,18 @@ def test_labels_of_queues_that_were_chosen_are_labels_of_their_metrics(
 @pytest.mark.parametrize(
     ("labels", "defaults", "why"),
     [
-        ({"a/b": "a/b"}, {}, "'a/b' cannot be the metric label 'a/b': that is no name"),
-        ({"a": "x", "b": "x"}, {}, "'b' cannot be the metric label 'x': that is a label of these"),
-        ({"a": "queue_name"}, {}, "that is a label of these metrics already"),
-        ({"team": "team"}, {"taem": "x"}, "'taem', which is no metric label; did you mean 'team'"),
+        ({"a/b": "a/b"}, {}, "'a/b' cannot be the metric label 'a/b': that is not a valid name"),
+        (
+            {"a": "x", "b": "x"},
+            {},
+            "'b' cannot be the metric label 'x': that is already a label of these",
+        ),
+        ({"a": "queue_name"}, {}, "that is already a label of these metrics"),
+        (
+            {"team": "team"},
+            {"taem": "x"},
+            "'taem', which is not a metric label; did you mean 'team'",
+        ),
     ],
 )
 def test_labels_that_metrics_cannot_have_are_refused(

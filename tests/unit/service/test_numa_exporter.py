@@ -98,7 +98,7 @@ def test_annotations_that_others_changed_are_repaired(tmp_path: Path) -> None:
         assert query == (("fieldSelector", "spec.nodeName=n1"), ("resourceVersion", "0"))
 
     world = play(tmp_path, story, resync_s=0.02)
-    assert "info kai: annotations were changed by others and are repaired pods=1" in world.lines
+    assert "info kai: others changed annotations; they are repaired pods=1" in world.lines
 
 
 def test_without_an_interval_no_pods_are_listed(tmp_path: Path) -> None:
@@ -154,4 +154,4 @@ def test_sysfs_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
     world = play(tmp_path, story)
     [_, wrong] = world.lines
     assert wrong.startswith("warning kai: cannot read the CPUs of NUMA nodes why=")
-    assert "node1: 'many' is no list of CPUs" in wrong
+    assert "node1: 'many' is not a list of CPUs" in wrong

@@ -24,7 +24,7 @@ from kai.service.options import Options
     ],
 )
 def test_a_leader_has_to_stop_before_its_lease_is_over(times: dict[str, Any]) -> None:
-    with pytest.raises(InvalidInputError, match="each has to be longer than the next one"):
+    with pytest.raises(InvalidInputError, match="each must be longer than the next one"):
         Options(**times)
 
 
@@ -32,9 +32,9 @@ def test_a_way_to_bind_that_does_not_exist() -> None:
     with pytest.raises(InvalidInputError) as refusal:
         Options(binding="bind-request")  # type: ignore[arg-type]
     assert str(refusal.value) == (
-        "binding is direct or bind-requests, not 'bind-request'; did you mean 'bind-requests'?"
+        "binding must be direct or bind-requests, not 'bind-request'; did you mean 'bind-requests'?"
     )
-    with pytest.raises(InvalidInputError, match="eviction is delete or evict, not 3"):
+    with pytest.raises(InvalidInputError, match="eviction must be delete or evict, not 3"):
         Options(eviction=3)  # type: ignore[arg-type]
 
 
@@ -52,7 +52,7 @@ def test_the_command_line_gives_the_times_of_leases() -> None:
     assert isinstance(error, InvalidInputError)
     assert str(error) == (
         "leader election: a lease of 5 s, a renew deadline of 10 s and a retry period of 5 s: each"
-        " has to be longer than the next one"
+        " must be longer than the next one"
     )
 
 
@@ -61,22 +61,21 @@ def test_the_command_line_gives_the_times_of_leases() -> None:
     [
         (
             {"resource_reservation_app_label": "holder"},
-            "the label app of reservation pods is kai-resource-reservation, by which the scheduler"
-            " finds them, and cannot be 'holder'",
+            "the label app of reservation pods must be kai-resource-reservation, not 'holder':"
+            " the scheduler finds them by it",
         ),
         (
             {"resource_reservation_allocation_timeout": 0.0},
-            "a reservation pod needs some time: a resource reservation allocation timeout of 0 s is"
-            " too short",
+            "the resource reservation allocation timeout must be longer than 0 s, not 0 s",
         ),
         (
             {"resource_reservation_pod_resources": {"cpu": "1m"}},
-            "resources of reservation pods are requests and limits, each with amounts by name, not"
-            " cpu: '1m'",
+            "resources of reservation pods must be requests and limits, each with amounts by name,"
+            " not cpu: '1m'",
         ),
         (
             {"resource_reservation_pod_resources": {"limits": {"memory": "much"}}},
-            "resources of reservation pods: limits of memory are 'much': write a quantity such as"
+            "resources of reservation pods: limits of memory is 'much': write a quantity such as"
             " 10m or 64Mi",
         ),
     ],

@@ -117,10 +117,10 @@ def test_rows_for_a_table_have_their_layer() -> None:
     [
         ("over_limit", {"queue": "top"}, "limit", "the limit of queue top"),
         ("non_preemptible_over_quota", {}, "quota", "the quota of queue q"),
-        ("gang_incomplete", {}, "room", "room for all of its group at once"),
+        ("gang_incomplete", {}, "room", "free resources for its whole group"),
         ("larger_than_any_node", {}, "node", "No node is large enough"),
-        ("preemption_delay", {"until": "01:00"}, "time", "from 01:00 on"),
-        ("queue_not_leaf", {}, "queue", "The queue q has queues below it"),
+        ("preemption_delay", {"until": "01:00"}, "time", "only after 01:00"),
+        ("queue_not_leaf", {}, "queue", "The queue q has child queues"),
         ("volume_not_ready", {}, "volume", "its volumes"),
         (
             "not_ready",

@@ -48,7 +48,7 @@ def test_watches_that_do_not_get_on() -> None:
     it.watches["Pod"].problem = ""
     assert it.look() == []
     it.watches["Node"].problem = ""
-    assert it.look() == ["info kai: watches go on"]
+    assert it.look() == ["info kai: watches continue"]
     assert it.look() == []
 
 
@@ -71,7 +71,7 @@ def test_writes_that_failed_or_got_no_answer() -> None:
     it.reports.answered(WRITE, Outcome(Result.LOST, 0, message="no answer in time"))
     assert it.lines() == [
         'warning kai: patch Pod/status failed name=team/a why="HTTP status 503"',
-        "warning kai: patch Pod/status got no answer, so it is looked at name=team/a"
+        "warning kai: patch Pod/status got no answer; kai checks the result name=team/a"
         ' why="no answer in time"',
     ]
 

@@ -74,7 +74,7 @@ def test_a_program_that_starts_again_writes_nothing() -> None:
 
     sent, log = story(act, no_devices)
     assert sent == []
-    assert log == [f"info kai: the device is written on the pod already pod={POD} device=GPU-3"]
+    assert log == [f"info kai: the pod already has the device pod={POD} device=GPU-3"]
 
 
 def test_an_empty_annotation_is_none() -> None:
@@ -98,7 +98,8 @@ def test_what_fails_is_tried_again_with_longer_waits() -> None:
     assert sent == [PATCH] * 6
     assert clock.slept == [0.5, 1.0, 2.0, 4.0, 8.0, 10.0]
     assert log == [
-        f'warning kai: could not write the device on the pod pod={POD} why="there is no such pod"',
+        f'warning kai: could not write the device on the pod pod={POD} why="the pod does not'
+        ' exist"',
         f'warning kai: could not write the device on the pod pod={POD} why="may not patch"',
         f"info kai: wrote the device on the pod pod={POD} device=GPU-7",
     ]
@@ -110,7 +111,7 @@ def test_a_lost_answer_is_looked_up() -> None:
         api.on("PATCH", PATH, disconnect)
 
     _, log = story(act)
-    assert log[-1].startswith("info kai: the device is written on the pod already")
+    assert log[-1].startswith("info kai: the pod already has the device")
 
 
 @pytest.mark.parametrize("count", [0, 2])

@@ -145,7 +145,7 @@ def test_watches_and_leases() -> None:
         f"warning kai: may not watch pods user={USER} {FIX}",
     ]
     it.reports.lost(election.problem)
-    assert it.lines() == ['warning kai: not leading any more why="may not update leases"']
+    assert it.lines() == ['warning kai: no longer leading why="may not update leases"']
     pods.problem = election.problem = ""
     for _ in range(10):
         it.reports.look({"Pod": pods}, election)

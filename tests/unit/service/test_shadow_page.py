@@ -27,7 +27,7 @@ def report(*compared: Compared, **more: Any) -> dict[str, Any]:
 
 
 def test_before_anything_was_decided() -> None:
-    assert "Nothing was decided yet." in html(report())
+    assert "No decisions yet." in html(report())
 
 
 def test_a_difference_has_its_pod_both_decisions_and_its_switch() -> None:

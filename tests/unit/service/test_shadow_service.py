@@ -138,7 +138,7 @@ def test_a_report_that_cannot_be_written_ends_it_at_once(
     [
         ({"roles": ("binder",), "shadow": True}, "needs the role scheduler"),
         ({"shadow_report": "x.json"}, "use --shadow"),
-        ({"shadow": True, "shadow_patience": 0.0}, "a patience of 0 s is too short"),
+        ({"shadow": True, "shadow_patience": 0.0}, "the shadow patience must be longer than 0 s"),
     ],
 )
 def test_options_that_make_no_sense(given: dict[str, Any], said: str) -> None:

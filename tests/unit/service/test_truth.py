@@ -367,7 +367,7 @@ def test_half_a_gpu_is_not_bound_yet_and_keeps_its_room() -> None:
     binder = Binder()
     steps = binder.begin(0.0, "", [binding], [])
     assert steps.writes == []
-    assert steps.failed == [(binding, "kai cannot give a part of a GPU yet")]
+    assert steps.failed == [(binding, "kai does not support a part of a GPU yet")]
     assert binder.tick(0.9).forget == []
     assert binder.tick(1.0).forget == [binding.assumption]
 

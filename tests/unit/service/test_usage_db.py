@@ -114,9 +114,9 @@ def test_names_that_are_not_known_are_skipped_and_said() -> None:
         ),
         (
             {"connectionString": "prometheus:9090"},
-            "the connection string has to begin with http:// or https://",
+            "the connection string must begin with http:// or https://",
         ),
-        ({"usageParams": 7}, "usageParams is no mapping: 7"),
+        ({"usageParams": 7}, "usageParams is not a mapping: 7"),
         (
             {"usageParams": {"windowType": "Tumbling"}},
             "usageParams: windowType: is sliding, tumbling or cron, not 'Tumbling'",
@@ -135,13 +135,13 @@ def test_names_that_are_not_known_are_skipped_and_said() -> None:
         ),
         (
             {"usageParams": {"fetchInterval": "often"}},
-            "usageParams: fetchInterval: 'often' is no duration such as 1h30m",
+            "usageParams: fetchInterval: 'often' is not a duration such as 1h30m",
         ),
         (
             {"usageParams": {"fetchInterval": "0s"}},
-            "usageParams: fetchInterval: has to be longer than 0",
+            "usageParams: fetchInterval: must be longer than 0",
         ),
-        ({"usageParams": {"waitTimeout": 5}}, "usageParams: waitTimeout: is no text: 5"),
+        ({"usageParams": {"waitTimeout": 5}}, "usageParams: waitTimeout: is not a string: 5"),
     ],
 )
 def test_configurations_that_are_none(change: dict[str, Any], said: str) -> None:
@@ -251,9 +251,9 @@ def test_values_that_are_no_usage(value: str) -> None:
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        (b"", "the answer is none of Prometheus"),
-        (b"[]", "the answer is none of Prometheus"),
-        (b"[" * 100_000, "the answer is none of Prometheus"),
+        (b"", "the answer is not one of Prometheus"),
+        (b"[]", "the answer is not one of Prometheus"),
+        (b"[" * 100_000, "the answer is not one of Prometheus"),
         (b'{"status": "success", "data": {"resultType": "vector", "result": [{}]}}', "the answer"),
         (
             b'{"status": "success", "data": {"resultType": "matrix", "result": []}}',

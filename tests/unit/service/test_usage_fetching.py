@@ -75,7 +75,7 @@ def test_usage_is_fetched_by_six_queries_at_one_moment() -> None:
             (400, '{"status": "error", "errorType": "bad_data", "error": "parse error"}'),
             "bad_data: parse error",
         ),
-        ((200, "<html>"), "the answer is none of Prometheus"),
+        ((200, "<html>"), "the answer is not one of Prometheus"),
     ],
 )
 def test_answers_that_are_none_are_sentences(answer: tuple[int, str], said: str) -> None:
@@ -150,7 +150,7 @@ def test_a_fetch_that_fails_keeps_what_was_fetched_before() -> None:
             assert it.usage.age() == pytest.approx(360.0)
             said = it.stream.getvalue()
             assert said.count("the usage of queues cannot be fetched") == 6
-            assert said.count("the usage of queues is old, and still counts age_s=360") == 1
+            assert said.count("the usage of queues is old, but still used age_s=360") == 1
             assert "age_s=300" not in said
             prometheus.fails, prometheus.used = None, {GPUS: {"a": 600.0}}
             await it.clock.advance(60.0)

@@ -75,7 +75,10 @@ def test_without_randomness_there_is_a_difference_and_no_interval(weeks: Workloa
     assert calls == [(1, 2), (2, 2)]  # one simulation of each side
     assert done.verdict is None
     assert done.seeds == (1,)
-    assert done.notes[0] == "Nothing is random: one simulation of each side, and no interval."
+    assert (
+        done.notes[0]
+        == "The seeds vary nothing: each side is simulated once, and there is no interval."
+    )
     plain = simulate(weeks, config=FIFO).metrics().completion.mean_s
     assert done.primary.base == plain
     assert done.primary.level is done.primary.low is done.primary.p_value is None
@@ -99,7 +102,9 @@ def test_seeds_that_change_nothing_are_no_evidence(weeks: Workload) -> None:
 def test_one_seed_has_no_interval(weeks: Workload) -> None:
     done = kai.compare(FIFO, None, workload=weeks, seeds=1)
     assert done.verdict is None
-    assert done.notes[0] == "One seed: one simulation of each side, and no interval."
+    assert (
+        done.notes[0] == "There is one seed: each side is simulated once, and there is no interval."
+    )
 
 
 def test_the_primary_metric_and_the_others_are_chosen(weeks: Workload) -> None:
@@ -158,7 +163,7 @@ def test_failures_make_pairs_that_differ(weeks: Workload) -> None:
     life = Life(failures=Failures(mean_days_between=2, mean_repair_hours=12))
     done = kai.compare(None, FIFO, workload=weeks, vary=["failures"], life=life, seeds=3)
     assert len(set(done.primary.values)) == 3
-    assert done.varies == ("failures: each node every 2 days in the mean, for 12 h",)
+    assert done.varies == ("failures: each node fails every 2 days on average, for 12 h",)
 
 
 # --- executors ------------------------------------------------------------------------------------
@@ -269,7 +274,7 @@ def test_ray_that_is_not_installed_is_a_sentence(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_mistake_in_a_process_is_one_here(weeks: Workload) -> None:
-    with pytest.raises(InvalidInputError, match=r"^queue a: jobs are in it"):
+    with pytest.raises(InvalidInputError, match=r"^queue a: jobs use it"):
         kai.compare(None, kai.Side(queues=[Queue("x")]), workload=weeks, seeds=2, executor=2)
 
 

@@ -85,19 +85,22 @@ def test_names_are_read_whatever_their_case() -> None:
     [
         ("{", "not valid JSON: it ends in the middle of a value, on line 1 (cut short?)"),
         ("[]", "the request is a list, not an object"),
-        ({"queues": 7}, "queues: is no list"),
-        ({"queues": ["a"]}, "queues[0]: is no object: 'a'"),
-        ({"queues": [{}]}, "queues[0]: uid: is no text: None"),
+        ({"queues": 7}, "queues: is not a list"),
+        ({"queues": ["a"]}, "queues[0]: is not an object: 'a'"),
+        ({"queues": [{}]}, "queues[0]: uid: is not a string: None"),
         (
             {"queues": [{"uid": "a", "priority": 0.5}]},
-            "queues[0]: priority: is no whole number: 0.5",
+            "queues[0]: priority: is not a whole number: 0.5",
         ),
         (
             {"queues": [queue("a", deserved="4")]},  # type: ignore[arg-type]
-            "queues[0].resourceShare.gpu.deserved: is no number up to 2^63: '4'",
+            "queues[0].resourceShare.gpu.deserved: is not a number up to 2^63: '4'",
         ),
-        ({"totalResource": {"GPU": True}}, "totalResource.gpu: is no number up to 2^63: True"),
-        ({"totalResource": {"GPU": 1e300}}, "totalResource.gpu: is no number up to 2^63: 1e+300"),
+        ({"totalResource": {"GPU": True}}, "totalResource.gpu: is not a number up to 2^63: True"),
+        (
+            {"totalResource": {"GPU": 1e300}},
+            "totalResource.gpu: is not a number up to 2^63: 1e+300",
+        ),
     ],
 )
 def test_requests_that_make_no_sense(request_: Any, said: str) -> None:

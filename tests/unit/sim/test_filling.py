@@ -72,7 +72,7 @@ def test_a_seed_gives_the_same_filling_again() -> None:
 
 
 def test_mistakes_are_one_sentence() -> None:
-    with pytest.raises(kai.InvalidInputError, match=r"policy 'worst-fit' is none of best-fit"):
+    with pytest.raises(kai.InvalidInputError, match=r"policy 'worst-fit' is not one of best-fit"):
         filling.fill(small(), "worst-fit")
     cluster = small()
     cluster.pods[3, 3] = 5_000

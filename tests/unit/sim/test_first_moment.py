@@ -158,7 +158,7 @@ def test_models_of_what_remains() -> None:
     with pytest.raises(InvalidInputError) as raised:
         annotated.of("a/x", 1, {"left": "soon"})
     assert str(raised.value) == (
-        "pod group a/x: annotation left: 'soon' is no duration such as 90m"
+        "pod group a/x: annotation left: 'soon' is not a duration such as 90m"
     )
 
 
@@ -168,7 +168,7 @@ def test_models_of_what_remains() -> None:
      "log-normal:1h,x", "annotation:", "annotation:key,soon", "log-normal:1h,-1", "exponential:0"],
 )  # fmt: skip
 def test_what_is_no_model_is_refused(text: str) -> None:
-    with pytest.raises(InvalidInputError, match="is none of 8h, forever, exponential:8h"):
+    with pytest.raises(InvalidInputError, match="is not one of 8h, forever, exponential:8h"):
         Remaining.parse(text)
 
 

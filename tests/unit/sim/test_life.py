@@ -130,9 +130,9 @@ def test_nodes_are_chosen_by_label_and_model() -> None:
 @pytest.mark.parametrize(
     ("window", "said"),
     [
-        (Maintenance("m", -1, 5), "at_s -1 is no time"),
-        (Maintenance("m", 0, 0), "duration_s 0 is no time above 0"),
-        (Maintenance("m", 0, 5, every_s=0), "every_s 0 is no time above 0"),
+        (Maintenance("m", -1, 5), "at_s -1 is not a time"),
+        (Maintenance("m", 0, 0), "duration_s 0 is not a time above 0"),
+        (Maintenance("m", 0, 5, every_s=0), "every_s 0 is not a time above 0"),
         (Maintenance("m", 0, 5, count=0), "count 0 is less than 1"),
         (Maintenance("m", 0, 5, nodes=("m",)), "nodes: there is no node 'm'"),
         (Maintenance("m", 0, 5, labels=(("a", "b"),)), "labels: no node has all of them"),
@@ -164,7 +164,7 @@ def test_a_job_that_shrinks_leaves_its_place_to_others() -> None:
 @pytest.mark.parametrize(
     ("resizes", "said"),
     [
-        ((Resize(-1, 1, 1),), "resizes: after_s -1 is no time from 0 on"),
+        ((Resize(-1, 1, 1),), "resizes: after_s -1 is not a time of at least 0"),
         ((Resize(1, 2, 3),), "resizes: min_pods 3 is not 1 to pods, 2"),
         ((Resize(5, 1, 1), Resize(5, 2, 1)), "resizes: are not in the order of their times"),
     ],
@@ -286,14 +286,14 @@ def test_a_file_has_all_of_it(tmp_path: Path) -> None:
     [
         (("max: 10", "mx: 10"), "nodes.spot.autoscale.mx: `autoscale` has no key 'mx'"),
         (("max: 10, ", ""), "nodes.spot.autoscale: has no max"),
-        (("min: 1,", "min: 11,"), "nodes.spot.autoscale.min: is 11, and max 10"),
+        (("min: 1,", "min: 11,"), "nodes.spot.autoscale.min: is 11, but max is 10"),
         (
             ("{gpu: 8, price", "{count: 0, gpu: 8, price"),
             "nodes.spot.count: is 0, which is less than 1",
         ),
         (
             ("{gpu: 8, price", "{count: 11, gpu: 8, price"),
-            "nodes.spot.count: is 11, and autoscale has 1 to 10 nodes",
+            "nodes.spot.count: is 11, but autoscale has 1 to 10 nodes",
         ),
         (("price: 30", "price: -3"), "nodes.spot.price: is -3, which is less than 0"),
         (("at: 2d, ", ""), "maintenance.kernel: has no at"),
@@ -304,7 +304,7 @@ def test_a_file_has_all_of_it(tmp_path: Path) -> None:
         ),
         (("after: 20m", "aftr: 20m"), "jobs.wide.resizes.0.aftr: a resize has no key 'aftr'"),
         (("after: 20m, ", ""), "jobs.wide.resizes.0: has no after"),
-        (("min_member: 4}", "min_member: 9}"), "jobs.wide.resizes.0.min_member: is 9, and there"),
+        (("min_member: 4}", "min_member: 9}"), "jobs.wide.resizes.0.min_member: is 9, but there"),
         (("[{after", "7 #[{after"), "jobs.wide.resizes: is 7 instead of a list"),
     ],
 )

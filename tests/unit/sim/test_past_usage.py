@@ -274,7 +274,7 @@ def test_no_database_is_needed(client: str) -> None:
         ),
         (
             {**PROMETHEUS, "usageParams": {"fetchInterval": "0s"}},
-            "usageParams: fetchInterval: has to be longer than 0",
+            "usageParams: fetchInterval: must be longer than 0",
         ),
         (
             {**PROMETHEUS, "usageParams": {"windowType": "tumbling"}},
@@ -340,7 +340,7 @@ def test_a_workload_is_written_with_its_usage() -> None:
     ("params", "said"),
     [
         ("{window: 1h}", "w.yaml:1: usageParams.window: `usageParams` has no key 'window'"),
-        ("{windowSize: often}", "w.yaml:1: usageParams: windowSize: 'often' is no duration"),
+        ("{windowSize: often}", "w.yaml:1: usageParams: windowSize: 'often' is not a duration"),
         ("7", "w.yaml:1: usageParams: is 7 instead of a mapping"),
     ],
 )

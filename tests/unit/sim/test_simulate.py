@@ -195,7 +195,7 @@ def test_options_that_make_no_sense_are_refused(options: dict[str, object], said
 
 def test_a_queue_that_is_missing_is_named() -> None:
     given = replace(workload(Job("one", "a", 0, 10)), queues=(Queue("b"),))
-    with pytest.raises(kai.InvalidInputError, match="queue a: jobs are in it"):
+    with pytest.raises(kai.InvalidInputError, match="queue a: jobs use it"):
         simulate(given)
 
 

@@ -159,7 +159,9 @@ def test_an_openb_list_without_times_fills_the_cluster(tmp_path: Path) -> None:
 
 
 def test_an_openb_list_needs_its_nodes(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match=r"openb_node_list_all_node\.csv is not beside it"):
+    with pytest.raises(
+        InvalidInputError, match=r"openb_node_list_all_node\.csv is not in the same directory"
+    ):
         read(tmp_path, OPENB)
     (tmp_path / "nodes.csv").write_text(OPENB_NODES)
     assert read(tmp_path, OPENB, nodes=tmp_path / "nodes.csv").gpus == 8
@@ -175,8 +177,8 @@ def test_swf_processors_are_gpus(tmp_path: Path) -> None:
     assert workload.problems == (
         "log.swf: 1 row is left out; it is line 10: status '3' is that of a part of a job",
         "log.swf: 1 row is left out; it is line 8: run_time '-1' is less than 0",
-        "log.swf: 1 row is left out; it is line 9: processors '-1' and processors_asked do not "
-        "say how many",
+        "log.swf: 1 row is left out; it is line 9: processors '-1' and processors_asked have "
+        "no number",
     )
 
 
@@ -210,7 +212,7 @@ def test_sacct_jobs_without_their_steps(tmp_path: Path) -> None:
     assert [each.name for each in workload.queues] == ["sacct", "speech", "vision"]
     assert workload.start == "2026-01-05T10:00:00"
     assert workload.problems == (
-        "sacct.txt: 1 row is left out; it is line 6: Start 'Unknown' says that the job never ran",
+        "sacct.txt: 1 row is left out; it is line 6: Start 'Unknown' shows that the job never ran",
     )
     assert "still runs" in workload.source
 
@@ -277,7 +279,7 @@ yesterday,60.0,1,60.0,a
         (PHILLY.split("\n")[0] + "\n", "trace.csv: has no rows"),
         (ITP.replace("duration", "length"), "trace.csv: there is no column 'duration'"),
         ("job_id,submission_time,duration,num_gpu\na,x,1,1\n", "1 row is left out; it is line 2"),
-        ("a,b,c\n1,2,3\n", "its columns are those of no known format"),
+        ("a,b,c\n1,2,3\n", "its columns match no known format"),
         (OPENB_NODES, "is a list of nodes; name a list of pods"),
         ("; MaxProcs: 4\n", "has no jobs"),
         ('job_id,submission_time,duration,num_gpu\n"' + "x" * 200_000, "line 2: field larger"),
@@ -302,7 +304,7 @@ def test_what_is_no_file_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="is a folder without"):
         traces.read(tmp_path)
     (tmp_path / "short.gz").write_bytes(gzip.compress(SWF.encode())[:-9])
-    with pytest.raises(InvalidInputError, match=r"^short\.gz: is no whole gzip file$"):
+    with pytest.raises(InvalidInputError, match=r"^short\.gz: is not a complete gzip file$"):
         traces.read(tmp_path / "short.gz")
 
 
@@ -332,7 +334,7 @@ def test_nodes_and_queues_that_are_given_replace_those_of_the_trace(tmp_path: Pa
     ]
     assert (workload.nodes, workload.queues) == (tuple(pools), (Queue("all", deserved_gpus=12),))
     assert "the nodes are given; the queues are given" in workload.source
-    with pytest.raises(InvalidInputError, match="queue 'speech', which the queues given do not"):
+    with pytest.raises(InvalidInputError, match="queue 'speech', which is not in the given queues"):
         read(tmp_path, PHILLY, queues=[Queue("vision"), Queue("other")])
 
 

@@ -75,7 +75,7 @@ def test_scaling_needs_a_load_or_a_factor() -> None:
     for wrong in ({}, {"load": 1, "factor": 1}, {"factor": 0}, {"load": -1}):
         with pytest.raises(InvalidInputError):
             scaled(workload(0, 1), **wrong)
-    with pytest.raises(InvalidInputError, match="has no load that could be changed"):
+    with pytest.raises(InvalidInputError, match="has no load to change"):
         scaled(workload(5, 5), load=1)
 
 

@@ -152,11 +152,11 @@ def test_nodes_may_be_given_elsewhere(tmp_path: Path) -> None:
          "jobs; did you mean 'vision'?"),
         (("queue: vision", "queue: research"), "jobs.train.queue: there is no queue 'research' to "
          "run jobs"),
-        (("    queue: vision\n", ""), "jobs.train: is in no queue"),
+        (("    queue: vision\n", ""), "jobs.train: has no queue"),
         (("parent: research, l", "parent: reserch, l"), "queues.speech.parent: there is no queue "
          "'reserch'; did you mean 'research'?"),
-        (("research: {", "research: {parent: vision, "), "queues.research.parent: the queue stands "
-         "below itself"),
+        (("research: {", "research: {parent: vision, "), "queues.research.parent: the queue is "
+         "its own ancestor"),
         (("duration: 90m", "duration: soon"),
          "jobs.train.duration: is 'soon' instead of a duration "
          "such as 90m or 2h"),
@@ -164,11 +164,11 @@ def test_nodes_may_be_given_elsewhere(tmp_path: Path) -> None:
          "90m or 2h"),
         (("    duration: 90m\n", ""), "jobs.train: has no duration"),
         (("gpu: 2\n", "gpu: 1.5\n"),
-         "jobs.train.gpu: is 1.5: a whole number, or a part of one GPU"),
+         "jobs.train.gpu: is 1.5: write a whole number or a part of one GPU"),
         (("pods: 4\n", "pods: four\n"), "jobs.train.pods: is 'four' instead of a number"),
         (("pods: 4\n", "pods: 0\n"), "jobs.train.pods: is 0, which is less than 1"),
         (("pods: 4\n", "pods: 2.5\n"), "jobs.train.pods: is 2.5 instead of a whole number"),
-        (("min_member: 2", "min_member: 5"), "jobs.train.min_member: is 5, and there are only 4 "
+        (("min_member: 2", "min_member: 5"), "jobs.train.min_member: is 5, but there are only 4 "
          "pods"),
         (("memory: 3Gi", "memory: much"), "jobs.train.memory: is 'much' instead of an amount such "
          "as 2 or 16Gi"),
@@ -177,7 +177,7 @@ def test_nodes_may_be_given_elsewhere(tmp_path: Path) -> None:
         (("preemptible: true", "preemptible: 1"), "jobs.train.preemptible: is 1 instead of true or "
          "false"),
         (("models: [A100]", "models: A100"), "jobs.train.models: is 'A100' instead of a list of "
-         "texts"),
+         "strings"),
         (("{count: 10, every: 30m}", "{count: 10}"), "jobs.sweep.repeat: needs a count and every, "
          "such as {count: 3, every: 1h}"),
         (("{count: 10,", "{count: 100000000,"),

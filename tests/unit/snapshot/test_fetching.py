@@ -79,5 +79,5 @@ def test_no_answer_is_a_sentence() -> None:
 
 @pytest.mark.parametrize("url", ["", "file:///etc/passwd", "http://", "http://a:b", "http://[::"])
 def test_what_is_no_address_is_a_sentence(url: str) -> None:
-    with pytest.raises(kai.InvalidInputError, match="is no address"):
+    with pytest.raises(kai.InvalidInputError, match="is not an address"):
         fetch(url)

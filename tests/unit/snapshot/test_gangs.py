@@ -361,9 +361,9 @@ def test_a_leader_does_not_speak_for_the_workers() -> None:
 @pytest.mark.parametrize(
     ("size", "said"),
     [
-        ("four", 'invalid segment size "four" on worker podTemplate: it is no whole number'),
-        ("2.5", 'invalid segment size "2.5" on worker podTemplate: it is no whole number'),
-        ("", 'invalid segment size "" on worker podTemplate: it is no whole number'),
+        ("four", 'invalid segment size "four" on worker podTemplate: it is not a whole number'),
+        ("2.5", 'invalid segment size "2.5" on worker podTemplate: it is not a whole number'),
+        ("", 'invalid segment size "" on worker podTemplate: it is not a whole number'),
         ("0", "segment size 0 on worker podTemplate needs to be a positive integer"),
         ("-2", "segment size -2 on worker podTemplate needs to be a positive integer"),
     ],
@@ -373,7 +373,7 @@ def test_a_segment_size_that_makes_no_sense_is_told_to_every_pod(size: Any, said
 
 
 def test_a_size_of_nine_thousand_digits_is_a_sentence_too() -> None:
-    assert "it is no whole number" in refusal(pytorch(1, 4, said={SIZE: "9" * 9000}))
+    assert "it is not a whole number" in refusal(pytorch(1, 4, said={SIZE: "9" * 9000}))
 
 
 @pytest.mark.parametrize("size", ["0", "-1"])
@@ -397,7 +397,7 @@ def test_too_many_segments_are_refused() -> None:
     ("index", "said"),
     [
         (None, "replica index label not found on pod default/bad"),
-        ("one", "invalid replica index one, err: it is no whole number"),
+        ("one", "invalid replica index one, err: it is not a whole number"),
         ("-1", "replica index -1 is not valid. It must be bigger than 0"),
     ],
 )
@@ -552,7 +552,7 @@ def test_segments_of_a_replica_are_constrained_and_not_their_parts() -> None:
         (lws(4, said={SIZE: "5"}), "segmentSize 5 is greater than replicasSize 4"),
         (
             lws(4, annotations={SIZE: "x"}),
-            'invalid segment size "x" on LeaderWorkerSet: it is no whole number',
+            'invalid segment size "x" on LeaderWorkerSet: it is not a whole number',
         ),
         (
             lws(6, sub_groups={"subGroupSize": 4, "subGroupPolicyType": "LeaderExcluded"}),
@@ -574,7 +574,7 @@ def test_a_set_that_cannot_be_cut_says_why(broken: dict[str, Any], said: str) ->
 @pytest.mark.parametrize(
     ("index", "said"),
     [
-        ("one", "invalid worker index one, err: it is no whole number"),
+        ("one", "invalid worker index one, err: it is not a whole number"),
         ("-1", "worker index -1 is not valid. It must be bigger than 0"),
     ],
 )

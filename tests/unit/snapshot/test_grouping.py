@@ -82,7 +82,7 @@ def test_a_job_may_say_how_many_pods_start_together() -> None:
     run = workload("Job", annotations=said, ownerReferences=[{"kind": "CronJob", "name": "c"}])
     assert groups(load(run))["pg-w"]["minMember"] == 1
     cluster = load(workload("Job", annotations={"kai.scheduler/batch-min-member": "two"}))
-    assert "'two' is no number of pods, on Job w" in str(cluster.rejected[0])
+    assert "'two' is not a number of pods, on Job w" in str(cluster.rejected[0])
 
 
 @pytest.mark.parametrize(

@@ -129,7 +129,7 @@ def test_a_leader_worker_set_gets_leaders_and_their_workers() -> None:
         ),
         (
             pytorch_job(pytorchReplicaSpecs={"Worker": None}),
-            "spec.pytorchReplicaSpecs.Worker.template.spec: is missing, so there is nothing",
+            "spec.pytorchReplicaSpecs.Worker.template.spec: is missing, so kai cannot create",
         ),
         (pytorch_job(pytorchReplicaSpecs=[]), "spec.pytorchReplicaSpecs: is missing"),
         (
@@ -183,7 +183,7 @@ def test_a_saved_cluster_keeps_the_pods_it_has() -> None:
         ({"replicas": -1}, "Deployment default/w: spec.replicas: is -1, not a number of pods"),
         ({"replicas": "2"}, "spec.replicas: is '2'"),
         ({"replicas": True}, "spec.replicas: is True"),
-        ({"replicas": 10**9}, "kai makes at most 100000 pods of a workload"),
+        ({"replicas": 10**9}, "kai creates at most 100000 pods per workload"),
         ({"template": None}, "spec.template.spec: is missing"),
         ({"template": {"spec": []}}, "spec.template.spec: is missing"),
     ],

@@ -228,7 +228,7 @@ class RequestBinder:
         metadata, node = pod["metadata"], pod.get("spec", {}).get("nodeName", "")
         task.uid, task.waits_for_volumes = metadata["uid"], bool(claims_of(pod))
         if request.owner not in ("", task.uid):
-            self._fail(now, steps, task, "another pod has its name by now", says=False)
+            self._fail(now, steps, task, "another pod has its name now", says=False)
         elif node == request.node:
             self._succeed(steps, task)
         elif node:
@@ -244,7 +244,7 @@ class RequestBinder:
         task.uid = uid
         other = self._ways.of(task.request.pod)
         if lacks := self._ways.lacks(_binding_of(task, uid, 0)):
-            self._fail(now, steps, task, f"this binder cannot give {lacks} yet")
+            self._fail(now, steps, task, f"this binder does not support {lacks} yet")
             return
         if other is not None and other.request != task.request.name:
             task.stage, task.due = Stage.RESTS, now + wait_of(0)  # another one for the same pod

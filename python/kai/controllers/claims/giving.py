@@ -196,7 +196,7 @@ class ClaimGiver:
         where = f"resource claim {task.binding.namespace}/{claim.name}"
         if found is None:
             if claim.requests is None:
-                self._fail(given, task, f"{where} is not there")
+                self._fail(given, task, f"{where} does not exist")
             else:
                 self._make(given, task, claim)
             return
@@ -206,9 +206,9 @@ class ClaimGiver:
         elif claim.requests is not None and not _is_owned(found, uid):
             self._fail(given, task, f"{where} was not made for this pod")
         elif held is None and claim.wanted is None:
-            self._fail(given, task, f"no allocation is known for {where}")
+            self._fail(given, task, f"the allocation of {where} is unknown")
         elif held is not None and claim.wanted and not allocations.is_same(held, claim.wanted):
-            self._fail(given, task, f"{where} holds other devices by now")
+            self._fail(given, task, f"{where} has other devices now")
         elif allocations.is_for(found, uid) and held is not None:
             claim.is_done = True
             self._settle(given, task)

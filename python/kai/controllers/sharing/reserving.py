@@ -250,7 +250,7 @@ class SharedDevices:
         if group.reservation is None and not group.is_made:
             for name in _placed(group):
                 given.writes.append(_pod_deletion(group.pods[name]))
-                why = f"its reservation of a GPU on node {group.pods[name].node} is gone"
+                why = f"its GPU reservation on node {group.pods[name].node} no longer exists"
                 given.problems.append(f"Pod {name} is deleted: {why}")
         return given
 
@@ -355,7 +355,7 @@ class SharedDevices:
         fail; pods whose binding was sent are deleted when they are on the node, and get no other
         device until then."""
         lost = [each for each in group.waiting.values() if each.pod in self._served]
-        why = "the GPU reservation pod is gone"
+        why = "the GPU reservation pod no longer exists"
         given.failed += ((each, _text(each, group.name, why)) for each in lost)
         return bool(lost)
 

@@ -236,19 +236,22 @@ def _notes(
 ) -> tuple[str, ...]:
     notes = []
     if not work.worlds.names:
-        notes.append("Nothing is random: one simulation of each side, and no interval.")
+        notes.append(
+            "The seeds vary nothing: each side is simulated once, and there is no interval."
+        )
     elif len(seeds) == 1:
-        notes.append("One seed: one simulation of each side, and no interval.")
+        notes.append("There is one seed: each side is simulated once, and there is no interval.")
     elif alike:
         notes.append(
-            "All seeds gave the same: what they vary changes nothing here, and there is no "
+            "All seeds gave the same result: what they vary has no effect here, and there is no "
             "interval."
         )
     for each in metrics:
         if each.name == "unfinished" and each.base != each.variant:
             notes.append(
-                "The sides leave different numbers of jobs unfinished; completion and waiting are "
-                "those of jobs that ended."
+                "The sides leave different numbers of jobs unfinished; completion and waiting"
+                " times "
+                "are those of finished jobs."
             )
         if 0 < each.pairs < len(seeds):
             notes.append(f"{each.title}: {each.pairs} of {len(seeds)} pairs have a value.")

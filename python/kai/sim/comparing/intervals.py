@@ -63,7 +63,7 @@ class MeanDifference:
         """Of two differences or more."""
         given = np.asarray(differences, dtype=np.float64)
         count = len(given)
-        assert count >= 2, "an interval takes two differences"
+        assert count >= 2, "an interval needs at least two differences"
         random = np.random.Generator(np.random.PCG64(seed))
         drawn = given[random.integers(count, size=(draws, count))]
         mean, error = _mean_and_error(given[None, :])

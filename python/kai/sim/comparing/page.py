@@ -76,7 +76,8 @@ def fragment(found: Findings) -> str:
         *_seeds(found),
         "<h2>How this was measured</h2>",
         *about,
-        "<p>Each seed is a world that both sides meet; a difference is the variant's value less "
+        "<p>Each seed gives both sides the same conditions; a difference is the variant's value"
+        " minus "
         "the base's. Definitions of the metrics: the documentation of kai.sim.metrics.</p>",
         "</div>",
     ]

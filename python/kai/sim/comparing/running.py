@@ -114,8 +114,8 @@ def run_all(
                 move(done, len(asked))
         except BrokenExecutor:
             raise KaiError(
-                "a process ended before its simulation: either memory ran out, or a script lacks "
-                "`if __name__ == '__main__':` around what starts processes"
+                "a process ended before its simulation: either memory ran out, or the script lacks "
+                "`if __name__ == '__main__':` around the code that starts processes"
             ) from None
         finally:
             # Processes of ours end when this fails. Their pool then gives each future that is left

@@ -73,9 +73,9 @@ def paragraphs(found: Findings) -> Iterable[str]:
         yield f"A seed varies {'; '.join(found.varies)}."
     others = sum(each.level is not None for each in found.metrics[1:])
     if found.primary.level is not None:
-        said = f"Intervals are of the mean difference, at {percent(found.level)}"
+        said = f"Intervals are those of the mean difference, at {percent(found.level)}"
         if others:
-            said += "; those of the other metrics are wider, for all of them together (Holm)"
+            said += "; the intervals of the other metrics are wider, as they hold for all together (Holm)"
         yield said + "."
     yield from found.notes
 

@@ -66,7 +66,7 @@ class Worlds:
         if vary is None:
             vary = ("weeks",) if self._whole_weeks >= 2 else ()
         elif isinstance(vary, str):
-            raise InvalidInputError(f"vary: expected a list of names, not the text {vary!r}")
+            raise InvalidInputError(f"vary: expected a list of names, not the string {vary!r}")
         for name in vary:
             if name not in VARIES:
                 hint = did_you_mean(name, VARIES) or ": " + ", ".join(VARIES)
@@ -106,7 +106,7 @@ class Worlds:
             failures = self.life.failures
             assert failures is not None
             said.append(
-                f"failures: each node every {failures.mean_days_between:g} days in the mean, "
+                f"failures: each node fails every {failures.mean_days_between:g} days on average, "
                 f"for {failures.mean_repair_hours:g} h"
             )
         return tuple(said)

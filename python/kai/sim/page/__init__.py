@@ -268,7 +268,7 @@ def _metrics(metrics: Metrics) -> str:
     sizes = {k: v for k, v in metrics.completion_by_size.items() if v.count}
     parts = [
         f"<p>Jobs that arrived from {_span(low)} to {_span(high)}: {metrics.jobs:,}, of these"
-        f" {metrics.unfinished:,} did not end. Means over time are over the same window.</p>",
+        f" {metrics.unfinished:,} did not finish. Means over time use the same window.</p>",
         _table(
             ("Time of jobs", "jobs", "mean", "median", "95 %", "99 %"),
             [
@@ -281,7 +281,7 @@ def _metrics(metrics: Metrics) -> str:
         _table(
             ("GPUs", ""),
             [
-                ("held, of those that are there", _percent(metrics.utilization)),
+                ("held, as part of the existing GPUs", _percent(metrics.utilization)),
                 ("GPU-hours held", f"{metrics.held_gpu_hours:,.1f}"),
                 ("useful", f"{metrics.useful_gpu_hours:,.1f}"),
                 ("lost to evictions", f"{metrics.lost_gpu_hours:,.1f}"),

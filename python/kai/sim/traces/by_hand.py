@@ -180,7 +180,7 @@ def _check_parents(page: Page, queues: list[Queue]) -> None:
         while above and steps <= len(queues):
             above, steps = parents[above], steps + 1
         if above:
-            raise page.error(("queues", each.name, "parent"), "the queue stands below itself")
+            raise page.error(("queues", each.name, "parent"), "the queue is its own ancestor")
 
 
 def _nodes(page: Page, top: Mapping[str, Any]) -> tuple[NodePool, ...]:
@@ -192,7 +192,7 @@ def _nodes(page: Page, top: Mapping[str, Any]) -> tuple[NodePool, ...]:
         first = 1 if autoscale is None else autoscale.least
         count = int(page.number((*path, "count"), first, least=min(first, 1), whole=True))
         if autoscale is not None and not autoscale.least <= count <= autoscale.most:
-            said = f"is {count}, and autoscale has {autoscale.least} to {autoscale.most} nodes"
+            said = f"is {count}, but autoscale has {autoscale.least} to {autoscale.most} nodes"
             raise page.error((*path, "count"), said)
         pools.append(
             NodePool(
@@ -225,7 +225,7 @@ def _autoscale(page: Page, path: Path) -> Autoscale | None:
     most = int(page.number((*path, "max"), least=1, whole=True))
     least = int(page.number((*path, "min"), 0, least=0, whole=True))
     if least > most:
-        raise page.error((*path, "min"), f"is {least}, and max {most}")
+        raise page.error((*path, "min"), f"is {least}, but max is {most}")
     ready_s, idle_s = (page.seconds((*path, key)) for key in ("ready", "idle"))
     return Autoscale(
         most,
@@ -293,7 +293,7 @@ def _job(page: Page, path: Path, leaves: list[str], classes: Mapping[str, int]) 
     queue = page.text((*path, "queue")) or (leaves[0] if len(leaves) == 1 else "")
     if queue not in leaves:
         near = did_you_mean(queue, leaves)
-        said = f"there is no queue {queue!r} to run jobs{near}" if queue else "is in no queue"
+        said = f"there is no queue {queue!r} to run jobs{near}" if queue else "has no queue"
         raise page.error((*path, "queue") if queue else path, said)
     priority = page.text((*path, "priority")) or "train"
     if priority not in classes:
@@ -305,10 +305,10 @@ def _job(page: Page, path: Path, leaves: list[str], classes: Mapping[str, int]) 
     pods = int(page.number((*path, "pods"), 1, least=1, whole=True))
     least = int(page.number((*path, "min_member"), pods, least=1, whole=True))
     if least > pods:
-        raise page.error((*path, "min_member"), f"is {least}, and there are only {pods} pods")
+        raise page.error((*path, "min_member"), f"is {least}, but there are only {pods} pods")
     gpus = page.number((*path, "gpu"), 1.0, least=0)
     if gpus > 1 and gpus % 1:
-        raise page.error((*path, "gpu"), f"is {gpus:g}: a whole number, or a part of one GPU")
+        raise page.error((*path, "gpu"), f"is {gpus:g}: write a whole number or a part of one GPU")
     speeds = page.mapping((*path, "speeds"))
     return Job(
         str(path[-1]),
@@ -344,10 +344,10 @@ def _resizes(page: Page, path: Path) -> tuple[Resize, ...]:
         pods = int(page.number((*here, "pods"), least=1, whole=True))
         least = int(page.number((*here, "min_member"), pods, least=1, whole=True))
         if least > pods:
-            raise page.error((*here, "min_member"), f"is {least}, and there are only {pods} pods")
+            raise page.error((*here, "min_member"), f"is {least}, but there are only {pods} pods")
         resizes.append(Resize(page.seconds((*here, "after")) or 0.0, pods, least))
         if place and resizes[-1].after_s <= resizes[-2].after_s:
-            raise page.error((*here, "after"), "is not later than that of the one before")
+            raise page.error((*here, "after"), "is not later than the one before")
     return tuple(resizes)
 
 

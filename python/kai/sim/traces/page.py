@@ -27,21 +27,21 @@ __all__ = ["KEYS", "Page", "Path"]
 KEYS: Mapping[str, Mapping[str, str]] = {
     "workload": {
         "name": "text",
-        "source": "text: where the workload comes from",
+        "source": "a string: the source of the workload",
         "start": "date and time of second 0, such as 2026-01-31T08:00:00",
         "priority_classes": "`{name: value}`; default: KAI's four classes",
         "queues": "`{name: queue}`; default: one queue `default` that deserves all GPUs",
-        "nodes": "`{name: nodes}`; required, unless they are given elsewhere",
+        "nodes": "`{name: nodes}`; required, unless given elsewhere",
         "maintenance": "`{name: maintenance}`: nodes that take no new pods for a while",
         "jobs": "`{name: job}`; required",
-        "usageParams": "what of the past counts; default: as the configuration says",
+        "usageParams": "how past usage counts; default: as in the configuration",
     },
     "usageParams": {
         "windowSize": "such as 1w; default `1w`",
         "windowType": "`sliding`, `tumbling` or `cron`; default `sliding`",
-        "halfLifePeriod": "a duration; default: all of the window counts the same",
+        "halfLifePeriod": "a duration; default: all of the window counts equally",
         "tumblingWindowStartTime": "date and time, such as 2026-01-31T08:00:00Z",
-        "cronString": "when a window begins, in UTC, such as `0 0 1 * *`",
+        "cronString": "start of each window, in UTC, such as `0 0 1 * *`",
         "fetchInterval": "how often the scheduler reads it; default `1m`",
     },
     "queue": {
@@ -49,62 +49,62 @@ KEYS: Mapping[str, Mapping[str, str]] = {
         "priority": "a whole number; default 100",
         "deserved": "`{gpu, cpu, memory}`; default: no GPUs, any CPU and memory",
         "limit": "`{gpu, cpu, memory}`; default: none",
-        "weight": "of what is left over; default 1",
+        "weight": "weight for what is left over; default 1",
         "preempt_min_runtime": "a duration",
         "reclaim_min_runtime": "a duration",
     },
     "nodes": {
-        "count": "how many nodes are alike; default 1",
+        "count": "number of such nodes; default 1",
         "gpu": "GPUs of each; default 8",
         "cpu": "cores of each; default 128",
-        "memory": "of each, such as 512Gi; default 1Ti",
-        "model": "of the GPUs, such as A100",
-        "gpu_memory": "of each GPU, such as 80Gi; default: not known",
-        "labels": "`{name: text}`",
-        "pods": "the most pods of a node; default 110",
-        "price": "of a node for an hour, in any currency; default 0",
-        "autoscale": "`{max, min, ready, idle}`: nodes come for pods that wait, and go",
+        "memory": "memory of each, such as 512Gi; default 1Ti",
+        "model": "GPU model, such as A100",
+        "gpu_memory": "memory of each GPU, such as 80Gi; default: unknown",
+        "labels": "`{name: string}`",
+        "pods": "maximum number of pods of a node; default 110",
+        "price": "price of a node per hour, in any currency; default 0",
+        "autoscale": "`{max, min, ready, idle}`: nodes are added for waiting pods, and removed",
     },
     "autoscale": {
-        "max": "the most nodes; required",
-        "min": "the fewest nodes; default 0",
-        "ready": "a duration: from an order until the node takes pods; default 2m",
-        "idle": "a duration: a node that was empty for so long is removed; default 10m",
+        "max": "maximum number of nodes; required",
+        "min": "minimum number of nodes; default 0",
+        "ready": "a duration: from the request for a node until it accepts pods; default 2m",
+        "idle": "a duration: a node that is empty for this time is removed; default 10m",
     },
     "maintenance": {
         "at": "a duration from the start of the workload; required",
         "duration": "a duration; required",
         "nodes": "a list of nodes and of entries of `nodes`; default: all",
-        "labels": "`{name: text}`: nodes that have all of them",
-        "count": "so many of these nodes, each time the next ones by name; default: all",
-        "drain": "true: pods on them are evicted as it begins; default: they run on",
-        "every": "a duration: again and again; default: once",
+        "labels": "`{name: string}`: nodes with all these labels",
+        "count": "number of these nodes, each time the next ones by name; default: all",
+        "drain": "true: pods on them are evicted at the start; default: pods keep running",
+        "every": "a duration: repeats at this interval; default: once",
     },
     "job": {
-        "queue": "a queue without queues below it; may be left out where there is only one",
+        "queue": "a queue without child queues; optional if there is only one",
         "arrival": "a duration from the start of the workload; default 0",
         "duration": "with all pods running, on the reference GPU model; required",
-        "pods": "how many equal pods; default 1",
-        "min_member": "the fewest pods that run together; default: all, a gang",
-        "gpu": "of each pod: a whole number, or a part of one GPU; default 1",
+        "pods": "number of equal pods; default 1",
+        "min_member": "minimum number of pods that run together; default: all (a gang)",
+        "gpu": "GPUs of each pod: a whole number, or a part of one GPU; default 1",
         "cpu": "cores of each pod; default 1",
-        "memory": "of each pod; default 1Gi",
+        "memory": "memory of each pod; default 1Gi",
         "priority": "a priority class; default `train`",
-        "preemptible": "true or false; default: as the priority class says",
-        "estimate": "a duration: what the user expects; default: not known",
-        "models": "a list of GPU models that it may run on; default: any",
-        "speeds": "`{model: factor}`; a model that is left out has 1",
-        "checkpoint": "a duration: how often work is saved; 0: always; or `never`",
-        "restart": "a duration: of each start after an eviction",
+        "preemptible": "true or false; default: as in the priority class",
+        "estimate": "a duration: the user's estimate; default: unknown",
+        "models": "a list of GPU models that the job may use; default: any",
+        "speeds": "`{model: factor}`; models that are not listed have 1",
+        "checkpoint": "a duration: the interval at which work is saved; 0: always; or `never`",
+        "restart": "a duration: extra time of each start after an eviction",
         "user": "text",
-        "application": "text: what it runs",
-        "resizes": "a list of `{after, pods, min_member}`: other numbers of pods from then on",
-        "repeat": "`{count, every}`: so many jobs, each that much later than the one before",
+        "application": "a string: the program of the job",
+        "resizes": "a list of `{after, pods, min_member}`: changes of the number of pods",
+        "repeat": "`{count, every}`: `count` such jobs, one every `every`",
     },
     "resize": {
         "after": "a duration from the job's arrival; required",
-        "pods": "how many pods it has from then on; required",
-        "min_member": "the fewest pods that run together; default: all",
+        "pods": "number of pods from then on; required",
+        "min_member": "minimum number of pods that run together; default: all",
     },
     "amounts": {"gpu": "GPUs", "cpu": "cores", "memory": "such as 512Gi"},
     "repeat": {"count": "how many jobs; required", "every": "a duration; required"},
@@ -128,7 +128,7 @@ class Page:
         except InvalidInputError as error:
             raise InvalidInputError(f"{file}: {error}") from None
         if len(documents) != 1:
-            raise InvalidInputError(f"{file}: holds {len(documents)} documents instead of one")
+            raise InvalidInputError(f"{file}: contains {len(documents)} documents instead of one")
         if documents[0].problem:
             line = f":{documents[0].problem_line}" if documents[0].problem_line else ""
             raise InvalidInputError(f"{file}{line}: {documents[0].problem}")
@@ -169,7 +169,7 @@ class Page:
             raise self.error(path, f"is {shown(value)} instead of a mapping")
         for key in value:
             if not isinstance(key, str):
-                raise self.error(path, f"has the key {shown(key)}, which is no text")
+                raise self.error(path, f"has the key {shown(key)}, which is not a string")
             if kind and key not in KEYS[kind]:
                 near = did_you_mean(key, KEYS[kind])
                 what = "a workload" if kind == "workload" else f"`{path[-1]}`"
@@ -182,7 +182,7 @@ class Page:
         if value is None:
             return ""
         if isinstance(value, (dict, list)):
-            raise self.error(path, f"is {shown(value)} instead of a text")
+            raise self.error(path, f"is {shown(value)} instead of a string")
         return str(value)
 
     def date(self, path: Path) -> str:
@@ -246,5 +246,5 @@ class Page:
         if value is None:
             return ()
         if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-            raise self.error(path, f"is {shown(value)} instead of a list of texts")
+            raise self.error(path, f"is {shown(value)} instead of a list of strings")
         return tuple(value)

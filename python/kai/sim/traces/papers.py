@@ -47,8 +47,8 @@ def philly(table: Table) -> Trace:
         gpus=gpus[kept],
         queue=[queue[i] for i in kept],
         nodes=_PHILLY,
-        cluster="55 nodes of 8 GPUs, where the mean demand of the whole trace is 85 % of the GPUs",
-        notes=("times are those of a wall clock, as the trace has them",),
+        cluster="55 nodes of 8 GPUs, for which the mean demand of the whole trace is 85 % of the GPUs",
+        notes=("times are local times, as in the trace",),
         start=date_of(float(arrival_s[kept].min())),
         problems=table.problems(),
     )
@@ -132,7 +132,7 @@ def tiresias(table: Table) -> Trace:
         "tiresias",
         unit_s=1.0,
         nodes=_TIRESIAS,
-        cluster="4 nodes of 4 GPUs, where Tiresias' example of 60 jobs has queues",
+        cluster="4 nodes of 4 GPUs, with which Tiresias' example of 60 jobs has queues",
     )
 
 

@@ -148,7 +148,7 @@ def _text(path: PathLike, name: str) -> str:
                 data = files.all_of(stream, files.LARGEST, str(said))
         return decode(data)
     except (EOFError, zlib.error, gzip.BadGzipFile):
-        raise InvalidInputError(f"{name}: is no whole gzip file") from None
+        raise InvalidInputError(f"{name}: is not a complete gzip file") from None
     except InvalidInputError as error:
         raise InvalidInputError(f"{name}: {error}") from None
 
@@ -174,8 +174,7 @@ def _kind(name: str, text: str) -> str:
         raise InvalidInputError(f"{name}: is a list of nodes; name a list of pods")
     if "," in first and not set(":{[") & set(first):
         raise InvalidInputError(
-            f"{name}: its columns are those of no known format ({', '.join(FORMATS)}): "
-            f"{first[:100]}"
+            f"{name}: its columns match no known format ({', '.join(FORMATS)}): {first[:100]}"
         )
     return "yaml"
 
@@ -245,6 +244,8 @@ def _openb(name: str, text: str, choice: Choice, beside: Path) -> Trace:
     nodes = choice.nodes
     if nodes is None:
         if not (beside / _OPENB_LIST).is_file():
-            raise InvalidInputError(f"{name}: {_OPENB_LIST} is not beside it; give nodes")
+            raise InvalidInputError(
+                f"{name}: {_OPENB_LIST} is not in the same directory; give nodes"
+            )
         nodes, _ = read_cluster(beside / _OPENB_LIST)
     return alibaba.openb(Table.of_csv(name, text), nodes or (), _OPENB_LIST)

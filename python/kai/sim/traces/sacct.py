@@ -51,10 +51,10 @@ def sacct(file: str, text: str, *, queues_by: str = "account", models: Sequence[
     duration_s = _durations(table)
     taken = _tres(table)
     gpus, cores, memory = (_each(taken, parse) for parse in (_gpus, _cores, _memory))
-    table.leave_out("", gpus > MOST_GPUS, f"asks for more than {MOST_GPUS:,} GPUs")
-    table.leave_out("", cores > MOST_GPUS, f"asks for more than {MOST_GPUS:,} cores")
-    table.leave_out("", memory > _MOST_MIB, "asks for more memory than there is")
-    table.leave_out("", (gpus == 0) & (cores == 0), "says neither GPUs nor cores")
+    table.leave_out("", gpus > MOST_GPUS, f"requests more than {MOST_GPUS:,} GPUs")
+    table.leave_out("", cores > MOST_GPUS, f"requests more than {MOST_GPUS:,} cores")
+    table.leave_out("", memory > _MOST_MIB, "requests more memory than possible")
+    table.leave_out("", (gpus == 0) & (cores == 0), "has neither GPUs nor cores")
     pods = np.ones(len(table))
     if "NNodes" in table.columns:
         pods = np.maximum(table.numbers("NNodes", least=0, most=1e5, whole=True, blank=1), 1)
@@ -103,8 +103,8 @@ def _durations(table: Table) -> Floats:
     elif {"Start", "End"} <= table.columns.keys():
         begin_s, end_s = (table.times(column, unknown=_NEVER) for column in ("Start", "End"))
         never = np.isnan(begin_s)
-        table.leave_out("Start", never, "says that the job never ran")
-        table.leave_out("End", ~never & np.isnan(end_s), "says that the job still runs")
+        table.leave_out("Start", never, "shows that the job never ran")
+        table.leave_out("End", ~never & np.isnan(end_s), "shows that the job still runs")
         elapsed_s = end_s - begin_s
         table.leave_out("End", elapsed_s < 0, "is before Start")
         return elapsed_s
@@ -115,8 +115,8 @@ def _durations(table: Table) -> Floats:
     column = "ElapsedRaw" if "ElapsedRaw" in table.columns else "Elapsed"
     if "Start" in table.columns:
         begin_s = table.times("Start", unknown=_NEVER)
-        table.leave_out("Start", np.isnan(begin_s), "says that the job never ran")
-    table.leave_out(column, elapsed_s == 0, "says that the job never ran")
+        table.leave_out("Start", np.isnan(begin_s), "shows that the job never ran")
+    table.leave_out(column, elapsed_s == 0, "shows that the job never ran")
     return elapsed_s
 
 

@@ -79,7 +79,7 @@ def swf(file: str, text: str, *, processors: str = "gpus", queues_by: str = "") 
     duration_s = table.numbers("run_time", least=0)
     asked, allocated = table.gpus("processors_asked", least=-1), table.gpus("processors", least=-1)
     count = np.where(asked > 0, asked, allocated)
-    table.leave_out("processors", count < 1, "and processors_asked do not say how many")
+    table.leave_out("processors", count < 1, "and processors_asked have no number")
     estimate_s = table.numbers("time_asked")
     kept = table.kept()
     is_gpu = processors == "gpus"

@@ -153,7 +153,7 @@ def sized_sentence(nodes: Sequence[NodePool]) -> str:
     gpus = max(pool.gpus for pool in nodes)
     what = f"{gpus} GPUs" if gpus else f"{_NODE_CORES:.0f} cores"
     return (
-        f"{count} node{'s' if count > 1 else ''} of {what}, so that the mean demand is nearest to "
+        f"{count} node{'s' if count > 1 else ''} of {what}, so that the mean demand is closest to "
         f"{TARGET_LOAD:.0%} of them and the largest job fits"
     )
 
@@ -223,7 +223,7 @@ def _renamed(
     for name in names:
         if name not in leaves:
             raise InvalidInputError(
-                f"{trace.name}: jobs are in queue {name!r}, which the queues given do not have"
+                f"{trace.name}: jobs are in queue {name!r}, which is not in the given queues"
                 f"{did_you_mean(name, leaves)}"
             )
     return queue

@@ -217,7 +217,7 @@ def test_what_it_cannot_give_fails_and_binds_nothing() -> None:
         desk = Desk()
         desk.binder.put(0, Request.of(given))
         desk.check()
-        assert desk.status["reason"] == f"this binder cannot give {text} yet"
+        assert desk.status["reason"] == f"this binder does not support {text} yet"
         assert desk.said[:2] == ("False", "BindingError")
         assert "binding" not in desk.writes
 
@@ -238,7 +238,7 @@ def test_a_pod_that_was_made_anew_is_read_and_not_bound() -> None:
     desk.check(Target("another", "", has_node=True))
     assert desk.writes == []
     desk.look(pod(uid="another"))
-    assert desk.status["reason"] == "another pod has its name by now"
+    assert desk.status["reason"] == "another pod has its name now"
 
 
 def test_a_node_that_no_watch_has_shown_yet_is_read() -> None:
@@ -287,7 +287,7 @@ def test_what_ended_otherwise_is_said_on_the_request_alone() -> None:
     deleted = pod(deletionTimestamp="2026-01-01T00:00:00Z")
     for found, why in (
         (None, 'Pod "a-0" not found'),
-        (pod(uid="another"), "another pod has its name by now"),
+        (pod(uid="another"), "another pod has its name now"),
         (pod("n2"), "the pod is on node n2"),
         (deleted, "the pod is being deleted"),
     ):

@@ -82,7 +82,7 @@ def test_of_two_writers_one_wins_and_the_other_is_planned_again() -> None:
     assert (first.ready, first.failed) == (["team/p"], [])
     assert (second.ready, second.failed) == (
         [],
-        [f"{PLUGIN}resource claim team/c holds other devices by now"],
+        [f"{PLUGIN}resource claim team/c has other devices now"],
     )
     assert (server.given("c"), server.users("c")) == (["gpu-0"], ["p"])
 
@@ -103,9 +103,9 @@ def test_of_two_writers_with_the_same_devices_both_get_them() -> None:
 @pytest.mark.parametrize(
     ("found", "why"),
     [
-        (None, "resource claim team/c is not there"),
+        (None, "resource claim team/c does not exist"),
         (claim("c", deletionTimestamp="now"), "resource claim team/c is being deleted"),
-        (held("c", device="gpu-7"), "resource claim team/c holds other devices by now"),
+        (held("c", device="gpu-7"), "resource claim team/c has other devices now"),
         (
             held("c", *(f"u{n}" for n in range(MOST_CONSUMERS))),
             "resource claim team/c has reached its maximum number of consumers (256)",
@@ -278,7 +278,9 @@ def test_a_process_that_does_not_lead_any_more_gives_nothing_back() -> None:
     asked = binding(gpu=devices("gpu-1"))
     desk.begin(asked, pod(gpu="c"))
     desk.run()
-    server.answers = [Outcome(Result.FAILED, 0, NOT_LEADING, "the lease is not ours any more")]
+    server.answers = [
+        Outcome(Result.FAILED, 0, NOT_LEADING, "this process no longer holds the lease")
+    ]
     desk.take_back(asked)
     desk.run()
     assert (server.users("c"), len(desk.giver), desk.giver.next_tick()) == (["p"], 0, None)

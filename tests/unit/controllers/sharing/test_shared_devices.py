@@ -374,7 +374,7 @@ def test_pods_run_on_no_device_that_is_not_reserved() -> None:
     desk.given = desk.devices.read(0, read, [])
     assert [f"{each.verb} {each.name}" for each in desk.given.writes] == ["delete a"]
     assert desk.given.problems == [
-        "Pod team/a is deleted: its reservation of a GPU on node n1 is gone"
+        "Pod team/a is deleted: its GPU reservation on node n1 no longer exists"
     ]
 
 
@@ -398,7 +398,7 @@ def test_a_reservation_that_goes_before_the_pod_is_bound_fails_the_binding() -> 
     one = reservation(device="GPU-7")
     desk.saw(one)
     desk.gone(one)
-    assert desk.why.endswith("the GPU reservation pod is gone")
+    assert desk.why.endswith("the GPU reservation pod no longer exists")
 
 
 def test_an_older_server_gets_the_labels_by_a_patch_before_the_pod_is_bound() -> None:

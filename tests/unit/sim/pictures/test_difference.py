@@ -63,7 +63,9 @@ def test_the_order_of_jobs_does_not_matter(quiet: Timeline) -> None:
 def test_timelines_of_other_jobs_cannot_be_compared(quiet: Timeline) -> None:
     workload = teams()
     fewer = simulate(replace(workload, jobs=workload.jobs.take(np.arange(7))))
-    with pytest.raises(InvalidInputError, match="job never: it is in one of the two timelines"):
+    with pytest.raises(
+        InvalidInputError, match="job never: it is in only one of the two timelines"
+    ):
         quiet.diff(fewer)
     moved = replace(workload, jobs=workload.jobs.with_coded(queue=["speech"] * 8))
     with pytest.raises(InvalidInputError, match=r"job \w+: .* in different queues"):

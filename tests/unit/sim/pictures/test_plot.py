@@ -59,7 +59,7 @@ def test_where_the_past_counts_a_panel_shows_what_was_used(morning: Timeline) ->
     timeline = simulate(morning.workload, usage={"windowSize": "1h", "fetchInterval": "1m"})
     axes = timeline.plot.queues(["speech"], from_s=HOUR, until_s=3 * HOUR).axes[0]
     *_, used = axes.get_lines()
-    assert used.get_label() == "used in the past, as a mean"
+    assert used.get_label() == "mean past usage"
     at, parts = queue_steps(timeline, timeline.queue_names.index("speech"), "gpu", "usage")
     expected = parts[np.searchsorted(at, 2 * HOUR, "right") - 1] * timeline.workload.gpus
     assert expected > 1
@@ -72,7 +72,7 @@ def test_hours_of_a_node_that_is_gone_have_no_shade(morning: Timeline) -> None:
     assert shades.shape == (3, 400)
     gone = np.ma.getmaskarray(shades)[2]
     assert gone.sum() == 50  # an hour of eight
-    assert heat.get_title(loc="right") == "crossed: the node is not there"
+    assert heat.get_title(loc="right") == "crossed: the node does not exist"
 
 
 def test_a_moment_shows_every_card_and_parts_as_parts(morning: Timeline) -> None:
