@@ -284,7 +284,7 @@ class Session(metaclass=_Compiled):
         """
 
     def assume_bound(self, cluster: Cluster, json: bytes) -> int | None:
-        """The BindRequest, which is being created, counts as existing. None: the pod does not exist.
+        """The BindRequest, which is being created, counts as existing. None: its pod is missing.
 
         Raises kai.InvalidClusterError for an invalid BindRequest. This method and all below except
         `next_wake` raise it, too, if the cluster's file names an object twice.
