@@ -43,7 +43,7 @@ class Allocate final : public Action {
     std::vector<std::span<const PodGroupId>>& in_order = *runs;
     Turns turns(cycle, depth_, Turns::Equals::kEach);
     for (const std::span<const PodGroupId> run : in_order) turns.Push(run);
-    absl::node_hash_set<PodGroupId> wants_more;  // groups that want more pods
+    absl::node_hash_set<PodGroupId> wants_more;  // groups that can use more pods
     // Room and limits only shrink here. When no remaining group can be placed any more, the order
     // does not matter. Checking all of them costs less than the failures before, or than skipping
     // all groups that are like failed ones.

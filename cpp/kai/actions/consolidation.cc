@@ -93,8 +93,8 @@ class Consolidation final : public EvictionAction {
     return stand.returns.MayFitWithAnyOf(&*stand.with_first);
   }
 
-  // The pods that must be placed, of all that the group wants next: if some leaves have no pods
-  // yet, fewer than all may be enough.
+  // The pods that must be placed, of the next pods of the group: if some leaves have no pods yet,
+  // fewer than all may be enough.
   static PodList WholePart(CycleView& cycle, PodGroupId group) {
     PodList all = cycle.order->PodsToPlace(group);
     if (cycle.order->PodSetsOf(group).size() == 1) return all;

@@ -1,5 +1,5 @@
-// CycleTime: the time of a cycle. It notes every time that the cycle compares it with, and so knows
-// for how long the same objects would give the same decisions.
+// CycleTime: the time of a cycle. It notes every time that the cycle compares it with, and so
+// records for how long the same objects would give the same decisions.
 //
 //   time.HasCome(160, WakeReason::kPodOverdue)
 //   EXPECT_EQ(time.holds().until_ns, 160) << "the first check that changes";

@@ -8,9 +8,10 @@
 // key goes first. Groups with equal keys keep KAI's order. Keys are fractions of whole numbers, so
 // that no comparison rounds.
 //
-// Invariants: all keys are for one time, whatever the cycle decides. It contains the groups that
-// wait, may lose pods or are notable; no other group may be used. Cost: made in O(groups · log +
-// pods of running groups); some policies also count the pods of waiting groups. Not thread-safe.
+// Invariants: all keys are for one time; decisions of the cycle do not change them. It contains the
+// groups that wait, may lose pods or are notable; no other group may be used. Cost: made in
+// O(groups · log + pods of running groups); some policies also count the pods of waiting groups.
+// Not thread-safe.
 #ifndef KAI_ACTIONS_JOB_ORDER_H_
 #define KAI_ACTIONS_JOB_ORDER_H_
 
@@ -35,7 +36,7 @@ enum class JobPolicy : uint8_t {
   kShortestRemaining,  // the shortest rest of the estimate first
   kLeastService,       // the least run time first, in levels
   kLeastGpuService,    // the least GPU time first, in levels
-  kFinishTime,         // the largest ratio of the time from arrival to end to the time alone first
+  kFinishTime,         // the largest finish-time ratio first (arrival to end / time alone)
   kMultifactor,        // the highest weighted sum of age, size and priority first
 };
 // The names in configurations, in the order of the enumeration.

@@ -10,10 +10,10 @@
 // / r) of them, for every r. So the nodes must have at least as many parts as all pods on them need
 // in the end: those of the group and its victims.
 //
-// Invariants: whatever they rule out would have failed (tests compare them with the plain search);
-// whatever they allow may still fail. They are valid for the state in which they were made, and
-// prove nothing if GPUs are shared. Cost: a walk over all nodes, and over all pods of a Movable,
-// once for each size of pods; O(victims) for a scenario. Not thread-safe.
+// Invariants: a placement that they rule out would have failed (tests compare them with the plain
+// search); one that they allow may still fail. They are valid for the state in which they were
+// made, and prove nothing if GPUs are shared. Cost: a walk over all nodes, and over all pods of a
+// Movable, once for each size of pods; O(victims) for a scenario. Not thread-safe.
 #ifndef KAI_ACTIONS_RETURN_BOUNDS_H_
 #define KAI_ACTIONS_RETURN_BOUNDS_H_
 

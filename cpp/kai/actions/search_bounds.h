@@ -6,9 +6,10 @@
 //   bounds.StartPart(count, cycle.Victims(recorded));
 //   bounds.MayHold(cycle.Victims(added))            // in addition to recorded ones
 //
-// Invariants: whatever they rule out would have failed (property tests compare them with the plain
-// search); whatever they allow may still fail. Cost: a walk over all nodes per class of pods to
-// make one; MayHold() O(victims), and a count for each of their nodes. Not thread-safe.
+// Invariants: a search or scenario that they rule out would have failed (property tests compare
+// them with the plain search); one that they allow may still fail. Cost: a walk over all nodes per
+// class of pods to make one; MayHold() O(victims), and a count for each of their nodes. Not
+// thread-safe.
 #ifndef KAI_ACTIONS_SEARCH_BOUNDS_H_
 #define KAI_ACTIONS_SEARCH_BOUNDS_H_
 

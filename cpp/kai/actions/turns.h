@@ -65,7 +65,7 @@ class Turns {
     worklist_.Push(run);
     ++runs_;
   }
-  // For a group that wants more pods.
+  // For a group that can use more pods.
   void Push(PodGroupId group) { Push(std::span(&group, 1)); }
 
   // Invalid: no group is left, or each would fail like one before.

@@ -169,8 +169,8 @@ TEST(VictimSearchTest, AVictimThatFitsElsewhereMoves) {  // spec 2 E22
 }
 
 TEST(VictimSearchTest, AVictimThatWasEvictedForNothingStays) {  // spec 2 T5
-  // Only n1 is possible. c comes first and is evicted in vain: it returns to n2 as if it had not
-  // been evicted.
+  // Only n1 is possible. c comes first and is evicted without effect: it returns to n2 as if it had
+  // not been evicted.
   Search search(MakeCluster()
                     .Node("n1", {.gpus = 1, .labels = {{"zone", "a"}}})
                     .Node("n2", {.gpus = 1})

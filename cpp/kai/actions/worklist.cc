@@ -93,7 +93,7 @@ void Worklist::Push(std::span<const PodGroupId> groups) {
 }
 
 void Worklist::KeepTheFirst(QueueId leaf) {
-  // The last one is somewhere below: a heap only knows its first. Depths are small.
+  // The last group can be anywhere: a heap only gives its first. Depths are small.
   const auto less = [this](const Entry& a, const Entry& b) {
     return GroupGoesFirst(a.group, b.group);
   };

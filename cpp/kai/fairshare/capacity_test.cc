@@ -86,7 +86,7 @@ TEST(CapacityTest, TheQuotaLooksAtNonPreemptiblePodsAlone) {  // spec 1 F78
   EXPECT_TRUE(
       Quota(Gpus(kUnlimited, /*allocated=*/100, /*deserved=*/4, /*np=*/2), {0, 0, 2}).fits());
   EXPECT_FALSE(Quota(Gpus(kUnlimited, 100, 4, 2), {0, 0, 2.5}).fits());
-  // Two devices of 60 % against a quota of one with 0.4 used.
+  // Two devices of 60 % with a quota of one device and 0.4 used.
   EXPECT_FALSE(Quota(Gpus(kUnlimited, 0, 1, 0.4), {0, 0, 1.2}).fits());
 }
 

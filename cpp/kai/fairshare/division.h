@@ -8,7 +8,7 @@
 //
 // Invariants: the grants of a round do not depend on the order of queues; sums are computed in the
 // order of `siblings`, so that equal input gives equal bits. The rest is never negative. Cost: a
-// sort, and O(siblings) a round; a round in which no queue gets all that it wants is the last of
+// sort, and O(siblings) a round; a round in which no queue gets its whole request is the last of
 // its priority. Threads: pure functions; they write only through the `share` pointers of their own
 // siblings.
 #ifndef KAI_FAIRSHARE_DIVISION_H_

@@ -264,7 +264,7 @@ TEST(DivisionTest, AQueueThatTurnsOutToBeSatisfiedLosesItsRemainder) {
               ElementsAre(2.5, 2, 1.5, 5));
 }
 
-// spec 1 F44: another round needs a queue that wanted strictly less than its share.
+// spec 1 F44: another round needs a queue with a request of strictly less than its share.
 TEST(DivisionTest, AQueueThatGetsExactlyItsShareStartsNoFurtherRound) {
   // Shares 3.5, 0.875 and 2.625; the remaining 1.5 units go to the remainders 0.875 and 0.625. A
   // second round would give one unit to c.

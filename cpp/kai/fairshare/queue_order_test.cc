@@ -108,7 +108,7 @@ TEST(QueueOrderTest, OneResourceBeyondWhatIsDeservedEndsStarving) {  // spec 1 F
   ExpectFirst(cpu_quota_zero, zero);
 }
 
-TEST(QueueOrderTest, StarvingBeatsPriority) {  // §16
+TEST(QueueOrderTest, StarvingBeatsPriority) {  // spec 1 F65, F66
   ExpectFirst(Queue().Holds(10), Queue().Holds(1001).Priority(900));
 }
 

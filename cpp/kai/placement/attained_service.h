@@ -1,6 +1,6 @@
 // AttainedService: the service that pod groups have received up to now: run time, GPU time,
 // evictions. It is the recorded service of a group (ServiceRow), plus what the group has held since
-// that record or since its last start, whichever is later
+// that record or since its last start, the later of the two
 // (docs/decisions/0028-one-plugin-orders-jobs.md).
 //
 //   service.emplace(*cluster, PodOrder(*placing, {}), kTestNowNs);   // of an AttainedService
@@ -8,9 +8,9 @@
 //
 // Orders of pod groups use the same numbers as the records that a cycle writes.
 //
-// Invariants: all numbers are for the time when the object was made, whatever the cycle decides. It
-// contains the groups that wait, may lose pods or are notable. Cost: made in O(groups + pods of
-// running groups). Threads: any number, after it is made.
+// Invariants: all numbers are for the time when the object was made; decisions of the cycle do not
+// change them. It contains the groups that wait, may lose pods or are notable. Cost: made in
+// O(groups + pods of running groups). Threads: any number, after it is made.
 #ifndef KAI_PLACEMENT_ATTAINED_SERVICE_H_
 #define KAI_PLACEMENT_ATTAINED_SERVICE_H_
 

@@ -1,6 +1,6 @@
-// ClassPlans: what a search for nodes knows about a class of pods before it reads what is placed:
-// the classes of nodes that the filters allow, the checks and filters that must run at each search,
-// and the resources that a node must have.
+// ClassPlans: everything that a search for nodes can compute for a class of pods before it reads
+// what is placed: the classes of nodes that the filters allow, the checks and filters that must run
+// at each search, and the resources that a node must have.
 //
 //   ClassPlans& plans = rooms.search().plans();
 //   plans.Of(pinned).candidates              // the only nodes that are possible

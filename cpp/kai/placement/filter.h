@@ -1,6 +1,6 @@
-// A Filter decides if a pod could run on a node, apart from room. ScopeFor() tells how far a result
-// of Check() is valid for a class of pods: Check() is not needed, or it runs once per node class,
-// or once per node. To add one: docs/internals/first-change.md.
+// A Filter decides if a pod could run on a node, apart from room. ScopeFor() returns how far a
+// result of Check() is valid for a class of pods: Check() is not needed, or it runs once per node
+// class, or once per node. To add one: docs/internals/first-change.md.
 //
 //   filter.ScopeFor(pod_class) == Filter::Scope::kNothing
 //   const bool fits = filter.Check(pod_class, id, &report);

@@ -7,7 +7,7 @@
 //
 // For one class of pods the score of the strategy depends only on a node's room. So the best node
 // is the first one, in the order of (room, name), that fits. The order does not depend on the fit:
-// a tree (room_tree.h) knows the largest amounts in each of its blocks of nodes, and skips blocks
+// a tree (room_tree.h) stores the largest amounts in each of its blocks of nodes, and skips blocks
 // in which no node can fit. Nodes with other scores that differ by kind or by topology domain are
 // in different groups, and each group has a tree of its own.
 //

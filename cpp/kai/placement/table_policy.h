@@ -82,7 +82,7 @@ struct PolicyColumns {
 class PolicyRun {
  public:
   virtual ~PolicyRun() = default;
-  // For the first `rows` nodes. Aborted: the function failed; the message says why.
+  // For the first `rows` nodes. Aborted: the function failed; the message has the reason.
   virtual absl::Status Score(size_t function, const PolicyPod& pod, size_t rows) = 0;
   virtual absl::Status Filter(size_t function, const PolicyPod& pod, size_t rows) = 0;
   // For the first `rows` groups: fills `key`; the lowest key goes first.

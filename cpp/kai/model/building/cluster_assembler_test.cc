@@ -145,7 +145,7 @@ TEST_P(OracleTest, AgreesWithTheRowsTakenLiterally) {
     SCOPED_TRACE(SeedTrace(seed));
     ClusterRows rows = MakeRandomCluster(seed, {.sub_groups = true});
     rows.params.full_hierarchy_fairness = GetParam();
-    // No pod is overdue: rows do not know the time.
+    // No pod is overdue: rows contain no time.
     const oracle::World world(rows, {.now_ns = 0});
     const auto cluster = rows.Build();
 

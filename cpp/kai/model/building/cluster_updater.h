@@ -5,7 +5,7 @@
 //   if (!live_->updater->Update(changes)) return false;    // build a new one
 //
 // A changed object is removed in its old state and added in its new one. Update() returns false,
-// and the cluster must be built anew, where a change affects more than the object and its
+// and the cluster must be built again, where a change affects more than the object and its
 // neighbours: a pod or node with a new resource; a pod with a selector on a label, or an affinity
 // term, that no object had before; a pod with volumes or resource claims; a node that changes the
 // least or the most GPU memory, if pods request GPU memory; a node that is added or removed where
@@ -69,7 +69,7 @@ class ClusterUpdater {
   // `pods`: all pods, also those that the cluster does not use.
   ClusterUpdater(ClusterWriters* writers, const std::vector<const CompactPod*>& pods);
 
-  // False: the cluster cannot be used any more and must be built anew.
+  // False: the cluster cannot be used any more and must be built again.
   bool Update(const ClusterChanges& changes);
   // What the last update changed.
   const ClusterDelta& delta() const { return delta_; }

@@ -39,7 +39,7 @@ class ClusterWriters {
  public:
   explicit ClusterWriters(Cluster* cluster);
 
-  // What is known of the pod from its row alone; nothing: the cluster does not use the pod.
+  // The data of the pod that follow from its own row; nothing: the cluster does not use the pod.
   std::optional<PodDraft> DraftOf(const CompactPod& row) const;
 
   // Writes what a node offers. The node's row in the columns must exist.

@@ -1,4 +1,4 @@
-// NodeFacts: what follows from a node's row alone, without configuration or other objects.
+// NodeFacts: what follows from the row of a node, without configuration or other objects.
 //
 //   const NodeFacts facts = NodeFactsOf(row);
 //   facts.state & kCordoned

@@ -26,7 +26,7 @@ class NumaWriter {
   // `nodes`: the number of nodes.
   void AddNode(const NodeZonesRow& row, NodeId node, size_t nodes,
                std::vector<Rejection>* rejections);
-  // The node reports other amounts of the same resources. False: the cluster must be built anew.
+  // The node reports other amounts of the same resources. False: the cluster must be built again.
   bool ChangeNode(const NodeZonesRow& row, NodeId node);
   // Invalid: the pod's zones do not matter.
   NumaNeedsId NeedsOf(const CompactPod& row, const GpuRequest& gpu);

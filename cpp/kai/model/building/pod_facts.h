@@ -1,4 +1,4 @@
-// What follows from a pod's row and its BindRequests alone, without configuration.
+// What follows from the row of a pod and its BindRequests, without configuration.
 //
 //   draft.bind_request = requests.Find(row);
 //   draft.status = StatusOf(row, draft.bind_request != nullptr);

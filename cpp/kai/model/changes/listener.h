@@ -1,5 +1,5 @@
 // Listener: the interface of objects that follow every change of the cluster. Fair share keeps
-// queue usage with it, and placement its node index; the model knows neither.
+// queue usage with it, and placement its node index; the model depends on neither.
 //
 //   Toucher toucher(&index);
 //   const auto statement = Statement::Open(cluster.get(), {&toucher});

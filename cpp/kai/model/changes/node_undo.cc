@@ -159,8 +159,8 @@ class CountingUndo final : public NodeUndo {
   ResourceTable<NodeId> idle_, releasing_, used_;  // before any change
   IndexVector<NodeId, std::vector<SharedGpu>> shared_gpus_;
   std::vector<Saved> saved_;
-  // Evicted pods that were tried on other devices of their node. The node has forgotten them: the
-  // resources that they hold still count as releasing, and they return as if they were new.
+  // Evicted pods that were tried on other devices of their node. The node no longer counts them:
+  // the resources that they hold still count as releasing, and they return as if they were new.
   std::vector<PodId> forgotten_;
 };
 

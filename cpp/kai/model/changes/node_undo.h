@@ -29,7 +29,7 @@ class NodeUndo {
   virtual void Restore(const Change& change) = 0;
   // Drops all saved values.
   virtual void Clear() = 0;
-  // True: the node no longer knows that the pod holds its devices.
+  // True: the node no longer counts the pod as a holder of its devices.
   virtual bool HasForgotten(PodId) const { return false; }
 };
 

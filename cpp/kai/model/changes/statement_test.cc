@@ -111,7 +111,7 @@ TEST_F(StatementTest, APodThatStaysHasTheStatusItHad) {  // spec 2 T4
 }
 
 TEST_F(StatementTest, AMovedPodThatIsEvictedAgainMayComeBackToWhereItWasEvictedFrom) {  // spec 2 T5
-  // It occupies both nodes, whichever of them it is promised.
+  // It occupies both nodes, for each of the two as promised node.
   statement_->Evict(Pod("run-0"));
   statement_->Pipeline(Pod("run-0"), Node("n2"));
   const StatementColumns moved(*cluster_);

@@ -6,7 +6,7 @@
 //   const auto cluster = MakeCluster().Add(row).Build();
 //
 // Invariants: a row contains what its object contains: an absent field stays absent (nullopt,
-// empty). Only the code that builds the cluster knows defaults and checks values. Cost: plain data.
+// empty). Only the code that builds the cluster adds defaults and checks values. Cost: plain data.
 // The special members of the largest rows are in rows.cc, because inline they took much of the
 // compile time of every file. Threads: plain data.
 #ifndef KAI_MODEL_ROWS_ROWS_H_
