@@ -13,9 +13,10 @@ from kai.policy.declaring import Policy
 
 
 def load(file: str | os.PathLike[str]) -> tuple[Policy, ...]:
-    """The policies that a Python file declares, in the order of its lines. The file is run.
+    """The policies in a Python file, in the order of its lines. The file is executed.
 
-    Raises InvalidConfigError for a file that cannot be read or run, and for one without a policy.
+    Raises InvalidConfigError for a file that cannot be read or executed, and for one without a
+    policy.
     """
     path = Path(file)
     if not path.is_file():
@@ -44,7 +45,7 @@ def load(file: str | os.PathLike[str]) -> tuple[Policy, ...]:
 
 @functools.cache
 def policy_in(file: str, name: str) -> Policy:
-    """The policy of that name in a file: what pickle calls. Raises as `load` does."""
+    """The policy of that name in a file; pickle calls this. Raises as `load` does."""
     for each in load(file):
         if each.name == name:
             return each
