@@ -1,5 +1,5 @@
 """Tests on a real API server (docs/internals/cluster.md). One cluster serves all tests of a
-session; each test has namespaces and nodes of its own. Where the programs are missing and cannot be
+session; each test has its own namespaces and nodes. If the programs are missing and cannot be
 built, one line gives the reason and the tests are skipped."""
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ unavailable = pytest.StashKey[str]()
 
 @pytest.fixture(scope="session")
 def programs(pytestconfig: pytest.Config) -> Mapping[str, Path]:
-    """The programs of a cluster; tests that start a cluster of their own use it, too.
+    """The programs of a cluster, also for tests that start their own cluster.
     KAI_CLUSTER_VERSION=1.34 chooses an older server."""
     capture = pytestconfig.pluginmanager.getplugin("capturemanager")
     with capture.global_and_fixture_disabled():  # a build takes minutes and shows its progress
@@ -44,7 +44,7 @@ def programs(pytestconfig: pytest.Config) -> Mapping[str, Path]:
 
 @pytest.fixture(scope="session")
 def cluster(programs: Mapping[str, Path], pytestconfig: pytest.Config) -> Iterator[Cluster]:
-    """The session's cluster. A test that changes the cluster as a whole puts it right again."""
+    """The session's cluster. A test that changes the cluster as a whole restores it."""
     with temporary_cluster(Options(), programs) as started:
         pytestconfig.stash[running] = started
         yield started
@@ -52,10 +52,9 @@ def cluster(programs: Mapping[str, Path], pytestconfig: pytest.Config) -> Iterat
 
 @pytest.fixture
 def namespace(cluster: Cluster) -> Iterator[str]:
-    """A namespace of this test, in which pods can be created. Afterwards the cluster has no nodes,
-    volumes, storage classes, devices and queues; the namespace's own end takes 5 to 10 s and is
-    not awaited.
-    """
+    """A namespace of this test, in which pods can be created. Afterwards the test's nodes, volumes,
+    storage classes, devices and queues are deleted; the deletion of the namespace itself takes 5 to
+    10 s and is not awaited."""
     name = f"t-{uuid4().hex[:8]}"
     asyncio.run(begin(cluster, name))
     yield name
@@ -80,7 +79,7 @@ async def end(cluster: Cluster, name: str) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Iterator[pytest.TestReport]:
-    """A failed test shows the ends of the programs' logs."""
+    """A failed test shows the last lines of the programs' logs."""
     report: pytest.TestReport = yield  # type: ignore[misc]
     if report.failed and (cluster := item.config.stash.get(running, None)):
         for name in ("kube-apiserver", "kube-controller-manager", "kwok"):

@@ -1,5 +1,5 @@
-"""Objects as KAI leaves them at the end of a recording: pods that run, their reservation pods,
-BindRequests, pod groups, queues, config maps; on nodes and in queues of their own.
+"""Objects that KAI leaves at the end of a recording: running pods, their reservation pods,
+BindRequests, pod groups, queues, config maps; with separate nodes and queues.
 
     left = Left(api, recording)
     await left.make()
@@ -39,7 +39,7 @@ class Left:
 
     @property
     def running(self) -> list[str]:
-        """Paths of the pods that have a node, reservation pods among them."""
+        """Paths of the pods that have a node, including reservation pods."""
         return [
             path_of("Pod", self._place(each), self._name(each))
             for each in self._objects["pods"]
@@ -97,7 +97,7 @@ class Left:
         return str(found["metadata"]["name"])
 
     def _real(self, found: Object) -> Object:
-        """With the UIDs of this cluster."""
+        """The object with the UIDs of this cluster."""
         text = json.dumps(found)
         for recorded, uid in self._uids.items():
             text = text.replace(recorded, uid)
@@ -106,7 +106,7 @@ class Left:
 
 
 async def prepare(api: Client) -> None:
-    """What the pods of all recordings need."""
+    """Creates the objects that the pods of all recordings need."""
     await api.create_namespace(RESERVATIONS)
     account = {"apiVersion": "v1", "kind": "ServiceAccount"}
     await api.create_one({**account, "metadata": {"name": RESERVATIONS, "namespace": RESERVATIONS}})

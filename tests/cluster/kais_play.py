@@ -1,11 +1,11 @@
-"""What KAI did in a recording, done again on a test cluster: a scheduler's writes without one.
+"""Repeats KAI's actions of a recording on a test cluster: a scheduler's writes without a scheduler.
 
     play = Play(api, recording)
     await play.run()
     await play.end()
 
-Objects are created, changed and deleted in the recorded order, with the recorded times between
-them but for long ones. What the server, its controllers and kwok do, they do themselves.
+Objects are created, changed and deleted in the recorded order, with the recorded times between them
+except long ones. The server, its controllers and kwok do their own part.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from testcluster import ApiError, Client, Object, path_of
 from kai.api.times import SECOND_NS, to_text
 
 LONGEST_GAP_S = 1.2
-"""Where the recorder waited until nothing happened any more."""
+"""A longer gap means that the recorder waited until nothing happened any more."""
 RESERVATIONS = "kai-resource-reservation"
 OURS = ("Queue", "PodGroup", "BindRequest", "Pod", "Node")
 
 
 class Play:
-    """In a namespace of its own; names of nodes and queues begin with the number of the recording.
-    `as_recorded`: without shorter times, for what happens when a time is over."""
+    """In a separate namespace; names of nodes and queues begin with the number of the recording.
+    `as_recorded`: keeps long gaps, for recordings in which a time has to pass."""
 
     def __init__(self, api: Client, recording: Recording, *, as_recorded: bool = False) -> None:
         self._api, self._longest_s = api, 3600.0 if as_recorded else LONGEST_GAP_S
@@ -54,7 +54,7 @@ class Play:
 
     @property
     def bind_requests(self) -> int:
-        """How many KAI made."""
+        """The number that KAI made."""
         return sum(
             (entry.get("kind"), entry.get("event")) == ("BindRequest", "ADDED")
             for entry in self._content["timeline"]
@@ -72,10 +72,10 @@ class Play:
             before_ms = entry["t"]
             await asyncio.sleep(max(0.0, at - loop.time()))
             await (self._person(entry) if is_patch else self._do(entry))
-            at = max(at, loop.time() - 0.05)  # a slow machine is late, and does not hurry
+            at = max(at, loop.time() - 0.05)  # a slow machine is late, and does not catch up
 
     async def end(self) -> None:
-        """All is deleted; the namespace's own end is not awaited."""
+        """Deletes everything; the deletion of the namespace itself is not awaited."""
         for place in (self.namespace, RESERVATIONS):
             for each in await self._api.items(path_of("Pod", place)):
                 path = path_of("Pod", place, each["metadata"]["name"])
@@ -92,7 +92,7 @@ class Play:
     # ---- one entry -------------------------------------------------------------------------------
 
     async def _person(self, entry: Mapping[str, Any]) -> None:
-        """A person cordons a node, lets a pod go, or changes a queue."""
+        """A person's action: cordons a node, releases a pod, or changes a queue."""
         kind, _, name = entry["do"].removeprefix("patch ").partition("/")
         if kind in ("Node", "Queue"):
             await self._patch(path_of(kind, name=f"{self.number}-{name}"), entry["patch"])
@@ -165,7 +165,7 @@ class Play:
         try:
             await self._api.patch(path, patch)
         except ApiError as error:
-            if error.status != 404:  # it went with its owner a moment earlier than in the recording
+            if error.status != 404:  # its owner was deleted a moment earlier than in the recording
                 raise
 
     def _path(self, entry: Mapping[str, Any]) -> str:
@@ -177,7 +177,7 @@ class Play:
         return RESERVATIONS if entry.get("namespace") == RESERVATIONS else self.namespace
 
     def _real(self, found: Any) -> Any:
-        """With the UIDs and the time of this cluster."""
+        """The value with the UIDs and the time of this cluster."""
         text = json.dumps(found)
         for recorded, uid in self._uids.items():
             text = text.replace(recorded, uid)

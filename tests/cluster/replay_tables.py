@@ -1,8 +1,8 @@
 """What replays of KAI's recordings leave out, and how their ends may differ.
 
-A mend says which differences (testcluster.compared) are wanted, and which rule on the
-recordings or which decision of ours is the reason. `recordings`, `subject` and `member` are
-patterns as of file names; `ours` and `kais` are regular expressions that the values have to have.
+A mend is an allowed difference (testcluster.compared), with its reason: a rule in the recordings or
+a decision of ours. `recordings`, `subject` and `member` are patterns as for file names; `ours` and
+`kais` are regular expressions for the values.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ WAITING = {
     r'"kind": "Revision"': "the grouper does not know Knative yet",
     r'"kind": "PodClique"': "the grouper does not know Grove yet",
 }
-"""What recordings have that are not played, as regular expressions, and why."""
+"""Parts of recordings that are not played, as regular expressions, and why."""
 
 NOT_YET: Mapping[str, str] = {}
-"""The same, of what is being built: an entry that is taken out is played."""
+"""The same, for features under construction: a part without an entry is played."""
 
 FAST = (
     "02-gpu-pod",
     "19-elastic",
 )
-"""Those of every commit; the others are `cluster_slow`."""
+"""The recordings of every commit; the others are `cluster_slow`."""
 
 
 NOTHING = "(nothing)"
@@ -53,7 +53,7 @@ class Mend:
     ours: str = ""
     kais: str = ""
     same: Callable[[str], str] | None = None
-    """What has to be equal of the two values."""
+    """The part of the two values that must be equal."""
 
     def covers(self, recording: str, each: Difference) -> bool:
         return (
@@ -73,13 +73,13 @@ def _has(value: str | None, pattern: str) -> bool:
 
 
 def node_error(text: str) -> str:
-    """Of what a pod is told of its gang, why the next pod found no node."""
+    """The part of a gang's message that says why the next pod found no node."""
     found = re.search(r"no nodes with enough resources were found.*?\.(?=\.|['\"]|$)", text)
     return found[0] if found else text
 
 
 def without_requests(text: str) -> str:
-    """Who shares GPUs, without BindRequests."""
+    """The users of a shared GPU, without BindRequests."""
     groups = [
         ", ".join(each for each in group.split(", ") if not each.startswith("BindRequest/"))
         for group in text.split(" & ")
@@ -252,7 +252,7 @@ RULES = (
         kais=NOTHING,
     ),
 )
-"""Mends of whatever recording."""
+"""Allowed differences of all recordings."""
 
 MENDS = (
     Mend(
@@ -380,7 +380,7 @@ MENDS = (
         kais=NOTHING,
     ),
 )
-"""Mends of single recordings."""
+"""Allowed differences of single recordings."""
 
 DIRECT = (
     Mend(
@@ -398,7 +398,7 @@ DIRECT = (
         same=without_requests,
     ),
 )
-"""What `--binding direct` adds."""
+"""Further ones with `--binding direct`."""
 
 
 def why_not(content: Mapping[str, Any], binding: str) -> str:

@@ -1,8 +1,8 @@
-"""A role of `kai run` under a service account of its own, whose rights a test takes away.
+"""A role of `kai run` with its own service account, from which a test takes rights.
 
 async with Account(cluster, namespace, "scheduler", tmp_path) as it:
     async with it.without(("create", "pods/binding", "")):
-        ...                       # provoke what takes the right: one sentence has to follow
+        ...                       # use the right: one sentence in the log must follow
     await it.recovers()
 """
 
@@ -27,7 +27,7 @@ Right = tuple[str, str, str]
 MISSING = re.compile(r" warning kai: may not (\S+) (\S+)(?: group=(\S+))?(?: namespace=\S+)? user=")
 BACK = re.compile(r" info kai: may (\S+) (\S+) again(?: group=(\S+))?$", re.MULTILINE)
 LISTS = Match("GET", query="sendInitialEvents")
-"""Answered with 400, so that the process lists and watches as on an older server."""
+"""Answered with 400, so that the process lists and watches as with an older server."""
 
 
 def rights_of(rules: Iterable[Rule]) -> set[Right]:
@@ -35,7 +35,7 @@ def rights_of(rules: Iterable[Rule]) -> set[Right]:
 
 
 def found(pattern: re.Pattern[str], log: str) -> Counter[Right]:
-    """Which rights the lines of a log are about."""
+    """The rights that the lines of a log name."""
     return Counter((each[1], each[2], each[3] or "") for each in pattern.finditer(log))
 
 
@@ -44,7 +44,7 @@ def _key(made: Object) -> tuple[str, str]:
 
 
 class Account:
-    """It has the rights in use; `scheduler_name`: its pods are not those of others."""
+    """It has the required rights; `scheduler_name`: keeps its pods separate from others."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Account:
     async def __aenter__(self) -> Account:
         self.proxy = await FaultProxy(self._cluster).__aenter__()
         self.api = await self._cluster.client().__aenter__()
-        await self.api.status_of(self.api.create_namespace(keys.RESERVATION))  # 409: it is there
+        await self.api.status_of(self.api.create_namespace(keys.RESERVATION))  # 409: it exists
         for each in access.objects(self.role, self.name, self.namespace, self.rules):
             await self.api.create(each)
         token = await self.api.service_account_token(self.namespace, self.name)
@@ -108,7 +108,7 @@ class Account:
 
     @asynccontextmanager
     async def without(self, *rights: Right) -> AsyncIterator[None]:
-        """Inside it these are missing, and at its end each was complained about once."""
+        """Inside, these rights are missing; at the end, each must have been logged once."""
         self.taken, self._seen = set(rights), len(self.kai.log)
         self.tested |= self.taken
         await self._grant(rights_of(self.rules) - self.taken)
@@ -124,11 +124,11 @@ class Account:
 
         await self.until(f"complains about {self.taken}", lambda: said().keys() >= self.taken)
         assert said() == Counter(self.taken), self.kai.log
-        # Nothing but that: no text of the server's beside it.
+        # No other message: no text of the server besides it.
         assert not re.search(r" cannot \w+ resource ", self.kai.log[self._seen :]), self.kai.log
 
     async def recovers(self, *but: Right) -> None:
-        """All that was ever taken away is used again."""
+        """All rights that were ever taken are used again."""
         wanted = self.tested - {*but}
         await self.until("recovers", lambda: found(BACK, self.kai.log).keys() >= wanted, 60)
 
@@ -161,7 +161,7 @@ class Account:
     # ---- what takes them -------------------------------------------------------------------------
 
     async def reads(self) -> None:
-        """All lists and watches, and the lease."""
+        """Uses all lists and watches, and the lease."""
         kinds = {(each.resource, each.group) for each in self.rules if "list" in each.verbs}
         self.proxy.answer(LISTS, 400)
         async with self.without(*(("watch", *kind) for kind in kinds)):

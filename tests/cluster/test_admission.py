@@ -30,7 +30,7 @@ def in_force(
 
 
 def as_kai(pod: dict[str, Any]) -> Any:
-    """What the recordings keep of a pod, with one name for what is random in it."""
+    """The pod as the recordings store it, with one name for random parts."""
     random = re.compile(r"[b-df-hj-np-tv-xz2-9]{7}(?=-shared-gpu)|<rnd[0-9]+>")
     spec = {
         key: pod["spec"].get(key)

@@ -1,4 +1,4 @@
-"""Pods that are bound through BindRequests, and what is said of them (spec 5 A23, 6 C49-C51)."""
+"""Pods that are bound through BindRequests, and the messages about them (spec 5 A23, 6 C49-C51)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def requests_of(namespace: str, name: str = "") -> str:
 
 
 async def found(scene: Scene, name: str) -> Object | None:
-    """The BindRequest of that name; None: there is none."""
+    """The BindRequest of that name; None: it does not exist."""
     try:
         return await scene.api.get(requests_of(scene.namespace, name))
     except ApiError as error:
@@ -56,7 +56,7 @@ def condition(pod: Object, type: str) -> tuple[str, str, str] | None:
 
 
 async def events(scene: Scene, name: str) -> Counter[tuple[str, str, str]]:
-    """Source, reason and message of those about a pod, and how often."""
+    """Source, reason and message of the events about a pod, with their counts."""
     items = await scene.api.items(path_of("Event", scene.namespace))
     said: Counter[tuple[str, str, str]] = Counter()
     for each in items:
@@ -67,7 +67,7 @@ async def events(scene: Scene, name: str) -> Counter[tuple[str, str, str]]:
 
 
 async def create_request(scene: Scene, name: str, node: str, **spec: object) -> Object:
-    """As another scheduler makes one."""
+    """As another scheduler creates one."""
     uid = (await get_pod(scene, name))["metadata"]["uid"]
     owner = {"apiVersion": "v1", "kind": "Pod", "name": name, "uid": uid}
     return await scene.api.post(
@@ -136,7 +136,7 @@ def test_pods_are_bound_with_the_objects_that_kai_leaves(
 def test_a_binding_that_always_fails_never_says_bound(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
-    """And it is tried after 1, 2 and 4 s, and not each second."""
+    """It is retried after 1, 2 and 4 s, not each second."""
 
     async def story(scene: Scene) -> None:
         await scene.nodes(2)
@@ -309,7 +309,8 @@ def test_a_request_for_a_node_that_goes_is_replaced(
 def test_a_pod_that_is_made_anew_under_its_name_gets_a_request_of_its_own(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
-    """As those of a StatefulSet. The BindRequest of the one before is still there for a moment."""
+    """As with the pods of a StatefulSet. The BindRequest of the previous pod still exists for a
+    moment."""
 
     async def story(scene: Scene) -> None:
         await scene.nodes(1)
@@ -345,7 +346,7 @@ def test_with_direct_bindings_requests_of_others_are_carried_out(
             await scene.is_well(bound=6)
         assert (await get_pod(scene, "p0"))["spec"]["nodeName"] == "n1"
         assert ((await found(scene, "p0")) or {})["status"] == {"phase": "Succeeded"}
-        # No webhook has named its ConfigMaps: the binding fails, and the scheduler decides anew.
+        # No webhook has named its ConfigMaps: the binding fails, and the scheduler decides again.
         assert await found(scene, "shared") is None
         [text] = [
             text for _, reason, text in await events(scene, "shared") if reason == "BindingError"
@@ -362,8 +363,8 @@ def test_with_direct_bindings_requests_of_others_are_carried_out(
 def test_a_creation_that_is_late_finds_its_room_kept(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
-    """The first creation for p0 is still on its way while later ones are refused. Were its room
-    given to p1, n1 would have two pods once it comes."""
+    """The first creation for p0 is still on its way while later ones are rejected. If its room were
+    given to p1, n1 would have two pods when it arrives."""
 
     async def story(scene: Scene) -> None:
         await scene.api.create(node("n1", gpus=1))

@@ -95,7 +95,7 @@ def test_a_gang_waits_for_its_gated_pod(
 def test_a_pod_is_placed_once_its_group_is_there(
     namespace: str, kubectl: Kubectl, kai: Kai
 ) -> None:
-    """Without its group it waits, and takes no room."""
+    """Without its group it waits, and uses no room."""
     kubectl.apply(node("n1", gpus=2))
     kubectl.apply(pod("early", namespace, annotations=GROUP), pod("other", namespace))
     said = until("it says why", lambda: kubectl.condition("early", "PodScheduled"))
@@ -126,7 +126,7 @@ def resize(cluster: Cluster, namespace: str, name: str, amount: str) -> None:
 def kubelet_has(
     cluster: Cluster, namespace: str, name: str, amount: str, *conditions: Object
 ) -> None:
-    """What the kubelet writes: what the container has, and how the resize of the pod stands."""
+    """Writes the kubelet's status: the container's resources, and the state of the pod's resize."""
     kubectl = Kubectl(cluster, namespace)
     status = kubectl.all("pods")[name]["status"]
     [container] = status["containerStatuses"]

@@ -36,7 +36,7 @@ def shared(name: str, namespace: str, queue: str = "team-a") -> Object:
 
 
 def user(name: str, namespace: str, claim: str = "") -> Object:
-    """A pod of a claim; "": it gets one of its own."""
+    """A pod of a claim; "": it gets its own."""
     return claiming(name, namespace, claim, queue="team-a")
 
 
@@ -54,7 +54,7 @@ async def claims(scene: Scene) -> list[Object]:
 
 
 def given(claim: Object) -> list[tuple[str, str]]:
-    """Pools and names of its devices."""
+    """Pools and names of the claim's devices."""
     allocation = claim.get("status", {}).get("allocation", {})
     results = allocation.get("devices", {}).get("results", ())
     return [(each["pool"], each["device"]) for each in results]
@@ -77,7 +77,7 @@ async def until(scene: Scene, what: str, is_so: Callable[[], Awaitable[object]])
 
 
 async def each_device_once(scene: Scene) -> None:
-    """Of claims that pods use no two hold the same device, and each user of one is bound."""
+    """No two used claims hold the same device, and each user is bound."""
     held = [device for claim in await claims(scene) for device in given(claim)]
     assert len(held) == len(set(held)), held
     for claim in await claims(scene):
@@ -87,7 +87,7 @@ async def each_device_once(scene: Scene) -> None:
 
 
 async def status_of(scene: Scene, name: str) -> Object:
-    """The resources that the pod group of a pod asks for and holds."""
+    """The requested and allocated resources in the status of a pod's group."""
     annotations = (await get(scene, name))["metadata"].get("annotations", {})
     if (group := annotations.get("pod-group-name")) is None:
         return {}
@@ -170,7 +170,7 @@ def test_pods_that_share_a_claim_share_its_device(
 def test_another_writer_is_first_and_the_pod_is_planned_again(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
-    """Its claim gets a device of the other node meanwhile, and there it goes."""
+    """Its claim gets a device of the other node meanwhile, and the pod is placed there."""
 
     async def story(scene: Scene) -> None:
         await set_up(scene, "g-1", "g-2", count=1)

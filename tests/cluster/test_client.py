@@ -1,4 +1,4 @@
-"""kai.k8s on a real API server: what a sink holds after faults, and what became of writes."""
+"""kai.k8s on a real API server: the contents of a sink after faults, and the outcomes of writes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ BINDINGS = Match("POST", r"/binding$")
 
 
 class Scene:
-    """A client behind a fault proxy, one beside it, and a watch of the pods of a namespace."""
+    """A client behind a fault proxy, one without the proxy, and a watch of the pods of a
+    namespace."""
 
     def __init__(self, proxy: FaultProxy, client: Client, direct: Client, namespace: str) -> None:
         self.proxy, self.client, self.direct, self.namespace = proxy, client, direct, namespace
@@ -45,7 +46,7 @@ class Scene:
         return Write(Lane.EVICTION, "delete", "Pod", self.namespace, name, body)
 
     async def send(self, writes: Iterable[Write]) -> list[Outcome]:
-        """All of them by the writer, past the proxy's faults or not."""
+        """Sends all of them with the writer, with the proxy's faults or without."""
         outcomes = list[Outcome]()
         wanted = list(writes)
         for write in wanted:
@@ -54,13 +55,13 @@ class Scene:
         return outcomes
 
     async def on_server(self) -> dict[str, str]:
-        """Name and version of each pod, by a list of its own."""
+        """Name and version of each pod, from a separate list."""
         sink = DictSink()
         await Watch(self.direct, "Pod", sink, namespace=self.namespace).list_once()
         return versions(sink)
 
     async def agree(self) -> None:
-        """Waits until the sink holds what the server has."""
+        """Waits until the sink and the server agree."""
         ends = time.monotonic() + 30
         while versions(self.pods) != await self.on_server():
             assert time.monotonic() < ends, self.watch.problem
@@ -283,7 +284,7 @@ def test_every_pod_is_bound_once_when_the_server_restarts_in_the_middle(
     cluster: Cluster, namespace: str
 ) -> None:
     async def bound(scene: Scene, names: set[str]) -> set[str]:
-        """Binds them, each to a node of its own; which are bound, by what the server has."""
+        """Binds them, each to its own node; returns the bound ones, according to the server."""
         results = dict[str, Result]()
         for name in sorted(names):
             scene.writer.put(

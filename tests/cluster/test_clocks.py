@@ -1,5 +1,5 @@
-"""Schedulers on machines whose clocks are wrong. They run in this process, so that each of them can
-have a clock of its own."""
+"""Schedulers on machines with wrong clocks. They run in this process, so each can have its own
+clock."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LEASE = {"lease_seconds": 4.0, "renew_seconds": 2.5, "retry_seconds": 0.5}
 
 
 class WrongClock(Clock):
-    """The time of day is `off` seconds later than it should be."""
+    """Its time of day is `off` seconds late."""
 
     def __init__(self, off: float) -> None:
         self._off = off
@@ -33,7 +33,7 @@ class WrongClock(Clock):
 
 
 class Scheduler:
-    """All roles, until `stop` is set, or until it is cut off: then it does not know why."""
+    """All roles, until `stop` is set, or until it is cut off, which it cannot detect."""
 
     def __init__(self, service: Service, log: io.StringIO) -> None:
         self.service, self.log, self.stop = service, log, asyncio.Event()
@@ -64,8 +64,8 @@ async def scheduler(scene: Scene, off: float, *, direct: bool = False) -> AsyncI
 def test_clocks_are_off_by_two_minutes_both_ways(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
-    """One leads, is cut off from the server, and the other one goes on: not before the lease is
-    over by both their clocks, and soon after."""
+    """One leads and is cut off from the server, and the other takes over: after the lease has ended
+    by both clocks, and soon after that."""
 
     async def story(scene: Scene) -> None:
         await scene.nodes(8)
@@ -86,7 +86,7 @@ def test_clocks_are_off_by_two_minutes_both_ways(
 
 
 async def stamps_are_right(scene: Scene) -> None:
-    """What both wrote says when it was, by the server's clock."""
+    """The time stamps of both are correct by the server's clock."""
     now = datetime.now(timezone.utc)
     written = dict[str, str]()
     for event in await scene.api.items(path_of("Event", scene.namespace)):

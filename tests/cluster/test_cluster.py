@@ -1,4 +1,4 @@
-"""The test cluster does what the tests of the scheduler rely on."""
+"""The test cluster has the properties that tests of the scheduler rely on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How ends of replays are compared: the checks of test_replays can fail. No cluster is needed."""
+"""The comparison of replays: the checks of test_replays can fail. No cluster is needed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ State = dict[str, Any]
 
 
 def told(name: str, change: Callable[[State], None]) -> list[str]:
-    """The differences of a recording's end that was changed, but for the mends of all."""
+    """The differences after a change of a recording's end, without the allowed ones of all
+    recordings."""
     content = BY_NAME[name].content
     kais = end_of(content)
     ours = copy.deepcopy(kais)

@@ -1,5 +1,5 @@
-"""What a real API server answers to credentials and addresses that are wrong, in one sentence each;
-all that no API server is needed for is in tests/unit/service/test_connections.py."""
+"""A real API server's answers to wrong credentials and addresses, in one sentence each; cases
+without an API server are in tests/unit/service/test_connections.py."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def changed(cluster: Cluster, folder: Path, user: Mapping[str, str] | None, serv
 
 
 def expired(cluster: Cluster, folder: Path) -> Path:
-    """A client certificate that the cluster's own authority has signed, until yesterday."""
+    """A client certificate, signed by the cluster's own authority, that expired yesterday."""
     key, request, certificate = (str(folder / name) for name in ("key", "csr", "crt"))
     new = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", key)
     authority = ("-CA", str(cluster.pki / "ca.crt"), "-CAkey", str(cluster.pki / "ca.key"))

@@ -1,4 +1,4 @@
-"""`kai run all` while its token stops counting and another one is there."""
+"""`kai run all` while its token expires and a new one is available."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def by_plugin(token: Path) -> dict[str, Any]:
 def test_a_token_expires_in_the_middle_of_the_fill(
     cluster: Cluster, namespace: str, tmp_path: Path, user: Any
 ) -> None:
-    """The old one gets 401 from some moment on, and the watches that it opened are cut."""
+    """The old token gets 401 from some time on, and the watches that it opened are cut."""
     token = tmp_path / "token"
     token.write_text(cluster.token("admin"))
 
@@ -75,7 +75,7 @@ def test_a_token_expires_in_the_middle_of_the_fill(
 
 
 def allow(cluster: Cluster, namespace: str) -> None:
-    """The namespace's default service account may do all."""
+    """The namespace's default service account gets all rights."""
     account = f"--serviceaccount={namespace}:default"
     role = "--clusterrole=cluster-admin"
     cluster.kubectl("create", "clusterrolebinding", namespace, role, account)

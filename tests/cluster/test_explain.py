@@ -1,4 +1,4 @@
-"""kai explain --live, as a user who may only read: one pod each in a few situations."""
+"""kai explain --live, as a user with read rights only: one pod each in a few situations."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def explained(reader: Path, name: str) -> dict[str, Any]:
 
 
 def unschedulable(kubectl: Kubectl, name: str) -> set[str]:
-    """Kinds of the objects, called so or after it, that have the event."""
+    """Kinds of objects with this name, or a name derived from it, that have the event."""
     return {
         each["involvedObject"]["kind"]
         for each in kubectl.all("events").values()
@@ -99,7 +99,7 @@ def test_one_pod_in_each_situation(
 def test_a_bind_request_while_another_scheduler_runs(
     cluster: Cluster, namespace: str, kubectl: Kubectl, reader: Path, tmp_path: Path
 ) -> None:
-    """A scheduler that makes BindRequests, and no binder that carries them out."""
+    """A scheduler creates BindRequests, and no binder carries them out."""
     kubectl.apply(queue("dept"), queue("team", "dept"), node("n1", 1))
     kubectl.apply(pod("waits", namespace, queue="team"))
     roles = ("scheduler", "pod-grouper")

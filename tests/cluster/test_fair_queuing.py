@@ -24,7 +24,7 @@ PODS, NODES = 200, 25
 
 @pytest.fixture
 def fair(programs: Mapping[str, Path]) -> Iterator[Cluster]:
-    """With the limits that a server has by default."""
+    """A cluster with the default limits of a server."""
     with temporary_cluster(Options(fair_queuing=True), programs) as started:
         yield started
 
@@ -49,8 +49,8 @@ def test_a_fill_under_the_account_of_kai_install(fair: Cluster, tmp_path: Path) 
             after = await api.flow_counts()
             used = after["dispatched"] - before["dispatched"]
             assert used["kai-workload-high"] >= 3 * PODS  # groups, bindings, conditions, events
-            assert used["kai-leader-election"] >= 8  # four leases: looked at, and taken
-            # All others are the administrator's and the cluster's own.
+            assert used["kai-leader-election"] >= 8  # four leases: read, and taken
+            # All others belong to the administrator and the cluster itself.
             assert used.keys() == {"exempt", "kai-workload-high", "kai-leader-election"}
             assert not after["rejected"]
 

@@ -1,5 +1,5 @@
 """`kai run all` while requests fail. After each fault every pod is bound once, no node has had more
-pods than GPUs, and nothing that fits waits (`Scene.is_well`)."""
+pods than GPUs, and no pod that fits waits (`Scene.is_well`)."""
 
 from __future__ import annotations
 
@@ -98,8 +98,8 @@ def test_a_server_that_refuses_bindings_is_not_flooded(
 def test_a_request_that_is_late_finds_its_room_kept(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
-    """The first binding of p0 is still on its way while later ones are refused. Were its room given
-    to p1, n1 would have two pods once it comes."""
+    """The first binding of p0 is still on its way while later ones are rejected. If its room were
+    given to p1, n1 would have two pods when it arrives."""
 
     async def story(scene: Scene) -> None:
         await scene.api.create(node("n1", gpus=1))
@@ -121,7 +121,7 @@ def test_a_request_that_is_late_finds_its_room_kept(
 def test_an_answer_that_is_held_for_a_minute(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
-    """And nothing else says what became of the binding: the pod is not read, and not watched."""
+    """The outcome of the binding is unknown otherwise: the pod is neither read nor watched."""
 
     async def story(scene: Scene) -> None:
         await scene.nodes(1, gpus=2)

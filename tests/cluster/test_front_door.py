@@ -1,7 +1,8 @@
-"""What KAI decided on recorded cases is what `kai run` does with them on an API server.
+"""KAI's decisions on recorded cases are those of `kai run` on an API server.
 
-30 cases are loaded side by side, each in a node pool of its own, and each has a scheduler, which is
-stopped after its first cycle. A rule in `testcluster.recorded` leaves cases out."""
+30 cases are loaded side by side, each in its own node pool with its own scheduler, which is stopped
+after its first cycle. A rule in `testcluster.recorded` leaves cases out.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ from kai.verify.outcome import Eviction, Outcome, Placement
 CASES = 30
 AT_A_TIME, PARTS = 35, 4  # of all cases
 PERIOD_S = 6.0
-"""From the end of one cycle to the next: all that the first one decides is done meanwhile."""
+"""From the end of one cycle to the next: everything that the first one decides is finished
+meanwhile."""
 SETTLED_S = 1.0
 LOOK_EVERY_S = 0.3
 PATIENCE_S = 60.0
@@ -70,7 +72,8 @@ async def load(api: Client, helds: Sequence[Held]) -> None:
 
 
 async def load_in_order(api: Client, held: Held) -> None:
-    """One object after the other; a step begins in another second than the last one ended in."""
+    """One object after the other; each step starts in a later second than the previous one
+    ended."""
     for step in held.steps:
         for manifest in step:
             made = await api.create_one(manifest)
@@ -79,7 +82,7 @@ async def load_in_order(api: Client, held: Held) -> None:
 
 
 async def are_ready(api: Client) -> bool:
-    """kwok runs pods on Ready nodes only. A new node has a taint for a moment."""
+    """kwok runs pods only on Ready nodes. A new node has a taint for a moment."""
     for node in await api.items(path_of("Node")):
         conditions = {each["type"]: each["status"] for each in node["status"].get("conditions", ())}
         taints = {each["key"] for each in node["spec"].get("taints", ())}
@@ -102,7 +105,7 @@ class Door:
         self.waiting = {full_name(each) for each in pods if "nodeName" not in each["spec"]}
 
     async def first_cycle(self) -> Outcome:
-        """What the first plan has led to; later plans are not looked at."""
+        """The result of the first plan; later plans are ignored."""
         stop = asyncio.Event()
         options = Options(
             roles=("scheduler",),
@@ -123,7 +126,7 @@ class Door:
                 assert len(self.plans()) == 1, f"{self.held.about}: the next plan came too soon"
                 if not found.evict:
                     return found
-                # The turn of the next plan has the answers to the deletions.
+                # The next turn has the answers to the deletions.
                 evict = await self.until("events of all evictions", lambda: self.evictions(found))
                 return replace(found, evict=evict)
             finally:
@@ -131,7 +134,7 @@ class Door:
                 await running
 
     async def until(self, what: str, condition: Callable[[], Awaitable[Any]]) -> Any:
-        """As that of the client, with fewer requests: there are many doors."""
+        """As the client's method, with fewer requests: there are many doors."""
         ends = time.monotonic() + PATIENCE_S
         while not (found := await condition()):
             assert time.monotonic() < ends, f"{self.held.about}: {what}\n{self.log.getvalue()}"
@@ -150,7 +153,7 @@ class Door:
         return (len(found.bind), len(found.evict)) == (plans[0]["binds"], plans[0]["evicts"])
 
     async def seen(self) -> Outcome:
-        """What has become of the pods."""
+        """The result for each pod."""
         label = f"{keys.NODE_POOL_LABEL}={self.held.name}"
         pods = await self.api.items(path_of("Pod", self.held.namespace), labelSelector=label)
         there = {full_name(each): each for each in pods}
@@ -165,7 +168,7 @@ class Door:
         return Outcome(bind=bind, pipeline=pipeline, evict=evict)
 
     async def evictions(self, found: Outcome) -> dict[str, Eviction] | None:
-        """By which action they were evicted, and for which pod group: from their events."""
+        """The action of each eviction, and its pod group: from their events."""
         found_for = dict[str, Eviction]()
         path = path_of("Event", self.held.namespace)
         for event in await self.api.items(path, fieldSelector="reason=Evict"):
@@ -189,7 +192,7 @@ def is_deleted(each: Object) -> bool:
 
 
 def differences(recorded: Outcome, found: Outcome) -> list[str]:
-    """The promises of pods that are moved are not seen: they are gone."""
+    """Promises of pods that are moved cannot be seen: these pods are deleted."""
     moved = recorded.pipeline.keys() & recorded.evict.keys()
     stay = {name: each for name, each in recorded.pipeline.items() if name not in moved}
     return [str(each) for each in compare_decisions(found, replace(recorded, pipeline=stay))]
@@ -200,7 +203,7 @@ def differences(recorded: Outcome, found: Outcome) -> list[str]:
 
 @contextmanager
 def a_namespace(cluster: Cluster) -> Iterator[str]:
-    """As the fixture `namespace`; afterwards classes and topologies of cases are gone, too."""
+    """As the fixture `namespace`; afterwards classes and topologies of cases are deleted, too."""
 
     async def begin() -> None:
         async with cluster.client() as api:
@@ -306,7 +309,8 @@ def test_all_cases_that_an_api_server_takes_are_decided_as_kai_decided_them(
 
 
 def test_cases_are_left_out_for_these_reasons(recorded: list[Case]) -> None:
-    """Numbers are of the archive in the checkout; a rule that leaves out more hides something."""
+    """The numbers are those of the archive in the checkout; a rule that leaves out more hides a
+    problem."""
     reasons = Counter(why_not(case) for case in recorded)
     assert reasons[""] > 380
     assert reasons["UIDs, or ages of other than whole seconds, decide"] <= 2

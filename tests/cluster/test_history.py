@@ -1,4 +1,4 @@
-"""The checks that are made after each fault find what is wrong. No cluster is needed."""
+"""The checks after each fault find errors. No cluster is needed."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_a_binding_that_the_server_took_twice() -> None:
     requests = [binding("a", 201), binding("a", 409), binding("a", 201), binding("b", 201)]
     once = {"a": {"1"}, "b": {"2"}}
     assert bound_twice(requests, once) == ["pod a was bound 2 times"]
-    assert bound_twice(requests, once | {"a": {"1", "3"}}) == []  # it was made again
+    assert bound_twice(requests, once | {"a": {"1", "3"}}) == []  # it was created again
 
 
 def test_a_log_with_a_traceback() -> None:

@@ -1,8 +1,8 @@
-"""The pages of docs/howto work as they are written, on a real API server.
+"""The pages of docs/howto work as written, on a real API server.
 
-A yaml block begins with its file's name as a comment. A console block is run line by line, each
-command until it prints the lines below it; `...` stands for anything. A block may be `notest`, or
-`background` for a program that goes on.
+A yaml block begins with its file's name as a comment. A console block runs line by line: each
+command is repeated until it prints the lines below it; `...` matches any text. A block may be
+`notest`, or `background` for a program that keeps running.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def steps(page: str) -> Iterator[Command | tuple[str, str]]:
 
 
 def agrees(expected: list[str], printed: str) -> bool:
-    """Whether the lines are printed one after the other; a line `...` is any number of lines."""
+    """Whether the lines are printed in this order; a line `...` matches any number of lines."""
     lines = [" ".join(line.split()) for line in printed.strip().splitlines()]
     pattern = "".join(
         r"(?:.*\n)*?"
@@ -58,7 +58,7 @@ def agrees(expected: list[str], printed: str) -> bool:
 
 
 class Reader:
-    """Does what a page says, in a directory of its own."""
+    """Follows a page in a separate directory."""
 
     def __init__(self, cluster: Cluster, programs: Mapping[str, Path], folder: Path) -> None:
         tools = folder / "tools"
@@ -126,7 +126,7 @@ class Reader:
 
 
 async def add_node(cluster: Cluster) -> None:
-    """Until it is ready a pod waits, and its events begin with the reason."""
+    """Until the node is ready a pod waits, and its events begin with the reason."""
     async with cluster.client() as api:
         await api.create(node("gpu-1", gpus=4))
         await api.ready_nodes(1)

@@ -1,4 +1,4 @@
-"""What `kai install` prints, on a real API server."""
+"""The output of `kai install` on a real API server."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ BASE = {
 
 @pytest.fixture(scope="module")
 def installed(cluster: Cluster) -> Iterator[Cluster]:
-    """Everything, for one Deployment and for one of each role; twice, which changes nothing."""
+    """Everything, for one Deployment and for one of each role; applied twice, the second time
+    without changes."""
     crds = manifests.to_yaml(manifests.crds())
     cluster.kubectl("apply", "--server-side", "-f", "-", stdin=crds)
     for separate in (False, True, False):
@@ -49,7 +50,7 @@ def level(label: str, **members: str) -> dict[str, str]:
 
 
 HOST = "kubernetes.io/hostname"
-# What KAI's CRDs refuse, with the words of its API server (recording 34).
+# What KAI's CRDs reject, with the messages of its API server (recording 34).
 REFUSED = [
     (
         make("PodGroup", "neg", {"minMember": -1}),
@@ -93,13 +94,13 @@ def test_what_makes_no_sense_is_refused(
             with pytest.raises(ApiError) as refusal:
                 await sent(api, namespace, made)
             assert refusal.value.status == 422
-            said = refusal.value.message.replace('"array": ', "")  # as 1.34 puts it
+            said = refusal.value.message.replace('"array": ', "")  # the format of 1.34
             assert why in said
 
     asyncio.run(scene())
 
 
-# What gets past KAI's CRDs, too: its webhooks refuse some of these.
+# What KAI's CRDs accept, too: its webhooks reject some of these.
 TAKEN = [
     make("PodGroup", "zero", {"minMember": 0, "topologyConstraint": {}}),
     make("PodGroup", "both", {"minMember": 1, "minSubGroup": 1, "queue": "nowhere"}),

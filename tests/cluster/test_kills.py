@@ -1,5 +1,5 @@
-"""`kai run all` is killed at a write, before the server has it or after, and started again. What it
-was about to do is done once."""
+"""`kai run all` is killed at a write, before or after the server receives it, and started again.
+Each action still happens exactly once."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_it_is_killed_at(
     what: str,
     when: Literal["before", "after"],
 ) -> None:
-    """Of 20 pods 16 fit, and it has something to say about the others. Then a node comes."""
+    """16 of 20 pods fit, and the others get messages. Then a node is added."""
 
     async def story(scene: Scene) -> None:
         await scene.nodes(2)
@@ -60,7 +60,7 @@ def test_it_is_killed_at(
 def test_it_is_killed_at_an_eviction(
     cluster: Cluster, namespace: str, tmp_path: Path, when: Literal["before", "after"]
 ) -> None:
-    """One victim is enough, also for the process that did not see the first one go."""
+    """One victim is enough, also for the process that did not see the first one being deleted."""
 
     async def story(scene: Scene) -> None:
         await scene.api.create(queue("dept", gpu=2))

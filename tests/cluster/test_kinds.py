@@ -1,10 +1,10 @@
 """Workloads of many kinds on a real API server, and the pod groups that `kai run all` makes.
 
-The recordings of KAI's control plane are played again: owners whose controllers are not there are
-objects of bare definitions, their pods have the labels and owners that the real controllers give
-them; Jobs, Deployments and StatefulSets are real. All of them are played side by side, each in a
-namespace of its own, with GPUs for all; the pod groups have to be KAI's, but for the differences
-of decision 22."""
+The recordings of KAI's control plane are played again. Owners without a controller here are objects
+of bare definitions, and their pods have the labels and owners that the real controllers set; Jobs,
+Deployments and StatefulSets are real. All are played side by side, each in its own namespace, with
+GPUs for all. The pod groups must equal KAI's, except for the differences of decision 22.
+"""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ from testcluster.replays import definitions
 
 from kai.api import keys
 
-QUIET_S = 1.5  # where the recording waited until nothing happened any more
+QUIET_S = 1.5  # where the recorder waited until nothing happened any more
 PATIENCE_S = 30.0
-NOT_PLAYED = ("*",)  # members of what is not built yet
+NOT_PLAYED = ("*",)  # fields of features that are not implemented yet
 
 
 def played() -> list[Recording]:
-    """Those about owners of pods: 50 to 87. What is not built yet is left out."""
+    """Those about owners of pods: 50 to 87, without features that are not implemented yet."""
     found = [each for each in recordings() if 50 <= int(each.name[:2]) <= 87]
     return [each for each in found if KNOWN.get(each.name, Known("", ())).members != NOT_PLAYED]
 
@@ -85,7 +85,7 @@ class Stage:
     # ---- what came of it -------------------------------------------------------------------------
 
     async def groups(self) -> dict[str, dict[str, Any]]:
-        """Members of the pod groups that have an owner, in the words of the recordings."""
+        """Fields of the pod groups that have an owner, in the format of the recordings."""
         names = {uid: recorded for recorded, uid in self.uids.items()}
         generated = dict[str, str]()
         for kind in ("Pod", "Job", "ReplicaSet", "StatefulSet", "Deployment"):
@@ -108,18 +108,18 @@ class Stage:
 
 
 def kais_groups(recording: Recording) -> dict[str, dict[str, Any]]:
-    """Those that were there at the end."""
+    """Those that existed at the end."""
     found = [each for each in recording.content["after"]["podgroups"] if is_owned(each)]
     return by_name(json.loads(alike(json.dumps(found))))
 
 
 def alike(text: str) -> str:
-    """Without what is drawn: the ends of names, and hashes of templates."""
+    """The text without random parts: the ends of names, and hashes of templates."""
     return re.sub(r"-[a-z0-9]{8,10}-<r>", "-<hash>-<r>", re.sub(r"<r\d+>", "<r>", text))
 
 
 def by_name(groups: list[Object]) -> dict[str, dict[str, Any]]:
-    """Members of each; those of one name get a number."""
+    """Fields of each group; groups with one name get a number."""
     found = dict[str, dict[str, Any]]()
     count = Counter[str]()
     for each in sorted(groups, key=lambda each: json.dumps(members_of(each), sort_keys=True)):
@@ -130,7 +130,7 @@ def by_name(groups: list[Object]) -> dict[str, dict[str, Any]]:
 
 
 def differences(ours: Mapping[str, Any], kais: Mapping[str, Any], known: Known) -> list[str]:
-    """Also what should differ, and does not."""
+    """Also known differences that do not occur."""
     found = []
     used = set[str]()
     for name in sorted(ours.keys() | kais.keys()):
@@ -157,7 +157,7 @@ ARGO = "argoproj.io/v1alpha1"
 
 
 def workflow(namespace: str) -> list[Object]:
-    """An Argo Workflow with two steps, as its controller makes them."""
+    """An Argo Workflow with two steps, as its controller creates them."""
     labels = {keys.QUEUE_LABEL: "team-a"}
     metadata = {
         "name": "steps",
@@ -180,8 +180,8 @@ def workflow(namespace: str) -> list[Object]:
 
 
 def leader_alone() -> list[Object]:
-    """A JobSet that starts its leader first and never gets its workers; a gang that is incomplete
-    for a second is stale."""
+    """A JobSet that starts its leader first and never gets its workers; an incomplete gang is stale
+    after a second."""
     [recording] = [each for each in recordings() if each.name == "58-jobset-in-order-too-small"]
     found = [each for each in recording.manifests if each["kind"] == "JobSet"]
     found[0]["metadata"]["annotations"] = {keys.STALENESS_ANNOTATION: "1s"}
@@ -191,7 +191,7 @@ def leader_alone() -> list[Object]:
 
 
 class Played:
-    """What came of all recordings."""
+    """The results of all recordings."""
 
     def __init__(self) -> None:
         self.differences = dict[str, list[str]]()
@@ -201,7 +201,7 @@ class Played:
         self.order = list[str]()
 
     def waiting(self) -> set[str]:
-        """Pods without a node, by recording; without the ends of names that are drawn."""
+        """Pods without a node, by recording, without random ends of names."""
         return {
             f"{name}/{undrawn(each)}"
             for name, pods in self.pods.items()
@@ -257,7 +257,7 @@ async def scene(cluster: Cluster, log: Path) -> Played:
                 }
                 return not result.differences
 
-            with contextlib.suppress(AssertionError):  # a test shows which are not
+            with contextlib.suppress(AssertionError):  # a test shows which pods do not run
                 await api.until("groups are KAI's", is_settled, PATIENCE_S)
             result.order = await serving
             await asyncio.sleep(2.0)
@@ -290,8 +290,8 @@ def only() -> Object:
 
 
 async def first_come(api: Client) -> list[str]:
-    """Bare pods for one GPU come one after the other, later ones with names that come first; each
-    runs for more than a second. The order in which they get it."""
+    """Bare pods for one GPU arrive one after the other, later ones with names that sort first; each
+    runs for more than a second. Returns the order in which they get it."""
     await api.create_namespace("served")
     for name in ("holder", "z", "m", "a"):
         one = pod(
@@ -334,8 +334,8 @@ def test_each_step_of_a_workflow_has_a_group_of_its_own(found: Played) -> None:
 
 
 def test_the_grouper_warns_of_what_cannot_be_grouped_alone(found: Played) -> None:
-    """KAI also warns of pods that it has not seen yet, and of groups that another worker has made
-    (spec 6 S3 and S4)."""
+    """KAI also warns of pods that it has not seen yet, and of groups that another worker has
+    created (spec 6 S3 and S4)."""
     assert found.warnings.keys() == {
         "51-job-min-member/bad",
         "80-owner-kind-without-crd/odd",
@@ -361,9 +361,9 @@ def test_all_pods_run_that_are_in_a_group(found: Played) -> None:
 
 
 def test_a_leader_that_waits_for_its_workers_is_not_stale(found: Played) -> None:
-    """That of an InOrder JobSet has been alone for longer than its period (spec 6 S14), and that
-    of a LeaderReady LeaderWorkerSet is all that its group needs until there are workers (spec
-    6 S15)."""
+    """The leader of an InOrder JobSet has been alone for longer than its period (spec 6 S14), and
+    the leader of a LeaderReady LeaderWorkerSet is all that its group needs until workers exist
+    (spec 6 S15)."""
     [leader] = found.pods["91-leader"]
     assert leader["metadata"]["name"].startswith("js-leader-0")
     [group] = found.groups["91-leader"].values()
@@ -373,6 +373,6 @@ def test_a_leader_that_waits_for_its_workers_is_not_stale(found: Played) -> None
 
 
 def test_the_queue_follows_the_label_of_the_owner(found: Played) -> None:
-    """Also when the group is there already (spec 6 S12)."""
+    """Also if the group exists already (spec 6 S12)."""
     [group] = found.groups["85-label-changes"].values()
     assert (group["spec.queue"], group["spec.priorityClassName"]) == ("team-b", "inference")

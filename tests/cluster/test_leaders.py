@@ -1,4 +1,4 @@
-"""Two `kai run all`, of which one at a time acts: it is killed, stopped for a while, or ends, and
+"""Two `kai run all`, one of which acts at a time: it is killed, stopped for a while, or ends, and
 the other one takes over."""
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def test_the_leader_is_stopped_in_the_middle_of_the_fill_and_goes_on_later(
     arguments: tuple[str, ...],
     stopped_s: float,
 ) -> None:
-    """It has plans in its hands that are out of date when it goes on."""
+    """When it continues, its plans are outdated."""
 
     async def story(scene: Scene) -> None:
         await scene.nodes(40)
@@ -90,7 +90,7 @@ def test_the_leader_is_stopped_in_the_middle_of_the_fill_and_goes_on_later(
 def test_a_process_that_is_stopped_writes_events_and_conditions_of_its_bindings(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
-    """SIGTERM comes while the server binds the first pods: no other process would write these."""
+    """SIGTERM arrives while the server binds the first pods: no other process would write these."""
 
     async def story(scene: Scene) -> None:
         await scene.nodes(4)
@@ -118,7 +118,7 @@ def test_a_process_that_is_stopped_writes_events_and_conditions_of_its_bindings(
 def test_a_lease_is_not_given_back_while_a_binding_is_on_its_way(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
-    """The next leader would not know that the room is taken."""
+    """Otherwise the next leader would not know that the room is used."""
 
     async def story(scene: Scene) -> None:
         await scene.nodes(1, gpus=1)
@@ -165,7 +165,7 @@ async def holders(scene: Scene) -> set[str]:
 def test_a_new_leader_lists_pods_before_it_plans(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
-    """The second one has not seen what the first one bound: its watch of pods is broken."""
+    """The second process has not seen the first one's bindings: its watch of pods is broken."""
 
     async def story(scene: Scene) -> None:
         watches_of_pods = Match("GET", "/api/v1/pods$")

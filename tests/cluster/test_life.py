@@ -1,4 +1,4 @@
-"""Clusters of their own: how they start, end, and what they leave behind."""
+"""Separate clusters: how they start, how they end, and what is left afterwards."""
 
 from __future__ import annotations
 

@@ -37,13 +37,13 @@ def kubectl(cluster: Cluster, namespace: str) -> Kubectl:
 
 @pytest.fixture
 def reader(cluster: Cluster) -> Iterator[Path]:
-    """The kubeconfig of a user who may list what plans depend on, and no more."""
+    """The kubeconfig of a user who may only list what plans depend on."""
     with running.reader(cluster, "list") as kubeconfig:
         yield kubeconfig
 
 
 def command(*arguments: object) -> str:
-    """What `kai` prints."""
+    """The output of `kai`."""
     done = subprocess.run(
         [sys.executable, "-m", "kai", *map(str, arguments)], capture_output=True, text=True
     )
@@ -94,7 +94,7 @@ def test_a_plan_is_what_kai_run_does_and_writes_nothing(
 def test_a_snapshot_of_a_running_scheduler_is_planned_as_it_plans_itself(
     cluster: Cluster, namespace: str, kubectl: Kubectl, tmp_path: Path
 ) -> None:
-    """A place is promised, and a pod that comes later must not get it."""
+    """A place is promised, and a later pod must not get it."""
     metadata, group = {"name": f"mid-{namespace}"}, "scheduling.k8s.io/v1"
     mid = {"apiVersion": group, "kind": "PriorityClass", "metadata": metadata, "value": 60}
     kubectl.apply(mid, node("n1", gpus=1))

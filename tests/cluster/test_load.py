@@ -1,4 +1,4 @@
-"""What the test cluster itself costs: the least that any scheduler needs here."""
+"""The cost of the test cluster itself: the minimum for any scheduler here."""
 
 from __future__ import annotations
 

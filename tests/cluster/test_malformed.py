@@ -1,5 +1,5 @@
-"""Objects that make no sense, written past validation: the rest is scheduled, and each shows what
-is wrong with it. One cluster without validation, and one `kai run all`, serve all tests."""
+"""Invalid objects, written past validation: all others are scheduled, and each invalid one shows
+its problem. One cluster without validation, and one `kai run all`, serve all tests."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def waits(name: str, *, of: str = "", subgroup: str = "", **more: Any) -> Object
 
 @dataclass(frozen=True)
 class Misfit:
-    """`shows`: a part of a condition or an event of the object of that kind and name."""
+    """`shows`: a part of a condition or an event of the object with that kind and name."""
 
     kind: str
     name: str
@@ -86,7 +86,7 @@ def fraction(name: str, shows: str, **annotations: str) -> Misfit:
 
 
 def of_group(name: str, shows: str, **spec: Any) -> tuple[Misfit, Misfit]:
-    """A pod group, and a pod of it, which both show it."""
+    """A pod group and one of its pods, which both show the message."""
     made = group(f"g-{name}", **spec)
     pod_says = f"PodGroup {NS}/g-{name} is ignored: "
     return (
@@ -96,7 +96,7 @@ def of_group(name: str, shows: str, **spec: Any) -> tuple[Misfit, Misfit]:
 
 
 def in_queue(name: str, shows: str, *queues: Object) -> tuple[Misfit, Misfit]:
-    """A queue, and a pod in it. In KAI, none of them exists."""
+    """A queue, and a pod in it. In KAI neither of them exists then."""
     pod_says = f"QueueDoesNotExist: Queue '{name}' does not exist."
     return (
         misfit("Queue", name, shows, *queues),
@@ -229,14 +229,14 @@ HARMLESS = [
     (waits("p-maybe", labels={keys.PREEMPTIBILITY_LABEL: "maybe"}),),
     (waits("p-tiny", cpu="1n"),),
 ]
-"""What cannot be read is ignored, as KAI does, and the pods run."""
+"""Unreadable values are ignored, as in KAI, and the pods run."""
 
 
 # ---- the cluster ---------------------------------------------------------------------------------
 
 
 class Outcome:
-    """What became of it all."""
+    """The result for all objects."""
 
     def __init__(self, pods: list[Object], groups: list[Object], events: list[Object]) -> None:
         self.places = {each["metadata"]["name"]: each["spec"].get("nodeName") for each in pods}
@@ -291,7 +291,8 @@ def found(
 
 
 async def scene(cluster: Cluster, log: Path) -> Outcome:
-    """Half of the healthy pods are there before, half come when all misfits have been seen."""
+    """Half of the valid pods exist before; the other half is created when all invalid objects were
+    seen."""
     kai = Kai(cluster, NS, log)
     async with cluster.client() as api:
         await api.create_namespace(NS)
@@ -353,7 +354,7 @@ def test_each_says_what_is_wrong_with_it(found: Outcome) -> None:
 def test_pods_that_wait_have_the_condition_that_autoscalers_and_people_look_at(
     found: Outcome,
 ) -> None:
-    """But where the pod grouper could not read an owner, and where pods of a gang are missing."""
+    """Except if the pod grouper could not read an owner, and if pods of a gang are missing."""
     without = {
         name for (kind, name), texts in found.conditions.items() if kind == "Pod" and not texts
     }

@@ -1,4 +1,4 @@
-"""NUMA zones in a live cluster: what is predicted, what is observed, and the exporter between."""
+"""NUMA zones in a live cluster: the prediction, the observed placement, and the exporter."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def aligned(tmp_path: Path) -> tuple[str, str]:
 
 
 def annotation(kubectl: Kubectl, name: str, key: str) -> Any:
-    """What it says, parsed; None where there is none."""
+    """The value of the annotation, parsed; None if there is none."""
     text = kubectl.all("pods")[name]["metadata"].get("annotations", {}).get(key)
     return None if text is None else json.loads(text)
 
@@ -91,7 +91,7 @@ def test_pods_go_where_they_fit_into_one_zone_and_what_is_observed_counts(
         said = until("it says why", lambda: kubectl.condition("third", "PodScheduled"))
         alignment = "node cannot NUMA-align the pod's resources under its Topology Manager policy"
         assert alignment in said["message"]
-        # The kubelet of n1 has another policy from now on.
+        # The kubelet of n1 has another policy now.
         kubectl.apply(zones("n1", {GPU: "1"}, {GPU: "1"}, policy="best-effort"))
         until("it fits", lambda: kubectl.bound().get("third") == "n1")
         spread = [*gpus("node-0", 1), *gpus("node-1", 1)]
@@ -106,7 +106,7 @@ def test_what_is_observed_while_a_pod_waits_decides_where_it_goes(
     aligned: tuple[str, str],
     tmp_path: Path,
 ) -> None:
-    """By the predictions both pods are in zone 0, and zone 1 is free."""
+    """The predictions put both pods into zone 0, and zone 1 is free."""
     kubectl.apply(node("n1", gpus=4), zones("n1", {GPU: "2"}, {GPU: "2"}))
     with Kai(cluster, namespace, tmp_path / "kai.log", *aligned):
         kubectl.apply(pod("one", namespace), pod("two", namespace))
@@ -130,7 +130,7 @@ def test_without_the_kind_pods_are_bound_without_a_prediction(
     aligned: tuple[str, str],
     tmp_path: Path,
 ) -> None:
-    """The kind comes later, and counts then."""
+    """The kind is installed later, and is used then."""
     remove_zones(cluster)
     kubectl.apply(node("n1", gpus=4))
     with Kai(cluster, namespace, tmp_path / "kai.log", *aligned) as kai:
@@ -146,7 +146,7 @@ def test_without_the_kind_pods_are_bound_without_a_prediction(
 def test_the_exporter_writes_what_the_kubelet_gave_and_repairs_what_others_wrote(
     cluster: Cluster, namespace: str, kubectl: Kubectl, tmp_path: Path
 ) -> None:
-    """It has the rights of its own account, and no others."""
+    """It has only the rights of its own account."""
     pytest.importorskip("grpc", reason="needs the extra numa")
     from fake_kubelet import FakeKubelet, answer, container, sysfs
 

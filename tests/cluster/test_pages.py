@@ -1,4 +1,4 @@
-"""/metrics, /healthz and /readyz of two processes that have the options of `kai install`."""
+"""/metrics, /healthz and /readyz of two processes with the options of `kai install`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kai.install import running
 
 
 class Page:
-    """The pages of one process. `arguments`: what the Deployment gives it, on a free port."""
+    """The pages of one process. `arguments`: those in the Deployment, with a free port."""
 
     def __init__(self) -> None:
         [port] = free_ports(1)
@@ -31,7 +31,7 @@ class Page:
         )
 
     async def get(self, path: str) -> tuple[int, str]:
-        """0: nothing listens."""
+        """Status 0: nothing listens."""
 
         def ask() -> tuple[int, str]:
             try:
@@ -83,7 +83,7 @@ def test_a_process_is_alive_at_once_ready_after_its_lists_and_so_is_the_one_that
         await one.until(one.readiness, 503, "not listed yet: PodGroup\n")
         assert lists.hits
         assert await one.get(one.liveness) == (200, "ok\n")
-        assert await one.value("kai_is_leading") in (0, 1)  # /metrics answers, too
+        assert await one.value("kai_is_leading") in (0, 1)  # /metrics works too
         lists.end()
         await one.until(one.readiness, 200, "ok\n")
 

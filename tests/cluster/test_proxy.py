@@ -1,4 +1,4 @@
-"""The fault proxy does the damage that it promises, and counts."""
+"""The fault proxy causes the faults that it documents, and counts them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LOST = (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError)
 
 @asynccontextmanager
 async def proxied(cluster: Cluster) -> AsyncIterator[tuple[FaultProxy, Client, Client]]:
-    """A proxy, a client behind it, and one that goes to the server itself."""
+    """A proxy, a client behind it, and one connected directly to the server."""
     async with (
         FaultProxy(cluster) as proxy,
         cluster.client(server=proxy.url) as behind,
@@ -156,7 +156,7 @@ def test_open_watches_are_cut_and_a_later_one_expires(cluster: Cluster, namespac
         watch = api.watch(pods, resourceVersion=version)
         event = asyncio.ensure_future(anext(watch))
         await api.until("the watch is open", lambda: seen(proxy.count("watch") == 1))
-        await asyncio.sleep(0.1)  # the server's headers have come
+        await asyncio.sleep(0.1)  # the server's headers have arrived
         assert proxy.cut_open(Match("GET", r"/pods$")) == 1
         with pytest.raises(LOST):
             await asyncio.wait_for(event, 5)

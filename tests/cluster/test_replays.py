@@ -1,5 +1,5 @@
-"""Recordings of KAI's control plane, played again: `kai run` has to end in the same objects,
-conditions and events, but for the mends of replay_tables."""
+"""Recordings of KAI's control plane, played again: `kai run` must end with the same objects,
+conditions and events, except for the differences in replay_tables."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ ROLES = ("scheduler", "pod-grouper", "pod-group-controller", "queue-controller")
 RESERVATIONS = ("--resource-reservation-pod-image", "kai/resourcereservation:0")
 LONGEST_S = 280
 MORE_CHANGES = 1
-"""So many more than with KAI are chance."""
+"""The number of further changes, compared with KAI, that are due to chance."""
 
 
 class Company:
-    """`kai run` in one process, or the binder in one of its own, as a recording needs it."""
+    """`kai run` in one process, or with the binder in a separate one, as a recording needs."""
 
     def __init__(self, cluster: Cluster, folder: Path) -> None:
         self.cluster, self._folder = cluster, folder
@@ -45,7 +45,7 @@ class Company:
         self._kais: list[Kai] = []
 
     def plays(self, binding: str, *, apart: bool) -> None:
-        """Starts what is not there, and waits until it is ready."""
+        """Starts what is missing, and waits until it is ready."""
         if self._plays == (binding, apart):
             return
         self.end()
@@ -85,12 +85,12 @@ def is_ready(kai: Kai) -> bool:
 def company(
     programs: Mapping[str, Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Company]:
-    # Nodes of one name come and go; on a busy machine a simulated kubelet is late.
+    # Nodes with one name are deleted and created; on a busy machine a simulated kubelet is late.
     options = Options(controller_arguments=("--node-monitor-grace-period=10m",))
     with temporary_cluster(options, programs) as cluster:
         install(cluster)
         asyncio.run(prepare(cluster))
-        # Its garbage collector looks for new kinds every 30 s, and when it starts.
+        # Its garbage collector discovers new kinds every 30 s, and when it starts.
         cluster.restart("kube-controller-manager")
         made = Company(cluster, tmp_path_factory.mktemp("replays"))
         yield made
@@ -108,7 +108,7 @@ async def prepare(cluster: Cluster) -> None:
 def replay(
     company: Company, recording: Recording, binding: str
 ) -> tuple[list[str], set[Mend], Counter[str]]:
-    """What differs and should not, the mends that are seen, and how often objects changed."""
+    """Unexpected differences, the allowed ones that occurred, and how often objects changed."""
     apart = binding != "direct" and Script(recording.content).needs_a_binder_apart
     company.plays(binding, apart=apart)
     mends = [*RULES, *MENDS, *(DIRECT if binding == "direct" else ())]
@@ -129,7 +129,7 @@ def replay(
 
 
 def chosen() -> Iterator[Any]:
-    """Those that need no other processes than the one before are neighbours."""
+    """Recordings that use the same processes are neighbours."""
     for binding in MODES:
         for recording in sorted(recordings(), key=lambda each: is_apart(each, binding)):
             name = recording.name
@@ -162,7 +162,8 @@ def test_it_ends_as_with_kai(company: Company, recording: Recording, binding: st
 
 @pytest.mark.cluster_slow
 def test_each_mend_is_seen() -> None:
-    """A mend of one recording that its replay does not need has to go; after all replays."""
+    """Allowed differences of one recording that its replay does not need must be removed; runs
+    after all replays."""
     everything = {
         (each.name, "bind-requests")
         for each in recordings()

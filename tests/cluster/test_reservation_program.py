@@ -21,7 +21,7 @@ ACCOUNT = access.reservation_account()
 
 
 class Program:
-    """It gets the environment that the kubelet gives to the container."""
+    """It gets the environment variables that the kubelet sets in the container."""
 
     def __init__(self, pod: dict[str, Any], kubeconfig: Path, folder: Path) -> None:
         metadata, (container,) = pod["metadata"], pod["spec"]["containers"]
@@ -57,7 +57,7 @@ def play(
     async def run() -> None:
         async with cluster.client() as api:
             for each in (running.namespace(RESERVATION), *ACCOUNT):
-                await api.status_of(api.create(each))  # 409: another test has made it
+                await api.status_of(api.create(each))  # 409: another test has created it
             await api.create(node("n1", 1))
             await api.ready_nodes(1)
             common = Reservations(image="none", fake=True)

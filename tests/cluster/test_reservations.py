@@ -1,4 +1,4 @@
-"""The program in GPU reservation pods, as tests play it."""
+"""The program in GPU reservation pods, as played by tests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def play(cluster: Cluster, story: Callable[[Client, Reservations], Awaitable[Non
 
 
 async def answer(api: Client, name: str) -> str:
-    """The GPU that a pod says it has."""
+    """The GPU that a pod's annotation names."""
 
     async def said() -> Any:
         pod = await api.get(path_of("Pod", NAMESPACE, name))

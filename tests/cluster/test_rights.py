@@ -1,5 +1,5 @@
-"""Each role runs under an account of its own with the rights of kai.install.access, and says in one
-sentence which of them is missing when it is taken away."""
+"""Each role runs under its own account with the rights of kai.install.access; if one of them is
+taken away, the log names it in one sentence."""
 
 from __future__ import annotations
 
@@ -55,17 +55,17 @@ OWNERS = {
     "replicasets": ("apps", "ReplicaSet"),
     "statefulsets": ("apps", "StatefulSet"),
 }
-"""Of the owners that the grouper may read those that every API server has."""
+"""The owners that every API server has, of those that the grouper may read."""
 MAKERS = ("Job", "ReplicaSet", "StatefulSet")
 READ = [("get", each, of) for each, (of, _) in OWNERS.items()]
 
 
 def owner(kind: str, group: str, name: str, it: Account, **annotations: str) -> Object:
-    """One that makes no pods, but for those whose controllers let go what they did not make."""
+    """An owner that creates no pods, or whose controller releases pods that it did not create."""
     labels = {"matchLabels": {"a": name}}
     template = {
         "metadata": {"labels": labels["matchLabels"]},
-        # A scheduler binds every pod that names a pod group: these take no GPU from its own ones.
+        # A scheduler binds every pod that names a pod group: these use no GPU of its own pods.
         "spec": pod_spec(0, scheduler=it.scheduler_name),
     }
     spec: Object = {"selector": labels, "template": template, "replicas": int(kind in MAKERS)}
@@ -87,7 +87,7 @@ def owner(kind: str, group: str, name: str, it: Account, **annotations: str) -> 
 
 
 class Workload:
-    """Pods of one account's scheduler, each in a group of its own, on a node of its own."""
+    """Pods of one account's scheduler, each in its own group, on its own node."""
 
     def __init__(self, it: Account) -> None:
         self.it, self.api = it, it.api
@@ -105,7 +105,7 @@ class Workload:
         await self.api.create(of)
 
     async def half(self, name: str) -> None:
-        """As admission leaves it: a pod that shares a device."""
+        """A pod that shares a device, after admission."""
         full_name = f"{name}-{self.it.name}"
         annotations = {
             keys.POD_GROUP_ANNOTATION: full_name,
@@ -115,7 +115,7 @@ class Workload:
         await self.pod(name, 0, annotations=annotations)
 
     async def waits(self) -> None:
-        """A pod that fits on a node of its own, but for the label."""
+        """A pod that fits on its own node, except for the label."""
         await self.pod("waits", 0, nodeSelector={"test/waits": self.it.name})
         await self.says_something_else([])
 
@@ -127,8 +127,8 @@ class Workload:
         await self.api.until("it has an event", event)
 
     async def turn(self, labelled: bool) -> None:
-        """Its node is the right one and cordoned, or the wrong one: the pod waits for another
-        reason, and then for the first one again."""
+        """Its node matches and is cordoned, or does not match: the pod waits for another reason,
+        and then for the first one again."""
         before = await self.why_not()
         labels = {"test/waits": self.it.name if labelled else None}
         patch = {"metadata": {"labels": labels}, "spec": {"unschedulable": labelled}}
@@ -171,7 +171,7 @@ class Grouped:
         await self.api.create({**made, "metadata": {**made["metadata"], **metadata}})
 
     async def owned(self, kind: str, group: str, **annotations: str) -> None:
-        """An owner, and a pod of it."""
+        """An owner, and one of its pods."""
         self._count += 1
         name = f"{kind.lower()}-{self._count}"
         [made] = await self.api.create(owner(kind, group, name, self.it, **annotations))
@@ -186,7 +186,7 @@ class Grouped:
             await self.owned(kind, group)
 
     async def nonsense(self) -> None:
-        """Its pod gets a warning."""
+        """An owner whose pod gets a warning."""
         await self.owned("Job", "batch", **{keys.BATCH_MIN_MEMBER_ANNOTATION: "many"})
 
     async def relabel(self, name: str, value: str) -> None:
@@ -194,7 +194,7 @@ class Grouped:
         await self.api.patch(path, {"metadata": {"labels": {"test/value": value}}})
 
     async def group_of(self, name: str) -> str:
-        """Its path, once it is there and the pod names it."""
+        """The path of the group, once it exists and the pod names it."""
 
         async def condition() -> Any:
             found = await self.api.get(path_of("Pod", self.it.namespace, name))
@@ -206,7 +206,7 @@ class Grouped:
 
 
 async def sharing(it: Account, work: Workload) -> None:
-    """Pods that share a device. A ConfigMap of the second one is there already."""
+    """Pods that share a device. A ConfigMap of the second one exists already."""
     async with Reservations(it.api):
         async with it.without(("create", "pods", "")):
             await work.half("half-0")
@@ -237,7 +237,7 @@ async def scheduler(it: Account) -> None:
     await work.bound("fits")
     await work.turn(True)
     async with it.without(("patch", "events", "")):
-        await work.turn(False)  # the event of the first reason once more
+        await work.turn(False)  # the event of the first reason again
     async with it.without(("patch", "podgroups", GROUP), ("get", "pods", "")):
         lost = it.proxy.swallow(BINDINGS, times=1)
         await work.pod("lost", 0)
@@ -275,7 +275,7 @@ async def grouper(it: Account) -> None:
 
 
 async def controller(it: Account) -> None:
-    """Of pod groups and queues: their statuses."""
+    """The controllers of pod groups and queues: their statuses."""
     work = Workload(it)
     resource = "queues/status" if it.role == "queue-controller" else "podgroups/status"
     async with it.without(("patch", resource, GROUP)):
@@ -318,14 +318,14 @@ def test_a_role_says_which_right_is_missing_and_goes_on(
     of_scheduler, of_grouper, *others = untested
     requests = {(verb, "bindrequests", GROUP) for verb in ("create", "delete", "get")}
     assert of_scheduler == {EVICT, DELETE, *requests, *GIVEN}
-    # A problem of a pod is one event, and no second one with the same words.
+    # A problem of a pod is one event; the same text is not repeated.
     of_grouper.remove(("patch", "events", ""))
     assert {group for _, _, group in of_grouper} == access.OWNERS.keys() - {"apps", "batch"}
     assert others == [set(), set()]
 
 
 def bind_request(it: Account, pod: str, node: str) -> Object:
-    """As another scheduler makes one."""
+    """As another scheduler creates one."""
     return {
         "apiVersion": f"{GROUP}/v1alpha2",
         "kind": "BindRequest",
@@ -366,7 +366,7 @@ async def binding(it: Account, work: Workload) -> None:
     async with it.without(("get", "pods", "")):
         await it.api.create(bind_request(it, "no-such-pod", "n"))
     async with it.without(("get", "nodes", "")):
-        # The scheduler beside it deletes those of its own pool whose node is gone.
+        # The scheduler deletes BindRequests of its own pool whose node is gone.
         request = bind_request(it, f"waits-{work.it.name}", "no-such-node")
         request["metadata"]["labels"] = {keys.NODE_POOL_LABEL: "another"}
         await it.api.create(request)
@@ -394,7 +394,7 @@ def test_rights_on_bind_requests(cluster: Cluster, namespace: str, tmp_path: Pat
             await binding(binds, Workload(asks))
             return rights_of(binds.rules) - binds.tested
 
-    # A failure of a binding is one event for each pod.
+    # A failed binding is one event for each pod.
     assert asyncio.run(story()) == {("patch", "events", ""), *GIVEN} - {("get", "nodes", "")}
 
 
@@ -409,7 +409,7 @@ GIVEN = {
     ("get", "storageclasses", STORAGE),
     ("get", "nodes", ""),
 }
-"""What a pod with claims and volumes takes."""
+"""The rights for a pod with claims and volumes."""
 
 
 async def giving(it: Account, work: Workload) -> None:
@@ -484,7 +484,7 @@ def test_rights_on_claims_and_volumes(
                 await giving(it, Workload(asks))
                 return GIVEN - it.tested
 
-    # What it is asked for beside the status is a reason in the answer, and no right by itself.
+    # The additional check besides the status is a reason in the answer, and no separate right.
     assert asyncio.run(story()) == {("patch", "resourceclaims/binding", DEVICES)}
 
 
@@ -492,7 +492,7 @@ def test_rights_on_claims_and_volumes(
 def test_a_scheduler_that_may_not_evict_says_so_and_evicts_later(
     cluster: Cluster, namespace: str, tmp_path: Path, how: str, right: Right
 ) -> None:
-    """After a refusal nothing is evicted for 10 s."""
+    """After a rejection nothing is evicted for 10 s."""
     install(cluster)
 
     async def story() -> None:

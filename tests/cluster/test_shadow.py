@@ -1,4 +1,4 @@
-"""`kai run scheduler --shadow` beside another scheduler, as a user who may only read."""
+"""`kai run scheduler --shadow` next to another scheduler, as a user with read rights only."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def reader(cluster: Cluster) -> Iterator[Path]:
 
 
 class Shadow(Kai):
-    """With a page and a report."""
+    """A shadow with a page and a report."""
 
     def __init__(self, cluster: Cluster, reader: Path, folder: Path, *arguments: str) -> None:
         [port] = free_ports(1)
@@ -54,7 +54,7 @@ class Shadow(Kai):
 
 
 def beside(cluster: Cluster, namespace: str, folder: Path, *arguments: str) -> tuple[Kai, Kai]:
-    """A scheduler that decides once a second, as KAI does, and the roles beside it."""
+    """A scheduler that decides once a second, like KAI, and the other roles."""
     slow = ("--binding", "bind-requests", "--schedule-period", "1", *arguments)
     return (
         Kai(cluster, namespace, folder / "grouper.log", roles=("pod-grouper",)),
@@ -79,7 +79,7 @@ def test_a_shadow_of_a_scheduler_that_decides_alike_finds_no_difference(
         until("all is seen", lambda: sum(e["count"] for e in shadow.report()["counts"]) == 5)
         page, metrics = shadow.get("/shadow"), shadow.get("/metrics")
     report = json.loads(shadow.file.read_text())
-    # One that was bound in the moment in which it came is not compared.
+    # A pod that was bound at the moment of its creation is not compared.
     assert {each["outcome"] for each in report["counts"]} <= {"same", "not_compared"}
     assert [each["outcome"] for each in report["counts"] if each["subject"] == "evict"] == ["same"]
     assert report["compared"] == report["same"] >= 3
@@ -92,8 +92,8 @@ def test_a_shadow_of_a_scheduler_that_decides_alike_finds_no_difference(
 def test_a_difference_is_shown_with_its_switch(
     cluster: Cluster, namespace: str, kubectl: Kubectl, reader: Path, tmp_path: Path
 ) -> None:
-    """The other one decides as KAI: a group that can never be placed keeps its queue from getting
-    what it is owed."""
+    """The other scheduler decides like KAI: a group that can never be placed prevents its queue
+    from getting its share."""
     kubectl.apply(queue("dept"), queue("team-a", "dept", gpu=1), queue("team-b", "dept", gpu=2))
     kubectl.apply(node("n1", 3))
     shadow = Shadow(cluster, reader, tmp_path, "--shadow-patience", "3")

@@ -1,8 +1,9 @@
-"""A shadow beside KAI as it was recorded, played again on a real API server.
+"""A shadow next to a recorded KAI, played again on a real API server.
 
-tests/conformance/test_shadow.py does this for all recordings in virtual time; here it is the whole
-process with its watches, for those in which the order of pods does not hang on UIDs and ages that
-are not recorded."""
+tests/conformance/test_shadow.py does this for all recordings in virtual time. Here the whole
+process with its watches runs, for recordings in which the order of pods does not depend on UIDs and
+ages that are not recorded.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Pods that share devices on a real API server: each device is reserved once, its pods get its
-UUID, and with the last pod it is free again (spec 6 C53-C58)."""
+UUID, and after the last pod it is free again (spec 6 C53-C58)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ AT_ONCE = "--no-leader-elect"
 
 @asynccontextmanager
 async def kept_running(scene: Scene, roles: tuple[str, ...]) -> AsyncIterator[None]:
-    """A process that was killed is started again, as Kubernetes does it."""
+    """A killed process is started again, as in Kubernetes."""
 
     async def keep() -> None:
         while True:
@@ -241,7 +241,7 @@ def test_orphans_of_an_earlier_process_are_removed_at_the_start(
 def test_a_reservation_that_is_deleted_by_hand_takes_its_pods_along(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
-    """Nobody holds their device any more, and the kubelet may give it to others (spec 6 C57)."""
+    """No pod holds their device any more, and the kubelet may assign it to others (spec 6 C57)."""
 
     async def story(scene: Scene) -> None:
         async with Admission(cluster), Reservations(scene.api):
@@ -274,8 +274,9 @@ def test_a_binder_that_is_killed_at_any_of_its_writes_leaves_the_books_right(
     mode: str,
     when: Literal["instead", "after"],
 ) -> None:
-    """Two halves come and go, once for each write of the process that binds them: it is killed
-    before the server has that write, or before it has the answer, and started again."""
+    """Two halves are created and deleted, once for each write of the process that binds them. It is
+    killed before the server receives that write, or before it receives the answer, and started
+    again."""
 
     async def story(scene: Scene) -> None:
         async with Admission(cluster), Reservations(scene.api):

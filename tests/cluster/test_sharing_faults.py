@@ -1,5 +1,5 @@
-"""Whole GPUs, parts of them, claims and volumes while requests fail. Afterwards every pod is bound
-once, and every device is held for the pods that are on it, and for nobody once they are gone."""
+"""Whole GPUs, GPU fractions, claims and volumes while requests fail. Afterwards every pod is bound
+once, and every device is reserved exactly while pods use it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ REQUESTS = Match("POST|PATCH|DELETE", "/bindrequests")
 
 
 def wave(prefix: str, namespace: str) -> list[Object]:
-    """4 whole GPUs, 8 halves, 2 pods with halves of two devices, 2 with claims of their own, and 2
+    """4 whole GPUs, 8 halves, 2 pods with halves of two devices, 2 with their own claims, and 2
     with ephemeral volumes that wait for their first consumer."""
     two = {keys.GPU_DEVICES_ANNOTATION: "2"}
     volume = {"volumeClaimTemplate": {"spec": claim_spec("slow")}}
@@ -95,7 +95,7 @@ async def slow_programs(scene: Scene, fake: Reservations) -> None:
 
 
 async def nodes_change(scene: Scene, fake: Reservations) -> None:
-    """Decisions that are under way are checked again."""
+    """Decisions under way are checked again."""
     for number in range(10):
         patch = {"metadata": {"labels": {"test/round": str(number)}}}
         await scene.api.patch(path_of("Node", name=f"n{number % 3}"), patch)
@@ -141,7 +141,7 @@ def test_devices_are_shared_in_spite_of(
             await scene.api.create(
                 storage_class("slow", waits=True), device_class(), template(namespace)
             )
-            # Its GPUs count as such, but only claims get them.
+            # Its GPUs count as such, but only claims can use them.
             apart = {**node("claims", 0), "spec": {"taints": [TAINT]}}
             await scene.api.create(apart, devices("claims", 4))
             await scene.api.ready_nodes(3)

@@ -1,7 +1,8 @@
-"""From KAI to `kai run` and back, without touching a pod that runs.
+"""From KAI to `kai run` and back, without changing a running pod.
 
-The cluster is as KAI leaves it when its programs are stopped: recordings of KAI, at their end.
-`kai run all` takes over, ends, and takes over again."""
+The cluster is in the state that KAI leaves when its programs are stopped: recordings of KAI, at
+their end. `kai run all` takes over, ends, and takes over again.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ from testcluster import (
 from kai.api import keys
 
 LEFT = ("06", "08", "19", "33", "42")
-"""Pods that share a GPU, or several; an elastic gang, one with parts, and gangs after a reclaim."""
+"""Pods that share one GPU, or several; an elastic gang, one with sub-groups, and gangs after a
+reclaim."""
 NEW = ("new-0", "new-1", "new-2")
 PATIENCE_S = 30.0
 GPU = "nvidia.com/gpu"
@@ -38,7 +40,7 @@ GPU = "nvidia.com/gpu"
 
 @dataclass
 class Seen:
-    """The cluster before, while and after `kai run` was there. By path."""
+    """The cluster before, during and after `kai run`. By path."""
 
     pods: dict[str, dict[str, Object | None]] = field(default_factory=dict)
     others: dict[str, dict[str, Object | None]] = field(default_factory=dict)
@@ -138,7 +140,7 @@ MOMENTS = ("while it runs", "after it", "after the second time")
 
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_pods_that_run_are_not_written_to(seen: Seen, moment: str) -> None:
-    """Nor are the reservation pods of shared GPUs: each has the version that it had."""
+    """The reservation pods of shared GPUs do not change either: each keeps its version."""
     assert len(seen.pods["before"]) >= 15
     assert versions(seen.pods[moment]) == versions(seen.pods["before"])
 
@@ -162,8 +164,8 @@ def test_new_pods_are_placed_beside_those_that_run(seen: Seen) -> None:
 
 
 def test_what_is_new_is_as_kai_expects_it(seen: Seen) -> None:
-    """Each new pod names a pod group, which names its owner as KAI's do and which is called as
-    KAI calls it."""
+    """Each new pod names a pod group. The group names its owner in KAI's format and has KAI's
+    name."""
     groups = {each["metadata"]["name"]: each for each in seen.new_groups}
     for name, found in seen.new.items():
         uid = found["metadata"]["uid"]
@@ -180,8 +182,8 @@ def test_what_is_new_is_as_kai_expects_it(seen: Seen) -> None:
 
 
 def test_nothing_is_left_under_way(seen: Seen) -> None:
-    """Leases have no holder, so that KAI's programs need not wait for their end; no BindRequest
-    waits for a binder."""
+    """Leases have no holder, so KAI's programs need not wait for their end; no BindRequest waits
+    for a binder."""
     assert len(seen.leases) == 5
     assert not any(each["spec"].get("holderIdentity") for each in seen.leases)
     phases = {each["status"].get("phase") for each in seen.requests}
@@ -202,7 +204,7 @@ def versions(found: Mapping[str, Object | None]) -> dict[str, Any]:
 
 
 def meanings(found: Mapping[str, Object | None]) -> dict[str, Any]:
-    """But for what a status says of the moment."""
+    """The objects without the momentary parts of their status."""
     return {
         path: each
         and {

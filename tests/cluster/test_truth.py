@@ -1,6 +1,7 @@
-"""What becomes of decisions when the cluster changes before they are carried out, or refuses them.
+"""The results of decisions if the cluster changes before they are carried out, or rejects them.
 
-Between `kai run all` and the API server stands a proxy, which holds requests back at a gate."""
+Between `kai run all` and the API server is a proxy, which holds requests back at a gate.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ SETTLED_S = 1.5  # a watch shows a change within milliseconds, and a cycle takes
 
 
 class World:
-    """`api` goes past the proxy."""
+    """`api` bypasses the proxy."""
 
     def __init__(self, cluster: Cluster, namespace: str, api: Client, proxy: FaultProxy) -> None:
         self.cluster, self.namespace, self.api, self.proxy = cluster, namespace, api, proxy
@@ -56,7 +57,7 @@ class World:
         return await self.api.until(what, condition, 30)
 
     async def came(self, count: int, verb: str = "create", subresource: str = "binding") -> None:
-        """So many requests about pods have come to the gate."""
+        """Waits until this many requests about pods are at the gate."""
 
         async def enough() -> bool:
             return self.proxy.count(verb, "pods", subresource) >= count
@@ -88,18 +89,19 @@ class World:
         ]
 
     async def event(self, reason: str) -> Object:
-        """The first one, which may still be on its way."""
+        """The first event with that reason, which may still be on its way."""
         found: list[Object] = await self.until(f"event {reason}", lambda: self.events(reason))
         return found[0]
 
     async def let_go(self) -> None:
-        """Nothing keeps a pod from going: pods that stay would fill nodes of the next test."""
+        """Removes finalizers: remaining pods would fill nodes of the next test."""
         nothing = {"metadata": {"finalizers": None}}
         for name in await self.pods():
             await self.api.status_of(self.api.patch(self.path("Pod", name), nothing))
 
     async def poor_and_rich(self, *rich: Object, waits: Object) -> None:
-        """Queues `rich`, which has all GPUs of node n1, and `poor`, which deserves some of them."""
+        """Queues `rich`, which uses all GPUs of node n1, and `poor`, which deserves some of
+        them."""
         wanted = waits["spec"]["containers"][0]["resources"]["limits"][keys.NVIDIA_GPU]
         both = len(rich)
         await self.api.create(
@@ -148,8 +150,8 @@ def play(
 def test_nodes_change_in_the_middle_of_a_fill(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
-    """64 pods of one group fill n1 to n8 in order. 32 bindings have been sent, to n1 to n4, when
-    n5 goes, n6 is cordoned, n7 is taken by pods of others, and n8 gets a taint."""
+    """64 pods of one group fill n1 to n8 in order. 32 bindings have been sent, to n1 to n4, when n5
+    is deleted, n6 is cordoned, n7 is used by other pods, and n8 gets a taint."""
 
     async def story(world: World) -> None:
         api = world.api
@@ -263,7 +265,7 @@ def test_when_one_of_three_victims_may_not_go_none_goes(
             " disruption budget."
         )
         tried = world.proxy.count("create", "pods", "eviction")
-        assert tried == 3  # dry, each once
+        assert tried == 3  # dry run, each once
         await asyncio.sleep(SETTLED_S)
         pods = await world.pods()
         assert [
@@ -302,7 +304,7 @@ def test_while_a_finalizer_holds_a_victim_nobody_else_is_evicted(
             return str((await world.pods())["waits"]["status"].get("nominatedNodeName") or "")
 
         await world.until("a promise", nominated)
-        await api.create(world.pod("late", queue="poor"))  # takes none of the promised room
+        await api.create(world.pod("late", queue="poor"))  # uses none of the promised room
         await asyncio.sleep(3 * SETTLED_S)
         assert await leaving() == [victim]
         assert await nominated() == "n1"
@@ -338,7 +340,7 @@ def stateful_set(namespace: str, queue: str = "default-queue") -> Object:
 
 
 async def made_again(world: World, name: str) -> tuple[str, str]:
-    """Deletes a pod; the UIDs of it and of the one that its controller makes in its place."""
+    """Deletes a pod; returns its UID and that of its replacement from the controller."""
     before = (await world.pods())[name]["metadata"]["uid"]
     await world.api.delete(world.path("Pod", name), gracePeriodSeconds=0)
 
@@ -370,7 +372,7 @@ def test_a_pod_that_is_made_again_while_it_is_bound_is_bound_for_itself(
             return set(answers) - {201}
 
         [answer] = await world.until("the first one has its answer", refused)
-        assert answer in (404, 409)  # it named the pod that is gone
+        assert answer in (404, 409)  # it named the deleted pod
         await world.api.create(world.pod("more"))
         await asyncio.sleep(SETTLED_S)
         assert "more" not in await world.places()  # the node is full

@@ -73,7 +73,7 @@ async def until(scene: Scene, what: str, is_so: Callable[[], Awaitable[object]])
 
 
 async def why_not(scene: Scene, name: str) -> str:
-    """What the condition PodScheduled of a pod says."""
+    """The message of a pod's condition PodScheduled."""
     conditions = (await get(scene, "Pod", name))["status"].get("conditions", ())
     said = {each["type"]: each.get("message", "") for each in conditions}
     return str(said.get("PodScheduled", ""))
@@ -194,7 +194,7 @@ def test_a_claim_that_binds_at_once_is_waited_for(
 def test_a_provisioner_that_fails_sends_the_pod_elsewhere(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
-    """It takes the node from the claim, and the node is full by then."""
+    """It removes the node from the claim, and the node is full by then."""
 
     async def story(scene: Scene) -> None:
         await scene.nodes(2)

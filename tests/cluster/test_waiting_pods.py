@@ -1,4 +1,4 @@
-"""What pods that wait, and their pod groups, are told by `kai run` (spec 2 M1-M3)."""
+"""The messages of `kai run` on waiting pods and their pod groups (spec 2 M1-M3)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TOO_BIG = "Max GPU resources available in a single node in the default node-pool
 
 
 async def events(scene: Scene, kind: str) -> list[tuple[str, str, int]]:
-    """Reason, message and count of all about objects of a kind."""
+    """Reason, message and count of all events about objects of a kind."""
     found = await scene.api.items(path_of("Event", scene.namespace))
     return [
         (each["reason"], each["message"], each.get("count", 1))
@@ -69,7 +69,7 @@ def test_a_gated_pod_waits_for_its_gate_and_its_group_says_so_once(
 def test_a_pod_and_its_group_are_told_at_once_though_the_group_is_made_later(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
-    """Nothing else happens that would lead to another plan."""
+    """Nothing else happens that would cause another plan."""
 
     async def story(scene: Scene) -> None:
         await scene.nodes(1, gpus=1)
@@ -107,7 +107,7 @@ def test_pods_of_a_group_that_does_not_want_it_get_no_condition(
 def test_a_pod_whose_group_comes_later_waits_and_then_runs(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
-    """KAI says nothing of such a pod (spec 6 S19)."""
+    """KAI writes nothing on such a pod (spec 6 S19)."""
 
     async def story(scene: Scene) -> None:
         await scene.nodes(1)

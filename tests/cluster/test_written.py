@@ -1,4 +1,4 @@
-"""The writes of the controllers, taken by a real API server."""
+"""A real API server accepts the writes of the controllers."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def path(kind: str, namespace: str, name: str = "", subresource: str = "") -> st
 
 
 async def send(api: Client, write: Write) -> Object:
-    """What kai.k8s does, without any patience."""
+    """Sends a write as kai.k8s does, without retries."""
     body: Any = write.body
     if write.verb == "create":
         return await api.post(
@@ -62,7 +62,7 @@ async def send(api: Client, write: Write) -> Object:
 
 
 class Live:
-    """The cluster as it is, for the engine and for the writers."""
+    """The current cluster, for the engine and for the writers."""
 
     def __init__(self, api: Client, namespace: str) -> None:
         self.api, self.namespace = api, namespace
@@ -124,7 +124,7 @@ class Live:
         return plan
 
     def condition(self, name: str, type: str = "PodScheduled") -> Object:
-        """Empty where the pod has none of the type."""
+        """Empty if the pod has no such condition."""
         conditions = self.objects["Pod", name]["status"].get("conditions", ())
         return next((each for each in conditions if each["type"] == type), {})
 

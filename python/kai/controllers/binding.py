@@ -1,20 +1,20 @@
-"""Carrying out a plan: pod groups are created, pods are bound, victims are deleted.
+"""Carries out a plan: creates pod groups, binds pods, deletes victims.
 
     binder = Binder()
     steps = binder.begin(now, bindings, evictions)    # writes to send
-    steps = binder.answered(now, write, outcome)      # and what follows from each answer
+    steps = binder.answered(now, write, outcome)      # the next steps after each answer
 
-Nothing here does I/O. An assumption of the engine (cpp/kai/engine/assumptions.h) stands behind each
-binding and each eviction; it ends when a watch shows that it happened, or when this says so:
+No I/O. For each binding and each eviction the engine holds an assumption
+(cpp/kai/engine/assumptions.h); it ends when a watch shows the result, or when this module ends it:
 
-- A pod group that exists only here is created before its first pod is bound, so that a process that
-  ends in between leaves no pod in a group that is not there.
-- What becomes of a binding: kai.controllers.bindings; with `by="bind-requests"` it is a BindRequest
-  that is created, which kai.controllers.binder, or KAI's binder, carries out.
+- A pod group that exists only in memory is created before its first pod is bound, so a process that
+  ends in between leaves no pod in a missing group.
+- kai.controllers.bindings follows a binding; with `by="bind-requests"` a BindRequest is created
+  instead, which kai.controllers.binder, or KAI's binder, carries out.
 - A binding that waits to be sent is held back when its node changes (`hold`), until the planning
-  thread has found whether it holds still (`Steps.ask`, `checked`).
+  thread has checked whether it is still valid (`Steps.ask`, `checked`).
 
-Victims are those of kai.controllers.evicting.
+kai.controllers.evicting handles victims.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ __all__ = ["WAIT_BEFORE_WRITING_S", "Binder", "Binding", "How", "Steps"]
 
 How = Literal["direct", "bind-requests"]
 WAIT_BEFORE_WRITING_S = 1.0
-"""A pod that waits longer is written about: its group is created, and it names the group."""
+"""A pod that waits longer gets writes: its group is created, and the pod names it."""
 
 
 @dataclass(slots=True)
@@ -48,16 +48,16 @@ class _Group:
 
     change: GroupChange
     is_being_created: bool = False
-    is_wanted: bool = False  # though nothing waits for it
+    is_wanted: bool = False  # although no pod waits for it
     failures: int = 0
     not_before: float = 0.0  # after a failure
-    later: list[GroupChange] = field(default_factory=list)  # came while it was being created
-    bindings: list[Binding] = field(default_factory=list)  # go out once it exists
+    later: list[GroupChange] = field(default_factory=list)  # arrived during the creation
+    bindings: list[Binding] = field(default_factory=list)  # sent once it exists
     patches: list[Assignment] = field(default_factory=list)
 
     @property
     def is_due(self) -> bool:
-        """It is to be created, as soon as that may be tried."""
+        """Whether it must be created, as soon as that may be tried."""
         return bool(self.bindings or self.patches or self.is_wanted)
 
 
@@ -88,7 +88,7 @@ class Binder:
             self._ways = Requesting(self._request)
         self._requests = Requests(self._ways, pool)
         self._groups: dict[str, _Group] = {}  # by "namespace/name"
-        self._assigned: dict[str, tuple[float, Assignment]] = {}  # by pod, the oldest first
+        self._assigned: dict[str, tuple[float, Assignment]] = {}  # by pod, oldest first
         self._late: set[str] = set()  # groups whose creation failed
 
     # ---- what is known -------------------------------------------------------------------------
@@ -102,7 +102,7 @@ class Binder:
 
     @property
     def in_doubt(self) -> int:
-        """Pods that a request may still bind, though no answer came."""
+        """The number of pods that a request without an answer may still bind."""
         return self._ways.in_doubt
 
     def held_back(self) -> list[str]:
@@ -111,8 +111,8 @@ class Binder:
         return self._ways.held_back()
 
     def add_group(self, change: GroupChange) -> None:
-        """A group that is planned with, and created when one of its pods is bound or waits; or a
-        patch of a planned one."""
+        """A group in the plan, which is created when one of its pods is bound or waits; or a patch
+        of a planned one."""
         known = self._groups.get(change.name)
         if known is None:
             self._groups[change.name] = _Group(GroupChange(change.manifest))
@@ -132,7 +132,7 @@ class Binder:
         self._assigned[assignment.pod] = (now, assignment)
 
     def pod_gone(self, pod: str, uid: str) -> None:
-        """The pod of that UID went; another one of its name may be there by now."""
+        """The pod with that UID is gone; a new one may have its name."""
         self._evictor.pod_gone(pod, uid)
         self._requests.pod_gone(pod, uid)
         _, assigned = self._assigned.get(pod, (0, None))
@@ -154,7 +154,8 @@ class Binder:
             if self._ways.parks(binding):
                 continue
             if self._by == "bind-requests" and self._requests.of(binding.pod) is not None:
-                self._ways.fail(now, steps, binding, "")  # it has failed, and is about to go
+                # It has failed, and is about to be deleted
+                self._ways.fail(now, steps, binding, "")
             elif lacks := self._ways.lacks(binding):
                 self._ways.fail(now, steps, binding, f"kai does not support {lacks} yet")
             else:
@@ -171,8 +172,8 @@ class Binder:
             steps.writes.append(_creation(group, stamp))
 
     def tick(self, now: float) -> Steps:
-        """Pods that have waited for a second name their groups, which are created before. What
-        failed or was in doubt is tried again when its time has come."""
+        """Pods that have waited for a second name their groups, which are created before. Retries
+        what failed or was in doubt."""
         steps = Steps()
         self._ways.tick(now, steps)
         for pod, (since, assignment) in list(self._assigned.items()):
@@ -197,7 +198,7 @@ class Binder:
         return steps
 
     def next_tick(self) -> float | None:
-        """When `tick` has something to do; None: when something else happens."""
+        """The time of the next `tick`; None: no tick is needed before another event."""
         times = [
             each for each in (self._ways.next_tick(), self._requests.next()) if each is not None
         ]
@@ -209,8 +210,8 @@ class Binder:
         return min(times, default=None)
 
     def hold(self, nodes: Iterable[str], unsent: Iterable[Write]) -> Steps:
-        """These nodes changed. `unsent`: bindings to them that the writer gave back; those that
-        wait for their group are held back as well."""
+        """These nodes changed. `unsent`: bindings to them that the writer returned; those that wait
+        for their group are held back as well."""
         steps = Steps()
         changed = frozenset(nodes)
         waiting: list[Binding] = [each.about for each in unsent]
@@ -225,13 +226,14 @@ class Binder:
     def checked(
         self, now: float, stamp: str, asked: Iterable[Binding], broken: Iterable[int]
     ) -> Steps:
-        """Of the bindings in `Steps.ask` these assumptions do not hold any more: they are taken
-        back, and the others go out. The planning thread has forgotten the assumptions itself."""
+        """Of the bindings in `Steps.ask`, those with these assumptions are not valid any more: they
+        are taken back, and the others are sent. The planning thread has dropped the assumptions
+        itself."""
         steps = Steps()
         gone = frozenset(broken)
         for binding in asked:
             if not self._ways.is_current(binding):
-                continue  # decided anew, or the pod went
+                continue  # decided again, or the pod is gone
             if binding.assumption not in gone:
                 self._start(now, stamp, binding, steps)
                 continue
@@ -241,7 +243,8 @@ class Binder:
         return steps
 
     def prepared(self, now: float, prepared: Prepared) -> Steps:
-        """Pods got what they need before they are bound, or do not get it; others are ignored."""
+        """Pods got what they need before their binding, or will not get it; other bindings are
+        ignored."""
         steps = self._ways.prepared(now, prepared)
         for binding, pod in prepared.seen:
             steps.add(self._ways.seen(now, binding, pod))
@@ -257,7 +260,7 @@ class Binder:
         self._requests.gone(name, uid)
 
     def requests_to_check(self, now: float) -> list[Request]:
-        """Those about which the planning thread is asked; for `request_checked`."""
+        """The BindRequests that the planning thread must check; for `request_checked`."""
         return self._requests.take(now)
 
     def request_checked(self, now: float, request: Request, target: Target) -> Steps:
@@ -266,7 +269,7 @@ class Binder:
     # ---- answers -------------------------------------------------------------------------------
 
     def answered(self, now: float, write: Write, outcome: Outcome) -> Steps:
-        """What follows from the answer to one of its writes."""
+        """The next steps after the answer to one of its writes."""
         about = write.about
         if isinstance(about, Binding):
             return self._with_names(now, self._ways.answered(now, about, outcome))
@@ -278,7 +281,7 @@ class Binder:
         return _steps_of(self._evictor.answered(write, outcome))
 
     def seen(self, now: float, binding: Binding, found: Mapping[str, Any] | None) -> Steps:
-        """What `Steps.look` asked for, as it is now; None: it is gone."""
+        """The result of a read in `Steps.look`; None: the object is gone."""
         return self._with_names(now, self._ways.seen(now, binding, found))
 
     def _patched(self, now: float, assignment: Assignment, outcome: Outcome) -> Steps:
@@ -290,10 +293,10 @@ class Binder:
 
     def _created(self, now: float, group: _Group, outcome: Outcome) -> Steps:
         name = group.change.name
-        if outcome.result in (Result.DONE, Result.CONFLICT):  # a conflict: it is there already
+        if outcome.result in (Result.DONE, Result.CONFLICT):  # a conflict: it exists already
             self._groups.pop(name, None)
             if outcome.result is Result.CONFLICT:
-                group.later.clear()  # the grouper compares it with what is there
+                group.later.clear()  # the grouper compares it with the existing one
             return self._go_on(now, group)
         steps = Steps()
         group.is_being_created = False
@@ -301,7 +304,7 @@ class Binder:
             group.change = GroupChange(each.manifest)
         group.later.clear()
         group.failures += 1
-        if outcome.result is Result.LOST:  # a name is created once, however often it is tried
+        if outcome.result is Result.LOST:  # an object with a fixed name is created only once
             group.not_before = now + wait_of(group.failures - 2)
             self._late.add(name)
             return self.tick(now)
@@ -313,12 +316,12 @@ class Binder:
                 self._ways.fail(now, steps, binding, why)
                 group.patches.append(_assignment_of(binding))
         group.bindings.clear()
-        if outcome.result is Result.GONE:  # its namespace is
+        if outcome.result is Result.GONE:  # its namespace is gone
             self._groups.pop(name, None)
         return steps
 
     def _go_on(self, now: float, group: _Group) -> Steps:
-        """The group exists: its pods are bound, and those that wait name it."""
+        """The group exists: its pods are bound, and waiting ones name it."""
         steps = Steps(writes=[each.write() for each in group.later])
         group.later.clear()
         for binding in group.bindings:
@@ -330,8 +333,8 @@ class Binder:
         return steps
 
     def _with_names(self, now: float, steps: Steps) -> Steps:
-        """A binding brings the name of the group along, a BindRequest does not: pods whose binding
-        failed get it later."""
+        """A binding sets the name of the group, a BindRequest does not: pods whose binding failed
+        get it later."""
         for binding, _ in steps.failed if self._by == "direct" else ():
             if not binding.names_group and binding.pod not in self._assigned:
                 self.assign(now, _assignment_of(binding))
@@ -343,8 +346,7 @@ class Binder:
     # ---- writes --------------------------------------------------------------------------------
 
     def _with_assignment(self, now: float, binding: Binding) -> list[Write]:
-        """The request, and before it what the pod has to say of its group where that cannot bring
-        it along."""
+        """The request, after a patch of the pod's group fields if the request cannot set them."""
         writes = self._ways.begin(now, binding)
         brings_all = self._by == "direct" and (self._copies_labels or not binding.subgroup)
         if not binding.names_group and not brings_all:

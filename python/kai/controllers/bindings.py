@@ -1,21 +1,22 @@
-"""Bindings on their way: one request for each pod, and what follows from its answer.
+"""Bindings in progress: one request for each pod, and the next steps after its answer.
 
     ways = Bindings(write_of, preparing)
     ways.add(binding)
-    writes = ways.begin(now, binding)        # none while the pod gets what it needs first
-    steps = ways.prepared(now, prepared)     # and now it has that
+    writes = ways.begin(now, binding)        # none while the pod is being prepared
+    steps = ways.prepared(now, prepared)     # preparation is complete
     steps = ways.answered(now, binding, outcome)
 
-Nothing here does I/O. `Bindings` binds pods itself. kai.controllers.bind_requests has a kind of it
-that creates BindRequests; kai.controllers.binder carries these out with the kind here.
+No I/O. `Bindings` binds pods itself. kai.controllers.bind_requests has a variant that creates
+BindRequests; kai.controllers.binder carries these out with the class here.
 
-- A request without an answer may have been carried out, or may be carried out yet: it can still be
-  on its way when the object is read (`Steps.look`). So the pod's room stays taken, and the request
-  is sent again *for the same node*, until a fact ends the doubt. Facts are: the pod is on a node
-  (that never changes), it is gone or another one (a UID never comes back), it is being deleted (the
-  API server binds no such pod). Neither time nor a refusal of a later try is one.
-- A pod whose binding failed for certain is planned again after a wait, which doubles with each
-  failure: until then its assumption stands.
+- A request without an answer may have been applied, or may still be: it can be under way even when
+  the object is read (`Steps.look`). The pod's resources therefore stay reserved, and the request is
+  sent again *for the same node*, until a fact ends the doubt. Facts are: the pod is on a node (that
+  never changes), it is gone or replaced (a UID never comes back), it is being deleted (the API
+  server binds no such pod). Elapsed time is no such fact, and neither is the rejection of a later
+  try.
+- A pod whose binding certainly failed is planned again after a wait, which doubles with each
+  failure: until then its assumption stays.
 """
 
 from __future__ import annotations
@@ -34,17 +35,17 @@ from kai.controllers.waits import earliest
 __all__ = ["Binding", "Bindings", "Steps", "Trouble", "wait_of"]
 
 FIRST_WAIT_S, MOST_WAIT_S = 1.0, 30.0
-"""Before the next try for a pod that could not be bound."""
+"""The wait before the next try for a pod that could not be bound."""
 
 
 @dataclass(slots=True)
 class Steps:
-    """What follows.
+    """The next steps.
 
     `forget`: assumptions that did not come true. `look`: bindings, each with the kind of the object
-    to read, which goes to `seen`. `ask`: bindings that are held back until `checked` says which of
-    them hold still. `bound`: bindings that succeeded. `failed`: bindings that did not, each with
-    the reason. `evicted` and `spared`: the same of evictions. `problems`: sentences for the log.
+    to read, for `seen`. `ask`: bindings that are held back until `checked` confirms them. `bound`:
+    bindings that succeeded. `failed`: bindings that did not, each with the reason. `evicted` and
+    `spared`: the same of evictions. `problems`: sentences for the log.
     """
 
     writes: list[Write] = field(default_factory=list)
@@ -59,17 +60,17 @@ class Steps:
     events: list[Event] = field(default_factory=list)
 
     def add(self, more: Steps) -> None:
-        """What follows as well."""
+        """Adds further steps."""
         for each in fields(self):
             getattr(self, each.name).extend(getattr(more, each.name))
 
 
 @dataclass(slots=True)
 class Trouble:
-    """A pod whose binding failed, or of which no clear answer has come.
+    """A pod whose binding failed, or has no clear answer yet.
 
-    `tries`: how many in a row. `failed`: the binding whose assumption stands until the pod is
-    planned again. `in_doubt`: a request that was sent may take effect at any time.
+    `tries`: the number of consecutive tries. `failed`: the binding whose assumption stays until the
+    pod is planned again. `in_doubt`: a request that was sent may take effect at any time.
     """
 
     uid: str
@@ -80,21 +81,21 @@ class Trouble:
     why: str = ""
 
     def wait(self, now: float, free: int = 0) -> None:
-        """Until the next try; the first `free` tries come at once."""
+        """Sets the time of the next try; the first `free` tries come at once."""
         self.due = now + wait_of(self.tries - free)
         self.tries += 1
 
 
 def wait_of(failures: int) -> float:
-    """In seconds, after so many failures before this one."""
+    """The wait in seconds after this many earlier failures."""
     if failures < 0:
         return 0.0
     return float(min(MOST_WAIT_S, FIRST_WAIT_S * 2.0 ** min(failures, 10)))
 
 
 class Bindings:
-    """`write`: the request for a binding. `preparing`: what pods need before it. Requests about
-    pods: what is read is the pod."""
+    """`write`: the request for a binding. `preparing`: what pods need before it. The requests are
+    about pods: a doubtful one is resolved by reading the pod."""
 
     kind = "Pod"
 
@@ -107,40 +108,40 @@ class Bindings:
         self._troubles: dict[str, Trouble] = {}  # by pod
 
     def __len__(self) -> int:
-        """How many are under way."""
+        """The number of bindings in progress."""
         return len(self._under_way)
 
     @property
     def in_doubt(self) -> int:
-        """Pods that a request may still bind, though no answer came."""
+        """The number of pods that a request without an answer may still bind."""
         return sum(each.in_doubt for each in self._troubles.values())
 
     def add(self, binding: Binding) -> None:
-        """From now on it is under way, in the place of an earlier one of the pod."""
+        """Starts a binding; it replaces an earlier one of the pod."""
         self._under_way[binding.pod] = binding
 
     def is_current(self, binding: Binding) -> bool:
-        """It is under way: the pod is there, and was not decided anew."""
+        """Whether it is in progress: the pod exists, and was not decided again."""
         return self._under_way.get(binding.pod) is binding
 
     def of(self, pod: str) -> Binding | None:
-        """The binding of the pod that is under way."""
+        """The binding of the pod in progress."""
         return self._under_way.get(pod)
 
     def lacks(self, binding: Binding) -> str:
-        """What the pod needs before its binding and nothing here gives, in words; "": nothing."""
+        """The pod's needs before its binding that are not provided here, in words; "": none."""
         return self._preparing.lacks(binding)
 
     def begin(self, now: float, binding: Binding) -> list[Write]:
-        """The request; none while the pod gets what it needs: `prepared` follows."""
+        """The request; none while the pod is being prepared: `prepared` follows."""
         if not self._preparing.needs(binding):
             return [self._write(binding)]
         self._preparing.begin(now, binding)
         return []
 
     def prepared(self, now: float, prepared: Prepared) -> Steps:
-        """Pods have what they need, or do not get it. Bindings of others are ignored, and so are
-        those of `seen`, which is not decided here."""
+        """Pods have what they need, or will not get it. Bindings of others are ignored, and so are
+        those in `seen`, which is not handled here."""
         steps = Steps()
         steps.writes += map(self._write, filter(self.is_current, prepared.ready))
         steps.ask += filter(self.is_current, prepared.ask)
@@ -150,7 +151,7 @@ class Bindings:
         return steps
 
     def take_back(self, binding: Binding) -> None:
-        """What the pod was given before its binding is not needed."""
+        """Undoes the preparation of the pod."""
         self._preparing.drop(binding)
 
     def keep(self, binding: Binding) -> None:
@@ -158,8 +159,8 @@ class Bindings:
         self._preparing.keep(binding)
 
     def parks(self, binding: Binding) -> bool:
-        """The pod failed a moment ago: the binding is not sent, and its room is kept until the pod
-        is planned again."""
+        """The pod failed a moment ago: the binding is not sent, and its resources stay reserved
+        until the pod is planned again."""
         trouble = self._troubles.get(binding.pod)
         if trouble is None or trouble.uid != binding.uid or trouble.due is None or trouble.in_doubt:
             return False
@@ -176,13 +177,13 @@ class Bindings:
         ]
 
     def shown(self, pod: str, uid: str) -> bool:
-        """A watch has shown a BindRequest of the pod; whether it was created here."""
+        """A watch has shown a BindRequest of the pod; returns whether it was created here."""
         del pod, uid
         return False
 
     def set_aside(self, binding: Binding) -> None:
-        """It is not carried out for now, and nothing of it was sent. What its pod was given stays,
-        until `keep` or `take_back`."""
+        """It is postponed, and nothing of it was sent. The preparation of its pod stays, until
+        `keep` or `take_back`."""
         del self._under_way[binding.pod]
 
     def drop(self, binding: Binding) -> None:
@@ -191,7 +192,7 @@ class Bindings:
         self.take_back(binding)
 
     def gone(self, pod: str, uid: str) -> bool:
-        """The pod of that UID went; False: another one of its name is on its way."""
+        """The pod with that UID is gone; False: a new pod of its name has a binding in progress."""
         known = self._under_way.get(pod)
         if known is not None and known.uid != uid:
             return False
@@ -201,20 +202,20 @@ class Bindings:
         return True
 
     def calm(self, pod: str, uid: str) -> None:
-        """Nothing is wrong with the pod any more."""
+        """The pod has no trouble any more."""
         trouble = self._troubles.get(pod)
         if trouble is not None and trouble.uid == uid:
             del self._troubles[pod]
 
     def trouble(self, pod: str, uid: str) -> Trouble:
-        """That of the pod, made anew if it has none."""
+        """The trouble of the pod, created if it has none."""
         trouble = self._troubles.get(pod)
         if trouble is None or trouble.uid != uid:
             trouble = self._troubles[pod] = Trouble(uid)
         return trouble
 
     def tick(self, now: float, steps: Steps) -> None:
-        """What failed or was in doubt is tried again when its time has come."""
+        """Retries what failed or was in doubt, if its time has come."""
         for pod, trouble in self._troubles.items():
             if trouble.due is not None and now >= trouble.due:
                 trouble.due = None
@@ -225,11 +226,11 @@ class Bindings:
                     self._look(steps, self._under_way[pod])
 
     def next_tick(self) -> float | None:
-        """When `tick` has something to do."""
+        """The time of the next `tick`."""
         return earliest(each.due for each in self._troubles.values())
 
     def answered(self, now: float, binding: Binding, outcome: Outcome) -> Steps:
-        """What follows from the answer to its request."""
+        """The next steps after the answer to its request."""
         steps = Steps()
         if not self.is_current(binding):
             return steps
@@ -244,7 +245,7 @@ class Bindings:
         trouble.in_doubt = trouble.in_doubt or result is Result.LOST
         trouble.why = why
         if trouble.in_doubt:
-            trouble.wait(now, free=2)  # after the first try, and after the one that follows
+            trouble.wait(now, free=2)  # after the first try and the second one
             if trouble.due == now:
                 trouble.due = None
                 self._look(steps, binding)
@@ -259,7 +260,7 @@ class Bindings:
         return steps
 
     def seen(self, now: float, binding: Binding, pod: Mapping[str, Any] | None) -> Steps:
-        """The pod of a binding without a clear answer, as it is now; None: it is gone."""
+        """The current pod of a binding without a clear answer; None: it is gone."""
         steps = Steps()
         if not self.is_current(binding):
             return steps
@@ -267,7 +268,7 @@ class Bindings:
         metadata = {} if pod is None else pod.get("metadata", {})
         node = "" if pod is None else pod.get("spec", {}).get("nodeName", "")
         if pod is None or metadata.get("uid") != binding.uid:
-            self.fail(now, steps, binding, "")  # a watch that is behind shows it any moment
+            self.fail(now, steps, binding, "")  # a late watch will soon show it
         elif node == binding.node:
             self._succeed(steps, binding)
         elif node or metadata.get("deletionTimestamp"):
@@ -279,8 +280,8 @@ class Bindings:
         return steps
 
     def fail(self, now: float, steps: Steps, binding: Binding, why: str) -> None:
-        """It is planned again after a while; until then its room is its own. Without a reason
-        nothing is said about it."""
+        """It is planned again later; until then its resources stay reserved. Without a reason
+        nothing is written about it."""
         self.drop(binding)
         trouble = self.trouble(binding.pod, binding.uid)
         trouble.failed = binding
@@ -303,7 +304,7 @@ class Bindings:
         steps.bound.append(binding)
 
     def _give_up(self, steps: Steps, binding: Binding) -> None:
-        """There is nothing left to do for it, and its room is free."""
+        """Nothing is left to do for it, and its resources are free."""
         self.drop(binding)
         self._troubles.pop(binding.pod, None)
         steps.forget.append(binding.assumption)

@@ -1,4 +1,4 @@
-"""Your own policies, as functions over tables.
+"""Custom policies, written as functions over tables.
 
 >>> import kai
 >>> @kai.policy.score
@@ -9,17 +9,17 @@
 >>> kai.Scheduler(policies=[least_cpu]).plan(cluster).decisions
 (Bind(pod='a/x-0', node='n2', gpus=1),)
 
-A function gets a table whose columns are NumPy arrays, and returns an array with an answer per row:
-a score per node (`score`), whether the pod may go there (`filter`), or a key per waiting pod group
+A function gets a table whose columns are NumPy arrays, and returns an array with one value per row:
+a score per node (`score`), whether the pod may run there (`filter`), or a key per waiting pod group
 (`pod_group_order`). It is called for many rows at once, never for a single pair of pod and node.
 
-`score` and `filter` are *row-wise* unless said otherwise: the answer for a row depends on the pod
-and on that row alone. Then the function is called for rows that have changed, and other answers are
-kept. With ``whole_table=True`` it gets all rows each time, and may compare them.
+`score` and `filter` are *row-wise* by default: the value for a row depends only on the pod and on
+that row. The function is then called only for rows that have changed, and other values are reused.
+With ``whole_table=True`` it gets all rows each time, and may compare them.
 
-The same tables have to give the same answers, so that a plan can be made again. Tables are
-read-only, and change once the function has returned: copy what you keep. NumPy has to be installed
-(``pip install 'kai-sched[sim]'``). docs/howto/write-a-policy.md has examples and what they cost.
+The same tables must give the same values, so that a plan can be reproduced. Tables are read-only,
+and change after the function has returned: copy what you keep. NumPy must be installed (``pip
+install 'kai-sched[sim]'``). docs/howto/write-a-policy.md has examples and their cost.
 """
 
 from __future__ import annotations

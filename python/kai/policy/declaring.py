@@ -1,4 +1,4 @@
-"""The decorators that make policies of functions."""
+"""The decorators that turn functions into policies."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Function = Callable[..., Any]
 
 
 class Policy:
-    """A function that a decorator of `kai.policy` has declared a policy.
+    """A function that was declared with a decorator of `kai.policy`.
 
-    `kind`: "score", "filter" or "pod_group_order". `whole`: it is called with the whole table, and
-    otherwise with the rows that have changed. Calling it calls the function.
+    `kind`: "score", "filter" or "pod_group_order". `whole`: it is called with the whole table;
+    otherwise with the rows that have changed. Calling the policy calls the function.
 
     >>> import kai
     >>> @kai.policy.filter
@@ -36,7 +36,7 @@ class Policy:
         self.whole = whole
         self.name = getattr(function, "__name__", type(function).__name__)
         self.found_by: tuple[Any, ...] | None = None
-        """Of one that `load` has found: a function that finds it again, and its arguments."""
+        """For a policy from `load`: a function that finds it again, and its arguments."""
         functools.update_wrapper(self, function)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
@@ -45,7 +45,7 @@ class Policy:
     def __reduce__(self) -> str | tuple[Any, ...]:
         if self.found_by is not None:
             return self.found_by
-        # As functions are: by its name in its module.
+        # Like functions: by its name in its module.
         return str(getattr(self.function, "__qualname__", self.name))
 
     def __repr__(self) -> str:
@@ -60,19 +60,20 @@ def score(*, whole_table: bool = False) -> Callable[[Function], Policy]: ...
 def score(
     function: Function | None = None, /, *, whole_table: bool = False
 ) -> Policy | Callable[[Function], Policy]:
-    """Declares ``function(pod, nodes)``: how well each node suits the pod, the highest wins.
+    """Declares ``function(pod, nodes)``: how well each node suits the pod; the highest score wins.
 
-    `pod` is a `Pod`, `nodes` the `Nodes` that fit it. Returns scores, an array of numbers with one
-    per row, without NaN or infinity; or a pair of scores and cards: of each row, the column of
-    ``nodes.gpu_idle_milli`` whose GPU a pod gets that shares one, or -1 for no choice.
+    `pod` is a `Pod`, `nodes` are the `Nodes` that fit it. Returns scores, an array of numbers with
+    one per row, without NaN or infinity; or a pair of scores and GPUs. The second array has for
+    each row the column of ``nodes.gpu_idle_milli`` whose GPU a pod with a fraction gets, or -1 for
+    no choice.
 
-    The scores take the place of KAI's packing and spreading (`nodeplacement`, `resourcetype`,
-    `gpusharingorder`) and of `placementpolicy`, and are added to those of other plugins. A node
-    where the pod can start now has 1,000 more than one where it has to wait: keep scores between 0
-    and 100. Among equal sums the first name wins. Several functions: their scores are added, and
-    the last one chooses the cards.
+    The scores replace KAI's packing and spreading (`nodeplacement`, `resourcetype`,
+    `gpusharingorder`) and `placementpolicy`, and are added to those of other plugins. A node where
+    the pod can start now has 1,000 more than one where it has to wait: keep scores between 0 and
+    100. Among equal sums the first name wins. With several functions, the scores are added, and the
+    last function chooses the GPUs.
 
-    Raises InvalidConfigError for what is no function.
+    Raises InvalidConfigError if the argument is no function.
     """
     return _declare("score", function, whole_table)
 
@@ -84,26 +85,26 @@ def filter(*, whole_table: bool = False) -> Callable[[Function], Policy]: ...
 def filter(
     function: Function | None = None, /, *, whole_table: bool = False
 ) -> Policy | Callable[[Function], Policy]:
-    """Declares ``function(pod, nodes)``: on which nodes the pod may run.
+    """Declares ``function(pod, nodes)``: the nodes on which the pod may run.
 
-    Returns an array of booleans, one per row of `nodes`. The rows are nodes of any kind, whether
-    they have room or not. What KAI's own filters refuse stays refused. A pod group that waits for
-    this says "node(s) were refused by a policy that was given as a function".
+    Returns an array of booleans, one per row of `nodes`. The rows are nodes of any kind, with room
+    or without. Nodes that KAI's own filters reject stay rejected. A pod group that waits because of
+    this policy gets the message "node(s) were refused by a policy that was given as a function".
 
-    Raises InvalidConfigError for what is no function.
+    Raises InvalidConfigError if the argument is no function.
     """
     return _declare("filter", function, whole_table)
 
 
 def pod_group_order(function: Function, /) -> Policy:
-    """Declares ``function(groups)``: which waiting pod group is tried first.
+    """Declares ``function(groups)``: the order in which waiting pod groups are tried.
 
-    `groups` is a `Groups`: all pod groups with a pod that waits, at the start of a cycle. Returns
-    an array of numbers, one per row, without NaN: within a queue the lowest goes first, and among
-    equal ones KAI's own order decides (priority, then elastic groups, then age). Which queue is
-    next stays a matter of fair shares. The order of victims is not affected.
+    `groups` is a `Groups`: all pod groups with a waiting pod, at the start of a cycle. Returns an
+    array of numbers, one per row, without NaN: within a queue the lowest is first, and among equal
+    ones KAI's own order decides (priority, then elastic groups, then age). Fair shares still decide
+    which queue is next. The order of victims does not change.
 
-    Raises InvalidConfigError for what is no function.
+    Raises InvalidConfigError if the argument is no function.
     """
     return Policy("pod_group_order", function, whole=True)
 

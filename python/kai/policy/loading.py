@@ -14,9 +14,10 @@ from kai.policy.declaring import Policy
 
 
 def load(file: str | os.PathLike[str]) -> tuple[Policy, ...]:
-    """The policies that a Python file declares, in the order of its lines. The file is run.
+    """The policies in a Python file, in the order of its lines. The file is executed.
 
-    Raises InvalidConfigError for a file that cannot be read or run, and for one without a policy.
+    Raises InvalidConfigError for a file that cannot be read or executed, and for one without a
+    policy.
     """
     path = Path(file)
     try:

@@ -1,7 +1,7 @@
-"""What the compiled core calls: makes arrays of its tables, calls policies, checks their answers.
+"""Called by the compiled core: converts its tables to arrays, calls policies, checks their results.
 
-A policy that fails, or whose answer is no good, ends the cycle with a `kai.PolicyError`. The core
-works in the thread that called it, so what was raised is kept per thread.
+A policy that fails, or returns an invalid result, ends the cycle with a `kai.PolicyError`. The core
+works in the thread that called it, so the exception is stored per thread.
 """
 
 from __future__ import annotations
@@ -19,20 +19,21 @@ from kai.policy.tables import Groups, Nodes, Pod, TypicalPods
 if TYPE_CHECKING:
     from kai import _core
 
-_raised = threading.local()  # by a policy: what ends the cycle of this thread
+_raised = threading.local()  # the policy's exception that ends the cycle of this thread
 
 
 def configured(config: _core.Config, policies: Sequence[Policy]) -> _core.Config:
-    """The configuration with these policies; itself without any.
+    """The configuration with these policies; unchanged without any.
 
-    Raises InvalidConfigError for what is no policy, and where NumPy is missing.
+    Raises InvalidConfigError for an object that is no policy, and if NumPy is missing.
     """
     return config.with_policies(Runner(policies)) if policies else config
 
 
 @contextmanager
 def causes() -> Iterator[None]:
-    """A `kai.PolicyError` has the exception of the policy as its cause; Ctrl-C stays what it is."""
+    """Sets the policy's exception as the cause of a `kai.PolicyError`; Ctrl-C stays
+    KeyboardInterrupt."""
     _raised.error = None
     try:
         yield
@@ -58,7 +59,7 @@ def _numpy() -> Any:
 
 
 class Runner:
-    """Policies as the core takes them. One runner serves many cycles, also in several threads."""
+    """Policies in the form for the core. One runner serves many cycles, also in several threads."""
 
     def __init__(self, policies: Sequence[Policy]) -> None:
         _numpy()
@@ -80,11 +81,11 @@ class Runner:
         self._typical: tuple[object, TypicalPods] | None = None
 
     def begin(self, facts: _core.PolicyFacts) -> Run:
-        """For one cycle."""
+        """The policies for one cycle."""
         return Run(self, facts)
 
     def typical_pods(self, facts: _core.PolicyFacts) -> TypicalPods:
-        """The object of the cycle before, while the mix is the same."""
+        """The same object as in the previous cycle while the mix of pods does not change."""
         rows = facts.typical_pods(95)
         kept = self._typical
         if kept is not None and kept[0] == rows:
@@ -103,7 +104,7 @@ class Runner:
 
 
 class Run:
-    """The policies in one cycle. Methods return None, or a sentence about what is wrong."""
+    """The policies in one cycle. Methods return None, or an error message."""
 
     def __init__(self, runner: Runner, facts: _core.PolicyFacts) -> None:
         self._np = _numpy()
@@ -217,11 +218,11 @@ class Run:
 
 
 class _Wrong(Exception):
-    """An answer that cannot be used."""
+    """A result that cannot be used."""
 
 
 def _failure(policy: Policy, error: BaseException) -> str:
-    """One sentence with the policy and the line at fault; the exception is kept."""
+    """One sentence with the policy and its failing line; the exception is stored."""
     code = getattr(policy.function, "__code__", None)
     file = None if code is None else code.co_filename
     line = None if code is None else code.co_firstlineno

@@ -1,4 +1,4 @@
-"""The tables that policies get."""
+"""The tables for policies."""
 
 from __future__ import annotations
 
@@ -16,28 +16,29 @@ if TYPE_CHECKING:
 
 
 class Pod(NamedTuple):
-    """What a pod of the class asks for. Pods that ask for the same are scored once for all."""
+    """The request of the pods of a class. Pods with equal requests are scored once for all."""
 
     cpu_milli: int
     """Millicores."""
     memory_bytes: int
     gpus: int
-    """Whole GPUs, or GPUs of which it takes a part each."""
+    """Whole GPUs, or the number of GPUs of which it gets a fraction each."""
     gpu_milli: int
-    """Thousandths of each of its GPUs; of GPU memory as its queue counts it (`pod_gpu_milli`)."""
+    """Thousandths of each of its GPUs; for requests in GPU memory, as its queue counts them
+    (`pod_gpu_milli`)."""
 
     @property
     def shares(self) -> bool:
-        """It takes parts of GPUs."""
+        """Whether it requests fractions of GPUs."""
         return self.gpus > 0 and self.gpu_milli < 1000
 
 
 @dataclass(frozen=True, eq=False)
 class TypicalPods:
-    """The most frequent pods of a cluster, waiting and placed, which are 95 % of all.
+    """The most frequent pods of a cluster, waiting and placed, up to 95 % of all.
 
-    A row per kind of pod, the most frequent first. While the mix stays the same, so does the
-    object: what is derived from it can be kept by it.
+    One row per kind of pod, the most frequent first. While the mix stays the same, the object is
+    the same, so it can serve as the key of derived values.
     """
 
     cpu_milli: Ints
@@ -45,34 +46,34 @@ class TypicalPods:
     gpu_milli: Ints
     """Thousandths of each of its GPUs; 0 for pods without GPUs."""
     weight: Ints
-    """How many there are."""
+    """The number of pods of this kind."""
     allowed: Bools
-    """Pods by kinds of nodes (``nodes.kind``): its selectors and required affinity match."""
+    """Pods by kinds of nodes (``nodes.kind``): whether selectors and required affinity match."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Nodes:
-    """Nodes, a row each, sorted by name. Arrays of int64; all are read-only.
+    """Nodes, one row each, sorted by name. Arrays of int64; all are read-only.
 
-    Idle is what no pod uses or is promised; what leaving pods give back counts as idle.
+    Idle is what no pod uses or is promised; resources of pods that are being deleted count as idle.
     """
 
     kind: Ints
-    """A number per class of nodes: nodes of one kind are open to the same pods."""
+    """A number per class of nodes: nodes of one kind accept the same pods."""
     cpu_milli: Ints
-    """Millicores in all."""
+    """Total millicores."""
     cpu_idle_milli: Ints
     memory_bytes: Ints
     memory_idle_bytes: Ints
     gpus: Ints
     gpu_memory_mib: Ints
-    """Of one GPU; 0: unknown."""
+    """MiB of one GPU; 0: unknown."""
     gpu_idle_milli: Ints
-    """Nodes by cards: thousandths that are idle of each GPU. GPUs that pods share come first, then
-    idle ones, then those in use; behind a node's last GPU stand zeros."""
+    """Nodes by GPUs: idle thousandths of each GPU. Shared GPUs come first, then idle ones, then
+    those in use; zeros follow a node's last GPU."""
     pod_gpu_milli: Ints
-    """Thousandths that the pod takes of each of its GPUs there: pods that ask for GPU memory take
-    more of a smaller one."""
+    """Thousandths of each of its GPUs that the pod uses there: a request in GPU memory uses more of
+    a smaller GPU."""
     _names: Callable[[int], Sequence[str]] = field(repr=False)
     _typical: Callable[[], TypicalPods] = field(repr=False)
 
@@ -81,44 +82,44 @@ class Nodes:
 
     @property
     def name(self) -> Sequence[str]:
-        """Looked up when asked for, which costs about 100 ns a row."""
+        """Looked up when read, which costs about 100 ns a row."""
         return self._names(len(self))
 
     @property
     def typical_pods(self) -> TypicalPods:
-        """The cluster's, as at the start of the cycle."""
+        """The typical pods of the cluster at the start of the cycle."""
         return self._typical()
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Groups:
-    """Pod groups with a pod that waits, a row each, the oldest first; all arrays are read-only."""
+    """Pod groups with a waiting pod, one row each, the oldest first; all arrays are read-only."""
 
     queue: Ints
-    """A number per queue; `queue_names` has their names. -1: the queue does not exist."""
+    """A number per queue; `queue_names` has the names. -1: the queue does not exist."""
     priority: Ints
     waited_s: Floats
     """Seconds since the group was created; NaN: unknown."""
     pods: Ints
-    """That wait."""
+    """Waiting pods."""
     running: Ints
-    """Pods of the group that hold a node."""
+    """Pods of the group on a node."""
     gpus: Floats
-    """That the waiting pods ask for, as their queue counts them."""
+    """GPUs that the waiting pods request, as their queue counts them."""
     cpu: Floats
-    """Cores, likewise."""
+    """Cores that the waiting pods request."""
     evicted_s: Floats
-    """Seconds since its last eviction; NaN: none is known."""
+    """Seconds since its last eviction; NaN: unknown."""
     started_s: Floats
-    """Seconds since its last start; NaN: none is known."""
+    """Seconds since its last start; NaN: unknown."""
     attained_s: Floats
-    """Seconds during which some of its pods held nodes, up to now."""
+    """Seconds during which pods of the group occupied nodes, up to now."""
     attained_gpu_s: Floats
-    """The same times the GPUs that they held: GPU-seconds."""
+    """These times multiplied by the GPUs that they occupied: GPU-seconds."""
     evictions: Ints
-    """How often it lost pods."""
+    """Number of times that the group has lost pods."""
     estimate_s: Floats
-    """Its expected run time, as its user gave it; NaN: none is known."""
+    """Its expected run time, as its user gave it; NaN: unknown."""
     preemptible: Bools
     _names: Callable[[int], Sequence[str]] = field(repr=False)
     _queue_names: Callable[[], Sequence[str]] = field(repr=False)
@@ -133,5 +134,5 @@ class Groups:
 
     @property
     def queue_names(self) -> Sequence[str]:
-        """By the numbers in `queue`."""
+        """Indexed by the numbers in `queue`."""
         return self._queue_names()

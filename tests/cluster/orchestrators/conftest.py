@@ -1,5 +1,5 @@
-"""Tests with an orchestrator's own commands. Its Python is that of another environment, which
-noxfile.py makes: KAI_ORCHESTRATOR_PYTHON. Without it the tests are left out."""
+"""Tests with an orchestrator's own commands. Its Python is from another environment, which
+noxfile.py creates: KAI_ORCHESTRATOR_PYTHON. Without it the tests are skipped."""
 
 import os
 

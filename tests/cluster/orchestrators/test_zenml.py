@@ -1,16 +1,17 @@
-"""examples/zenml on a cluster, submitted by ZenML itself (nox -s zenml-0.98.0-on-a-cluster).
+"""examples/zenml on a cluster, submitted by ZenML (nox -s zenml-0.98.0-on-a-cluster).
 
-ZenML's own: the commands of the example's README register the stack; `python run.py` compiles the
+Done by ZenML: the commands of the example's README register the stack; `python run.py` compiles the
 pipeline and creates the Job of the orchestrator; the command of that Job's pod creates the Jobs of
 the steps and follows them; the commands of their pods run the steps. The example's settings are
-used as they are.
+used unchanged.
 
-Ours: kwok instead of kubelets, so the commands of the pods run on this machine (testcluster's
-Containers), which is also the scheduler of Kubernetes for the pod of the orchestrator; KAI's
+Simulated: kwok instead of kubelets, so the commands of the pods run on this machine (testcluster's
+Containers), which also replaces the scheduler of Kubernetes for the pod of the orchestrator; KAI's
 webhook and the program in reservation pods (Admission, Reservations). Instead of a ZenML server
 there is a database in a file, as ZenML allows for clusters on the same machine (`--local=True`).
-The pod of the orchestrator has no token of its service account, so ZenML falls back to the context
-of the orchestrator, which is the admin's. No image is built."""
+The pod of the orchestrator has no token of its service account, so ZenML uses the context of the
+orchestrator, which is the admin's. No image is built.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +58,7 @@ async def add_nodes(scene: Scene) -> None:
 
 
 class ZenML:
-    """ZenML on this machine, with a configuration and a database of its own."""
+    """ZenML on this machine, with a separate configuration and database."""
 
     def __init__(self, home: Path, kubeconfig: Path) -> None:
         self.environment = {
@@ -98,7 +99,7 @@ class ZenML:
             "my-artifacts": "default",
         }
         install, *others = commands
-        assert install == "zenml integration install kubernetes -y"  # the session has done it
+        assert install == "zenml integration install kubernetes -y"  # done by the nox session
         assert others[-1] == "python run.py"
         for each in others:
             for old, new in changed.items():
@@ -106,7 +107,7 @@ class ZenML:
             await self.run(*shlex.split(each))
 
     async def states(self) -> dict[str, str]:
-        """The states of the runs and steps that ZenML keeps, by name."""
+        """The states of the runs and steps in ZenML, by name."""
         text = await self.run(
             PYTHON,
             "-c",
@@ -145,15 +146,15 @@ async def until_the_run_is_over(scene: Scene, containers: Containers) -> None:
 
 
 async def one_group_in_queue_test(scene: Scene) -> None:
-    """Both steps belong to the Job of the run; the example gives no priority, and that of a Job's
-    pods is "train" (docs/orchestrators/zenml.md)."""
+    """Both steps belong to the Job of the run; the example sets no priority, and the default for a
+    Job's pods is "train" (docs/orchestrators/zenml.md)."""
     [group] = await scene.api.items(path_of("PodGroup", scene.namespace))
     assert group["metadata"]["ownerReferences"][0]["kind"] == "Job"
     assert group["spec"] == {"minMember": 1, "priorityClassName": "train", "queue": "test"}
 
 
 async def half_a_card(scene: Scene, pod: Object, containers: Containers) -> None:
-    """The pod had half of the only card while it ran, and the card is free now."""
+    """The pod had half of the only GPU while it ran, and the GPU is free now."""
     metadata = pod["metadata"]
     assert metadata["annotations"]["received-resource-type"] == "Fraction"
     assert metadata["labels"]["runai-gpu-group"]

@@ -1,8 +1,8 @@
-"""A test cluster by hand:
+"""Runs a test cluster from the command line:
 
     tools/cluster.sh up DIR        start, wait until ready, print the kubeconfig's path
     tools/cluster.sh status DIR    processes with their memory and CPU time
-    tools/cluster.sh down DIR      end it and delete DIR (--keep: only end it; `up` then goes on)
+    tools/cluster.sh down DIR      stop it and delete DIR (--keep: only stop; `up` continues it)
     tools/cluster.sh build         only build the programs
 
 DIR holds all of the cluster's state.
@@ -67,8 +67,8 @@ def build(arguments: argparse.Namespace) -> int:
 
 
 def guard(arguments: argparse.Namespace) -> int:
-    """Waits for the end of its input, which is the end of the process that started the cluster.
-    That process has ended the cluster itself if all went well."""
+    """Waits for the end of its input, which means that the process that started the cluster has
+    ended. Normally that process has stopped the cluster itself."""
     sys.stdin.buffer.read()
     cluster = Cluster(arguments.folder)
     if cluster.running():

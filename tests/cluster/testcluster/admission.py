@@ -1,10 +1,10 @@
-"""KAI's webhook of pods: what it adds to those that share a GPU, and which it refuses.
+"""KAI's webhook for pods: its changes to pods that share a GPU, and its rejections.
 
     async with Admission(cluster):
         await api.create(pod("half", namespace, 0, annotations={"gpu-fraction": "0.5"}))
 
 The names, rules and conditions of the webhooks are those of KAI's operator; they are called by URL.
-The runtime class of the rules is made as well. All of it is in force inside of the block only: both
+The runtime class of the rules is created as well. All of it is in force only inside the block: both
 ends wait until the API server has seen the change. The webhooks run on the test's event loop, so a
 call that blocks the loop while a pod is created gets no answer.
 """
@@ -45,7 +45,7 @@ _RUNTIME_CLASSES = "/apis/node.k8s.io/v1/runtimeclasses"
 
 
 class Admission:
-    """`reviews`: how many reviews came, by path."""
+    """`reviews`: the number of reviews, by path."""
 
     def __init__(self, cluster: Cluster, rules: Rules | None = None) -> None:
         self.rules = rules or Rules()
@@ -85,8 +85,8 @@ class Admission:
         await self._end()
 
     async def _end(self) -> None:
-        """The server answers until none of its webhooks is called any more: without it pods cannot
-        be created."""
+        """Serves until none of its webhooks is called any more: otherwise pods could not be
+        created."""
         assert self._runner is not None
         try:
             async with self._cluster.client() as api:
@@ -98,7 +98,7 @@ class Admission:
                 await _until("the webhooks are gone", lambda: _in_force(api, both=False))
         finally:
             await self._runner.cleanup()
-            for connection in self._connections:  # the API server keeps them for its next pod
+            for connection in self._connections:  # the API server keeps them open for its next pod
                 connection.abort()
             await asyncio.sleep(0.01)
 
@@ -159,7 +159,7 @@ class Admission:
 
 
 def _runtime_class(name: str) -> Object:
-    """Pods of a class that is not there are refused."""
+    """Kubernetes rejects pods with a class that does not exist."""
     metadata = {"name": name}
     return {
         "apiVersion": "node.k8s.io/v1",
@@ -174,7 +174,8 @@ def _draw(length: int) -> str:
 
 
 async def _in_force(api: Client, *, both: bool) -> bool:
-    """Whether both webhooks are called, or, with both=False, whether neither is. No pod is made."""
+    """Whether both webhooks are called, or, with both=False, whether neither is. No pod is
+    created."""
     missing = {"gpu-fraction": "0.5", "gpu-fraction-container-name": "missing"}
     mutated, validated = [
         await _is_refused(api, annotations) for annotations in (missing, {"mps": "true"})

@@ -1,4 +1,4 @@
-"""The command lines of the four programs that run."""
+"""The command lines of the four programs of a cluster."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ CONTROLLERS = (
     "taint-eviction-controller",
     "ttl-after-finished-controller",
 )
-"""Controllers whose work tests rely on. The others (cloud, autoscaling, endpoints, certificates)
-cost memory and requests."""
+"""Controllers that tests rely on. The others (cloud, autoscaling, endpoints, certificates) cost
+memory and requests."""
 
 KWOK_CONFIG = """\
 apiVersion: config.kwok.x-k8s.io/v1alpha1
@@ -50,11 +50,11 @@ options:
 
 @dataclass(frozen=True)
 class Options:
-    """How a cluster differs from the usual one."""
+    """The settings in which a cluster differs from the default."""
 
     fair_queuing: bool = False
-    """API priority and fairness with the default limits; without, the server takes 3,000 requests
-    at once, so that it is never the limit of what a test measures."""
+    """API priority and fairness with the default limits. Otherwise the server accepts 3,000
+    requests at once, so it never limits a measurement."""
     feature_gates: str = ""
     """Of the server and the controllers, such as "GenericWorkload=true"."""
     runtime_config: str = ""
@@ -94,7 +94,7 @@ def kube_apiserver(folder: Path, ports: Mapping[str, int], options: Options) -> 
         f"--client-ca-file={pki}/ca.crt",
         f"--token-auth-file={folder}/tokens.csv",
         "--anonymous-auth=false",
-        "--authorization-mode=RBAC",  # no Node authorizer: kwok speaks for all nodes
+        "--authorization-mode=RBAC",  # no Node authorizer: kwok acts for all nodes
         "--service-account-issuer=https://kubernetes.default.svc",
         f"--service-account-key-file={pki}/service-accounts.pub",
         f"--service-account-signing-key-file={pki}/service-accounts.key",

@@ -1,5 +1,5 @@
-"""Which recorded cases go through an API server, by rule: of each area in turn the one that brings
-most that no case before it had.
+"""Chooses recorded cases for an API server: from each area in turn, the case with most features
+that no earlier case has.
 
     for case in choose(read_cases([default_cases()]), 30): ...
 """
@@ -17,7 +17,7 @@ from .recorded import record_of, wants_as_kai, why_not
 
 
 def choose(cases: Iterable[Case], count: int) -> list[Case]:
-    """So many cases of as many areas as possible. Of those that bring as much the smallest one."""
+    """This many cases from as many areas as possible; of equally useful cases the smallest."""
     left = [case for case in cases if not why_not(case)]
     about = {case: frozenset(concerns(case)) for case in left}
     chosen, seen, taken = list[Case](), set[str](), Counter[str]()
@@ -35,12 +35,12 @@ def choose(cases: Iterable[Case], count: int) -> list[Case]:
 
 
 def size(case: Case) -> int:
-    """How many objects it has."""
+    """The number of its objects."""
     return sum(len(each or ()) for each in case.data["snapshot"]["rawObjects"].values())
 
 
 def concerns(case: Case) -> Iterator[str]:
-    """What a case is about, as far as that can be read from it."""
+    """The features of a case, as far as they can be read from it."""
     snapshot = case.data["snapshot"]
     objects: Mapping[str, list[dict[str, Any]]] = snapshot["rawObjects"]
     record = record_of(case)
@@ -84,7 +84,7 @@ def of_queue(queue: Mapping[str, Any]) -> Iterator[str]:
 
 
 def depth(queue: Mapping[str, Any], queues: list[dict[str, Any]]) -> int:
-    """How many queues are above it."""
+    """The number of queues above it."""
     parent = queue["spec"].get("parentQueue")
     above = [each for each in queues if each["metadata"]["name"] == parent]
     return 1 + depth(above[0], queues) if above else 0

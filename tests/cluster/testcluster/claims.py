@@ -1,4 +1,4 @@
-"""Devices that pods get by resource claims (DRA), on paper: no driver runs.
+"""Simulated devices for resource claims (DRA): no driver runs.
 
 await api.create(device_class(), template(namespace), devices("n1", count=2))
 await api.create(claiming("p0", namespace))
@@ -55,7 +55,7 @@ def template(namespace: str) -> Object:
 
 
 def claiming(name: str, namespace: str, claim: str = "", *, queue: str = "", **spec: Any) -> Object:
-    """A pod of a claim; "": it gets one of its own, of the template."""
+    """A pod with a claim; "": it gets its own, from the template."""
     source = {"resourceClaimName": claim} if claim else {"resourceClaimTemplateName": "one-gpu"}
     use = [{"name": "gpu", **source}]
     of = {"queue": queue, "resourceClaims": use, **spec}

@@ -1,11 +1,11 @@
-"""Objects of a cluster as the recordings of KAI's control plane show them: without what the server
-and the simulated kubelets write, and with placeholders for what is drawn.
+"""Objects of a cluster in the form of the recordings of KAI's control plane: without the fields of
+the server and of simulated kubelets, and with placeholders for random parts.
 
     names = Names()
     names.know(pod)                         # each object that was seen, for its UID and its name
     state = cleaned_state(objects, names)   # {"pods": [...], ..., "events": [...]}
 
-What is drawn is `<r1>`, `<uuid-1>`, `<rnd1>`, `<hash1>`, with other numbers than in the recording;
+Placeholders are `<r1>`, `<uuid-1>`, `<rnd1>`, `<hash1>`, with other numbers than in the recording;
 `compared` finds out which objects belong together.
 """
 
@@ -26,7 +26,7 @@ KINDS = {
     "queues": "Queue",
     "configmaps": "ConfigMap",
 }
-"""What a recording shows at its end, beside events."""
+"""The objects that a recording shows at its end, besides events."""
 
 METADATA = frozenset(
     (
@@ -36,7 +36,7 @@ METADATA = frozenset(
         "creationTimestamp",
         "generation",
         "selfLink",
-        "deletionTimestamp",  # what is leaving leaves at once, or is kept by a finalizer
+        "deletionTimestamp",  # pods being deleted are gone soon, or kept by a finalizer
         "deletionGracePeriodSeconds",
     )
 )
@@ -51,7 +51,7 @@ POD_SPEC: Mapping[str, Any] = {
     "terminationGracePeriodSeconds": 30,
     "tolerations": ...,
 }
-"""The server's defaults of pods; `...` is any value."""
+"""The server's defaults of pods; `...` matches any value."""
 CONTAINER: Mapping[str, Any] = {
     "imagePullPolicy": ...,
     "terminationMessagePath": ...,
@@ -72,14 +72,14 @@ POD_STATUS = frozenset(
 CONDITION = ("type", "status", "reason", "message")
 TOKENS = "kube-api-access-"  # the volume of the service account
 UNORDERED = ("childQueues",)
-"""Lists of which KAI's order is chance."""
+"""Lists whose order in KAI is random."""
 UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 RESERVATION = r"(?<=gpu-reservation-)[a-z0-9][a-z0-9-]*"
 TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)"
 
 
 class Names:
-    """UIDs and drawn names of a cluster, and what a recording writes in their place."""
+    """UIDs and random names of a cluster, and their placeholders in a recording."""
 
     def __init__(self) -> None:
         self._uids = dict[str, str]()
@@ -95,7 +95,7 @@ class Names:
             self.call(name, f"{prefix}<r{self._next(prefix)}>")
 
     def call(self, drawn: str, placeholder: str) -> None:
-        """What stands in the place of a drawn text."""
+        """Sets the placeholder of a random text."""
         self._drawn[drawn] = placeholder
 
     def in_words(self, text: str) -> str:
@@ -167,8 +167,8 @@ def _clean_pod(pod: Object) -> None:
 
 
 def hide_drawn(pod: dict[str, Any]) -> None:
-    """Names of claims that were made for the pod: their ends are drawn, and the recorder left them
-    as they were."""
+    """Hides the random ends of the names of claims that were created for the pod; the recorder kept
+    them."""
     for claim in pod["status"].get("resourceClaimStatuses", ()):
         claim["resourceClaimName"] = "<r>"
 
@@ -194,7 +194,7 @@ def cleaned_event(event: Object) -> Object:
 
 
 def without_nothing(value: Any) -> Any:
-    """Without members that are empty: they say nothing. Lists without an order are sorted."""
+    """Removes empty fields, and sorts lists without an order."""
     if isinstance(value, dict):
         found = {
             key: sorted(each) if key in UNORDERED else without_nothing(each)

@@ -1,13 +1,13 @@
-"""A small client for tests: objects as dicts, one coroutine a request.
+"""A small client for tests: objects as dicts, one coroutine per request.
 
     async with cluster.client() as api:
         await api.create(namespace("demo"), pod("p1", "demo"))
         await api.bind("demo", "p1", "n1")
         await api.until("p1 runs", api.has_phase("demo", "p1", "Running"))
 
-Refusals are ApiError with the server's own words; nothing is tried again, except that aiohttp
+Rejections are ApiError with the server's message. Requests are not retried, except that aiohttp
 repeats an idempotent request whose connection was closed meanwhile. The product's client is
-kai.k8s; tests use this one to look at the result from outside.
+kai.k8s; tests use this one to check results independently.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ WORKERS = 32  # more do not make an API server on two cores faster
 
 
 class ApiError(Exception):
-    """A request that was refused."""
+    """A request that was rejected."""
 
     def __init__(self, method: str, path: str, status: int, text: str, retry_after: str) -> None:
         try:
@@ -85,7 +85,7 @@ class Client:
         """One request; the answer as a dict, empty if there is no body.
 
         Raises:
-            ApiError: the server refused it.
+            ApiError: the server rejected it.
             aiohttp.ClientError: no answer came.
         """
         assert self._session is not None, "used outside of its `async with`"
@@ -116,12 +116,11 @@ class Client:
         return await self.request("PATCH", path, body, content=content)
 
     async def delete(self, path: str, **parameters: str | int) -> Object:
-        """`gracePeriodSeconds=0` and `propagationPolicy="Foreground"` are such parameters."""
+        """`gracePeriodSeconds=0` and `propagationPolicy="Foreground"` are possible parameters."""
         return await self.request("DELETE", path, parameters=parameters)
 
     async def status_of(self, request: Awaitable[Object]) -> int:
-        """200 for a request that succeeds, otherwise the refusal's status: for tests of
-        refusals."""
+        """200 for a request that succeeds, otherwise the status of the rejection."""
         try:
             await request
         except ApiError as error:
@@ -215,7 +214,7 @@ class Client:
     async def until(
         self, what: str, condition: Callable[[], Awaitable[Any]], seconds: float = 20
     ) -> Any:
-        """Asks until the answer is true, and returns it. A refusal counts as "not yet".
+        """Repeats until the answer is true, and returns it. A rejection counts as "not yet".
 
         Raises:
             AssertionError: it did not become true in time.
@@ -233,12 +232,12 @@ class Client:
             await asyncio.sleep(0.02)
 
     async def ready_nodes(self, count: int, seconds: float = 60) -> list[Object]:
-        """Waits until so many nodes are ready and have no taint, and returns them. The simulated
+        """Waits until this many nodes are ready and have no taint, and returns them. The simulated
         kubelet runs no pod that was bound before it saw the node, and can be half a minute late
-        after the server was restarted.
+        after a restart of the server.
 
         Raises:
-            AssertionError: it did not come about in time.
+            AssertionError: it did not happen in time.
         """
 
         async def condition() -> list[Object] | None:
@@ -320,9 +319,9 @@ class Client:
 
 
 def abort(answer: aiohttp.ClientResponse) -> None:
-    """Ends the connection of an answer that is not read to its end. aiohttp would end it in the
-    background, where TLS waits for the peer; the loop of a short test is gone by then, and Python
-    reports a transport that nobody closed."""
+    """Closes the connection of an answer that is not read to its end. aiohttp would close it in the
+    background, where TLS waits for the peer; a short test has closed its event loop by then, and
+    Python reports an open transport."""
     connection = answer.connection
     if connection is not None and connection.transport is not None:
         connection.transport.abort()
@@ -331,10 +330,10 @@ def abort(answer: aiohttp.ClientResponse) -> None:
 async def together(
     calls: list[Callable[[], Awaitable[Object]]], workers: int = WORKERS
 ) -> list[Object]:
-    """Awaits all calls, some at a time; their results in order.
+    """Awaits all calls, some at a time; returns their results in order.
 
     Raises:
-        Exception: what the first call that failed raised; no further calls are started.
+        Exception: the error of the first call that failed; no further calls are started.
     """
     results: list[Object] = [{} for _ in calls]
     waiting = iter(enumerate(calls))

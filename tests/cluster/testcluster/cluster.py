@@ -40,7 +40,7 @@ from .ports import free_ports
 from .processes import Process, Usage
 
 PROCESSES = ("etcd", "kube-apiserver", "kube-controller-manager", "kwok")
-"""In the order of their start; they end in reverse."""
+"""In the order of their start; they are stopped in reverse."""
 PORTS = ("etcd", "etcd-peer", "api", "controllers", "kwok")
 READY_S = 60.0
 
@@ -48,7 +48,7 @@ USERS = {
     "admin": ("admin", "system:masters"),
     "controllers": ("system:kube-controller-manager", "system:masters"),
     "kwok": ("kwok", "system:masters"),
-    # Without rights: a test binds the roles to them that it is about.
+    # Without rights: a test binds the roles that it needs to them.
     "scheduler": ("scheduler-under-test", "schedulers-under-test"),
     "other": ("other-under-test", "others-under-test"),
 }
@@ -87,8 +87,8 @@ class Cluster:
     def kubeconfig_of(
         self, user: str = "admin", *, token: str = "", server: str = "", name: str = ""
     ) -> Path:
-        """Writes the kubeconfig of a user of USERS, or of a token; `server` may be a fault proxy's
-        address. `name` is the file's name."""
+        """Writes the kubeconfig of a user of USERS, or of a token; `server` may be the address of a
+        fault proxy. `name` is the file's name."""
         path = self.folder / (name or f"{user}-{secrets.token_hex(4)}.kubeconfig")
         self._write_kubeconfig(path, {"token": token or self.token(user)}, server)
         return path
@@ -124,13 +124,13 @@ class Cluster:
 
     def start(self, found: Mapping[str, Path] | None = None, *, guarded: bool = True) -> None:
         """Starts the cluster and waits until it is ready. A directory of an earlier cluster keeps
-        its data, ports and tokens, so this is a restart for its clients. A guarded cluster ends
-        when this process ends.
+        its data, ports and tokens, so for its clients this is a restart. A guarded cluster ends
+        with this process.
 
         Raises:
             UnavailableError: the programs are missing and cannot be built.
             ClusterError: it runs already, the directory holds other files, or a program does not
-                become ready; then nothing is left running.
+            become ready; then nothing is left running.
         """
         if self.running():
             raise ClusterError(f"a cluster runs already in {self.folder}")
@@ -148,7 +148,7 @@ class Cluster:
             raise
 
     def stop(self) -> None:
-        """Ends all programs; the directory stays. Does nothing when none runs."""
+        """Stops all programs; the directory stays. Does nothing if none runs."""
         for name in reversed(PROCESSES):
             if name in self.processes:
                 self.processes[name].stop()
@@ -156,16 +156,16 @@ class Cluster:
             self.processes = {}
             self._save()
         if self._guard is not None:
-            self._guard.communicate()  # closes its input: it finds nothing to end, and ends
+            self._guard.communicate()  # closes its input: it has nothing to stop, and ends
             self._guard = None
 
     def restart(self, name: str, *, grace_s: float = 1, down_s: float = 0) -> None:
-        """Ends one program and starts it again, with the same data and port. After `grace_s` it is
+        """Stops one program and starts it again, with the same data and port. After `grace_s` it is
         killed, which the API server needs: it waits for its watchers.
 
-        After a restart of "kube-apiserver" all connections are cut, clients are refused for about
-        2 s and `down_s`, and a watch from an older version gets 410. The controllers and kwok are
-        restarted after it: they would look for the server half a minute later.
+        After a restart of "kube-apiserver" all connections are cut, clients are rejected for about
+        2 s plus `down_s`, and a watch from an older version gets 410. The controllers and kwok are
+        restarted after it: otherwise they would reconnect half a minute later.
 
         Raises:
             ClusterError: it does not become ready.
@@ -179,7 +179,7 @@ class Cluster:
                 self._start(each)
 
     def freeze(self, name: str) -> None:
-        """Suspends one program: its connections stay open and it answers nothing until thaw()."""
+        """Suspends one program: its connections stay open without answers until thaw()."""
         self.processes[name].freeze()
 
     def thaw(self, name: str) -> None:
@@ -189,8 +189,8 @@ class Cluster:
         return {name: each for name, each in self.processes.items() if each.is_running()}
 
     def usage(self) -> dict[str, Usage]:
-        """CPU time and memory of each running program, for benchmarks. CPU time of a program starts
-        anew when it is restarted."""
+        """CPU time and memory of each running program, for benchmarks. The CPU time of a program
+        restarts at 0 when it is restarted."""
         return {name: each.usage() for name, each in self.running().items()}
 
     def log_tail(self, name: str, lines: int = 15) -> str:
@@ -274,7 +274,7 @@ class Cluster:
         _write_private(path, json.dumps(config, indent=1) + "\n")
 
     def _start_guard(self) -> None:
-        """A process that ends the cluster once the pipe from this process is closed."""
+        """A process that stops the cluster once the pipe from this process is closed."""
         self._guard = subprocess.Popen(
             [sys.executable, "-m", __package__, "guard", str(self.folder)],
             stdin=subprocess.PIPE,
@@ -363,8 +363,7 @@ class Cluster:
 def temporary_cluster(
     options: Options | None = None, found: Mapping[str, Path] | None = None
 ) -> Iterator[Cluster]:
-    """A cluster in a directory of its own, which goes with it. It ends with this process, however
-    that ends.
+    """A cluster in a temporary directory. It ends with this process, however that ends.
 
     Raises:
         UnavailableError: the programs are missing and cannot be built.

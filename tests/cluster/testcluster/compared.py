@@ -1,13 +1,13 @@
-"""How the end of a replay differs from that of its recording, in words.
+"""The differences between the end of a replay and the end of its recording, as texts.
 
     kais = end_of(recording.content)
     for each in differences(ours, kais, interchangeable(recording.content)):
         print(each)         # Pod/p-1: condition PodScheduled is missing, and in KAI True
 
-A pod and what belongs to it (its BindRequest, its own pod group, its ConfigMaps, and events about
-them) are a unit. Units with drawn names, and those of pods that are alike in all but their names,
-are compared with those that they differ least from: which of them comes first is chance in KAI.
-How often an event came does not count.
+A pod and its objects (its BindRequest, its own pod group, its ConfigMaps, and events about them)
+form a unit. Units with random names, and those of pods that differ only in their names, are
+compared with the most similar ones, because their order is random in KAI. The counts of events are
+ignored.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from typing import Any
 from .cleaned import KINDS, cleaned, hide_drawn, without_nothing
 from .client import Object
 
-NAMED_BY = ("type", "name")  # items of lists that have such a member are known by it
+NAMED_BY = ("type", "name")  # list items with such a member are identified by it
 WAITED = "Warning Unschedulable of kai-scheduler"
 AS_ONE_MS = 1000
-"""Pods that came within this time may have the same age."""
+"""Pods created within this time may have the same age."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """`member` of `subject`, which is "" for the object as a whole. `ours`, `kais`: None where
-    there is nothing."""
+    """`member` of `subject`, "" for the object as a whole. `ours`, `kais`: None if there is no
+    value."""
 
     subject: str
     member: str
@@ -50,7 +50,7 @@ class Difference:
 
 @dataclass
 class Entity:
-    """An object, or one that was there, and the events about it."""
+    """An object, or a deleted one, and the events about it."""
 
     members: dict[str, str] = field(default_factory=dict)
     there: bool = False
@@ -62,14 +62,14 @@ class Entity:
 
 @dataclass
 class Unit:
-    """`name`: how its state calls it, for people."""
+    """`name`: its name in the state, for people."""
 
     name: str = ""
     entities: dict[str, Entity] = field(default_factory=dict)
 
 
 class Plain:
-    """Texts without what is drawn, and with one name for all that are interchangeable."""
+    """Texts without random parts, and with one name for all interchangeable pods."""
 
     def __init__(self, alike: Iterable[Iterable[str]] = ()) -> None:
         self._names = {name: "|".join(sorted(each)) for each in map(list, alike) for name in each}
@@ -100,7 +100,7 @@ def differences(
 
 
 def _of_name(ours: list[Unit], kais: list[Unit]) -> Iterator[Difference]:
-    """The pairs that differ least come first."""
+    """The most similar pairs come first."""
     pairs = sorted(
         (len(list(between(one, other))), i, j)
         for i, one in enumerate(ours)
@@ -159,7 +159,7 @@ def _without(some: list[str], others: list[str]) -> list[str]:
 
 
 def units(state: Mapping[str, Any], plain: Plain) -> dict[str, list[Unit]]:
-    """By name without what is drawn."""
+    """By name without random parts."""
     known = dict[str, Entity]()
     for kind, name in KINDS.items():
         for each in state.get(kind, ()):
@@ -195,7 +195,7 @@ BESIDE = ("PodGroup", "ConfigMap")
 
 
 def _pod_of(name: str, pods: set[str]) -> str:
-    """The pod that a pod group, or a ConfigMap, is of: pg-x-<uid:Pod/x>, x-<rnd1>-shared-gpu."""
+    """The pod of a pod group or a ConfigMap: pg-x-<uid:Pod/x>, x-<rnd1>-shared-gpu."""
     if found := re.fullmatch(r"pg-.*<uid:Pod/(.+)>", name):
         return found[1] if found[1] in pods else ""
     head = re.split(r"-<rnd\d+>", name)[0]
@@ -203,7 +203,7 @@ def _pod_of(name: str, pods: set[str]) -> str:
 
 
 def sharing(state: Mapping[str, Any], plain: Plain) -> list[str]:
-    """Which objects name one GPU group, of all groups."""
+    """The objects that name the same GPU group, for all groups."""
     by_group = defaultdict[str, list[str]](list)
     for kind in ("pods", "bindrequests"):
         for each in state.get(kind, ()):
@@ -215,7 +215,7 @@ def sharing(state: Mapping[str, Any], plain: Plain) -> list[str]:
 
 
 def members(each: Object) -> Iterator[tuple[str, str]]:
-    """Members of an object and their values, by the names that differences have."""
+    """Fields of an object and their values, by the names in differences."""
     metadata = each["metadata"]
     for kind in ("label", "annotation"):
         for key, value in metadata.get(f"{kind}s", {}).items():
@@ -247,7 +247,7 @@ def flat(value: Any, path: str) -> Iterator[tuple[str, str]]:
 
 
 def end_of(content: Mapping[str, Any]) -> dict[str, Any]:
-    """The end of a recording, and which pods were marked as unschedulable at some time."""
+    """The end of a recording, and the pods that were marked as unschedulable at some time."""
     marks = ("status.conditions[PodScheduled].status", "False")
     marked = {
         entry["name"]: None
@@ -262,7 +262,7 @@ def end_of(content: Mapping[str, Any]) -> dict[str, Any]:
 
 def interchangeable(content: Mapping[str, Any]) -> list[list[str]]:
     """Names of pods that the script of a recording created one after the other, and that are equal
-    in all else. Which of them KAI takes first hangs on UIDs, or on which was grouped late."""
+    otherwise. Which of them KAI places first depends on UIDs, or on the order of grouping."""
     created = [e for e in content["timeline"] if e.get("do", "").startswith("create Pod/")]
     manifests = {
         each["metadata"]["name"]: each for each in content["manifests"] if each["kind"] == "Pod"

@@ -1,14 +1,14 @@
-"""Runs the commands of pods on this machine, where kwok only says that they run.
+"""Runs the commands of pods on this machine, because kwok only reports that they run.
 
     async with Containers(api, namespace, python=..., folder=..., ...) as containers:
         ...
         print(containers.log("pod-1"))
 
 The first container of each running pod of the namespace is started as a process with the variables
-that a kubelet would give it, those of ConfigMaps among them. Its exit status becomes that of the
-pod. Only `python -m MODULE` can be run: `python` runs it, with the name of the pod as the host's
-name, as in a container. There are no images and volumes: `environment` and `folder`, in which the
-process starts, stand for what the image has. Pods for the scheduler of Kubernetes are bound to
+that a kubelet would set, including those of ConfigMaps. Its exit status becomes that of the pod.
+Only `python -m MODULE` is supported: `python` runs it, with the name of the pod as the host's name,
+as in a container. There are no images and volumes: `environment` and `folder`, the process's
+working directory, replace the image's contents. Pods for the scheduler of Kubernetes are bound to
 `node`.
 """
 
@@ -37,7 +37,7 @@ runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
 class Containers:
-    """`environments`: the variables that pods got, by the name of the pod."""
+    """`environments`: the variables of each pod, by its name."""
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ class Containers:
             )
 
     async def _variables(self, container: Object) -> dict[str, str]:
-        """As the kubelet puts them together: those of `env` win over those of `envFrom`."""
+        """In the kubelet's order: those of `env` override those of `envFrom`."""
         found: dict[str, str] = {}
         for each in container.get("envFrom", ()):
             found |= await self._data(each["configMapRef"])

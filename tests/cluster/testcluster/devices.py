@@ -1,4 +1,4 @@
-"""Pods that share devices, and what has to be so with their devices at any time.
+"""Pods that share devices, and the conditions that their devices must meet at any time.
 
 await api.create(half("p0", namespace))
 assert await books(scene) == []
@@ -22,7 +22,7 @@ ALIVE = ("Pending", "Running")
 
 
 def half(name: str, namespace: str, fraction: str = "0.5", **options: Any) -> Object:
-    """A pod that asks for a part of a GPU, as its owner writes it."""
+    """A pod that requests a GPU fraction, as its owner writes it."""
     annotations = {keys.GPU_FRACTION_ANNOTATION: fraction, **options.pop("annotations", {})}
     return pod(name, namespace, 0, annotations=annotations, **options)
 
@@ -43,12 +43,12 @@ async def config_maps(scene: Scene) -> dict[str, Mapping[str, str]]:
 
 
 async def environment(scene: Scene, name: str) -> dict[str, str]:
-    """What the container of the pod would see."""
+    """The environment of the pod's container."""
     return seen_by((await pods_of(scene))[name], await config_maps(scene))
 
 
 def seen_by(one: Object, maps: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
-    """As the kubelet puts it together; of ConfigMaps that are not there nothing."""
+    """As the kubelet builds it; missing ConfigMaps add nothing."""
     container = one["spec"]["containers"][0]
     seen: dict[str, str] = {}
     for each in container.get("envFrom", ()):
@@ -71,9 +71,9 @@ def groups_of(one: Object) -> list[str]:
 
 
 async def books(scene: Scene) -> list[str]:
-    """What is wrong with devices: one that is held twice, or has pods for more than it is, a pod
-    that sees another device than its own or is on one that is not reserved, and a reservation that
-    no pod uses."""
+    """Errors about devices: one that is reserved twice, or has pods for more than its capacity, a
+    pod that sees another device than its own or is on one that is not reserved, and a reservation
+    that no pod uses."""
     devices: dict[str, str] = {}
     problems = []
     for each in await reservations(scene):
@@ -106,7 +106,7 @@ async def books(scene: Scene) -> list[str]:
 
 
 async def until_right(scene: Scene, seconds: float = 30) -> None:
-    """Until the books are right."""
+    """Waits until there are no errors."""
     found: list[str] = []
 
     async def is_so() -> bool:
@@ -117,7 +117,7 @@ async def until_right(scene: Scene, seconds: float = 30) -> None:
 
 
 async def until_free(scene: Scene, seconds: float = 30) -> None:
-    """Until no device is reserved, and no ConfigMap names one."""
+    """Waits until no device is reserved, and no ConfigMap names one."""
 
     async def is_so() -> bool:
         maps = await scene.api.items(path_of("ConfigMap", scene.namespace))

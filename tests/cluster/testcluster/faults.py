@@ -1,4 +1,4 @@
-"""Which requests a fault is for, and what can happen to a request on its way (proxy.py)."""
+"""Selects requests for a fault, and defines the possible faults (proxy.py)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from yarl import URL
 
 from .client import abort
 
-# Belong to one connection, so each side of the proxy has its own.
+# Headers of one connection, so each side of the proxy has its own.
 HOP_BY_HOP = {"connection", "content-length", "host", "keep-alive", "transfer-encoding", "upgrade"}
 REASONS = {
     401: "Unauthorized",
@@ -31,8 +31,8 @@ REASONS = {
 
 @dataclass(frozen=True)
 class Match:
-    """Which requests: regular expressions for the whole method, for a part of the path, of the
-    query string, and of headers. What is left out matches everything."""
+    """Selects requests: regular expressions for the whole method, and for parts of the path, the
+    query string, and headers. An omitted expression matches everything."""
 
     method: str = ""
     path: str = ""
@@ -67,25 +67,25 @@ class Exchange:
         flow: asyncio.Event,
     ) -> None:
         self.request = request
-        self.status = 0  # of the answer; 0 while the client has none
+        self.status = 0  # of the answer; 0 until the client has one
         self._body, self._server, self._flow = body, server, flow
 
     async def relay(self, *, wait_s: float = 0, most: int | None = None) -> web.StreamResponse:
         """Sends the request to the server and the answer back, `wait_s` after the server gave it.
-        The connection is cut after `most` bytes of the answer, and where the server cuts it."""
+        The connection is cut after `most` bytes of the answer, and when the server cuts it."""
         try:
             async with await self.forward() as answer:
                 try:
                     await asyncio.sleep(wait_s)
                     await self._flow.wait()
                     return await self._send_back(answer, most)
-                finally:  # nothing is left to end when the answer was read
+                finally:  # nothing is left to close if the answer was read
                     abort(answer)
         except (aiohttp.ClientError, ConnectionError):
             return self.cut()
 
     async def forward(self) -> aiohttp.ClientResponse:
-        """Sends the request to the server; the headers of the answer have come then."""
+        """Sends the request to the server; returns when the headers of the answer have arrived."""
         await self._flow.wait()
         kept = {
             name: value
@@ -124,7 +124,7 @@ class Exchange:
     def answer(
         self, status: int, message: str, headers: Mapping[str, str], body: bytes | None = None
     ) -> web.StreamResponse:
-        """An answer of the proxy itself, by default a Status object as the API server writes it."""
+        """An answer of the proxy itself, by default a Status object in the API server's format."""
         if body is None:
             body = json.dumps(failure(status, message)).encode()
         self.status = status
@@ -133,7 +133,7 @@ class Exchange:
         )
 
     def cut(self) -> web.StreamResponse:
-        """Resets the client's connection. What it returns cannot be sent any more."""
+        """Resets the client's connection. The returned answer cannot be sent any more."""
         if self.request.transport is not None:
             self.request.transport.abort()
         return web.Response()
@@ -143,7 +143,7 @@ Act = Callable[[Exchange], Awaitable[web.StreamResponse]]
 
 
 class Fault:
-    """One kind of damage; made by the methods of FaultProxy."""
+    """One kind of fault; created by the methods of FaultProxy."""
 
     def __init__(self, match: Match, act: Act, skip: int, times: int | None) -> None:
         self.hits = 0  # requests that it acted on

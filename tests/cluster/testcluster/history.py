@@ -1,12 +1,13 @@
-"""What must never be, whatever the fault: a pod that is bound twice, a node with more than it has.
+"""Checks for errors that must not happen under any fault: a pod that is bound twice, a node with
+more pods than it can hold.
 
     async with Watcher(api, namespace) as watcher:
         ...
         watcher.history.problems        # [] or sentences
         watcher.history.stuck()         # pods that wait although there is room for them
 
-A history takes in the versions of nodes and pods one after the other, so that it sees a node that
-had too much for a moment only.
+A history processes all versions of nodes and pods in order, so it also detects a node that was
+overcommitted only for a moment.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ class Known:
     node: str = ""
     gpus: int = 0
     ended: bool = False
-    """It holds nothing: it has run to its end, or is gone."""
+    """It uses nothing: it has ended, or is deleted."""
     waits: bool = False
-    """For the scheduler under test."""
+    """It waits for the scheduler under test."""
 
 
 class History:
@@ -70,13 +71,13 @@ class History:
             self._check(node)
 
     def forget_all_but(self, uids: set[str]) -> None:
-        """A list has these pods only."""
+        """A list contains only these pods."""
         for uid, pod in self.pods.items():
             if uid not in uids:
                 pod.ended, pod.waits = True, False
 
     def used(self) -> Counter[str]:
-        """The GPUs that are held on each node."""
+        """The GPUs that are used on each node."""
         held: Counter[str] = Counter()
         for pod in self.pods.values():
             if pod.node and not pod.ended:
@@ -88,7 +89,7 @@ class History:
         return {pod.name for pod in self.pods.values() if pod.node and not pod.ended}
 
     def stuck(self) -> set[str]:
-        """The names of pods that wait although a node has as many GPUs as they want."""
+        """The names of pods that wait although a node has enough free GPUs."""
         held = self.used()
         most = max((gpus - held[name] for name, gpus in self.room.items()), default=-1)
         return {pod.name for pod in self.pods.values() if pod.waits and pod.gpus <= most}
@@ -107,7 +108,7 @@ def gpus_of(spec: Object) -> int:
 
 
 class Watcher:
-    """Keeps a history of a namespace's pods by watches of its own, past any fault proxy."""
+    """Keeps a history of a namespace's pods by its own watches, without the fault proxy."""
 
     def __init__(self, api: Client, namespace: str) -> None:
         self.history = History()

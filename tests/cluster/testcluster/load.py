@@ -1,4 +1,4 @@
-"""Many requests, with what they cost.
+"""Sends many requests and measures their cost.
 
 made = await measured(cluster, [partial(api.create, pod(f"p{i}", "ns")) for i in range(4000)])
 print(made)    # 812 a second, 1.31 ms of CPU time each in the cluster and 0.31 ms in the client
@@ -16,8 +16,8 @@ from .cluster import Cluster
 
 @dataclass(frozen=True)
 class Cost:
-    """What a number of requests took. CPU times are the figures to trust: wall time depends on what
-    else runs on the machine."""
+    """The cost of a number of requests. CPU times are reliable; wall time depends on other work on
+    the machine."""
 
     count: int
     wall_s: float
@@ -46,7 +46,7 @@ async def measured(
     """Makes the calls, some at a time.
 
     Raises:
-        Exception: what the first call that failed raised.
+        Exception: the error of the first call that failed.
     """
     before, wall_s, own_s = cluster.usage(), time.monotonic(), time.process_time()
     await together(calls, workers)

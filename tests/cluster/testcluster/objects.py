@@ -1,4 +1,4 @@
-"""Manifests for tests, short where only the numbers matter."""
+"""Manifests for tests, in a short form."""
 
 from __future__ import annotations
 
@@ -90,7 +90,8 @@ def pod_spec(
 
 
 def queue(name: str, parent: str = "", *, gpu: float = -1, cpu: float = -1) -> Object:
-    """A queue (scheduling.run.ai/v2) with these quotas; -1 is no limit. Its CRD has to be there."""
+    """A queue (scheduling.run.ai/v2) with these quotas; -1 is no limit. Its CRD must be
+    installed."""
     resources = {
         kind: {"quota": quota, "limit": -1, "overQuotaWeight": 1}
         for kind, quota in (("gpu", gpu), ("cpu", cpu), ("memory", -1))

@@ -1,4 +1,4 @@
-"""Ports that servers of a test listen on."""
+"""Ports for servers of a test."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from .arguments import HOST
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of 127.0.0.1 that nothing uses now. They lie below those that the kernel gives to
-    outgoing connections: a client that connects while the server is down could otherwise get the
+    """Ports of 127.0.0.1 that are not in use. They are below those that the kernel assigns to
+    outgoing connections: otherwise a client that connects while the server is down could get the
     server's own port, and would be connected to itself."""
     first = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     found: list[int] = []

@@ -5,8 +5,9 @@
     etcd.thaw()
     etcd.stop()
 
-A process is known by its id and its start time, so an id that the kernel gave to another process is
-never signalled. Both are kept in a file (cluster.py), so another process can end it, too.
+A process is identified by its id and its start time, so a process that got the same id from the
+kernel is never signalled. Both are stored in a file (cluster.py), so another process can stop it,
+too.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Usage:
-    """What a process has used so far."""
+    """The CPU time and memory of a process so far."""
 
     cpu_s: float  # user and system
     rss_mib: float
@@ -83,20 +84,20 @@ class Process:
         )
 
     def freeze(self) -> None:
-        """Stops the process in its tracks (SIGSTOP): its connections stay open and it answers
-        nothing until thaw()."""
+        """Suspends the process (SIGSTOP): its connections stay open without answers until
+        thaw()."""
         self.signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
         self.signal(signal.SIGCONT)
 
     def kill(self) -> None:
-        """Ends it without a chance to tidy up."""
+        """Ends it at once, without clean-up."""
         self.signal(signal.SIGKILL)
         self._wait(10)
 
     def stop(self, grace_s: float = 10) -> None:
-        """Asks it to end, and kills it when that takes longer than `grace_s`."""
+        """Sends SIGTERM, and kills it if that takes longer than `grace_s`."""
         if not self.is_running():
             return
         self.signal(signal.SIGCONT)  # a frozen process does not see SIGTERM
@@ -127,6 +128,6 @@ def start_time(pid: int) -> str | None:
 
 
 def _fields(pid: int) -> list[str]:
-    """/proc/PID/stat behind the command's name, which may contain anything."""
+    """/proc/PID/stat after the command's name, which may contain anything."""
     stat = Path(f"/proc/{pid}/stat").read_text()
     return stat[stat.rindex(")") + 2 :].split()

@@ -1,9 +1,8 @@
-"""Finds the five programs of a cluster, and builds them on first use.
+"""Finds the five programs of a cluster, and builds them at their first use.
 
-The folder that KUBEBUILDER_ASSETS names comes first: programs that are there are used. The others
-are built from the pinned Go module in tests/cluster/programs, as one executable with five names,
-and kept in ~/.cache/kai-sched/cluster (XDG_CACHE_HOME is respected), under a hash of everything
-that the build depends on.
+Programs in the folder KUBEBUILDER_ASSETS are used first. The others are built from the pinned Go
+module in tests/cluster/programs, as one executable with five names, and stored in
+~/.cache/kai-sched/cluster (XDG_CACHE_HOME is respected), under a hash of all inputs of the build.
 """
 
 from __future__ import annotations
@@ -88,7 +87,7 @@ def _key(module: Path) -> str:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Only one process at a time builds; the lock ends with the process that holds it."""
+    """Only one process at a time builds; the lock is released when its process ends."""
     with open(path, "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

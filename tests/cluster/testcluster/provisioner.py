@@ -1,4 +1,4 @@
-"""Storage that exists on paper: a volume for each claim of a storage class.
+"""Simulated storage: a volume for each claim of a storage class.
 
     async with Provisioner(api):
         await api.create(storage_class("fast"), claim("data", "ns", "fast"))
@@ -6,7 +6,8 @@
 A claim of a class with `waits=True` gets its volume once it has the selected node's annotation,
 which the scheduler writes; the volume is then for this node only. The server's own controller binds
 claim and volume. The provisioner is a watch in the test's event loop; it ends with the `async with`
-block."""
+block.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +50,7 @@ class Provisioner:
                     await self._provide(each)
 
     async def _provide(self, claim: Object) -> None:
-        # 409: an earlier event had this volume made. 404: the storage class is not there.
+        # 409: an earlier event has created this volume. 404: the storage class does not exist.
         with suppress(ApiError, aiohttp.ClientError):
             await self._make_volume(claim)
 

@@ -1,4 +1,4 @@
-"""A proxy between clients and the API server that does damage on command.
+"""A proxy between clients and the API server that causes faults on command.
 
     async with FaultProxy(cluster) as proxy:
         config = cluster.kubeconfig_of("scheduler", server=proxy.url)
@@ -9,9 +9,9 @@
         await lost.hit()
         assert proxy.count("create", "pods", "binding") == 40
 
-A fault acts on the requests that its Match describes. The first `skip` of them pass, and after
-`times` requests the fault is used up. Of several faults the oldest acts. The proxy serves on the
-test's event loop and ends with the `async with` block. It speaks HTTP/1.1 on both sides, TLS to the
+A fault acts on the requests that its Match selects. The first `skip` of them pass, and after
+`times` requests the fault ends. If several faults match, the oldest acts. The proxy serves on the
+test's event loop and ends with the `async with` block. It uses HTTP/1.1 on both sides, TLS to the
 client unless `plain`, and adds 0.4 ms of time and of CPU time to a request.
 """
 
@@ -44,7 +44,7 @@ LONGEST_LINE = 65_536  # selectors and continue tokens
 
 @dataclass(frozen=True)
 class Request:
-    """A request that the proxy is done with. `status` is the answer's, 0 if the client got none."""
+    """A request that the proxy has finished. `status` is the answer's, 0 if the client got none."""
 
     came_s: float  # time.monotonic()
     verb: str
@@ -58,8 +58,8 @@ class Request:
 class FaultProxy:
     def __init__(self, cluster: Cluster, *, plain: bool = False) -> None:
         self.requests: list[Request] = []  # in the order of their ends
-        self.counts: Counter[tuple[str, str, str]] = Counter()  # all that came, see count()
-        self.delivered: list[int] = []  # what the server answered to requests that came late
+        self.counts: Counter[tuple[str, str, str]] = Counter()  # all arrived requests, see count()
+        self.delivered: list[int] = []  # the server's answers to requests delivered late
         self._late: list[asyncio.Task[None]] = []
         self._cluster, self._plain = cluster, plain
         self._port = free_ports(1)[0]
@@ -81,7 +81,7 @@ class FaultProxy:
             skip_auto_headers=("Accept", "Accept-Encoding", "Content-Type", "User-Agent"),
         )
         self._flow.set()
-        # A client that goes away ends its request at the server, too.
+        # If a client disconnects, its request at the server ends too.
         server = web.Server(
             self._serve,
             handler_cancellation=True,
@@ -151,8 +151,8 @@ class FaultProxy:
     def deliver_late(
         self, match: Match, seconds: float, *, skip: int = 0, times: int | None = None
     ) -> Fault:
-        """Connections are cut at once, and the requests reach the server `seconds` later, as when
-        they were in a queue on their way."""
+        """Connections are cut at once, and the requests reach the server `seconds` later, as if
+        they had been queued on their way."""
 
         async def deliver(exchange: Exchange) -> None:
             await asyncio.sleep(seconds)
@@ -191,8 +191,8 @@ class FaultProxy:
         return self._add(match, act, skip, times)
 
     def expire(self, match: Match = WATCHES, *, skip: int = 0, times: int | None = None) -> Fault:
-        """Watches are answered with 200 and one ERROR event of code 410, as the server does where
-        it does not have the version any more."""
+        """Watches are answered with 200 and one ERROR event of code 410, as the server does if it
+        does not have the version any more."""
         event = {"type": "ERROR", "object": failure(410, "too old resource version")}
         body = json.dumps(event).encode() + b"\n"
 
@@ -230,7 +230,7 @@ class FaultProxy:
     # --- damage to connections, at once -----------------------------------------------------------
 
     def cut_open(self, match: Match = EVERYTHING) -> int:
-        """Cuts the connections of requests that are open now, watches above all; how many."""
+        """Cuts the connections of open requests, mostly watches; returns their number."""
         found = [each for each in self._open if match(each.request)]
         for each in found:
             each.cut()
@@ -252,8 +252,8 @@ class FaultProxy:
         await self._site.start()
 
     def pause(self) -> None:
-        """Nothing passes in either direction until resume(); connections stay open, as when a
-        network loses all packets."""
+        """Nothing passes in either direction until resume(); connections stay open, as in a network
+        that loses all packets."""
         self._flow.clear()
 
     def resume(self) -> None:

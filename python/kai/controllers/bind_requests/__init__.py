@@ -1,9 +1,9 @@
 """BindRequests: "bind this pod there", from a scheduler to a binder (spec 5 A23-A26).
 
     ways = Requesting(write_of)        # decisions become BindRequests
-    requests = Requests(ways, pool="") # those that there are: which ended, which have to go
+    requests = Requests(ways, pool="") # existing ones: which ended, and which must be deleted
 
-No I/O. Others may have made them: an earlier life of the process, or KAI.
+No I/O. The BindRequests may come from others: an earlier run of the process, or KAI.
 """
 
 from __future__ import annotations

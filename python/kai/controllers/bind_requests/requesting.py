@@ -1,10 +1,10 @@
-"""Decisions become BindRequests.
+"""Creates BindRequests for decisions.
 
     ways = Requesting(lambda binding: creation(binding, pool_key, pool))
 
 As kai.controllers.bindings, with another request. A creation without an answer may have been
-carried out, or may be yet; what is read is the BindRequest. It is created again for the same node
-until it is there: a name is taken once.
+applied, or may still be; the BindRequest is read to find out. It is created again for the same node
+until it exists; only one object can have its name.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from kai.controllers.bindings import Binding, Bindings, Steps
 from kai.controllers.waits import earliest
 
 SHOWN_WITHIN_S = 10.0
-"""A BindRequest that was created and that no watch shows is read: it may have been deleted."""
+"""A created BindRequest that no watch has shown for this long is read: it may have been deleted."""
 
 
 class Requesting(Bindings):
-    """It is over when the BindRequest is there; what becomes of that, `Requests` finds out."""
+    """A binding is over here when its BindRequest exists; `Requests` follows that."""
 
     kind = "BindRequest"
 
     def __init__(self, write: Callable[[Binding], Write]) -> None:
         super().__init__(write)
-        # Created, and not shown by a watch yet. None: the time to read it follows at `tick`.
+        # Created, and not shown by a watch yet. None: the next `tick` sets the time to read it.
         self._created: dict[str, tuple[Binding, float | None]] = {}
 
     def lacks(self, binding: Binding) -> str:
-        """Nothing: who carries the BindRequest out gives the pod what it needs."""
+        """Nothing: the binder that carries out the BindRequest gives the pod what it needs."""
         return ""
 
     def begin(self, now: float, binding: Binding) -> list[Write]:
@@ -40,7 +40,7 @@ class Requesting(Bindings):
         return [self._write(binding)]
 
     def shown(self, pod: str, uid: str) -> bool:
-        """A watch has shown the BindRequest of the pod; whether it was created here."""
+        """A watch has shown the BindRequest of the pod; returns whether it was created here."""
         binding, _ = self._created.get(pod, (None, None))
         if binding is None or binding.uid != uid:
             return False
@@ -60,14 +60,14 @@ class Requesting(Bindings):
                     self._look(steps, binding)
 
     def next_tick(self) -> float | None:
-        """When `tick` has something to do."""
+        """The time of the next `tick`."""
         times = [super().next_tick(), *(due for _, due in self._created.values())]
         return earliest(times)
 
     def seen(self, now: float, binding: Binding, found: Mapping[str, Any] | None) -> Steps:
-        """The BindRequest of a creation without a clear answer, as it is now; None: there is none.
+        """The current BindRequest of a creation without a clear answer; None: it does not exist.
 
-        One that has failed, or of an earlier pod of the name, is in the way and is deleted. One for
+        A BindRequest that has failed, or belongs to an earlier pod of the name, is deleted. One for
         another node is respected.
         """
         steps = Steps()
@@ -93,14 +93,14 @@ class Requesting(Bindings):
         else:
             steps.writes.append(deletion(request, None))
             if trouble.in_doubt:
-                trouble.wait(now)  # and then it is read again
+                trouble.wait(now)  # after which it is read again
             else:
                 self.fail(now, steps, binding, "")
         return steps
 
     def _respect(self, now: float, steps: Steps, binding: Binding) -> None:
-        """The watch that is behind shows the other BindRequest any moment."""
-        self.trouble(binding.pod, binding.uid).in_doubt = False  # the name is taken
+        """The watch will soon show the other BindRequest."""
+        self.trouble(binding.pod, binding.uid).in_doubt = False  # the name is in use
         self.fail(now, steps, binding, "")
 
     def _succeed(self, steps: Steps, binding: Binding) -> None:

@@ -1,13 +1,13 @@
-"""The BindRequests that there are, for a scheduler: which ended, and which have to go.
+"""Existing BindRequests, for a scheduler: which ended, and which must be deleted.
 
     requests = Requests(ways, pool="")
     steps = requests.put(now, request)             # a watch has shown it
-    for request in requests.take(now): ...         # what the planning thread is asked about
+    for request in requests.take(now): ...         # the planning thread looks up pod and node
     steps = requests.checked(now, request, target)
 
-Deleted are those of this node pool that have failed for good, whose node is gone, or whose pod was
-made anew under its name (spec 5 A25). The pod is planned again: after a failure not before a wait,
-which doubles each time.
+Deleted are BindRequests of this node pool that have failed for good, whose node does not exist, or
+whose pod was replaced by another of its name (spec 5 A25). The pod is planned again; after a
+failure only after a wait, which doubles each time.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from kai.controllers.bind_requests.values import SUCCEEDED, Request, deletion
 from kai.controllers.bindings import Binding, Bindings, Steps
 
 AGAIN_S = 2.0
-"""What could not be decided or deleted is looked at again."""
+"""The pause after a decision or deletion that failed."""
 
 
 class Target(NamedTuple):
-    """What a BindRequest is about, as the store has it. `uid`: of the pod, "": there is none;
-    `node`: that the pod is on. `has_node`: the selected node is there. `waits_for_volumes`: those
-    of the pod are not all there."""
+    """The store's facts about a BindRequest. `uid`: of the pod, "": it does not exist; `node`: the
+    pod's node. `has_node`: the selected node exists. `waits_for_volumes`: not all volumes of the
+    pod exist."""
 
     uid: str = ""
     node: str = ""
@@ -49,10 +49,10 @@ class Requests:
         self._open: dict[str, Request] = {}  # not over yet
         self._at: dict[str, set[str]] = {}  # names by node
         self._unchecked: dict[str, None] = {}
-        self._again: dict[str, float] = {}  # when these are looked at again
+        self._again: dict[str, float] = {}  # when these are checked again
 
     def of(self, pod: str) -> Request | None:
-        """The one that takes the name that a BindRequest of the pod would have."""
+        """The BindRequest with the name for this pod."""
         return self._known.get(pod)
 
     def put(self, now: float, request: Request) -> Steps:
@@ -87,18 +87,18 @@ class Requests:
                 each.pop(name, None)
 
     def pod_gone(self, pod: str, uid: str) -> None:
-        """The pod of that UID went; another one of its name may be there."""
+        """The pod with that UID is gone; a new one may have its name."""
         known = self._known.get(pod)
         if known is not None and known.owner == uid:
             self._unchecked[pod] = None
 
     def nodes_changed(self, nodes: Collection[str]) -> None:
-        """These changed, or went."""
+        """These nodes changed, or were deleted."""
         for node in nodes:
             self._unchecked.update(dict.fromkeys(sorted(self._at.get(node, ()))))
 
     def take(self, now: float) -> list[Request]:
-        """Those about which the planning thread is asked now."""
+        """The BindRequests to check in the next turn of the planning thread."""
         for name, due in list(self._again.items()):
             if due <= now:
                 del self._again[name]
@@ -107,17 +107,17 @@ class Requests:
         return [self._known[name] for name in names if name in self._known]
 
     def next(self) -> float | None:
-        """When `take` has something by itself."""
+        """The time of the next `take` without another event."""
         return min(self._again.values(), default=None)
 
     def checked(self, now: float, request: Request, target: Target) -> Steps:
-        """What follows from what it is about."""
+        """The next steps after the check."""
         steps = Steps()
         current = self._known.get(request.name)
         if current is None or current.uid != request.uid or current.is_leaving:
             return steps
         if current.pool != self._pool:
-            return steps  # another scheduler sees to it
+            return steps  # another scheduler manages it
         is_of_pod = current.owner in ("", target.uid)
         if current.has_failed:
             if is_of_pod and target.uid and not target.node:
@@ -126,14 +126,15 @@ class Requests:
                 self._ways.calm(current.pod, current.owner)
             self._delete(steps, current)
         elif not target.uid:
-            # Gone, and its BindRequest goes with it; or it comes. Another one may come before.
+            # If the pod is gone, its BindRequest is deleted with it; or the pod arrives later. A
+            # new BindRequest may come before.
             self._again[current.name] = now + AGAIN_S
         elif not is_of_pod or not target.has_node:  # spec 6 C42
             self._delete(steps, current)
         return steps
 
     def answered(self, now: float, write: Write, outcome: Outcome) -> None:
-        """What became of a deletion; other writes are ignored."""
+        """The outcome of a deletion; other writes are ignored."""
         if isinstance(write.about, _Deletion) and outcome.result not in (
             Result.DONE,
             Result.GONE,
@@ -152,5 +153,5 @@ class Requests:
 
 
 def _binding_of(request: Request) -> Binding:
-    """For what is said about its pod."""
+    """A binding for messages about its pod."""
     return Binding(request.pod, request.owner, request.node, 0, "", request=request.name)

@@ -1,4 +1,4 @@
-"""What a scheduler writes into a BindRequest (spec 5 A23)."""
+"""The contents of a BindRequest (spec 5 A23)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kai.engine.values import Bind
 
 
 def spec_of(bind: Bind) -> dict[str, Any]:
-    """All but the pod and the node, in KAI's form: nothing of a kind is left out."""
+    """Everything except the pod and the node, in KAI's format: empty parts are left out."""
     spec: dict[str, Any] = {
         "receivedResourceType": "Fraction" if bind.gpu_groups else "Regular",
         "receivedGPU": _devices(bind),
@@ -38,7 +38,7 @@ def spec_of(bind: Bind) -> dict[str, Any]:
 
 
 def creation(binding: Binding, pool_key: str, pool: str) -> Write:
-    """Creates the BindRequest of a decision: it has the name of the pod, and goes with it."""
+    """Creates the BindRequest of a decision; it has the name of the pod, and is deleted with it."""
     namespace, _, name = binding.pod.partition("/")
     labels = {keys.SELECTED_NODE_LABEL: binding.node}
     if pool:
@@ -62,7 +62,7 @@ def creation(binding: Binding, pool_key: str, pool: str) -> Write:
 
 
 def _devices(bind: Bind) -> dict[str, Any]:
-    """As spec 5 A26: a portion has two decimals, and a count of none is left out."""
+    """As in spec 5 A26: a portion has two decimals, and a count of zero is left out."""
     if bind.devices is not None:
         return {"count": bind.devices, "portion": f"{bind.portion or 0:.2f}"}
     in_claims = [*bind.claims, *([bind.extended_claim] if bind.extended_claim else ())]

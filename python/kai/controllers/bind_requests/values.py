@@ -17,12 +17,12 @@ _COPIED = (keys.TOPOLOGY_RANK_ANNOTATION, keys.TOPOLOGY_DOMAIN_ANNOTATION)
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What decisions need of a BindRequest.
+    """The part of a BindRequest that decisions need.
 
-    `name` and `pod` are "namespace/name"; `owner` is the UID of the pod that it is for, "" where it
-    names none. `pool`: the node pool whose scheduler made it. `limit`: after how many failures it
-    has failed for good; None: after the first. `annotations`: what the pod gets. `spec`: as
-    written, where the pod needs more than the binding itself.
+    `name` and `pod` are "namespace/name"; `owner` is the UID of its pod, "" if it names none.
+    `pool`: the node pool of the scheduler that created it. `limit`: the number of failures after
+    which it has failed for good; None: one. `annotations`: annotations that the pod gets. `spec`:
+    unchanged, if the pod needs more than the binding itself.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Request:
 
     @property
     def has_failed(self) -> bool:
-        """For good (spec 5 A24)."""
+        """Whether it has failed for good (spec 5 A24)."""
         return self.phase == FAILED and (self.limit is None or self.attempts >= self.limit)
 
     @property
@@ -51,7 +51,7 @@ class Request:
 
     @classmethod
     def of(cls, manifest: Mapping[str, Any], pool_key: str = keys.NODE_POOL_LABEL) -> Request:
-        """What is not there is empty. Raises KeyError for an object without a name."""
+        """Missing fields are empty. Raises KeyError for an object without a name."""
         metadata, spec = manifest["metadata"], manifest.get("spec") or {}
         status = manifest.get("status") or {}
         namespace, name = metadata.get("namespace", ""), metadata["name"]
@@ -89,7 +89,7 @@ def _owner(references: Any, pod: str) -> str:
 
 
 def pod_annotations(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> dict[str, str]:
-    """What the pod of a BindRequest gets (spec 6 C49)."""
+    """The annotations for the pod of a BindRequest (spec 6 C49)."""
     given = metadata.get("annotations") or {}
     found = {key: given[key] for key in _COPIED if key in given}
     if received := spec.get("receivedResourceType"):

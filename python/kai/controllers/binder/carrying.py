@@ -1,11 +1,11 @@
-"""Carrying out BindRequests, one task each.
+"""Carries out BindRequests, one task each.
 
-The usual way: a watch shows the request, the planning thread knows its pod and its node, the pod is
-bound, and request and pod say so. Where what is known does not fit, the pod or the node is read
-first: a watch may be behind, and no failure is said for that.
+The usual course: a watch shows the request, the planning thread knows its pod and its node, the pod
+is bound, and the status of request and pod is written. If the known facts do not fit, the pod or
+the node is read first: a watch may be late, and that is not reported as a failure.
 
-What a pod needs before it is bound (kai.controllers.preparing) stays with the BindRequest until
-that is over: when the pod is looked at again in between, nothing is undone.
+The preparation of a pod (kai.controllers.preparing) belongs to the BindRequest until that is over:
+reading the pod again in between undoes nothing.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ class RequestBinder:
         self._ways = Bindings(self._binding, preparing)
         self._tasks: dict[str, Task] = {}  # by the name of the BindRequest
         self._unchecked: dict[str, None] = {}
-        self._timed: dict[str, Task] = {}  # those that have something to do by themselves
+        self._timed: dict[str, Task] = {}  # tasks with a next step at a known time
         self._numbers = 0
         self._by_number: dict[int, str] = {}  # the BindRequests of bindings under way
 
     def __len__(self) -> int:
-        """How many BindRequests it has to do with."""
+        """The number of open BindRequests."""
         return len(self._tasks)
 
     @property
     def in_doubt(self) -> int:
-        """Pods that a request may still bind, though no answer came."""
+        """The number of pods that a request without an answer may still bind."""
         return self._ways.in_doubt
 
     # ---- what happens ----------------------------------------------------------------------------
@@ -80,7 +80,7 @@ class RequestBinder:
         return steps
 
     def gone(self, name: str, uid: str) -> None:
-        """The BindRequest is not there any more: nothing is tried again."""
+        """The BindRequest does not exist any more: nothing is retried."""
         task = self._tasks.get(name)
         if task is None or task.request.uid != uid:
             return
@@ -95,7 +95,7 @@ class RequestBinder:
             self._ways.take_back(_binding_of(task, task.uid, 0))
 
     def pod_gone(self, pod: str, uid: str) -> None:
-        """The pod of that UID went; another one of its name may be there by now."""
+        """The pod with that UID is gone; a new one may have its name."""
         binding = self._ways.of(pod)
         if self._ways.gone(pod, uid) and binding is not None:
             task = self._of(binding)
@@ -103,7 +103,7 @@ class RequestBinder:
                 self._check(task)
 
     def hold(self, unsent: Iterable[Binding], nodes: Collection[str]) -> None:
-        """These nodes changed. `unsent`: bindings to them that the writer gave back."""
+        """These nodes changed. `unsent`: bindings to them that the writer returned."""
         for binding in unsent:
             task = self._of(binding)
             if task is not None and binding.node in nodes and self._ways.is_current(binding):
@@ -113,12 +113,12 @@ class RequestBinder:
     # ---- decisions -------------------------------------------------------------------------------
 
     def take(self) -> list[Request]:
-        """Those about which the planning thread is asked now; for `checked`."""
+        """The BindRequests that the planning thread must check; for `checked`."""
         names, self._unchecked = self._unchecked, {}
         return [self._tasks[name].request for name in names if name in self._tasks]
 
     def checked(self, now: float, request: Request, target: Target) -> Steps:
-        """What the planning thread knows of its pod and its node."""
+        """The planning thread's facts about its pod and its node."""
         steps = Steps()
         task = self._tasks.get(request.name)
         if task is None or task.stage is not Stage.WAITS or task.request.uid != request.uid:
@@ -139,7 +139,7 @@ class RequestBinder:
     def seen(
         self, now: float, binding: Binding, kind: str, found: Mapping[str, Any] | None
     ) -> Steps:
-        """What `Steps.look` asked for, as it is now; None: it is gone."""
+        """The result of a read in `Steps.look`; None: the object is gone."""
         steps = Steps()
         task = self._of(binding)
         if task is None:
@@ -150,7 +150,7 @@ class RequestBinder:
             if found is not None and _may_be_bound(found, binding):
                 self._absorb(now, self._ways.seen(now, binding, found), steps)
                 return steps
-            self._ways.set_aside(binding)  # whatever is on its way: it does nothing any more
+            self._ways.set_aside(binding)  # a request under way has no effect any more
             self._by_number.pop(binding.assumption, None)
             self._ways.calm(binding.pod, binding.uid)
             self._judge(now, steps, task, found)
@@ -166,7 +166,7 @@ class RequestBinder:
         return steps
 
     def answered(self, now: float, write: Write, outcome: Outcome) -> Steps:
-        """What follows from the answer to one of its writes; nothing for those of others."""
+        """The next steps after the answer to one of its writes; none for writes of others."""
         steps = Steps()
         about = write.about
         if isinstance(about, Binding):
@@ -181,7 +181,8 @@ class RequestBinder:
         return steps
 
     def prepared(self, now: float, prepared: Prepared) -> Steps:
-        """Pods got what they need before they are bound, or do not get it; others are ignored."""
+        """Pods got what they need before their binding, or will not get it; other bindings are
+        ignored."""
         steps = Steps()
         self._absorb(now, self._ways.prepared(now, prepared), steps)
         for binding, pod in prepared.seen:
@@ -190,7 +191,7 @@ class RequestBinder:
         return steps
 
     def tick(self, now: float) -> Steps:
-        """What failed is tried again when its time has come."""
+        """Retries failures whose time has come."""
         steps = Steps()
         ways = Steps()
         self._ways.tick(now, ways)
@@ -208,7 +209,7 @@ class RequestBinder:
         return steps
 
     def next_tick(self) -> float | None:
-        """When `tick` has something to do; None: when something else happens."""
+        """The time of the next `tick`; None: no tick is needed before another event."""
         times = [self._ways.next_tick(), *(task.next for task in self._timed.values())]
         return earliest(times)
 
@@ -219,7 +220,8 @@ class RequestBinder:
     # ---- inside ----------------------------------------------------------------------------------
 
     def _judge(self, now: float, steps: Steps, task: Task, pod: Mapping[str, Any] | None) -> None:
-        """The pod as it is. What another one of its name has to do with is not said on it."""
+        """Decides with the current pod. Problems of an earlier pod of the name are not written on
+        this one."""
         request = task.request
         if pod is None:
             own = request.pod.partition("/")[2]
@@ -256,7 +258,7 @@ class RequestBinder:
         steps.writes += self._ways.begin(now, binding)
 
     def _absorb(self, now: float, ways: Steps, steps: Steps) -> None:
-        """What became of bindings."""
+        """Takes in the results of bindings."""
         steps.writes += ways.writes
         steps.look += ways.look
         for binding in ways.bound:
@@ -266,7 +268,8 @@ class RequestBinder:
                 self._succeed(steps, task)
         for binding, why in ways.failed:
             task = self._of(binding)
-            if not self._ways.is_current(binding):  # else it is in doubt, and may be bound yet
+            # Otherwise it is in doubt, and may still be bound
+            if not self._ways.is_current(binding):
                 self._by_number.pop(binding.assumption, None)
                 if task is not None:
                     self._fail(now, steps, task, why)
@@ -292,7 +295,7 @@ class RequestBinder:
         self._say(steps, task, bound_to(request.node))
 
     def _fail(self, now: float, steps: Steps, task: Task, why: str, *, says: bool = True) -> None:
-        """`says`: also on the pod."""
+        """`says`: also write it on the pod."""
         request = task.request
         self._ways.take_back(_binding_of(task, task.uid, 0))
         task.attempts += 1
@@ -313,7 +316,7 @@ class RequestBinder:
         steps.events.append(binder_event(task.request.pod, task.uid, condition))
 
     def _check(self, task: Task) -> None:
-        """The planning thread is asked, as soon as this process may act."""
+        """Requests a check by the planning thread, as soon as this process may act."""
         task.stage, task.due = Stage.WAITS, None
         self._unchecked[task.request.name] = None
 
@@ -347,7 +350,7 @@ class RequestBinder:
 
 
 def _may_be_bound(pod: Mapping[str, Any], binding: Binding) -> bool:
-    """Or is, to the node."""
+    """Whether the pod may be bound to the node, or is."""
     metadata, node = pod["metadata"], pod.get("spec", {}).get("nodeName", "")
     if metadata["uid"] != binding.uid or node not in ("", binding.node):
         return False

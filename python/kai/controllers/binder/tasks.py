@@ -1,4 +1,4 @@
-"""One BindRequest that is carried out: how far it is, and what is still to be written of it."""
+"""The state of one BindRequest in progress, and its pending writes."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ from kai.controllers.waits import earliest
 
 
 class Stage(Enum):
-    WAITS = "waits"  # for what the planning thread knows of its pod and node
-    LOOKS = "looks"  # something is read
-    BINDS = "binds"  # the request is on its way, or in doubt
-    RESTS = "rests"  # it failed, and is tried again
+    WAITS = "waits"  # for the planning thread's facts about its pod and node
+    LOOKS = "looks"  # an object is being read
+    BINDS = "binds"  # the request is under way, or in doubt
+    RESTS = "rests"  # it failed, and will be retried
     OVER = "over"
 
 
 @dataclass(slots=True, eq=False)
 class Task:
-    """`attempts`: failures so far. `due`: when it is tried again. `status`: what its BindRequest
-    has to say and does not say yet; `sent`: the version for which that is on its way, "": none."""
+    """`attempts`: failures so far. `due`: the time of the next try. `status`: the status that its
+    BindRequest needs and does not have yet; `sent`: the version for which that write is under way,
+    "": none."""
 
     request: Request
     attempts: int
@@ -45,12 +46,12 @@ class Task:
 
     @property
     def is_settled(self) -> bool:
-        """It is over, and all that it has to say is written."""
+        """It is over, and its status is written."""
         return self.stage is Stage.OVER and self.status is None and self.pod.is_settled
 
     @property
     def next(self) -> float | None:
-        """When it has something to do by itself."""
+        """The time of the next step without another event."""
         times = (self.due, self.status_due, self.pod_due)
         return earliest(times)
 
@@ -67,12 +68,12 @@ class Task:
                 self.status, self.sent, self.status_due, self.failures = None, "", None, 0
 
     def say(self, status: Mapping[str, Any]) -> list[Write]:
-        """The BindRequest gets this status."""
+        """Sets the status of the BindRequest."""
         self.status, self.sent = status, ""
         return self.write_status()
 
     def write_status(self) -> list[Write]:
-        """The patch, unless one for this version is on its way."""
+        """The patch, unless one for this version is under way."""
         if self.status is None or self.sent == self.request.version:
             return []
         self.sent, self.status_due = self.request.version, None
@@ -89,7 +90,7 @@ class Task:
         return []
 
     def say_on_pod(self, condition: Condition, stamp: str) -> list[Write]:
-        """The pod gets this condition, if it has another one."""
+        """The pod gets this condition, unless it has it."""
         self.pod.want(texts.BOUND, condition)
         return self.write_pod(stamp)
 
@@ -113,7 +114,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StatusOf:
-    """What a write is about."""
+    """Identifies the object of a status write."""
 
     task: Task
     version: str

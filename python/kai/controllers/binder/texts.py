@@ -1,4 +1,5 @@
-"""What a binder writes: the status of a BindRequest, and what its pod says of it (spec 6 C51)."""
+"""The writes of a binder: the status of a BindRequest, and the condition of its pod (spec 6
+C51)."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ BOUND = "PodBound"
 
 
 def status_write(request: Request, status: Mapping[str, Any], about: Any) -> Write:
-    """The patch names the version that was looked at: a BindRequest that was made anew under the
-    name must not get the status of the one before it."""
+    """The patch names the version that was read: a new BindRequest of the name must not get the
+    status of the previous one."""
     namespace, _, name = request.name.partition("/")
     body = {"metadata": {"resourceVersion": request.version}, "status": dict(status)}
     return Write(
@@ -38,7 +39,7 @@ def condition_write(pod: str, uid: str, condition: Condition, stamp: str, about:
 
 
 def condition_of(pod: Mapping[str, Any]) -> Condition | None:
-    """The condition PodBound that it has."""
+    """The condition PodBound of the pod."""
     for each in pod.get("status", {}).get("conditions") or ():
         if each.get("type") == BOUND:
             return Condition(

@@ -1,7 +1,7 @@
-"""Policies compared on the same worlds, with an interval: `kai.compare` and `kai.sweep`.
+"""Compares policies on the same worlds, with an interval: `kai.compare` and `kai.sweep`.
 
 done = kai.compare("base.yaml", "variant.yaml", workload="jobs.csv", seeds=20)
-print(done)                     # a table, and what to know
+print(done)                     # a table, and notes on how to read it
 done.verdict                    # "better", "worse" or "cannot tell"
 
 found = kai.sweep({"nodes.a100.count": [40, 50, 60]}, "jobs.csv", executor="processes")

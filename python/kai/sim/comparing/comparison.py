@@ -1,4 +1,5 @@
-"""``compare(base, variant)``: is a policy better than another one, and how sure is that?"""
+"""``compare(base, variant)``: whether one policy is better than another, and how certain that
+is."""
 
 from __future__ import annotations
 
@@ -38,10 +39,10 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Comparison(Findings):
-    """What `kai.compare` finds. It prints as a table, and shows as one in a notebook.
+    """The result of `kai.compare`. It prints as a table, also in a notebook.
 
-    `metrics` begin with the primary one. `varies` tells what a seed varies; empty: nothing, and
-    each side is one simulation without an interval.
+    `metrics` begin with the primary one. `varies`: what a seed varies; empty: nothing, and each
+    side is one simulation without an interval.
 
     >>> import kai
     >>> kai.Comparison.__name__
@@ -56,11 +57,11 @@ class Comparison(Findings):
         return {"verdict": self.verdict, "primary": self.primary.name, **shown}
 
     def to_json(self) -> str:
-        """The same bytes for the same inputs, whatever the executor."""
+        """The same bytes for the same inputs, for every executor."""
         return json.dumps(self.to_dict(), ensure_ascii=False)
 
     def to_html(self) -> str:
-        """A page of its own, without scripts or other files."""
+        """A complete page, without scripts or other files."""
         from kai.sim.comparing.page import page
 
         return page(self)
@@ -95,30 +96,30 @@ def compare(
     estimate_error: float = 0.5,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Simulates a workload with two configurations, and says whether the variant is better.
+    """Simulates a workload with two configurations, and decides whether the variant is better.
 
     Args:
         base: a configuration as for `kai.Scheduler`, or a `kai.Side` with other queues or nodes
         variant: the same
-        workload: a `kai.sim.workload.Workload`, or the path of a file or folder that has one
-        seeds: how many (1, 2, ...), or which; each is a pair: both sides meet the same world
-        vary: what a seed varies, of "weeks", "estimates" and "failures"; unless given, weeks where
-            the workload lasts for two or more, and else nothing
+        workload: a `kai.sim.workload.Workload`, or the path of a file or folder with one
+        seeds: how many (1, 2, ...), or which; each is a pair: both sides use the same world
+        vary: what a seed varies, of "weeks", "estimates" and "failures"; default: weeks if
+            the workload lasts for two or more, otherwise nothing
         primary: the metric that decides
-        metrics: the others, such as "waiting_p95_s" or "waiting_mean_s[vision]"; unless given, all
+        metrics: the others, such as "waiting_p95_s" or "waiting_mean_s[vision]"; default: all
             of the whole workload
         level: of the interval of the primary metric, and of all others together (Holm)
         executor: None or "serial"; "processes" or a number of them; "ray"; or any
             `concurrent.futures.Executor`
         period_s, until_s, warm_up_s: as for a simulation and its metrics
-        life: as for a simulation; its failures are what "failures" varies
-        weeks: how many weeks are drawn; unless given, as many as there are
+        life: as for a simulation; "failures" varies its failures
+        weeks: how many weeks are drawn; default: as many as the workload has
         estimate_error: of the estimates that "estimates" varies
-        progress: True shows a bar in a notebook and on a terminal; a function is called with how
-            many simulations are done, and how many there are
+        progress: True shows a bar in a notebook and on a terminal; a function is called with
+            the number of finished simulations, and the total number
 
-    Where nothing is random, each side is simulated once, and there are differences without
-    intervals. How the interval is made: `kai.sim.comparing.intervals`.
+    If nothing is random, each side is simulated once, and the differences have no intervals.
+    `kai.sim.comparing.intervals` describes the interval.
 
     >>> import kai
     >>> from kai.sim.generators import generate
@@ -127,9 +128,9 @@ def compare(
     >>> done.verdict is None, done.primary.name
     (True, 'completion_mean_s')
 
-    Raises InvalidInputError for names and numbers that make no sense, InvalidConfigError for such
-    a configuration, PolicyError when a policy fails, and KaiError where processes end before their
-    work is done.
+    Raises InvalidInputError for invalid names and numbers, InvalidConfigError for an invalid
+    configuration, PolicyError if a policy fails, and KaiError if processes end before their work
+    is done.
     """
     points = (Point.of(base, "base"), Point.of(variant, "variant"))
     check_level(level)
@@ -154,7 +155,7 @@ def compared(
     level: float = 0.95,
     places: tuple[int, int] = (0, 1),
 ) -> Comparison:
-    """Compares values that are there already: a row for each seed, a number for each metric."""
+    """Compares existing values: a row for each seed, a number for each metric."""
     measures = [measure(name) for name in work.metrics]
     alike = len({*base}) == 1 and len({*variant}) == 1
     pairs = [
@@ -178,13 +179,13 @@ def compared(
 
 
 def _sample(pairs: Sequence[tuple[float | None, float | None]]) -> MeanDifference | None:
-    """None where there are fewer than two pairs."""
+    """None if there are fewer than two pairs."""
     differences = [b - a for a, b in pairs if a is not None and b is not None]
     return MeanDifference.of(differences) if len(differences) >= 2 else None
 
 
 def _levels(samples: Sequence[MeanDifference | None], alpha: float) -> list[float]:
-    """What p-values are compared with: the primary's with alpha, the others' with Holm's."""
+    """The thresholds for p-values: alpha for the primary metric, Holm's for the others."""
     others = [place for place, each in enumerate(samples) if place and each is not None]
     found = holm_levels([samples[place].p_value for place in others], alpha)  # type: ignore[union-attr]
     of_others = dict(zip(others, found, strict=True))
@@ -264,7 +265,7 @@ def _notes(
 
 
 def check_level(level: float) -> None:
-    """Raises InvalidInputError for what is no level of an interval."""
+    """Raises InvalidInputError if the number is no level of an interval."""
     if not 0.5 <= level <= 0.999:
         raise InvalidInputError(f"level: expected 0.5 to 0.999, not {level:g}")
 
@@ -284,7 +285,7 @@ def seeds_of(seeds: int | Sequence[int]) -> tuple[int, ...]:
 def workload_of(workload: Workload | str | os.PathLike[str]) -> Workload:
     """The workload itself, or that of a file or folder.
 
-    Raises InvalidInputError where it cannot be read or has no jobs.
+    Raises InvalidInputError if it cannot be read or has no jobs.
     """
     if not isinstance(workload, Workload):
         from kai.sim.traces import read

@@ -1,4 +1,4 @@
-"""What a comparison finds, as plain values."""
+"""The results of a comparison, as plain values."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ BETTER, WORSE, CANNOT_TELL = "better", "worse", "cannot tell"
 
 @dataclass(frozen=True)
 class MetricComparison:
-    """One metric of both sides; differences are the variant's value less the base's.
+    """One metric of both sides; a difference is the variant's value minus the base's.
 
     `low` and `high` are the ends of the interval for the mean difference at `level`; None for an
-    end that is not known. `verdict`, `level` and `p_value` are None without an interval. `values`
-    has a row for each seed: base, variant.
+    unknown end. `verdict`, `level` and `p_value` are None without an interval. `values` has a row
+    for each seed: base, variant.
     """
 
     name: str
@@ -35,7 +35,7 @@ class MetricComparison:
 
     @property
     def relative(self) -> float | None:
-        """The difference as a part of the base's mean."""
+        """The difference as a fraction of the base's mean."""
         return self.difference / self.base if self.base and self.difference is not None else None
 
 
@@ -43,7 +43,7 @@ class MetricComparison:
 class Findings:
     """Two sides, metric by metric; `metrics` begin with the primary one.
 
-    `varies` tells what a seed varies; empty: nothing, and each side is one simulation without an
+    `varies`: what a seed varies; empty: nothing, and each side is one simulation without an
     interval.
     """
 
@@ -63,7 +63,8 @@ class Findings:
 
     @property
     def verdict(self) -> str | None:
-        """Of the primary metric: "better", "worse", "cannot tell", or None without an interval."""
+        """The verdict on the primary metric: "better", "worse", "cannot tell", or None without an
+        interval."""
         return self.primary.verdict
 
     def __getitem__(self, name: str) -> MetricComparison:

@@ -1,4 +1,4 @@
-"""Whether the mean of differences is above or below 0, from a few of them: pure functions.
+"""Decides from a few differences whether their mean is above or below 0: pure functions.
 
 Two intervals, each at the level 1 - a, of n differences with mean m and standard error
 s = sd / sqrt(n):
@@ -6,21 +6,22 @@ s = sd / sqrt(n):
 * The **bootstrap-t** (Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 12).
   The differences are drawn again with replacement, B times, and each draw has
   t* = (m* - m) / s*. With q(p) the p-quantile of the t*, the interval is from m - q(1 - a/2) * s
-  to m - q(a/2) * s. Other than Student's t it takes the skew of the differences into account.
+  to m - q(a/2) * s. Unlike Student's t it accounts for the skew of the differences.
 * **Subset means** (Hartigan, Journal of the American Statistical Association 64, 1969, pages 1303
   to 1317): the a/2- and the (1 - a/2)-quantile of the means of random subsets. It is exact for
-  differences that are as likely above their center as below it, however heavy their tails are:
-  those of equal policies. The test that belongs to it turns the signs of the differences.
+  differences that are as likely above their center as below it, however heavy their tails:
+  such are the differences of equal policies. The corresponding test turns the signs of the
+  differences.
 
-The interval here is the smallest that holds both. The bootstrap-t alone calls equal policies
-different in 9 of 100 trials where completion times have heavy tails, subset means alone err in 13
-of 100 where differences are skewed (docs/howto/compare-policies.md has the figures). The p-value
-is the smallest a with an interval that leaves out 0.
+The interval here is the smallest that contains both. The bootstrap-t alone calls equal policies
+different in 9 of 100 trials if completion times have heavy tails; subset means alone err in 13 of
+100 if differences are skewed (docs/howto/compare-policies.md has the figures). The p-value is the
+smallest a whose interval excludes 0.
 
 Holm's correction (Scandinavian Journal of Statistics 6, 1979): of k p-values, the smallest one is
 compared with a/k, the next one with a/(k - 1), and so on, until one is larger.
 
-Random numbers are those of PCG64 with a seed: the same differences, the same interval.
+Random numbers come from PCG64 with a seed: the same differences give the same interval.
 """
 
 from __future__ import annotations
@@ -37,12 +38,12 @@ __all__ = ["DRAWS", "MeanDifference", "holm_levels"]
 Floats = NDArray[np.float64]
 
 DRAWS = 9_999
-"""How often differences are drawn again: with one more, quantiles are whole places."""
+"""The number of draws: with one more, the quantiles have whole indices."""
 
 
 @dataclass(frozen=True)
 class MeanDifference:
-    """The mean of some differences, and what they tell about the mean of all that there could be.
+    """The mean of some differences, and the evidence about the mean of all possible ones.
 
     >>> measured = MeanDifference.of([3.0, 5.0, 4.0, 6.0, 2.0, 4.5, 3.5, 5.5])
     >>> low, high = measured.interval(0.05)
@@ -52,15 +53,15 @@ class MeanDifference:
 
     mean: float
     error: float  # the standard error of the mean
-    ratios: Floats  # the t*, from the smallest on
-    subset_means: Floats  # from the smallest on; those of empty subsets are not among them
+    ratios: Floats  # the t*, ascending
+    subset_means: Floats  # ascending, without those of empty subsets
     empty_subsets: int
 
     @classmethod
     def of(
         cls, differences: Sequence[float], *, draws: int = DRAWS, seed: int = 0
     ) -> MeanDifference:
-        """Of two differences or more."""
+        """From two or more differences."""
         given = np.asarray(differences, dtype=np.float64)
         count = len(given)
         assert count >= 2, "an interval needs at least two differences"
@@ -69,7 +70,7 @@ class MeanDifference:
         mean, error = _mean_and_error(given[None, :])
         means, errors = _mean_and_error(drawn)
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratios = (means - mean) / errors  # infinite where all values drawn are equal
+            ratios = (means - mean) / errors  # infinite if all drawn values are equal
         taken = random.integers(2, size=(draws, count)).astype(bool)
         sizes = taken.sum(axis=1)
         subset_means = np.where(taken, given, 0.0).sum(axis=1)[sizes > 0] / sizes[sizes > 0]
@@ -82,8 +83,9 @@ class MeanDifference:
         )
 
     def interval(self, alpha: float) -> tuple[float, float]:
-        """At the level 1 - alpha; infinite where there are too few differences to tell."""
-        place = math.floor(alpha / 2 * (len(self.ratios) + 1) + 1e-9)  # of the quantile, from 1 on
+        """The interval at the level 1 - alpha; infinite if there are too few differences."""
+        # Index of the quantile, from 1
+        place = math.floor(alpha / 2 * (len(self.ratios) + 1) + 1e-9)
         if place <= self.empty_subsets:
             return -math.inf, math.inf
         of_subsets = place - self.empty_subsets  # an empty subset counts as beyond both ends
@@ -97,7 +99,7 @@ class MeanDifference:
 
     @property
     def p_value(self) -> float:
-        """Of the mean being 0, on both sides; at least 2 / (draws + 1)."""
+        """Two-sided p-value of the hypothesis that the mean is 0; at least 2 / (draws + 1)."""
         beyond = self.empty_subsets + _fewer_side(self.subset_means, 0.0)
         if self.error > 0:
             beyond = max(beyond, _fewer_side(self.ratios, self.mean / self.error))
@@ -107,7 +109,7 @@ class MeanDifference:
 
 
 def _mean_and_error(rows: Floats) -> tuple[Floats, Floats]:
-    """Of each row. Equal values have an error of 0, and not that of their rounding."""
+    """Mean and standard error of each row. Equal values have error 0, without rounding errors."""
     equal = (rows == rows[:, :1]).all(axis=1)
     errors = rows.std(axis=1, ddof=1) / math.sqrt(rows.shape[1])
     return np.where(equal, rows[:, 0], rows.mean(axis=1)), np.where(equal, 0.0, errors)
@@ -118,11 +120,12 @@ def _fewer_side(values: Floats, at: float) -> int:
 
 
 def holm_levels(p_values: Sequence[float], alpha: float) -> list[float]:
-    """What each p-value is compared with, so that one or more errors have a probability of alpha.
+    """The threshold of each p-value, so that the probability of one or more errors is alpha.
 
-    A p-value after the first one that is too large is compared with the same as that one. So a
-    p-value counts exactly where it is not larger than its level, and intervals at 1 - level agree
-    with it. Worked: 0.01, 0.04 and 0.03 at 0.05 have the levels 0.0167, 0.025 and 0.025.
+    After the first p-value that is too large, all others have the same threshold as that one. A
+    p-value is therefore significant exactly if it is not larger than its level, and intervals at 1
+    - level agree with it. Worked: 0.01, 0.04 and 0.03 at 0.05 have the levels 0.0167, 0.025 and
+    0.025.
 
     >>> [round(level, 4) for level in holm_levels([0.01, 0.04, 0.03], 0.05)]
     [0.0167, 0.025, 0.025]

@@ -1,9 +1,9 @@
-"""The metrics that are compared: names, units, and whether less is better.
+"""The compared metrics: names, units, and whether less is better.
 
     measure("completion_mean_s").of(timeline.metrics())
     measure("waiting_mean_s[vision]")      # of one queue
 
-Definitions are those of `kai.sim.metrics`.
+`kai.sim.metrics` has the definitions.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kai.sim.metrics import Metrics
 __all__ = ["MEASURES", "OF_QUEUES", "PRIMARY", "Measure", "measure"]
 
 PRIMARY = "completion_mean_s"
-"""What is compared first unless another one is named."""
+"""The default primary metric."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ _ALL = (
 )
 
 MEASURES: Mapping[str, Measure] = {each.name: each for each in _ALL}
-"""Those of the whole workload, by name."""
+"""The metrics of the whole workload, by name."""
 
 OF_QUEUES = {
     "completion_mean_s": "completion.mean_s",
@@ -79,11 +79,11 @@ OF_QUEUES = {
     "waiting_mean_s": "waiting.mean_s",
     "waiting_p95_s": "waiting.p95_s",
 }
-"""Those that there are of each queue as well, as in ``waiting_mean_s[vision]``."""
+"""The metrics that also exist for each queue, as in ``waiting_mean_s[vision]``."""
 
 
 def measure(name: str) -> Measure:
-    """A metric by its name. Raises InvalidInputError for one that is not known."""
+    """A metric by its name. Raises InvalidInputError for an unknown one."""
     of_all, bracket, queue = name.partition("[")
     known = list(OF_QUEUES if bracket else MEASURES)
     if of_all not in known or (bracket and not queue.endswith("]")):

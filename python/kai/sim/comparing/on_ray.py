@@ -22,10 +22,10 @@ Result = TypeVar("Result")
 class RayExecutor(Executor):
     """Runs functions as Ray tasks.
 
-    It uses the connection of this process to Ray where there is one; else it makes one with
-    ``options``, those of ``ray.init``, and closes it at the end.
+    It uses this process's connection to Ray if there is one. Otherwise it connects with
+    ``options``, those of ``ray.init``, and disconnects at the end.
 
-    Raises InvalidInputError where Ray is not installed.
+    Raises InvalidInputError if Ray is not installed.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -42,7 +42,8 @@ class RayExecutor(Executor):
         self._sent: tuple[object, Any] | None = None
 
     def submit(self, fn: Callable[..., Result], /, *args: Any, **kwargs: Any) -> Future[Result]:
-        """A task. What is the first argument of the task before as well is sent only once."""
+        """Submits a task. If its first argument is that of the previous task too, it is sent only
+        once."""
         if args:
             if self._sent is None or self._sent[0] is not args[0]:
                 self._sent = (args[0], self._ray.put(args[0]))
@@ -54,7 +55,7 @@ class RayExecutor(Executor):
         return made
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Closes the connection where this object made it."""
+        """Disconnects if this object connected."""
         self._sent = None
         if self._opened:
             self._opened = False
@@ -62,7 +63,7 @@ class RayExecutor(Executor):
 
 
 def _pass_on(done: Future[Any], made: Future[Any]) -> None:
-    """The outcome; what a function raised, rather than Ray's report about it."""
+    """Passes on the outcome: the exception that a function raised, not Ray's wrapper."""
     error = done.exception()
     if error is None:
         made.set_result(done.result())

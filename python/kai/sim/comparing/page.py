@@ -1,7 +1,7 @@
 """A comparison as a page: HTML with a picture in SVG, without scripts or other files.
 
-Verdicts are words and shapes beside colours, so that the page can be read in black and white. The
-colours are Okabe's and Ito's, which are different for people who cannot tell red from green.
+Verdicts are words and shapes as well as colours, so the page can be read in black and white. The
+colours are Okabe and Ito's, which people with red-green colour blindness can distinguish.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def page(found: Findings) -> str:
 
 
 def fragment(found: Findings) -> str:
-    """The same for a place in another page, such as a notebook."""
+    """The same for a place inside another page, such as a notebook."""
     said = escape(words.heading(found)).replace(" %", "&nbsp;%")
     about = [f"<p>{escape(each)}</p>" for each in words.paragraphs(found)]
     parts = [
@@ -88,11 +88,11 @@ def fragment(found: Findings) -> str:
 
 _LEFT, _RIGHT, _TOP, _ROW, _PLOT = 210, 130, 34, 26, 480
 _WIDTH = _LEFT + _PLOT + _RIGHT
-_MOST = 5.0  # a mean that is six times the base's; what is beyond is cut
+_MOST = 5.0  # a mean that is six times the base's; larger values are cut
 
 
 def _forest(found: Findings) -> Iterator[str]:
-    """Differences as parts of the base's mean, with their intervals, the primary one first."""
+    """Differences as fractions of the base's mean, with their intervals, the primary one first."""
     shown = [each for each in found.metrics if each.relative is not None]
     if not shown:
         return
@@ -154,7 +154,7 @@ def _x(part: float, reach: float) -> float:
 
 
 def _step(reach: float) -> float:
-    """The largest 1, 2 or 5 times a power of ten that is in ``reach`` twice."""
+    """The largest 1, 2 or 5 times a power of ten that fits twice into ``reach``."""
     power = 10.0 ** math.floor(math.log10(reach / 2))
     return max(factor * power for factor in (1, 2, 5) if factor * power <= reach / 2)
 

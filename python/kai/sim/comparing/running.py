@@ -1,9 +1,9 @@
-"""Simulations beside one another: one after the other, in processes, or on any executor.
+"""Runs many simulations: one after the other, in processes, or on any executor.
 
     values = run_all(work, [(0, 1), (1, 1)], executor="processes")
 
-Results come back in the order of what was asked for, whatever ends first, so that they are the
-same on any executor.
+Results are in the order of the requests, whichever ends first, so they are the same on every
+executor.
 """
 
 from __future__ import annotations
@@ -30,19 +30,20 @@ from kai.sim.simulate import simulate
 __all__ = ["EXECUTORS", "ExecutorChoice", "Progress", "Values", "Work", "cores", "run_all"]
 
 EXECUTORS = ("serial", "processes", "ray")
-"""The executors that have a name."""
+"""The executors with a name."""
 
 ExecutorChoice = Executor | str | int | None
 Progress = Callable[[int, int], None] | bool
-"""Is called with how many simulations are done, and how many there are. True: a bar shows it."""
+"""Called with the number of finished simulations, and the total number. True: shows a bar."""
 
 Values = tuple[float | None, ...]
-"""What one simulation gave: a number for each metric of the `Work`."""
+"""The result of one simulation: a number for each metric of the `Work`."""
 
 
 @dataclass(frozen=True)
 class Work:
-    """What all simulations of a comparison share. It is sent to other processes as it is."""
+    """The common input of all simulations of a comparison. It is sent to other processes
+    unchanged."""
 
     points: tuple[Point, ...]
     worlds: Worlds
@@ -73,7 +74,7 @@ class Work:
 
 
 def cores() -> int:
-    """How many this process may use."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0))
 
 
@@ -93,11 +94,11 @@ def run_all(
 
     ``progress``: True for a bar in a notebook and on a terminal, or a function.
 
-    ``executor``: "serial" or None; "processes", as many as there are cores, or their number;
-    "ray"; or any `concurrent.futures.Executor`, which stays open.
+    ``executor``: "serial" or None; "processes", one for each core, or their number; "ray"; or any
+    `concurrent.futures.Executor`, which stays open.
 
-    Raises InvalidInputError for an executor that is not known, for policies that processes cannot
-    import and for what simulations refuse; PolicyError when a policy fails, and KaiError where
+    Raises InvalidInputError for an unknown executor, for policies that processes cannot import and
+    for invalid simulations, PolicyError if a policy fails, and KaiError if
     processes end before their work is done.
     """
     with _opened(executor, len(asked)) as pool, _moving(progress) as move:
@@ -118,8 +119,8 @@ def run_all(
                 "`if __name__ == '__main__':` around the code that starts processes"
             ) from None
         finally:
-            # Processes of ours end when this fails. Their pool then gives each future that is left
-            # an exception, and one that was cancelled takes none: the pool's thread fails there.
+            # After a failure our processes end. Their pool then sets an exception on each remaining
+            # future, and that fails for a cancelled one, in the pool's thread.
             if pool is executor or executor == "ray":
                 for future in futures:
                     future.cancel()
@@ -136,7 +137,7 @@ def _one_by_one(
 
 @contextlib.contextmanager
 def _moving(progress: Progress | None) -> Iterator[Callable[[int, int], None]]:
-    """A function that moves the bar, the one that is given, or one without effect."""
+    """A function that moves the bar, or the given function, or one without effect."""
     if progress is True:
         with bar() as moved:
 
@@ -151,7 +152,7 @@ def _moving(progress: Progress | None) -> Iterator[Callable[[int, int], None]]:
 
 @contextlib.contextmanager
 def _opened(choice: ExecutorChoice, tasks: int) -> Iterator[Executor | None]:
-    """The executor, or None for none; one that is opened here is closed here."""
+    """The executor, or None for none; an executor opened here is closed here."""
     if choice is None or choice == "serial":
         yield None
     elif isinstance(choice, Executor):
@@ -177,13 +178,13 @@ def _opened(choice: ExecutorChoice, tasks: int) -> Iterator[Executor | None]:
 
 @contextlib.contextmanager
 def _processes(count: int) -> Iterator[Executor]:
-    """New interpreters: a fork of a process with threads may hold locks that nothing releases."""
+    """New interpreters: a fork of a process with threads may hold locks that are never released."""
     context = multiprocessing.get_context("spawn")
     others = set(multiprocessing.active_children())
     with ProcessPoolExecutor(count, mp_context=context, initializer=_ignore_interrupts) as pool:
         try:
             yield pool
-        except BaseException:  # nothing waits for what still runs
+        except BaseException:  # the remaining work is not needed
             for process in set(multiprocessing.active_children()) - others:
                 process.terminate()
             raise
@@ -209,8 +210,8 @@ def _check_sendable(policies: Sequence[Policy]) -> None:
 
 @contextlib.contextmanager
 def _interrupts_wait() -> Iterator[None]:
-    """Ctrl-C takes effect at the end. In between processes start, and one that is half started
-    would wait for its work for ever, or print a traceback."""
+    """Delays Ctrl-C until the end. Meanwhile processes start, and a half-started one would wait for
+    its work for ever, or print a traceback."""
     if threading.current_thread() is not threading.main_thread():
         yield  # interrupts go to the main thread
         return
@@ -225,5 +226,5 @@ def _interrupts_wait() -> Iterator[None]:
 
 
 def _ignore_interrupts() -> None:
-    """Ctrl-C is for the process that waits, and ends the others."""
+    """Ctrl-C is handled by the waiting process, which ends the others."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)

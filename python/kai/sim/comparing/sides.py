@@ -1,4 +1,4 @@
-"""What is compared: a configuration, and other queues or nodes where wanted."""
+"""A side of a comparison: a configuration, optionally with other queues or nodes."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ __all__ = ["Point", "Side"]
 class Side:
     """One side of a comparison.
 
-    ``config``: as for `kai.Scheduler`; None: KAI's defaults. ``queues`` and ``nodes`` stand in for
-    those of the workload. ``as_kai`` decides as KAI does, also where it errs. ``policies`` are
-    functions declared with `kai.policy`; other processes import them by name, or from the file that
-    `kai.policy.load` read.
+    ``config``: as for `kai.Scheduler`; None: KAI's defaults. ``queues`` and ``nodes`` replace those
+    of the workload. ``as_kai`` keeps KAI's behaviour in all switches. ``policies`` are functions
+    declared with `kai.policy`; other processes import them by name, or from the file that
+    `kai.policy.load` has read.
 
     >>> import kai
     >>> side = kai.Side(config={"actions": "allocate"}, name="no reclaim")
@@ -39,7 +39,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Point:
-    """A `Side` whose configuration was read: what is sent to other processes."""
+    """A `Side` with its configuration read; it is sent to other processes."""
 
     name: str
     config: str | None  # JSON
@@ -51,7 +51,7 @@ class Point:
 
     @classmethod
     def of(cls, side: Side | ConfigSource | None, name: str) -> Point:
-        """``name`` unless the side has one, or its configuration is a file.
+        """``name`` is used unless the side has a name, or its configuration is a file.
 
         Raises InvalidConfigError for a configuration that cannot be used.
         """
@@ -78,7 +78,7 @@ class Point:
 
 
 def _file_name(config: ConfigSource | None) -> str:
-    """The name of a file, without its folder; empty for what is no file."""
+    """The name of a file, without its folder; empty if the configuration is no file."""
     if isinstance(config, (Config, Mapping)) or config is None:
         return ""
     if isinstance(config, str) and ("\n" in config or ": " in config):

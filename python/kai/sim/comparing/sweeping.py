@@ -34,7 +34,7 @@ __all__ = ["Sweep", "sweep"]
 
 @dataclass(frozen=True)
 class Sweep:
-    """What `kai.sweep` finds: `values[point][seed]`, a number for each of `metrics`.
+    """The result of `kai.sweep`: `values[point][seed]`, a number for each of `metrics`.
 
     >>> import kai
     >>> kai.Sweep.__name__
@@ -42,7 +42,7 @@ class Sweep:
     """
 
     points: tuple[Mapping[str, Any], ...]
-    """What each point stands for, by the names of the grid."""
+    """The values of each point, by the names of the grid."""
     seeds: tuple[int, ...]
     metrics: tuple[str, ...]
     values: tuple[tuple[Values, ...], ...]
@@ -57,12 +57,12 @@ class Sweep:
         ]
 
     def to_json(self) -> str:
-        """The rows and what a seed varies: the same bytes whatever the executor."""
+        """The rows and what a seed varies: the same bytes for every executor."""
         shown = {"varies": self.work.worlds.sentences(), "rows": self.rows()}
         return json.dumps(shown, ensure_ascii=False)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The rows as a data frame. Raises ImportError where pandas is not installed."""
+        """The rows as a data frame. Raises ImportError if pandas is not installed."""
         import pandas
 
         return pandas.DataFrame(self.rows())
@@ -70,9 +70,9 @@ class Sweep:
     def compare(
         self, base: int, variant: int, *, primary: str | None = None, level: float = 0.95
     ) -> Comparison:
-        """Two points, by their places in `points`; nothing is simulated again.
+        """Compares two points, by their indices in `points`; nothing is simulated again.
 
-        Raises InvalidInputError for a place, a metric or a level that makes no sense.
+        Raises InvalidInputError for an invalid index, metric or level.
         """
         check_level(level)
         for place in (base, variant):
@@ -128,8 +128,8 @@ def sweep(
       ``queues.vision.deserved_gpus``;
     * ``nodes.POOL.FIELD``: a field of a `kai.sim.workload.NodePool`, as in ``nodes.a100.count``.
 
-    Values are a list, or a mapping of names to values: rows and points then have the names.
-    ``base`` is what the grid changes. The other arguments are those of `kai.compare`.
+    Values are a list, or a mapping of names to values: rows and points then show the names. The
+    grid changes ``base``. The other arguments are those of `kai.compare`.
 
     >>> import kai
     >>> from kai.sim.generators import generate
@@ -141,9 +141,9 @@ def sweep(
     >>> [row["config"] for row in kai.sweep(named, work).rows()]
     ["KAI's", 'place only']
 
-    Raises InvalidInputError for names and numbers that make no sense, InvalidConfigError for such
-    a configuration, PolicyError when a policy fails, and KaiError where processes end before their
-    work is done.
+    Raises InvalidInputError for invalid names and numbers, InvalidConfigError for an invalid
+    configuration, PolicyError if a policy fails, and KaiError if processes end before their work
+    is done.
     """
     known = workload_of(workload)
     start = base if isinstance(base, Side) else Side(config=base)
@@ -165,7 +165,8 @@ def sweep(
 def _combinations(
     grid: Mapping[str, Sequence[Any] | Mapping[str, Any]],
 ) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """Each as what is shown of it, and its values. These differ where a mapping has names."""
+    """Each combination as its shown values and its real values. They differ if a mapping has
+    names."""
     pairs: list[list[tuple[Any, Any]]] = []
     for name, choices in grid.items():
         if isinstance(choices, (str, bytes)) or not len(choices):
@@ -234,7 +235,7 @@ def _with_member(
 def _with_field(
     name: str, kind: str, rest: str, rows: Sequence[Any], value: Any
 ) -> tuple[Queue | NodePool, ...]:
-    """Rows of which the one that is named has another value of a field."""
+    """The rows, with another value of a field in the row with this name."""
     row_name, _, field = rest.rpartition(".")
     of_kind = Queue if kind == "queues" else NodePool
     known = [each.name for each in fields(of_kind) if each.name != "name"]
@@ -252,7 +253,7 @@ def _with_field(
 
 
 def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
-    """What a point stands for, in a form that JSON has."""
+    """The values of a point, in a form for JSON."""
     shown = {}
     for name, value in values.items():
         if isinstance(value, configuration.Config):

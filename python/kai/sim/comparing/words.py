@@ -9,12 +9,12 @@ from kai.sim.comparing.findings import BETTER, CANNOT_TELL, WORSE, Findings, Met
 
 __all__ = ["as_text", "heading", "paragraphs", "table"]
 
-# From how many seconds on a unit is used, its name, and its seconds.
+# Lower limit of a unit in seconds, its name, and its seconds.
 _TIMES = ((2 * 86_400.0, "days", 86_400.0), (2 * 3_600.0, "h", 3_600.0), (120.0, "min", 60.0))
 
 
 def as_text(found: Findings) -> str:
-    """The heading, a table, and what to know."""
+    """The heading, a table, and notes."""
     parts = [to_text(heading(found), [table(found)]), *paragraphs(found)]
     return "\n\n".join(parts)
 
@@ -68,7 +68,7 @@ def table(found: Findings) -> Table:
 
 
 def paragraphs(found: Findings) -> Iterable[str]:
-    """What a seed varies, what the interval means, and what to know besides."""
+    """What a seed varies, the meaning of the interval, and further notes."""
     if found.varies:
         yield f"A seed varies {'; '.join(found.varies)}."
     others = sum(each.level is not None for each in found.metrics[1:])
@@ -88,14 +88,14 @@ def difference(metric: MetricComparison) -> str:
 
 
 def interval(metric: MetricComparison, *, with_unit: bool = True) -> str:
-    """ "-12 to -3 min"; an end that is not known is "?"."""
+    """ "-12 to -3 min"; an unknown end is "?"."""
     unit, factor = unit_of(metric)
     low, high = ("?" if end is None else signed(end / factor) for end in (metric.low, metric.high))
     return f"{low} to {high}{f' {unit}' if unit and with_unit else ''}"
 
 
 def unit_of(metric: MetricComparison) -> tuple[str, float]:
-    """The unit in which a metric is shown, and how much of its own that is."""
+    """The unit in which a metric is shown, and its size in the metric's own unit."""
     if metric.unit != "s":
         return metric.unit, 1.0
     largest = max(abs(metric.base or 0.0), abs(metric.variant or 0.0))
@@ -106,7 +106,7 @@ def unit_of(metric: MetricComparison) -> tuple[str, float]:
 
 
 def amount(value: float) -> str:
-    """Three digits, and all of those before the point.
+    """At least three significant digits, and all digits before the point.
 
     >>> [amount(value) for value in (0, 3, 0.123456, 12345.6, -0.00001234)]
     ['0', '3', '0.123', '12,346', '-1.23e-05']

@@ -1,4 +1,4 @@
-"""What a seed varies: the world that all sides of a comparison meet with this seed.
+"""The world of a seed: all sides of a comparison use the same world with the same seed.
 
     worlds = Worlds(workload, vary=("weeks", "failures"), life=life)
     world = worlds.world(3)
@@ -7,8 +7,8 @@
 * ``weeks``: the weeks of the workload, drawn with `kai.sim.variants.bootstrap(workload, seed)`.
 * ``estimates``: `kai.sim.variants.with_estimates`, with the seed plus 2^32, so that the errors do
   not depend on the weeks that were drawn.
-* ``failures``: nodes fail as `Life.failures` says, with the seed. A world that does not vary them
-  has the failures of seed 0, where `life` has any.
+* ``failures``: nodes fail according to `Life.failures`, with the seed. A world that does not vary
+  them has the failures of seed 0, if `life` has any.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _ESTIMATES = 1 << 32
 
 @dataclass(frozen=True)
 class World:
-    """What `kai.sim.simulate.simulate` takes besides the configuration."""
+    """The arguments of `kai.sim.simulate.simulate` besides the configuration."""
 
     workload: Workload
     life: Life
@@ -48,11 +48,11 @@ class World:
 class Worlds:
     """The worlds of all seeds.
 
-    ``vary``: some of `VARIES`, or None: weeks, where the workload lasts for two or more. ``weeks``:
-    how many are drawn; unless given, as many as there are. ``estimate_error``: as for
-    `with_estimates`. Where failures vary and ``life`` has none, a node fails every 30 days.
+    ``vary``: some of `VARIES`, or None: weeks, if the workload lasts for two or more. ``weeks``:
+    how many are drawn; default: as many as the workload has. ``estimate_error``: as for
+    `with_estimates`. If failures vary and ``life`` has none, a node fails every 30 days.
 
-    Raises InvalidInputError for a name that is not known.
+    Raises InvalidInputError for an unknown name.
     """
 
     workload: Workload
@@ -86,7 +86,7 @@ class Worlds:
         return int(np.ptp(arrival_s) // (7 * DAY_S)) if len(arrival_s) else 0
 
     def world(self, seed: int) -> World:
-        """The world of a seed. Raises InvalidInputError as the functions do that make it."""
+        """The world of a seed. Raises InvalidInputError as the functions do that create it."""
         workload = self.workload
         if "weeks" in self.names:
             workload = bootstrap(workload, seed, weeks=self.weeks)
