@@ -1,11 +1,11 @@
 """Runs the notebooks and stores their outputs, so that pictures show where the files are browsed.
 
     tools/notebooks.py            all of notebooks/; make notebooks
-    tools/notebooks.py 03 05      those whose names begin so
+        tools/notebooks.py 03 05      those with names that begin with 03 or 05
 
-A notebook runs in an empty folder, with the kernel of this Python. What differs from run to run is
-not stored: times, the kernel's version, texts inside of pictures. tests/docs/test_notebooks.py
-runs them again, and compares all outputs but the pictures.
+A notebook runs in an empty folder, with the kernel of this Python. Values that differ from run to
+run are not stored: times, the kernel's version, texts inside pictures. tests/docs/test_notebooks.py
+runs the notebooks again, and compares all outputs except the pictures.
 """
 
 from __future__ import annotations

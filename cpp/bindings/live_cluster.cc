@@ -29,7 +29,7 @@ std::string KindOf(JsonObject object) {
 kai::Kind KindOrThrow(std::string_view name) {
   const std::optional<kai::Kind> kind = KindNamed(name);
   if (!kind) {
-    std::string what = StrCat("no plan depends on a ", name);
+    std::string what = StrCat("plans do not use the kind ", name);
     if (name.empty()) what = "the object has no kind";
     if (name.ends_with("List")) what += "; give its items one by one";
     ThrowIfError(absl::InvalidArgumentError(what), WhenInvalid::kCluster);
@@ -218,8 +218,8 @@ void LiveCluster::HoldOff(const std::string& group, int64_t since_ns, int64_t de
 void LiveCluster::SetPastUsages(PastUsages usages) {
   for (const auto& [queue, parts] : usages) {
     if (std::ranges::all_of(parts, IsPastUsage)) continue;
-    ThrowIfError(absl::InvalidArgumentError(
-                     StrCat("the usage of queue ", queue, " has to be of numbers from 0 on")),
+    ThrowIfError(absl::InvalidArgumentError(StrCat("the usage of queue ", queue,
+                                                   " must consist of numbers of at least 0")),
                  WhenInvalid::kCluster);
   }
   WithStore([&](Store* store) { store->SetPastUsages(std::move(usages)); });
@@ -369,8 +369,8 @@ HeldPlan::Again LiveCluster::AgainFor(const Session& session, const Follower* fo
 
 void LiveCluster::MustFollow() {
   if (!StartFollowing()) {
-    ThrowIfError(absl::InvalidArgumentError("the cluster names an object twice, so that nothing "
-                                            "can be remembered of it"),
+    ThrowIfError(absl::InvalidArgumentError("the cluster has an object twice, so kai cannot "
+                                            "remember decisions about it"),
                  WhenInvalid::kCluster);
   }
 }

@@ -22,7 +22,8 @@ struct PolicyFacts {
 
 PolicyFacts& Open(PolicyFacts& facts) {
   if (facts.cluster == nullptr)
-    throw py::value_error("the table is of a cycle that has ended: copy what you keep");
+    throw py::value_error(
+        "this table belongs to a cycle that has ended: copy the values that you keep");
   return facts;
 }
 
@@ -80,6 +81,10 @@ py::dict GroupsOf(PolicyFacts& facts) {
   views["cpu"] = ReadOnly(&from.cpu);
   views["evicted_s"] = ReadOnly(&from.evicted_s);
   views["started_s"] = ReadOnly(&from.started_s);
+  views["attained_s"] = ReadOnly(&from.attained_s);
+  views["attained_gpu_s"] = ReadOnly(&from.attained_gpu_s);
+  views["evictions"] = ReadOnly(&from.evictions);
+  views["estimate_s"] = ReadOnly(&from.estimate_s);
   views["preemptible"] = ReadOnly(&from.preemptible);
   return views;
 }

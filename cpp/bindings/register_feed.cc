@@ -21,7 +21,7 @@ namespace py = pybind11;
 kai::Kind KindFor(std::string_view name) {
   const std::optional<kai::Kind> kind = KindNamed(name);
   if (!kind) {
-    ThrowIfError(absl::InvalidArgumentError("no plan depends on a " + std::string(name)),
+    ThrowIfError(absl::InvalidArgumentError("plans do not use the kind " + std::string(name)),
                  WhenInvalid::kCluster);
   }
   return *kind;

@@ -24,7 +24,7 @@ std::vector<int64_t> NumbersOf(const py::buffer& rows, py::ssize_t columns, cons
   const py::buffer_info info = rows.request();
   const bool fits = info.ndim == 2 && info.shape[1] == columns && info.itemsize == 8 &&
                     info.strides[1] == 8 && info.strides[0] == 8 * columns;
-  if (!fits) throw py::value_error(std::string(what) + ": rows of 64-bit integers are needed");
+  if (!fits) throw py::value_error(std::string(what) + ": expected rows of 64-bit integers");
   std::vector<int64_t> numbers(static_cast<size_t>(info.shape[0] * columns));
   if (!numbers.empty()) std::memcpy(numbers.data(), info.ptr, numbers.size() * 8);
   return numbers;
@@ -47,7 +47,7 @@ packing::FillInput InputOf(const std::vector<int64_t>& nodes, const std::vector<
   }
   for (const std::vector<uint8_t>& each : input.constraints) {
     if (!each.empty() && each.size() < kinds)
-      throw py::value_error("a constraint has an entry for each kind of node, or none");
+      throw py::value_error("a constraint must have an entry for each kind of node, or no entry");
   }
   for (size_t i = 0; i < pods.size(); i += 5) {
     const bool is_valid = pods[i] >= 0 && pods[i + 1] >= 0 && pods[i + 2] >= 0 &&
@@ -69,7 +69,7 @@ py::dict FillCluster(const py::buffer& nodes, const py::buffer& pods,
                      int64_t seed, bool exact, bool random_ties, double demand,
                      int typical_percent) {
   const std::optional<packing::Policy> known = packing::PolicyOf(policy);
-  if (!known) throw py::value_error("no placement policy is called " + policy);
+  if (!known) throw py::value_error("there is no placement policy " + policy);
   const packing::FillInput input =
       InputOf(NumbersOf(nodes, 4, "nodes"), NumbersOf(pods, 5, "pods"), std::move(constraints));
   packing::FillResult result;

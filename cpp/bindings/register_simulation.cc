@@ -72,7 +72,7 @@ std::vector<SimJob> JobsOf(const Texts& names, const py::dict& columns, const Te
     const auto values = columns[column].cast<Ints>();
     if (values.size() != std::ssize(jobs)) {
       ThrowIfError(absl::InvalidArgumentError(std::string("jobs: column ") + column +
-                                              " has another length than the names"),
+                                              " and the names differ in length"),
                    WhenInvalid::kInput);
     }
     for (size_t i = 0; i < jobs.size(); ++i) set(&jobs[i], values.data()[i]);

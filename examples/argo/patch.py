@@ -1,6 +1,6 @@
-"""Half a GPU for the step `train` of workflow.yaml.
+"""Requests half a GPU for the step `train` of workflow.yaml.
 
-pip install kai-sched
+pip install kai-sched    (not on PyPI yet: README.md shows how to build it)
 python patch.py | argo submit -
 """
 

@@ -1,4 +1,4 @@
-"""What the training step asks for; workflow.py and patch.py both use it."""
+"""The request of the training step, for workflow.py and patch.py."""
 
 import kai
 

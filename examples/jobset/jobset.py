@@ -1,4 +1,4 @@
-"""A JobSet: a coordinator without a GPU and four workers with 10 GiB of one each; prints it."""
+"""Prints a JobSet of a coordinator without a GPU and four workers with 10 GiB of a GPU each."""
 
 import json
 

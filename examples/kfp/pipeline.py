@@ -1,10 +1,10 @@
-"""A pipeline whose training step runs on half a GPU.
+"""A pipeline with a training step on half a GPU.
 
-    pip install kai-sched kfp==2.17.0 kfp-kubernetes==2.17.0
+    pip install kai-sched kfp==2.17.0 kfp-kubernetes==2.17.0   (kai-sched: see README.md)
     python pipeline.py                # writes pipeline.yaml and policy.yaml
 
-Upload pipeline.yaml to Kubeflow Pipelines. An administrator applies policy.yaml once: it writes the
-scheduler's name into pods that have a queue, as Kubeflow Pipelines cannot.
+Upload pipeline.yaml to Kubeflow Pipelines. An administrator applies policy.yaml once: it sets the
+scheduler's name on pods with a queue, because Kubeflow Pipelines has no field for it.
 """
 
 import sys

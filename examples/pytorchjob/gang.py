@@ -1,4 +1,4 @@
-"""A PyTorchJob of four nodes in one rack, which start together or wait; prints the manifest."""
+"""Prints a PyTorchJob of four pods in one rack, which start together or wait."""
 
 import json
 

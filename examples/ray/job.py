@@ -1,4 +1,4 @@
-"""A Ray job on two workers with half a GPU each; prints the manifest for kubectl apply -f -."""
+"""Prints a RayJob of two workers with half a GPU each, for kubectl apply -f -."""
 
 import json
 
@@ -20,7 +20,7 @@ job = ray.build(
     image="rayproject/ray:2.52.0-gpu",
     entrypoint="python tune.py",
     groups={"workers": WorkerGroup(replicas=2, max_replicas=4)},
-    # The head hands out tasks and runs none, so it needs no GPU.
+    # The head distributes tasks and runs none, so it needs no GPU.
     head=kai.PodRequest(queue="team-a", cpu_limit="2", memory_limit="4Gi"),
     head_start_params={"num-cpus": "0"},
 )

@@ -10,7 +10,7 @@ from zenml import pipeline, step
 from kai import runtime
 from kai.integrations import zenml
 
-# What the steps run in on a cluster (see Dockerfile); without it ZenML builds an image itself.
+# The image of the steps on a cluster (see Dockerfile); without it ZenML builds an image itself.
 IMAGE = os.environ.get("KAI_EXAMPLE_IMAGE")
 DOCKER = {"docker": zenml.docker_settings(parent_image=IMAGE, skip_build=True)} if IMAGE else {}
 
@@ -18,7 +18,7 @@ DOCKER = {"docker": zenml.docker_settings(parent_image=IMAGE, skip_build=True)} 
 @step
 def load_iris_dataset() -> tuple[Annotated[dict, "learn"], Annotated[dict, "judge"]]:
     learn, judge = training.load()
-    return learn, judge  # in so many words: ZenML counts them here
+    return learn, judge  # a tuple written out: ZenML counts the outputs in this statement
 
 
 @step(settings=zenml.step_settings(HALF_A_T4))
@@ -27,7 +27,7 @@ def train_iris_model(learn: dict, judge: dict) -> Annotated[float, "accuracy"]:
     print(f"GPU is available: {found.available}")
     print(found)
     if found.available and found.shared:
-        runtime.limit()  # PyTorch keeps to the part that KAI gave the pod
+        runtime.limit()  # PyTorch uses only the pod's part of the GPU
     accuracy = training.train(learn, judge, gpu=found.available)
     print(f"accuracy: {accuracy:.2f}")
     return accuracy

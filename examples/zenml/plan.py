@@ -1,4 +1,4 @@
-"""Which pod each step becomes, and where KAI's engine would put it: no cluster, and no ZenML."""
+"""Shows the pod of each step, and where KAI would place it, without a cluster and without ZenML."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAMESPACE = "zenml"
 
 
 def pods_of_run(number: int) -> dict[str, dict[str, Any]]:
-    """The pods of a run by their steps, as ZenML makes them."""
+    """The pods of a run by step, as ZenML creates them."""
     pods: dict[str, dict[str, Any]] = {}
     for step, request in STEPS.items():
         if request is None:
@@ -33,7 +33,7 @@ def pods_of_run(number: int) -> dict[str, dict[str, Any]]:
 
 
 def t4_pool() -> list[dict[str, Any]]:
-    """Two nodes with a T4 each, as GKE labels and taints them."""
+    """Two nodes with one T4 each, with the labels and taints of GKE."""
     cluster = kai.Cluster().nodes(
         "gpu-pool-",
         2,
@@ -58,7 +58,7 @@ def cluster_of(pods: Iterable[Mapping[str, Any]]) -> kai.Cluster:
 
 
 def show(runs: int) -> None:
-    """Prints the pods of a run, and what becomes of `runs` runs at once."""
+    """Prints the pods of a run, and where the pods of `runs` runs at once are placed."""
     every = [pods_of_run(number) for number in range(1, runs + 1)]
     for step, pod in every[0].items():
         print(f"# {step}")

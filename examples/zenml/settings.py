@@ -1,11 +1,11 @@
-"""What the steps ask KAI for."""
+"""The requests of the steps to KAI."""
 
 from __future__ import annotations
 
 import kai
 
 # Half of a T4, in the queue "test". NVIDIA_REQUIRE_CUDA is that of the image (see Dockerfile): with
-# a higher number the container would not start on nodes whose driver could run it.
+# a higher number, the container would not start on some nodes that could run it.
 HALF_A_T4 = kai.PodRequest(
     queue="test",
     gpu_fraction=0.5,
@@ -22,6 +22,6 @@ HALF_A_T4 = kai.PodRequest(
 )
 
 STEPS: dict[str, kai.PodRequest | None] = {
-    "load_iris_dataset": None,  # keeps the defaults: no GPU, and the scheduler of Kubernetes
+    "load_iris_dataset": None,  # the defaults: no GPU, and the scheduler of Kubernetes
     "train_iris_model": HALF_A_T4,
 }

@@ -1,4 +1,4 @@
-"""Tells irises apart: with PyTorch where it is installed, and on the GPU where there is one."""
+"""Classifies irises: with PyTorch if it is installed, and on a GPU if there is one."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 
 Flowers = dict[str, list[Any]]
-"""Four lengths of each flower under "features", its kind under "targets"."""
+"""Four lengths of each flower under "features", its species under "targets"."""
 
 
 def load() -> tuple[Flowers, Flowers]:
-    """Flowers to learn from, and flowers to be judged by."""
+    """Flowers for training, and flowers for the evaluation."""
     features, targets = load_iris(return_X_y=True)
     split = train_test_split(features, targets, test_size=0.2, random_state=0, stratify=targets)
     learn_x, judge_x, learn_y, judge_y = (each.tolist() for each in split)
@@ -22,7 +22,7 @@ def load() -> tuple[Flowers, Flowers]:
 
 
 def train(learn: Flowers, judge: Flowers, *, gpu: bool) -> float:
-    """The part of the second flowers that are told apart after looking at the first."""
+    """Trains on the first flowers; returns the accuracy on the second flowers."""
     if importlib.util.find_spec("torch") is not None:
         return _with_torch(learn, judge, gpu=gpu)
     model = LogisticRegression(max_iter=500).fit(learn["features"], learn["targets"])

@@ -1,4 +1,4 @@
-"""The variables of the Terraform module that KAI's settings decide."""
+"""The variables of the Terraform module that follow from settings.py."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ def table(done: Mapping[tuple[str, str], Runs], workloads: Iterable[str]) -> lis
 def against_fgd(done: Mapping[tuple[str, str], Runs], workloads: Iterable[str]) -> list[str]:
     lines = [
         "| Workload | at 100 %, points | at 130 %, points "
-        "| pods with 8 GPUs placed | pods bound to models placed |",
+        "| pods with 8 GPUs placed | pods restricted to models placed |",
         "| --- | --: | --: | --: | --: |",
     ]
     for workload in workloads:
@@ -168,7 +168,7 @@ def place(demand: float, percent: float) -> tuple[float, float]:
 
 
 def chart(done: Mapping[tuple[str, str], Runs], workload: str) -> str:
-    """Allocated against asked for, a line per policy with its name at its end."""
+    """Allocated against requested GPUs, a line per policy with its name at its end."""
     parts = []
     for demand in range(X_RANGE[0], X_RANGE[1] + 1, 10):
         (x, top), (_, bottom) = place(demand, Y_RANGE[1]), place(demand, Y_RANGE[0])
@@ -191,7 +191,7 @@ def chart(done: Mapping[tuple[str, str], Runs], workload: str) -> str:
             f'<polyline points="{path}" style="stroke: {colour}"/>'
             f'<text x="{x + 8:.1f}" y="{y + 4:.1f}">{way} {means[130]:.1f}</text>'
         )
-    head = f"GPUs given out against GPUs asked for, openb {workload}, mean of the orders of arrival"
+    head = f"Allocated against requested GPUs, openb {workload}, mean of the orders of arrival"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img">\n'
         f"<title>{escape(head)}</title>\n<style>{STYLE}</style>\n"
@@ -236,11 +236,11 @@ def main() -> None:
     lines = [
         *differences(done, known),
         "",
-        "Percent of all GPUs that are given out when pods have asked for 100 % / 130 % of them:",
+        "Percent of all GPUs that are allocated when pods have requested 100 % / 130 % of them:",
         "",
         *table(done, workloads),
         "",
-        "Least waste against FGD:",
+        "Least waste compared with FGD:",
         "",
         *against_fgd(done, workloads),
     ]

@@ -121,7 +121,7 @@ MISFITS = [
     *in_queue("soon", 'duration "soon" is not valid', bad_queue("soon", reclaimMinRuntime="soon")),
     *in_queue(
         "endless",
-        "is beyond the amounts that Kubernetes can hold",
+        "is more than the largest amount of Kubernetes",
         bad_queue("endless", resources={"cpu": {"quota": 1e300, "limit": 1e308}}),
     ),
     *in_queue("number", "spec", {**bad_queue("number"), "spec": 7}),

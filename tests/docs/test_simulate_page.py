@@ -1,4 +1,4 @@
-"""The example of past usage in docs/howto/simulate.md gives the output that the page shows."""
+"""The examples of docs/howto/simulate.md give the output that the page shows."""
 
 import re
 from pathlib import Path
@@ -8,14 +8,34 @@ import pytest
 from kai.cli import main
 
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "simulate.md"
+# Wall times, which differ from run to run.
+TIMES = re.compile(r"in [\d.]+ s$|\d+ % of the time was spent", re.MULTILINE)
+
+
+def write_files(text: str, folder: Path) -> None:
+    """Writes the YAML blocks that begin with the name of a file."""
+    for name, content in re.findall(r"```yaml\n# (\S+)\n(.*?)```", text, re.DOTALL):
+        (folder / name).write_text(content)
+
+
+@pytest.mark.parametrize("name", ["jobs.yaml", "scaled.yaml"])
+def test_the_tables_of_a_simulation(
+    name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    write_files(text, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    shown = re.search(rf"^\$ kai simulate {name}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert shown is not None
+    assert main(["simulate", name]) == 0
+    assert TIMES.sub("-", capsys.readouterr().out) == TIMES.sub("-", shown[1])
 
 
 def test_the_example_of_past_usage(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = PAGE.read_text(encoding="utf-8").split("## The past counts")[1]
-    for name, content in re.findall(r"```yaml\n# (\S+)\n(.*?)```", text, re.DOTALL):
-        (tmp_path / name).write_text(content)
+    text = PAGE.read_text(encoding="utf-8").split("## Past usage")[1]
+    write_files(text, tmp_path)
     monkeypatch.chdir(tmp_path)
     console = re.search(r"```console\n(.*?)```", text, re.DOTALL)
     assert console is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -37,6 +38,32 @@ def test_a_comparison_has_the_same_bytes(executor: RayExecutor, weeks: Workload)
     alone = kai.compare(FIFO, None, workload=weeks, seeds=4)
     beside = kai.compare(FIFO, None, workload=weeks, seeds=4, executor=executor)
     assert beside.to_json() == alone.to_json()
+
+
+POLICY = """\
+import kai
+
+
+@kai.policy.pod_group_order
+def widest_first(groups):
+    return -groups.gpus
+"""
+
+
+def test_a_policy_in_python_has_the_same_bytes(
+    executor: RayExecutor, weeks: Workload, tmp_path: Path
+) -> None:
+    (tmp_path / "mine.py").write_text(POLICY)
+    mine = kai.Side(policies=kai.policy.load(tmp_path / "mine.py"))
+    alone = kai.compare(None, mine, workload=weeks, seeds=2)
+    assert alone.primary.difference != 0
+    assert kai.compare(None, mine, workload=weeks, seeds=2, executor=executor).to_json() == (
+        alone.to_json()
+    )
+    (tmp_path / "mine.py").write_text(POLICY.replace("gpus", "gpu"))
+    broken = kai.Side(policies=kai.policy.load(tmp_path / "mine.py"))
+    with pytest.raises(kai.PolicyError, match=r"^policy widest_first \(.*mine.py, line 6\)"):
+        kai.compare(None, broken, workload=weeks, seeds=2, executor=executor)
 
 
 def test_the_name_uses_the_connection_that_is_open(executor: RayExecutor, weeks: Workload) -> None:

@@ -28,6 +28,7 @@
 #include "kai/fairshare/fair_shares.h"
 #include "kai/model/changes/statement.h"
 #include "kai/model/reasons/reason.h"
+#include "kai/placement/attained_service.h"
 #include "kai/placement/group_classes.h"
 #include "kai/placement/group_placer.h"
 #include "kai/placement/numa/zone_ledger.h"
@@ -146,6 +147,7 @@ struct CycleView {
   RoomCount* room = nullptr;
   GroupPlacer* placer = nullptr;
   const ZoneLedger* zones = nullptr;          // null: NUMA zones are not looked at
+  const AttainedService* service = nullptr;   // null: no order of pod groups uses it
   Worklist::Options worklist;                 // without the depth, which is the action's own
   std::vector<ScenarioGenerator> generators;  // in plugin order
   const SearchBudgets* budgets = nullptr;

@@ -21,22 +21,6 @@ int64_t Bounded(Wide value) { return value > kUnknown ? kUnknown : static_cast<i
 
 Wide CeilOf(Wide dividend, Wide divisor) { return (dividend + divisor - 1) / divisor; }
 
-int64_t MicroGpusOf(const Cluster& cluster, PodId pod) {
-  return std::llround(cluster.ClassOf(pod).requested[kQuotaGpu] * kMicro);
-}
-
-template <typename Counts>
-int64_t MicroGpusOf(const Cluster& cluster, const PodOrder& order, PodGroupId group,
-                    const Counts& counts) {
-  int64_t sum = 0;
-  for (const SubGroupId pod_set : cluster.pod_groups().PodSetsOf(group)) {
-    for (const PodId pod : order.PodsOf(pod_set)) {
-      if (counts(cluster.pods().status[pod])) sum += MicroGpusOf(cluster, pod);
-    }
-  }
-  return sum;
-}
-
 // Of all pods that hold nodes or wait for them.
 int64_t MicroGpusAskedFor(const Cluster& cluster, const PodOrder& order, PodGroupId group) {
   return MicroGpusOf(cluster, order, group, [](PodStatus status) {
@@ -59,21 +43,21 @@ std::optional<JobPolicy> JobPolicyOf(std::string_view name) {
 }
 
 JobOrder::JobOrder(const Cluster& cluster, const PodOrder& order, const JobOrderOptions& options,
-                   int64_t now_ns)
+                   const AttainedService& service)
     : cluster_(cluster),
       options_(options),
-      now_ns_(now_ns),
+      now_ns_(service.now_ns()),
       at_(cluster.pod_groups().size(), -1),
       rank_(cluster.pod_groups().size()),
       place_(cluster.pod_groups().size()),
       worst_(cluster.queues().size(), -1) {
-  List(order);
+  List(service);
   const Whole whole = Count(order);
   for (Job& job : jobs_) SetKey(order, whole, &job);
   Rank();
 }
 
-void JobOrder::List(const PodOrder& order) {
+void JobOrder::List(const AttainedService& service) {
   const PodGroupLists& lists = cluster_.pod_groups().lists;
   for (const auto* list : {&lists.waiting, &lists.may_lose, &lists.notable}) {
     for (const PodGroupId group : *list) {
@@ -84,25 +68,9 @@ void JobOrder::List(const PodOrder& order) {
       job.queue = cluster_.pod_groups().queue[group];
       job.waits = list == &lists.waiting;
       any_waits_ = any_waits_ || job.waits;
-      Measure(order, &job);
+      static_cast<GroupService&>(job) = service.Of(group);
     }
   }
-}
-
-void JobOrder::Measure(const PodOrder& order, Job* job) const {
-  const PodGroupColumns& groups = cluster_.pod_groups();
-  job->service = groups.service[job->group];
-  job->is_active = order.ActiveAllocated(job->group) > 0;
-  if (!job->is_active) return;
-  job->micro_gpus = MicroGpusOf(cluster_, order, job->group, IsActiveAllocated);
-  // Without a stamp nothing says when it started: it was not before it was made.
-  const int64_t start_ns = groups.last_start_ns[job->group];
-  job->since_ns = std::max(
-      {start_ns == kNoMoment ? groups.created_ns[job->group] : start_ns, job->service.until_ns});
-  const int64_t elapsed_ns = Between(job->since_ns, now_ns_);
-  job->service.run_ns = AddSaturating(job->service.run_ns, elapsed_ns);
-  job->service.gpu_ns = Bounded(job->service.gpu_ns + Wide{elapsed_ns} * job->micro_gpus / kMicro);
-  job->service.until_ns = now_ns_;
 }
 
 JobOrder::Whole JobOrder::Count(const PodOrder& order) const {
@@ -256,11 +224,6 @@ std::span<const PodGroupId> JobOrder::GroupsOf(const GroupClasses& classes, Grou
   if (!std::ranges::is_sorted(sorted->second, {}, place))
     std::ranges::sort(sorted->second, {}, place);
   return sorted->second;
-}
-
-std::optional<ServiceRow> JobOrder::ServiceOf(PodGroupId group) const {
-  if (at_[group] < 0 || !jobs_[static_cast<size_t>(at_[group])].is_active) return std::nullopt;
-  return jobs_[static_cast<size_t>(at_[group])].service;
 }
 
 // ---- time ---------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 // their run time, by the service that they have received (docs/howto/job-orders.md has the
 // sources).
 //
-//   order.emplace(*cluster, *pods, options, kTestNowNs + later_ns);    // of a JobOrder
+//   order.emplace(*cluster, *pods, options, *service);                 // of a JobOrder
 //   return order->IsBetter(Group(a), Group(b));                        // a's key is below b's
 //
 // Each group has a key, made of the cluster and the time when the cycle begins; the lower one goes
@@ -25,6 +25,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "kai/actions/cycle_time.h"
+#include "kai/placement/attained_service.h"
 #include "kai/placement/group_classes.h"
 #include "kai/placement/pod_order.h"
 
@@ -61,9 +62,9 @@ struct JobOrderOptions {
 
 class JobOrder {
  public:
-  // `order` as it is before anything has changed.
+  // `order` as it is before anything has changed; keys are of the moment of `service`.
   JobOrder(const Cluster& cluster, const PodOrder& order, const JobOrderOptions& options,
-           int64_t now_ns);
+           const AttainedService& service);
 
   const JobOrderOptions& options() const { return options_; }
 
@@ -77,9 +78,6 @@ class JobOrder {
   // Those of a class by their places. Good as long as this object is.
   std::span<const PodGroupId> GroupsOf(const GroupClasses& classes, GroupClassId id) const;
 
-  // What the group has received up to now; nothing: none of its pods held a node.
-  std::optional<ServiceRow> ServiceOf(PodGroupId group) const;
-
   // Notes when the order changes. `every`: all changes count; else only those by which preempt
   // finds other victims: what the other actions would try in another order is not waited for.
   void NoteChanges(bool every, CycleTime* time) const;
@@ -87,14 +85,10 @@ class JobOrder {
  private:
   __extension__ using Int128 = __int128;
 
-  struct Job {
+  struct Job : GroupService {
     PodGroupId group;
     QueueId queue;
     bool waits = false;
-    bool is_active = false;
-    ServiceRow service;      // up to now
-    int64_t since_ns = 0;    // of an active one: from when on its service is counted
-    int64_t micro_gpus = 0;  // that an active one holds
     // The key is value / per; it changes by slope / per in a nanosecond, until step_ns.
     Int128 value = 0;
     int64_t per = 1;
@@ -108,8 +102,7 @@ class JobOrder {
     int64_t highest_priority = 0;
   };
 
-  void List(const PodOrder& order);
-  void Measure(const PodOrder& order, Job* job) const;
+  void List(const AttainedService& service);
   Whole Count(const PodOrder& order) const;
   void SetKey(const PodOrder& order, const Whole& whole, Job* job) const;
   void SetLevel(Job* job) const;

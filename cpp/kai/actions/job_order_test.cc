@@ -63,7 +63,8 @@ struct Rig {
     cluster = maker.Build();
     placing.emplace(*cluster, PlacingOrder::Options{.comparators = {}, .count_completed = true});
     pods.emplace(*placing, PodOrder::Options());
-    order.emplace(*cluster, *pods, options, kTestNowNs + later_ns);
+    service.emplace(*cluster, *pods, kTestNowNs + later_ns);
+    order.emplace(*cluster, *pods, options, *service);
   }
   PodGroupId Group(const std::string& name) const { return PodGroupNamed(*cluster, "q/" + name); }
   std::vector<std::string> Names() const {
@@ -87,6 +88,7 @@ struct Rig {
   std::unique_ptr<Cluster> cluster;
   std::optional<PlacingOrder> placing;
   std::optional<PodOrder> pods;
+  std::optional<AttainedService> service;
   std::optional<JobOrder> order;
 };
 
@@ -200,17 +202,6 @@ TEST(JobOrderTest, WithoutWaitingGroupsNothingIsWaitedFor) {
     EXPECT_EQ(Rig({{.name = "a", .started_s = 5}}, Options(policy)).NextChange(true), -1);
 }
 
-TEST(JobOrderTest, ServiceGoesOnWhileItRuns) {
-  const Rig rig({{.name = "runs", .run_s = 100, .started_s = 20, .gpus = 2}, {.name = "waits"}},
-                Options(JobPolicy::kLeastService));
-  const std::optional<ServiceRow> service = rig.order->ServiceOf(rig.Group("runs"));
-  ASSERT_TRUE(service);
-  EXPECT_EQ(service->run_ns, 120 * kSecondNs);
-  EXPECT_EQ(service->gpu_ns, 240 * kSecondNs);
-  EXPECT_EQ(service->until_ns, kTestNowNs);
-  EXPECT_FALSE(rig.order->ServiceOf(rig.Group("waits")));
-}
-
 // ---- random jobs --------------------------------------------------------------------------------
 
 std::vector<Job> RandomJobs(Random* random) {
@@ -258,7 +249,7 @@ std::map<std::pair<std::string, std::string>, bool> Pairs(const Rig& rig, bool o
   for (const std::string& a : rig.Names()) {
     for (const std::string& b : rig.Names()) {
       const auto runs = [&](const std::string& name) {
-        return rig.order->ServiceOf(rig.Group(name)).has_value();
+        return rig.service->Of(rig.Group(name)).is_active;
       };
       if (!only_gains || (!runs(a) && runs(b))) pairs[{a, b}] = rig.IsBetter(a, b);
     }

@@ -172,9 +172,9 @@ class Search {
     }
     if (!ConstraintsHold(place, *option, device)) {
       if (option->request->mode != AllocationMode::kAll) return false;
-      return absl::InvalidArgumentError(
-          StrCat("claim ", claim.name, ", request ", option->name,
-                 ": asks for all devices, but a constraint keeps out ", device.name));
+      return absl::InvalidArgumentError(StrCat("claim ", claim.name, ", request ", option->name,
+                                               ": requests all devices, but a constraint excludes ",
+                                               device.name));
     }
     placed_.push_back(
         {.claim = place.claim, .option = option, .candidate = index, .taken = std::move(share)});

@@ -269,7 +269,7 @@ TEST(AllocatorTest, DoesNotTryToSplitAllDevicesByAConstraint) {
   node.AddClaim({node.AllOf("r")}).constraints = {{.attribute = "numa"}};
   EXPECT_EQ(node.Allocate().status(),
             absl::InvalidArgumentError(
-                "claim ns/c0, request r: asks for all devices, but a constraint keeps out 1"));
+                "claim ns/c0, request r: requests all devices, but a constraint excludes 1"));
 }
 
 TEST(AllocatorTest, TakesNothingFromPoolsThatAreNotReady) {
@@ -292,7 +292,7 @@ TEST(AllocatorTest, DoesNotGuessWhatAllDevicesAreWhileAPoolIsNotReady) {
   node.AddPool("b", {"1"}).state = Pool::State::kIncomplete;
   node.AddClaim({node.AllOf("r")});
   EXPECT_EQ(node.Allocate().status(),
-            absl::FailedPreconditionError("claim ns/c0, request r: asks for all devices, but pool "
+            absl::FailedPreconditionError("claim ns/c0, request r: requests all devices, but pool "
                                           "gpu/b is being updated"));
   node.pools_[1].state = Pool::State::kInvalid;
   EXPECT_THAT(node.Error(), HasSubstr("pool gpu/b is invalid"));
@@ -510,20 +510,20 @@ TEST(AllocatorTest, RefusesEveryFeatureThatIsSwitchedOff) {
     return std::string(result.status().message());
   };
   EXPECT_EQ(error([](Node*, DeviceClaim* claim) { claim->requests[0].admin_access = true; }),
-            "claim ns/c0, request r: admin access is switched off");
+            "claim ns/c0, request r: admin access is disabled");
   EXPECT_EQ(error([](Node*, DeviceClaim* claim) {
               claim->requests[0].capacity["memory"] = Quantity::Of(1);
             }),
-            "claim ns/c0, request r: requests for capacity are switched off");
+            "claim ns/c0, request r: requests for capacity are disabled");
   EXPECT_EQ(error([](Node* node, DeviceClaim* claim) {
               claim->requests[0].first_available = {node->Request("x")};
             }),
-            "claim ns/c0, request r: lists of alternatives are switched off");
+            "claim ns/c0, request r: lists of alternatives are disabled");
   EXPECT_EQ(error([](Node*, DeviceClaim* claim) {
               claim->constraints = {
                   {.kind = DeviceConstraint::Kind::kDistinctAttribute, .attribute = "numa"}};
             }),
-            "claim ns/c0: constraints for distinct attributes are switched off");
+            "claim ns/c0: constraints for distinct attributes are disabled");
 }
 
 TEST(AllocatorTest, PassesByTheFeaturesOfDevicesThatAreSwitchedOff) {

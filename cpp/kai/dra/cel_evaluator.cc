@@ -174,7 +174,7 @@ Result CelEvaluator::Compute(const CelNode& node) {
       const CelOrder compared = CelCompare(a, b);
       if (!compared.exists) return CelWrongKinds(node, a, b);
       if (compared.order == std::partial_ordering::unordered) {
-        return CelError(node.position, "NaN has no order");
+        return CelError(node.position, "NaN cannot be compared");
       }
       return CelValue(Decides(node.op, compared.order));
     }

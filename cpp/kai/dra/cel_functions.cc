@@ -161,7 +161,7 @@ class Call {
       case CelFunction::kIsInteger:
         return CelValue(quantity.whole());
       case CelFunction::kAsInteger:
-        if (!quantity.whole()) return absl::InvalidArgumentError("the quantity is no integer");
+        if (!quantity.whole()) return absl::InvalidArgumentError("the quantity is not an integer");
         return CelValue(quantity.Value());
       case CelFunction::kAsApproximateFloat:
         return CelValue(quantity.Approximate());

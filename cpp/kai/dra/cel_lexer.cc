@@ -80,7 +80,7 @@ class Lexer {
     if (std::string_view("+-*/%<>!?:.,()[]{}").find(Peek()) == std::string_view::npos) {
       size_t end = at_;
       NextCodePoint(text_, &end);
-      return CelError(at_, StrCat(Quote(text_.substr(at_, end - at_)), " is no part of CEL"));
+      return CelError(at_, StrCat(Quote(text_.substr(at_, end - at_)), " is not part of CEL"));
     }
     token->text = text_[at_++];
     return absl::OkStatus();
@@ -110,7 +110,7 @@ class Lexer {
     const std::string_view digits = text_.substr(start, at_ - start);
     const bool is_unsigned = !real && (Peek() | 0x20) == 'u';
     if (is_unsigned) ++at_;
-    if (IsNameCharacter(Peek())) return CelError(start, "a number runs into a name");
+    if (IsNameCharacter(Peek())) return CelError(start, "a name follows a number without a space");
     const char* const end = digits.data() + digits.size();
     token->kind = real ? Kind::kDouble : is_unsigned ? Kind::kUint : Kind::kInt;
     const std::from_chars_result result =
@@ -179,7 +179,8 @@ class Lexer {
       default:
         break;
     }
-    if (!good || !AppendCodePoint(text, point)) return CelError(start, "a bad escape in a string");
+    if (!good || !AppendCodePoint(text, point))
+      return CelError(start, "an invalid escape sequence in a string");
     return absl::OkStatus();
   }
 
@@ -230,9 +231,9 @@ absl::Status CelCursor::Unexpected() const {
       return CelError(Now().position, "the expression ends too early");
     case Kind::kName:
     case Kind::kSign:
-      return CelError(Now().position, StrCat(Quote(Now().text), " does not belong here"));
+      return CelError(Now().position, StrCat("unexpected ", Quote(Now().text)));
     default:
-      return CelError(Now().position, "a literal does not belong here");
+      return CelError(Now().position, "unexpected literal");
   }
 }
 

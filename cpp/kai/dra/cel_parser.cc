@@ -175,7 +175,7 @@ class Parser : private CelCursor {
     const std::optional<CelFunction> function = FindCelFunction(name, form, arguments.size());
     if (!function.has_value()) {
       return CelError(position, StrCat("there is no function or macro ", Quote(name),
-                                       " here, or not with so many arguments"));
+                                       " here, or not with this number of arguments"));
     }
     CelNode node{.op = CelOp::kCall, .function = *function, .position = position};
     if (*function == CelFunction::kMatches && At(arguments[1]).op == CelOp::kText) {
@@ -228,7 +228,7 @@ class Parser : private CelCursor {
     scope_.pop_back();
     return node->parts.size() > before
                ? absl::OkStatus()
-               : CelError(node->position, "a macro needs an expression behind its variable");
+               : CelError(node->position, "a macro needs an expression after its variable");
   }
 
   NodeOr ParseBind(size_t position) {
@@ -303,7 +303,7 @@ class Parser : private CelCursor {
     std::vector<int32_t> arguments;
     KAI_RETURN_IF_ERROR(ParseList(")", &arguments));
     if (arguments.size() != 1 || At(arguments[0]).op != CelOp::kSelect) {
-      return CelError(position, "has() takes one thing, of the form a.b");
+      return CelError(position, "has() takes one argument of the form a.b");
     }
     At(arguments[0]).op = CelOp::kHas;
     return arguments[0];

@@ -140,7 +140,7 @@ TEST(CelTest, ComparesNumbersByWhatTheyMeanAndNothingElseAcrossKinds) {
                      "!('1.0.0' == semver('1.0.0'))",
                      "!(semver('1.0.0') in ['1.0.0'])"});
   ExpectAll("false", {"0.0 / 0.0 == 0.0 / 0.0", "device.attributes == device.attributes"});
-  EXPECT_EQ(Answer("0.0 / 0.0 < 1.0"), "error: byte 10: NaN has no order");
+  EXPECT_EQ(Answer("0.0 / 0.0 < 1.0"), "error: byte 10: NaN cannot be compared");
   EXPECT_EQ(Answer("1 < 'a'"), "error: byte 2: < does not take int and string");
   EXPECT_EQ(Answer("[1] < [2]"), "error: byte 4: < does not take list and list");
   EXPECT_EQ(Answer("device.attributes['gpu.nvidia.com'].driverVersion == '550.54.15'"),
@@ -161,8 +161,8 @@ TEST(CelTest, ReadsStringsInAllTheirSpellings) {
                      "'größe'.size() == 5", "size('') == 0", "'a' // a comment\n == 'a'"});
   EXPECT_EQ(Answer("'abc"), "refused: byte 0: a string is not closed");
   EXPECT_EQ(Answer("'a\nb' == ''"), "refused: byte 0: a string is not closed");
-  EXPECT_EQ(Answer(R"('\d' == '')"), "refused: byte 1: a bad escape in a string");
-  EXPECT_EQ(Answer(R"('\ud800' == '')"), "refused: byte 1: a bad escape in a string");
+  EXPECT_EQ(Answer(R"('\d' == '')"), "refused: byte 1: an invalid escape sequence in a string");
+  EXPECT_EQ(Answer(R"('\ud800' == '')"), "refused: byte 1: an invalid escape sequence in a string");
   EXPECT_EQ(Answer("b'a' == b'a'"), "refused: byte 0: literals of bytes are not supported");
 }
 
@@ -195,7 +195,7 @@ TEST(CelTest, KnowsQuantities) {
   EXPECT_EQ(Answer("quantity('10Gb').sign() == 1"),
             "error: byte 0: quantity \"10Gb\" is not valid");
   EXPECT_EQ(Answer("quantity('1m').asInteger() == 1"),
-            "error: byte 15: the quantity is no integer");
+            "error: byte 15: the quantity is not an integer");
   EXPECT_EQ(Answer("quantity('1').isGreaterThan(1)"),
             "error: byte 14: isGreaterThan() does not take quantity and int");
 }
@@ -243,30 +243,30 @@ TEST(CelTest, HasToAnswerYesOrNo) {
 TEST(CelTest, RefusesWhatItDoesNotKnowAndSaysWhere) {
   EXPECT_EQ(Answer(""), "refused: byte 0: the expression ends too early");
   EXPECT_EQ(Answer("true &&"), "refused: byte 7: the expression ends too early");
-  EXPECT_EQ(Answer("true true"), "refused: byte 5: \"true\" does not belong here");
-  EXPECT_EQ(Answer("true)"), "refused: byte 4: \")\" does not belong here");
-  EXPECT_EQ(Answer("true 1"), "refused: byte 5: a literal does not belong here");
-  EXPECT_EQ(Answer("a & b"), "refused: byte 2: \"&\" is no part of CEL");
+  EXPECT_EQ(Answer("true true"), "refused: byte 5: unexpected \"true\"");
+  EXPECT_EQ(Answer("true)"), "refused: byte 4: unexpected \")\"");
+  EXPECT_EQ(Answer("true 1"), "refused: byte 5: unexpected literal");
+  EXPECT_EQ(Answer("a & b"), "refused: byte 2: \"&\" is not part of CEL");
   EXPECT_EQ(Answer("pod.name == 'x'"), "refused: byte 0: there is no variable \"pod\"");
   EXPECT_EQ(Answer("null == null"), "refused: byte 0: there is no variable \"null\"");
   EXPECT_EQ(Answer("device.name == 'x'"), "refused: byte 7: a device has no field \"name\"");
   EXPECT_EQ(Answer("{'a': 1}.size() == 1"), "refused: byte 0: map literals are not supported");
   EXPECT_EQ(Answer("device.attributes['a'].?b.orValue(true)"),
             "refused: byte 23: optional values are not supported");
-  EXPECT_EQ(
-      Answer("timestamp('2026-01-01T00:00:00Z') == 1"),
-      "refused: byte 0: there is no function or macro \"timestamp\" here, or not with so many "
-      "arguments");
+  EXPECT_EQ(Answer("timestamp('2026-01-01T00:00:00Z') == 1"),
+            "refused: byte 0: there is no function or macro \"timestamp\" here, or not with this "
+            "number of "
+            "arguments");
   EXPECT_THAT(Answer("'a'.split(',') == []"), HasSubstr("byte 4: there is no function"));
   EXPECT_THAT(Answer("'a'.startsWith() == true"), HasSubstr("byte 4: there is no function"));
   EXPECT_THAT(Answer("startsWith('a', 'b')"), HasSubstr("byte 0: there is no function"));
-  EXPECT_EQ(Answer("has(device)"), "refused: byte 0: has() takes one thing, of the form a.b");
+  EXPECT_EQ(Answer("has(device)"), "refused: byte 0: has() takes one argument of the form a.b");
   EXPECT_EQ(Answer("[1].all(1, true)"), "refused: byte 8: expected a variable's name and a comma");
   EXPECT_EQ(Answer("[1].all(x, true, true)"), "refused: byte 4: all() has too many arguments");
   EXPECT_EQ(Answer("[1].all(x,)"),
-            "refused: byte 4: a macro needs an expression behind its variable");
-  EXPECT_EQ(Answer("cel.bound(x, 1, true)"), "refused: byte 4: \"bound\" does not belong here");
-  EXPECT_EQ(Answer("1abc == 1"), "refused: byte 0: a number runs into a name");
+            "refused: byte 4: a macro needs an expression after its variable");
+  EXPECT_EQ(Answer("cel.bound(x, 1, true)"), "refused: byte 4: unexpected \"bound\"");
+  EXPECT_EQ(Answer("1abc == 1"), "refused: byte 0: a name follows a number without a space");
   EXPECT_EQ(Answer(StrCat("true || '", std::string(20'000, 'x'), "' == ''")),
             "refused: the expression is longer than 10240 bytes");
 }

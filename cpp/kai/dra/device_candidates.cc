@@ -83,17 +83,17 @@ absl::Status DeviceCandidates::Check(const DeviceClaim& claim, const DeviceReque
                                      const std::string& name) const {
   const std::string about = About(claim, name);
   if (request.admin_access && !options_.admin_access) {
-    return absl::UnimplementedError(StrCat(about, "admin access is switched off"));
+    return absl::UnimplementedError(StrCat(about, "admin access is disabled"));
   }
   if (!request.capacity.empty() && !options_.consumable_capacity) {
-    return absl::UnimplementedError(StrCat(about, "requests for capacity are switched off"));
+    return absl::UnimplementedError(StrCat(about, "requests for capacity are disabled"));
   }
   if (request.device_class == nullptr) {
     return absl::InvalidArgumentError(
         StrCat(about, "device class ", request.class_name, " does not exist"));
   }
   if (request.mode == AllocationMode::kUnknown) {
-    return absl::InvalidArgumentError(StrCat(about, "its allocation mode is not known"));
+    return absl::InvalidArgumentError(StrCat(about, "its allocation mode is unknown"));
   }
   if (request.mode == AllocationMode::kExactCount && request.count < 1) {
     return absl::InvalidArgumentError(StrCat(about, "asks for ", request.count, " devices"));
@@ -102,7 +102,7 @@ absl::Status DeviceCandidates::Check(const DeviceClaim& claim, const DeviceReque
   for (const Pool& pool : pools_) {
     if (pool.state == Pool::State::kReady) continue;
     const bool updated = pool.state == Pool::State::kIncomplete;
-    return absl::FailedPreconditionError(StrCat(about, "asks for all devices, but pool ",
+    return absl::FailedPreconditionError(StrCat(about, "requests all devices, but pool ",
                                                 pool.driver, "/", pool.name,
                                                 updated ? " is being updated" : " is invalid"));
   }
@@ -131,7 +131,7 @@ absl::StatusOr<ClaimPlan> DeviceCandidates::Plan(const DeviceClaim& claim) const
     planned.has_alternatives = !request.first_available.empty();
     if (planned.has_alternatives && !options_.prioritized_list) {
       return absl::UnimplementedError(
-          StrCat(About(claim, request.name), "lists of alternatives are switched off"));
+          StrCat(About(claim, request.name), "lists of alternatives are disabled"));
     }
     if (!planned.has_alternatives) {
       KAI_ASSIGN_OR_RETURN(RequestOption option, PlanOption(claim, request, request.name));
@@ -158,7 +158,7 @@ absl::StatusOr<ClaimPlan> DeviceCandidates::Plan(const DeviceClaim& claim) const
     if (constraint.kind == DeviceConstraint::Kind::kDistinctAttribute &&
         !options_.consumable_capacity) {
       return absl::UnimplementedError(
-          StrCat("claim ", claim.name, ": constraints for distinct attributes are switched off"));
+          StrCat("claim ", claim.name, ": constraints for distinct attributes are disabled"));
     }
   }
   return plan;

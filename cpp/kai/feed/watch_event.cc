@@ -53,9 +53,10 @@ absl::StatusOr<WatchEvent> ReadWatchEvent(std::string_view line, JsonDocument* d
     has_object = true;
     return ReadObject(value, &event.object);
   });
-  if (!status.ok()) return NoEvent(StrCat("is no event: ", status.field(), ": ", status.message()));
+  if (!status.ok())
+    return NoEvent(StrCat("is not an event: ", status.field(), ": ", status.message()));
   const std::optional<WatchEventType> named = TypeNamed(type);
-  if (!named) return NoEvent(StrCat("has the type ", Shown(type), ", which is none"));
+  if (!named) return NoEvent(StrCat("has the unknown type ", Shown(type)));
   if (!has_object) return NoEvent("has no object");
   event.type = *named;
   return event;
@@ -95,8 +96,9 @@ absl::StatusOr<ListPage> ReadListPage(std::string_view bytes, JsonDocument* docu
     page.items = value;
     return ForEachElement(value, [](JsonValue&) { return Skip(); });
   });
-  if (!status.ok()) return NoList(StrCat("is no list: ", status.field(), ": ", status.message()));
-  if (!kind.ends_with("List")) return NoList(StrCat("is no list: its kind is ", Shown(kind)));
+  if (!status.ok())
+    return NoList(StrCat("is not a list: ", status.field(), ": ", status.message()));
+  if (!kind.ends_with("List")) return NoList(StrCat("is not a list: its kind is ", Shown(kind)));
   return page;
 }
 

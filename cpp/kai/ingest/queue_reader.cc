@@ -15,7 +15,7 @@ constexpr double kLargestAmount = 0x1p63;
 FieldStatus ReadAmount(JsonValue& value, double* out) {
   KAI_RETURN_IF_BAD(ReadDouble(value, out));
   if (std::abs(*out) <= kLargestAmount) return FieldStatus();
-  return FieldStatus::Bad("is beyond the amounts that Kubernetes can hold, which end at 2^63");
+  return FieldStatus::Bad("is more than the largest amount of Kubernetes, 2^63");
 }
 
 FieldStatus ReadQuota(JsonValue& quota, QuotaRow* out) {

@@ -58,9 +58,8 @@ TEST(QueueReaderTest, SaysWhichFieldMakesNoSense) {
           &ReadQueue, R"({"metadata": {"name": "a"}, "spec": {"resources": {"memory": {")" + field +
                           "\": " + amount + "}}}}");
     };
-    const std::string refused =
-        "Queue a: spec.resources.memory." + field +
-        ": is beyond the amounts that Kubernetes can hold, which end at 2^63";
+    const std::string refused = "Queue a: spec.resources.memory." + field +
+                                ": is more than the largest amount of Kubernetes, 2^63";
     EXPECT_EQ(read("1e308"), refused);
     EXPECT_EQ(read("-1e19"), refused);
     EXPECT_EQ(read("9223372036854775807"), "fine");

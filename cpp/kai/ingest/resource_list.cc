@@ -77,8 +77,8 @@ FieldStatus ReadAmount(JsonValue& value, ResourceKind kind, int64_t* amount) {
   const bool device = kind == ResourceKind::kGpu || kind == ResourceKind::kMig;
   if (device && !quantity.whole()) {
     return FieldStatus::Bad(StrCat("quantity ", Quote(number),
-                                   " is not a whole number of devices; part of a GPU is asked with "
-                                   "the annotation gpu-fraction"));
+                                   " is not a whole number of devices; for a part of a GPU use the "
+                                   "annotation gpu-fraction"));
   }
   *amount = kind == ResourceKind::kCpu || kind == ResourceKind::kScalar ? quantity.MilliValue()
                                                                         : quantity.Value();

@@ -77,9 +77,8 @@ TEST(ResourceListTest, NamesTheResourceThatMakesNoSense) {
   EXPECT_EQ(Complain(R"({"nvidia.com/gpu": "-2"})"),
             "list[\"nvidia.com/gpu\"]: quantity \"-2\" is negative");
   EXPECT_EQ(Complain(R"({"nvidia.com/gpu": "0.5"})"),
-            "list[\"nvidia.com/gpu\"]: quantity \"0.5\" is not a whole number of devices; part of "
-            "a GPU is asked with the "
-            "annotation gpu-fraction");
+            "list[\"nvidia.com/gpu\"]: quantity \"0.5\" is not a whole number of devices; for a "
+            "part of a GPU use the annotation gpu-fraction");
   EXPECT_EQ(Complain(R"({"cpu": true})"), "list[\"cpu\"]: expected a quantity, found a boolean");
   EXPECT_EQ(Complain(R"({"cpu": {}})"), "list[\"cpu\"]: expected a quantity, found an object");
   EXPECT_EQ(Complain(R"(["cpu"])"), "list: expected an object, found a list");

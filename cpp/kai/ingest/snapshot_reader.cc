@@ -229,11 +229,11 @@ FieldStatus ReadPastUsage(JsonValue& value, QuotaVector* usage) {
     } else if (resource == "memory") {
       place = kQuotaMemory;
     } else if (resource != "gpu") {
-      return FieldStatus::Bad("is no resource of queues, which are gpu, cpu and memory");
+      return FieldStatus::Bad("is not a resource of queues; use gpu, cpu or memory");
     }
     KAI_RETURN_IF_BAD(ReadDouble(part, &(*usage)[place]));
     return IsPastUsage((*usage)[place]) ? FieldStatus()
-                                        : FieldStatus::Bad("has to be a number from 0 on");
+                                        : FieldStatus::Bad("must be a number of at least 0");
   });
 }
 

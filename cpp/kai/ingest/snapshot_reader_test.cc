@@ -203,9 +203,10 @@ TEST(SnapshotReaderTest, RefusesUsageThatIsNone) {
             .status()
             .message());
   };
-  EXPECT_EQ(why(R"({"gpu": -1})"), "the snapshot's usage[\"a\"].gpu: has to be a number from 0 on");
+  EXPECT_EQ(why(R"({"gpu": -1})"),
+            "the snapshot's usage[\"a\"].gpu: must be a number of at least 0");
   EXPECT_EQ(why(R"({"tpu": 1})"),
-            "the snapshot's usage[\"a\"].tpu: is no resource of queues, which are gpu, cpu and "
+            "the snapshot's usage[\"a\"].tpu: is not a resource of queues; use gpu, cpu or "
             "memory");
   EXPECT_NE(why(R"({"gpu": "much"})"), "");
   EXPECT_NE(why("7"), "");

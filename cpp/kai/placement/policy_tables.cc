@@ -19,9 +19,13 @@ size_t MostGpus(const Cluster& cluster) {
 
 int64_t Whole(double amount) { return static_cast<int64_t>(std::floor(amount)); }
 
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
+double Seconds(int64_t ns) { return static_cast<double>(ns) / 1e9; }
+
 // Seconds that have passed; NaN: unknown since when.
 double SecondsSince(int64_t then_ns, int64_t now_ns) {
-  if (then_ns == kNoTime) return std::numeric_limits<double>::quiet_NaN();
+  if (then_ns == kNoTime) return kUnknown;
   return (static_cast<double>(now_ns) - static_cast<double>(then_ns)) / 1e9;
 }
 
@@ -146,7 +150,8 @@ void PolicyTables::FilterNodes(size_t function, PodClassId pod_class, std::vecto
 
 // ---- the table of groups ------------------------------------------------------------------------
 
-void PolicyTables::FillGroups(int64_t now_ns) {
+void PolicyTables::FillGroups(const AttainedService& service) {
+  const int64_t now_ns = service.now_ns();
   const PodGroupColumns& from = cluster_.pod_groups();
   PolicyGroupColumns& to = columns_.groups;
   to = {};
@@ -172,14 +177,20 @@ void PolicyTables::FillGroups(int64_t now_ns) {
     to.cpu.push_back(asked[kQuotaCpu] / 1000);
     to.evicted_s.push_back(SecondsSince(from.last_eviction_ns[group], now_ns));
     to.started_s.push_back(SecondsSince(from.last_start_ns[group], now_ns));
+    const ServiceRow& received = service.Of(group).service;
+    to.attained_s.push_back(Seconds(received.run_ns));
+    to.attained_gpu_s.push_back(Seconds(received.gpu_ns));
+    to.estimate_s.push_back(from.estimate_ns[group] < 0 ? kUnknown
+                                                        : Seconds(from.estimate_ns[group]));
+    to.evictions.push_back(received.evictions);
     to.preemptible.push_back(from.preemptible[group]);
   }
   columns_.key.assign(to.group.size(), 0);
 }
 
-GroupKeys PolicyTables::OrderGroups(int64_t now_ns) {
+GroupKeys PolicyTables::OrderGroups(const AttainedService& service) {
   if (!policies_->orders_groups() || !status_.ok()) return {};
-  FillGroups(now_ns);
+  FillGroups(service);
   const std::vector<int32_t>& groups = columns_.groups.group;
   if (groups.empty()) return {};
   status_ = run_->Order(groups.size());

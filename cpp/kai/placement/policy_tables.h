@@ -22,6 +22,7 @@
 #include "absl/status/status.h"
 #include "kai/model/changes/listener.h"
 #include "kai/model/columns/cluster.h"
+#include "kai/placement/attained_service.h"
 #include "kai/placement/node_shapes.h"
 #include "kai/placement/table_policy.h"
 
@@ -48,8 +49,9 @@ class PolicyTables final : public Listener {
   // Sorts the nodes, which are in the tables then and whose answers are in columns().
   void ScoreNodes(size_t function, PodClassId pod_class, std::vector<NodeId>* nodes);
   void FilterNodes(size_t function, PodClassId pod_class, std::vector<NodeId>* nodes);
-  // Of all groups that wait; empty: no policy orders them, or it failed.
-  GroupKeys OrderGroups(int64_t now_ns);
+  // Of all groups that wait, at the moment of `service`; empty: no policy orders them, or it
+  // failed.
+  GroupKeys OrderGroups(const AttainedService& service);
   // The place in the node's list of shared GPUs, or behind it, of the GPU in that column.
   int32_t PlaceOf(NodeId node, int32_t gpu) const { return shapes_.PlaceOf(node, gpu); }
 
@@ -66,7 +68,7 @@ class PolicyTables final : public Listener {
   Content ReadContent(NodeId node) const;
   PolicyPod PodOf(PodClassId pod_class) const;
   void FillNodes(PodClassId pod_class, std::vector<NodeId>* nodes);
-  void FillGroups(int64_t now_ns);
+  void FillGroups(const AttainedService& service);
 
   const Cluster& cluster_;
   std::shared_ptr<const TablePolicies> policies_;

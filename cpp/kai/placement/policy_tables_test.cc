@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
+#include "kai/base/clock.h"
 #include "kai/placement/filters/filters.h"
 #include "kai/placement/rooms_for_test.h"
 #include "kai/placement/scorers/scorers.h"
@@ -198,6 +200,11 @@ TEST(TableFilterTest, AsksAboutAllNodesThatDifferAtOnce) {
   }
 }
 
+AttainedService ServiceOf(const Cluster& cluster, int64_t now_ns) {
+  const PlacingOrder placing(cluster, {.comparators = {}, .count_completed = true});
+  return {cluster, PodOrder(placing, {}), now_ns};
+}
+
 TEST(PolicyTablesTest, GroupsThatWaitHaveKeys) {
   const auto cluster = MakeCluster()
                            .Node("n", {.gpus = 4})
@@ -207,7 +214,7 @@ TEST(PolicyTablesTest, GroupsThatWaitHaveKeys) {
                            .Build();
   Notes notes;
   PolicyTables tables(*cluster, std::make_shared<FakePolicies>(&notes));
-  const GroupKeys keys = tables.OrderGroups(0);
+  const GroupKeys keys = tables.OrderGroups(ServiceOf(*cluster, 0));
   for (const PodGroupId group : keys.ids()) {
     const std::string name = cluster->PodGroupName(group);
     const double expected = name == "ns/one"   ? -1
@@ -215,6 +222,34 @@ TEST(PolicyTablesTest, GroupsThatWaitHaveKeys) {
                                                : std::numeric_limits<double>::infinity();
     EXPECT_EQ(keys[group], expected) << name;
   }
+}
+
+TEST(PolicyTablesTest, RowsOfGroupsHaveWhatTheyHaveReceived) {
+  ClusterMaker maker = MakeCluster().Node("n", {.gpus = 4});
+  maker.Pending("ns/again", {.gpus = 1});
+  maker.rows().pod_groups.back().estimate_ns = 90 * kSecondNs;
+  ServiceRow& service = maker.rows().pod_groups.back().service;
+  service.run_ns = 1'500'000'000;
+  service.gpu_ns = 6 * kSecondNs;
+  service.evictions = 2;
+  // Two of its pods run.
+  maker.Running("ns/grows", {.pods = 2, .gpus = 1, .node = "n"});
+  maker.rows().pod_groups.back().last_start_ns = kTestNowNs - 10 * kSecondNs;
+  maker.rows().pods.push_back(maker.rows().pods.back());
+  maker.rows().pods.back().name = "grows-2";
+  maker.rows().pods.back().node_name.clear();
+  maker.rows().pods.back().phase = Phase::kPending;
+  const auto cluster = maker.Build();
+  Notes notes;
+  PolicyTables tables(*cluster, std::make_shared<FakePolicies>(&notes));
+  tables.OrderGroups(ServiceOf(*cluster, kTestNowNs));
+  const PolicyGroupColumns& groups = tables.columns().groups;
+  ASSERT_EQ(groups.group, (std::vector<int32_t>{0, 1}));
+  EXPECT_EQ(groups.attained_s, (std::vector<double>{1.5, 10}));
+  EXPECT_EQ(groups.attained_gpu_s, (std::vector<double>{6, 20}));
+  EXPECT_EQ(groups.evictions, (std::vector<int64_t>{2, 0}));
+  EXPECT_EQ(groups.estimate_s[0], 90);
+  EXPECT_TRUE(std::isnan(groups.estimate_s[1]));
 }
 
 }  // namespace

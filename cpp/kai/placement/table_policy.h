@@ -49,8 +49,8 @@ struct PolicyNodeColumns {
   std::vector<NodeClassId> classes;  // by kind
 };
 
-// Groups with a pod that waits, by age, then name. What else is known of a group (attained service,
-// an estimate) becomes a column here.
+// Groups with a pod that waits, by age, then name. What else is known of a group becomes a column
+// here.
 struct PolicyGroupColumns {
   std::vector<int32_t> group;  // PodGroupId
   std::vector<int64_t> queue;  // QueueId; -1: it does not exist
@@ -62,6 +62,11 @@ struct PolicyGroupColumns {
   std::vector<double> cpu;        // cores, likewise
   std::vector<double> evicted_s;  // since its last eviction; NaN: none
   std::vector<double> started_s;  // since its last start; NaN: none
+  // Up to now (attained_service.h).
+  std::vector<double> attained_s;      // time during which some of its pods held nodes
+  std::vector<double> attained_gpu_s;  // the same, times the GPUs that they held
+  std::vector<int64_t> evictions;      // how often it lost pods
+  std::vector<double> estimate_s;      // of its run time, as its user gave it; NaN: none
   std::vector<uint8_t> preemptible;
 };
 

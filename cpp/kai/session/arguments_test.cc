@@ -130,7 +130,7 @@ TEST(PolicyArgumentsTest, WhatMakesNoSenseIsReportedAndFallsBack) {
   EXPECT_THAT(
       config.WarningTexts(),
       ElementsAre(
-          "plugin placementpolicy: argument policy \"bestfit\" is no placement policy, and "
+          "plugin placementpolicy: argument policy \"bestfit\" is not a placement policy, and "
           "counts as fgd; did you mean \"best-fit\"?",
           "plugin placementpolicy: argument seed \"-1\" is not a whole number of 0 or above, "
           "and counts as 0",
@@ -189,16 +189,17 @@ TEST(JobOrderArgumentsTest, WhatMakesNoSenseIsReportedAndFallsBack) {
   EXPECT_EQ(JobOrderOptionsOf(config).weight_age, 1000);
   EXPECT_THAT(
       config.WarningTexts(),
-      ElementsAre("plugin joborder: argument policy \"stf\" is no job order, and counts as fifo; "
-                  "did you mean \"sjf\"?",
-                  "plugin joborder: argument preempts \"perhaps\" is neither true nor false, and "
-                  "counts as missing",
-                  "plugin joborder: argument lease \"soon\" is not a duration such as 30m or 1d, "
-                  "and counts as missing",
-                  "plugin joborder: argument maxAge \"0s\" is not a duration above 0 such as 12h "
-                  "or 7d, and counts as 7d",
-                  "plugin joborder: argument weightAge \"-1\" is not a whole number from 0 to "
-                  "1000000000, and counts as its default"));
+      ElementsAre(
+          "plugin joborder: argument policy \"stf\" is not a job order, and counts as fifo; "
+          "did you mean \"sjf\"?",
+          "plugin joborder: argument preempts \"perhaps\" is neither true nor false, and "
+          "counts as missing",
+          "plugin joborder: argument lease \"soon\" is not a duration such as 30m or 1d, "
+          "and counts as missing",
+          "plugin joborder: argument maxAge \"0s\" is not a duration above 0 such as 12h "
+          "or 7d, and counts as 7d",
+          "plugin joborder: argument weightAge \"-1\" is not a whole number from 0 to "
+          "1000000000, and counts as its default"));
 }
 
 TEST(NumaArgumentsTest, AreAListAndAFlag) {  // spec 3 U13

@@ -200,7 +200,8 @@ absl::Status ReadPlugins(const simdjson::dom::element& value, Config* config) {
     bool runs = true;
     const bool has_arguments = each.get_object().get(arguments) == simdjson::SUCCESS;
     if (!has_arguments && !each.is_null() && each.get_bool().get(runs) != simdjson::SUCCESS)
-      return Invalid(StrCat("config: plugins.", name, " must be its arguments, true or false"));
+      return Invalid(
+          StrCat("config: plugins.", name, " must be an object of arguments, true or false"));
     if (!runs) {
       std::erase_if(config->plugins,
                     [&](const PluginConfig& plugin) { return plugin.name == name; });
@@ -483,7 +484,7 @@ absl::StatusOr<Config> Config::Parse(std::string_view json, const ParseOptions& 
   simdjson::dom::element value;
   std::string_view actions = kDefaultActions;
   if (IsGiven(object, "actions", &value) && value.get_string().get(actions) != simdjson::SUCCESS) {
-    return Invalid("config: actions is not a text such as \"allocate, reclaim\"");
+    return Invalid("config: actions is not a string such as \"allocate, reclaim\"");
   }
   ReadActions(actions, &config);
   if (IsGiven(object, "tiers", &value)) {

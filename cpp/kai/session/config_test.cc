@@ -177,7 +177,7 @@ TEST(ConfigTest, ArgumentsOfATierStayUnlessTheyAreOverlaid) {
 
 TEST(ConfigTest, WhatIsNoPluginIsRefused) {
   EXPECT_EQ(ErrorOf(R"({"plugins": {"numa": "yes"}})"),
-            "config: plugins.numa must be its arguments, true or false");
+            "config: plugins.numa must be an object of arguments, true or false");
   EXPECT_EQ(ErrorOf(R"({"plugins": ["numa"]})"),
             "config: plugins is not an object such as {\"nodeplacement\": {\"gpu\": \"spread\"}}");
 }
@@ -396,7 +396,7 @@ TEST(ConfigTest, NonsenseIsOneSentence) {
   EXPECT_EQ(ErrorOf("allocate"), "config: not a JSON object");
   EXPECT_EQ(ErrorOf(R"({"actions": "allocate")"), "config: not a JSON object");
   EXPECT_EQ(ErrorOf(R"({"actions": ["allocate"]})"),
-            "config: actions is not a text such as \"allocate, reclaim\"");
+            "config: actions is not a string such as \"allocate, reclaim\"");
   EXPECT_EQ(ErrorOf(R"({"tiers": {}})"), "config: tiers is not a list");
   EXPECT_EQ(ErrorOf(R"({"tiers": [{}]})"), "config: a tier has no list of plugins");
   EXPECT_EQ(ErrorOf(R"({"tiers": ["x"]})"), "config: a tier has no list of plugins");

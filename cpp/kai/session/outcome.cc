@@ -238,7 +238,7 @@ class Describer {
     const int64_t since_ns = cycle_.StaleSince(group);
     if (since_ns != cluster_.pod_groups().stale_since_ns[group])
       writes.stale_since = since_ns == kNoTime ? StampWrite::kRemove : StampWrite::kNow;
-    if (cycle_.job_order() != nullptr && ChangesSize(group)) writes.service = ServiceOf(group);
+    if (cycle_.service != nullptr && ChangesSize(group)) writes.service = ServiceOf(group);
     return writes;
   }
 
@@ -260,7 +260,7 @@ class Describer {
 
   // What it has received up to now; nothing: it did not run.
   std::optional<ServiceRow> ServiceOf(PodGroupId group) const {
-    std::optional<ServiceRow> service = cycle_.job_order()->ServiceOf(group);
+    std::optional<ServiceRow> service = cycle_.service->ToWrite(group);
     if (service && LosesSome(group) && service->evictions < std::numeric_limits<int32_t>::max())
       ++service->evictions;
     return service;

@@ -156,10 +156,18 @@ PodOrder::Options PodOrderOptions(const Config& config) {
           .spare_new = config.mends.on(Mend::kSameCycleEviction)};
 }
 
+std::unique_ptr<AttainedService> MakeAttainedService(const Config& config, const Cluster& cluster,
+                                                     const PodOrder& order,
+                                                     const PolicyTables* tables, int64_t now_ns) {
+  const bool policy_orders = tables != nullptr && tables->policies().orders_groups();
+  if (!policy_orders && !config.HasPlugin("joborder")) return nullptr;
+  return std::make_unique<AttainedService>(cluster, order, now_ns);
+}
+
 std::unique_ptr<JobOrder> MakeJobOrder(const Config& config, const Cluster& cluster,
-                                       const PodOrder& order, int64_t now_ns) {
+                                       const PodOrder& order, const AttainedService* service) {
   if (!config.HasPlugin("joborder")) return nullptr;
-  return std::make_unique<JobOrder>(cluster, order, JobOrderOptionsOf(config), now_ns);
+  return std::make_unique<JobOrder>(cluster, order, JobOrderOptionsOf(config), *service);
 }
 
 Worklist::Options WorklistOptions(const Config& config, const JobOrder* job_order) {

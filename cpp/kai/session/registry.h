@@ -41,9 +41,13 @@ std::vector<std::unique_ptr<Scorer>> MakeScorers(const Config& config, const Clu
 NodeSearch::Options SearchOptions(const Config& config, bool always_scan);
 PlacingOrder::Options PlacingOrderOptions(const Config& config);
 PodOrder::Options PodOrderOptions(const Config& config);
+// For one cycle; null: neither the plugin `joborder` nor a policy orders pod groups.
+std::unique_ptr<AttainedService> MakeAttainedService(const Config& config, const Cluster& cluster,
+                                                     const PodOrder& order,
+                                                     const PolicyTables* tables, int64_t now_ns);
 // Of the plugin `joborder`, for one cycle; null: the configuration does not have it.
 std::unique_ptr<JobOrder> MakeJobOrder(const Config& config, const Cluster& cluster,
-                                       const PodOrder& order, int64_t now_ns);
+                                       const PodOrder& order, const AttainedService* service);
 // `job_order` may be null, and has to outlive what is made.
 Worklist::Options WorklistOptions(const Config& config, const JobOrder* job_order);
 FairShares::Options FairShareOptions(const Config& config);

@@ -52,8 +52,22 @@ absl::Status PolicyStatus(const CycleRooms& rooms) {
   return rooms.tables == nullptr ? absl::OkStatus() : rooms.tables->status();
 }
 
-GroupKeys KeysOfGroups(const CycleRooms& rooms, int64_t now_ns) {
-  return rooms.tables == nullptr ? GroupKeys() : rooms.tables->OrderGroups(now_ns);
+// Orders of pod groups beside KAI's, and what they are made of; null: the configuration has none.
+struct GroupOrders {
+  GroupOrders(const Config& config, const Cluster& cluster, const CycleRooms& rooms, int64_t now_ns)
+      : service(MakeAttainedService(config, cluster, rooms.order, rooms.tables.get(), now_ns)),
+        job_order(MakeJobOrder(config, cluster, rooms.order, service.get())) {}
+  Worklist::Options OptionsFor(const Config& config, const CycleRules& rules) const {
+    return job_order == nullptr ? rules.worklist : WorklistOptions(config, job_order.get());
+  }
+
+  std::unique_ptr<AttainedService> service;
+  std::unique_ptr<JobOrder> job_order;
+};
+
+GroupKeys KeysOfGroups(const CycleRooms& rooms, const AttainedService* service) {
+  return rooms.tables == nullptr || service == nullptr ? GroupKeys()
+                                                       : rooms.tables->OrderGroups(*service);
 }
 
 // In order, until a policy fails.
@@ -95,7 +109,7 @@ void ReportZones(const ZoneLedger& zones, const Cluster& cluster, Plan* plan) {
 
 absl::Status ClusterIsPlanned() {
   return absl::FailedPreconditionError(
-      "this cluster is being planned already; plan a copy, or wait");
+      "this cluster is already being planned: plan a copy, or wait");
 }
 
 absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_ns,
@@ -127,7 +141,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   if (rooms == nullptr)
     rooms = std::make_unique<CycleRooms>(config_, *cluster, options_.always_scan, sharing);
   rooms->order.Begin();
-  const std::unique_ptr<JobOrder> job_order = MakeJobOrder(config_, *cluster, rooms->order, now_ns);
+  const GroupOrders orders(config_, *cluster, *rooms, now_ns);
   std::vector<Listener*> listeners = {&*usage, &rooms->order, &rooms->search};
   if (rooms->domains != nullptr) listeners.push_back(rooms->domains.get());
   statement->Listen(std::move(listeners));
@@ -137,7 +151,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   MarkOverduePods(*cluster, &time, statement.get());
   statement->Settle();  // that is not tried out
 
-  const GroupKeys keys = KeysOfGroups(*rooms, now_ns);
+  const GroupKeys keys = KeysOfGroups(*rooms, orders.service.get());
   GroupPlacer placer(*cluster, &rooms->order, &shares, &rooms->search, rules_.placer,
                      rooms->domains.get());
   CycleLog log(*cluster);
@@ -151,8 +165,8 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
                   .room = &rooms->room,
                   .placer = &placer,
                   .zones = rooms->zones.get(),
-                  .worklist = job_order == nullptr ? rules_.worklist
-                                                   : WorklistOptions(config_, job_order.get()),
+                  .service = orders.service.get(),
+                  .worklist = orders.OptionsFor(config_, rules_),
                   .generators = rules_.generators,
                   .budgets = &config_.budgets,
                   .stopwatch = stopwatch,

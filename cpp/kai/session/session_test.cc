@@ -70,7 +70,7 @@ TEST(SessionTest, AClusterThatIsBeingPlannedIsRefused) {
   const auto other = Statement::Open(cluster.get(), {});
   const absl::StatusOr<Plan> plan = SessionWith("").Run(cluster, kTestNowNs, nullptr);
   EXPECT_EQ(plan.status().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(plan.status().message(), "this cluster is being planned already; plan a copy, or wait");
+  EXPECT_EQ(plan.status().message(), "this cluster is already being planned: plan a copy, or wait");
 }
 
 TEST(SessionTest, APlanKeepsItsClusterAlive) {

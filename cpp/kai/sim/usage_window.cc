@@ -8,7 +8,7 @@ absl::Status UsageWindow::Check() const {
   if (kind != Kind::kResets && size_ns <= 0)
     return absl::InvalidArgumentError("usage: the window has no length");
   if (kind == Kind::kResets && next_reset == nullptr)
-    return absl::InvalidArgumentError("usage: it is not known when the window begins");
+    return absl::InvalidArgumentError("usage: the start of the window is unknown");
   if (fetch_ns <= 0) return absl::InvalidArgumentError("usage: the fetch interval has no length");
   if (!(half_life_ns >= 0 && std::isfinite(half_life_ns)))
     return absl::InvalidArgumentError("usage: the half-life is negative");

@@ -59,7 +59,7 @@ TEST(UsageWindowTest, WhatMakesNoSenseIsRefused) {
   EXPECT_EQ(error({.size_ns = 60, .half_life_ns = -1, .fetch_ns = 1}),
             "usage: the half-life is negative");
   EXPECT_EQ(error({.kind = Kind::kResets, .fetch_ns = 1}),
-            "usage: it is not known when the window begins");
+            "usage: the start of the window is unknown");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-# A ZenML stack whose steps are scheduled by KAI: artifacts in a bucket, images in a registry, pods in
-# a GKE cluster that exists.
+# A ZenML stack with KAI as the scheduler of its steps: artifacts in a bucket, images in a registry, pods
+# in an existing GKE cluster.
 
 resource "random_id" "suffix" {
   byte_length = 3
@@ -55,7 +55,7 @@ resource "google_artifact_registry_repository" "images" {
   format        = "DOCKER"
 }
 
-# ---- how ZenML gets at them ------------------------------------------------------------------------
+# ---- ZenML's access to them ------------------------------------------------------------------------
 
 resource "google_service_account" "zenml" {
   count = var.create_service_account ? 1 : 0
@@ -93,7 +93,7 @@ resource "local_sensitive_file" "key" {
 locals {
   service_account_email = one(google_service_account.zenml[*].email)
 
-  # The first of these that is there; none is needed for the implicit method.
+  # The first of these that is set; the implicit method needs none.
   credential = try(coalesce(
     try(base64decode(google_service_account_key.zenml[0].private_key), ""),
     var.service_account_key_content,
@@ -115,7 +115,7 @@ locals {
     var.auth_method == "impersonation" ? { target_principal = "${var.service_account_id}@${var.project_id}.iam.gserviceaccount.com" } : {},
   )
 
-  # Each connector is for one resource, and by its name; its component need not name that again.
+  # Each connector is for one resource, which it names, so its component does not need the name.
   connectors = {
     "gcs-bucket"         = local.bucket_url
     "kubernetes-cluster" = var.existing_cluster_name
@@ -190,7 +190,7 @@ resource "zenml_stack_component" "orchestrator" {
   lifecycle {
     precondition {
       condition     = contains(values(try(jsondecode(var.pod_settings).labels, {})), var.kai_scheduler_queue)
-      error_message = "pod_settings names another queue than kai_scheduler_queue: write kai.auto.tfvars.json anew with python run.py --terraform."
+      error_message = "pod_settings names another queue than kai_scheduler_queue: create kai.auto.tfvars.json again with python run.py --terraform."
     }
   }
 }

@@ -55,7 +55,7 @@ output "run_gpu_pipeline" {
 }
 
 output "kai_queue_usage_example" {
-  description = "A pod with a part of a GPU: the annotation alone, for KAI refuses it beside nvidia.com/gpu"
+  description = "A pod with a part of a GPU: it has only the annotation, because KAI rejects it together with nvidia.com/gpu"
   value = templatefile("${path.module}/pod.yaml.tftpl", {
     namespace    = var.kubernetes_namespace
     queue        = var.kai_scheduler_queue

@@ -23,13 +23,13 @@ variable "existing_cluster_name" {
 }
 
 variable "kubernetes_context" {
-  description = "Context of the cluster in kubeconfig; empty: as gcloud names it"
+  description = "Context of the cluster in kubeconfig; if empty, the name that gcloud uses"
   type        = string
   default     = ""
 }
 
 variable "kubernetes_namespace" {
-  description = "Where the pods of pipelines run"
+  description = "Namespace of the pods of pipelines"
   type        = string
   default     = "default"
 }
@@ -42,44 +42,44 @@ variable "stack_name" {
 # ---- KAI; kai.auto.tfvars.json has the values, written by `python run.py --terraform` --------------
 
 variable "pod_settings" {
-  description = "What every step gets, as JSON: scheduler and queue. GPUs are asked for by steps"
+  description = "Settings of every step, as JSON: scheduler and queue. Steps request GPUs in their own settings"
   type        = string
 
   validation {
     condition     = can(jsondecode(var.pod_settings).scheduler_name)
-    error_message = "This is no JSON with a scheduler_name: write kai.auto.tfvars.json anew with python run.py --terraform."
+    error_message = "Expected JSON with a scheduler_name: create kai.auto.tfvars.json again with python run.py --terraform."
   }
 
   validation {
     condition     = !can(regex("gpu-fraction|gpu-memory|nvidia\\.com/gpu|nvidia\\.com/mig-", var.pod_settings))
-    error_message = "A GPU here would be a GPU for every step of every pipeline: ask for it in the settings of the step."
+    error_message = "A GPU in this variable would be a GPU for every step of every pipeline: request it in the settings of the step."
   }
 
   validation {
     condition     = !can(regex("\"(node_selector|container_environment|security_context)\"", var.pod_settings))
-    error_message = "ZenML ignores node_selector, container_environment and security_context: write node_selectors, env, and privileged beside pod_settings."
+    error_message = "ZenML ignores node_selector, container_environment and security_context: use node_selectors, env, and privileged beside pod_settings."
   }
 }
 
 variable "gpu_fraction" {
-  description = "Part of a GPU in the sample pod; the steps say their own"
+  description = "Part of a GPU in the sample pod; the steps have their own settings"
   type        = string
   default     = "0.5"
 
   validation {
     condition     = can(tonumber(var.gpu_fraction)) && try(tonumber(var.gpu_fraction) > 0 && tonumber(var.gpu_fraction) < 1, false)
-    error_message = "Write a number above 0 and below 1, such as \"0.5\"."
+    error_message = "Expected a number above 0 and below 1, such as \"0.5\"."
   }
 }
 
 variable "kai_scheduler_queue" {
-  description = "Queue of the steps; pod_settings names it too"
+  description = "Queue of the steps; pod_settings has the same queue"
   type        = string
   default     = "test"
 }
 
 variable "gpu_type" {
-  description = "GPU model in the sample pod, as GKE labels nodes"
+  description = "GPU model in the sample pod, as in GKE's label of nodes"
   type        = string
   default     = "nvidia-tesla-t4"
 }
@@ -87,13 +87,13 @@ variable "gpu_type" {
 # ---- artifacts and images --------------------------------------------------------------------------
 
 variable "create_resources" {
-  description = "Make the bucket and the image repository; false: use those that are named here"
+  description = "Create the bucket and the image repository; false: use the existing ones that the variables name"
   type        = bool
   default     = true
 }
 
 variable "artifact_store_bucket_name" {
-  description = "Empty: <project>-zenml-artifacts"
+  description = "If empty, <project>-zenml-artifacts"
   type        = string
   default     = ""
 }
@@ -104,7 +104,7 @@ variable "bucket_versioning_enabled" {
 }
 
 variable "bucket_location" {
-  description = "Empty: the region"
+  description = "If empty, the region"
   type        = string
   default     = ""
 }
@@ -115,7 +115,7 @@ variable "bucket_storage_class" {
 }
 
 variable "bucket_retention_days" {
-  description = "Older versions of objects are deleted after so many days"
+  description = "Days after which older versions of objects are deleted"
   type        = number
   default     = 30
 }
@@ -126,13 +126,13 @@ variable "bucket_uniform_access" {
 }
 
 variable "container_registry_uri" {
-  description = "Used with create_resources=false; empty: gcr.io/<project>/zenml"
+  description = "Used with create_resources=false; if empty, gcr.io/<project>/zenml"
   type        = string
   default     = ""
 }
 
 variable "container_registry_id" {
-  description = "Name of the repository that is made; empty: zenml-<suffix>"
+  description = "Name of the new repository; if empty, zenml-<suffix>"
   type        = string
   default     = ""
 }
@@ -142,7 +142,7 @@ variable "container_registry_description" {
   default = "Images of ZenML pipelines"
 }
 
-# ---- how ZenML gets at them ------------------------------------------------------------------------
+# ---- ZenML's access to them ------------------------------------------------------------------------
 
 variable "create_service_account" {
   type    = bool
@@ -160,19 +160,19 @@ variable "generate_service_account_key" {
 }
 
 variable "output_service_account_key_file" {
-  description = "Where the key of the service account that is made is written to; empty: nowhere"
+  description = "File for the key of the new service account; if empty, no file is written"
   type        = string
   default     = ""
 }
 
 variable "service_account_key_file" {
-  description = "Read when there is no other credential"
+  description = "Read if there is no other credential"
   type        = string
   default     = "keys/zenml-kai-scheduler.json"
 }
 
 variable "service_account_key_content" {
-  description = "The credential of auth_method itself"
+  description = "The credential for auth_method"
   type        = string
   default     = ""
   sensitive   = true
@@ -184,7 +184,7 @@ variable "auth_method" {
 
   validation {
     condition     = contains(["service-account", "implicit", "user-account", "external-account", "oauth2-token", "impersonation"], var.auth_method)
-    error_message = "Write service-account, implicit, user-account, external-account, oauth2-token or impersonation."
+    error_message = "Expected service-account, implicit, user-account, external-account, oauth2-token or impersonation."
   }
 }
 

@@ -1,7 +1,7 @@
-"""What the API server or KAI's webhook refuses, and what has no effect or another than it seems.
+"""Checks for what the API server or KAI's webhook refuses, and for settings without effect.
 
-One table for three: `kai lint` reports all of it, `kai plan` leaves out refused pods with the same
-sentence, and settings cannot be written so.
+Three users share these checks: `kai lint` reports the findings, `kai plan` leaves out refused pods
+with the same sentence, and `kai.settings` does not produce such settings.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["check", "doubts", "node_refusals", "priorities", "queue_refusals", "
 
 
 def check(pod: Pod) -> Iterator[Finding]:
-    """Of a pod by itself: its own metadata, its containers, and how it asks for GPUs."""
+    """Checks one pod: its own metadata, its containers, and its GPU request."""
     own = {part: pod.metadata.get(part) for part in ("labels", "annotations")}
     yield from shape.check_texts(own, pod.metadata_at)
     yield from shape.check(pod)
@@ -30,7 +30,7 @@ def check(pod: Pod) -> Iterator[Finding]:
 def refusals(pods: Iterable[Pod], *, scheduler: str) -> Iterator[Finding]:
     """Why these pods of a manifest would be refused.
 
-    scheduler: what KAI's webhook refuses concerns its pods only, named so or not named at all.
+    scheduler: KAI's webhook checks only pods with this schedulerName; here also pods without one.
     """
     for pod in pods:
         ours = pod.scheduler in (None, "", scheduler)
@@ -40,33 +40,33 @@ def refusals(pods: Iterable[Pod], *, scheduler: str) -> Iterator[Finding]:
 
 
 def queue_refusals(queue: Mapping[str, Any]) -> Iterator[Finding]:
-    """Why KAI's webhook would refuse a Queue (spec 5 A7); one that a cluster has was accepted."""
+    """Why KAI's webhook would refuse a Queue (spec 5 A7), unless a cluster has accepted it."""
     accepted = at(queue, "metadata", "resourceVersion")
     if not accepted and at(queue, "spec", "resources") is None:
         yield refusal(
             "queue-without-resources",
             ("spec", "resources"),
             "is missing, and KAI refuses the Queue: resources must be specified",
-            "write gpu, cpu and memory, each with quota and limit; -1 is no limit",
+            "write gpu, cpu and memory, each with quota and limit; -1 means no limit",
         )
 
 
 def node_refusals(node: Mapping[str, Any]) -> Iterator[Finding]:
-    """Amounts of a node that Kubernetes cannot hold; what is no amount is for its reader."""
+    """Amounts of a node that are too large for Kubernetes; the reader reports other errors."""
     for part in ("capacity", "allocatable"):
         for name, amount in mapping(at(node, "status", part)).items():
             if isinstance(amount, (str, int, float)) and quantities.is_beyond(amount):
                 yield refusal(
                     "quantity-refused",
                     ("status", part, name),
-                    f"{name} is {shown(amount)}, which is beyond the amounts that Kubernetes can"
-                    " hold, which end at 2^63 - 1",
-                    "write less",
+                    f"{name} is {shown(amount)}, which is more than the largest amount of"
+                    " Kubernetes, 2^63 - 1",
+                    "write a smaller amount",
                 )
 
 
 def doubts(manifest: Mapping[str, Any], pods: Iterable[Pod]) -> Iterator[Finding]:
-    """Unknown names in a manifest and its pods: keys that are almost KAI's, and fields."""
+    """Unknown names in a manifest and its pods: fields, and keys that resemble KAI's."""
     pods = list(pods)
     yield from keys_of.check(mapping(manifest.get("metadata")), ("metadata",))
     for pod in pods:

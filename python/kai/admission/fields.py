@@ -1,7 +1,8 @@
-"""The fields that objects have: the API server drops every other without a word.
+"""The known fields of objects: the API server silently drops other fields.
 
-Those of KAI's kinds stand here, those of Kubernetes' in kubernetes_fields.txt. Of other projects'
-kinds only some are known, so an unknown field counts where it is almost one of them.
+The fields of KAI's kinds are listed here, the fields of Kubernetes' kinds in
+kubernetes_fields.txt. For kinds of other projects only some fields are known, so an unknown field
+is reported only if it resembles a known one.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from kai.api.nearest import did_you_mean
 from kai.api.reading import at, mapping, text
 
 Fields = Mapping[str, Any]
-"""Names, each with the fields below it; None: what is below is not looked at."""
+"""Names of fields with their own fields; None: the value is not checked."""
 
 _SHARE: Fields = {"quota": None, "overQuotaWeight": None, "limit": None}
 _TOPOLOGY: Fields = {
@@ -69,14 +70,14 @@ SPECS: Mapping[str, Fields] = MappingProxyType(
         "Topology": {"levels": {"nodeLabel": None, "alias": None}},
     }
 )
-"""Of `spec`, by kind; items of a list are looked at as the field itself."""
+"""The fields of `spec`, by kind; the items of a list are checked like a single value."""
 
 
 def _names(*names: str, **more: Fields) -> Fields:
     return {**dict.fromkeys(names), **more}
 
 
-_ANY = "*"  # names that a user chose
+_ANY = "*"  # names that the user chooses
 _REPLICAS = {_ANY: _names("replicas", "restartPolicy", "template")}
 _RUN_POLICY = _names(
     *("cleanPodPolicy", "ttlSecondsAfterFinished", "activeDeadlineSeconds", "backoffLimit"),
@@ -137,9 +138,9 @@ def check(kind: str, spec: object) -> Iterator[Finding]:
 
 
 def of_manifest(manifest: Mapping[str, Any], pods: Iterable[Pod]) -> Iterator[Finding]:
-    """Fields that an object and its pods do not have.
+    """Warns about unknown fields of an object and its pods.
 
-    What an API server gave out has been through it, and newer ones know more fields.
+    Objects that come from an API server are not checked: newer servers know more fields.
     """
     if at(manifest, "metadata", "resourceVersion"):
         return
@@ -147,7 +148,7 @@ def of_manifest(manifest: Mapping[str, Any], pods: Iterable[Pod]) -> Iterator[Fi
     group = kinds.known(kind).group
     if isinstance(version, str) and kinds.group_of(version) != group:
         return
-    if kind in kubernetes() and kind not in SPECS:  # it has a PodGroup, too
+    if kind in kubernetes() and kind not in SPECS:  # Kubernetes has a PodGroup, too
         yield from _typed(kind, manifest, kind, ())
         return
     if kind in SPECS:
@@ -166,13 +167,13 @@ def of_manifest(manifest: Mapping[str, Any], pods: Iterable[Pod]) -> Iterator[Fi
 
 
 def of_pod_spec(spec: object) -> Iterator[Finding]:
-    """Fields that the spec of a pod does not have."""
+    """Warns about unknown fields of a pod's spec."""
     yield from _typed("Pod", spec, "PodSpec", ("spec",))
 
 
 @cache
 def kubernetes() -> Mapping[str, Mapping[str, str]]:
-    """By type of Kubernetes its fields, each with its own type; "": it has no fields."""
+    """The fields of each Kubernetes type, with their types; "": a type without fields."""
     folder = os.path.dirname(kinds.__file__)  # importing pathlib takes 5 ms
     with open(os.path.join(folder, "kubernetes_fields.txt"), "rb") as file:
         written = documents.decode(file.read())
@@ -207,13 +208,13 @@ def _nearly(kind: str, value: object, known: Fields, where: Path) -> Iterator[Fi
                 yield _unknown(kind, field, known, here)
 
 
-_SHORT = 12  # names that a sentence can list
+_SHORT = 12  # a sentence lists at most this many names
 
 
 def _unknown(kind: str, field: object, known: Iterable[str], where: Path) -> Finding:
-    said = f"a {kind} has no field {field}, and the API server drops it"
+    said = f"a {kind} has no field {field}: the API server drops it"
     names = list(known)
-    listed = f"write {', '.join(names)}" if len(names) <= _SHORT else "leave it out"
+    listed = f"write {', '.join(names)}" if len(names) <= _SHORT else "remove it"
     fix = did_you_mean(field, names).removeprefix("; ") or listed
     return warning("field-unknown", (*where, str(field)), said, fix)
 

@@ -1,4 +1,4 @@
-"""Findings: one for each thing that is wrong with an object."""
+"""Findings: one for each mistake in an object."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ Severity = Literal["error", "warning"]
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A change of a document that is certainly meant: rename a key, set a value, put one in quotes
-    as it stands there, or add an entry after another one of the same mapping."""
+    """A certain fix of a document: rename a key, set a value, quote the value that is there, or add
+    an entry after another entry of the same mapping."""
 
     action: Literal["rename", "set", "quote", "add"]
-    at: Path  # of the entry; of the one before, for "add"
+    at: Path  # the entry; for "add", the entry before
     value: str = ""
     key: str = ""  # for "add"
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something KAI refuses (an error) or that does not do what it seems to (a warning).
+    """An error (KAI refuses it) or a warning (it has no effect, or an unexpected one).
 
-    path: where in the object, as in ``spec.containers[0].env``. fix: what to write instead.
-    object: kind and name of the manifest, "" for settings. edit: the fix, where it is certain.
-    refused: the API server or KAI's webhook refuses the pod, so no plan has it.
+    path: the place in the object, such as ``spec.containers[0].env``. fix: what to write instead.
+    object: kind and name of the manifest, "" for settings. edit: the fix, if it is certain.
+    refused: the API server or KAI's webhook refuses the object, so plans do not contain it.
     """
 
     code: str
@@ -45,7 +45,7 @@ class Finding:
         return f"{self.severity} {self.code} ({where}): {self.message}; {self.fix}"
 
     def inside(self, prefix: Path, name: str) -> Finding:
-        """The same, of an object within a document."""
+        """The same finding, for an object inside a document."""
         edit = None if self.edit is None else replace(self.edit, at=(*prefix, *self.edit.at))
         return replace(self, object=name, at=(*prefix, *self.at), edit=edit)
 
@@ -66,7 +66,7 @@ def error(code: str, at: Path, message: str, fix: str, edit: Edit | None = None)
 
 
 def refusal(code: str, at: Path, message: str, fix: str, edit: Edit | None = None) -> Finding:
-    """An error for which the API server or KAI's webhook refuses the pod."""
+    """An error that makes the API server or KAI's webhook refuse the object."""
     return replace(error(code, at, message, fix, edit), refused=True)
 
 

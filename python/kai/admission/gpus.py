@@ -1,4 +1,4 @@
-"""How a pod asks for GPUs (spec 7 C1-C8, C15)."""
+"""Checks of the GPU request of a pod (spec 7 C1-C8, C15)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VISIBLE_DEVICES = keys.VISIBLE_DEVICES_ENV
 
 
 def shares(pod: Pod) -> bool:
-    """It asks for parts of GPUs, sensibly or not."""
+    """Whether the pod requests a part of a GPU, with a valid value or not."""
     return keys.GPU_FRACTION_ANNOTATION in pod.annotations or (
         keys.GPU_MEMORY_ANNOTATION in pod.annotations
     )
@@ -44,7 +44,7 @@ def check(pod: Pod) -> Iterator[Finding]:
             "fraction-and-memory",
             (*where, keys.GPU_MEMORY_ANNOTATION),
             "KAI refuses a pod with both gpu-fraction and gpu-memory",
-            "write one of them",
+            "write only one of them",
         )
     if devices is not None:
         yield from _devices(devices, (*where, keys.GPU_DEVICES_ANNOTATION), shares(pod))
@@ -52,8 +52,8 @@ def check(pod: Pod) -> Iterator[Finding]:
         yield refusal(
             "mps-without-share",
             (*where, keys.MPS_ANNOTATION),
-            "KAI refuses mps for a pod that asks for no part of a GPU",
-            "write gpu-fraction or gpu-memory beside it, or leave it out",
+            "KAI refuses mps for a pod that requests no part of a GPU",
+            "add gpu-fraction or gpu-memory, or remove it",
         )
     yield from _nvfractions(pod, values)
     if shares(pod):
@@ -71,7 +71,7 @@ def _nvfractions(pod: Pod, values: dict[str, str]) -> Iterator[Finding]:
         container, what = found["container"], found["what"]
         wrong = fix = ""
         if what == "gpus.devices":
-            wrong, fix = "KAI writes the devices itself", "leave it out"
+            wrong, fix = "KAI writes the devices itself", "remove it"
         elif pod.names() and container not in pod.names():
             wrong = f"there is no container {container!r}"
             fix = f"write one of {', '.join(dict.fromkeys(pod.names()))} in the key"
@@ -79,7 +79,10 @@ def _nvfractions(pod: Pod, values: dict[str, str]) -> Iterator[Finding]:
             try:
                 sizes[container, what] = quantities.parse(values[key])
             except ValueError:
-                wrong, fix = f"{values[key]!r} is no quantity", "write one, such as 7680Mi"
+                wrong, fix = (
+                    f"{values[key]!r} is not a quantity",
+                    "write a quantity, such as 7680Mi",
+                )
         if wrong:
             yield refusal("nvfractions-refused", where, wrong, fix)
     containers = sorted({container for container, _ in sizes})
@@ -102,7 +105,7 @@ def _nvfractions(pod: Pod, values: dict[str, str]) -> Iterator[Finding]:
                     keys.NVFRACTIONS_REQUEST_ANNOTATION.format(container=container),
                 ),
                 "the request is above the limit",
-                "write a limit of at least that",
+                "write a limit of at least the request",
             )
 
 
@@ -122,7 +125,7 @@ def _fraction(value: str, where: Path) -> Iterator[Finding]:
             if meant is not None and 0 < Fraction(meant) < 1:
                 fix, edit = f"write {meant}", Edit("set", where, meant)
         elif exact >= 1 and exact.denominator == 1:
-            fix = f"for whole GPUs leave it out and write the limit nvidia.com/gpu: {exact}"
+            fix = f"for whole GPUs, remove it and write the limit nvidia.com/gpu: {exact}"
         elif exact > 1:
             count = math.ceil(exact)
             each = rules.decimal_text(Fraction(round(exact / count, 2)))
@@ -135,13 +138,13 @@ def _fraction(value: str, where: Path) -> Iterator[Finding]:
         yield warning(
             "fraction-rounded",
             where,
-            f"KAI tells the pod its share with two decimals: {value} is announced as {announced}",
-            f"write {announced}" if float(announced) > 0 else "write 0.01 at least",
+            f"KAI gives the pod its share with two decimals: {value} becomes {announced}",
+            f"write {announced}" if float(announced) > 0 else "write at least 0.01",
         )
 
 
 def _decimal(value: str) -> Fraction | None:
-    """KAI wants what Go reads as a float and Kubernetes as a quantity: no suffix, no hex."""
+    """The value, if both Go reads it as a float and Kubernetes as a quantity, as KAI requires."""
     try:
         float(value)
         return quantities.parse(value) if value == value.strip() else None
@@ -168,14 +171,14 @@ def _devices(value: str, where: Path, has_share: bool) -> Iterator[Finding]:
             "devices-without-share",
             where,
             "KAI refuses a number of devices without gpu-fraction or gpu-memory",
-            "write one of them: the amount is of each device",
+            "add one of them: the amount applies to each device",
         )
     elif not _WHOLE.fullmatch(value) or int(value) < 1:
         yield refusal(
             "devices-refused",
             where,
             f"KAI refuses {value!r} devices",
-            "write a whole number from 1 on",
+            "write a whole number of at least 1",
         )
 
 
@@ -184,13 +187,13 @@ def _beside_whole_gpus(pod: Pod) -> Iterator[Finding]:
         for where, name, amount in amounts(container):
             if not is_gpu_resource(name):
                 continue
-            what = "KAI refuses the pod" if name == keys.NVIDIA_GPU else "KAI takes one of the two"
+            what = "KAI refuses the pod" if name == keys.NVIDIA_GPU else "KAI uses only one of them"
             found = error(
                 "whole-gpu-beside-fraction",
                 where,
-                f"container {container.name or '?'} asks for {name}: {amount} beside a part of a"
-                f" GPU: {what}" + (", even for 0" if str(amount) == "0" else ""),
-                "leave it out, or leave out the part of a GPU",
+                f"container {container.name or '?'} requests {name}: {amount} in addition to a part"
+                f" of a GPU: {what}" + (", even for 0" if str(amount) == "0" else ""),
+                "remove it, or remove the part of a GPU",
             )
             yield replace(found, refused=name == keys.NVIDIA_GPU)
 
@@ -210,7 +213,7 @@ def _container(pod: Pod, named: str | None) -> Iterator[Finding]:
             yield refusal(
                 "container-missing",
                 where,
-                f"there is no container {named!r}, and KAI's webhook fails the pod",
+                f"there is no container {named!r}: KAI's webhook refuses the pod",
                 f"write {'one of ' if meant is None else ''}{', '.join(dict.fromkeys(names))}",
                 None if meant is None else Edit("set", where, meant),
             )
@@ -220,9 +223,8 @@ def _container(pod: Pod, named: str | None) -> Iterator[Finding]:
         yield error(
             "container-not-named",
             before,
-            "KAI gives the part of a GPU to the first container, which here is one that the"
-            " orchestrator adds",
-            f"write {key}: {pod.main}",
+            "KAI gives the part of a GPU to the first container, which the orchestrator adds here",
+            f"add {key}: {pod.main}",
             Edit("add", before, pod.main, key),
         )
     elif len(pod.containers) > 1 or any(each in pod.annotations for each in _SIDECARS):
@@ -230,8 +232,8 @@ def _container(pod: Pod, named: str | None) -> Iterator[Finding]:
         yield warning(
             "container-not-named",
             before,
-            "KAI gives the part of a GPU to the first container, and others may be put before it",
-            f"write {key}: {name}",
+            "KAI gives the part of a GPU to the first container, and others may be added before it",
+            f"add {key}: {name}",
         )
 
 
@@ -249,5 +251,5 @@ def _visible_devices(pod: Pod, named: str | None) -> Iterator[Finding]:
                 "visible-devices",
                 where,
                 f"KAI replaces {VISIBLE_DEVICES} of the container that gets the part of a GPU",
-                "leave it out",
+                "remove it",
             )

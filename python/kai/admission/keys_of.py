@@ -1,4 +1,4 @@
-"""Which keys of KAI's are labels, and which annotations."""
+"""The keys of KAI: which are labels and which are annotations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kai.api.reading import mapping
 
 QUEUES = (keys.QUEUE_LABEL, keys.LEGACY_QUEUE_LABEL)
 LABELS = (*QUEUES, keys.PRIORITY_CLASS_LABEL, keys.PREEMPTIBILITY_LABEL)
-"""Labels that say what a pod asks for."""
+"""Labels that are part of a pod's request."""
 ANNOTATIONS = frozenset(
     value
     for name, value in vars(keys).items()
@@ -28,7 +28,7 @@ KNOWN = frozenset(
 
 
 def misplaced(key: str, part: str) -> str:
-    """What is wrong with a key of KAI's in this part of the metadata; "": nothing.
+    """What is wrong with a key of KAI in this part of the metadata; "" if nothing is.
 
     >>> misplaced("gpu-fraction", "labels"), misplaced("gpu-fraction", "annotations")
     ('KAI reads gpu-fraction from annotations, not from labels', '')
@@ -41,14 +41,14 @@ def misplaced(key: str, part: str) -> str:
 
 
 def check(metadata: Mapping[str, Any], where: Path) -> Iterator[Finding]:
-    """Keys of labels and annotations that are almost one of KAI's."""
+    """Warns about keys of labels and annotations that resemble a key of KAI."""
     for part in ("labels", "annotations"):
         for key in mapping(metadata.get(part)):
             yield from unknown(str(key), (*where, part, str(key)))
 
 
 def unknown(key: str, where: Path) -> Iterator[Finding]:
-    """A key that is almost one of KAI's."""
+    """Warns about a key if it resembles a key of KAI."""
     if not key.startswith(f"{keys.KAI_GROUP}/") or key in KNOWN:
         return
     near = difflib.get_close_matches(key, sorted(KNOWN), n=1, cutoff=0.85)

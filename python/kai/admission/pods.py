@@ -1,8 +1,8 @@
-"""The pods that a manifest of any kind describes, and where in it.
+"""The pods that a manifest of any kind describes, with their paths.
 
-Most kinds hold pod templates, which are recognised by their look wherever they are; so kinds that
-are not known here are read as well. Argo, KFP, Spark, KServe, Grove and Dynamo write pods in
-ways of their own.
+Most kinds contain pod templates, which are recognised by their structure anywhere in the manifest;
+so this also works for unknown kinds. Argo, KFP, Spark, KServe, Grove and Dynamo describe pods in
+other ways.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kai.api import kinds
 from kai.api.kinds import Pods
 from kai.api.reading import at, mapping, objects, text
 
-_DEEPEST = 60  # manifests are not; what is nested by mistake ends here
+_DEEPEST = 60  # deeper than any real manifest; stops at deeply nested mistakes
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +31,12 @@ class Container:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Pod:
-    """A pod that will be.
+    """A pod that the cluster would create from a manifest.
 
-    metadata: of the pod, with what its workload adds; `metadata_at` is where its own is written.
-    scheduler: None where the orchestrator has no field for it. main: the name that the
-    orchestrator gives to the main container, which then is not the first of the pod. spec: where
-    it is written as a pod's.
+    metadata: that of the pod, with additions of its workload; `metadata_at` is the path of its own.
+    scheduler: None if the orchestrator has no field for it. main: the name of the main container,
+    if the orchestrator puts other containers before it. spec: the pod spec, if the manifest has
+    one.
     """
 
     at: Path
@@ -65,7 +65,7 @@ class Pod:
 
 
 def pods_in(manifest: Mapping[str, Any]) -> Iterator[Pod]:
-    """Those of a manifest, in the order in which they are written."""
+    """The pods of a manifest, in the order of the text."""
     kind = text(manifest.get("kind"))
     described = kinds.known(kind).pods
     if described and described[0].shape == "argo":
@@ -106,7 +106,7 @@ def _found(value: Any, where: Path, kind: str) -> Iterator[Pod]:
 
 
 def _is_template(value: Mapping[str, Any], kind: str, where: Path) -> bool:
-    """It looks like a pod, sensible or not."""
+    """Whether the value has the structure of a pod, valid or not."""
     spec = value.get("spec")
     if not isinstance(spec, Mapping):
         return False
@@ -141,7 +141,7 @@ def _template(
 def _inline(
     metadata: Mapping[str, Any], where: Path, spec: Mapping[str, Any], spec_at: Path
 ) -> Pod:
-    """Labels and annotations stand beside the fields of the pod."""
+    """A pod whose labels and annotations are next to the fields of its spec."""
     containers = _containers(spec, spec_at, "containers")
     if isinstance(model := spec.get("model"), Mapping):  # KServe names its container
         named = {**model, "name": "kserve-container"}
@@ -184,7 +184,7 @@ def _of_dynamo(service: Mapping[str, Any], where: Path) -> Pod:
         at=where,
         metadata_at=(*where, "extraPodMetadata"),
         metadata=mapping(service.get("extraPodMetadata")),
-        scheduler=None,  # the operator's business
+        scheduler=None,  # the operator sets it
         scheduler_at=(*where, "extraPodSpec", "schedulerName"),
         containers=[main, extra],
     )
@@ -221,12 +221,12 @@ def _of_argo(manifest: Mapping[str, Any], described: Pods) -> Iterator[Pod]:
             containers=[*containers, *_containers(template, here, "sidecars")],
             init_containers=_containers(template, here, "initContainers"),
             main="main" if "containerSet" not in template else containers[0].name,
-            owns_itself=True,  # each step is its own group; the workflow is looked through
+            owns_itself=True,  # each step is its own group; the workflow is skipped as owner
         )
 
 
 def _of_kfp(manifest: Mapping[str, Any]) -> Iterator[Pod]:
-    """Of a compiled pipeline: what its second document adds to the pods of each task."""
+    """The pods of a compiled pipeline: its second document adds metadata for each task."""
     where: Path = ("platforms", "kubernetes", "deploymentSpec", "executors")
     executors = mapping(at(manifest, *(str(each) for each in where)))
     for name, executor in executors.items():
@@ -261,7 +261,7 @@ def _of_spark(manifest: Mapping[str, Any], described: Pods) -> Iterator[Pod]:
         scheduler_at=(*here, "schedulerName"),
         containers=[Container(here, container), *_containers(part, here, "sidecars")],
         init_containers=_containers(part, here, "initContainers"),
-        owns_itself=True,  # grouped by a label, and read from the pod
+        owns_itself=True,  # grouped by a label; KAI reads the pod
     )
 
 
@@ -271,7 +271,7 @@ def environment(container: Container) -> Iterator[tuple[Path, Mapping[str, Any]]
 
 
 def amounts(container: Container) -> Iterator[tuple[Path, str, Any]]:
-    """Path, name and amount of every resource that the container asks for."""
+    """Path, name and amount of every resource that the container requests or limits."""
     for part in ("limits", "requests"):
         for name, amount in mapping(at(container.fields, "resources", part)).items():
             yield (*container.at, "resources", part, name), name, amount

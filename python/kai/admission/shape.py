@@ -1,4 +1,4 @@
-"""What the API server takes at all: texts, lists, and amounts that are quantities."""
+"""Checks of types that the API server requires: strings, lists, mappings and quantities."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from kai.api.rules import shown
 
 
 def check_texts(metadata: Mapping[str, Any], where: Path) -> Iterator[Finding]:
-    """Labels and annotations are texts; YAML makes numbers of what is not quoted."""
+    """Checks that labels and annotations are strings; YAML reads unquoted ones as numbers."""
     for part in ("labels", "annotations"):
         entries = metadata.get(part)
         if entries is not None and not isinstance(entries, Mapping):
-            said = f"{part} is {shown(entries)}, and the API server takes a mapping"
+            said = f"{part} is {shown(entries)}: the API server requires a mapping"
             yield refusal("not-a-mapping", (*where, part), said, "write them as KEY: VALUE")
         for key, value in mapping(entries).items():
             if not isinstance(value, str):
@@ -26,29 +26,31 @@ def check_texts(metadata: Mapping[str, Any], where: Path) -> Iterator[Finding]:
 
 
 def no_text(value: object, where: Path, what: str) -> Finding:
-    """Of a value that should be one."""
+    """The finding about a value that should be a string."""
     if isinstance(value, (bool, int, float)):
         quoted = str(value).lower() if isinstance(value, bool) else str(value)
         fix, edit = f'write "{quoted}", in quotes', Edit("quote", where)
     else:
-        fix, edit = "write a text", None
-    said = f"{what} is {shown(value)}, and the API server takes texts only"
+        fix, edit = "write a string", None
+    said = f"{what} is {shown(value)}: the API server requires a string"
     return refusal("not-text", where, said, fix, edit)
 
 
 def check(pod: Pod) -> Iterator[Finding]:
-    """Containers, and what they ask for."""
+    """Checks the containers of a pod and their resources."""
     for part in ("containers", "initContainers"):
         listed = pod.spec.get(part)
         here: Path = (*pod.spec_at, part)
         if listed is not None and not isinstance(listed, list):
-            said = f"{part} is {shown(listed)}, and the API server takes a list"
+            said = f"{part} is {shown(listed)}: the API server requires a list"
             yield refusal("not-a-list", here, said, "write a list of containers")
             continue
         for index, each in enumerate(listed or ()):
             if not isinstance(each, Mapping):
-                said = f"a container is {shown(each)}, and the API server takes a mapping"
-                yield refusal("not-a-mapping", (*here, index), said, "write name, image, ...")
+                said = f"a container is {shown(each)}: the API server requires a mapping"
+                yield refusal(
+                    "not-a-mapping", (*here, index), said, "write a mapping with name, image, ..."
+                )
     for container in (*pod.containers, *pod.init_containers):
         yield from _resources(container)
 
@@ -71,22 +73,22 @@ def _resources(container: Container) -> Iterator[Finding]:
 
 
 def _no_mapping(name: str, value: object, where: Path, wanted: str) -> Finding:
-    said = f"{name} is {shown(value)}, and the API server takes {wanted}"
+    said = f"{name} is {shown(value)}: the API server requires {wanted}"
     return refusal("not-a-mapping", where, said, "write a mapping, such as memory: 16Gi")
 
 
 def _problem(amount: object) -> str:
     if isinstance(amount, bool) or not isinstance(amount, (str, int, float)):
-        return "no quantity"
+        return "not a quantity"
     return _problem_of(amount)
 
 
-@lru_cache(maxsize=1024)  # many pods ask for the same
+@lru_cache(maxsize=1024)  # many pods have the same requests
 def _problem_of(amount: str | int | float) -> str:
     try:
         exact = quantities.parse(amount)
     except ValueError:
-        return "no quantity"
+        return "not a quantity"
     if exact > quantities.LARGEST:
-        return "beyond the amounts that Kubernetes can hold, which end at 2^63 - 1"
+        return "more than the largest amount of Kubernetes, 2^63 - 1"
     return "less than 0" if exact < 0 else ""

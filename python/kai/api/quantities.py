@@ -24,10 +24,10 @@ LARGEST = 2**63 - 1
 
 
 def parse(text: str | float) -> Fraction:
-    """The exact amount; raises ValueError for what is no quantity."""
+    """The exact amount; raises ValueError for what is not a quantity."""
     match = _QUANTITY.fullmatch(str(text).strip())
     if match is None:
-        raise ValueError(f"{text!r} is no quantity such as 500m, 2 or 16Gi")
+        raise ValueError(f"{text!r} is not a quantity such as 500m, 2 or 16Gi")
     number, exponent, suffix = match.groups()
     scale = _SUFFIX[suffix] if suffix else Fraction(10) ** int(exponent or 0)
     return Fraction(number) * scale

@@ -15,29 +15,29 @@ from kai.cli.failures import ANSWER_IS_NO, BAD_INPUT, DONE, INTERRUPTED, guard, 
 
 __all__ = ["ANSWER_IS_NO", "BAD_INPUT", "DONE", "INTERRUPTED", "Suggesting", "cli", "main"]
 
-# What `kai --help` says of each: it imports none of them.
+# The lines of `kai --help`, kept here because it imports no command.
 COMMANDS = {
-    "bench": "Measure loading and planning on made-up clusters.",
-    "compare": "Simulate a workload with two configurations: which one is better?",
-    "config": "Show the configuration that is in force.",
-    "demo": "Watch a small cluster being planned; needs no cluster and no file.",
-    "explain": "Follow one pod of a live cluster: what it waits for, and what to do.",
-    "groups": "Show which waiting pod groups come next, and why in this order.",
-    "install": "Print the manifests that a cluster needs: CRDs, rights, programs.",
-    "lint": "Find what KAI would refuse or ignore.",
-    "nodes": "Show free GPUs and parts of GPUs, by class of node.",
-    "plan": "Plan one cycle: who gets which node, who waits and why.",
-    "queues": "Show the fair share of every queue, and who is over or under it.",
-    "run": "Schedule the pods of a cluster.",
-    "settings": "Write the settings of a pod for an orchestrator.",
-    "simulate": "Work out what queues get, without a cluster.",
+    "bench": "Measure loading and planning times on generated clusters.",
+    "compare": "Simulate a workload with two configurations: which is better?",
+    "config": "Show the configuration in effect, with every default.",
+    "demo": "Plan a small built-in cluster; needs no cluster and no file.",
+    "explain": "Explain what one pod of a live cluster waits for.",
+    "groups": "Show the waiting pod groups in scheduling order, and why.",
+    "install": "Print the manifests that install kai: CRDs, RBAC, programs.",
+    "lint": "Find settings that KAI would refuse or ignore.",
+    "nodes": "Show free GPUs and free parts of GPUs, by class of node.",
+    "plan": "Plan one cycle: which pods start where, which wait, and why.",
+    "queues": "Show each queue's fair share, and whether it is over or under it.",
+    "run": "Run the scheduler and its controllers for a cluster.",
+    "settings": "Print the pod settings for an orchestrator.",
+    "simulate": "Simulate a workload in virtual time.",
     "snapshot": "Write a snapshot of a live cluster to a file.",
-    "verify": "Run cases with known answers and report agreement.",
+    "verify": "Run cases with expected decisions and report differences.",
 }
 
 
 class Suggesting(click.Group):
-    """Offers the nearest command for one that does not exist."""
+    """A group that suggests the nearest command when a name is unknown."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -49,7 +49,7 @@ class Suggesting(click.Group):
 
             said = f"there is no command {args[0]!r}"
             hint = did_you_mean(args[0], self.list_commands(ctx))
-            # `kai cluster.zip` is what people try first.
+            # Many people try `kai cluster.zip` first.
             if not hint and ctx.parent is None and ("/" in args[0] or "." in args[0]):
                 hint = f"; try 'kai plan {args[0]}'"
             raise click.UsageError(said + hint, error.ctx) from None
@@ -75,19 +75,20 @@ class _Commands(Suggesting):
 @click.group(
     cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
-    epilog="Start with `kai demo`, then try `kai plan` on a snapshot or on manifests of yours.",
+    epilog="Start with `kai demo`, then try `kai plan` on a snapshot or on your manifests.",
 )
 @click.version_option(__version__, prog_name="kai")
 def cli() -> None:
-    """Who gets which GPU, and why the others wait.
+    """A GPU scheduler for Kubernetes: which pods get which GPUs, and why the
+    others wait.
 
-    kai plans a Kubernetes cluster: from a file, which is a snapshot of KAI
-    Scheduler or plain manifests, or live, with --live. Only `kai run` changes one.
+    kai plans a cluster from files (a snapshot of KAI Scheduler, or Kubernetes
+    manifests) or from a live cluster (--live). Only `kai run` changes a cluster.
     """
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command and returns the exit status; what goes wrong is one sentence."""
+    """Runs the command and returns the exit status; an error prints one sentence."""
     with standard_streams():
         arguments = None if argv is None else list(argv)
         return guard(lambda: cli.main(arguments, prog_name="kai", standalone_mode=False))

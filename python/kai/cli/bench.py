@@ -1,4 +1,4 @@
-"""``kai bench``: how long loading and planning take on this machine."""
+"""``kai bench``: times of loading and planning on this machine."""
 
 from __future__ import annotations
 
@@ -22,26 +22,32 @@ if TYPE_CHECKING:
     "bench",
     epilog="""\b
 Examples:
-  kai bench                         the whole ladder; some minutes
+  kai bench                         all workloads; takes some minutes
   kai bench fill-500 event-5000     two workloads
-  kai bench --data DIR openb        a real cluster; DIR has openb/
-  kai bench --large --loads 1       a million pods; takes 4 GB of memory
+  kai bench --data DIR openb        a real cluster; DIR contains openb/
+  kai bench --large --loads 1       a million pods; needs 4 GB of memory
   kai bench --json | jq '{name, plan_ms}'
-  kai bench --memory fill-5000      what takes how many bytes
+  kai bench --memory fill-5000      memory use by column
 """,
 )
 @click.argument("workloads", metavar="[WORKLOAD]...", nargs=-1)
-@click.option("--loads", default=5, type=click.IntRange(1), help="How often each is loaded [5].")
+@click.option(
+    "--loads", default=5, type=click.IntRange(1), help="How often each workload is loaded [5]."
+)
 @click.option(
     "--data",
     metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Where the lists of the Alibaba cluster are, in openb/ [$KAI_DATA].",
+    help="Directory that contains openb/, the Alibaba cluster [$KAI_DATA].",
 )
-@click.option("--large", is_flag=True, help="Add the workloads of a million pods.")
-@click.option("--list", "lists", is_flag=True, help="List the families, and measure nothing.")
-@click.option("--memory", "memory", is_flag=True, help="Bytes by column, and no times.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object per workload, a line.")
+@click.option("--large", is_flag=True, help="Add the workloads with a million pods.")
+@click.option(
+    "--list", "lists", is_flag=True, help="List the workload families, and measure nothing."
+)
+@click.option("--memory", "memory", is_flag=True, help="Measure memory by column instead of times.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON object per workload, one per line."
+)
 def command(
     workloads: tuple[str, ...],
     loads: int,
@@ -51,19 +57,18 @@ def command(
     memory: bool,
     as_json: bool,
 ) -> int:
-    """Measure loading and planning on made-up clusters, without any cluster.
+    """Measure the times of loading and planning generated clusters.
 
-    WORKLOAD is a family and its size, such as fill-500; without any, all of the
-    ladder. The same name makes the same cluster on every machine. Shown is the
-    smallest time of all loads, of one thread: "load" from bytes to a checked
-    cluster, "plan" the first plan, "next" a further one with its events. "bar"
-    is what we aim for, of "next" where there is one and else of "plan"; "KAI"
-    is one cycle of KAI Scheduler, on a machine of the same kind as ours;
-    "floor" what copying the same amount of memory takes here; and "page" the
-    time from a plan to its text.
+    WORKLOAD is a family and a size, such as fill-500; the default is all standard
+    workloads. The same name gives the same cluster on every machine. The output
+    has the smallest time of all loads, on one thread: "load" is from bytes to a
+    checked cluster; "plan" is the first plan; "next" is a later plan with its
+    events; "bar" is our target for "next", or for "plan" if there is no "next";
+    "KAI" is one cycle of KAI Scheduler on a similar machine; "floor" is the time
+    to copy the same amount of memory here; "page" is from a plan to its text.
 
-    --memory shows instead what the compiled part holds after the first plan of a
-    cluster that lives on, counted from the capacities of its containers.
+    --memory shows instead the memory of the compiled engine after the first plan
+    of a live cluster, computed from the capacities of its containers.
     """
     from kai.cli.show import Page
     from kai.cli.work import patiently
@@ -89,7 +94,7 @@ def command(
             left_out.append(name)
     if left_out:
         names = " and ".join(left_out)
-        say(f"left out {names}: no lists in --data or KAI_DATA")
+        say(f"left out {names}: --data and KAI_DATA name no directory with their lists")
     if memory:
         return _memory(chosen, as_json)
     measured = []
@@ -163,7 +168,7 @@ def _loads(measured: list[Measured]) -> Table:
     python = "; ".join(f"{name} {ms:g} ms" for name, (ms, _) in PYTHON_BARS_MS.items())
     page = "; ".join(f"{ms:g} ms" for ms in PAGE_BARS_MS.values())
     return text.Table(
-        "Loading; in Python, from bytes to list(plan.decisions); and print(plan)",
+        "Loading; Python: from bytes to list(plan.decisions); page: print(plan)",
         ("workload", "objects", "MB", "load", "floor", "each", "MB/s", "Python", "page"),
         [
             (
@@ -181,14 +186,14 @@ def _loads(measured: list[Measured]) -> Table:
         ],
         right=frozenset(range(1, 9)),
         note=(
-            f"Bars: {LOAD_BAR_US[0]:g} us each; real "
+            f"Targets: {LOAD_BAR_US[0]:g} us each; real "
             f"{LOAD_BAR_MB_PER_S[0]} MB/s; Python {python}; page {page}"
         ),
     )
 
 
 def _time(ms: float | None) -> str:
-    """Two digits or more: "1.5 ms", "21 us", "300 s"."""
+    """With at least two digits: "1.5 ms", "21 us", "300 s"."""
     if ms is None:
         return ""
     for unit, of_unit in (("s", ms / 1e3), ("ms", ms), ("us", ms * 1e3)):

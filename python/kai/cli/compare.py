@@ -1,4 +1,4 @@
-"""``kai compare``: whether one configuration schedules a workload better than another one."""
+"""``kai compare``: simulates a workload with two configurations and compares them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import click
 
 from kai.cli.failures import ANSWER_IS_NO, DONE
 from kai.cli.virtual import FORMATS, life, life_options, seconds, workload
+from kai.cli.work import policy_option
 from kai.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ Examples:
   kai compare base.yaml variant.yaml --workload philly_jobs.csv --seeds 20
   kai compare default mine.yaml --workload jobs.yaml --html page.html
   kai compare default default --workload w.yaml --variant-cluster bigger.yaml
+  kai compare default default --workload w.yaml --variant-policy mine.py
   kai compare a.yaml b.yaml --workload w.yaml --vary weeks,failures
   kai compare a.yaml b.yaml --workload w.yaml --primary waiting_p95_s
   kai compare a.yaml b.yaml --workload w.yaml --metric 'waiting_mean_s[vision]'
@@ -32,43 +34,59 @@ Examples:
 )
 @click.argument("base", metavar="BASE")
 @click.argument("variant", metavar="VARIANT")
-@click.option("--workload", metavar="FILE", required=True, help="A trace, or YAML of yours.")
-@click.option("--format", "form", type=click.Choice(FORMATS), help="Of the workload.")
-@click.option("--seeds", default=20, type=click.IntRange(1), help="How many pairs [20].")
-@click.option("--vary", metavar="LIST", help="Some of weeks,estimates,failures; '' for none.")
-@click.option("--primary", metavar="METRIC", help="What decides [completion_mean_s].")
-@click.option("--metric", "metrics", metavar="METRIC", multiple=True, help="Of the others [all].")
-@click.option("--level", default=0.95, type=float, help="Of the intervals [0.95].")
+@click.option("--workload", metavar="FILE", required=True, help="A trace or a YAML file.")
+@click.option(
+    "--format", "form", type=click.Choice(FORMATS), help="Format of the workload [detected]."
+)
+@click.option(
+    "--seeds", default=20, type=click.IntRange(1), help="Number of pairs of simulations [20]."
+)
+@click.option("--vary", metavar="LIST", help="What seeds vary: weeks,estimates,failures, or ''.")
+@click.option("--primary", metavar="METRIC", help="Metric of the verdict [completion_mean_s].")
+@click.option(
+    "--metric", "metrics", metavar="METRIC", multiple=True, help="Another metric to show [all]."
+)
+@click.option("--level", default=0.95, type=float, help="Confidence level of the intervals [0.95].")
 @click.option("--cluster", metavar="FILE", help="Nodes and queues of both sides.")
-@click.option("--base-cluster", metavar="FILE", help="Nodes, queues or both of the base.")
-@click.option("--variant-cluster", metavar="FILE", help="The same of the variant.")
-@click.option("--weeks", type=click.IntRange(1), help="How many are drawn [as many as there are].")
-@click.option("--estimate-error", default=0.5, type=float, help="Log-normal error [0.5].")
+@click.option("--base-cluster", metavar="FILE", help="Nodes, queues or both of BASE.")
+@click.option("--variant-cluster", metavar="FILE", help="Nodes, queues or both of VARIANT.")
+@policy_option
+@click.option("--base-policy", metavar="FILE.py", multiple=True, help="Python policies of BASE.")
+@click.option(
+    "--variant-policy", metavar="FILE.py", multiple=True, help="Python policies of VARIANT."
+)
+@click.option("--weeks", type=click.IntRange(1), help="Number of weeks to draw [all].")
+@click.option(
+    "--estimate-error", default=0.5, type=float, help="Log-normal error of durations [0.5]."
+)
 @life_options
-@click.option("--processes", type=click.IntRange(1), help="Simulations at a time [the cores].")
-@click.option("--as-kai", is_flag=True, help="Decide as KAI does, also where it errs.")
-@click.option("--strict", is_flag=True, help="Exit with 2 for unknown names.")
-@click.option("--html", metavar="FILE", help="Write a page as well.")
-@click.option("--json", "as_json", is_flag=True, help="JSON in place of the table.")
+@click.option("--processes", type=click.IntRange(1), help="Parallel simulations [number of cores].")
+@click.option(
+    "--as-kai", is_flag=True, help="Decide exactly as KAI does, including its known errors."
+)
+@click.option("--strict", is_flag=True, help="Exit with 2 for unknown names in configurations.")
+@click.option("--html", metavar="FILE", help="Write an HTML report, too.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of the table.")
 def command(base: str, variant: str, **given: Any) -> int:
-    """Simulate a workload with two configurations, and say which one is better.
+    """Simulate a workload with two configurations, and report which is better.
 
     BASE and VARIANT are scheduler configurations (YAML or JSON), or `default` for
-    KAI's. --base-cluster and --variant-cluster give a side other nodes or queues.
+    KAI's. --base-cluster and --variant-cluster give one side other nodes or queues,
+    --base-policy and --variant-policy other policies in Python.
 
-    Each seed is a pair of simulations in the same world. What a seed varies is in
-    --vary: `weeks` of the workload, drawn again; `estimates` of durations;
-    `failures` of nodes. Unless given, it is weeks, where the workload lasts for two
-    or more, and else nothing: then each side is simulated once. Times are like 90s,
-    15m, 36h or 7d.
+    Each seed is a pair of simulations under the same conditions. --vary selects
+    what the seeds vary: `weeks` draws the weeks of the workload again, `estimates`
+    changes the estimated durations, `failures` makes nodes fail. The default is
+    weeks if the workload lasts two weeks or more, and otherwise nothing: then each
+    side is simulated once. Times are written as 90s, 15m, 36h or 7d.
 
-    The verdict on the primary metric is better, worse or cannot tell, with an
-    interval for the mean difference. The other metrics share one probability of
-    error (Holm), so their intervals are wider. METRIC is a name such as
-    completion_p95_s, utilization, or waiting_mean_s[vision] of a queue; a wrong
-    one lists all.
+    The verdict on the primary metric is better, worse or cannot tell, with a
+    confidence interval for the mean difference. The other metrics share one
+    probability of error (Holm), so their intervals are wider. METRIC is a name
+    such as completion_p95_s or utilization, or has the name of a queue, as in
+    waiting_mean_s[vision]. An unknown METRIC lists all metrics.
 
-    Exit status: 1 if the variant is worse in the primary metric, else 0.
+    Exit status: 1 if VARIANT is worse in the primary metric, else 0.
     """
     from kai.cli.work import Warner
 
@@ -91,7 +109,7 @@ def command(base: str, variant: str, **given: Any) -> int:
 
 
 def _compared(base: str, variant: str, given: dict[str, Any], warn: Warner) -> Comparison:
-    # Before the imports, which need NumPy: it has a sentence for where there is none.
+    # Before the imports that need NumPy: `workload` reports a missing NumPy in a sentence.
     chosen = workload("compare", "--workload", given["workload"], given["form"], given["cluster"])
 
     from kai.engine import config as configuration
@@ -100,11 +118,13 @@ def _compared(base: str, variant: str, given: dict[str, Any], warn: Warner) -> C
     from kai.sim.comparing.running import cores
 
     sides = [
-        _side("BASE", base, given["base_cluster"], given["as_kai"]),
-        _side("VARIANT", variant, given["variant_cluster"], given["as_kai"]),
+        _side("BASE", base, given),
+        _side("VARIANT", variant, given),
     ]
     for side in sides:
-        if side.config is not None and (given["strict"] or given["as_json"]):  # a page has them
+        if side.config is not None and (
+            given["strict"] or given["as_json"]
+        ):  # the text output shows them
             text = configuration.config_json(side.config)
             warn.of(configuration.read(text).warnings, strict=given["strict"])
     warn(*chosen.problems)
@@ -128,20 +148,40 @@ def _compared(base: str, variant: str, given: dict[str, Any], warn: Warner) -> C
     )
 
 
-def _side(what: str, config: str, cluster: str | None, as_kai: bool) -> Side:
-    from kai.cli.work import named
+def _side(what: str, config: str, given: dict[str, Any]) -> Side:
+    from kai.cli.work import named, policies_in
     from kai.sim.comparing import Side
 
-    option = f"--{what.lower()}-cluster"
-    other = {} if cluster is None else _cluster(option, cluster)
-    if config == DEFAULT:
-        return Side(as_kai=as_kai, name=DEFAULT if cluster is None else _stem(cluster), **other)
-    name = _stem(config) if cluster is None else f"{_stem(config)} on {_stem(cluster)}"
-    return Side(config=named(what, config), as_kai=as_kai, name=name, **other)
+    side = what.lower()
+    if config.endswith(".py"):
+        raise InvalidInputError(
+            f"{what}: {config} is no scheduler configuration; for policies in Python write "
+            f"{DEFAULT} --{side}-policy {config}"
+        )
+    cluster, own = given[f"{side}_cluster"], given[f"{side}_policy"]
+    other = {} if cluster is None else _cluster(f"--{side}-cluster", cluster)
+    policies = policies_in(given["policy"]) + policies_in(own, f"--{side}-policy")
+    return Side(
+        config=None if config == DEFAULT else named(what, config),
+        as_kai=given["as_kai"],
+        policies=policies,
+        name=_name(config, own, cluster),
+        **other,
+    )
+
+
+def _name(config: str, policies: tuple[str, ...], cluster: str | None) -> str:
+    """What is special about a side: "fifo.yaml with mine.py on bigger.yaml"."""
+    parts = [] if config == DEFAULT else [_stem(config)]
+    if policies:
+        parts.append(("with " if parts else "") + ", ".join(map(_stem, policies)))
+    if cluster is not None:
+        parts.append(("on " if parts else "") + _stem(cluster))
+    return " ".join(parts) or DEFAULT
 
 
 def _cluster(option: str, file: str) -> dict[str, Any]:
-    """What a file has of nodes and queues."""
+    """The nodes and queues that a file defines."""
     from kai.cli.work import named
     from kai.sim.traces import read_cluster
 

@@ -1,4 +1,4 @@
-"""``kai config``: the configuration that is in force."""
+"""``kai config``: the configuration in effect."""
 
 from __future__ import annotations
 
@@ -13,31 +13,33 @@ from kai.cli.failures import DONE
 
 @click.group("config", cls=Suggesting)
 def command() -> None:
-    """Show the configuration that a plan runs with."""
+    """Show the configuration of the scheduler."""
 
 
 @command.command(
     "show",
-    short_help="Print it, with every default written out.",
+    short_help="Print the configuration in effect, with every default.",
     epilog="""\b
 Examples:
   kai config show                          KAI's built-in configuration
-  kai config show --config scheduler.yaml  with what this file changes
-  kai config show snapshot.zip             what this cluster runs with
-  kai config show > mine.yaml              to start from
+  kai config show --config scheduler.yaml  with the changes of this file
+  kai config show snapshot.zip             the configuration of this cluster
+  kai config show > mine.yaml              a file to edit
 """,
 )
 @click.argument("source", metavar="[INPUT]", required=False)
 @click.option("--config", metavar="FILE", help="Scheduler configuration (YAML or JSON).")
-@click.option("--as-kai", is_flag=True, help="Decide as KAI does, also where it errs.")
+@click.option(
+    "--as-kai", is_flag=True, help="Decide exactly as KAI does, including its known errors."
+)
 @click.option("--strict", is_flag=True, help="Exit with 2 for unknown names.")
-@click.option("--json", "as_json", is_flag=True, help="JSON instead of YAML.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of YAML.")
 def show(source: str | None, config: str | None, as_kai: bool, strict: bool, as_json: bool) -> int:
-    """Print the configuration in force: actions, plugins with all of their
-    arguments, budgets, extras and switches, in the form that --config takes.
+    """Print the configuration in effect, in the format of --config.
 
-    INPUT is one snapshot, whose own configuration is meant unless --config is
-    given. Unknown names are reported on standard error.
+    It has the actions, the plugins with all of their arguments, budgets, extras
+    and switches. INPUT is a snapshot: its own configuration is used unless
+    --config is given. Unknown names are reported on standard error.
     """
     from kai.cli.work import Warner, named
     from kai.engine import config as configuration
@@ -61,7 +63,7 @@ def show(source: str | None, config: str | None, as_kai: bool, strict: bool, as_
 
 
 def _yaml(value: dict[str, Any]) -> str:
-    """A plugin a line: its arguments are short."""
+    """YAML with one plugin per line, if its arguments are few."""
     import yaml
 
     class Dumper(yaml.SafeDumper):

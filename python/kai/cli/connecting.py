@@ -1,4 +1,4 @@
-"""The options of every command that speaks to a cluster."""
+"""The options of commands that connect to a cluster."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Command = TypeVar("Command", bound=Callable[..., object])
 
 
 def cluster_options(command: Command) -> Command:
-    """`--kubeconfig FILE` and `--context NAME`."""
+    """Adds `--kubeconfig FILE` and `--context NAME`."""
     for option in (
         click.option(
             "--context", metavar="NAME", help="Context of the kubeconfig [the current one]."
@@ -21,7 +21,7 @@ def cluster_options(command: Command) -> Command:
         click.option(
             "--kubeconfig",
             metavar="FILE",
-            help="Kubeconfig file [$KUBECONFIG, ~/.kube/config, or the pod's own account].",
+            help="Kubeconfig file [$KUBECONFIG, ~/.kube/config, or the pod's service account].",
         ),
     ):
         command = option(command)
@@ -29,14 +29,14 @@ def cluster_options(command: Command) -> Command:
 
 
 def scheduler_options(command: Command) -> Command:
-    """Which pods and nodes are a scheduler's: members of kai.service.options.Options by name."""
+    """Adds the options that select a scheduler's pods and nodes, named as in Options."""
     for option in (
         click.option(
             "--queue-label-key",
             metavar="KEY",
             default=keys.QUEUE_LABEL,
             show_default=True,
-            help="Label that names a pod's queue.",
+            help="Key of the label that names a pod's queue.",
         ),
         click.option(
             "--nodepool-label-key",
@@ -47,14 +47,14 @@ def scheduler_options(command: Command) -> Command:
             help="Key of the node pool label.",
         ),
         click.option(
-            "--node-pool", metavar="NAME", default="", help="Shard: the value of that label."
+            "--node-pool", metavar="NAME", default="", help="Node pool: the value of that label."
         ),
         click.option(
             "--scheduler-name",
             metavar="NAME",
             default=keys.SCHEDULER_NAME,
             show_default=True,
-            help="Pods with this schedulerName get a pod group; others if they name one.",
+            help="Pods with this schedulerName get a pod group; other pods only if they name one.",
         ),
     ):
         command = option(command)

@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 START = "2026-01-01T00:00:00Z"
 WAITING = "vision/big"
-"""The gang that finds no room: what the demo explains at its end."""
+"""The gang that does not fit; the demo explains it at the end."""
 
 
 @click.command("demo")
 @click.option("--save", metavar="FILE", help="Save the last cycle's cluster (.zip or .json).")
 def command(save: str | None) -> int:
-    """Watch a small cluster being planned, one cycle per second of virtual time.
+    """Plan a small built-in cluster, one cycle per second of virtual time.
 
-    Two teams deserve four GPUs each. While one is away, the other borrows all
-    of them, and gives back what the first is owed when it returns; a gang that
-    wants more waits. Nothing is read and no cluster is touched; the output is
-    the same every time.
+    Two teams have a quota of four GPUs each. While one team has no pods, the
+    other borrows all GPUs. When the first team submits pods, it reclaims its
+    quota. A gang that needs more waits. The command reads no file and no cluster,
+    and its output is always the same.
     """
     from kai.api import times
     from kai.cli.show import Page
@@ -42,7 +42,7 @@ def command(save: str | None) -> int:
     from kai.sim.world import step
 
     page, scheduler = Page(), Scheduler()
-    page.heading("A cluster with two nodes of four GPUs, one without, and two teams")
+    page.heading("A cluster with two nodes of four GPUs each, one node without GPUs, and two teams")
     cluster = _cluster()
     plan = None
     for cycle, (story, happens) in enumerate(_STORY):
@@ -57,7 +57,7 @@ def command(save: str | None) -> int:
         page.tables([report.decisions(plan), report.waiting(plan), *queues[:shows_queues]])
         told = [each.message for each in plan.decisions if isinstance(each, Evict)]
         if told:
-            page.paragraph(f"What the first of them is told:\n  {_in_lines(told[0])}")
+            page.paragraph(f"The eviction message of the first pod:\n  {_in_lines(told[0])}")
     assert plan is not None
     page.heading(f"Why does {WAITING} wait?")
     page.paragraph(plan.why(WAITING))
@@ -102,9 +102,9 @@ def _too_big(cluster: Cluster, now: str) -> Cluster:
 
 
 _STORY: tuple[tuple[str, Callable[[Cluster, str], Cluster]], ...] = (
-    ("speech submits 8 pods and is alone: it borrows; a report needs no GPU", _alone),
-    ("vision asks for its quota, a gang of 4: as many pods of speech leave", _back),
-    ("they are gone, wait again, and the gang starts", _gone),
+    ("only speech submits pods: it borrows all GPUs", _alone),
+    ("vision requests its quota, a gang of 4: 4 pods of speech leave", _back),
+    ("the 4 pods have left and wait again; the gang starts", _gone),
     ("vision submits a gang of two pods with four GPUs each", _too_big),
 )
 
@@ -140,7 +140,7 @@ def _try_next(saved: str | None) -> list[str]:
 
 
 def _command_line() -> str:
-    """What starts kai in this shell: an environment need not be active for its demo to run."""
+    """The command that starts kai in this shell, even if its environment is not active."""
     if shutil.which("kai"):
         return "kai"
     script = Path(sys.executable).parent / "kai"
@@ -149,5 +149,5 @@ def _command_line() -> str:
     near = os.path.relpath(script)
     if near.startswith(os.pardir):
         near = str(script)
-    # The shell looks for a bare name on PATH only.
+    # The shell looks up a bare name only in PATH.
     return shlex.quote(near if os.sep in near else os.path.join(os.curdir, near))

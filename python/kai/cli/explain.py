@@ -1,4 +1,4 @@
-"""``kai explain``: one pod of a live cluster, from its phase down to its events."""
+"""``kai explain``: what one pod of a live cluster waits for."""
 
 from __future__ import annotations
 
@@ -23,21 +23,25 @@ Examples:
   kai explain --live train-0 -n vision --context staging
   kai explain --live vision/train-0 --json | jq -r .explanation
 \b
-Its end, of a pod whose queue has what it may have:
+The last sentence, for a pod whose queue has reached its limit:
   It waits for the limit of queue vision: other pods of the queue have to end,
   or its limit has to be raised.
 \b
-For a pod group of a file: kai plan FILE --explain GROUP
+For a pod group in a file, use: kai plan FILE --explain GROUP
 """,
 )
 @cluster_options
 @scheduler_options
-@click.option("--as-kai", is_flag=True, help="Decide as KAI does, also where it errs.")
 @click.option(
-    "--config", metavar="FILE", help="Scheduler configuration, in the form of --scheduler-conf."
+    "--as-kai", is_flag=True, help="Decide exactly as KAI does, including its known errors."
 )
-@click.option("--live", is_flag=True, help="Read a cluster; nothing is written.")
-@click.option("-n", "--namespace", metavar="NAME", help="Of the pod, if POD has none.")
+@click.option(
+    "--config",
+    metavar="FILE",
+    help="Scheduler configuration, in the format of KAI's --scheduler-conf.",
+)
+@click.option("--live", is_flag=True, help="Read a live cluster; nothing is written.")
+@click.option("-n", "--namespace", metavar="NAME", help="Namespace of the pod, if POD has none.")
 @output_options
 @click.argument("pod", metavar="POD")
 def command(
@@ -49,22 +53,23 @@ def command(
     context: str | None,
     **options: Any,
 ) -> int:
-    """Say what one pod of a live cluster waits for, and what to do next.
+    """Explain what one pod of a live cluster waits for, and what to do next.
 
-    POD is namespace/name, or a name that one pod alone has. The cluster is read
-    once, with any scheduler: the pod, its pod group and queues, what the
-    next cycle of kai would decide, its BindRequest and node, the reservation pod
-    of a GPU that it shares, and events. Each is a table; the last sentence says
-    what is in the way. It takes the rights of `kai plan --live`; events are left
-    out without the right to list them. A pod that is not there is exit status 1.
+    POD is namespace/name, or a name that only one pod has. The cluster is read
+    once; it may run any scheduler. The output has a table for each of: the pod,
+    its pod group and queues, the decision of kai's next cycle, its BindRequest
+    and node, the reservation pod of a GPU that it shares, and its events. The
+    last sentence names what the pod waits for. The command needs the rights of
+    `kai plan --live`; without the right to list events it leaves them out. The
+    exit status is 1 if the pod does not exist.
     """
     if not live and kubeconfig is None and context is None:
         raise click.UsageError(
-            "name a cluster: --live for the current context; for files there is `kai plan FILE"
-            " --explain GROUP`"
+            "name a cluster: --live for the current context; for files use 'kai plan FILE"
+            " --explain GROUP'"
         )
     if namespace and "/" in pod:
-        raise click.UsageError(f"{pod!r} has a namespace already: leave out --namespace")
+        raise click.UsageError(f"{pod!r} already has a namespace: leave out --namespace")
     answers = Answers(form)
     asked = f"{namespace}/{pod}" if namespace else pod
     answers.write(_answer(_read(asked, kubeconfig, context, options)))

@@ -1,11 +1,12 @@
-"""What goes wrong around a command: one sentence and one exit status for each.
+"""Failures of a command: each prints one sentence and gives one exit status.
 
     with failures.standard_streams():
         status = failures.guard(work)
 
-Commands raise `kai.errors` for what a user gave them. All else ends here: full disks, closed
-streams, readers that have seen enough, Ctrl-C, no memory, a compiled core that is not there, and
-mistakes of ours. With KAI_DEBUG=1 a mistake of ours keeps its traceback.
+Commands raise `kai.errors` for wrong input, and click raises its own errors for wrong arguments.
+This module handles both, and every other failure: full disks, closed streams, readers that close
+a pipe early, Ctrl-C, no memory, a missing compiled core, and bugs in kai. With KAI_DEBUG=1 a bug
+in kai prints its traceback.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ from kai.errors import KaiError, NotFoundError, UnreachableError
 DONE, ANSWER_IS_NO, BAD_INPUT, UNREACHABLE, INTERRUPTED = 0, 1, 2, 3, 130
 DEBUG_ENV = "KAI_DEBUG"
 THREAD_NAME = "kai-work"
-"""Of a thread with work that Ctrl-C does not wait for."""
+"""Name of a thread whose work Ctrl-C does not wait for."""
 
 
 class OutputError(Exception):
-    """Standard output takes no more.
+    """Standard output cannot be written.
 
-    It is no OSError: click and rich end the process with status 1 for a broken pipe.
+    It is not an OSError: click and rich would end the process with status 1 for a broken pipe.
     """
 
     def __init__(self, error: OSError) -> None:
@@ -41,13 +42,13 @@ class OutputError(Exception):
 
 
 def say(sentence: str) -> None:
-    """A line on standard error. One that takes nothing is no reason to stop."""
+    """Writes a line to standard error. Does nothing if standard error cannot be written."""
     with contextlib.suppress(OSError, ValueError):
         click.echo(f"kai: {visible(sentence)}", err=True)
 
 
 def guard(work: Callable[[], Any]) -> int:
-    """The exit status of `work`; what it raises is said in a sentence."""
+    """Runs `work` and returns the exit status; an exception is printed as one sentence."""
     try:
         result = work()
         if sys.stdout is not None:
@@ -64,7 +65,7 @@ def guard(work: Callable[[], Any]) -> int:
     except (OutputError, BrokenPipeError) as error:
         cause = error.error if isinstance(error, OutputError) else error
         _forget_standard_output()
-        if isinstance(cause, BrokenPipeError):  # the reader has seen enough (`| head`)
+        if isinstance(cause, BrokenPipeError):  # the reader has closed the pipe (`| head`)
             return DONE
         say(f"standard output: {why_unreadable(cause)}")
         return BAD_INPUT
@@ -78,7 +79,7 @@ def guard(work: Callable[[], Any]) -> int:
 
 
 def _is_expected(error: Exception) -> bool:
-    if isinstance(error, ImportError):  # one of ours is a mistake, but for the compiled core
+    if isinstance(error, ImportError):  # a missing module of kai is a bug, except the compiled core
         return error.name == "kai._core" or not (error.name or "").startswith("kai")
     return isinstance(error, (KaiError, MemoryError, RecursionError, OSError))
 
@@ -90,21 +91,49 @@ def _sentence(error: Exception) -> str:
     if isinstance(error, KaiError):
         return str(error)
     if isinstance(error, ImportError):
-        return str(error) if error.name == "kai._core" else f"{error}: is kai installed whole?"
+        return (
+            str(error)
+            if error.name == "kai._core"
+            else f"{error}: is the installation of kai complete?"
+        )
     if isinstance(error, MemoryError):
         return "there is not enough memory for this"
     if isinstance(error, RecursionError):
-        return "something in an input is nested too deeply"
+        return "an input is nested too deeply"
     assert isinstance(error, OSError)
     name = "standard output" if error.filename is None else os.fsdecode(error.filename)
     return f"{name}: {why_unreadable(error)}"
 
 
 def _show(error: click.ClickException) -> None:
-    shown = io.StringIO()
-    error.show(file=shown)
-    with contextlib.suppress(OSError, ValueError):
-        click.echo("\n".join(map(visible, shown.getvalue().split("\n"))), err=True, nl=False)
+    if type(error).__name__ == "NoArgsIsHelpError":  # click 8.2 and later: the help, no sentence
+        with contextlib.suppress(OSError, ValueError):
+            click.echo(error.format_message(), err=True)
+        return
+    sentence = _wrong_usage(error)
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    say(sentence if context is None else f"{sentence} (see '{context.command_path} --help')")
+
+
+def _wrong_usage(error: click.ClickException) -> str:
+    """A wrong argument in a sentence like those of other errors, not in click's form."""
+    if isinstance(error, click.NoSuchOption):
+        return f"there is no option {error.option_name!r}" + "".join(
+            f"; did you mean {each!r}?" for each in (error.possibilities or ())[:1]
+        )
+    if isinstance(error, click.BadParameter):
+        hint = error.param_hint or (error.param and error.param.get_error_hint(error.ctx)) or ""
+        name = (hint if isinstance(hint, str) else " / ".join(hint)).replace("'", "")
+        if isinstance(error, click.MissingParameter):
+            return f"{name} is missing"
+        return f"{name}: {_in_lower_case(error.message)}"
+    return _in_lower_case(error.format_message())
+
+
+def _in_lower_case(message: str) -> str:
+    message = " ".join(message.split()).removesuffix(".")
+    is_word = message[1:2].islower()  # not a name such as INPUT
+    return message[:1].lower() + message[1:] if is_word else message
 
 
 # ---- standard streams ----------------------------------------------------------------------------
@@ -112,9 +141,9 @@ def _show(error: click.ClickException) -> None:
 
 @contextlib.contextmanager
 def standard_streams() -> Iterator[None]:
-    """Streams that fail in one way, whatever is behind them, and that can write any text.
+    """Replaces the standard streams by ones that fail in one way and can write any text.
 
-    Only in place of the interpreter's own: a notebook's and a test's stay.
+    Only the interpreter's own streams are replaced: those of a notebook or a test stay.
     """
     before = sys.stdin, sys.stdout, sys.stderr
     if sys.stdin is None:
@@ -152,21 +181,21 @@ def _text(kind: type[io.FileIO], stream: Any, mode: int) -> io.TextIOWrapper:
     return io.TextIOWrapper(
         io.BufferedWriter(raw),
         encoding="utf-8" if stream is None else stream.encoding,
-        errors="backslashreplace",  # for what the encoding lacks, and for names that are no text
+        errors="backslashreplace",  # characters that the encoding lacks, and non-text names
         line_buffering=raw.isatty() or kind is _Errors,
     )
 
 
 def _closed(mode: int) -> int:
-    """In the place of a closed stream, so that no file that is opened later takes its number.
+    """Opens a descriptor in place of a closed stream, so that no later file gets its number.
 
-    Of the wrong mode: reading standard input and writing standard output fails, as before.
+    The mode is wrong on purpose: reading standard input and writing standard output still fail.
     """
     return os.open(os.devnull, mode)
 
 
 def _forget_standard_output() -> None:
-    """So that the flush at the interpreter's end does not fail again."""
+    """Redirects standard output, so that the flush at exit does not fail again."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         descriptor = os.open(os.devnull, os.O_WRONLY)
         os.dup2(descriptor, sys.stdout.fileno())
@@ -178,12 +207,12 @@ def _forget_standard_output() -> None:
 
 @contextlib.contextmanager
 def _without_further_interrupts() -> Iterator[None]:
-    """`timeout -s INT` sends the signal twice."""
+    """Ignores further interrupts: `timeout -s INT` sends the signal twice."""
     import signal
 
     try:
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    except ValueError:  # not the main thread, which alone is interrupted
+    except ValueError:  # this is not the main thread, and only that one is interrupted
         yield
         return
     try:
@@ -193,7 +222,7 @@ def _without_further_interrupts() -> Iterator[None]:
 
 
 def _leave_running_work() -> None:
-    """Ends the process at once if work goes on in a thread: C++ does not hear of Ctrl-C."""
+    """Ends the process at once if a thread still works: Ctrl-C does not interrupt C++."""
     import threading
 
     if any(thread.name == THREAD_NAME for thread in threading.enumerate()):

@@ -1,4 +1,4 @@
-"""What `kai simulate` starts from: a workload, a snapshot, or a live cluster."""
+"""The start of `kai simulate`: a workload, a snapshot, or a live cluster."""
 
 from __future__ import annotations
 
@@ -19,16 +19,20 @@ Command = TypeVar("Command", bound=Callable[..., object])
 
 
 def first_moment_options(command: Command) -> Command:
-    """The options of a simulation that starts with a cluster as it stands."""
+    """Adds the options of a simulation that starts with the state of a cluster."""
     for option in (
         cluster_options,
-        click.option("--live", is_flag=True, help="Start with a cluster as it is now."),
-        click.option("--now", metavar="TIME", help="Of a snapshot, RFC 3339 [its own, or now]."),
-        click.option("--arrivals", metavar="WORKLOAD", help="Jobs that come later."),
+        click.option(
+            "--live", is_flag=True, help="Start with the present state of a live cluster."
+        ),
+        click.option(
+            "--now", metavar="TIME", help="Time of the snapshot, RFC 3339 [its own, or now]."
+        ),
+        click.option("--arrivals", metavar="WORKLOAD", help="Jobs that arrive later."),
         click.option(
             "--remaining",
             metavar="MODEL",
-            help="How long its pod groups still run: 8h, forever, exponential:8h,"
+            help="Remaining run time of its pod groups: 8h, forever, exponential:8h,"
             " log-normal:30m,1.8 (median, sigma), annotation:KEY,8h [forever].",
         ),
     ):
@@ -37,15 +41,15 @@ def first_moment_options(command: Command) -> Command:
 
 
 def is_live(options: dict[str, Any]) -> bool:
-    """Whether a live cluster was asked for."""
+    """Whether the options name a live cluster."""
     return bool(options["live"] or options["kubeconfig"] or options["context"])
 
 
 def beginning(file: str | None, options: dict[str, Any]) -> Workload:
     """The workload that the arguments name.
 
-    Raises InvalidInputError where it cannot be read, and click.UsageError for options that do not
-    go together.
+    Raises InvalidInputError if it cannot be read, and click.UsageError if options exclude each
+    other.
     """
     if not is_live(options) and options["remaining"] is None and not _is_snapshot(str(file)):
         for option in ("arrivals", "now"):
@@ -54,7 +58,7 @@ def beginning(file: str | None, options: dict[str, Any]) -> Workload:
                 raise click.UsageError(said)
         return workload("simulate", "WORKLOAD", str(file), options["form"], options["cluster"])
     if options["cluster"] is not None:
-        raise click.UsageError("--cluster is of a workload; a snapshot has its own nodes")
+        raise click.UsageError("--cluster needs a workload: a snapshot has its own nodes")
     arrivals = None
     if options["arrivals"] is not None:
         arrivals = workload("simulate", "--arrivals", options["arrivals"], options["form"], None)
@@ -69,7 +73,7 @@ def _is_snapshot(file: str) -> bool:
     try:
         data = files.read(file)
     except InvalidInputError:
-        return False  # the reader of workloads says why
+        return False  # the reader of workloads reports the reason
     if not data.lstrip()[:2].startswith((b"PK", b"{")):
         return False
     return archive.find_snapshot(archive.unpack(data).data) is not None

@@ -1,4 +1,4 @@
-"""``kai groups``: the pod groups that wait, in the order in which they are served."""
+"""``kai groups``: the waiting pod groups in scheduling order."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ MOST_ROWS = 50
 Examples:
   kai groups snapshot.zip
   kai groups --live --context staging
-  kai groups snapshot.zip --wide              a column for each thing compared
+  kai groups snapshot.zip --wide              a column for each compared value
   kai groups snapshot.zip --json | jq '.groups[] | {place, group, because}'
   kai groups snapshot.zip -o csv > waiting.csv
 \b
 Three groups of two queues that deserve 4 GPUs each:
      pod group  GPUs  queue  share  priority  age  why before the next
-  1  a/high        1  a       25 %        90   2m  its priority is 90, that of
-                                                   the next 50
-  2  a/low         1  a       50 %        50   5m  with it queue a has 50 % of
-                                                   what it may have, b 75 %
+  1  a/high        1  a       25 %        90   2m  its priority is 90; the next
+                                                   has 50
+  2  a/low         1  a       50 %        50   5m  with it, queue a has 50 % of
+                                                   its allowance; b has 75 %
   3  b/new         3  b       75 %        50   1m
 """,
 )
 @answering_plans
 def command(cluster: Cluster, plan: Plan, answers: Answers) -> Answer:
-    """Show the pod groups that still wait after a cycle, the next one first.
+    """Show the pod groups that still wait after a cycle, in scheduling order.
 
-    The order is that of the cycle after, if nothing else changed. Queues are
-    compared first, from the top down: one within its fair share comes before
-    one that is over it, then priority, then the smaller "share": the part of
-    what a queue may have that it holds with the group's next pods. In a queue
-    the higher "priority" comes first, then a group that has less than its
-    minimum of pods, then the older one ("age"). Groups that wait for pods of
-    their own are not shown, as they cannot be tried. INPUT is as for `kai plan`.
+    The order is that of the next cycle if nothing else changes. Queues are
+    compared first, from the root down: a queue within its fair share comes before
+    a queue over it; then the higher queue priority; then the smaller "share",
+    the part of its allowance that the queue would hold with the group's next
+    pods. Within a queue the higher "priority" comes first, then a group with
+    fewer pods than its minimum, then the older group ("age"). Groups that lack
+    some of their own pods are not shown. INPUT is as for `kai plan`.
     """
     return _answer(plan, answers)
 
@@ -85,8 +85,8 @@ def _answer(plan: Plan, answers: Answers) -> Answer:
             return []
         one = others == 1
         return [
-            f"{text.count(others, 'more pod group')} {'waits' if one else 'wait'} for something "
-            f"else and {'has' if one else 'have'} no place in this order; `kai plan` says for what."
+            f"{text.count(others, 'more pod group')} {'waits' if one else 'wait'} for another "
+            f"reason and {'has' if one else 'have'} no place in this order; see `kai plan`."
         ]
 
     def tables() -> list[Table]:

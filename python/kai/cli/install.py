@@ -1,4 +1,4 @@
-"""``kai install``: the manifests that a cluster needs."""
+"""``kai install``: the manifests that install kai."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ Examples:
   kai install --image example/kai:1 | kubectl apply --server-side -f -
   kai install --separate                 one Deployment per role
   kai install --without-programs         no Deployment
-  kai install --config packing.yaml      a configuration for the scheduler
-  kai install --numa-exporter            and the exporter of NUMA placements
+  kai install --config packing.yaml      with a scheduler configuration
+  kai install --numa-exporter            with the exporter of NUMA placements
   kai install --json | jq '.items[].kind'
 \b
-Without Deployments, run the roles by hand on any machine that reaches the
+Without Deployments, start the roles yourself on any machine that reaches the
 cluster: kai run all
 """,
 )
-@click.option("--crds-only", is_flag=True, help="Only the six CustomResourceDefinitions.")
-@click.option("--namespace", metavar="NAME", help="Where the programs run [kai-scheduler].")
-@click.option("--image", metavar="IMAGE", help="The container image that they run from.")
-@click.option("--separate", is_flag=True, help="A Deployment and rights for each role, not one.")
+@click.option("--crds-only", is_flag=True, help="Print only the six CustomResourceDefinitions.")
+@click.option("--namespace", metavar="NAME", help="Namespace of the programs [kai-scheduler].")
+@click.option("--image", metavar="IMAGE", help="Container image of the programs.")
+@click.option("--separate", is_flag=True, help="One Deployment and its RBAC rights for each role.")
 @click.option(
     "--without-programs",
     is_flag=True,
-    help="No Deployment: the roles are started by hand with kai run.",
+    help="No Deployments: start the roles yourself with kai run.",
 )
 @click.option(
     "--numa-exporter",
     is_flag=True,
-    help="A DaemonSet of kai run numa-exporter and its rights, too.",
+    help="Add a DaemonSet of kai run numa-exporter and its rights.",
 )
-@click.option("--config", metavar="FILE", help="The scheduler's configuration, as a ConfigMap.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON List instead of YAML.")
+@click.option("--config", metavar="FILE", help="Scheduler configuration, written into a ConfigMap.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON List instead of YAML.")
 def command(
     crds_only: bool,
     namespace: str | None,
@@ -49,23 +49,25 @@ def command(
     config: str | None,
     as_json: bool,
 ) -> int:
-    """Print the manifests that a cluster needs; kubectl applies them.
+    """Print the manifests that install kai, for kubectl apply.
 
-    They are the CRDs of KAI Scheduler, the namespace, the default queue, the
-    priority classes, the rights of each role, FlowSchemas that keep leases and
-    writes alive on a busy API server, and a Deployment with two replicas of
-    `kai run all`, one of which works.
+    They are the CRDs of KAI Scheduler, the namespace, the default queue and its
+    parent, the priority classes, the RBAC rights of each role, FlowSchemas that
+    let leases and writes succeed on a busy API server, and a Deployment with two
+    replicas of `kai run all`, of which one is active.
 
-    No cluster is touched. Apply the CRDs alone first, as in the examples:
-    kubectl takes queues only where their CRD was there before it started.
-    Applying all again sets the default queue and its parent back to what they
-    were; other queues stay as they are.
+    The command does not contact a cluster. Apply the CRDs first, as in the
+    examples: kubectl accepts queues only if their CRD exists when it starts.
+    Applying all manifests again resets the default queue and its parent; other
+    queues keep their values.
     """
     from kai.install import manifests
 
     named = (namespace is not None, image is not None, config is not None)
     if crds_only and any((*named, separate, without_programs, numa_exporter)):
-        raise click.UsageError("--crds-only goes with --json alone: CRDs are cluster-wide")
+        raise click.UsageError(
+            "--crds-only allows no other option than --json: CRDs are cluster-wide"
+        )
     if without_programs and image is not None:
         raise click.UsageError("--image and --without-programs exclude each other")
     if without_programs and numa_exporter:
@@ -75,7 +77,7 @@ def command(
     if namespace is not None:
         _check_name(namespace)
     if image is not None and (not image or any(each.isspace() for each in image)):
-        raise click.UsageError(f"--image: {image!r} is no name of an image")
+        raise click.UsageError(f"--image: {image!r} is not the name of an image")
     objects = (
         manifests.crds()
         if crds_only
@@ -96,7 +98,7 @@ def command(
 
 
 def _config(file: str) -> str:
-    """As YAML. Raises InvalidConfigError for one that `kai run` would refuse."""
+    """The configuration as YAML. Raises InvalidConfigError if `kai run` would refuse it."""
     import json
 
     import yaml
@@ -124,6 +126,6 @@ def _check_name(namespace: str) -> None:
 
     if not re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", namespace):
         raise click.UsageError(
-            f"--namespace: {namespace!r} is no name of a namespace: "
-            "lower case letters, digits and dashes, 63 at most"
+            f"--namespace: {namespace!r} is not a valid namespace: use at most 63 "
+            "lower-case letters, digits and dashes"
         )

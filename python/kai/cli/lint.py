@@ -1,4 +1,4 @@
-"""``kai lint``: what KAI would refuse or silently ignore."""
+"""``kai lint``: finds settings that KAI would refuse or silently ignore."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _ENDINGS = (".yaml", ".yml", ".json")
     "lint",
     epilog="""\b
 Examples:
-  kai lint                                  this directory, and all below it
-  kai lint job.yaml --diff                  what --fix would change
+  kai lint                                  this directory, recursively
+  kai lint job.yaml --diff                  show what --fix would change
   kai lint manifests/ --queues queues.yaml --fix
   kai lint --select queue --ignore queue-limit-zero
   kai lint --output-format github           annotations of a pull request
   kai lint --output-format sarif > kai.sarif
 \b
-To keep what is meant, write so at the end of its line, or in the line above:
+To ignore a finding, add a comment to its line, or to the line above:
   gpu-memory: "5120"  # kai: ignore[fraction-and-memory]
 """,
 )
@@ -43,18 +43,22 @@ To keep what is meant, write so at the end of its line, or in the line above:
     "--output-format",
     metavar="FORMAT",
     type=click.Choice(FORMATS),
-    help="text, json (an object per finding, a line), github, sarif [text].",
+    help="text, json (one object per finding and line), github, sarif [text].",
 )
-@click.option("--json", "as_json", is_flag=True, help="The same as --output-format json.")
-@click.option("--fix", is_flag=True, help="Mend in the file what is certain; show the rest.")
-@click.option("--diff", is_flag=True, help="Show what --fix would change, and no more.")
-@click.option("--select", multiple=True, metavar="CODES", help="Only these: queue-cycle,zenml.")
-@click.option("--ignore", multiple=True, metavar="CODES", help="All but these.")
-@click.option("--exclude", multiple=True, metavar="GLOB", help="Files of directories to pass over.")
+@click.option("--json", "as_json", is_flag=True, help="Same as --output-format json.")
+@click.option("--fix", is_flag=True, help="Apply the certain fixes to the files; show the rest.")
+@click.option("--diff", is_flag=True, help="Show what --fix would change, and change nothing.")
+@click.option(
+    "--select", multiple=True, metavar="CODES", help="Report only these, such as queue-cycle,zenml."
+)
+@click.option("--ignore", multiple=True, metavar="CODES", help="Do not report these.")
+@click.option("--exclude", multiple=True, metavar="GLOB", help="Files and directories to skip.")
 @click.option("--strict", is_flag=True, help="Exit with 1 for warnings, too.")
 @click.option("--queues", metavar="FILE", help="Manifests of all queues of the cluster.")
-@click.option("--scheduler-name", metavar="NAME", help="Of KAI in the cluster [kai-scheduler].")
-@click.option("--queue-label-key", metavar="KEY", help="Of the queue label [kai.scheduler/queue].")
+@click.option("--scheduler-name", metavar="NAME", help="Name of the KAI scheduler [kai-scheduler].")
+@click.option(
+    "--queue-label-key", metavar="KEY", help="Key of the queue label [kai.scheduler/queue]."
+)
 def command(
     files: tuple[str, ...],
     output_format: str | None,
@@ -69,17 +73,17 @@ def command(
     scheduler_name: str | None,
     queue_label_key: str | None,
 ) -> int:
-    """Find what KAI would refuse, or silently ignore, before the cluster does.
+    """Find settings that KAI would refuse or silently ignore.
 
-    FILE holds Kubernetes manifests of any kinds that have pods, queues, ZenML
-    settings or a compiled KFP pipeline, as YAML or JSON; "-" is standard input.
-    Of a directory all files in and below it are read that end in .yaml, .yml or
-    .json and hold any of that; hidden ones are skipped. The queues in all files
-    are believed to be some of the cluster's, those after --queues to be all.
-    CODES are those of findings, or what several begin with; commas split them.
+    FILE has Kubernetes manifests (any kind with pods, and queues), ZenML settings
+    or a compiled KFP pipeline, as YAML or JSON; "-" is standard input. In a
+    directory and its subdirectories, kai checks every .yaml, .yml and .json file
+    with such content; hidden files are skipped. The files may define some of the
+    cluster's queues; the file of --queues must define all of them. CODES are
+    codes of findings or their prefixes, separated by commas.
 
-    Exit status: 0 nothing that KAI refuses, 1 something (with --diff: there is
-    something to change), 2 a file cannot be read.
+    Exit status: 0: no errors; 1: errors (with --diff: there is something to
+    change); 2: a file cannot be read.
     """
     from kai.api import keys
     from kai.linting.queue_tree import Queues
@@ -107,16 +111,16 @@ def command(
     if form == "text" and not severities and status == DONE:
         click.echo("All checks passed!")
     if fixable:
-        say(f"--fix mends {fixable} of these")
+        say(f"--fix corrects {fixable} of these")
     return status
 
 
 def _form(output_format: str | None, *, as_json: bool, fix: bool, diff: bool) -> str:
-    """The form of the output, where the options that choose it make sense together."""
+    """The output format. Raises click.UsageError if options exclude each other."""
     if fix and diff:
-        raise click.UsageError("only one of --fix and --diff makes sense")
+        raise click.UsageError("--fix and --diff exclude each other")
     if as_json and output_format not in (None, "json"):
-        raise click.UsageError("only one of --json and --output-format makes sense")
+        raise click.UsageError("--json and --output-format exclude each other")
     return "json" if as_json else output_format or "text"
 
 
@@ -138,7 +142,7 @@ def _wanted(select: Sequence[str], ignore: Sequence[str]) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class _Check:
-    """What is checked in each file."""
+    """The checks of each file."""
 
     known: Queues
     wanted: frozenset[str]
@@ -161,7 +165,7 @@ class _Check:
 def _found(
     read: dict[str, File], check: _Check, *, fix: bool, count: bool
 ) -> tuple[dict[str, list[Located]], int]:
-    """The findings of each file, mended where that is asked for, and how many could be."""
+    """The findings of each file, after fixes if `fix`, and the number of possible fixes."""
     fixable = 0
     found = {}
     for name, file in read.items():
@@ -173,7 +177,7 @@ def _found(
             fixable += changes
         elif changes:
             _write(name, mended)
-            say(f"{name}: {changes} mended")
+            say(f"{name}: {changes} corrected")
             found[name] = check.of(_parsed(mended))
     return found, fixable
 
@@ -182,26 +186,26 @@ def _found(
 
 
 def _read_all(files: Iterable[str], exclude: Sequence[str]) -> tuple[dict[str, File], int]:
-    """What was read, by name; and the exit status that reading leads to."""
+    """The files by name, and the exit status of reading them."""
     status = DONE
     read: dict[str, File] = {}
     for given in files:
         names, is_directory = _names(given, exclude)
         if is_directory and not names:
-            say(f"{given}: has no files that end in {', '.join(_ENDINGS)}")
+            say(f"{given}: contains no files that end in {', '.join(_ENDINGS)}")
         for name in names:
             try:
                 read[name] = _read(name)
             except KaiError as error:
                 if is_directory and isinstance(error, InvalidRequestError):
-                    continue  # something else: only a file that is named has to be checkable
+                    continue  # nothing to check: an error only for a file that the user has named
                 say(f"{'standard input' if name == '-' else name}: {error}")
                 status = BAD_INPUT
     return read, status
 
 
 def _names(given: str, exclude: Sequence[str]) -> tuple[list[str], bool]:
-    """The files that are meant, and whether that is a directory."""
+    """The files that a name stands for, and whether the name is a directory."""
     from fnmatch import fnmatch
     from pathlib import Path
 
@@ -279,7 +283,7 @@ def _show_text(found: dict[str, list[Located]]) -> None:
 
 
 def _show_diffs(read: dict[str, File], check: _Check) -> int:
-    """What would change; 1 if anything would."""
+    """Prints the changes of --fix; returns 1 if there are any."""
     changes = 0
     for name, file in read.items():
         mended, count = check.mended(file, check.of(file))
@@ -287,7 +291,7 @@ def _show_diffs(read: dict[str, File], check: _Check) -> int:
             changes += count
             sys.stdout.writelines(_diff(name, file.text, mended))
     if changes:
-        say(f"--fix mends {changes}")
+        say(f"--fix corrects {changes}")
     return ANSWER_IS_NO if changes else DONE
 
 

@@ -1,4 +1,4 @@
-"""``kai nodes``: what is free on the nodes, by class of GPU."""
+"""``kai nodes``: free GPUs on nodes, by class of node."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Examples:
   kai nodes snapshot.zip --json | jq '.nodes[] | select(.free_gpus > 3)'
   kai nodes snapshot.zip -o csv > nodes.csv
 \b
-Two nodes of one class; on n1 pods share a GPU, of which half is free:
+Two nodes of one class; on n1, half of a shared GPU is free:
   NVIDIA-H100, 8 GPUs each: 11 of 16 GPUs free on 2 nodes, 1 of them whole
     nodes  free  free parts  leaving  state
     n1        3         0.5        0
@@ -41,13 +41,13 @@ Two nodes of one class; on n1 pods share a GPU, of which half is free:
 )
 @answering_plans
 def command(cluster: Cluster, plan: Plan, answers: Answers) -> Answer:
-    """Show what is free on each node once the decisions of a cycle are carried out.
+    """Show the free GPUs of each node after the decisions of one cycle.
 
-    A class is a kind of GPU (the label nvidia.com/gpu.product) and how many of
-    them a node has. "free" are whole GPUs, "free parts" what is left of each
-    GPU that pods share, "leaving" GPUs that come free when pods that have to
-    leave are gone, "state" why a node takes no pods. Nodes of a class that are
-    alike share a row. MIG instances are in none of the numbers. INPUT is as for
+    A class of nodes has the same GPU model (the label nvidia.com/gpu.product) and
+    the same number of GPUs. Columns: "free": whole free GPUs; "free parts": the
+    free part of each shared GPU; "leaving": GPUs that become free when evicted
+    and terminating pods are gone; "state": why a node accepts no pods. Equal
+    nodes of a class share a row. MIG instances are not counted. INPUT is as for
     `kai plan`.
     """
     return _answer(cluster, plan, wide=answers.is_wide)
@@ -103,7 +103,7 @@ def _answer(cluster: Cluster, plan: Plan, *, wide: bool) -> Answer:
 
 @dataclass(frozen=True, slots=True)
 class _Class:
-    """Nodes with as many GPUs of one kind each; None: their labels do not say which kind."""
+    """Nodes with the same number of GPUs of one model; None: no label names the model."""
 
     product: str | None
     gpus_each: float
@@ -111,7 +111,7 @@ class _Class:
 
     @property
     def free_gpus(self) -> float:
-        """Whole ones on nodes that take pods."""
+        """Whole free GPUs on nodes that accept pods."""
         return sum(node.free_gpus for node in self.nodes if not node.state)
 
     def to_dict(self) -> dict[str, Any]:
@@ -145,7 +145,7 @@ class _Class:
 
 
 def _products(cluster: Cluster) -> dict[str, str]:
-    """By node, the kind of its GPUs, where a label names it."""
+    """The GPU model of each node, if a label names it."""
     from kai.api.reading import at, labels_of, text
 
     found = {}
@@ -157,7 +157,7 @@ def _products(cluster: Cluster) -> dict[str, str]:
 
 
 def _classes(nodes: Iterable[NodePlan], products: Mapping[str, str]) -> list[_Class]:
-    """Those with most GPUs first."""
+    """The classes; those with the most GPUs come first."""
     found: dict[tuple[str | None, float], list[NodePlan]] = {}
     for node in nodes:
         product = products.get(node.name) if node.gpus else None

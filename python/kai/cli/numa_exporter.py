@@ -1,4 +1,4 @@
-"""kai run numa-exporter: writes on the pods of a node in which NUMA zones they lie."""
+"""``kai run numa-exporter``: writes NUMA placements on the pods of a node."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Example:
   kai run numa-exporter --node-name n1
 
 `kai install --numa-exporter` prints a DaemonSet that runs it on each node with
-NUMA zones. It reads the socket as root. SIGTERM ends it.
+NUMA zones. It must run as root to read the socket. SIGTERM ends it.
 """
 
 
@@ -32,7 +32,7 @@ NUMA zones. It reads the socket as root. SIGTERM ends it.
     metavar="DIR",
     default="/sys",
     show_default=True,
-    help="Where sysfs is: it has the NUMA node of each CPU.",
+    help="Directory of sysfs, which has the NUMA node of each CPU.",
 )
 @click.option(
     "--poll-interval",
@@ -41,7 +41,7 @@ NUMA zones. It reads the socket as root. SIGTERM ends it.
     type=click.FloatRange(min=0, min_open=True),
     default=1.0,
     show_default=True,
-    help="Seconds between looks at the kubelet.",
+    help="Seconds between requests to the kubelet.",
 )
 @click.option(
     "--drift-resync-interval",
@@ -50,9 +50,9 @@ NUMA zones. It reads the socket as root. SIGTERM ends it.
     type=click.FloatRange(min=0),
     default=60.0,
     show_default=True,
-    help="Seconds between repairs of annotations that others changed; 0: no repairs.",
+    help="Seconds between repairs of changed annotations; 0: no repairs.",
 )
-@click.option("--log-json", is_flag=True, help="Log lines as JSON.")
+@click.option("--log-json", is_flag=True, help="Write log lines as JSON.")
 @click.option("-v", "--verbose", is_flag=True, help="Log every write.")
 def command(
     kubeconfig: str | None,
@@ -65,11 +65,12 @@ def command(
     log_json: bool,
     verbose: bool,
 ) -> int:
-    """Write on the pods of a node in which NUMA zones their resources lie.
+    """Write the NUMA zones of the resources of a node's pods.
 
-    It reads from the kubelet which devices, memory and exclusive CPUs each pod
-    has, and writes them by zone into kai.scheduler/numa-placement-observed. The
-    plugin numa of the scheduler charges the zones of the node with it.
+    It reads the devices, memory and exclusive CPUs of each pod from the kubelet,
+    and writes them by zone into the annotation
+    kai.scheduler/numa-placement-observed. The scheduler's plugin numa counts these
+    resources as used in their zones.
     """
     from kai.k8s.kubelet import need_numa_extra
     from kai.service import export_numa

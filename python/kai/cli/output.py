@@ -1,4 +1,4 @@
-"""The forms in which commands answer: a page, wide, JSON, YAML, CSV, Markdown."""
+"""The output formats of commands: text, wide, JSON, YAML, CSV and Markdown."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Command = TypeVar("Command", bound=Callable[..., object])
 
 
 def output_options(command: Command) -> Command:
-    """Gives a command `form`, one of FORMS, in place of the three options that choose it."""
+    """Passes a command the argument `form`, one of FORMS, set by three options."""
 
     @functools.wraps(command)
     def with_form(*, output: str | None, wide: bool, as_json: bool, **options: Any) -> object:
@@ -28,19 +28,19 @@ def output_options(command: Command) -> Command:
         chosen += ["wide"] if wide else []
         chosen += ["json"] if as_json else []
         if len(dict.fromkeys(chosen)) > 1:
-            raise click.UsageError("only one of --output, --wide and --json makes sense")
+            raise click.UsageError("--output, --wide and --json exclude each other: give one")
         return command(form=chosen[0] if chosen else "text", **options)
 
     made: Any = with_form
     for option in (
-        click.option("--wide", is_flag=True, help="The same as -o wide."),
-        click.option("--json", "as_json", is_flag=True, help="The same as -o json."),
+        click.option("--wide", is_flag=True, help="Same as -o wide."),
+        click.option("--json", "as_json", is_flag=True, help="Same as -o json."),
         click.option(
             "-o",
             "--output",
             metavar="FORM",
             type=click.Choice(FORMS),
-            help="text, wide (nothing is cut), json (a line per input), yaml, csv, markdown.",
+            help="text, wide (nothing shortened), json (a line per input), yaml, csv or markdown.",
         ),
     ):
         made = option(made)
@@ -49,10 +49,10 @@ def output_options(command: Command) -> Command:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command answers for one input; only what its form needs is made.
+    """The answer of a command for one input; only the parts that its format needs are computed.
 
-    `tables` and `notes` are for people, `data` is for JSON and YAML, `rows` for CSV: a mapping of
-    the same columns each. `json` is `data` as JSON, where there is a faster way.
+    `tables` and `notes` are for text, `data` is for JSON and YAML, and `rows` is for CSV: one
+    mapping a row, all with the same columns. `json` is `data` as JSON, if there is a faster way.
     """
 
     heading: Callable[[], str]
@@ -65,7 +65,7 @@ class Answer:
 
 
 class Answers:
-    """Writes answers to standard output in one form, one after the other."""
+    """Writes answers to standard output in one format, one after the other."""
 
     def __init__(self, form: str) -> None:
         self.form = form
@@ -97,9 +97,11 @@ class Answers:
         self._written = True
 
     def say(self, sentences: str, data: Mapping[str, Any]) -> None:
-        """Sentences for people, and what they say as data."""
+        """Writes sentences as text, or `data` in the other formats."""
         if self.form == "csv":
-            raise click.UsageError("sentences make no table: -o csv does not go with --explain")
+            raise click.UsageError(
+                "-o csv and --explain exclude each other: an explanation is no table"
+            )
         if self.for_people:
             self.page.paragraph(sentences)
         else:

@@ -1,4 +1,4 @@
-"""``kai plan``: what the scheduler would do with a cluster."""
+"""``kai plan``: the decisions of one scheduling cycle."""
 
 from __future__ import annotations
 
@@ -23,42 +23,47 @@ if TYPE_CHECKING:
     "plan",
     epilog="""\b
 Examples:
-  kai plan snapshot.zip                   what KAI's snapshot endpoint gave you
+  kai plan snapshot.zip                   a file from KAI's snapshot endpoint
   kai plan manifests/                     all YAML and JSON files in a directory
   kai plan nodes.yaml queues.yaml job.yaml
   kubectl get nodes,pods,queues,podgroups -A -o json | kai plan -
   kai plan snapshot.zip --explain vision/train
-  kai plan --live --context staging       what the next cycle would do there
+  kai plan --live --context staging       the next cycle of a live cluster
   kai plan snapshot.zip --json --now 2026-01-01T00:00:00Z | jq .decisions
   kai plan snapshot.zip -o csv > pods.csv a row per pod that starts or leaves
-  kai plan snapshot.zip -o markdown       for an issue; -o wide cuts nothing
+  kai plan snapshot.zip -o markdown       for an issue
+  kai plan snapshot.zip -o wide           nothing is shortened
   kai plan snapshot.zip --policy mine.py  with your own policies
   kai plan snapshot.zip --trace out.json  open it in ui.perfetto.dev
 \b
-A snapshot of a running KAI (docs/reference/snapshots.md):
+To take a snapshot of a running KAI (docs/reference/snapshots.md):
   kubectl port-forward -n kai-scheduler deployment/kai-scheduler-default 8081 &
   curl -sSf localhost:8081/get-snapshot -o snapshot.zip
 """,
 )
 @planning_options
-@click.option("--explain", metavar="GROUP", help="Say why this pod group waits, and no more.")
-@click.option("--trace", metavar="FILE", help="Write where the time went, for ui.perfetto.dev.")
+@click.option(
+    "--explain", metavar="GROUP", help="Explain why this pod group waits, and print nothing else."
+)
+@click.option(
+    "--trace", metavar="FILE", help="Write the times of the plan's stages, for ui.perfetto.dev."
+)
 def command(asked: Asked, explain: str | None, trace: str | None) -> int:
-    """Plan one scheduling cycle, of files or of a live cluster; nothing is changed.
+    """Plan one scheduling cycle from files or from a live cluster. Nothing is changed.
 
     INPUT is a KAI snapshot (.zip or .json), Kubernetes manifests (YAML or
     JSON), a directory of either, or - for standard input. Each snapshot is
-    planned by itself; all manifests together describe one cluster. In
-    manifests, what a cluster would add is added: Jobs, Deployments and
-    StatefulSets get their pods, pods get pod groups, the default queues exist,
-    and a pod that names no scheduler is ours.
+    planned separately; all manifests together describe one cluster. kai adds to
+    manifests what a cluster would add: pods of Jobs, Deployments and
+    StatefulSets, pod groups of pods, and the default queues. A pod without a
+    schedulerName is planned, too.
 
-    With --live, --kubeconfig or --context the cluster is read instead, once. That
-    needs the right to list; pods without a pod group are grouped in memory, as
-    `kai run` groups them, and that needs the right to get what owns them.
+    With --live, --kubeconfig or --context, kai reads a live cluster once. It needs
+    the right to list objects. Pods without a pod group are grouped in memory, as
+    `kai run` does; this needs the right to get the owners of pods.
 
-    GROUP is namespace/name of a pod group, its workload or one of its pods; the
-    namespace may be left out where the name says enough.
+    GROUP is the namespace/name of a pod group, of its workload or of one of its
+    pods. The namespace may be left out if the name is unique.
     """
     from kai.engine.explain import rejections
 
@@ -70,7 +75,7 @@ def command(asked: Asked, explain: str | None, trace: str | None) -> int:
     for _, made in asked.plans(warn):
         if trace is not None:
             traced.append((made.input, made.timing))
-        if strict or not answers.for_people or explain is not None:  # a page has them
+        if strict or not answers.for_people or explain is not None:  # the text output shows them
             warn.of(made.warnings, strict=strict)
         if strict:
             warn.of(made.rejected, strict=strict, prefix="left out: ")

@@ -1,4 +1,4 @@
-"""``kai queues``: who deserves what, and who uses it."""
+"""``kai queues``: quota, fair share and usage of queues."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ Examples:
   kai queues manifests/ --json | jq '.queues["team-a"].gpu'
   kai queues snapshot.zip -o csv > queues.csv     a row per queue and resource
 \b
-A queue that borrows, and one that lacks:
+A queue that borrows, and a queue below its share:
   queue   deserved  fair share  in use  % of share  over or under  wanted
   speech         4           4       8         200             +4       8
   vision         4           4       0           0             -4       4
-speech has 4 GPUs more than its share, and so may lose as many to vision.
+speech is 4 GPUs over its share, so vision may reclaim 4 GPUs from it.
 """,
 )
 @answering_plans
 def command(cluster: Cluster, plan: Plan, answers: Answers) -> Answer:
-    """Show what each queue deserves, its fair share and what it uses.
+    """Show the quota, the fair share and the usage of each queue.
 
-    The numbers are those at the start of a cycle: "deserved" is the quota,
-    "fair share" what the queue should have given who asks for what, "in use"
-    what it has, also in percent of its share and how much over or under it,
-    "wanted" that and what its pods wait for. Queues stand below their parents.
-    INPUT is as for `kai plan`.
+    The numbers are those at the start of a cycle. "deserved" is the quota; "fair
+    share" is what the queue should have, given the current requests; "in use" is
+    what its pods hold, also in percent of the fair share and as the amount over
+    or under it; "wanted" adds the requests of its waiting pods. Queues are
+    listed below their parents. INPUT is as for `kai plan`.
     """
     return _answer(cluster, plan)
 
@@ -70,7 +70,7 @@ def _answer(cluster: Cluster, plan: Plan) -> Answer:
         if plan.queues:
             return []
         if not cluster.counts["queues"]:
-            return ["There is no queue; `kai install` prints two that pods without one get into."]
+            return ["There is no queue. `kai install` prints two default queues."]
         return ["No queue has numbers: is the plugin proportion configured?"]
 
     return Answer(
@@ -84,6 +84,6 @@ def _answer(cluster: Cluster, plan: Plan) -> Answer:
 
 
 def _csv(share: object, member: str) -> object:
-    """Unlimited is infinity, as in `kai.Queues.to_pandas`; a part of nothing is empty."""
+    """The cell of a value: "inf" if unlimited, as in `kai.Queues.to_pandas`; empty if undefined."""
     value = getattr(share, member)
     return "inf" if value is None and member in ("deserved", "limit", "fair_share") else value

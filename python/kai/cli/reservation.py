@@ -1,4 +1,4 @@
-"""kai run reservation: the program in the pods that hold a shared GPU."""
+"""``kai run reservation``: the program in the pods that hold a shared GPU."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from kai.cli.connecting import cluster_options
 EPILOG = """\b
 Examples:
   kai run reservation                    in a reservation pod
-  kai run reservation --fake             the same on a node without GPUs
+  kai run reservation --fake             on a node without GPUs
 
-It writes the UUID of the one GPU that it sees on its own pod, as the
-annotation run.ai/reserve_for_gpu_index, and waits for SIGTERM. It needs
+It writes the UUID of its one visible GPU into the annotation
+run.ai/reserve_for_gpu_index of its own pod, and waits for SIGTERM. It needs
 NVIDIA's driver and nvidia-ml-py: pip install 'kai-sched[nvml]'.
 """
 
@@ -40,10 +40,10 @@ NVIDIA's driver and nvidia-ml-py: pip install 'kai-sched[nvml]'.
     "given",
     metavar="UUID",
     multiple=True,
-    help="The GPU, in place of those that NVML shows.",
+    help="The GPU to write, instead of the one that NVML shows.",
 )
-@click.option("--fake", is_flag=True, help="Make up a UUID: for simulated nodes.")
-@click.option("--log-json", is_flag=True, help="Log lines as JSON.")
+@click.option("--fake", is_flag=True, help="Generate a UUID, for simulated nodes.")
+@click.option("--log-json", is_flag=True, help="Write log lines as JSON.")
 def command(
     kubeconfig: str | None,
     context: str | None,
@@ -53,10 +53,10 @@ def command(
     fake: bool,
     log_json: bool,
 ) -> int:
-    """Write which GPU this pod got, and hold it.
+    """Write the UUID of this pod's GPU, and hold the GPU.
 
-    The scheduler makes such a pod for each GPU that pods share. A person has
-    no use for it.
+    The scheduler creates such a pod for each shared GPU. The program is not
+    meant to be started by hand.
     """
     from kai.service.live import need_cluster_extra
 

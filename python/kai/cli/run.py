@@ -1,4 +1,4 @@
-"""kai run: the scheduler and its controllers, in a cluster."""
+"""``kai run``: the scheduler and its controllers, in a cluster."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ Examples:
   kai run scheduler --shadow --listen-address :8080    beside KAI; see /shadow
 
 \b
-Programs that are no roles, with options of their own:
+Two more programs, which are not roles and have their own options:
   kai run numa-exporter --help           writes NUMA placements on a node's pods
-  kai run reservation --help             the program in pods that hold a GPU
+  kai run reservation --help             runs in the pods that hold a shared GPU
 
-The kinds that it needs are installed by `kai install`. A server that cannot be
-reached is exit status 3. SIGTERM ends it: bindings that are under way are
-finished, and its leases are given up.
+The cluster needs the CRDs that `kai install` prints. The exit status is 3 if the
+API server cannot be reached. On SIGTERM, `kai run` finishes the bindings that it
+has begun, releases its leases and ends.
 """
 
 
@@ -42,11 +42,11 @@ def pairs(_: click.Context, option: click.Parameter, text: str | None) -> dict[s
 
 
 PROGRAMS = {"numa-exporter": "numa_exporter", "reservation": "reservation"}
-"""What is no role: by name, the module of kai.cli that has the command."""
+"""Programs that are not roles: the module of kai.cli with the command, by name."""
 
 
 class _Run(click.Command):
-    """`kai run NAME` of one of PROGRAMS is a command of its own, with other options."""
+    """Makes `kai run NAME` a separate command, with other options, if NAME is in PROGRAMS."""
 
     def make_context(
         self,
@@ -66,32 +66,36 @@ class _Run(click.Command):
 @cluster_options
 @click.argument("roles", metavar="ROLE...", nargs=-1, required=True)
 @click.option(
-    "--namespace", default="kai-scheduler", show_default=True, help="Where its leases are."
+    "--namespace", default="kai-scheduler", show_default=True, help="Namespace of its leases."
 )
 @scheduler_options
 @click.option(
-    "--config", metavar="FILE", help="Scheduler configuration, in the form of --scheduler-conf."
+    "--config",
+    metavar="FILE",
+    help="Scheduler configuration, in the format of KAI's --scheduler-conf.",
 )
-@click.option("--as-kai", is_flag=True, help="Decide as KAI does, also where it errs.")
+@click.option(
+    "--as-kai", is_flag=True, help="Decide exactly as KAI does, including its known errors."
+)
 @policy_option
 @click.option(
     "--allow-python-policies",
     is_flag=True,
-    help="Run --policy in this scheduler: one that is slow or fails stops all decisions.",
+    help="Allow --policy here: a policy that is slow or fails stops all decisions.",
 )
 @click.option(
     "--binding",
     type=click.Choice(["direct", "bind-requests"]),
     default="direct",
     show_default=True,
-    help="How pods are bound: direct, or by BindRequests for clusters where other tools read them.",
+    help="direct: the scheduler binds pods; bind-requests: it creates BindRequests for a binder.",
 )
 @click.option(
     "--eviction",
     type=click.Choice(["delete", "evict"]),
     default="delete",
     show_default=True,
-    help="How victims leave: delete as KAI does, evict minds PodDisruptionBudgets.",
+    help="delete: delete victims, as KAI does; evict: respect PodDisruptionBudgets.",
 )
 @click.option(
     "--leader-elect/--no-leader-elect",
@@ -103,13 +107,13 @@ class _Run(click.Command):
     "--leader-elect-lease-duration",
     "lease_seconds",
     type=click.FloatRange(min=1),
-    help="Seconds after which another process may take a lease that is not renewed.",
+    help="Seconds after which another process may take an unrenewed lease.",
 )
 @click.option(
     "--leader-elect-renew-deadline",
     "renew_seconds",
     type=click.FloatRange(min=0, min_open=True),
-    help="Seconds without a renewal after which the leader stops; less than the lease's.",
+    help="Seconds without a renewal after which the leader stops; less than the lease duration.",
 )
 @click.option(
     "--leader-elect-retry-period",
@@ -128,18 +132,18 @@ class _Run(click.Command):
     "--queue-label-to-metric-label",
     metavar="LABEL=NAME,...",
     callback=pairs,
-    help="Labels of queues that their metrics have as well, under these names.",
+    help="Queue labels to add to queue metrics, under these names.",
 )
 @click.option(
     "--queue-label-to-default-metric-value",
     metavar="LABEL=VALUE,...",
     callback=pairs,
-    help="For queues without such a label.",
+    help="Value of such a metric label if the queue lacks the label.",
 )
 @click.option(
     "--schedule-period",
     type=click.FloatRange(min=0),
-    help="Least seconds from the end of one cycle to the next.",
+    help="Minimum seconds from the end of one cycle to the next.",
 )
 @sharing_options
 @click.option(
@@ -148,26 +152,26 @@ class _Run(click.Command):
     type=click.FloatRange(min=0, min_open=True),
     default=120.0,
     show_default=True,
-    help="How long the volumes of a pod may take before it is planned again.",
+    help="Seconds to wait for the volumes of a pod before it is planned again.",
 )
 @click.option(
     "--shadow",
     is_flag=True,
-    help="Write nothing; compare decisions with those of the scheduler that runs there.",
+    help="Write nothing; compare the decisions with those of the scheduler in the cluster.",
 )
 @click.option(
     "--shadow-patience",
     type=click.FloatRange(min=0, min_open=True),
     default=10.0,
     show_default=True,
-    help="Seconds after which a decision that the other scheduler does not take is missed.",
+    help="Seconds after which a decision counts as missed by the other scheduler.",
 )
 @click.option(
     "--shadow-report",
     metavar="FILE",
-    help="Write there at the end what was found: .html for a page, else JSON.",
+    help="Write the findings there at the end: HTML if FILE ends in .html, else JSON.",
 )
-@click.option("--log-json", is_flag=True, help="Log lines as JSON.")
+@click.option("--log-json", is_flag=True, help="Write log lines as JSON.")
 @click.option("-v", "--verbose", is_flag=True, help="Log every cycle.")
 def command(
     roles: tuple[str, ...],
@@ -182,11 +186,11 @@ def command(
     policy: tuple[str, ...],
     **options: Any,
 ) -> int:
-    """Schedule the pods of a cluster.
+    """Run the scheduler and its controllers for a cluster.
 
-    Roles: scheduler (decides, binds, evicts, and says why), binder (carries out
-    BindRequests), pod-grouper (puts pods into pod groups), pod-group-controller
-    and queue-controller (statuses), or all.
+    Roles: scheduler (decides, binds, evicts, and writes reasons), binder (carries
+    out BindRequests), pod-grouper (assigns pods to pod groups),
+    pod-group-controller and queue-controller (write statuses), or all.
     """
     from kai.service import serve
     from kai.service.live import need_cluster_extra
@@ -195,7 +199,7 @@ def command(
 
     for name in PROGRAMS:
         if name in roles:
-            raise click.UsageError(f"{name} is no role: write 'kai run {name}' first")
+            raise click.UsageError(f"{name} is not a role: run it alone, as 'kai run {name}'")
     need_cluster_extra()
     given = {
         "min_period": schedule_period,

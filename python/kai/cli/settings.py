@@ -1,4 +1,4 @@
-"""``kai settings``: what to write in an orchestrator so that its pods ask KAI for what is meant."""
+"""``kai settings``: the settings of an orchestrator that give its pods the right KAI request."""
 
 from __future__ import annotations
 
@@ -12,60 +12,60 @@ from kai.cli.failures import DONE, say
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
-# Arguments of PodRequest, in the order in which help shows them. Their rules are not repeated here.
+# Arguments of PodRequest, in the order of the help. PodRequest checks their values.
 _TEXTS = {
     "queue": "Queue of the pod.",
-    "gpu_fraction": "Part of a GPU, such as 0.5.",
-    "gpu_memory": "Memory of a GPU: MiB, or such as 5Gi.",
+    "gpu_fraction": "Part of one GPU, such as 0.5.",
+    "gpu_memory": "Memory of one GPU: MiB, or a quantity such as 5Gi.",
     "mig": "MIG profile, such as 1g.5gb.",
-    "claim": "ResourceClaimTemplate (DRA).",
-    "container": "Container that gets the part of a GPU.",
-    "priority": "PriorityClass.",
-    "preemption_delay": "Such as 5m.",
-    "staleness_grace_period": "Such as 5m.",
-    "topology": "Topology to keep the pods together in.",
-    "required_level": "Level that they have to share.",
-    "preferred_level": "Level that they had better share.",
-    "platform": "gke, eks, aks or generic: how nodes are labelled.",
-    "gpu_type": "GPU model, as the platform labels it.",
-    "node_pool": "Pool of nodes.",
-    "cpu": "Such as 500m.",
-    "memory": "Such as 16Gi.",
-    "cpu_limit": "Such as 2.",
-    "memory_limit": "Such as 32Gi.",
-    "runtime_class": "RuntimeClass.",
-    "isolation": "none, hamicore, mps or nvfractions.",
-    "mps_pipe_directory": "Of the MPS daemon.",
-    "scheduler_name": "Of KAI in the cluster.",
-    "queue_label_key": "Of the queue label.",
-    "kai_version": "That is installed, such as 0.18.",
-    "style": "legacy or nvfractions.",
+    "claim": "Name of a ResourceClaimTemplate (DRA).",
+    "container": "Container that uses the part of a GPU.",
+    "priority": "Name of a PriorityClass.",
+    "preemption_delay": "Delay before the pod may preempt others, such as 5m.",
+    "staleness_grace_period": "How long a gang may run below its minimum, such as 5m.",
+    "topology": "Topology in which the pods are placed close together.",
+    "required_level": "Topology level that the pods must share.",
+    "preferred_level": "Topology level that the pods should share.",
+    "platform": "Node labels of gke, eks, aks or generic.",
+    "gpu_type": "GPU model, as in the platform's node label.",
+    "node_pool": "Node pool of the pod.",
+    "cpu": "CPU request, such as 500m.",
+    "memory": "Memory request, such as 16Gi.",
+    "cpu_limit": "CPU limit, such as 2.",
+    "memory_limit": "Memory limit, such as 32Gi.",
+    "runtime_class": "Name of a RuntimeClass.",
+    "isolation": "Isolation of pods on a GPU: none, hamicore, mps or nvfractions.",
+    "mps_pipe_directory": "Pipe directory of the MPS daemon.",
+    "scheduler_name": "Name of the KAI scheduler in the cluster.",
+    "queue_label_key": "Key of the queue label.",
+    "kai_version": "Installed version of KAI, such as 0.18.",
+    "style": "Annotations of the request: legacy or nvfractions.",
     "compute_sharing": "time-slicing or sm-sharing (KAI 0.18).",
 }
 _NUMBERS = {
-    "gpus": "Whole GPUs.",
-    "devices": "GPUs of which each gives the part.",
-    "gang_min": "Pods that start together.",
-    "gpu_memory_total": "MiB of one GPU of the nodes.",
-    "headroom": "MiB that CUDA takes beside the framework.",
-    "processes": "That share the pod's part.",
+    "gpus": "Number of whole GPUs.",
+    "devices": "Number of GPUs; the pod gets the part on each.",
+    "gang_min": "Number of pods that must start together.",
+    "gpu_memory_total": "Total memory of one GPU of the nodes, in MiB.",
+    "headroom": "MiB that CUDA needs in addition to the framework.",
+    "processes": "Number of processes that share the pod's part.",
 }
 _FLAGS = {
-    "mps": "The part of a GPU is by MPS.",
-    "legacy": "The queue label of KAI before 0.6.",
-    "both": "Both queue labels.",
-    "workaround_stale_gang": "For KAI 0.16.2 to 0.17.0.",
+    "mps": "Share the GPU through MPS.",
+    "legacy": "Use the queue label of KAI before 0.6.",
+    "both": "Set both queue labels.",
+    "workaround_stale_gang": "Work around a bug of KAI 0.16.2 to 0.17.0.",
 }
 _EITHER = {
-    "preemptible": "Overrule what the priority says.",
-    "privileged": "Of the container.",
+    "preemptible": "Override the preemptibility that follows from the priority.",
+    "privileged": "Whether the container is privileged.",
 }
 _PAIRS = {
-    "env": "Variable of the container.",
+    "env": "Environment variable of the container.",
     "label": "Label of the pod.",
     "annotation": "Annotation of the pod.",
     "node_selector": "Label that nodes must have.",
-    "framework_version": "Such as torch=2.10.",
+    "framework_version": "Version of a framework, such as torch=2.10.",
 }
 _MAPPING_OF = {"label": "labels", "annotation": "annotations",
                "framework_version": "framework_versions"}  # fmt: skip
@@ -82,7 +82,9 @@ def _request_options(command: Command) -> Command:
             help="Taint that the pod tolerates.",
         ),
         click.option(
-            "--framework", multiple=True, help="torch, jax, vllm ...: to be told its part."
+            "--framework",
+            multiple=True,
+            help="torch, jax, vllm ...: set its memory limit to the pod's part.",
         ),
     ]
     options += [
@@ -115,18 +117,23 @@ Examples:
 @click.option("-o", "--orchestrator", metavar="NAME", required=True, help="zenml, kfp, ray ...")
 @click.option(
     "--format", "form", type=click.Choice(("yaml", "json", "python")), default="yaml",
-    show_default=True, help="Of the answer.",
+    show_default=True, help="Output format.",
 )  # fmt: skip
-@click.option("--pod", "shown", flag_value="pod", help="Show the pod that comes of it instead.")
+@click.option("--pod", "shown", flag_value="pod", help="Print the resulting pod instead.")
 @click.option(
     "--cluster-objects", "shown", flag_value="cluster_objects",
-    help="Show what an administrator has to apply instead.",
+    help="Print the objects that an administrator must apply instead.",
 )  # fmt: skip
-@click.option("--all", "shown", flag_value="all", help="Show all that is known of the answer.")
-@click.option("--strict", is_flag=True, help="Fail for what the orchestrator cannot express.")
+@click.option(
+    "--all",
+    "shown",
+    flag_value="all",
+    help="Print settings, pod, placement, warnings and cluster objects.",
+)
+@click.option("--strict", is_flag=True, help="Fail if the orchestrator cannot express a setting.")
 @click.option(
     "--set", "options", metavar="NAME=VALUE", multiple=True,
-    help="Option of the orchestrator's builder; VALUE is JSON, or else a text.",
+    help="Option of the orchestrator's builder; VALUE is JSON or text.",
 )  # fmt: skip
 @_request_options
 def command(
@@ -137,10 +144,10 @@ def command(
     options: tuple[str, ...],
     **asked: Any,
 ) -> int:
-    """Write what an orchestrator has to be told for the pods of a step or job.
+    """Print the settings that an orchestrator needs for the pods of a step or job.
 
-    What is asked for is checked first. Warnings, and what the orchestrator
-    cannot express, go to standard error; the settings alone to standard output.
+    The request is checked first. Standard output has only the settings; warnings
+    and settings that the orchestrator cannot express go to standard error.
     """
     from kai.integrations.registry import builder_for
     from kai.settings import PodRequest
@@ -161,7 +168,7 @@ def command(
     if built.cluster_objects and shown is None:
         count = len(built.cluster_objects)
         say(
-            f"an administrator has to apply {count} object{'s' * (count > 1)} once; see"
+            f"an administrator must apply {count} object{'s' * (count > 1)} once; see"
             " --cluster-objects"
         )
     parts = {
@@ -179,11 +186,11 @@ def command(
     return DONE
 
 
-# ---- what was asked for --------------------------------------------------------------------------
+# ---- the request ---------------------------------------------------------------------------------
 
 
 def _arguments(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of PodRequest; those that were not given are left to it."""
+    """The arguments of PodRequest; options that were not given are left out."""
     arguments: dict[str, Any] = {}
     for name, value in asked.items():
         if value is None or (value is False and name in _FLAGS) or value == ():
@@ -227,7 +234,7 @@ def _value(text: str) -> Any:
         return text
 
 
-# ---- the answer ----------------------------------------------------------------------------------
+# ---- the output ----------------------------------------------------------------------------------
 
 
 def _plain(value: Any) -> Any:
@@ -257,7 +264,7 @@ def _yaml(value: Any) -> str:
     from kai.api.documents import plain_scalar
 
     class Dumper(yaml.SafeDumper):
-        """Quotes what kubectl would take for something else than a text; PyYAML leaves 1e3 bare."""
+        """Quotes strings that kubectl would read as another type; PyYAML does not quote 1e3."""
 
         def ignore_aliases(self, data: Any) -> bool:
             return True

@@ -1,4 +1,4 @@
-"""Options of `kai run` about GPUs that pods share."""
+"""Options of `kai run` about shared GPUs."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ Command = TypeVar("Command", bound=Callable[..., object])
 
 
 def resources(_: click.Context, option: click.Parameter, text: str | None) -> dict[str, Any]:
-    """A JSON object with requests and limits."""
+    """Parses a JSON object with requests and limits."""
     try:
         found = json.loads(text or "{}")
     except ValueError as error:
-        raise click.BadParameter(f"is no JSON: {error}", param=option) from None
+        raise click.BadParameter(f"not valid JSON: {error}", param=option) from None
     if not isinstance(found, dict):
-        raise click.BadParameter("is no JSON object", param=option)
+        raise click.BadParameter("not a JSON object", param=option)
     return found
 
 
 def sharing_options(command: Command) -> Command:
-    """Members of kai.service.options.Options by name, with the names of KAI's binder."""
+    """Adds members of kai.service.options.Options, with the option names of KAI's binder."""
     for option in reversed(
         (
             click.option(
@@ -33,13 +33,13 @@ def sharing_options(command: Command) -> Command:
                 metavar="NAME",
                 default=keys.RESERVATION,
                 show_default=True,
-                help="Where the pods are that hold shared GPUs.",
+                help="Namespace of the pods that hold shared GPUs (reservation pods).",
             ),
             click.option(
                 "--resource-reservation-app-label",
                 metavar="VALUE",
                 default=keys.RESERVATION,
-                help="Their label app; no other value than the default is accepted.",
+                help="Their label app; only the default is accepted.",
             ),
             click.option(
                 "--resource-reservation-service-account",
@@ -58,7 +58,7 @@ def sharing_options(command: Command) -> Command:
                 "--resource-reservation-pod-resources",
                 metavar="JSON",
                 callback=resources,
-                help="Their requests and limits beside the GPU.",
+                help="Their requests and limits, except the GPU.",
             ),
             click.option(
                 "--resource-reservation-allocation-timeout",
@@ -66,7 +66,7 @@ def sharing_options(command: Command) -> Command:
                 type=click.FloatRange(min=0, min_open=True),
                 default=40.0,
                 show_default=True,
-                help="How long their program may take to write which GPU they got.",
+                help="Seconds in which their program must write the UUID of the GPU.",
             ),
             click.option(
                 "--runtime-class-name",
@@ -77,18 +77,18 @@ def sharing_options(command: Command) -> Command:
             click.option(
                 "--fake-gpu-nodes",
                 is_flag=True,
-                help="Nodes are simulated: their program makes up a GPU.",
+                help="For simulated nodes: their program generates a GPU UUID.",
             ),
             click.option(
                 "--cdi",
                 is_flag=True,
-                help="Pods that share a GPU get its name in CDI, not its UUID.",
+                help="Give pods the CDI name of a shared GPU, not its UUID.",
             ),
             click.option(
                 "--hami-core-enabled",
                 "hami_core",
                 is_flag=True,
-                help="They get the memory limit that HAMi-core reads.",
+                help="Give pods the GPU memory limit that HAMi-core reads.",
             ),
         )
     ):

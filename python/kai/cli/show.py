@@ -1,7 +1,7 @@
-"""Pages for people: tables as wide as the terminal, with colour on a terminal only.
+"""Text output: tables as wide as the terminal, with colours only on a terminal.
 
-``NO_COLOR`` means no colours, nothing bold and nothing dim; ``FORCE_COLOR`` means all of it, in a
-file as well. ``COLUMNS`` says how wide the terminal is, before the terminal itself.
+``NO_COLOR`` turns off colours, bold and dim text; ``FORCE_COLOR`` turns them on in files as well.
+``COLUMNS`` overrides the width of the terminal.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kai.api.visible import visible
 from kai.engine import text
 from kai.engine.text import Table
 
-MOST_PROSE = 100  # wider lines than those of a book are hard to read
+MOST_PROSE = 100  # longer lines are hard to read
 UNLIMITED = 1_000_000
 
 _STYLES = {"title": "1", "head": "2", "row": "", "note": "2"}  # bold, dim
@@ -23,7 +23,7 @@ _FIRST_WORDS = {"bind": "32", "pipeline": "36", "evict": "31"}  # green, cyan, r
 
 
 class Page:
-    """Writes to standard output. With `wide`, nothing is cut and nothing wrapped."""
+    """Writes text to standard output. With `wide`, nothing is shortened or wrapped."""
 
     def __init__(self, *, wide: bool = False) -> None:
         terminal = columns_of(sys.stdout)
@@ -39,7 +39,7 @@ class Page:
             self._line(line, "1")
 
     def tables(self, tables: Iterable[Table]) -> None:
-        """Those that have rows."""
+        """Writes the tables that have rows."""
         for table in tables:
             if table.rows:
                 self._gap()
@@ -47,7 +47,7 @@ class Page:
                     self._line(line, _STYLES[what], is_row=what == "row")
 
     def paragraph(self, sentences: str) -> None:
-        """Lines of text, each wrapped below where it starts."""
+        """Writes lines of text; a wrapped line keeps its indentation."""
         self._gap()
         for line in sentences.split("\n"):
             indent = len(line) - len(line.lstrip()) + 2
@@ -55,7 +55,7 @@ class Page:
                 self._line(part, "")
 
     def verbatim(self, lines: Iterable[str]) -> None:
-        """Lines to copy: however long, each stays one."""
+        """Writes lines that people copy: they are never wrapped."""
         self._gap()
         for line in lines:
             self._line(line, "")
@@ -82,7 +82,7 @@ def styled(style: str, words: str) -> str:
 
 
 def columns_of(stream: TextIO) -> int | None:
-    """How wide the terminal is that a stream goes to; None: it goes to none."""
+    """The width of the terminal that a stream writes to; None if it is not a terminal."""
     if not stream.isatty():
         return None
     said = os.environ.get("COLUMNS", "")
@@ -96,7 +96,7 @@ def columns_of(stream: TextIO) -> int | None:
 
 
 def is_styled(stream: TextIO) -> bool:
-    """Whether what is written there may be bold or coloured."""
+    """Whether text on this stream may be bold or coloured."""
     if os.environ.get("NO_COLOR"):
         return False
     if os.environ.get("FORCE_COLOR"):

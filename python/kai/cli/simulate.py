@@ -1,4 +1,4 @@
-"""``kai simulate``: a workload in virtual time; or what queues get, without a cluster."""
+"""``kai simulate``: a workload in virtual time, and KAI's two simulators."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ EPILOG = """\b
 Examples:
   kai simulate philly_jobs.csv                     a trace on its own cluster
   kai simulate jobs.yaml --config packing.yaml     another scheduler configuration
-  kai simulate jobs.yaml --policy mine.py          a policy of your own, in Python
+  kai simulate jobs.yaml --policy mine.py          your own policy in Python
   kai simulate jobs.yaml --until 7d --json | jq .metrics
   kai simulate snapshot.zip --remaining exponential:4h --arrivals jobs.yaml
-  kai simulate --live --remaining 8h               a cluster as it is now
-  kai simulate --fair-share request.json           the shares of KAI's simulator
-  kai simulate --time-based config.yaml            queues over time, as CSV
+  kai simulate --live --remaining 8h               start with a live cluster
+  kai simulate --fair-share request.json           as KAI's fair-share simulator
+  kai simulate --time-based config.yaml            as KAI's time-based simulator
   echo '{"totalResource": {"GPU": 8}, "queues": [
     {"uid": "a", "resourceShare": {"gpu": {"overQuotaWeight": 3}}},
     {"uid": "b", "resourceShare": {"gpu": {"overQuotaWeight": 1}}}]}' |
@@ -40,57 +40,68 @@ Examples:
 
 @click.command("simulate", epilog=EPILOG)
 @click.argument("workload", required=False)
-@click.option("--format", "form", type=click.Choice(FORMATS), help="Of WORKLOAD, or of --arrivals.")
-@click.option("--cluster", metavar="FILE", help="Nodes and queues in place of the workload's own.")
-@click.option("--config", metavar="FILE", help="The scheduler configuration, as for kai plan.")
-@click.option("--as-kai", is_flag=True, help="Decide as KAI does also where kai knows better.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    help="Format of WORKLOAD or --arrivals [detected].",
+)
+@click.option(
+    "--cluster", metavar="FILE", help="Nodes and queues to use instead of the workload's own."
+)
+@click.option("--config", metavar="FILE", help="Scheduler configuration, as for kai plan.")
+@click.option(
+    "--as-kai", is_flag=True, help="Decide exactly as KAI does, including its known errors."
+)
 @policy_option
-@click.option("--seed", type=int, default=0, show_default=True, help="Of random times.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of random times.")
 @life_options
 @first_moment_options
-@click.option("--out", metavar="FILE", help="Save the timeline; Timeline.load reads it.")
-@click.option("--html", metavar="FILE", help="Write a page with interactive pictures.")
+@click.option("--out", metavar="FILE", help="Save the timeline; kai.sim.Timeline.load reads it.")
+@click.option("--html", metavar="FILE", help="Write an HTML page with interactive charts.")
 @click.option("--perfetto", metavar="FILE", help="Write a trace for https://ui.perfetto.dev.")
-@click.option("--json", "as_json", is_flag=True, help="Jobs and metrics as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print jobs and metrics as JSON.")
 @click.option(
     "--fair-share",
     metavar="REQUEST",
-    help="Divide what there is among the queues of this request, and no more.",
+    help="Compute only the fair shares of the queues in this request.",
 )
 @click.option(
     "--time-based",
     metavar="INPUT",
-    help="Run KAI's simulation of time-based fair share, and write its CSV.",
+    help="Simulate time-based fair share as KAI does, and print its CSV.",
 )
 def command(
     workload: str | None, fair_share: str | None, time_based: str | None, **options: Any
 ) -> int:
-    """Run a workload in virtual time, with the scheduler that runs in clusters.
+    """Simulate a workload in virtual time, with the scheduler that runs in clusters.
 
     WORKLOAD is a YAML file, a public trace (Philly, ITP, openb, Muri, Tiresias), the
-    output of sacct --parsable2, or a file in the Standard Workload Format: the format
-    is detected from the content. A trace comes with a cluster and queues, which the
-    output describes. Times are like 90s, 15m, 36h or 7d.
+    output of sacct --parsable2, or a file in the Standard Workload Format. The format
+    is detected from the content. For a trace, kai adds a cluster and queues, and the
+    output describes them. Times are written as 90s, 15m, 36h or 7d.
 
-    WORKLOAD may also be a KAI snapshot: then the simulation starts with the cluster as it
-    stands, whose pod groups run on for as long as --remaining says. With --remaining it
-    may be whatever kai plan reads; with --live, --kubeconfig or --context it is a live
-    cluster. Jobs of --arrivals come later. The first cycle decides as kai plan does.
+    WORKLOAD may also be a KAI snapshot: the simulation then starts with the state of
+    that cluster, and --remaining gives the remaining run time of its pod groups. With
+    --remaining, WORKLOAD may be any input of kai plan. With --live, --kubeconfig or
+    --context, the simulation starts with a live cluster. --arrivals adds jobs that
+    arrive later. The first cycle takes the same decisions as kai plan.
 
-    With --fair-share, REQUEST is what KAI's fair-share simulator takes by HTTP, as a
-    JSON file, or - for standard input: totalResource with GPU, CPU and Memory, and
-    queues, each with uid, priority, creationTimestamp and its resourceShare. Units
-    are devices, millicores and bytes. The answer is its answer, as JSON.
+    With --fair-share, REQUEST is the JSON request of KAI's fair-share simulator, in a
+    file or, as -, on standard input: totalResource with GPU, CPU and Memory, and
+    queues, each with uid, priority, creationTimestamp and resourceShare. Units are
+    GPUs, millicores and bytes. The output is the simulator's JSON answer.
 
-    With --time-based, INPUT is what KAI's time-based simulator takes, in YAML, or - for
-    standard input: Cycles, WindowSize, HalfLifePeriod, KValue, Nodes, Queues and Jobs.
-    A cycle is a second of virtual time. The CSV has the columns Time, QueueID,
-    Allocation and FairShare; --json has the same by queue, with past usage.
+    With --time-based, INPUT is the YAML input of KAI's time-based simulator, in a file
+    or, as -, on standard input: Cycles, WindowSize, HalfLifePeriod, KValue, Nodes,
+    Queues and Jobs. A cycle is one second of virtual time. The output is CSV with the
+    columns Time, QueueID, Allocation and FairShare. --json has the same values by
+    queue, with past usage.
     """
     given = [workload is not None, fair_share is not None, time_based is not None, is_live(options)]
     if given.count(True) != 1:
         raise click.UsageError(
-            "give a WORKLOAD to run, --live, --fair-share REQUEST or --time-based INPUT"
+            "give exactly one of WORKLOAD, --live, --fair-share REQUEST and --time-based INPUT"
         )
     if fair_share is not None:
         return _fair_share(fair_share)
@@ -128,7 +139,7 @@ def _simulate(file: str | None, options: dict[str, Any]) -> int:
 
 
 def _warnings(config: Path | None) -> list[str]:
-    """What a configuration says that has no effect, or another one than meant."""
+    """The warnings about a configuration: settings without effect, or with another one."""
     from kai.engine import config as configuration
     from kai.sim.past_usage import params_in
 
@@ -158,7 +169,7 @@ def _run(workload: Workload, config: Path | None, options: dict[str, Any]) -> Ti
     )
 
 
-# ---- what is shown -------------------------------------------------------------------------------
+# ---- output --------------------------------------------------------------------------------------
 
 
 def _answer(timeline: Timeline, metrics: Metrics) -> dict[str, Any]:
@@ -205,12 +216,12 @@ def _page(timeline: Timeline, metrics: Metrics) -> None:
     page.tables(summary.tables(metrics, scales=timeline.workload.scales))
     share = timeline.engine_ms / 10 / timeline.wall_s if timeline.wall_s else 0.0
     page.paragraph(
-        f"{text.count(timeline.cycles, 'cycle')}, one every {timeline.period_s:g} s at most; "
-        f"{share:.0f} % of the time was spent in them"
+        f"{text.count(timeline.cycles, 'cycle')}, at most one every {timeline.period_s:g} s; "
+        f"they took {share:.0f} % of the run time"
     )
     if metrics.unfinished:
         listed = text.listing(metrics.unfinished_jobs)
-        page.paragraph(f"{text.count(metrics.unfinished, 'job')} did not end: {listed}")
+        page.paragraph(f"{text.count(metrics.unfinished, 'job')} did not finish: {listed}")
 
 
 # ---- KAI's simulators ----------------------------------------------------------------------------
@@ -239,7 +250,7 @@ def _time_based(file: str, options: dict[str, Any]) -> int:
         name = str(parameter.name)
         is_given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
         if is_given and name not in OF_TIME_BASED:
-            raise click.UsageError(f"{parameter.opts[0]} does not go with --time-based")
+            raise click.UsageError(f"{parameter.opts[0]} and --time-based exclude each other")
     given = _read_by("--time-based", file, time_based.read_input)
     try:
         timeline = time_based.run(given, as_kai=options["as_kai"], progress=True)
@@ -257,7 +268,7 @@ def _time_based(file: str, options: dict[str, Any]) -> int:
 
 
 def _read_by(option: str, file: str, read: Callable[[str], Any]) -> Any:
-    """What `read` makes of the text of a file, or of standard input. Raises InvalidInputError."""
+    """Applies `read` to the text of a file or of standard input. Raises InvalidInputError."""
     from kai.api import documents, files
     from kai.cli.work import named
 

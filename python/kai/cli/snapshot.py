@@ -18,7 +18,7 @@ Examples:
   kai snapshot --out s.zip --context staging
   kai plan s.zip                           and later, without the cluster
 \b
-What a running scheduler decides on, with what it remembers:
+From a running scheduler, with the state that it keeps in memory:
   kubectl port-forward -n kai-scheduler deployment/kai 8080 &
   kai snapshot --out s.zip --from http://localhost:8080
 """
@@ -28,13 +28,15 @@ What a running scheduler decides on, with what it remembers:
 @cluster_options
 @scheduler_options
 @click.option(
-    "--config", metavar="FILE", help="Scheduler configuration (YAML or JSON) to put into it."
+    "--config",
+    metavar="FILE",
+    help="Scheduler configuration (YAML or JSON) to store in the snapshot.",
 )
 @click.option(
     "--from",
     "url",
     metavar="URL",
-    help="Ask a scheduler, at its --listen-address; also KAI's own, at its port 8081.",
+    help="Fetch from a scheduler: the --listen-address of kai run, or port 8081 of KAI.",
 )
 @click.option("--out", metavar="FILE", required=True, help="The .zip archive to write.")
 def command(
@@ -42,13 +44,14 @@ def command(
 ) -> int:
     """Write a snapshot of a live cluster, in the format of KAI Scheduler.
 
-    It has the objects that decisions depend on: pods without images, commands
-    and values of environment variables. Nothing in the cluster is changed.
+    It has the objects that decisions depend on; pods have no images, commands and
+    values of environment variables. Nothing in the cluster is changed.
 
-    Read from the API server, it needs the right to list; `kai plan` of it is what
-    a scheduler decides that has just started. One asked for --from a running
-    `kai run` has beside the objects what that one remembers: what it has
-    decided and not seen yet, and the places it has promised.
+    By default the objects come from the API server, which needs the right to list
+    them. `kai plan` of this file decides as a scheduler that has just started.
+    With --from, the snapshot comes from a running scheduler. A snapshot of
+    `kai run` also has the state in its memory: decisions that the cluster does
+    not show yet, and promised placements.
     """
     from kai.api import files
     from kai.cli.work import patiently
@@ -59,7 +62,9 @@ def command(
         _read(kubeconfig, context, options).save(out)
         return DONE
     if kubeconfig is not None or context is not None:
-        raise click.UsageError("--from asks a scheduler: it does not go with a kubeconfig")
+        raise click.UsageError(
+            "--from reads from a scheduler: it excludes --kubeconfig and --context"
+        )
     from kai.snapshot.fetching import fetch
 
     files.write(out, patiently("waiting for the scheduler", lambda: fetch(url)))
@@ -67,7 +72,7 @@ def command(
 
 
 def _read(kubeconfig: str | None, context: str | None, options: dict[str, Any]) -> Cluster:
-    """All objects of a cluster, and on standard error what could not be read."""
+    """Reads all objects of a cluster; warns on standard error about those that it cannot read."""
     from kai.cli.work import Warner, named, patiently
     from kai.service.live import read_once
     from kai.service.options import Options

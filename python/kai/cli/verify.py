@@ -1,4 +1,4 @@
-"""``kai verify``: does this scheduler decide as it should?"""
+"""``kai verify``: runs cases with expected decisions."""
 
 from __future__ import annotations
 
@@ -32,17 +32,23 @@ Examples:
 """,
 )
 @click.argument("cases", metavar="CASES...", nargs=-1)
-@click.option("--as-kai", is_flag=True, help="Decide as KAI does, also where it errs.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 @click.option(
-    "--area", "areas", multiple=True, metavar="NAME", help="Only this area, e.g. random/fairness."
+    "--as-kai", is_flag=True, help="Decide exactly as KAI does, including its known errors."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option(
+    "--area",
+    "areas",
+    multiple=True,
+    metavar="NAME",
+    help="Run only this area, such as random/fairness.",
 )
 @click.option(
     "--limit-differences",
     type=click.IntRange(min=0),
     default=10,
     metavar="N",
-    help="Say what differs in the first N cases [10].",
+    help="Show the differences of the first N cases [10].",
 )
 def command(
     cases: tuple[str, ...],
@@ -51,17 +57,16 @@ def command(
     areas: tuple[str, ...],
     limit_differences: int,
 ) -> int:
-    """Run cases with known answers, and report agreement per area.
+    """Run cases with expected decisions, and report the agreement per area.
 
-    CASES are recorded cases (files, directories, or an archive of them) and
-    scenario files (YAML). Without any, the recorded cases of this checkout are
-    run, or those that KAI_CONFORMANCE names. The exit status is 1 when anything
-    that is judged differs, and 2 when a file is broken: names that exist nowhere,
-    objects that would be left out, and warnings are mistakes here.
+    CASES are recorded cases (files, directories or an archive) and scenario files
+    (YAML). Without CASES, the recorded cases of the checkout run, or those in the
+    directory that the variable KAI_CONFORMANCE names. The exit status is 1 if a
+    judged case differs, and 2 if a file is broken. In scenarios, unknown names,
+    objects that would be left out, and warnings also count as broken.
 
-    Without --as-kai a recorded case may differ where switches say so: turned
-    off, one has to explain the whole difference, or several of which it is known
-    how one changes what the others see.
+    Without --as-kai, a recorded case may differ if switches explain the whole
+    difference: one switch alone, or several switches with a known interaction.
     """
     from kai.verify import CaseError, Engine, Report, default_cases, find_cases, in_area, verify
 
@@ -88,7 +93,7 @@ def command(
 
 
 def _with_progress(results: Iterable[Result], total: int) -> Iterator[Result]:
-    """Shows a bar on a terminal when it takes longer than a second."""
+    """Shows a progress bar on a terminal after a second."""
     if not sys.stderr.isatty():
         yield from results
         return
@@ -105,15 +110,15 @@ def _with_progress(results: Iterable[Result], total: int) -> Iterator[Result]:
             progress.update(task, advance=1, visible=visible)
 
 
-# --- for people ----------------------------------------------------------------------------------
+# --- text output ----------------------------------------------------------------------------------
 
 _NOTES = {
-    "agree": "agree: of the judged cases.",
-    "unbuilt": "unbuilt: they need what kai does not have yet.",
-    "reported": "reported: not judged, as KAI contradicts itself there.",
-    "seen": "seen: of those reported, KAI was seen to decide so.",
-    "queues": "queues: percent with KAI's queue numbers.",
-    "KAI": "KAI: percent that decide all that KAI did, where less is demanded.",
+    "agree": "agree: judged cases that agree.",
+    "unbuilt": "unbuilt: cases that need a feature that kai does not have yet.",
+    "reported": "reported: not judged, because KAI contradicts itself there.",
+    "seen": "seen: reported cases that agree with one of KAI's recorded decisions.",
+    "queues": "queues: percent of cases with the same queue numbers as KAI.",
+    "KAI": "KAI: percent of cases that take all of KAI's decisions, where fewer are required.",
 }
 
 
@@ -135,10 +140,12 @@ def _print(report: Report, limit: int, unread: int) -> None:
         page.paragraph("\n".join(note for column, note in _NOTES.items() if column in shown))
     page.tables(
         [
-            Table("not built", ("cases", "need"), _ranked(report.needs.items()), right={0}),
+            Table(
+                "not built", ("cases", "missing feature"), _ranked(report.needs.items()), right={0}
+            ),
             Table(
                 "explained by one switch",
-                ("cases", "agree with compat", "such as"),
+                ("cases", "agree with compat", "examples"),
                 [
                     (str(len(results)), f"{switches[0]}: kai", _some(results))
                     for switches, results in explained.items()
@@ -156,10 +163,10 @@ def _print(report: Report, limit: int, unread: int) -> None:
         page.paragraph("\n".join(lines))
         reasons = dict.fromkeys(why for results in several.values() for why in results[0].why)
         page.paragraph(
-            "\n".join(["what one changes that the other sees", *(f"  {why}" for why in reasons)])
+            "\n".join(["how one switch affects another", *(f"  {why}" for why in reasons)])
         )
     if report.known:
-        lines = ["known differences: not judged, and their plans break a rule"]
+        lines = ["known differences: not judged; their plans break a rule"]
         for why, results in report.known.items():
             lines.append(f"  {', '.join(each.case.id for each in results)}: {why}")
         page.paragraph("\n".join(lines))
@@ -168,9 +175,9 @@ def _print(report: Report, limit: int, unread: int) -> None:
     if failures:
         page.heading(f"{failures} of {len(report.results)} cases fail")
     else:
-        page.heading("Everything that is judged agrees.")
+        page.heading("All judged cases agree.")
     if unread:
-        page.paragraph(f"{text.count(unread, 'mistake')} in files that are not run, listed above")
+        page.paragraph(f"{text.count(unread, 'mistake')} in files that did not run, listed above")
 
 
 def _headline(report: Report) -> str:
@@ -179,8 +186,8 @@ def _headline(report: Report) -> str:
     count = len(report.results)
     if all(result.case.kind == "scenario" for result in report.results):
         return text.count(count, "scenario") + (", decided as KAI does" if report.as_kai else "")
-    mode = "as KAI decides" if report.as_kai else "with kai's mends"
-    return f"{text.count(count, 'case')} with known answers, {mode}"
+    mode = "as KAI decides" if report.as_kai else "with kai's corrections"
+    return f"{text.count(count, 'case')} with expected decisions, {mode}"
 
 
 def _area_table(folder: str, areas: list[Area]) -> Table:
@@ -206,7 +213,7 @@ def _area_table(folder: str, areas: list[Area]) -> Table:
     columns = [heads[at] for at in used]
     shown = [[row[at] for at in used] for row in rows]
     broken = sum(area.invalid + area.crashed + area.broken for area in areas)
-    note = f"{broken} more are not judged, and their plans break a rule" if broken else ""
+    note = f"{broken} more are not judged; their plans break a rule" if broken else ""
     return Table(folder, columns, shown, right=frozenset(range(1, len(columns))), note=note)
 
 
@@ -215,17 +222,18 @@ def _percent(value: float | None) -> str:
 
 
 def _some(results: Sequence[Result]) -> str:
-    """The first two by name; --json has all of them."""
+    """The names of the first two cases; --json has all."""
     shown = ", ".join(result.case.id for result in results[:2])
     return shown if len(results) <= 2 else f"{shown} and {len(results) - 2} more"
 
 
 def _unexplained(report: Report, result: Result) -> str:
-    """What the switches have to do with a difference that they do not explain."""
+    """States how the switches relate to a difference that they do not explain."""
     if report.as_kai or result.verdict != "differ" or result.case.kind == "scenario":
         return ""
     if result.switches:
-        return f"; only {' and '.join(result.switches)} together explain it, and why is not known"
+        names = " and ".join(result.switches)
+        return f"; only {names} together explain it, and their interaction is unknown"
     return "; no switch explains it"
 
 

@@ -1,4 +1,4 @@
-"""What the commands that simulate share: workloads, times, and life besides the scheduler."""
+"""Shared by commands that simulate: workloads, times, and events outside the scheduler."""
 
 from __future__ import annotations
 
@@ -14,41 +14,52 @@ if TYPE_CHECKING:
     from kai.sim.simulate import Life
     from kai.sim.workload import Workload
 
-# As kai.sim.traces has them; written down, so that --help loads no NumPy.
+# A copy of the names in kai.sim.traces, so that --help does not load NumPy.
 FORMATS = ("philly", "itp", "openb", "muri", "tiresias", "swf", "sacct", "yaml")
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
 
 def life_options(command: Command) -> Command:
-    """The options of every simulation, in the order of --help."""
+    """Adds the options of every simulation, in the order of --help."""
     options = (
-        click.option("--until", metavar="TIME", help="End after so long, as in 36h or 7d."),
+        click.option("--until", metavar="TIME", help="End after this time, such as 36h or 7d."),
         click.option(
             "--period",
             metavar="TIME",
             default="1s",
             show_default=True,
-            help="A cycle runs at the next multiple of it after something happened; 0: at once.",
+            help="A cycle runs at the next multiple of TIME after an event; 0: at once.",
         ),
         click.option(
-            "--startup", metavar="TIME", default="0", help="From a binding until the pod runs."
+            "--startup", metavar="TIME", default="0", help="Time from binding a pod until it runs."
         ),
         click.option(
-            "--checkpoint", metavar="TIME", default="0", help="Work is saved so often; or never."
+            "--checkpoint",
+            metavar="TIME",
+            default="0",
+            help="Interval at which pods save their work, or never.",
         ),
         click.option(
-            "--restart", metavar="TIME", default="0", help="The cost of each later start."
+            "--restart",
+            metavar="TIME",
+            default="0",
+            help="Extra time of each start after the first.",
         ),
         click.option(
             "--scale-every",
             metavar="TIME",
             default="10s",
             show_default=True,
-            help="The autoscaler looks for pods that wait at multiples of it.",
+            help="Interval at which the autoscaler checks for waiting pods.",
         ),
         click.option("--fail-every", metavar="TIME", help="Mean time between failures of a node."),
-        click.option("--warm-up", metavar="TIME", default="0", help="Earlier jobs do not count."),
+        click.option(
+            "--warm-up",
+            metavar="TIME",
+            default="0",
+            help="Jobs that arrive earlier are not measured.",
+        ),
     )
     for option in reversed(options):
         command = option(command)
@@ -56,7 +67,7 @@ def life_options(command: Command) -> Command:
 
 
 def life(options: dict[str, Any]) -> Life:
-    """What `life_options` say besides times of the simulation."""
+    """The Life that the values of `life_options` describe."""
     from kai.sim.simulate import Failures, Life
 
     every = options["fail_every"]
@@ -70,9 +81,10 @@ def life(options: dict[str, Any]) -> Life:
 
 
 def workload(command: str, what: str, file: str, form: str | None, cluster: str | None) -> Workload:
-    """The workload of a file, with the nodes and queues of another one; `what` names the file.
+    """Reads the workload of a file; `cluster` is a file with other nodes and queues.
 
-    Raises InvalidInputError where they cannot be read, and without NumPy.
+    `what` names the option of the file in errors. Raises InvalidInputError if a file cannot be read
+    or NumPy is missing.
     """
     from kai.cli.work import named, patiently
 
@@ -90,14 +102,14 @@ def workload(command: str, what: str, file: str, form: str | None, cluster: str 
 
 
 def needs_numpy(command: str, error: ModuleNotFoundError) -> Exception:
-    """A sentence in the place of the error, where it is NumPy that is missing."""
+    """Replaces the error by a sentence if NumPy is the missing module."""
     if error.name != "numpy":
         return error
     return InvalidInputError(f"kai {command} needs NumPy: pip install 'kai-sched[sim]'")
 
 
 def seconds(option: str, value: str) -> float:
-    """Of a time such as 90s, 15m, 36h or 7d. Raises InvalidInputError for anything else."""
+    """Parses a time such as 90s, 15m, 36h or 7d. Raises InvalidInputError for other text."""
     if value == "never":
         return float("inf")
     match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|w)?", value.strip())

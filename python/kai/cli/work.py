@@ -1,4 +1,4 @@
-"""What the commands share: reading inputs, planning them, and being patient about it."""
+"""Shared by commands that plan: reads inputs, plans them, and shows progress."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 PATIENCE_S = 1.0
 _LOOK_EVERY_S = 0.1
-STRICT = "Exit with 2 for warnings, and for what is left out."
+STRICT = "Exit with 2 for warnings and for objects that are left out."
 
 Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What a command that plans was given: inputs, or a live cluster, and how to plan."""
+    """The arguments of a command that plans: inputs or a live cluster, and how to plan."""
 
     inputs: tuple[str, ...]
     live: bool
@@ -50,18 +50,18 @@ class Asked:
 
     def __post_init__(self) -> None:
         if self.is_live and self.inputs:
-            said = f"a live cluster and {self.inputs[0]!r} are two: give --live or INPUT"
+            said = f"--live and INPUT ({self.inputs[0]!r}) exclude each other"
             raise click.UsageError(said)
         if not self.is_live and not self.inputs:
-            said = "Missing argument 'INPUT...': name a file or a directory, or read a cluster"
-            raise click.UsageError(f"{said} with --live.")
+            said = "INPUT... is missing: give a file or a directory, or read a cluster with --live"
+            raise click.UsageError(said)
 
     @property
     def is_live(self) -> bool:
         return self.live or self.kubeconfig is not None or self.context is not None
 
     def plans(self, warn: Warner) -> Iterator[tuple[Cluster, Plan]]:
-        """Plans every input, one after the other. One that cannot be read stops no other."""
+        """Plans every input in turn. An unreadable input does not stop the others."""
         from kai.api import times
         from kai.engine.scheduler import Scheduler
 
@@ -88,7 +88,7 @@ class Asked:
 
     @staticmethod
     def _usage_in(file: Path) -> Callable[[Cluster], object]:
-        """Gives a cluster what its queues have used in the past, by the time of its plan."""
+        """A function that sets the past usage of a cluster's queues, at the time of its plan."""
         import time
 
         from kai.api import times
@@ -112,7 +112,7 @@ class Asked:
             from kai.service.live import read_once
             from kai.service.options import Options
 
-            # A file of usage counts more than the database of the configuration.
+            # A usage file takes precedence over the database of the configuration.
             config = named("--config", self.config) if self.config and not self.usage else None
             options = Options(config=config, as_kai=self.as_kai)
             cluster = read_once(kubeconfig=self.kubeconfig, context=self.context, options=options)
@@ -127,25 +127,25 @@ policy_option = click.option(
     "--policy",
     metavar="FILE.py",
     multiple=True,
-    help="Python file with policies of your own, which is run.",
+    help="Python file with your own policies; it is executed.",
 )
 
 
-def policies_in(files: Iterable[str]) -> tuple[Policy, ...]:
+def policies_in(files: Iterable[str], option: str = "--policy") -> tuple[Policy, ...]:
     """The policies of all these files. Raises InvalidConfigError with the option's name."""
     found: list[Policy] = []
     for file in files:
         from kai.policy import load
 
         try:
-            found.extend(load(named("--policy", file)))
+            found.extend(load(named(option, file)))
         except InvalidConfigError as error:
-            raise InvalidConfigError(f"--policy: {error}") from error.__cause__
+            raise InvalidConfigError(f"{option}: {error}") from error.__cause__
     return tuple(found)
 
 
 def planning_options(command: Callable[..., int]) -> Callable[..., int]:
-    """The arguments of every command that plans: `asked`, and those of its own."""
+    """The options of every command that plans; the command gets them as `asked`."""
 
     @functools.wraps(command)
     def with_asked(**given: Any) -> int:
@@ -154,10 +154,16 @@ def planning_options(command: Callable[..., int]) -> Callable[..., int]:
 
     made: Callable[..., int] = cluster_options(with_asked)
     for option in (
-        click.option("--live", is_flag=True, help="Read a cluster, not files; nothing is written."),
-        click.option("--now", metavar="TIME", help="Time of the cycle, RFC 3339 [the clock's]."),
-        click.option("--as-kai", is_flag=True, help="Decide as KAI does, also where it errs."),
-        click.option("--usage", metavar="FILE", help="What queues have used in the past."),
+        click.option(
+            "--live", is_flag=True, help="Read a live cluster instead of files; nothing is written."
+        ),
+        click.option(
+            "--now", metavar="TIME", help="Time of the cycle, RFC 3339 [the current time]."
+        ),
+        click.option(
+            "--as-kai", is_flag=True, help="Decide exactly as KAI does, including its known errors."
+        ),
+        click.option("--usage", metavar="FILE", help="Past usage of the queues."),
         policy_option,
         click.option("--strict", is_flag=True, help=STRICT),
         click.option(
@@ -173,7 +179,7 @@ def planning_options(command: Callable[..., int]) -> Callable[..., int]:
 
 
 def answering_plans(answer: Callable[[Cluster, Plan, Answers], Answer]) -> Callable[..., int]:
-    """A command that plans its inputs, and writes what `answer` makes of each plan."""
+    """A command that plans its inputs and writes `answer` of each plan."""
 
     @planning_options
     @functools.wraps(answer)
@@ -188,7 +194,7 @@ def answering_plans(answer: Callable[[Cluster, Plan, Answers], Answer]) -> Calla
 
 
 def named(option: str, file: str) -> Path:
-    """The file of an option; an empty name would be the current directory."""
+    """The path that an option names. An empty name raises: it would mean the current directory."""
     from pathlib import Path
 
     if not file:
@@ -197,7 +203,7 @@ def named(option: str, file: str) -> Path:
 
 
 class Warner:
-    """Says things beside the answer, each once, and holds the status that the command ends with."""
+    """Writes warnings to standard error, each once, and holds the exit status of the command."""
 
     def __init__(self) -> None:
         self.status = DONE
@@ -210,12 +216,12 @@ class Warner:
                 say(each)
 
     def of_plan(self, plan: Plan, *, strict: bool) -> None:
-        """All that was, for a command whose page does not show it."""
+        """Writes the warnings and left-out objects of a plan, if the output does not show them."""
         self.of(plan.warnings, strict=strict)
         self.of(plan.rejected, strict=strict, prefix="left out: ")
 
     def of(self, warnings: Iterable[object], *, strict: bool, prefix: str = "") -> None:
-        """What was skipped, replaced or left out: with `strict` it is bad input."""
+        """Writes each warning; with `strict`, a warning makes the exit status 2."""
         for each in (f"{prefix}{warning}" for warning in warnings):
             self(each)
             if strict:
@@ -223,9 +229,9 @@ class Warner:
 
 
 def patiently(what: str, work: Callable[[], Result]) -> Result:
-    """The result of `work`, which runs in a thread so that Ctrl-C is heard at once.
+    """Runs `work` in a thread, so that Ctrl-C is handled at once, and returns its result.
 
-    When it takes longer than a second, a terminal shows that something is going on.
+    After a second, a terminal shows a spinner.
     """
     done = threading.Event()
     outcome: list[Result] = []
@@ -248,8 +254,8 @@ def patiently(what: str, work: Callable[[], Result]) -> Result:
 
 
 def _wait(what: str, done: threading.Event) -> None:
-    # Only looking again and again hears of Ctrl-C: the kernel may deliver the signal to the thread
-    # of the work, and that does not end a wait of this one.
+    # Poll: the kernel may deliver the signal of Ctrl-C to the thread that works, and that does not
+    # end a wait of this thread.
     if not sys.stderr.isatty():
         while not done.wait(_LOOK_EVERY_S):
             pass
@@ -264,7 +270,7 @@ def _wait(what: str, done: threading.Event) -> None:
 
 
 def error_console() -> Console:
-    """Where progress is shown: standard error, without any colour if NO_COLOR says so."""
+    """The console for progress on standard error; without colours if NO_COLOR is set."""
     import os
 
     from rich.console import Console

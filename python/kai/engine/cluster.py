@@ -309,7 +309,7 @@ class Cluster:
                 and kind not in kinds.LISTS
                 and (hint := did_you_mean(kind, kinds.LISTS))
             ):
-                raise InvalidClusterError(f"no plan depends on a {kind}{hint}")
+                raise InvalidClusterError(f"plans do not use the kind {kind}{hint}")
             data = _dump(manifest)
         elif isinstance(manifest, (str, bytes)):
             data = manifest.encode() if isinstance(manifest, str) else manifest
@@ -337,7 +337,7 @@ class Cluster:
         """
         if kind not in kinds.LISTS:
             raise InvalidClusterError(
-                f"no plan depends on a {kind}{did_you_mean(kind, kinds.LISTS)}"
+                f"plans do not use the kind {kind}{did_you_mean(kind, kinds.LISTS)}"
             )
         with self._lock:
             core = self._core_cluster()
@@ -429,7 +429,7 @@ class Cluster:
         (4, 3)
 
         Raises NotFoundError for a queue that is not there, InvalidClusterError for an amount that
-        is no quantity, and TypeError for an unknown option.
+        is not a quantity, and TypeError for an unknown option.
         """
         _known_options("update_queue", changes, QueueOptions)
         arguments.check(changes, QueueOptions)
@@ -566,7 +566,7 @@ class Cluster:
         CPUs are in cores and memory in bytes; both may be quantities such as "64Gi". `spec` is put
         over the rest, for what has no argument: ``spec={"reclaimMinRuntime": "10m"}``.
 
-        Raises InvalidClusterError for an amount that is no quantity, for an argument of another
+        Raises InvalidClusterError for an amount that is not a quantity, for an argument of another
         type, and for a value that no object can hold.
         """
         _check(Cluster.queue, locals())
@@ -903,7 +903,7 @@ class Cluster:
         if kind is not None:
             if kind not in kinds.LISTS:
                 raise InvalidClusterError(
-                    f"no plan depends on a {kind}{did_you_mean(kind, kinds.LISTS)}"
+                    f"plans do not use the kind {kind}{did_you_mean(kind, kinds.LISTS)}"
                 )
             self._existing(kind, name)
             return kind

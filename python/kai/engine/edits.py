@@ -132,7 +132,7 @@ def node_like(node: Manifest, name: str, labels: Mapping[str, str]) -> dict[str,
 def queue_with(queue: Manifest, options: QueueOptions) -> dict[str, Any]:
     """The queue with what the options say; the rest is as it was.
 
-    Raises InvalidClusterError for an amount that is no quantity.
+    Raises InvalidClusterError for an amount that is not a quantity.
     """
     changed = copied(queue)
     spec = changed.setdefault("spec", {})

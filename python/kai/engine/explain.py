@@ -68,7 +68,7 @@ def _in_short(case: _Case) -> str:
     if group.verdict == "pipelined":  # where is with the decisions
         if case.facts.moves:
             return "It moves."
-        return "It is promised room that others are about to leave."
+        return "It is promised a place that other pods are leaving."
     sentences = case.sentences()
     said = sentences[0] if sentences else f"It {case.headline()}"
     if group.name not in said:
@@ -238,23 +238,25 @@ class _Case:
         if verdict == "pipelined":
             if self.facts.moves:
                 return f"moves: {_pods_on(promised)}."
-            return f"is promised room that others are about to leave: {_pods_on(promised)}."
+            return f"is promised a place that other pods are leaving: {_pods_on(promised)}."
         if verdict == "running":
             if evicted:
                 if not running:
-                    return f"has to give up all it has: {text.count(evicted, 'pod')}."
+                    return f"loses all its pods: {text.count(evicted, 'pod')}."
                 total = evicted + sum(running.values())
                 verb = "stays" if sum(running.values()) == 1 else "stay"
-                return f"has to give up {evicted} of its {total} pods; {_pods_on(running)} {verb}."
+                return f"loses {evicted} of its {total} pods; {_pods_on(running)} {verb}."
             ended = any(reason.code == "completed" for reason in self.group.reasons)
-            return "is done: all its pods have ended." if ended else f"runs: {_pods_on(running)}."
+            return (
+                "has finished: all its pods have ended." if ended else f"runs: {_pods_on(running)}."
+            )
         if verdict == "partly_placed":
             parts = [
                 f"{text.number(sum(nodes.values()))} {state}"
                 for nodes, state in (
                     (running, "running"),
                     (bound, "placed now"),
-                    (promised, "promised room that others are about to leave"),
+                    (promised, "promised a place that other pods are leaving"),
                 )
                 if nodes
             ]
@@ -263,9 +265,9 @@ class _Case:
             pods = text.count(self.facts.pod_count, "pod")
             return f"has {pods}: {', '.join(parts)}; the rest waits."
         if verdict == "not_ready":
-            return "waits for its own pods."
+            return "waits until it has enough pods."
         if verdict == "invalid":
-            return "cannot be scheduled as it is written."
+            return "cannot be scheduled until it is corrected."
         return f"waits in queue {self.group.queue}."
 
     def sentences(self) -> list[str]:
@@ -320,23 +322,23 @@ class _Case:
             return
         largest = self.account.largest_node
         if max(waiting) > largest:
-            has = f"the largest node has {text.number(largest)}" if largest else "no node has one"
+            has = f"the largest node has {text.number(largest)}" if largest else "no node has GPUs"
             asked = text.count(max(waiting), "GPU")
-            yield f"It can never start here: one pod asks for {asked}, and {has}."
+            yield f"It can never start here: one pod requests {asked}, but {has}."
             return
         least = _sum_of_smallest(self.facts.pods, max(1, self.facts.least))
         needed = text.count(least, "GPU")
         if least > self.account.all_gpus:
             yield (
-                f"It can never start here: {self.facts.least} pods that have to start "
-                f"together need {needed}, and the cluster has {text.number(self.account.all_gpus)}."
+                f"It can never start here: {self.facts.least} pods that must start "
+                f"together need {needed}, but the cluster has {text.number(self.account.all_gpus)}."
             )
             return
         for name in self.situation.path_to_root(self.group.queue):
             limit = self.plan.queues[name].gpu.limit if name in self.plan.queues else None
             if limit is not None and limit < least:
                 yield (
-                    f"It can never start in this queue: it needs {needed} at the least, and the "
+                    f"It can never start in this queue: it needs at least {needed}, but the "
                     f"limit of queue {name} is {text.number(limit)}."
                 )
                 return
@@ -352,23 +354,24 @@ class _Case:
         resource = facts["resource"]
         limit, used, asked = (facts[name] for name in ("limit", "allocated", "requested"))
         return (
-            f"Queue {facts['queue']} is at its limit of {_amount(resource, limit)}: "
-            f"{_number(resource, used)} are in use, and this asks for {_number(resource, asked)}."
+            f"Queue {facts['queue']} has a limit of {_amount(resource, limit)}: "
+            f"{_number(resource, used)} are in use, and this request is for "
+            f"{_number(resource, asked)} more."
         )
 
     def _over_quota(self, facts: Facts) -> str:
         resource = facts["resource"]
         quota, used, asked = (facts[name] for name in ("deserved", "allocated", "requested"))
         return (
-            f"Queue {facts['queue']} deserves {_amount(resource, quota)}, non-preemptible pods "
-            f"hold {_number(resource, used)}, and this asks for {_number(resource, asked)} more "
-            "without being preemptible. With a priority below 100 it could use what others leave "
-            "idle."
+            f"Queue {facts['queue']} deserves {_amount(resource, quota)}, its non-preemptible pods "
+            f"hold {_number(resource, used)}, and this non-preemptible request is for "
+            f"{_number(resource, asked)} more. With a priority below 100 it would be preemptible "
+            "and could use more than the queue deserves."
         )
 
     def _preemption_delay(self, facts: Facts) -> str:
         return (
-            f"It may not evict others before {facts['until']}: its preemption delay is "
+            f"It may not evict other pods before {facts['until']}: its preemption delay is "
             f"{facts['delay']}."
         )
 
@@ -378,7 +381,7 @@ class _Case:
         [pods] = facts["pod_sets"]
         verb = "runs" if pods["active"] == 1 else "run"
         needed = text.count(pods["minimum"], "pod")
-        return f"It is stale: it needs {needed} to go on, and {pods['active']} {verb}."
+        return f"It is stale: it needs {needed} to continue, but {pods['active']} {verb}."
 
     def _not_built(self, facts: Facts) -> str:
         return f"It needs {facts['feature']}, which kai does not have yet."
@@ -394,7 +397,7 @@ class _Case:
         [pods] = facts["pod_sets"]
         exist, gated = pods["exist"], pods["gated"]
         there = f"{text.number(exist)} {'exists' if exist == 1 else 'exist'}"
-        but = f", {text.number(gated)} of them behind a scheduling gate" if gated else ""
+        but = f", {text.number(gated)} of them with a scheduling gate" if gated else ""
         return f"It needs {text.count(pods['minimum'], 'pod')} to start; {there}{but}."
 
     def _gang_incomplete(self, facts: Facts) -> str:
@@ -404,12 +407,12 @@ class _Case:
         pods = text.count(needed, "pod")
         if facts["subgroup"]:
             return (
-                f"Its sub-group {facts['subgroup']} has to start with {pods}, and there is room "
+                f"Its subgroup {facts['subgroup']} must start with {pods}, but there is room "
                 f"for {room}."
             )
         if crowded := self._short_of_gpus(needed - self._placed()):
             return crowded
-        return f"{pods} have to start together, and there is room for {room}."
+        return f"{pods} must start together, but there is room for {room}."
 
     def _no_node(self, facts: Facts) -> str | None:
         if any(each.code == "gang_incomplete" for each in self.group.reasons):
@@ -444,7 +447,7 @@ class _Case:
         has = f"the largest node has {_number(resource, largest)}"
         if not largest:
             has = f"no node has any {name}"
-        return f"It can never start here: one pod asks for more {name} than that: {has}."
+        return f"It can never start here: one pod requests more {name} than any node has: {has}."
 
     def _topology_too_small(self, facts: Facts) -> str | None:
         if "within" not in facts:
@@ -452,7 +455,7 @@ class _Case:
             return "" if "domain" in facts or facts.keys() == {"resource"} else None
         level = (facts["level"] or "").rpartition("/")[2]
         in_one = f"in one {level}" if level else f"in topology {facts['topology']}"
-        who = f"Sub-group {facts['subgroup']}" if facts["subgroup"] else "It"
+        who = f"Subgroup {facts['subgroup']}" if facts["subgroup"] else "It"
         held = [
             (each.facts["holds"], -number, each.facts["domain"], each.facts["wanted"])
             for number, each in enumerate(self.group.reasons)
@@ -460,18 +463,16 @@ class _Case:
         ]
         asked = self.facts.asked
         if not held:
-            has = f"all of {facts['within'] or 'the cluster'} has too little"
+            has = f"{facts['within'] or 'the cluster'} as a whole has too little"
             if facts["within"] is None:
                 has = "there is too little"
-            return f"{who} needs more {in_one} than there is: {has} free for it."
+            return f"{who} does not fit {in_one}: {has} free."
         holds, _, domain, wanted = max(held)
         best = f"the best {level}, {domain}," if level else f"the best domain, {domain},"
         if len(asked) == 1 and (each := asked[0]):
             needs = f"{text.count(each * wanted, 'GPU')} {in_one}"
             return f"{who} needs {needs}; {best} is {text.number(each * (wanted - holds))} short."
-        return (
-            f"{who} needs room for {text.count(wanted, 'pod')} {in_one}; {best} has it for {holds}."
-        )
+        return f"{who} needs room for {text.count(wanted, 'pod')} {in_one}; {best} has room for {holds}."
 
     def _short_of_gpus(self, count: int) -> str:
         """That free GPUs do not suffice for `count` more pods; "" if it is not that simple."""
@@ -499,16 +500,18 @@ class _Case:
         has = self.account.has(mine)
         if self.situation.queues_in_use <= (has > 0):  # of the others none
             return ""
-        holds = f"{text.number(has)} of its fair share of {text.count(share, 'GPU')}"
+        holds = f"{text.count(has, 'GPU')} and a fair share of {text.number(share)}"
         if has >= exact(share):
-            return f"Queue {mine} has {holds}, and so takes none back from other queues."
+            return f"Queue {mine} has {holds}, so it cannot reclaim GPUs from other queues."
         if has + (asked := self._asked()) > exact(share):
             return (
-                f"Queue {mine} then has {holds}: {text.count(asked, 'GPU')} more would be above "
-                "it, and so it takes none back from other queues."
+                f"After this cycle queue {mine} has {holds}: {text.count(asked, 'GPU')} more would "
+                "exceed it, so it cannot reclaim GPUs from other queues."
             )
         above = self.account.above_share
-        return f"Queue {mine} then has {holds}; above theirs: {above}." if above else ""
+        if not above:
+            return ""
+        return f"After this cycle queue {mine} has {holds}; queues above their fair share: {above}."
 
     def _asked(self) -> Fraction:
         """GPUs of the pods that have to get places next, at the least."""
@@ -526,8 +529,8 @@ class _Case:
 def _no_devices_for(devices: int, fraction: Fraction, memory_mib: int) -> str:
     part = text.number(fraction) if fraction else f"{memory_mib:,} MiB"
     if devices == 1:
-        return f"No GPU of a node that could take it has {part} left for it."
-    return f"No node that could take it has {devices} GPUs with {part} left on each."
+        return f"No GPU of a suitable node has {part} left."
+    return f"No suitable node has {devices} GPUs with {part} left on each."
 
 
 _TELL: dict[str, Callable[[_Case, Facts], str | None]] = {
@@ -557,33 +560,33 @@ _NODES_SAID = {
     "node_not_ready": "not ready",
     "node_memory_pressure": "under memory pressure",
     "node_disk_pressure": "under disk pressure",
-    "node_pid_pressure": "short of process ids",
+    "node_pid_pressure": "under PID pressure",
     "node_network_unavailable": "without a network",
     "untolerated_taints": "with a taint it does not tolerate",
     "node_affinity": "outside its node selector or affinity",
-    "pod_affinity": "far from the pods it has to be near",
+    "pod_affinity": "not near the pods it must be near",
     "pod_anti_affinity": "near pods it must not be near",
-    "existing_pods_anti_affinity": "near pods that do not want it",
-    "numa": "without NUMA zones that can hold it",
-    "policy": "refused by a policy of yours",
+    "existing_pods_anti_affinity": "near pods with an anti-affinity to it",
+    "numa": "without NUMA zones that fit it",
+    "policy": "refused by your policy",
     "pod_slots": "full of pods",
     "gpu_memory": "whose GPUs have too little memory",
-    "gpu_memory_unknown": "whose GPU memory is not known",
+    "gpu_memory_unknown": "whose GPU memory is unknown",
     "not_gpu_worker": "that are not for pods with GPUs",
     "not_cpu_worker": "that are not for pods without GPUs",
-    "host_ports": "whose ports are taken",
-    "volumes": "out of reach of its volumes",
+    "host_ports": "whose ports are in use",
+    "volumes": "that cannot access its volumes",
     "volume_count": "with too many volumes",
     "volume_zone": "in another zone than its volumes",
     "topology_spread": "where its pods would be spread too unevenly",
-    "topology_spread_label": "without the label its pods are spread by",
-    "mig_strategy_mixed": "whose GPUs are cut into slices",
-    "mig_strategy_single": "whose slices are for whole GPUs",
+    "topology_spread_label": "without the label of its topology spread",
+    "mig_strategy_mixed": "with MIG strategy mixed",
+    "mig_strategy_single": "with MIG strategy single",
     "no_mig": "without MIG slices",
-    "shared_gpus_on_dra_node": "that give out GPUs by claims only",
+    "shared_gpus_on_dra_node": "that provide GPUs only through claims",
     "no_devices": "without free devices for its claims",
-    "claim_elsewhere": "out of reach of its claims",
-    "claim_expression": "for which its claims cannot be worked out",
+    "claim_elsewhere": "that cannot access its claims",
+    "claim_expression": "for which its claims cannot be evaluated",
     "storage": "short of storage",
 }
 

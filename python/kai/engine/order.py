@@ -8,7 +8,7 @@
 >>> [turn.group for turn in order]
 ['a/high', 'a/low', 'b/new']
 >>> order[0].because
-'its priority is 90, that of a/low 50'
+'its priority is 90; a/low has 50'
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Minimum = Literal["below", "at", "above"]
 _MOST_SHOWN = 30
 _HEADS = ("", "pod group", "GPUs", "queue", "share", "priority", "age", "why before the next")
 _WIDE = (
-    "", "pod group", "GPUs", "queues", "they are", "their priority", "share with it", "share now",
+    "", "pod group", "GPUs", "queues", "queue standing", "queue priority", "share with it", "share now",
     "priority", "minimum", "age", "why before the next",
 )  # fmt: skip
 _NUMBERS = ("", "GPUs", "share", "priority", "age")
@@ -159,7 +159,7 @@ class Order(Sequence[Turn]):
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return text.to_text("", self.tables()) or "no pod group waits for its turn"
+        return text.to_text("", self.tables()) or "no pod group waits"
 
     def _repr_html_(self) -> str:
         return text.to_html("", self.tables())
@@ -171,7 +171,7 @@ class Order(Sequence[Turn]):
         heads, rows = (_WIDE, map(self._wide, shown)) if wide else (_HEADS, map(self._row, shown))
         return [
             text.Table(
-                "What comes next",
+                "Waiting pod groups in scheduling order",
                 heads,
                 [*rows],
                 right=frozenset(heads.index(head) for head in _NUMBERS if head in heads),
@@ -274,12 +274,12 @@ def _because(row: _core._Turn, after: _core._Turn, name: str, *, by_fair_share: 
         if mine[0] != other[0]:
             return _between_queues(mine, other, by_fair_share=by_fair_share)
     if row[1] > after[1]:
-        return f"its priority is {row[1]}, that of {name} {after[1]}"
+        return f"its priority is {row[1]}; {name} has {after[1]}"
     if (state := _minimums(row[2], after[2])) is not None:
-        return f"it is {state[0]} its minimum of pods, {name} {state[1]}"
+        return f"it is {state[0]} its minimum of pods; {name} is {state[1]} its minimum"
     if row[3] is not None and after[3] is not None and row[3] < after[3]:
         return f"it is older than {name}"
-    return f"it is as old as {name}, and before it by name"
+    return f"it is as old as {name}, and its name comes first"
 
 
 def _minimums(mine: str, other: str) -> tuple[str, str] | None:
@@ -293,18 +293,18 @@ def _between_queues(
     a, b = f"queue {mine[0]}", other[0]
     if by_fair_share:
         if other[1] and not mine[1]:
-            return f"queue {b} has more than its fair share, {mine[0]} has not"
+            return f"queue {b} is over its fair share; {mine[0]} is not"
         if mine[1] == other[1]:
             if mine[2] and not other[2]:
-                return f"{a} stays within what it deserves, {b} does not"
+                return f"{a} stays within what it deserves; {b} does not"
             if mine[2] == other[2]:
                 if mine[3] > other[3]:
-                    return f"{a} has priority {mine[3]}, {b} {other[3]}"
+                    return f"{a} has priority {mine[3]}; {b} has {other[3]}"
                 if mine[3] == other[3] and (said := _by_share(mine, other)):
                     return said
     if mine[7] is not None and other[7] is not None and mine[7] < other[7]:
         return f"{a} is older than {b}"
-    return f"{a} stands as {b} does"
+    return f"queues {mine[0]} and {b} are equal"
 
 
 def _percentages(*shares: float) -> list[str]:
@@ -324,13 +324,13 @@ def _percentages(*shares: float) -> list[str]:
 def _by_share(mine: _core._QueueStanding, other: _core._QueueStanding) -> str:
     a, b = f"queue {mine[0]}", other[0]
     if other[4] and not mine[4]:
-        return f"queue {b} may have nothing of what is asked for"
+        return f"queue {b} may have none of the requested resource"
     if mine[4] != other[4]:
         return ""
-    for has, others, when in ((mine[5], other[5], "with it "), (mine[6], other[6], "")):
+    for has, others, when in ((mine[5], other[5], "with it, "), (mine[6], other[6], "")):
         if has < others:
             less, more = _percentages(has, others)
-            return f"{when}{a} has {less} of what it may have, {b} {more}"
+            return f"{when}{a} has {less} of its allowance; {b} has {more}"
         if has > others:
             return ""
     return ""

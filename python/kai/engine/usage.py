@@ -101,7 +101,7 @@ def _amounts(parts: Any, where: str) -> tuple[float, float, float]:
 def _amount(value: Any, where: str) -> float:
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not is_number or not 0 <= value <= sys.float_info.max:
-        raise InvalidInputError(f"{where}: has to be a number from 0 on, not {value!r}")
+        raise InvalidInputError(f"{where}: must be a number of at least 0, not {value!r}")
     return float(value)
 
 

@@ -196,8 +196,8 @@ class Writes(Brief):
     """The time stamps that the cycle writes on the pod group; None for one it leaves alone.
 
     `stale_since` is "" when the time stamp has to go: the group has all its pods again.
-    `attained_service` is the text of the annotation of that name, which is written with a job order
-    only, where the group loses pods or gets more.
+    `attained_service` is the text of the annotation of that name, which is written with an order of
+    pod groups (a job order, or a policy in Python) only, where the group loses pods or gets more.
 
     >>> import kai
     >>> cluster = kai.Cluster(now="2026-01-01T00:00:00Z").queue("a").node("n1", gpus=1)

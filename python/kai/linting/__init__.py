@@ -1,4 +1,4 @@
-"""What KAI would refuse or silently ignore, in settings and manifests that others wrote.
+"""Finds settings and manifests that KAI would refuse or silently ignore.
 
 >>> for finding in lint({"kind": "Pod", "metadata": {"name": "p", "annotations": {
 ...     "gpu-fraction": "1.5"}}, "spec": {"schedulerName": "kai-scheduler", "containers": []}}):
@@ -6,7 +6,7 @@
 fraction-refused metadata.annotations[gpu-fraction]
 queue-missing metadata.labels
 
-Each `Finding` has a stable code (docs/reference/lint.md), where it is, and what to write instead.
+Each `Finding` has a stable code (docs/reference/lint.md), its place, and a fix.
 """
 
 from kai.admission.finding import Edit, Finding

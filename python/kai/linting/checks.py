@@ -1,4 +1,4 @@
-"""lint(): what is wrong with an object, whatever kind it is of."""
+"""lint(): the findings about objects of any kind."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from kai.settings.native import to_plain
 
 _DEEPEST = 200  # as in files
 _HINT = (
-    "give a Kubernetes manifest (with a kind), a list of them, settings for ZenML, or what a"
-    " builder of kai.integrations made"
+    "give a Kubernetes manifest (with a kind), a list of manifests, ZenML settings, or the result"
+    " of a builder of kai.integrations"
 )
 
 
@@ -31,12 +31,12 @@ def lint(
     scheduler_name: str = keys.SCHEDULER_NAME,
     queue_label_key: str = keys.QUEUE_LABEL,
 ) -> list[Finding]:
-    """What KAI, or ZenML, would refuse or silently ignore; an empty list if all is well.
+    """Finds what KAI or ZenML would refuse or silently ignore; returns [] if there is nothing.
 
-    Takes a manifest of any kind that has pods, a Queue, a list of such, a compiled KFP pipeline,
-    ZenML settings (of a step, a component or a pod), or a `Built`. queues: manifests of *all*
-    queues of the cluster; without them, those beside the manifest are believed to be some of them.
-    Raises InvalidRequestError for something else.
+    The argument is a manifest of any kind with pods, a Queue, a list of these, a compiled KFP
+    pipeline, ZenML settings (of a step, a component or a pod), or a `Built`. queues: manifests of
+    *all* queues of the cluster; without it, Queue objects in the argument count as some of them.
+    Raises InvalidRequestError for anything else.
 
     >>> import kai
     >>> pod = {"kind": "Pod", "metadata": {"name": "p", "annotations": {"gpu-fraction": "1.5"}}}
@@ -65,7 +65,7 @@ def _known_queues(
 
 
 def objects_in(value: Any, prefix: Path = ()) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    """Every object, with the path to it."""
+    """Every object in a value, with its path."""
     if isinstance(value, (list, tuple)):
         for index, each in enumerate(value):
             yield from objects_in(each, (*prefix, index))
@@ -77,9 +77,9 @@ def objects_in(value: Any, prefix: Path = ()) -> Iterator[tuple[Path, Mapping[st
     elif "kind" in value or zenml.is_settings(value) or is_pipeline(value):
         yield prefix, value
     elif isinstance(at(value, "spec", "containers"), list):
-        yield prefix, value  # a pod template by itself
+        yield prefix, value  # a single pod template
     else:
-        raise InvalidRequestError(f"this is no object that can be checked: {_HINT}")
+        raise InvalidRequestError(f"this object cannot be checked: {_HINT}")
 
 
 def is_pipeline(value: Mapping[str, Any]) -> bool:
@@ -87,7 +87,7 @@ def is_pipeline(value: Mapping[str, Any]) -> bool:
 
 
 def _read(value: Any, depth: int = 0) -> Any:
-    """Plain values, as they would come out of a file: keys are texts, and nothing is endless."""
+    """Plain values, as from a file: keys are strings, and the nesting is limited."""
     value = _plain(value)
     if depth > _DEEPEST:
         raise InvalidRequestError(f"this is nested more than {_DEEPEST} levels deep: {_HINT}")
@@ -103,7 +103,9 @@ def _plain(value: Any) -> Any:
         return value.settings if value.orchestrator == "zenml" else value.pod
     if isinstance(value, (str, int, float, Mapping, list, tuple)):
         return value
-    if isinstance(getattr(value, "attribute_map", None), Mapping):  # a Kubernetes client's
+    if isinstance(
+        getattr(value, "attribute_map", None), Mapping
+    ):  # an object of a Kubernetes client
         return to_plain(value)
     dump = getattr(value, "model_dump", None)  # a pydantic model, such as ZenML's
     return dump(exclude_unset=True) if callable(dump) else value
@@ -117,7 +119,7 @@ def check(
     scheduler_name: str = keys.SCHEDULER_NAME,
     queue_label_key: str = keys.QUEUE_LABEL,
 ) -> list[Finding]:
-    """Of one object, which stands at `prefix` of its document."""
+    """The findings about one object; `prefix` is its path in the document."""
     if zenml.is_settings(manifest):
         found = list(zenml.check(manifest))
     elif manifest.get("kind") == "Queue":
@@ -143,7 +145,7 @@ def _workload(
         yield from _of_others(manifest, pods)
         return
     yield from fields.of_manifest(manifest, pods)
-    # KAI takes this object for the pods' owner, such as the Job that a CronJob makes (spec 7 J3).
+    # The object that KAI treats as owner of the pods, such as the Job of a CronJob (spec 7 J3).
     owner_at = tuple(kinds.known(kind).owner.split(".")[:-1])
     owner: Mapping[str, Any] = mapping(at(manifest, *owner_at))
     bare = len(pods) == 1 and pods[0].at == ()
@@ -166,7 +168,7 @@ def _workload(
 
 
 def _of_others(manifest: Mapping[str, Any], pods: list[Pod]) -> Iterator[Finding]:
-    """What the API server refuses, whatever an object is for."""
+    """What the API server refuses, for objects that are not for KAI."""
     bare = len(pods) == 1 and pods[0].at == ()
     if "kind" in manifest and not bare:
         yield from shape.check_texts(mapping(manifest.get("metadata")), ("metadata",))
@@ -210,7 +212,7 @@ def _own(pod: Pod, part: str) -> Mapping[str, Any]:
 def _queues(
     pods: list[Pod], owner: Mapping[str, Any], owner_at: Path, label_key: str, known: Queues
 ) -> Iterator[Finding]:
-    """That the queues which are named can be scheduled from; each once."""
+    """Checks each queue that the manifest names, once."""
     named: dict[str, Path] = {}
     places = [(labels_of(owner), (*owner_at, "metadata"))]
     places += [(pod.labels, pod.metadata_at) for pod in pods]

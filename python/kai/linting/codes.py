@@ -1,4 +1,4 @@
-"""Every code of a finding, and what is wrong: the rows of docs/reference/lint.md.
+"""The codes of findings with their descriptions: the rows of docs/reference/lint.md.
 
 >>> sorted(matching(["queue-cycle", "zenml"]))
 ['queue-cycle', 'zenml-unknown-setting', 'zenml-value']
@@ -12,89 +12,95 @@ from kai.api.nearest import did_you_mean
 from kai.errors import InvalidRequestError
 
 CODES = {
-    "fraction-refused": "gpu-fraction is no plain number above 0 and below 1",
-    "fraction-rounded": "two decimals do not tell it: 0.125 is announced as 0.12",
-    "gpu-memory-refused": "gpu-memory is no whole number of MiB; 5Gi is one that KAI does not read",
-    "fraction-and-memory": "both are there",
-    "devices-without-share": "a number of devices without either",
-    "devices-refused": "a number of devices that is none",
-    "mps-without-share": "mps without a part of a GPU",
+    "fraction-refused": "gpu-fraction is not a plain number above 0 and below 1",
+    "fraction-rounded": "gpu-fraction has more than two decimals: KAI gives the pod 0.125 as 0.12",
+    "gpu-memory-refused": "gpu-memory is not a whole number of MiB; KAI does not read 5Gi",
+    "fraction-and-memory": "gpu-fraction and gpu-memory are both set",
+    "devices-without-share": "a number of devices is set without gpu-fraction or gpu-memory",
+    "devices-refused": "the number of devices is not a whole number of at least 1",
+    "mps-without-share": "mps is set without a part of a GPU",
     "whole-gpu-beside-fraction": (
-        "a limit or request of whole GPUs or slices, of any container, beside a part of "
-        "one; 0 counts"
+        "a container requests or limits whole GPUs or MIG slices, and the pod a part of a GPU; "
+        "0 counts, too"
     ),
-    "container-missing": "gpu-fraction-container-name names no container",
+    "container-missing": "gpu-fraction-container-name names a container that does not exist",
     "container-not-named": (
-        "the part goes to the first container, which is the orchestrator's (Argo, KFP), or may be"
+        "the first container gets the part; it is, or may be, one that the orchestrator adds"
     ),
     "nvfractions-refused": (
-        "annotations of KAI 0.18 that name the container: no quantity, no such container, "
-        "several, a request above its limit, or the devices, which KAI writes"
+        "an annotation of KAI 0.18 that names the container is wrong: not a quantity, an unknown "
+        "or a second container, a request above its limit, or the devices, which KAI writes"
     ),
     "visible-devices": (
-        "NVIDIA_VISIBLE_DEVICES on the container that gets the part: KAI replaces it"
+        "NVIDIA_VISIBLE_DEVICES is set on the container that gets the part: KAI replaces it"
     ),
-    "ray-num-gpus": "a Ray group with a part of a GPU does not say how many GPUs Ray may count on",
+    "ray-num-gpus": "a Ray group with a part of a GPU has no valid num-gpus",
     "not-text": (
-        "a label, an annotation or a queue is a number or truth value: YAML makes one of "
-        "what is not quoted"
+        "a label, an annotation or a queue is a number or a boolean: YAML reads it so without "
+        "quotes"
     ),
     "not-a-mapping": (
-        "labels, resources, limits, requests or a container is something else: limits: 1Gi"
+        "labels, annotations, resources, limits, requests or a container is not a mapping, as in "
+        "limits: 1Gi"
     ),
-    "not-a-list": "containers is something else",
+    "not-a-list": "containers is not a list",
     "quantity-refused": (
-        "an amount of a resource is no quantity, such as 1Gx, less than 0, or beyond 2^63 - 1"
+        "an amount of a resource is not a quantity (1Gx), less than 0, or more than 2^63 - 1"
     ),
     "annotation-ignored": (
-        "nothing reads it there: GPU keys on a workload, topology on its pods, a label's key"
+        "KAI does not read the annotation in this place: GPU keys on a workload, topology keys on "
+        "its pods, or the key of a label"
     ),
-    "annotation-as-label": "the key of an annotation is a label",
+    "annotation-as-label": "a label has the key of an annotation",
     "field-unknown": (
-        "the kind, or a pod, has no such field, and the API server drops it; of other projects'"
-        " kinds a field that is almost a known one"
+        "the kind, or a pod, has no such field, and the API server drops it; for kinds of other "
+        "projects, only fields that resemble a known one are found"
     ),
-    "key-unknown": "a key of KAI's that is almost one it knows",
+    "key-unknown": "an unknown key that resembles one of KAI's keys",
     "min-member-key": (
-        "kai.scheduler/min-member, which KAI's examples write and its code does not read"
+        "kai.scheduler/min-member is set: KAI's examples have it, but its code does not read it"
     ),
-    "min-member-refused": "a number of pods that is none",
-    "duration-refused": "a duration without a unit",
-    "preemptibility-unknown": "neither preemptible nor non-preemptible",
-    "topology-incomplete": "a level without a topology, or a topology without a level",
-    "scheduling-policy-ignored": "queue or priorityClass of Kubeflow's scheduling policy",
+    "min-member-refused": "the minimum of pods is not a whole number of at least 1",
+    "duration-refused": "a duration is not valid, such as one without a unit",
+    "preemptibility-unknown": "the value is neither preemptible nor non-preemptible",
+    "topology-incomplete": "a level is set without a topology, or a topology without a level",
+    "scheduling-policy-ignored": (
+        "Kubeflow's scheduling policy has queue or priorityClass, which KAI ignores"
+    ),
     "ray-submission-mode": (
-        "a RayJob whose submitter comes after its cluster, which KubeRay refuses where it "
-        "is set up for KAI"
+        "the submitter pod of a RayJob starts after its cluster: KubeRay refuses it if it is "
+        "configured for KAI"
     ),
-    "scheduler-missing": "nothing names KAI; a warning where an operator or its settings may",
-    "scheduler-other": "another scheduler and a part of a GPU, which only KAI knows",
+    "scheduler-missing": "schedulerName is not kai-scheduler; a warning if an operator may set it",
+    "scheduler-other": "another scheduler places a pod with a part of a GPU, which only KAI can",
     "queue-missing": "no queue is named",
-    "queue-annotation": "the queue is an annotation",
-    "queue-legacy": "the queue is named by the label of KAI before 0.6 only",
+    "queue-annotation": "the queue is set as an annotation, not as a label",
+    "queue-legacy": "only the queue label of KAI before 0.6 is set",
     "queue-overruled": "the workload and its pods name different queues",
-    "queue-unknown": "there is no such queue (an error where all queues were given)",
-    "queue-not-leaf": "the queue has children",
-    "queue-without-parent": "the queue has no parent",
-    "queue-cycle": "a Queue that is its own ancestor",
-    "queue-parent-unknown": "a Queue whose parent is not there",
-    "queue-without-resources": "a Queue without spec.resources, which KAI's webhook refuses",
-    "queue-limit-zero": "a Queue without a limit of a resource, which counts as 0",
+    "queue-unknown": "the queue does not exist; an error if all queues are given",
+    "queue-not-leaf": "the queue of a pod has child queues",
+    "queue-without-parent": (
+        "a leaf queue has no parent: KAI ignores it with --full-hierarchy-fairness=false"
+    ),
+    "queue-cycle": "a Queue is its own ancestor",
+    "queue-parent-unknown": "a Queue's parent does not exist; an error if all queues are given",
+    "queue-without-resources": "a Queue has no spec.resources: KAI's webhook refuses it",
+    "queue-limit-zero": "a Queue has no limit of a resource, which counts as 0",
     "zenml-unknown-setting": (
-        "a key that ZenML keeps and never acts on, such as node_selector (node_selectors)"
+        "ZenML stores the key and ignores it, such as node_selector instead of node_selectors"
     ),
-    "zenml-value": "a value that ZenML refuses",
+    "zenml-value": "ZenML refuses the value",
     "document-unreadable": (
-        "a YAML document that kubectl would not take, such as one with a key twice"
+        "kubectl would refuse the YAML document, for example because a key occurs twice"
     ),
-    "ignore-unused": "a comment # kai: ignore that ignores nothing",
+    "ignore-unused": "a comment # kai: ignore ignores nothing",
 }
 
 
 def matching(names: Iterable[str]) -> frozenset[str]:
-    """The codes that are meant: by a whole code, or by what several begin with, up to a dash.
+    """The codes that the names select: a code, or the first words of several codes (queue).
 
-    Raises InvalidRequestError for a name of none.
+    Raises InvalidRequestError for a name that selects no code.
     """
     found: set[str] = set()
     for name in names:

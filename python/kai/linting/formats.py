@@ -1,4 +1,4 @@
-"""Findings in the words of other programs: GitHub's annotations, and SARIF for code scanning."""
+"""Findings in the formats of other programs: annotations of GitHub, and SARIF."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Found = Mapping[str, Sequence["Located"]]
 
 
 def github(found: Found) -> str:
-    """A line per finding, as a workflow of GitHub Actions prints it to annotate a change."""
+    """One workflow command of GitHub Actions per finding, which annotates a pull request."""
     lines = []
     for name, findings in found.items():
         for each in findings:
@@ -37,7 +37,7 @@ def _property(text: str) -> str:
 
 
 def sarif(found: Found, version: str) -> dict[str, Any]:
-    """All findings as one log of SARIF 2.1.0; `version` is that of kai."""
+    """All findings as one SARIF 2.1.0 log; `version` is the version of kai."""
     codes = sorted({each.finding.code for findings in found.values() for each in findings})
     results = [
         {

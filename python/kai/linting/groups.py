@@ -1,5 +1,4 @@
-"""Where KAI looks for what (spec 7 C13): queue, scheduler, topology, gangs, and keys in places
-where nothing reads them."""
+"""Checks of the places where KAI reads its keys (spec 7 C13): queue, scheduler, topology, gangs."""
 
 from __future__ import annotations
 
@@ -26,7 +25,7 @@ _DURATIONS = (keys.PREEMPTION_DELAY_ANNOTATION, keys.STALENESS_ANNOTATION)
 
 
 def concerns_kai(manifest: Mapping[str, Any], pods: list[Pod], scheduler: str) -> bool:
-    """Something names KAI as its scheduler."""
+    """Whether the manifest is for KAI: it has a key, a queue or the scheduler name of KAI."""
     if any(key in labels_of(manifest) for key in keys_of.QUEUES):
         return True
     if any(key in annotations_of(manifest) for key in (*keys_of.ANNOTATIONS, *keys_of.QUEUES)):
@@ -51,9 +50,9 @@ def check_keys(
     is_owner: bool,
     template: str = "",
 ) -> Iterator[Finding]:
-    """Keys of KAI on one object: a pod, its owner, or (a bare pod) both.
+    """Checks the keys of KAI on one object: a pod, its owner, or both (a bare pod).
 
-    template: where the pods of an owner are described.
+    template: the path of the pod template of an owner.
     """
     annotations = mapping(metadata.get("annotations"))
     labels = mapping(metadata.get("labels"))
@@ -63,7 +62,7 @@ def check_keys(
         ignored = _why_ignored(key, kind, is_pod=is_pod, is_owner=is_owner, template=template)
         if key in keys_of.QUEUES:
             said = keys_of.misplaced(key, "annotations")
-            yield error("queue-annotation", here, said, "write it in labels")
+            yield error("queue-annotation", here, said, "move it to labels")
         elif ignored is not None:
             yield warning("annotation-ignored", here, *ignored)
         else:
@@ -79,32 +78,32 @@ def check_keys(
 def _why_ignored(
     key: str, kind: str, *, is_pod: bool, is_owner: bool, template: str
 ) -> tuple[str, str] | None:
-    """Why KAI does nothing for an annotation in this place, and what to do; None: it may."""
+    """Why KAI ignores an annotation in this place, and the fix; None: KAI may read it."""
     known = kinds.known(kind)
     if said := keys_of.misplaced(key, "annotations"):
-        return said, "write it in labels"
+        return said, "move it to labels"
     if key in POD_ONLY and not is_pod:
         return (
-            f"KAI reads {key} from pods, and does nothing for it on a {kind}",
-            f"write it in {template or 'the pod template'}.metadata.annotations",
+            f"KAI reads {key} from pods and ignores it on a {kind}",
+            f"move it to {template or 'the pod template'}.metadata.annotations",
         )
     is_ray_part = key in keys.TOPOLOGY and bool(known.ray)
     if key in (*keys.TOPOLOGY, keys.BATCH_MIN_MEMBER_ANNOTATION) and not (is_owner or is_ray_part):
         owner = kind or "workload"
         return (
-            f"KAI reads {key} from the workload, and does nothing for it on the pods of a {owner}",
-            f"write it in metadata.annotations of the {owner}",
+            f"KAI reads {key} from the workload and ignores it on the pods of a {owner}",
+            f"move it to metadata.annotations of the {owner}",
         )
     if key == keys.BATCH_MIN_MEMBER_ANNOTATION and known.gang not in ("owner", "leaf"):
-        said = f"KAI reads {key} from a Job or JobSet, and does nothing for it on a {kind}"
-        return said, "leave it out"
+        said = f"KAI reads {key} from a Job or JobSet and ignores it on a {kind}"
+        return said, "remove it"
     if key in keys.SEGMENTS and not (is_pod and known.segments):
         return (
-            f"KAI reads {key} from the worker pods of a PyTorchJob or LeaderWorkerSet only",
-            "leave it out, or write it there",
+            f"KAI reads {key} only from the worker pods of a PyTorchJob or LeaderWorkerSet",
+            "remove it, or move it there",
         )
     if key.startswith(keys.GPU_TYPE_ANNOTATION):
-        return f"nobody reads {key}", "select nodes by their labels, in nodeSelector"
+        return f"KAI ignores {key}", "select nodes by their labels, in nodeSelector"
     return None
 
 
@@ -114,29 +113,29 @@ def _check_annotation(key: str, value: Any, here: Path, may_rename: bool) -> Ite
             yield error(
                 "min-member-refused",
                 here,
-                f"{value!r} is no number of pods",
-                "write a whole number from 1 on, in quotes",
+                f"{value!r} is not a number of pods",
+                "write a whole number of at least 1, in quotes",
             )
     elif key == _OLD_MIN_MEMBER:
         yield warning(
             "min-member-key",
             here,
-            f"KAI does not read {key}, though its examples write it",
+            f"KAI does not read {key}, although its examples have it",
             f"write {keys.BATCH_MIN_MEMBER_ANNOTATION}, on a Job or JobSet",
             Edit("rename", here, keys.BATCH_MIN_MEMBER_ANNOTATION) if may_rename else None,
         )
     elif key in _DURATIONS and not rules.is_duration(str(value)):
         said = f'duration "{value}" is not valid'
-        yield error("duration-refused", here, said, "write one with its unit, such as 5m")
+        yield error("duration-refused", here, said, "write a duration with a unit, such as 5m")
     else:
         yield from keys_of.unknown(key, here)
 
 
 def _check_label(key: str, value: Any, here: Path) -> Iterator[Finding]:
     if said := keys_of.misplaced(key, "labels"):
-        yield error("annotation-as-label", here, said, "write it in annotations")
+        yield error("annotation-as-label", here, said, "move it to annotations")
     elif key == keys.PREEMPTIBILITY_LABEL and value not in ("preemptible", "non-preemptible"):
-        said = f"KAI does not know {value!r}"
+        said = f"KAI does not know the value {value!r}"
         yield warning("preemptibility-unknown", here, said, "write preemptible or non-preemptible")
     else:
         yield from keys_of.unknown(key, here)
@@ -149,15 +148,15 @@ def _topology(annotations: Mapping[str, Any], where: Path) -> Iterator[Finding]:
         yield error(
             "topology-incomplete",
             (*where, levels[0]),
-            "a level is of no topology",
-            f"write {topology} beside it, with the name of the Topology",
+            "a topology level is set without a topology",
+            f"add {topology} with the name of the Topology",
         )
     if topology in annotations and not levels:
         yield warning(
             "topology-incomplete",
             (*where, topology),
-            "a topology without a level asks for nothing",
-            f"write {required} or {preferred} beside it",
+            "a topology without a level has no effect",
+            f"add {required} or {preferred}",
         )
 
 
@@ -165,28 +164,28 @@ def _topology(annotations: Mapping[str, Any], where: Path) -> Iterator[Finding]:
 
 
 def check_scheduler(pod: Pod, kind: str, scheduler: str, *, asks: bool) -> Iterator[Finding]:
-    """asks: the pod or its owner is meant for KAI."""
+    """Checks schedulerName. asks: the pod or its owner is meant for KAI."""
     if pod.scheduler is None or pod.scheduler == scheduler or not asks:
         return
     by_operator = kinds.known(kind).scheduled_by_operator
     make = warning if by_operator and not pod.scheduler else error
     if not pod.scheduler:
-        said = "nobody names KAI for these pods, so another scheduler places them, and all that KAI"
-        said += " is told has no effect"
+        said = f"schedulerName is not {scheduler}: another scheduler places these pods, and their"
+        said += " settings for KAI have no effect"
         if make is warning:
-            said += ", unless the operator or its settings name it"
+            said += ", unless the operator or its settings set schedulerName"
         yield make("scheduler-missing", pod.scheduler_at, said, f"write {scheduler}")
     elif gpus.shares(pod):
         yield error(
             "scheduler-other",
             pod.scheduler_at,
-            f"{pod.scheduler} does not know parts of GPUs, and places the pod without any",
+            f"{pod.scheduler} does not support parts of GPUs, and places the pod without a GPU",
             f"write {scheduler}",
         )
 
 
 def queue_of(labels: Mapping[str, Any]) -> str | None:
-    """The queue that these labels name, in either spelling."""
+    """The queue that these labels name, by the current or the old key."""
     for key in keys_of.QUEUES:
         if isinstance(name := labels.get(key), str) and name:
             return name
@@ -196,7 +195,7 @@ def queue_of(labels: Mapping[str, Any]) -> str | None:
 def check_queue(
     owner: Mapping[str, Any], pod: Pod, label_key: str, *, own_at: Path
 ) -> Iterator[Finding]:
-    """That pods with KAI's scheduler name a queue, and under the key that is read."""
+    """Checks that pods of KAI's scheduler name a queue, under the key that KAI reads."""
     owners, own = labels_of(owner), pod.labels
     where: Path = (*pod.metadata_at, "labels")
     if label_key in owners or label_key in own:
@@ -205,19 +204,19 @@ def check_queue(
             yield warning(
                 "queue-overruled",
                 (*where, label_key),
-                f"the queue of the workload, {first}, goes before that of its pods",
-                "write the same in both, or one of them",
+                f"KAI uses the queue of the workload, {first}, and ignores the queue of its pods",
+                "write the same queue in both, or remove one",
             )
         return
     if keys.PROJECT_LABEL in owners or keys.PROJECT_LABEL in own:
-        return  # KAI makes the queue's name of it
+        return  # KAI derives the queue's name from it
     other = next((key for key in keys_of.QUEUES if key in owners or key in own), None)
     if other is not None:
         at_owner = other in owners
         yield warning(
             "queue-legacy",
             (*(own_at if at_owner else where[:-1]), "labels", other),
-            f"KAI reads {label_key}; {other} only where podgrouper.queueLabelKey says so",
+            f"KAI reads {label_key}; it reads {other} only if podgrouper.queueLabelKey names it",
             f"write {label_key}",
         )
         return
@@ -228,12 +227,12 @@ def check_queue(
         yield warning(
             "queue-missing",
             where,
-            "no queue is named: the pods go to default-queue, and wait where that is absent",
-            f"write the label {label_key}",
+            "no queue is named: the pods use default-queue, and wait if it does not exist",
+            f"add the label {label_key}",
         )
 
 
-# ---- kinds with traps of their own ---------------------------------------------------------------
+# ---- kinds with special rules -------------------------------------------------------------------
 
 
 def check_kind(manifest: Mapping[str, Any], kind: str) -> Iterator[Finding]:
@@ -245,8 +244,8 @@ def check_kind(manifest: Mapping[str, Any], kind: str) -> Iterator[Finding]:
         yield warning(
             "ray-submission-mode",
             ("spec", "submissionMode") if mode else ("spec",),
-            f"KubeRay from 1.6 on refuses {told}, where it is set up for KAI: the submitter comes"
-            " after the cluster, and breaks the gang",
+            f"KubeRay 1.6 and later refuses {told} if it is configured for KAI: the submitter pod"
+            " starts after the cluster and breaks the gang",
             "write submissionMode: HTTPMode",
         )
     if cluster := kinds.known(kind).ray:
@@ -260,8 +259,8 @@ def check_kind(manifest: Mapping[str, Any], kind: str) -> Iterator[Finding]:
             yield warning(
                 "scheduling-policy-ignored",
                 ("spec", "runPolicy", "schedulingPolicy", name),
-                f"KAI does not read {name} of the scheduling policy",
-                f"write {instead}",
+                f"KAI ignores {name} of the scheduling policy",
+                f"use {instead}",
             )
 
 
@@ -277,15 +276,15 @@ def _ray_groups(manifest: Mapping[str, Any], where: tuple[str, ...]) -> Iterator
             yield warning(
                 "ray-num-gpus",
                 here,
-                "Ray counts GPUs by the limit nvidia.com/gpu, which is not there beside a part of"
-                " one, so it runs no GPU tasks in this group",
+                "Ray counts GPUs by the limit nvidia.com/gpu, which a pod with a part of a GPU does"
+                " not have, so Ray runs no GPU tasks in this group",
                 'write rayStartParams: {num-gpus: "1"}, the number of devices',
             )
         elif not _WHOLE.fullmatch(str(told)):
             yield error(
                 "ray-num-gpus",
                 here,
-                f"Ray's autoscaler takes whole GPUs only, not {told}",
+                f"Ray's autoscaler accepts only whole numbers of GPUs, not {told}",
                 'write num-gpus: "1", the number of devices',
             )
 

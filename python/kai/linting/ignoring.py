@@ -1,7 +1,7 @@
-"""Comments that say which findings a line is allowed to have: ``# kai: ignore[queue-missing]``.
+"""Comments that ignore findings of a line: ``# kai: ignore[queue-missing]``.
 
-At the end of a line the comment counts for that line; on a line of its own, for the next one that
-is neither a comment nor empty. Without codes it counts for all of them. JSON has no comments.
+A comment at the end of a line covers that line. A comment on its own line covers the next line that
+is neither a comment nor empty. Without codes it ignores all of them. JSON has no comments.
 
 >>> marks = marks_in("a: 1  # kai: ignore[queue-missing, fraction]\\n# kai: ignore\\nb: 2\\n")
 >>> [(mark.line, mark.covers, mark.names) for mark in marks]
@@ -24,7 +24,7 @@ _MARK = re.compile(r"(?:^|\s)#\s*kai:\s*ignore(?:\s*\[([^\]]*)\])?(?=[\s,;.]|$)"
 
 @dataclass(slots=True)
 class Mark:
-    """A comment on `line` that ignores findings on the line that it covers; () is all codes."""
+    """A comment on `line` that ignores findings of the line `covers`; () means all codes."""
 
     line: int
     covers: int
@@ -32,7 +32,7 @@ class Mark:
     used: set[str] = field(default_factory=set)
 
     def ignores(self, code: str) -> bool:
-        """Whether it ignores this code, and notes that it did."""
+        """Whether it ignores this code; if so, it counts as used."""
         if not self.names:
             self.used.add("")
             return True
@@ -41,12 +41,12 @@ class Mark:
         return bool(meant)
 
     def unused(self) -> list[str]:
-        """What it names that no finding has; [""]: it ignores everything, and there is nothing."""
+        """The names without a finding; [""]: it ignores everything, and there is no finding."""
         return [name for name in self.names or ("",) if name not in self.used]
 
 
 def marks_in(text: str) -> list[Mark]:
-    """All such comments of a text."""
+    """All such comments in a text."""
     if "kai:" not in text:
         return []
     found = []
@@ -62,7 +62,7 @@ def marks_in(text: str) -> list[Mark]:
 
 
 def _next(lines: Sequence[str], number: int) -> int:
-    """The first line after this one that is neither a comment nor empty."""
+    """The next line that is neither a comment nor empty."""
     for later in range(number, len(lines)):
         written = lines[later].strip()
         if written and not written.startswith("#"):
@@ -71,10 +71,9 @@ def _next(lines: Sequence[str], number: int) -> int:
 
 
 def without_ignored(found: Iterable[Any], text: str) -> tuple[list[Any], list[tuple[int, Any]]]:
-    """Findings with lines that no comment ignores; and with its line what is wrong with a comment.
+    """The findings that no comment ignores, and findings about comments, with their lines.
 
-    A comment that ignores nothing is a finding of its own: the reason for it is gone, or the code
-    is mistyped.
+    A comment that ignores nothing is a finding: its reason is gone, or its code is misspelled.
     """
     marks = marks_in(text)
     if not marks:
@@ -89,13 +88,13 @@ def without_ignored(found: Iterable[Any], text: str) -> tuple[list[Any], list[tu
 
 
 def _unused(name: str) -> Any:
-    fix = "leave it out"
+    fix = "remove it"
     if not name:
         said = "this comment ignores nothing: the line has no findings"
     else:
         try:
             matching([name])
-            said = f"this comment ignores {name}, which the line does not have"
+            said = f"this comment ignores {name}, but the line has no such finding"
         except InvalidRequestError as error:
             said, fix = f"this comment ignores nothing: {error}", "write a code of kai lint"
     return warning("ignore-unused", (), said, fix)

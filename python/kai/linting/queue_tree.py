@@ -1,4 +1,4 @@
-"""Queues as manifests: whether anything can be scheduled from them (spec 7 C11, spec 5 A10)."""
+"""Checks of queues: whether KAI can place pods of them (spec 7 C11, spec 5 A10)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _RESOURCES = ("cpu", "gpu", "memory")
 
 @dataclass(frozen=True)
 class Queues:
-    """What is known of a cluster's queues. complete: there are no others."""
+    """The known queues of a cluster. complete: there are no others."""
 
     parents: Mapping[str, str | None]
     complete: bool
@@ -42,15 +42,15 @@ class Queues:
         return name in self.parents.values()
 
     def check_use(self, name: str, where: Path) -> Iterator[Finding]:
-        """That pods may name this queue."""
+        """Checks that pods can use this queue."""
         if name not in self.parents:
             if self.parents or self.complete:
                 make = error if self.complete else warning
-                told = "" if self.complete else " among those given here"
+                told = "" if self.complete else " in the given files"
                 yield make(
                     "queue-unknown",
                     where,
-                    f"there is no queue {name}{told}, and pods of a queue that is nowhere wait",
+                    f"there is no queue {name}{told}: pods of a queue that does not exist wait",
                     f"write one of {', '.join(self._leaves()) or 'those of the cluster'}",
                 )
             return
@@ -58,15 +58,12 @@ class Queues:
             yield error(
                 "queue-not-leaf",
                 where,
-                f"queue {name} has children, and KAI places no pods of such a queue",
-                "write one of its leaves: " + ", ".join(self._leaves_below(name)),
+                f"queue {name} has child queues: KAI places no pods of such a queue",
+                "write one of its leaf queues: " + ", ".join(self._leaves_below(name)),
             )
         elif self.parents[name] is None:
-            yield error(
-                "queue-without-parent",
-                where,
-                f"queue {name} has no parent, and KAI places no pods of such a queue",
-                "give the queue a parent",
+            yield warning(
+                "queue-without-parent", where, _no_parent(name), "give the queue a parent"
             )
 
     def _leaves(self) -> list[str]:
@@ -89,22 +86,21 @@ class Queues:
 
 
 def check_queue_object(queue: Mapping[str, Any], known: Queues) -> Iterator[Finding]:
-    """A Queue: whether anything can come of it."""
+    """Checks a Queue object."""
     name = text(at(queue, "metadata", "name"))
     parent = text(at(queue, "spec", "parentQueue"))
     if not parent and not known.has_children(name):
-        yield error(
+        yield warning(
             "queue-without-parent",
             ("spec",),
-            f"queue {name} has neither a parent nor children, and KAI places no pods of such a"
-            " queue",
-            "write parentQueue, and a queue of that name without one",
+            _no_parent(name),
+            "write parentQueue, and add a queue of that name",
         )
     elif known.is_own_ancestor(name):
         yield error(
             "queue-cycle",
             ("spec", "parentQueue"),
-            f'queue {name} is its own ancestor, by way of parent queue "{parent}"',
+            f'queue {name} is its own ancestor, through the parent queue "{parent}"',
             "write a parent that is not below the queue",
         )
     elif parent and parent not in known.parents:
@@ -112,8 +108,8 @@ def check_queue_object(queue: Mapping[str, Any], known: Queues) -> Iterator[Find
         yield make(
             "queue-parent-unknown",
             ("spec", "parentQueue"),
-            f"the parent {parent} of queue {name} is not among the queues given",
-            "add it: KAI leaves out a queue whose parent is nowhere",
+            f"the parent {parent} of queue {name} is not in the given queues",
+            "add it: KAI ignores a queue if its parent does not exist",
         )
     if any(admission.queue_refusals(queue)):
         return
@@ -126,13 +122,19 @@ def check_queue_object(queue: Mapping[str, Any], known: Queues) -> Iterator[Find
             yield _no_limit(name, [resource], ("spec", "resources", resource))
 
 
+def _no_parent(name: str) -> str:
+    """KAI places pods of such a queue, unless it flattens the hierarchy (spec 1 F12)."""
+    only = "only if it runs with --full-hierarchy-fairness=false"
+    return f"queue {name} has no parent: KAI ignores it, but {only}"
+
+
 def _no_limit(name: str, resources: list[str], where: Path) -> Finding:
     *most, last = resources
     either = f"{', '.join(most)} or {last}" if most else last
     return warning(
         "queue-limit-zero",
         where,
-        f"queue {name} has no limit of {either}, which counts as 0: nothing that asks for"
+        f"queue {name} has no limit of {either}, which counts as 0: no pod that requests"
         f" {'them' if most else last} is placed",
         "write limit: -1 for no limit",
     )

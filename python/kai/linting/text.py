@@ -1,6 +1,6 @@
-"""Findings in files: the lines they are on, and what can be mended there.
+"""Findings in files, with their lines and fixes.
 
-Values come from `kai.api.documents`, which reads as kubectl does, and places from `kai.api.places`.
+Values come from `kai.api.documents`, which reads as kubectl does; lines come from `kai.api.places`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kai.linting.queue_tree import Queues
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """A finding of a file. line: from 1 on."""
+    """A finding in a file; lines are counted from 1."""
 
     finding: Finding
     document: int
@@ -31,7 +31,7 @@ class Located:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file that was read: its objects, each with its document and the path in that."""
+    """The objects of a file, each with the number of its document and its path there."""
 
     text: str
     documents: Sequence[documents.Document]
@@ -43,8 +43,11 @@ class File:
 
 
 def read(text: str) -> File:
-    """Raises InvalidInputError for a text that cannot be read, and InvalidRequestError for one
-    that holds nothing to check."""
+    """Reads the objects of a text.
+
+    Raises InvalidInputError for a text that cannot be read, and InvalidRequestError for a text
+    without objects to check.
+    """
     read = list(documents.read_documents(text))
     objects = []
     for index, document in enumerate(read):
@@ -53,13 +56,13 @@ def read(text: str) -> File:
         try:
             found = list(checks.objects_in(document.value))
         except InvalidRequestError as refused:
-            # Beside manifests, as in the first document of a compiled pipeline.
+            # Not an object, such as the first document of a compiled pipeline.
             if len(read) == 1:
                 raise InvalidRequestError(f"line {document.line}: {refused}") from None
             continue
         objects += [(index, path, value) for path, value in found]
     if not objects and not any(each.problem for each in read):
-        raise InvalidRequestError("holds nothing that can be checked")
+        raise InvalidRequestError("contains no object that can be checked")
     return File(text, read, objects)
 
 
@@ -70,9 +73,9 @@ def check(
     scheduler_name: str = keys.SCHEDULER_NAME,
     queue_label_key: str = keys.QUEUE_LABEL,
 ) -> list[Located]:
-    """What is wrong with the objects of a file, but for what a comment in it ignores."""
+    """The findings about the objects of a file, without those that comments ignore."""
     found = [
-        (index, error("document-unreadable", (), each.problem, "mend the document"))
+        (index, error("document-unreadable", (), each.problem, "correct the document"))
         for index, each in enumerate(file.documents)
         if each.problem
     ]
@@ -98,7 +101,7 @@ def check(
 
 
 def mended(file: File, findings: Iterable[Located]) -> tuple[str, int]:
-    """The text with every certain fix, and how many there were."""
+    """The text with every certain fix, and the number of fixes."""
     nodes = nodes_of(file.text)
     changes: dict[tuple[int, int], str] = {}
     for each in findings:
@@ -117,7 +120,7 @@ def mended(file: File, findings: Iterable[Located]) -> tuple[str, int]:
 
 
 def _change(text: str, root: Any, edit: Edit) -> tuple[int, int, str] | None:
-    """Start, end and new text; None where the entry is not written there by itself."""
+    """Start, end and new text; None if the entry cannot be changed in place."""
     steps = list(walk(root, edit.at))
     if len(steps) < len(edit.at):
         return None
@@ -145,5 +148,5 @@ def _scalar(value: str) -> str:
 
 
 def _name(value: str, style: str | None) -> str:
-    """Of a container: bare where that stays a text."""
+    """A container name, without quotes if YAML still reads a string."""
     return _scalar(value) if style or not isinstance(plain_scalar(value), str) else value

@@ -1,4 +1,4 @@
-"""ZenML settings: keys that it keeps and never acts on (spec 7 Z2, Z3)."""
+"""Checks of ZenML settings: keys that ZenML stores and ignores (spec 7 Z2, Z3)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ POD_FIELDS = (
 _COMPONENTS = ("orchestrator", "step_operator")
 _PODS = ("pod_settings", "orchestrator_pod_settings")
 
-# What looks right, and what is.
+# Wrong keys, and what to write instead.
 _MEANT = {
     "node_selector": "node_selectors",
     "nodeSelector": "node_selectors",
@@ -32,7 +32,7 @@ _MEANT = {
     "priority_class_name": f"the label {keys.PRIORITY_CLASS_LABEL}",
     "schedulerName": "scheduler_name",
 }
-# No other orchestrator has these; labels and the like are everywhere.
+# Keys that only ZenML has; labels and the like also occur elsewhere.
 _SIGNS = frozenset(
     (
         *_PODS,
@@ -45,7 +45,7 @@ _SIGNS = frozenset(
 
 
 def is_settings(value: Mapping[str, Any]) -> bool:
-    """Settings of ZenML at any level; manifests have a kind."""
+    """Whether these are ZenML settings, of any level; manifests have a kind."""
     return "kind" not in value and any(
         key in _SIGNS or _component(key) or key == "docker" for key in value
     )
@@ -83,11 +83,11 @@ def _of_component(settings: Mapping[str, Any], where: Path) -> Iterator[Finding]
             yield warning(
                 "zenml-unknown-setting",
                 (*where, key),
-                f"{key} is no setting of a component, and has no effect",
+                f"{key} is not a setting of a component and has no effect",
                 f"in pod_settings write {_MEANT.get(key, key)}",
             )
     if settings.get("privileged") is not None and not isinstance(settings["privileged"], bool):
-        said = "privileged is no truth value"
+        said = "privileged is not a boolean"
         yield error("zenml-value", (*where, "privileged"), said, "write True or False")
 
 
@@ -100,7 +100,7 @@ def _of_pod(settings: Mapping[str, Any], where: Path) -> Iterator[Finding]:
         yield warning(
             "zenml-unknown-setting",
             (*where, key),
-            f"ZenML keeps {key} and never acts on it",
+            f"ZenML stores {key} and ignores it",
             f"write {instead}",
         )
     yield from shape.check_texts(settings, where)
@@ -114,14 +114,15 @@ def _of_pod(settings: Mapping[str, Any], where: Path) -> Iterator[Finding]:
                 yield error(
                     "whole-gpu-beside-fraction",
                     (*where, "resources", part, name),
-                    "KAI refuses a part of a GPU beside whole ones",
-                    "leave it out, or leave out the part of a GPU",
+                    "KAI refuses a part of a GPU together with whole GPUs",
+                    "remove it, or remove the part of a GPU",
                 )
     if shares and not settings.get("scheduler_name"):
         yield error(
             "scheduler-missing",
             where,
-            "nobody names KAI for this pod, so another scheduler places it, without any GPU",
+            f"scheduler_name is not {keys.SCHEDULER_NAME}: another scheduler places this pod,"
+            " without a GPU",
             f"write scheduler_name: {keys.SCHEDULER_NAME}",
         )
     if isinstance(settings.get("env"), Mapping):
@@ -138,6 +139,6 @@ def _of_docker(settings: Mapping[str, Any], where: Path) -> Iterator[Finding]:
         yield warning(
             "zenml-unknown-setting",
             (*where, "env"),
-            "DockerSettings drops env: the variables reach neither the image nor the pod",
-            "write them in env of pod_settings",
+            "DockerSettings drops env: neither the image nor the pod gets the variables",
+            "move them to env of pod_settings",
         )

@@ -8,6 +8,7 @@ import os
 import sys
 from pathlib import Path
 
+from kai.api import files
 from kai.errors import InvalidConfigError
 from kai.policy.declaring import Policy
 
@@ -18,8 +19,28 @@ def load(file: str | os.PathLike[str]) -> tuple[Policy, ...]:
     Raises InvalidConfigError for a file that cannot be read or run, and for one without a policy.
     """
     path = Path(file)
-    if not path.is_file():
-        raise InvalidConfigError(f"{path}: there is no such file")
+    try:
+        source = path.read_bytes()
+    except FileNotFoundError:
+        raise InvalidConfigError(f"{path}: there is no such file") from None
+    except OSError as error:
+        raise InvalidConfigError(f"{path}: {files.why_unreadable(error)}") from None
+    return _policies(path, source)
+
+
+@functools.cache
+def policy_in(file: str, source: bytes, name: str) -> Policy:
+    """The policy of that name in a file with that content: what pickle calls.
+
+    The file may have changed since, or be on another machine. Raises as `load` does.
+    """
+    for each in _policies(Path(file), source):
+        if each.name == name:
+            return each
+    raise InvalidConfigError(f"{file}: declares no policy {name}")
+
+
+def _policies(path: Path, source: bytes) -> tuple[Policy, ...]:
     name = f"kai_policy_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
@@ -27,7 +48,7 @@ def load(file: str | os.PathLike[str]) -> tuple[Policy, ...]:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
+        exec(compile(source, str(path), "exec"), vars(module))
     except Exception as error:
         del sys.modules[name]
         raise InvalidConfigError(f"{path}: {type(error).__name__}: {error}") from error
@@ -38,14 +59,5 @@ def load(file: str | os.PathLike[str]) -> tuple[Policy, ...]:
             "@kai.policy.pod_group_order above a function"
         )
     for each in found:
-        each.found_by = (policy_in, (str(path.resolve()), each.name))
+        each.found_by = (policy_in, (str(path.resolve()), source, each.name))
     return found
-
-
-@functools.cache
-def policy_in(file: str, name: str) -> Policy:
-    """The policy of that name in a file: what pickle calls. Raises as `load` does."""
-    for each in load(file):
-        if each.name == name:
-            return each
-    raise InvalidConfigError(f"{file}: declares no policy {name}")

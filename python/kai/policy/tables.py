@@ -111,6 +111,14 @@ class Groups:
     """Seconds since its last eviction; NaN: none is known."""
     started_s: Floats
     """Seconds since its last start; NaN: none is known."""
+    attained_s: Floats
+    """Seconds during which some of its pods held nodes, up to now."""
+    attained_gpu_s: Floats
+    """The same times the GPUs that they held: GPU-seconds."""
+    evictions: Ints
+    """How often it lost pods."""
+    estimate_s: Floats
+    """Its expected run time, as its user gave it; NaN: none is known."""
     preemptible: Bools
     _names: Callable[[int], Sequence[str]] = field(repr=False)
     _queue_names: Callable[[], Sequence[str]] = field(repr=False)

@@ -56,7 +56,7 @@ def _memory(data: bytes) -> Memory:
     except KeyError:
         now = None
     except (ValueError, TypeError, RecursionError):
-        raise InvalidInputError("memory.json in the archive is no JSON object") from None
+        raise InvalidInputError("memory.json in the archive not a JSON object") from None
     if not isinstance(now, str | None):
         raise InvalidInputError("memory.json in the archive: now is no text")
     return Memory(data.decode(), now)

@@ -28,7 +28,7 @@ def test_quantities_are_read_exactly(text: str | float, amount: Fraction) -> Non
 
 @pytest.mark.parametrize("text", ["", "1Gx", "Gi", "1 Gi", "--1", "nan", "inf", "1e9999"])
 def test_what_is_no_quantity_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="is no quantity such as"):
+    with pytest.raises(ValueError, match="is not a quantity such as"):
         quantities.parse(text)
 
 

@@ -53,7 +53,7 @@ PLAN, LINT, VERIFY = ["plan", "FILE"], ["lint", "FILE"], ["verify", "FILE"]
 CONFIG = ["config", "show", "--config", "FILE"]
 TRIED: dict[str, Row] = {
     "an empty file": ("", PLAN, 2, "FILE: holds no Kubernetes object and is no KAI snapshot"),
-    "an empty file linted": ("", LINT, 2, "FILE: holds nothing that can be checked"),
+    "an empty file linted": ("", LINT, 2, "FILE: contains no object that can be checked"),
     "an empty scenario": ("", VERIFY, 2, "FILE: there is no scenario in this file"),
     "a list for a configuration": ("[a]", CONFIG, 2, "FILE: is a list, not a mapping"),
     "deep JSON": ('{"a":' + "[" * 5000 + "]" * 5000 + "}", PLAN, 2, "nested too deeply"),
@@ -134,7 +134,7 @@ TRIED: dict[str, Row] = {
         "kind: Node\nmetadata: {name: n}\nstatus: {capacity: {memory: 7Ei, cpu: 1e30}}\n",
         [*PLAN, "--strict"],
         2,
-        "left out: Node n: status.capacity.cpu: cpu is 1e+30, which is beyond the amounts",
+        "left out: Node n: status.capacity.cpu: cpu is 1e+30, which is more than the largest",
     ),
     "a request for endless memory": (
         "",
@@ -165,7 +165,7 @@ TRIED: dict[str, Row] = {
         NODE + "spec: {unschedulabel: true}\n",
         ["queues", "FILE", "--strict"],
         2,
-        "a Node has no field unschedulabel, and the API server drops it; did you mean",
+        "a Node has no field unschedulabel: the API server drops it; did you mean",
     ),
     "a queue that is left out": (
         "kind: Queue\nmetadata: {name: a}\nspec: {}\n",
@@ -225,8 +225,8 @@ def of_queues() -> Iterator[tuple[str, Row]]:
         for member in ("quota", "limit", "overQuotaWeight"):
             field = f"left out: Queue a: spec.resources.{resource}.{member}: "
             for value, said in (
-                ("1e308", "is beyond the amounts that Kubernetes can hold"),
-                ("-1e19", "is beyond the amounts that Kubernetes can hold"),
+                ("1e308", "is more than the largest amount of Kubernetes"),
+                ("-1e19", "is more than the largest amount of Kubernetes"),
                 ("'2'", "expected a number"),
                 ("[]", "expected a number"),
             ):

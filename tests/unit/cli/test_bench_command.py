@@ -158,7 +158,9 @@ def test_what_needs_a_trace_says_so(
     done = run("bench", "--loads", 1, "--json")
     assert done.status == 0
     assert [json.loads(line)["name"] for line in done.out.splitlines()] == ["fill-3"]
-    assert done.err == "kai: left out openb: no lists in --data or KAI_DATA\n"
+    assert (
+        done.err == "kai: left out openb: --data and KAI_DATA name no directory with their lists\n"
+    )
 
 
 def test_a_list_is_read_from_the_folder_that_is_named(run: Run, tmp_path: Path) -> None:

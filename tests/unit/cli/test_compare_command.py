@@ -123,6 +123,71 @@ def test_a_configuration_with_a_mistake(run: Run, folder: Path, tmp_path: Path) 
     assert 'did you mean "actions"?' in strict.err
 
 
+YOUNGEST_FIRST = """\
+import kai
+
+
+@kai.policy.pod_group_order
+def youngest_first(groups):
+    return groups.waited_s
+"""
+
+
+def test_a_policy_in_python_is_on_one_side_or_on_both(
+    run: Run, folder: Path, tmp_path: Path
+) -> None:
+    mine = tmp_path / "mine.py"
+    mine.write_text(YOUNGEST_FIRST)
+    asked = ["--workload", folder / "jobs.yaml", "--seeds", 3]
+    sides = ["default", "default", *asked, "--json"]
+    one = run("compare", *sides, "--variant-policy", mine, "--processes", 1)
+    two = run("compare", *sides, "--variant-policy", mine, "--processes", 2)
+    assert two.out == one.out
+    assert two.err == ""
+    found = json.loads(one.out)
+    assert (found["base"], found["variant"]) == ("default", "mine.py")
+    assert found["metrics"][0]["difference"] != 0
+    (policy,) = kai.policy.load(mine)
+    expected = kai.compare(
+        kai.Side(name="default"),
+        kai.Side(policies=[policy], name="mine.py"),
+        workload=read(folder / "jobs.yaml"),
+        seeds=3,
+    )
+    assert found == json.loads(expected.to_json())
+    both = run("compare", *sides, "--policy", mine)
+    assert json.loads(both.out)["metrics"][0]["difference"] == 0
+    bigger = ["--base-cluster", folder / "bigger.yaml"]
+    named = run("compare", folder / "fifo.yaml", "default", *asked, "--base-policy", mine, *bigger)
+    assert "fifo.yaml with mine.py on bigger.yaml" in " ".join(named.out.split())
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_policy_that_fails_is_one_sentence(
+    run: Run, folder: Path, tmp_path: Path, processes: int
+) -> None:
+    mine = tmp_path / "mine.py"
+    mine.write_text(YOUNGEST_FIRST.replace("waited_s", "waited"))
+    asked = ["default", "default", "--workload", folder / "jobs.yaml", "--seeds", 3]
+    done = run("compare", *asked, "--variant-policy", mine, "--processes", processes)
+    assert done.status == 2
+    assert done.out == ""
+    assert done.err.startswith(f"kai: policy youngest_first ({mine}, line 6): AttributeError: ")
+    assert done.err.count("\n") == 1
+
+
+def test_a_file_without_a_policy_is_one_sentence(run: Run, folder: Path, tmp_path: Path) -> None:
+    asked = ["--workload", folder / "jobs.yaml"]
+    none = tmp_path / "none.py"
+    done = run("compare", "default", "default", *asked, "--base-policy", none)
+    assert done.status == 2
+    assert done.err == f"kai: --base-policy: {none}: there is no such file\n"
+    done = run("compare", "default", none, *asked)
+    assert done.status == 2
+    assert f"write default --variant-policy {none}" in done.err
+    assert done.err.count("\n") == 1
+
+
 def test_an_interrupt_ends_all_processes(folder: Path) -> None:
     command = [sys.executable, "-m", "kai", "compare", "default", "default", "--seeds", "400"]
     environment = {**os.environ, "PYTHONPATH": str(Path(kai.__file__).parents[1])}

@@ -51,4 +51,4 @@ def test_a_configuration_that_cannot_be_used_is_one_sentence(run: Run, tmp_path:
     path.write_text("actions: [allocate]\n")
     done = run("config", "show", "--config", path)
     assert done.status == 2
-    assert done.err == f'kai: {path}: actions is not a text such as "allocate, reclaim"\n'
+    assert done.err == f'kai: {path}: actions is not a string such as "allocate, reclaim"\n'

@@ -135,8 +135,12 @@ def raising(error: BaseException) -> Callable[[], Any]:
     ("error", "status", "said"),
     [
         (MemoryError(), 2, "kai: there is not enough memory for this"),
-        (RecursionError(), 2, "kai: something in an input is nested too deeply"),
-        (ModuleNotFoundError("No module named 'rich'", name="rich"), 2, "is kai installed whole?"),
+        (RecursionError(), 2, "kai: an input is nested too deeply"),
+        (
+            ModuleNotFoundError("No module named 'rich'", name="rich"),
+            2,
+            "is the installation of kai complete?",
+        ),
         (OSError(5, "Input/output error", "x.zip"), 2, "kai: x.zip: input/output error"),
         (OSError(28, "No space left"), 2, "kai: standard output: no space left"),
         (kai.InvalidInputError("a\x1b[2Jb\nc"), 2, "kai: a\\x1b[2Jb\\nc"),

@@ -112,14 +112,14 @@ def test_an_explanation_has_every_form_but_a_table(run: Run, snapshot: Path) -> 
     assert "It can never start" in run("plan", snapshot, "--explain", "big", "-o", "markdown").out
     done = run("plan", snapshot, "--explain", "big", "-o", "csv")
     assert (done.status, done.out) == (2, "")
-    assert "-o csv does not go with --explain" in done.err
+    assert "-o csv and --explain exclude each other" in done.err
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--json", "--wide"], "only one of --output, --wide and --json makes sense"),
-        (["-o", "csv", "--json"], "only one of --output, --wide and --json makes sense"),
+        (["--json", "--wide"], "--output, --wide and --json exclude each other"),
+        (["-o", "csv", "--json"], "--output, --wide and --json exclude each other"),
         (["-o", "xml"], "'xml' is not one of"),
     ],
 )

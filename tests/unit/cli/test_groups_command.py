@@ -30,13 +30,20 @@ def test_the_next_comes_first_and_says_why(run: Run, waiting: Path) -> None:
     rows = re.findall(r"^ +(\d)  (\S+) +(\S+) ", done.out, re.MULTILINE)
     assert rows == [("1", "a/high", "1"), ("2", "a/low", "1"), ("3", "b/new", "3")]
     said = " ".join(done.out.replace("\n" + " " * 45, " ").split())
-    assert "its priority is 90, that of the next 50" in said
-    assert "with it queue a has 50 % of what it may have, b 75 %" in said
+    assert "its priority is 90; the next has 50" in said
+    assert "with it, queue a has 50 % of its allowance; b has 75 %" in said
 
 
 def test_wide_has_each_part_of_the_order(run: Run, waiting: Path) -> None:
     head = run("groups", waiting, "--wide", "--now", NOW).out.splitlines()[3]
-    for part in ("queues", "they are", "their priority", "share with it", "priority", "minimum"):
+    for part in (
+        "queues",
+        "queue standing",
+        "their priority",
+        "share with it",
+        "priority",
+        "minimum",
+    ):
         assert part in head
     first = run("groups", waiting, "--wide", "--now", NOW).out.splitlines()[4]
     assert first.split("  within deserved")[0].split() == ["1", "a/high", "1", "a"]
@@ -48,7 +55,7 @@ def test_data_is_the_order_of_the_plan(run: Run, waiting: Path) -> None:
     assert said["groups"] == [turn.to_dict() for turn in order]
     first = said["groups"][0]
     assert (first["place"], first["group"], first["priority"]) == (1, "a/high", 90)
-    assert first["because"] == "its priority is 90, that of a/low 50"
+    assert first["because"] == "its priority is 90; a/low has 50"
     [queue] = first["queues"]
     assert (queue["name"], queue["share_with_request"], queue["within_deserved"]) == (
         "a",
@@ -80,4 +87,4 @@ def test_groups_that_cannot_be_tried_are_counted(run: Run, tmp_path: Path) -> No
     cluster.save(tmp_path / "c.zip")
     said = " ".join(run("groups", tmp_path / "c.zip").out.split())
     assert "1 pod group waits after this cycle" in said
-    assert "1 more pod group waits for something else and has no place in this order" in said
+    assert "1 more pod group waits for another reason and has no place in this order" in said

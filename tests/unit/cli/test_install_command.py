@@ -77,14 +77,14 @@ def test_the_numa_exporter_comes_when_it_is_wanted(run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["--crds-only", "--numa-exporter"], "--crds-only goes with --json alone"),
+        (["--crds-only", "--numa-exporter"], "--crds-only allows no other option than --json"),
         (["--without-programs", "--numa-exporter"], "--numa-exporter and --without-programs"),
-        (["--crds-only", "--without-programs"], "--crds-only goes with --json alone"),
+        (["--crds-only", "--without-programs"], "--crds-only allows no other option than --json"),
         (["--without-programs", "--image", "x"], "--image and --without-programs exclude"),
-        (["--crds-only", "--image", "x"], "--crds-only goes with --json alone"),
-        (["--namespace", "My Team"], "--namespace: 'My Team' is no name of a namespace"),
-        (["--namespace", ""], "--namespace: '' is no name of a namespace"),
-        (["--image", ""], "--image: '' is no name of an image"),
+        (["--crds-only", "--image", "x"], "--crds-only allows no other option than --json"),
+        (["--namespace", "My Team"], "--namespace: 'My Team' is not a valid namespace"),
+        (["--namespace", ""], "--namespace: '' is not a valid namespace"),
+        (["--image", ""], "--image: '' is not the name of an image"),
     ],
 )
 def test_what_makes_no_sense_is_refused(run: Run, arguments: list[str], why: str) -> None:

@@ -102,7 +102,7 @@ def test_findings_have_lines(run: Run, write: Callable[[str], Path]) -> None:
         ["23", "error whole-gpu-beside-fraction"],
     ]
     assert "Job train, metadata.annotations[kai.scheduler/min-member]" in done.out
-    assert done.err == "kai: --fix mends 3 of these\n"
+    assert done.err == "kai: --fix corrects 3 of these\n"
 
 
 def test_findings_for_programs(run: Run, write: Callable[[str], Path]) -> None:
@@ -115,7 +115,7 @@ def test_findings_for_programs(run: Run, write: Callable[[str], Path]) -> None:
         "severity": "warning",
         "object": "Job train",
         "path": "metadata.annotations[kai.scheduler/min-member]",
-        "message": "KAI does not read kai.scheduler/min-member, though its examples write it",
+        "message": "KAI does not read kai.scheduler/min-member, although its examples have it",
         "fix": "write kai.scheduler/batch-min-member, on a Job or JobSet",
         "fixable": True,
     }
@@ -126,7 +126,7 @@ def test_what_is_certain_is_mended(run: Run, write: Callable[[str], Path]) -> No
     path = write(WRONG)
     done = run("lint", path, "--fix")
     assert done.status == 1
-    assert "3 mended" in done.err
+    assert "3 corrected" in done.err
     assert "whole-gpu-beside-fraction" in done.out
     assert "gpu-memory-refused" not in done.out
     changed = [
@@ -225,7 +225,7 @@ def test_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     ("text", "said"),
     [
         ("kind: [Pod", "not valid YAML"),
-        ("", "holds nothing that can be checked"),
+        ("", "contains no object that can be checked"),
         ("a: b\n", "give a Kubernetes manifest"),
         ("- 5\n", "cannot be checked"),
     ],
@@ -270,7 +270,7 @@ def test_a_directory_is_searched_for_what_can_be_checked(run: Run, folder: Path)
     done = run("lint", folder)
     assert done.status == 1
     assert f"{folder / 'jobs' / 'old' / 'wrong.yaml'}:12: " in done.out
-    assert done.err == "kai: --fix mends 3 of these\n"
+    assert done.err == "kai: --fix corrects 3 of these\n"
     assert run("lint", folder / "values.yaml").status == 2  # a file that is named has to be one
 
 
@@ -290,7 +290,7 @@ def test_files_of_directories_can_be_passed_over(run: Run, folder: Path, glob: s
 def test_a_directory_without_such_files(run: Run, tmp_path: Path) -> None:
     done = run("lint", tmp_path)
     assert done.status == 0
-    assert "has no files that end in .yaml, .yml, .json" in done.err
+    assert "contains no files that end in .yaml, .yml, .json" in done.err
 
 
 def test_a_broken_file_of_a_directory_is_bad_input(run: Run, folder: Path) -> None:
@@ -335,8 +335,8 @@ def test_only_what_is_chosen_is_mended(run: Run, write: Callable[[str], Path]) -
     [
         (["--select", "queue-cylce"], "--select: there is no code 'queue-cylce'; did you mean"),
         (["--ignore", "que"], "--ignore: there is no code 'que'"),
-        (["--fix", "--diff"], "only one of --fix and --diff makes sense"),
-        (["--json", "--output-format", "sarif"], "only one of --json and --output-format"),
+        (["--fix", "--diff"], "--fix and --diff exclude each other"),
+        (["--json", "--output-format", "sarif"], "--json and --output-format exclude each other"),
         (["--output-format", "xml"], "'xml' is not one of"),
     ],
 )
@@ -371,7 +371,7 @@ def test_a_comment_ignores_a_finding_of_its_line(run: Run, write: Callable[[str]
 def test_a_comment_that_ignores_nothing_is_found(run: Run, write: Callable[[str], Path]) -> None:
     for line, comment, said in (
         (5, "kai: ignore", "this comment ignores nothing: the line has no findings"),
-        (16, "kai: ignore[not-text,queue-cycle]", "ignores queue-cycle, which the line does not"),
+        (16, "kai: ignore[not-text,queue-cycle]", "ignores queue-cycle, but the line has no"),
         (16, "kai: ignore[not-txt]", "there is no code 'not-txt'; did you mean 'not-text'?"),
     ):
         done = run("lint", write(marked(line, comment)))
@@ -397,7 +397,7 @@ def test_a_diff_shows_what_would_change(run: Run, write: Callable[[str], Path]) 
     assert '-    kai.scheduler/min-member: "2"   # examples write it so' in lines
     assert '+    kai.scheduler/batch-min-member: "2"   # examples write it so' in lines
     assert path.read_text() == WRONG
-    assert done.err == "kai: --fix mends 3\n"
+    assert done.err == "kai: --fix corrects 3\n"
     run("lint", path, "--fix")
     assert (run("lint", path, "--diff").status, run("lint", path, "--diff").out) == (0, "")
 
@@ -427,7 +427,7 @@ def test_github_annotates_lines(run: Run, tmp_path: Path) -> None:
     name = str(path).replace("%", "%25").replace(":", "%3A").replace(",", "%2C")
     assert first == (
         f"::warning file={name},line=12,title=min-member-key::"
-        "KAI does not read kai.scheduler/min-member, though its examples write it"
+        "KAI does not read kai.scheduler/min-member, although its examples have it"
         "%0AJob train, metadata.annotations[kai.scheduler/min-member]"
         "%0Awrite kai.scheduler/batch-min-member, on a Job or JobSet"
     )

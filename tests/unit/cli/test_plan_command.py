@@ -64,7 +64,7 @@ def test_explain_says_why_and_no_more(run: Run, snapshot: Path, name: str) -> No
     assert done.status == 0
     assert " ".join(done.out.split()) == (
         "vision/big waits in queue vision. "
-        "It can never start here: one pod asks for 8 GPUs, and the largest node has 2."
+        "It can never start here: one pod requests 8 GPUs, but the largest node has 2."
     )
 
 

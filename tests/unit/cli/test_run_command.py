@@ -69,9 +69,12 @@ def test_without_its_extra_the_numa_exporter_names_it(
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["numa-exporter"], "Missing option '--node-name'"),
+        (["numa-exporter"], "--node-name is missing"),
         (["numa-exporter", "--node-name", "n", "--poll-interval", "0"], "--poll-interval"),
-        (["all", "numa-exporter"], "numa-exporter is no role: write 'kai run numa-exporter' first"),
+        (
+            ["all", "numa-exporter"],
+            "numa-exporter is not a role: run it alone, as 'kai run numa-exporter'",
+        ),
     ],
 )
 def test_what_the_numa_exporter_does_not_take(run: Run, arguments: list[str], why: str) -> None:
@@ -119,7 +122,7 @@ def test_options_about_shared_gpus_have_the_names_of_kais_binder(
     assert (options.cdi, options.hami_core) == (True, True)
 
 
-@pytest.mark.parametrize(("text", "why"), [("{", "is no JSON"), ("[]", "is no JSON object")])
+@pytest.mark.parametrize(("text", "why"), [("{", "not valid JSON"), ("[]", "not a JSON object")])
 def test_resources_of_reservation_pods_are_json(
     run: Run, given: list[Options], text: str, why: str
 ) -> None:
@@ -169,9 +172,12 @@ def test_a_reservation_pod_holds_the_device_that_it_sees(
     ("arguments", "why"),
     [
         (["reservation", "--fake", "--device", "GPU-1"], "exclude each other"),
-        (["all", "reservation"], "reservation is no role: write 'kai run reservation' first"),
+        (
+            ["all", "reservation"],
+            "reservation is not a role: run it alone, as 'kai run reservation'",
+        ),
         (["reservation", "all"], "unexpected extra argument (all)"),
-        (["reservation", "--binding", "direct"], "No such option"),
+        (["reservation", "--binding", "direct"], "there is no option"),
     ],
 )
 def test_a_reservation_is_no_role(
@@ -194,4 +200,4 @@ def test_a_reservation_needs_its_pod(
     monkeypatch.delenv("POD_NAME")
     done = run("run", "reservation")
     assert (done.status, held) == (2, [])
-    assert "Missing option '--pod' (env var: 'POD_NAME')" in done.err
+    assert "--pod (env var: POD_NAME) is missing" in done.err

@@ -112,7 +112,7 @@ def test_what_is_wrong_in_the_configuration_is_said(run: Run, tmp_path: Path) ->
     config.write_text("tiers: [{plugins: [{name: joborder, arguments: {policy: lass}}]}]")
     done = run("simulate", file, "--config", config)
     assert done.status == 0
-    assert 'argument policy "lass" is no job order, and counts as fifo; did you mean' in done.err
+    assert 'argument policy "lass" is not a job order, and counts as fifo; did you mean' in done.err
 
 
 def test_a_simulation_may_end_early_and_be_saved(run: Run, tmp_path: Path) -> None:
@@ -121,14 +121,14 @@ def test_a_simulation_may_end_early_and_be_saved(run: Run, tmp_path: Path) -> No
     file = tmp_path / "jobs.yaml"
     file.write_text(WORKLOAD)
     done = run("simulate", file, "--until", "30m", "--period", "1m", "--out", tmp_path / "run.npz")
-    assert "2 jobs did not end: first, second" in done.out
+    assert "2 jobs did not finish: first, second" in done.out
     assert Timeline.load(tmp_path / "run.npz").end_s == 1800
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "give a WORKLOAD to run, --live, --fair-share REQUEST or --time-based INPUT"),
+        ((), "give exactly one of WORKLOAD, --live, --fair-share REQUEST and --time-based INPUT"),
         (("missing.csv",), "missing.csv"),
         (("jobs.yaml", "--until", "soon"), "--until: 'soon' is not a time like 90s, 15m, 36h"),
         (("jobs.yaml", "--cluster", "missing.yaml"), "missing.yaml"),
@@ -175,17 +175,17 @@ def test_a_snapshot_runs_for_ever_unless_said_otherwise(run: Run, snapshot: Path
     done = run("simulate", snapshot, "--until", "1h")
     assert done.status == 0
     assert "pod groups that are there run for ever" in " ".join(done.out.split())
-    assert "2 jobs did not end: a/bulk, a/next" in done.out
+    assert "2 jobs did not finish: a/bulk, a/next" in done.out
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (("snapshot.zip", "--remaining", "soon"), "--remaining: 'soon' is none of 8h, forever"),
-        (("snapshot.zip", "--cluster", "jobs.yaml"), "--cluster is of a workload"),
+        (("snapshot.zip", "--cluster", "jobs.yaml"), "--cluster needs a workload"),
         (("snapshot.zip", "--arrivals", "jobs.yaml"), "the cluster has no queue 'b'"),
         (("jobs.yaml", "--arrivals", "jobs.yaml"), "--arrivals needs a snapshot, --remaining or"),
-        (("jobs.yaml", "--live"), "give a WORKLOAD to run, --live,"),
+        (("jobs.yaml", "--live"), "give exactly one of WORKLOAD, --live,"),
         (("snapshot.zip", "--now", "noon"), "noon"),
     ],
 )
@@ -284,7 +284,7 @@ def test_options_of_workloads_do_not_go_with_it(run: Run, tmp_path: Path) -> Non
     file.write_text(TWO_TEAMS)
     done = run("simulate", "--time-based", file, "--period", "5s")
     assert done.status == 2
-    assert "--period does not go with --time-based" in done.err
+    assert "--period and --time-based exclude each other" in done.err
     assert run("simulate", file, "--time-based", file).status == 2
 
 

@@ -189,7 +189,7 @@ def test_what_has_no_word_is_added_as_an_object() -> None:
         (lambda c: c.pending("a/b", min_member=-1), "min_member is -1"),
         (lambda c: c.running("a/b", node=[]), "needs a node"),
         (lambda c: c.node("n", gpus=-1), "gpus is -1"),
-        (lambda c: c.queue("q", deserved_memory="1Gx"), "is no quantity such as"),
+        (lambda c: c.queue("q", deserved_memory="1Gx"), "is not a quantity such as"),
         (lambda c: c.pending("a/b", gpus=1, gpu_fraction=0.5), "not for both"),
         (lambda c: c.add("Pood", {}), "holds no Pood; did you mean 'Pod'"),
     ],

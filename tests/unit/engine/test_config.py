@@ -140,7 +140,10 @@ def test_the_types_know_the_same_names_as_the_core() -> None:
         ({"actions": ["alocate"]}, 'action "alocate" is not known'),
         ({"actions": "allocate"}, "actions is a text: write a list"),
         ({"plugins": {"nodeplacement": {"gpu": "sprad"}}}, 'did you mean "spread"?'),
-        ({"plugins": {"numa": "yes"}}, "plugins.numa must be its arguments, true or false"),
+        (
+            {"plugins": {"numa": "yes"}},
+            "plugins.numa must be an object of arguments, true or false",
+        ),
         ({"extras": {"topology_sprad": True}}, 'did you mean "topology_spread"?'),
         ({"compat": {"slow_job": "off"}}, 'compat.slow_job must be "fixed" or "kai"'),
         ({"queue_depth_per_action": {"allocate": 0}}, "must be a whole number above 0"),

@@ -182,11 +182,14 @@ def test_a_file_that_names_an_object_twice_is_planned_all_the_same() -> None:
     [
         ("{", "^the object is not valid JSON: byte 1"),
         ("kind: Pod", "^the object is not valid JSON: byte 0"),
-        ('{"kind": "PodList", "items": []}', "no plan depends on a PodList; give its items"),
+        ('{"kind": "PodList", "items": []}', "plans do not use the kind PodList; give its items"),
         ("[]", "object"),
         ('{"metadata": {"name": "x"}}', "the object has no kind"),
         ('{"kind": 7, "metadata": {"name": "x"}}', "the object has no kind"),
-        ('{"kind": "Deployment", "metadata": {"name": "x"}}', "no plan depends on a Deployment"),
+        (
+            '{"kind": "Deployment", "metadata": {"name": "x"}}',
+            "plans do not use the kind Deployment",
+        ),
         ('{"kind": "Pod", "metadata": {}}', "the Pod has no metadata.name"),
         ('{"kind": "Pod"}', "the Pod has no metadata.name"),
         ({"kind": "Pod", "metadata": {"name": object()}}, "nothing that Kubernetes could hold"),

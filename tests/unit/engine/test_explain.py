@@ -31,7 +31,7 @@ def test_what_runs_says_where() -> None:
 def test_a_promised_place_is_named() -> None:
     cluster = full_node().releasing("a/old", gpus=4, node="n1").pending("a/job", gpus=4)
     assert why(cluster, "a/job") == (
-        "a/job is promised room that others are about to leave: 1 pod on n1."
+        "a/job is promised a place that other pods are leaving: 1 pod on n1."
     )
 
 
@@ -56,10 +56,10 @@ def test_a_gang_says_what_it_needs_together() -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"gpus": 8}, "one pod asks for 8 GPUs, and the largest node has 4."),
+        ({"gpus": 8}, "one pod requests 8 GPUs, but the largest node has 4."),
         (
             {"gpus": 4, "pods": 2, "min_member": 2},
-            "2 pods that have to start together need 8 GPUs, and the cluster has 4.",
+            "2 pods that must start together need 8 GPUs, but the cluster has 4.",
         ),
     ],
 )
@@ -74,7 +74,7 @@ def test_what_can_never_start_says_so_and_nothing_else(
 def test_a_limit_below_the_least_it_needs_is_for_ever() -> None:
     cluster = kai.Cluster().queue("dept", gpu_limit=1).queue("a", parent="dept").node("n1", gpus=4)
     assert (
-        "It can never start in this queue: it needs 2 GPUs at the least, and the limit of queue "
+        "It can never start in this queue: it needs at least 2 GPUs, but the limit of queue "
         "dept is 1." in why(cluster.pending("a/job", gpus=2), "a/job")
     )
 
@@ -82,7 +82,7 @@ def test_a_limit_below_the_least_it_needs_is_for_ever() -> None:
 def test_a_limit_that_is_reached_is_said_with_its_numbers() -> None:
     cluster = kai.Cluster().queue("a", gpu_limit=2).node("n1", gpus=4)
     cluster.running("a/run", gpus=2, node="n1").pending("a/job", gpus=1)
-    assert "Queue a is at its limit of 2 GPUs: 2 are in use, and this asks for 1." in (
+    assert "Queue a has a limit of 2 GPUs: 2 are in use, and this request is for 1 more." in (
         why(cluster, "a/job")
     )
 
@@ -91,7 +91,10 @@ def test_a_quota_in_the_way_says_that_preemptible_would_help() -> None:
     cluster = kai.Cluster().queue("a", deserved_gpus=1).node("n1", gpus=4)
     cluster.pending("a/job", gpus=2, priority="build")
     said = why(cluster, "a/job")
-    assert "Queue a deserves 1 GPU, non-preemptible pods hold 0, and this asks for 2 more" in said
+    assert (
+        "Queue a deserves 1 GPU, its non-preemptible pods hold 0, and this non-preemptible request is for 2 more"
+        in said
+    )
     assert "With a priority below 100" in said
 
 
@@ -104,8 +107,9 @@ def test_a_queue_with_more_than_its_share_is_named() -> None:
         .running("b/run", pods=4, gpus=1, node="n1")
         .pending("a/job", gpus=1)
     )
-    assert "Queue a then has 0 of its fair share of 1 GPU; above theirs: b (4 of 3)." in (
-        why(cluster, "a/job")
+    assert (
+        "After this cycle queue a has 0 GPUs and a fair share of 1; queues above their fair share: b (4 of 3)."
+        in (why(cluster, "a/job"))
     )
 
 
@@ -131,7 +135,7 @@ def test_nodes_that_say_no_are_counted_by_their_reason() -> None:
 def test_a_queue_that_is_not_there_offers_one_that_is() -> None:
     cluster = kai.Cluster().queue("vision").node("n1", gpus=1).pending("vison/job", gpus=1)
     assert why(cluster, "vison/job") == (
-        "vison/job cannot be scheduled as it is written.\n"
+        "vison/job cannot be scheduled until it is corrected.\n"
         "  There is no queue 'vison'; did you mean 'vision'?"
     )
 
@@ -139,10 +143,10 @@ def test_a_queue_that_is_not_there_offers_one_that_is() -> None:
 def test_pods_that_have_not_all_arrived_are_waited_for() -> None:
     cluster = full_node().pending("a/job", pods=1, min_member=3)
     assert why(cluster, "a/job") == (
-        "a/job waits for its own pods.\n  It needs 3 pods to start; 1 exists."
+        "a/job waits until it has enough pods.\n  It needs 3 pods to start; 1 exists."
     )
     gated = full_node().pending("a/job", pods=3, min_member=3, gated=True)
-    assert "3 exist, 3 of them behind a scheduling gate." in why(gated, "a/job")
+    assert "3 exist, 3 of them with a scheduling gate." in why(gated, "a/job")
 
 
 def test_an_elastic_group_that_got_some_says_how_many() -> None:
@@ -157,16 +161,16 @@ def test_an_elastic_group_that_got_some_says_how_many() -> None:
     [
         (
             {"gpu_memory_mib": 9_000},
-            "No GPU of a node that could take it has 9,000 MiB left for it.",
+            "No GPU of a suitable node has 9,000 MiB left.",
         ),
-        ({"gpu_fraction": 0.5}, "No GPU of a node that could take it has 0.5 left for it."),
+        ({"gpu_fraction": 0.5}, "No GPU of a suitable node has 0.5 left."),
         (
             {"gpu_fraction": 0.25, "gpu_devices": 3},
-            "No node that could take it has 3 GPUs with 0.25 left on each.",
+            "No suitable node has 3 GPUs with 0.25 left on each.",
         ),
         (
             {"gpu_memory_mib": 9_000, "gpu_devices": 2},
-            "No node that could take it has 2 GPUs with 9,000 MiB left on each.",
+            "No suitable node has 2 GPUs with 9,000 MiB left on each.",
         ),
     ],
     ids=str,
@@ -220,7 +224,7 @@ def test_a_sub_group_that_lacks_room_is_named() -> None:
         cluster.add("Pod", part_of_serve(number, part))
     assert why(cluster, "a/serve") == (
         "a/serve waits in queue a.\n"
-        "  Its sub-group prefill has to start with 2 pods, and there is room for 1: "
+        "  Its subgroup prefill must start with 2 pods, but there is room for 1: "
         "1 node short of free GPUs."
     )
 
@@ -243,7 +247,7 @@ def test_a_queue_that_has_its_share_takes_nothing_back() -> None:
     assert why_after_evictions(cluster, "a/job") == (
         "a/job waits in queue a.\n"
         "  It needs 1 GPU on one node; no GPU is free after this cycle.\n"
-        "  Queue a has 2 of its fair share of 2 GPUs, and so takes none back from other queues."
+        "  Queue a has 2 GPUs and a fair share of 2, so it cannot reclaim GPUs from other queues."
     )
 
 
@@ -256,7 +260,7 @@ def test_what_is_promised_is_not_free() -> None:
     cluster.running("b/run", pods=7, gpus=1, node="n1")
     cluster.pending("a/first", pods=2, gpus=1, min_member=2)
     cluster.pending("a/second", pods=7, gpus=1, min_member=7)
-    assert why_after_evictions(cluster, "a/first").startswith("a/first is promised room")
+    assert why_after_evictions(cluster, "a/first").startswith("a/first is promised a place")
     assert (
         "It needs 7 pods that start together, with 1 GPU each; no GPU is free after this cycle."
         in why_after_evictions(cluster, "a/second")
@@ -288,8 +292,8 @@ def test_a_queue_has_what_it_is_promised() -> None:
     cluster.node("n1", gpus=4).running("b/run", pods=4, gpus=1, node="n1")
     cluster.pending("a/first", gpus=1).pending("a/second", pods=3, gpus=1, min_member=3)
     assert (
-        "Queue a then has 1 of its fair share of 3 GPUs: 3 GPUs more would be above it, and so it "
-        "takes none back from other queues." in why_after_evictions(cluster, "a/second")
+        "After this cycle queue a has 1 GPU and a fair share of 3: 3 GPUs more would exceed it, so "
+        "it cannot reclaim GPUs from other queues." in why_after_evictions(cluster, "a/second")
     )
 
 
@@ -309,12 +313,12 @@ def why_after_evictions(cluster: kai.Cluster, name: str) -> str:
 def test_a_group_that_loses_pods_says_for_which_group() -> None:
     cluster = rich_and_poor().pending("poor/new", gpus=1)
     assert why_after_evictions(cluster, "rich/young") == (
-        "rich/young has to give up 1 of its 2 pods; 1 pod on n1 stays.\n"
+        "rich/young loses 1 of its 2 pods; 1 pod on n1 stays.\n"
         "  1 pod makes room for poor/new: reclaim.\n"
         "  Queue rich held 4 GPUs; its fair share is 3."
     )
     assert why_after_evictions(cluster, "poor/new") == (
-        "poor/new is promised room that others are about to leave: 1 pod on n1."
+        "poor/new is promised a place that other pods are leaving: 1 pod on n1."
     )
     assert why_after_evictions(cluster, "rich/old") == "rich/old runs: 1 pod on n1."
 
@@ -322,7 +326,7 @@ def test_a_group_that_loses_pods_says_for_which_group() -> None:
 def test_a_group_that_loses_everything_says_so() -> None:
     cluster = rich_and_poor().pending("poor/new", gpus=2)
     assert why_after_evictions(cluster, "rich/young") == (
-        "rich/young has to give up all it has: 2 pods.\n"
+        "rich/young loses all its pods: 2 pods.\n"
         "  2 pods make room for poor/new: reclaim.\n"
         "  Queue rich held 4 GPUs; its fair share is 2."
     )
@@ -353,11 +357,11 @@ def test_a_group_that_moves_says_where_to_and_for_which_group() -> None:
 def test_a_stale_gang_says_what_it_lacks() -> None:
     cluster = kai.Cluster().queue("a").node("n1", gpus=4)
     cluster.running("a/job", pods=2, gpus=1, min_member=3, node="n1")
-    lacks = "  It is stale: it needs 3 pods to go on, and 2 run."
+    lacks = "  It is stale: it needs 3 pods to continue, but 2 run."
     assert why_after_evictions(cluster, "a/job") == f"a/job runs: 2 pods on n1.\n{lacks}"
     cluster.configure(globalDefaultStalenessGracePeriod=0)
     assert why_after_evictions(cluster, "a/job") == (
-        f"a/job has to give up all it has: 2 pods.\n{lacks}\n  Its grace period is over."
+        f"a/job loses all its pods: 2 pods.\n{lacks}\n  Its grace period is over."
     )
 
 
@@ -376,7 +380,7 @@ def test_a_preemption_delay_says_until_when() -> None:
     )
     cluster.add("Pod", late_pod())
     assert (
-        "It may not evict others before 2026-01-01T00:03:00Z: its preemption delay is 5m0s."
+        "It may not evict other pods before 2026-01-01T00:03:00Z: its preemption delay is 5m0s."
         in why_after_evictions(cluster, "poor/late")
     )
 

@@ -180,9 +180,9 @@ def test_what_makes_no_sense_is_said_and_ends_nothing() -> None:
     gone = server.event("DELETED", "Pod", pod("a", 8)).gone
     assert gone == [("Pod", "q/a", "uid-a")]
     assert not server.feed.is_full
-    with pytest.raises(kai.InvalidInputError, match="it is no list: its kind is"):
+    with pytest.raises(kai.InvalidInputError, match="it is not a list: its kind is"):
         server.feed.list_page("Pod", b'{"kind": "Status"}')
-    with pytest.raises(kai.InvalidClusterError, match="no plan depends on a Deployment"):
+    with pytest.raises(kai.InvalidClusterError, match="plans do not use the kind Deployment"):
         server.feed.begin_list("Deployment")
     with pytest.raises(kai.InvalidInputError):
         _core.live_cluster('{"schedulerName": 7}')

@@ -79,4 +79,4 @@ def test_a_pod_that_no_node_aligns_says_so_in_plain_words() -> None:
     cluster.pending("a/x", gpus=5)
     plan = planned(cluster)
     assert plan.pod_groups["a/x"].reasons[0].code == "no_matching_node"
-    assert "1 node without NUMA zones that can hold it" in plan.why("a/x")
+    assert "1 node without NUMA zones that fit it" in plan.why("a/x")

@@ -272,7 +272,7 @@ def test_it_reads_as_a_page() -> None:
     assert "evict" in page
     assert "reclaim for b/new" in page
     assert "a/shares and 1 more     2     1  n1" in page
-    assert "b/z        Queue b is at its limit of" in page
+    assert "b/z        Queue b has a limit of" in page
     assert "spec.parentQueue: does not exist" in page
     assert max(len(line) for line in page.splitlines()) <= 80
     assert repr(fake_plan()).startswith(f"<kai.Plan cluster.zip at {NOW}: 2 pods bound")

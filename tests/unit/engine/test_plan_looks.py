@@ -45,7 +45,7 @@ def test_in_a_queue_priority_goes_before_age() -> None:
     order = plan(living).order
     assert [turn.group for turn in order] == ["a/urgent", "a/first", "a/second"]
     assert [turn.place for turn in order] == [1, 2, 3]
-    assert order[0].because == "its priority is 90, that of a/first 50"
+    assert order[0].because == "its priority is 90; a/first has 50"
     assert order[1].because == "it is older than a/second"
     assert order[2].because == ""
 
@@ -56,7 +56,7 @@ def test_a_group_below_its_minimum_goes_before_extras() -> None:
     order = plan(living).order
     assert [turn.group for turn in order] == ["a/gang", "a/elastic"]
     assert order[0].minimum == "below"
-    assert order[0].because == "it is below its minimum of pods, a/elastic at"
+    assert order[0].because == "it is below its minimum of pods; a/elastic is at its minimum"
     assert order["a/gang"].gpus == 2
 
 
@@ -64,7 +64,7 @@ def test_a_queue_that_holds_less_of_what_it_may_have_goes_first() -> None:
     living = two_queues().pending("b/more", gpus=1).pending("a/one", gpus=2)
     order = plan(living).order
     assert [turn.group for turn in order] == ["a/one", "b/more"]
-    assert order[0].because == "queue a stays within what it deserves, b does not"
+    assert order[0].because == "queue a stays within what it deserves; b does not"
     [a], [b] = order[0].queues, order[1].queues
     assert (a.share, a.share_with_request, a.within_deserved) == (0, 0.5, True)
     # It deserves 4, and its fair share is 6.
@@ -79,14 +79,14 @@ def test_queues_take_turns_as_each_is_served() -> None:
         living.pending(f"b/x{number}", gpus=1)
     assert next_ones(living) == ["a/x0", "b/x0", "a/x1", "b/x1", "a/x2", "b/x2"]
     assert plan(living).order[1].because == (
-        "with it queue b has 12.5 % of what it may have, a 25 %"
+        "with it, queue b has 12.5 % of its allowance; a has 25 %"
     )
 
 
 def test_a_queue_of_higher_priority_goes_first() -> None:
     living = two_queues().update_queue("b", priority=200, deserved_gpus=20)
     living.pending("a/x", gpus=1).pending("b/x", gpus=1)
-    assert plan(living).order[0].because == "queue b has priority 200, a 100"
+    assert plan(living).order[0].because == "queue b has priority 200; a has 100"
 
 
 def test_a_queue_over_its_share_goes_last() -> None:
@@ -95,7 +95,7 @@ def test_a_queue_over_its_share_goes_last() -> None:
         "b/old", pods=8, gpus=1, cpus=1, memory="1Gi", node="n1", preemptible=False
     )
     living.pending("a/x", gpus=8).pending("b/x", gpus=1)
-    assert plan(living).order[0].because == "queue b has more than its fair share, a has not"
+    assert plan(living).order[0].because == "queue b is over its fair share; a is not"
 
 
 def test_the_queue_that_decides_is_the_first_that_differs() -> None:
@@ -104,7 +104,7 @@ def test_the_queue_that_decides_is_the_first_that_differs() -> None:
     living.pending("b/x", gpus=2).pending("a/x", gpus=2)
     turn = plan(living).order[0]
     assert [queue.name for queue in turn.queues] == ["top", "a"]
-    assert turn.because == "queue a stays within what it deserves, b does not"
+    assert turn.because == "queue a stays within what it deserves; b does not"
 
 
 def test_what_is_placed_or_cannot_be_tried_is_not_in_the_order() -> None:
@@ -162,12 +162,12 @@ def test_the_order_is_a_page_and_a_sequence() -> None:
     assert order[-1].group == "a/second"
     assert next(reversed(order)).group == "a/second"
     assert repr(order).splitlines()[:3] == [
-        "What comes next",
+        "Waiting pod groups in scheduling order",
         "     pod group  GPUs  queue  share  priority   age  why before the next",
         "  1  a/first       1  a       25 %        50  365d  it is older than the next",
     ]
     assert "a/first" in order._repr_html_()
-    assert repr(plan(kai.Cluster()).order) == "no pod group waits for its turn"
+    assert repr(plan(kai.Cluster()).order) == "no pod group waits"
 
 
 def test_the_order_of_an_old_plan_is_that_of_its_cluster() -> None:

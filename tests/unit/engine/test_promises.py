@@ -189,8 +189,8 @@ def zipped(**entries: str) -> bytes:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{", "memory.json in the archive is no JSON object"),
-        ("[]", "memory.json in the archive is no JSON object"),
+        ("{", "memory.json in the archive not a JSON object"),
+        ("[]", "memory.json in the archive not a JSON object"),
         ('{"now": 7}', "memory.json in the archive: now is no text"),
         ('{"now": "soon"}', "'soon' is no RFC 3339 time"),
     ],

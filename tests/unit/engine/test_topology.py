@@ -80,7 +80,7 @@ def test_wishes_that_make_no_sense_are_listed() -> None:
     )
     cluster.pending("a/zero", gpus=1, topology="site", preferred_level="rack", min_domains=0)
     told = {each.name: str(each) for each in cluster.rejected}
-    assert "preferredTopologyLevel, which is not given" in told["a/none"]
+    assert "preferredTopologyLevel, whose domains it counts" in told["a/none"]
     assert "is 2, less than the 3 that" in told["a/less"]
     assert "is not a number of domains: 1 or more" in told["a/zero"]
 

@@ -109,16 +109,16 @@ def test_usage_survives_a_file_that_names_an_object_twice() -> None:
     [
         ({"a": 0.5}, "usage: queue a: is no mapping of gpu, cpu and memory: 0.5"),
         ({"a": {"gpus": 1}}, "usage: queue a: there is no member 'gpus'; did you mean 'gpu'?"),
-        ({"a": {"gpu": -1}}, "usage: queue a: gpu: has to be a number from 0 on, not -1"),
+        ({"a": {"gpu": -1}}, "usage: queue a: gpu: must be a number of at least 0, not -1"),
         (
             {"a": {"gpu": float("nan")}},
-            "usage: queue a: gpu: has to be a number from 0 on, not nan",
+            "usage: queue a: gpu: must be a number of at least 0, not nan",
         ),
         (
             {"a": {"gpu": float("inf")}},
-            "usage: queue a: gpu: has to be a number from 0 on, not inf",
+            "usage: queue a: gpu: must be a number of at least 0, not inf",
         ),
-        ({"a": {"gpu": True}}, "usage: queue a: gpu: has to be a number from 0 on, not True"),
+        ({"a": {"gpu": True}}, "usage: queue a: gpu: must be a number of at least 0, not True"),
     ],
 )
 def test_usage_that_is_none(usage: Any, said: str) -> None:
@@ -173,7 +173,7 @@ def test_samples_are_summed_up_in_their_window(tmp_path: Path) -> None:
             "{capacity: {}, samples: [{time: '2026-01-01T00:00:00Z', allocated: {a: 1}}]}",
             "FILE: samples[0]: allocated: queue a: is no mapping of gpu, cpu and memory: 1",
         ),
-        ("a: {gpu: much}", "FILE: queue a: gpu: has to be a number from 0 on, not 'much'"),
+        ("a: {gpu: much}", "FILE: queue a: gpu: must be a number of at least 0, not 'much'"),
     ],
 )
 def test_files_that_are_none(tmp_path: Path, text: str, said: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import pytest
@@ -118,7 +117,7 @@ def test_fractions_that_kai_takes(value: str) -> None:
 
 def test_a_fraction_that_is_announced_otherwise() -> None:
     assert only(pod({"gpu-fraction": "0.125"})).code == "fraction-rounded"
-    assert "announced as 0.00" in only(pod({"gpu-fraction": "0.004"})).message
+    assert "becomes 0.00" in only(pod({"gpu-fraction": "0.004"})).message
 
 
 @pytest.mark.parametrize("value", ["5Gi", "-1", "0", "5120.5", "lots", ""])
@@ -179,7 +178,7 @@ def test_which_container_gets_the_part() -> None:
     ("annotations", "said"),
     [
         ({"main.gpus.devices": "0"}, "KAI writes the devices"),
-        ({"main.gpu-memory.limit": "much"}, "no quantity"),
+        ({"main.gpu-memory.limit": "much"}, "not a quantity"),
         ({"other.gpu-memory.limit": "1Gi"}, "no container 'other'"),
         ({"main.gpu-memory.limit": "1Gi", "side.gpu-memory.limit": "1Gi"}, "not to 2"),
         ({"main.gpu-memory.limit": "1Gi", "main.gpu-memory.request": "2Gi"}, "above the limit"),
@@ -374,10 +373,26 @@ def test_all_queues_are_given() -> None:
     inner = job()
     inner["metadata"]["labels"] = {"kai.scheduler/queue": "default"}
     finding = only(inner, queues=queues)
-    assert (finding.code, finding.fix) == ("queue-not-leaf", "write one of its leaves: test")
-    alone = copy.deepcopy(queues[1])
+    assert (finding.code, finding.fix) == ("queue-not-leaf", "write one of its leaf queues: test")
+
+
+def test_a_queue_without_a_parent_is_a_warning() -> None:
+    """KAI places pods of it (recorded in control-plane/05), unless it flattens the hierarchy."""
+    alone = unlimited("test")[1]
     del alone["spec"]["parentQueue"]
-    assert only(job(), queues=[alone]).code == "queue-without-parent"
+    finding = only(job(), queues=[alone])
+    assert (finding.code, finding.severity) == ("queue-without-parent", "warning")
+    assert finding.message == (
+        "queue test has no parent: KAI ignores it, but only if it runs with"
+        " --full-hierarchy-fairness=false"
+    )
+    assert (only(alone).code, only(alone).severity) == ("queue-without-parent", "warning")
+
+    cluster = kai.Cluster().node("n1", gpus=1).queue("test", deserved_gpus=1)
+    cluster = cluster.pending("test/train", gpus=1)
+    assert [each.kind for each in kai.Scheduler().plan(cluster).decisions] == ["bind"]
+    flat = kai.Scheduler({"fullHierarchyFairness": False}).plan(cluster)
+    assert list(flat.decisions) == []
 
 
 def test_queues_themselves() -> None:

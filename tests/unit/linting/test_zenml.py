@@ -36,7 +36,7 @@ def test_the_reference_example() -> None:
             "write env, a list of {'name': ..., 'value': ...}"
         ),
         "orchestrator.pod_settings.security_context": "write privileged=True, beside pod_settings",
-        "docker.env": "write them in env of pod_settings",
+        "docker.env": "move them to env of pod_settings",
     }
 
 

@@ -86,7 +86,7 @@ def test_the_rights_to_list_are_enough(busy: FakeCluster, run: Run) -> None:
 def test_a_pod_group_is_explained(busy: FakeCluster, run: Run) -> None:
     done = run("plan", "--context", "fake", "--kubeconfig", busy.kubeconfig, "--explain", "big")
     assert done.status == 0
-    assert "one pod asks for 8 GPUs, and the largest node has 4" in " ".join(done.out.split())
+    assert "one pod requests 8 GPUs, but the largest node has 4" in " ".join(done.out.split())
 
 
 def test_a_server_that_cannot_be_reached_is_one_sentence(busy: FakeCluster, run: Run) -> None:
@@ -112,18 +112,21 @@ def test_missing_kinds_are_named_with_what_adds_them(busy: FakeCluster, run: Run
 
 def test_a_cluster_without_queues_says_where_they_come_from(cluster: FakeCluster, run: Run) -> None:
     done = run("queues", "--live", "--kubeconfig", cluster.kubeconfig)
-    assert "There is no queue; `kai install` prints two" in done.out
+    assert "There is no queue. `kai install` prints two" in done.out
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["queues"], "Missing argument 'INPUT...': name a file or a directory, or read a cluster"),
-        (["queues", "--live", "s.zip"], "a live cluster and 's.zip' are two"),
-        (["queues", "--context", "x", "s.zip"], "a live cluster and 's.zip' are two"),
-        (["snapshot"], "Missing option '--out'"),
+        (["queues"], "INPUT... is missing: give a file or a directory, or read a cluster"),
+        (["queues", "--live", "s.zip"], "--live and INPUT ('s.zip') exclude each other"),
+        (["queues", "--context", "x", "s.zip"], "--live and INPUT ('s.zip') exclude each other"),
+        (["snapshot"], "--out is missing"),
         (["snapshot", "--out", "s.json"], "'s.json' does not end in .zip"),
-        (["snapshot", "--out", "s.zip", "--from", "x", "--context", "y"], "--from asks a sched"),
+        (
+            ["snapshot", "--out", "s.zip", "--from", "x", "--context", "y"],
+            "--from reads from a sched",
+        ),
     ],
 )
 def test_arguments_that_make_no_sense(run: Run, arguments: list[str], said: str) -> None:

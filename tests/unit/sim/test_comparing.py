@@ -194,6 +194,74 @@ def test_any_executor_gives_the_same_bytes(weeks: Workload) -> None:
         assert on(threads, weeks) == expected  # it stays open
 
 
+POLICIES = """\
+import kai
+
+
+@kai.policy.pod_group_order
+def widest_first(groups):
+    return -groups.gpus
+
+
+@kai.policy.pod_group_order
+def fails(groups):
+    return groups.gpus / "nothing"
+"""
+
+
+def test_policies_give_the_same_bytes_on_any_executor(weeks: Workload, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(POLICIES)
+    widest_first, _ = kai.policy.load(tmp_path / "mine.py")
+
+    def on(executor: Any) -> str:
+        mine = kai.Side(policies=[widest_first], name="mine")
+        return kai.compare(None, mine, workload=weeks, seeds=4, executor=executor).to_json()
+
+    expected = on(None)
+    assert json.loads(expected)["metrics"][0]["difference"] != 0
+    assert on(2) == expected
+    assert on(Backwards()) == expected
+    with ThreadPoolExecutor(2) as threads:
+        assert on(threads) == expected
+
+
+@pytest.mark.parametrize("executor", [None, 2])
+def test_a_policy_that_fails_is_one_error(
+    weeks: Workload, tmp_path: Path, executor: int | None
+) -> None:
+    (tmp_path / "mine.py").write_text(POLICIES)
+    _, fails = kai.policy.load(tmp_path / "mine.py")
+    with pytest.raises(kai.PolicyError, match=r"^policy fails \(.*mine.py, line 11\): \w+: "):
+        kai.compare(None, kai.Side(policies=[fails]), workload=weeks, seeds=2, executor=executor)
+
+
+def test_a_policy_that_processes_cannot_import_is_a_sentence(weeks: Workload) -> None:
+    @kai.policy.pod_group_order
+    def local(groups: Any) -> Any:
+        return groups.gpus
+
+    mine = kai.Side(policies=[local])
+    with pytest.raises(
+        InvalidInputError, match=r"^policy local is in no file that other processes"
+    ):
+        kai.compare(None, mine, workload=weeks, seeds=2, executor=2)
+
+
+def test_a_policy_that_was_typed_is_a_sentence() -> None:
+    typed = (
+        "import kai\nfrom kai.sim.generators import generate\n"
+        "mine = kai.policy.pod_group_order(lambda groups: groups.gpus)\n"
+        "mine.__qualname__ = mine.function.__qualname__ = 'mine'\n"
+        "kai.compare(None, kai.Side(policies=[mine]), executor=2,\n"
+        "            workload=generate(1, days=2, load=0.5, jobs_per_day=5))\n"
+    )
+    env = {"PYTHONPATH": str(Path(kai.__file__).parents[1])}
+    done = subprocess.run(
+        [sys.executable, "-c", typed], env=env, capture_output=True, text=True, check=False
+    )
+    assert "InvalidInputError: policy <lambda> is in no file that other" in done.stderr
+
+
 def test_ray_that_is_not_installed_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(InvalidInputError, match=r"pip install 'kai-sched\[ray\]'"):

@@ -55,7 +55,7 @@ def test_agreement_is_status_0(verify: Callable[..., Ran], good: Path) -> None:
     result = verify(good)
     assert result.exit_code == 0, result.output
     assert "scenarios" in result.output
-    assert "Everything that is judged agrees" in result.output
+    assert "All judged cases agree" in result.output
 
 
 def test_scenarios_are_called_so_and_columns_without_content_left_out(
@@ -181,7 +181,8 @@ def test_switches_that_explain_a_case_together_are_told_with_the_reason(
     [
         (
             ("queue_depth", "slow_job"),
-            "differ; only queue_depth and slow_job together explain it, and why is not known",
+            "differ; only queue_depth and slow_job together explain it, and their interaction is"
+            " unknown",
         ),
         (("nothing",), "differ; no switch explains it"),
     ],

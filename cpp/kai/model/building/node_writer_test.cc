@@ -37,7 +37,7 @@ TEST(NodesTest, WithOneNameAllGo) {
   EXPECT_THAT(
       cluster->rejections(),
       ElementsAre(Rejection{"Node", "n1", "metadata.name",
-                            "is given 3 times; which one counts cannot be told, so all are left "
+                            "occurs 3 times, and it is unknown which one is valid: all are left "
                             "out"}));
 }
 

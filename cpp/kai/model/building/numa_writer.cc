@@ -121,7 +121,7 @@ void NumaWriter::AddNode(const NodeZonesRow& row, NodeId node, size_t nodes,
     rejections->push_back({.kind = "NodeResourceTopology",
                            .name = row.name,
                            .field = "zones",
-                           .message = StrCat("zone ", Quote(zone.name), " is given twice")});
+                           .message = StrCat("zone ", Quote(zone.name), " occurs twice")});
     return;
   }
   if (numa_.empty()) numa_.place = IndexVector<NodeId, int32_t>(nodes, -1);

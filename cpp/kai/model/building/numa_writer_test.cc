@@ -81,11 +81,10 @@ TEST(AssembleNumaTest, ZonesWithoutANodeAndNodesWithoutZonesAreNotKnown) {  // s
 TEST(AssembleNumaTest, AZoneGivenTwiceIsOneSentence) {
   const auto cluster = MakeCluster().Node("n").Add(Zones({"z", "z"}, {})).Build();
   EXPECT_TRUE(cluster->numa().empty());
-  EXPECT_THAT(cluster->rejections(),
-              ElementsAre(Rejection{.kind = "NodeResourceTopology",
-                                    .name = "n",
-                                    .field = "zones",
-                                    .message = "zone \"z\" is given twice"}));
+  EXPECT_THAT(cluster->rejections(), ElementsAre(Rejection{.kind = "NodeResourceTopology",
+                                                           .name = "n",
+                                                           .field = "zones",
+                                                           .message = "zone \"z\" occurs twice"}));
 }
 
 TEST(AssembleNumaTest, WholeCpusOfGuaranteedPodsCount) {  // spec 3 U5

@@ -72,7 +72,7 @@ TEST(PodGroupsTest, WithOneNameInOneNamespaceAllGo) {
   EXPECT_THAT(
       cluster->rejections(),
       ElementsAre(Rejection{"PodGroup", "ns/a", "metadata.name",
-                            "is given 2 times; which one counts cannot be told, so all are left "
+                            "occurs 2 times, and it is unknown which one is valid: all are left "
                             "out"}));
 }
 

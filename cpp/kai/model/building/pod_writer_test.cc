@@ -194,7 +194,7 @@ TEST(PodsTest, WithOneNameAllGo) {
   EXPECT_THAT(
       cluster->rejections(),
       ElementsAre(Rejection{"Pod", "ns/p", "metadata.name",
-                            "is given 2 times; which one counts cannot be told, so all are left "
+                            "occurs 2 times, and it is unknown which one is valid: all are left "
                             "out"}));
 }
 

@@ -35,7 +35,7 @@ std::string WhyLeftOut(const QueueRow& row, const QueueByName& by_name) {
   if (!by_name.contains(row.parent))
     return StrCat("parent queue \"", row.parent, "\" does not exist");
   if (IsItsOwnAncestor(row, by_name))
-    return StrCat("is its own ancestor, by way of parent queue \"", row.parent, "\"");
+    return StrCat("is its own ancestor, through the parent queue \"", row.parent, "\"");
   return StrCat("parent queue \"", row.parent, "\" was left out");
 }
 
@@ -110,7 +110,7 @@ void FlattenQueues(std::vector<QueueRow>* rows, std::vector<Rejection>* rejectio
          .name = row.name,
          .field = "metadata.name",
          .message =
-             "the name is taken by the one parent of all queues when fullHierarchyFairness is "
+             "this name is reserved for the parent of all queues when fullHierarchyFairness is "
              "off"});
     return true;
   });

@@ -136,7 +136,7 @@ TEST(QueuesTest, WithOneNameAllGo) {
   EXPECT_THAT(QueueNames(*cluster), ElementsAre("once"));
   EXPECT_THAT(cluster->rejections(),
               ElementsAre(Rejected("twice", "metadata.name",
-                                   "is given 2 times; which one counts cannot be told, so all are "
+                                   "occurs 2 times, and it is unknown which one is valid: all are "
                                    "left out")));
 }
 
@@ -183,10 +183,11 @@ TEST(QueuesTest, InACycleGoWithEverythingBelow) {  // spec 1 F11
   EXPECT_THAT(
       cluster->rejections(),
       ElementsAre(
-          Rejected("a", "spec.parentQueue", "is its own ancestor, by way of parent queue \"c\""),
-          Rejected("b", "spec.parentQueue", "is its own ancestor, by way of parent queue \"a\""),
+          Rejected("a", "spec.parentQueue", "is its own ancestor, through the parent queue \"c\""),
+          Rejected("b", "spec.parentQueue", "is its own ancestor, through the parent queue \"a\""),
           Rejected("below", "spec.parentQueue", "parent queue \"b\" was left out"),
-          Rejected("c", "spec.parentQueue", "is its own ancestor, by way of parent queue \"b\"")));
+          Rejected("c", "spec.parentQueue",
+                   "is its own ancestor, through the parent queue \"b\"")));
 }
 
 TEST(QueuesTest, ThatAreTheirOwnParentGo) {
@@ -194,7 +195,7 @@ TEST(QueuesTest, ThatAreTheirOwnParentGo) {
   EXPECT_THAT(QueueNames(*cluster), IsEmpty());
   EXPECT_THAT(cluster->rejections(),
               ElementsAre(Rejected("self", "spec.parentQueue",
-                                   "is its own ancestor, by way of parent queue \"self\"")));
+                                   "is its own ancestor, through the parent queue \"self\"")));
 }
 
 // ---- node pools and the flat hierarchy
@@ -246,7 +247,7 @@ TEST(QueuesTest, CalledDefaultHaveNoPlaceInAFlatHierarchy) {
   EXPECT_THAT(QueueNames(*cluster), ElementsAre("default", "vision"));
   EXPECT_THAT(cluster->rejections(),
               ElementsAre(Rejected("default", "metadata.name",
-                                   "the name is taken by the one parent of all queues when "
+                                   "this name is reserved for the parent of all queues when "
                                    "fullHierarchyFairness is off")));
 }
 

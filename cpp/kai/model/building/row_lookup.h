@@ -144,8 +144,8 @@ std::vector<const Row*> SortedAndUnique(std::vector<const Row*> rows, const char
           {.kind = kind,
            .name = NameOf(*rows[begin]),
            .field = "metadata.name",
-           .message = StrCat("is given ", end - begin,
-                             " times; which one counts cannot be told, so all are left out")});
+           .message = StrCat("occurs ", end - begin,
+                             " times, and it is unknown which one is valid: all are left out")});
     }
     begin = end;
   }

@@ -85,11 +85,11 @@ const DomainWishRow* DomainWishOf(const CompactPodGroup& row, std::vector<Reject
                                                : keys::kBalancedDomains;
   if (row.spec->topology.topology.empty() || row.spec->topology.preferred_level.empty())
     return refuse(key,
-                  "counts domains of spec.topologyConstraint.preferredTopologyLevel, which is not "
-                  "given");
+                  "needs spec.topologyConstraint.preferredTopologyLevel, whose domains it "
+                  "counts");
   if (wish.most > 0 && wish.most < wish.least)
     return refuse(keys::kMostDomains, StrCat("is ", wish.most, ", less than the ", wish.least,
-                                             " that ", keys::kLeastDomains, " asks for"));
+                                             " that ", keys::kLeastDomains, " requires"));
   return &wish;
 }
 

@@ -37,7 +37,7 @@ class Statement {
 
   // The listeners from now on, called in this order; undoing goes the other way.
   void Listen(std::vector<Listener*> listeners) {
-    KAI_CHECK(changes_.empty()) << "a listener that joins late cannot follow the undoing";
+    KAI_CHECK(changes_.empty()) << "a listener must be added before the first change";
     listeners_ = std::move(listeners);
   }
 
@@ -75,7 +75,7 @@ class Statement {
   void Commit();
 
   void UndoWith(std::unique_ptr<NodeUndo> undo) {
-    KAI_CHECK(changes_.empty()) << "what was changed before would be undone in another way";
+    KAI_CHECK(changes_.empty()) << "the undo method must be set before the first change";
     undo_ = std::move(undo);
   }
 

@@ -593,7 +593,7 @@ TEST_F(StatementTest, EndsWhenAMarkIsNotItsOwn) {
 
 TEST_F(StatementTest, EndsWhenAListenerJoinsLate) {
   statement_->Evict(Pod("run-0"));
-  EXPECT_DEATH(statement_->Listen({}), "joins late");
+  EXPECT_DEATH(statement_->Listen({}), "before the first change");
 }
 
 // ---- random clusters

@@ -128,7 +128,8 @@ def compare(
     (True, 'completion_mean_s')
 
     Raises InvalidInputError for names and numbers that make no sense, InvalidConfigError for such
-    a configuration, and KaiError where processes end before their work is done.
+    a configuration, PolicyError when a policy fails, and KaiError where processes end before their
+    work is done.
     """
     points = (Point.of(base, "base"), Point.of(variant, "variant"))
     check_level(level)

@@ -11,13 +11,16 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import pickle
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 
-from kai.errors import InvalidInputError, KaiError
+from kai.errors import InvalidInputError, KaiError, PolicyError
+from kai.policy.declaring import Policy
 from kai.sim.comparing.measures import measure
 from kai.sim.comparing.sides import Point
 from kai.sim.comparing.worlds import Worlds
@@ -52,16 +55,19 @@ class Work:
         """One simulation: the point at this place, in the world of this seed."""
         point = self.points[place]
         world = self.worlds.world(seed)
-        timeline = simulate(
-            point.changed(world.workload),
-            config=point.config,
-            as_kai=point.as_kai,
-            policies=point.policies,
-            period_s=self.period_s,
-            until_s=self.until_s,
-            seed=world.seed,
-            life=world.life,
-        )
+        try:
+            timeline = simulate(
+                point.changed(world.workload),
+                config=point.config,
+                as_kai=point.as_kai,
+                policies=point.policies,
+                period_s=self.period_s,
+                until_s=self.until_s,
+                seed=world.seed,
+                life=world.life,
+            )
+        except PolicyError as error:  # without the timeline so far, which no process can send
+            raise PolicyError(str(error)) from error.__cause__
         measured = timeline.metrics(warm_up_s=self.warm_up_s)
         return tuple(measure(name).of(measured) for name in self.metrics)
 
@@ -90,12 +96,16 @@ def run_all(
     ``executor``: "serial" or None; "processes", as many as there are cores, or their number;
     "ray"; or any `concurrent.futures.Executor`, which stays open.
 
-    Raises InvalidInputError for an executor that is not known and for what simulations refuse, and
-    KaiError where processes end before their work is done.
+    Raises InvalidInputError for an executor that is not known, for policies that processes cannot
+    import and for what simulations refuse; PolicyError when a policy fails, and KaiError where
+    processes end before their work is done.
     """
     with _opened(executor, len(asked)) as pool, _moving(progress) as move:
         if pool is None:
             return list(_one_by_one(work, asked, move))
+        if isinstance(pool, ProcessPoolExecutor):
+            for point in work.points:
+                _check_sendable(point.policies)
         with _interrupts_wait():
             futures = [pool.submit(run_one, work, place, seed) for place, seed in asked]
         try:
@@ -177,6 +187,24 @@ def _processes(count: int) -> Iterator[Executor]:
             for process in set(multiprocessing.active_children()) - others:
                 process.terminate()
             raise
+
+
+def _check_sendable(policies: Sequence[Policy]) -> None:
+    """New processes import a policy by its name, from a module or a file."""
+    for policy in policies:
+        if policy.found_by is not None:
+            continue
+        module = sys.modules.get(policy.function.__module__)
+        is_typed = policy.function.__module__ == "__main__" and not hasattr(module, "__file__")
+        try:
+            pickle.dumps(policy)
+        except (pickle.PicklingError, AttributeError):
+            is_typed = True
+        if is_typed:
+            raise InvalidInputError(
+                f"policy {policy.name} is in no file that other processes can import: write it "
+                "into one, for kai.policy.load, or choose executor='serial'"
+            )
 
 
 @contextlib.contextmanager

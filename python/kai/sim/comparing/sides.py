@@ -20,7 +20,8 @@ class Side:
 
     ``config``: as for `kai.Scheduler`; None: KAI's defaults. ``queues`` and ``nodes`` stand in for
     those of the workload. ``as_kai`` decides as KAI does, also where it errs. ``policies`` are
-    functions declared with `kai.policy`; other processes import them by name.
+    functions declared with `kai.policy`; other processes import them by name, or from the file that
+    `kai.policy.load` read.
 
     >>> import kai
     >>> side = kai.Side(config={"actions": "allocate"}, name="no reclaim")

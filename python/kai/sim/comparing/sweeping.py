@@ -142,7 +142,8 @@ def sweep(
     ["KAI's", 'place only']
 
     Raises InvalidInputError for names and numbers that make no sense, InvalidConfigError for such
-    a configuration, and KaiError where processes end before their work is done.
+    a configuration, PolicyError when a policy fails, and KaiError where processes end before their
+    work is done.
     """
     known = workload_of(workload)
     start = base if isinstance(base, Side) else Side(config=base)

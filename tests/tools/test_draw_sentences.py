@@ -1,0 +1,59 @@
+"""tools/draw_sentences.py: sentences that a reader judges, drawn from all that people read."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+TOOLS = Path(__file__).parents[2] / "tools"
+
+
+@pytest.fixture(scope="module")
+def tool() -> ModuleType:
+    sys.path.insert(0, str(TOOLS))
+    loaded = importlib.util.spec_from_file_location("draw", TOOLS / "draw_sentences.py")
+    assert loaded is not None
+    assert loaded.loader is not None
+    module = importlib.util.module_from_spec(loaded)
+    loaded.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "sentences"),
+    [
+        (
+            "a.md",
+            "# Nodes\n\nA node offers `cpu` and memory\nto all its pods. Short one.\n",
+            [(3, "A node offers <cpu> and memory to all its pods.")],
+        ),
+        (
+            "a.cc",
+            "int a;  // The first pod\n// of a group is never left out.\n",
+            [(1, "The first pod of a group is never left out.")],
+        ),
+        (
+            "a.py",
+            'names = ("queue", "node")\n"""Returns the name of each node that is full."""\n',
+            [(2, "Returns the name of each node that is full.")],
+        ),
+        ("a.md", "`a`, `b`, `c`, `d`, `e`, `f`, `g` and `h`\n", []),
+    ],
+)
+def test_sentences_are_found_with_their_lines(
+    tool: ModuleType, path: str, text: str, sentences: list[tuple[int, str]]
+) -> None:
+    assert list(tool.sentences(path, text)) == sentences
+
+
+def test_the_same_seed_draws_the_same_sentences(tool: ModuleType) -> None:
+    text = "".join(f"This is the sentence with the number {each}.\n\n" for each in range(100))
+    texts = {"a.md": text, "b.md": text}
+    assert len(tool.draw(texts, 7, 5)) == 5
+    assert tool.draw(texts, 7, 5) == tool.draw(dict(reversed(texts.items())), 7, 5)
+    assert tool.draw(texts, 7, 5) != tool.draw(texts, 8, 5)
+    assert len(tool.draw(texts, 7, 1000)) == 200
