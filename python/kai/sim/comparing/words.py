@@ -75,7 +75,8 @@ def paragraphs(found: Findings) -> Iterable[str]:
     if found.primary.level is not None:
         said = f"Intervals are those of the mean difference, at {percent(found.level)}"
         if others:
-            said += "; the intervals of the other metrics are wider, as they hold for all together (Holm)"
+            said += "; the intervals of the other metrics are wider, as they hold for all"
+        said += " together (Holm)"
         yield said + "."
     yield from found.notes
 
