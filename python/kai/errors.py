@@ -1,13 +1,13 @@
-"""The exceptions of kai, each with the call that raises it.
+"""The exceptions of kai, each with the calls that raise it.
 
-All of them are a `KaiError`, and each is also the built-in exception a reader would expect, so
-``except ValueError`` catches what is wrong with an input and ``except LookupError`` what is not
-there. The compiled module raises these same classes.
+Each is a `KaiError` and also the matching built-in exception, so ``except ValueError`` catches a
+wrong input and ``except LookupError`` a name that does not exist. The compiled module raises the
+same classes.
 """
 
 
 class KaiError(Exception):
-    """The base of every exception that kai raises on purpose.
+    """The base class of all exceptions that kai raises on purpose.
 
     >>> import kai
     >>> try:
@@ -19,12 +19,12 @@ class KaiError(Exception):
 
 
 class InvalidInputError(KaiError, ValueError):
-    """A cluster or a time cannot be read at all.
+    """An input, such as a cluster or a time, cannot be read.
 
     Raised by `kai.load`, `kai.load_all` and `kai.Cluster.from_snapshot` for a file that is missing,
-    cut short or neither a snapshot nor Kubernetes manifests, and by `kai.Scheduler.plan` for a
-    snapshot that is not valid JSON and for a time that is not RFC 3339. An object *inside* a
-    readable input that makes no sense raises nothing: it is listed in `Cluster.rejected`.
+    cut short, or neither a snapshot nor Kubernetes manifests, and by `kai.Scheduler.plan` for a
+    snapshot that is not valid JSON and for a time that is not RFC 3339. An invalid object *inside*
+    a readable input does not raise: `Cluster.rejected` lists it.
 
     >>> import kai
     >>> kai.load(b"{")  # doctest: +ELLIPSIS
@@ -34,11 +34,11 @@ class InvalidInputError(KaiError, ValueError):
 
 
 class InvalidClusterError(InvalidInputError):
-    """A situation was described that no cluster can be in.
+    """A description of a cluster is not valid.
 
     Raised by the builder methods of `kai.Cluster` (a negative number of pods, a pod group without a
-    queue), by `kai.Cluster.upsert` and `.delete` for what is no object that a plan depends on, and
-    by `kai.load` with ``strict=True`` when an object of the input had to be left out.
+    queue), by `kai.Cluster.upsert` and `.delete` for a kind that plans do not use, and by
+    `kai.load` with ``strict=True`` if an object of the input is left out.
 
     >>> import kai
     >>> kai.Cluster().node("n1", gpus=-1)
@@ -50,8 +50,9 @@ class InvalidClusterError(InvalidInputError):
 class InvalidConfigError(KaiError, ValueError):
     """A scheduler configuration cannot be used.
 
-    Raised by `kai.Scheduler` for the configuration given to it, and by `kai.Scheduler.plan` for the
-    one a snapshot carries: not a mapping, an unknown action, an argument that is no number.
+    Raised by `kai.Scheduler` for its configuration, and by `kai.Scheduler.plan` for the one of a
+    snapshot: it is not a mapping, or a member has the wrong type. Unknown names (actions, plugins,
+    arguments) do not raise: they are skipped, and `Plan.warnings` lists them.
 
     >>> import kai
     >>> kai.Scheduler(["allocate"])
@@ -61,10 +62,10 @@ class InvalidConfigError(KaiError, ValueError):
 
 
 class InvalidRequestError(KaiError, ValueError):
-    """Something was asked for a pod that KAI would refuse or ignore.
+    """A pod request has a setting that KAI would refuse or ignore.
 
-    Raised by `kai.pod_settings` and `kai.PodRequest` when they are made, and by builders asked to
-    be strict for what their orchestrator cannot express. The message says what to write instead.
+    Raised by `kai.pod_settings` and `kai.PodRequest`, and by builders with ``strict=True`` for a
+    setting that their orchestrator cannot express. The message says what to write instead.
 
     >>> import kai
     >>> kai.pod_settings(gpu_fraction=0.5, gpus=1)  # doctest: +ELLIPSIS
@@ -74,10 +75,10 @@ class InvalidRequestError(KaiError, ValueError):
 
 
 class BusyError(KaiError, RuntimeError):
-    """Another plan runs on this cluster.
+    """Another plan of this cluster is running.
 
-    Raised by `kai.Scheduler.plan` when two threads plan one `kai.Cluster` at the same time. Load
-    the cluster once per thread, or plan one after the other. Events do not raise it: they wait.
+    Raised by `kai.Scheduler.plan` if two threads plan one `kai.Cluster` at the same time. Load the
+    cluster once per thread, or plan one after the other. Events do not raise it: they wait.
 
     >>> import kai
     >>> cluster = kai.Cluster().node("n1", gpus=8)
@@ -89,11 +90,11 @@ class BusyError(KaiError, RuntimeError):
 
 
 class PolicyError(KaiError, RuntimeError):
-    """A policy that was given as a function failed, or its answer cannot be used.
+    """A Python policy has failed, or its answer cannot be used.
 
     Raised by `kai.Scheduler.plan` and `kai.sim.simulate.simulate` with policies of `kai.policy`.
-    The message names the function and its line; what it raised is the cause. There is no plan, and
-    the cluster and the scheduler are as before.
+    The message names the function and its line; the exception of the policy is the cause. There is
+    no plan, and the cluster and the scheduler are unchanged.
 
     >>> import kai
     >>> @kai.policy.score
@@ -107,9 +108,9 @@ class PolicyError(KaiError, RuntimeError):
 
 
 class NotFoundError(KaiError, LookupError):
-    """Nothing has this name; the message offers names that are close.
+    """A name does not exist; the message suggests similar names.
 
-    Raised by `kai.Plan.why` and by looking up a queue or a pod group of a plan.
+    Raised by `kai.Plan.why` and by look-ups of queues and pod groups in a plan.
 
     >>> import kai
     >>> kai.Scheduler().plan(kai.Cluster()).why("vision/train")
@@ -119,9 +120,9 @@ class NotFoundError(KaiError, LookupError):
 
 
 class UnreachableError(KaiError, ConnectionError):
-    """No answer comes from an API server.
+    """An API server does not answer.
 
-    Raised by `kai.k8s.client.Client` and what uses it: nothing listens there, its name or its
+    Raised by `kai.k8s.client.Client` and its users if the server cannot be reached, its name or
     certificate is wrong, or it answers too late or not at all. The message names the address.
 
     >>> import kai
@@ -134,10 +135,10 @@ class UnreachableError(KaiError, ConnectionError):
 
 
 class RefusedError(KaiError, PermissionError):
-    """An API server answers, and refuses.
+    """An API server refuses a request.
 
-    Raised by `kai.k8s.client.Client` and what uses it, for credentials that do not count and for
-    rights that are missing. The message is the server's own; `status` is the HTTP status.
+    Raised by `kai.k8s.client.Client` and its users for invalid credentials and missing rights. The
+    message is that of the server; `status` is the HTTP status.
 
     >>> import kai
     >>> kai.RefusedError("pods is forbidden", status=403).status

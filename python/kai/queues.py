@@ -1,4 +1,4 @@
-"""Queues from a few words: manifests for an administrator, and what differs from what exists.
+"""Queues from a short description: manifests, and the changes to existing queues.
 
 >>> parent, test = unlimited("test", parent="default")
 >>> test["spec"]["parentQueue"], test["spec"]["resources"]["gpu"]
@@ -6,8 +6,9 @@
 >>> [each["metadata"]["name"] for each in tree({"ml": {"queues": {"vision": {"gpus": 4}}}})]
 ['ml', 'vision']
 
-KAI schedules from queues that have a parent and no children, so parents come along (spec 7 C11).
-Nothing here talks to a cluster: `kubectl apply` does, and `ensure` says what it would change.
+KAI places pods of queues without children, and such a queue should have a parent (spec 7 C11), so
+`unlimited` and `tree` also create parents. Nothing here connects to a cluster: use `kubectl apply`.
+`ensure` lists the changes.
 """
 
 from __future__ import annotations
@@ -40,37 +41,38 @@ Manifest = dict[str, Any]
 
 
 def unlimited(name: str, *, parent: str = "default") -> list[Manifest]:
-    """A queue that may use everything, and its parent.
+    """A queue without limits, and its parent.
 
-    Raises InvalidRequestError for a name that no queue can have.
+    Raises InvalidRequestError for an invalid name.
     """
     free = dict.fromkeys(_QUOTA, "unlimited")
     return tree({parent: {**free, "queues": {name: free}}})
 
 
 def tree(queues: Mapping[str, Mapping[str, Any] | None]) -> list[Manifest]:
-    """Queues with what belongs to them, and below them, in ``queues``; parents come first.
+    """Manifests of queues and their child queues (``queues``); parents come first.
 
         tree({"ml": {"gpus": 8, "queues": {"vision": {"gpus": 6}, "speech": {"gpus": 2}}}})
 
-    gpus, cpus, memory: what the queue deserves, in devices, cores and a quantity such as 64Gi.
-      Nothing said: of a queue with children the sum of theirs, of any other nothing.
-    gpu_limit, cpu_limit, memory_limit: what it can never pass. Nothing said: unlimited.
-    weight: its part of what is left over, 1 if nothing is said. priority: higher is served first.
+    gpus, cpus, memory: the quota, in GPUs, cores and a quantity such as 64Gi. Default: the sum of
+      the child queues, or 0 for a queue without children.
+    gpu_limit, cpu_limit, memory_limit: the limits. Default: unlimited.
+    weight: weight for the resources that are left over; default 1. priority: higher comes first.
     preempt_min_runtime, reclaim_min_runtime: durations such as 5m.
-    "unlimited" is an amount as well. Raises InvalidRequestError for what makes no sense.
+    "unlimited" is also an amount. Raises InvalidRequestError for invalid values.
     """
     made = [each for name, words in queues.items() for each in _queue(name, words or {}, None)]
     names = [each["metadata"]["name"] for each in made]
     for name in names:
         if names.count(name) > 1:
-            raise rules.refuse(f"queue {name} is there twice: names of queues are unique")
+            raise rules.refuse(f"queue {name} occurs twice: names of queues must be unique")
     for each in made:
         name = each["metadata"]["name"]
         if "parentQueue" not in each["spec"] and not _children(name, made):
             raise rules.refuse(
-                f"queue {name} has neither parent nor children, and KAI schedules nothing from such"
-                f" a queue: write {{'default': {{'queues': {{{name!r}: ...}}}}}}"
+                f"queue {name} has no parent and no children: KAI ignores such a queue if it runs"
+                " with --full-hierarchy-fairness=false, so write"
+                f" {{'default': {{'queues': {{{name!r}: ...}}}}}}"
             )
     return made
 
@@ -85,7 +87,7 @@ def _queue(name: str, words: Mapping[str, Any], parent: str | None) -> Iterator[
     if not isinstance(words, Mapping):
         raise rules.refuse(f"queue {name} is {words!r}: write a mapping such as {{'gpus': 4}}")
     for word in words:
-        rules.one_of(f"of queue {name}, a word", word, _WORDS)
+        rules.one_of(f"an entry of queue {name}", word, _WORDS)
     below = words.get("queues") or {}
     if not isinstance(below, Mapping):
         raise rules.refuse(f"queues of {name} are {below!r}: write a mapping by name")
@@ -111,8 +113,8 @@ def _queue(name: str, words: Mapping[str, Any], parent: str | None) -> Iterator[
         most = UNLIMITED if limit not in words else _amount(name, limit, resource, words[limit])
         if most != UNLIMITED and (deserved == UNLIMITED or deserved > most):
             raise rules.refuse(
-                f"queue {name} deserves {words.get(quota, 'what its queues do')} ({quota}) and may"
-                f" use no more than {words[limit]} ({limit}): write a larger limit"
+                f"queue {name} has a quota of {words.get(quota, 'the sum of its queues')} ({quota})"
+                f" and a limit of {words[limit]} ({limit}): write a larger limit"
             )
         resources[resource] = {"quota": deserved, "limit": most, "overQuotaWeight": weight}
     spec["resources"] = resources
@@ -132,7 +134,7 @@ def _word(table: Mapping[str, str], resource: str) -> str:
 
 def _weight(name: str, value: Any) -> int | float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1e9:
-        raise rules.refuse(f"weight of queue {name} is {value!r}: write a number from 0 on")
+        raise rules.refuse(f"weight of queue {name} is {value!r}: write a number of at least 0")
     return value
 
 
@@ -146,7 +148,7 @@ def _sum(amounts: Iterable[int | float]) -> int | float:
 
 
 def _amount(name: str, word: str, resource: str, value: Any) -> int | float:
-    """In the units of a queue: devices, thousandths of a core, 10^6 bytes (spec 5 A5)."""
+    """In the units of a queue: GPUs, millicores, 10^6 bytes (spec 5 A5)."""
     if value in ("unlimited", UNLIMITED):
         return UNLIMITED
     try:
@@ -167,16 +169,16 @@ def _amount(name: str, word: str, resource: str, value: Any) -> int | float:
     return int(exact) if exact.denominator == 1 else float(exact)
 
 
-# ---- beside what exists --------------------------------------------------------------------------
+# ---- existing queues -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """One queue that is missing, or differs: `fields` are the paths, with both values."""
+    """One queue that is missing or differs; `fields` has the paths with both values."""
 
     name: str
     create: bool
-    manifest: Mapping[str, Any]  # to be applied; keeps what it does not speak of
+    manifest: Mapping[str, Any]  # to apply; keeps the other fields
     fields: tuple[tuple[str, Any, Any], ...] = ()
 
     def __str__(self) -> str:
@@ -189,11 +191,11 @@ class Change:
 def ensure(
     wanted: Iterable[Mapping[str, Any]], existing: Iterable[Mapping[str, Any]] = ()
 ) -> list[Change]:
-    """What has to be created or changed so that the wanted queues exist; parents come first.
+    """The changes that create or update the wanted queues; parents come first.
 
-    Queues that are not wanted stay, and so does what a wanted one does not speak of. Raises
-    InvalidRequestError where the outcome could not be scheduled from: a parent that is nowhere, a
-    queue that is its own ancestor.
+    Other queues, and fields that a wanted queue does not have, stay as they are. Raises
+    InvalidRequestError if KAI could not place pods of the result: a parent does not exist, or a
+    queue is its own ancestor.
     """
     there = {_name(each): each for each in existing}
     outcome = dict(there)
@@ -220,7 +222,7 @@ def _name(queue: Mapping[str, Any]) -> str:
     name = metadata.get("name") if isinstance(metadata, Mapping) else None
     if queue.get("kind") != "Queue" or not isinstance(name, str):
         raise InvalidRequestError(
-            f"{queue.get('kind') or 'an object'} {name or 'without a name'} is no Queue: give"
+            f"{queue.get('kind') or 'an object'} {name or 'without a name'} is not a Queue: give"
             f" manifests of {keys.QUEUE_API}"
         )
     return name
@@ -253,8 +255,8 @@ def _check_ancestors(name: str, queues: Mapping[str, Mapping[str, Any]]) -> None
     while parent := (queues[seen[-1]].get("spec") or {}).get("parentQueue"):
         if parent not in queues:
             raise rules.refuse(
-                f"the parent {parent} of queue {seen[-1]} is nowhere: add it, as KAI schedules"
-                " nothing from a queue without"
+                f"the parent {parent} of queue {seen[-1]} does not exist: add it, as KAI ignores a"
+                " queue if its parent does not exist"
             )
         if parent in seen:
             raise rules.refuse(

@@ -79,7 +79,7 @@ def test_a_parent_deserves_what_its_children_do() -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ({"alone": {}}, "neither parent nor children"),
+        ({"alone": {}}, "no parent and no children"),
         ({"a": {"queues": {"b": {}, "a": {}}}}, "twice"),
         ({"a b": {"queues": {"c": {}}}}, "name of a Kubernetes object"),
         ({"q" * 70: {"queues": {"c": {}}}}, "63 letters"),
@@ -87,12 +87,12 @@ def test_a_parent_deserves_what_its_children_do() -> None:
         ({"a": {"queues": {"b": {"gpus": -2}}}}, "unlimited"),
         ({"a": {"queues": {"b": {"memory": "lots"}}}}, "64Gi"),
         ({"a": {"queues": {"b": {"gpus": True}}}}, "unlimited"),
-        ({"a": {"queues": {"b": {"gpus": 4, "gpu_limit": 2}}}}, "limit of at least"),
-        ({"a": {"queues": {"b": {"gpus": "unlimited", "gpu_limit": 2}}}}, "limit of at least"),
-        ({"a": {"gpu_limit": 1, "queues": {"b": {"gpus": 2}}}}, "limit of at least"),
-        ({"a": {"queues": {"b": {"weight": -1}}}}, "from 0 on"),
+        ({"a": {"queues": {"b": {"gpus": 4, "gpu_limit": 2}}}}, "write a larger limit"),
+        ({"a": {"queues": {"b": {"gpus": "unlimited", "gpu_limit": 2}}}}, "write a larger limit"),
+        ({"a": {"gpu_limit": 1, "queues": {"b": {"gpus": 2}}}}, "write a larger limit"),
+        ({"a": {"queues": {"b": {"weight": -1}}}}, "of at least 0"),
         ({"a": {"queues": {"b": {"priority": "high"}}}}, "whole number"),
-        ({"a": {"queues": {"b": {"preempt_min_runtime": 5}}}}, "with its unit"),
+        ({"a": {"queues": {"b": {"preempt_min_runtime": 5}}}}, "with a unit"),
         ({"a": {"queues": ["b"]}}, "by name"),
         ({"a": {"queues": {"b": ["gpus"]}}}, "mapping"),
     ],
@@ -155,7 +155,9 @@ def test_only_what_differs_is_changed() -> None:
 
 def test_a_parent_that_is_nowhere_is_refused() -> None:
     _, test = queues.unlimited("test")
-    with pytest.raises(kai.InvalidRequestError, match="parent default of queue test is nowhere"):
+    with pytest.raises(
+        kai.InvalidRequestError, match="parent default of queue test does not exist"
+    ):
         queues.ensure([test])
     parent, _ = queues.unlimited("test")
     assert [each.name for each in queues.ensure([test], [parent])] == ["test"]
@@ -169,5 +171,5 @@ def test_a_circle_is_refused() -> None:
 
 
 def test_other_objects_are_no_queues() -> None:
-    with pytest.raises(kai.InvalidRequestError, match="Pod p is no Queue"):
+    with pytest.raises(kai.InvalidRequestError, match="Pod p is not a Queue"):
         queues.ensure([{"kind": "Pod", "metadata": {"name": "p"}}])

@@ -231,7 +231,7 @@ def texts(name: str, value: object, *, labels: bool = False) -> dict[str, str]:
         raise refuse(f"{name} is {value!r}: write a mapping such as {{'team': 'vision'}}")
     read = {}
     for key, each in value.items():
-        qualified_name(f"{name} has", key)
+        qualified_name(f"{name}: the key", key)
         if not isinstance(each, str):
             raise refuse(f"{name}[{key!r}] is {each!r}: write a string, in quotes")
         read[key] = label_value(f"{name}[{key!r}]", each) if labels and each else each

@@ -1,4 +1,4 @@
-"""What a cluster needs before kai runs in it, as manifests: data, and no I/O.
+"""The manifests that a cluster needs for kai, as data without I/O.
 
     manifests.crds()                            # the six CustomResourceDefinitions
     manifests.everything(namespace="kai-scheduler", image="registry/kai-sched:1")

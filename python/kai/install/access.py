@@ -1,10 +1,10 @@
-"""What each role may do in a cluster: one table, from which the ClusterRoles are made (spec 6 C65).
+"""The rights of each role: one table, from which the ClusterRoles are generated (spec 6 C65).
 
     [rule.verbs for rule in RULES["scheduler"] if rule.resource == "pods/binding"]   # [("create",)]
 
-A verb stands in USED because the role fails without it, and in LATER because a role that is under
-way will: tests/cluster/test_rights.py takes each of them away. No role may read a Secret, or create
-pods elsewhere than in the namespace of reservation pods.
+USED has the verbs without which a role fails; tests/cluster/test_rights.py removes each of them.
+LATER has the verbs for some options, older servers or planned features. No role may read Secrets,
+or create pods outside the namespace of reservation pods.
 """
 
 from __future__ import annotations
@@ -16,15 +16,17 @@ from typing import Any
 from kai.api.keys import KAI_GROUP, RESERVATION, SCHEDULING_GROUP
 
 ROLES = ("scheduler", "binder", "pod-grouper", "pod-group-controller", "queue-controller")
-"""What `kai run` runs."""
+"""The roles of `kai run`."""
 ALL = "all"
-"""All of them in one process."""
+"""All roles in one process."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Verbs on one resource of one API group. `own`: only in the namespace that kai runs in;
-    `reserving`: only in that of reservation pods."""
+    """Verbs on one resource of one API group.
+
+    `own`: only in kai's namespace; `reserving`: only in the namespace of reservation pods.
+    """
 
     group: str
     resource: str
@@ -44,14 +46,14 @@ _GIVES = (
     Rule("", "persistentvolumes", ("get", *_SEE, "patch")),
     Rule("", "persistentvolumeclaims", ("get", *_SEE, "patch")),
     Rule(_STORAGE, "storageclasses", ("get",)),
-    # create, delete: for extended resources that device classes stand for; patch: a finalizer.
+    # create, delete: for extended resources of device classes; patch: a finalizer.
     Rule(_DEVICES, "resourceclaims", ("get", "create", "patch", "delete")),
     Rule(_DEVICES, "resourceclaims/status", ("patch",)),
-    # Where the server asks for it beside the status.
+    # For servers that require it in addition to the status.
     Rule(_DEVICES, "resourceclaims/binding", ("patch",)),
     Rule(_DEVICES, "deviceclasses", ("get",)),
 )
-"""What pods are given before they are bound: volumes and devices."""
+"""For what pods get before they are bound: volumes and devices."""
 
 OWNERS = {
     "apps": ("deployments", "replicasets", "statefulsets"),
@@ -81,17 +83,17 @@ OWNERS = {
     "trainer.kubeflow.org": ("trainjobs",),
     "workspace.devfile.io": ("devworkspaces",),
 }  # fmt: skip
-"""What pods are owned by, directly or not (spec 6 C28): read to group them. Of any other kind an
-administrator may allow `get`; until then the owners below it count."""
+"""Kinds that own pods, directly or indirectly (spec 6 C28); the grouper reads them. Administrators
+may allow `get` for other kinds; until then pods are grouped by the owners below such a kind."""
 
 OWNERS_LABEL = "kai.scheduler/pod-owners"
 """A ClusterRole with this label adds owners that the grouper may read."""
 
 _SHARING = (
     Rule("", "pods", ("create",), reserving=True),
-    Rule("", "configmaps", ("create", "patch", "delete")),  # of pods that share GPUs
+    Rule("", "configmaps", ("create", "patch", "delete")),  # for pods that share GPUs
 )
-"""Of what binds pods that share GPUs."""
+"""For roles that bind pods with shared GPUs."""
 
 USED: Mapping[str, tuple[Rule, ...]] = {
     "scheduler": (
@@ -100,7 +102,7 @@ USED: Mapping[str, tuple[Rule, ...]] = {
         _PRIORITIES,
         # get: labels, for the volumes of a pod.
         Rule("", "nodes", ("get", *_SEE)),
-        # Names and labels alone; no right is as narrow as that.
+        # Only names and labels are needed, but rights cannot be that narrow.
         *(Rule("", each, _SEE) for each in ("configmaps", "namespaces")),
         Rule(SCHEDULING_GROUP, "queues", _SEE),
         Rule(KAI_GROUP, "topologies", _SEE),
@@ -122,7 +124,7 @@ USED: Mapping[str, tuple[Rule, ...]] = {
                 "deviceclasses",
             )
         ),
-        # get: what became of a binding without an answer.
+        # get: the result of a binding without an answer.
         Rule("", "pods", ("get", *_SEE, "delete")),
         Rule("", "pods/binding", ("create",)),
         Rule("", "pods/eviction", ("create",)),
@@ -130,16 +132,16 @@ USED: Mapping[str, tuple[Rule, ...]] = {
         Rule(SCHEDULING_GROUP, "podgroups", (*_SEE, "patch")),
         Rule(SCHEDULING_GROUP, "podgroups/status", ("patch",)),
         *_GIVES,
-        # create: with --binding bind-requests; delete: also those that others left.
+        # create: with --binding bind-requests; delete: also those of other schedulers.
         Rule(SCHEDULING_GROUP, "bindrequests", ("get", *_SEE, "create", "delete")),
         *_SHARING,
     ),
     "binder": (
         _LEASES,
         _EVENTS,
-        # get: what a BindRequest names and no watch has shown.
+        # get: a node of a BindRequest that no watch has delivered yet.
         Rule("", "nodes", ("get", *_SEE)),
-        # delete: reservations, and pods whose reservation is gone.
+        # delete: reservations, and pods whose reservation no longer exists.
         Rule("", "pods", ("get", *_SEE, "delete")),
         Rule("", "pods/binding", ("create",)),
         Rule("", "pods/status", ("patch",)),
@@ -152,7 +154,7 @@ USED: Mapping[str, tuple[Rule, ...]] = {
         _LEASES,
         _EVENTS,
         _PRIORITIES,
-        # get: a pod whose group was deleted, and a group that is there already.
+        # get: a pod whose group was deleted, and a group that already exists.
         Rule("", "pods", ("get", *_SEE, "patch")),
         Rule(SCHEDULING_GROUP, "podgroups", ("get", *_SEE, "create", "patch")),
         *(Rule(group, each, ("get",)) for group, kinds in OWNERS.items() for each in kinds),
@@ -175,33 +177,35 @@ USED: Mapping[str, tuple[Rule, ...]] = {
         Rule(SCHEDULING_GROUP, "queues/status", ("patch",)),
     ),
 }
-"""By role: what it does."""
+"""The rules that a role uses, by role."""
 
 LATER: Mapping[str, tuple[Rule, ...]] = {
     "scheduler": (
-        Rule("", "pods", ("patch",)),  # before Kubernetes 1.35: labels of pods that share GPUs
+        Rule("", "pods", ("patch",)),  # before Kubernetes 1.35: labels of pods with shared GPUs
         Rule("policy", "poddisruptionbudgets", _SEE),
     ),
-    "binder": (Rule("", "pods", ("patch",)),),  # as the scheduler
+    "binder": (Rule("", "pods", ("patch",)),),  # as for the scheduler
     "pod-grouper": (Rule("", "configmaps", ("get",)),),
     "pod-group-controller": (),
     "queue-controller": (),
 }
-"""By role: what it does not use yet; and what it needs with some options, or on older servers."""
+"""Rules for planned features, some options or older servers, by role."""
 
 RULES: Mapping[str, tuple[Rule, ...]] = {role: (*USED[role], *LATER[role]) for role in ROLES}
-"""By role. Those of `all` are all of them together (`rules_of`)."""
+"""All rules by role. `rules_of` joins them for `all`."""
 
 PROGRAMS: Mapping[str, tuple[Rule, ...]] = {
-    # list: annotations that others changed are repaired.
+    # list: to repair annotations that others have changed.
     "numa-exporter": (Rule("", "pods", ("list", "patch")),),
 }
-"""By name: programs that are no role, and hold no lease; each has an account of its own."""
+"""Programs that are not roles and hold no lease, by name; each has its own account."""
 
 
 def rules_of(role: str) -> tuple[Rule, ...]:
-    """The rules of a role or program, or of `all` roles; each resource once. Raises KeyError for
-    another name."""
+    """The rules of a role or program, or of `all` roles; each resource occurs once.
+
+    Raises KeyError for another name.
+    """
     roles, known = ROLES if role == ALL else (role,), {**RULES, **PROGRAMS}
     verbs: dict[tuple[str, str, bool, bool], set[str]] = {}
     for rule in (rule for each in roles for rule in known[each]):
@@ -216,11 +220,11 @@ def rules_of(role: str) -> tuple[Rule, ...]:
 def objects(
     role: str, name: str, namespace: str, rules: Sequence[Rule] | None = None
 ) -> list[dict[str, Any]]:
-    """A service account of that name that may do what the role needs, or what `rules` say."""
+    """A service account of that name with the rights of the role, or with `rules`."""
     rules = rules_of(role) if rules is None else rules
     groups_pods = role in (ALL, "pod-grouper")
     metadata = {"name": name, "namespace": namespace}
-    cluster_wide = f"{namespace}:{name}"  # two installations do not share one
+    cluster_wide = f"{namespace}:{name}"  # unique for each installation
     made: list[dict[str, Any]] = [
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
     ]
@@ -237,14 +241,14 @@ def objects(
         added = {"name": f"{cluster_wide}:more-owners"}
         selector = {"matchLabels": {OWNERS_LABEL: "true"}}
         aggregation = {"clusterRoleSelectors": [selector]}
-        # Without rules: those are the control plane's to write, and applying again would undo them.
+        # Without rules: the control plane writes them, and applying again would remove them.
         made.append(_rbac("ClusterRole", added, aggregationRule=aggregation))
         made.append(_binding("ClusterRole", added, added["name"], metadata))
     return made
 
 
 def reservation_account() -> list[dict[str, Any]]:
-    """The service account of reservation pods: their program writes on its own pod."""
+    """The service account of reservation pods; their program writes to its own pod."""
     metadata = {"name": RESERVATION, "namespace": RESERVATION}
     rules = _rules([Rule("", "pods", ("get", "patch"))])
     return [
@@ -255,7 +259,7 @@ def reservation_account() -> list[dict[str, Any]]:
 
 
 def _rules(rules: Iterable[Rule]) -> list[dict[str, Any]]:
-    """Rules as Kubernetes writes them: resources of a group that have the same verbs together."""
+    """Rules in the form of Kubernetes: resources of a group with the same verbs share a rule."""
     together: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for rule in rules:
         together.setdefault((rule.group, rule.verbs), []).append(rule.resource)

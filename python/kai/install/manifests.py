@@ -1,4 +1,4 @@
-"""All that `kai install` prints, in the order in which it has to be applied."""
+"""The output of `kai install`, in the order in which it must be applied."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ NAMESPACE = "kai-scheduler"
 _FILES = (
     "queues", "podgroups", "bindrequests", "configs", "schedulingshards", "topologies",
 )  # fmt: skip
-# What KAI's chart puts on queues: uninstalling and Argo CD leave them alone (spec 5 A64).
+# From KAI's chart: uninstalling and Argo CD keep the queues (spec 5 A64).
 _KEPT = {"argocd.argoproj.io/sync-options": "Prune=false", "helm.sh/resource-policy": "keep"}
 
 
 def crds() -> list[dict[str, Any]]:
-    """The six CustomResourceDefinitions, as KAI's are (spec 5 A1)."""
+    """The six CustomResourceDefinitions, equal to KAI's (spec 5 A1)."""
     import yaml
 
     folder = files("kai.install") / "crds"
@@ -29,7 +29,7 @@ def crds() -> list[dict[str, Any]]:
 
 
 def priority_classes() -> list[dict[str, Any]]:
-    """The four of KAI's chart (spec 5 A65)."""
+    """The four priority classes of KAI's chart (spec 5 A65)."""
     return [
         {
             "apiVersion": "scheduling.k8s.io/v1",
@@ -63,12 +63,12 @@ def everything(
     numa_exporter: bool = False,
     config: str = "",
 ) -> list[dict[str, Any]]:
-    """CRDs, queues, priority classes, the namespace of the pods that hold shared GPUs, access and,
-    with `programs`, Deployments.
+    """CRDs, queues, priority classes, the namespace of reservation pods, rights and, with
+    `programs`, Deployments.
 
-    `separate`: a Deployment for each role with a service account of its own, in place of one that
-    runs all roles. `image`: "" is the one of this version. `numa_exporter`: a DaemonSet of it and
-    its rights, too. `config`: a scheduler's configuration as YAML, for the roles that plan.
+    `separate`: a Deployment and a service account for each role, instead of one for all roles.
+    `image`: "" means the image of this version. `numa_exporter`: adds its DaemonSet and rights.
+    `config`: a scheduler configuration as YAML, for the roles that plan.
     """
     roles = access.ROLES if separate else (access.ALL,)
     accounts = {role: account_of(role) for role in roles}
@@ -103,7 +103,7 @@ def default_image() -> str:
 
 
 def to_yaml(objects: Sequence[dict[str, Any]]) -> str:
-    """A YAML document per object, with every value written out."""
+    """One YAML document per object, without aliases."""
     import yaml
 
     class Dumper(yaml.SafeDumper):
@@ -114,5 +114,5 @@ def to_yaml(objects: Sequence[dict[str, Any]]) -> str:
 
 
 def to_json(objects: Sequence[dict[str, Any]]) -> str:
-    """One List, which kubectl takes as well."""
+    """One List, which kubectl also accepts."""
     return json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}, indent=2)

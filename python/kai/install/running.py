@@ -1,4 +1,4 @@
-"""The programs: namespace, Deployments, and how the API server treats their requests."""
+"""The programs: namespace, Deployments, and priority levels of their API requests."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 PORT = 8080
-"""Metrics, probes and snapshots. KAI's programs have metrics there (spec 6 C1); their probes have a
-port of their own, 8081, which `kai run` does not need."""
+"""The port of metrics, probes and snapshots. KAI's programs have metrics there (spec 6 C1), and
+probes on a second port, 8081, which `kai run` does not need."""
 REPLICAS = 2
-"""One works, the other waits for the lease."""
+"""One replica works, the other waits for the lease."""
 _BINDS = ("all", "scheduler", "binder")
-"""Roles that make reservation pods, whose program is in the same image."""
+"""Roles that create reservation pods; their program is in the same image."""
 
 
 def namespace(name: str, annotations: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -24,13 +24,13 @@ def namespace(name: str, annotations: Mapping[str, str] | None = None) -> dict[s
 
 
 CONFIG = "kai-config"
-"""The ConfigMap with the scheduler's configuration."""
+"""The ConfigMap with the scheduler configuration."""
 _CONFIG_FOLDER, _CONFIG_FILE = "/etc/kai", "config.yaml"
 _PLANS = ("all", "scheduler")
 
 
 def config_map(namespace: str, config: str) -> dict[str, Any]:
-    """`config`: a scheduler's configuration, as YAML."""
+    """`config`: a scheduler configuration as YAML."""
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -40,9 +40,9 @@ def config_map(namespace: str, config: str) -> dict[str, Any]:
 
 
 def with_config(deployment: Mapping[str, Any], role: str, config: str) -> dict[str, Any]:
-    """A Deployment whose program reads the ConfigMap; the same one for a role that does not plan.
+    """A Deployment whose program reads the ConfigMap; unchanged for a role that does not plan.
 
-    With another configuration its pods are made anew: they read it once.
+    A new configuration restarts its pods, as they read it only once.
     """
     made = copy.deepcopy(dict(deployment))
     if role not in _PLANS:
@@ -60,7 +60,7 @@ def with_config(deployment: Mapping[str, Any], role: str, config: str) -> dict[s
 
 
 def deployment(role: str, name: str, namespace: str, image: str) -> dict[str, Any]:
-    """`kai run ROLE`, twice. A new version ends the old one first: both never decide at a time."""
+    """Two replicas of `kai run ROLE`. An update first stops the old pods: versions never mix."""
     labels = {"app.kubernetes.io/name": "kai-sched", "app.kubernetes.io/component": role}
     container = {
         "name": "kai",
@@ -72,12 +72,12 @@ def deployment(role: str, name: str, namespace: str, image: str) -> dict[str, An
             *(("--resource-reservation-pod-image", image) if role in _BINDS else ()),
         ],
         "env": [
-            _from_field("POD_NAME", "metadata.name"),  # names the holder of a lease
+            _from_field("POD_NAME", "metadata.name"),  # the holder name of leases
             _from_field("NAMESPACE", "metadata.namespace"),
         ],
         "ports": [{"name": "metrics", "containerPort": PORT}],
-        # One that waits for the lease is alive and ready, too. It is alive while its event loop
-        # answers and its plans come to an end, and ready once all kinds are listed.
+        # A replica that waits for the lease is also alive and ready. A replica is alive while its
+        # event loop answers and its plans end, and ready once all kinds are listed.
         "livenessProbe": _probe("/healthz", periodSeconds=10, timeoutSeconds=5, failureThreshold=3),
         "readinessProbe": _probe("/readyz", periodSeconds=5, timeoutSeconds=5, failureThreshold=2),
         # Python and the connection to the API server take a second or two.
@@ -97,7 +97,7 @@ def deployment(role: str, name: str, namespace: str, image: str) -> dict[str, An
             "seccompProfile": {"type": "RuntimeDefault"},
         },
         "affinity": {"podAntiAffinity": _on_different_nodes(labels)},
-        "terminationGracePeriodSeconds": 15,  # bindings under way get 5 s of it
+        "terminationGracePeriodSeconds": 15,  # unfinished bindings get 5 s of it
         "containers": [container],
     }
     return {
@@ -119,8 +119,10 @@ _HOST_SYS = "/host/sys"
 
 
 def numa_exporter(name: str, namespace: str, image: str) -> dict[str, Any]:
-    """`kai run numa-exporter` on each node with NUMA zones, as root: the kubelet's socket and sysfs
-    of the node are mounted (spec 3 U19)."""
+    """`kai run numa-exporter` on each node with NUMA zones, as root (spec 3 U19).
+
+    The kubelet's socket and the sysfs of the node are mounted.
+    """
     labels = {"app.kubernetes.io/name": "kai-sched", "app.kubernetes.io/component": NUMA_EXPORTER}
     mounts = {"pod-resources": (_POD_RESOURCES, _POD_RESOURCES), "sys": ("/sys", _HOST_SYS)}
     container = {
@@ -134,7 +136,7 @@ def numa_exporter(name: str, namespace: str, image: str) -> dict[str, Any]:
         ],
         "env": [_from_field("NODE_NAME", "spec.nodeName")],
         "resources": {
-            "requests": {"cpu": "50m", "memory": "64Mi"},  # it takes 55 MiB with 250 pods
+            "requests": {"cpu": "50m", "memory": "64Mi"},  # it uses 55 MiB with 250 pods
             "limits": {"cpu": "200m", "memory": "128Mi"},
         },
         "securityContext": {
@@ -171,10 +173,10 @@ def numa_exporter(name: str, namespace: str, image: str) -> dict[str, Any]:
 
 
 def flow_schemas(accounts: Sequence[str], namespace: str) -> list[dict[str, Any]]:
-    """Puts our requests where those of Kubernetes' own controllers are.
+    """FlowSchemas that give our requests the priority levels of Kubernetes' own controllers.
 
-    Without it they share a level with all other service accounts; then a busy neighbour makes a
-    scheduler lose its lease, as the level of leases is for accounts of kube-system alone.
+    Without them our requests share a level with all other service accounts, so other busy programs
+    could make a scheduler lose its lease: only accounts of kube-system may use the level of leases.
     """
     leases = {
         "apiGroups": ["coordination.k8s.io"],
@@ -189,7 +191,7 @@ def flow_schemas(accounts: Sequence[str], namespace: str) -> list[dict[str, Any]
         "namespaces": ["*"],
         "clusterScope": True,
     }
-    others = {"nonResourceURLs": ["*"], "verbs": ["*"]}  # the version, what is served
+    others = {"nonResourceURLs": ["*"], "verbs": ["*"]}  # the version and the served kinds
     anything = {"resourceRules": [objects], "nonResourceRules": [others]}
     of = (accounts, namespace)
     return [

@@ -1,4 +1,4 @@
-"""Inside a pod: which GPU it has, and how to stay within its share.
+"""For code inside a pod: detects its GPU and limits the pod to its share.
 
 >>> import kai.runtime
 >>> found = kai.runtime.detect()  # found.available is proof, found.hinted is not
@@ -7,9 +7,8 @@ True
 
     kai.runtime.limit("torch")  # before the first tensor on the GPU
 
-For containers that have little: the standard library only. Nothing here raises for what it finds,
-and nothing starts CUDA in this process unless it is asked to: a process that did so can no longer
-fork workers that use it.
+It needs only the standard library. Nothing here raises for what it finds, and nothing starts CUDA
+in this process unless you request it: such a process can no longer fork workers that use CUDA.
 """
 
 from kai.runtime.detect import Detected, Evidence, detect

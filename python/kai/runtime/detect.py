@@ -1,11 +1,11 @@
-"""detect(): is there a GPU, and which part of it is ours?
+"""detect(): finds the GPU of a container, and the part of it that the pod may use.
 
 >>> found = detect(environ={"NVIDIA_VISIBLE_DEVICES": "all"}, libraries=(), nvidia_smi=None)
->>> found.available, found.hinted  # what CUDA images say is no proof
+>>> found.available, found.hinted  # variables of CUDA images are no proof
 (False, True)
 
-Images carry NVIDIA_VISIBLE_DEVICES=all and nodes a directory for CDI whether or not there is a GPU
-(spec 7 X2). Proof is a driver that counts devices, nvidia-smi, or a framework that finds them.
+Images set NVIDIA_VISIBLE_DEVICES=all, and nodes have a CDI directory, with or without a GPU (spec 7
+X2). Proof is a driver that counts devices, nvidia-smi, or a framework that finds devices.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ _FRAMEWORKS = {
 
 @dataclass(frozen=True)
 class Evidence:
-    """One thing that was looked at: what it says, and whether it says there is a GPU."""
+    """One source of information, and whether it indicates a GPU."""
 
     source: str
     says_gpu: bool
-    proof: bool  # else a hint at most
+    proof: bool  # otherwise it is only a hint
     detail: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Detected:
-    """What was found. `available` needs proof; `hinted` is True where only hints say so.
+    """The result. `available` needs proof; `hinted` is True if there are only hints of a GPU.
 
-    device_count: of the first proof, None without one. visible: names of the devices that were
-    given to the container, None where nothing says. portion: of each device, as KAI announced it.
-    memory_limit_mib: what is enforced on device 0, by HAMi-core or MPS. shared: the devices have
-    other users. variables: those that were set, of the ones that matter.
+    device_count: from the first proof; None without one. visible: names of the devices of the
+    container; None if unknown. portion: the part of each device, as KAI has set it.
+    memory_limit_mib: the enforced limit on device 0, by HAMi-core or MPS. shared: other pods use
+    the devices, too. variables: the relevant variables that are set.
     """
 
     available: bool
@@ -84,11 +84,11 @@ def detect(
     in_process: bool = False,
     timeout_s: float = 5.0,
 ) -> Detected:
-    """Looks at variables, CDI, the driver and nvidia-smi; never raises.
+    """Checks variables, CDI, the driver and nvidia-smi; never raises.
 
-    frameworks: also asks these, each in a process of its own: torch, tensorflow, jax, cupy.
-    in_process: ask the driver in this process, which starts CUDA in it; fork no workers then.
-    timeout_s: for nvidia-smi; four times that for a probe that has to start Python or CUDA.
+    frameworks: also checks these, each in a separate process: torch, tensorflow, jax, cupy.
+    in_process: query the driver in this process, which starts CUDA in it; then fork no workers.
+    timeout_s: for nvidia-smi; four times as long for a probe that starts Python or CUDA.
     """
     given = os.environ if environ is None else environ
     evidence = [*_of_variables(given), _of_cdi(cdi_directory)]
@@ -139,7 +139,7 @@ def _of_cdi(directory: str) -> Evidence:
         there = Path(directory).is_dir()
     except (OSError, ValueError):
         there = False
-    return Evidence(directory, there, False, "is a directory" if there else "is not there")
+    return Evidence(directory, there, False, "is a directory" if there else "does not exist")
 
 
 def _of_driver(
@@ -150,7 +150,7 @@ def _of_driver(
 ) -> tuple[Evidence, list[int]]:
     name = "CUDA driver"
     if not libraries:
-        return Evidence(name, False, True, "not asked"), []
+        return Evidence(name, False, True, "not queried"), []
     try:
         memory = driver.memory_of_devices(
             libraries, in_process=in_process, environ=environ, timeout_s=timeout_s
@@ -179,7 +179,7 @@ def _of_framework(
 ) -> tuple[Evidence, int]:
     if framework not in _FRAMEWORKS:
         known = ", ".join(_FRAMEWORKS)
-        return Evidence(framework, False, True, f"cannot be asked: write one of {known}"), 0
+        return Evidence(framework, False, True, f"cannot be queried: write one of {known}"), 0
     try:
         code = _FRAMEWORKS[framework]
         output = driver.child(["-c", code], environ=environ, timeout_s=timeout_s)
@@ -187,5 +187,5 @@ def _of_framework(
     except driver.NoAnswer as error:
         return Evidence(framework, False, True, str(error)), 0
     except (ValueError, IndexError):
-        return Evidence(framework, False, True, "gave no answer"), 0
-    return Evidence(framework, count > 0, True, f"sees {count} devices"), count
+        return Evidence(framework, False, True, "no answer"), 0
+    return Evidence(framework, count > 0, True, f"finds {count} devices"), count

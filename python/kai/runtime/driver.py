@@ -1,8 +1,8 @@
-"""Asking NVIDIA's driver, in a process of its own or in this one.
+"""Queries NVIDIA's driver, in a separate process or in this one.
 
-`cuInit` in a process that forks afterwards breaks CUDA in its children (spec 7 X5), so a child is
-asked. It gets our environment, and so sees what HAMi-core or MPS let it see. The child is this very
-file: it must not need anything but the standard library.
+`cuInit` in a process that forks later breaks CUDA in its children (spec 7 X5), so by default a
+child process makes the query. It has our environment, so HAMi-core and MPS affect it in the same
+way. The child runs this file, which must need only the standard library.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LIBRARIES = ("libcuda.so.1", "libcuda.so", "libcuda.dylib", "nvcuda.dll")
 
 
 class NoAnswer(Exception):
-    """Why the driver could not be asked, in a few words."""
+    """The driver could not be queried; the message says why."""
 
 
 def memory_of_devices(
@@ -27,7 +27,7 @@ def memory_of_devices(
     environ: Mapping[str, str] | None = None,
     timeout_s: float = 20.0,
 ) -> list[int]:
-    """MiB of each device that CUDA sees; raises NoAnswer."""
+    """The memory in MiB of each device that CUDA finds; raises NoAnswer."""
     answer: Any
     if in_process:
         answer = ask(libraries)
@@ -36,23 +36,23 @@ def memory_of_devices(
         try:
             answer = json.loads(output.strip().splitlines()[-1])
         except (ValueError, IndexError):
-            raise NoAnswer("the process that asked gave no answer") from None
+            raise NoAnswer("the child process gave no answer") from None
     if not isinstance(answer, dict) or "memory" not in answer:
         raise NoAnswer(str(answer.get("error")) if isinstance(answer, dict) else "no answer")
     return [int(each) // 1024**2 for each in answer["memory"]]
 
 
 def child(arguments: Sequence[str], *, environ: Mapping[str, str] | None, timeout_s: float) -> str:
-    """What another Python writes; raises NoAnswer."""
+    """The output of another Python process; raises NoAnswer."""
     if not sys.executable:
-        raise NoAnswer("this Python does not know how to start another")
+        raise NoAnswer("this Python cannot start another one")
     return output_of([sys.executable, *arguments], environ=environ, timeout_s=timeout_s)
 
 
 def output_of(
     command: Sequence[str], *, environ: Mapping[str, str] | None, timeout_s: float
 ) -> str:
-    """What a command writes; raises NoAnswer."""
+    """The output of a command; raises NoAnswer."""
     try:
         done = subprocess.run(
             list(command),
@@ -75,7 +75,7 @@ def output_of(
 
 
 def ask(libraries: Sequence[str]) -> dict[str, Any]:
-    """{"memory": [bytes of each device]}, or {"error": why not}. Starts CUDA in this process."""
+    """{"memory": [bytes of each device]} or {"error": reason}. Starts CUDA in this process."""
     import ctypes
 
     driver = None
@@ -89,16 +89,16 @@ def ask(libraries: Sequence[str]) -> dict[str, Any]:
         return {"error": "no driver library was found"}
     try:
         if (status := driver.cuInit(0)) != 0:
-            return {"error": f"cuInit answers {status}"}
+            return {"error": f"cuInit returns {status}"}
         count = ctypes.c_int()
         if (status := driver.cuDeviceGetCount(ctypes.byref(count))) != 0:
-            return {"error": f"cuDeviceGetCount answers {status}"}
+            return {"error": f"cuDeviceGetCount returns {status}"}
         memory = []
         for ordinal in range(count.value):
             device, total = ctypes.c_int(), ctypes.c_size_t()
             if driver.cuDeviceGet(ctypes.byref(device), ordinal) != 0:
                 return {"error": f"device {ordinal} does not answer"}
-            # A driver may not tell it (unified memory): then 0.
+            # A driver may not report it (unified memory): then 0.
             driver.cuDeviceTotalMem_v2(ctypes.byref(total), device)
             memory.append(total.value)
     except AttributeError as missing:

@@ -1,10 +1,10 @@
-"""limit(): keeps a framework to the pod's share of GPU memory (spec 7 W1, W2).
+"""limit(): limits a framework to the pod's share of GPU memory (spec 7 W1, W2).
 
     import kai.runtime
     kai.runtime.limit("torch")
 
-It runs where the device is known, so it knows what a builder can only guess: what CUDA reports, and
-whether that is the share already. Call it before the framework first uses a GPU. A second call
+It runs in the pod, so it can query what a builder can only guess: the memory that CUDA reports, and
+whether that is already the share. Call it before the framework first uses a GPU. A second call
 changes nothing.
 """
 
@@ -30,10 +30,10 @@ _JAX = ("XLA_CLIENT_MEM_FRACTION", "XLA_PYTHON_CLIENT_MEM_FRACTION")
 
 @dataclass(frozen=True, kw_only=True)
 class Limit:
-    """What was done. `applied`: the frameworks that were told; `problems`: why not the others.
+    """The result. `applied`: the frameworks that are limited; `problems`: why others are not.
 
-    fractions, budgets_mib and totals_mib have an entry for each device: what an allocator may take
-    of the total, what the process may use, and what CUDA reports.
+    fractions, budgets_mib and totals_mib have an entry for each device: the part of the total for
+    an allocator, the memory that the process may use, and the memory that CUDA reports.
     """
 
     applied: tuple[str, ...]
@@ -52,11 +52,11 @@ class _Device:
     total_mib: int
     budget_mib: int
     fraction: Fraction
-    free_mib: int  # what an allocator may take
+    free_mib: int  # for an allocator
 
 
 _done: dict[str, Limit] = {}
-"""Of this process, by framework: a second call changes nothing."""
+"""The limits of this process, by framework: a second call changes nothing."""
 
 
 def limit(
@@ -67,14 +67,15 @@ def limit(
     environ: MutableMapping[str, str] | None = None,
     totals_mib: Sequence[int] | None = None,
 ) -> Limit:
-    """Tells the framework, or several, how much GPU memory it may take; never raises.
+    """Sets the GPU memory limit of one or several frameworks; never raises.
 
-    framework: "auto" is those that are imported, else those that are installed; of torch,
-      tensorflow, jax and cupy.
-    headroom_mib: what CUDA takes beside the allocators. processes: that share the pod's devices.
-    totals_mib: memory of each device as CUDA reports it, where it need not be asked for.
+    framework: "auto" selects the imported ones of torch, tensorflow, jax and cupy, or else the
+      installed ones.
+    headroom_mib: memory that CUDA needs in addition to the allocators. processes: number of
+      processes that share the pod's devices.
+    totals_mib: memory of each device as CUDA reports it, if it should not be queried.
 
-    What could not be done is a warning, and in the result.
+    Problems are warnings, and are in the result.
     """
     given: MutableMapping[str, str] = os.environ if environ is None else environ
     names = _frameworks(framework)
@@ -84,7 +85,7 @@ def limit(
     isolation, portion = _isolation(given)
     devices: list[_Device] = []
     if isolation == "none" and portion is None:
-        problems.append("no share of a GPU is announced to this container, so nothing is limited")
+        problems.append("this container has no share of a GPU, so nothing is limited")
     elif not names:
         problems.append("no framework was found: write its name, as in limit('torch')")
     else:
@@ -92,7 +93,7 @@ def limit(
             totals = list(totals_mib) if totals_mib is not None else driver.memory_of_devices()
         except driver.NoAnswer as error:
             totals = []
-            problems.append(f"how much memory the GPU has cannot be asked for: {error}")
+            problems.append(f"the memory of the GPU cannot be queried: {error}")
         devices = _devices(given, totals, isolation, portion, headroom_mib, processes, problems)
     applied = []
     for name in names if devices else ():
@@ -139,9 +140,9 @@ def _devices(
     devices = []
     for ordinal, total in enumerate(totals):
         if isolation == "hamicore":
-            budget = total  # CUDA reports the share itself: never scale twice (spec 7 W2)
+            budget = total  # CUDA already reports the share: do not scale twice (spec 7 W2)
         elif isolation == "mps":
-            # MPS limits each process by itself; whether it reports less as well is not certain.
+            # MPS limits each process separately; it may also report less memory.
             budget = min(total, variables.mps_limit_mib(environ, ordinal) or total)
         else:
             budget = math.floor((portion or 1) * total)
@@ -150,13 +151,13 @@ def _devices(
         part = gpu_memory.allocator_fraction(budget=budget, total=total, headroom=headroom_mib)
         if part is None:
             problems.append(
-                f"the share of device {ordinal}, {budget} MiB of {total}, leaves nothing beside"
+                f"the share of device {ordinal}, {budget} MiB of {total}, leaves nothing after"
                 f" {headroom_mib} MiB for CUDA"
             )
             continue
         devices.append(_Device(ordinal, total, budget, part, budget - headroom_mib))
     if not totals and not problems:
-        problems.append("no GPU is there to be limited")
+        problems.append("there is no GPU to limit")
     return devices
 
 
@@ -175,18 +176,18 @@ def _is_installed(name: str) -> bool:
 
 
 def _tell(name: str, devices: Sequence[_Device], environ: MutableMapping[str, str]) -> str | None:
-    """None, or why the framework could not be told."""
+    """Limits a framework; returns None, or why it could not."""
     if name in _done:
         return None
     if name not in _TELL:
-        return f"{name} cannot be told: write one of {', '.join(_TELL)}"
+        return f"{name} cannot be limited: write one of {', '.join(_TELL)}"
     try:
         return _TELL[name](devices, environ)
-    except Exception as error:  # whatever a framework raises, the pod goes on
-        return f"{name} could not be told: {type(error).__name__}: {error}"
+    except Exception as error:  # no error of a framework may stop the pod
+        return f"{name} could not be limited: {type(error).__name__}: {error}"
 
 
-# ---- how each framework is told; an answer is why it was not ------------------------------------
+# ---- each framework; a returned string says why it is not limited --------------------------------
 
 
 def _torch(devices: Sequence[_Device], _: MutableMapping[str, str]) -> str | None:
@@ -207,12 +208,12 @@ def _tensorflow(devices: Sequence[_Device], _: MutableMapping[str, str]) -> str 
 def _jax(devices: Sequence[_Device], environ: MutableMapping[str, str]) -> str | None:
     for name in _JAX:
         if name in environ:
-            return f"jax has {name}={environ[name]} already"
+            return f"jax already has {name}={environ[name]}"
     bridge: Any = sys.modules.get("jax._src.xla_bridge")
     started = getattr(bridge, "backends_are_initialized", None)
     if callable(started) and started():
-        return "jax uses the GPU already: call kai.runtime.limit() before"
-    # One number for all devices: the least.
+        return "jax already uses the GPU: call kai.runtime.limit() earlier"
+    # One number for all devices: the smallest.
     environ[_JAX[0]] = f"{float(min(each.fraction for each in devices)):.3f}"
     return None
 

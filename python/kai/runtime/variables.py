@@ -1,4 +1,4 @@
-"""What the variables of a container say of its GPUs (spec 7 X3, X4)."""
+"""Reads the variables of a container that describe its GPUs (spec 7 X3, X4)."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ SHOWN = (
     MPS_PIPE,
     MPS_THREADS,
 )
-"""Worth showing when no GPU is found."""
+"""Variables to show if no GPU is found."""
 
 
 def devices(value: str | None) -> tuple[str, ...] | None:
-    """The devices that a list names; () where it says there are none, None where it says nothing.
+    """The devices that a list names; () if it names none, None if it is not set.
 
     >>> devices("k8s.device-plugin.nvidia.com/gpu=GPU-1,GPU-2"), devices("void"), devices(None)
     (('GPU-1', 'GPU-2'), (), None)
@@ -50,7 +50,7 @@ def devices(value: str | None) -> tuple[str, ...] | None:
 
 
 def visible(environ: Mapping[str, str]) -> tuple[str, ...] | None:
-    """The devices that the container was given, and of these what CUDA is told to use."""
+    """The devices of the container, restricted to those that CUDA may use."""
     given = next((found for name in VISIBLE if (found := devices(environ.get(name)))), None)
     selected = [found for name in SELECTED if (found := devices(environ.get(name))) is not None]
     if selected:
@@ -59,20 +59,20 @@ def visible(environ: Mapping[str, str]) -> tuple[str, ...] | None:
 
 
 def portion(environ: Mapping[str, str]) -> float | None:
-    """The part of each device that KAI announced; None where it announced none."""
+    """The part of each device that KAI has set; None if it is not set."""
     for name in PORTION:
         try:
             value = float(environ.get(name, ""))
         except ValueError:
             continue
-        # 0.00 is what a very small part is announced as, and says nothing.
+        # KAI writes 0.00 for a very small part, so it carries no information.
         if 0 < value <= 1:
             return value
     return None
 
 
 def size_mib(value: str | None) -> int | None:
-    """HAMi-core's sizes: g, m, k, or bytes; None for what is none.
+    """A size of HAMi-core in MiB: g, m, k or bytes; None if it is not a size.
 
     >>> size_mib("7680m"), size_mib("2g"), size_mib("1048576"), size_mib("much")
     (7680, 2048, 1, None)
@@ -85,7 +85,7 @@ def size_mib(value: str | None) -> int | None:
 
 
 def hami_limit_mib(environ: Mapping[str, str], device: int) -> int | None:
-    """What HAMi-core holds a device to: its own limit, else that of all."""
+    """HAMi-core's limit for a device: its own, or else the limit of all devices."""
     own = size_mib(environ.get(f"{HAMI_LIMIT}_{device}"))
     return own if own is not None else size_mib(environ.get(HAMI_LIMIT))
 
@@ -99,7 +99,7 @@ def has_hami_limit(environ: Mapping[str, str]) -> bool:
 
 
 def mps_limit_mib(environ: Mapping[str, str], device: int) -> int | None:
-    """Of a list such as ``0=4G,1=4G``."""
+    """The entry of a device in a list such as ``0=4G,1=4G``."""
     for entry in environ.get(MPS_LIMIT, "").split(","):
         ordinal, _, size = entry.partition("=")
         if ordinal.strip() == str(device):

@@ -1,12 +1,13 @@
-"""What a pod asks KAI for, whatever runs it: requests, their rules, and what they come to.
+"""Requests of pods to KAI, independent of the orchestrator: their rules and the pod settings.
 
 >>> from kai.settings import PodRequest, pod_part
 >>> pod_part(PodRequest(queue="test", gpus=1)).metadata(owns_itself=True)
 {'labels': {'kai.scheduler/queue': 'test'}}
 
-`PodRequest` is the request, `pod_part` what it comes to on a pod and on its owner, `merge` and
-`merge_into_pod` add that to objects that exist, and `Built` is what a builder of
-`kai.integrations` gives back. Standard library only: it also works where kai's other parts do not.
+`PodRequest` is the request. `pod_part` converts it into settings of a pod and of its owner. `merge`
+and `merge_into_pod` add these settings to existing objects. `Built` is the result of a builder of
+`kai.integrations`. This package needs only the standard library, so it works without the rest of
+kai.
 """
 
 from kai.settings.built import Built, Unsupported, native_or

@@ -1,4 +1,4 @@
-"""Built: what a builder gives back."""
+"""Built: the result of a builder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kai.settings import page
 
 @dataclass(frozen=True, slots=True)
 class Unsupported:
-    """Something that was asked for and the orchestrator cannot express."""
+    """A setting of the request that the orchestrator cannot express."""
 
     setting: str  # argument of PodRequest
     reason: str
@@ -25,22 +25,24 @@ class Unsupported:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Built(Mapping[str, Any]):
-    """The settings for one orchestrator, and what there is to say about them (spec 7 B4, B8).
+    """The settings for one orchestrator, with warnings and unsupported settings (spec 7 B4, B8).
 
-    It is a mapping, equal to `settings`, so ``**built`` and ``built["pod_settings"]`` work.
-    Printed, it is a page: the settings as YAML, what is not supported, and what to know. `native`
-    is the orchestrator's own object where its library is there and was not declined, else
-    `settings`.
+    It is a mapping, equal to `settings`, so ``**built`` and ``built["pod_settings"]`` work. Its
+    text has the settings as YAML, the unsupported settings and the warnings. `native` is the
+    orchestrator's own object if its library is installed and `as_native` is not False; otherwise it
+    is `settings`.
     """
 
     orchestrator: str
     settings: Mapping[str, Any]  # JSON-serialisable
     native: Any
-    pod: Mapping[str, Any]  # as it would be, with `cluster_objects` in effect
-    placement: Mapping[str, str]  # of each key or field: the object it was written on
+    pod: Mapping[str, Any]  # the resulting pod, with `cluster_objects` applied
+    placement: Mapping[str, str]  # the object of each key or field
     unsupported: tuple[Unsupported, ...] = ()
     warnings: tuple[str, ...] = ()
-    cluster_objects: tuple[Mapping[str, Any], ...] = field(default=())  # an administrator's, once
+    cluster_objects: tuple[Mapping[str, Any], ...] = field(
+        default=()
+    )  # an administrator applies them once
 
     def __getitem__(self, key: str) -> Any:
         return self.settings[key]
@@ -67,9 +69,9 @@ class Built(Mapping[str, Any]):
         sections = [
             (f"Settings for {self.orchestrator}", list(page.lines(self.settings))),
             ("Not supported", [f"- {each}" for each in self.unsupported]),
-            ("To know", [f"- {each}" for each in self.warnings]),
+            ("Warnings", [f"- {each}" for each in self.warnings]),
             (
-                "An administrator applies once",
+                "An administrator must apply once",
                 [
                     f"- {each.get('kind')} {mapping(each.get('metadata')).get('name')}"
                     for each in self.cluster_objects
@@ -83,11 +85,11 @@ class Built(Mapping[str, Any]):
         )
 
     def to_pod_spec(self) -> Mapping[str, Any]:
-        """What the pod will look like: metadata and spec."""
+        """The resulting pod: metadata and spec."""
         return self.pod
 
     def strict(self) -> Built:
-        """Itself; raises InvalidRequestError where something is unsupported."""
+        """Returns itself; raises InvalidRequestError if a setting is unsupported."""
         if self.unsupported:
             raise InvalidRequestError(
                 f"{self.orchestrator} cannot express "
@@ -97,7 +99,7 @@ class Built(Mapping[str, Any]):
 
 
 def native_or(values: Any, make: Any, *, as_native: bool | None, library: str) -> Any:
-    """`make()` where the library is there, else the values (spec 7 B2).
+    """`make()` if the library is installed, otherwise the values (spec 7 B2).
 
     as_native: None: native if it can be imported; True: raises InvalidRequestError if it cannot;
     False: never.
@@ -110,6 +112,6 @@ def native_or(values: Any, make: Any, *, as_native: bool | None, library: str) -
         if as_native:
             raise InvalidRequestError(
                 f"as_native=True needs {library}, which cannot be imported ({error}): install it,"
-                " or leave as_native out for plain values"
+                " or omit as_native for plain values"
             ) from None
         return values

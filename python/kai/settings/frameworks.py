@@ -1,8 +1,8 @@
-"""What keeps a framework inside the pod's share of GPU memory: variables, volumes, arguments.
+"""Settings that limit a framework to the pod's share of GPU memory: variables, volumes, arguments.
 
-KAI places pods by their shares, and nothing holds a pod to its share unless something on the node
-does. So each framework gets its share in the form that its versions understand: what an older one
-would refuse needs a known version (spec 7 W6). docs/concepts/gpu_memory.md has the reason for each.
+KAI places pods by their shares, but nothing limits a pod to its share unless something on the node
+does. So each framework gets its limit in a form that its version supports; a setting that an older
+version would refuse needs a known version (spec 7 W6). docs/concepts/gpu_memory.md has the reasons.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from kai.settings.request import PodRequest
 from kai.settings.share import Share
 
 MPS_PIPE_DIRECTORY = "/tmp/nvidia-mps"
-"""Where NVIDIA's MPS daemon listens if nothing says otherwise."""
+"""The default pipe directory of NVIDIA's MPS daemon."""
 
-_HELPER = "call kai.runtime.limit() in the pod, which sees the device"
+_HELPER = "call kai.runtime.limit() in the pod, which can query the GPU"
 _ENFORCED = ("hamicore", "mps", "nvfractions")
 _JAX, _JAX_BEFORE = "XLA_CLIENT_MEM_FRACTION", "XLA_PYTHON_CLIENT_MEM_FRACTION"
 _TORCH, _TORCH_NEW = "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"
@@ -30,7 +30,7 @@ _TORCH_KNOWS_FRACTION = (2, 10)
 
 @dataclass(frozen=True, kw_only=True)
 class MemorySettings:
-    """`arguments`: by framework, those of its command line; nobody but the user writes that."""
+    """`arguments`: command-line arguments by framework; the user must add them."""
 
     env: Mapping[str, str] = field(default_factory=dict)
     volumes: Sequence[Mapping[str, Any]] = ()
@@ -54,14 +54,11 @@ def settings_for(request: PodRequest) -> MemorySettings:
 
 def _without_share(request: PodRequest) -> Iterator[str]:
     if request.isolation != "none":
-        yield (
-            f"isolation={request.isolation!r} goes with a part of a GPU, and none is asked for: it"
-            " changes nothing"
-        )
+        yield (f"isolation={request.isolation!r} has no effect: the request has no part of a GPU")
 
 
 class _Written:
-    """Settings that are being written."""
+    """Collects settings."""
 
     def __init__(self, share: Share, request: PodRequest) -> None:
         self.share = share
@@ -85,43 +82,43 @@ class _Written:
         self._warnings.append(sentence)
 
     def variable(self, name: str, value: str, *, instead: Sequence[str] = ()) -> None:
-        """Unless the request has one of its own, of this name or of one that means the same."""
+        """Sets a variable, unless the request sets it or an equivalent one (`instead`)."""
         for own in (name, *instead):
             if own in self.request.env:
                 if self.request.env[own] != value:
-                    self.warn(f"env has {own}, so {name}={value} is left out")
+                    self.warn(f"env has {own}, so {name}={value} is not set")
                 return
         self._env[name] = value
 
     def argument(self, framework: str, *arguments: str) -> None:
         self._arguments[framework] = arguments
-        self.warn(f"start {framework} with {' '.join(arguments)}: no variable of its says that")
+        self.warn(f"start {framework} with {' '.join(arguments)}: it has no variable for this")
 
     def fraction(self, framework: str) -> Fraction | None:
-        """For a framework that is told a part of the total."""
+        """The part for a framework whose limit is a part of the total."""
         found = self.share.allocator_fraction()
         if found is None:
             self.warn(
-                f"how much memory a device has is not known, so {framework} is not told its"
-                f" part of it: write gpu_memory_total=, or {_HELPER}"
+                f"the memory of a GPU is unknown, so {framework} gets no limit: write"
+                f" gpu_memory_total=, or {_HELPER}"
             )
         elif self.share.total is None:
             self.warn(
-                f"how much memory a device has is not known, so {framework} is told"
-                f" {_decimals(found)} of it, a little less than its share: write"
-                f" gpu_memory_total=, or {_HELPER}"
+                f"the memory of a GPU is unknown, so the limit of {framework} is {_decimals(found)}"
+                " of it, a little less than its share: write gpu_memory_total=, or"
+                f" {_HELPER}"
             )
         return found
 
-    # ---- what stands between pods ---------------------------------------------------------------
+    # ---- isolation of pods ----------------------------------------------------------------------
 
     def isolation(self) -> None:
         share = self.share
         if share.isolation == "hamicore":
             if share.part is not None and gpu_memory.announced(share.part) == "0.00":
                 self.warn(
-                    "KAI announces this share as 0.00, and HAMi-core sets no limit then: ask"
-                    " for 0.01 of a GPU at least"
+                    "KAI gives the pod this share as 0.00, and HAMi-core then sets no limit:"
+                    " request at least 0.01 of a GPU"
                 )
         elif share.isolation == "mps":
             self._mps()
@@ -132,11 +129,10 @@ class _Written:
         self.variable("CUDA_MPS_PIPE_DIRECTORY", directory)
         if share.budget is None:
             self.warn(
-                "how much memory a device has is not known, so MPS is told no limit: write"
-                " gpu_memory_total="
+                "the memory of a GPU is unknown, so MPS gets no limit: write gpu_memory_total="
             )
         else:
-            # MPS counts the memory of each process by itself, and so does the budget.
+            # MPS counts the memory of each process separately, like the budget.
             limits = (f"{ordinal}={share.budget}M" for ordinal in range(request.devices))
             self.variable("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", ",".join(limits))
         if share.part is not None:
@@ -147,7 +143,7 @@ class _Written:
         )
         self._mounts.append({"name": "nvidia-mps", "mountPath": directory})
         if not request.node_selector:
-            self.warn("MPS needs its daemon on the node: name such nodes in node_selector=")
+            self.warn("MPS needs its daemon on the node: select such nodes with node_selector=")
 
 
 def _decimals(value: Fraction) -> str:
@@ -155,18 +151,20 @@ def _decimals(value: Fraction) -> str:
 
 
 def _version(request: PodRequest, framework: str) -> tuple[int, int] | None:
-    """Major and minor; None where it is not known, and then only what all versions take is said."""
+    """Major and minor version; None if unknown: then only settings of all versions are used."""
     numbers = str(request.framework_versions.get(framework, "")).split("+")[0].split(".")
     if len(numbers) < 2 or not (numbers[0].isdigit() and numbers[1].isdigit()):
         return None
     return int(numbers[0]), int(numbers[1])
 
 
-# ---- what each framework is told -----------------------------------------------------------------
+# ---- settings of each framework ------------------------------------------------------------------
 
 
 def _torch(written: _Written) -> None:
-    options = ["garbage_collection_threshold:0.8"]  # acts once a fraction is set, by us or in code
+    options = [
+        "garbage_collection_threshold:0.8"
+    ]  # takes effect once a fraction is set, here or in code
     version = _version(written.request, "torch")
     if version is not None and version >= _TORCH_KNOWS_FRACTION:
         if (part := written.fraction("torch")) is not None:
@@ -174,7 +172,7 @@ def _torch(written: _Written) -> None:
     elif written.share.isolation not in _ENFORCED:
         known = "" if version is None else f" {version[0]}.{version[1]}"
         written.warn(
-            f"PyTorch{known} takes its part of a GPU in code only: {_HELPER}, or from 2.10 on write"
+            f"PyTorch{known} gets its limit only in code: {_HELPER}, or for 2.10 and later write"
             " framework_versions={'torch': '2.10'}"
         )
     written.variable(_TORCH, ",".join(options), instead=(_TORCH_NEW,))
@@ -184,8 +182,8 @@ def _tensorflow(written: _Written) -> None:
     written.variable("TF_FORCE_GPU_ALLOW_GROWTH", "true")
     if written.share.isolation not in _ENFORCED:
         written.warn(
-            "TF_FORCE_GPU_ALLOW_GROWTH keeps TensorFlow from taking the whole device at once, and"
-            f" is no limit: {_HELPER}"
+            "TF_FORCE_GPU_ALLOW_GROWTH stops TensorFlow from taking the whole GPU at once, but is"
+            f" not a limit: {_HELPER}"
         )
 
 
@@ -199,12 +197,12 @@ def _jax(written: _Written) -> None:
 def _vllm(written: _Written) -> None:
     part = written.share.utilization()
     if part is None:
-        written.fraction("vllm")  # says why
+        written.fraction("vllm")  # warns
         return
     written.argument("vllm", "--gpu-memory-utilization", _decimals(part))
     written.warn(
-        "vLLM starts only where that much is free, so all pods on the device have to keep to their"
-        " shares; capturing CUDA graphs may take more for a moment, which --enforce-eager avoids"
+        "vLLM starts only if that much memory is free, so all pods on the GPU must keep to their"
+        " shares; capturing CUDA graphs may briefly take more, which --enforce-eager avoids"
     )
 
 
@@ -217,8 +215,8 @@ def _tensorrt_llm(written: _Written) -> None:
     share = written.share
     budget = "its share" if share.budget is None else f"{share.budget} MiB"
     written.warn(
-        "TensorRT-LLM takes a part of the memory that is free once its weights are loaded, which"
-        " the share alone does not tell: set free_gpu_memory_fraction of its KvCacheConfig to"
+        "TensorRT-LLM takes a part of the memory that is free after its weights are loaded, which"
+        " does not follow from the share: set free_gpu_memory_fraction of its KvCacheConfig to"
         f" ({budget} - weights - {share.headroom} MiB) / (free at the start - weights)"
     )
 
@@ -229,8 +227,8 @@ def _triton(written: _Written) -> None:
             "triton", f"--backend-config=tensorflow,gpu-memory-fraction={_decimals(part)}"
         )
     written.warn(
-        "Triton has no limit of its own: each backend needs one; --cuda-memory-pool-byte-size is"
-        " for input and output only"
+        "Triton itself has no limit: each backend needs one; --cuda-memory-pool-byte-size is only"
+        " for input and output"
     )
 
 
@@ -243,7 +241,7 @@ def _cupy(written: _Written) -> None:
 
 
 def _ray(written: _Written) -> None:
-    """Told by its builder: num-gpus of the group."""
+    """Its builder sets num-gpus of the group instead."""
 
 
 _TOLD: Mapping[str, Callable[[_Written], None]] = MappingProxyType(

@@ -1,4 +1,4 @@
-"""Adds settings to an existing object; other settings stay, twice changes nothing (spec 7 B5)."""
+"""Adds settings to an existing object; keeps others; idempotent (spec 7 B5)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from kai.api import keys, rules
 from kai.settings.pod import PodPart
 
-# Lists whose entries are known by a name.
+# Lists whose entries are identified by a name.
 _BY_NAME = ("env", "volumes", "containers", "initContainers", "resourceClaims", "claims")
 _GPU_KEYS = (
     keys.GPU_FRACTION_ANNOTATION,
@@ -23,8 +23,10 @@ _NVFRACTIONS = keys.NVFRACTIONS_REQUEST_ANNOTATION.partition("{")[0]
 
 
 def merge(existing: Mapping[str, Any], added: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of `existing` in which what is added counts: mappings key by key, variables, volumes
-    and containers by name, mounts by path, tolerations without repetition, other values replaced.
+    """A copy of `existing` with `added` merged in.
+
+    Mappings merge key by key; variables, volumes and containers merge by name, and mounts by path;
+    tolerations are added once; other values of `added` replace those of `existing`.
     """
     merged = copy.deepcopy(dict(existing))
     for key, value in added.items():
@@ -63,12 +65,12 @@ def merge_into_pod(
     container: str | None = None,
     owns_itself: bool = False,
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """A pod or pod template with the settings, and what had to go for them.
+    """A pod or pod template with the settings, and warnings about what was removed for them.
 
-    `container`: which one gets resources, variables and the part of a GPU; None: the part's own
-    name, else the first. Raises InvalidRequestError when there is no such container (spec 7 C7).
+    `container`: the one that gets resources, variables and the part of a GPU; None: the part's own
+    name, or else the first. Raises InvalidRequestError if the container does not exist (spec 7 C7).
     """
-    # What is null is as if it were not there.
+    # A null value counts as missing.
     merged = {key: value for key, value in copy.deepcopy(dict(pod)).items() if value is not None}
     spec = merged.setdefault("spec", {})
     containers = spec.get("containers") or []
@@ -89,13 +91,15 @@ def merge_into_pod(
 
 
 def is_gpu_annotation(key: str) -> bool:
-    """It says something of a part of a GPU."""
+    """Whether the annotation is about a part of a GPU."""
     return key in _GPU_KEYS or key.startswith(_NVFRACTIONS)
 
 
 def _without_other_gpus(pod: dict[str, Any], part: PodPart) -> list[str]:
-    """Takes away what asks for GPUs in another way than the part does: KAI would refuse it beside
-    that, or take it for a part of the request (spec 7 C1, C2, B7)."""
+    """Removes other GPU requests than those of `part`, and returns warnings.
+
+    KAI would refuse both together, or count them as parts of one request (spec 7 C1, C2, B7).
+    """
     asks = part.resources.get("limits", {})
     shares = any(is_gpu_annotation(key) for key in part.annotations)
     if not (shares or part.resource_claims or any(rules.is_gpu_resource(key) for key in asks)):
@@ -111,7 +115,7 @@ def _take_annotations(metadata: dict[str, Any], part: PodPart) -> list[str]:
     annotations = metadata.get("annotations") or {}
     others = [key for key in annotations if is_gpu_annotation(key) and key not in part.annotations]
     warnings = [
-        f"the annotation {key}: {annotations.pop(key)} was taken away: it was asked for otherwise"
+        f"the annotation {key}: {annotations.pop(key)} was removed: the request replaces it"
         for key in others
     ]
     if "annotations" in metadata and not annotations:
@@ -120,9 +124,9 @@ def _take_annotations(metadata: dict[str, Any], part: PodPart) -> list[str]:
 
 
 def _take_resources(container: dict[str, Any], asks: Mapping[str, Any], shares: bool) -> list[str]:
-    """asks: amounts that stay. Of those a limit is written over, and a request has to be equal."""
+    """asks: amounts to keep. A limit of these is overwritten later; a request must be equal."""
     warnings = []
-    why = "beside a part of a GPU KAI refuses the pod" if shares else "GPUs are asked for otherwise"
+    why = "KAI refuses it together with a part of a GPU" if shares else "the request replaces it"
     resources = container.get("resources") or {}
     for half in ("limits", "requests"):
         amounts = resources.get(half) or {}
@@ -131,10 +135,10 @@ def _take_resources(container: dict[str, Any], asks: Mapping[str, Any], shares: 
                 continue
             warnings.append(
                 f"{key}: {amounts.pop(key)} in the {half} of container {container.get('name')}"
-                f" was taken away: {why}"
+                f" was removed: {why}"
             )
         if half in resources and not amounts:
             del resources[half]
     if "resources" in container and not resources:
-        del container["resources"]  # an empty one breaks some orchestrators
+        del container["resources"]  # some orchestrators fail on an empty one
     return warnings

@@ -1,12 +1,12 @@
-"""Between plain values, as the API server takes them, and the objects of Python clients.
+"""Converts between plain values of the API server and objects of Python clients.
 
     pod = to_native("V1Pod", {"spec": {"schedulerName": "kai-scheduler", "containers": [...]}})
     to_plain(pod)["spec"]["schedulerName"]
 
-Clients made from an OpenAPI description (kubernetes, kubeflow-training, kserve) say in
-`attribute_map` how their attributes are spelled in JSON, and in `openapi_types` of which class each
-is. Both are the same from kubernetes 25 to 37, though the classes became pydantic models in 37 and
-its ApiClient no longer serialises those of other libraries; so that is not used here (spec 7 J6).
+Clients that are generated from an OpenAPI description (kubernetes, kubeflow-training, kserve) list
+the JSON names of their attributes in `attribute_map` and their classes in `openapi_types`. Both are
+the same from kubernetes 25 to 37. In 37 the classes became pydantic models, and its ApiClient no
+longer serializes the classes of other libraries; so it is not used here (spec 7 J6).
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _DICT = re.compile(r"[Dd]ict(?:\(\w+, *(.+)\)|\[\w+, *(.+)\])")
 
 
 def to_native(kind: str, values: Mapping[str, Any], *, library: str = "kubernetes.client") -> Any:
-    """An object of a client's class, such as V1Toleration, from values with the keys of JSON.
+    """An object of a client's class, such as V1Toleration, from values with JSON keys.
 
-    Classes that the library does not have are looked up in the kubernetes client. Raises
-    ImportError where it is not installed, and InvalidRequestError for a key that no class knows.
+    Classes that the library lacks are looked up in the kubernetes client. Raises ImportError if it
+    is not installed, and InvalidRequestError for an unknown key.
     """
     classes = [import_module(name) for name in dict.fromkeys((library, "kubernetes.client"))]
     return _made(kind, values, classes)
@@ -58,19 +58,19 @@ def _made(kind: str, value: Any, libraries: Sequence[Any]) -> Any:
         return made(**arguments)
     except (TypeError, ValueError) as error:  # pydantic's errors are ValueErrors
         raise InvalidRequestError(
-            f"{kind} cannot be made of these values ({error}): complete them, or use"
+            f"{kind} cannot be created from these values ({error}): complete them, or use"
             " as_native=False for plain values"
         ) from None
 
 
 def to_plain(value: Any) -> Any:
-    """What an object of a client looks like in JSON; without what is not set."""
+    """An object of a client as JSON values, without unset fields."""
     if isinstance(value, Mapping):
         return {key: to_plain(each) for key, each in value.items() if each is not None}
     if isinstance(value, (list, tuple)):
         return [to_plain(each) for each in value]
     if isinstance(value, datetime):
-        # A time without a zone is meant as UTC by the clients.
+        # Clients treat a time without a zone as UTC.
         zoned = value if value.tzinfo else value.replace(tzinfo=timezone.utc)
         return zoned.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
     if isinstance(value, date):

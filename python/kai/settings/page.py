@@ -1,4 +1,4 @@
-"""Settings as a person reads them: YAML, with the standard library alone.
+"""Settings as YAML for display; needs only the standard library.
 
 >>> settings = {"annotations": {"gpu-fraction": "0.5"}, "tolerations": [{"key": "gpu"}]}
 >>> print(*lines(settings), sep="\\n")
@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-# What YAML takes for the text that it is; words such as "yes" and "null" are none of it.
+# Strings that YAML reads as strings without quotes, except words such as "yes" and "null".
 _PLAIN = re.compile(r"[A-Za-z_/][\w./-]*(?:[ :][\w./-]+)*")
 _WORDS = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan"))
 

@@ -1,4 +1,4 @@
-"""How clouds label their GPU nodes."""
+"""The labels of GPU nodes on cloud platforms."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from kai.api import keys
 GPU_TOLERATION: Mapping[str, str] = MappingProxyType(
     {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
 )
-"""Given to every pod that asks for a GPU; it fits the taint whatever its value."""
+"""Every pod that requests a GPU gets this toleration; it matches any value of the taint."""
 
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """Node labels of one platform: of the GPU model, and of the pool of nodes, if it has any."""
+    """Node labels of one platform, for the GPU model and for the node pool, if there is one."""
 
     gpu_type_label: str
     pool_label: str | None

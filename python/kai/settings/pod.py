@@ -1,4 +1,4 @@
-"""What a request comes to on a pod, in Kubernetes' own words, before any orchestrator."""
+"""The settings of a pod for a request, as Kubernetes fields, before any orchestrator."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from kai.settings.request import PodRequest
 
 @dataclass(frozen=True, kw_only=True)
 class PodPart:
-    """The settings of a pod, by the place where KAI looks for each (spec 7 C13).
+    """The settings of a pod, by the place where KAI reads each (spec 7 C13).
 
     `labels` and `annotations` are for the pod itself. `owner_labels` and `owner_annotations` are
-    for the workload that owns it; without one, the pod is its own owner. Everything is as the
-    API server takes it: camelCase, texts, and nothing that is empty in `resources`.
+    for the workload that owns it; a pod without a workload is its own owner. Values have the form
+    that the API server accepts: camelCase, strings, and no empty entries in `resources`.
     """
 
     labels: Mapping[str, str]
@@ -41,13 +41,13 @@ class PodPart:
         return [{"name": name, "value": value} for name, value in self.env.items()]
 
     def metadata(self, *, owns_itself: bool = False) -> dict[str, Any]:
-        """Labels and annotations of the pod; with those of its owner if it has none."""
+        """Labels and annotations of the pod; `owns_itself` adds those of the owner."""
         labels = {**(self.owner_labels if owns_itself else {}), **self.labels}
         annotations = {**(self.owner_annotations if owns_itself else {}), **self.annotations}
         return filled({"labels": labels, "annotations": annotations})
 
     def spec(self) -> dict[str, Any]:
-        """Of the pod, without containers."""
+        """The spec of the pod, without containers."""
         return filled(
             {
                 "schedulerName": self.scheduler_name,
@@ -60,7 +60,7 @@ class PodPart:
         )
 
     def container_fields(self) -> dict[str, Any]:
-        """Of the main container, without its name and image."""
+        """The fields of the main container, without its name and image."""
         return filled(
             {
                 "env": self.env_list(),
@@ -73,7 +73,7 @@ class PodPart:
     def manifest(
         self, *, container: str, owns_itself: bool = False, sidecars_first: Sequence[str] = ()
     ) -> dict[str, Any]:
-        """A pod as it would be: for looking at, and for the engine's parser."""
+        """The resulting pod, for display and for the engine's parser."""
         containers = [{"name": name} for name in sidecars_first]
         containers.append({"name": container, **self.container_fields()})
         return {
@@ -85,15 +85,15 @@ class PodPart:
 
 
 def filled(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Those that say something."""
+    """The fields that are not empty."""
     return {key: value for key, value in fields.items() if value not in (None, "", {}, [], ())}
 
 
 def pod_part(request: PodRequest, *, container: str | None = None) -> PodPart:
     """The settings of a request.
 
-    container: the orchestrator's name of the main container, where it is known; the request's own
-    goes first.
+    container: the orchestrator's name of the main container, if known; the request's own name
+    takes precedence.
 
     Raises InvalidRequestError for ``style="nvfractions"`` without the name of a container.
     """
@@ -125,8 +125,10 @@ def pod_part(request: PodRequest, *, container: str | None = None) -> PodPart:
 
 
 def without_mounts(request: PodRequest) -> PodRequest:
-    """The request for an orchestrator that mounts nothing of the node. Isolation that needs its
-    directories goes: without them the variables would lead nowhere. Else the request itself."""
+    """The request for an orchestrator that cannot mount directories of the node.
+
+    Isolation that needs such directories is removed. Otherwise it is the request itself.
+    """
     memory = frameworks.settings_for(request)
     if not memory.volumes and not memory.volume_mounts:
         return request
@@ -145,7 +147,7 @@ def _group_labels(request: PodRequest) -> dict[str, str]:
 
 
 def _group_annotations(request: PodRequest) -> dict[str, str]:
-    # Read from the pod as well as from its owners.
+    # KAI reads these from the pod and from its owners.
     annotations = {}
     if request.preemption_delay is not None:
         annotations[keys.PREEMPTION_DELAY_ANNOTATION] = request.preemption_delay
@@ -173,8 +175,10 @@ def _gpu_annotations(request: PodRequest, container: str | None) -> dict[str, st
         return {}
     annotations = {}
     if request.style == "nvfractions":
-        if container is None:  # it is part of the key (spec 7 NX6)
-            raise rules.refuse("style nvfractions names the container: write container=")
+        if container is None:  # the container is part of the key (spec 7 NX6)
+            raise rules.refuse(
+                "style nvfractions needs the name of the container: write container="
+            )
         amount = f"{request.gpu_memory}Mi"
         for key in (keys.NVFRACTIONS_REQUEST_ANNOTATION, keys.NVFRACTIONS_LIMIT_ANNOTATION):
             annotations[key.format(container=container)] = amount

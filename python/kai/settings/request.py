@@ -1,11 +1,11 @@
-"""PodRequest: what one pod asks KAI for, whatever runs it.
+"""PodRequest: the request of one pod to KAI, independent of the orchestrator.
 
     PodRequest(queue="team-a", gpu_fraction=0.5, gpu_type="nvidia-tesla-t4", platform="gke")
 
-A request is checked when it is made (spec 7 C1-C7, C15): what KAI would refuse or silently ignore
-raises `kai.InvalidRequestError` with a sentence that says what to write instead. It never changes;
-`with_changes()` makes another one. Which object each setting has to be written on is the business
-of `kai.settings.pod` and of the builders in `kai.integrations`.
+A request is checked when it is created (spec 7 C1-C7, C15): a value that KAI would refuse or
+silently ignore raises `kai.InvalidRequestError`, whose message says what to write instead. Requests
+are immutable; `with_changes()` returns a changed copy. `kai.settings.pod` and the builders in
+`kai.integrations` decide on which object each setting is written.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FRAMEWORKS = (
 KAI_VERSIONS = ("0.17", "0.18", "0.19", "0.20")
 _EMPTY: Mapping[str, str] = MappingProxyType({})
 
-# Keys that have an argument of their own: written by hand they would say something else than it.
+# Keys with their own argument: a key that is written by hand could contradict the argument.
 _OWN_ANNOTATIONS = {
     keys.GPU_FRACTION_ANNOTATION: "gpu_fraction",
     keys.GPU_MEMORY_ANNOTATION: "gpu_memory",
@@ -56,34 +56,34 @@ _OTHER = {"labels": "annotations", "annotations": "labels"}
 
 @dataclass(frozen=True, kw_only=True)
 class PodRequest:
-    """What a pod asks for. Every argument is optional; without any the pod asks for no GPU and goes
-    to KAI's default queue.
+    """The request of a pod. Every argument is optional; without arguments the pod requests no GPU
+    and uses KAI's default queue.
 
     GPUs, at most one of these:
-      gpu_fraction: part of a device, above 0 and below 1. 1 becomes a whole GPU.
-      gpu_memory: memory of a device: MiB, or a quantity such as ``"5Gi"``.
-      gpus: whole devices.
+      gpu_fraction: part of one GPU, above 0 and below 1. 1 becomes a whole GPU.
+      gpu_memory: memory of one GPU: MiB, or a quantity such as ``"5Gi"``.
+      gpus: number of whole GPUs.
       mig: a MIG profile such as ``"1g.5gb"``.
       claim: name of a ResourceClaimTemplate (DRA).
-    devices: for a fraction or memory, the number of devices; the amount is of *each* of them.
-    container: the container that gets the fraction; a builder fills in its orchestrator's.
-    priority: name of a PriorityClass. preemptible: overrules what the priority says.
+    devices: with a fraction or memory, the number of GPUs; the amount applies to *each* of them.
+    container: the container that uses the fraction; a builder sets its orchestrator's name.
+    priority: name of a PriorityClass. preemptible: overrides the preemptibility of the priority.
     topology, required_level, preferred_level: keep the pods of the group together (node labels).
-    gang_min: pods that must start together, of Jobs and JobSets.
-    gpu_type, node_pool: nodes of this GPU model and pool, as `platform` labels them.
-    cpu, memory, cpu_limit, memory_limit: of the main container, as quantities.
+    gang_min: number of pods that must start together, for Jobs and JobSets.
+    gpu_type, node_pool: GPU model and node pool, by the node labels of `platform`.
+    cpu, memory, cpu_limit, memory_limit: quantities for the main container.
     queue_label_key, legacy, both: the key of the queue label: KAI's own, or the one before 0.6
       (``runai/queue``), or both.
-    isolation: what keeps pods on one device apart. framework: one, or several, whose memory
-      settings go with the share; framework_versions: such as ``{"torch": "2.10"}``.
-      gpu_memory_total: MiB of one device (label nvidia.com/gpu.memory), where it is known when the
-      pod is described; headroom: MiB that CUDA takes beside the allocators; processes: that share
-      the pod's part.
-    kai_version, style, compute_sharing: what the installed KAI understands (spec 7 NX2-NX6).
+    isolation: how pods on one GPU are isolated. framework: one or several frameworks whose memory
+      settings follow from the share; framework_versions: such as ``{"torch": "2.10"}``.
+      gpu_memory_total: MiB of one GPU (label nvidia.com/gpu.memory), if known in advance;
+      headroom: MiB that CUDA needs in addition to the allocators; processes: number of processes
+      that share the pod's part.
+    kai_version, style, compute_sharing: features of the installed KAI (spec 7 NX2-NX6).
     workaround_stale_gang: for KAI 0.16.2 to 0.17.0 (spec 7 KW17).
 
-    Raises InvalidRequestError for what KAI would refuse or silently ignore; the message says what
-    to write instead.
+    Raises InvalidRequestError for values that KAI would refuse or silently ignore; the message says
+    what to write instead.
 
     >>> import kai
     >>> request = kai.PodRequest(queue="team-a", gpu_memory="5Gi")
@@ -142,7 +142,7 @@ class PodRequest:
     _given: Mapping[str, Any] = field(init=False, repr=False, compare=False)
 
     def __repr__(self) -> str:
-        """What was asked for; arguments at their defaults are left out."""
+        """The arguments that differ from their defaults."""
         defaults = {each.name: each.default for each in fields(self)}
         given = (
             f"{name}={dict(value) if isinstance(value, Mapping) else value!r}"
@@ -152,7 +152,7 @@ class PodRequest:
         return f"PodRequest({', '.join(given)})"
 
     def __post_init__(self) -> None:
-        # As written: the checks below replace arguments by what they come to.
+        # The arguments as written: the checks below replace some by normalized values.
         given = {each.name: getattr(self, each.name) for each in fields(self) if each.init}
         given = {name: _kept(value) for name, value in given.items()}
         self._set("_given", given)
@@ -166,14 +166,14 @@ class PodRequest:
         self._check_share()
 
     def with_changes(self, **changes: Any) -> PodRequest:
-        """Another request, checked anew, in which these arguments differ."""
+        """A copy with these arguments changed; it is checked again."""
         return type(self)(**{**self._given, **changes})
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Copies and pickles: what the arguments came to is in views, which cannot be pickled.
+        # For copies and pickles: the normalized arguments contain views, which cannot be pickled.
         return _made, (type(self), self._given)
 
-    # ---- what it comes to ---------------------------------------------------------------------
+    # ---- derived values -----------------------------------------------------------------------
 
     @property
     def gpu_kind(self) -> GpuKind:
@@ -189,17 +189,17 @@ class PodRequest:
 
     @property
     def shares_gpus(self) -> bool:
-        """It gets parts of devices, and KAI's binder has to tell its container which."""
+        """Whether it uses parts of GPUs; KAI's binder then gives its container the device names."""
         return self.gpu_kind in ("fraction", "memory")
 
     @property
     def is_gang(self) -> bool:
-        """Several pods have to start together."""
+        """Whether several pods must start together."""
         return self.gang_min is not None and self.gang_min > 1
 
     @property
     def share(self) -> Share | None:
-        """What one process gets of each device; None unless the pod gets parts of devices."""
+        """The share of one process of each GPU; None if the pod uses no part of a GPU."""
         if not self.shares_gpus:
             return None
         return Share.of(
@@ -227,33 +227,33 @@ class PodRequest:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What will work, but perhaps not as meant; whatever runs the pod."""
+        """Possible mistakes in a valid request, independent of the orchestrator."""
         return tuple(self._warnings())
 
     def _warnings(self) -> Iterable[str]:
         if self.queue is None:
-            yield "no queue is named: the pod goes to default-queue, and waits where that is absent"
+            yield "no queue is named: the pod uses default-queue, and waits if it does not exist"
         if keys.LEGACY_QUEUE_LABEL in self.queue_labels:
             yield (
-                f"{keys.LEGACY_QUEUE_LABEL} is read by KAI before 0.6, or where it is installed"
+                f"only KAI before 0.6 reads {keys.LEGACY_QUEUE_LABEL}, or KAI that is installed"
                 f" with podgrouper.queueLabelKey={keys.LEGACY_QUEUE_LABEL}"
             )
         if self.gpu_kind == "fraction":
             announced = f"{float(str(self.gpu_fraction)):.2f}"
             if Fraction(announced) != Fraction(str(self.gpu_fraction)):
                 yield (
-                    f"KAI tells the pod its share with two decimals: {self.gpu_fraction} is"
-                    f" announced as {announced}"
+                    f"KAI gives the pod its share with two decimals: {self.gpu_fraction}"
+                    f" becomes {announced}"
                 )
         if keys.GPU_TYPE_ANNOTATION in self.annotations:
             yield (
-                f"the annotation {keys.GPU_TYPE_ANNOTATION} is read by nobody: gpu_type= selects"
-                " nodes by their labels"
+                f"KAI ignores the annotation {keys.GPU_TYPE_ANNOTATION}: gpu_type= selects nodes by"
+                " their labels"
             )
         if self.shares_gpus and self.isolation == "none" and not self.frameworks:
             yield (
-                "nothing keeps the pod to its share of GPU memory: name its framework= for settings"
-                " that do, or call kai.runtime.limit() in it"
+                "nothing limits the pod to its share of GPU memory: name its framework= to add such"
+                " settings, or call kai.runtime.limit() in the pod"
             )
 
     # ---- the rules ------------------------------------------------------------------------------
@@ -270,7 +270,7 @@ class PodRequest:
         if len(asked) > 1:  # spec 7 C1, C2
             raise rules.refuse(
                 f"{' and '.join(asked)} exclude each other: write one of them; for a part of each"
-                " of several GPUs, devices= beside gpu_fraction= or gpu_memory="
+                " of several GPUs, add devices= to gpu_fraction= or gpu_memory="
             )
         rules.count("devices", self.devices)
         if self.gpus is not None:
@@ -278,7 +278,7 @@ class PodRequest:
         if self.gpu_fraction is not None:
             text = rules.fraction_text(self.gpu_fraction)
             self._set("gpu_fraction", text)
-            if text == "1":  # spec 7 C3: KAI refuses it, and a whole device is what is meant
+            if text == "1":  # spec 7 C3: KAI refuses it; a whole GPU is meant
                 self._set("gpu_fraction", None)
                 self._set("gpus", self.devices)
                 self._set("devices", 1)
@@ -290,16 +290,16 @@ class PodRequest:
             rules.object_name("claim", self.claim)
         if self.devices > 1 and not self.shares_gpus:  # spec 7 C6
             raise rules.refuse(
-                f"devices={self.devices} goes with gpu_fraction= or gpu_memory=: for whole GPUs"
-                f" write gpus={self.devices}"
+                f"devices={self.devices} needs gpu_fraction= or gpu_memory=: for whole GPUs write"
+                f" gpus={self.devices}"
             )
         if self.mps and not self.shares_gpus:
-            raise rules.refuse("mps=True goes with gpu_fraction= or gpu_memory=: write one of them")
+            raise rules.refuse("mps=True needs gpu_fraction= or gpu_memory=: write one of them")
 
     def _check_group(self) -> None:
         if self.queue is not None:
             rules.label_value("queue", self.queue)
-        rules.qualified_name("queue_label_key is", self.queue_label_key)
+        rules.qualified_name("queue_label_key", self.queue_label_key)
         if self.priority is not None:
             rules.label_value("priority", self.priority)
             rules.object_name("priority", self.priority)
@@ -315,15 +315,14 @@ class PodRequest:
             level for level in (self.required_level, self.preferred_level) if level is not None
         ]
         for level in levels:
-            rules.qualified_name("a topology level is", level)
+            rules.qualified_name("topology level", level)
         if levels and self.topology is None:
             raise rules.refuse(
-                f"level {levels[0]} is of no topology: write topology= with the name of the"
-                " Topology"
+                f"level {levels[0]} needs a topology: write topology= with the name of the Topology"
             )
         if self.topology is not None and not levels:
             raise rules.refuse(
-                f"topology {self.topology} without a level asks for nothing: write required_level="
+                f"topology {self.topology} has no effect without a level: write required_level="
                 " or preferred_level="
             )
 
@@ -343,7 +342,7 @@ class PodRequest:
             if label is None:
                 known = [each for each, it in platforms.PLATFORMS.items() if it.pool_label]
                 raise rules.refuse(
-                    f"which label names the pool {value!r} depends on the cluster: write platform="
+                    f"the label of the pool {value!r} depends on the cluster: write platform="
                     f" ({', '.join(known)}), or the label itself in node_selector="
                 )
             if selector.setdefault(label, value) != value:
@@ -374,18 +373,16 @@ class PodRequest:
                     write = f"{own[key]}=" if key in own else f"it in {_OTHER[part]}"
                     raise rules.refuse(f"{said}: write {write}")
                 if key in own:
-                    raise rules.refuse(f"{key} has an argument of its own: write {own[key]}=")
+                    raise rules.refuse(f"{key} has its own argument: write {own[key]}=")
                 if key.startswith(_OF_CONTAINER):
-                    raise rules.refuse(
-                        f"{key} is written by style='nvfractions': write gpu_memory= with it"
-                    )
+                    raise rules.refuse(f"style='nvfractions' writes {key}: use it with gpu_memory=")
         self._set("labels", MappingProxyType(labels))
         self._set("annotations", MappingProxyType(annotations))
         env = rules.variables(self.env)
         if self.shares_gpus and keys.VISIBLE_DEVICES_ENV in env:  # spec 7 C15
             raise rules.refuse(
-                "env has NVIDIA_VISIBLE_DEVICES, which KAI sets itself for a part of a GPU: leave"
-                " it out"
+                "env has NVIDIA_VISIBLE_DEVICES, which KAI sets itself for a part of a GPU: remove"
+                " it"
             )
         self._set("env", MappingProxyType(env))
         if self.runtime_class is not None:
@@ -400,7 +397,7 @@ class PodRequest:
                 rules.truth(name, getattr(self, name))
         directory = self.mps_pipe_directory
         if directory is not None and not str(directory).startswith("/"):
-            raise rules.refuse(f"mps_pipe_directory is {directory!r}: write a path from / on")
+            raise rules.refuse(f"mps_pipe_directory is {directory!r}: write an absolute path")
         rules.one_of("isolation", self.isolation, ISOLATIONS)
         frameworks = (self.framework,) if isinstance(self.framework, str) else self.framework or ()
         read = [
@@ -415,15 +412,15 @@ class PodRequest:
             )
         versions = {name: str(each) for name, each in self.framework_versions.items()}
         for each in versions:
-            rules.one_of("framework_versions names a framework that", each, FRAMEWORKS)
+            rules.one_of("a framework of framework_versions", each, FRAMEWORKS)
         self._set("framework_versions", MappingProxyType(versions))
         if self.gpu_memory_total is not None:
             rules.count("gpu_memory_total", self.gpu_memory_total, least=gpu_memory.UNKNOWN_MIB)
             most = gpu_memory.capacity(self.gpu_memory_total)
             if self.gpu_memory is not None and int(self.gpu_memory) > most:
                 raise rules.refuse(
-                    f"gpu_memory {self.gpu_memory} MiB is more than the {most} MiB that KAI hands"
-                    f" out of a device of {self.gpu_memory_total}: write {most} at most, or gpus=1"
+                    f"gpu_memory {self.gpu_memory} MiB is more than the {most} MiB that KAI gives"
+                    f" of a GPU with {self.gpu_memory_total}: write at most {most}, or gpus=1"
                 )
         rules.count("headroom", self.headroom, least=0)
         rules.count("processes", self.processes)
@@ -434,9 +431,7 @@ class PodRequest:
             if not is_new:
                 raise rules.refuse("style nvfractions needs KAI 0.18: write kai_version='0.18'")
             if self.gpu_kind != "memory":
-                raise rules.refuse(
-                    "style nvfractions goes with gpu_memory=: write it, or style legacy"
-                )
+                raise rules.refuse("style nvfractions needs gpu_memory=: write it, or style legacy")
         if self.compute_sharing is not None:
             rules.one_of("compute_sharing", self.compute_sharing, ("time-slicing", "sm-sharing"))
             if not is_new or not self.shares_gpus:
@@ -453,8 +448,9 @@ class PodRequest:
             each = f" in each of {share.processes} processes" if share.processes > 1 else ""
             raise rules.refuse(
                 f"{share.budget} MiB of GPU memory leave nothing for"
-                f" {', '.join(self.frameworks)}{each} beside the {share.headroom} MiB that CUDA"
-                " takes: ask for a larger share, or write a smaller headroom="
+                f" {', '.join(self.frameworks)}{each}, as CUDA needs {share.headroom} MiB:"
+                " request a"
+                " larger share, or write a smaller headroom="
             )
 
 
@@ -463,7 +459,7 @@ def _made(kind: type[PodRequest], arguments: Mapping[str, Any]) -> PodRequest:
 
 
 def _kept(value: Any) -> Any:
-    """An argument, safe from being used up or changed by others."""
+    """A copy of an argument that callers cannot change or use up."""
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, (str, int, float, Fraction)) or not isinstance(value, Iterable):

@@ -1,4 +1,4 @@
-"""Share: how much GPU memory one process may use on one device, as far as its request tells."""
+"""Share: how much GPU memory one process may use on one GPU, as far as the request tells."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from kai.api import gpu_memory
 
 @dataclass(frozen=True, kw_only=True)
 class Share:
-    """The share of one process on one device, as far as it is known when the pod is described.
+    """The share of one process on one GPU, as far as it is known before the pod runs.
 
-    budget: MiB that it may use, with what CUDA takes for itself. total: MiB that CUDA will report.
+    budget: MiB that it may use, including what CUDA needs. total: MiB that CUDA will report.
     """
 
     budget: int | None
     total: int | None
-    part: float | None  # what KAI calls the portion
-    fraction: Fraction | None  # as asked for
-    limit: int | None  # HAMi's
+    part: float | None  # KAI's "portion"
+    fraction: Fraction | None  # as requested
+    limit: int | None  # the limit of HAMi
     isolation: str
     headroom: int
     processes: int
@@ -36,9 +36,9 @@ class Share:
         headroom: int,
         processes: int,
     ) -> Share:
-        """The share of a request for a `fraction` of a device, or for `memory` in MiB.
+        """The share of a request for a `fraction` of a GPU, or for `memory` in MiB.
 
-        total: MiB of the device, as its node's label has it; None where it is not known.
+        total: MiB of the GPU, from its node's label; None if unknown.
         """
         asked = None if fraction is None else Fraction(fraction)
         exact = None if asked is None else float(asked)
@@ -51,7 +51,7 @@ class Share:
         sees = None if total is None else gpu_memory.device_mib(total)
         if isolation == "hamicore" and total is not None:
             if limit is not None:
-                # What CUDA reports is the share already: a part of *that* (spec 7 W2).
+                # CUDA already reports the share, so this is a part of *that* (spec 7 W2).
                 budget = limit if memory is None else min(memory, limit)
                 sees = limit
         elif isolation == "hamicore":
@@ -69,11 +69,11 @@ class Share:
 
     @property
     def free_mib(self) -> int | None:
-        """What an allocator may take; None where it is not known."""
+        """What an allocator may take; None if unknown."""
         return None if self.budget is None else self.budget - self.headroom
 
     def allocator_fraction(self) -> Fraction | None:
-        """Of the total that CUDA will report; None where it is not known."""
+        """The part of CUDA's total for an allocator; None if unknown."""
         if self.budget is not None and self.total is not None:
             return gpu_memory.allocator_fraction(
                 budget=self.budget, total=self.total, headroom=self.headroom
@@ -83,7 +83,7 @@ class Share:
         return None
 
     def utilization(self) -> Fraction | None:
-        """Of an engine that counts all it takes, of the total that CUDA will report."""
+        """The part of CUDA's total for an engine that counts all its memory; None if unknown."""
         if self.isolation == "hamicore":
             most = Fraction(90, 100 * self.processes)
             if self.budget is None or self.total is None:

@@ -121,7 +121,7 @@ def test_it_is_plain_data_with_a_name_of_choice(form: str) -> None:
     [
         ({"form": "opa"}, "write one of policy, kyverno"),
         ({"api_version": "v2"}, "write one of v1, v1beta1"),
-        ({"name": "Not A Name"}, "no name of a Kubernetes object"),
+        ({"name": "Not A Name"}, "not the name of a Kubernetes object"),
     ],
 )
 def test_a_mistake_is_refused_in_a_sentence(options: dict[str, str], says: str) -> None:

@@ -102,7 +102,7 @@ def test_a_job_of_the_set_may_have_a_number_of_its_own() -> None:
         ({"min_jobs": 2}, "min_jobs is 2 of 1 jobs"),
         ({"min_jobs": 0}, "min_jobs is 0"),
         ({"jobs": {"worker": 0}}, r"jobs\['worker'\] is 0"),
-        ({"jobs": {"Worker": 1}}, "'Worker' is no name"),
+        ({"jobs": {"Worker": 1}}, "'Worker' is not a name"),
         ({"gpu_jobs": ["other"]}, "no role 'other'"),
         ({"as_native": True}, "no Python classes"),
     ],

@@ -411,7 +411,7 @@ def test_a_container_that_is_not_there_gets_nothing() -> None:
         ({"restart_policy": "Sometimes"}, "restart_policy is 'Sometimes'"),
         ({"parallelism": 0}, "parallelism is 0"),
         ({"indexed": True}, "write the number of its pods"),
-        ({"name": "No Name"}, "no name of a Kubernetes object"),
+        ({"name": "No Name"}, "not the name of a Kubernetes object"),
     ],
 )
 def test_mistakes_are_told(arguments: dict[str, Any], says: str) -> None:

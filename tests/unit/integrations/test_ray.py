@@ -135,7 +135,7 @@ def test_groups_of_ray_have_no_segments() -> None:
         ({"kind": "RayJob", "submission_mode": "Http"}, "submission_mode is 'Http'"),
         ({"entrypoint": "python x.py"}, "write kind='RayJob'"),
         ({"serve_config": ""}, "write kind='RayService'"),
-        ({"groups": {"Big": WorkerGroup()}}, "'Big' is no name"),
+        ({"groups": {"Big": WorkerGroup()}}, "'Big' is not a name"),
         ({"groups": {"head": WorkerGroup()}}, "a group is called 'head'"),
     ],
 )

@@ -96,7 +96,7 @@ def test_e3_the_old_queue_label_is_written_on_request_and_warned_of() -> None:
 def test_e5_the_gpu_type_annotation_goes_through_and_is_said_to_be_dead() -> None:
     built = plain(half(annotations={"gpu-type": "nvidia-tesla-t4"}))
     assert built["pod_settings"]["annotations"]["gpu-type"] == "nvidia-tesla-t4"
-    assert any("gpu-type is read by nobody" in each for each in built.warnings)
+    assert any("ignores the annotation gpu-type" in each for each in built.warnings)
 
 
 @pytest.mark.parametrize("memory", ["5Gi", "5120", 5120])

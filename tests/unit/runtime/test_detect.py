@@ -91,7 +91,7 @@ def test_the_driver_is_asked_here_only_on_request(
 
 
 @pytest.mark.parametrize(
-    ("build", "said"), [({"init": 100}, "cuInit answers 100"), ({}, "0 devices")]
+    ("build", "said"), [({"init": 100}, "cuInit returns 100"), ({}, "0 devices")]
 )
 def test_a_driver_without_devices_is_none(
     libcuda: Libcuda, build: dict[str, int], said: str

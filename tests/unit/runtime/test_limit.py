@@ -86,7 +86,7 @@ def test_the_driver_is_asked_in_a_process_of_its_own(
 
 
 def test_without_an_announced_share_nothing_is_limited(torch: Told) -> None:
-    with pytest.warns(RuntimeWarning, match="no share of a GPU is announced"):
+    with pytest.warns(RuntimeWarning, match="this container has no share of a GPU"):
         done = of_limit("torch", environ={}, totals_mib=[15360])
     assert (torch.calls, done.applied, done.fractions) == ([], (), ())
 

@@ -187,7 +187,7 @@ def segment_annotations(
     """What cuts the workers of a PyTorchJob or LeaderWorkerSet into parts that stay together."""
     for level in (required, preferred):
         if level is not None:
-            rules.qualified_name("a level of segments is", level)
+            rules.qualified_name("level of segments", level)
     if (required or preferred) and request.topology is None:
         raise rules.refuse(
             "a level of segments is of no topology: write topology= and required_level= or"

@@ -47,8 +47,7 @@ def philly(table: Table) -> Trace:
         gpus=gpus[kept],
         queue=[queue[i] for i in kept],
         nodes=_PHILLY,
-        cluster="55 nodes of 8 GPUs, for which the mean demand of the whole trace is 85 % of the "
-        "GPUs",
+        cluster="55 nodes of 8 GPUs: the mean demand of the whole trace is 85 % of these GPUs",
         notes=("times are local times, as in the trace",),
         start=date_of(float(arrival_s[kept].min())),
         problems=table.problems(),
