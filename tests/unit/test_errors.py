@@ -1,4 +1,4 @@
-"""Every exception is kai's own, and what a reader would expect it to be."""
+"""Every exception is kai's own, with the expected base class."""
 
 import inspect
 

@@ -1,4 +1,5 @@
-"""What the API server or KAI refuses: kai plan leaves it out with the sentence of kai lint."""
+"""Objects that the API server or KAI rejects: kai plan leaves them out with the message of kai
+lint."""
 
 from __future__ import annotations
 
@@ -241,7 +242,7 @@ def test_a_field_mistyped_by_one_letter_is_reported(kind: str) -> None:
 
 
 def every_typed_field(name: str, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Paths below a type of Kubernetes, each type looked at once on the way."""
+    """Paths below a type of Kubernetes, each type visited once on a path."""
     for field, inner in fields.kubernetes()[name].items():
         yield (*above, field)
         if inner and len(above) < 3:

@@ -1,4 +1,4 @@
-"""What `import kai` gives, and what it costs."""
+"""The names that `import kai` provides, and its cost."""
 
 import inspect
 import json
@@ -16,7 +16,7 @@ PYTHON_ROOT = Path(kai.__file__).parents[1]
 
 
 def run_bare(code: str) -> str:
-    """Runs code in a new interpreter that has nothing but kai on its path."""
+    """Runs code in a new interpreter with only kai on its path."""
     code = f"import sys; sys.path.insert(0, {str(PYTHON_ROOT)!r})\n{code}"
     done = subprocess.run(
         [sys.executable, "-I", "-c", code], check=True, capture_output=True, text=True

@@ -1,4 +1,4 @@
-"""Queues from a few words."""
+"""The queue builder."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_what_no_queue_can_be_is_refused(words: dict[str, Any], sentence: str) -
 
 
 def test_pods_are_scheduled_from_what_is_made() -> None:
-    """As the engine reads them, and not only as they look."""
+    """The engine reads them, not only the test."""
 
     def planned(objects: list[dict[str, Any]]) -> dict[str, str]:
         pod = {

@@ -1,4 +1,4 @@
-"""A type checker sees every public name, and finds a mistyped argument."""
+"""A type checker knows every public name, and finds a mistyped argument."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class Pod(NamedTuple):
     """Millicores."""
     memory_bytes: int
     gpus: int
-    """Whole GPUs, or the number of GPUs of which it gets a fraction each."""
+    """Whole GPUs, or the number of shared GPUs with a fraction each."""
     gpu_milli: int
     """Thousandths of each of its GPUs; for requests in GPU memory, as its queue counts them
     (`pod_gpu_milli`)."""

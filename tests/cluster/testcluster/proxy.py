@@ -269,7 +269,7 @@ class FaultProxy:
     # --- what came --------------------------------------------------------------------------------
 
     def count(self, verb: str = "", resource: str = "", subresource: str | None = None) -> int:
-        """Requests that came so far, those that got no answer among them; "" counts every verb or
+        """The number of requests so far, including those without an answer; "" counts every verb or
         resource, None every subresource. Verbs are those of RBAC, such as create and watch."""
         return sum(
             number
@@ -285,7 +285,7 @@ class FaultProxy:
         return fault
 
     def _cut_all(self) -> None:
-        """Also connections without an open request."""
+        """Also cuts connections without an open request."""
         assert self._runner.server is not None
         for each in self._runner.server.connections:
             if each.transport is not None:
@@ -300,7 +300,7 @@ class FaultProxy:
         self._open.add(exchange)
         try:
             return await (fault.act(exchange) if fault else exchange.relay())
-        except (aiohttp.ClientError, ConnectionError):  # the server cut it inside of a fault
+        except (aiohttp.ClientError, ConnectionError):  # the server cut it during a fault
             return exchange.cut()
         finally:
             self._open.discard(exchange)
@@ -315,7 +315,7 @@ async def called(callback: Callable[[], Any]) -> None:
 
 
 def described(request: web.BaseRequest) -> tuple[str, str, str, str, str]:
-    """Verb, resource, subresource, namespace and name, as RBAC names them."""
+    """Verb, resource, subresource, namespace and name, in RBAC's terms."""
     found = re.match(r"/(?:api/v1|apis/[^/]+/[^/]+)/(.*)", request.path)
     parts = found[1].strip("/").split("/") if found else [request.path]
     namespace = ""

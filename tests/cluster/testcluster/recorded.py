@@ -1,14 +1,14 @@
-"""A recorded case (tests/conformance) as objects that an API server takes.
+"""A recorded case (tests/conformance) as objects for an API server.
 
     held = Held(case, "c07", "my-namespace", datetime.now(timezone.utc))
     for step in held.steps: ...     # manifests; different steps need different seconds
-    held.record                     # KAI's decisions, in the names of the manifests
-    why_not(case)                   # "" or why a case cannot go through an API server
+    held.record                     # KAI's decisions, with the names of the manifests
+    why_not(case)                   # "" or why a case cannot run on an API server
 
 The names of all objects begin with that of the case, which is also their node pool: many cases
 share a cluster and a namespace. A common prefix keeps the order of names. UIDs and creation times
-are the server's: times are whole seconds, so objects are created in their recorded order, and a
-case whose decisions need other times, or UIDs, is left out.
+are the server's. Times are whole seconds, so objects are created in their recorded order, and a
+case whose decisions depend on other times, or on UIDs, is left out.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ SHARED = (keys.GPU_FRACTION_ANNOTATION, keys.GPU_MEMORY_ANNOTATION)
 LONGEST = "24h"  # longer than any test
 MOST_STEPS = 10  # each takes a second
 MOST_OBJECTS = 100
-AGES_S = (20, 600)  # a decision that holds at both holds whenever the test looks
+AGES_S = (20, 600)  # a decision that is valid at both ages is valid whenever the test looks
 EPOCH = datetime(2026, 6, 1, tzinfo=timezone.utc)
 
 Record = Mapping[str, Any]
 
 
 def record_of(case: Case) -> Outcome:
-    """What KAI did, in the first cycle of several."""
+    """KAI's decisions; of several cycles, those of the first."""
     data = case.data
     record = data["expect"] if case.kind == "random" else data.get("observed") or {}
     return from_record((record.get("rounds") or [{}])[0] if "rounds" in record else record)
@@ -72,7 +72,7 @@ class Held:
     # ---- names -----------------------------------------------------------------------------------
 
     def own(self, name: str) -> str:
-        """Of an object of the case, the name in the cluster; "" stays."""
+        """The name in the cluster of an object of the case; "" stays."""
         return f"{self.name}-{name}" if name else ""
 
     def key(self, full: str) -> str:
@@ -115,7 +115,7 @@ class Held:
 
     @cached_property
     def steps(self) -> list[list[Object]]:
-        """All but the nodes, in order: one second has objects of one step alone."""
+        """All objects except the nodes, in order: one second has objects of only one step."""
         ranks = defaultdict[int, list[Object]](list)
         for kind in list(KINDS)[1:]:
             for each, rank in self._ranked(kind):
@@ -124,8 +124,8 @@ class Held:
 
     def _ranked(self, kind: str) -> Iterator[tuple[Object, int]]:
         """Objects in their order, and the step of each: later ones of those that compete are in
-        later steps. These are queues of one parent, pod groups, pods of one group. KAI orders
-        pods of equal age by UIDs."""
+        later steps. These are queues of one parent, pod groups, pods of one group. KAI orders pods
+        of equal age by UIDs."""
 
         def rivals(each: Object) -> str:
             if kind == "queues":
@@ -163,7 +163,7 @@ class Held:
         return {"apiVersion": version, "kind": name, **each}
 
     def _change_node(self, node: Object) -> None:
-        node["status"].pop("conditions", None)  # kwok's
+        node["status"].pop("conditions", None)  # kwok sets them
 
     def _change_queue(self, queue: Object) -> None:
         if parent := queue["spec"].get("parentQueue"):
@@ -209,8 +209,8 @@ class Held:
     # ---- what the scheduler should see -----------------------------------------------------------
 
     def snapshot(self, seed: int) -> Object:
-        """The objects as the server will show them: UIDs that mean nothing, and times of creation
-        a second apart."""
+        """The objects as the server will show them: arbitrary UIDs, and creation times a second
+        apart."""
         draw = random.Random(seed)
         objects = dict[str, list[Object]]()
         for rank, step in enumerate([self.nodes, *self.steps]):
@@ -237,7 +237,7 @@ def text_of(moment: datetime) -> str:
 
 
 def phase_of(pod: Object) -> str:
-    """That a simulated kubelet gives it."""
+    """The phase that a simulated kubelet sets."""
     annotations = pod["metadata"]["annotations"]
     if not pod["spec"].get("nodeName") or "sim/start-delay" in annotations:
         return "Pending"
@@ -250,7 +250,7 @@ def phase_of(pod: Object) -> str:
 
 
 def why_not(case: Case) -> str:
-    """ "" for a case that can go through an API server, otherwise the reason."""
+    """ "" for a case that can run on an API server, otherwise the reason."""
     return why_not_recorded(case) or why_not_created(case) or why_not_decided(case)
 
 
@@ -302,8 +302,8 @@ def why_not_created(case: Case) -> str:
 
 
 def why_not_decided(case: Case) -> str:
-    """The engine's decisions on what the server will show are the recorded ones, or UIDs and ages
-    decide."""
+    """Whether the engine's decisions on the server's objects are the recorded ones, or depend on
+    UIDs and ages."""
     held = Held(case, "c00", "door", EPOCH)
     if len(held.steps) > MOST_STEPS:
         return f"it takes more than {MOST_STEPS} s to create its objects in order"
@@ -314,13 +314,14 @@ def why_not_decided(case: Case) -> str:
 
 
 def wants_as_kai(case: Case) -> bool:
-    """The recorded decisions need KAI's behaviour also where ours is another one."""
+    """Whether the recorded decisions need KAI's behaviour where ours differs."""
     held = Held(case, "c00", "door", EPOCH)
     return any(differences(held, False, seed, age) for seed, age in enumerate(AGES_S))
 
 
 def differences(held: Held, as_kai: bool, seed: int, age_s: float) -> list[str]:
-    """Between the record and what the engine decides on the objects as the server shows them."""
+    """The differences between the record and the engine's decisions on the objects as the server
+    shows them."""
     now = text_of(EPOCH + timedelta(seconds=age_s))
     plan = Engine(as_kai=as_kai)(held.snapshot(seed), now=now)
     return [str(each) for each in compare_decisions(from_plan(plan), held.record)]

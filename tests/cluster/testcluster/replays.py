@@ -1,14 +1,13 @@
-"""Recordings of KAI's control plane, played again.
+"""Plays recordings of KAI's control plane again.
 
     stage = Stage(api, hold=binder.freeze, release=binder.thaw)
     end = await stage.play(recording.content, is_right=lambda state: ...)
     for each in differences(end, end_of(recording.content), interchangeable(recording.content)):
         ...
 
-The script's actions are carried out in their order. Where the recording waited until nothing
-happened, so does a replay, and as long as it took KAI to do what it did; other pauses are kept.
-Pods are created as the API server had them, after admission. A stage is empty
-before each recording and after it.
+The script's actions are carried out in their order. If the recording waited until nothing happened,
+so does a replay, and for as long as KAI needed; other pauses are kept. Pods are created as on the
+API server, after admission. A stage is empty before each recording and after it.
 """
 
 from __future__ import annotations
@@ -32,14 +31,14 @@ from .client import MERGE, STRATEGIC, ApiError, Client, Object, collection_of, p
 from .reservations import ANSWER, NAMESPACE, Reservations
 
 QUIET_S = 1.5
-"""Nothing new for so long: it is quiet. The recorder waited 3.5 s."""
+"""Nothing new for this long counts as quiet. The recorder waited 3.5 s."""
 CALM_S = 2.5
 """The same at the end."""
 PAUSE_MS = 40
-"""Shorter ones are the recorder's own."""
+"""Shorter pauses come from the recorder itself."""
 PATIENCE_S = 30.0
 DURATIONS = r"MinRuntime|preemption-delay|stalenessGracePeriod|staleness-grace|\"sim/"
-"""What a manifest has that hangs on the time."""
+"""Fields of manifests that depend on time."""
 DEFAULT_QUEUES = ("default-parent-queue", "default-queue")
 BUILT_IN = ("v1", "apps/v1", "batch/v1")
 OWNERS = ("CronJob", "Deployment", "StatefulSet", "ReplicaSet", "Job")
@@ -49,7 +48,7 @@ SERVED = ("resource.k8s.io", "scheduling.k8s.io", "storage.k8s.io", "networking.
 
 
 class Seen:
-    """What watches show: objects as they are, their names, and how often each kind changed."""
+    """The input from watches: current objects, their names, and how often each kind changed."""
 
     def __init__(self) -> None:
         self.names = Names()
@@ -131,7 +130,7 @@ class Watching:
 
 
 class Script:
-    """What a recording's script did, and how long it waited."""
+    """The actions of a recording's script, and its pauses."""
 
     def __init__(self, content: Mapping[str, Any]) -> None:
         self.content = content
@@ -161,7 +160,8 @@ class Script:
 
     @property
     def needs_a_binder_apart(self) -> bool:
-        """Its binder is stopped at some time, or was away: it never answered a BindRequest."""
+        """Whether its binder is stopped at some time, or was absent: it never answered a
+        BindRequest."""
         return self.binder_is_away or any(each["do"].startswith("binder ") for each in self.actions)
 
     @property
@@ -171,11 +171,11 @@ class Script:
 
     @property
     def keeps_time(self) -> bool:
-        """What happens hangs on how long something lasts, so that all pauses are kept."""
+        """Whether the result depends on durations, so that all pauses are kept."""
         return bool(re.search(DURATIONS, json.dumps(self.content["manifests"])))
 
     def setup(self) -> list[Object]:
-        """What was there before the script began: nodes, and objects that it did not create."""
+        """The objects before the script began: nodes, and objects that it did not create."""
         created = Counter(
             each["do"].removeprefix("create ")
             for each in self.actions
@@ -193,7 +193,7 @@ class Script:
         return created or copy.deepcopy(self.manifests[what][0])
 
     def admitted(self, what: str, manifest: Object) -> Object:
-        """A pod as the API server had it: KAI's admission may have changed it."""
+        """A pod as on the API server: KAI's admission may have changed it."""
         if not self.added[what]:
             return manifest
         there = self.added[what].pop(0)
@@ -213,7 +213,7 @@ class Script:
         return manifest
 
     def took_s(self, at: int) -> float:
-        """How long after the action before it the last new thing came, before action `at`."""
+        """The time from the previous action to the last change before action `at`."""
         actions = self.actions
         ends = actions[at]["t"]
         before = actions[at - 1]["t"] if at else ends
@@ -227,7 +227,7 @@ class Script:
         return (max(new) - before) / 1000 if new else 0.0
 
     def silent(self) -> tuple[set[str], dict[str, float]]:
-        """Nodes whose reservation pods never answered, and delays of nodes that were slow."""
+        """Nodes whose reservation pods never answered, and delays of slow nodes."""
         nodes, since, answered = dict[str, str](), dict[str, int](), dict[str, float]()
         for entry in self.timeline:
             if entry.get("namespace") != NAMESPACE or entry.get("kind") != "Pod":
@@ -245,8 +245,8 @@ class Script:
 
 
 class Stage:
-    """A cluster in which recordings are played one after the other. `hold`, `release`: the binder
-    is stopped, and goes on."""
+    """A cluster in which recordings are played one after the other. `hold`, `release`: stop and
+    resume the binder."""
 
     def __init__(
         self,
@@ -261,7 +261,7 @@ class Stage:
     async def play(
         self, content: Mapping[str, Any], is_right: Callable[[Mapping[str, Any]], bool]
     ) -> dict[str, list[Object]]:
-        """The state at its end. When it is not right once all is calm, it gets a few seconds."""
+        """The state at the end. If it is not right once all is calm, it gets a few more seconds."""
         script = Script(content)
         async with AsyncExitStack() as stack:
             made: list[str] = []
@@ -306,7 +306,7 @@ class Stage:
             began, at_ms = time.monotonic(), action["t"]
 
     async def clear(self, made: Iterable[str]) -> None:
-        """Without what a recording made (paths), and what came of it."""
+        """Deletes what a recording created (paths), and the resulting objects."""
         api = self.api
         for path in made:
             await remove(api, path)
@@ -319,7 +319,7 @@ class Stage:
             async def is_empty(kind: str = kind) -> bool:
                 found = await api.items(path_of(kind))
                 left = [each for each in found if is_played(kind, each)]
-                for each in left:  # a group that was made anew for a pod that was still there
+                for each in left:  # a group that was created again for a pod that still existed
                     await remove(api, path_in(path_of(kind), each))
                 return not left
 
@@ -327,7 +327,7 @@ class Stage:
 
 
 def is_played(kind: str, each: Object) -> bool:
-    """Whether a recording brought it."""
+    """Whether a recording created it."""
     metadata = each["metadata"]
     if kind == "Queue":
         return metadata["name"] not in DEFAULT_QUEUES
@@ -340,7 +340,7 @@ SYSTEM = ("kube-system", "kube-public", "kube-node-lease", "default")
 
 
 def path_in(collection: str, each: Object) -> str:
-    """Of an object in a list over all namespaces."""
+    """The path of an object in a list over all namespaces."""
     metadata = each["metadata"]
     head, _, name = collection.rpartition("/")
     inside = f"/namespaces/{metadata['namespace']}" if "namespace" in metadata else ""
@@ -348,14 +348,14 @@ def path_in(collection: str, each: Object) -> str:
 
 
 async def remove(api: Client, path: str) -> None:
-    """At once, also where a finalizer holds it."""
-    with suppress(ApiError):  # 404: it is gone
+    """Deletes at once, even if a finalizer holds the object."""
+    with suppress(ApiError):  # 404: it does not exist
         await api.delete(path, gracePeriodSeconds=0, propagationPolicy="Background")
         await api.patch(path, {"metadata": {"finalizers": None}})
 
 
 async def quiet(seen: Seen, seconds: float) -> None:
-    """Waits until nothing new came for so long."""
+    """Waits until nothing new has come for this long."""
     ends = time.monotonic() + PATIENCE_S
     while seen.quiet_s() < seconds and time.monotonic() < ends:
         await asyncio.sleep(0.05)
@@ -366,7 +366,7 @@ class Performance:
 
     def __init__(self, api: Client, script: Script, seen: Seen, made: list[str]) -> None:
         self._api, self._script, self._seen, self._made = api, script, seen, made
-        self._uids = dict[str, str]()  # placeholders of the recording, and what they are here
+        self._uids = dict[str, str]()  # placeholders of the recording, and their values here
         self._with_defaults = {
             each["metadata"]["name"] for each in script.content["after"]["queues"]
         }
@@ -396,7 +396,7 @@ class Performance:
             raise ValueError(f"a recording does {action['do']!r}")
 
     def state(self) -> dict[str, list[Object]]:
-        """As a recording shows its end."""
+        """In the form of a recording's end."""
         objects = {
             kind: [each for each in self._seen.objects[name].values() if self._is_shown(name, each)]
             for kind, name in KINDS.items()
@@ -431,7 +431,7 @@ class Performance:
         self._uids[recorded] = made["metadata"]["uid"]
 
     async def _until_defined(self, manifest: Object) -> Object:
-        """The server takes a kind a moment after its definition (429, 404)."""
+        """Waits until the server accepts a new kind, a moment after its definition (429, 404)."""
         for _ in range(50):
             try:
                 return await self._api.create_one(manifest)
@@ -442,7 +442,7 @@ class Performance:
         return await self._api.create_one(manifest)
 
     def _path(self, what: str) -> str:
-        """Of the object of that kind and name."""
+        """The path of the object with that kind and name."""
         manifest = self._script.manifests[what][-1]
         return f"{collection_of(manifest)}/{what.partition('/')[2]}"
 
@@ -464,7 +464,7 @@ def definitions(manifests: Iterable[Object]) -> list[Object]:
 
 
 def runtime_classes(contents: Iterable[Mapping[str, Any]]) -> list[Object]:
-    """Those that pods of recordings have: the API server wants them to be there."""
+    """The runtime classes of pods in recordings: the API server requires them."""
     text = json.dumps(list(contents))
     return [
         {

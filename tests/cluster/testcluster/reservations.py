@@ -1,4 +1,4 @@
-"""The program in GPU reservation pods, on paper: it says which GPU the pod has got.
+"""Simulates the program in GPU reservation pods: it reports the GPU of its pod.
 
     async with Reservations(api) as fake:
         fake.silent.add("a10")              # pods on this node, or of this GPU group, never answer
@@ -8,8 +8,9 @@
 
 A reservation pod that has run for `delay` gets the annotation run.ai/reserve_for_gpu_index with
 `GPU-<node>-<i>`: the lowest GPU of its node that no other living reservation pod holds. Namespace
-and service account of such pods are made where they are missing. It is a watch in the test's event
-loop, and ends with the `async with` block."""
+and service account of such pods are created if they are missing. It is a watch in the test's event
+loop, and ends with the `async with` block.
+"""
 
 from __future__ import annotations
 
@@ -135,7 +136,7 @@ def name_of(node: str, number: int) -> str:
 
 
 def reservation(name: str, node: str, group: str) -> Object:
-    """A reservation pod as KAI's binder makes it, of one GPU."""
+    """A reservation pod as KAI's binder creates it, for one GPU."""
     gpu = {"nvidia.com/gpu": "1"}
     fields = {"POD_NAME": "metadata.name", "POD_NAMESPACE": "metadata.namespace"}
     return {

@@ -1,12 +1,12 @@
-"""`kai run` as a process beside a test cluster, and what a user of the cluster sees.
+"""`kai run` as a process with a test cluster, and a user's view of the cluster.
 
     install(cluster)                                    # kinds, priority classes, default queues
     with Kai(cluster, namespace, tmp_path / "kai.log") as kai:
         ...
-        kai.kill()                                      # as if its machine went away
+        kai.kill()                                      # as if its machine failed
         kai.start()
 
-Leaving the `with` block ends it with SIGTERM and wants exit status 0.
+At its end, the `with` block stops it with SIGTERM and requires exit status 0.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ PATIENCE_S = 30.0
 
 
 def install(cluster: Cluster, *, validates: bool = True) -> None:
-    """What `kai install` brings, without the programs. The default queues are deleted after each
-    test with all others, so each test needs it. Unless it `validates`, the API server takes
-    everything as a queue, pod group or topology."""
+    """Applies the output of `kai install`, without the programs. The default queues are deleted
+    after each test with all others, so each test needs it. Unless it `validates`, the API server
+    accepts everything as a queue, pod group or topology."""
     definitions = list(manifests.crds())
     if not validates:
         anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
@@ -47,11 +47,12 @@ def install(cluster: Cluster, *, validates: bool = True) -> None:
 
 
 NAMESPACE = manifests.NAMESPACE
-"""Of the service account of `install_all`, and of its leases."""
+"""The namespace of `install_all`'s service account and leases."""
 
 
 def install_all(cluster: Cluster) -> Path:
-    """All that `kai install --without-programs` prints; the kubeconfig of its service account."""
+    """Applies all that `kai install --without-programs` prints; returns the kubeconfig of its
+    service account."""
     install(cluster)
     text = manifests.to_yaml(manifests.everything(programs=False))
     cluster.kubectl("apply", "--server-side", "-f", "-", stdin=text)
@@ -60,15 +61,15 @@ def install_all(cluster: Cluster) -> Path:
 
 
 def apply(cluster: Cluster, *objects: dict[str, Any]) -> None:
-    """As the administrator."""
+    """Applies objects as the administrator."""
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)})
     cluster.kubectl("apply", "--server-side", "-f", "-", stdin=text)
 
 
 @contextmanager
 def reader(cluster: Cluster, *verbs: str, more: Iterable[str] = ()) -> Iterator[Path]:
-    """The kubeconfig of a user who may do this with what decisions depend on, and with the core
-    resources `more`, and nothing else."""
+    """The kubeconfig of a user with these verbs for the kinds that decisions depend on, and for the
+    core resources `more`, and with no other right."""
     rows = [(each.group, each.plural) for each in map(resource, WATCHED)]
     rows += [("", each) for each in more]
     rules = [
@@ -76,7 +77,7 @@ def reader(cluster: Cluster, *verbs: str, more: Iterable[str] = ()) -> Iterator[
     ]
     api = "rbac.authorization.k8s.io/v1"
     role = {"apiVersion": api, "kind": "ClusterRole", "metadata": {"name": "reads"}, "rules": rules}
-    apply(cluster, role)  # kubectl's own `create` knows no kinds that the cluster lacks
+    apply(cluster, role)  # kubectl's own `create` rejects kinds that the cluster lacks
     subject = ("--clusterrole=reads", "--user=other-under-test")
     cluster.kubectl("create", "clusterrolebinding", "reads", *subject)
     try:
@@ -86,8 +87,8 @@ def reader(cluster: Cluster, *verbs: str, more: Iterable[str] = ()) -> Iterator[
 
 
 class Kai:
-    """`kubeconfig`: another one than the admin's, as of a fault proxy. `namespace` keeps the
-    leases. `arguments` go to `kai run`."""
+    """`kubeconfig`: replaces the admin's, for example with that of a fault proxy. `namespace`
+    contains the leases. `arguments` are for `kai run`."""
 
     def __init__(
         self,
@@ -103,7 +104,7 @@ class Kai:
         self._command = [sys.executable, "-m", "kai", "run", *roles, *where, *arguments]
         self._path = log
         self.process: Process | None = None
-        """To freeze, thaw and kill it, and to see what it uses."""
+        """For freezing, thawing and killing it, and for its usage."""
 
     def __enter__(self) -> Kai:
         self.start()
@@ -125,7 +126,7 @@ class Kai:
         return self.process is not None and self.process.is_running()
 
     def stop(self) -> int | None:
-        """Ends it as Kubernetes does, and returns its exit status; 0 where it was killed before."""
+        """Stops it as Kubernetes does, and returns its exit status; 0 if it was killed before."""
         process, self.process = self.process, None
         if process is None:
             return 0
@@ -133,14 +134,14 @@ class Kai:
         return process.exit_status
 
     def kill(self) -> None:
-        """Without a chance to finish anything."""
+        """Kills it without time to finish anything."""
         process, self.process = self.process, None
         if process is not None:
             process.kill()
 
 
 class Kubectl:
-    """What a user of the cluster sees in one namespace."""
+    """A user's view of one namespace."""
 
     def __init__(self, cluster: Cluster, namespace: str) -> None:
         self._cluster, self._namespace = cluster, namespace
@@ -166,7 +167,7 @@ class Kubectl:
         return {e["reason"]: e["message"] for e in found if e["involvedObject"]["name"] == name}
 
     def condition(self, name: str, type: str) -> dict[str, Any]:
-        """A condition of a pod; {} where it has none of that type."""
+        """A condition of a pod; {} if it has none of that type."""
         conditions = self.all("pods")[name]["status"].get("conditions", [])
         return next((each for each in conditions if each["type"] == type), {})
 
@@ -175,7 +176,7 @@ def until(what: str, is_so: Callable[[], Any], patience_s: float = PATIENCE_S) -
     """Waits for something true, and returns it.
 
     Raises:
-        ClusterError: it did not come about in time.
+        ClusterError: it did not happen in time.
     """
     ends = time.monotonic() + patience_s
     while not (found := is_so()):

@@ -1,11 +1,11 @@
-"""A scheduler beside a fault proxy, and what has to be so once a fault is over.
+"""A scheduler behind a fault proxy, and the conditions that must hold after a fault.
 
 async def story(scene: Scene) -> None:
     await scene.nodes(4)
     await scene.start()                        # kai run all, behind scene.proxy
     lost = scene.proxy.swallow(BINDINGS, times=3)
     await scene.pods(32)
-    await scene.is_well(bound=32)              # once, nowhere too many, nothing stuck
+    await scene.is_well(bound=32)              # each once, no node overcommitted, no pod stuck
     assert lost.hits == 3
 
 play(cluster, namespace, tmp_path, story)
@@ -36,12 +36,12 @@ SHORT_LEASE = (
 )
 PATIENCE_S = 40.0
 LOG_LINE = r"\d{4}-\d\d-\d\dT[\d:.]+Z (debug|info|warning|error) kai: \w"
-CALM_S = 0.3  # nothing new for so long: it is quiet
+CALM_S = 0.3  # nothing new for this long counts as quiet
 
 
 class Scene:
-    """`api`: past the proxy. `kais`: the processes that were started, the first one first, and
-    `arguments` those of the last one."""
+    """`api`: bypasses the proxy. `kais`: the started processes, in order, and `arguments` those of
+    the last one."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Scene:
         self.arguments: tuple[str, ...] = ()
 
     async def nodes(self, count: int, gpus: int = 8) -> None:
-        """Waits until they take pods."""
+        """Adds nodes and waits until they accept pods."""
         await self.api.create(*(node(f"n{number}", gpus) for number in range(count)))
         await self.api.ready_nodes(count)
 
@@ -73,7 +73,7 @@ class Scene:
         kubeconfig: Path | None = None,
         direct: bool = False,
     ) -> Kai:
-        """`kai run` behind the proxy; `direct`: past it."""
+        """`kai run` behind the proxy; `direct`: without it."""
         server = "" if direct else self.proxy.url
         chosen = kubeconfig or self.cluster.kubeconfig_of("admin", server=server)
         self.arguments = arguments
@@ -88,11 +88,11 @@ class Scene:
         return self.kais[-1]
 
     def kill(self) -> None:
-        """The process that was started last, without a chance to finish anything."""
+        """Kills the process that was started last, without time to finish anything."""
         self.kai.kill()
 
     async def until(self, what: str, is_so: Callable[[], Any], seconds: float = PATIENCE_S) -> Any:
-        """Waits for something true. Raises AssertionError when it does not come about."""
+        """Waits for something true. Raises AssertionError if it does not happen."""
         ends = asyncio.get_running_loop().time() + seconds
         while not (found := is_so()):
             if asyncio.get_running_loop().time() > ends:
@@ -101,15 +101,15 @@ class Scene:
         return found
 
     async def bound(self, count: int, seconds: float = PATIENCE_S) -> None:
-        """Waits until so many pods are on nodes."""
+        """Waits until this many pods are on nodes."""
         await self.until(
             f"{count} pods are bound", lambda: len(self.history.bound()) >= count, seconds
         )
 
     async def is_well(self, bound: int, *, seconds: float = PATIENCE_S) -> None:
-        """What has to be so after each fault: so many pods are bound, each of them once; no node
-        had more pods at any moment than it has GPUs for; none waits that would fit; the processes
-        run, and every line of their logs is one of kai's, as no traceback is."""
+        """The conditions after each fault: this many pods are bound, each of them once; no node
+        ever had more pods than GPUs for them; no pod that fits waits; the processes run, and every
+        line of their logs is one of kai's, so there is no traceback."""
         await self.bound(bound, seconds)
         await asyncio.sleep(CALM_S)
         assert self.problems(bound) == [], self.report()
@@ -145,7 +145,7 @@ async def until(
     is_so: Callable[[], Awaitable[bool]],
     seconds: float = 30,
 ) -> None:
-    """Raises AssertionError when it does not come about."""
+    """Raises AssertionError if it does not happen."""
     ends = asyncio.get_running_loop().time() + seconds
     while not await is_so():
         if asyncio.get_running_loop().time() > ends:
@@ -155,8 +155,8 @@ async def until(
 
 
 def bound_twice(requests: Iterable[Request], uids: Mapping[str, set[str]]) -> list[str]:
-    """Pods of which the server took more bindings than there were pods of that name, as far as its
-    answers passed."""
+    """Names with more accepted bindings than pods of that name, as far as the server's answers
+    passed the proxy."""
     taken = Counter(
         each.name for each in requests if (each.subresource, each.status) == ("binding", 201)
     )
@@ -168,7 +168,7 @@ def bound_twice(requests: Iterable[Request], uids: Mapping[str, set[str]]) -> li
 
 
 def wrong_lines(log: str) -> list[str]:
-    """Lines that are no sentences of kai's: tracebacks, and what other code prints."""
+    """Lines that are not kai's own: tracebacks, and output of other code."""
     return [line for line in log.splitlines() if not re.match(LOG_LINE, line)]
 
 
@@ -176,7 +176,7 @@ Story = Callable[[Scene], Awaitable[None]]
 
 
 def play(cluster: Cluster, namespace: str, folder: Path, story: Story, seconds: float = 200) -> str:
-    """Runs a story, ends its processes with SIGTERM, and returns their logs.
+    """Runs a story, stops its processes with SIGTERM, and returns their logs.
 
     Raises:
         AssertionError: a process that was not killed did not end with exit status 0.

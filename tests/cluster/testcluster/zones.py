@@ -13,7 +13,7 @@ DEFINITION = f"noderesourcetopologies.{GROUP}"
 
 
 def install_zones(cluster: Cluster) -> None:
-    """The kind; the API server takes anything as an object of it."""
+    """Installs the kind; the API server accepts anything as an object of it."""
     anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     version = {
         "name": "v1alpha2",
@@ -36,7 +36,7 @@ def install_zones(cluster: Cluster) -> None:
 
 
 def remove_zones(cluster: Cluster) -> None:
-    """The kind and its objects."""
+    """Removes the kind and its objects."""
     cluster.kubectl("delete", "crd", DEFINITION, "--ignore-not-found")
 
 

@@ -1,4 +1,4 @@
-"""YAML and JSON, read without trust."""
+"""Reading YAML and JSON from untrusted input."""
 
 import json
 import time
@@ -35,7 +35,7 @@ def test_braces_may_open_yaml_too() -> None:
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z"),  # kubectl knows no times
+        ("2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z"),  # kubectl has no type for times
         ("12:30:00", "12:30:00"),
         ("1e3", 1000.0),
         ("0x10", 16),

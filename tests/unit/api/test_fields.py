@@ -1,4 +1,4 @@
-"""What exists is looked at before settings are merged into it."""
+"""Existing fields are checked before settings are merged into them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_what_is_wrong_is_a_sentence(given: Any, sentence: str) -> None:
     [
         {},
         {"metadata": None, "spec": {"containers": None, "replicas": 2}},
-        {"data": {"containers": 5}},  # nothing that is read
+        {"data": {"containers": 5}},  # a field that is not read
         {"metadata": {"labels": {"spec": "x"}}},
         {"tolerations": [{"key": "a", "operator": None}]},
         {"services": {"env": {"replicas": 1}, "web": None}},

@@ -1,4 +1,4 @@
-"""Files that may be anything, read and written."""
+"""Reading and writing of files of any kind: missing, endless, or no regular file."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""The engine and the Python face spell the keys they share alike."""
+"""The engine and the Python package use the same spelling for their common keys."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The table of kinds agrees with itself, and with the code that knows more of a kind."""
+"""The table of kinds is consistent, also with the code for single kinds."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_gangs_are_read_from_kinds_with_segments_leaves_a_ray_cluster_or_roles()
     with_leaves = {name for name, kind in rows.items() if kind.gang == "leaf"}
     of_ray = {name for name, kind in rows.items() if kind.ray}
     of_kubeflow = {name for name, kind in rows.items() if kind.gang == kinds.MIN_AVAILABLE}
-    of_kubeflow.remove("PaddleJob")  # KAI groups it like any kind: one pod starts
+    of_kubeflow.remove("PaddleJob")  # KAI groups it like an unknown kind: one pod starts
     assert set(gangs.KNOWN) == with_segments | with_leaves | of_ray | of_kubeflow
     assert with_segments | {"MPIJob"} == set(gangs.OF_PODS)
 

@@ -1,4 +1,4 @@
-"""Quantities are exact, and never a floating-point number."""
+"""Quantities are exact fractions, never floating-point numbers."""
 
 from fractions import Fraction
 

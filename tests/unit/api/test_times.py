@@ -1,4 +1,4 @@
-"""Times at the edge: exact to the nanosecond, and clear about what is none."""
+"""Times at the edge: exact to the nanosecond; invalid ones are rejected."""
 
 from datetime import datetime, timedelta, timezone
 

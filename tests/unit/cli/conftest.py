@@ -1,4 +1,4 @@
-"""Running `kai` as a user does, inside this process or in one of its own."""
+"""Runs `kai` as a user does, in this process or in a separate one."""
 
 import subprocess
 import sys

@@ -1,7 +1,8 @@
-"""Bad inputs: each row is files, a command line, its exit status, and what the sentence says.
+"""Bad inputs: each row has files, a command line, its exit status, and a part of the message.
 
-The first table was found by people who tried. Further rows are made from the tables of what can be
-read: members of scenarios, of the configuration, of queues and workloads, and kinds of objects.
+The first table contains cases that people found. Further rows are generated from the tables of
+accepted names: members of scenarios, of the configuration, of queues and workloads, and kinds of
+objects.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from kai.verify.scenario import (
 
 Run = Callable[..., Any]
 Row = tuple[str, list[str], int, str]
-"""The content of the file FILE, a command line, the exit status, and a part of the sentence."""
+"""The content of the file FILE, a command line, the exit status, and a part of the message."""
 
 NODE = "kind: Node\nmetadata: {name: n}\nstatus: {capacity: {nvidia.com/gpu: 8}}\n"
 BOMB = "- &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
@@ -307,7 +308,7 @@ MADE = {
 
 @pytest.fixture(autouse=True)
 def strictly(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("KAI_DEBUG", "1")  # a mistake of ours is raised
+    monkeypatch.setenv("KAI_DEBUG", "1")  # a bug of ours raises
     monkeypatch.chdir(tmp_path)
 
 

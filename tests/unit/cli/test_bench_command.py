@@ -1,4 +1,4 @@
-"""kai bench: the same made-up clusters everywhere, and a table that fits."""
+"""kai bench: the same generated clusters everywhere, and a table that fits."""
 
 import io
 import json
@@ -104,7 +104,7 @@ def test_what_is_measured_adds_up() -> None:
 def test_what_is_measured_adds_up_on_a_machine_with_other_work(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Stages have the stopwatch alone, and took longer by it than the plan took of CPU time."""
+    """Phases are measured in wall time only, and together took longer than the plan's CPU time."""
     real = time.thread_time_ns
     monkeypatch.setattr(time, "thread_time_ns", lambda: real() // 10)
     made = measure(workload("fill-10"), loads=2)

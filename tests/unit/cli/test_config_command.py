@@ -1,4 +1,4 @@
-"""kai config show: the configuration in force, in the form that --config takes."""
+"""kai config show: the configuration that applies, in the format of --config."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""kai demo: the same story every time, and its next steps work."""
+"""kai demo: the same output every time, and its next steps work."""
 
 import shlex
 import shutil
@@ -17,11 +17,11 @@ def test_it_tells_its_story(run: Run) -> None:
     for part in (
         "bind  speech/sweep       8     8",  # one team borrows the whole cluster
         "bind  default/report     1     0  cpu-1",
-        "evict     speech/sweep     4        reclaim for vision/train",  # no more than needed
+        "evict     speech/sweep     4        reclaim for vision/train",  # only as many as needed
         "pipeline  vision/train     4     4  gpu-2",
         "Pod speech/sweep-7 was preempted by workload vision/train.",
         "with a quota of <GPU: 4,",
-        "bind  vision/train     4     4  gpu-2",  # its room is free now
+        "bind  vision/train     4     4  gpu-2",  # its place is free now
         "speech/sweep  It needs 1 GPU on one node; no GPU is free",
         "Why does vision/big wait?",
         "Queues, GPUs",

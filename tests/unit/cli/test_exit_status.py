@@ -1,4 +1,4 @@
-"""0 done, 1 the answer is no, 2 bad input, 130 interrupted; never a traceback."""
+"""0 success, 1 the answer is no, 2 bad input, 130 interrupted; never a traceback."""
 
 import json
 import os
@@ -125,6 +125,6 @@ def test_ctrl_c_is_heard_while_a_plan_is_made() -> None:
             process.send_signal(signal.SIGINT)
             _, err = process.communicate(timeout=30)
         finally:
-            process.kill()  # a process that is left makes later tests warn of it
+            process.kill()  # a leftover process causes warnings in later tests
     assert process.returncode == 130
     assert err.strip() == "kai: interrupted"

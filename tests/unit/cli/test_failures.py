@@ -1,6 +1,6 @@
-"""What goes wrong around a command: streams, disks, signals, memory, and a core that is not there.
+"""Failures around a command: streams, disks, signals, memory, and a missing core.
 
-Each row is a process of its own, under a shell.
+Each row is a separate process, under a shell.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PYTHON = Path(kai.__file__).parents[1]
 def shell(
     command: str, where: Path, python: Path = PYTHON, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """KAI stands for the command."""
+    """Runs a shell command; KAI in it is replaced by the command."""
     return subprocess.run(
         ["bash", "-c", "set -o pipefail; " + command.replace("KAI", f"{sys.executable} -m kai")],
         cwd=where,
@@ -88,7 +88,7 @@ def test_a_pipe_that_nobody_writes_to_is_left_at_once(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        # A shell ignores it in what it runs in the background, and so do the children of that.
+        # A shell ignores it in background jobs, and their child processes inherit that.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     time.sleep(1.0)

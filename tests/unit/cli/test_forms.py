@@ -1,4 +1,4 @@
-"""The forms of answers: text, wide, JSON, YAML, CSV, Markdown; as wide as the terminal."""
+"""The output formats: text, wide, JSON, YAML, CSV, Markdown; as wide as the terminal."""
 
 import csv
 import fcntl
@@ -160,7 +160,7 @@ class Terminal(io.StringIO):
 
 @pytest.fixture
 def on_terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
-    """What a terminal of so many columns is sent."""
+    """The output on a terminal with this many columns."""
 
     def on_terminal(columns: int, *arguments: object, **environment: str) -> str:
         with monkeypatch.context() as patched:
@@ -250,7 +250,7 @@ def test_colours_are_for_terminals_and_can_be_turned_off(
     assert "\x1b[32mbind" in on_terminal(80, "plan", snapshot)
     assert "\x1b" not in on_terminal(80, "plan", snapshot, NO_COLOR="1")
     assert "\x1b" not in on_terminal(80, "plan", snapshot, TERM="dumb")
-    assert "\x1b[1m" in on_terminal(80, "plan", snapshot, NO_COLOR="")  # as no-color.org has it
+    assert "\x1b[1m" in on_terminal(80, "plan", snapshot, NO_COLOR="")  # as no-color.org requires
     assert "\x1b" not in run("plan", snapshot).out
 
 

@@ -1,4 +1,4 @@
-"""kai groups: who waits, and in which order they are served."""
+"""kai groups: which groups wait, and the order in which they are tried."""
 
 import json
 import re

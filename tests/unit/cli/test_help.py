@@ -1,4 +1,4 @@
-"""Help teaches."""
+"""Help texts are complete and have examples."""
 
 from collections.abc import Callable
 from typing import Any

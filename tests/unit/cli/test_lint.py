@@ -237,7 +237,7 @@ def test_bad_input_is_a_sentence(
     done = run("lint", write(text), good)
     assert done.status == 2
     assert said in done.err
-    assert "min-member-key" in done.out  # the others are checked all the same
+    assert "min-member-key" in done.out  # the others are checked too
 
 
 def test_a_file_that_is_not_there(run: Run, tmp_path: Path) -> None:
@@ -271,7 +271,7 @@ def test_a_directory_is_searched_for_what_can_be_checked(run: Run, folder: Path)
     assert done.status == 1
     assert f"{folder / 'jobs' / 'old' / 'wrong.yaml'}:12: " in done.out
     assert done.err == "kai: --fix corrects 3 of these\n"
-    assert run("lint", folder / "values.yaml").status == 2  # a file that is named has to be one
+    assert run("lint", folder / "values.yaml").status == 2  # a file that is named must be valid
 
 
 def test_without_a_name_it_is_the_current_directory(

@@ -1,4 +1,4 @@
-"""kai run: its options, as the service gets them. What it does: tests/cluster."""
+"""kai run: its options, as passed to the service. Its behaviour: tests/cluster."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Run = Callable[..., Any]
 
 @pytest.fixture
 def given(monkeypatch: pytest.MonkeyPatch) -> list[Options]:
-    """What would have run."""
+    """The options with which the service would have run."""
     seen: list[Options] = []
     monkeypatch.setattr(kai.service, "serve", lambda options, **_: seen.append(options))
     return seen
@@ -136,7 +136,7 @@ def test_resources_of_reservation_pods_are_json(
 
 @pytest.fixture
 def held(monkeypatch: pytest.MonkeyPatch) -> list[tuple[PodName, list[str], str | None]]:
-    """The pods that would have been held, their devices, and with which kubeconfig."""
+    """The pods that would have been held, their devices, and the kubeconfig."""
     seen: list[tuple[PodName, list[str], str | None]] = []
 
     async def hold(pod: PodName, devices: Any, *_: Any, kubeconfig: str | None, **__: Any) -> None:

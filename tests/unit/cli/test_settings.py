@@ -1,4 +1,4 @@
-"""kai settings: what to write in an orchestrator."""
+"""kai settings: the settings for an orchestrator."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_an_unknown_orchestrator(run: Run) -> None:
 
 
 def test_it_costs_no_more_than_it_needs() -> None:
-    """Neither tables nor the compiled core, nor any orchestrator."""
+    """It imports neither tables nor the compiled core nor any orchestrator."""
     code = (
         "import sys; sys.path.insert(0, sys.argv.pop(1))\n"
         "from kai.cli import main\n"

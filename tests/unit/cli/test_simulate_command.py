@@ -1,4 +1,4 @@
-"""kai simulate --fair-share: KAI's request in, its answer out; and what is no request."""
+"""kai simulate --fair-share: KAI's request in, its answer out; and invalid requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""kai simulate --html and --perfetto: the files, and places where none can be written."""
+"""kai simulate --html and --perfetto: the files, and paths that cannot be written."""
 
 from __future__ import annotations
 

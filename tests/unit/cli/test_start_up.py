@@ -1,4 +1,4 @@
-"""A command starts fast: it imports what it needs, and the process ends without tidying up."""
+"""A command starts fast: it imports only what it needs, and the process ends without clean-up."""
 
 import json
 import os
@@ -21,7 +21,7 @@ _LISTING = (
 
 
 def loaded_by(arguments: Sequence[str]) -> set[str]:
-    """The modules that a new interpreter has after a command."""
+    """The modules that a new interpreter has loaded after a command."""
     command = [sys.executable, "-c", _LISTING, *arguments]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     status, modules = json.loads(done.stderr)

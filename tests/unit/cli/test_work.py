@@ -1,4 +1,4 @@
-"""Patience: work in a thread, with a sign of life on a terminal."""
+"""Long work runs in a thread, with a progress line on a terminal."""
 
 import os
 import signal
@@ -36,7 +36,7 @@ def test_only_a_terminal_is_told_that_it_takes_long(
 def test_ctrl_c_is_heard_though_the_thread_of_the_work_gets_the_signal(
     monkeypatch: pytest.MonkeyPatch, is_terminal: bool
 ) -> None:
-    """The kernel may deliver it to any thread, and that wakes no other one from its waiting."""
+    """The kernel may deliver the signal to any thread, and that does not wake the waiting one."""
     monkeypatch.setattr(work, "PATIENCE_S", 0.01)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)

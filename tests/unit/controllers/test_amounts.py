@@ -1,4 +1,4 @@
-"""Sums of amounts, written as Kubernetes writes them."""
+"""Sums of amounts, in Kubernetes' format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups first, then their pods; what is not clear is looked at; nothing is bound to two nodes."""
+"""Groups first, then their pods; unclear results are read; no pod is bound to two nodes."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_a_group_that_changes_before_its_creation_is_sent_is_created_as_it_is_th
 
 
 def test_a_group_that_changes_while_it_is_being_created_is_patched_afterwards() -> None:
-    """Workers of a leader came in that moment, and were in a group without a part for them."""
+    """Workers of a leader arrived at that moment, in a group without a sub-group for them."""
     binder = with_planned_group()
     [created] = begin(binder, binding("a-0", names_group=False)).writes
     binder.add_group(larger(3))
@@ -279,7 +279,7 @@ def test_a_lost_answer_of_a_pod_that_is_gone_or_another_one() -> None:
 
 
 def test_a_request_in_doubt_keeps_its_room_whatever_becomes_of_the_next_ones() -> None:
-    """Any of them may be the one that is still on its way."""
+    """Any of them may be the one that is still under way."""
     binder, looked_at = lost()
     now = 2.0
     for answer in (LOST, Outcome(Result.FAILED, 503, message="busy"), REFUSED, CONFLICT, LOST):
@@ -301,7 +301,7 @@ def test_a_request_in_doubt_keeps_its_room_whatever_becomes_of_the_next_ones() -
 
 
 def test_a_request_in_doubt_to_a_node_that_takes_pods_no_more_is_taken_back() -> None:
-    """The pod is planned anew; the lease is kept as long as the first request may come."""
+    """The pod is planned again; the lease is kept as long as the first request may arrive."""
     binder, looked_at = lost()
     writes = binder.seen(2, looked_at, pod()).writes
     asked = binder.hold(["n1"], writes).ask
@@ -367,7 +367,7 @@ def test_a_binding_that_was_not_sent_as_another_process_may_lead_is_forgotten_at
 
 
 def held(*nodes: str, group: bool = False) -> tuple[Binder, list[Binding], list[Write]]:
-    """Two bindings, to n1 and n2, that are held back after these nodes changed."""
+    """Two bindings, to n1 and n2, held back after these nodes changed."""
     binder = with_planned_group("a-0", "a-1") if group else Binder()
     named = {"names_group": not group}
     first, second = binding("a-0", "n1", **named), binding("a-1", "n2", assumption=8, **named)
@@ -398,7 +398,7 @@ def test_a_binding_to_a_node_that_changed_goes_out_if_it_holds_still() -> None:
 def test_a_binding_that_does_not_hold_any_more_is_taken_back() -> None:
     binder, asked, writes = held("n2")
     steps = checked(binder, asked, 8)
-    assert steps == Steps()  # the planning thread has forgotten its assumption
+    assert steps == Steps()  # the planning thread has dropped its assumption
     assert binder.under_way == 1
     assert binder.answered(1, writes[1], DONE).bound == []
 

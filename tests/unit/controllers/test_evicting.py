@@ -1,4 +1,4 @@
-"""Victims go together or not at all, and what the API server refuses is not asked for twice."""
+"""Victims are evicted together or not at all, and rejected evictions are not repeated."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def is_dry(write: Write) -> bool:
 
 
 def answer(evictor: Evictor, writes: list[Write], *outcomes: Outcome) -> Leaving:
-    """What follows from all these answers."""
+    """The steps after all these answers."""
     total = Leaving()
     for write, outcome in zip(writes, outcomes, strict=True):
         steps = evictor.answered(write, outcome)

@@ -1,4 +1,4 @@
-"""Objects that no plan can use: each is reported once, until it is repaired."""
+"""Objects that no plan can use: each is reported once, until it is corrected."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def test_an_object_is_new_once_for_each_text() -> None:
     assert misfits.new([NAN, LESS]) == [NAN, LESS]
     assert misfits.new([NAN]) == []
     assert misfits.new([(*NAN[:3], '"half" is not a number')]) != []
-    misfits.look(0.0, [], list)  # it was repaired
+    misfits.look(0.0, [], list)  # it was corrected
     assert misfits.new([NAN]) == [NAN]
     misfits.gone("Pod", "team/a")
     assert misfits.new([NAN]) == [NAN]
@@ -61,7 +61,7 @@ def test_a_pod_whose_group_is_not_there_is_given_some_seconds() -> None:
     misfits.look(STRANDED_S, [], lambda: [("team/a", "team/gone")])
     assert misfits.pods == {"team/a": "PodGroup team/gone does not exist"}
     assert misfits.wake() is None
-    misfits.look(STRANDED_S + LOOK_S, [], list)  # the group came
+    misfits.look(STRANDED_S + LOOK_S, [], list)  # the group arrived
     assert misfits.pods == {}
 
 
@@ -81,6 +81,7 @@ def test_stranded_pods_are_looked_for_once_a_second() -> None:
 
         misfits.look(now, [], stranded)
         if now == 0.4:
-            assert misfits.wake() == LOOK_S  # or a pod that came meanwhile would be forgotten
+            # Otherwise a pod that arrived meanwhile would be forgotten
+            assert misfits.wake() == LOOK_S
     assert looks == [0.0, 1.0, 2.5]
     assert misfits.wake() is None

@@ -1,4 +1,4 @@
-"""The NUMA placements that are written on pods, and when."""
+"""The NUMA placements written on pods, and when they are written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pods get what they need before they are bound, one thing after the other."""
+"""Pods are prepared before they are bound, by one giver after the other."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ STAMP = "2026-01-01T00:00:00Z"
 
 
 class Shelf:
-    """Gives a thing with one write each; a giver in its simplest form."""
+    """A giver in its simplest form: one write for each thing."""
 
     def __init__(self, what: str, key: str) -> None:
         self.what, self.key = what, key
         self.given: list[str] = []
         self.kept: list[str] = []
         self.due: float | None = None
-        self.next: Binding | None = None  # gets what is taken back
+        self.next: Binding | None = None  # gets the thing that is taken back
 
     def needs(self, binding: Binding) -> bool:
         return self.key in binding.spec
@@ -63,7 +63,7 @@ class Shelf:
 
 
 class Desk:
-    """A binder that binds directly, and what it sent."""
+    """A binder that binds directly, and its sent writes."""
 
     def __init__(self) -> None:
         self.first = Shelf("a part of a GPU", "selectedGPUGroups")
@@ -76,7 +76,7 @@ class Desk:
         self.steps = Steps()
 
     def take(self, steps: Steps) -> None:
-        """Until nothing follows any more, as the service does it."""
+        """Until no steps follow, as in the service."""
         self.steps = steps
         self.sent += steps.writes
         while True:
@@ -188,7 +188,7 @@ def test_a_pod_that_goes_meanwhile_needs_nothing_any_more() -> None:
     desk.binder.pod_gone("team/a-0", "uid-a-0")
     desk.take(Steps())
     assert desk.kinds == ["create selectedGPUGroups", "delete selectedGPUGroups"]
-    desk.answer()  # the creation was on its way
+    desk.answer()  # the creation was under way
     assert desk.kinds == ["delete selectedGPUGroups"]
 
 
@@ -211,7 +211,7 @@ def test_a_node_that_changes_meanwhile_is_checked_before_the_pod_is_bound() -> N
     desk.answer()
     assert (desk.kinds, desk.steps.ask) == ([], [first])
     desk.take(desk.binder.checked(0, STAMP, [first], ()))
-    assert desk.kinds == ["create binding"]  # it has what it needs already
+    assert desk.kinds == ["create binding"]  # it is prepared already
 
 
 def test_a_node_that_does_not_fit_any_more_gives_back_what_the_pod_was_given() -> None:

@@ -1,4 +1,4 @@
-"""A node that rejects pods of a group is left alone by it, longer each time."""
+"""A group avoids a node that rejects its pods, longer each time."""
 
 from __future__ import annotations
 

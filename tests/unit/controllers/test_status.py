@@ -1,4 +1,4 @@
-"""The status of pod groups and queues: what they hold and ask for."""
+"""The status of pod groups and queues: their allocations and requests."""
 
 from __future__ import annotations
 

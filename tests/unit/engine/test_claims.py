@@ -1,4 +1,4 @@
-"""What plans say of the devices that resource claims get."""
+"""Devices of resource claims in plans."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_what_makes_no_sense_is_said_and_the_rest_goes_on() -> None:
 
 
 def asking(made: kai.Cluster, gpus: int) -> kai.Cluster:
-    """The cluster, where pods may ask for GPUs by number, and do."""
+    """The cluster, with pods that request GPUs as extended resources."""
     snapshot = made.to_snapshot()
     (device_class,) = snapshot["rawObjects"]["deviceClasses"]
     device_class["spec"] = {"extendedResourceName": "nvidia.com/gpu"}

@@ -1,4 +1,4 @@
-"""A situation in a few words becomes the objects a real cluster would have."""
+"""The builder methods create the objects that a real cluster would have."""
 
 from typing import Any
 

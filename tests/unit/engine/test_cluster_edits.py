@@ -1,4 +1,4 @@
-"""A cluster that is changed and copied: what a researcher does all day."""
+"""Changing and copying a cluster, as a researcher does."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def plan(of: kai.Cluster) -> kai.Plan:
 
 
 def fresh(of: kai.Cluster) -> kai.Plan:
-    """The plan of the same objects, loaded anew."""
+    """The plan of the same objects, loaded again."""
     return plan(kai.Cluster.from_snapshot(of.to_snapshot(), now=NOW))
 
 

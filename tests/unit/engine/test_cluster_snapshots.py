@@ -73,7 +73,7 @@ def test_the_configuration_travels_with_the_snapshot() -> None:
     config = {"actions": "allocate", "tiers": [{"plugins": [{"name": "predicates"}]}]}
     cluster = kai.Cluster.from_snapshot(small().configure(config).to_snapshot())
     plan = kai.Scheduler().plan(cluster)
-    assert len(plan.queues) == 0  # there are no queue numbers without the plugin proportion
+    assert len(plan.queues) == 0  # without the plugin proportion there are no queue numbers
     assert len(kai.Scheduler({"actions": "allocate"}).plan(cluster).queues) == 1
 
 

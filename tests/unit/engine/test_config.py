@@ -1,6 +1,6 @@
-"""kai.Config, and every name of a configuration: one that is mistyped by a letter is reported.
+"""kai.Config, and every name of a configuration: a name with one wrong letter is reported.
 
-The names come from the compiled core's own tables, so that a new one is tested the day it is added.
+The names come from the compiled core's own tables, so new names are tested at once.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ GOOD_VALUES: dict[str, Any] = {
 
 
 def mistyped(name: str) -> list[str]:
-    """The name with a letter left out, one twice, and two swapped, unless it stays the same."""
+    """The name with a letter left out, one doubled, and two swapped, without results equal to
+    it."""
     middle = len(name) // 2
     forms = (
         name[:middle] + name[middle + 1 :],
@@ -69,7 +70,7 @@ def holding(place: str, name: str) -> dict[str, Any]:
 
 
 def said_of(config: dict[str, Any]) -> list[str]:
-    """Its warnings, or why it is refused."""
+    """Its warnings, or the error message."""
     try:
         return _core.Config.parse(json.dumps(config)).warnings
     except kai.InvalidConfigError as error:
@@ -91,13 +92,13 @@ def test_a_name_mistyped_by_one_letter_is_reported(place: str, name: str) -> Non
         (said,) = said_of(holding(place, wrong))
         assert wrong in said
         near = [each for each in known if f'did you mean "{each}"?' in said]
-        assert near == [name] or len(name) < 6, said  # "cpu" and "gpu" are near each other
+        assert near == [name] or len(name) < 6, said  # "cpu" and "gpu" are similar
 
 
 @pytest.mark.parametrize(("place", "name"), list(every_name()))
 def test_a_name_that_is_right_is_not(place: str, name: str) -> None:
     if place in ("tiers[]", "tiers[].plugins[]"):
-        return  # the values of these are of several kinds
+        return  # their values have several types
     assert [each for each in said_of(holding(place, name)) if "not known" in each] == []
 
 

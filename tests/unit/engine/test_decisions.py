@@ -1,4 +1,4 @@
-"""The decisions of a plan are a sequence that makes its values when asked for."""
+"""The decisions of a plan are a sequence that creates its values when they are read."""
 
 from typing import Any
 

@@ -1,4 +1,5 @@
-"""A cluster that lives on: objects come, change and go, and it is planned again."""
+"""A cluster that is updated in place: objects are added, changed and deleted, and it is planned
+again."""
 
 import copy
 import gc
@@ -116,7 +117,7 @@ def test_the_configuration_and_parameters_of_the_snapshot_count() -> None:
     for each in living.objects["pods"]:
         living.upsert({**each, "kind": "Pod"})
     assert not kai.Scheduler().plan(living, now=NOW).decisions
-    assert not kai.Scheduler({}).plan(living, now=NOW).decisions  # no node is for GPU pods
+    assert not kai.Scheduler({}).plan(living, now=NOW).decisions  # no node accepts GPU pods
     living.configure({"actions": "allocate"}, restrictSchedulingNodes=False)
     assert kai.Scheduler().plan(living, now=NOW) == fresh(living)
     assert bound(kai.Scheduler().plan(living, now=NOW))
@@ -226,7 +227,7 @@ def test_a_version_that_is_late_changes_nothing() -> None:
     living = cluster().upsert(queue("8", 8)).upsert(queue("7", 7))
     [kept] = [each for each in living.objects["queues"] if each["metadata"]["name"] == "c"]
     assert kept["metadata"]["resourceVersion"] == "8"
-    # The same version again, edited by somebody who tries things out.
+    # The same version again, edited by a person who tries things out.
     living.upsert(queue("8", 9))
     assert kai.Scheduler().plan(living, now=NOW).queues["c"].gpu.deserved == 9
 
@@ -353,7 +354,7 @@ def test_events_plans_and_readers_on_many_threads() -> None:
         thread.start()
     for thread in writers:
         thread.join()
-    while len(plans) < 2 and not failures:  # a busy machine may not have come to it yet
+    while len(plans) < 2 and not failures:  # a busy machine may be slow
         time.sleep(0.01)
     done.set()
     for thread in others:

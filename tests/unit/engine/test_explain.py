@@ -1,4 +1,4 @@
-"""Why something waits, in sentences that a person can act on."""
+"""Why a group waits, in sentences that help a person act."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The door to the feed: bytes of lists and watches become plans, and facts for roles."""
+"""The Python API of the feed: bytes of lists and watches become plans, and facts for roles."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ NODE = {
 
 
 class Server:
-    """A live cluster with one node, two queues, and what tests bring."""
+    """A live cluster with one node, two queues, and the objects of a test."""
 
     def __init__(self) -> None:
         self.core = _core.live_cluster('{"schedulerName": "kai-scheduler"}')

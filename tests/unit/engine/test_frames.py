@@ -1,4 +1,4 @@
-"""Decisions as data frames and Arrow tables: the same values as the sequence has."""
+"""Decisions as data frames and Arrow tables: the same values as in the sequence."""
 
 import math
 import sys

@@ -1,4 +1,4 @@
-"""What is mistyped in the words of a situation is refused, or among the warnings of its plan."""
+"""Mistyped arguments of the builder methods are rejected, or reported in the warnings of a plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The NUMA zones of a plan, as Python sees them."""
+"""The NUMA zones of a plan, in Python."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ ALIGNED = {"tiers": [{"plugins": [{"name": name} for name in PLUGINS]}]}
 
 
 def zones(**allocatable: str) -> dict[str, Any]:
-    """A node "n" with two zones of so much each; names are written with _ for . and __ for /."""
+    """A node "n" with two zones of these amounts; names are written with _ for . and __ for /."""
     resources = [
         {"name": name.replace("__", "/").replace("_", "."), "allocatable": n, "available": n}
         for name, n in allocatable.items()

@@ -1,4 +1,4 @@
-"""Outlines of pod groups say the same as the groups themselves."""
+"""Outlines of pod groups agree with the groups themselves."""
 
 from __future__ import annotations
 

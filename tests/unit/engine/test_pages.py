@@ -1,4 +1,4 @@
-"""A page costs what it says, not what the cluster has: counts come from the engine."""
+"""The time for a page depends on its length, not on the size of the cluster: the engine counts."""
 
 import sys
 from collections.abc import Callable
@@ -18,7 +18,7 @@ def planned(name: str) -> kai.Plan:
 
 
 def calls_of(work: Callable[[], object]) -> int:
-    """How many functions of Python it calls."""
+    """The number of Python function calls."""
     calls = 0
 
     def count(frame: FrameType, event: str, argument: Any) -> None:

@@ -1,4 +1,4 @@
-"""Plans are plain values: comparable, readable, and the same as their JSON."""
+"""Plans are plain values: comparable, readable, and equal to their JSON."""
 
 import json
 from datetime import datetime, timezone

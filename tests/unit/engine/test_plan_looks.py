@@ -1,4 +1,5 @@
-"""What a plan leaves: what comes next and why, what is free, what differs; and that it stays so."""
+"""The state after a plan: the order of waiting groups, free resources, differences; and that plans
+are frozen."""
 
 from __future__ import annotations
 
@@ -131,7 +132,7 @@ def test_with_room_for_all_they_are_served_in_that_order(seed: int) -> None:
     draw = random.Random(seed)
     living = kai.Cluster(now=NOW).node("none")
     for name in "abcd":
-        # What a queue may have is its limit, however large the cluster.
+        # The queue may use its limit, however large the cluster is.
         limit = draw.randint(300, 900)
         parent = draw.choice([None, "a"]) if name in "cd" else None
         priority = draw.choice([100, 100, 200])
@@ -172,7 +173,7 @@ def test_the_order_is_a_page_and_a_sequence() -> None:
 
 def test_the_order_of_an_old_plan_is_that_of_its_cluster() -> None:
     living, scheduler = two_queues().pending("a/first", gpus=1), kai.Scheduler()
-    living.cordon("n1")  # it lives on from here
+    living.cordon("n1")  # updated in place from here
     before, kept = scheduler.plan(living), scheduler.plan(living)
     assert [turn.group for turn in kept.order] == ["a/first"]
     scheduler.plan(living.pending("a/second", gpus=1).uncordon("n1"))
@@ -384,7 +385,8 @@ def test_queues_stand_below_their_parents_wherever_they_are_shown() -> None:
     queues = plan(of.node("n1", gpus=2).pending("below/x", gpus=1)).queues
     assert [line[:9] for line in repr(queues).splitlines()[2:4]] == ["  top    ", "    below"]
     assert "&nbsp;&nbsp;below</td>" in queues._repr_html_()
-    again = pickle.loads(pickle.dumps(queues))  # a copy knows no plan, and so no parents
+    # A copy does not refer to the plan, and so has no parents
+    again = pickle.loads(pickle.dumps(queues))
     assert again == queues == copy.deepcopy(queues)
     assert "\n  below" in repr(again)
 
@@ -485,7 +487,7 @@ def test_a_pickled_plan_answers_all_that_a_compiled_one_does() -> None:
     made = full()
     again = pickle.loads(pickle.dumps(made))
     names = [name for name in dir(made._compiled) if not name.startswith("_")]
-    names.remove("with_change")  # plans the cluster once more
+    names.remove("with_change")  # plans the cluster again
     assert len(names) > 15
     for name in names:
         mine, kept = getattr(made._compiled, name), getattr(again._compiled, name)

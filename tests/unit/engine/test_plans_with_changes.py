@@ -1,4 +1,4 @@
-"""An old plan once more, with one thing changed: another configuration, or names of nodes."""
+"""An old plan made again with one change: another configuration, or swapped names of nodes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOW_NS = 1_767_225_600_000_000_000
 
 
 def living(cluster: kai.Cluster) -> _core.Cluster:
-    """To which something has happened."""
+    """A cluster that has been updated in place."""
     core = _core.load_snapshot(json.dumps(cluster.to_snapshot()).encode())
     core.upsert(json.dumps({"kind": "Queue", "metadata": {"name": "another"}}).encode())
     return core
@@ -70,7 +70,7 @@ def test_of_a_cluster_that_went_on(deep: kai.Cluster) -> None:
 
 
 def test_nodes_that_take_each_others_names() -> None:
-    """Of two that are alike the first by name is taken; one that is fuller stays so."""
+    """Of two equal nodes the first by name is used; a fuller one stays fuller."""
     empty = kai.Cluster(now=NOW).queue("a").nodes("n", 2, gpus=2).pending("a/x", gpus=1)
     alike = session().plan(living(empty), now_ns=NOW_NS)
     assert decided(alike) == {"bind a/x-0": "n1"}
@@ -97,7 +97,7 @@ def test_a_plan_that_was_made_again_is_not_made_once_more(deep: kai.Cluster) -> 
     plan = first.plan(core, now_ns=NOW_NS)
     core.delete("Node", "n")
     first.plan(core, now_ns=NOW_NS)
-    assert plan.pod_groups()  # what is read of it now is that of the same plan, made again
+    assert plan.pod_groups()  # it is made again, and has the same result
     assert plan.with_change() is None
 
 

@@ -1,4 +1,4 @@
-"""A scheduler that plans a cluster again and again keeps its promises, and what it assumes."""
+"""A scheduler that plans a cluster repeatedly keeps its promises, and its assumptions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOW = "2026-01-01T00:00:00Z"
 
 
 def in_the_way() -> kai.Cluster:
-    """One node, and a pod on it that has to leave for a group of higher priority."""
+    """One node with a pod that must be evicted for a group with higher priority."""
     cluster = kai.Cluster(now=NOW).queue("a").node("n", gpus=1)
     cluster.running("a/low", gpus=1, priority=10, node="n")
     return cluster.pending("a/high", gpus=1, priority=20)
@@ -138,7 +138,7 @@ def test_nonsense_is_refused_in_a_sentence() -> None:
 
 
 def taken_in_the_middle(path: Path) -> tuple[list[str], kai.Cluster]:
-    """A snapshot of a scheduler that has promised a place, and what it decides next."""
+    """A snapshot of a scheduler that has promised a place, and its next decisions."""
     cluster, scheduler = in_the_way(), kai.Scheduler()
     decided(scheduler, cluster)
     scheduler.assume_evicted(cluster, "a/low-0")

@@ -1,4 +1,4 @@
-"""The page a person reads: short whatever the size of the cluster."""
+"""A plan's page for a person: short, however large the cluster is."""
 
 import kai
 from kai.engine import report, text

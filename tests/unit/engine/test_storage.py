@@ -1,4 +1,4 @@
-"""Storage of CSI drivers: what is left of it, how many volumes a node attaches, and their zones."""
+"""Storage of CSI drivers: free capacity, the most volumes of a node, and their zones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the time of a plan went, stage by stage, and what was counted there."""
+"""The time of a plan, phase by phase, with the counters."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""Groups that ask for a topology, from a few words to what the plan says of them."""
+"""Groups with a topology constraint, from their description to the plan."""
 
 import random
 
@@ -22,7 +22,7 @@ BEST_FIT = {
 
 
 def racks(*idle: int) -> kai.Cluster:
-    """One node with so many GPUs in each rack."""
+    """One node with this many GPUs in each rack."""
     cluster = kai.Cluster().topology("site", "rack").queue("a")
     for number, gpus in enumerate(idle, 1):
         cluster.node(f"n{number}", gpus=gpus, labels={"rack": f"r{number}"})
@@ -106,7 +106,7 @@ def test_pods_are_ranked_by_domain_and_keep_their_rank() -> None:
         assert notes["kai.scheduler/topology-rank"] == str(each.topology_rank)
         assert notes["kai.scheduler/topology-domain"] == each.topology_domain
 
-    # One more pod gets the next rank, and one that takes the place of a lost one its rank.
+    # A new pod gets the next rank, and a replacement of a lost pod gets its rank.
     later = kai.Cluster.from_snapshot(world).pending("a/x", gpus=1)
     [bind] = kai.Scheduler().plan(later, now=NOW).decisions
     assert isinstance(bind, kai.Bind)
@@ -156,7 +156,7 @@ def test_nodes_that_come_go_and_move_are_where_a_fresh_load_has_them(seed: int) 
             nodes[draw.randrange(len(nodes))]["metadata"]["labels"]["rack"] = "elsewhere"
         world = kai.Cluster.from_snapshot(snapshot)
         if change == 2:
-            node(world, 7)  # added to what has been planned already
+            node(world, 7)  # added to a cluster that was planned already
         fresh = world.to_snapshot()
         draw.shuffle(fresh["rawObjects"]["nodes"])
         fresh["rawObjects"]["topologies"].append(fresh["rawObjects"]["topologies"].pop(0))

@@ -1,4 +1,4 @@
-"""What queues have used in the past: where it comes from, and what it does (spec 1 F44, F115)."""
+"""Past usage of queues: its sources, and its effect (spec 1 F44, F115)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def shares(cluster: kai.Cluster, **config: Any) -> list[float | None]:
 
 
 def test_a_queue_that_used_more_gets_less() -> None:
-    """Spec 1 F52: 16 GPUs, used before 0.5 and 0.1."""
+    """Spec 1 F52: 16 GPUs, past usage 0.5 and 0.1."""
     cluster = two_queues(16).set_usage({"a": {"gpu": 0.5}, "b": {"gpu": 0.1}})
     assert shares(cluster) == [6, 10]
     plugins = {"proportion": {"kValue": "5"}}
@@ -189,7 +189,8 @@ def test_files_that_are_none(tmp_path: Path, text: str, said: str) -> None:
 
 @pytest.mark.parametrize("k_value", ["0.5", "1", "4"])
 def test_two_queues_that_want_everything_get_their_weights_in_the_end(k_value: str) -> None:
-    """Spec 1 F44: u = n is where it rests. `b` had everything before, and pays for it."""
+    """Spec 1 F44: u = n is the equilibrium. `b` used everything before, and gets less for a
+    time."""
     scheduler = kai.Scheduler({"plugins": {"proportion": {"kValue": k_value}}})
     cluster, window = two_queues(16, a=3, b=1), Window(kind="samples", size=60)
     held = [{"a": (0.0, 0.0, 0.0), "b": (16.0, 0.0, 0.0)}] * 60
@@ -206,7 +207,7 @@ def test_two_queues_that_want_everything_get_their_weights_in_the_end(k_value: s
     assert given[0] > 12  # more than its weight, as it had nothing
     last_window = sum(row["a"][0] for row in held[-60:]) / (60 * 16)
     assert last_window == pytest.approx(0.75, abs=0.03)
-    # It is nearer in each window than in the one before.
+    # Each window is nearer than the one before.
     off = [abs(sum(given[at : at + 60]) / 960 - 0.75) for at in (0, 60, 120, 180)]
     assert off[-1] <= off[0]
 

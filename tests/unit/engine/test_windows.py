@@ -1,4 +1,4 @@
-"""What counts of the past: windows of time, and usage in them (spec 1 F118-F127)."""
+"""Windows of time, and the usage in them (spec 1 F118-F127)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_what_is_older_than_the_window_is_forgotten() -> None:
 
 
 def test_a_resource_that_the_cluster_has_not_is_not_used() -> None:
-    """KAI divides by zero, and nothing is shared out any more (spec 1 W4)."""
+    """KAI divides by zero, and nothing is distributed any more (spec 1 W4)."""
     samples = Samples.of_rows([1.0], [{"q": (0.0, 2.0, 3.0)}], [(0.0, 4.0, 0.0)])
     assert usage_of(samples, Window()) == {"q": (0.0, 0.5, 0.0)}
 

@@ -1,4 +1,4 @@
-"""JobSets, Ray clusters and training jobs start in the parts that KAI gives them (spec 6 C28)."""
+"""JobSets, Ray clusters and training jobs start in KAI's sub-groups (spec 6 C28)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def an(kind: str, name: str, spec: Any = None, **metadata: Any) -> dict[str, Any
 
 
 def owner_in(*objects: dict[str, Any]) -> Owner:
-    """What the first object, a pod, is grouped by; each object is owned by the next one."""
+    """The owner that groups the first object, a pod; each object is owned by the next one."""
     known: dict[Reference, dict[str, Any]] = {}
     for owned, owner in itertools.pairwise(objects):
         metadata = owner["metadata"]
@@ -48,7 +48,7 @@ def gang(*objects: dict[str, Any]) -> Gang:
 
 
 def parts(made: Gang) -> dict[str, tuple[str, int]]:
-    """Each part with its parent and its minimum."""
+    """Each sub-group with its parent and its minimum."""
     return {
         each["name"]: (each.get("parent", ""), each.get("minMember", each.get("minSubGroup")))
         for each in made.sub_groups
@@ -182,7 +182,7 @@ def test_a_ray_cluster_starts_with_its_head_and_the_least_workers() -> None:
 
 
 def test_a_worker_group_that_starts_from_nothing_has_a_place_for_its_pods() -> None:
-    """KAI leaves it out, and refuses the pods that an autoscaler makes of it later."""
+    """KAI leaves it out, and rejects the pods that an autoscaler creates in it later."""
     made = ray_gang({"groupName": "a", "minReplicas": 0, "replicas": 0})
     assert (made.min_member, parts(made)) == (1, {"headgroup": ("", 1), "a": ("", 0)})
 
@@ -206,7 +206,8 @@ def test_a_ray_group_that_makes_no_sense_says_where() -> None:
 
 
 def test_the_ray_cluster_of_a_ray_job_says_how_many_there_are() -> None:
-    """Its autoscaler changes the cluster, not the RayJob; KAI fails until the status names it."""
+    """Its autoscaler changes the cluster, not the RayJob; KAI fails until the status names the
+    cluster."""
     described = ray_spec({"groupName": "a", "replicas": 1})
     ray_job = an("RayJob", "rj", {"rayClusterSpec": described})
     cluster = an("RayCluster", "rc", ray_spec({"groupName": "a", "replicas": 5}))
@@ -215,7 +216,7 @@ def test_the_ray_cluster_of_a_ray_job_says_how_many_there_are() -> None:
 
 
 def test_the_submitter_of_a_ray_job_has_its_own_group() -> None:
-    """KAI puts it into the cluster's group, in no part of it, and it never starts."""
+    """KAI puts it into the cluster's group without a sub-group, and it never starts."""
     ray_job = an("RayJob", "rj", labels={"kai.scheduler/queue": "q"})
     owner = owner_in(an("Pod", "rj-x"), an("Job", "rj", labels={"user": "ann"}), ray_job)
     assert (owner.key, owner.group_name) == (("Job", "ml", "rj"), "pg-rj-uid-rj")

@@ -1,4 +1,4 @@
-"""How gangs are cut into segments of consecutive pods (spec 4 G3-G10)."""
+"""How gangs are split into segments of consecutive pods (spec 4 G3-G10)."""
 
 import pytest
 
@@ -8,7 +8,7 @@ RACKS = {"topology": "racks", "requiredTopologyLevel": "rack"}
 
 
 def minima(parts: list[segments.SubGroup]) -> dict[str, int]:
-    """Of the sub-groups that pods are in."""
+    """The minima of sub-groups that contain pods."""
     return {part["name"]: part["minMember"] for part in parts if "minMember" in part}
 
 
@@ -25,7 +25,7 @@ def minima(parts: list[segments.SubGroup]) -> dict[str, int]:
         (5, 2, 3, [2, 2, 0]),
         (3, 1, 3, [1, 1, 1]),
         (4, 2, 0, [0, 0]),
-        (4, 2, 9, [2, 2]),  # more than there are
+        (4, 2, 9, [2, 2]),  # more than exist
     ],
 )
 def test_workers_are_needed_in_whole_segments(
@@ -75,7 +75,7 @@ def test_there_are_at_most_ten_thousand_segments() -> None:
         ),
         (5, 3, False, {"segment-0": ["leader", "w1", "w2"], "segment-1": ["w3", "w4"]}),
         (5, 2, True, {"": ["leader"], "segment-0": ["w1", "w2"], "segment-1": ["w3", "w4"]}),
-        # One segment of all workers, and one of leader and workers: KAI asks for a pod too many.
+        # One segment of all workers, or of leader and workers: KAI requires one pod too many.
         (5, 4, False, {"segment-0": ["leader", "w1", "w2", "w3", "w4"]}),
         (5, 4, True, {"": ["leader"], "segment-0": ["w1", "w2", "w3", "w4"]}),
         (3, 2, False, {"segment-0": ["leader", "w1", "w2"]}),

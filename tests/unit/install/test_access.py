@@ -1,4 +1,4 @@
-"""What each role may do: one table, and no more than it needs."""
+"""The rights of each role: one table, with no more than the role needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a cluster needs, as manifests: CRDs, default objects, Deployments, FlowSchemas."""
+"""The manifests for a cluster: CRDs, default objects, Deployments, FlowSchemas."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def test_every_object_finds_what_it_refers_to(separate: bool) -> None:
 
 
 def test_the_namespace_of_reservation_pods_stays_when_all_is_uninstalled() -> None:
-    """Pods that share a GPU are ended without the pod that holds it."""
+    """Deleting the pod that holds a shared GPU would end the pods that share it."""
     made = of_kind(manifests.everything(namespace="gpu"), "Namespace")
     kept = {
         each["metadata"]["name"]: each["metadata"]

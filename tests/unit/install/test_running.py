@@ -1,4 +1,4 @@
-"""The Deployment that `kai install` prints, and the command that it runs."""
+"""The Deployment that `kai install` prints, and its command."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kai.service.options import Options
 def test_the_command_of_a_deployment_is_accepted_and_answers_its_probes(
     role: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The kubelet fills in $(NAMES) of variables; the command is the one of this package."""
+    """The kubelet replaces $(NAMES) of variables; the command is the one of this package."""
     made = running.deployment(role, "kai", "gpu", "registry/kai:1")
     [container] = made["spec"]["template"]["spec"]["containers"]
     fields = {each["name"]: each["valueFrom"]["fieldRef"]["fieldPath"] for each in container["env"]}

@@ -14,7 +14,7 @@ from kai.settings import Built, merge
 TOLERATION = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
 TIMEOUTS = {"startup_timeout_seconds": 3600, "schedule_timeout_seconds": 86400}
 KINDS: dict[str, tuple[dict[str, Any], dict[str, str], dict[str, str]]] = {
-    # what is asked for; annotations; limits
+    # the request; annotations; limits
     "none": ({}, {}, {}),
     "whole": ({"gpus": 2}, {}, {"nvidia.com/gpu": "2"}),
     "mig": ({"mig": "1g.5gb"}, {}, {"nvidia.com/mig-1g.5gb": "1"}),

@@ -1,4 +1,4 @@
-"""Argo's manifests as plain values; tests/integrations/test_hera.py has Hera's."""
+"""Argo's manifests as plain values; tests/integrations/test_hera.py uses Hera."""
 
 from __future__ import annotations
 

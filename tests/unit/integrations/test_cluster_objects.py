@@ -1,4 +1,5 @@
-"""What an administrator applies once; tests/integrations/test_airflow.py reads it with a client."""
+"""Objects that an administrator applies once; tests/integrations/test_airflow.py reads them with a
+client."""
 
 from __future__ import annotations
 
@@ -146,7 +147,7 @@ def test_a_namespace_with_a_queue_sends_all_its_pods_there() -> None:
         and each["spec"]["policyName"] == policy["metadata"]["name"]
     )
 
-    # Whether it names a scheduler or a queue, or none of both.
+    # Applies to pods with a scheduler's name, with a queue, and with neither.
     assert "matchConditions" not in policy["spec"]
     assert "namespaceObject.metadata.labels" in mutation(dict(policy))
     assert 'schedulerName: "kai-scheduler"' in mutation(dict(policy))
@@ -164,7 +165,7 @@ def test_no_owner_there_can_name_another_queue(form: str) -> None:
     assert rule["resources"] == ["*"]
     (validation,) = policy["spec"]["validations"]
     assert "== namespaceObject.metadata.labels" in validation["expression"]
-    assert "oldObject" in validation["expression"]  # what was there before can be finished
+    assert "oldObject" in validation["expression"]  # objects from before can be finished
     assert binding["spec"]["validationActions"] == ["Deny"]
     assert binding["spec"]["matchResources"]["namespaceSelector"]["matchExpressions"]
 

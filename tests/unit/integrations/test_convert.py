@@ -51,7 +51,7 @@ def test_a_volcano_job_becomes_a_job_set_of_kai() -> None:
     for name, count in (("master", 1), ("worker", 4)):
         part = parts(built)[name]
         assert part["spec"]["parallelism"] == part["spec"]["completions"] == count
-        assert "metadata" not in part  # all of them start together, as KAI has it anyway
+        assert "metadata" not in part  # all of them start together, KAI's default
         pod = part["spec"]["template"]
         assert pod["spec"]["schedulerName"] == "kai-scheduler"
         assert pod["spec"]["restartPolicy"] == "OnFailure"

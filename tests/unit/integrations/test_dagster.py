@@ -1,4 +1,4 @@
-"""What Dagster has to be told, without Dagster."""
+"""The settings for Dagster, without Dagster."""
 
 import json
 from typing import Any
@@ -188,7 +188,7 @@ def test_a_pod_of_pipes_is_its_own_owner() -> None:
         ],
     }
     assert dagster.build(request, pipes=True, existing=built) == built
-    given = {**built, "env": {"OWN": "1"}}  # an argument of run(), which is not a list there
+    given = {**built, "env": {"OWN": "1"}}  # an argument of run(), where it is not a list
     assert dagster.build(request, pipes=True, existing=given) == given
     assert any("pod_wait_timeout" in warning for warning in built.warnings)
 

@@ -1,4 +1,4 @@
-"""What Flyte has to be told, without Flyte."""
+"""The settings for Flyte, without Flyte."""
 
 import json
 from typing import Any

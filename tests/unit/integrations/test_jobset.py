@@ -90,7 +90,7 @@ def test_a_job_of_the_set_may_have_a_number_of_its_own() -> None:
     )
     assert jobs(manifest)["worker"]["metadata"]["annotations"] == {MIN: "2"}
     assert "metadata" not in jobs(manifest)["driver"]
-    # One group has one queue, whatever its pods say.
+    # A group has one queue, whatever its pods request.
     assert any("driver asks for queue team-b" in each for each in manifest.warnings)
     assert not any("worker asks for queue" in each for each in manifest.warnings)
 

@@ -195,7 +195,7 @@ def test_native_needs_the_library() -> None:
 
 
 class Task:
-    """As much of a task as plain values are applied to."""
+    """The part of a task to which plain values are applied."""
 
     def __init__(self, **kubernetes: Any) -> None:
         self.platform_config = {"kubernetes": kubernetes} if kubernetes else {}

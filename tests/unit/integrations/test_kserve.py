@@ -1,4 +1,4 @@
-"""What KServe has to be told, without KServe."""
+"""The settings for KServe, without KServe."""
 
 import copy
 import json

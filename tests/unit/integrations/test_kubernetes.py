@@ -1,4 +1,4 @@
-"""Plain Kubernetes, and patching whatever has pods, without the kubernetes client."""
+"""Plain Kubernetes, and patching any object with pods, without the kubernetes client."""
 
 import copy
 import json
@@ -121,7 +121,7 @@ def test_a_deployment_is_told_of_its_priority() -> None:
     assert not any("inference" in warning for warning in chosen.warnings)
     labels = chosen["spec"]["template"]["metadata"]["labels"]
     assert labels["kai.scheduler/preemptibility"] == "preemptible"
-    # What selects the pods is what they have.
+    # The selector matches the labels of the pods.
     assert chosen["spec"]["selector"]["matchLabels"].items() <= labels.items()
 
 
@@ -134,7 +134,7 @@ def test_waiting_in_a_queue_is_no_failure() -> None:
     assert not any(said in each for each in kubernetes.patch(job, asked()).warnings)
     job["spec"]["activeDeadlineSeconds"] = 60
     assert any(said in each for each in kubernetes.patch(job, asked()).warnings)
-    # Of a pod it begins when the pod has a node.
+    # For a pod the time starts when it has a node.
     pod = {"kind": "Pod", "spec": {"activeDeadlineSeconds": 60, **pod_template()["spec"]}}
     assert not any("activeDeadline" in each for each in kubernetes.patch(pod, asked()).warnings)
 
@@ -179,7 +179,7 @@ def test_a_pod_asks_in_one_way_whatever_it_asked_before(
     )
 
 
-# One manifest of each kind that the table knows, with something foreign in it.
+# One manifest of each kind in the table, with an unrelated field in it.
 MANIFESTS: dict[str, dict[str, Any]] = {
     "Pod": {**pod_template()},
     "PodTemplate": {"template": pod_template()},
@@ -316,7 +316,7 @@ def test_roles_say_which_pods_take_the_gpus() -> None:
         kubernetes.patch(job, asked(), roles=["x"])
 
 
-# Kinds of which KAI reads how many pods start together.
+# Kinds from which KAI reads how many pods start together.
 @pytest.mark.parametrize("kind", sorted(MANIFESTS))
 def test_the_size_of_a_gang_is_written_or_reported(kind: str) -> None:
     built = kubernetes.patch(manifest(kind), asked(gpus=1, gang_min=1))
@@ -446,7 +446,7 @@ def test_the_examples_print_manifests(example: str, capsys: pytest.CaptureFixtur
 
 @pytest.mark.parametrize("kind", sorted(set(MANIFESTS) - {"Pod"}))
 def test_settings_are_applied_to_the_pod_templates_of_every_kind(kind: str) -> None:
-    """Once the spec of a Deployment itself got the scheduler's name, and its pods nothing."""
+    """The spec of a Deployment itself once got the scheduler's name, and its pods got nothing."""
     before = manifest(kind)
     made = kai.pod_settings(queue="team-a").apply_to(before)
     assert before == manifest(kind)

@@ -1,4 +1,4 @@
-"""What Metaflow has to be told, without Metaflow."""
+"""The settings for Metaflow, without Metaflow."""
 
 import copy
 import json
@@ -124,7 +124,7 @@ def test_the_scheduler_is_named_by_a_policy() -> None:
     assert built.placement["schedulerName"] == "pod, by the policy in cluster_objects"
     kyverno = metaflow.build(kai.PodRequest(queue="team-a"), form="kyverno")
     assert kyverno.cluster_objects[0]["kind"] == "ClusterPolicy"
-    # The policy finds pods by their queue.
+    # The policy selects pods by their queue.
     nameless = metaflow.build(kai.PodRequest())
     assert "schedulerName" not in nameless.pod["spec"]
     with pytest.raises(kai.InvalidRequestError, match="metaflow cannot express scheduler_name"):

@@ -1,4 +1,4 @@
-"""What MLflow Projects has to be told, without MLflow."""
+"""The settings for MLflow Projects, without MLflow."""
 
 import json
 from pathlib import Path

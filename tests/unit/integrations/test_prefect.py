@@ -1,4 +1,4 @@
-"""What Prefect has to be told, without Prefect."""
+"""The settings for Prefect, without Prefect."""
 
 import copy
 import json
@@ -102,7 +102,7 @@ def test_what_is_no_variable_belongs_to_the_pool() -> None:
     assert pod["spec"]["runtimeClassName"] == "nvidia"
     assert pod["spec"]["containers"][0]["securityContext"] == {"privileged": True}
     assert built.placement["kai.scheduler/topology"] == "Job"
-    # The worker copies it from there; before 0.7.6 it did not.
+    # The worker copies it from the Job; before 0.7.6 it did not.
     assert "kai.scheduler/topology" not in pod["metadata"]["annotations"]
     assert built.pod["metadata"]["annotations"]["kai.scheduler/topology"] == "t"
     old = prefect.build(request, version="0.7.5")
@@ -159,7 +159,7 @@ def test_a_template_keeps_its_own_and_loses_whole_gpus() -> None:
     pod["spec"]["containers"][0]["resources"]["limits"] = {"nvidia.com/gpu": "1", "memory": "2Gi"}
     pod["spec"]["tolerations"] = [{"key": "spot", "operator": "Exists"}]
     job_of(template)["metadata"]["labels"] = "{{ labels }}"
-    template["job_configuration"]["env"] = {"OF_THE_POOL": "1"}  # no list, as a pod's is
+    template["job_configuration"]["env"] = {"OF_THE_POOL": "1"}  # not a list, unlike a pod's
     template["variables"]["properties"]["env"]["default"] = {"OWN": "1"}
     before = copy.deepcopy(template)
 

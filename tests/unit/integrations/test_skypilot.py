@@ -1,4 +1,4 @@
-"""What SkyPilot has to be told, without SkyPilot."""
+"""The settings for SkyPilot, without SkyPilot."""
 
 import copy
 import json
@@ -71,7 +71,7 @@ def test_the_time_to_wait_is_raised() -> None:
 def test_a_part_of_a_gpu_is_nothing_that_skypilot_sees() -> None:
     said = " ".join(skypilot.build(kai.PodRequest(queue="a", gpu_fraction=0.5)).warnings)
     assert "leave accelerators: out" in said
-    # Ray hides all GPUs from tasks that it gave none to.
+    # Ray hides all GPUs from tasks without a GPU of their own.
     assert "unset CUDA_VISIBLE_DEVICES" in said
     whole = " ".join(skypilot.build(kai.PodRequest(queue="a", gpus=2)).warnings)
     assert "write accelerators: with 2 of your model" in whole

@@ -23,7 +23,7 @@ def built(version: str = "2.3", gpus: dict[str, Any] | None = None, **options: A
 
 
 def pod_metadata(version: str, job: Any) -> dict[str, Any]:
-    """Of the pods, wherever this version has it."""
+    """The metadata of the pods in this version."""
     if version == "2.0":
         return dict(runtime_job(job)["spec"]["template"]["metadata"])
     (entry,) = job["spec"][FIELDS[version]]
@@ -148,7 +148,7 @@ def test_a_runtime_of_ones_own_is_copied_without_what_the_server_wrote() -> None
     assert job["spec"]["runtimeRef"] == {"name": "kai-mine", "kind": "TrainingRuntime"}
     for at in (0, 1):
         assert runtime_job(job, at)["spec"]["template"]["spec"]["schedulerName"] == "kai-scheduler"
-    # The training waits for the data, so KAI must not wait for both.
+    # The training waits for the data, so KAI must not require both.
     assert job["metadata"]["annotations"] == {GANG: "1"}
     assert "schedulerName" not in str(base)
 

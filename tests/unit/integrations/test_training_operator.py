@@ -69,7 +69,7 @@ def test_each_kind_has_its_roles(
         assert template["spec"]["containers"][0]["name"] == container
         assert template["metadata"]["labels"] == {"kai.scheduler/queue": "team-a"}
         assert ("annotations" in template["metadata"]) == (role not in without)
-    # Volcano's words, which KAI ignores.
+    # Volcano's field, which KAI ignores.
     assert "schedulingPolicy" not in job["spec"]["runPolicy"]
 
 

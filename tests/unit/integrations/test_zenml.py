@@ -1,4 +1,4 @@
-"""Settings of ZenML's steps as plain values; tests/integrations/test_zenml.py has ZenML itself."""
+"""Settings of ZenML's steps as plain values; tests/integrations/test_zenml.py uses ZenML."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ VARIABLES = {"NVIDIA_DRIVER_CAPABILITIES": "all", "NVIDIA_REQUIRE_CUDA": "cuda>=
 
 
 def example(**changes: Any) -> kai.PodRequest:
-    """What the training step of the first KAI example for ZenML asks for."""
+    """The request of the training step in KAI's first example for ZenML."""
     return kai.PodRequest(
         **{
             "queue": "test",

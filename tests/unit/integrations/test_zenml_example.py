@@ -1,4 +1,4 @@
-"""examples/zenml without ZenML: what it plans, and what lies beside it."""
+"""examples/zenml without ZenML: its plan, and the files beside it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EXAMPLE = ROOT / "examples" / "zenml"
 
 @pytest.fixture
 def modules(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, ModuleType]]:
-    """Those of the example that need kai alone."""
+    """Modules of the example that need only kai."""
     monkeypatch.syspath_prepend(str(EXAMPLE))
     names = ("settings", "plan", "variables")
     before = set(sys.modules)
@@ -109,7 +109,8 @@ def test_the_variables_of_terraform_are_those_of_the_settings(
 
 
 def test_terraform_can_plan_before_there_are_connectors() -> None:
-    """Up to 3.0.4 ZenML's provider refuses a resource of a connector whose id is not known yet."""
+    """Up to 3.0.4 ZenML's provider rejects a resource with a connector whose id is not known
+    yet."""
     text = (EXAMPLE / "terraform" / "main.tf").read_text(encoding="utf-8")
     assert text.count("connector_id = zenml_service_connector") == 3
     assert "connector_resource_id" not in text
@@ -127,7 +128,7 @@ def test_no_gpu_is_given_to_every_step(modules: dict[str, ModuleType]) -> None:
 def test_the_sample_pod_of_terraform_is_one_that_kai_takes(
     modules: dict[str, ModuleType],
 ) -> None:
-    """A part of a GPU without a whole one beside it."""
+    """A GPU fraction without a whole GPU."""
     template = (EXAMPLE / "terraform" / "pod.yaml.tftpl").read_text(encoding="utf-8")
     values = {
         "namespace": "default",
@@ -148,7 +149,7 @@ def test_the_sample_pod_of_terraform_is_one_that_kai_takes(
 
 
 def test_the_driver_has_to_know_the_cuda_of_the_image(modules: dict[str, ModuleType]) -> None:
-    """The first example asked for CUDA 12.2 with an image of 12.1."""
+    """The first example required CUDA 12.2 with an image of 12.1."""
     dockerfile = (EXAMPLE / "Dockerfile").read_text(encoding="utf-8")
     found = re.search(r"^FROM .*-cuda([0-9.]+)-", dockerfile, re.MULTILINE)
     assert found is not None

@@ -1,4 +1,4 @@
-"""An API server in this process, and clocks: tests of the client wait for nothing."""
+"""An API server in this process, and clocks, so that tests of the client do not wait."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""A server that answers as a test says, faults included, and clocks that a test moves.
+"""A server with the answers and faults of a test, and clocks that a test moves.
 
 async with FakeApi() as api:
     api.on("GET", "/api/v1/pods", status(429, {"Retry-After": "3"}), ok({"items": []}))
@@ -26,7 +26,7 @@ Responder = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class QuickClock(Clock):
-    """Whoever sleeps is awake at once, and it is later then."""
+    """A sleep returns at once and advances the clock."""
 
     def __init__(self) -> None:
         self.now, self.slept = 1000.0, list[float]()
@@ -48,7 +48,7 @@ class QuickClock(Clock):
 
 
 class ManualClock(QuickClock):
-    """Time passes when the test says so."""
+    """Time passes only when the test moves it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -73,7 +73,7 @@ class ManualClock(QuickClock):
 
 
 async def settle() -> None:
-    """Lets what is ready run, requests to the server in this process among it."""
+    """Lets ready tasks run, including requests to the server in this process."""
     for _ in range(20):
         await asyncio.sleep(0)
     await asyncio.sleep(0.002)
@@ -82,14 +82,14 @@ async def settle() -> None:
 
 
 async def until(condition: Callable[[], object]) -> None:
-    """Waits for what has to happen; the test's own time limit ends it otherwise."""
+    """Waits for a condition; the test's own time limit is the only limit."""
     while not condition():
         await asyncio.sleep(0.001)
 
 
 @dataclass(frozen=True)
 class Seen:
-    """A request as it came."""
+    """A request as it arrived."""
 
     method: str
     path: str
@@ -124,7 +124,7 @@ class FakeApi:
         await self._runner.cleanup()
 
     def on(self, method: str, path: str, *answers: Responder) -> None:
-        """The answers to requests of this path, one after the other; the last one stays."""
+        """The answers to requests of this path, in order; the last one is repeated."""
         self._answers[method, path] = list(answers)
 
     def client(self, clock: Clock | None = None, **user: Any) -> Client:
@@ -136,7 +136,7 @@ class FakeApi:
         return [each.path for each in self.seen if method in ("", each.method)]
 
     def swallow(self, first: Responder | None = None) -> Responder:
-        """The request is taken in, and no answer comes."""
+        """The request is received, and no answer is sent."""
 
         async def respond(request: web.Request) -> web.StreamResponse:
             await self._open.wait()
@@ -145,14 +145,14 @@ class FakeApi:
         return respond
 
     def stream(self, *pieces: bytes, cut: bool = False, stay: bool = False) -> Responder:
-        """A watch: these pieces, and then a plain end, a broken connection, or silence."""
+        """A watch: these pieces, and then a normal end, a broken connection, or silence."""
 
         async def respond(request: web.Request) -> web.StreamResponse:
             response = web.StreamResponse(headers={"Content-Type": "application/json"})
             await response.prepare(request)
             for piece in pieces:
                 await response.write(piece)
-                await asyncio.sleep(0.001)  # so that pieces do not come as one
+                await asyncio.sleep(0.001)  # so that pieces arrive separately
             if cut:
                 assert request.transport is not None
                 request.transport.abort()
@@ -191,7 +191,7 @@ def status(
     message: str = "",
     causes: tuple[str, ...] = (),
 ) -> Responder:
-    """A refusal as the API server words it."""
+    """A rejection in the API server's format."""
     value: dict[str, Any] = {"kind": "Status", "code": code, "reason": reason, "message": message}
     value["details"] = {"causes": [{"reason": each} for each in causes]}
 
@@ -202,7 +202,7 @@ def status(
 
 
 async def disconnect(request: web.Request) -> web.StreamResponse:
-    """The request came, and the connection breaks before the answer."""
+    """The request arrives, and the connection breaks before the answer."""
     assert request.transport is not None
     request.transport.abort()
     return web.Response()

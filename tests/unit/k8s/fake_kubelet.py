@@ -1,4 +1,4 @@
-"""A kubelet whose PodResources API says what a test says, on a unix socket.
+"""A kubelet with a PodResources API that a test fills, on a unix socket.
 
 async with FakeKubelet(folder / "kubelet.sock") as kubelet:
     kubelet.pods = [pod("team", "a", devices=[("nvidia.com/gpu", ["0", "1"], [0])])]
@@ -50,7 +50,8 @@ def answer(*pods: tuple[str, Sequence[dict[str, Any]]]) -> bytes:
 
 
 class FakeKubelet:
-    """`data`: the answer, as bytes; `code`: refuses with this instead. `asked`: how often."""
+    """`data`: the answer, as bytes; `code`: rejects with this instead. `asked`: the number of
+    requests."""
 
     def __init__(self, socket: Path) -> None:
         self.socket, self.data, self.asked = str(socket), answer(), 0

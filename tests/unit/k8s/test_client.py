@@ -1,4 +1,4 @@
-"""Requests: what becomes of a write, what is tried again, and what no answer means."""
+"""Requests: the outcome of a write, retries, and missing answers."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def run(scenario: Callable[[FakeApi], Awaitable[Any]]) -> Any:
 
 
 def sent(write: Write, *answers: Any, clock: QuickClock | None = None, **how: Any) -> Any:
-    """The outcome of a write that is answered like this, and the requests that came."""
+    """The outcome of a write with these answers, and the requests that arrived."""
     path = {"binding": BINDING, "eviction": f"{POD}/eviction"}.get(write.subresource, POD)
     method = {"create": "POST", "patch": "PATCH", "delete": "DELETE"}[write.verb]
 
@@ -213,7 +213,7 @@ def test_no_connection_means_that_nothing_was_sent() -> None:
     outcome, requests = run(scenario)
     assert outcome.result is Result.FAILED
     assert outcome.message == "connection refused"
-    assert requests > 10  # as long as there is time
+    assert requests > 10  # for the whole time limit
 
 
 # ---- what may have been done ---------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""How connections end: none is left behind for a loop that ends at once."""
+"""The end of connections: none is open when a loop ends right after."""
 
 import asyncio
 import socket
@@ -20,7 +20,8 @@ HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n"
 
 @contextmanager
 def server(pki: Path, *, answers_the_end: bool) -> Iterator[str]:
-    """A watch over TLS, in a thread; its address. It says its end too, or is silent."""
+    """A watch over TLS, in a thread; returns its address. It closes its side too, or stays
+    silent."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(pki / "server.crt", pki / "server.key")
     over = threading.Event()
@@ -51,8 +52,8 @@ def server(pki: Path, *, answers_the_end: bool) -> Iterator[str]:
 def test_the_connection_of_a_watch_is_closed_when_close_returns(
     pki: Path, monkeypatch: pytest.MonkeyPatch, answers_the_end: bool
 ) -> None:
-    """aiohttp forgets a connection once its answer is not read on, and TLS takes its time: a loop
-    that ended meanwhile warned of transports that are not closed."""
+    """aiohttp forgets a connection whose answer is not read on, and TLS closes slowly: a loop that
+    ended meanwhile printed warnings about open transports."""
     if not answers_the_end:
         monkeypatch.setattr(connections, "ENDING_S", 0.05)
 

@@ -137,7 +137,7 @@ def test_a_plugin_that_fails_is_named(wanted: Plugin, problem: str) -> None:
 
 
 def over_tls(pki: Path, **how: Any) -> Any:
-    """What a request over TLS leads to; `user` and others as of Access."""
+    """The result of a request over TLS; `user` and others as in Access."""
 
     async def main() -> Any:
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=pki / "ca.crt")

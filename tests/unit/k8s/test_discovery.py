@@ -1,4 +1,4 @@
-"""Kinds that are in no table, and versions that differ from ours."""
+"""Kinds outside the table, and versions that differ from ours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events: what is written, what is only counted, and what one object may cause."""
+"""Events: which are written, which are only counted, and the limit for one object."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Puts:
         self._waiting.append((write, done))
 
     def answer(self, result: Result = Result.DONE) -> None:
-        """The outcome of all that was put since."""
+        """Answers all writes since the last call."""
         waiting, self._waiting = self._waiting, []
         for write, done in waiting:
             done(write, Outcome(result))

@@ -1,4 +1,4 @@
-"""Which cluster a command means, and with which credentials; what a mistake is called."""
+"""The cluster of a command, its credentials, and the messages for mistakes."""
 
 from __future__ import annotations
 

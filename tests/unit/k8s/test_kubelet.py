@@ -1,4 +1,4 @@
-"""What a kubelet gave to pods, over its socket; and the CPUs of NUMA nodes in sysfs."""
+"""A kubelet's assignments to pods, over its socket; and the CPUs of NUMA nodes in sysfs."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_what_the_containers_of_pods_have(play: Callable[[Story], None]) -> None
 
 
 def test_a_large_node_is_read_whole(play: Callable[[Story], None]) -> None:
-    """grpc takes 4 MiB unless it is told otherwise."""
+    """grpc accepts only 4 MiB by default."""
 
     async def story(kubelet: FakeKubelet) -> None:
         many = [container([("d", ["x" * 1000], [0])]) for _ in range(6000)]

@@ -1,4 +1,5 @@
-"""Leader election: who leads, until when, and what a stopped or cut-off leader believes."""
+"""Leader election: which process leads, until when, and the state of a stopped or cut-off
+leader."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ class Leases:
     def __init__(self, api: FakeApi) -> None:
         self.kept: dict[str, dict[str, Any]] = {}
         self.writes = list[tuple[str, str]]()
-        self.broken = ""  # "before": requests get no answer; "after": they are done without one
+        # "before": requests get no answer; "after": they are applied without an answer
+        self.broken = ""
         self._version, self._api = 0, api
         api.on("POST", LEASES, self._create)
         for name in ("a", "b"):
@@ -82,7 +84,7 @@ class Leases:
 
 
 class Candidate:
-    """An election that runs, and what it reported."""
+    """A running election, and its reports."""
 
     def __init__(
         self,
@@ -124,7 +126,7 @@ def run(scenario: Callable[[FakeApi, Leases, ManualClock], Awaitable[Any]]) -> N
 
 
 async def pass_time(clock: ManualClock, seconds: float) -> None:
-    """In small steps, with time for the requests that these lead to."""
+    """Moves the clock in small steps, with time for the resulting requests."""
     for _ in range(int(seconds * 2)):
         await clock.advance(0.5)
         await settle()
@@ -251,7 +253,7 @@ def test_leadership_counts_from_before_the_renewal_was_sent() -> None:
         slow = api._answers["PUT", f"{LEASES}/a"][0]
 
         async def late(request: web.Request) -> web.StreamResponse:
-            clock.now += 4  # the answer takes so long
+            clock.now += 4  # the duration of the answer
             return await slow(request)
 
         api.on("PUT", f"{LEASES}/a", late)
@@ -283,7 +285,7 @@ def test_wall_clocks_are_not_compared() -> None:
     async def scenario(api: FakeApi, leases: Leases, clock: ManualClock) -> None:
         leases.hold("a", "other", renewed="2020-01-01T00:00:00.000000Z")  # years ago, it seems
         one = Candidate(api, clock, "one")
-        for second in range(40):  # renewed every 5 s, by a clock that stands in the past
+        for second in range(40):  # renewed every 5 s, by a clock in the past
             if second % 5 == 0:
                 leases.hold("a", "other", renewed=f"2020-01-01T00:00:{second:02}.000000Z")
             await pass_time(clock, 1)

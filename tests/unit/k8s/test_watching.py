@@ -1,4 +1,5 @@
-"""Lists and watches: what is listed again, what goes on, and what a sink gets to see."""
+"""Lists and watches: when objects are listed again, when a watch resumes, and the input of a
+sink."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ PODS = "/api/v1/pods"
 
 
 class Steps(DictSink):
-    """A sink that notes what it was told; `room` says whether it is full."""
+    """A sink that records its input; `room` sets whether it is full."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -73,7 +74,7 @@ def run(scenario: Scenario, clock: QuickClock | None = None) -> Any:
 async def watched(
     client: Client, sink: Steps, condition: Callable[[Watch], object], **options: Any
 ) -> Watch:
-    """The watch, ended once the condition holds."""
+    """The watch, cancelled once the condition holds."""
     watch = Watch(client, "Pod", sink, **options)
     task = asyncio.create_task(watch.run())
     waiting = asyncio.create_task(until(lambda: task.done() or condition(watch)))

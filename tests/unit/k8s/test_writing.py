@@ -15,7 +15,7 @@ from kai.k8s.writing import Writer
 
 
 class FakeClient:
-    """Takes writes and answers when the test says so."""
+    """Receives writes and answers when the test does so."""
 
     def __init__(self) -> None:
         self.clock = ManualClock()
@@ -31,7 +31,7 @@ class FakeClient:
         return await future
 
     async def answer(self, *which: int, result: Result = Result.DONE) -> None:
-        """Answers these writes, by their place in `sent`; all of them when none is named."""
+        """Answers these writes, by their index in `sent`; all of them by default."""
         await settle()
         for index in which or list(self._open):
             self._open.pop(index).set_result(Outcome(result))
@@ -79,7 +79,7 @@ def test_what_was_not_sent_can_be_taken_back() -> None:
         writer.put(write("e", key="k"), done)
         await settle()
         taken = writer.take_back(Lane.BINDING, lambda each: each.name in "bce")
-        assert [each.name for each in taken] == ["c"]  # b is on its way, and e may be replaced
+        assert [each.name for each in taken] == ["c"]  # b is under way, and e may be replaced
         await client.answer()
         assert client.names() == ["a", "b", "d", "e"]
         await client.answer()
@@ -269,7 +269,7 @@ def test_bindings_are_finished_while_conditions_are_still_taken() -> None:
         await settle()
         finishing = asyncio.ensure_future(writer.finish(5.0, Lane.BINDING))
         await client.answer(0)
-        assert not finishing.done()  # what follows from an answer belongs to it
+        assert not finishing.done()  # writes that follow from an answer count too
         await client.answer(2)
         assert finishing.done()
         assert done.outcomes == [("bind after it", Result.DONE)]
@@ -299,7 +299,7 @@ def test_what_is_not_finished_in_time_is_known() -> None:
         for number in range(6):
             writer.put(write(f"p{number}", key=f"k{number}"), done)
         await settle()
-        writer.put(write("p0", key="k0"), done)  # behind the one on its way
+        writer.put(write("p0", key="k0"), done)  # behind the one under way
         draining = asyncio.ensure_future(writer.drain(5.0))
         await client.clock.advance(5.1)
         assert await draining == 7
@@ -364,7 +364,7 @@ def test_what_is_under_way_and_was_tried_again_is_counted() -> None:
             writer.put(write(name, lane))
         await settle()
         may_go = client.options[0]["guard"]
-        assert [may_go(), may_go(), may_go()] == [True] * 3  # as the client asks before each try
+        assert [may_go(), may_go(), may_go()] == [True] * 3  # the client checks before each try
         await client.clock.advance(2.5)
         assert [(each.name, s) for each, s in writer.under_way()] == [("a", 2.5), ("b", 2.5)]
         assert writer.retries[Lane.BINDING] == 0, "it is counted with the answer"

@@ -1,4 +1,4 @@
-"""What our own builders make has nothing in it that KAI refuses."""
+"""Objects from our own builders contain nothing that KAI rejects."""
 
 from __future__ import annotations
 

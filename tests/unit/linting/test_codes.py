@@ -1,4 +1,4 @@
-"""Every code is described, with its severity, and every description has a code."""
+"""Every code has a description with its severity, and every description has a code."""
 
 import ast
 import re

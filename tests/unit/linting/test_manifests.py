@@ -1,4 +1,4 @@
-"""Manifests that KAI would refuse, or silently ignore."""
+"""Manifests that KAI would reject, or silently ignore."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_what_goes_with_a_part_only(annotations: dict[str, str], code: str) -> N
 
 @pytest.mark.parametrize("amount", ["1", 0, "0", "2m"])
 def test_a_whole_gpu_beside_a_part(amount: Any) -> None:
-    """A limit of zero is one too, and so is a sidecar's or an init container's."""
+    """A limit of zero counts too, and so does that of a sidecar or an init container."""
     limits = {"limits": {"nvidia.com/gpu": amount}}
     main, side = {"name": "main"}, {"name": "side", "resources": limits}
     named = {**HALF, "gpu-fraction-container-name": "main"}
@@ -357,7 +357,7 @@ def test_the_owner_overrules_its_pods() -> None:
 
 
 def test_queues_beside_the_workload() -> None:
-    """Believed to be some of the cluster's."""
+    """They are assumed to be in the cluster too."""
     queues = unlimited("test")
     assert lint([*queues, job()]) == []
     finding = only([*unlimited("another"), job()])

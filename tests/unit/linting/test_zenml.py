@@ -1,4 +1,4 @@
-"""ZenML keeps keys that it does not know, and never acts on them (spec 7 Z2, Z3)."""
+"""ZenML stores unknown keys, and never uses them (spec 7 Z2, Z3)."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_kais_rules_hold_there_as_well() -> None:
 
 
 class Model:
-    """A pydantic model, as ZenML's settings are; it knows what was written."""
+    """A pydantic model, like ZenML's settings; it stores what was written."""
 
     def __init__(self, **fields: Any) -> None:
         self.fields = fields

@@ -1,4 +1,4 @@
-"""Policies that are functions: what they get, what they decide, and what happens when they fail."""
+"""Policies written as functions: their input, their effect, and their failures."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def test_row_wise_policies_get_the_rows_that_have_changed() -> None:
         return np.zeros(len(nodes))
 
     nodes_with(kai.policy.score(note), cluster=cluster)
-    assert rows == [["n1", "n2", "n3", "n4", "n5"], ["n1"]]  # a full node is not asked about
+    assert rows == [["n1", "n2", "n3", "n4", "n5"], ["n1"]]  # a full node is not scored
     rows.clear()
     nodes_with(kai.policy.score(whole_table=True)(note), cluster=cluster)
     everywhere = [f"n{i}" for i in range(1, 6)]
@@ -265,7 +265,7 @@ def test_a_broken_policy_is_one_error_and_nothing_is_lost(
     assert "policy mended (" in str(raised.value)
     assert "\n" not in str(raised.value)
     assert cluster.to_snapshot() == before
-    # The cluster and the scheduler go on.
+    # The cluster and the scheduler stay usable.
     assert (
         kai.Scheduler().plan(cluster).decisions == kai.Scheduler().plan(small_cluster()).decisions
     )

@@ -1,4 +1,4 @@
-"""A machine with GPUs that are not there."""
+"""A machine with simulated GPUs."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ import pytest
 
 @pytest.fixture
 def nvidia_smi(tmp_path: Path) -> Callable[[str], str]:
-    """A command in nvidia-smi's place that runs these lines of shell."""
+    """A command in place of nvidia-smi that runs these shell lines."""
 
     def write(script: str) -> str:
         path = tmp_path / "nvidia-smi"
@@ -26,9 +26,9 @@ def nvidia_smi(tmp_path: Path) -> Callable[[str], str]:
 
 @pytest.fixture
 def libcuda(tmp_path: Path) -> Callable[..., str]:
-    """A driver library with devices of so many MiB; `init` is what cuInit answers.
+    """A driver library with devices of this many MiB; `init` is the result of cuInit.
 
-    It leaves a file with the number of the process in which CUDA was started.
+    It writes the number of the process in which CUDA was started to a file.
     """
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:

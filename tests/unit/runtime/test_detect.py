@@ -1,4 +1,4 @@
-"""detect(): what is proof, what is a hint, and what is neither."""
+"""detect(): proofs, hints, and signs that are neither."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Libcuda = Callable[..., str]
 
 
 def looked_at(**arguments: Any) -> Detected:
-    """On a machine without anything, but for the arguments."""
+    """On a machine without anything except the arguments."""
     nothing: dict[str, Any] = {
         "environ": {},
         "cdi_directory": "/nowhere/cdi",
@@ -48,7 +48,7 @@ def test_a_machine_without_gpus() -> None:
     ],
 )
 def test_variables_are_hints(environ: dict[str, str]) -> None:
-    """spec 7 X2: a CUDA image on a node without a GPU says all of these."""
+    """spec 7 X2: a CUDA image on a node without a GPU sets all of these."""
     found = looked_at(environ=environ)
     assert (found.available, found.hinted) == (False, True)
     assert found.variables == environ

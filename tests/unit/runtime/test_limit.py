@@ -1,4 +1,4 @@
-"""limit(): a framework is told its share where the device is known."""
+"""limit(): a framework gets its share if the device is known."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _nothing_done() -> Iterator[None]:
 
 
 class Told(ModuleType):
-    """Stands in for torch, and remembers what it is told."""
+    """Replaces torch, and records its calls."""
 
     def __init__(self) -> None:
         super().__init__("torch")

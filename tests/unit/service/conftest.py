@@ -1,4 +1,4 @@
-"""A cluster without Kubernetes: an API server in this process, and clusters that tests follow."""
+"""A cluster without Kubernetes: an API server in this process, and clusters that tests read."""
 
 import sys
 from collections.abc import Iterator

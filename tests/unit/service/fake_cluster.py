@@ -1,4 +1,5 @@
-"""An API server in a thread that lists and watches what a test puts into it, and takes no writes.
+"""An API server in a thread that serves lists and watches of a test's objects, and accepts no
+writes.
 
 with FakeCluster(tmp_path / "kubeconfig.yaml") as cluster:
     cluster.put(node("n1", gpus=2), queue("a"), pod("p", queue="a"))
@@ -77,12 +78,12 @@ class FakeCluster:
         return self._api.paths("GET")
 
     def asked_for(self, kind: str) -> set[str]:
-        """As what the kind was read: the headers Accept."""
+        """The formats in which the kind was requested: the headers Accept."""
         path = RESOURCES[kind].path()
         return {each.headers["Accept"] for each in self._api.seen if each.path == path}
 
     def put(self, *objects: Object) -> None:
-        """Objects that are new or changed."""
+        """Adds or changes objects."""
         self._do(self._put(objects))
 
     def delete(self, kind: str, name: str) -> None:
@@ -93,7 +94,7 @@ class FakeCluster:
         self._do(self._cut())
 
     def stop_serving(self) -> None:
-        """As if the server went away for good."""
+        """As if the server disappeared for good."""
         self._do(self._api._runner.cleanup())
 
     # ---- on the loop -----------------------------------------------------------------------------
@@ -175,7 +176,7 @@ class FakeCluster:
             lines.put_nowait(json.dumps({"type": "BOOKMARK", "object": end}).encode() + b"\n")
         self._watches[kind].append(lines)
         try:
-            with contextlib.suppress(ConnectionResetError):  # the client has gone
+            with contextlib.suppress(ConnectionResetError):  # the client has disconnected
                 while (line := await lines.get()) is not None:
                     await response.write(line)
         finally:
@@ -220,7 +221,7 @@ def pod(
     owner: Object | None = None,
     priority: str = "train",
 ) -> Object:
-    """One that waits, and is in no pod group."""
+    """A waiting pod that is in no pod group."""
     metadata: Object = {
         "name": name,
         "namespace": "team",

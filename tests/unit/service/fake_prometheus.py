@@ -1,4 +1,4 @@
-"""An HTTP server that answers instant queries with numbers that a test sets."""
+"""An HTTP server that answers instant queries with a test's numbers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aiohttp import web
 
 
 class FakePrometheus:
-    """`used`: by metric and queue; `had`: by capacity metric. `fails`: what it answers instead."""
+    """`used`: by metric and queue; `had`: by capacity metric. `fails`: its answer instead."""
 
     def __init__(self) -> None:
         self.used: dict[str, dict[str, float]] = {}

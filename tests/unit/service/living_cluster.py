@@ -1,4 +1,4 @@
-"""A FakeCluster that takes the writes of `kai run`, as far as a test of its pages needs them.
+"""A FakeCluster that accepts the writes of `kai run`, as far as tests of its pages need them.
 
 A bound pod runs at once, a deleted one is gone at once, and patches are merged into the object.
 """
@@ -70,7 +70,7 @@ class LivingCluster(FakeCluster):
 
 
 def merged(old: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
-    """A merge patch (RFC 7386); lists of a strategic one are replaced as well."""
+    """A merge patch (RFC 7386); lists of a strategic merge patch are replaced as well."""
     new = json.loads(json.dumps(old))
     for name, value in patch.items():
         if value is None:

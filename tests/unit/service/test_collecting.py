@@ -1,4 +1,4 @@
-"""Garbage collections of much wait for idle moments, and all of them are timed."""
+"""Large garbage collections wait for idle moments, and all are timed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def collecting() -> Iterator[Collecting]:
 
 
 def make_much() -> list[list[int]]:
-    """So many containers that an idle moment is used."""
+    """Enough containers that an idle moment is used."""
     return [[] for _ in range((MUCH + 1) * YOUNG)]
 
 

@@ -1,5 +1,5 @@
-"""Whatever is wrong with a connection, each command says it in one sentence, and exits with 3 where
-no API server answers, and with 2 where what it was given cannot be used."""
+"""For every connection error, each command prints one sentence, and exits with 3 if no API server
+answers, and with 2 if its input cannot be used."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Servers:
         self._sockets = socket.socket(), socket.socket()
         for each in self._sockets:
             each.bind(("127.0.0.1", 0))
-        self._sockets[0].listen(100)  # takes connections, and never answers
+        self._sockets[0].listen(100)  # accepts connections, and never answers
         self.silent, self.closed = (f"127.0.0.1:{e.getsockname()[1]}" for e in self._sockets)
 
     def close(self) -> None:
@@ -80,7 +80,7 @@ class Servers:
 
         class Server(http.server.ThreadingHTTPServer):
             def handle_error(self, *_: Any) -> None:
-                """Connections that clients break are what this is about."""
+                """These tests are about connections that clients break."""
 
         server = Server(("127.0.0.1", 0), Handler)
         if tls:
@@ -153,7 +153,7 @@ def certified(name: str) -> Config:
 
 CA = {"certificate-authority": "ca.crt"}
 Given = Callable[[Servers], Any]
-# What is in the kubeconfig, the exit status, and what the sentence has.
+# The kubeconfig, the exit status, and a part of the message.
 WRONG: dict[str, tuple[Given, int, str]] = {
     "no such host": (
         lambda s: config("https://no-such-host.invalid:6443"),
@@ -256,7 +256,7 @@ WRONG: dict[str, tuple[Given, int, str]] = {
 
 @pytest.fixture
 def given(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> Callable[[Given], Path]:
-    """Writes a kubeconfig; what waits for seconds waits for a moment."""
+    """Writes a kubeconfig; shortens waits of seconds."""
     monkeypatch.setattr(client, "CONNECT_TIMEOUT_S", 0.3)
     monkeypatch.setattr(credentials, "PLUGIN_TIMEOUT_S", 0.4)
     monkeypatch.chdir(servers.folder)
@@ -271,7 +271,7 @@ def given(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> Callable[[Given]
     return write
 
 
-# Starting a program takes a while, and all commands connect in one way.
+# Starting a program is slow, and all commands connect in one way.
 CASES = [
     (wrong, command)
     for wrong in WRONG

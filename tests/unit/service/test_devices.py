@@ -1,4 +1,4 @@
-"""The devices that NVML shows, or one sentence that says why there are none."""
+"""The devices in NVML, or one sentence with the reason why there are none."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kai.service.devices import visible_devices
 
 
 class FakeNvml(ModuleType):
-    """nvidia-ml-py of a machine with these devices. `broken`: the function that fails, and why."""
+    """nvidia-ml-py on a machine with these devices. `broken`: the function that fails, and why."""
 
     class NVMLError(Exception):
         pass

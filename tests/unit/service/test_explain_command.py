@@ -26,7 +26,7 @@ def run(cluster: FakeCluster, capfd: pytest.CaptureFixture[str]) -> Run:
 
 @pytest.fixture
 def said(run: Run) -> Callable[[str], dict[str, Any]]:
-    """What --json says of a pod."""
+    """The output of --json for a pod."""
 
     def said(name: str) -> dict[str, Any]:
         status, out, err = run(name, "--json")

@@ -1,4 +1,4 @@
-"""How long pods waited, and fair shares: what metrics show of the planning thread."""
+"""Waiting times of pods, and fair shares: metrics of the planning thread."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def pod(name: str, node: str = "", **metadata: Any) -> tuple[str, bytes]:
 
 
 class Feed:
-    """`there`: pods of these names."""
+    """`there`: existing pods with these names."""
 
     def __init__(self, *there: str) -> None:
         self._there = there

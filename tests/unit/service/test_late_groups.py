@@ -1,4 +1,4 @@
-"""Groups that are created after the plan that had them."""
+"""Groups that are created after the plan that contained them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def alone(name: str, **spec: Any) -> dict[str, Any]:
 
 
 def grouped(waits: dict[str, Any]) -> tuple[World, str]:
-    """A world after the first plan, and the pod group that this plan made, once it is created."""
+    """The state after the first plan, and this plan's pod group, once it is created."""
     world = World(Options(roles=("scheduler", "pod-grouper")), Node=[node("n1")], Pod=[waits])
     [change] = world.turn().grouped.groups
     manifest = {**change.manifest, "kind": "PodGroup"}
@@ -58,14 +58,14 @@ def of_a_job(**labels: str) -> dict[str, Any]:
 
 
 def test_a_jobs_pod_that_names_another_group_is_planned_as_one_of_its_own() -> None:
-    """Recording 81. It was planned as a pod of the group that it names, and bound as such."""
+    """Recording 81. The pod was once planned in the group that it names, and bound in it."""
     options = Options(roles=("scheduler", "pod-grouper"))
     world = World(options, Node=[node("n1")], PodGroup=[group("mine")], Pod=[of_a_job()])
     turn = world.turn()
     [reference] = turn.grouped.needs
     assert places(turn) == {}
-    # Other news of the pod are no reason to plan it before the Job is there, or to forget then what
-    # was decided.
+    # Other changes of the pod must not cause planning before the Job exists, and must not undo the
+    # decision.
     world.event("MODIFIED", "Pod", of_a_job(first="news"))
     assert places(world.turn()) == {}
     metadata = {"namespace": "team", "name": "j", "uid": "uid-j"}

@@ -1,4 +1,5 @@
-"""What a process reads again: all pods when it begins to lead, and one whose binding is unclear."""
+"""What a process reads again: all pods when it starts leading, and a pod with an unclear
+binding."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ def test_a_new_leader_plans_after_it_has_listed_pods_and_not_before() -> None:
                 lease.held_from = client.clock.monotonic()
             assert service._may_plan()
             service._started_leading()
-            assert not service._may_plan()  # already before the loop has run anything
+            assert not service._may_plan()  # already before the event loop has run
             listing, service._listing = service._listing, None
             assert listing is not None
             for task in (listing, *service._watching.values()):
@@ -59,7 +60,7 @@ def test_a_plan_of_an_earlier_term_is_taken_back() -> None:
 def test_a_pod_that_was_read_is_taken_in_if_it_was_known(
     uid: str, request_name: str, taken: bool
 ) -> None:
-    """The grouper hears of pods by the watch alone, and one that is there is no news to that."""
+    """The grouper gets pods only from the watch, and a known pod is no news."""
 
     async def scene() -> None:
         async with FakeApi() as api, api.client(QuickClock()) as client:

@@ -126,7 +126,7 @@ def test_other_schedulers_can_be_asked(cluster: FakeCluster) -> None:
 
 
 def test_a_promise_of_an_earlier_plan_binds_no_later_one(cluster: FakeCluster) -> None:
-    """A scheduler keeps its promises; a view makes none, as nothing of its plans is done."""
+    """A scheduler keeps its promises; a view makes none, because its plans are not carried out."""
     low = pod("low", gpus=2, priority="train")
     low["spec"]["nodeName"], low["status"]["phase"] = "n1", "Running"
     classes = [
@@ -248,7 +248,7 @@ def test_a_mistyped_argument() -> None:
 def test_resource_claims_are_read_at_the_version_that_the_server_has(
     cluster: FakeCluster, version: str | None
 ) -> None:
-    """None: it has none (spec 3 D1)."""
+    """None: the server has none (spec 3 D1)."""
     cluster.put(priority_class("train", 50), queue("top"), queue("a", "top"), node("n1", 0))
     wants = pod("p", gpus=0)
     wants["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimName": "c"}]

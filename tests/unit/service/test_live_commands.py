@@ -42,7 +42,7 @@ def run(capfd: pytest.CaptureFixture[str]) -> Run:
 
 @pytest.fixture
 def busy(cluster: FakeCluster) -> FakeCluster:
-    """Pods that wait, with and without an owner, and GPUs of a kind."""
+    """Waiting pods, with and without an owner, and GPUs of a kind."""
     train = job("train")
     cluster.put(*small(), train, pod("t1", owner=train), pod("big", gpus=8))
     cluster.put(node("n2", 4, **{"nvidia.com/gpu.product": "NVIDIA-H100"}))
@@ -65,7 +65,7 @@ def test_the_answer_is_that_for_a_snapshot(
 
 
 def untimed(text: str) -> object:
-    """JSON without how long it took, other text with its lines as they would fit."""
+    """JSON without times; other text without the line wrapping."""
     if not text.startswith("{"):
         return text.split()
     plan = json.loads(text)
@@ -159,7 +159,7 @@ def test_a_snapshot_has_the_configuration_it_was_asked_for(
 
 @pytest.fixture
 def prometheus() -> Iterator[FakePrometheus]:
-    """One that answers from a thread of its own: queue a used three quarters of all GPUs."""
+    """A Prometheus that answers from a thread: queue a used three quarters of all GPUs."""
     fake, ready, loop = FakePrometheus(), threading.Event(), asyncio.new_event_loop()
     fake.used = {"kai_queue_allocated_gpus": {"a": 75.0}}
     fake.had = {"nvidia_com_gpu": 100.0}
@@ -204,7 +204,7 @@ def test_past_usage_comes_from_the_database_of_the_configuration(
 
 
 def usage_in(text: str) -> float:
-    """Of queue a, in the JSON of `kai plan` or `kai queues`."""
+    """The usage of queue a, in the JSON of `kai plan` or `kai queues`."""
     queues = json.loads(text)["queues"]
     rows = queues if isinstance(queues, list) else [{"queue": k, **v} for k, v in queues.items()]
     gpu = next(each for each in rows if each["queue"] == "a")["gpu"]

@@ -1,4 +1,4 @@
-"""What a running scheduler says: lines of one form, and not the same one a thousand times."""
+"""The log of a running scheduler: lines of one format, without endless repetition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics of what goes wrong and of what is under way, which are 0 in a cluster at rest."""
+"""Metrics of failures and of work under way, which are 0 in a cluster at rest."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ QUEUE_STATUS = status("status-of-queue/q", "Queue")
 
 
 class Measured:
-    """Metrics, and the parts of a service as far as they are asked for numbers."""
+    """Metrics, and the parts of a service whose numbers they use."""
 
     def __init__(self) -> None:
         self.metrics = Metrics()
@@ -59,7 +59,7 @@ class Measured:
         return asyncio.run(self.metrics.page()).decode().splitlines()
 
     def reconciled(self, controller: str) -> tuple[float, float]:
-        """How many successes and errors it had."""
+        """Its numbers of successes and errors."""
         values = self.metrics.reconciles.values
         errors = values.get((controller, "error"), 0)
         assert self.metrics.reconcile_errors.values.get((controller,), 0) == errors

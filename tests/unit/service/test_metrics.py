@@ -1,4 +1,4 @@
-"""What /metrics shows of a service that bound pods, evicted one and lets one wait."""
+"""/metrics of a service that bound pods, evicted one and has one waiting."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from kai.service.service import Service
 PATIENCE_S = 20.0
 QUEUE = ("queue_name", "queue_metadata_name", "queue_display_name")
 
-# KAI's, from spec 6 C35 and C64, and what its dashboards ask of controller-runtime. What is missing
-# here is missing in docs/reference/metrics.md as well, with the reason.
+# KAI's metrics, from spec 6 C35 and C64, and those of controller-runtime that its dashboards use. A
+# metric that is missing here is also missing in docs/reference/metrics.md, with the reason.
 OF_KAI = {
     "scheduler": {
         "kai_e2e_scheduling_latency_milliseconds": ("gauge", ()),
@@ -78,7 +78,7 @@ OF_KAI = {
         "controller_runtime_active_workers": ("gauge", ("controller",)),
     },
 }
-# What is 0 in a cluster in which nothing goes wrong and nothing is under way when the page is made.
+# Metrics that are 0 in a cluster without failures and without work under way.
 ZERO_WHEN_ALL_IS_WELL = {
     "kai_total_preemption_attempts": "the pod that leaves is reclaimed",
     "kai_decisions_under_way": "all have their answers",
@@ -93,7 +93,7 @@ ZERO_WHEN_ALL_IS_WELL = {
     "controller_runtime_active_workers": "nothing is under way",
 }
 
-# What has numbers only with a usage database (test_usage_fetching.py).
+# Metrics with numbers only with a usage database (test_usage_fetching.py).
 OF_A_DATABASE = {
     "kai_queue_gpu_usage",
     "kai_queue_cpu_usage",
@@ -117,7 +117,7 @@ class Page:
         }
 
     def _name_of(self, name: str) -> str:
-        """The parser gives counters an end that those of KAI lack."""
+        """The parser gives counters a suffix that KAI's lack."""
         return name if f"\n{name}" in self.text else name.removesuffix("_total")
 
     def value(self, name: str, **labels: str) -> float:
@@ -200,7 +200,7 @@ def living(tmp_path: Path) -> Iterator[LivingCluster]:
 
 
 def asking(name: str, **options: Any) -> Object:
-    """A pod that waits and asks for a core and 2 GB, too."""
+    """A waiting pod that also requests a core and 2 GB."""
     made = pod(name, **options)
     made["spec"]["containers"][0]["resources"]["requests"] |= {"cpu": "1", "memory": "2G"}
     return made
@@ -288,7 +288,7 @@ def says_what_it_did(log: str) -> None:
 
 
 def has_what_spec_and_list_have(page: Page, roles: tuple[str, ...]) -> None:
-    """The families of the roles, each with their kind and labels, and numbers that were set."""
+    """The families of the roles, each with its kind and labels, and numbers that were set."""
     declared = {each.name: each for each in Metrics(roles=roles)}
     expected = {name: what for role in ("", *roles) for name, what in OF_KAI.get(role, {}).items()}
     assert {name for name, each in declared.items() if each.is_kais} == set(expected)
@@ -395,7 +395,8 @@ def test_a_queue_that_goes_takes_its_gauges_with_it(living: LivingCluster) -> No
 
 
 def test_one_that_waits_for_its_lease_is_ready_and_shows_no_queues(living: LivingCluster) -> None:
-    """KAI's standbys answer their probes, too; two that show queues would show them twice."""
+    """KAI's standbys answer their probes, too; with two processes reporting queues, they would be
+    shown twice."""
     held = {"holderIdentity": "other", "leaseDurationSeconds": 3600, "renewTime": "now"}
     path = "/apis/coordination.k8s.io/v1/namespaces/kai-scheduler/leases/kai-scheduler"
 

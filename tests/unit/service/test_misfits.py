@@ -1,4 +1,4 @@
-"""Some objects make no sense: the rest is planned, and each of them shows what is wrong with it."""
+"""Some objects are invalid: all others are planned, and each invalid one shows its problem."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def bad_group(name: str = "bad") -> dict[str, Any]:
 
 
 def conditions(turn: Turn) -> dict[str, str]:
-    """What is written, by kind and name."""
+    """The written conditions, by kind and name."""
     found = {}
     for write in turn.writes:
         status = write.body.get("status", {})
@@ -40,7 +40,7 @@ def events(turn: Turn) -> dict[str, str]:
 
 
 def ignored(turn: Turn) -> list[tuple[str, str]]:
-    """Kind and name of what a line of the log is about."""
+    """Kind and name of the objects in log lines."""
     said = "an object cannot be used"
     return [
         (each.fields["kind"], each.fields["name"]) for each in turn.lines if each.message == said

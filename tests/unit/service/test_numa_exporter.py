@@ -43,7 +43,7 @@ class World:
         return [each[keys.NUMA_OBSERVED_ANNOTATION] for each in of_pods]
 
     async def looks(self, count: int = 3) -> None:
-        """So many further looks at the kubelet."""
+        """Waits for this many further reads of the kubelet."""
         wanted = self.kubelet.asked + count
         await until(lambda: self.kubelet.asked >= wanted)
 

@@ -1,4 +1,4 @@
-"""Options that cannot be are refused in one sentence."""
+"""Invalid options are rejected in one sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Owners of pods are read when a pod needs them, and again: they may move, or come late."""
+"""Owners of pods are read when a pod needs them, and again: they may move, or be created late."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ JOB = Reference("batch/v1", "Job", "team", "j", "u")
 
 
 class World:
-    """`there`: what is found of each owner; True if it is not listed."""
+    """`there`: the result of reading each owner; True if it is not listed."""
 
     def __init__(self) -> None:
         self.clock, self.there = ManualClock(), dict[Reference, bool | None]()
@@ -98,7 +98,7 @@ def test_an_owner_that_is_not_there_yet_is_looked_for() -> None:
 
 @pytest.mark.parametrize("answer", [True, False])
 def test_a_pod_group_is_read_until_there_is_an_answer(answer: bool) -> None:
-    """Watches bring what becomes of it then. An old answer that comes again would undo a write."""
+    """Watches deliver its later changes. An old answer that is repeated would undo a write."""
     group = Reference("scheduling.run.ai/v2alpha2", "PodGroup", "team", "g", "")
 
     async def story(world: World) -> None:
@@ -153,8 +153,8 @@ class Server:
 def test_while_the_server_fails_an_owner_stays_as_it_was(
     answer: bytes | Exception | None, found: bool | None, handed_on: list[object]
 ) -> None:
-    """Pods of an owner that may not be read are grouped without it; for a failing server that
-    would tear a Job apart."""
+    """Pods of an owner without the right to read it are grouped without it; doing that for a
+    failing server would split a Job."""
     reading = Reading(Server(answer), None, Options(), lambda: None)  # type: ignore[arg-type]
     is_there, why = asyncio.run(reading.look_after(JOB))
     assert is_there is found

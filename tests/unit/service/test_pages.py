@@ -1,4 +1,4 @@
-"""/get-snapshot: for this machine alone, and in a sentence where there is none."""
+"""/get-snapshot: only for this machine; without a snapshot it answers with a sentence."""
 
 from __future__ import annotations
 

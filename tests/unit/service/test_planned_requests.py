@@ -1,4 +1,4 @@
-"""What the planning thread says of BindRequests: what a decision asks for, and what is there."""
+"""The planning thread and BindRequests: the requests of decisions, and existing ones."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_decision_has_what_its_bind_request_says() -> None:
 
 
 def test_a_pod_with_a_bind_request_is_on_its_way() -> None:
-    """The process that asked for it may be another one."""
+    """Another process may have created it."""
     assert "BindRequest" in needed_by(["scheduler"])
     world = World(
         Node=[node("n1")],

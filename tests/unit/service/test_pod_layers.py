@@ -1,4 +1,4 @@
-"""From facts about a pod to its layers and the sentence at the end."""
+"""From facts about a pod to its layers and the final sentence."""
 
 from __future__ import annotations
 

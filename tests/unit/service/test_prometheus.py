@@ -1,4 +1,5 @@
-"""A real Prometheus scrapes queue metrics, and says what queues have used (spec 1 F118-F120)."""
+"""A real Prometheus scrapes queue metrics, and returns the past usage of queues (spec 1
+F118-F120)."""
 
 from __future__ import annotations
 
@@ -88,7 +89,7 @@ class Prometheus:
         return False
 
     def samples(self, query: str, first_s: int, last_s: int) -> dict[str, dict[int, float]]:
-        """By queue and second, what a metric was then; each second has the last sample."""
+        """By queue and second, the value of a metric; each second has the last sample."""
         given = {"query": query, "start": first_s, "end": last_s, "step": "1s"}
         url = f"{self.url}/api/v1/query_range?{urllib.parse.urlencode(given)}"
         with urllib.request.urlopen(url) as answer:
@@ -144,7 +145,7 @@ async def exporting(text: Callable[[], str]) -> Any:
 
 
 def capacity(gpus: int, cpus: int, memory: int) -> str:
-    """As kube-state-metrics has it, of one node."""
+    """In kube-state-metrics' format, for one node."""
     amounts = {"nvidia_com_gpu": gpus, "cpu": cpus, "memory": memory}
     return "".join(
         f'kube_node_status_capacity{{node="n",resource="{name}"}} {amount}\n'
@@ -160,7 +161,7 @@ async def until(is_so: Callable[[], Awaitable[object]], why: Callable[[], object
 
 
 def test_usage_is_what_the_samples_of_prometheus_add_up_to(tmp_path: Path) -> None:
-    """Each kind of window, beside the same sums over the samples as Prometheus shows them."""
+    """Each kind of window, compared with the same sums over Prometheus' samples."""
     now_held = {"a": 8.0, "b": 0.0}
 
     def text() -> str:
@@ -184,7 +185,7 @@ def test_usage_is_what_the_samples_of_prometheus_add_up_to(tmp_path: Path) -> No
 
 
 async def compared(prometheus: Prometheus) -> None:
-    # Half a second past a second: no sample lies on the border of a window.
+    # Half a second after a full second: no sample is at the border of a window.
     now = math.floor(time.time()) - 0.5
     start = time.strftime("%Y-%m-%dT%H:%M:%S.25Z", time.gmtime(now - 17.0))  # its third one, then
     sliding: dict[str, Any] = {"windowSize": "8s"}
@@ -205,7 +206,7 @@ async def compared(prometheus: Prometheus) -> None:
 
 
 def samples_of(prometheus: Prometheus, found: UsageDb, now: float) -> Samples:
-    """All of the last hour, as our own windows take them."""
+    """All of the last hour, in the form for our own windows."""
     first, last = int(now) - 3600, int(now)
     held = {r: prometheus.samples(found.metrics[r], first, last) for r in RESOURCES}
     had = {r: prometheus.samples(found.capacities[r], first, last)[""] for r in RESOURCES}
@@ -220,8 +221,8 @@ def samples_of(prometheus: Prometheus, found: UsageDb, now: float) -> Samples:
 
 
 def test_kai_run_learns_from_its_own_metrics_what_queues_used(tmp_path: Path) -> None:
-    """`a` holds 2 of 8 GPUs: its pods are bound, its status is written, its gauge is scraped, and
-    the scheduler fetches what that comes to."""
+    """`a` uses 2 of 8 GPUs: its pods are bound, its status is written, its gauge is scraped, and
+    the scheduler fetches the resulting usage."""
 
     async def story(living: LivingCluster) -> None:
         stream, port = io.StringIO(), free_port()
@@ -260,7 +261,7 @@ def test_kai_run_learns_from_its_own_metrics_what_queues_used(tmp_path: Path) ->
 
 
 async def has_used(service: Service, gpus: float) -> bool:
-    """Of all GPUs, `a` and the queue above it so many, `b` none; in what the next cycle reads."""
+    """Whether, in the next cycle's input, `a` and its parent used that many GPUs, and `b` none."""
     usage = await asyncio.to_thread(lambda: service._planner.state().usage)
     gpu = {name: parts[0] for name, parts in usage.items()}
     return gpu == {"a": pytest.approx(gpus), "top": pytest.approx(gpus)}

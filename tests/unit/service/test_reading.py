@@ -12,7 +12,7 @@ from kai.service.reading import Reading, Traffic
 
 
 def test_a_new_watch_does_not_forget_what_the_one_before_has_read() -> None:
-    """A process that begins to lead lists pods anew, with another watch; counters only go up."""
+    """A process that starts leading lists pods again with a new watch; counters only increase."""
     client: Any = SimpleNamespace(clock=Clock())
     reading = Reading(client, DictSink(), Options(), lambda: None)
     for number in range(1, 4):

@@ -1,4 +1,4 @@
-"""A running scheduler says what goes wrong, when it began and when it was over."""
+"""A running scheduler logs problems, with their start and their end."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Said:
         self.election: Any = SimpleNamespace(problem="", is_leading=lambda: False)
 
     def look(self) -> list[str]:
-        """What is said now."""
+        """The new log lines."""
         self.reports.look(self.watches, self.election)
         return self.lines()
 
@@ -41,7 +41,7 @@ class Said:
 def test_watches_that_do_not_get_on() -> None:
     it = Said()
     it.watches["Pod"].problem = "connection refused"
-    assert it.look() == []  # it may be over in a moment
+    assert it.look() == []  # it may end in a moment
     assert it.look() == ['warning kai: cannot watch kinds=Pod why="connection refused"']
     it.watches["Node"].problem = "connection refused"
     assert it.look() == []

@@ -1,4 +1,5 @@
-"""The program in reservation pods: what it writes, when, and what it does when it cannot."""
+"""The program in reservation pods: its writes, their time, and its behaviour when it cannot
+write."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ def story(
     devices: Callable[[], Sequence[str]] = one_device,
     clock: QuickClock | None = None,
 ) -> tuple[list[Any], list[str]]:
-    """The bodies of the patches that were sent, and the log."""
+    """The bodies of the sent patches, and the log."""
     stream = io.StringIO()
 
     async def run() -> list[Any]:
@@ -67,7 +68,7 @@ def test_the_device_is_written_on_the_pod() -> None:
 
 
 def test_a_program_that_starts_again_writes_nothing() -> None:
-    """Nor does it look for devices."""
+    """It does not search for devices either."""
 
     def act(api: FakeApi) -> None:
         api.on("GET", PATH, ok(pod(**{ANNOTATION: "GPU-3"})))
@@ -147,7 +148,7 @@ def kubeconfig_of(api: FakeApi, folder: Path) -> Path:
 def holding(
     tmp_path: Path, steps: Callable[[FakeApi, asyncio.Event, asyncio.Task[None]], Awaitable[None]]
 ) -> None:
-    """`hold` beside a server; the steps end it."""
+    """`hold` with a server; the steps end it."""
 
     async def run() -> None:
         async with FakeApi() as api:

@@ -1,4 +1,5 @@
-"""A right that is missing is one line, whatever is refused for it, and one when it is back."""
+"""A missing right is one line, however many requests are rejected for it, and one when it is
+granted."""
 
 from __future__ import annotations
 
@@ -225,7 +226,8 @@ GROUP = Reference("scheduling.run.ai/v2alpha2", "PodGroup", "team", "g", "")
     ("reference", "path", "answers"),
     [
         (JOB, "/apis/batch/v1/namespaces/team/jobs/j", 1),
-        # The API server is away for a while, or the token has expired: no pod loses its owner.
+        # The API server is unreachable for a while, or the token has expired: no pod loses its
+        # owner.
         (JOB, "/apis/batch/v1/namespaces/team/jobs/j", 0),
         (GROUP, "/apis/scheduling.run.ai/v2alpha2/namespaces/team/podgroups/g", 0),
     ],

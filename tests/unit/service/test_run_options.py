@@ -1,4 +1,4 @@
-"""kai.run: roles and options by name. What it does: tests/cluster/test_live.py."""
+"""kai.run: roles and options by name. Its behaviour: tests/cluster/test_live.py."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kai.service.options import Options, RunOptions, options_of
 
 
 def test_run_takes_every_option() -> None:
-    """Also those that a type checker sees."""
+    """Including those for type checkers."""
     assert {each.name for each in fields(Options)} == {"roles", *RunOptions.__annotations__}
     declared = {each.name: each.type for each in fields(Options)}
     assert {name: declared[name] for name in RunOptions.__annotations__} == {

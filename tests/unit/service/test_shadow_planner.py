@@ -1,4 +1,4 @@
-"""A shadow on real plans: what differs is planned once more from the state that it differs in."""
+"""A shadow with real plans: for a difference, the state is planned again."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class World:
             sink.watch_bytes(kind, line)
 
     def asks_for(self, pod: str, node: str, *gpu_groups: str) -> None:
-        """The other scheduler makes a BindRequest."""
+        """The other scheduler creates a BindRequest."""
         namespace, _, name = pod.partition("/")
         metadata = {"namespace": namespace, "name": name, "uid": f"request-{name}"}
         spec = {"podName": name, "selectedNode": node, "selectedGPUGroups": [*gpu_groups]}
@@ -77,7 +77,7 @@ def test_a_shadow_plans_with_what_queues_have_used() -> None:
 
 
 def test_a_decision_of_kai_is_explained_by_the_switch_that_makes_kai_right() -> None:
-    """b is owed a GPU; in KAI a group that can never be placed keeps it from getting one (A in
+    """b deserves a GPU; in KAI a group that can never be placed prevents it from getting one (A in
     docs/compatibility.md)."""
     owed = kai.Cluster(now=NOW).queue("a", deserved_gpus=2).queue("b", deserved_gpus=2)
     owed.node("n", gpus=4).running("a/x", gpus=2, node="n").running("a/y", gpus=1, node="n")
@@ -125,7 +125,7 @@ def test_a_node_with_a_lower_score_is_no_tie() -> None:
 
 
 def test_the_state_is_that_of_the_plan_though_the_cluster_has_gone_on() -> None:
-    """n1 goes between the plan and the search for the cause."""
+    """n1 is deleted between the plan and the search for the cause."""
     world = World(kai.Cluster(now=NOW).queue("a").nodes("n", 2, gpus=2).pending("a/x", gpus=1))
     world.turn()
     world.asks_for("a/x-0", "n2")
@@ -155,8 +155,8 @@ def test_a_pod_that_waits_says_why() -> None:
 
 
 def test_promises_of_plans_that_nobody_keeps_are_forgotten() -> None:
-    """The plan moves a/low for a/mid; the other scheduler gives the room to nobody, and another pod
-    that matters more comes."""
+    """The plan moves a/low for a/mid; the other scheduler leaves the place free, and a pod with a
+    higher priority arrives."""
     room = kai.Cluster(now=NOW).queue("a").node("n", gpus=1)
     room.releasing("a/low", gpus=1, priority=10, node="n").pending("a/mid", gpus=1, priority=20)
     assert not any(isinstance(each, Evict) for each in kai.Scheduler().plan(room).decisions)

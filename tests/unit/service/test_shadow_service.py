@@ -1,4 +1,4 @@
-"""A shadow from its watches to its report: what another scheduler does is compared, and nothing is
+"""A shadow from its watches to its report: another scheduler's actions are compared, and nothing is
 written."""
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Scene = Callable[["Running"], Awaitable[None]]
 
 
 class Running:
-    """A shadow beside whoever `binds` pods. `file`: its report."""
+    """A shadow next to a scheduler that `binds` pods. `file`: its report."""
 
     def __init__(self, cluster: FakeCluster, file: Path, shadow: Shadow, log: io.StringIO) -> None:
         self.cluster, self.file, self.shadow, self.log = cluster, file, shadow, log
@@ -49,7 +49,7 @@ class Running:
 
 
 def run(cluster: FakeCluster, file: Path, scene: Scene, **options: Any) -> Running:
-    """With pods that nobody but the shadow groups."""
+    """With pods that only the shadow groups."""
 
     async def main() -> Running:
         log = io.StringIO()

@@ -1,4 +1,4 @@
-"""A snapshot of a running scheduler is planned as that one plans next; secrets stay behind."""
+"""A plan of a running scheduler's snapshot equals its next plan; secrets are left out."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OPTIONS = Options(roles=("scheduler", "pod-grouper"))
 
 
 class Running:
-    """The planning part of `kai run`, and the lists of a server that changes under it."""
+    """The planning part of `kai run`, and the lists of a server that changes meanwhile."""
 
     def __init__(self, options: Options = OPTIONS) -> None:
         self.core, self.options, self.now_ns = make_core(options), options, NOW
@@ -49,7 +49,7 @@ class Running:
                 sink.end_list(kind)
 
     def turn(self, seconds: float = 0.1) -> Turn:
-        """What it decides about what is there now; owners are read at once."""
+        """Its decisions on the current objects; owners are read at once."""
         self.now_ns += int(seconds * 1e9)
         self.lists([self.core.feed])
         rules = Rules(classes=frozenset(self.objects["PriorityClass"]))
@@ -80,13 +80,13 @@ MEMBERS = ("decisions", "pod_groups", "pods", "queues")
 
 
 def next_of(cluster: kai.Cluster) -> dict[str, Any]:
-    """What `kai plan` says, but for what is about the file and the clock."""
+    """The output of `kai plan`, without fields about the file and the clock."""
     said = kai.Scheduler().plan(cluster).to_dict()
     return {name: said[name] for name in MEMBERS}
 
 
 def next_of_running(kai_run: Running) -> dict[str, Any]:
-    """The plan that it makes next; nothing of it is assumed, so that it can be looked at twice."""
+    """Its next plan; nothing of it is assumed, so it can be made twice."""
     core = kai_run.core
     compiled = core.session.plan(core.cluster, now_ns=kai_run.now_ns)
     said = Plan(compiled, input=None, now_ns=kai_run.now_ns).to_dict()
@@ -130,7 +130,7 @@ def test_promises_are_kept_and_groups_in_memory_count(tmp_path: Path) -> None:
 
 
 def test_a_promise_to_a_group_that_was_created_later_is_kept(tmp_path: Path) -> None:
-    """It was planned with before the API server had it, which calls it younger."""
+    """The plan contained it before the API server did, which reports it as younger."""
     kai_run = Running()
     low, high = running("low", "n1", gpus=2), pod("high", gpus=2, priority="build")
     kai_run.put(*classes(), queue("top"), queue("a", "top"), node("n1", 2), low, high)

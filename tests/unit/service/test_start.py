@@ -14,7 +14,7 @@ from kai.service.planner import News, Planner, make_core, not_used
 @pytest.mark.parametrize("late", WATCHED)
 def test_no_plan_is_made_before_all_kinds_are_listed(late: str) -> None:
     """Without topologies a gang would be spread over racks, without BindRequests a pod would be
-    bound twice. A kind that the cluster lacks is listed as empty."""
+    bound twice. A kind that the cluster lacks counts as an empty list."""
     options = Options(roles=("scheduler",), config={"plugins": {"numa": True}})
     core = make_core(options)
     planner = Planner(core, options)

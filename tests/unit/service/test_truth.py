@@ -1,4 +1,4 @@
-"""What happens to a cluster between a decision and its write is seen, and decided anew."""
+"""Changes of a cluster between a decision and its write are noticed, and decided again."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def pod(
 
 
 class World:
-    """A planning thread and the API server that it hears of."""
+    """A planning thread and its API server."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ def victims(turn: Turn) -> list[str]:
 
 
 def two_bound() -> tuple[World, list[Binding]]:
-    """Two pods that are about to be bound to n1, beside another node."""
+    """Two pods about to be bound to n1, and another node."""
     nodes = [node("n1"), node("n2")]
     world = World(Node=nodes, PodGroup=[group("g")], Pod=[pod("a"), pod("b")])
     bindings = world.turn().bindings
@@ -201,7 +201,7 @@ def test_a_node_that_rejected_a_pod_waits_for_its_group() -> None:
     world.event("ADDED", "Pod", pod("a2", gpus=2))
     world.event("ADDED", "Pod", pod("b", "h", gpus=2))
     turn = world.turn()
-    assert places(turn) == {"team/a2": "n2", "team/b": "n1"}  # its room is free for others
+    assert places(turn) == {"team/a2": "n2", "team/b": "n1"}  # its place is free for others
     [line] = turn.lines
     assert (line.level, line.message) == ("warning", "a node rejected a pod")
     why = {"reason": "OutOfnvidia.com/gpu", "why": "no luck"}
@@ -238,7 +238,7 @@ def test_a_pod_that_fails_by_itself_keeps_no_node_away() -> None:
 
 
 def reclaiming() -> tuple[World, list[Removal]]:
-    """Queue `poor` wants the GPU that it deserves; `rich` has both."""
+    """Queue `poor` requests the GPU that it deserves; `rich` uses both."""
     queues = [queue("top", gpus=2), queue("rich", "top", 1), queue("poor", "top", 1)]
     pods = [pod(name, name, on="n1", phase="Running") for name in ("r1", "r2")]
     world = World(
@@ -254,7 +254,7 @@ def reclaiming() -> tuple[World, list[Removal]]:
 
 
 def nominated(turn: Turn) -> dict[str, str | None]:
-    """What this turn writes as status.nominatedNodeName, by pod."""
+    """The status.nominatedNodeName values that this turn writes, by pod."""
     found = {}
     for write in turn.writes:
         if write.kind == "Pod" and isinstance(write.body, dict):
@@ -386,7 +386,7 @@ def test_a_process_that_ends_writes_what_became_of_bindings_and_decides_nothing_
 
 
 def test_a_pod_that_a_plan_evicts_twice_is_deleted_once() -> None:
-    """As KAI it moves a pod for one group, and evicts it from its new place for another one."""
+    """Like KAI, it moves a pod for one group, and evicts it from its new place for another one."""
     [case] = [
         each
         for each in read_cases([default_cases()])

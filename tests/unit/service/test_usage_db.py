@@ -1,4 +1,4 @@
-"""`usageDBConfig`: what is refused, what is asked, and what the answers say (spec 1 F116)."""
+"""`usageDBConfig`: rejected values, queries, and their answers (spec 1 F116)."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_extra_parameters() -> None:
 
 
 def test_names_that_are_not_known_are_skipped_and_said() -> None:
-    """KAI's documentation puts extraParams where its code does not look (spec 1 F117)."""
+    """KAI's documentation puts extraParams where its code does not read them (spec 1 F117)."""
     config = {"clientType": "prometheus", "connectionString": "http://a", "extraParams": {}}
     found = read_usage_db({"usageDBConfig": {**config, "usageParams": {"windowsize": "1d"}}}, {})
     assert found is not None
@@ -159,7 +159,7 @@ def test_a_cron_string_of_another_window_is_not_looked_at() -> None:
 
 
 def test_the_queries_are_those_of_kai() -> None:
-    """Spec 1 F118, to the letter."""
+    """Spec 1 F118, word for word."""
     queries = db(halfLifePeriod="10m").queries(NOW)
     assert queries["gpu", "used"] == (
         "sum_over_time((((kai_queue_allocated_gpus)"
@@ -174,7 +174,7 @@ def test_the_queries_are_those_of_kai() -> None:
 
 
 def test_other_windows_are_asked_for_since_their_reset() -> None:
-    """KAI asks for a range of an instant, which Prometheus refuses (spec 1 W1)."""
+    """KAI queries a range of an instant, which Prometheus rejects (spec 1 W1)."""
     tumbling = db(
         windowType="tumbling", windowSize="1d", tumblingWindowStartTime="2025-11-10T10:00:00Z"
     )
@@ -227,7 +227,8 @@ def test_the_last_of_several_series_of_a_queue_counts() -> None:
 
 
 def test_a_cluster_without_gpus_has_a_history_of_the_rest() -> None:
-    """In KAI the whole fetch fails, or the division by zero spoils every share (spec 1 W4)."""
+    """In KAI the whole fetch fails, or the division by zero makes every share invalid (spec 1
+    W4)."""
     cpu = {"used": [("a", "1")], "had": [("", "4")]}
     assert used(cpu=cpu, gpu={"used": [("a", "0")]}) == {"a": (0.0, 0.25, 0.0)}
     nothing = {"used": [("a", "0")], "had": [("", "0")]}

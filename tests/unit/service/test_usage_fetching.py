@@ -1,4 +1,4 @@
-"""What queues have used comes from Prometheus, in the background; what fails changes nothing."""
+"""Past usage of queues comes from Prometheus, in the background; failures change nothing."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_a_password_is_not_shown() -> None:
 
 
 class Fetching:
-    """A fetcher whose clock a test moves."""
+    """A fetcher with a clock that a test moves."""
 
     def __init__(self, found: UsageDb) -> None:
         self.clock, self.stream, self.metrics = ManualClock(), io.StringIO(), Metrics()

@@ -1,4 +1,4 @@
-"""What `kai run` waits for after its start: rights, kinds, and a server that is slow to answer."""
+"""What `kai run` waits for after its start: rights, kinds, and a slow server."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def lines(text: str) -> list[str]:
 
 
 def running(cluster: FakeCluster, story: Callable[[], Awaitable[None]]) -> None:
-    """Plays a story beside `kai run`, which has to run to its end."""
+    """Plays a story next to `kai run`, which must run to its end."""
 
     async def both() -> None:
         task = asyncio.create_task(

@@ -1,4 +1,4 @@
-"""What each framework is told of its share."""
+"""The settings of each framework for its share."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_torch_options_of_the_users_own_stay() -> None:
 
 
 def test_jax_is_told_once() -> None:
-    """Both names together are an error of JAX."""
+    """JAX reports an error if both names are set."""
     assert env(**HALF, framework="jax") == {"XLA_CLIENT_MEM_FRACTION": "0.464"}
     own = {"XLA_PYTHON_CLIENT_MEM_FRACTION": "0.3"}
     assert env(**HALF, framework="jax", env=own) == {}

@@ -1,4 +1,4 @@
-"""Requests and settings as a person reads them."""
+"""Requests and settings in the form for a person."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a request comes to on a pod, and on pods that exist."""
+"""The effect of a request on a new pod, and on existing pods."""
 
 from __future__ import annotations
 

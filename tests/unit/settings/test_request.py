@@ -1,4 +1,5 @@
-"""A request is checked when it is made: what KAI would refuse or ignore is a sentence."""
+"""A request is checked when it is created: values that KAI would reject or ignore give a
+message."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ import pytest
 import kai
 from kai import PodRequest
 
-# What is wrong, and what the sentence has to say.
+# The invalid arguments, and a part of the message.
 WRONG: list[tuple[dict[str, Any], str]] = [
     # spec 7 C1, C2
     ({"gpus": 1, "gpu_fraction": 0.5}, "exclude each other"),

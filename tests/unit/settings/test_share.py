@@ -52,7 +52,7 @@ def test_a_card_is_shared_as_kai_shares_it(card: str) -> None:
 
 
 def test_limits_may_add_up_to_more_than_the_card() -> None:
-    """71 pods of 2000 MiB fit an H200, and HAMi lets them have 204,125 MiB of its 143,771."""
+    """71 pods of 2000 MiB fit an H200, and HAMi allows them 204,125 MiB of its 143,771."""
     fit = gpu_memory.capacity(143771) // gpu_memory.reserved(143771, memory=2000)
     limit = gpu_memory.hami_limit(143771, gpu_memory.portion(143771, memory=2000))
     assert (fit, limit and fit * limit) == (71, 204_125)

@@ -1,4 +1,4 @@
-"""Public traces: KAI_DATA names their folder, or they are in ../shared/data beside the checkout."""
+"""Public traces: in the folder KAI_DATA, or in ../shared/data beside the checkout."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Policies compared on the same worlds."""
+"""Policies are compared on the same worlds."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_a_short_workload_is_not_varied_unless_asked() -> None:
 
 
 def test_seeds_that_change_nothing_are_no_evidence(weeks: Workload) -> None:
-    """No policy here looks at estimates: the same pair 5 times is one pair."""
+    """No policy here reads estimates: the same pair 5 times is one pair."""
     done = kai.compare(FIFO, None, workload=weeks, vary=["estimates"], seeds=5)
     assert done.verdict is None
     assert done.notes[0].startswith("All seeds gave the same")
@@ -170,7 +170,7 @@ def test_failures_make_pairs_that_differ(weeks: Workload) -> None:
 
 
 class Backwards(Executor):
-    """Runs what was submitted last at first."""
+    """Runs the last submitted task first."""
 
     def __init__(self) -> None:
         self.waiting: list[tuple[Future[Any], Any]] = []
@@ -289,7 +289,7 @@ def test_an_interrupt_is_all_that_is_left_of_processes(
 
     with pytest.raises(KeyboardInterrupt):
         kai.compare({}, {}, workload=weeks, seeds=100, executor=2, progress=interrupt)
-    assert raised == []  # by the thread that minds the processes
+    assert raised == []  # by the thread that manages the processes
 
 
 def test_a_script_without_a_guard_is_told(tmp_path: Path) -> None:

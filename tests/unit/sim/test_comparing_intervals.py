@@ -1,4 +1,4 @@
-"""The interval for a mean difference, and Holm's correction, beside plain ways to compute them."""
+"""The interval for a mean difference, and Holm's correction, compared with simple computations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kai.sim.comparing.intervals import MeanDifference, holm_levels
 
 
 def plain_interval(given: list[float], draws: int, seed: int, alpha: float) -> tuple[float, float]:
-    """Both intervals by their definitions, draw by draw, with the numbers that PCG64 gives."""
+    """Both intervals by their definitions, draw by draw, with PCG64's numbers."""
     generator = np.random.Generator(np.random.PCG64(seed))
     count = len(given)
     error = statistics.stdev(given) / math.sqrt(count)
@@ -61,7 +61,7 @@ def test_a_p_value_and_an_interval_never_disagree() -> None:
 
 
 def test_subset_means_have_the_p_value_of_all_turned_signs() -> None:
-    """Hartigan's test is the one that turns signs: here all 2^9 ways to turn them."""
+    """Hartigan's test turns signs: here all 2^9 ways to turn them."""
     given = [0.9, -0.2, 1.4, 0.1, 0.8, -0.4, 1.1, 0.3, 0.2]
     signs = itertools.product((1, -1), repeat=len(given))
     sums = [sum(s * each for s, each in zip(row, given, strict=True)) for row in signs]
@@ -88,7 +88,7 @@ def test_many_normal_differences_have_the_interval_of_student() -> None:
 
 
 def test_equal_differences_count_by_their_number() -> None:
-    """All on one side has a probability of 2^(1 - n) if both sides are as likely."""
+    """All differences on one side have a probability of 2^(1 - n) if both sides are as likely."""
     assert MeanDifference.of([0.1] * 3).interval(0.05) == (-math.inf, math.inf)
     assert MeanDifference.of([0.1] * 20).interval(0.05) == pytest.approx((0.1, 0.1))
     assert MeanDifference.of([0.1] * 3).p_value == pytest.approx(0.25, abs=0.02)
@@ -109,7 +109,7 @@ def test_five_pairs_are_too_few_for_95_percent() -> None:
 
 
 def closed(p_values: list[float], alpha: float) -> list[bool]:
-    """Holm as a closed test: each set of hypotheses that has this one is refused by Bonferroni."""
+    """Holm as a closed test: Bonferroni rejects each set of hypotheses that contains this one."""
     places = range(len(p_values))
     sets = [
         chosen for size in places for chosen in itertools.combinations(places, size + 1)

@@ -1,4 +1,4 @@
-"""How often a comparison errs: false alarms between equal policies, and effects that are missed.
+"""How often a comparison is wrong: false alarms between equal policies, and missed effects.
 
 `KAI_TRIALS` is the number of trials on the simulator (tools/test.sh seeds: 1000).
 """
@@ -27,7 +27,7 @@ Draw = Callable[[np.random.Generator], Any]
 
 
 def share_found(draw: Draw, trials: int = 1_000) -> float:
-    """In how many of the trials the mean difference is called other than 0."""
+    """The fraction of trials in which the mean difference is called nonzero."""
     random = np.random.Generator(np.random.PCG64(1))
     found = [
         MeanDifference.of(draw(random), draws=DRAWS, seed=trial).p_value <= 0.05
@@ -37,7 +37,7 @@ def share_found(draw: Draw, trials: int = 1_000) -> float:
 
 
 def heavy(random: np.random.Generator, sigma: float) -> Any:
-    """Mean completion times of 20 worlds: log-normal, as the longest jobs dominate them."""
+    """Mean completion times of 20 worlds: log-normal, because the longest jobs dominate them."""
     return random.lognormal(8, sigma, PAIRS)
 
 
@@ -56,7 +56,7 @@ def test_means_of_few_heavy_jobs_cause_no_more_false_alarms() -> None:
 
 
 def test_skewed_differences_cause_few_more_false_alarms() -> None:
-    """Their mean is 0, and most of them are below it: Student's t errs in 8 %."""
+    """Their mean is 0, and most of them are below it: Student's t is wrong in 8 %."""
     share = share_found(lambda random: random.exponential(1, PAIRS) - 1)
     assert 0.03 <= share <= 0.07, share
 
@@ -64,7 +64,7 @@ def test_skewed_differences_cause_few_more_false_alarms() -> None:
 def test_a_tenth_less_is_found_in_90_percent() -> None:
     def paired(random: np.random.Generator) -> Any:
         base = heavy(random, 1.0)
-        effect = -0.1 + 0.05 * random.standard_normal(PAIRS)  # another one in each world
+        effect = -0.1 + 0.05 * random.standard_normal(PAIRS)  # a different one in each world
         return effect * base
 
     share = share_found(paired)

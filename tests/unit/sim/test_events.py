@@ -1,4 +1,4 @@
-"""What differs between two worlds reaches a cluster that lives on as events."""
+"""Differences between two states reach a cluster that is updated in place as events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The answers of KAI's fair-share simulator (spec 1 F125), beside the formula itself."""
+"""The answers of KAI's fair-share simulator (spec 1 F125), compared with the formula itself."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def gpus(total: float, *queues: dict[str, Any]) -> list[float]:
 
 
 def test_the_example_of_the_simulator() -> None:
-    """Spec 1 F125: what is not said of CPU and memory is that all of it is deserved."""
+    """Spec 1 F125: if CPU and memory are missing, all of them is deserved."""
     request = {
         "totalResource": {"GPU": 100, "CPU": 16_000, "Memory": 32_000_000},
         "queues": [

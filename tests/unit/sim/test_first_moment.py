@@ -1,4 +1,4 @@
-"""A cluster as it stands, as the first moment of a simulation."""
+"""An existing cluster as the start of a simulation."""
 
 import pickle
 from dataclasses import replace
@@ -42,7 +42,7 @@ def test_pods_run_on_and_waiting_ones_are_decided_on() -> None:
     assert (given.gpus, given.start) == (8, NOW)
     timeline = simulate(given, life=Life(terminate_s=5))
     starts, ends = times(timeline, "first_start_s"), times(timeline, "end_s")
-    # Two pods of bulk are evicted for the gang; bulk goes on with four of six.
+    # Two pods of bulk are evicted for the gang; bulk continues with four of six.
     assert (starts["a/bulk"], starts["b/gang"]) == (0, 5)
     assert ends["b/gang"] == 3605
     assert ends["a/bulk"] > 3600
@@ -55,7 +55,7 @@ def test_forever_is_as_long_as_the_simulation() -> None:
     timeline = simulate(workload_of(cluster()), until_s=7200)
     assert timeline.end_s == 7200
     assert timeline.metrics().unfinished_jobs == ("a/bulk", "b/gang")
-    # Without an end of time it is over when nothing happens any more.
+    # Without an end time it ends when nothing happens any more.
     assert simulate(workload_of(cluster())).end_s < 100
 
 
@@ -126,7 +126,7 @@ def test_a_workload_travels_to_another_process() -> None:
 
 
 def test_claims_are_held_for_as_long_as_the_pod_is_there() -> None:
-    """Of two pods that want the one device of a claim template's class, one waits for the other."""
+    """Two pods need the one device of a claim template's class, so one waits for the other."""
     from kai.verify import default_cases, read_cases
 
     cases = [each for each in read_cases([default_cases()]) if each.area == "cases/allocate-dra"]

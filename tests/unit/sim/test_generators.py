@@ -1,4 +1,4 @@
-"""Random workloads: the same for the same seed, with the numbers that their model says."""
+"""Random workloads: the same for the same seed, with the numbers of their model."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_the_same_seed_makes_the_same_workload() -> None:
 
 
 def test_a_known_seed_makes_known_jobs() -> None:
-    # Fails where other numbers are drawn for a seed, so that results change.
+    # Fails if other numbers are drawn for a seed, because results then change.
     jobs = generate(1, days=1, jobs_per_day=5).jobs
     text = write_yaml(Workload(jobs, (), (NodePool("n"),)))
     assert [line.strip() for line in text.split("\n") if "job-" in line] == KNOWN

@@ -1,7 +1,7 @@
-"""Job orders in virtual time, beside an oracle that goes second by second and knows one node.
+"""Job orders in virtual time, compared with an oracle that goes second by second and has one node.
 
-The oracle counts GPUs, as the placement "count" of Tiresias' simulator does: what it decides in a
-second, the simulator has to decide in the same one, although it wakes only now and then.
+The oracle counts GPUs, like the placement "count" of Tiresias' simulator. The simulator must take
+each decision in the same second as the oracle, although it wakes only sometimes.
 """
 
 import math
@@ -31,14 +31,14 @@ SEEDS = range(*map(int, os.environ.get("KAI_SEEDS", "0:12").split(":")))
 
 @dataclass
 class Row:
-    """A job, and what became of it. Times are whole seconds."""
+    """A job, and its result. Times are whole seconds."""
 
     name: str
     arrival: int
     work: int
     gpus: int  # of all its pods
     estimate: int | None
-    start: int | None = None  # of what runs now
+    start: int | None = None  # of the current run
     ran: int = 0  # before
     intervals: list[tuple[int, int]] = field(default_factory=list)
 
@@ -61,7 +61,7 @@ def remaining(row: Row, now: int) -> int:
 
 
 def keys_of(arguments: Mapping[str, str], gpus: int) -> Key:
-    """The key of a job: the lower one goes first."""
+    """The key of a job: the lowest is first."""
     policy = arguments["policy"]
     levels = [float(each) for each in arguments.get("thresholds", "325,720,1800").split(",")]
 
@@ -90,7 +90,7 @@ def keys_of(arguments: Mapping[str, str], gpus: int) -> Key:
 
 
 def oracle(rows: list[Row], gpus: int, arguments: Mapping[str, str]) -> None:
-    """Runs all jobs: each second anew, from what there is."""
+    """Runs all jobs: recomputes each second from the current state."""
     key = keys_of(arguments, gpus)
     preempts = arguments.get("preempts", str(arguments["policy"] in PREEMPTING).lower()) == "true"
     usual_lease = "600s" if arguments["policy"] == "finish-time" else "0s"
@@ -136,7 +136,7 @@ def oracle(rows: list[Row], gpus: int, arguments: Mapping[str, str]) -> None:
                 continue
             idle += sum(each.gpus for each in taken) - row.gpus
             promised.append(row)
-            for each in reversed(taken):  # what fits beside it stays
+            for each in reversed(taken):  # jobs that fit beside it stay
                 if each.gpus <= idle:
                     idle -= each.gpus
                 else:
@@ -153,7 +153,7 @@ def simulated(workload: Workload, arguments: Mapping[str, str]) -> Timeline:
 
 
 def intervals(timeline: Timeline) -> list[list[tuple[int, int]]]:
-    """When each job ran: all its pods come and go together."""
+    """When each job ran: all its pods start and stop together."""
     found: list[list[tuple[int, int]]] = [[] for _ in range(len(timeline.workload.jobs))]
     stays = timeline.stays
     for row in np.flatnonzero(stays["pod"] == 0):
@@ -205,7 +205,7 @@ def test_tiresias_jobs_start_and_stop_when_the_oracle_says(policy: str) -> None:
     rows = check(workload, 16, arguments)
     assert len(rows) == 60
     stops = sum(len(row.intervals) - 1 for row in rows)
-    if policy != "finish-time":  # whose lease few jobs outlast
+    if policy != "finish-time":  # few jobs outlast its lease
         assert (stops > 0) == (policy in PREEMPTING)
 
 

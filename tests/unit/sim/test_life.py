@@ -1,4 +1,4 @@
-"""Nodes that come and go, maintenance, and jobs that change size."""
+"""Nodes that are added and removed, maintenance, and jobs that change size."""
 
 import random
 import re

@@ -1,4 +1,4 @@
-"""Workloads and timelines as people see them: printed, in a notebook, and while they are made."""
+"""Workloads and timelines as people see them: printed, in a notebook, and during a simulation."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_the_virtual_date_needs_a_start() -> None:
 
 
 class Shown:
-    """What a notebook shows in one place."""
+    """The output of a notebook in one place."""
 
     def __init__(self) -> None:
         self.bundles: list[dict[str, str]] = []

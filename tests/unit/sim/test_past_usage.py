@@ -31,7 +31,7 @@ def config(**params: Any) -> dict[str, Any]:
 
 
 def both(a: int, b: int, *, gpus: int, seconds: float = 1e6) -> Workload:
-    """Two queues with weights 3 and 1, and jobs that want more than there is, on 16 GPUs."""
+    """Two queues with weights 3 and 1, and jobs that request more than the 16 GPUs."""
     jobs = [
         Job(f"{queue}-{i:03}", queue, 0, seconds, gpus=gpus, cpu=0, memory_mib=0)
         for queue, count in (("a", a), ("b", b))
@@ -98,7 +98,7 @@ def slowly(workload: Workload, timeline: Timeline, params: Any, now_s: int) -> d
         for second in range(now_s)
     ]
     began_s = times.to_ns(f"{START}Z") / 1e9
-    # In the middle of its second, a sample is on one side of every bound of a window.
+    # In the middle of its second, a sample is not at a bound of a window.
     moments = [began_s + second + 0.5 for second in range(now_s)]
     samples = Samples.of_rows(moments, held, had)
     return usage_of(samples, params.window, now_s=began_s + now_s)
@@ -148,7 +148,7 @@ def test_fair_shares_are_those_of_the_usage_that_was_fetched() -> None:
 
 
 def shares(timeline: Timeline, from_s: float, until_s: float) -> list[float]:
-    """The parts of the GPU-hours of queues a and b that each held in that time."""
+    """The fractions of the GPU-hours of queues a and b in that time."""
     stays, jobs = timeline.stays, timeline.workload.jobs
     low, high = np.maximum(stays["from_s"], from_s), np.minimum(stays["to_s"], until_s)
     held = np.maximum(high - low, 0) * jobs.gpus[stays["job"]]
@@ -180,10 +180,10 @@ def mean_usage(timeline: Timeline, queue: int, seconds: range) -> float:
 def test_jobs_that_need_the_whole_cluster_take_turns_by_weight(
     period_s: float, window: dict[str, str]
 ) -> None:
-    """At no moment are shares fair; over 1,000 samples usage is 3:1 within 2 %.
+    """Shares are fair at no moment; over 1,000 samples usage is 3:1 within 2 %.
 
-    With a half-life this takes a period of 0: else the cluster is idle for a second at each turn,
-    and as there is a turn every few seconds, less than all of it is used (as below).
+    With a half-life this needs a period of 0: otherwise the cluster is idle for a second at each
+    turn, and with a turn every few seconds less than all of it is used (as below).
     """
     timeline = simulate(
         both(4, 4, gpus=16),
@@ -194,16 +194,17 @@ def test_jobs_that_need_the_whole_cluster_take_turns_by_weight(
     a, b = (mean_usage(timeline, queue, range(3000, 4000)) for queue in (1, 2))
     assert a / b == pytest.approx(3, rel=0.02)
     assert shares(timeline, 3000, 4000)[0] == pytest.approx(0.75, abs=0.02)
-    # And without the past the queue of the larger weight has it all.
+    # Without past usage the queue with the larger weight gets everything.
     assert shares(simulate(both(4, 4, gpus=16), until_s=4000), 3000, 4000) == [1, 0]
 
 
 def test_where_jobs_leave_a_part_idle_the_larger_weight_gets_more() -> None:
-    """Usage is a part of what the cluster has, and not of what is used (spec 1 F119).
+    """Usage is a fraction of the cluster's capacity, not of the used amount (spec 1 F119).
 
-    Of 16 GPUs one job of 12 at a time holds 3/4, so that u_a + u_b = 3/4. With a large k, b may
-    claim 12 GPUs once 1/4 - u_b is 3/4 of what both lack together, 1/4: at u_b = 1/16. And a may
-    once 3/4 - u_a is: at u_b = 3/16. It never comes to the 3/16 that would be a quarter of the use.
+    Of 16 GPUs one job of 12 at a time holds 3/4, so that u_a + u_b = 3/4. With a large k, the fair
+    share of b reaches 12 GPUs once 1/4 - u_b is 3/4 of what both lack together, 1/4: at u_b = 1/16.
+    That of a does once 3/4 - u_a is: at u_b = 3/16. It never reaches the 3/16 that would be a
+    quarter of the use.
     """
     timeline = simulate(
         both(4, 4, gpus=12), config=strong(windowSize="400s", fetchInterval="1s"), until_s=3000
@@ -240,7 +241,8 @@ def test_a_window_that_begins_anew_forgets(window: dict[str, str]) -> None:
     )
     at, used = queue_steps(timeline, 2, "gpu", "usage")
     length = 500 if window["windowType"] == "tumbling" else 600
-    # At the last moment of a window its end is known; a second later only that second.
+    # At the last moment of a window its end is known; a second later the window contains only that
+    # second.
     assert used[np.searchsorted(at, 2 * length, "right") - 1] == pytest.approx(1 / 4, abs=0.03)
     assert used[np.searchsorted(at, 2 * length + 1, "right") - 1] in (0, 1)
     a, b = shares(timeline, length, 3000)

@@ -1,6 +1,6 @@
-"""The public traces, where they are: KAI_DATA, or ../shared/data beside the checkout.
+"""The public traces, if available: in KAI_DATA, or ../shared/data beside the checkout.
 
-The figures are those that the traces' publishers give, or were computed from the files without kai.
+The figures are those of the traces' publishers, or were computed from the files without kai.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def test_weeks_of_philly(philly: Workload) -> None:
     assert made.jobs.gpu_seconds.sum() > 0
 
 
-# Nodes of 8 GPUs that 85 % needs: mean demand / 0.85 / 8, rounded; at least the largest job.
+# Nodes of 8 GPUs for 85 %: mean demand / 0.85 / 8, rounded; at least the largest job.
 ITP = {
     "cluster01": (1595, 8),
     "cluster02": (5778, 13),

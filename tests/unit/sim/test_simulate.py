@@ -1,4 +1,4 @@
-"""Workloads in virtual time, and what is said about them."""
+"""Workloads in virtual time, and the results."""
 
 import math
 import random

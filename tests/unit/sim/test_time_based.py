@@ -58,7 +58,8 @@ def test_names_are_read_whatever_their_case() -> None:
 
 
 def test_a_count_of_nodes_counts() -> None:
-    """KAI makes one node for each entry; two entries of equal GPUs are one name, and an error."""
+    """KAI creates one node for each entry; two entries with equal GPUs have one name, which is an
+    error."""
     nodes = read_input("Nodes: [{GPUs: 16, Count: 2}, {GPUs: 8}, {GPUs: 16}, {GPUs: 4, Count: 0}]")
     made = workload_of(nodes)
     assert made.gpus == 3 * 16 + 8
@@ -70,7 +71,7 @@ def test_a_count_of_nodes_counts() -> None:
 
 @pytest.mark.parametrize("text", ["", "{}", "cycles: null", "Queues: null", "jobs: null"])
 def test_what_is_left_out_is_the_default(text: str) -> None:
-    """KAI ends where HalfLifePeriod is missing."""
+    """KAI stops if HalfLifePeriod is missing."""
     assert read_input(text) == Input(cycles=100, window_size=5, half_life=0, k_value=1)
 
 
@@ -111,7 +112,7 @@ def test_inputs_that_are_none(text: str, said: str) -> None:
 
 
 def test_the_csv_is_that_of_kai() -> None:
-    """Spec 1 F128: six decimals; a fair share from 1 on is cut to a whole number."""
+    """Spec 1 F128: six decimals; fair shares of one and more are cut to whole numbers."""
     out = io.StringIO()
     write_csv([Row(0, "a", 12, 12.9), Row(0, "b", 0.5, 0.25), Row(7, "a", 0, 1)], out)
     assert out.getvalue() == (
@@ -141,7 +142,7 @@ Jobs:
 
 
 def two(**given: float) -> Input:
-    """Two queues of one department that want everything."""
+    """Two queues of one department that request everything."""
     usual = {"cycles": 300, "window": 50, "half_life": 0, "k": 1, "weight": 3, "gpus": 1}
     return read_input(TWO.format(**{**usual, **given}))
 
@@ -155,7 +156,7 @@ def by_queue(rows: list[Row], column: str) -> dict[str, list[float]]:
 def test_each_cycle_divides_by_the_samples_of_the_cycles_before(
     gpus: int, k: float, half_life: int
 ) -> None:
-    """The fair shares of the rows follow from what the rows before them hold (spec 1 F127)."""
+    """The fair shares of the rows follow from the allocations in the rows before (spec 1 F127)."""
     given = two(gpus=gpus, k=k, half_life=half_life, cycles=150)
     rows = list(rows_of(given, run(given)))
     held, shares = by_queue(rows, "allocated"), by_queue(rows, "fair_share")
@@ -196,7 +197,7 @@ def test_without_jobs_or_cycles_there_are_no_rows(text: str) -> None:
 def test_two_queues_that_want_everything_end_at_their_weights(
     gpus: int, k: float, window: int, half_life: int
 ) -> None:
-    """Within 2 % over the last 1,000 samples, also where only one job at a time fits."""
+    """Within 2 % over the last 1,000 samples, also if only one job at a time fits."""
     given = two(cycles=4000, gpus=gpus, k=k, window=window, half_life=half_life)
     queues = answer_of(given, run(given))["queues"]
     a, b = (sum(queues[queue]["usage"][-1000:]) for queue in "ab")

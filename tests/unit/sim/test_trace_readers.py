@@ -1,4 +1,4 @@
-"""Files of each format become workloads; what makes no sense is left out and counted."""
+"""Files of each format become workloads; invalid rows are left out and counted."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_swf_processors_are_gpus(tmp_path: Path) -> None:
     workload = read(tmp_path, SWF, "log.swf")
     first, second = rows(workload)
     assert (first.name, first.gpus, first.estimate_s, first.user) == ("job-1", 4, 200, "user-7")
-    assert (second.pods, second.gpus, second.estimate_s) == (2, 4, None)  # allocated, not asked
+    assert (second.pods, second.gpus, second.estimate_s) == (2, 4, None)  # allocated, not requested
     assert workload.nodes == (NodePool("node", 4, gpus=4),)
     assert workload.start == "2001-09-09T01:46:40"
     assert workload.problems == (

@@ -1,4 +1,4 @@
-"""Workloads made of others."""
+"""Workloads derived from others."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_the_bootstrap_draws_whole_weeks() -> None:
         for week in set(weeks):
             rows = np.flatnonzero(weeks == week)
             drawn = {int(jobs.name[row].split("-")[0][1:]) // 3 for row in rows}
-            assert drawn in ({0}, {1}), f"seed {seed}"  # the third week is not whole
+            assert drawn in ({0}, {1}), f"seed {seed}"  # the third week is incomplete
             assert (jobs.arrival_s[rows] - week * WEEK_S).tolist() == [0, 5, 9]
             assert all(jobs.name[row].endswith(f"-w{week + 1}") for row in rows)
             assert [jobs.duration_s[row] for row in rows] == [

@@ -1,4 +1,4 @@
-"""Jobs as columns, and what a workload says about its load."""
+"""Jobs as columns, and the load of a workload."""
 
 import math
 

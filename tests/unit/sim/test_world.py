@@ -1,4 +1,4 @@
-"""What a plan makes of the world: each rule of the step, one test."""
+"""Applying a plan to a cluster state: one test for each rule of the step."""
 
 from __future__ import annotations
 

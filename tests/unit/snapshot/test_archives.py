@@ -1,4 +1,4 @@
-"""Snapshots in every wrapping, whole and broken."""
+"""Snapshots in every kind of archive, whole and broken."""
 
 import gzip
 import io

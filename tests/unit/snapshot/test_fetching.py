@@ -1,4 +1,4 @@
-"""Snapshots from a scheduler's page, and all that may answer in its place."""
+"""Snapshots from a scheduler's page, and from other servers at its address."""
 
 from __future__ import annotations
 

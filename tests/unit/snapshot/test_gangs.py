@@ -1,4 +1,5 @@
-"""PyTorchJobs and LeaderWorkerSets start in parts, as KAI's grouper makes them (spec 4 G2-G10)."""
+"""PyTorchJobs and LeaderWorkerSets start in sub-groups, as KAI's grouper makes them (spec 4
+G2-G10)."""
 
 import itertools
 import json
@@ -36,7 +37,7 @@ def pytorch(
     annotations: Any = None,
     **spec: Any,
 ) -> dict[str, Any]:
-    """A PyTorchJob; `said` stands in the annotations of the worker template."""
+    """A PyTorchJob; `said`: annotations of the worker template."""
     roles = {"Master": (master, template()), "Worker": (worker, template(said))}
     return {
         "apiVersion": "kubeflow.org/v1",
@@ -66,7 +67,7 @@ def lws(
     sub_groups: Any = None,
     **spec: Any,
 ) -> dict[str, Any]:
-    """A LeaderWorkerSet; `said` stands in the annotations of the worker template."""
+    """A LeaderWorkerSet; `said`: annotations of the worker template."""
     made = {"size": size, "workerTemplate": template(said)}
     if sub_groups:
         made["subGroupPolicy"] = sub_groups
@@ -81,7 +82,7 @@ def lws(
 def owned(
     name: str, owner: dict[str, Any], labels: dict[str, str], said: Any = None, **more: Any
 ) -> dict[str, Any]:
-    """A pod of a saved cluster, whose template is not seen any more."""
+    """A pod of a saved cluster, whose template is not known."""
     reference = {"kind": owner["kind"], "name": owner["metadata"]["name"]}
     metadata = {
         "name": name,
@@ -116,7 +117,7 @@ def spec_of(*manifests: Any) -> dict[str, Any]:
 
 
 def parts(*manifests: Any) -> dict[str, int]:
-    """The minimum of each part: of pods, or of parts in braces."""
+    """The minimum of each sub-group: of pods, or in braces of sub-groups."""
     return {
         each["name"]: each.get("minMember", each.get("minSubGroup"))
         for each in spec_of(*manifests)["subGroups"]
@@ -139,7 +140,7 @@ def constraints(*manifests: Any) -> dict[str, dict[str, str]]:
 
 
 def refusal(*manifests: Any) -> str:
-    """The one sentence that every pod of the group is left out with."""
+    """The one message with which every pod of the group is left out."""
     cluster = load(*manifests)
     assert not cluster.objects["podGroups"]
     assert not cluster.objects["pods"]
@@ -200,7 +201,7 @@ def test_pods_are_in_the_part_of_their_role() -> None:
         "pt-worker-1": "worker",
     }
     job = pytorch(1, 2)
-    assert sub_groups(load(job, owned("x", job, {}))) == {"x": None}  # no role, no part
+    assert sub_groups(load(job, owned("x", job, {}))) == {"x": None}  # no role, no sub-group
 
 
 # ---- PyTorchJob: segments ------------------------------------------------------------------------
@@ -278,7 +279,7 @@ def test_a_worker_beyond_the_last_segment_is_in_none() -> None:
         (pytorch(1, 2, said={SIZE: "4", REQUIRED: "rack"}, annotations={TOPOLOGY: "racks"}), RACK),
         (
             pytorch(1, 2, said=IN_RACKS, annotations={TOPOLOGY: "others"}),
-            RACK,  # the template is nearer
+            RACK,  # the template has precedence
         ),
         (
             pytorch(1, 2, said=IN_RACKS | {PREFERRED: "host"}),
@@ -291,7 +292,7 @@ def test_a_worker_beyond_the_last_segment_is_in_none() -> None:
         (pytorch(1, 2, said={SIZE: "4", REQUIRED: "rack"}), None),  # no topology
         (pytorch(1, 2, said={SIZE: "4", TOPOLOGY: "racks"}), None),  # no level
         (
-            # A level on the job is not one of its segments.
+            # A level on the job is not a level of its segments.
             pytorch(1, 2, said={SIZE: "4", TOPOLOGY: "racks"}, annotations={REQUIRED: "rack"}),
             None,
         ),
@@ -335,7 +336,7 @@ def test_the_template_is_heard_before_the_pods() -> None:
 
 
 def test_pods_that_differ_make_the_same_group_in_any_order() -> None:
-    """In KAI the pod that came last decides (spec 4 W9); here the lowest index with the key."""
+    """In KAI the last pod decides (spec 4 W9); here the lowest index with the key."""
     job = pytorch(1, 4)
     pods = [
         worker(10, job, {SIZE: "1"}),
@@ -411,7 +412,7 @@ def test_a_worker_that_does_not_say_which_it_is_is_left_out_alone(
     [rejected] = cluster.rejected
     assert str(rejected) == f"Pod default/bad: metadata.labels[{INDEX}]: {said}"
     whole = pytorch(None, 2)
-    assert sub_groups(load(whole, bad)) == {"bad": "worker"}  # only segments need to know
+    assert sub_groups(load(whole, bad)) == {"bad": "worker"}  # only segments need it
 
 
 @pytest.mark.parametrize(
@@ -494,7 +495,7 @@ def test_the_pods_of_a_replica_fill_what_its_segments_need(
 
 @pytest.mark.parametrize("policy", ["LeaderWorker", "LeaderExcluded"])
 def test_one_segment_of_all_workers_starts(policy: str) -> None:
-    """KAI asks it for one pod too many (spec 4 W8)."""
+    """KAI requires one pod too many of it (spec 4 W8)."""
     status = {"capacity": {"nvidia.com/gpu": 5}}
     node = {"kind": "Node", "metadata": {"name": "n"}, "status": status}
     cut = lws(5, sub_groups={"subGroupSize": 4, "subGroupPolicyType": policy})
@@ -520,7 +521,8 @@ def test_one_segment_of_all_workers_starts(policy: str) -> None:
 def test_the_size_of_segments_comes_from_the_set_and_then_its_template(
     cut: dict[str, Any], expected: int
 ) -> None:
-    # Of 12 pods, (12 - 1) mod 2, 3 and 4 is not 0: the first segment holds the leader and the rest.
+    # Of 12 pods, (12 - 1) mod 2, 3 and 4 is not 0: the first segment contains the leader and the
+    # rest.
     assert parts(lws(12, **cut))["workers"] == expected - 1
 
 
@@ -603,7 +605,7 @@ def test_the_whole_replica_is_wanted_once_a_worker_exists() -> None:
 
 
 def test_a_running_leader_without_workers_lacks_no_pod() -> None:
-    """It is still getting ready; KAI takes it for what is left of a broken gang."""
+    """It is still starting; KAI treats it as the rest of a broken gang."""
     owner = lws(4, startupPolicy="LeaderReady")
     leader = member(0, owner) | {"status": {"phase": "Running"}}
     leader["spec"]["nodeName"] = "n"
@@ -612,7 +614,7 @@ def test_a_running_leader_without_workers_lacks_no_pod() -> None:
 
 @pytest.mark.parametrize("policy", ["LeaderWorker", "LeaderExcluded"])
 def test_a_leader_starts_before_its_segments_have_pods(policy: str) -> None:
-    """KAI refuses: a replica of 1 pod is smaller than its segments (spec 4 W8)."""
+    """KAI rejects this: a replica of 1 pod is smaller than its segments (spec 4 W8)."""
     cut = {"subGroupSize": 2, "subGroupPolicyType": policy}
     owner = lws(5, startupPolicy="LeaderReady", sub_groups=cut)
     alone = parts(owner, member(0, owner))
@@ -655,7 +657,7 @@ def test_a_replica_that_starts_with_its_leader_has_the_size_its_pods_say() -> No
 
 
 def test_workers_are_found_through_their_leader() -> None:
-    """A StatefulSet makes the leaders, and one per leader, owned by it, the workers."""
+    """A StatefulSet creates the leaders, and another one per leader, owned by it, the workers."""
     owner = lws(2)
     owner["metadata"] |= {"uid": "u", "labels": {"kai.scheduler/queue": "a"}}
 
@@ -708,7 +710,7 @@ def test_a_group_that_was_not_saved_gets_its_parts_again() -> None:
 
 
 def test_a_group_that_exists_keeps_its_constraint_and_its_pods_find_their_parts() -> None:
-    """spec 4 C2: a workload that names no topology takes none away."""
+    """spec 4 C2: a workload without a topology does not remove an existing constraint."""
     job = pytorch(None, 1)
     job["metadata"]["uid"] = "u"
     spec = {

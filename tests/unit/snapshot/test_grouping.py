@@ -1,4 +1,4 @@
-"""Pods without a pod group get one, as KAI's grouper would make it (spec 6 C24-C28)."""
+"""Pods without a pod group get one, as KAI's grouper would create it (spec 6 C24-C28)."""
 
 import json
 from typing import Any
@@ -163,7 +163,7 @@ def test_the_owner_says_where_in_a_topology_its_groups_have_to_be(kind: str) -> 
     assert [each.get("topologyConstraint") for each in groups(cluster).values()] == [
         PLACED for _ in groups(cluster)
     ]
-    # Pods that have an owner do not say it (spec 4 C2).
+    # The annotation of a pod with an owner is not used (spec 4 C2).
     cluster = load(workload(kind, template={"annotations": IN_A_RACK}))
     assert [each.get("topologyConstraint") for each in groups(cluster).values()] == [
         None for _ in groups(cluster)

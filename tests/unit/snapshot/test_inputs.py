@@ -1,4 +1,4 @@
-"""Files, directories, lists and standard input: what is one input, and what it is called."""
+"""Files, directories, lists and standard input: what forms one input, and its name."""
 
 import io
 import json

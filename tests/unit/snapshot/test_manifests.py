@@ -1,4 +1,4 @@
-"""What a hand-written manifest leaves unsaid, and what makes no sense in one."""
+"""Missing and invalid fields of hand-written manifests."""
 
 import json
 import random
@@ -247,7 +247,7 @@ SEGMENTS = {
 
 @st.composite
 def broken(draw: st.DrawFn) -> Any:
-    """A sensible manifest with nonsense somewhere in it."""
+    """A valid manifest with an invalid value somewhere."""
     manifest = json.loads(json.dumps(draw(st.sampled_from([
         NODE,
         {**pod("x", nodeName="n1"), "metadata": {

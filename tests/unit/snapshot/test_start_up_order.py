@@ -1,4 +1,4 @@
-"""What starts before the rest is not stale while the rest comes up (decision 22)."""
+"""Pods that start before the others are not stale while the others start (decision 22)."""
 
 import json
 from typing import Any
@@ -56,7 +56,7 @@ def cluster_of(owner: dict[str, Any], labels: list[dict[str, str]]) -> list[dict
 
 
 def evicted(manifests: list[dict[str, Any]]) -> list[str]:
-    """The pods that are evicted when the group has been short of pods for an hour."""
+    """The pods that are evicted when the group has lacked pods for an hour."""
     loaded = kai.load(json.dumps(manifests).encode())
     [group] = loaded.objects["podGroups"]
     group = {**group, "kind": "PodGroup", "metadata": dict(group["metadata"])}

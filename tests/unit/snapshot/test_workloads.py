@@ -1,4 +1,4 @@
-"""Workloads get the pods that a cluster would make of them."""
+"""Workloads get the pods that a cluster would create for them."""
 
 import json
 from typing import Any
@@ -100,7 +100,8 @@ def test_a_pytorch_job_that_is_over_or_suspended_gets_none() -> None:
         status = {"conditions": [{"type": kind, "status": "True"}]}
         assert pods({**pytorch_job(), "status": status}) == []
     assert pods(pytorch_job(runPolicy={"suspend": True})) == []
-    assert pods({**pytorch_job(), "apiVersion": "example.com/v1"}) == []  # another one's
+    # A kind of another API group
+    assert pods({**pytorch_job(), "apiVersion": "example.com/v1"}) == []
 
 
 def test_a_leader_worker_set_gets_leaders_and_their_workers() -> None:

@@ -1,4 +1,4 @@
-"""Lets the tests here import the module beside them."""
+"""Makes the module of this folder importable for its tests."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Small snapshots in the making, and decisions about their pods."""
+"""Builds small snapshots, and decisions about their pods."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ def pipeline(pod: str, node: str, *groups: str) -> SimpleNamespace:
 
 
 def evict(pod: str, action: str = "by hand", for_group: str | None = None) -> SimpleNamespace:
-    """By an action of no rules, unless one is named; ``for_group`` is a group of default/."""
+    """An eviction by an action without rules, unless one is named; ``for_group`` is a group of
+    default/."""
     whom = None if for_group is None else f"default/{for_group}"
     return SimpleNamespace(kind="evict", pod=f"ns/{pod}", action=action, for_group=whom)
 
 
 class Situation:
-    """A snapshot in the making; every pod is in a group of its own unless told otherwise."""
+    """A snapshot under construction; every pod is in its own group by default."""
 
     def __init__(self) -> None:
         self.objects: dict[str, list[dict[str, Any]]] = {
@@ -91,7 +92,7 @@ class Situation:
         as_kai: bool = False,
         **snapshot: Any,
     ) -> list[str]:
-        """What the plan of these decisions violates, as ``rule: text``.
+        """The violations of a plan with these decisions, as ``rule: text``.
 
         ``gpus`` are the plan's numbers of queues: deserved, fair share, allocated.
         """

@@ -1,4 +1,4 @@
-"""Finding cases: by folder, by content, in an archive; a clear sentence for everything else."""
+"""Finding cases: by folder, by content, in an archive; a clear message for all other input."""
 
 from __future__ import annotations
 

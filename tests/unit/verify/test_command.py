@@ -1,4 +1,4 @@
-"""kai verify on the command line: what it prints, and its exit status."""
+"""kai verify on the command line: its output and its exit status."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ CASE = {
 
 
 class Engine:
-    """Binds the only pod to n2, and to n1 as KAI does: with the switches of its class."""
+    """Binds the only pod to n2, and to n1 like KAI with the switches of its class turned off."""
 
     as_kai = False
     turned_off: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""The comparator has to fail on everything that counts, and on nothing else."""
+"""The comparator must fail on every relevant difference, and on no other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No pod is evicted that may stay: the validator finds each rule that a plan breaks."""
+"""No protected pod is evicted: the validator finds each rule that a plan breaks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RECENT, LONG_AGO = "2026-01-01T11:59:00Z", "2025-01-01T00:00:00Z"
 
 
 def two_queues(**victim: Any) -> Situation:
-    """A node of two GPUs, both held by queue q; a pod of queue p waits."""
+    """A node with two GPUs, both used by queue q; a pod of queue p waits."""
     here = Situation().queue("q", gpu={"quota": 1}).queue("p", gpu={"quota": 1})
     here.node("n1", 2).group("run", minMember=0, **victim).group("want", queue="p")
     return here.pod("run-0", "n1", "run").pod("run-1", "n1", "run").pod("want-0", "", "want")
@@ -322,7 +322,7 @@ def test_a_moved_pod_is_not_lost_unless_it_is_said_so() -> None:
 
 @pytest.mark.parametrize(("multiplier", "accepted"), [("1", True), ("1.6", False), ("x", True)])
 def test_saturation_is_compared_at_every_level(multiplier: str, *, accepted: bool) -> None:
-    """The example of spec 1 F95: 5/4 after taking, and 6/3 left."""
+    """The example of spec 1 F95: 5/4 after reclaiming, and 6/3 left."""
     here = Situation().queue("d1").queue("p", "d1").queue("d2").node("n1", 12)
     for number in range(7):
         here.pod(f"run-{number}", "n1", f"run-{number}").group(f"run-{number}", queue="d2")

@@ -1,4 +1,4 @@
-"""What is judged, what is only reported, and what is not built: decided by the case itself."""
+"""Which cases are judged, only reported, or not built: the case itself decides."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def plan(*decisions: SimpleNamespace, needs: str = "", share: float = 2.0) -> Si
 
 
 def planner(*plans: SimpleNamespace) -> Callable[..., Any]:
-    """Gives these plans one after the other, then the last one forever."""
+    """Returns these plans one after the other, then the last one for ever."""
     waiting = list(plans)
 
     def answer(snapshot: Mapping[str, Any], *, now: str) -> Any:
@@ -192,7 +192,7 @@ def test_one_mend_may_explain_a_difference() -> None:
 @pytest.mark.parametrize(
     ("pair", "verdict"),
     [
-        (("same_cycle_eviction", "victim_shares"), "agree"),  # it is known why
+        (("same_cycle_eviction", "victim_shares"), "agree"),  # the cause is known
         (("queue_depth", "slow_job"), "differ"),
     ],
 )
@@ -211,7 +211,7 @@ def test_several_switches_explain_a_difference_if_it_is_known_why(
 
 
 class Planner:
-    """One plan for ever, in one of the two modes."""
+    """Always the same plan, in one of the two modes."""
 
     def __init__(self, decided: SimpleNamespace, *, as_kai: bool) -> None:
         self.decided, self.as_kai = decided, as_kai

@@ -1,4 +1,4 @@
-"""Scenario files: what they may say, and one clear sentence for what they may not."""
+"""Scenario files: the accepted members, and a clear message for all others."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def test_a_file_may_hold_several(tmp_path: Path) -> None:
             "visoin/now: {gpu",
             "running.visoin/now: there is no queue 'visoin'; did",
         ),
-        # What would be left out, or skipped.
+        # Members that would be left out, or skipped.
         (
             "parent: all",
             "parent: al",

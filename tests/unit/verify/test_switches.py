@@ -28,7 +28,7 @@ def test_nothing_explains_what_all_together_do_not() -> None:
 
 
 def test_a_smaller_set_is_found_among_switches_that_change_something() -> None:
-    # Taken out one by one, the pair is gone before the three are.
+    # Removing switches one by one would lose the pair before the three.
     agrees = needs(("s0", "s1"), ("s5", "s6", "s7"))
     assert fewest(SWITCHES, agrees, near=[]) == ("s5", "s6", "s7")
     assert fewest(SWITCHES, agrees, near=["s0", "s1"]) == ("s0", "s1")

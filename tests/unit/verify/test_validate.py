@@ -1,4 +1,4 @@
-"""The validator objects to every plan that could not be carried out, and names the rule."""
+"""The validator rejects every plan that could not be carried out, and names the rule."""
 
 from __future__ import annotations
 
@@ -341,7 +341,7 @@ def test_what_has_succeeded_is_there_for_its_gang() -> None:
 def test_a_gang_of_which_some_have_succeeded_leaves_whole() -> None:
     here = gang(2, 2, running=2).pod("g-9", "n1", "g", phase="Succeeded")
     assert here.broken(evict("g-0"), evict("g-1")) == []
-    assert here.broken(evict("g-0")) == []  # the other one and what has succeeded are two
+    assert here.broken(evict("g-0")) == []  # the other one and the succeeded one are two
 
 
 def test_a_gang_that_is_moved_needs_no_more_than_it_had() -> None:

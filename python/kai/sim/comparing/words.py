@@ -106,7 +106,7 @@ def unit_of(metric: MetricComparison) -> tuple[str, float]:
 
 
 def amount(value: float) -> str:
-    """At least three significant digits, and all digits before the point.
+    """Up to three significant digits, and always all digits before the point.
 
     >>> [amount(value) for value in (0, 3, 0.123456, 12345.6, -0.00001234)]
     ['0', '3', '0.123', '12,346', '-1.23e-05']

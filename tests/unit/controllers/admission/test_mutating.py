@@ -1,4 +1,4 @@
-"""What a new pod gets, beyond what the recordings of KAI show (tests/conformance)."""
+"""Changes to a new pod, beyond the recordings of KAI (tests/conformance)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which pods are refused, beyond what the recordings of KAI show (tests/conformance)."""
+"""Rejected pods, beyond the recordings of KAI (tests/conformance)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests here import `made` from beside them."""
+"""Makes `made` importable for the tests here."""
 
 import sys
 from pathlib import Path

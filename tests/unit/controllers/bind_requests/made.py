@@ -6,7 +6,7 @@ from typing import Any
 
 
 def request(name: str = "a-0", node: str = "n1", **status: Any) -> dict[str, Any]:
-    """As the API server has it."""
+    """A BindRequest as on the API server."""
     uid, labels, limit = (status.pop(each, "") for each in ("uid", "labels", "limit"))
     owner = status.pop("owner", f"uid-{name}")
     reference = {"apiVersion": "v1", "kind": "Pod", "name": name, "uid": owner}

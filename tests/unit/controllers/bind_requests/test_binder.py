@@ -1,4 +1,4 @@
-"""BindRequests are carried out once, and what is said of them is so."""
+"""BindRequests are carried out once, and the messages about them are true."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NOT_BOUND = "Failed to bind pod team/a-0 to node n1: policy says no"
 
 
 class Desk:
-    """A binder, and what it wanted last."""
+    """A binder, and its last steps."""
 
     def __init__(self, **about: Any) -> None:
         self.now = 0.0
@@ -63,7 +63,7 @@ class Desk:
 
     @property
     def said(self) -> tuple[str, str, str]:
-        """Status, reason and message of the condition; the event says the same."""
+        """Status, reason and message of the condition; the event is the same."""
         [write] = [each for each in self.steps.writes if kind_of(each) == "condition"]
         assert isinstance(write.body, dict)
         assert write.body["metadata"] == {"uid": "uid-a-0"}
@@ -226,7 +226,7 @@ def test_what_it_cannot_give_fails_and_binds_nothing() -> None:
 
 
 def test_a_pod_that_no_watch_has_shown_yet_is_read() -> None:
-    """KAI says 'Pod not found' for it, and then Bound (recording 25)."""
+    """KAI reports 'Pod not found' for it, and then Bound (recording 25)."""
     desk = Desk()
     desk.check(Target("", "", has_node=True))
     desk.look(pod())
@@ -336,7 +336,7 @@ def test_a_binding_without_an_answer_that_happened() -> None:
 
 
 def test_a_binding_in_doubt_never_counts_as_failed() -> None:
-    """The pod would go to another node, and its room to another pod."""
+    """Otherwise the pod would be sent to another node, and another pod would get its place."""
     desk = Desk()
     desk.check()
     desk.answer(LOST)
@@ -455,7 +455,7 @@ def test_a_status_names_the_version_that_was_seen() -> None:
     assert isinstance(write.body, dict)
     assert write.body["metadata"] == {"resourceVersion": "1"}
     desk.answer(CONFLICT, "status")
-    assert desk.steps == Steps()  # the later version comes
+    assert desk.steps == Steps()  # the later version will arrive
     desk.put(version="2", labels={"note": "mine"})
     [write] = desk.steps.writes
     assert isinstance(write.body, dict)

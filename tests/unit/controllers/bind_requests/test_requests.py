@@ -1,4 +1,4 @@
-"""Decisions become BindRequests; those that failed, or are about what is gone, are deleted."""
+"""Decisions become BindRequests; those that failed, or whose pod or node is gone, are deleted."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def shown(to: Binder, now: float = 1.0, **status: Any) -> Steps:
 
 
 def checked(by: Binder, now: float, target: Target = THERE) -> Steps:
-    """All that it asks about now."""
+    """Answers all its checks."""
     steps = Steps()
     for each in by.requests_to_check(now):
         found = by.request_checked(now, each, target)
@@ -182,7 +182,7 @@ def test_another_request_for_the_pod_is_respected() -> None:
 
 
 def test_another_request_ends_the_doubt() -> None:
-    """The name is taken, so the creation that is on its way does nothing."""
+    """The name is in use, so the creation under way has no effect."""
     by = binder()
     [(looked_at, _)] = by.answered(1, created(by), LOST).look
     by.seen(1, looked_at, request(node="n2"))
@@ -221,7 +221,8 @@ def test_a_creation_that_is_refused_has_a_reason() -> None:
 
 
 def test_a_request_that_no_watch_shows_is_read() -> None:
-    """It was deleted while the watch was away. Its room would be kept for ever."""
+    """It was deleted while the watch was interrupted. Otherwise its place would stay reserved for
+    ever."""
     by = binder()
     by.answered(1, created(by), DONE)
     assert by.tick(1) == by.tick(10.9) == Steps()
@@ -242,7 +243,7 @@ def test_a_request_that_was_not_sent_as_another_process_may_lead_is_forgotten() 
 
 
 def failed(by: Binder, now: float) -> None:
-    """A request of the pod is there, fails, and is deleted."""
+    """A request of the pod exists, fails, and is deleted."""
     shown(by, now)
     checked(by, now)
     shown(by, now, version="2", phase="Failed", reason="policy says no")
@@ -308,7 +309,7 @@ def test_a_request_for_an_earlier_pod_of_the_name_is_deleted() -> None:
     shown(by, phase="Succeeded")
     assert checked(by, 1) == Steps()
     by.pod_gone("team/a-0", "uid-a-0")
-    assert checked(by, 1, Target()) == Steps()  # it goes with its pod
+    assert checked(by, 1, Target()) == Steps()  # it is deleted with its pod
     assert by.next_tick() == 3
     assert names(checked(by, 3, Target("another", "", has_node=True))) == ["delete BindRequest"]
 

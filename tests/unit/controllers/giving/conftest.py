@@ -1,4 +1,4 @@
-"""Tests here import `small_server` from beside them."""
+"""Makes `small_server` importable for the tests here."""
 
 import sys
 from pathlib import Path

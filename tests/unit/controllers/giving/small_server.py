@@ -1,4 +1,4 @@
-"""As much of an API server as givers need: objects with versions, and merge patches.
+"""A minimal API server for givers: objects with versions, and merge patches.
 
 server = SmallServer(claim("gpu"))
 desk = Desk(server)
@@ -43,7 +43,7 @@ def device_class(**spec: Any) -> Object:
 
 
 def pod(name: str = "p", **claims: str) -> Object:
-    """`claims`: what it calls them, and their names."""
+    """`claims`: their names in the spec, and the names of the objects."""
     uses = [{"name": use, "resourceClaimName": name} for use, name in claims.items()]
     return {
         "kind": "Pod",
@@ -65,7 +65,7 @@ class SmallServer:
         self.version = 0
         self.did: list[str] = []
         self.answers: list[Outcome | None] = []
-        """What the next writes are answered with; None: they are done."""
+        """The answers to the next writes; None: they are applied."""
         for each in (*objects, device_class()):
             self.put(each)
 
@@ -136,7 +136,7 @@ def _merge(item: Object, patch: Object) -> None:
 
 
 class Desk:
-    """A giver and its server. `between`: called before each write is carried out."""
+    """A giver and its server. `between`: called before each write is applied."""
 
     def __init__(self, server: SmallServer, giver: ClaimGiver | VolumeGiver | None = None) -> None:
         self.server = server
@@ -159,7 +159,7 @@ class Desk:
         self.failed += [why for _, why in given.failed]
 
     def step(self) -> None:
-        """The oldest request gets its answer."""
+        """Answers the oldest request."""
         one = self.work.pop(0)
         if isinstance(one, Read):
             found = self.server.get(one.kind, one.name)
@@ -169,7 +169,7 @@ class Desk:
             self.take(self.giver.answered(self.now, one, self.server.write(one)))
 
     def run(self) -> None:
-        """Until nothing is on its way."""
+        """Until no request is under way."""
         for _ in range(200):
             if not self.work:
                 return

@@ -1,4 +1,4 @@
-"""A pod gets the devices of its claims before it is bound, and gives them back if it is not."""
+"""A pod gets the devices of its claims before it is bound, and releases them if it is not."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_a_claim_of_a_template_is_found_by_the_status_of_the_pod() -> None:
         "gpu": "p-gpu-x",
         "no": "",
     }
-    statuses.append({"name": "no"})  # it was found that this pod needs none
+    statuses.append({"name": "no"})  # this pod needs no claim
     assert names_of({"spec": spec, "status": {"resourceClaimStatuses": statuses}}) == {
         "gpu": "p-gpu-x"
     }
@@ -272,7 +272,7 @@ def test_a_new_binding_waits_until_the_one_before_is_undone() -> None:
 
 
 def test_a_process_that_does_not_lead_any_more_gives_nothing_back() -> None:
-    """The one that leads now may have bound the pod with what is there."""
+    """The current leader may have bound the pod with these devices."""
     server = SmallServer(claim("c", finalizers=[FINALIZER]))
     desk = Desk(server)
     asked = binding(gpu=devices("gpu-1"))

@@ -79,7 +79,7 @@ BINDING = Binding("team/p", "uid-p", "n1", 1, "pg", waits_for_volumes=True)
 
 
 class Store(Desk):
-    """`binds`: Kubernetes' controller binds what is ready to be bound, as soon as it may."""
+    """`binds`: Kubernetes' controller binds claims as soon as they are ready."""
 
     def __init__(self, *objects: Object) -> None:
         server = SmallServer(node(), *objects)
@@ -92,7 +92,7 @@ class Store(Desk):
         self.binds = True
 
     def wait(self, seconds: float = 30.0) -> None:
-        """Time passes, and everything goes on."""
+        """Lets time pass and answers all requests."""
         self.run()
         ends = self.now + seconds
         while (due := self.giver.next_tick()) is not None and due <= ends and not self.ready:

@@ -1,4 +1,4 @@
-"""Whatever order facts arrive in, and whatever gets lost, the groups end up the same."""
+"""For any order of facts, and any lost writes, the groups are the same in the end."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ PODS = [
 
 
 class World:
-    """An API server that loses some writes, and tells of what it has late and in any order."""
+    """An API server that loses some writes, and reports its objects late and in any order."""
 
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(seed)
@@ -93,7 +93,7 @@ class World:
         write = change.write()
         fate = self.chance.random()
         if fate < 0.2:
-            self.news.append(lambda: self.grouper.retry(change))  # not done
+            self.news.append(lambda: self.grouper.retry(change))  # not applied
             return
         if write.verb == "patch":
             self.groups[write.name] = patched(self.groups[write.name], write.body)
@@ -102,7 +102,7 @@ class World:
             return
         else:
             self.groups[write.name] = write.body
-        if fate < 0.4:  # done, and the answer got lost
+        if fate < 0.4:  # applied, but the answer was lost
             self.news.append(lambda: self.grouper.group_exists(change.name))
         if self.chance.random() < 0.2:
             del self.groups[write.name]
@@ -115,7 +115,7 @@ class World:
             self.pods[write.name] = patched(self.pods[write.name], write.body)
         if fate < 0.5:
             self.news.append(lambda: self.grouper.retry(assignment))
-        # Late, but never older than what came before: a watch keeps the order of one object.
+        # Late, but never older than the previous version: a watch keeps the order of one object.
         self.news.append(lambda: self.grouper.put_pod(self.pods[write.name]))
 
 

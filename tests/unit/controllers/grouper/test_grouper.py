@@ -1,4 +1,4 @@
-"""Which pods are grouped, in which order, and what is written (spec 6 C24)."""
+"""Which pods are grouped, in which order, and the resulting writes (spec 6 C24)."""
 
 from __future__ import annotations
 
@@ -149,13 +149,13 @@ def test_another_pod_of_the_same_name_is_grouped_anew() -> None:
     again = pod("p")
     again["metadata"]["uid"] = uid = "11111111-0000-4000-8000-000000000000"
     made.put_pod(again)
-    made.pod_gone("ml/p", uid_of("p"))  # the news of the first one's end come late
+    made.pod_gone("ml/p", uid_of("p"))  # the first pod's deletion is reported late
     [assignment] = made.decide().assignments
     assert (assignment.uid, assignment.group) == (uid, f"pg-p-{uid}")
 
 
 def test_another_pod_of_the_name_of_one_that_was_forgotten_is_grouped() -> None:
-    """Both news come at once, and the labels are the same."""
+    """Both events arrive at once, and the labels are the same."""
     made = grouper(pod("p"))
     made.decide()
     made.put_pod(named(pod("p"), group_of("p")))
@@ -194,7 +194,7 @@ def test_an_owner_has_to_be_known_before_its_pods_are_grouped() -> None:
 
 
 def test_all_pods_of_a_gang_make_one_group() -> None:
-    """KAI's workers race to create it, and those that lose wait a second (spec 6 S4)."""
+    """KAI's workers race to create it, and the losers wait a second (spec 6 S4)."""
     made = Grouper(RULES)
     job = an("Job", "j", annotations={"kai.scheduler/batch-min-member": "8"})
     made.put_object(ref("Job", "j"), job)
@@ -276,7 +276,7 @@ def held(decided: Decided) -> list[tuple[str, str]]:
 
 
 def test_it_belongs_to_no_group_until_its_owner_is_known() -> None:
-    """Else it would be bound as a pod of the group that it names."""
+    """Otherwise it would be bound as a pod of the group that it names."""
     mine = pod("p", ref("Widget", "w"), annotations={GROUP: "mine"})
     made = grouper(mine)
     assert held(made.decide()) == [("ml/p", "")]
@@ -286,7 +286,7 @@ def test_it_belongs_to_no_group_until_its_owner_is_known() -> None:
     assert [each.group for each in decided.assignments] == [group_of("w")]
     made.put_pod(pod("later", ref("Widget", "w"), annotations={GROUP: "mine"}))
     assert held(made.decide()) == [], "its owner is known already"
-    # The API server has one whose state is not known here: the pod waits for that as well.
+    # The API server has such a group with unknown state: the pod waits for that as well.
     made = grouper(named(pod("first", ref("Widget", "w")), group_of("w")), mine)
     made.decide()
     made.put_object(ref("Widget", "w"), an("Widget", "w"))
@@ -370,7 +370,7 @@ def test_a_pod_gets_the_label_of_its_part() -> None:
 
 @pytest.mark.parametrize("leader_bound", [False, True])
 def test_a_leader_that_waits_for_its_workers_is_not_stale(leader_bound: bool) -> None:
-    """KAI wants them once the leader has a node, and evicts it after a minute (spec 6 S15)."""
+    """KAI requires them once the leader has a node, and evicts it after a minute (spec 6 S15)."""
     lws = "leaderworkerset.sigs.k8s.io"
 
     def member(index: int, **spec: Any) -> dict[str, Any]:
@@ -406,7 +406,7 @@ def widget(queue: str = "a", **labels: str) -> dict[str, Any]:
 
 
 def with_group(owner: dict[str, Any]) -> tuple[Grouper, dict[str, Any]]:
-    """A pod of a Widget, settled, and its group as the server has it."""
+    """A pod of a Widget, settled, and its group as on the server."""
     made = grouper(one := pod("p", ref("Widget", "w"), labels={QUEUE: "of-pod"}))
     made.decide()
     made.put_object(ref("Widget", "w"), owner)
@@ -452,7 +452,7 @@ def test_a_queue_that_a_person_wrote_into_the_group_stays() -> None:
 
 
 def test_the_queue_of_another_pod_changes_nothing() -> None:
-    """The first pod says what the owner leaves open (spec 7 C12)."""
+    """The first pod supplies the settings that the owner lacks (spec 7 C12)."""
     made, _ = with_group(an("Widget", "w"))
     made.put_pod(pod("q", ref("Widget", "w"), labels={QUEUE: "other"}))
     assert made.decide().groups == []
@@ -509,7 +509,7 @@ def test_annotations_in_which_controllers_count_cause_no_write() -> None:
 
 
 def test_a_group_that_pods_name_is_looked_at_before_it_is_written() -> None:
-    """As after a restart; a group that is as it should be is not written."""
+    """As after a restart; a correct group is not written."""
     _, group = with_group(widget())
     for answer, expected in (
         (group, []),
@@ -544,7 +544,7 @@ def test_a_group_that_could_not_be_created_as_it_exists_is_compared() -> None:
 
 
 def test_a_group_that_was_deleted_is_made_again() -> None:
-    """KAI restores it at the next event of a pod, and that of a bare pod never."""
+    """KAI restores it at the next event of a pod, but never the group of a bare pod."""
     made, _ = with_group(widget())
     made.group_gone(f"ml/{group_of('w')}", "uid")
     assert patches(made.decide()) == [None]
@@ -627,7 +627,7 @@ def test_a_patch_that_fails_after_its_pod_was_settled_is_made_again() -> None:
 
 
 def an_old_group() -> dict[str, Any]:
-    """As it was made for pod "p" when that had no labels."""
+    """The group of pod "p", created when that had no labels."""
     [change] = grouper(pod("p")).decide().groups
     return {**change.manifest, "kind": "PodGroup"}
 
@@ -658,7 +658,7 @@ def test_an_installation_may_have_defaults_for_a_kind() -> None:
 
 
 def test_a_pod_that_joins_an_owner_is_a_reason_to_look_at_the_owner_again() -> None:
-    """Nothing watches owners: their labels may have changed since."""
+    """No watch covers owners: their labels may have changed since."""
     job = ref("Job", "j")
     made = grouper(pod("p0", job), pod("p1", job))
     assert made.decide().needs == [job]

@@ -1,4 +1,4 @@
-"""Another scheduler beside a shadow, in a few words: what plans say, and what it does.
+"""Another scheduler next to a shadow, described briefly: the plans, and its actions.
 
 other = Beside()
 other.waits("a", "b")
@@ -36,7 +36,7 @@ def evict(for_group: str = "team/high", action: str = "preempt") -> Chosen:
 
 
 class Replay:
-    """What planning once more says: `otherwise` by switches, `renamed` with other names."""
+    """The result of planning again: `otherwise` by switches, `renamed` with other names."""
 
     def __init__(self, same: Choices) -> None:
         self.same = same
@@ -122,11 +122,11 @@ class Beside:
                 self.stamps(self.pods[name].group)
 
     def stamps(self, group: str) -> None:
-        """The group says that pods of it were evicted."""
+        """The group's time stamp records an eviction of its pods."""
         self.comparison.group(self.now, None, GroupSeen(group, f"at {self.now}"))
 
     def preempts(self, name: str) -> None:
-        """As kube-scheduler shows it."""
+        """In kube-scheduler's form."""
         self._pod(name, replace(self.pods[name], is_leaving=True, is_victim=True))
 
     def removes(self, name: str) -> None:

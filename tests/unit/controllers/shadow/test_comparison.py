@@ -1,4 +1,5 @@
-"""Decisions of another scheduler beside plans of the same cluster, one situation each."""
+"""Decisions of another scheduler compared with plans of the same cluster, one situation per
+test."""
 
 from __future__ import annotations
 
@@ -56,7 +57,7 @@ def test_a_pod_that_no_plan_saw_waiting_is_not_compared() -> None:
 
 
 def test_a_plan_does_not_have_a_pod_whose_group_is_not_there() -> None:
-    """All comes between two plans: the group, its name on the pod, and the BindRequest."""
+    """The group, its name on the pod, and the BindRequest all arrive between two plans."""
     other = Beside()
     other.waits("a", group="g")
     other.plan()
@@ -78,7 +79,7 @@ def test_a_plan_does_not_have_a_pod_that_names_no_group_yet() -> None:
 
 
 def test_the_other_cycle_may_have_begun_with_the_state_of_an_earlier_plan() -> None:
-    """b came a moment before a was bound, and the other scheduler has not seen it."""
+    """b arrived just before a was bound, and the other scheduler has not seen it."""
     other = Beside()
     other.waits("a")
     other.plan(a=bind("n1"))
@@ -152,7 +153,7 @@ def test_a_failed_bind_request_and_the_next_one_are_two_decisions() -> None:
 
 
 def test_the_pod_of_another_node_pool_has_a_scheduler_of_its_own() -> None:
-    """The label of its pod group counts; the pod need not have it."""
+    """The label of its pod group counts; the pod may lack it."""
     other = Beside()
     other.plan()
     other.comparison.group(other.now, None, GroupSeen("team/a", "", "blue"))
@@ -187,7 +188,7 @@ def test_a_new_shared_device_is_the_same_whatever_its_name() -> None:
 
 
 def test_pods_that_share_a_new_device_here_and_there_are_in_the_same_place() -> None:
-    """Both BindRequests come before the next plan."""
+    """Both BindRequests arrive before the next plan."""
     other = Beside()
     other.waits("a", "b")
     other.plan(a=bind("n1", "new-0"), b=bind("n1", "new-0"))
@@ -331,7 +332,7 @@ def test_a_pod_of_a_stale_gang_is_a_victim_though_nothing_says_so() -> None:
 
 
 def test_the_group_of_a_victim_may_go_before_it_has_its_stamp() -> None:
-    """That of a bare pod goes with it."""
+    """The group of a bare pod is deleted with it."""
     other = Beside()
     other.runs("low", "n1")
     group = GroupSeen("team/low", "")
@@ -345,7 +346,7 @@ def test_the_group_of_a_victim_may_go_before_it_has_its_stamp() -> None:
 
 
 def test_a_pod_that_a_person_deletes_is_no_victim_though_a_plan_evicts_it() -> None:
-    """Its group is there, and has no stamp."""
+    """Its group exists, and has no time stamp."""
     other = Beside()
     other.runs("low", "n1", group="gang")
     other.comparison.group(other.now, None, GroupSeen("team/gang", ""))
@@ -392,7 +393,7 @@ def test_the_names_of_the_nodes_decide_between_equals() -> None:
     other = Beside()
     other.waits("a")
     replay = other.plan(a=bind("n1"))
-    replay.renamed = {("n1", "n2"): {"team/a": bind("n1")}}  # the n2 of before
+    replay.renamed = {("n1", "n2"): {"team/a": bind("n1")}}  # the former n2
     other.asks_for("a", "n2")
     assert other.outcomes() == ["bind a: other_node, because of equal_score"]
 
@@ -441,7 +442,7 @@ def test_an_object_that_makes_no_sense_here_explains_it() -> None:
     replay = other.plan(left_out=LEFT_OUT)
     other.asks_for("a", "n1")
     assert other.outcomes() == ["bind a: extra, because of left_out"]
-    assert replay.asked == []  # nothing is planned again for that
+    assert replay.asked == []  # nothing is planned again for it
 
 
 def test_what_is_not_read_explains_it() -> None:

@@ -1,4 +1,4 @@
-"""What a comparison reads of pods, BindRequests and pod groups."""
+"""The facts that a comparison reads from pods, BindRequests and pod groups."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_pod() -> None:
 
 
 def test_a_pod_on_several_shared_devices() -> None:
-    """The plain label names one of them; those with a name of their own count."""
+    """The plain label names only one of them; the labels with the group's name count."""
     labels = {"runai-gpu-group": "g1", "runai-gpu-group/g1": "g1", "runai-gpu-group/g2": "g2"}
     assert seen(pod(labels)).gpu_groups == {"g1", "g2"}
 

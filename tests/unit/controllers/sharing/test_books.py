@@ -1,8 +1,9 @@
-"""Whatever is late, lost, refused or repeated: in the end each device's book equals its pods.
+"""After any delays, losses, rejections and repetitions, the records of each device match its pods.
 
-A small world with an API server, kubelets and reservation programs, whose answers come in random
-order, get lost before or after they took effect, or are refused; pods come and go, and processes
-are killed and start anew. The seed is in the name of the test."""
+A small world with an API server, kubelets and reservation programs. Answers come in random order,
+get lost before or after the write was applied, or are rejections. Pods are created and deleted, and
+processes are killed and restarted. The seed is in the name of the test.
+"""
 
 from __future__ import annotations
 
@@ -119,7 +120,7 @@ class Server:
         return [each for n in range(NODES[node]) if (each := f"{node}-{n}") not in held]
 
     def run(self, pod: Stored) -> None:
-        """A kubelet starts a pod; it rejects one for which no device is free."""
+        """A kubelet starts a pod, or rejects it if no device is free."""
         if not pod.node or pod.phase != "Pending":
             return
         holders = [
@@ -137,7 +138,7 @@ class Server:
             self.stream.append(pod.shown())
 
     def wrong(self) -> list[str]:
-        """What the books say that is not so."""
+        """The records that are wrong."""
         found = list(self.problems)
         held = {each.groups[0]: each for each in self.pods.values() if each.is_reservation}
         used = set()
@@ -154,7 +155,7 @@ class Server:
 
 
 class Process:
-    """kai, as far as it has to do with shared devices."""
+    """The part of kai that handles shared devices."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
@@ -203,7 +204,7 @@ class Process:
         self.do(now, Steps())
 
     def decide(self, now: float, chance: random.Random) -> None:
-        """Pods that wait get a place on a device with room, or on a new one."""
+        """Waiting pods get a place on a device with room, or on a new one."""
         for pod in list(self.known.values()):
             if pod.node or pod.is_reservation or pod.name in self.groups:
                 continue
@@ -224,7 +225,7 @@ class Process:
             self.do(now, self.binder.begin(now, STAMP, [binding], ()))
 
     def place(self, chance: random.Random) -> tuple[str, str] | None:
-        """As an engine decides it: from what it knows, with its own decisions on top."""
+        """As the engine decides: from its knowledge, including its own decisions."""
         users: dict[str, int] = {}
         for pod in self.known.values():
             if not pod.is_reservation and pod.groups and pod.phase in ("Pending", "Running"):
@@ -271,7 +272,7 @@ class World:
             if not server.pods[pod].is_reservation or chance.random() < 0.1:
                 server.delete(pod)
         elif what < 0.11 and not self.calm:
-            self.process = Process(server)  # the one before was killed
+            self.process = Process(server)  # the previous one was killed
         elif what < 0.35 and server.stream:
             process.take_in(self.now, server.stream.popleft())
         elif what < 0.65 and process.flying:
@@ -293,7 +294,7 @@ class World:
             process.do(self.now, process.binder.tick(self.now))
 
     def next(self, writes: list[Write]) -> int:
-        """Any of them, but those of a key in their order."""
+        """Any of the writes, but writes with one key in order."""
         key = self.chance.choice(writes).key
         if not key:
             return self.chance.choice([i for i, each in enumerate(writes) if not each.key])

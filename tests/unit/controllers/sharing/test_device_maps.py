@@ -1,4 +1,4 @@
-"""The ConfigMaps that name devices to pods are there before the pods are bound."""
+"""The ConfigMaps that name a pod's devices exist before the pod is bound."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_both_are_deleted_when_the_binding_fails() -> None:
         ("delete", each.name) for each in given.writes
     ]
     keys_of = [each.key for each in given.writes]
-    assert [each.key for each in back.writes] == keys_of  # after what is on its way
+    assert [each.key for each in back.writes] == keys_of  # after the writes under way
     assert maps.answered(0, given.writes[0], DONE) == Given()
     assert maps.take_back(HALF).writes == []
 

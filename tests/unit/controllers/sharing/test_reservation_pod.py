@@ -1,4 +1,4 @@
-"""The pod that holds a device, beyond what the recordings of KAI show (tests/conformance)."""
+"""The pod that holds a device, beyond the recordings of KAI (tests/conformance)."""
 
 from __future__ import annotations
 

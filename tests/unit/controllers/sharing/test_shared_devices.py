@@ -1,4 +1,4 @@
-"""Devices are reserved for the pods that share them, and given back with the last one."""
+"""Devices are reserved for the pods that share them, and released with the last pod."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def consumer(pod: str = "a", *groups: str, phase: str = "Running") -> GpuUser:
 
 
 class Desk:
-    """The giver, and what it wanted last."""
+    """The giver, and its last steps."""
 
     def __init__(self, *users: GpuUser, acts: bool = True, copies_labels: bool = True) -> None:
         self.now = 0.0
@@ -89,7 +89,7 @@ class Desk:
 
 
 def held(pod: str = "a", *, acts: bool = True) -> tuple[Desk, GpuUser]:
-    """A pod that runs on a device, which is reserved."""
+    """A running pod on a reserved device."""
     one = reservation(device="GPU-7")
     return Desk(one, consumer(pod), acts=acts), one
 
@@ -326,7 +326,7 @@ def test_a_pod_that_comes_while_the_reservation_goes_gets_a_new_one() -> None:
 
 
 def test_a_new_group_waits_for_the_device_of_one_that_goes() -> None:
-    """The kubelet hands it out again when the pod is gone, and not before."""
+    """The kubelet assigns the device again only when the pod is gone."""
     desk, one = held()
     desk.gone(consumer())
     desk.give(binding("b", "fresh"))
@@ -365,7 +365,8 @@ def test_a_bind_request_that_is_over_keeps_its_reservation_no_more() -> None:
 
 
 def test_pods_run_on_no_device_that_is_not_reserved() -> None:
-    """A device that nobody holds may be given to others, so they are deleted (spec 6 C57)."""
+    """A device without a reservation may be assigned to other pods, so its pods are deleted (spec 6
+    C57)."""
     desk, one = held("a")
     desk.saw(consumer("waits", phase="Pending"))
     desk.gone(one)

@@ -1,5 +1,5 @@
-"""The container and the ConfigMaps of a pod with a part of a GPU, beyond what the recordings of KAI
-show (tests/conformance)."""
+"""The container and the ConfigMaps of a pod with a GPU fraction, beyond the recordings of KAI
+(tests/conformance)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests here import `world` from beside them."""
+"""Makes `world` importable for the tests here."""
 
 import sys
 from pathlib import Path

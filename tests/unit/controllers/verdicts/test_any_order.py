@@ -1,4 +1,5 @@
-"""Plans, outcomes and time in any order: what is promised of writes holds, and ends right."""
+"""Plans, outcomes and time in any order: the guarantees about writes hold, and the end state is
+right."""
 
 from __future__ import annotations
 
@@ -100,8 +101,8 @@ def test_in_the_end_everything_that_was_said_last_is_there(
     made = world()
     run(made, steps)
     made.shown = None
-    made.wait(15)  # what is remembered of an old watch is forgotten
-    for _ in range(4):  # every plan says the same
+    made.wait(15)  # memory of an old watch expires
+    for _ in range(4):  # every plan has the same verdicts
         made.says(**last)
         made.send()
         made.wait(70)

@@ -374,7 +374,7 @@ def test_a_group_that_is_not_there_yet_is_passed_over() -> None:
 
 
 def test_a_text_that_is_true_for_a_moment_is_not_written(world: World) -> None:
-    """A node that comes is not ready at first."""
+    """A new node is not ready at first."""
     world.says(said=[waits()])
     world.send()
     world.wait(10)
@@ -391,7 +391,7 @@ def test_a_text_that_is_true_for_a_moment_is_not_written(world: World) -> None:
 def test_a_group_that_is_created_after_its_plan_is_late(world: World) -> None:
     made = world.groups.pop(G)
     assert world.says(said=[waits()]) == []
-    assert world.says() == []  # a plan without news of it
+    assert world.says() == []  # a plan without news about it
     assert not world.verdicts.is_late(["team/another"])
     world.groups[G] = made
     assert world.verdicts.is_late([G])

@@ -1,4 +1,4 @@
-"""What is written of real plans: the texts are those that KAI wrote on a cluster."""
+"""Writes for real plans: the texts are those that KAI wrote on a cluster."""
 
 from __future__ import annotations
 
@@ -52,9 +52,8 @@ class Scene:
         parts: Mapping[str, str] | None = None,
         **spec: Any,
     ) -> Scene:
-        """`pods`: the node of each, "" for one that waits. `leaving`: those that were deleted, and
-        are still there. `parts`: the sub-groups of pods. `gpu`: how much of one each asks
-        for."""
+        """`pods`: the node of each, "" for a waiting pod. `leaving`: pods that are being deleted.
+        `parts`: the sub-groups of pods. `gpu`: the GPU amount that each requests."""
         self._made += 1
         created = f"2026-01-01T00:00:{self._made:02}Z"
         metadata = {"namespace": self.namespace, "creationTimestamp": created}
@@ -312,7 +311,7 @@ def test_a_gang_that_this_cycle_evicts_is_said_to_be_stale() -> None:
 
 
 def test_workers_that_wait_for_more_of_them_are_no_trouble_of_their_leader() -> None:
-    """Recording 58, while the pods are made one by one."""
+    """Recording 58, while the pods are created one by one."""
     scene = Scene("in-order", 3).queue("team-a", 8)
     minima = [{"name": "leader", "minMember": 1}, {"name": "workers", "minMember": 2}]
     parts = {"first": "leader", "next": "workers"}

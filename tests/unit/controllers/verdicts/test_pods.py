@@ -129,7 +129,7 @@ def test_new_counts_of_thousands_of_pods_come_five_a_second() -> None:
         world.wait(1)
     assert 500 <= len(world.sent) <= 5 * 121 + 10
     assert len(world.events) == 2000
-    assert len({write.name for _, write in world.sent}) == len(world.sent)  # each in its turn
+    assert len({write.name for _, write in world.sent}) == len(world.sent)  # each once
 
 
 def test_pods_of_a_group_that_does_not_want_it_get_the_event_alone(world: World) -> None:
@@ -157,7 +157,8 @@ def test_a_pod_of_an_unknown_subgroup_gets_its_condition_all_the_same(world: Wor
     ],
 )
 def test_what_comes_a_moment_later_is_no_trouble(world: World, text: str) -> None:
-    """A group gets its part after its pods, and the claim of a template is made after its pod."""
+    """A group gets its sub-group after its pods, and the claim of a template is created after its
+    pod."""
     world.says(waiting={A: text})
     world.wait(0.5)
     world.says(waiting={})
@@ -166,7 +167,7 @@ def test_what_comes_a_moment_later_is_no_trouble(world: World, text: str) -> Non
 
 
 def test_a_pod_that_moves_keeps_its_node_until_it_has_gone(world: World) -> None:
-    """The API server takes no nominatedNodeName for a pod that has a node."""
+    """The API server accepts no nominatedNodeName for a pod that has a node."""
     world.pods[A]["placed"] = True
     assert world.says(promised={A: "n2"}) == []
     assert [text for _, text in world.said("Pipelined")] == [f"Pod {A} was pipelined to node n2"]

@@ -1,4 +1,4 @@
-"""What is written, on its way, or still has to be."""
+"""Fields that are written, under way, or still to be written."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ STEPS = st.lists(
 
 @given(STEPS)
 def test_the_last_wishes_come_true(steps: list[tuple[str, str, int]]) -> None:
-    """Patches wait in a line of one, of which only the last is sent, and may end in any way."""
+    """Patches wait in a queue of length one, only the last is sent, and each may end in any way."""
     written, there = Written(), dict[str, int]()
     wishes: dict[str, int] = {}
     waiting: tuple[int, dict[str, int]] | None = None

@@ -1,4 +1,4 @@
-"""A cluster that takes patches, for tests of the writers of verdicts."""
+"""A cluster that accepts patches, for tests of the writers of verdicts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NOW = 1_800_000_000.0
 
 @dataclass
 class Words:
-    """What a plan says."""
+    """The verdicts of a plan."""
 
     waiting: dict[str, str] = field(default_factory=dict)
     promised: dict[str, str] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class Words:
 class World:
     """Objects, the time, and the writes that wait to be sent.
 
-    `send` carries out what waits; before that, a write takes the place of one with its key.
+    `send` applies the waiting writes; before that, a write replaces one with its key.
     """
 
     now: float = NOW
@@ -98,12 +98,12 @@ class World:
         )
 
     def bind(self, pod: str, node: str = "n1", *, here: bool = True) -> None:
-        """The API server takes a binding, and writes the condition of it."""
+        """The API server accepts a binding, and writes its condition."""
         self.pods[pod]["conditions"]["PodScheduled"] = Condition("True")
         self.take(self.verdicts.bound(self.now, pod, node, self, here=here))
 
     def show(self) -> None:
-        """The watch shows what is there now, and nothing later."""
+        """The watch shows the current state, and nothing later."""
         self.shown = (copy.deepcopy(self.pods), copy.deepcopy(self.groups))
 
     # ---- time and writes -------------------------------------------------------------------------
@@ -123,7 +123,7 @@ class World:
         return self.take(self.verdicts.take_in(self.now, Words(**words), self))
 
     def send(self, result: Result = Result.DONE, *, done: bool | None = None) -> list[Write]:
-        """Carries out what waits. `done`: whether a write without an answer was carried out."""
+        """Applies the waiting writes. `done`: whether a write without an answer was applied."""
         sending, self.queue = self.queue, []
         for write in sending:
             self.sent.append((self.now, write))
@@ -134,7 +134,7 @@ class World:
         return sending
 
     def wait(self, seconds: float, result: Result = Result.DONE) -> list[Write]:
-        """Lets time pass, and sends what is due meanwhile."""
+        """Lets time pass, and sends the writes that become due."""
         end, sent = self.now + seconds, []
         while True:
             wake = self.verdicts.wake(self.now)

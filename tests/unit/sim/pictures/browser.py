@@ -18,7 +18,7 @@ CHROMIUM = next(
 
 
 class Tab:
-    """One page: its messages of errors, and the requests that it made."""
+    """One page: its error messages, and its requests."""
 
     def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         self._socket = socket
@@ -49,7 +49,7 @@ class Tab:
         return result
 
     async def value(self, expression: str) -> Any:
-        """What an expression of JavaScript gives; a promise is awaited."""
+        """The value of a JavaScript expression; a promise is awaited."""
         said = await self.call(
             "Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True
         )

@@ -1,4 +1,4 @@
-"""A morning of three teams on three nodes, small enough to be worked out by hand."""
+"""A morning of three teams on three nodes, small enough to compute by hand."""
 
 import sys
 from pathlib import Path
@@ -41,7 +41,7 @@ def teams() -> Workload:
 
 @pytest.fixture(scope="session")
 def morning() -> Timeline:
-    """Borrowed GPUs are reclaimed, two jobs share a GPU, and a node is gone from 5 to 6 hours."""
+    """Borrowed GPUs are reclaimed, two jobs share a GPU, and a node is absent from 5 to 6 hours."""
     return simulate(teams(), life=Life(outages=[Outage("n-2", 5 * HOUR, 6 * HOUR)]))
 
 

@@ -1,4 +1,4 @@
-"""What differs between two timelines of the same jobs."""
+"""The differences between two timelines of the same jobs."""
 
 from __future__ import annotations
 

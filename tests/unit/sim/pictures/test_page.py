@@ -1,4 +1,4 @@
-"""The page of a simulation: what is in it, and what a browser makes of it."""
+"""The page of a simulation: its contents, and how a browser shows it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def element(text: str, name: str) -> str:
 
 
 def unpacked(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """As the program of the page does it: columns, and what stands beside them."""
+    """Unpacked like in the page's own program: columns, and the other values."""
     about = json.loads(element(text, "about"))
     raw = zlib.decompress(base64.b64decode(element(text, "data")))
     columns, at = {}, 0
@@ -127,7 +127,7 @@ def test_a_browser_draws_every_picture(morning: Timeline, tmp_path: Path, dark: 
     async def look() -> None:
         async with opened(tmp_path / "page.html", dark=dark) as tab:
             assert await tab.value("document.querySelectorAll('canvas.picture').length") == 5
-            assert min(await tab.value(PIXELS)) >= 3  # two queues and their gaps are the least
+            assert min(await tab.value(PIXELS)) >= 3  # two queues and their gaps are the minimum
             ground = "getComputedStyle(document.body).backgroundColor"
             assert await tab.value(ground) == ("rgb(13, 17, 23)" if dark else "rgb(255, 255, 255)")
             assert tab.errors == []

@@ -1,4 +1,4 @@
-"""Traces for Perfetto, read by a decoder of protocol buffers that knows nothing of the writer."""
+"""Traces for Perfetto, read by an independent decoder of protocol buffers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kai.sim.timeline import Timeline
 
 
 def fields(raw: bytes) -> dict[int, list[Any]]:
-    """A message: by field number, the values in their order."""
+    """A message: by field number, the values in order."""
     found: dict[int, list[Any]] = defaultdict(list)
     at = 0
 
@@ -69,7 +69,7 @@ class Trace:
                 self.events.append((packet[8][0], event))
 
     def slices(self) -> list[tuple[str, str, int, int]]:
-        """Track, name, from and to; a slice ends where its track's next end is."""
+        """Track, name, start and end; a slice ends at the next end of its track."""
         open_on: dict[int, tuple[str, int]] = {}
         found = []
         for at_ns, event in self.events:

@@ -1,4 +1,4 @@
-"""What still pictures show: panels, bars, legends and words, not pixels."""
+"""The contents of still pictures: panels, bars, legends and words, not pixels."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_moment_shows_every_card_and_parts_as_parts(morning: Timeline) -> None
         "vision": 12,  # `long` and one that borrows
         "speech": 10,  # `whole-node`, and two parts
     }
-    assert len(free.get_paths()) == 4  # three cards, and what is left of the shared one
+    assert len(free.get_paths()) == 4  # three GPUs, and the free part of the shared one
     assert [text.get_text() for text in axes.texts] == ["n-0", "n-1", "n-2"]
 
 

@@ -1,4 +1,4 @@
-"""Sums over pods, means in buckets, pods on cards."""
+"""Sums over pods, means in buckets, pods on GPUs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kai.sim.workload import NodePool
 
 
 def held_at(timeline: Timeline, at_s: float) -> float:
-    """Slowly, pod by pod."""
+    """The slow reference: pod by pod."""
     stays, gpus = timeline.stays, timeline.workload.jobs.gpus
     return sum(
         float(gpus[job])
@@ -88,7 +88,7 @@ def test_cards_of_a_node_that_is_gone_are_left_out(morning: Timeline) -> None:
 
 def test_a_shared_card_counts_once_for_as_long_as_a_pod_is_on_it(morning: Timeline) -> None:
     (_, _), (at, shared) = series.card_counts(morning)
-    assert (at / HOUR).round(3).tolist() == [1.2, 4.2]  # while `half` is there
+    assert (at / HOUR).round(3).tolist() == [1.2, 4.2]  # while `half` exists
     assert shared.tolist() == [1, 0]
 
 
@@ -99,7 +99,7 @@ def test_runs_of_a_gang_are_the_union_of_its_pods(morning: Timeline) -> None:
     # One cycle reclaims its GPUs, the next one binds its pods.
     assert runs.from_s[gang].tolist() == [2 * HOUR + 1]
     assert runs.to_s[gang].tolist() == [3 * HOUR + 1]
-    # Every run of every job against its stays, one by one.
+    # Every run of every job is compared with its stays, one by one.
     for job, low, high in zip(runs.job, runs.from_s, runs.to_s, strict=True):
         own = morning.stays["job"] == job
         assert low in morning.stays["from_s"][own]
@@ -116,7 +116,7 @@ def test_pods_that_were_evicted_at_one_moment_are_one_row(morning: Timeline) -> 
     job, at_s = series.evictions(morning)
     counted = dict(zip(*np.unique(job, return_counts=True), strict=True))
     for row, count in counted.items():
-        assert count <= morning.jobs["evictions"][row] + 1  # a node that went evicts nothing
+        assert count <= morning.jobs["evictions"][row] + 1  # a removed node evicts nothing
     assert (np.diff(job) >= 0).all()
     assert 5 * HOUR in at_s
 
