@@ -52,6 +52,12 @@ _Turn = tuple[str, int, str, int | None, float, float, float, list[_QueueStandin
 # name, GPUs, free ones, leaving ones, free parts of shared ones, cores, free ones, bytes, free
 # ones, why it takes no pods
 _NodeRoom = tuple[str, float, float, float, list[float], float, float, float, float, str]
+# idle thousandths of cores, class of nodes, and thousandths that are idle of each GPU
+_IdleNode = tuple[int, int, list[int]]
+# thousandths of cores, GPUs, thousandths of each, weight, and by class of nodes whether it is open
+_TypicalPod = tuple[int, int, int, int, list[int]]
+# names of nodes, the nodes, and the typical pods
+_Measured = tuple[list[str], list[_IdleNode], list[_TypicalPod]]
 # kind, first pod group, pod groups, pods, GPUs, action and group it is for (of evictions), the
 # first nodes with their pods, nodes
 _DecisionRow = tuple[str, str, int, int, float, str, str | None, list[tuple[str, int]], int]
@@ -97,6 +103,10 @@ class Cluster(metaclass=_Compiled):
     @property
     def rejected(self) -> list[tuple[str, str, str, str]]:
         """What had to be left out: kind, name, field and message of each."""
+
+    def measured(self, percent: int) -> _Measured:
+        """Nodes that take pods, by name, and the typical pods: the most frequent ones, which are
+        so many percent of all."""
 
     @property
     def config_json(self) -> str:
@@ -217,6 +227,9 @@ class PolicyFacts(metaclass=_Compiled):
     def typical_pods(self, percent: int) -> list[tuple[int, int, int, int, list[bool]]]:
         """The most frequent pods, so many of all: millicores, GPUs, thousandths of each, how many
         there are, and by kind of node whether it is open to them."""
+
+def fragments(*, nodes: list[_IdleNode], mix: list[_TypicalPod]) -> list[float]:
+    """F of each node, in thousandths of a GPU (kai.engine.fragmentation); 0 without a mix."""
 
 def fill_cluster(
     *,
@@ -490,6 +503,10 @@ class Plan(metaclass=_Compiled):
 
     def nodes(self) -> list[_NodeRoom]:
         """What is left of nodes once its decisions are carried out, by name."""
+
+    def measured(self) -> _Measured:
+        """Nodes that take pods, by name, once its decisions are carried out, and the pods that are
+        95 % of all."""
 
     def to_json(self, stamp: str) -> str:
         """The members decisions, pod_groups, pods and queues; `stamp`: the time for objects."""
