@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <vector>
 
 #include "plan_members.h"
 
@@ -71,6 +72,24 @@ py::list NodeRows(const Plan& plan, const Aftermath& after) {
         StateOf(cluster.node_classes()[nodes.node_class[room.node]])));
   }
   return rows;
+}
+
+py::tuple MeasuredRows(const Cluster& cluster, const MeasuredShapes& measured) {
+  py::list names;
+  py::list nodes;
+  for (size_t i = 0; i < measured.node.size(); ++i) {
+    const packing::NodeShape& shape = measured.shape[i];
+    names.append(ToPython(cluster.Text(cluster.nodes().name[measured.node[i]])));
+    nodes.append(
+        py::make_tuple(shape.cpu_milli, shape.kind,
+                       std::vector<int32_t>(shape.gpu_milli.begin(), shape.gpu_milli.end())));
+  }
+  py::list mix;
+  for (const packing::TypicalPod& each : measured.mix) {
+    mix.append(py::make_tuple(each.pod.cpu_milli, each.pod.gpus, each.pod.gpu_milli, each.weight,
+                              each.kinds));
+  }
+  return py::make_tuple(names, nodes, mix);
 }
 
 }  // namespace kai::bindings

@@ -12,6 +12,8 @@ namespace kai::bindings {
 
 pybind11::list OrderRows(const Plan& plan, const Aftermath& after);
 pybind11::list NodeRows(const Plan& plan, const Aftermath& after);
+// Nodes and typical pods, as `kai._core.fragments` takes them, and the names of the nodes.
+pybind11::tuple MeasuredRows(const Cluster& cluster, const MeasuredShapes& measured);
 
 }  // namespace kai::bindings
 

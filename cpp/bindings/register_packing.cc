@@ -1,4 +1,5 @@
-// kai._core: fill_cluster, an experiment with placement policies on an empty cluster.
+// kai._core: fragments, the fragmentation of nodes; fill_cluster, an experiment with placement
+// policies on an empty cluster.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -6,6 +7,7 @@
 #include <cstring>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -92,9 +94,35 @@ py::dict FillCluster(const py::buffer& nodes, const py::buffer& pods,
   return columns;
 }
 
+// Idle CPU, kind, and thousandths idle on each GPU; CPU, GPUs, thousandths of each, weight, and
+// the kinds of nodes that are open to the pod.
+using NodeRow = std::tuple<int64_t, int32_t, std::vector<int32_t>>;
+using PodRow = std::tuple<int64_t, int32_t, int32_t, int64_t, std::vector<uint8_t>>;
+
+std::vector<double> Fragments(const std::vector<NodeRow>& nodes, const std::vector<PodRow>& mix) {
+  packing::PodMix pods;
+  for (const auto& [cpu_milli, gpus, gpu_milli, weight, kinds] : mix) {
+    pods.push_back({.pod = {.cpu_milli = cpu_milli, .gpus = gpus, .gpu_milli = gpu_milli},
+                    .weight = weight,
+                    .kinds = kinds});
+  }
+  const packing::Fragmentation fragmentation(pods);
+  std::vector<double> fragments;
+  for (const auto& [cpu_milli, kind, gpu_milli] : nodes) {
+    packing::NodeShape shape{.cpu_milli = cpu_milli, .kind = kind};
+    shape.gpu_milli.assign(gpu_milli.begin(), gpu_milli.end());
+    fragments.push_back(fragmentation.weight() == 0
+                            ? 0.0
+                            : static_cast<double>(fragmentation.Of(shape)) /
+                                  static_cast<double>(fragmentation.weight()));
+  }
+  return fragments;
+}
+
 }  // namespace
 
 void RegisterPacking(py::module_& module) {
+  module.def("fragments", &Fragments, py::kw_only(), py::arg("nodes"), py::arg("mix"));
   module.def("fill_cluster", &FillCluster, py::kw_only(), py::arg("nodes"), py::arg("pods"),
              py::arg("constraints"), py::arg("policy"), py::arg("seed"), py::arg("exact"),
              py::arg("random_ties"), py::arg("demand"), py::arg("typical_percent"));

@@ -243,6 +243,10 @@ py::list RowsOfGroups(HeldPlan& self, const std::vector<std::string>& names, boo
   return self.Look([&](const Plan& plan) { return GroupRows(plan, names, evictions); });
 }
 
+py::tuple MeasuredRowsOf(const Plan& plan, const Aftermath& after) {
+  return MeasuredRows(*plan.cluster, after.measured);
+}
+
 py::list RowsOfOutlines(HeldPlan& self, const std::optional<std::vector<std::string>>& names) {
   return self.Look([&](const Plan& plan) { return OutlineRows(plan, names); });
 }
@@ -277,6 +281,7 @@ void RegisterPlan(py::module_& module) {
       .def("group_columns", &GroupColumns)
       .def("order", [](HeldPlan& self) { return self.LookAfter(&OrderRows); })
       .def("nodes", [](HeldPlan& self) { return self.LookAfter(&NodeRows); })
+      .def("measured", [](HeldPlan& self) { return self.LookAfter(&MeasuredRowsOf); })
       .def("decision_rows", &RowsOfDecisions, py::arg("most"))
       .def("account", &AccountOfPlan)
       .def("find_groups", &NamesOfGroupsCalled, py::arg("name"))

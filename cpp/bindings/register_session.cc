@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "aftermath_rows.h"
 #include "kai/session/known_names.h"
 #include "live_cluster.h"
 #include "plan_members.h"
@@ -112,6 +113,14 @@ void RegisterCluster(py::module_& module) {
                                  return bindings::ToPython(cluster.rejections());
                                });
                              })
+      .def(
+          "measured",
+          [](LiveCluster& self, int percent) {
+            return self.Look([percent](const Cluster& cluster) {
+              return MeasuredRows(cluster, MeasuredShapesOf(cluster, percent));
+            });
+          },
+          py::arg("percent"))
       .def_property_readonly("config_json", &LiveCluster::config_json)
       .def_property_readonly("load_ns", &LiveCluster::load_ns)
       .def_property_readonly("counts", &Counts)

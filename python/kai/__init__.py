@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from kai.engine.cluster import Cluster, Rejected
     from kai.engine.config import Config, default_config
     from kai.engine.differences import GroupChange, PlanDiff, PodChange, QueueChange
+    from kai.engine.fragmentation import Fragmentation, TypicalPod
     from kai.engine.frames import Frames
     from kai.engine.nodes import NodePlan, Nodes
     from kai.engine.objects import NodeOptions, PodOptions, QueueOptions
@@ -77,6 +78,7 @@ __all__ = [
     "Decision",
     "Evict",
     "ExtendedClaim",
+    "Fragmentation",
     "Frames",
     "GroupChange",
     "GroupPlan",
@@ -115,6 +117,7 @@ __all__ = [
     "Side",
     "Sweep",
     "Turn",
+    "TypicalPod",
     "UnreachableError",
     "Wake",
     "Writes",
@@ -136,6 +139,7 @@ _HOME = {
     "kai.engine.cluster": ("Cluster", "Rejected"),
     "kai.engine.config": ("Config", "default_config"),
     "kai.engine.differences": ("GroupChange", "PlanDiff", "PodChange", "QueueChange"),
+    "kai.engine.fragmentation": ("Fragmentation", "TypicalPod"),
     "kai.engine.frames": ("Frames",),
     "kai.engine.nodes": ("NodePlan", "Nodes"),
     "kai.engine.objects": ("NodeOptions", "PodOptions", "QueueOptions"),

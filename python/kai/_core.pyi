@@ -53,6 +53,13 @@ _Turn = tuple[str, int, str, int | None, float, float, float, list[_QueueStandin
 # name, GPUs, free GPUs, GPUs being released, free parts of shared GPUs, cores, free cores, bytes,
 # free bytes, why it takes no pods
 _NodeRoom = tuple[str, float, float, float, list[float], float, float, float, float, str]
+# idle thousandths of cores, node class, and idle thousandths of each GPU
+_IdleNode = tuple[int, int, list[int]]
+# thousandths of cores, GPUs, thousandths of each, weight, and for each node class whether it accepts
+# the pod
+_TypicalPod = tuple[int, int, int, int, list[int]]
+# names of nodes, the nodes, and the typical pods
+_Measured = tuple[list[str], list[_IdleNode], list[_TypicalPod]]
 # kind, first pod group, pod groups, pods, GPUs, action and group it is for (evictions), the first
 # nodes with their numbers of pods, nodes
 _DecisionRow = tuple[str, str, int, int, float, str, str | None, list[tuple[str, int]], int]
@@ -98,6 +105,10 @@ class Cluster(metaclass=_Compiled):
     @property
     def rejected(self) -> list[tuple[str, str, str, str]]:
         """Rejected objects: kind, name, field and message of each."""
+
+    def measured(self, percent: int) -> _Measured:
+        """Nodes that take pods, by name, and the typical pods: the most frequent ones, which are
+        so many percent of all."""
 
     @property
     def config_json(self) -> str:
@@ -217,6 +228,9 @@ class PolicyFacts(metaclass=_Compiled):
     def typical_pods(self, percent: int) -> list[tuple[int, int, int, int, list[bool]]]:
         """The most frequent pods that make up `percent` of all: millicores, GPUs, thousandths of
         each, their number, and for each kind of node whether it accepts them."""
+
+def fragments(*, nodes: list[_IdleNode], mix: list[_TypicalPod]) -> list[float]:
+    """F of each node, in thousandths of a GPU (kai.engine.fragmentation); 0 without a mix."""
 
 def fill_cluster(
     *,
@@ -492,6 +506,10 @@ class Plan(metaclass=_Compiled):
 
     def nodes(self) -> list[_NodeRoom]:
         """The free capacity of nodes after its decisions are carried out, sorted by name."""
+
+    def measured(self) -> _Measured:
+        """Nodes that take pods, by name, once its decisions are carried out, and the pods that are
+        95 % of all."""
 
     def to_json(self, stamp: str) -> str:
         """The members decisions, pod_groups, pods and queues; `stamp`: time for annotations."""

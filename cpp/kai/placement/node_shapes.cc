@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "kai/model/building/numbering.h"
 #include "kai/placement/node_index.h"
 
 namespace kai {
@@ -179,6 +180,17 @@ packing::PodMix TypicalPodsOf(const Cluster& cluster, int percent) {
   while (!mix.empty() && mix.size() < all.size() && AreLevel(mix.back(), all[mix.size()]))
     mix.push_back(all[mix.size()]);
   return mix;
+}
+
+MeasuredShapes MeasuredShapesOf(const Cluster& cluster, int percent) {
+  MeasuredShapes measured{.node = {}, .shape = {}, .mix = TypicalPodsOf(cluster, percent)};
+  const NodeShapes shapes(cluster, NodeShapes::Clusters::kUnknown);
+  for (const NodeId node : InOrderOfNames(cluster.names(), cluster.nodes())) {
+    if (cluster.node_classes()[cluster.nodes().node_class[node]].state != 0) continue;
+    measured.node.push_back(node);
+    measured.shape.push_back(shapes.Of(node));
+  }
+  return measured;
 }
 
 }  // namespace kai

@@ -17,6 +17,7 @@
 
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "kai/model/changes/listener.h"
@@ -62,6 +63,15 @@ class NodeShapes {
 // The most frequent kinds of pods in pod groups, waiting or placed, that make up at least `percent`
 // of them.
 packing::PodMix TypicalPodsOf(const Cluster& cluster, int percent);
+
+// What the fragmentation of a cluster is measured on: the shapes of the nodes that take pods, in
+// the order of names, and the typical pods.
+struct MeasuredShapes {
+  std::vector<NodeId> node;
+  std::vector<packing::NodeShape> shape;  // of each
+  packing::PodMix mix;
+};
+MeasuredShapes MeasuredShapesOf(const Cluster& cluster, int percent);
 
 }  // namespace kai
 

@@ -106,5 +106,18 @@ TEST(TypicalPodsTest, AreOpenToTheNodesThatTheirSelectorsMatch) {
   EXPECT_TRUE(open(any, "n") && open(any, "m"));
 }
 
+TEST(MeasuredShapesTest, AreThoseOfNodesThatTakePodsByName) {
+  const auto cluster = MakeCluster()
+                           .Node("n10", {.gpus = 4})
+                           .Node("n2", {.gpus = 2})
+                           .Pending("ns/p", {.gpus = 1})
+                           .Build();
+  const MeasuredShapes measured = MeasuredShapesOf(*cluster, 95);
+  ASSERT_EQ(measured.node.size(), 2U);
+  EXPECT_EQ(cluster->Text(cluster->nodes().name[measured.node[0]]), "n10");
+  EXPECT_THAT(measured.shape[1].gpu_milli, ElementsAre(1000, 1000));
+  EXPECT_EQ(measured.mix.size(), 1U);
+}
+
 }  // namespace
 }  // namespace kai::node_shapes_test

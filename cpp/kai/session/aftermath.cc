@@ -71,7 +71,10 @@ Aftermath::NodeRoom RoomOf(const Cluster& cluster, NodeId node) {
 }  // namespace
 
 Aftermath AftermathOf(const CycleView& cycle) {
-  Aftermath after{.order = OrderOf(cycle), .nodes = {}};
+  constexpr int kTypicalPercent = 95;
+  Aftermath after{.order = OrderOf(cycle),
+                  .nodes = {},
+                  .measured = MeasuredShapesOf(*cycle.cluster, kTypicalPercent)};
   for (const NodeId node : InOrderOfNames(cycle.cluster->names(), cycle.cluster->nodes()))
     after.nodes.push_back(RoomOf(*cycle.cluster, node));
   return after;

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from kai import _core
+    from kai.engine.fragmentation import Fragmentation
     from kai.engine.kept import KeptPlan
     from kai.engine.nodes import Nodes
     from kai.engine.order import Order
@@ -173,6 +174,24 @@ class Answer:
         {'n1': 5, 'n2': 8}
         """
         return self.nodes.free_gpus
+
+    @cached_property
+    def fragmentation(self) -> Fragmentation:
+        """How much of what is idle, once the decisions are carried out, the typical pod cannot use.
+
+        The typical pods are the most frequent ones of the cluster that belong to pod groups, be
+        they waiting or placed: 95 % of all. ``plan.fragmentation.against(mix)`` takes others.
+
+        >>> import kai
+        >>> cluster = kai.Cluster().queue("a").node("n1", gpus=8).pending("a/x", pods=2, gpus=3)
+        >>> kai.Scheduler().plan(cluster).fragmentation.gpus
+        2
+
+        The cycle is run once more for it.
+        """
+        from kai.engine.fragmentation import fragmentation_of
+
+        return fragmentation_of(self._compiled.measured())
 
     @cached_property
     def numa_zones_available(self) -> Mapping[str, tuple[NumaZone, ...]]:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from kai import _core
+    from kai.engine.fragmentation import Fragmentation, Mix
 
 _MOST = 1_000_000
 """The most pods, nodes or GPUs that one call creates; a larger number is a typing mistake."""
@@ -275,6 +276,22 @@ class Cluster:
     def counts(self) -> dict[str, int]:
         """The numbers of nodes, pods, pod_groups and queues that the engine accepted."""
         return dict(self._core_cluster().counts)
+
+    def fragmentation(self, mix: Mix | None = None) -> Fragmentation:
+        """How much of the GPUs that are idle now the typical pod cannot use (`kai.Fragmentation`).
+
+        `mix`: the typical pods, as `kai.Fragmentation.against` takes them. Without it they are the
+        most frequent ones that belong to pod groups, waiting and placed: 95 % of all. Raises
+        InvalidInputError for a mix that makes no sense.
+
+        >>> import kai
+        >>> cluster = kai.Cluster().queue("a").node("n1", gpus=8)
+        >>> cluster.running("a/x", pods=2, gpus=3, node="n1").fragmentation().gpus
+        2
+        """
+        from kai.engine.fragmentation import TYPICAL_PERCENT, fragmentation_of
+
+        return fragmentation_of(self._core_cluster().measured(TYPICAL_PERCENT), mix)
 
     @property
     def usage(self) -> dict[str, dict[str, float]]:

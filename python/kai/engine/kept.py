@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 _MEMBERS = (
     *("account", "claims", "counts", "decision_columns", "group_columns", "names", "nodes"),
+    "measured",
     *("numa_zones_available", "order", "pod_groups", "pods", "queue_parents", "queues"),
     *("score_keys", "spent_searches", "timing_ns", "topology_ranks", "waiting"),
 )

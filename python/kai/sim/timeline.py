@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import pyarrow
 
     from kai import _core
+    from kai.engine.fragmentation import Fragmentation, Mix
     from kai.sim.difference import Difference
     from kai.sim.metrics import Metrics
     from kai.sim.plot import Plots
@@ -153,6 +154,17 @@ class Timeline:
         from kai.sim.metrics import measure
 
         return measure(self, warm_up_s=warm_up_s)
+
+    def fragmentation(self, at_s: float, mix: Mix | None = None) -> Fragmentation:
+        """How much of the GPUs that are idle at a moment the typical pod of a job cannot use.
+
+        `mix`: other typical pods, as `kai.Fragmentation.against` takes them. Over time:
+        `kai.sim.fragmentation.over_time`. Raises InvalidInputError for a time outside the timeline
+        and for a mix that makes no sense.
+        """
+        from kai.sim import fragmentation
+
+        return fragmentation.at(self, at_s, mix)
 
     def __repr__(self) -> str:
         from kai.sim import summary
