@@ -18,7 +18,7 @@ help:
 	@echo '  make test-all   make test, and what takes longer: all orchestrators, an older API server, more random clusters and'
 	@echo '                  events, the thread sanitizer, fuzzing, broken updates, mutants'
 	@echo '  make test-integrations  the builders beside every orchestrator; tools/test.sh lint pytest  runs single stages'
-	@echo '  make lint       formatting, types, import floors, sizes;  make format  mends what a tool can mend'
+	@echo '  make lint       formatting, types, import floors, sizes;  make format  fixes what a tool can fix'
 	@echo '  make bench      instructions and times beside the committed baseline; fails on more instructions (3 minutes)'
 	@echo '  make bench-event  the C++ benchmarks that have "event" in their names'
 	@echo '  make mutants    change operators one at a time, and report changes that no test notices; ARGS="--files fairshare"'

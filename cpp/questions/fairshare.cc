@@ -372,11 +372,11 @@ class VictimPops {
   VictimPops(Cluster* cluster, const FairShares* shares, PodOrder* order, bool fair_share_order,
              const std::vector<PodGroupId>& candidates)
       : nobody_(cluster->pods().size()) {
-    mends_.Set(Mend::kVictimShares, false);
+    switches_.Set(Switch::kVictimShares, false);
     cycle_.cluster = cluster;
     cycle_.shares = shares;
     cycle_.order = order;
-    cycle_.mends = &mends_;
+    cycle_.switches = &switches_;
     cycle_.worklist.by_fair_share = fair_share_order;
     pool_.emplace(cycle_, candidates);
     queue_.emplace(&*pool_);
@@ -389,7 +389,7 @@ class VictimPops {
   }
 
  private:
-  Mends mends_;
+  Switches switches_;
   CycleView cycle_;
   PodMarks nobody_;
   std::optional<VictimPool> pool_;

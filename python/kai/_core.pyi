@@ -55,8 +55,7 @@ _Turn = tuple[str, int, str, int | None, float, float, float, list[_QueueStandin
 _NodeRoom = tuple[str, float, float, float, list[float], float, float, float, float, str]
 # idle thousandths of cores, node class, and idle thousandths of each GPU
 _IdleNode = tuple[int, int, list[int]]
-# thousandths of cores, GPUs, thousandths of each, weight, and for each node class whether it accepts
-# the pod
+# thousandths of cores, GPUs, thousandths of each, weight, and whether each node class accepts it
 _TypicalPod = tuple[int, int, int, int, list[int]]
 # names of nodes, the nodes, and the typical pods
 _Measured = tuple[list[str], list[_IdleNode], list[_TypicalPod]]

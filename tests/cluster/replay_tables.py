@@ -1,7 +1,7 @@
 """What replays of KAI's recordings leave out, and how their ends may differ.
 
-A mend is an allowed difference (testcluster.compared), with its reason: a rule in the recordings or
-a decision of ours. `recordings`, `subject` and `member` are patterns as for file names; `ours` and
+An `Accepted` is an allowed difference (testcluster.compared), with its reason: a rule in the
+recordings or a decision of ours. `recordings`, `subject` and `member` are patterns as for file names; `ours` and
 `kais` are regular expressions for the values.
 """
 
@@ -42,7 +42,7 @@ NOTHING = "(nothing)"
 
 
 @dataclass(frozen=True)
-class Mend:
+class Accepted:
     why: str
     """A sentence."""
     by: str
@@ -93,7 +93,7 @@ def sorted_devices(text: str) -> str:
 
 
 RULES = (
-    Mend(
+    Accepted(
         "a pod that the grouper saw is grouped at once, nobody else makes its group, and an owner"
         " that is deleted with its pods is no trouble",
         "spec 6 S3 and S4",
@@ -101,40 +101,40 @@ RULES = (
         ours=NOTHING,
         kais="not found|already exists",
     ),
-    Mend(
+    Accepted(
         "an event is not written again each second, each time in other words",
         "spec 6 S6",
         "further event * of *",
         ours=NOTHING,
     ),
-    Mend(
+    Accepted(
         "an eviction is said, however much was said about the group before",
         "spec 6 S6",
         "event Normal Evict of kai-scheduler",
         kais=NOTHING,
     ),
-    Mend(
+    Accepted(
         "one reason is said once, and not once for each search",
         "spec 6 S9",
         "*",
         subject="PodGroup/*",
         kais=r"^\W?Unable to schedule podgroup: (\d+ )?Resources were not found",
     ),
-    Mend(
+    Accepted(
         "the same: KAI lists its reasons one by one",
         "spec 6 S9",
         "status.schedulingConditions*.reasons*",
         ours=NOTHING,
         kais="Resources were not found|PodSchedulingErrors",
     ),
-    Mend(
+    Accepted(
         "which pod of a gang is the first that finds no node hangs on UIDs",
         "spec 6 S5",
         "*Unschedulable*",
         subject="Pod/*",
         same=node_error,
     ),
-    Mend(
+    Accepted(
         "the same, in the condition",
         "spec 6 S5",
         "condition PodScheduled",
@@ -142,13 +142,13 @@ RULES = (
         kais="Unschedulable",
         same=node_error,
     ),
-    Mend(
+    Accepted(
         "pods that a controller makes one after the other are waited for without a word",
         "spec 6 S4; docs/internals/verdicts.md",
         "event Normal NotReady of kai-scheduler",
         ours=NOTHING,
     ),
-    Mend(
+    Accepted(
         "a pod whose pod group does not exist says so",
         "spec 6 S19; docs/compatibility.md",
         "*",
@@ -156,26 +156,26 @@ RULES = (
         ours="PodGroup .* does not exist",
         kais=NOTHING,
     ),
-    Mend(
+    Accepted(
         "a group is stale when it is less than what it has to start with",
         "spec 6 S14 and S15; docs/compatibility.md, min_sub_group",
         "event Normal StaleJob of kai-scheduler",
         ours=NOTHING,
         kais="subGroup .* minMember is",
     ),
-    Mend(
+    Accepted(
         "the grouper says in words of its own what is wrong",
         "docs/compatibility.md",
         "text of event Warning PodGrouperWarning of pod-grouper",
     ),
-    Mend(
+    Accepted(
         "annotations in which controllers count are no reason to write a pod group",
         "decision 22",
         "annotation deployment.kubernetes.io/revision",
         subject="PodGroup/*",
     ),
     *(
-        Mend(
+        Accepted(
             "what is written on a pod that is its own owner is not copied to its group",
             "spec 6 S20; decision 22",
             f"annotation {key}",
@@ -184,20 +184,20 @@ RULES = (
         )
         for key in (keys.POD_GROUP_ANNOTATION, "received-resource-type")
     ),
-    Mend(
+    Accepted(
         "shared memory that does not fit says what is missing",
         "spec 6 S11",
         "*",
         kais=r"Unable to schedule pod\b",
     ),
-    Mend(
+    Accepted(
         "the program in reservation pods is a command of kai",
         "docs/compatibility.md",
         "spec.containers?resource-reservation?.args*",
         kais=NOTHING,
     ),
     *(
-        Mend(
+        Accepted(
             "the recorder called some GPUs so",
             "recordings 30, 40 and 46",
             member,
@@ -208,43 +208,43 @@ RULES = (
             "data.NVIDIA_VISIBLE_DEVICES",
         )
     ),
-    Mend(
+    Accepted(
         "which of two devices that score the same is taken first hangs on UUIDs",
         "spec 3 S2",
         "data.NVIDIA_VISIBLE_DEVICES",
         same=sorted_devices,
     ),
-    Mend(
+    Accepted(
         "a pod is said to be scheduled once it is bound",
         "spec 6 S1; docs/internals/verdicts.md",
         "event Normal Scheduled of kai-scheduler",
         ours=NOTHING,
     ),
-    Mend(
+    Accepted(
         "a plan follows each change, so that it meets pods that are leaving",
         "docs/internals/cluster.md",
         "event Normal Pipelined of kai-scheduler",
         kais=NOTHING,
     ),
-    Mend(
+    Accepted(
         "what a pod was promised stands in its status",
         "decision 23",
         "status.nominatedNodeName",
         kais=NOTHING,
     ),
-    Mend(
+    Accepted(
         "pods that start in a group with a topology get ranks",
         "docs/concepts/topology.md",
         "annotation kai.scheduler/topology-*",
         kais=NOTHING,
     ),
-    Mend(
+    Accepted(
         "a topology level that does not exist is named",
         "docs/compatibility.md, topology_levels",
         "*",
         ours="does not contain a level",
     ),
-    Mend(
+    Accepted(
         "the same, for programs",
         "docs/compatibility.md, topology_levels",
         "status.schedulingConditions*.reasons*.reason",
@@ -254,15 +254,15 @@ RULES = (
 )
 """Allowed differences of all recordings."""
 
-MENDS = (
-    Mend(
+ACCEPTED = (
+    Accepted(
         "a pod on parts of several devices holds all of them",
         "spec 6 C32",
         "status*allocated.nvidia.com/gpu",
         recordings="08-fraction-num-devices",
     ),
     *(
-        Mend(
+        Accepted(
             "a pod is not said to be bound that is not, and its condition says what failed",
             "spec 6 S1, S2 and S25",
             member,
@@ -277,7 +277,7 @@ MENDS = (
         )
     ),
     *(
-        Mend(
+        Accepted(
             "a reservation pod was left over from another recording",
             "spec 6 S25",
             member,
@@ -287,14 +287,14 @@ MENDS = (
         )
         for subject, member in (("Pod/gpu-reservation-<hash>", ""), ("GPUs", "sharing"))
     ),
-    Mend(
+    Accepted(
         "a group whose pods are all placed loses its condition at once",
         "spec 6 S8",
         "status.schedulingConditions*",
         recordings="12-gang-does-not-fit",
         ours=NOTHING,
     ),
-    Mend(
+    Accepted(
         "the waiting pod is grouped at once, preempts at once, and counts as running when the"
         " reclaim comes",
         "spec 6 S3",
@@ -302,14 +302,14 @@ MENDS = (
         recordings="22-min-runtime",
         subject="PodGroup/pg-a-*",
     ),
-    Mend(
+    Accepted(
         "the BindRequest is taken back before the binder sees it, as its node went",
         "spec 6 S1",
         "event Warning BindingError of binder",
         recordings="25-bind-failure-node-gone",
         ours=NOTHING,
     ),
-    Mend(
+    Accepted(
         "a leader that may start alone is not stale",
         "spec 6 S14",
         f"annotation {keys.STALE_ANNOTATION}",
@@ -317,7 +317,7 @@ MENDS = (
         ours=NOTHING,
     ),
     *(
-        Mend(
+        Accepted(
             "the same: it is not evicted, so that its group has no condition and no second leader"
             " is bound",
             "spec 6 S14",
@@ -332,7 +332,7 @@ MENDS = (
         )
     ),
     *(
-        Mend(
+        Accepted(
             "the queue follows the owner's label",
             "spec 6 S12; decision 22",
             member,
@@ -346,7 +346,7 @@ MENDS = (
         )
     ),
     *(
-        Mend(
+        Accepted(
             "a leader that waits for its workers is not evicted",
             "spec 6 S15; decision 22",
             "*",
@@ -356,7 +356,7 @@ MENDS = (
         for subject in ("*lws*", "Queue/*")
     ),
     *(
-        Mend(
+        Accepted(
             "the submitter of a RayJob has a group of its own and runs",
             "spec 6 S13; decision 22",
             member,
@@ -371,7 +371,7 @@ MENDS = (
             ("Queue/*", "status.allocated.*"),
         )
     ),
-    Mend(
+    Accepted(
         "the recorder took a finalizer away at the end",
         "recording 42",
         "finalizers",
@@ -383,14 +383,14 @@ MENDS = (
 """Allowed differences of single recordings."""
 
 DIRECT = (
-    Mend(
+    Accepted(
         "with `--binding direct` pods are bound without BindRequests",
         "docs/internals/bind-requests.md",
         "",
         subject="BindRequest/*",
         ours=NOTHING,
     ),
-    Mend(
+    Accepted(
         "the same: those that share a GPU have none",
         "docs/internals/bind-requests.md",
         "sharing",
@@ -413,13 +413,13 @@ def why_not(content: Mapping[str, Any], binding: str) -> str:
 
 
 def unexplained(
-    recording: str, found: Iterable[Difference], mends: Iterable[Mend]
-) -> tuple[list[Difference], set[Mend]]:
-    """The differences that no mend covers, and the mends that cover one."""
-    mends, used = list(mends), set[Mend]()
+    recording: str, found: Iterable[Difference], accepted: Iterable[Accepted]
+) -> tuple[list[Difference], set[Accepted]]:
+    """The differences that nothing here covers, and the entries that cover one."""
+    accepted, used = list(accepted), set[Accepted]()
     rest = []
     for each in found:
-        covering = [mend for mend in mends if mend.covers(recording, each)]
+        covering = [entry for entry in accepted if entry.covers(recording, each)]
         used.update(covering)
         if not covering:
             rest.append(each)

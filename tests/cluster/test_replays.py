@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 from recordings import Recording, recordings
 from replay_tables import (
+    ACCEPTED,
     DIRECT,
     FAST,
-    MENDS,
     RULES,
-    Mend,
+    Accepted,
     unexplained,
     why_not,
 )
@@ -107,19 +107,19 @@ async def prepare(cluster: Cluster) -> None:
 
 def replay(
     company: Company, recording: Recording, binding: str
-) -> tuple[list[str], set[Mend], Counter[str]]:
+) -> tuple[list[str], set[Accepted], Counter[str]]:
     """Unexpected differences, the allowed ones that occurred, and how often objects changed."""
     apart = binding != "direct" and Script(recording.content).needs_a_binder_apart
     company.plays(binding, apart=apart)
-    mends = [*RULES, *MENDS, *(DIRECT if binding == "direct" else ())]
+    accepted = [*RULES, *ACCEPTED, *(DIRECT if binding == "direct" else ())]
     kais, alike = end_of(recording.content), interchangeable(recording.content)
 
-    def rest(state: Mapping[str, Any]) -> tuple[list[str], set[Mend]]:
+    def rest(state: Mapping[str, Any]) -> tuple[list[str], set[Accepted]]:
         found = differences(state, kais, alike)
-        others, used = unexplained(recording.name, found, mends)
+        others, used = unexplained(recording.name, found, accepted)
         return [str(each) for each in others], used
 
-    async def scene() -> tuple[list[str], set[Mend], Counter[str]]:
+    async def scene() -> tuple[list[str], set[Accepted], Counter[str]]:
         async with company.cluster.client() as api:
             stage = Stage(api, company.hold, company.release)
             playing = stage.play(recording.content, lambda state: not rest(state)[0])
@@ -144,14 +144,14 @@ def is_apart(recording: Recording, binding: str) -> bool:
     return binding != "direct" and Script(recording.content).needs_a_binder_apart
 
 
-used = Counter[Mend]()
+used = Counter[Accepted]()
 played = set[tuple[str, str]]()
 
 
 @pytest.mark.parametrize(("recording", "binding"), list(chosen()))
 def test_it_ends_as_with_kai(company: Company, recording: Recording, binding: str) -> None:
-    found, mends, changes = replay(company, recording, binding)
-    used.update(mends)
+    found, accepted, changes = replay(company, recording, binding)
+    used.update(accepted)
     played.add((recording.name, binding))
     assert not found, "\n".join(found)
     assert company.wrong_lines() == []
@@ -161,7 +161,7 @@ def test_it_ends_as_with_kai(company: Company, recording: Recording, binding: st
 
 
 @pytest.mark.cluster_slow
-def test_each_mend_is_seen() -> None:
+def test_each_accepted_difference_is_seen() -> None:
     """Allowed differences of one recording that its replay does not need must be removed; runs
     after all replays."""
     everything = {
@@ -170,4 +170,4 @@ def test_each_mend_is_seen() -> None:
         if not why_not(each.content, "bind-requests")
     }
     if everything <= played:
-        assert [f"{each.recordings}: {each.why}" for each in MENDS if not used[each]] == []
+        assert [f"{each.recordings}: {each.why}" for each in ACCEPTED if not used[each]] == []

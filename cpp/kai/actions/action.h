@@ -23,7 +23,7 @@
 #include "kai/actions/search_budgets.h"
 #include "kai/actions/search_meter.h"
 #include "kai/actions/worklist.h"
-#include "kai/api/mends.h"
+#include "kai/api/switches.h"
 #include "kai/fairshare/fair_shares.h"
 #include "kai/model/changes/statement.h"
 #include "kai/model/reasons/reason.h"
@@ -152,7 +152,7 @@ struct CycleView {
   std::vector<ScenarioGenerator> generators;  // in plugin order
   const SearchBudgets* budgets = nullptr;
   const Clock* stopwatch = nullptr;  // for searches; null: no time budgets
-  const Mends* mends = nullptr;
+  const Switches* switches = nullptr;
   bool plain_search = false;  // search for victims without shortcuts, for comparison
   // False: no group is tried only to find its reasons, and no reasons are computed.
   bool explains = true;

@@ -20,7 +20,7 @@ class Allocate final : public Action {
     // A group that cannot be placed in any order does not represent its queue: it would only keep
     // the other groups of the queue waiting, in this cycle and after they get a promise. In KAI it
     // does represent it (switch unrelated_blockers).
-    const bool lets_all_speak = !cycle.mends->on(Mend::kUnrelatedBlockers);
+    const bool lets_all_speak = !cycle.switches->on(Switch::kUnrelatedBlockers);
     std::vector<PodGroupId> hopeless;                   // one per run
     std::vector<std::span<const PodGroupId>> in_order;  // the content of `turns`
     for (const std::span<const PodGroupId> run : ReadyRuns(cycle)) {

@@ -125,7 +125,8 @@ class Consolidation final : public EvictionAction {
   static std::vector<PodGroupId> FirstToMove(CycleView& cycle, std::vector<PodGroupId> candidates) {
     int64_t limit = cycle.cluster->params().max_consolidation_preemptees;
     if (limit == kNoLimit) return candidates;
-    if (!cycle.mends->on(Mend::kConsolidationLimit)) ++limit;  // KAI takes one more (spec 2 R2)
+    if (!cycle.switches->on(Switch::kConsolidationLimit))
+      ++limit;  // KAI takes one more (spec 2 R2)
     if (candidates.size() <= static_cast<size_t>(limit)) return candidates;
     // The groups that a victim queue would give up first; KAI chooses them at random (spec 2 W10).
     VictimPool pool(cycle, candidates);

@@ -28,7 +28,7 @@ TestCycle::TestCycle(std::unique_ptr<Cluster> cluster, const RoomsOptions& optio
           .generators = {ScenarioGenerator::kNodeLocalGreedy, ScenarioGenerator::kMultiNodeGang},
           .budgets = &budgets,
           .stopwatch = nullptr,
-          .mends = &mends,
+          .switches = &switches,
           .plain_search = false,
           .log = &log};
 }
@@ -79,8 +79,8 @@ Plan RunActions(std::string_view actions, const ClusterMaker& maker, std::string
   return *std::move(plan);
 }
 
-std::string AsKai(std::string_view mend) {
-  return R"(, "compat": {")" + std::string(mend) + R"(": "kai"})";
+std::string AsKai(std::string_view name) {
+  return R"(, "compat": {")" + std::string(name) + R"(": "kai"})";
 }
 
 std::vector<std::string> EvictionMessages(const Plan& plan) {

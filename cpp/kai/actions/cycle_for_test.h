@@ -4,7 +4,7 @@
 //   EXPECT_THAT(RunActions("preempt", MakeCluster()...), PlanIs(Evicts("ns/low-0"), ...));
 //
 //   TestCycle cycle(MakeCluster()...);
-//   cycle.mends.Set(Mend::kVictimShares, false);
+//   cycle.switches.Set(Switch::kVictimShares, false);
 //   VictimPool pool(cycle.view, cycle.Groups({"ns/a", "ns/b"}));
 #ifndef KAI_ACTIONS_CYCLE_FOR_TEST_H_
 #define KAI_ACTIONS_CYCLE_FOR_TEST_H_
@@ -45,7 +45,7 @@ struct TestCycle {
   RoomCount room;
   GroupClasses classes;
   CycleTime time{kTestNowNs};
-  Mends mends;
+  Switches switches;
   SearchBudgets budgets;
   CycleLog log;
   CycleView view;
@@ -57,7 +57,7 @@ Plan RunActions(std::string_view actions, const ClusterMaker& maker, std::string
                 const Clock* stopwatch = nullptr);
 
 // The configuration of one switch as in KAI, for RunActions().
-std::string AsKai(std::string_view mend);
+std::string AsKai(std::string_view name);
 
 // The messages of a plan's evictions, in order.
 std::vector<std::string> EvictionMessages(const Plan& plan);

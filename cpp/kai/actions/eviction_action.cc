@@ -13,7 +13,7 @@ namespace {
 // start by themselves. KAI does not check this, because leaving pods still count for the gang (spec
 // 2 G8).
 bool LostItsGang(const CycleView& cycle, PodGroupId group) {
-  return cycle.mends->on(Mend::kWholeGangs) && cycle.log->Has(group, CycleLog::kEvicted) &&
+  return cycle.switches->on(Switch::kWholeGangs) && cycle.log->Has(group, CycleLog::kEvicted) &&
          !cycle.order->IsReady(group);
 }
 
@@ -32,7 +32,7 @@ std::vector<std::span<const PodGroupId>> EvictionAction::WorthTrying(CycleView& 
   // If some group may find victims, the others must be added as well: each represents its queue
   // while it is the next one there. Without the switch, groups that got their first pods in this
   // cycle can become victims as well.
-  const bool looks_ahead = !cycle.plain_search && cycle.mends->on(Mend::kSameCycleEviction);
+  const bool looks_ahead = !cycle.plain_search && cycle.switches->on(Switch::kSameCycleEviction);
   if (looks_ahead && std::ranges::none_of(runs, [&](std::span<const PodGroupId> run) {
         return MayFindVictims(cycle, run.front());
       }))
@@ -99,7 +99,7 @@ void EvictionAction::Run(CycleView& cycle) {
         break;
       case SearchOutcome::kDeadlineExhausted:
         // KAI stops for all groups (spec 2 W4).
-        if (!cycle.mends->on(Mend::kSlowJob)) return;
+        if (!cycle.switches->on(Switch::kSlowJob)) return;
         break;
       case SearchOutcome::kNotAttempted:
         return;
@@ -147,7 +147,7 @@ std::vector<PodGroupId> StillActive(const CycleView& cycle, std::span<const PodG
 // ones.
 std::vector<PodGroupId> WithNew(const CycleView& cycle, std::span<const PodGroupId> groups,
                                 QueueId queue) {
-  if (cycle.mends->on(Mend::kSameCycleEviction)) return StillActive(cycle, groups);
+  if (cycle.switches->on(Switch::kSameCycleEviction)) return StillActive(cycle, groups);
   const CandidateFilter filter{
       .ready = false, .pending = false, .preemptible = true, .active = true};
   std::vector<PodGroupId> waiting = cycle.lists().waiting;
@@ -169,14 +169,15 @@ std::vector<PodGroupId> EvictionAction::MayLose(const CycleView& cycle) {
 }
 
 void EvictionAction::EraseWithoutAlive(const CycleView& cycle, std::vector<PodGroupId>* groups) {
-  if (cycle.mends->on(Mend::kSingleVictims)) return;
+  if (cycle.switches->on(Switch::kSingleVictims)) return;
   std::erase_if(*groups, [&](PodGroupId group) { return cycle.order->Alive(group) <= 0; });
 }
 
 bool EvictionAction::FirstPodFitsWhatIsFree(const CycleView& cycle, PodGroupId group) {
   // A pod that moved in this cycle may find room on its old node, and then stays where it is, so
   // that sums are not exact any more (spec 2 T5).
-  const bool adds_up = cycle.mends->on(Mend::kSameCycleEviction) || !cycle.statement->AnyMoved();
+  const bool adds_up =
+      cycle.switches->on(Switch::kSameCycleEviction) || !cycle.statement->AnyMoved();
   // A pod that holds whole devices because its parts are not known takes only parts on its new
   // node.
   if (cycle.plain_search || !adds_up || cycle.cluster->hides_shared_gpus()) return true;

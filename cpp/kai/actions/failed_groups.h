@@ -31,7 +31,7 @@ class FailedGroups {
  private:
   using Key = std::vector<int64_t>;
 
-  bool IsOn() const { return !cycle_.mends->on(Mend::kSignatureSkip); }
+  bool IsOn() const { return !cycle_.switches->on(Switch::kSignatureSkip); }
   Key SignatureOf(PodGroupId group);
   PodStatus StatusAtStart(PodId pod) const;
   std::vector<PodClassId> PendingOf(PodGroupId group) const;

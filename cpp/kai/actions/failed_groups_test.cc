@@ -38,7 +38,7 @@ class Signatures {
   FailedGroups& failed() {
     if (failed_ == nullptr) {
       cycle_ = std::make_unique<TestCycle>(maker);
-      cycle_->mends.Set(Mend::kSignatureSkip, false);
+      cycle_->switches.Set(Switch::kSignatureSkip, false);
       failed_ = std::make_unique<FailedGroups>(cycle_->view, Scope::kQueue);
     }
     return *failed_;
@@ -140,7 +140,7 @@ TEST(SignatureTest, SwitchedOffNoGroupIsSkipped) {
 TEST(SignatureScopeTest, AQueueSpeaksForItselfOrForAll) {  // spec 2 R1
   for (const Scope scope : {Scope::kQueue, Scope::kCluster}) {
     TestCycle cycle(MakeCluster().Queue("a").Queue("b").Node("n").Pending("a/g").Pending("b/g"));
-    cycle.mends.Set(Mend::kSignatureSkip, false);
+    cycle.switches.Set(Switch::kSignatureSkip, false);
     FailedGroups failed(cycle.view, scope);
     failed.Add(cycle.rooms.Group("a/g"));
     EXPECT_TRUE(failed.Knows(cycle.rooms.Group("a/g")));

@@ -27,7 +27,7 @@ class Preempt final : public EvictionAction {
     // A group that may not exceed its quota cannot gain from evictions (spec 1 F99).
     const Cluster& cluster = *cycle.cluster;
     if (!options_.check_capacity || cluster.pod_groups().preemptible[group] != 0) return false;
-    AskedAmount asked(cycle.mends->on(Mend::kQuotaEpsilon) ? Adding::kExact : Adding::kAsKai);
+    AskedAmount asked(cycle.switches->on(Switch::kQuotaEpsilon) ? Adding::kExact : Adding::kAsKai);
     for (const PodId pod : cycle.order->PodsToPlace(group))
       asked += cluster.ClassOf(pod).gate_requested;
     const QueueId queue = cluster.pod_groups().queue[group];
@@ -40,7 +40,7 @@ class Preempt final : public EvictionAction {
       runtime_ns_ = MinRuntime(cycle.cluster->queues(), *options_.min_runtime)
                         .ForPreempt(groups.queue[group]);
     }
-    if (cycle.mends->on(Mend::kSameCycleEviction) && !MayFindVictims(cycle, group)) return {};
+    if (cycle.switches->on(Switch::kSameCycleEviction) && !MayFindVictims(cycle, group)) return {};
     std::vector<PodGroupId> candidates = MayLoseIn(cycle, groups.queue[group]);
     EraseWithoutAlive(cycle, &candidates);
     const PodGroupLists::Bounds& bounds = cycle.lists().bounds_in[groups.queue[group]];
@@ -51,7 +51,7 @@ class Preempt final : public EvictionAction {
         !cycle.time->HasCome(MinRuntime::EndOf(bounds.latest_start_ns, runtime_ns_),
                              WakeReason::kMinRuntime);
     // No pods that started in this cycle are among them.
-    if (cycle.mends->on(Mend::kSameCycleEviction) && all_are_lower && !any_is_protected)
+    if (cycle.switches->on(Switch::kSameCycleEviction) && all_are_lower && !any_is_protected)
       return candidates;
     std::erase_if(candidates, [&](PodGroupId victim) {
       return victim == group || !MattersMore(cycle, group, victim) ||

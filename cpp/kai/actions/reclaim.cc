@@ -42,7 +42,7 @@ class Reclaim final : public EvictionAction {
     const PodGroupLists& lists = cycle.lists();
     for (const QueueId queue : cluster.queues().name.ids()) {
       const bool has_victims =
-          !lists.may_lose_in[queue].empty() || !cycle.mends->on(Mend::kSameCycleEviction);
+          !lists.may_lose_in[queue].empty() || !cycle.switches->on(Switch::kSameCycleEviction);
       if (queue == own || !cluster.queues().IsLeaf(queue) || !has_victims ||
           !rule.MayBeVictim(queue, request))
         continue;

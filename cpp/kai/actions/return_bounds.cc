@@ -14,7 +14,8 @@ ReturnBounds::ReturnBounds(const CycleView& cycle)
   // A pod that moved in this cycle may find room on its old node, and a pod that is evicted twice
   // gives its GPUs back twice: then sums are not exact (spec 2 T5, W8).
   is_sure_ = !cluster.shares_gpus() && !cluster.hides_shared_gpus() &&
-             cycle.mends->on(Mend::kSingleVictims) && cycle.mends->on(Mend::kSameCycleEviction);
+             cycle.switches->on(Switch::kSingleVictims) &&
+             cycle.switches->on(Switch::kSameCycleEviction);
   if (!is_sure_) return;
   for (const NodeId node : cluster.nodes().name.ids()) {
     const double gpus = cluster.nodes().idle[node][kGpuSlot.index()] +

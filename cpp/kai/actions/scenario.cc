@@ -64,7 +64,7 @@ ScenarioBase::ScenarioBase(const CycleView& cycle, std::span<const PodId> pods,
       constraints_.push_back(&constraint);
   }
   std::sort(requests_.begin(), requests_.end(), std::greater<>());
-  if (!cycle.mends->on(Mend::kScenarioFilters) && !pods_.empty()) {
+  if (!cycle.switches->on(Switch::kScenarioFilters) && !pods_.empty()) {
     domains_.emplace(cluster, *cycle.order, cluster.pods().group[pods_.front()], pods_);
     for (const Victim& victim : recorded_) FreeInDomains(victim);
   }
@@ -82,7 +82,7 @@ void ScenarioBase::FreeInDomains(const Victim& victim) {
 }
 
 void ScenarioBase::CountRoom(double before, double after) {
-  if (cycle_.mends->on(Mend::kScenarioFilters)) return;  // only needed as in KAI
+  if (cycle_.switches->on(Switch::kScenarioFilters)) return;  // only needed as in KAI
   if (requests_.empty() || requests_.front() != requests_.back() || requests_.front() <= 0) return;
   const auto holds = [&](double gpus) { return std::floor(std::max(0.0, gpus) / requests_[0]); };
   holders_ += holds(after) - holds(before);
@@ -171,7 +171,7 @@ std::vector<int32_t> ScenarioBase::BatchesOfGroupsOn(NodeId node) const {
 }
 
 bool ScenarioBase::IsWorthwhile() const {
-  return cycle_.mends->on(Mend::kScenarioFilters) ||
+  return cycle_.switches->on(Switch::kScenarioFilters) ||
          (FindsMatchingNodes() && (!domains_ || domains_->MayHold()) && FindsHolders());
 }
 

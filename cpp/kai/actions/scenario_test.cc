@@ -20,9 +20,9 @@ using Strings = std::vector<std::string>;
 // A base for all pods of ns/new, and the victims that may be added to it.
 struct Base {
   Base(const ClusterMaker& maker, const Strings& groups, const Strings& recorded = {},
-       const Strings& offered_nodes = {}, const std::vector<Mend>& as_kai = {})
+       const Strings& offered_nodes = {}, const std::vector<Switch>& as_kai = {})
       : cycle(maker), candidates(cycle.Groups(groups)), offered(cycle.cluster().nodes().size()) {
-    for (const Mend mend : as_kai) cycle.mends.Set(mend, false);
+    for (const Switch which : as_kai) cycle.switches.Set(which, false);
     for (const std::string& node : offered_nodes) offered[cycle.rooms.Node(node)] = 1;
     pool.emplace(cycle.view, candidates);
     const PodList pods = cycle.rooms.order().PodsToPlace(cycle.rooms.Group("ns/new"));
@@ -210,7 +210,7 @@ TEST(ScenarioRoomTest, OnlyNodesOnOfferCountElsewhere) {  // spec 2 V3
 
 // One pod of each size waits; nodes have these numbers of GPUs, all free.
 bool KaiTries(const std::vector<int64_t>& pods, const std::vector<int64_t>& nodes,
-              const std::vector<Mend>& as_kai = {Mend::kScenarioFilters}) {
+              const std::vector<Switch>& as_kai = {Switch::kScenarioFilters}) {
   ClusterMaker maker = MakeCluster();
   int number = 0;
   for (const int64_t gpus : nodes) maker.Node("n" + std::to_string(++number), {.gpus = gpus});
@@ -253,13 +253,13 @@ TEST(ScenarioFilterTest, VictimsMakeRoomAsTheyAreAdded) {
                              .Running("ns/b", {.gpus = 2, .node = "n2"})
                              .Pending("ns/new", {.gpus = 2, .min_member = 2})
                              .Pending("ns/new", {.gpus = alike ? 2 : 1});
-    Base base(maker, {"ns/a", "ns/b"}, {}, {}, {Mend::kScenarioFilters});
+    Base base(maker, {"ns/a", "ns/b"}, {}, {}, {Switch::kScenarioFilters});
     EXPECT_FALSE(base.base->IsWorthwhile());
     base.Grow(1);
     EXPECT_FALSE(base.base->IsWorthwhile());
     base.Grow(1);
     EXPECT_TRUE(base.base->IsWorthwhile());
-    Base recorded(maker, {"ns/a", "ns/b"}, {"ns/a-0"}, {}, {Mend::kScenarioFilters});
+    Base recorded(maker, {"ns/a", "ns/b"}, {"ns/a-0"}, {}, {Switch::kScenarioFilters});
     EXPECT_FALSE(recorded.base->IsWorthwhile());
     EXPECT_TRUE(recorded.Grow(1).base->IsWorthwhile());
   }
@@ -271,10 +271,10 @@ TEST(ScenarioFilterTest, SomeNodeOfThoseLookedAtMustMatchThePods) {  // spec 2 V
                                  .Node("n2", {.gpus = 2, .labels = {{"zone", "a"}}})
                                  .Running("ns/victim", {.gpus = 1, .node = "n2"})
                                  .Pending("ns/new", {.gpus = 1, .node_selector = {{"zone", "a"}}});
-  Base base(maker, {"ns/victim"}, {}, {"n1"}, {Mend::kScenarioFilters});
+  Base base(maker, {"ns/victim"}, {}, {"n1"}, {Switch::kScenarioFilters});
   EXPECT_FALSE(base.base->IsWorthwhile());
   EXPECT_TRUE(base.Grow(1).base->IsWorthwhile()) << "nodes of victims are checked";
-  EXPECT_TRUE(Base(maker, {}, {}, {"n1", "n2"}, {Mend::kScenarioFilters}).base->IsWorthwhile());
+  EXPECT_TRUE(Base(maker, {}, {}, {"n1", "n2"}, {Switch::kScenarioFilters}).base->IsWorthwhile());
 }
 
 // ---- equal scenarios (spec 2 V15)

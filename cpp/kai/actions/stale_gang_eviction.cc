@@ -33,7 +33,7 @@ class StaleGangEviction final : public Action {
         !cycle.time->HasCome(AddSaturating(since_ns, grace_ns), WakeReason::kGangStale))
       return;
     // This cycle does not evict what it has placed; the next one may.
-    if (cycle.mends->on(Mend::kSameCycleEviction) && cycle.log->Has(group, CycleLog::kPlaced))
+    if (cycle.switches->on(Switch::kSameCycleEviction) && cycle.log->Has(group, CycleLog::kPlaced))
       return;
     cycle.log->Mark(group, CycleLog::kIsStale);
     EvictAll(cycle, group);

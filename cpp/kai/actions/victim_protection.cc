@@ -41,7 +41,7 @@ namespace {
 
 // Pods that were leaving before the scenario. KAI counts them as staying.
 int64_t LeavingAnyway(const CycleView& cycle, SubGroupId pod_set) {
-  if (!cycle.mends->on(Mend::kProtectedMinimum)) return 0;
+  if (!cycle.switches->on(Switch::kProtectedMinimum)) return 0;
   const PodColumns& pods = cycle.cluster->pods();
   const std::span<const PodId> all = cycle.order->PodsOf(pod_set);
   return std::count_if(all.begin(), all.end(), [&](PodId pod) {

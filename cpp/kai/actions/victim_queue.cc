@@ -81,7 +81,7 @@ void VictimPool::SortVictims(std::vector<PodGroupId>* groups) const {
               return order.ElasticStateOf(group) == columns.elastic_state[group];
             });
   // All or some groups of the queue's list, and no others.
-  const bool is_listed = cycle_.mends->on(Mend::kSameCycleEviction);
+  const bool is_listed = cycle_.switches->on(Switch::kSameCycleEviction);
   const bool is_sorted =
       (is_listed && columns.lists.bounds_in[columns.queue[groups->front()]].youngest_first) ||
       std::is_sorted(groups->begin(), changed, by_rank);
@@ -204,7 +204,8 @@ const QueueStanding& VictimQueue::StandingOf(QueueId queue) {
   const QueueId leaf = heaps_.LeafOf(queue);
   // KAI counts a whole group each time it was in the heap, and in inner queues only the groups of
   // the leaf that represents it (spec 1 W13).
-  QuotaCount victims = cycle.mends->on(Mend::kVictimShares) ? taken_[queue] : leaves_[leaf].popped;
+  QuotaCount victims =
+      cycle.switches->on(Switch::kVictimShares) ? taken_[queue] : leaves_[leaf].popped;
   victims += pool_.AllocatedOf(TopOf(leaf).group, &gone_.all());
   return known.emplace(QueueContender{.queue = (*cycle.shares)[queue],
                                       .priority = queues.priority[queue],
@@ -240,7 +241,7 @@ std::optional<VictimBatch> VictimQueue::Next(const PodMarks& recorded) {
     const QueueId leaf = heaps_.Best(queue_less);
     const auto [group, comes_back] = PopFrom(leaf);
     const IndexVector<PodId, uint8_t>* gone = comes_back ? &gone_.all() : nullptr;
-    if (!cycle.mends->on(Mend::kVictimShares))
+    if (!cycle.switches->on(Switch::kVictimShares))
       leaves_[leaf].popped += pool_.AllocatedOf(group, gone);
     Forget(leaf);
     heaps_.Leave(leaf, IsEmpty(leaf), queue_less);

@@ -149,7 +149,7 @@ TEST(VictimQueueTest, WhatWasTakenCountsInAllQueuesAbove) {  // switch victim_sh
 
 TEST(VictimQueueTest, AsKaiABranchForgetsWhatItsOtherLeavesGave) {  // spec 1 W13
   TestCycle cycle(TwoBranches());
-  cycle.mends.Set(Mend::kVictimShares, false);
+  cycle.switches.Set(Switch::kVictimShares, false);
   EXPECT_THAT(Batches(&cycle, kTwoBranches),
               ElementsAre("b1/z-0", "a2/x-0", "a1/x-0", "b1/y-0", "b1/x-0"));
 }
@@ -234,7 +234,7 @@ TEST(VictimPoolPropertyTest, WithoutRecordedVictimsThatComeBackTheSequenceIsWhat
         MakeRandomCluster(seed, {.max_nodes = 4, .max_running_groups = 24, .sub_groups = true})
             .Build());
     Random random(seed);
-    cycle.mends.Set(Mend::kVictimShares, random.Coin());
+    cycle.switches.Set(Switch::kVictimShares, random.Coin());
     const std::vector<PodGroupId> candidates = Losers(cycle.cluster());
     VictimPool pool(cycle.view, candidates);
     PodMarks recorded(cycle.cluster().pods().size());
@@ -272,8 +272,8 @@ TEST(VictimQueuePropertyTest, AgreesWithTheOracle) {
     Random random(seed);
     oracle::Settings settings;
     for (const bool on : {true, false}) {
-      settings.mends.Set(Mend::kVictimShares, on);
-      cycle.mends.Set(Mend::kVictimShares, on);
+      settings.switches.Set(Switch::kVictimShares, on);
+      cycle.switches.Set(Switch::kVictimShares, on);
       const oracle::World world(rows, settings);
       Strings groups, recorded;
       for (const PodGroupId group : Losers(cycle.cluster()))

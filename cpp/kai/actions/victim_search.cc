@@ -109,7 +109,7 @@ size_t VictimSearch::LargestSolved(ScenarioGenerator generator, Probe* last) {
     // needed, this is the same scenario again, and its changes can be kept, unless a filter that
     // allowed it with more victims would now refuse it.
     const bool may_stand =
-        k == all && !cycle_.plain_search && cycle_.mends->on(Mend::kScenarioFilters);
+        k == all && !cycle_.plain_search && cycle_.switches->on(Switch::kScenarioFilters);
     *last = RunProbe(generator, k, may_stand);
     if (*last == Probe::kDeadline) return 0;
     if (*last == Probe::kFailed) {
@@ -181,7 +181,7 @@ VictimSearch::Probe VictimSearch::TryNodeLocal(const ScenarioBase& base, bool ke
   for (const NodeId node : nodes) {
     // All batches, on any node, of groups that would lose a pod here.
     const std::vector<Victim> added = base.VictimsOf(base.BatchesOfGroupsOn(node));
-    const Probe result = cycle_.mends->on(Mend::kSingleVictims)
+    const Probe result = cycle_.switches->on(Switch::kSingleVictims)
                              ? TryVictims(base, added, keep)
                              : TryVictims(base, WithRecorded(base, added), keep);
     if (result != Probe::kFailed) return result;
@@ -211,7 +211,7 @@ VictimSearch::Probe VictimSearch::TryMultiNode(const ScenarioBase& base, bool ke
   for (size_t step = 1;; count = std::min(count + step, nodes.size()), step *= 2) {
     // Earlier batches of a group are evicted as well: KAI leaves gangs below their minimum.
     const std::vector<int32_t> batches =
-        base.BatchesOn(std::span(nodes).first(count), cycle_.mends->on(Mend::kWholeGangs));
+        base.BatchesOn(std::span(nodes).first(count), cycle_.switches->on(Switch::kWholeGangs));
     if (const Probe result = TryVictims(base, base.VictimsOf(batches), keep);
         result != Probe::kFailed)
       return result;
@@ -292,7 +292,7 @@ std::vector<Victim> VictimSearch::NeededOf(const Scenario& scenario) const {
 bool VictimSearch::Simulate(const Scenario& scenario) {
   for (const Victim& victim : scenario.victims) {
     KAI_DCHECK(cycle_.cluster->pods().status[victim.pod] != PodStatus::kReleasing ||
-               !cycle_.mends->on(Mend::kSingleVictims))
+               !cycle_.switches->on(Switch::kSingleVictims))
         << cycle_.cluster->PodName(victim.pod);
     cycle_.statement->Evict(victim.pod);
   }
@@ -327,7 +327,7 @@ bool VictimSearch::PlaceAll(const Scenario& scenario) {
   // queue, then and now; in KAI it does (switch unrelated_blockers). What is true for one group of
   // a run is true for all of it, because groups with active pods, such as victims, are in runs of
   // their own.
-  const bool lets_all_speak = !cycle_.mends->on(Mend::kUnrelatedBlockers);
+  const bool lets_all_speak = !cycle_.switches->on(Switch::kUnrelatedBlockers);
   std::vector<std::span<const PodGroupId>> runs;
   for (const std::span<const PodGroupId> run : waiting_.runs()) {
     const PodGroupId group = run.front();

@@ -383,11 +383,11 @@ TEST(GeneratorTest, AsKaiNodeLocalGreedyTakesWhatAGroupGivesUpAlreadyOnceMore) {
                                  .Running("ns/old", {.gpus = 1, .node = "n1"})
                                  .Running("ns/old", {.gpus = 1, .node = "n2"})
                                  .Pending("ns/new", {.pods = 2, .gpus = 1, .min_member = 2});
-  Search mended(maker);
-  EXPECT_EQ(mended.Run(), SearchOutcome::kSolved);
-  EXPECT_THAT(mended.asked, ElementsAre("ns/old-1", "ns/old-1 ns/old-0"));
+  Search fixed(maker);
+  EXPECT_EQ(fixed.Run(), SearchOutcome::kSolved);
+  EXPECT_THAT(fixed.asked, ElementsAre("ns/old-1", "ns/old-1 ns/old-0"));
   Search as_kai(maker);
-  as_kai.cycle.mends.Set(Mend::kSingleVictims, false);
+  as_kai.cycle.switches.Set(Switch::kSingleVictims, false);
   EXPECT_EQ(as_kai.Run(), SearchOutcome::kSolved);
   EXPECT_THAT(as_kai.asked, ElementsAre("ns/old-1", "ns/old-1 ns/old-1 ns/old-0"));
 }
@@ -434,12 +434,12 @@ TEST(GeneratorTest, AsKaiTheVictimsThatSufficedHaveToPassTheFiltersAlone) {  // 
     if (row.name == "new")
       row.topology = {.topology = "net", .required_level = "zone", .preferred_level = ""};
   }
-  Search mended(maker);
-  EXPECT_EQ(mended.Run(), SearchOutcome::kSolved);
-  EXPECT_EQ(mended.victims, "ns/a-0");
+  Search fixed(maker);
+  EXPECT_EQ(fixed.Run(), SearchOutcome::kSolved);
+  EXPECT_EQ(fixed.victims, "ns/a-0");
   // The filter also counts the running pod: both zones are too small without ns/b.
   Search as_kai(maker);
-  as_kai.cycle.mends.Set(Mend::kScenarioFilters, false);
+  as_kai.cycle.switches.Set(Switch::kScenarioFilters, false);
   EXPECT_EQ(as_kai.Run(), SearchOutcome::kSolved);
   EXPECT_EQ(as_kai.victims, "ns/b-0 ns/a-0");
 }

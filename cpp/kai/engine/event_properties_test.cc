@@ -523,7 +523,7 @@ std::vector<std::string> TextsOf(const std::vector<Rejection>& rejections) {
 class EventsTest : public testing::TestWithParam<bool> {};
 
 INSTANTIATE_TEST_SUITE_P(Mode, EventsTest, testing::Bool(), [](const auto& mode) {
-  return std::string(mode.param ? "AsKai" : "Mended");
+  return std::string(mode.param ? "AsKai" : "Fixed");
 });
 
 TEST_P(EventsTest, GiveThePlanOfAFreshLoad) {

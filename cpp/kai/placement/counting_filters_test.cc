@@ -39,7 +39,7 @@ class CountingFilters : public testing::TestWithParam<Leaving> {
 
   static oracle::Settings Settings() {
     oracle::Settings settings;
-    settings.mends.Set(Mend::kLeavingPods, GetParam() == Leaving::kMakeRoom);
+    settings.switches.Set(Switch::kLeavingPods, GetParam() == Leaving::kMakeRoom);
     settings.extras.Set(Extra::kTopologySpread, true);
     std::erase(settings.plugins, "proportion");
     return settings;

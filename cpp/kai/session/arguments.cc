@@ -309,7 +309,7 @@ double SaturationMultiplier(const Config& config) {
 ZoneLedger::Options NumaOptions(const Config& config) {
   return {.ignored = SplitList(ArgumentOf(config, kNuma, kIgnoreList)),
           .reconstruct = ValueOf(config, kNuma, kReconstruct, &ReadFlag, true),
-          .wait_for_leaving = config.mends.on(Mend::kLeavingPods)};
+          .wait_for_leaving = config.switches.on(Switch::kLeavingPods)};
 }
 
 PolicyOptions PolicyOptionsOf(const Config& config) {

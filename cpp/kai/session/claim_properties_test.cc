@@ -134,7 +134,7 @@ class ClaimPropertyTest : public testing::TestWithParam<bool> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Mode, ClaimPropertyTest, testing::Bool(), [](const auto& mode) {
-  return std::string(mode.param ? "AsKai" : "Mended");
+  return std::string(mode.param ? "AsKai" : "Fixed");
 });
 
 TEST_P(ClaimPropertyTest, NoDecisionDependsOnAnId) {

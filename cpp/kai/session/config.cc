@@ -246,11 +246,11 @@ absl::Status ReadCompat(const simdjson::dom::element& value, Config* config) {
         (setting != "fixed" && setting != "kai")) {
       return Invalid(StrCat("config: compat.", name, " must be \"fixed\" or \"kai\""));
     }
-    const auto* found = std::find(kMendNames.begin(), kMendNames.end(), name);
-    if (found == kMendNames.end()) {
-      WarnOfUnknown({"compat", std::string(name)}, "compat switch", name, kMendNames, config);
+    const auto* found = std::find(kSwitchNames.begin(), kSwitchNames.end(), name);
+    if (found == kSwitchNames.end()) {
+      WarnOfUnknown({"compat", std::string(name)}, "compat switch", name, kSwitchNames, config);
     } else {
-      config->mends.Set(static_cast<Mend>(found - kMendNames.begin()), setting == "fixed");
+      config->switches.Set(static_cast<Switch>(found - kSwitchNames.begin()), setting == "fixed");
     }
   }
   return absl::OkStatus();
@@ -464,12 +464,14 @@ std::string_view PluginConfig::Argument(std::string_view argument,
   return found == arguments.end() ? fallback : std::string_view(found->second);
 }
 
-std::vector<std::string> Config::CompatSwitches() { return {kMendNames.begin(), kMendNames.end()}; }
+std::vector<std::string> Config::CompatSwitches() {
+  return {kSwitchNames.begin(), kSwitchNames.end()};
+}
 
 absl::StatusOr<Config> Config::Parse(std::string_view json, const ParseOptions& options) {
   Config config;
-  for (size_t mend = 0; mend < kMends; ++mend)
-    config.mends.Set(static_cast<Mend>(mend), !options.as_kai);
+  for (size_t which = 0; which < kSwitches; ++which)
+    config.switches.Set(static_cast<Switch>(which), !options.as_kai);
   if (json.empty() || json == "null") {
     ReadActions(kDefaultActions, &config);
     config.plugins = BuiltInPlugins();
@@ -535,9 +537,9 @@ std::string Config::ToJson() const {
     first = false;
   }
   StrAppend(&json, "},\"scenarioSearchBudgets\":", BudgetsJson(budgets), ",\"compat\":{");
-  for (size_t i = 0; i < kMends; ++i) {
-    StrAppend(&json, i == 0 ? "" : ",", Quoted(kMendNames[i]), ":",
-              mends.on(static_cast<Mend>(i)) ? "\"fixed\"" : "\"kai\"");
+  for (size_t i = 0; i < kSwitches; ++i) {
+    StrAppend(&json, i == 0 ? "" : ",", Quoted(kSwitchNames[i]), ":",
+              switches.on(static_cast<Switch>(i)) ? "\"fixed\"" : "\"kai\"");
   }
   json += "},\"extras\":{";
   for (size_t i = 0; i < kExtras; ++i) {

@@ -22,7 +22,7 @@
 #include "absl/status/statusor.h"
 #include "kai/actions/search_budgets.h"
 #include "kai/api/extras.h"
-#include "kai/api/mends.h"
+#include "kai/api/switches.h"
 #include "kai/placement/table_policy.h"
 
 namespace kai {
@@ -50,8 +50,8 @@ struct Config {
   std::vector<PluginConfig> plugins;           // known plugins, in order
   std::map<std::string, int64_t> queue_depth;  // by action; -1 or missing: no limit
   SearchBudgets budgets;
-  Mends mends;    // member `compat`
-  Extras extras;  // member `extras`
+  Switches switches;  // member `compat`
+  Extras extras;      // member `extras`
   std::vector<ConfigWarning> warnings;
   // Policies that are functions, which JSON cannot contain. Null: none.
   std::shared_ptr<const TablePolicies> policies;

@@ -275,19 +275,19 @@ TEST(ConfigTest, ADepthThatWouldCrashKaiIsRefused) {  // spec 2 C9
 // ---- compat -------------------------------------------------------------------------------------
 
 TEST(ConfigTest, EverySwitchIsFixedUnlessKaisBehaviourIsAskedFor) {
-  ASSERT_THAT(Config::CompatSwitches(), SizeIs(kMends));
-  for (size_t i = 0; i < kMends; ++i) {
-    const auto mend = static_cast<Mend>(i);
-    const std::string name(kMendNames[i]);
+  ASSERT_THAT(Config::CompatSwitches(), SizeIs(kSwitches));
+  for (size_t i = 0; i < kSwitches; ++i) {
+    const auto which = static_cast<Switch>(i);
+    const std::string name(kSwitchNames[i]);
     EXPECT_EQ(Config::CompatSwitches()[i], name);
-    EXPECT_TRUE(ParseOrDie("").mends.on(mend)) << name;
-    EXPECT_FALSE(ParseOrDie("", {.as_kai = true}).mends.on(mend)) << name;
-    EXPECT_FALSE(ParseOrDie("{}", {.as_kai = true}).mends.on(mend)) << name;
+    EXPECT_TRUE(ParseOrDie("").switches.on(which)) << name;
+    EXPECT_FALSE(ParseOrDie("", {.as_kai = true}).switches.on(which)) << name;
+    EXPECT_FALSE(ParseOrDie("{}", {.as_kai = true}).switches.on(which)) << name;
     const std::string one = R"({"compat": {")" + name + R"(": "kai"}})";
-    EXPECT_FALSE(ParseOrDie(one).mends.on(mend)) << name;
-    EXPECT_TRUE(ParseOrDie(one).mends.on(static_cast<Mend>((i + 1) % kMends))) << name;
+    EXPECT_FALSE(ParseOrDie(one).switches.on(which)) << name;
+    EXPECT_TRUE(ParseOrDie(one).switches.on(static_cast<Switch>((i + 1) % kSwitches))) << name;
     const std::string other = R"({"compat": {")" + name + R"(": "fixed"}})";
-    EXPECT_TRUE(ParseOrDie(other, {.as_kai = true}).mends.on(mend)) << name;
+    EXPECT_TRUE(ParseOrDie(other, {.as_kai = true}).switches.on(which)) << name;
   }
 }
 
@@ -426,8 +426,8 @@ TEST(ConfigTest, WhatWasUnderstoodCanBeWrittenDownAndReadAgain) {
   EXPECT_EQ(PluginNames(again), PluginNames(config));
   EXPECT_EQ(again.plugins[0].Argument("kValue", ""), "0.5");
   EXPECT_EQ(again.queue_depth, config.queue_depth);
-  EXPECT_FALSE(again.mends.on(Mend::kSlowJob));
-  EXPECT_TRUE(again.mends.on(Mend::kQueueDepth));
+  EXPECT_FALSE(again.switches.on(Switch::kSlowJob));
+  EXPECT_TRUE(again.switches.on(Switch::kQueueDepth));
   EXPECT_EQ(again.budgets, config.budgets);
   EXPECT_EQ(again.WarningTexts(), config.WarningTexts());
 }

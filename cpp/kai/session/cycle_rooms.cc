@@ -20,9 +20,9 @@ PlacementRules MakeRules(const Config& config, const Cluster& cluster,
 std::unique_ptr<DomainSearch> MakeDomainSearch(const Config& config, const Cluster& cluster) {
   if (!config.HasPlugin("topology") || cluster.topology_constraints().empty()) return nullptr;
   return std::make_unique<DomainSearch>(
-      cluster, DomainSearch::Options{.whole_nodes = !config.mends.on(Mend::kPartialLabels),
-                                     .stop_at_required = config.mends.on(Mend::kCommonDomain),
-                                     .tells_levels = config.mends.on(Mend::kTopologyLevels),
+      cluster, DomainSearch::Options{.whole_nodes = !config.switches.on(Switch::kPartialLabels),
+                                     .stop_at_required = config.switches.on(Switch::kCommonDomain),
+                                     .tells_levels = config.switches.on(Switch::kTopologyLevels),
                                      .best_fit = PlacesByBestFit(config)});
 }
 

@@ -82,7 +82,7 @@ class EvictionPropertyTest : public testing::TestWithParam<bool> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Mode, EvictionPropertyTest, testing::Bool(), [](const auto& mode) {
-  return std::string(mode.param ? "AsKai" : "Mended");
+  return std::string(mode.param ? "AsKai" : "Fixed");
 });
 
 // ---- comparison with the plain search -----------------------------------------------------------
@@ -171,7 +171,7 @@ double AmountOf(const oracle::Amounts& amounts, const std::string& name) {
 TEST_P(EvictionPropertyTest, LedgersAndQueuesAreWhatTheDecisionsMakeOfThem) {
   ForSamples(60, [&](const Sample& sample, const Config& with_any) {
     Config config = with_any;
-    config.mends.Set(Mend::kSingleVictims, true);  // decisions do not show second charges
+    config.switches.Set(Switch::kSingleVictims, true);  // decisions do not show second charges
     std::map<std::string, double> seen;
     const auto look = [&](const CycleView& cycle) {
       const Cluster& cluster = *cycle.cluster;
@@ -294,7 +294,7 @@ TEST_P(EvictionPropertyTest, AGroupThatHasNotRunForLongLosesAtMostWhatIsAboveIts
       const int64_t started_ns = cluster.pod_groups().last_start_ns[group];
       if (kTestNowNs >= MinRuntime::EndOf(started_ns, runtime_ns)) continue;
       int32_t minimum = sets.minimum[pod_set];
-      if (config.mends.on(Mend::kCompletedPods))
+      if (config.switches.on(Switch::kCompletedPods))
         minimum -= sets.counts[pod_set][PodStatus::kSucceeded];
       EXPECT_GE(running[pod_set] - (as_kai() ? lost : 0), minimum) << cluster.PodName(decision.pod);
     }

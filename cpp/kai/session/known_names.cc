@@ -1,7 +1,7 @@
 #include "kai/session/known_names.h"
 
 #include "kai/api/extras.h"
-#include "kai/api/mends.h"
+#include "kai/api/switches.h"
 #include "kai/base/text.h"
 #include "kai/session/arguments.h"
 
@@ -36,7 +36,7 @@ std::vector<std::pair<std::string, std::vector<std::string>>> ConfigNames() {
       {"tiers[].plugins[]", Strings(kPluginMembers)},
       {"plugins", Strings(PluginNames())},
       {"queueDepthPerAction", Strings(kActions)},
-      {"compat", Strings(kMendNames)},
+      {"compat", Strings(kSwitchNames)},
       {"extras", Strings(kExtraNames)},
       {budgets, Strings(kBudgetMembers)},
       {budgets + ".maxActionSearchDuration", Strings(kSearchingActions)},

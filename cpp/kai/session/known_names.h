@@ -4,9 +4,9 @@
 //   if (Contains(kActions, name)) {
 //   FindKnownPlugin(name) == nullptr   // there is no such plugin
 //
-// arguments.h has the arguments of plugins with their values; api/mends.h and api/extras.h have the
-// switches. Invariants: kKnownPlugins begins with KAI's built-in plugins, in their order (spec 2
-// C7). Cost: tables of about twenty names. Threads: constants.
+// arguments.h has the arguments of plugins with their values; api/switches.h and api/extras.h have
+// the switches. Invariants: kKnownPlugins begins with KAI's built-in plugins, in their order (spec
+// 2 C7). Cost: tables of about twenty names. Threads: constants.
 #ifndef KAI_SESSION_KNOWN_NAMES_H_
 #define KAI_SESSION_KNOWN_NAMES_H_
 

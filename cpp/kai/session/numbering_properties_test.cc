@@ -37,7 +37,7 @@ class NumberingTest : public testing::TestWithParam<bool> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Mode, NumberingTest, testing::Bool(), [](const auto& mode) {
-  return std::string(mode.param ? "AsKai" : "Mended");
+  return std::string(mode.param ? "AsKai" : "Fixed");
 });
 
 TEST_P(NumberingTest, OfRandomClusters) {

@@ -230,7 +230,7 @@ class Describer {
   }
 
   // KAI loses these writes for groups that still wait for pods to exist (spec 2 W5).
-  bool MayStamp(bool ready) const { return ready || cycle_.mends->on(Mend::kNotReadyWrites); }
+  bool MayStamp(bool ready) const { return ready || cycle_.switches->on(Switch::kNotReadyWrites); }
 
   GroupStamps StampsOf(PodGroupId group) const {
     GroupStamps writes{.last_start = cycle_.log->Has(group, CycleLog::kStarted),

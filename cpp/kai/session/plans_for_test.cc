@@ -225,7 +225,7 @@ Settings SettingsOf(const Config& config, int64_t now_ns) {
       settings.eviction_depths[action] = depth;
     }
   }
-  settings.mends = config.mends;
+  settings.switches = config.switches;
   settings.extras = config.extras;
   settings.now_ns = now_ns;
   return settings;

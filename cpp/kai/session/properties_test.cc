@@ -86,7 +86,7 @@ std::vector<Setup> AllSetups() {
 Session SessionFor(std::string_view config_json, const Session::Options& options = {},
                    bool as_kai = false) {
   Config config = ParseConfig(config_json, as_kai);
-  config.mends.Set(Mend::kExactRollback, true);  // the plain scheduler's worlds are copies
+  config.switches.Set(Switch::kExactRollback, true);  // the plain scheduler's worlds are copies
   return Session(config, options);
 }
 

@@ -35,7 +35,7 @@ void AddPredicates(const Config& config, const Cluster& cluster,
   filters.push_back(MakeNodeStateFilter(cluster));
   filters.push_back(MakeTaintFilter(cluster));
   const Leaving leaving =
-      config.mends.on(Mend::kLeavingPods) ? Leaving::kMakeRoom : Leaving::kStillCount;
+      config.switches.on(Switch::kLeavingPods) ? Leaving::kMakeRoom : Leaving::kStillCount;
   filters.push_back(MakeNodeAffinityFilter(cluster));
   filters.push_back(MakeHostPortFilter(cluster, leaving));
   filters.push_back(MakeVolumeFilter(cluster));
@@ -134,13 +134,13 @@ NodeSearch::Options SearchOptions(const Config& config, bool always_scan) {
           .room = {.devices = {.pack = config.HasPlugin("gpupack"),
                                .spread = config.HasPlugin("gpuspread"),
                                .start_on_idle = config.extras.on(Extra::kStartOnIdleGpu),
-                               .bind_held = !config.mends.on(Mend::kHeldGpus)},
+                               .bind_held = !config.switches.on(Switch::kHeldGpus)},
                    .pod_slots = config.HasPlugin("predicates")}};
 }
 
 PlacingOrder::Options PlacingOrderOptions(const Config& config) {
   PlacingOrder::Options options{.comparators = {},
-                                .count_completed = config.mends.on(Mend::kCompletedPods)};
+                                .count_completed = config.switches.on(Switch::kCompletedPods)};
   for (const PluginConfig& plugin : config.plugins) {
     if (plugin.name == "kubeflow") options.comparators.push_back(PodComparator::kKubeflow);
     if (plugin.name == "ray") options.comparators.push_back(PodComparator::kRay);
@@ -151,9 +151,9 @@ PlacingOrder::Options PlacingOrderOptions(const Config& config) {
 
 PodOrder::Options PodOrderOptions(const Config& config) {
   return {.by_satisfaction = config.HasPlugin("subgrouporder"),
-          .satisfy_tree = config.mends.on(Mend::kMinSubGroup),
-          .choose_members = config.mends.on(Mend::kOptionalMembers),
-          .spare_new = config.mends.on(Mend::kSameCycleEviction)};
+          .satisfy_tree = config.switches.on(Switch::kMinSubGroup),
+          .choose_members = config.switches.on(Switch::kOptionalMembers),
+          .spare_new = config.switches.on(Switch::kSameCycleEviction)};
 }
 
 std::unique_ptr<AttainedService> MakeAttainedService(const Config& config, const Cluster& cluster,
@@ -175,7 +175,7 @@ Worklist::Options WorklistOptions(const Config& config, const JobOrder* job_orde
                             .job_order = job_order,
                             .by_fair_share = config.HasPlugin("proportion"),
                             .depth = -1,
-                            .keep_first = config.mends.on(Mend::kQueueDepth)};
+                            .keep_first = config.switches.on(Switch::kQueueDepth)};
   // It comes before KAI's orders, which then decide between equal groups.
   if (job_order != nullptr) {
     if (job_order->options().within_priority)
@@ -208,10 +208,10 @@ namespace {
 GroupPlacer::Options PlacerOptions(const Config& config) {
   return {.check_capacity = config.HasPlugin("proportion"),
           .check_nodes = config.HasPlugin("predicates"),
-          .pin_siblings = config.mends.on(Mend::kPinnedSiblings),
-          .level_free = config.mends.on(Mend::kTopologyLevels),
+          .pin_siblings = config.switches.on(Switch::kPinnedSiblings),
+          .level_free = config.switches.on(Switch::kTopologyLevels),
           .best_fit = PlacesByBestFit(config),
-          .adding = config.mends.on(Mend::kQuotaEpsilon) ? Adding::kExact : Adding::kAsKai};
+          .adding = config.switches.on(Switch::kQuotaEpsilon) ? Adding::kExact : Adding::kAsKai};
 }
 
 // True if an action tries only a number of groups per queue: then each group counts.
@@ -260,7 +260,8 @@ CycleRules::CycleRules(const Config& config)
       generators(GeneratorsOf(config)),
       has_queue_numbers(config.HasPlugin("proportion")),
       gives_claims(config.HasPlugin("dynamicresources")),
-      keeps_promises(config.mends.on(Mend::kPromises) && Contains(config.actions, "allocate")) {
+      keeps_promises(config.switches.on(Switch::kPromises) &&
+                     Contains(config.actions, "allocate")) {
   for (const std::string& name : config.actions) actions.emplace_back(name, MakerOf(name, config));
 }
 

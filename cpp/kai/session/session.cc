@@ -135,7 +135,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   const FairShares shares(*cluster, *usage, rules_.fair_shares);
   laps.Lap("fair_share");
 
-  const bool keeps_traces = !config_.mends.on(Mend::kExactRollback) && cluster->shares_gpus();
+  const bool keeps_traces = !config_.switches.on(Switch::kExactRollback) && cluster->shares_gpus();
   const auto sharing =
       keeps_traces || options_.plain_search ? GroupClasses::Sharing::kNo : rules_.sharing;
   if (rooms == nullptr)
@@ -146,8 +146,8 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   if (rooms->domains != nullptr) listeners.push_back(rooms->domains.get());
   statement->Listen(std::move(listeners));
   if (keeps_traces) statement->UndoWith(MakeCountingUndo(cluster.get()));
-  statement->Recognize({.in_any_order = config_.mends.on(Mend::kDeviceOrder),
-                        .all = config_.mends.on(Mend::kPassedDevices)});
+  statement->Recognize({.in_any_order = config_.switches.on(Switch::kDeviceOrder),
+                        .all = config_.switches.on(Switch::kPassedDevices)});
   MarkOverduePods(*cluster, &time, statement.get());
   statement->Settle();  // this part is not an attempt
 
@@ -170,7 +170,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
                   .generators = rules_.generators,
                   .budgets = &config_.budgets,
                   .stopwatch = stopwatch,
-                  .mends = &config_.mends,
+                  .switches = &config_.switches,
                   // A search that skips scenarios would leave other traces than KAI's.
                   .plain_search = options_.plain_search || keeps_traces,
                   .explains = options_.explains,

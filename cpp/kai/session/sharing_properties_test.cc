@@ -372,7 +372,7 @@ class SharingCycleTest : public testing::TestWithParam<bool> {
       const CrowdedCluster crowded = MakeCrowdedCluster(seed, CrowdFor(seed));
       Config config = ParseConfig(crowded.config_json, GetParam());
       // The oracle undoes exactly, unlike KAI's nodes (decision 0010).
-      config.mends.Set(Mend::kExactRollback, true);
+      config.switches.Set(Switch::kExactRollback, true);
       check(crowded.rows, config);
       if (HasFailure() && std::getenv("KAI_SEEDS_ALL") == nullptr) return;
     }
@@ -380,7 +380,7 @@ class SharingCycleTest : public testing::TestWithParam<bool> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Mode, SharingCycleTest, testing::Bool(), [](const auto& mode) {
-  return std::string(mode.param ? "AsKai" : "Mended");
+  return std::string(mode.param ? "AsKai" : "Fixed");
 });
 
 TEST_P(SharingCycleTest, DecidesAndSharesLikeThePlainScheduler) {

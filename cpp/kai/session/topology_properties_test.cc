@@ -40,7 +40,7 @@ class TopologyPropertyTest : public testing::TestWithParam<bool> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Mode, TopologyPropertyTest, testing::Bool(), [](const auto& mode) {
-  return std::string(mode.param ? "AsKai" : "Mended");
+  return std::string(mode.param ? "AsKai" : "Fixed");
 });
 
 std::string ConfigFor(Random* random) {
@@ -72,7 +72,7 @@ TEST_P(TopologyPropertyTest, AllocatesLikeThePlainSchedulerOneByOne) {
     shape.topology = RandomTopologyOptions();
     const ClusterRows rows = MakeRandomCluster(seed, shape);
     Config config = ParseConfig(ConfigFor(&random), as_kai());
-    config.mends.Set(Mend::kExactRollback, true);  // the plain scheduler's worlds are copies
+    config.switches.Set(Switch::kExactRollback, true);  // the plain scheduler's worlds are copies
     oracle::World world(rows, oracle::SettingsOf(config));
     EXPECT_EQ(DecisionsOf(RunPlan(Session(config), rows.Build())), oracle::Allocate(&world));
   });

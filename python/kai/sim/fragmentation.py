@@ -3,9 +3,9 @@
     at(timeline, 86_400).gpus                # F in GPUs after a day
     moments, stuck, idle = over_time(timeline)
 
-A node's idle GPUs and CPUs are what no pod holds. The typical pods are the most frequent ones of the
-workload's jobs, 95 % of all, unless others are given. Nodes that are gone have nothing idle. Cost:
-each stay of a pod once.
+GPUs and CPUs of a node are idle if no pod occupies them. The typical pods are the most frequent
+ones of the workload's jobs, 95 % of all, unless others are given. Removed nodes have nothing idle.
+Cost: each stay of a pod once.
 """
 
 from __future__ import annotations

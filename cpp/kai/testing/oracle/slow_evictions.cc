@@ -92,7 +92,7 @@ bool IsGangSatisfied(const World& world, int group, const std::string& name) {  
   for (const std::string& child : set.children) {
     satisfied += IsGangSatisfied(world, group, child) ? 1 : 0;
   }
-  const bool by_tree = world.settings().mends.on(Mend::kMinSubGroup);
+  const bool by_tree = world.settings().switches.on(Switch::kMinSubGroup);
   return satisfied >= (by_tree ? set.minimum : static_cast<int64_t>(set.children.size()));
 }
 
@@ -131,7 +131,7 @@ bool HasSurplus(const World& world, int group, const std::string& name) {
 // pods that would have to go together with one of them.
 bool IsSpared(const World& world, int pod) {
   const PodStatus status = StatusOf(world, pod);
-  return world.settings().mends.on(Mend::kSameCycleEviction) &&
+  return world.settings().switches.on(Switch::kSameCycleEviction) &&
          (status == PodStatus::kAllocated || status == PodStatus::kPipelined);
 }
 bool AnySpared(const World& world, const std::vector<int>& pods) {
@@ -230,7 +230,7 @@ class VictimTree : private HeapTree {
         .row = row, .numbers = NumbersNow(world(), queue), .with_job = {}, .next = {}};
     standing.with_job = standing.numbers.allocated;
     QuotaCount lost = RequestsOf(jobs_, BestJob(queue));
-    if (world().settings().mends.on(Mend::kVictimShares)) {
+    if (world().settings().switches.on(Switch::kVictimShares)) {
       for (const auto& [leaf, pods] : taken_) {
         if (world().kept().IsBelow(leaf, queue)) lost += SumOfRequests(world(), pods, 0);
       }
@@ -378,7 +378,7 @@ bool PassesRuntimeValidator(const World& world, const std::string& action, int w
     for (const auto& [leaf, count] : lost) {
       const int64_t minimum = world.group(group).shape->tree.at(leaf).minimum;
       // With the switch, pods that are leaving already do not count.
-      const bool counts_leaving = !world.settings().mends.on(Mend::kProtectedMinimum);
+      const bool counts_leaving = !world.settings().switches.on(Switch::kProtectedMinimum);
       int64_t there = 0;
       for (const int pod :
            PodsOfLeaf(world, group, leaf, [](PodStatus s) { return IsActiveUsed(s); })) {
@@ -524,7 +524,7 @@ Shape Partial(const World& world, int group, const std::vector<int>& pending) {
 // spec 2 V10-V12
 bool PassesFilters(const World& world, const Search& search, const std::vector<int>& pending,
                    const std::vector<int>& recorded, const Batches& batches) {
-  if (world.settings().mends.on(Mend::kScenarioFilters)) return true;
+  if (world.settings().switches.on(Switch::kScenarioFilters)) return true;
   const std::vector<int> victims = Joined(recorded, Flat(batches));
   std::set<int> nodes = search.feasible;
   nodes.merge(NodesOf(world, victims));
@@ -575,7 +575,7 @@ std::vector<std::vector<int>> NodeLocalGreedy(const World& world, const std::vec
       if (NodeOf(world, pod) == node) groups.insert(GroupOf(world, pod));
     }
     std::vector<int> victims;
-    if (!world.settings().mends.on(Mend::kSingleVictims)) {  // spec 2 W8
+    if (!world.settings().switches.on(Switch::kSingleVictims)) {  // spec 2 W8
       for (const int pod : recorded) {
         if (groups.contains(GroupOf(world, pod)) && !Contains(victims, pod)) victims.push_back(pod);
       }
@@ -627,7 +627,7 @@ std::vector<std::vector<int>> MultiNodeGang(const World& world, const Search& se
       });
       if (touches) victims = Joined(victims, batch);
     }
-    if (world.settings().mends.on(Mend::kWholeGangs)) {
+    if (world.settings().switches.on(Switch::kWholeGangs)) {
       // Adds the earlier batches of the same groups, on any node.
       std::vector<int> whole;
       for (size_t i = 0; i < batches.size(); ++i) {
@@ -687,9 +687,9 @@ class Simulation {
  private:
   // Other devices of the same node are a different place (spec 3 S7).
   bool IsThere(int pod, int node, const Groups& groups) const {
-    const Mends& mends = world_.settings().mends;
+    const Switches& switches = world_.settings().switches;
     const auto in_order = [&](Groups names) {
-      if (mends.on(Mend::kDeviceOrder)) std::sort(names.begin(), names.end());
+      if (switches.on(Switch::kDeviceOrder)) std::sort(names.begin(), names.end());
       return names;
     };
     const World::PodState& state = At(world_.pods(), pod);
@@ -698,7 +698,7 @@ class Simulation {
     for (auto spot = state.leaving.rbegin(); spot != state.leaving.rend(); ++spot) {
       if (spot->node == node) spots.push_back(spot->groups);
     }
-    if (!spots.empty() && !mends.on(Mend::kPassedDevices)) spots.resize(1);
+    if (!spots.empty() && !switches.on(Switch::kPassedDevices)) spots.resize(1);
     return std::any_of(spots.begin(), spots.end(),
                        [&](const Groups& own) { return in_order(own) == in_order(groups); });
   }
@@ -1063,8 +1063,8 @@ std::vector<int> CandidatesFor(const World& world, const std::string& action, in
   const auto older = [&](int a, int b) { return GroupFirst(world, a, b); };
   std::sort(candidates.begin(), candidates.end(), older);
   const int64_t most = world.rows().params.max_consolidation_preemptees;
-  const bool mended = world.settings().mends.on(Mend::kConsolidationLimit);
-  const auto taken = static_cast<size_t>(mended ? most : most + 1);
+  const bool fixed = world.settings().switches.on(Switch::kConsolidationLimit);
+  const auto taken = static_cast<size_t>(fixed ? most : most + 1);
   if (action != "consolidation" || most < 0 || candidates.size() <= taken) return candidates;
   // The groups that give up pods first (spec 2 R2 does not define which).
   std::vector<int> first;
@@ -1272,15 +1272,15 @@ std::vector<Decision> MakeRoom(World* world, const std::string& action,
     if (action == "consolidation" && !At(kept.groups, group).preemptible) continue;
     jobs.Push(name);
   }
-  const bool skips =
-      world->rows().params.use_scheduling_signatures && !settings.mends.on(Mend::kSignatureSkip);
+  const bool skips = world->rows().params.use_scheduling_signatures &&
+                     !settings.switches.on(Switch::kSignatureSkip);
   std::map<std::pair<int, std::string>, int> representatives;  // by queue; by -1 for consolidation
   while (!jobs.empty()) {
     const int group = kept.GroupIndex(jobs.Pop());
     if (action == "reclaim" && !MayStart(*world, group)) continue;
     // The action itself has taken pods of it, and the rest is not a gang any more (switch
     // whole_gangs).
-    if (settings.mends.on(Mend::kWholeGangs) && !IsReady(*world, group, "")) continue;
+    if (settings.switches.on(Switch::kWholeGangs) && !IsReady(*world, group, "")) continue;
     const std::pair<int, std::string> key = {
         action == "consolidation" ? -1 : At(kept.groups, group).queue, At(signatures, group)};
     const auto found = representatives.find(key);
@@ -1324,7 +1324,7 @@ std::vector<Decision> EndStaleGangs(World* world) {
                        has([](PodStatus s) { return IsActiveUsed(s); }) &&
                        !IsGangSatisfied(*world, group, "");
     if (!stale) continue;
-    if (settings.mends.on(Mend::kSameCycleEviction) && WasPlacedNow(*world, group)) continue;
+    if (settings.switches.on(Switch::kSameCycleEviction) && WasPlacedNow(*world, group)) continue;
     const int64_t grace =
         row.staleness_grace_ns.value_or(world->rows().params.default_staleness_grace_ns);
     const int64_t age = settings.now_ns - row.stale_since_ns.value_or(settings.now_ns);

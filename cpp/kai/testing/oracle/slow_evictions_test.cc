@@ -24,7 +24,7 @@ using ::testing::SizeIs;
 
 Settings AsKai() {
   Settings settings;
-  for (size_t i = 0; i < kMends; ++i) settings.mends.Set(static_cast<Mend>(i), false);
+  for (size_t i = 0; i < kSwitches; ++i) settings.switches.Set(static_cast<Switch>(i), false);
   return settings;
 }
 
@@ -269,7 +269,7 @@ TEST(OracleConsolidationTest, TheLimitCountsPodGroups) {  // spec 2 R2
     return maker.Pending("ns/fill", {.gpus = 1}).Pending("ns/new", {.gpus = 2});
   };
   Settings off;
-  off.mends.Set(Mend::kConsolidationLimit, false);
+  off.switches.Set(Switch::kConsolidationLimit, false);
   EXPECT_THAT(PlanOf(of(0), {"consolidation"}), Not(testing::Contains("evict ns/a-0")));
   EXPECT_THAT(PlanOf(of(2), {"consolidation"}), Not(testing::Contains("evict ns/a-0")));
   EXPECT_THAT(PlanOf(of(2), {"consolidation"}, off), testing::Contains("evict ns/a-0"));
@@ -336,7 +336,7 @@ TEST(OracleReclaimTest, TheRestOfTheClusterBlocksNothing) {  // switch unrelated
                                  .Pending("b/a", {.gpus = 30, .preemptibility = "preemptible"})
                                  .Pending("b/z", {.gpus = 2});
   Settings off;
-  off.mends.Set(Mend::kUnrelatedBlockers, false);
+  off.switches.Set(Switch::kUnrelatedBlockers, false);
   EXPECT_THAT(PlanOf(maker, {"reclaim"}), ElementsAre("evict a/x-0", "b/z-0 -> n1"));
   EXPECT_THAT(PlanOf(maker, {"reclaim"}, off), IsEmpty());
 }
@@ -440,7 +440,7 @@ TEST(OracleVictimTest, WhatIsTakenFromAQueueCountsInAllAbove) {  // switch victi
                                  .Running("b1/z", {.gpus = 1, .node = "n1"});
   const std::vector<std::string> groups = {"a1/x", "a2/x", "b1/x", "b1/y", "b1/z"};
   Settings off;
-  off.mends.Set(Mend::kVictimShares, false);
+  off.switches.Set(Switch::kVictimShares, false);
   EXPECT_THAT(VictimOrder(Of(maker), groups), ElementsAre("b1/z", "a2/x", "b1/y", "a1/x", "b1/x"));
   EXPECT_THAT(VictimOrder(Of(maker, off), groups),
               ElementsAre("b1/z", "a2/x", "a1/x", "b1/y", "b1/x"));
@@ -510,7 +510,7 @@ TEST(OracleCycleTest, WhatACyclePlacedIsNoVictimOfIt) {  // switch same_cycle_ev
                                  .Pending("a/old", {.gpus = 1})
                                  .Pending("b/new", {.gpus = 1});
   Settings settings;
-  settings.mends.Set(Mend::kSameCycleEviction, false);
+  settings.switches.Set(Switch::kSameCycleEviction, false);
   EXPECT_THAT(PlanOf(maker, {"allocate"}), SizeIs(1));
   World world = Of(maker);
   world.Place("a/old-0", "n1");
@@ -552,7 +552,7 @@ TEST(OracleCycleTest, SolvedButNotSatisfiedLeavesNoTrace) {  // spec 2 W1, W2
       .Pending("ns/g", {.gpus = 1, .subgroup = "a"})
       .Pending("ns/g", {.gpus = 1, .subgroup = "b"});
   Settings off;
-  off.mends.Set(Mend::kMinSubGroup, false);
+  off.switches.Set(Switch::kMinSubGroup, false);
   EXPECT_THAT(PlanOf(maker, {"preempt"}), SizeIs(2));
   World world = Of(maker, off);
   EXPECT_THAT(RunCycle(&world, {"preempt"}), IsEmpty());
@@ -569,7 +569,7 @@ TEST(OracleCycleTest, ASignatureThatFailedIsNotTriedAgain) {  // spec 2 H4, swit
                                  .Pending("ns/first", {.gpus = 2, .mb = 1, .priority = 80})
                                  .Pending("ns/second", {.gpus = 1, .mb = 2, .priority = 70});
   Settings off;
-  off.mends.Set(Mend::kSignatureSkip, false);
+  off.switches.Set(Switch::kSignatureSkip, false);
   EXPECT_THAT(PlanOf(maker, {"preempt"}), ElementsAre("evict ns/low-0", "ns/second-0 -> n1"));
   EXPECT_THAT(PlanOf(maker, {"preempt"}, off), IsEmpty());
 }
@@ -630,9 +630,9 @@ TEST(OracleStaleTest, CompletedPodsAreNotMissed) {  // switch completed_pods
 }
 
 TEST(OracleQueueDepthTest, TheBestStay) {  // the example of spec 2 W9
-  const auto of = [](bool mended) {
+  const auto of = [](bool fixed) {
     Settings settings{.depth = 2};
-    settings.mends.Set(Mend::kQueueDepth, mended);
+    settings.switches.Set(Switch::kQueueDepth, fixed);
     return PlanOf(MakeCluster()
                       .Node("n1", {.gpus = 8})
                       .Pending("ns/two", {.gpus = 1, .priority = 70})
@@ -677,7 +677,8 @@ TEST(OracleCycleTest, EveryCycleKeepsItsPromises) {
   for (uint64_t seed = 0; seed < 400; ++seed) {
     SCOPED_TRACE(SeedTrace(seed));
     Settings settings = seed % 4 == 0 ? AsKai() : Settings();
-    settings.mends.Set(Mend::kSameCycleEviction, true);  // otherwise promises exceed the capacity
+    settings.switches.Set(Switch::kSameCycleEviction,
+                          true);  // otherwise promises exceed the capacity
     World world(Crowded(seed), settings);
     const World before = world;
     const std::vector<Decision> plan = RunCycle(&world, kAll);

@@ -233,7 +233,7 @@ std::string VolumesText(const World& world, const PodRow& pod) {
 
 NeighbourAnswer PortsAnswer(const World& world, int pod, int node) {
   const PodRow& row = *At(world.kept().pods, pod).row;
-  const bool leaving_go = world.settings().mends.on(Mend::kLeavingPods);
+  const bool leaving_go = world.settings().switches.on(Switch::kLeavingPods);
   NeighbourAnswer answer;
   ForEachStanding(world, [&](const PodRow& other, const NodeRow& its_node, bool is_leaving) {
     if (its_node.name != At(world.kept().nodes, node)->name) return;

@@ -547,7 +547,7 @@ void World::Kept::KeepPods(std::vector<PodState>* states) {
       pod.counts = set != group.shape.tree.end() && set->second.is_leaf;
       group.shape.pods.push_back(static_cast<int>(pods.size()));
       if (pod.counts && state.status == PodStatus::kSucceeded &&
-          settings.mends.on(Mend::kCompletedPods)) {
+          settings.switches.on(Switch::kCompletedPods)) {
         set->second.minimum = std::max<int64_t>(set->second.minimum - 1, 0);
       }
     }
@@ -846,14 +846,14 @@ std::vector<int> LeafTasks(const World& world, int group, const std::string& lea
 std::vector<std::string> MissingMembers(const World& world, int group, const Set& set,
                                         const std::set<std::string>& without) {
   const std::vector<std::string> kids = MembersInOrder(world, group, set);
-  const bool mended = world.settings().mends.on(Mend::kOptionalMembers);
+  const bool fixed = world.settings().switches.on(Switch::kOptionalMembers);
   std::vector<std::string> missing;
   for (size_t i = 0; i < kids.size(); ++i) {
-    if (!mended && static_cast<int64_t>(i) >= set.minimum) break;
+    if (!fixed && static_cast<int64_t>(i) >= set.minimum) break;
     if (IsAllocationSatisfied(world, group, kids[i]) || without.contains(kids[i])) continue;
     missing.push_back(kids[i]);
   }
-  if (!mended) return missing;
+  if (!fixed) return missing;
   const int64_t lacks = std::max<int64_t>(set.minimum - SatisfiedChildren(world, group, set), 0);
   const auto too_many = [&] { return static_cast<int64_t>(missing.size()) > lacks; };
   for (const bool ready : {false, true}) {
@@ -878,7 +878,7 @@ std::vector<int> CollectTasks(const World& world, int group, const std::string& 
     return out;
   }
   for (const std::string& kid : MembersInOrder(world, group, set)) {
-    if (world.settings().mends.on(Mend::kOptionalMembers) && !PodsSuffice(world, group, kid) &&
+    if (world.settings().switches.on(Switch::kOptionalMembers) && !PodsSuffice(world, group, kid) &&
         !AnyEvicted(world, group, kid))
       continue;  // spec 2 W3: no pod of it starts
     out = CollectTasks(world, group, kid, without);
@@ -1129,7 +1129,7 @@ std::vector<double> IdleOrReleasing(const Ledger& ledger) {
 // satisfy affinity, and a pod that takes its place has to wait.
 NeighbourAnswer AffinityAnswer(const World& world, const PodRow& pod, const NodeRow& node) {
   const PodAffinityRow& mine = pod.affinity;
-  const bool leaving_go = world.settings().mends.on(Mend::kLeavingPods);
+  const bool leaving_go = world.settings().switches.on(Switch::kLeavingPods);
   const auto about_all = [&](const PodRow& other) {
     return std::all_of(mine.required.begin(), mine.required.end(),
                        [&](const PodAffinityTerm& term) { return IsAbout(term, pod, other); });
@@ -1187,7 +1187,7 @@ DeviceChoice ChoiceOn(const World& world, int pod, int node, bool fits_now, bool
                        MemoryOfGpu(*At(kept.nodes, node)),
                        {.pack = kept.settings.Has("gpupack"),
                         .spread = kept.settings.Has("gpuspread"),
-                        .bind_held = !kept.settings.mends.on(Mend::kHeldGpus)},
+                        .bind_held = !kept.settings.switches.on(Switch::kHeldGpus)},
                        fits_now, pipeline_only);
 }
 
@@ -1400,7 +1400,7 @@ double PodsThatFit(const World& world, int pod) {
 // True if a set of the group could start with other children than its first ones (spec 4 W5).
 bool HasChoice(const World& world, int group) {
   const SetTree& tree = world.group(group).shape->tree;
-  return world.settings().mends.on(Mend::kOptionalMembers) &&
+  return world.settings().switches.on(Switch::kOptionalMembers) &&
          std::any_of(tree.begin(), tree.end(), [&](const auto& each) {
            const auto& [name, set] = each;
            if (set.is_leaf || IsAllocationSatisfied(world, group, name)) return false;
@@ -1437,7 +1437,7 @@ bool HasHope(const World& world, int group) {
 
 // With the switch unrelated_blockers, a group that cannot be placed at all is in no order.
 bool SpeaksForItsQueue(const World& world, int group) {
-  return !world.settings().mends.on(Mend::kUnrelatedBlockers) ||
+  return !world.settings().switches.on(Switch::kUnrelatedBlockers) ||
          (IsReady(world, group, "") && HasHope(world, group));
 }
 
@@ -1707,7 +1707,7 @@ void HeapTree::PushJob(int job, int64_t depth) {
   jobs.push_back(job);
   SiftUp(&jobs, job_less);
   if (depth >= 0 && static_cast<int64_t>(jobs.size()) > depth) {
-    if (world_->settings().mends.on(Mend::kQueueDepth)) {
+    if (world_->settings().switches.on(Switch::kQueueDepth)) {
       Heap kept = std::exchange(jobs, {});
       kept.erase(std::max_element(kept.begin(), kept.end(), job_less));
       for (const int each : kept) {
@@ -2016,7 +2016,7 @@ std::optional<RealTrial> PlaceGroup(const World& world, int group) {
     RealTrial trial{.place = world, .done = {}};
     Attempt attempt{.group = group};
     if (PlaceMember("", tasks, AllNodes(world), &attempt, &trial)) return trial;
-    if (!world.settings().mends.on(Mend::kOptionalMembers)) return std::nullopt;
+    if (!world.settings().switches.on(Switch::kOptionalMembers)) return std::nullopt;
     const auto spare = std::find_if(
         attempt.failed.begin(), attempt.failed.end(),
         [&](const auto& member) { return CanDoWithout(world, group, member, without); });

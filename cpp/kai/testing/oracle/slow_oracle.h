@@ -26,8 +26,8 @@
 #include <vector>
 
 #include "kai/api/extras.h"
-#include "kai/api/mends.h"
 #include "kai/api/quota_count.h"
+#include "kai/api/switches.h"
 #include "kai/model/columns/pod_status.h"
 #include "kai/model/rows/cluster_rows.h"
 #include "kai/testing/makers/test_time.h"
@@ -68,7 +68,7 @@ struct Settings {
   int64_t reclaim_min_runtime_ns = 0;
   bool reclaim_runtime_by_lca = true;
   std::optional<JobOrderSettings> job_order = {};
-  Mends mends = {};
+  Switches switches = {};
   Extras extras = {};
   int64_t now_ns = kTestNowNs;
 

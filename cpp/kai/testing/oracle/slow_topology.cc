@@ -48,7 +48,7 @@ const Key kTop = {0, {}};
 
 // The domains of a node, from the root down; empty if it is outside the tree (spec 4 T6).
 std::vector<Key> KeysOf(const World& world, const std::vector<std::string>& levels, int node) {
-  const bool partial = world.settings().mends.on(Mend::kPartialLabels);
+  const bool partial = world.settings().switches.on(Switch::kPartialLabels);
   std::vector<Key> keys = {kTop};
   for (const std::string& level : levels) {
     const std::string* value = Label(At(world.kept().nodes, node)->labels, level);
@@ -228,7 +228,7 @@ std::vector<Key> DomainsBelow(const Tree& tree, const Key& key, size_t level) {
 
 NodeScores ScoresOf(const World& world, const Tree& tree, const Key& common, size_t level) {
   NodeScores scores;
-  if (world.settings().mends.on(Mend::kPartialLabels)) {  // includes those without that level
+  if (world.settings().switches.on(Switch::kPartialLabels)) {  // includes those without that level
     for (const int node : tree.domains.at(common).nodes) scores[node] = 0;
   }
   const std::vector<Key> domains = DomainsBelow(tree, common, level);
@@ -257,11 +257,11 @@ std::optional<std::set<Key>> Held(const World& world, const Tree& tree, const St
   std::optional<std::set<Key>> held;
   for (const std::string& leaf : LeavesBelow(world.group(step.group).shape->tree, step.member)) {
     const bool in_step = !TasksBelow(world, step.group, leaf, step.tasks).empty();
-    if (!in_step && !world.settings().mends.on(Mend::kPinnedSiblings)) continue;
+    if (!in_step && !world.settings().switches.on(Switch::kPinnedSiblings)) continue;
     for (const int pod : PodsOfLeaf(world, step.group, leaf,
                                     [](PodStatus status) { return IsActiveAllocated(status); })) {
       const bool is_known = At(world.pods(), pod).node >= 0;
-      if (!is_known && world.settings().mends.on(Mend::kPinnedSiblings)) continue;
+      if (!is_known && world.settings().switches.on(Switch::kPinnedSiblings)) continue;
       if (!held) held.emplace();
       for (const Key& key : DomainsBelow(tree, kTop, required)) {
         if (tree.domains.at(key).nodes.contains(At(world.pods(), pod).node)) held->insert(key);
@@ -321,7 +321,7 @@ std::vector<int> TasksBelow(const World& world, int group, const std::string& me
 }
 
 NodeSets NodeSetsFor(const World& world, const StepBelow& step, const std::set<int>& nodes) {
-  const Mends& mends = world.settings().mends;
+  const Switches& switches = world.settings().switches;
   const TopologyConstraintRow asks = ConstraintOf(world, step.group, step.member);
   if (!world.settings().Has("topology") || asks.topology.empty() || step.tasks.empty())
     return {.sets = {nodes}};
@@ -329,14 +329,15 @@ NodeSets NodeSetsFor(const World& world, const StepBelow& step, const std::set<i
   if (topology == nullptr) return {};
   const bool has_required = !asks.required_level.empty();
   const bool has_preferred = !asks.preferred_level.empty();
-  if (!has_required && !has_preferred && mends.on(Mend::kTopologyLevels)) return {.sets = {nodes}};
+  if (!has_required && !has_preferred && switches.on(Switch::kTopologyLevels))
+    return {.sets = {nodes}};
 
   Tree tree = TreeOf(world, *topology);
   std::set<int> valid;
   for (const int node : nodes) {
     if (tree.domains.at(kTop).nodes.contains(node)) valid.insert(node);
   }
-  const bool stops_at_required = mends.on(Mend::kCommonDomain) && !has_preferred;
+  const bool stops_at_required = switches.on(Switch::kCommonDomain) && !has_preferred;
   const Key common = LowestCommonDomain(
       world, tree, valid, stops_at_required ? asks.required_level : asks.preferred_level);
   const Asked asked = AskedBy(world, step.tasks);

@@ -20,13 +20,13 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 
-Mends AsKai() {
-  Mends mends;
-  for (const Mend mend : {Mend::kCommonDomain, Mend::kPinnedSiblings, Mend::kPartialLabels,
-                          Mend::kTopologyLevels, Mend::kOptionalMembers}) {
-    mends.Set(mend, false);
+Switches AsKai() {
+  Switches switches;
+  for (const Switch which : {Switch::kCommonDomain, Switch::kPinnedSiblings, Switch::kPartialLabels,
+                             Switch::kTopologyLevels, Switch::kOptionalMembers}) {
+    switches.Set(which, false);
   }
-  return mends;
+  return switches;
 }
 
 class SlowTopologyTest : public testing::Test {
@@ -56,10 +56,10 @@ class SlowTopologyTest : public testing::Test {
   }
 
   // How many pods each node got.
-  std::map<std::string, int> Placed(const Mends& mends = {}) {
+  std::map<std::string, int> Placed(const Switches& switches = {}) {
     Settings settings;
     settings.plugins.insert(settings.plugins.begin(), "nodeavailability");
-    settings.mends = mends;
+    settings.switches = switches;
     World world(maker_.Rows(), settings);
     std::map<std::string, int> placed;
     last_.clear();
