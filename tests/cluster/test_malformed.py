@@ -340,7 +340,7 @@ def test_the_rest_is_scheduled(found: Outcome) -> None:
         assert [found.places[f"{name}-{number}"] for number in range(4)] == ["n1"] * 4
 
 
-def test_each_says_what_is_wrong_with_it(found: Outcome) -> None:
+def test_each_invalid_object_shows_its_problem(found: Outcome) -> None:
     silent = {
         f"{each.kind} {each.name} does not show: {each.shows}": found.shows(each.kind, each.name)
         for each in MISFITS

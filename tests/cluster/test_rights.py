@@ -284,7 +284,7 @@ async def controller(it: Account) -> None:
     await it.recovers()
 
 
-def test_a_role_says_which_right_is_missing_and_goes_on(
+def test_a_role_logs_a_missing_right_and_continues(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     """All roles at the same time."""
@@ -489,7 +489,7 @@ def test_rights_on_claims_and_volumes(
 
 
 @pytest.mark.parametrize(("how", "right"), [("evict", EVICT), ("delete", DELETE)])
-def test_a_scheduler_that_may_not_evict_says_so_and_evicts_later(
+def test_a_scheduler_without_the_right_to_evict_logs_it_and_evicts_later(
     cluster: Cluster, namespace: str, tmp_path: Path, how: str, right: Right
 ) -> None:
     """After a rejection nothing is evicted for 10 s."""

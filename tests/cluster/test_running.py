@@ -18,7 +18,7 @@ def kubectl(cluster: Cluster, namespace: str, tmp_path: Path) -> Iterator[Kubect
         assert kai.is_running(), kai.log
 
 
-def test_pods_are_bound_and_one_without_room_says_why(kubectl: Kubectl, namespace: str) -> None:
+def test_pods_are_bound_and_one_without_room_has_a_reason(kubectl: Kubectl, namespace: str) -> None:
     kubectl.apply(node("n1", gpus=1))
     kubectl.apply(pod("cpu-only-pod", namespace, gpus=0), pod("gpu-pod", namespace))
     until("both are bound", lambda: len(kubectl.bound()) == 2)

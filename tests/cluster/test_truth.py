@@ -281,7 +281,7 @@ def test_when_one_of_three_victims_may_not_go_none_goes(
 
 
 @pytest.mark.cluster_slow
-def test_while_a_finalizer_holds_a_victim_nobody_else_is_evicted(
+def test_while_a_finalizer_holds_a_victim_no_other_pod_is_evicted(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     async def story(world: World) -> None:

@@ -66,7 +66,7 @@ def test_a_gated_pod_waits_for_its_gate_and_its_group_says_so_once(
     play(cluster, namespace, tmp_path, story)
 
 
-def test_a_pod_and_its_group_are_told_at_once_though_the_group_is_made_later(
+def test_a_pod_and_its_group_get_conditions_at_once_although_the_group_is_created_later(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     """Nothing else happens that would cause another plan."""

@@ -145,14 +145,16 @@ def test_single_functions_answer_as_kai_does(
 
 
 @pytest.mark.parametrize(("table", "op", "given", "expect"), ROWS, ids=NAMES)
-def test_a_right_answer_says_nothing(
+def test_a_right_answer_gives_no_message(
     table: str, op: str, given: dict[str, Any], expect: Any
 ) -> None:
     assert check_row(table, {"id": "t-1", "op": op, "input": given, "expect": expect}) == []
 
 
 @pytest.mark.parametrize(("table", "op", "given", "expect"), ROWS, ids=NAMES)
-def test_a_wrong_answer_says_both(table: str, op: str, given: dict[str, Any], expect: Any) -> None:
+def test_a_wrong_answer_gives_a_message_with_both_values(
+    table: str, op: str, given: dict[str, Any], expect: Any
+) -> None:
     wrong = {"seconds": 7} if isinstance(expect, dict) else not expect
     (text,) = check_row(table, {"id": "t-1", "op": op, "input": given, "expect": wrong})
     if isinstance(expect, dict):

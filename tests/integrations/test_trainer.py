@@ -65,7 +65,7 @@ def test_a_job_comes_out_as_this_version_takes_it(
 
 
 @pytest.mark.parametrize("kind", REQUESTS)
-def test_nothing_is_said_that_the_models_do_not_know(kind: str, version: str) -> None:
+def test_only_fields_of_the_models_are_written(kind: str, version: str) -> None:
     built = trainer.build(
         REQUESTS[kind].with_changes(topology="racks", required_level="rack"),
         trainer_version=version,

@@ -297,7 +297,7 @@ def test_every_command_is_drawn_from() -> None:
 
 @FUZZED
 @given(data=contents("scenario"))
-def test_a_broken_scenario_is_said_with_its_line(data: bytes) -> None:
+def test_a_broken_scenario_is_reported_with_its_line(data: bytes) -> None:
     Path("it.yaml").write_bytes(data)
     ran = run(["verify", "it.yaml", "--json"])
     check(ran)
@@ -314,7 +314,7 @@ def test_a_broken_configuration_is_a_sentence(data: bytes, as_kai: bool) -> None
 
 @FUZZED
 @given(data=contents("manifests"), strict=st.booleans())
-def test_broken_manifests_are_planned_or_said(data: bytes, strict: bool) -> None:
+def test_broken_manifests_are_planned_or_reported(data: bytes, strict: bool) -> None:
     Path("it.yaml").write_bytes(data)
     more = ["--strict"] if strict else []
     for line in (["plan", "--now", NOW], ["plan", "--json", "--now", NOW], ["queues"], ["lint"]):
@@ -323,7 +323,7 @@ def test_broken_manifests_are_planned_or_said(data: bytes, strict: bool) -> None
 
 @FUZZED
 @given(data=contents("manifests"), name=st.sampled_from(["it.zip", "it.json"]))
-def test_a_broken_snapshot_is_planned_or_said(data: bytes, name: str) -> None:
+def test_a_broken_snapshot_is_planned_or_reported(data: bytes, name: str) -> None:
     Path("it.json").write_bytes(b'{"rawObjects": {"pods": ' + data + b"}}")
     if name == "it.zip":
         with zipfile.ZipFile("it.zip", "w") as archive:

@@ -81,7 +81,7 @@ def test_one_place_is_changed_at_a_time() -> None:
     ]
 
 
-def test_equal_operators_of_a_line_are_told_apart_by_their_place() -> None:
+def test_equal_operators_of_a_line_are_distinguished_by_their_place() -> None:
     line = "return a < b || c < d;"
     _, _, last = mutants.find_mutants("a.cc", line)
     assert last.names() == {("a.cc", line, "<"), ("a.cc", line, "< #2")}

@@ -75,7 +75,7 @@ def test_anchors_and_merges_are_followed() -> None:
         ("<<: 1", "<< merges a value that is not a mapping"),
     ],
 )
-def test_a_document_that_makes_no_sense_says_why(text: str, problem: str) -> None:
+def test_an_invalid_document_has_a_problem(text: str, problem: str) -> None:
     [document] = read_documents(text)
     assert document.problem == problem
 

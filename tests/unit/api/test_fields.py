@@ -67,7 +67,7 @@ def test_placeholders_stand_where_values_are_filled_in() -> None:
             check_fields("template", {name: "{{ x }}"}, placeholders=True)
 
 
-def test_what_has_to_be_there_is_asked_for() -> None:
+def test_a_missing_required_field_is_reported() -> None:
     assert fields_at("base", {"spec": {"template": {"a": 1}}}, "spec", "template") == {"a": 1}
     with pytest.raises(InvalidRequestError, match=r"base has no spec\.template: write it"):
         fields_at("base", {"spec": {"template": None}}, "spec", "template", "spec")

@@ -69,7 +69,7 @@ def test_a_workload_is_whole_and_the_same_every_time(family: str) -> None:
         ("scattered-64", 0, 0, 0),
     ],
 )
-def test_a_workload_asks_what_its_name_says(
+def test_a_workload_has_the_requests_of_its_description(
     name: str, bound: int, pipelined: int, evicted: int
 ) -> None:
     kinds = [each.kind for each in planned(name)[1].decisions]
@@ -145,7 +145,7 @@ def test_the_tables_fit_80_characters(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "Loading" in said
 
 
-def test_what_needs_a_trace_says_so(
+def test_a_workload_that_needs_a_trace_reports_it(
     run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("KAI_DATA", str(tmp_path))
@@ -173,7 +173,7 @@ def test_a_list_is_read_from_the_folder_that_is_named(run: Run, tmp_path: Path) 
     assert json.loads(done.out)["decided"] == {"bind": 2, "pipeline": 0, "evict": 0}
 
 
-def test_large_workloads_are_asked_for(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_workloads_run_only_on_request(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workloads, "LARGE", ("fill-4",))
     done = run("bench", "fill-3", "--large", "--loads", 1, "--json")
     assert [json.loads(line)["name"] for line in done.out.splitlines()] == ["fill-3", "fill-4"]

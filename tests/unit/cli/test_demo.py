@@ -35,7 +35,7 @@ def test_it_is_the_same_every_time(run: Run) -> None:
     assert run("demo").out == run("demo").out
 
 
-def test_what_it_says_to_try_next_works(run: Run, tmp_path: Path, monkeypatch: Any) -> None:
+def test_its_suggested_next_steps_work(run: Run, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
     for step in range(2):

@@ -77,7 +77,7 @@ def test_any_encoding_takes_any_name(tmp_path: Path, encoding: str) -> None:
 @pytest.mark.parametrize(
     "command", [("plan", "PIPE"), ("lint", "PIPE"), ("config", "show", "--config", "PIPE")]
 )
-def test_a_pipe_that_nobody_writes_to_is_left_at_once(
+def test_an_interrupt_ends_waiting_for_an_empty_pipe_at_once(
     tmp_path: Path, command: tuple[str, ...]
 ) -> None:
     pipe = tmp_path / "pipe"

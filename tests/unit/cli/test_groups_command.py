@@ -24,7 +24,7 @@ def waiting(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_next_comes_first_and_says_why(run: Run, waiting: Path) -> None:
+def test_the_next_group_is_first_and_has_a_reason(run: Run, waiting: Path) -> None:
     done = run("groups", waiting, "--now", NOW)
     assert (done.status, done.err) == (0, "")
     rows = re.findall(r"^ +(\d)  (\S+) +(\S+) ", done.out, re.MULTILINE)
@@ -75,7 +75,7 @@ def test_many_groups_are_counted_unless_wide(run: Run, tmp_path: Path) -> None:
     assert "a/job-59" in run("groups", tmp_path / "many.zip", "--wide").out
 
 
-def test_nobody_waits(run: Run, tmp_path: Path) -> None:
+def test_no_group_waits(run: Run, tmp_path: Path) -> None:
     kai.Cluster().save(tmp_path / "empty.zip")
     done = run("groups", tmp_path / "empty.zip", "--now", NOW)
     assert " ".join(done.out.split()).endswith("0 pod groups wait after this cycle")

@@ -52,7 +52,7 @@ def test_json_is_the_same_every_time(run: Run, snapshot: Path) -> None:
     assert without_timing() == without_timing()
 
 
-def test_json_is_what_python_says(run: Run, snapshot: Path) -> None:
+def test_json_equals_the_python_values(run: Run, snapshot: Path) -> None:
     plan = json.loads(run("plan", snapshot, "--json", "--now", NOW).out)
     same = kai.Scheduler().plan(kai.load(snapshot), now=NOW).to_dict()
     assert {**plan, "timing_ms": 0} == {**json.loads(json.dumps(same)), "timing_ms": 0}
@@ -107,7 +107,7 @@ def test_what_was_left_out_is_shown(run: Run, tmp_path: Path) -> None:
     ]
 
 
-def test_warnings_are_said_beside_the_answer_and_once(run: Run, tmp_path: Path) -> None:
+def test_warnings_are_printed_once_beside_the_answer(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     config = {"actions": "allocate", "tiers": [{"plugins": [{"name": "no-such-plugin"}]}]}
     kai.Cluster().configure(config).save(path)

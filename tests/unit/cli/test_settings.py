@@ -27,7 +27,9 @@ HALF = ("settings", "--orchestrator", "zenml", "--queue", "test", "--gpu-fractio
 @pytest.mark.parametrize(
     ("form", "read"), [("yaml", yaml.safe_load), ("json", json.loads), ("python", ast.literal_eval)]
 )
-def test_every_form_says_the_same(run: Run, form: str, read: Callable[[str], Any]) -> None:
+def test_every_format_has_the_same_settings(
+    run: Run, form: str, read: Callable[[str], Any]
+) -> None:
     done = run(*HALF, "--format", form)
     assert done.status == 0
     expected = builder_for("zenml")(

@@ -67,7 +67,7 @@ def test_a_file_that_is_not_there(run: Run, tmp_path: Path) -> None:
     assert run("simulate", "--fair-share", "").status == 2
 
 
-def test_it_says_what_it_can_work_out(run: Run) -> None:
+def test_it_prints_the_values_that_it_can_compute(run: Run) -> None:
     done = run("simulate")
     assert done.status == 2
     assert "--fair-share REQUEST" in done.err
@@ -106,7 +106,7 @@ def test_its_page_names_queues_and_hours(run: Run, tmp_path: Path) -> None:
     assert "GPU-hours held" in done.out
 
 
-def test_what_is_wrong_in_the_configuration_is_said(run: Run, tmp_path: Path) -> None:
+def test_an_invalid_configuration_is_reported(run: Run, tmp_path: Path) -> None:
     file, config = tmp_path / "jobs.yaml", tmp_path / "config.yaml"
     file.write_text(WORKLOAD)
     config.write_text("tiers: [{plugins: [{name: joborder, arguments: {policy: lass}}]}]")
@@ -143,7 +143,7 @@ def test_times_have_one_unit_or_several_or_none(run: Run, tmp_path: Path) -> Non
         (("jobs.yaml", "--cluster", "missing.yaml"), "missing.yaml"),
     ],
 )
-def test_what_cannot_be_run_is_said(
+def test_what_cannot_be_simulated_is_reported(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], said: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -180,7 +180,7 @@ def test_a_snapshot_is_the_first_moment(run: Run, snapshot: Path, tmp_path: Path
     )
 
 
-def test_a_snapshot_runs_for_ever_unless_said_otherwise(run: Run, snapshot: Path) -> None:
+def test_groups_of_a_snapshot_run_for_ever_by_default(run: Run, snapshot: Path) -> None:
     done = run("simulate", snapshot, "--until", "1h")
     assert done.status == 0
     assert "existing pod groups still run forever" in " ".join(done.out.split())

@@ -19,7 +19,7 @@ def test_the_result_and_the_error_come_through() -> None:
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
-def test_only_a_terminal_is_told_that_it_takes_long(
+def test_only_a_terminal_shows_a_progress_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], is_terminal: bool
 ) -> None:
     monkeypatch.setattr(work, "PATIENCE_S", 0.01)

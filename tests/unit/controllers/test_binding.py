@@ -220,7 +220,7 @@ def test_a_pod_that_waits_for_a_second_names_a_group_that_exists() -> None:
     assert binder.next_tick() == 3.0
 
 
-def test_a_success_is_told_once() -> None:
+def test_a_success_is_reported_once() -> None:
     binder = Binder()
     [write] = begin(binder, binding()).writes
     assert binder.answered(1, write, DONE).bound == [binding()]
@@ -425,7 +425,7 @@ def test_bindings_that_wait_for_their_group_are_held_back_as_well() -> None:
     assert (patch.verb, patch.name) == ("patch", "a-1")
 
 
-def test_a_binding_that_was_not_tried_again_is_asked_about() -> None:
+def test_a_binding_that_was_not_retried_is_checked() -> None:
     binder = Binder()
     [write] = begin(binder, binding()).writes
     steps = binder.answered(1, write, Outcome(Result.TAKEN_BACK))

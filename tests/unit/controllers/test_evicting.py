@@ -85,7 +85,7 @@ def test_victims_of_another_reclaimer_are_not_concerned() -> None:
     assert steps.forget == [1]
 
 
-def test_a_victim_that_is_gone_by_itself_is_in_nobodys_way() -> None:
+def test_a_victim_that_is_gone_already_does_not_stop_the_others() -> None:
     for outcome in (GONE, CONFLICT):
         evictor = Evictor("evict")
         trials = evictor.begin(victims("v", "w")).writes
@@ -124,7 +124,7 @@ def test_a_plain_deletion_is_not_tried_before() -> None:
     assert [each.order.pod for each in evictor.answered(again, DONE).evicted] == ["team/v"]
 
 
-def test_a_pod_made_again_under_its_name_is_not_asked_to_leave() -> None:
+def test_a_pod_recreated_under_the_same_name_is_not_evicted() -> None:
     evictor = Evictor()
     [write] = evictor.begin(victims("v")).writes
     steps = evictor.answered(write, CONFLICT)

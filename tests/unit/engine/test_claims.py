@@ -54,7 +54,7 @@ def plan_of(made: kai.Cluster, **compat: str) -> kai.Plan:
     return kai.Scheduler({"compat": compat}).plan(made, now="2026-01-01T00:00:00Z")
 
 
-def test_a_bound_pod_is_told_its_devices() -> None:
+def test_a_bind_decision_has_the_devices_of_its_claims() -> None:
     made = cluster().add("ResourceClaim", claim("c", 2)).pending("team/train")
     (bind,) = plan_of(claiming(made, {"train-0": "c"})).decisions
     assert isinstance(bind, kai.Bind)
@@ -83,7 +83,7 @@ def test_a_bound_pod_is_told_its_devices() -> None:
     assert "claims=(ClaimAllocation(" in repr(bind)
 
 
-def test_a_pod_without_claims_says_nothing_of_them() -> None:
+def test_a_decision_without_claims_prints_none() -> None:
     (bind,) = plan_of(cluster().pending("team/plain")).decisions
     assert isinstance(bind, kai.Bind)
     assert bind.claims == ()
@@ -148,7 +148,7 @@ def test_the_old_shapes_mean_the_same() -> None:
     assert len(bind.claims[0].devices) == 2
 
 
-def test_what_makes_no_sense_is_said_and_the_rest_goes_on() -> None:
+def test_an_invalid_claim_is_reported_and_the_others_are_planned() -> None:
     broken = claim("broken", 1)
     broken["spec"]["devices"]["requests"] = 7
     made = (
@@ -176,7 +176,7 @@ def asking(made: kai.Cluster, gpus: int) -> kai.Cluster:
     return kai.Cluster.from_snapshot(snapshot)
 
 
-def test_a_pod_that_asks_by_number_is_told_its_devices_too() -> None:
+def test_a_bind_decision_has_the_devices_of_extended_resources() -> None:
     made = asking(cluster(devices=1).pending("team/train"), 1)
     (bind,) = plan_of(made).decisions
     assert isinstance(bind, kai.Bind)

@@ -254,7 +254,7 @@ def test_an_object_of_any_kind_can_be_removed() -> None:
         (lambda c: c.update_queue("aa"), "there is no queue 'aa'"),
     ],
 )
-def test_what_is_not_there_is_said_and_nothing_changes(
+def test_an_unknown_name_is_reported_and_nothing_changes(
     change: Callable[[kai.Cluster], kai.Cluster], said: str
 ) -> None:
     living = cluster()

@@ -63,7 +63,7 @@ def test_a_gang_says_what_it_needs_together() -> None:
         ),
     ],
 )
-def test_what_can_never_start_says_so_and_nothing_else(
+def test_a_group_that_can_never_start_has_only_that_reason(
     options: dict[str, int], sentence: str
 ) -> None:
     assert why(full_node().pending("a/job", **options), "a/job") == (  # type: ignore[arg-type]
@@ -79,7 +79,7 @@ def test_a_limit_below_the_least_it_needs_is_for_ever() -> None:
     )
 
 
-def test_a_limit_that_is_reached_is_said_with_its_numbers() -> None:
+def test_a_reached_limit_is_explained_with_its_numbers() -> None:
     cluster = kai.Cluster().queue("a", gpu_limit=2).node("n1", gpus=4)
     cluster.running("a/run", gpus=2, node="n1").pending("a/job", gpus=1)
     assert "Queue a has a limit of 2 GPUs: 2 are in use, and this request is for 1 more." in (
@@ -199,7 +199,7 @@ def test_a_group_is_known_by_its_name_and_by_its_pods(name: str) -> None:
     assert why(full_node().pending("a/job", pods=2), name).startswith("a/job is placed")
 
 
-def test_a_name_that_could_mean_several_is_asked_about() -> None:
+def test_an_ambiguous_name_is_reported() -> None:
     cluster = full_node().pending("a/job").pending("b/job", queue="a")
     with pytest.raises(kai.NotFoundError, match="'job' is the name of 2 pod groups: a/job, b/job"):
         why(cluster, "job")

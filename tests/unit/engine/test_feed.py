@@ -166,7 +166,7 @@ def test_a_group_that_is_about_to_be_created_counts() -> None:
     assert server.plan().counts()["bind"] == 0
 
 
-def test_what_makes_no_sense_is_said_and_ends_nothing() -> None:
+def test_invalid_objects_are_reported_and_stop_nothing() -> None:
     server = Server()
     assert server.feed.watch_bytes("Pod", b"oops\n") == ("", False, b"")
     error = server.feed.watch_bytes("Pod", b'{"type":"ERROR","object":{"code":410}}\n')

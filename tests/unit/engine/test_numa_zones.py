@@ -53,7 +53,7 @@ def test_a_decision_names_the_zones_and_how_much_of_each() -> None:
     assert len({decision}) == 1  # it can still be a member of a set
 
 
-def test_without_zones_or_without_the_plugin_nothing_is_said_of_them() -> None:
+def test_without_zones_or_without_the_plugin_decisions_have_no_zones() -> None:
     bare = kai.Cluster().queue("a").node("n", gpus=8).pending("a/x", gpus=6)
     [decision] = planned(bare).decisions
     assert "numa_zones" not in decision.to_dict()
@@ -73,7 +73,7 @@ def test_zones_that_make_no_sense_are_one_sentence_and_the_rest_is_planned() -> 
     assert rejected.field == "zones[0].resources[0].allocatable"
 
 
-def test_a_pod_that_no_node_aligns_says_so_in_plain_words() -> None:
+def test_a_pod_that_no_node_can_align_has_a_plain_explanation() -> None:
     cluster = kai.Cluster().queue("a").node("n", gpus=8)
     cluster.add("NodeResourceTopology", zones(nvidia_com__gpu="2"))
     cluster.pending("a/x", gpus=5)

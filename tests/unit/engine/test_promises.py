@@ -51,7 +51,7 @@ def test_kai_forgets() -> None:
     assert decided(scheduler, cluster) == ["bind a/top-0"]
 
 
-def test_what_is_asked_for_counts_until_it_is_seen_or_taken_back() -> None:
+def test_an_assumption_counts_until_it_is_seen_or_forgotten() -> None:
     cluster, scheduler = in_the_way(), kai.Scheduler()
     decided(scheduler, cluster)
     evicted = scheduler.assume_evicted(cluster, "a/low-0")

@@ -10,7 +10,7 @@ def plan(cluster: kai.Cluster) -> kai.Plan:
     return kai.Scheduler({"actions": "allocate"}).plan(cluster, now=NOW)
 
 
-def test_decisions_are_told_by_pod_group() -> None:
+def test_decisions_are_listed_by_pod_group() -> None:
     cluster = kai.Cluster().queue("a").nodes("n", 2, gpus=2).pending("a/job", pods=3, gpus=1)
     table = report.decisions(plan(cluster))
     assert table.rows == [("bind", "a/job", "3", "3", "n1 (2), n2 (1)")]

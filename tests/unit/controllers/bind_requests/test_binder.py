@@ -178,7 +178,7 @@ def test_the_limit_is_honoured_and_the_waits_double() -> None:
     assert desk.binder.take() == []
 
 
-def test_the_same_error_is_said_once() -> None:
+def test_the_same_error_is_reported_once() -> None:
     desk = Desk(limit=3)
     desk.check()
     desk.answer(REFUSED)
@@ -283,7 +283,7 @@ def test_of_two_requests_for_a_pod_one_is_carried_out() -> None:
     assert desk.status["reason"] == "the pod is on node n1"
 
 
-def test_what_ended_otherwise_is_said_on_the_request_alone() -> None:
+def test_other_endings_are_written_only_on_the_request() -> None:
     deleted = pod(deletionTimestamp="2026-01-01T00:00:00Z")
     for found, why in (
         (None, 'Pod "a-0" not found'),

@@ -130,7 +130,7 @@ def test_a_pod_that_does_not_name_its_group_is_patched_before() -> None:
 # ---- creation ------------------------------------------------------------------------------------
 
 
-def test_a_creation_that_was_answered_says_nothing_yet() -> None:
+def test_an_answered_creation_writes_nothing_yet() -> None:
     by = binder()
     write = created(by)
     assert by.answered(1, write, DONE) == Steps()
@@ -149,7 +149,7 @@ def test_a_request_that_a_list_shows_when_it_is_over_already() -> None:
     assert len(shown(by, phase="Succeeded").bound) == 1
 
 
-def test_a_request_of_an_earlier_life_that_was_over_before_says_nothing() -> None:
+def test_a_finished_request_of_an_earlier_process_writes_nothing() -> None:
     assert shown(binder(), phase="Succeeded") == Steps()
 
 
@@ -279,7 +279,7 @@ def test_a_plan_that_comes_before_the_deletion_does_not_make_the_wait_longer() -
     assert by.tick(2).forget == [7]
 
 
-def test_a_pod_is_not_asked_for_while_its_failed_request_is_still_there() -> None:
+def test_a_pod_gets_no_new_request_while_its_failed_one_exists() -> None:
     by = binder()
     shown(by, phase="Failed")
     assert begin(by, binding(), now=1).writes == []

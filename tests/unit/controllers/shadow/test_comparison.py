@@ -315,7 +315,7 @@ def test_the_stamp_of_the_group_may_come_after_the_pod_has_gone() -> None:
     assert other.outcomes() == ["evict low: same"]
 
 
-def test_a_victim_of_kube_scheduler_says_so_itself() -> None:
+def test_a_victim_of_kube_scheduler_has_a_condition_of_its_own() -> None:
     other = Beside()
     other.runs("low", "n1")
     other.plan()
@@ -323,7 +323,7 @@ def test_a_victim_of_kube_scheduler_says_so_itself() -> None:
     assert other.outcomes() == ["evict low: extra, because of unknown"]
 
 
-def test_a_pod_of_a_stale_gang_is_a_victim_though_nothing_says_so() -> None:
+def test_a_pod_of_a_stale_gang_is_a_victim_without_a_time_stamp() -> None:
     other = Beside()
     other.runs("left", "n1")
     other.plan(left=evict("", action="stalegangeviction"))

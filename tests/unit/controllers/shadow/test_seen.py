@@ -70,7 +70,7 @@ def test_pods_that_ask_for_the_same_have_one_shape() -> None:
 
 
 @pytest.mark.parametrize("odd", [{}, {"spec": None}, {"spec": {"schedulerName": 7}}])
-def test_what_is_no_pod_is_nobodys(odd: Object) -> None:
+def test_an_object_that_is_no_pod_is_ignored(odd: Object) -> None:
     assert PodSeen.of(odd, "kai-scheduler") is None
 
 
@@ -86,7 +86,7 @@ def test_a_bind_request() -> None:
     assert RequestSeen.of({**made, "status": {"phase": "Failed"}}).has_failed
 
 
-def test_a_pod_group_says_when_pods_of_it_were_evicted() -> None:
+def test_a_pod_group_has_the_time_of_its_last_eviction() -> None:
     stamp = {"kai.scheduler/last-eviction-timestamp": "2026-01-01T00:00:00Z"}
     made = {"metadata": {"namespace": "team", "name": "g", "annotations": stamp}}
     assert GroupSeen.of(made) == GroupSeen("team/g", "2026-01-01T00:00:00Z")

@@ -250,7 +250,7 @@ def test_while_a_scaling_pod_waits_no_device_is_reserved() -> None:  # spec 3 B1
     assert desk.writes == [CREATE]
 
 
-def test_a_process_that_leads_no_more_says_nothing_about_the_pod() -> None:
+def test_a_process_that_stopped_leading_writes_nothing_about_the_pod() -> None:
     desk = Desk()
     desk.give(binding())
     desk.answer(Outcome(Result.FAILED, 0, NOT_LEADING, "another process leads"))
@@ -292,7 +292,7 @@ def test_a_pod_that_was_bound_keeps_its_reservation_before_a_watch_shows_it() ->
     assert desk.writes == [DELETE]
 
 
-def test_a_binding_that_fails_gives_back_what_nobody_else_uses() -> None:
+def test_a_failed_binding_releases_a_device_that_no_other_pod_uses() -> None:
     desk = Desk()
     desk.give(binding("a"), binding("b"))
     desk.saw(reservation(device="GPU-7"))

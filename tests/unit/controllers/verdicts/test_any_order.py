@@ -95,7 +95,7 @@ def run(made: World, steps: list[tuple[str, Any]]) -> None:
 
 @given(st.lists(st.one_of(SAYS, OUTCOME, TIME, FAILURE, SHOW), max_size=25), words())
 @settings(max_examples=300, deadline=None)
-def test_in_the_end_everything_that_was_said_last_is_there(
+def test_in_the_end_the_objects_have_the_last_verdicts(
     steps: list[tuple[str, Any]], last: dict[str, Any]
 ) -> None:
     made = world()

@@ -155,7 +155,7 @@ def test_a_group_of_which_pods_run_gets_the_event_alone(world: World) -> None:
     assert world.said("Unschedulable") == [("Unschedulable", FULL)]
 
 
-def test_what_says_that_nothing_runs_goes_when_something_runs(world: World) -> None:
+def test_a_condition_about_a_waiting_group_is_removed_when_a_pod_runs(world: World) -> None:
     world.says(said=[waits()])
     world.send()
     world.says(said=[waits(verdict="partly_placed")])
@@ -177,7 +177,7 @@ def test_a_gang_whose_pods_come_within_a_second_is_never_not_ready(world: World)
     assert world.events == []
 
 
-def test_not_ready_is_said_once_with_the_counts_of_then(world: World) -> None:
+def test_not_ready_is_written_once_with_its_first_counts(world: World) -> None:
     for exist in (1, 2, 3):
         world.says(said=[not_ready(exist)])
         world.wait(0.6)
@@ -193,7 +193,7 @@ def stale(text: str, since: str | None = None) -> Verdict:
     return Verdict(G, "running", stale=text, stale_since=since)
 
 
-def test_a_gang_that_broke_up_is_said_to_be_stale_once(world: World) -> None:
+def test_a_broken_gang_is_reported_as_stale_once(world: World) -> None:
     text = "Job is stale. 2 pods are active, minMember is 3"
     world.says(said=[stale(text, STARTED)])
     world.send()
@@ -288,7 +288,7 @@ def eviction(**members: Any) -> Eviction:
     )
 
 
-def test_an_eviction_is_said_counted_and_stamped_once_it_is_done(world: World) -> None:
+def test_an_eviction_is_reported_counted_and_stamped_once_it_is_done(world: World) -> None:
     world.take(world.verdicts.evicted(world.now, eviction(), world))
     world.take(world.verdicts.evicted(world.now, eviction(pod="team/a-1"), world))
     world.send()
@@ -313,7 +313,7 @@ def test_an_eviction_is_said_counted_and_stamped_once_it_is_done(world: World) -
     assert len(world.evicted) == 2
 
 
-def test_a_stale_gang_is_evicted_without_a_time_stamp_and_for_nobody(world: World) -> None:
+def test_a_stale_gang_is_evicted_without_a_time_stamp_and_for_no_group(world: World) -> None:
     made = eviction(action="stalegangeviction", for_group=None, at="")
     world.take(world.verdicts.evicted(world.now, made, world))
     assert world.queue == []

@@ -102,7 +102,7 @@ class Scene:
         return plan
 
 
-def test_a_pod_that_fits_is_said_to_be_bound_once_it_is() -> None:
+def test_a_pod_that_fits_is_reported_as_bound_once_it_is() -> None:
     scene = Scene("gpu-pod", 1).queue("team-a", 1).group("pg-a", "team-a", {"a-1": ""})
     world = scene.world
     [bind] = scene.plan().decisions
@@ -139,7 +139,7 @@ def test_a_gang_that_does_not_fit() -> None:
     assert kinds.count(("PodGroup", "Normal")) == 1
 
 
-def test_a_queue_at_its_limit_says_its_numbers() -> None:
+def test_the_message_of_a_queue_at_its_limit_has_its_numbers() -> None:
     """Recording 14."""
     scene = Scene("queue-limits", 8).queue("team-a", 1, limit=2)
     scene.group("r", "team-a", {"train-0": "g-1", "train-1": "g-1"})
@@ -283,7 +283,7 @@ def test_a_gang_that_broke_up() -> None:
     assert world.groups["stale-gang/gang"]["stamps"] == {STALE: PLANNED}
 
 
-def test_a_gang_whose_last_pods_leave_is_not_said_to_be_stale() -> None:
+def test_a_gang_whose_last_pods_are_deleted_is_not_reported_as_stale() -> None:
     """Recording 89, between the ends of two victims of one gang."""
     scene = Scene("preempted", 3).queue("team-a", 8)
     scene.group("gang", "team-a", {"g-0": "g-1"}, leaving=["g-0"], minMember=2)
@@ -302,7 +302,7 @@ def test_a_gang_that_keeps_a_pod_is_stale_while_another_leaves() -> None:
     assert scene.world.groups["preempted/gang"]["stamps"] == {STALE: PLANNED}
 
 
-def test_a_gang_that_this_cycle_evicts_is_said_to_be_stale() -> None:
+def test_a_gang_that_this_cycle_evicts_is_reported_as_stale() -> None:
     scene = Scene("broken", 3).queue("team-a", 8)
     scene.group("gang", "team-a", {"g-0": "g-1"}, minMember=2, stalenessGracePeriod="0s")
     [eviction] = scene.plan().decisions
@@ -342,7 +342,7 @@ def test_a_gang_that_is_not_complete() -> None:
     assert scene.world.groups["gang-fits/gang"]["conditions"] == []
 
 
-def test_a_pod_of_an_unknown_subgroup_is_said_and_its_group_is_not() -> None:
+def test_a_pod_of_an_unknown_subgroup_is_reported_and_its_group_is_not() -> None:
     """Recording 70."""
     scene = Scene("rayjob", 4).queue("team-a", 8)
     tree = [{"name": "head", "minMember": 0}]
@@ -353,7 +353,7 @@ def test_a_pod_of_an_unknown_subgroup_is_said_and_its_group_is_not() -> None:
     assert scene.world.condition("rayjob/submitter") == Condition("False", "Unschedulable", text)
 
 
-def test_a_plan_that_says_the_same_again_leads_to_nothing() -> None:
+def test_a_plan_with_the_same_verdicts_causes_no_writes() -> None:
     pods = dict.fromkeys(("w-0", "w-1"), "")
     scene = Scene("fit", 1).queue("team-a", 8).group("gang", "team-a", pods, minMember=2)
     scene.plan()

@@ -214,7 +214,7 @@ def test_a_condition_that_waits_does_not_follow_the_binding(world: World) -> Non
     assert [each.key for _, each in world.sent] == ["status-of-pod/team/a"]
 
 
-def test_a_pod_that_was_bound_and_waited_again_says_so_again(world: World) -> None:
+def test_a_pod_that_was_bound_and_waits_again_gets_the_event_again(world: World) -> None:
     world.says(waiting={A: FULL})
     world.send()
     world.bind(A)
@@ -227,7 +227,7 @@ def test_a_pod_that_was_bound_and_waited_again_says_so_again(world: World) -> No
     assert len(world.said("Unschedulable")) == 2
 
 
-def test_a_binding_that_failed_is_said_once(world: World) -> None:
+def test_a_failed_binding_is_reported_once(world: World) -> None:
     for attempt in range(5):
         world.take(world.verdicts.binding_failed(world.now, A, "n1", f"timeout {attempt}", world))
         world.send()
@@ -253,7 +253,7 @@ def test_a_binder_of_its_own_writes_that_its_binding_failed(world: World) -> Non
     assert [each.reason for each in world.events] == ["FailedBinding"]
 
 
-def test_a_binding_that_succeeds_after_one_that_failed_says_so(world: World) -> None:
+def test_a_binding_that_succeeds_after_a_failure_is_reported(world: World) -> None:
     world.take(world.verdicts.binding_failed(world.now, A, "n1", "no", world))
     world.send()
     world.wait(1)
@@ -272,7 +272,7 @@ def test_unschedulable_after_a_failed_binding_is_written_at_once(world: World) -
     assert world.condition(A) == waiting()
 
 
-def test_failing_and_waiting_by_turns_is_not_said_by_turns(world: World) -> None:
+def test_alternating_failures_and_waits_do_not_alternate_the_condition(world: World) -> None:
     for _ in range(120):
         world.take(world.verdicts.binding_failed(world.now, A, "n1", "refused", world))
         world.send()
@@ -292,7 +292,7 @@ def test_what_an_earlier_try_left_is_removed_while_the_pod_waits(world: World) -
     assert world.condition(A) == waiting()
 
 
-def test_a_promise_is_said_once_and_becomes_the_nominated_node(world: World) -> None:
+def test_a_promise_is_reported_once_and_becomes_the_nominated_node(world: World) -> None:
     for _ in range(3):
         world.says(promised={A: "n1"})
         world.send()

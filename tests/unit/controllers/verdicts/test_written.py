@@ -15,7 +15,7 @@ def test_what_is_there_takes_no_write() -> None:
     assert written.send() == {}
 
 
-def test_a_later_patch_says_what_no_answer_confirmed_yet() -> None:
+def test_a_later_patch_contains_all_unconfirmed_fields() -> None:
     written = Written()
     written.want("a", 1)
     assert written.send() == {"a": 1}
@@ -47,7 +47,7 @@ def test_a_wish_that_was_taken_back_takes_no_write() -> None:
     assert written.send() == {}
 
 
-def test_a_value_that_nobody_knows_is_written_whatever_it_is() -> None:
+def test_an_unknown_value_is_always_written() -> None:
     written = Written({"a": 1})
     written.want("a", 2)
     written.send()
