@@ -1,4 +1,4 @@
-# re2::re2. RE2 built by CMake brings a package of its own; Debian 12 and Ubuntu 24.04 build it by make, without one.
+# re2::re2. RE2 built with CMake has a CMake package; Debian 12 and Ubuntu 24.04 build it with make, without a package.
 find_package(re2 CONFIG QUIET)
 if(NOT re2_FOUND)
   find_path(RE2_INCLUDE_DIR re2/re2.h)

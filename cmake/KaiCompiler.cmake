@@ -5,7 +5,7 @@ set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)  # the floors end up inside a Python module
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)    # for clangd
-# Nothing outside the module calls into it but Python: calls within it need no table, and can be inlined.
+# Only Python calls into the module from outside: calls inside it need no table, and can be inlined.
 set(CMAKE_CXX_VISIBILITY_PRESET hidden)
 set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 
@@ -13,8 +13,8 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Release or Debug" FORCE)
 endif()
 
-# ccache sees paths below the checkout as relative ones, so that a clone elsewhere finds what this one compiled. Messages
-# and debug information then have relative paths, too, which would be a nuisance in a build for the debugger.
+# ccache gets paths below the checkout as relative paths, so a clone in another folder reuses what this one compiled.
+# Messages and debug information then have relative paths, too, which would make debugging harder.
 find_program(KAI_CCACHE ccache)
 if(KAI_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER "${KAI_CCACHE}")
@@ -24,7 +24,7 @@ if(KAI_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   endif()
 endif()
 
-# GCC looks for garbage whenever its heap has grown by a part: with memory to spare, less often. Takes a tenth off.
+# GCC collects garbage whenever its heap has grown by a part. Collecting less often saves a tenth of the time.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   add_compile_options(--param=ggc-min-expand=200 --param=ggc-min-heapsize=262144 --param=large-unit-insns=100000)
 endif()
@@ -38,15 +38,15 @@ endif()
 add_compile_options(-ffp-contract=off)
 
 if(KAI_SANITIZE)
-  # -O1 keeps the tests quick and stacks readable; -g1 is enough for file and line and halves the objects.
+  # -O1 keeps the tests quick and stacks readable; -g1 is enough for file and line, and halves the size of objects.
   add_compile_options(-O1 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all)
   add_compile_definitions(_GLIBCXX_ASSERTIONS)
   add_link_options(-fsanitize=address,undefined)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # GCC says of itself that this warning is unreliable under the sanitizers; the release build keeps it.
+    # GCC documents that this warning is unreliable with the sanitizers; the release build keeps it.
     add_compile_options(-Wno-maybe-uninitialized)
-    # These three make GCC doubt that a function's address is not null, and newer Abseil then does not compile. Little
-    # is lost: the address sanitizer reports a null pointer when it is used.
+    # With these three GCC no longer assumes that a function's address is not null, and newer Abseil does not compile.
+# The address sanitizer still reports a null pointer when it is used.
     add_compile_options(-fno-sanitize=null,nonnull-attribute,returns-nonnull-attribute)
   endif()
 endif()

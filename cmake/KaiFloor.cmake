@@ -1,25 +1,25 @@
 # kai_floor(<name> [FOR_TESTS] [TEST_SHARDS <n>] LINKS <libraries>... [TEST_LINKS <libraries>...])
 #
-# Makes one floor out of the folder it is called in:
+# Makes one floor from the folder of the calling CMakeLists.txt:
 #
 #   kai_<name>            every *.cc, at any depth, as a static library; other floors link it as kai::<name>
 #   kai_<name>_for_test   every *_for_test.cc, as a static library for the tests of this floor and of those above it
 #   kai_<name>_test       every *_test.cc, registered with ctest as kai_<name>_test_1 ...  (KAI_TESTS)
 #   kai_<name>_benchmark  every *_benchmark.cc                                              (KAI_BENCHMARKS)
 #
-# LINKS names everything the floor's own headers and sources include from elsewhere. TEST_LINKS is for what only its
-# tests and benchmarks need. Name as little as will do there: `make test-<name>` builds all that it names. FOR_TESTS marks
-# floors that no user gets. TEST_SHARDS splits slow tests among that many processes.
+# LINKS names all libraries that the floor's own headers and sources include. TEST_LINKS names those that only its tests
+# and benchmarks need. Keep it short: `make test-<name>` builds everything in it. FOR_TESTS marks floors that are not part
+# of the product. TEST_SHARDS splits slow tests among that many processes.
 #
-# What is only for tests is compiled more often than it runs, so in a release or sanitized build it is optimised less
-# than the floors: helpers with -O1, as they do the work (the plain scheduler, random clusters), the tests themselves with
-# -O0, which halves the time that they take to compile under sanitizers.
+# Code that is only for tests is compiled more often than it runs, so release and sanitized builds optimise it less than
+# the floors: helpers, which do most of the work (the plain scheduler, random clusters), with -O1, and the tests
+# themselves with -O0, which halves their compile time under sanitizers.
 
 # kai_sources(<out> <target> <files>...)
 #
-# What to compile for these files: the files, or with KAI_UNITY a few files that include them, so that headers are read
-# and templates instantiated once for several. CMake's own unity builds name the files by absolute paths, which would end
-# up in __FILE__: ccache then finds nothing for a clone elsewhere.
+# The sources to compile for these files: the files, or with KAI_UNITY a few files that include them, so that headers are
+# read and templates instantiated once for several. CMake's own unity builds name the files by absolute paths, which get
+# into __FILE__: ccache then finds nothing for a clone in another folder.
 function(kai_sources out target)
   string(COMPARE EQUAL "${KAI_UNITY}" TESTS only_tests)
   if(NOT KAI_UNITY OR NOT ARGN OR (only_tests AND NOT target MATCHES "_test$" AND NOT arg_FOR_TESTS))
