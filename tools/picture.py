@@ -193,7 +193,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--measure", action="store_true", help="measure our figures anew")
+    parser.add_argument("--measure", action="store_true", help="measure our figures again")
     parser.add_argument("--loads", type=int, default=5, help="how often each is loaded [5]")
     options = parser.parse_args()
     if options.measure:
