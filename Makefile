@@ -1,4 +1,4 @@
-# `make` alone explains itself. Each target is one script in tools/, so that you can run that with arguments of your own.
+# `make` alone prints help. Each target runs one script in tools/, which you can also run with arguments of your own.
 PYTHON ?= python3
 export PYTHON
 .NOTPARALLEL:
@@ -7,7 +7,7 @@ export PYTHON
 help:
 	@echo 'kai-sched: a GPU scheduler for Kubernetes'
 	@echo
-	@echo '  make demo       set up, build, and watch a small cluster being planned (3 minutes the first time)'
+	@echo '  make demo       set up, build, and plan a small cluster (3 minutes the first time)'
 	@echo '  make test       what every commit has to pass: lint, C++ tests (plain and sanitized), stubs, wheel, pytest, a'
 	@echo '                  real API server (needs Go) and the orchestrators that install fast (20 to 30 minutes the'
 	@echo '                  first time)'
@@ -23,11 +23,11 @@ help:
 	@echo '  make bench-event  the C++ benchmarks that have "event" in their names'
 	@echo '  make mutants    change operators one at a time, and report changes that no test notices; ARGS="--files fairshare"'
 	@echo '  make wheel      dist/kai_sched-*.whl, which needs no compiler and no system package'
-	@echo '  make wheels     the same for every Python that is on the PATH'
-	@echo '  make notebooks  run notebooks/ and store what they print and draw; ARGS=03 runs one of them'
-	@echo '  make clean      remove everything built; .venv stays'
+	@echo '  make wheels     the same for every Python on the PATH'
+	@echo '  make notebooks  run notebooks/ and store their outputs; ARGS=03 runs one of them'
+	@echo '  make clean      remove all build outputs; .venv stays'
 	@echo
-	@echo 'All of them install first what is missing (tools/setup.sh). JOBS=n sets how many compilers run.'
+	@echo 'All of them first install missing packages (tools/setup.sh). JOBS=n sets how many compilers run.'
 
 setup:
 	@tools/setup.sh
@@ -86,7 +86,7 @@ wheels: setup
 notebooks: setup build
 	@.venv/bin/python tools/notebooks.py $(ARGS)
 
-# Resolves tools/requirements-dev.in anew, for every Python we support at once.
+# Resolves tools/requirements-dev.in again, for all supported Pythons together.
 pins: setup
 	@.venv/bin/python -m uv pip compile --quiet --upgrade --universal --python-version 3.10 --no-header --no-annotate \
 	  tools/requirements-dev.in --output-file tools/requirements-dev.txt

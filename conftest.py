@@ -1,4 +1,4 @@
-"""Names the modules that took long, so that the slow ones are known by name."""
+"""Lists the test modules that took long."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""The orchestrators' own libraries exclude one another: each is a session, with an environment of
-its own (tests/integrations/environments.toml).
-
-    nox --list                     # what there is
+"""Tests of the builders beside the orchestrators' own libraries. These exclude one another, so each
+is a session with its own environment (tests/integrations/environments.toml).
+    nox --list                     # all sessions
     nox -s zenml-0.98.0            # one of them
     nox --tags quick               # those that install fast; `make test` runs these
     nox                            # all: `make test-integrations`
@@ -10,8 +9,8 @@ A session ...-on-a-cluster runs an orchestrator's own commands on the test clust
 (docs/internals/cluster.md): its tests run in the environment of nox, the commands in that of the
 session.
 
-kai itself is taken from this checkout: what is tested there is pure Python. Its requirements are
-installed beside each library, so that pip can say whether they get along.
+kai itself is imported from this checkout: the tested part is pure Python. Its requirements are
+installed beside each library, so that pip reports conflicts.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ if "PIP_INDEX_URL" in os.environ:  # uv does not read pip's settings
     os.environ.setdefault("UV_DEFAULT_INDEX", os.environ["PIP_INDEX_URL"])
 
 nox.needs_version = ">=2025.2.9"
-nox.options.default_venv_backend = "uv|venv"  # uv installs in seconds what takes pip a minute
+nox.options.default_venv_backend = "uv|venv"  # uv takes seconds where pip takes a minute
 nox.options.envdir = "build/integrations"
 nox.options.reuse_venv = "yes"
 
@@ -68,7 +67,7 @@ def declare_on_a_cluster(name: str, entry: dict[str, Any]) -> None:
             *(str(CLUSTER_TESTS / each) for each in entry["on_a_cluster"]),
             *session.posargs,
             env={"KAI_ORCHESTRATOR_PYTHON": str(Path(session.bin) / "python")},
-            external=True,  # the tests need what kai needs; the orchestrator runs beside them
+            external=True,  # the tests use kai's environment; the orchestrator has its own
         )
 
 

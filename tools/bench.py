@@ -1,17 +1,16 @@
-"""What loading and planning cost now, beside the committed baseline: `make bench`.
+"""Compares the cost of loading and planning with the committed baseline: `make bench`.
 
     tools/bench.py                  all workloads below; three minutes on two cores
     tools/bench.py fill-500 --loads 9
-    tools/bench.py --write          makes the figures of now the baseline
+    tools/bench.py --write          makes the current figures the baseline
 
 Instructions are counted by callgrind (of Debian's package valgrind) in the phases of kai_phases: a
-load, a first plan, and plans after events. They are the same however busy a machine is, so they are
-what fails: a phase that takes more than 2 % more of them than in tests/bench/baseline.json. They do
-depend on the compiler; where it is another than the baseline's, nothing fails. Times are shown
-beside theirs, and fail nothing.
-
-Exit status: 0, or 1 where a phase takes more instructions; without valgrind nothing is counted, a
-line says so, and nothing fails.
+load, a first plan, and plans after events. They do not depend on the load of the machine, so the
+check uses them: it fails if a phase takes over 2 % more than in tests/bench/baseline.json. They do
+depend on the compiler; with another compiler than the baseline's, the check never fails. Times are
+shown for information, and never fail the check.
+Exit status: 0, or 1 if a phase takes more instructions. Without valgrind no instructions are
+counted, a line reports it, and the check does not fail.
 """
 
 from __future__ import annotations
@@ -98,7 +97,7 @@ def compiler() -> str:
 
 
 def worse(now: Mapping[str, Figures], baseline: Mapping[str, Figures]) -> list[str]:
-    """The phases that take more instructions than they may, or lack a count: a sentence each."""
+    """A sentence for each phase that takes too many instructions, or lacks a count."""
     found = []
     for name, figures in now.items():
         for phase, before in baseline.get(name, {}).items():
@@ -116,7 +115,7 @@ def worse(now: Mapping[str, Figures], baseline: Mapping[str, Figures]) -> list[s
 def table(
     title: str, now: Mapping[str, Figures], baseline: Mapping[str, Figures], unit: float
 ) -> Table:
-    """A row for each workload: each phase, and how many times that of the baseline it is."""
+    """A row for each workload: each phase, and its ratio to the baseline."""
 
     def cells(name: str, phase: str) -> tuple[str, str]:
         figure = now[name].get(phase)
@@ -135,7 +134,7 @@ def table(
 
 
 def judge(now: Mapping[str, Any], baseline: Mapping[str, Any]) -> int:
-    """Prints both tables and what is worse, and gives the exit status."""
+    """Prints both tables and the phases that are worse, and returns the exit status."""
     page = Page()
     page.tables(
         [
@@ -144,7 +143,7 @@ def judge(now: Mapping[str, Any], baseline: Mapping[str, Any]) -> int:
         ]
     )
     if not now["instructions"]:
-        page.paragraph("No instructions were counted: there is no valgrind (apt install valgrind).")
+        page.paragraph("No instructions were counted: valgrind is missing (apt install valgrind).")
         return 0
     found = worse(now["instructions"], baseline["instructions"])
     for sentence in found:

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Breaks updates in place on purpose, and reports those that the test of random events misses.
 
-tools/broken_updates.toml lists them: a text of a file, and what replaces it. Each is tried in a
-copy of the sources below build/mutants, by as many random sequences of events as --seeds says. One
-that is missed shows that the events or what is compared after them have to become stronger.
+tools/broken_updates.toml lists them: a text of a file, and its replacement. Each is tried in a
+copy of the sources below build/mutants, with --seeds random sequences of events. A missed one shows
+that the events, or the comparison after them, must become stronger.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ class BrokenUpdate:
         return source.replace(self.before, self.after)
 
     def problem(self) -> str | None:
-        """Why it cannot be applied; None: it can."""
+        """Why it cannot be applied; None if it can."""
         file = ROOT / self.file
         if not file.is_file():
-            return f"{self.name}: there is no {self.file}"
+            return f"{self.name}: {self.file} does not exist"
         count = file.read_text().count(self.before)
         if count != 1:
             return f"{self.name}: {self.file} has its text {count} times, not once"
@@ -64,9 +64,9 @@ def read_list(path: Path = LIST) -> list[BrokenUpdate]:
 
 
 def how(outcome: Outcome[BrokenUpdate]) -> str:
-    """How an update that was found was found: "by seed 7"."""
+    """How the test found a broken update: "by seed 7"."""
     if outcome.output is None:
-        return "as it does not come to an end"
+        return "because the test did not end"
     seeds = SEED.findall(outcome.output)
     return f"by seed {seeds[-1]}" if seeds else "by a crash"
 

@@ -4,7 +4,7 @@
 #   tools/build.sh release                   everything in that preset, kai._core included
 #   tools/build.sh debug kai_fairshare_test  one floor's tests and what they need
 #
-# What is done is shown by tools/progress.py; a failed command's output follows. JOBS=n sets how many compilers run.
+# tools/progress.py shows the progress; if the command fails, its output follows. JOBS=n sets how many compilers run.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 preset=$1
@@ -14,8 +14,8 @@ mkdir -p "$dir"
 usually=() label=$*
 [ "$label" = _core ] && label=kai._core
 
-# A build folder remembers absolute paths and the presets of its first day: one that was copied or moved here, or is older
-# than the presets, starts afresh.
+# A build folder stores absolute paths and presets. One that was copied or moved here, or is older than the presets, is
+# configured from scratch.
 made_for="$PWD $(cksum <CMakePresets.json)"
 if [ "$(cat "$dir/made-for" 2>/dev/null)" != "$made_for" ]; then
   cmake --preset "$preset" --fresh >"$dir/configure.log" 2>&1 ||

@@ -1,11 +1,11 @@
-"""Finds stretches of the product that are there twice.
+"""Finds duplicated code in the product.
 
     tools/check_duplicates.py [FILE or FOLDER...]
 
-Two lines are equal when they differ in names, numbers, texts and spaces only. Blank lines,
-comments, imports, parameters and lone brackets do not count. Prints each pair of places with more
-than 12 equal lines, of which at least 8 differ from each other (an enumeration or a table is no
-duplicate of another); exit status 1 if there are any.
+Two lines are equal if they differ only in names, numbers, texts and spaces. Blank lines, comments,
+imports, parameters and lone brackets do not count. Prints each pair of places with more than 12
+equal lines. At least 8 of the lines must differ from each other, because an enumeration or a table
+is no duplicate of another one. Exit status 1 if there are any.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Place = tuple[Path, int, int]  # first and last line
 
 
 def shape_of(line: str) -> str:
-    """The line without what may differ."""
+    """The line with names, numbers and texts replaced, because they may differ."""
     line = NUMBER.sub("1", TEXT.sub('""', line))
     line = NAME.sub(lambda name: name[0] if KEYWORD.fullmatch(name[0]) else "x", line)
     return "".join(line.split())

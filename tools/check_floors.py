@@ -1,8 +1,8 @@
 """Checks that every C++ floor includes only headers of floors that it links.
 
-All floors share one include folder, so the compiler would not object to an arrow that points up,
-and the linker only sometimes would. What a floor links is read from its CMakeLists.txt. Prints
-offending lines; exit status 1 if there are any.
+All floors share one include folder, so the compiler accepts an include of a higher floor, and the
+linker reports it only sometimes. The links of a floor are read from its CMakeLists.txt. Prints the
+wrong lines; exit status 1 if there are any.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FLOOR = re.compile(
     r"(?:\s+LINKS([^)]*?))?(?:\s+TEST_LINKS([^)]*?))?\)",
     re.DOTALL,
 )
-IS_TEST = ("_test", "_benchmark")  # ends of file names; what is only for tests ends in _for_test
+IS_TEST = ("_test", "_benchmark")  # ends of file names; helpers of tests end in _for_test
 
 
 class Floor:

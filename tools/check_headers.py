@@ -1,17 +1,15 @@
-"""Checks that every public C++ header says how it is used, and that its example is real code.
+"""Checks that every public C++ header explains its use, and that its example is real code.
 
-A public header is a *.h below cpp/kai that serves not only tests. The comment that it begins with
-has four parts: a use (indented by three spaces: `//   Code();`), and sentences that begin with
-"Invariant:" or "Invariants:", "Cost:", and "Threads:" (or say "thread-safe"). All lines of one
-example stand in one other file of cpp/ that is compiled (of this floor or one that uses it: tests,
-or product code that makes such a call). Prints what is missing; exit status 1 if anything is.
-
-How lines are compared: comments and white space are left out on both sides, so a line may be
-wrapped elsewhere. `...` cuts a line: what stands before it has to be found. Lines that are only
-`...`, or only a comment, are skipped.
-
-Limits: words are looked for, not their truth. The lines of an example may stand in any order and
-anywhere in the file, also inside of a longer line. Results shown as comments are not compared.
+A public header is a *.h below cpp/kai that is not only for tests. Its first comment has four parts:
+a use (indented by three spaces: `//   Code();`), and sentences that begin with "Invariant:" or
+"Invariants:", "Cost:", and "Threads:" (or contain "thread-safe"). All lines of one example are in
+one other compiled file of cpp/ (of this floor or one that uses it: a test, or product code that
+makes such a call). Prints what is missing; exit status 1 if anything is.
+How lines are compared: comments and white space are removed on both sides, so a line may be wrapped
+differently. `...` cuts a line: the part before it has to be found. Lines that are only `...`, or
+only a comment, are skipped.
+Limits: the check finds words, not whether they are true. The lines of an example may be in any
+order and anywhere in the file, also inside of a longer line. Results in comments are not compared.
 """
 
 from __future__ import annotations
@@ -55,7 +53,7 @@ def is_public(path: str) -> bool:
 
 
 def problems(path: str, text: str, code: Mapping[str, str]) -> Iterator[str]:
-    """What the header lacks; `code` has the text of every file, without comments, by path."""
+    """The missing parts of the header; `code` has each file's text without comments, by path."""
     comment = leading_comment(text)
     words = " ".join(line.strip() for line in comment)
     uses = [use for use in examples(comment) if use]

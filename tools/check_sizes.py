@@ -1,8 +1,8 @@
-"""Checks that functions and headers of the product stay small enough to be read at once.
+"""Checks that functions and headers of the product stay small enough to read in one go.
 
 A function has at most 80 lines and a cyclomatic complexity of 25, a header at most 250 lines.
-tools/size_exceptions.txt lists what may be larger, each with its reason; a line that is not needed
-any more is reported, too. Prints what is too large; exit status 1 if anything is reported.
+tools/size_exceptions.txt lists exceptions, each with its reason; exceptions that are no longer
+needed are reported, too. Prints what is too large; exit status 1 if anything is reported.
 """
 
 from __future__ import annotations

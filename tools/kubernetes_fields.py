@@ -4,8 +4,8 @@
     tools/kubernetes_fields.py FOLDER/kubernetes/client/models
 
 The models of the official Python client name the fields of every type, and their types. A line of
-the table is a type: its name, and its fields, each with its own type where that has fields. Types
-of several API versions are one, with the fields of all.
+the table is a type: its name, and its fields, each with its own type if that type has fields. The
+versions of a type are one entry, with the fields of all.
 """
 
 from __future__ import annotations

@@ -43,9 +43,9 @@ OPERATOR = re.compile(
     r"|(?<![\w)\]])!(?=[\w(])|\bstd::(?:min|max)\b(?=[(<])"
 )
 LINE = re.compile(r":(\d+)$")
-# Comments and texts; their operators are none.
+# Comments and texts, whose operators do not count.
 QUIET = re.compile(r"//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])+'")
-# Lines that state what must hold anyway.
+# Lines that state what must always hold.
 PASSED_OVER = re.compile(r"^\s*(#|template\b|static_assert)|CHECK\(|operator")
 
 
@@ -65,7 +65,7 @@ class Mutant:
         return f"{self.file}:{self.line}: {self.old} -> {self.new or 'nothing'}"
 
     def names(self) -> set[tuple[str, str, str]]:
-        """Under which it is in the list of those that are equal."""
+        """Its keys in the list of equal mutants."""
         operators = (self.old, f"{self.old} #{self.place}")
         return {(self.file, self.text, each) for each in operators}
 
@@ -90,7 +90,7 @@ ChangeT = TypeVar("ChangeT", bound=Change)
 
 @dataclass(frozen=True)
 class Outcome(Generic[ChangeT]):
-    """What became of a mutant: caught by a test, survived, or did not compile."""
+    """The result of a mutant: caught by a test, survived, or did not compile."""
 
     mutant: ChangeT
     verdict: str  # caught, survived, broken
@@ -116,7 +116,7 @@ def find_mutants(file: str, source: str) -> Iterator[Mutant]:
 
 
 def is_named(mutant: Mutant, named: Sequence[str]) -> bool:
-    """Whether its line is meant, where lines of its file are named ("path:12")."""
+    """Whether its line is chosen, if lines of its file are named ("path:12")."""
     lines = [
         int(line[1])
         for each in named
@@ -165,7 +165,7 @@ def product_files(floors: Sequence[Floor], named: Sequence[str]) -> dict[str, st
                 wanted = any(
                     each in (file, floor.name) or file.startswith(f"{each}/") for each in names
                 )
-            else:  # a header costs everything that includes it
+            else:  # a header rebuilds every file that includes it
                 wanted = path.suffix == ".cc" and floor.name not in NOT_CHANGED
             if wanted:
                 chosen[file] = floor.name
@@ -269,7 +269,7 @@ class Workshop:
     def _run(
         self, command: Sequence[str], *, needed: bool = False, timeout_s: float | None = None
     ) -> bool:
-        """Whether it succeeds. A command that is needed ends the program when it fails."""
+        """Whether it succeeds. A failure of a needed command ends the program."""
         try:
             done = subprocess.run(
                 command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=timeout_s
@@ -313,8 +313,8 @@ name that is nowhere, 130 when interrupted.""",
         metavar="NAME",
         help="only these files, folders or floors; FILE:LINE for one line",
     )
-    parser.add_argument("--seed", type=int, help="which ones are drawn [today's]")
-    parser.add_argument("--json", metavar="FILE", help="write every mutant and what became of it")
+    parser.add_argument("--seed", type=int, help="seed of the sample [today's date]")
+    parser.add_argument("--json", metavar="FILE", help="write every mutant and its result")
     parser.add_argument("--list", action="store_true", help="list the mutants, and do nothing else")
     parser.add_argument(
         "--jobs", type=int, default=int(os.environ.get("JOBS", os.cpu_count() or 1))

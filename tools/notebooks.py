@@ -1,10 +1,10 @@
-"""Runs the notebooks and stores their outputs, so that pictures show where the files are browsed.
+"""Runs the notebooks and stores their outputs, so that viewers of the files show the pictures.
 
     tools/notebooks.py            all of notebooks/; make notebooks
         tools/notebooks.py 03 05      those with names that begin with 03 or 05
 
-A notebook runs in an empty folder, with the kernel of this Python. Values that differ from run to
-run are not stored: times, the kernel's version, texts inside pictures. tests/docs/test_notebooks.py
+A notebook runs in an empty folder, with the kernel of this Python. Values that differ in each run
+are not stored: times, the kernel's version, texts inside pictures. tests/docs/test_notebooks.py
 runs the notebooks again, and compares all outputs except the pictures.
 """
 
@@ -72,7 +72,7 @@ def pictures(notebook: Any) -> list[bytes]:
 
 
 def texts(notebook: Any) -> list[tuple[int, str]]:
-    """What the cells print and show, pictures apart, with the number of the cell."""
+    """The text output of the cells, without pictures, with the number of the cell."""
     found = []
     for number, cell in enumerate(notebook.cells):
         printed = ""

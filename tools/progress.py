@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Runs a command and shows that it is alive, on a terminal and in a log alike.
+"""Runs a command and shows its progress, on a terminal and in a log.
 
     tools/progress.py --usually 120 --log build.log "building the engine" -- ninja -C build/release
     tools/progress.py --show pytest -- python -m pytest
 
-The command's output goes to the log file. After one second a terminal shows one line that moves;
+The command's output goes to the log file. After one second a terminal shows one line that updates;
 elsewhere a line appears every 15 seconds. Ninja's counter ("[12/44]") is read from the output. At
 the end one line gives the time and the CPU time. If the command fails, its output is shown without
 Ninja's progress lines, and its exit status is passed on. A command that succeeds within a second
@@ -27,10 +27,10 @@ import threading
 import time
 from typing import TextIO
 
-SILENCE_S = 1.0  # a quicker command needs no progress
+SILENCE_S = 1.0  # a quicker command shows no progress
 POLL_S = 0.05
-INTERVAL_S = 15.0  # between two lines where there is no terminal
-# Ninja's counter, or the line in which another progress.py tells it.
+INTERVAL_S = 15.0  # between two lines without a terminal
+# Ninja's counter, or the line in which another progress.py prints it.
 STEPS = re.compile(r"^\[(\d+)/(\d+)\] |^==> .*: step (\d+) of (\d+),")
 
 
@@ -55,7 +55,7 @@ class Output(threading.Thread):
         super().__init__(daemon=True)
         self._source, self._log, self._show = source, log, show
         self.lines: list[str] = []
-        self.steps = ""  # "12 of 44"; empty while there is no counter
+        self.steps = ""  # "12 of 44"; empty without a counter
 
     def run(self) -> None:
         for line in self._source:
@@ -148,12 +148,16 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--usually", type=float, default=0, metavar="SECONDS", help="how long the first time takes"
+        "--usually",
+        type=float,
+        default=0,
+        metavar="SECONDS",
+        help="usual duration, shown as an estimate",
     )
-    parser.add_argument("--log", metavar="FILE", help="where the output goes")
+    parser.add_argument("--log", metavar="FILE", help="file for the output")
     parser.add_argument("--show", action="store_true", help="show the output as it comes")
-    parser.add_argument("--always", action="store_true", help="print the last line in any case")
-    parser.add_argument("label", help="what is being done")
+    parser.add_argument("--always", action="store_true", help="always print the last line")
+    parser.add_argument("label", help="name of the task")
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND...")
     arguments = parser.parse_args()
     if arguments.command[:1] == ["--"]:

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
 # Brings a fresh Debian or Ubuntu machine to the point where `cmake --preset release` and pytest work.
 #
-#   tools/setup.sh [system] [run] [python] [bench] [prometheus]      system and python when nothing is named
+#   tools/setup.sh [system] [run] [python] [bench] [prometheus]      default: system and python
 #
-# system  installs missing Debian packages when we are root or sudo asks no password; otherwise it says in one
-#         sentence what to install. It looks for what a package brings rather than for its name, so a compiler
-#         or a library from elsewhere counts too, and apt is not touched when nothing is missing.
-# run     makes .venv, puts `kai` on its path, and installs what building and running kai takes
+# system  installs missing Debian packages if the user is root or sudo needs no password; otherwise it prints what to
+#         install. It checks for the files of a package and not for its name, so a compiler or a library from another
+#         source counts too, and apt does not run if nothing is missing.
+# run     makes .venv, puts `kai` on its path, and installs what is needed to build and run kai
 #         (tools/requirements-run.in).
-# python  the same with everything that developing takes: tools/requirements-dev.txt, which also pins the versions.
-# bench   installs valgrind, which `make bench` counts instructions with; where it cannot, `make bench` says so.
-# prometheus  installs the server that tests/unit/service/test_prometheus.py asks; where it cannot, these tests say so.
+# python  the same with everything for development: tools/requirements-dev.txt, which also pins the versions.
+# bench   installs valgrind, with which `make bench` counts instructions; without it `make bench` prints a line.
+# prometheus  installs the server for tests/unit/service/test_prometheus.py; without it these tests are skipped.
 #
-# All are quick when there is nothing to do. PYTHON=/path/to/python3 chooses the interpreter behind .venv.
+# All parts are quick if there is nothing to do. PYTHON=/path/to/python3 chooses the interpreter behind .venv.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -21,16 +21,16 @@ die() { printf 'set-up: %s\n' "$*" >&2; exit 1; }
 have() { command -v "$1" >/dev/null 2>&1; }
 
 python=${PYTHON:-python3}
-have "$python" || die "needs Python 3.10 or newer; there is no $python here"
+have "$python" || die "needs Python 3.10 or newer; $python was not found"
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
-  die "needs Python 3.10 or newer, and $("$python" --version 2>&1) is what $python runs; name another with PYTHON=..."
+  die "needs Python 3.10 or newer, but $python is $("$python" --version 2>&1); choose another with PYTHON=..."
 
-# watch LABEL SECONDS COMMAND...: shows that the command is alive, and what it printed if it failed.
+# watch LABEL SECONDS COMMAND...: shows the progress of the command, and its output if it failed.
 watch() { "$python" tools/progress.py --usually "$2" "$1" -- "${@:3}"; }
 
 # --- system packages -------------------------------------------------------------------------------------------
 
-has_headers() {  # do all these headers exist for the C++ compiler?
+has_headers() {  # whether the C++ compiler finds all these headers
   local header
   for header; do printf '#if !__has_include(<%s>)\n#error missing\n#endif\n' "$header"; done |
     g++ -std=c++20 -E -x c++ - >/dev/null 2>&1
@@ -46,7 +46,7 @@ has_python_headers() {
 sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))'
 }
 
-# find_apt: sets `install` and `as_root`; `install` stays empty where nothing can be installed.
+# find_apt: sets `install` and `as_root`; `install` is empty if packages cannot be installed.
 find_apt() {
   install=() as_root=()
   have apt-get || return 0
@@ -93,7 +93,7 @@ set_up_system() {
   has_headers benchmark/benchmark.h || missing+=(libbenchmark-dev)
   has_venv || missing+=("$version-venv")
   has_python_headers || missing+=("$version-dev")
-  have ccache || helpful+=(ccache)  # a second build of the same sources costs nothing; the first works without
+  have ccache || helpful+=(ccache)  # makes further builds of the same sources fast; not required
 
   find_apt
   if [ ${#install[@]} = 0 ]; then
@@ -114,14 +114,14 @@ which_python() { "$1" -c 'import sys; print(sys.version, sys.base_prefix)'; }
 # set_up_python run|all
 set_up_python() {
   local pins=tools/requirements-dev.txt stamp wanted seconds
-  # What .venv depends on, by content: the requirements, this script, and which Python it stands on.
+  # A hash of what .venv depends on: the requirements, this script, and its Python.
   stamp=$( (cat "$pins" tools/requirements-run.in "${BASH_SOURCE[0]}"; pwd
             which_python "$python") | sha256sum | cut -c1-16)
   case "$1 $(cat .venv/stamp 2>/dev/null)" in
     "run run $stamp" | "run all $stamp" | "all all $stamp") [ -x .venv/bin/python ] && return 0 ;;
   esac
 
-  # A venv that stands on another Python, or was moved here, is made anew; otherwise pip only changes what differs.
+  # A venv of another Python, or one that was moved here, is made again; otherwise pip only changes the differences.
   if ! .venv/bin/python -c "import sys; sys.exit(sys.prefix != '''$PWD/.venv''')" 2>/dev/null ||
      [ "$(which_python .venv/bin/python)" != "$(which_python "$python")" ]; then
     rm -rf .venv build/release/made-for  # that build was configured with the other Python's headers
@@ -137,7 +137,7 @@ set_up_python() {
   # compiled module there.
   local site
   site=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
-  # What `kai` imports at each start; the rest compiles itself when it is used.
+  # Compiles what `kai` imports at each start; other modules are compiled at their first use.
   .venv/bin/python -m compileall -q "$site"/{click,rich,yaml}
   printf '%s/python\n' "$PWD" >"$site/kai-dev.pth"
   printf '#!/bin/sh\nexec "${0%%/*}/python" -m kai "$@"\n' >.venv/bin/kai

@@ -1,7 +1,7 @@
-"""The pictures of docs/howto/pictures.md: a made-up week of three teams on twelve nodes.
+"""Draws the pictures of docs/howto/pictures.md: a generated week of three teams on twelve nodes.
 
     tools/simulation_pictures.py            writes docs/howto/pictures-*.png
-    tools/simulation_pictures.py --page     and docs/howto/pictures-page.png; needs Chromium
+    tools/simulation_pictures.py --page     also writes docs/howto/pictures-page.png; needs Chromium
 
 The same code gives the same pictures with the same versions of matplotlib and Chromium.
 """
@@ -51,7 +51,7 @@ def still(timeline: Timeline) -> None:
         ("nodes", timeline.plot.nodes()),
         ("cards", timeline.plot.nodes(at_s=2.5 * DAY_S)),
     ):
-        # Without the version of matplotlib, so that only what is drawn makes a difference.
+        # Without the version of matplotlib, so that files differ only if the drawing differs.
         figure.savefig(FOLDER / f"pictures-{name}.png", dpi=80, metadata={"Software": None})
 
 
@@ -73,7 +73,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--page", action="store_true", help="the page, too; needs Chromium")
+    parser.add_argument("--page", action="store_true", help="also draw the page; needs Chromium")
     options = parser.parse_args()
     timeline = week()
     still(timeline)

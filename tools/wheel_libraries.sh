@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # tools/wheel_libraries.sh PREFIX: builds Abseil, RE2 and simdjson as static libraries and installs them into PREFIX.
 #
-# For the images in which release wheels are built (cibuildwheel): they have none of them. Pinned by tag and commit.
+# For the images in which release wheels are built (cibuildwheel), which lack these libraries. Pinned by tag and commit.
 # Needs git, cmake, ninja and a C++20 compiler.
 set -euo pipefail
 prefix=$1

@@ -1,8 +1,8 @@
 """What replays of KAI's recordings leave out, and how their ends may differ.
 
 An `Accepted` is an allowed difference (testcluster.compared), with its reason: a rule in the
-recordings or a decision of ours. `recordings`, `subject` and `member` are patterns as for file names; `ours` and
-`kais` are regular expressions for the values.
+recordings or a decision of ours. `recordings`, `subject` and `member` are patterns as for file
+names; `ours` and `kais` are regular expressions for the values.
 """
 
 from __future__ import annotations

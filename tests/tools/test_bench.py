@@ -118,7 +118,7 @@ def test_another_compiler_fails_nothing(
 
 def test_without_counts_it_says_so(bench: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
     assert bench.judge(FIGURES | {"instructions": {}}, FIGURES) == 0
-    assert "there is no valgrind" in capsys.readouterr().out
+    assert "valgrind is missing" in capsys.readouterr().out
 
 
 def test_what_is_new_has_no_ratio(bench: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
