@@ -214,9 +214,9 @@ def test_an_unknown_key_field_or_class_is_among_the_warnings_of_a_plan() -> None
     assert said == (
         "Pod default/p: metadata.labels[kai.scheduler/queu]: KAI does not know kai.scheduler/queu;"
         " did you mean kai.scheduler/queue?",
-        "Queue a: spec.resources.gpu.overQuotaWeigth: a Queue has no field overQuotaWeigth, and the"
+        "Queue a: spec.resources.gpu.overQuotaWeigth: a Queue has no field overQuotaWeigth: the"
         " API server drops it; did you mean 'overQuotaWeight'?",
-        "there is no PriorityClass 'trian' among those given; it is named by Pod default/p; did you"
+        "there is no PriorityClass 'trian' in the input; it is used by Pod default/p; did you"
         " mean 'train'?",
     )
     with pytest.raises(kai.InvalidClusterError, match="did you mean 'train'"):

@@ -1,4 +1,4 @@
-"""One builder per orchestrator: what to write there so that its pods ask KAI for what is meant.
+"""One builder per orchestrator: its settings that give pods the right KAI request.
 
 >>> import kai
 >>> from kai.integrations import zenml
@@ -7,9 +7,9 @@
 '0.5'
 
 Each module has ``build(request, *, as_native=None, strict=False, **options)``, which returns a
-`kai.settings.Built`: the settings as plain values and, where the orchestrator's library is there,
-as its own objects; what it cannot express and what to do instead; manifests an administrator has to
-apply once. Importing kai, or this package, imports no orchestrator.
+`kai.settings.Built`. It has the settings as plain values and, if the orchestrator's library is
+installed, as its own objects; the settings that it cannot express, with workarounds; and manifests
+that an administrator must apply once. Importing kai or this package imports no orchestrator.
 """
 
 from kai.integrations.facade import PodSettings, pod_settings

@@ -3,7 +3,7 @@
     KubernetesPodOperator(task_id="train", image=..., **airflow.build(request))
     PythonOperator(..., executor_config={"pod_override": airflow.pod_override(request)})
 
-The operator's pod has no owner, so KAI reads an owner's settings from the pod (spec 7 F4).
+The operator's pod has no owner, so KAI reads the settings of owners from the pod (spec 7 F4).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PROVIDER = "apache-airflow-providers-cncf-kubernetes"
 STARTUP_TIMEOUT_S = 3600
 SCHEDULE_TIMEOUT_S = 86400
 
-# The first provider versions that are known to have these arguments.
+# The first provider versions with these arguments.
 _HAS_SCHEDULE_TIMEOUT = (10, 5)
 _HAS_RUNTIME_CLASS = (10, 15)
 
@@ -50,17 +50,18 @@ def build(
 ) -> Built:
     """Keyword arguments for an operator.
 
-    operator: ``pod`` for KubernetesPodOperator, ``job`` for KubernetesJobOperator, which puts
-      labels and annotations on its Job as well, so that gang_min= works there.
-    provider_version: of apache-airflow-providers-cncf-kubernetes, such as ``"10.4.0"``; None: the
-      installed one, or the newest where none is.
-    startup_timeout_seconds, schedule_timeout_seconds: how long a pod may start, and wait before.
-    pod_template: a pod of your own, in Kubernetes' JSON names. The settings then go into it and it
-      is returned as ``pod_template_dict``: left beside them it could bring whole GPUs along.
+    operator: ``pod`` for KubernetesPodOperator, ``job`` for KubernetesJobOperator. The latter also
+      sets labels and annotations on its Job, so gang_min= works there.
+    provider_version: version of apache-airflow-providers-cncf-kubernetes, such as ``"10.4.0"``;
+      None: the installed one, or else the newest.
+    startup_timeout_seconds, schedule_timeout_seconds: how long a pod may take to start, and may
+      wait before.
+    pod_template: your own pod, with Kubernetes' JSON names. The settings are merged into it, and it
+      is returned as ``pod_template_dict``; a separate template could add whole GPUs.
 
-    Raises InvalidRequestError for an unknown operator or version, for timeouts that are no seconds,
-    for a pod template that no pod can have, with `as_native` where the provider is not installed,
-    and with `strict` for what Airflow cannot express.
+    Raises InvalidRequestError for an unknown operator or version, for invalid timeouts, for an
+    invalid pod template, with `as_native` if the provider is not installed, and with `strict` for
+    settings that Airflow cannot express.
     """
     rules.one_of("operator", operator, ("pod", "job"))
     rules.count("startup_timeout_seconds", startup_timeout_seconds)
@@ -96,19 +97,19 @@ def build(
 
 
 def pod_override(request: PodRequest, *, as_native: bool | None = None) -> Any:
-    """For KubernetesExecutor: the pod of ``executor_config={"pod_override": ...}``, in which the
-    container of the task comes first; a V1Pod where Airflow's provider is installed.
+    """For KubernetesExecutor: the pod of ``executor_config={"pod_override": ...}``.
 
-    Airflow itself counts how long such a pod is queued: ``[scheduler] task_queued_timeout``.
+    The container of the task is its first. The result is a V1Pod if Airflow's provider is
+    installed. Airflow limits how long such a pod may wait: ``[scheduler] task_queued_timeout``.
 
-    Raises InvalidRequestError for a request that names another container than the task's, and with
-    `as_native` where the provider is not installed.
+    Raises InvalidRequestError for a request with another container than the task's, and with
+    `as_native` if the provider is not installed.
     """
     part = _part(request, keeps_gang=False)
     if part.container != CONTAINER:
         raise rules.refuse(
             f"container is {part.container!r}: KubernetesExecutor runs a task in the container"
-            f" {CONTAINER}, so leave it out"
+            f" {CONTAINER}, so omit it"
         )
     whole = part.manifest(container=CONTAINER, owns_itself=True)
     pod = {name: whole[name] for name in ("metadata", "spec")}
@@ -116,13 +117,13 @@ def pod_override(request: PodRequest, *, as_native: bool | None = None) -> Any:
 
 
 def _part(request: PodRequest, *, keeps_gang: bool) -> PodPart:
-    # A pod by itself is no gang: the key would be read by nothing.
+    # KAI does not read the key on a single pod.
     kept = request if keeps_gang else request.with_changes(gang_min=None)
     return pod_part(kept, container=CONTAINER)
 
 
 def _version(given: str | None) -> tuple[int, ...] | None:
-    """None: the newest."""
+    """The version; None: the newest."""
     if given is None:
         given = installed_version("airflow", PROVIDER)
         if given is None:
@@ -138,7 +139,7 @@ def _version(given: str | None) -> tuple[int, ...] | None:
 
 def _arguments(part: PodPart, base: str, has_runtime_class: bool) -> dict[str, Any]:
     spec, container = part.spec(), part.container_fields()
-    # What no argument takes comes as a pod; a dictionary, as V1Volume is not made from one.
+    # Settings without an argument go into a pod template, as a dictionary.
     template_spec: dict[str, Any] = filled(
         {name: spec.get(name) for name in ("resourceClaims", "volumes")}
     )
@@ -171,13 +172,13 @@ def _arguments(part: PodPart, base: str, has_runtime_class: bool) -> dict[str, A
 def _in_template(
     template: Mapping[str, Any], part: PodPart, base: str
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    # The operator takes the first container of a template for its own, whatever its name.
+    # The operator uses the first container of a template, whatever its name is.
     spec = dict(template.get("spec") or {})
     containers = [dict(each) for each in spec.get("containers") or [{}]]
     if any(each.get("name") == base for each in containers[1:]):
         raise rules.refuse(
-            f"container {base} of the template is not its first, and Airflow calls the first one"
-            f" {base}: put it first"
+            f"container {base} of the template is not the first, but Airflow renames the first one"
+            f" to {base}: put it first"
         )
     containers[0]["name"] = base
     pod = {**template, "spec": {**spec, "containers": containers}}
@@ -185,7 +186,7 @@ def _in_template(
 
 
 def _on_job(part: PodPart) -> dict[str, Any]:
-    # The operator copies its own labels and annotations to the Job, but not the template's.
+    # The operator copies its own labels and annotations to the Job, but not those of the template.
     return filled({"labels": dict(part.owner_labels), "annotations": dict(part.owner_annotations)})
 
 
@@ -204,7 +205,7 @@ def _model(pod: Mapping[str, Any]) -> Any:
     return generator.deserialize_model_dict(pod)
 
 
-# ---- what to say about it ----------------------------------------------------------------------
+# ---- placement, unsupported ---------------------------------------------------------------------
 
 
 def _placement(part: PodPart, base: str, operator: str) -> dict[str, str]:
@@ -221,7 +222,7 @@ def _unsupported(request: PodRequest, operator: str) -> Iterable[Unsupported]:
     if request.gang_min is not None and operator == "pod":
         yield Unsupported(
             "gang_min",
-            "KubernetesPodOperator starts one pod, a group of its own",
+            "KubernetesPodOperator starts one pod, which is its own pod group",
             "use KubernetesJobOperator, with operator='job' here",
         )
 
@@ -229,6 +230,7 @@ def _unsupported(request: PodRequest, operator: str) -> Iterable[Unsupported]:
 def _timeouts(timeouts: Mapping[str, int]) -> str:
     written = ", ".join(f"{name}={value}" for name, value in timeouts.items())
     return (
-        f"a pod that waits too long in its queue fails the task, so its time is raised: {written};"
-        " deferrable=True keeps a waiting task from holding a worker, where a triggerer runs"
+        "a task fails if its pod waits too long in the queue, so the timeouts are raised:"
+        f" {written};"
+        " with deferrable=True and a triggerer, a waiting task does not occupy a worker"
     )

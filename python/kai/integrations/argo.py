@@ -7,9 +7,10 @@
     with Workflow(**built.native.workflow_kwargs, ...):     # Hera
         Container(name="train", **built.native.template_kwargs, ...)
 
-KAI looks through a Workflow: the pod of each step is a group of its own, and what KAI reads from
-owners is on the pod. The Workflow's labels go down to its pods, so the queue is written there, and
-everything else on the template, for a workflow has steps without a GPU, too (spec 7 A4, A5).
+KAI ignores the Workflow as an owner: each step's pod is its own pod group, and the keys that KAI
+reads from owners are on the pod. Argo copies the Workflow's labels to its pods, so the queue is
+written there. All other settings are written on the template, because a workflow also has steps
+without a GPU (spec 7 A4, A5).
 """
 
 from __future__ import annotations
@@ -48,21 +49,21 @@ def build(
     every_pod: bool = True,
 ) -> Built:
     """What to merge into a Workflow (``workflow``) and into each template that runs the request
-    (``template``). Where Hera is installed, `native` has the keyword arguments of its classes.
+    (``template``). If Hera is installed, `native` has the keyword arguments of its classes.
 
     kind: ``container`` or ``script``, the field of the template.
     every_pod: the queue label is also in ``spec.podMetadata``, so that it is on every pod even
-      where KAI may not read workflows.
+      if KAI has no permission to read workflows.
 
-    Raises InvalidRequestError for an unknown kind of template, for a request that names another
-    container than Argo's, with `as_native` where Hera is not installed, and with `strict` for what
-    Argo cannot express.
+    Raises InvalidRequestError for an unknown kind of template, for a request with another container
+    than Argo's, with `as_native` if Hera is not installed, and with `strict` for settings that Argo
+    cannot express.
     """
     rules.one_of("kind", kind, ("container", "script"))
     if request.container not in (None, CONTAINER):
         raise rules.refuse(
             f"container is {request.container!r}: Argo runs a template in the container"
-            f" {CONTAINER}, so leave it out; patch() takes the containers of a containerSet"
+            f" {CONTAINER}, so remove container=; patch() accepts the containers of a containerSet"
         )
     part = _part(request)
     settings = {
@@ -93,8 +94,9 @@ def patch(
 ) -> Built:
     """A Workflow, WorkflowTemplate, ClusterWorkflowTemplate or CronWorkflow with the settings.
 
-    templates: the names of those that run the request. What is in the manifest stays, but whole
-    GPUs beside a part of one, which KAI refuses (`warnings` says so). The result is the manifest.
+    templates: the names of the templates that run the request. The fields of the manifest stay,
+    except whole GPUs together with a part of a GPU, which KAI refuses (`warnings` lists them).
+    The result is the manifest.
 
     Raises InvalidRequestError for another kind of manifest, for one whose fields are malformed, for
     a template that is not in it or runs no container, and with `strict` for what Argo cannot
@@ -116,7 +118,7 @@ def patch(
         known[name], said = _patched(known[name], request, part)
         warnings += said
     ours = _workflow(request, every_pod)
-    # Those that are made into workflows hand on the labels that are named in their spec.
+    # The other kinds create workflows with the labels in their spec.workflowMetadata.
     if kind == "Workflow":
         made = merge(workflow, {"metadata": ours["metadata"]} if "metadata" in ours else {})
     else:
@@ -154,7 +156,7 @@ class HeraArguments:
 
 
 def _part(request: PodRequest) -> PodPart:
-    # A step's pod is no gang: the key would be read by nothing.
+    # A step is one pod, not a gang: KAI would not read the key.
     return pod_part(request.with_changes(gang_min=None), container=CONTAINER)
 
 
@@ -236,13 +238,13 @@ def _pod_spec_patch(before: str, added: Mapping[str, Any]) -> str:
         existing = None
     if not isinstance(existing, dict):
         raise rules.refuse(
-            f"podSpecPatch is no mapping: add {json.dumps(dict(added))} to it by hand, and leave"
-            " runtime_class= and claim= out"
+            f"podSpecPatch is not a mapping: add {json.dumps(dict(added))} to it by hand, and"
+            " remove runtime_class= and claim="
         )
     return json.dumps(merge(existing, added))
 
 
-# ---- what to say about it ----------------------------------------------------------------------
+# ---- the parts of the result ---------------------------------------------------------------------
 
 
 def _pod(part: PodPart) -> dict[str, Any]:
@@ -269,7 +271,7 @@ def _unsupported(request: PodRequest) -> Iterable[Unsupported]:
     if request.gang_min is not None:
         yield Unsupported(
             "gang_min",
-            "each step is one pod and a group of its own",
+            "each step is one pod and its own pod group",
             "let a resource template create a PyTorchJob, TrainJob or JobSet, which starts as a"
             " whole",
         )
@@ -328,7 +330,7 @@ def _hera_resources(hera: Any, models: Any, resources: Mapping[str, Any]) -> Any
             cpu_limit=limits.get("cpu"),
             memory_request=requests.get("memory"),
             memory_limit=limits.get("memory"),
-            # gpus= would write requests as well; without "limits" nothing at all is written.
+            # gpus= would write requests as well; without "limits" Hera writes nothing.
             custom_resources={"limits": others} if others else None,
         )
     except ValueError as error:

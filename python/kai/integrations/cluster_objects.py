@@ -1,16 +1,17 @@
-"""Manifests that an administrator applies once, for what users cannot write (spec 7 C18-C20).
+"""Manifests that an administrator applies once, for settings that users cannot write (spec 7
+C18-C20).
 
-    scheduler_name_policy(PodRequest(queue="team-a"))               # Kubernetes from 1.36 on
+    scheduler_name_policy(PodRequest(queue="team-a"))               # Kubernetes 1.36 and later
     scheduler_name_policy(PodRequest(queue="team-a"), form="kyverno")
 
-Some orchestrators have no field for a scheduler's name. There the cluster can write it: a policy
-gives it to each new pod with a queue label and ``default-scheduler`` (spec 7 C18). Such
-policies run before webhooks are called, and KAI's own webhooks look only at pods that name the
-scheduler (spec 7 C14). Kyverno is a webhook itself; webhooks are called by name, and
-``kyverno-...`` comes before KAI's ``mutating-kai-admission``.
+Some orchestrators have no field for a scheduler's name. The cluster can set it instead: a policy
+sets it on each new pod with a queue label and ``default-scheduler`` (spec 7 C18). Such policies run
+before webhooks, and KAI's own webhooks only process pods that name the scheduler (spec 7 C14).
+Kyverno is itself a webhook; webhooks run in the order of their names, and ``kyverno-...`` comes
+before KAI's ``mutating-kai-admission``.
 
-With ``pin_queue=True`` a namespace has its queue: the one on its label, and nobody in it can take
-another, or none (spec 7 KW18).
+``pin_queue=True`` fixes the queue of a namespace to the one on its label: users in the namespace
+cannot use another queue, or none (spec 7 KW18).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from kai.settings import PodRequest, Unsupported, filled, merge
 
 POLICY_GROUP = "admissionregistration.k8s.io"
 DEFAULT_SCHEDULER = "default-scheduler"
-"""What the API server writes into a pod that names no scheduler, before any policy sees it."""
+"""The API server sets this name on a pod without a scheduler, before any policy runs."""
 
 Manifest = Mapping[str, Any]
 
@@ -36,18 +37,18 @@ def scheduler_name_policy(
     name: str | None = None,
     api_version: str = "v1",
 ) -> tuple[Manifest, ...]:
-    """What sends pods with a queue label to the request's scheduler; of the request only its
-    scheduler name and the key of its queue label count.
+    """Policies that set the request's scheduler on pods with a queue label.
+
+    Only the scheduler name and the key of the queue label of the request are used.
 
     form: ``policy``, Kubernetes' own MutatingAdmissionPolicy, or ``kyverno``.
-    pin_queue: also send every pod of a namespace to the queue that is on the namespace's own label
-      of the same key, and refuse objects there that name another one (from Kubernetes 1.30 on).
-      Namespaces without such a label are free.
-    api_version: of MutatingAdmissionPolicy; ``v1beta1`` on Kubernetes 1.34 and 1.35, where it has
-      to be switched on.
+    pin_queue: also set the queue of every pod in a namespace to the one in the namespace's label of
+      the same key, and refuse objects there with another queue (Kubernetes 1.30 and later).
+      Namespaces without this label are not affected.
+    api_version: version of MutatingAdmissionPolicy; ``v1beta1`` on Kubernetes 1.34 and 1.35, where
+      it must be enabled.
 
-    Raises InvalidRequestError for an unknown form or version, and for a name that no object can
-    have.
+    Raises InvalidRequestError for an unknown form or version, and for an invalid name.
     """
     rules.one_of("form", form, ("policy", "kyverno"))
     rules.one_of("api_version", api_version, ("v1", "v1beta1"))
@@ -64,19 +65,19 @@ def scheduler_name_policy(
 
 
 def scheduler_name_unsupported(request: PodRequest, reason: str) -> Unsupported:
-    """For builders: the scheduler's name cannot be written, and what helps."""
+    """For builders: the scheduler's name cannot be expressed, with the workaround."""
     if request.queue is None:
         return Unsupported(
             "scheduler_name",
             reason,
             "write queue=, and let an administrator apply the policy in cluster_objects once: it"
-            " finds pods by their queue label",
+            " selects pods by their queue label",
         )
     return Unsupported(
         "scheduler_name",
         reason,
-        "let an administrator apply the policy in cluster_objects once: it writes the name into"
-        " pods that have the queue label",
+        "let an administrator apply the policy in cluster_objects once: it sets the name on pods"
+        " with the queue label",
     )
 
 
@@ -87,12 +88,13 @@ def workflow_defaults(
     namespace: str = "argo",
     name: str = "workflow-controller-configmap",
 ) -> Manifest:
-    """A patch of Argo's ConfigMap after which every workflow's pods go to KAI (spec 7 C19, A6).
+    """A patch of Argo's ConfigMap that makes KAI schedule the pods of all workflows (spec 7 C19,
+    A6).
 
-    existing: the text that is in `data.workflowDefaults` today, which is kept; Kubeflow Pipelines
-    ships one (spec 7 K8). The request's queue, if any, is that of workflows that name none.
+    existing: the present text of `data.workflowDefaults`, which is kept; Kubeflow Pipelines ships
+    one (spec 7 K8). The request's queue, if any, becomes the default queue of workflows.
 
-    Raises InvalidRequestError for an `existing` text that is no mapping.
+    Raises InvalidRequestError for an `existing` text that is not a mapping.
     """
     import yaml
 
@@ -102,7 +104,7 @@ def workflow_defaults(
         before = None
     if not isinstance(before, dict):
         raise rules.refuse(
-            "existing is no mapping: write the text of data.workflowDefaults of the ConfigMap"
+            "existing is not a mapping: write the text of data.workflowDefaults of the ConfigMap"
         )
     added = filled(
         {
@@ -133,7 +135,7 @@ _NEW_PODS = {
 
 
 def _queue_keys(request: PodRequest) -> tuple[str, ...]:
-    # Of a request with a queue, so that none is needed to make the policy.
+    # With any queue, so that the request does not need one.
     return tuple(request.with_changes(queue="any").queue_labels)
 
 
@@ -211,10 +213,10 @@ def _pins(request: PodRequest, name: str, api_version: str) -> tuple[Manifest, .
 
 
 def _refusal(request: PodRequest, name: str) -> tuple[Manifest, ...]:
-    # A label on the top owner counts before the pod's (§1.3), so it has to be the same one.
+    # KAI prefers a label on the top owner to the pod's (§1.3), so both must be the same.
     queue_keys = _queue_keys(request)
     of_namespace = _queue_of_namespace(queue_keys)
-    api = f"{POLICY_GROUP}/v1"  # ValidatingAdmissionPolicy: from Kubernetes 1.30 on
+    api = f"{POLICY_GROUP}/v1"  # ValidatingAdmissionPolicy: Kubernetes 1.30 and later
     policy = {
         "apiVersion": api,
         "kind": "ValidatingAdmissionPolicy",
@@ -256,7 +258,7 @@ def _refusal(request: PodRequest, name: str) -> tuple[Manifest, ...]:
 
 
 def _is_pinned(key: str, of_namespace: str) -> str:
-    # What an object carried before may stay: its controllers have to be able to finish it.
+    # An existing label may stay, so that controllers can finish the object.
     mine, before = f'object.metadata.labels["{key}"]', f'oldObject.metadata.labels["{key}"]'
     return (
         f"!({_has('object', key)}) || {mine} == {of_namespace} || "
@@ -312,7 +314,7 @@ def _kyverno(request: PodRequest, name: str, pin_queue: bool) -> tuple[Manifest,
         "kind": "ClusterPolicy",
         "metadata": {
             "name": name,
-            # Pods only: Kyverno would else change Jobs and Deployments as well.
+            # Only pods: otherwise Kyverno would also change Jobs and Deployments.
             "annotations": {"pod-policies.kyverno.io/autogen-controllers": "none"},
         },
         "spec": {"background": False, "rules": policy_rules},

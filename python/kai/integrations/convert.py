@@ -1,10 +1,10 @@
-"""From other schedulers' words to KAI's: jobs of Volcano, and queues of Kueue.
+"""From other schedulers' settings to KAI's: jobs of Volcano, and queues of Kueue.
 
     built = convert.volcano(job)      # a batch.volcano.sh Job -> a JobSet
     built = convert.kueue(workload)   # the queue label of Kueue -> that of KAI
 
-What has no counterpart is in `unsupported`. The queue keeps its name unless `queues` says another:
-KAI's queues are made by `kai queues`, or as manifests of kind Queue.
+Settings without a counterpart in KAI are in `unsupported`. The queue keeps its name unless `queues`
+has another one for it. `kai queues`, or manifests of kind Queue, create KAI's queues.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def volcano(
             unsupported.append(Unsupported(f"spec.{name}", *_INSTEAD[name]))
     for name in spec:
         if name not in _VOLCANO_FIELDS:
-            warnings.append(f"spec.{name} was left out: it is not known here")
+            warnings.append(f"spec.{name} was removed: it is unknown")
     metadata = _metadata(job, _VOLCANO_ANNOTATIONS)
     manifest = {
         "apiVersion": jobset.API,
@@ -125,7 +125,7 @@ def _replicated(at: int, task: Mapping[str, Any]) -> dict[str, Any]:
         raise rules.refuse(f"task {name} has no containers: write template.spec.containers")
     template["spec"].setdefault("restartPolicy", "OnFailure")
     return {
-        "name": rules.dns_label("a task", name),
+        "name": rules.dns_label("task", name),
         "replicas": 1,
         "template": {
             "spec": {
@@ -161,8 +161,8 @@ def _minimums(
             raise rules.refuse(f"minAvailable of {name} is {own[name]} of {pods} pods: write less")
     if own or wanted == total:
         if any(least == 0 for least in own.values()):
-            reason = "KAI waits for a pod of each of the jobs of a JobSet"
-            workaround = "write min_jobs in jobset.build(), or a JobSet of its own for the task"
+            reason = "KAI waits for one pod of each job of a JobSet"
+            workaround = "write min_jobs in jobset.build(), or a separate JobSet for the task"
             unsupported.append(Unsupported("minAvailable", reason, workaround))
         return {name: max(1, least) for name, least in own.items()}
     if len(replicated) == 1:
@@ -182,8 +182,8 @@ def kueue(
 ) -> Built:
     """A workload that Kueue queued, for KAI: its queue, on the same object and its pods.
 
-    Kueue's own labels and annotations go, so that both do not act, and so does `spec.suspend`,
-    which Kueue sets to hold a workload back. queues: local queues of Kueue -> KAI's.
+    Kueue's labels and annotations are removed, so that Kueue no longer queues the workload, and so
+    is `spec.suspend`, with which Kueue suspends a workload. queues: local queues of Kueue -> KAI's.
 
     Raises InvalidRequestError for a kind that is not in the table, for malformed fields, for a
     workload without a queue of Kueue, and with `strict` for what has no counterpart.
@@ -232,7 +232,7 @@ def _take_kueue_away(value: Any) -> list[Unsupported]:
             for key in [key for key in kept if key.startswith(KUEUE_PREFIX)]:
                 said = kept.pop(key)
                 if key not in (KUEUE_QUEUE_LABEL, KUEUE_PRIORITY_LABEL):
-                    reason = f"what Kueue makes of {said!r} is not known to KAI"
+                    reason = f"KAI has no counterpart for the value {said!r}"
                     workaround = "write it in a request, such as topology= for a topology"
                     found.append(Unsupported(key, reason, workaround))
             if not kept and fields in metadata:

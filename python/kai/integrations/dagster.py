@@ -1,13 +1,13 @@
-"""Dagster on Kubernetes: the tag of an op or asset, or what Pipes takes.
+"""Dagster on Kubernetes: the tag of an op or asset, or the arguments of Pipes.
 
     settings = dagster.build(kai.PodRequest(queue="test", gpu_fraction=0.5))
 
     @op(tags=dict(settings))
     def train(): ...
 
-A tag of an op or asset is for the pod of its step; one of a job is for the pod of the run alone,
-and steps that k8s_job_executor starts do not inherit it (spec 7 D3). Each is a Job, which KAI
-reads queue, priority and topology from.
+A tag of an op or asset is for the pod of its step. A tag of a job is only for the pod of the run;
+steps of k8s_job_executor do not inherit it (spec 7 D3). Each of these pods has a Job, from which
+KAI reads queue, priority and topology.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ def build(
 ) -> Built:
     """The tag ``dagster-k8s/config``; with pipes=True base_pod_meta and base_pod_spec.
 
-    existing: such settings, to which these are added. merge_behavior: how Dagster adds the tag to
-    what the instance and the executor say: DEEP, which is its default, or SHALLOW.
-    owner_references: the executor has enable_owner_references.
-    native: dagster_k8s' UserDefinedDagsterK8sConfig, or for Pipes the settings.
+    existing: existing settings, to which these are added. merge_behavior: how Dagster merges the
+    tag with the settings of the instance and the executor: DEEP (its default) or SHALLOW.
+    owner_references: the executor has enable_owner_references. native: dagster_k8s'
+    UserDefinedDagsterK8sConfig, or the settings for Pipes.
 
     Raises InvalidRequestError for malformed `existing` settings, for an unknown `merge_behavior`,
-    with `as_native` where dagster_k8s is not installed, and with `strict` for what Dagster cannot
-    express.
+    with `as_native` if dagster_k8s is not installed, and with `strict` for settings that Dagster
+    cannot express.
     """
     built = (
         _for_pipes(request, existing)
@@ -83,7 +83,7 @@ def _for_steps(
             Unsupported(
                 "topology",
                 "with enable_owner_references KAI reads it from the Job of the run",
-                "leave enable_owner_references out, or write the tag on the job, for the run",
+                "omit enable_owner_references, or write the tag on the job, for the run",
             )
         )
         request = request.with_changes(topology=None, required_level=None, preferred_level=None)
@@ -141,19 +141,19 @@ def _of_job(part: PodPart) -> dict[str, Any]:
 
 def _warnings(request: PodRequest, existing: Mapping[str, Any]) -> list[str]:
     said = [
-        "a pod that waits in its queue is given up after 180 s where run_monitoring is enabled: set"
+        "if run_monitoring is enabled, Dagster gives up on a waiting pod after 180 s: set"
         f" run_monitoring.start_timeout_seconds to {START_TIMEOUT_SECONDS} or more in dagster.yaml"
     ]
     if request.shares_gpus:
         said.append(
-            f"a limit of {keys.NVIDIA_GPU} from the instance or the executor stays beside a part of"
-            " a GPU, and KAI refuses that: keep it out of run_k8s_config and step_k8s_config"
+            f"a limit of {keys.NVIDIA_GPU} from the instance or the executor stays, and KAI refuses"
+            " it together with a part of a GPU: remove it from run_k8s_config and step_k8s_config"
         )
     pods = existing.get("jobSpecConfig", {}).get("parallelism", 1)
     if request.gang_min is not None and request.gang_min > pods:
         said.append(
-            f"gang_min={request.gang_min}: KAI waits for that many pods of the Job, and it has"
-            f" {pods}, unless its job_spec_config says parallelism {request.gang_min}"
+            f"gang_min={request.gang_min}: KAI waits for that many pods of the Job, but it has"
+            f" {pods}, unless its job_spec_config has parallelism {request.gang_min}"
         )
     return said
 
@@ -161,20 +161,20 @@ def _warnings(request: PodRequest, existing: Mapping[str, Any]) -> list[str]:
 def _for_pipes(request: PodRequest, existing: Mapping[str, Any] | None) -> Built:
     no_gang = Unsupported(
         "gang_min",
-        "Pipes starts one pod that nobody owns",
+        "Pipes starts one pod without an owner",
         "start the pods as one Job or JobSet instead",
     )
     unsupported = [no_gang] if request.is_gang else []
     request = request.with_changes(gang_min=None)
     before = {} if existing is None else rules.mapping("existing", existing)
-    # Of those no more than these: env is a mapping there, and not a pod's list.
+    # Only these fields: in the others env is a mapping, not the list of a pod.
     fields = ("base_pod_spec", "base_pod_meta")
     check_fields("existing", {name: before.get(name) for name in fields})
     spec = spelling.camel(before.get("base_pod_spec") or {})
     containers = [dict(each) for each in spec.get("containers") or [{}]]
     part = pod_part(request, container=containers[0].get("name", PIPES_CONTAINER))
     name = part.container or PIPES_CONTAINER
-    # The first container is the one that Dagster gives the image and the command to.
+    # Dagster sets the image and the command of the first container.
     containers[0].setdefault("name", name)
     pod, warnings = merge_into_pod(
         {
@@ -199,7 +199,7 @@ def _for_pipes(request: PodRequest, existing: Mapping[str, Any] | None) -> Built
         warnings=(
             *part.warnings,
             *warnings,
-            "run() gives up after 24 hours, waiting in the queue included: pass pod_wait_timeout="
-            " for more",
+            "run() gives up after 24 hours, including the time in the queue: pass pod_wait_timeout="
+            " to wait longer",
         ),
     )

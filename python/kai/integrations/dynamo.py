@@ -3,8 +3,8 @@
     dynamo.build(request, services=["VllmDecodeWorker"])   # to merge into a DynamoGraphDeployment
     dynamo.build(request, manifest=manifest)               # or into a PodCliqueSet of Grove
 
-Dynamo's operator takes the queue from an annotation of the deployment, and a queue called
-``dynamo`` where there is none, which nothing makes. So the annotation is always written.
+Dynamo's operator reads the queue from an annotation of the deployment. Without it the operator uses
+a queue ``dynamo``, which usually does not exist. So the annotation is always written.
 """
 
 from __future__ import annotations
@@ -35,15 +35,14 @@ def build(
 ) -> Built:
     """A DynamoGraphDeployment with the settings.
 
-    services: those to have in one that is made for merging. manifest: one that exists, of either
-    version, or a PodCliqueSet of Grove; instead of services. gpu_services: those that take GPUs;
-    None: all but ``Frontend``, ``Planner`` and those of type frontend, planner or epp. requests:
-    other settings for some of them.
+    services: names of the services in a new manifest. manifest: an existing manifest of either
+    version, or a PodCliqueSet of Grove, instead of services. gpu_services: the services that get
+    GPUs; None: all except ``Frontend``, ``Planner`` and those of type frontend, planner or epp.
+    requests: other settings for some services.
 
-    Raises InvalidRequestError for no services, for a manifest of another kind or with malformed
-    fields, for a service that it does not have, with `as_native`, as no library has classes for it,
-    with `as_native`, as no library has classes for it, and with `strict` for what Dynamo cannot
-    express.
+    Raises InvalidRequestError without services, for a manifest of another kind or with malformed
+    fields, for a service that it does not have, with `as_native` (no library has classes for it),
+    and with `strict` for settings that Dynamo cannot express.
     """
     if manifest is None:
         every: dict[str, Any] = {str(service): {} for service in services}
@@ -69,13 +68,13 @@ def build(
     said = []
     if request.queue is None:
         said.append(
-            f"no queue is named: {QUEUE_ANNOTATION} says {defaults.DEFAULT_QUEUE}, because"
-            " Dynamo's own default is a queue that KAI does not make"
+            f"no queue is named: {QUEUE_ANNOTATION} is {defaults.DEFAULT_QUEUE}, because Dynamo's"
+            " own default is a queue that KAI does not create"
         )
     without = (manifest.get("metadata") or {}).get("annotations") or {}
     if without.get("nvidia.com/enable-grove") == "false":
         said.append(
-            "nvidia.com/enable-grove is false: the services become Deployments, whose pods KAI"
-            " starts one by one"
+            "nvidia.com/enable-grove is false: the services become Deployments, and KAI starts"
+            " their pods one by one"
         )
     return with_warnings(built, *said)

@@ -1,4 +1,4 @@
-"""kai.pod_settings(): a request with the builders at hand."""
+"""kai.pod_settings(): a request with methods for all builders."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class PodSettings:
-    """A request, and what each orchestrator has to be told for it.
+    """A request, with the settings for each orchestrator.
 
     >>> settings = pod_settings(queue="team-a", gpu_fraction=0.5)
     >>> settings.to_pod_patch()["metadata"]["annotations"]
@@ -40,7 +40,7 @@ class PodSettings:
         """
         return builder_for(orchestrator)(self.request, **options)
 
-    if TYPE_CHECKING:  # a misspelt one is found by type checkers
+    if TYPE_CHECKING:  # so that type checkers find misspelled names
 
         def for_airflow(self, **options: Any) -> Built: ...
         def for_argo(self, **options: Any) -> Built: ...
@@ -71,7 +71,7 @@ class PodSettings:
             return lambda **options: self.for_orchestrator(orchestrator, **options)
 
     def to_pod_patch(self, *, container: str | None = None) -> dict[str, Any]:
-        """Metadata and spec to merge into a bare pod, as the API server takes them.
+        """Metadata and spec to merge into a bare pod, in the form of the API server.
 
         Raises InvalidRequestError for ``style="nvfractions"`` without the name of a container.
         """
@@ -83,13 +83,13 @@ class PodSettings:
         return patch
 
     def apply_to(self, pod: Mapping[str, Any], *, container: str | None = None) -> dict[str, Any]:
-        """A copy of a pod, of a pod template, or of a workload that has some, with the settings.
+        """A copy of a pod, a pod template or a workload with pods, with the settings.
 
-        Workloads are those of `kai.api.kinds.WORKLOADS`: `kai.integrations.kubernetes.patch` says
-        what is written where, and has more options.
+        Workloads are those of `kai.api.kinds.WORKLOADS`. `kai.integrations.kubernetes.patch`
+        describes the result and has more options.
 
         Raises InvalidRequestError for another kind, for a pod with malformed fields or without that
-        container, for what the kind of a workload cannot express, and for ``style="nvfractions"``
+        container, for settings that the kind cannot express, and for ``style="nvfractions"``
         without the name of a container.
         """
         check_fields("the pod", pod)
@@ -104,7 +104,7 @@ class PodSettings:
 
 
 def _taking_arguments_of(_: Callable[P, object]) -> Callable[[Callable[..., R]], Callable[P, R]]:
-    """For type checkers: the function takes what the other one takes, by name and type."""
+    """For type checkers: the function has the same parameters as the other one."""
 
     def unchanged(function: Callable[..., R]) -> Callable[P, R]:
         return function
@@ -114,10 +114,10 @@ def _taking_arguments_of(_: Callable[P, object]) -> Callable[[Callable[..., R]],
 
 @_taking_arguments_of(PodRequest)
 def pod_settings(**arguments: Any) -> PodSettings:
-    """What a pod asks KAI for, from a few words.
+    """The settings of a pod for KAI.
 
-    Takes the arguments of `kai.PodRequest`, and raises `kai.InvalidRequestError` as it does;
-    TypeError for an argument that it does not have.
+    The arguments are those of `kai.PodRequest`. Raises `kai.InvalidRequestError` as it does, and
+    TypeError for an unknown argument.
 
     >>> pod_settings(queue="team-a", gpus=2)
     PodSettings(queue='team-a', gpus=2)

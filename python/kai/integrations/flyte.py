@@ -7,8 +7,8 @@
 
     env = flyte.TaskEnvironment(name="train", pod_template=template)    # Flyte 2, with sdk="flyte"
 
-Flyte owns the pods of tasks by an object that KAI's grouper is not allowed to read, so that each
-pod counts as its own owner and carries the owner's keys as well (spec 7 Y5).
+KAI's grouper has no right to read the object that owns the pods of Flyte's tasks, so each pod
+counts as its own owner and also has the owner's keys (spec 7 Y5).
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ def build(
 ) -> Built:
     """``pod_spec``, ``primary_container_name``, ``labels`` and ``annotations`` of a PodTemplate.
 
-    sdk: whose PodTemplate `native` is: of ``flytekit``, or of ``flyte``, which is Flyte 2.
-    existing: such values, or a PodTemplate, to which the settings are added.
+    sdk: the SDK whose PodTemplate is `native`: ``flytekit``, or ``flyte`` (Flyte 2). existing:
+    existing values, or a PodTemplate, to which the settings are added.
 
     Raises InvalidRequestError for an unknown sdk, for malformed `existing` values, with `as_native`
-    where the sdk is not installed, and with `strict` for what Flyte cannot express.
+    if the sdk is not installed, and with `strict` for settings that Flyte cannot express.
     """
     rules.one_of("sdk", sdk, SDKS)
     no_gang = Unsupported(
         "gang_min",
-        "each pod of a task is a group of its own for KAI",
+        "for KAI each pod of a task is its own pod group",
         "run the step as a PyTorchJob or RayCluster with the plugins of Flyte",
     )
     unsupported = [no_gang] if request.is_gang else []
@@ -57,7 +57,7 @@ def build(
     spec = before.get("pod_spec") or {}
     containers = [dict(each) for each in spec.get("containers") or []]
     if not any(each.get("name") == primary for each in containers):
-        containers.append({"name": primary})  # as Flyte would: behind those that are there
+        containers.append({"name": primary})  # like Flyte, after the existing containers
     pod, warnings = merge_into_pod(
         {
             "metadata": filled({key: before.get(key) for key in ("labels", "annotations")}),
@@ -94,7 +94,7 @@ def build(
 
 
 def _values(existing: Any) -> dict[str, Any]:
-    """Of a PodTemplate of either SDK, or of a mapping."""
+    """The values of a PodTemplate of either SDK, or of a mapping."""
     if existing is None or isinstance(existing, Mapping):
         values = dict(existing or {})
     else:
@@ -107,17 +107,17 @@ def _values(existing: Any) -> dict[str, Any]:
 
 def _warnings(request: PodRequest, has_resources: bool) -> list[str]:
     said = [
-        "how long a pod may wait is the backend's: leave plugins.k8s.pod-pending-timeout at 0, for"
-        " ever, or set it to 1h or more"
+        "the backend limits how long a pod may wait: leave plugins.k8s.pod-pending-timeout at 0"
+        " (no limit), or set it to 1h or more"
     ]
     if request.gpu_kind != "none":
         said.append(
-            "leave accelerator= and GPUs in the task's resources out: they would ask for whole GPUs"
-            " beside these"
+            "omit accelerator= and GPUs in the task's resources: they would request whole GPUs in"
+            " addition to these"
         )
     if has_resources:
         said.append(
-            "requests= and limits= of the task would replace the resources of the template: leave"
-            " them out"
+            "requests= and limits= of the task would replace the resources of the template: omit"
+            " them"
         )
     return said

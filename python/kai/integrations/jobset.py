@@ -1,10 +1,10 @@
-"""JobSet: several Jobs that belong together (spec 7 J7).
+"""JobSet: a set of Jobs (spec 7 J7).
 
     jobset.build(request, name="train", image="pytorch/pytorch", jobs={"worker": 4})
 
-KAI waits for all the Jobs of a JobSet, and in each for as many pods as may run at once; `gang_min`
-lowers the latter. A topology for the whole JobSet is the request's; one for the pods of a Job is
-that of its request in `requests`.
+KAI waits for all Jobs of a JobSet, and for all pods of each Job that may run at the same time;
+`gang_min` lowers the number of pods. The request's topology is for the whole JobSet; the topology
+of a request in `requests` is for the pods of one Job.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ def build(
 ) -> Built:
     """A JobSet.
 
-    jobs: name of each replicated job -> its pods. replicas: of each of them. gpu_jobs: those that
-    take the GPUs; None: all. requests: other settings for some of them. in_order: each starts when
-    the one before it is ready. min_jobs: of the replicated jobs, those that have to start together;
-    None: all.
+    jobs: the number of pods of each replicated job, by name. replicas: number of Jobs of each.
+    gpu_jobs: the jobs that get GPUs; None: all. requests: other settings for some jobs. in_order:
+    each job starts when the one before it is ready. min_jobs: how many replicated jobs must start
+    together; None: all.
 
-    Raises InvalidRequestError for numbers of pods and names that make no sense, for a `min_jobs`
-    above the number of jobs, with `as_native`, as no library has classes for it, and with `strict`
-    for what a JobSet cannot express.
+    Raises InvalidRequestError for invalid names and numbers of pods, for a `min_jobs` above the
+    number of jobs, with `as_native` (no library has classes for it), and with `strict` for settings
+    that a JobSet cannot express.
     """
     pods = dict(jobs or {"worker": 1})
     rules.count("replicas", replicas)
@@ -77,8 +77,8 @@ def build(
         rules.count("min_jobs", min_jobs)
         if min_jobs > len(replicated):
             raise rules.refuse(
-                f"min_jobs is {min_jobs} of {len(replicated)} jobs: write at most that, or name"
-                " more of them in jobs="
+                f"min_jobs is {min_jobs}, but there are {len(replicated)} jobs: write a smaller"
+                " number, or more jobs in jobs="
             )
         manifest["metadata"]["annotations"] = {keys.BATCH_MIN_MEMBER_ANNOTATION: str(min_jobs)}
     built = patch(
@@ -88,8 +88,8 @@ def build(
     )  # fmt: skip
     if in_order and min_jobs is None and len(replicated) > 1:
         said = (
-            "in_order=True: KAI starts the first of the jobs without waiting for room for the"
-            " others: leave it out for jobs that have to start together"
+            "in_order=True: KAI starts the first job even if the others do not fit: omit it for"
+            " jobs that must start together"
         )
         built = with_warnings(built, said)
     return built

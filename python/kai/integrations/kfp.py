@@ -6,9 +6,9 @@
     def training():
         kfp.apply(built, train())
 
-The settings reach the pod of the task itself; the driver pods before it run without them, and need
-none (spec 7 K6). Argo's Workflow is looked through, so the pod is its own owner: what KAI reads
-from owners is on the pod (spec 7 K7). No field of KFP takes a scheduler's name; a policy sets it
+The settings are for the pod of the task itself; the driver pods before it run without settings, and
+need none (spec 7 K6). KAI skips Argo's Workflow, so the pod is its own owner and has the settings
+that KAI reads from owners (spec 7 K7). KFP has no field for a scheduler's name; a policy sets it
 (spec 7 K8; `kai.integrations.cluster_objects`).
 """
 
@@ -42,7 +42,7 @@ from kai.settings.merging import is_gpu_annotation
 
 CONTAINER = "main"  # Argo puts its own container, wait, before it (spec 7 K5)
 
-# What task.set_cpu_request() and its kin take; anything else they refuse when the pipeline is made.
+# What task.set_cpu_request() and similar methods accept; they refuse other values.
 _CPU = re.compile(r"([0-9]*[.])?[0-9]+m?")
 _MEMORY = re.compile(r"[0-9]+([EPTGMK]i?)?")
 
@@ -54,20 +54,21 @@ def build(
     strict: bool = False,
     form: str = "policy",
 ) -> Built:
-    """The settings of a task: what belongs into its ``platform_config["kubernetes"]``, and ``env``,
-    ``cpu``, ``memory`` and ``accelerator``, which its methods take.
+    """The settings of a task: its ``platform_config["kubernetes"]``, and ``env``, ``cpu``,
+    ``memory`` and ``accelerator`` for its methods.
 
-    Where kfp is installed, `native` is a function of a task that applies them and returns it. Doing
-    so twice is as once. form: of the policy in `cluster_objects` (``policy`` or ``kyverno``).
+    If kfp is installed, `native` is a function that applies them to a task and returns the task;
+    applying them twice changes nothing. form: form of the policy in `cluster_objects` (``policy``
+    or ``kyverno``).
 
-    Raises InvalidRequestError for a request that names another container than the task's, for
-    amounts that Kubeflow Pipelines does not read, for an unknown form, with `as_native` where kfp
-    is not installed, and with `strict` for what Kubeflow Pipelines cannot express.
+    Raises InvalidRequestError for a request with another container than the task's, for amounts
+    that Kubeflow Pipelines does not read, for an unknown form, with `as_native` if kfp is not
+    installed, and with `strict` for settings that Kubeflow Pipelines cannot express.
     """
     if request.container not in (None, CONTAINER):
         raise rules.refuse(
             f"container is {request.container!r}: Kubeflow Pipelines runs a task in the container"
-            f" {CONTAINER}, so leave it out"
+            f" {CONTAINER}, so omit it"
         )
     part, isolates = _part(request)
     settings = _settings(part)
@@ -86,11 +87,11 @@ def build(
 
 
 def apply(built: Mapping[str, Any], task: Any) -> Any:
-    """Applies what `build` returned to a task, and returns the task.
+    """Applies the result of `build` to a task, and returns the task.
 
-    Labels, annotations, variables and selectors of the same name are replaced, everything else that
-    the task has stays. GPUs of the other kind are taken from it with a warning: beside a part of a
-    GPU KAI refuses whole ones (spec 7 C2).
+    Labels, annotations, variables and selectors of the same name are replaced; the rest of the task
+    stays. GPU requests of another kind are removed with a warning, as KAI refuses whole GPUs
+    together with a part of a GPU (spec 7 C2).
     """
     settings = {name: built[name] for name in built}
     taken = _without_other_gpus(settings, task)
@@ -111,7 +112,7 @@ def apply(built: Mapping[str, Any], task: Any) -> Any:
 
 @dataclass(frozen=True)
 class Apply:
-    """`apply` with the settings in it: for ``built.native(task)``."""
+    """`apply` with these settings, for ``built.native(task)``."""
 
     settings: Mapping[str, Any]
 
@@ -120,7 +121,7 @@ class Apply:
 
 
 def _native(settings: Mapping[str, Any]) -> Apply:
-    import_module("kfp")  # whose tasks Apply is for
+    import_module("kfp")  # Apply is for its tasks
     return Apply(settings)
 
 
@@ -128,8 +129,8 @@ def _native(settings: Mapping[str, Any]) -> Apply:
 
 
 def _part(request: PodRequest) -> tuple[PodPart, bool]:
-    """What can be written of it, and whether its isolation is in that."""
-    # A pod is no gang: the key would be read by nothing.
+    """The part that KFP can express, and whether it includes the isolation."""
+    # KAI does not read the key on a single pod.
     request = request.with_changes(gang_min=None)
     writable = without_mounts(request)
     return pod_part(writable, container=CONTAINER), writable is request
@@ -158,7 +159,7 @@ def _settings(part: PodPart) -> dict[str, Any]:
 
 
 def _toleration(toleration: Mapping[str, Any]) -> dict[str, Any]:
-    # KFP keeps these as a protobuf message, whose 64-bit numbers are texts in JSON.
+    # KFP stores these as a protobuf message, whose 64-bit numbers are strings in JSON.
     return {
         key: str(value) if key == "tolerationSeconds" else value
         for key, value in toleration.items()
@@ -177,14 +178,14 @@ def _bounds(
         if not pattern.fullmatch(amount):
             argument = name if bound == "request" else f"{name}_limit"
             raise rules.refuse(
-                f"{argument} is {amount!r}, which Kubeflow Pipelines does not read: write it as in"
+                f"{argument} is {amount!r}, which Kubeflow Pipelines does not read: write it as"
                 f" {example}"
             )
     return bounds
 
 
 def _merged(before: Mapping[str, Any], added: Mapping[str, Any]) -> dict[str, Any]:
-    # Entries of the task's own that name no key, such as tolerationJson, are all kept.
+    # The task's own entries without a key, such as tolerationJson, are all kept.
     tolerations = list(before.get("tolerations", []))
     known = [_identity(each) for each in tolerations]
     tolerations += [
@@ -211,7 +212,7 @@ def _without_other_gpus(settings: Mapping[str, Any], task: Any) -> list[str]:
     if shares and resources is not None and resources.accelerator_count is not None:
         taken.append(
             f"{resources.accelerator_count} of {resources.accelerator_type or 'an accelerator'}"
-            " was taken from the task: beside a part of a GPU KAI refuses the pod"
+            " was removed from the task: KAI refuses it together with a part of a GPU"
         )
         resources.accelerator_type = resources.accelerator_count = None
     if shares or "accelerator" in settings:
@@ -219,11 +220,11 @@ def _without_other_gpus(settings: Mapping[str, Any], task: Any) -> list[str]:
         before = metadata.get("annotations", {})
         for key in [key for key in before if is_gpu_annotation(key) and key not in annotations]:
             del before[key]
-            taken.append(f"the annotation {key} was taken from the task: other GPUs are asked for")
+            taken.append(f"the annotation {key} was removed from the task: the request replaces it")
     return taken
 
 
-# ---- what to say about it ----------------------------------------------------------------------
+# ---- pod, placement, unsupported------------------------------------------------------------------
 
 
 def _named_by_policy(request: PodRequest) -> bool:
@@ -269,18 +270,18 @@ def _unsupported(request: PodRequest, isolates: bool) -> Iterable[Unsupported]:
         yield Unsupported(
             "runtime_class",
             "Kubeflow Pipelines has no field for a runtime class",
-            "leave it out: KAI gives its own runtime class to pods with a part of a GPU",
+            "omit it: KAI sets its own runtime class for pods with a part of a GPU",
         )
     if request.privileged:
         yield Unsupported(
             "privileged",
-            "Kubeflow Pipelines takes all capabilities from its containers",
-            "leave it out, or run the step with Argo Workflows",
+            "Kubeflow Pipelines drops all capabilities of its containers",
+            "omit it, or run the step with Argo Workflows",
         )
     if request.gang_min is not None:
         yield Unsupported(
             "gang_min",
-            "each task is one pod and a group of its own",
+            "each task is one pod and its own pod group",
             "let the task create a PyTorchJob, TrainJob or JobSet, which starts as a whole",
         )
     if request.claim is not None:
@@ -292,6 +293,6 @@ def _unsupported(request: PodRequest, isolates: bool) -> Iterable[Unsupported]:
     if not isolates:
         yield Unsupported(
             "isolation",
-            "Kubeflow Pipelines mounts no directories of the node",
+            "Kubeflow Pipelines cannot mount directories of the node",
             "write isolation='none' and name the framework=, or run the step with Argo Workflows",
         )

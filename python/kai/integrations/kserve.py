@@ -1,12 +1,12 @@
-"""KServe: what an InferenceService has to say.
+"""KServe: the settings of an InferenceService.
 
     built = kserve.build(kai.PodRequest(queue="test", gpu_fraction=0.5))
-    patch = dict(built)     # of an InferenceService: labels, and its predictor's settings
+    patch = dict(built)     # for an InferenceService: labels, and settings of its predictor
 
-KServe writes the labels and annotations of a component on its Deployment and on the pods alike, so
-that KAI finds there what it reads from owners. Serverless, there is a Service of Knative instead,
-which gets the labels alone, and which takes the fields of a pod only where Knative's features are
-switched on: `cluster_objects` has the patch (spec 7 V2).
+KServe writes the labels and annotations of a component both on its Deployment and on the pods, so
+KAI finds the settings of owners there. In mode Serverless there is a Knative Service instead. It
+gets only the labels, and accepts pod fields only if Knative's features are enabled:
+`cluster_objects` has the patch (spec 7 V2).
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ COMPONENTS = ("predictor", "transformer", "explainer")
 PROGRESS_DEADLINE = "1h"
 PROGRESS_DEADLINE_ANNOTATION = "serving.knative.dev/progress-deadline"
 
-# Where a predictor describes its container, if not in `containers`: V1beta1PredictorSpec's fields.
+# Fields of V1beta1PredictorSpec that describe the container, instead of `containers`.
 _MODELS = (
     "model", "huggingface", "lightgbm", "onnx", "paddle", "pmml", "pytorch", "sklearn",
     "tensorflow", "triton", "xgboost",
 )  # fmt: skip
-# Fields of a pod, and Knative's switch for each.
+# Fields of a pod, and the Knative feature of each.
 _FEATURES = {
     "schedulerName": "schedulername",
     "nodeSelector": "nodeselector",
@@ -63,20 +63,20 @@ def build(
 ) -> Built:
     """An InferenceService with the settings of one component, to patch or to complete.
 
-    existing: an InferenceService, to which the settings are added. mode: what KServe makes of it,
-    RawDeployment or Serverless. name: of the service. model_format: of the predictor's model, such
-    as ``huggingface``. native: kserve's V1beta1InferenceService, for which a model needs its
-    format, and a service its predictor; else the plain values.
+    existing: an InferenceService to which the settings are added. mode: its deployment mode,
+    RawDeployment or Serverless. name: name of the service. model_format: format of the predictor's
+    model, such as ``huggingface``. native: kserve's V1beta1InferenceService, if the service has a
+    predictor and its model a format; otherwise the plain values.
 
-    Raises InvalidRequestError for an unknown mode or component, for a request that names another
-    container than KServe's, for malformed `existing` fields, with `as_native` where kserve is not
-    installed, and with `strict` for what KServe cannot express.
+    Raises InvalidRequestError for an unknown mode or component, for a request with another
+    container than KServe's, for malformed `existing` fields, with `as_native` if kserve is not
+    installed, and with `strict` for settings that KServe cannot express.
     """
     rules.one_of("mode", mode, MODES)
     rules.one_of("component", component, COMPONENTS)
     if request.container not in (None, CONTAINER):
         raise rules.refuse(
-            f"container is {request.container!r}, and KServe calls it {CONTAINER}: leave it out"
+            f"container is {request.container!r}, but KServe names it {CONTAINER}: omit it"
         )
     service = dict(check_fields("existing", {} if existing is None else existing))
     described = dict((service.get("spec") or {}).get(component) or {})
@@ -125,7 +125,7 @@ _DROPPED = ("privileged", "claim")
 def _component(
     part: PodPart, described: Mapping[str, Any], component: str, model_format: str | None
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The component with the settings, which inlines the spec of a pod."""
+    """The component with the settings; it contains the fields of a pod spec."""
     field = _field(described, component)
     containers = [dict(each) for each in described.get("containers") or []]
     if field != "containers":
@@ -151,7 +151,7 @@ def _component(
         if "name" in (described.get(field) or {}):
             container["name"] = described[field]["name"]
         else:
-            del container["name"]  # KServe's runtime has it
+            del container["name"]  # the KServe runtime sets it
         if model_format is not None:
             container["modelFormat"] = {**container.get("modelFormat", {}), "name": model_format}
         made |= filled({field: container, "containers": others})
@@ -159,7 +159,7 @@ def _component(
 
 
 def _field(described: Mapping[str, Any], component: str) -> str:
-    """Where the component describes its container."""
+    """The field in which the component describes its container."""
     if component != "predictor":
         return "containers"
     custom = "containers" if described.get("containers") else _MODELS[0]
@@ -173,34 +173,34 @@ def _unsupported(
         kind = "gpu_fraction" if request.gpu_kind == "fraction" else "gpu_memory"
         yield Unsupported(
             kind,
-            "KServe gives the pods of a predictor with a workerSpec whole GPUs, which KAI"
-            " refuses beside a part of one",
-            "leave workerSpec out, or ask for gpus=",
+            "KServe adds whole GPUs to the pods of a predictor with a workerSpec, and KAI refuses"
+            " these together with a part of a GPU",
+            "omit workerSpec, or request gpus=",
         )
     if mode == "RawDeployment":
         if request.is_gang:
             yield Unsupported(
                 "gang_min",
-                "each pod of a Deployment is a group of its own for KAI",
+                "for KAI each pod of a Deployment is its own pod group",
                 "use mode='Serverless', or a LeaderWorkerSet",
             )
         return
     if request.topology is not None:
         yield Unsupported(
             "topology",
-            "KAI reads it from the Service of Knative, which KServe gives no such annotations",
+            "KAI reads it from the Knative Service, on which KServe does not write annotations",
             "use mode='RawDeployment'",
         )
     if request.claim is not None:
         yield Unsupported(
             "claim",
-            "Knative takes no resource claims in a pod",
-            "use mode='RawDeployment', or ask for gpus= or gpu_fraction=",
+            "Knative does not accept resource claims in a pod",
+            "use mode='RawDeployment', or request gpus= or gpu_fraction=",
         )
     if request.privileged:
         yield Unsupported(
             "privileged",
-            "Knative takes no privileged containers",
+            "Knative does not accept privileged containers",
             "use mode='RawDeployment'",
         )
 
@@ -208,12 +208,12 @@ def _unsupported(
 def _native(settings: Mapping[str, Any], as_native: bool | None) -> Any:
     missing = None
     if "predictor" not in settings["spec"]:
-        missing = "no service without a predictor: write existing=, with one in its spec"
+        missing = "the service has no predictor: write existing=, with one in its spec"
     elif "modelFormat" not in settings["spec"]["predictor"].get("model", {"modelFormat": ""}):
-        missing = "no model without its format: write model_format=, such as 'huggingface'"
+        missing = "the model has no format: write model_format=, such as 'huggingface'"
     if missing is not None:
         if as_native:
-            raise rules.refuse(f"kserve makes {missing}, or as_native=False for plain values")
+            raise rules.refuse(f"as_native=True: {missing}, or as_native=False for plain values")
         return settings
 
     def native() -> Any:
@@ -223,7 +223,7 @@ def _native(settings: Mapping[str, Any], as_native: bool | None) -> Any:
 
 
 def _pod(made: Mapping[str, Any], component: str) -> dict[str, Any]:
-    """As KServe will make it: the runtime's image and the like apart."""
+    """The pod that KServe will create, without the image and other fields of the runtime."""
     part_of_pod = ("containers", "volumes", "resourceClaims", *_FEATURES)
     spec = {key: made[key] for key in part_of_pod if key in made}
     field = _field(made, component)
@@ -242,7 +242,7 @@ def _placement(part: PodPart, component: str) -> dict[str, str]:
 
 
 def _features(made: Mapping[str, Any]) -> dict[str, Any]:
-    """The switches of Knative for the fields there are: a patch of its ConfigMap."""
+    """A patch of Knative's ConfigMap that enables the features of the used fields."""
     used = [switch for field, switch in _FEATURES.items() if field in made]
     if any("hostPath" in volume for volume in made.get("volumes", [])):
         used.append("volumes-hostpath")
@@ -257,30 +257,30 @@ def _features(made: Mapping[str, Any]) -> dict[str, Any]:
 def _warnings(request: PodRequest, mode: str) -> list[str]:
     if mode == "RawDeployment":
         said = [
-            "a Deployment whose pods wait for 10 minutes is reported as not progressing; they go on"
-            " waiting, and nothing has to be raised"
+            "a Deployment whose pods wait for 10 minutes is reported as not progressing; the pods"
+            " keep waiting, and no timeout needs to be raised"
         ]
     else:
         said = [
-            f"{PROGRESS_DEADLINE_ANNOTATION} is {PROGRESS_DEADLINE}: a revision whose pods wait in"
-            " their queue for longer fails",
+            f"{PROGRESS_DEADLINE_ANNOTATION} is {PROGRESS_DEADLINE}: a revision fails if its pods"
+            " wait longer in their queue",
             "Knative accepts these fields once an administrator has applied the patch in"
             " cluster_objects",
         ]
         if request.priority is not None:
             said.append(
-                "where KAI starts the pods of a revision one by one it does not read the priority:"
-                " they have inference"
+                "if KAI starts the pods of a revision one by one, it does not read the priority:"
+                " they have the priority inference"
             )
         if request.gang_min is not None:
             said.append(
-                f"minReplicas is {request.gang_min} or more, which is what KAI starts together of a"
-                " revision; it also keeps the service from scaling to fewer pods"
+                f"minReplicas is {request.gang_min} or more: KAI starts that many pods of a"
+                " revision together, and the service does not scale to fewer pods"
             )
     if request.preemptible is not True and request.priority is None:
         said.append(
-            "KAI gives services the priority inference, which is not preemptible and stays within"
-            " the queue's deserved share: at the limit a rollout has no room for its new pods;"
+            "for KAI services have the priority inference, which is not preemptible and stays"
+            " within the queue's quota: at the quota, a rollout cannot place its new pods;"
             " preemptible=True lets it borrow"
         )
     return said

@@ -1,12 +1,12 @@
-"""Plain Kubernetes: pods, and whatever is made from a pod template (spec 7 J1-J4).
+"""Plain Kubernetes: pods, and workloads with a pod template (spec 7 J1-J4).
 
     from kai.integrations import kubernetes
     request = kai.PodRequest(queue="team-a", gpu_fraction=0.5)
     kubernetes.job(request, name="train", image="pytorch/pytorch", command=["python", "train.py"])
     kubernetes.patch(manifest, request)   # of any kind that has pods
 
-`build` gives the pod template alone. Topology and the size of a gang are read from the object that
-owns the pods, so the functions that make or change a whole workload write them there (spec 7 C13).
+`build` returns only the pod template. KAI reads the topology and the size of a gang from the object
+that owns the pods, so the functions for whole workloads write them there (spec 7 C13).
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ def build(
     args: Sequence[str] | None = None,
     restart_policy: str | None = None,
 ) -> Built:
-    """A pod template, for whatever makes pods of one.
+    """A pod template, for any object that has one.
 
-    Raises InvalidRequestError as `patch` does, and for a command, arguments or a restart policy
-    that make no sense.
+    Raises InvalidRequestError as `patch` does, and for an invalid command, arguments or restart
+    policy.
     """
     part = pod_part(request, container=container)
     template = pod_template(
@@ -71,7 +71,7 @@ def build(
     unsupported = [
         Unsupported(
             setting,
-            "KAI reads it from the object that owns the pods, which a template is not",
+            "KAI reads it from the object that owns the pods, not from a template",
             f"use kubernetes.{function}(), or kubernetes.patch() with the whole manifest",
         )
         for setting, value, function in (
@@ -106,15 +106,15 @@ def patch(
     as_native: bool | None = None,
     strict: bool = False,
 ) -> Built:
-    """A workload, of a kind in `kai.api.kinds.WORKLOADS`, with the settings; the rest of it stays.
+    """A workload of a kind in `kai.api.kinds.WORKLOADS` with the settings; the rest of it stays.
 
-    workload: a manifest, or an object of a client. roles: of its pods, those that get GPUs, such as
+    workload: a manifest, or an object of a client. roles: the roles whose pods get GPUs, such as
     ``["Worker"]``; None: those that usually do. requests: other settings for some roles.
 
-    Raises InvalidRequestError for a kind that is not in the table, for a manifest that describes no
-    pods or has malformed fields, for a role or container that it does not have, for a `gang_min`
-    above its pods, with `as_native` where the kubernetes client is not installed or has no class
-    for the kind, and with `strict` for what the kind cannot express.
+    Raises InvalidRequestError for another kind, for a manifest without pods or with malformed
+    fields, for a role or container that it does not have, for a `gang_min` above its number of
+    pods, with `as_native` if the kubernetes client is not installed or has no class for the kind,
+    and with `strict` for settings that the kind cannot express.
     """
     options: dict[str, Any] = {
         "roles": roles,
@@ -128,7 +128,7 @@ def patch(
 
 
 def _own_patch(kind: str) -> str | None:
-    """The module of a kind that says some things in fields of its own."""
+    """The module for a kind that has its own fields for some settings."""
     known = kinds.known(kind)
     if known.ray:
         return "kai.integrations.ray"
@@ -146,7 +146,7 @@ def pod_template(
 ) -> dict[str, Any]:
     """A pod template with one container, before any settings.
 
-    Raises InvalidRequestError for a command, arguments or a restart policy that make no sense.
+    Raises InvalidRequestError for an invalid command, arguments or restart policy.
     """
     if restart_policy is not None:
         rules.one_of("restart_policy", restart_policy, _POLICIES)
@@ -165,28 +165,30 @@ def words(name: str, value: Sequence[str] | None) -> list[str] | None:
     if value is None:
         return None
     if isinstance(value, str) or not all(isinstance(each, str) for each in value):
-        raise rules.refuse(f"{name} is {value!r}: write a list of texts, as in ['python', 'x.py']")
+        raise rules.refuse(
+            f"{name} is {value!r}: write a list of strings, as in ['python', 'x.py']"
+        )
     return list(value)
 
 
 class Options(TypedDict, total=False):
-    """What every function that makes a workload takes beside its name and its image."""
+    """The common options of the functions that create a workload."""
 
     namespace: str | None
     container: str
-    """The main container: "main" unless given; a name in the request goes before it."""
+    """The main container; default "main". A name in the request takes precedence."""
     command: Sequence[str] | None
     args: Sequence[str] | None
     restart_policy: str
-    """Of a Pod, a Job and a CronJob; "Never" unless given."""
+    """For a Pod, a Job and a CronJob; default "Never"."""
     as_native: bool | None
     strict: bool
 
 
 def pod(request: PodRequest, *, name: str, image: str, **options: Unpack[Options]) -> Built:
-    """A pod by itself, with `Options`. It is its own owner, so that a topology is written on it.
+    """A single pod, with `Options`. It is its own owner, so a topology is written on it.
 
-    Raises InvalidRequestError as `patch` does, and for arguments that make no sense.
+    Raises InvalidRequestError as `patch` does, and for invalid arguments.
     """
     options.setdefault("restart_policy", "Never")
     return _workload(
@@ -206,10 +208,11 @@ def job(
     backoff_limit: int | None = None,
     **options: Unpack[Options],
 ) -> Built:
-    """A Job, with `Options`. `gang_min` of its pods start together, if it is given (spec 7 J2).
+    """A Job, with `Options`. If the request has `gang_min`, that many pods start together (spec 7
+    J2).
 
-    Raises InvalidRequestError as `patch` does, for numbers that make no sense, and for an indexed
-    Job without `completions`.
+    Raises InvalidRequestError as `patch` does, for invalid numbers, and for an indexed Job without
+    `completions`.
     """
     counts = {"parallelism": parallelism, "completions": completions}
     for key, value in counts.items():
@@ -236,9 +239,9 @@ def job(
 def cron_job(
     request: PodRequest, *, name: str, image: str, schedule: str, **options: Unpack[Options]
 ) -> Built:
-    """A CronJob, with `Options`: KAI makes a group for each of its Jobs, and reads their template.
+    """A CronJob, with `Options`. KAI creates a pod group for each of its Jobs, from their template.
 
-    Raises InvalidRequestError as `patch` does, and for arguments that make no sense.
+    Raises InvalidRequestError as `patch` does, and for invalid arguments.
     """
     options.setdefault("restart_policy", "Never")
     return _workload(
@@ -251,21 +254,21 @@ def cron_job(
 def deployment(request: PodRequest, *, name: str, image: str, **options: Any) -> Built:
     """A Deployment, with `replicas` and `Options`.
 
-    KAI makes a group for each of its pods, of priority inference, which is not preempted and stays
-    within the queue's quota; priority= or preemptible=True changes that (spec 7 J4).
+    KAI creates a pod group for each of its pods, with the priority inference: it is not preempted
+    and stays within the queue's quota. priority= or preemptible=True changes this (spec 7 J4).
 
-    Raises InvalidRequestError as `patch` does, and for arguments that make no sense.
+    Raises InvalidRequestError as `patch` does, and for invalid arguments.
     """
     built = _replicated("Deployment", request, name=name, image=image, **options)
     said = (
         f"progressDeadlineSeconds is {PROGRESS_DEADLINE}: a Deployment whose pods wait longer in"
-        " the queue is reported as failed, and goes on waiting"
+        " the queue is reported as failed, but keeps waiting"
     )
     built = workloads.with_warnings(built, said)
     if request.priority is None and request.preemptible is None:
         said = (
-            "KAI takes the pods of a Deployment for non-preemptible inference, within the quota of"
-            " the queue: write priority='train' or preemptible=True for pods that may go beyond it"
+            "for KAI the pods of a Deployment are non-preemptible inference, limited to the quota"
+            " of the queue: write priority='train' or preemptible=True for pods that may exceed it"
         )
         return workloads.with_warnings(built, said)
     return built
@@ -274,7 +277,7 @@ def deployment(request: PodRequest, *, name: str, image: str, **options: Any) ->
 def stateful_set(request: PodRequest, *, name: str, image: str, **options: Any) -> Built:
     """A StatefulSet, with `replicas` and `Options`.
 
-    Raises InvalidRequestError as `patch` does, and for arguments that make no sense.
+    Raises InvalidRequestError as `patch` does, and for invalid arguments.
     """
     return _replicated("StatefulSet", request, name=name, image=image, **options)
 
@@ -282,7 +285,7 @@ def stateful_set(request: PodRequest, *, name: str, image: str, **options: Any) 
 def daemon_set(request: PodRequest, *, name: str, image: str, **options: Any) -> Built:
     """A DaemonSet, with `Options`.
 
-    Raises InvalidRequestError as `patch` does, and for arguments that make no sense.
+    Raises InvalidRequestError as `patch` does, and for invalid arguments.
     """
     return _replicated("DaemonSet", request, name=name, image=image, **options)
 
@@ -292,13 +295,13 @@ def _replicated(
 ) -> Built:
     if replicas is not None:
         if kind == "DaemonSet":
-            raise rules.refuse("a DaemonSet has a pod on each node: leave replicas= out")
+            raise rules.refuse("a DaemonSet has a pod on each node: omit replicas=")
         rules.count("replicas", replicas, least=0)
     if "restart_policy" in options:
-        raise rules.refuse(f"a {kind} starts its pods again: leave restart_policy= out")
+        raise rules.refuse(f"a {kind} restarts its pods: omit restart_policy=")
     selected = {"app.kubernetes.io/name": name}
     spec: dict[str, Any] = {} if replicas is None else {"replicas": replicas}
-    if kind == "Deployment":  # which else counts as failed while its pods wait (spec 7 B9)
+    if kind == "Deployment":  # otherwise it counts as failed while its pods wait (spec 7 B9)
         spec["progressDeadlineSeconds"] = PROGRESS_DEADLINE
     spec["selector"] = {"matchLabels": dict(selected)}
     if kind == "StatefulSet":
@@ -324,7 +327,7 @@ def _workload(
     strict: bool = False,
     **described: Any,
 ) -> Built:
-    """The workload with a spec that is made of its pod template."""
+    """The workload with `spec` of its pod template."""
     template = pod_template(request.container or container, image=image, **described)
     manifest = {**workloads.head(api, kind, name, namespace), "spec": spec(template)}
     return patch(manifest, request, as_native=as_native, strict=strict)

@@ -2,8 +2,8 @@
 
     leaderworkerset.build(request, name="serve", image="vllm/vllm-openai", size=4, replicas=2)
 
-Each replica is a group of `size` pods for KAI, which start together. Both templates get the
-settings; the queue and the topology are read from the LeaderWorkerSet.
+For KAI, each replica is a group of `size` pods that start together. Both templates get the
+settings; KAI reads the queue and the topology from the LeaderWorkerSet.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ def build(
 ) -> Built:
     """A LeaderWorkerSet.
 
-    size: pods of each replica, with its leader. leader: settings of the leaders; None: those of the
-    workers. segment_size, with the levels: parts of a replica that are kept together.
-    leader_in_segments=False: the leader is in none of them.
+    size: number of pods of each replica, including the leader. leader: settings of the leaders;
+    None: those of the workers. segment_size and the levels: parts of a replica that are placed
+    close together. leader_in_segments=False: the leader is in no segment.
 
-    Raises InvalidRequestError for numbers of pods that make no sense, for an unknown startup
-    policy, for segments that have no size, are larger than a replica, or do not divide its workers
-    without the leader, with `as_native`, as no library has classes for it, with `as_native`, as no
-    library has classes for it, and with `strict` for what a LeaderWorkerSet cannot express.
+    Raises InvalidRequestError for invalid numbers of pods, for an unknown startup policy, for
+    segments without a size, larger than a replica, or that do not divide its workers without the
+    leader, with `as_native` (no library has classes for it), and with `strict` for settings that a
+    LeaderWorkerSet cannot express.
     """
     rules.count("size", size)
     rules.count("replicas", replicas, least=0)
     rules.one_of("startup_policy", startup_policy, STARTUP_POLICIES)
-    if request.gang_min == size:  # as KAI has it anyway
+    if request.gang_min == size:  # KAI does this by default
         request = request.with_changes(gang_min=None)
     words: dict[str, Any] = {"image": image, "command": command, "args": args}
     group: dict[str, Any] = {
@@ -69,14 +69,14 @@ def build(
         _check_segments(size, segment_size, leader_in_segments)
         levels = (segment_required_level, segment_preferred_level)
         segments = segment_annotations(request, segment_size, *levels)
-        del segments[keys.SEGMENT_SIZE_ANNOTATION]  # there is a field for it
+        del segments[keys.SEGMENT_SIZE_ANNOTATION]  # it has a field instead
         group["subGroupPolicy"] = {"subGroupSize": segment_size}
         if not leader_in_segments:
             group["subGroupPolicy"]["type"] = "LeaderExcluded"
         if segments:
             group["workerTemplate"]["metadata"] = {"annotations": segments}
     elif segment_required_level is not None or segment_preferred_level is not None:
-        raise rules.refuse("a level of segments has no size: write segment_size=")
+        raise rules.refuse("a level of segments needs a size: write segment_size=")
     spec = {
         "replicas": replicas,
         "startupPolicy": startup_policy,
@@ -91,8 +91,8 @@ def build(
     built = placed(built, segments, "pod template of the workers")
     if startup_policy == "LeaderReady" and size > 1:
         said = (
-            "startup policy LeaderReady: KAI starts the leader without waiting for room for its"
-            " workers: write LeaderCreated for pods that must start together"
+            "startup policy LeaderReady: KAI starts the leader even if its workers do not fit:"
+            " write LeaderCreated for pods that must start together"
         )
         built = with_warnings(built, said)
     return built
@@ -102,10 +102,10 @@ def _check_segments(size: int, segment: int, leader_inside: bool) -> None:
     rules.count("segment_size", segment, least=2)
     if segment > size:
         raise rules.refuse(
-            f"segment_size is {segment} of size={size}: write at most that many pods"
+            f"segment_size is {segment}, but size is {size}: write a smaller segment_size"
         )
     if not leader_inside and (size - 1) % segment:
         raise rules.refuse(
-            f"{size - 1} workers make no whole number of segments of {segment}: write another size"
-            " or segment_size, or leave leader_in_segments=False out"
+            f"{size - 1} workers are not a multiple of segments of {segment}: write another size"
+            " or segment_size, or omit leader_in_segments=False"
         )

@@ -1,4 +1,4 @@
-"""Which version of an orchestrator's library is there, without importing it."""
+"""Finds the installed version of an orchestrator's library without importing it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from importlib.machinery import PathFinder
 
 
 def installed_version(module: str, distribution: str) -> str | None:
-    """None: it is not there. `module`: its top-level one."""
+    """The version, or None if it is not installed. `module`: its top-level module."""
     if PathFinder.find_spec(module) is None:
         return None
-    from importlib import metadata  # it costs as much as the rest of `kai settings`
+    from importlib import metadata  # this import takes as long as the rest of `kai settings`
 
     try:
         return metadata.version(distribution)

@@ -7,9 +7,9 @@
     @step
     def train(self): ...
 
-Metaflow writes labels and annotations on the Job of a step (on the JobSet, with @parallel) and on
-its pods alike, so KAI finds the settings of owners and those of pods (spec 7 M2).
-It has no argument for a scheduler: `cluster_objects` has the policy that does it (spec 7 M6).
+Metaflow writes labels and annotations both on the Job of a step (on the JobSet, with @parallel) and
+on its pods, so KAI finds the settings of owners and of pods (spec 7 M2). It has no argument for a
+scheduler: `cluster_objects` has a policy that sets it (spec 7 M6).
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from kai.settings import (
 )
 
 TARGETS = ("job", "argo")
-_MEGABYTE = 1_000_000  # Metaflow's memory is in these
-# What it requests for a step that says nothing, unless its configuration says otherwise.
+_MEGABYTE = 1_000_000  # the unit of Metaflow's memory
+# Its default requests for a step, unless its configuration has others.
 _DEFAULTS: Mapping[str, int] = {"cpu": 1, "memory": 4096, "disk": 10240}
 
 
@@ -57,21 +57,21 @@ def build(
     """``kubernetes`` and ``environment``: keyword arguments for the decorators of these names.
 
     target: ``argo`` for a flow that is deployed with ``argo-workflows create``, else ``job``.
-    parallel: the step has @parallel. step: its name, which its container is called by, except under
-    Argo without @parallel. existing: such arguments, to which the settings are added; of
-    ``resources`` too. form: of the policy in `cluster_objects` (``policy`` or ``kyverno``).
-    Metaflow has no objects for this: native is the same mapping.
+    parallel: the step has @parallel. step: its name, which is also the name of its container,
+    except with Argo and without @parallel. existing: existing arguments, also of ``resources``; the
+    settings are added to them. form: form of the policy in `cluster_objects` (``policy`` or
+    ``kyverno``). Metaflow has no objects for this: native is the same mapping.
 
     Raises InvalidRequestError for an unknown target or form, for malformed `existing` arguments,
-    for a request that names another container than Metaflow's, for ``style="nvfractions"`` without
-    a `step`, and with `strict` for what Metaflow cannot express.
+    for a request with another container than Metaflow's, for ``style="nvfractions"`` without a
+    `step`, and with `strict` for settings that Metaflow cannot express.
     """
     rules.one_of("target", target, TARGETS)
     container = _container(target, parallel, step)
     if request.container is not None and request.container != container:
         raise rules.refuse(
-            f"container is {request.container!r}, and Metaflow calls it"
-            f" {container or 'like the step: write step='}: leave it out"
+            f"container is {request.container!r}, but Metaflow names it"
+            f" {container or 'like the step: write step='}: omit it"
         )
     if request.style == "nvfractions" and container is None:
         raise rules.refuse("style nvfractions needs the container's name: write step=")
@@ -83,7 +83,7 @@ def build(
     if request.gpu_kind != "none" and before.get("resources", {}).get("gpu") is not None:
         amount = before["resources"].pop("gpu")
         warnings.append(
-            f"gpu={amount} of @resources was taken away: it would go before what is asked for here"
+            f"gpu={amount} of @resources was removed: it would take precedence over this request"
         )
     settings = {
         **filled(before),
@@ -112,7 +112,7 @@ def _container(target: str, parallel: bool, step: str | None) -> str | None:
 
 
 def _possible(request: PodRequest, target: str) -> PodRequest:
-    """The request without what cannot be written."""
+    """The request without settings that Metaflow cannot express."""
     if request.claim is not None:
         request = request.with_changes(claim=None)
     tolerations = [
@@ -132,8 +132,11 @@ def _possible(request: PodRequest, target: str) -> PodRequest:
 
 
 def _checked(existing: Mapping[str, Any] | None) -> dict[str, dict[str, Any]]:
-    """The arguments of each decorator. Those of @kubernetes are the fields of a pod, but for a
-    selector that may be a text and the number of GPUs."""
+    """The arguments of each decorator.
+
+    Those of @kubernetes are fields of a pod, except that a selector may be a string, and the number
+    of GPUs.
+    """
     decorators = {} if existing is None else rules.mapping("existing", existing)
     checked = {
         str(name): dict({} if each is None else rules.mapping(f"{name} of existing", each))
@@ -152,10 +155,10 @@ def _checked(existing: Mapping[str, Any] | None) -> dict[str, dict[str, Any]]:
 def _arguments(
     part: PodPart, before: Mapping[str, Any], container: str | None
 ) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
-    """Those of @kubernetes; the pod that comes of them; and what had to go."""
+    """The arguments of @kubernetes, the resulting pod, and warnings about removed settings."""
     name = container or "step"
     selector = before.get("node_selector") or {}
-    if isinstance(selector, str):  # Metaflow's other way to write it
+    if isinstance(selector, str):  # Metaflow also accepts this form
         pairs = [each.partition("=") for each in selector.split(",")]
         selector = {key: value for key, _, value in pairs}
     extended = dict(before.get("extended_resources") or {})
@@ -271,14 +274,14 @@ def _unsupported(request: PodRequest, target: str, parallel: bool) -> Iterator[U
     elif request.gang_min is not None and parallel and target == "job":
         yield Unsupported(
             "gang_min",
-            "the workers of Metaflow's JobSet are made only when its first pod runs",
-            "deploy the flow with argo-workflows create, where they start together",
+            "Metaflow's JobSet creates its workers only when its first pod runs",
+            "deploy the flow with argo-workflows create: there they start together",
         )
     if request.runtime_class is not None:
         yield Unsupported(
             "runtime_class",
             "Metaflow has no argument for a runtime class",
-            "leave it out: KAI gives its own to pods with a part of a GPU",
+            "omit it: KAI sets its own for pods with a part of a GPU",
         )
     if request.claim is not None:
         yield Unsupported(
@@ -290,19 +293,19 @@ def _unsupported(request: PodRequest, target: str, parallel: bool) -> Iterator[U
         if getattr(request, name) is not None:
             yield Unsupported(
                 name,
-                "Metaflow limits all to what is requested, or nothing",
-                "write qos='Guaranteed' in @kubernetes for the former",
+                "Metaflow sets all limits to the requests, or none",
+                "write qos='Guaranteed' in @kubernetes to set all",
             )
     if target == "argo" and any("tolerationSeconds" in each for each in request.tolerations):
         yield Unsupported(
             "tolerations",
-            "Metaflow writes tolerationSeconds for Argo in a spelling that nobody reads",
-            "tolerate without it, which is for ever",
+            "Metaflow writes tolerationSeconds for Argo in a spelling that Argo does not read",
+            "omit it, which tolerates the taint forever",
         )
     if without_mounts(request) is not request:
         yield Unsupported(
             "isolation",
-            "Metaflow mounts no directories of the node",
+            "Metaflow cannot mount directories of the node",
             "write isolation='none' and name the framework=",
         )
 
@@ -311,17 +314,17 @@ def _warnings(request: PodRequest, target: str, parallel: bool) -> list[str]:
     said = []
     if request.gpu_kind != "none":
         said.append(
-            "leave gpu= out of @resources: it goes before that of @kubernetes, and gpu=0 would be a"
-            " limit as well"
+            "omit gpu= in @resources: it takes precedence over that of @kubernetes, and gpu=0 would"
+            " also be a limit"
         )
     if target == "argo":
         said.append(
-            "steps without @kubernetes go to the default scheduler, unless"
-            " METAFLOW_KUBERNETES_LABELS names the queue for all"
+            "steps without @kubernetes use the default scheduler, unless"
+            " METAFLOW_KUBERNETES_LABELS names the queue for all steps"
         )
     if parallel and target == "argo" and request.gang_min is not None:
         said.append(
-            "KAI starts all pods of the step together, however many gang_min says: Metaflow cannot"
-            " lower that"
+            "KAI starts all pods of the step together, whatever gang_min is: Metaflow cannot lower"
+            " this number"
         )
     return said

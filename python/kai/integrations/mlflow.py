@@ -2,12 +2,12 @@
 
     built = mlflow.build(kai.PodRequest(queue="test", gpu_fraction=0.5), project="mnist",
                          repository_uri="registry.example.com/mnist")
-    mlflow.write(built)             # the template, where the configuration says that it is
+    mlflow.write(built)             # the configuration, and the template that it names
 
     mlflow run . --backend kubernetes --backend-config kubernetes_config.json
 
-MLflow makes one Job of the template for each run. It gives the first container the project's name
-(spec 7 L1), which is therefore the name to say for a part of a GPU.
+MLflow creates one Job from the template for each run. It renames the first container to the
+project's name (spec 7 L1), so that is the name of the container for a part of a GPU.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from kai.settings import Built, PodRequest, filled, merge, merge_into_pod, pod_p
 
 TEMPLATE_PATH = "kubernetes_job_template.yaml"
 CONFIG_PATH = "kubernetes_config.json"
-# MLflow replaces it, and the command and the image with it, in each run.
+# MLflow replaces it, the command and the image in each run.
 _REPLACED = "replaced-by-mlflow"
 
 
@@ -41,23 +41,22 @@ def build(
     kube_context: str | None = None,
     template_path: str = TEMPLATE_PATH,
 ) -> Built:
-    """``kube-job-template``, a Job, and ``backend-config``, which names the file it is in.
+    """``kube-job-template``, a Job, and ``backend-config``, which names its file.
 
-    project: name in the MLproject file. template: a Job, to which the settings are added; it has to
-    have a namespace, and `namespace` is for one that has none. repository_uri: where MLflow pushes
-    the image; it will not run without one. MLflow has no objects for this: native is the same
-    mapping.
+    project: name in the MLproject file. template: a Job to which the settings are added;
+    `namespace` is used if it has none. repository_uri: where MLflow pushes the image; MLflow does
+    not run without it. MLflow has no objects for this: native is the same mapping.
 
-    Raises InvalidRequestError for a `project` that can name no container, for a request that names
-    another one, for a template that is no Job, for ``style="nvfractions"`` without a `project`, and
-    with `strict` for what MLflow cannot express.
+    Raises InvalidRequestError for a `project` that is not a valid container name, for a request
+    with another container, for a template that is not a Job, for ``style="nvfractions"`` without a
+    `project`, and with `strict` for settings that MLflow cannot express.
     """
     if project is not None:
         rules.dns_label("project", project)
     if request.container not in (None, project):
         raise rules.refuse(
-            f"container is {request.container!r}, and MLflow renames it like the project: write"
-            f" project={request.container!r} if that is the project, else leave it out"
+            f"container is {request.container!r}, but MLflow renames it to the project: write"
+            f" project={request.container!r} if that is the project, otherwise omit it"
         )
     if request.style == "nvfractions" and project is None:
         raise rules.refuse("style nvfractions needs the container's name: write project=")
@@ -96,12 +95,12 @@ def build(
 
 
 def write(built: Mapping[str, Any], folder: str | Path = ".") -> tuple[Path, Path]:
-    """Writes the template where the configuration says, and the configuration beside it."""
+    """Writes the configuration, and the template to the path in the configuration."""
     import yaml
 
     config = {**built["backend-config"]}
     template = Path(folder) / config["kube-job-template-path"]
-    # MLflow opens the path as it is, from wherever it runs.
+    # MLflow opens the path relative to its working directory.
     config["kube-job-template-path"] = str(template)
     template.parent.mkdir(parents=True, exist_ok=True)
     text = yaml.safe_dump(built["kube-job-template"], sort_keys=False)
@@ -137,7 +136,7 @@ def _warnings(request: PodRequest, job: Mapping[str, Any], repository_uri: str |
     pods = job["spec"].get("parallelism", 1)
     if request.gang_min is not None and request.gang_min > pods:
         said.append(
-            f"gang_min={request.gang_min}: KAI waits for that many pods of the Job, and it has"
-            f" {pods}, unless its spec says parallelism {request.gang_min}"
+            f"gang_min={request.gang_min}: KAI waits for that many pods of the Job, but it has"
+            f" {pods}, unless its spec has parallelism {request.gang_min}"
         )
     return said

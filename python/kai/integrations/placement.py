@@ -1,4 +1,4 @@
-"""On which object each setting was written: `Built.placement` (spec 7 B4)."""
+"""The object of each setting: `Built.placement` (spec 7 B4)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kai.settings import PodPart
 
 
 class Placement:
-    """Collects them, for a builder that writes on several objects."""
+    """Collects the objects, for a builder that writes to several ones."""
 
     def __init__(self) -> None:
         self._objects: dict[str, dict[str, None]] = {}
@@ -25,7 +25,7 @@ class Placement:
     def of_pod(
         self, part: PodPart, place: str, owns_itself: bool = False, container: str | None = None
     ) -> None:
-        """All there is of a part but its owner's. container: what to call that; None: the pod."""
+        """Adds all of a part except its owner's keys. container: its name here; None: the pod."""
         self.of_metadata(part.metadata(owns_itself=owns_itself), place)
         for key in part.spec():
             self.add(key, place)
@@ -39,9 +39,9 @@ class Placement:
 def placement(
     part: PodPart, *, pod: str, owner: str | None = None, container: str | None = None
 ) -> dict[str, str]:
-    """Of a builder that writes all there is of a part, by what it calls these objects.
+    """The placement for a builder that writes all of a part, with its names of the objects.
 
-    owner: the workload that owns the pod; None: nothing does, and the pod has the owner's keys too.
+    owner: the workload that owns the pod; None: no owner, so the pod also has the owner's keys.
     """
     placed = Placement()
     if owner is not None:

@@ -3,11 +3,10 @@
     template = prefect.base_job_template(kai.PodRequest(queue="test", gpu_fraction=0.5))
     variables = prefect.job_variables(kai.PodRequest(queue="other", gpu_fraction=0.25))
 
-The pool gets the template once; a deployment says through its job_variables what it wants otherwise
-(spec 7 P6). Queue, priority and the amount of GPU, CPU and memory are variables; scheduler, nodes,
-tolerations and topology belong to the pool. A variable that is not set takes its key away, and one
-that is set to nothing would leave an empty annotation, which KAI refuses: the template's schema
-refuses it first.
+The pool gets the template once; a deployment sets other values in its job_variables (spec 7 P6).
+Queue, priority and the amount of GPU, CPU and memory are variables; scheduler, nodes, tolerations
+and topology belong to the pool. If a variable is not set, its key is removed. An empty variable
+would write an empty annotation, which KAI refuses, so the template's schema refuses it.
 """
 
 from __future__ import annotations
@@ -33,11 +32,11 @@ from kai.settings import (
     pod_part,
 )
 
-CONTAINER = "prefect-job"  # the worker accepts no other name, and no other place than the first
+CONTAINER = "prefect-job"  # the worker requires this name, and that the container is the first
 POD_WATCH_TIMEOUT_SECONDS = 3600
 VERSION = "0.8.0"  # of prefect-kubernetes
 
-# The variables that KAI's keys are made of, with what each may be.
+# The variables for KAI's keys, with the schema of each.
 _KAI_VARIABLES: Mapping[str, Mapping[str, str]] = {
     "kai_queue": {
         "title": "KAI queue",
@@ -60,7 +59,7 @@ _KAI_VARIABLES: Mapping[str, Mapping[str, str]] = {
     },
     "gpu_devices": {
         "title": "GPU devices",
-        "description": "How many devices to take the part or the memory of.",
+        "description": "The number of devices from which to request this part or memory.",
         "pattern": "^[1-9][0-9]*$",
     },
     "gpus": {
@@ -95,11 +94,11 @@ def build(
 
     template: the pool's own, to which the settings are added; None: one like Prefect's default.
     version: of the worker's prefect-kubernetes. native: made from the default template of the
-    Prefect that is installed, where none is given.
+    installed Prefect if no template is given.
 
-    Raises InvalidRequestError for a version that is none, for a template that is not one of
-    Prefect's, for a request that names another container than Prefect's, with `as_native` where
-    prefect-kubernetes is not installed, and with `strict` for what Prefect cannot express.
+    Raises InvalidRequestError for a malformed version, for a template that is not one of Prefect's,
+    for a request with another container than Prefect's, with `as_native` if prefect-kubernetes is
+    not installed, and with `strict` for settings that Prefect cannot express.
     """
     made, warnings = _templated(request, template, version)
     variables = job_variables(request)
@@ -135,20 +134,20 @@ def build(
 def base_job_template(
     request: PodRequest, *, template: Mapping[str, Any] | None = None, version: str = VERSION
 ) -> dict[str, Any]:
-    """A work pool's template, in which the settings of the request are the default.
+    """A work pool's template with the settings of the request as defaults.
 
     template: such as ``prefect work-pool get-default-base-job-template --type kubernetes`` prints.
 
-    Raises InvalidRequestError for a version that is none, for a template that is not one of
-    Prefect's, and for a request that names another container than Prefect's.
+    Raises InvalidRequestError for a malformed version, for a template that is not one of Prefect's,
+    and for a request with another container than Prefect's.
     """
     return _templated(request, template, version)[0]
 
 
 def job_variables(request: PodRequest) -> dict[str, Any]:
-    """What a deployment says for a pool with such a template.
+    """The job_variables of a deployment in a pool with such a template.
 
-    Raises InvalidRequestError for a request that names another container than Prefect's.
+    Raises InvalidRequestError for a request with another container than Prefect's.
     """
     part = _part(request)
     values: dict[str, Any] = {
@@ -167,8 +166,8 @@ def job_variables(request: PodRequest) -> dict[str, Any]:
 def _part(request: PodRequest) -> PodPart:
     if request.container not in (None, CONTAINER):
         raise rules.refuse(
-            f"container is {request.container!r}, and Prefect takes none but {CONTAINER}: leave it"
-            " out"
+            f"container is {request.container!r}, and Prefect accepts only {CONTAINER}: remove"
+            " container="
         )
     return pod_part(request, container=CONTAINER)
 
@@ -177,7 +176,7 @@ def _templated(
     request: PodRequest, template: Mapping[str, Any] | None, version: str
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     given = _plain_template(version) if template is None else rules.mapping("template", template)
-    # Of the configuration no more than this: its env is a mapping, and not a pod's list.
+    # Only this part of the configuration: its env is a mapping, not a list as in a pod.
     manifest = fields_at("template", given, "job_configuration", "job_manifest")
     check_fields("the job_manifest of template", manifest, placeholders=True)
     fields_at("the job_manifest of template", manifest, "spec", "template", "spec")
@@ -190,11 +189,11 @@ def _templated(
     if containers[0].get("name") != CONTAINER:
         raise rules.refuse(
             f"the first container of the template is {containers[0].get('name')!r}: write"
-            f" {CONTAINER}, which Prefect takes alone"
+            f" {CONTAINER}, the only name that Prefect accepts"
         )
     limits = (containers[0].get("resources") or {}).get("limits") or {}
     if limits.get(keys.NVIDIA_GPU) == _filled_in("gpus"):
-        del limits[keys.NVIDIA_GPU]  # our own, from an earlier time
+        del limits[keys.NVIDIA_GPU]  # from an earlier call of this function
 
     part = _with_variables(request, _part(request), version)
     job["spec"]["template"], warnings = merge_into_pod(pod, part, container=CONTAINER)
@@ -218,7 +217,7 @@ def _filled_in(name: str) -> str:
 
 
 def _with_variables(request: PodRequest, part: PodPart, version: str) -> PodPart:
-    """The part with placeholders where a run may say something else."""
+    """The part with placeholders for the values that a run may change."""
     named = request.with_changes(queue=request.queue or "any", priority=request.priority or "any")
     labels = dict.fromkeys(named.queue_labels, _filled_in("kai_queue"))
     if _keeps_case(version):
@@ -276,23 +275,24 @@ def _numbers(version: str) -> tuple[int, ...]:
 def _warnings(request: PodRequest, version: str) -> list[str]:
     said = [
         f"pod_watch_timeout_seconds is {POD_WATCH_TIMEOUT_SECONDS}: a pod that waits in its queue"
-        " for longer makes its run crash"
+        " for longer lets its run crash"
     ]
     if request.is_gang:
         said.append(
             f"gang_min={request.gang_min}: KAI waits for that many pods of the Job, and a run has"
-            " one, unless the template's job_manifest says parallelism"
+            " one pod unless the template's job_manifest has parallelism"
         )
     changed = [key for key in request.labels if key != key.lower()]
     if changed and not _keeps_case(version):
         said.append(
-            f"prefect-kubernetes before 0.7.7 writes labels in small letters: {', '.join(changed)}"
+            "prefect-kubernetes before 0.7.7 writes labels in lower-case letters:"
+            f" {', '.join(changed)}"
         )
     return said
 
 
 def _plain_template(version: str) -> dict[str, Any]:
-    """A template with the variables that Prefect's workers are used to."""
+    """A template with the variables of Prefect's own default template."""
     text = {"type": "string"}
     texts = {"type": "object", "additionalProperties": {"type": "string"}}
     seconds = {"type": "integer"}
@@ -334,7 +334,7 @@ def _plain_template(version: str) -> dict[str, Any]:
             "ttlSecondsAfterFinished": "{{ finished_job_ttl }}",
             "template": {
                 "spec": {
-                    # The worker insists on these two here, where Kubernetes does not read them.
+                    # The worker requires these two here, although Kubernetes does not read them.
                     "completions": 1,
                     "parallelism": 1,
                     "restartPolicy": "Never",

@@ -3,9 +3,9 @@
     ray.build(request, kind="RayJob", name="j", image="rayproject/ray", entrypoint="python t.py")
     ray.patch(manifest, request)
 
-The head needs no GPU and gets none, unless it has a request of its own. KAI waits for the head and
-for the fewest workers of each group. What is built works with any KubeRay, whether or not it is
-installed with ``batchScheduler.name=kai-scheduler``.
+The head needs no GPU and gets none, unless it has its own request. KAI waits for the head and for
+the minimum number of workers of each group. The results work with any KubeRay, installed with or
+without ``batchScheduler.name=kai-scheduler``.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from kai.integrations.workloads import with_warnings
 from kai.settings import Built, PodRequest, Unsupported, filled
 
 API = "ray.io/v1"
-PRIORITY_LABEL = "ray.io/priority-class-name"  # KAI takes it before all others (spec 7 R7)
+PRIORITY_LABEL = "ray.io/priority-class-name"  # KAI prefers it to all others (spec 7 R7)
 HEAD, WORKER = "ray-head", "ray-worker"
 
-# Kind -> the field of its spec that describes its cluster; "": the spec itself.
+# The field of each kind's spec that describes its cluster; "": the spec itself.
 CLUSTERS: Mapping[str, str] = MappingProxyType(
     {name: kind.ray.partition(".")[2] for name, kind in kinds.WORKLOADS.items() if kind.ray}
 )
@@ -34,16 +34,16 @@ SUBMISSION_MODES = ("HTTPMode", "SidecarMode", "InteractiveMode", "K8sJobMode")
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerGroup:
-    """Workers of one kind. request: their settings; None: those of the cluster.
+    """A group of equal workers. request: their settings; None: those of the cluster.
 
-    Raises InvalidRequestError for numbers that make no sense, and unless min_replicas <= replicas
-    <= max_replicas.
+    Raises InvalidRequestError for invalid numbers, and unless min_replicas <= replicas <=
+    max_replicas.
     """
 
     replicas: int = 1
-    min_replicas: int | None = None  # as many as replicas
+    min_replicas: int | None = None  # default: replicas
     max_replicas: int | None = None
-    hosts: int = 1  # pods of one replica
+    hosts: int = 1  # number of pods of one replica
     request: PodRequest | None = None
     start_params: Mapping[str, str] = field(default_factory=dict)
 
@@ -54,8 +54,8 @@ class WorkerGroup:
         rules.count("max_replicas", self.most, least=0)
         if not self.least <= self.replicas <= self.most:  # spec 7 R6
             raise rules.refuse(
-                f"a worker group of {self.replicas} replicas has {self.least} at least and"
-                f" {self.most} at most: write min_replicas <= replicas <= max_replicas"
+                f"a worker group has {self.replicas} replicas, a minimum of {self.least} and a"
+                f" maximum of {self.most}: write min_replicas <= replicas <= max_replicas"
             )
 
     @property
@@ -87,14 +87,15 @@ def build(
 ) -> Built:
     """A RayCluster, RayJob or RayService.
 
-    groups: name -> WorkerGroup; None: one worker, in a group called ``workers``. head: settings of
-    the head; None: the request's, without a GPU. head_start_params: of ``ray start`` there, such as
-    ``{"num-cpus": "0"}`` for a head that runs no tasks. entrypoint, submission_mode: of a RayJob.
-    serve_config: of a RayService. The manifest is what KubeRay's Python client takes, too.
+    groups: the worker groups by name; None: one worker, in the group ``workers``. head: settings of
+    the head; None: those of the request, without a GPU. head_start_params: parameters of ``ray
+    start`` for the head, such as ``{"num-cpus": "0"}`` for a head that runs no tasks. entrypoint,
+    submission_mode: for a RayJob. serve_config: for a RayService. KubeRay's Python client also
+    accepts the manifest.
 
     Raises InvalidRequestError for an unknown kind or submission mode, for an option of another
-    kind, for a group without a name of its own, for start parameters that are no texts, and with
-    `strict` for what Ray cannot express.
+    kind, for a group with an invalid name, for start parameters that are not strings, and with
+    `strict` for settings that Ray cannot express.
     """
     rules.one_of("kind", kind, CLUSTERS)
     rules.one_of("submission_mode", submission_mode, SUBMISSION_MODES)
@@ -103,9 +104,9 @@ def build(
         ("serve_config", serve_config, "RayService"),
     ):
         if value is not None and kind != of:
-            raise rules.refuse(f"{option}= is of a {of}: write kind={of!r}, or leave it out")
+            raise rules.refuse(f"{option}= is an option of a {of}: write kind={of!r}, or omit it")
     if "head" in (groups or ()):
-        raise rules.refuse("a group is called 'head': call it otherwise, head= is of the head")
+        raise rules.refuse("a group has the name 'head': rename it, and use head= for the head")
     every = dict({"workers": WorkerGroup()} if groups is None else groups)
     params = rules.variables(head_start_params or {})
     head_container = (head.container if head else None) or HEAD
@@ -116,7 +117,7 @@ def build(
     }
     cluster["workerGroupSpecs"] = [
         {
-            "groupName": rules.dns_label("a group", group),
+            "groupName": rules.dns_label("group", group),
             "replicas": each.replicas,
             "minReplicas": each.least,
             "maxReplicas": each.most,
@@ -150,12 +151,12 @@ def patch(
 ) -> Built:
     """A manifest of Ray with the settings.
 
-    roles: groups that take GPUs, ``head`` for the head; None: all groups of workers. requests:
-    other settings for some of them.
+    roles: the groups that get GPUs (``head`` for the head); None: all worker groups. requests:
+    other settings for some groups.
 
-    Raises InvalidRequestError for another kind, for malformed fields, for a group that it does not
-    have, for one with more minReplicas than replicas, and with `strict` for what Ray cannot
-    express.
+    Raises InvalidRequestError for another kind, for malformed fields, for a group that the manifest
+    does not have, for a group with more minReplicas than replicas, and with `strict` for settings
+    that Ray cannot express.
     """
     kind = rules.one_of("kind", rules.mapping("the manifest", manifest).get("kind"), CLUSTERS)
     built = workloads.patch(
@@ -170,21 +171,21 @@ def patch(
         mode = spec.setdefault("submissionMode", "HTTPMode")
         if mode == "K8sJobMode":
             warnings.append(
-                "submissionMode K8sJobMode is refused by a KubeRay that is installed with"
-                " batchScheduler.name=kai-scheduler: write HTTPMode or SidecarMode"
+                "KubeRay that is installed with batchScheduler.name=kai-scheduler refuses the"
+                " submissionMode K8sJobMode: write HTTPMode or SidecarMode"
             )
     if request.queue_labels and keys.QUEUE_LABEL not in request.queue_labels:
         warnings.append(
-            f"KubeRay's own integration with KAI reads {keys.QUEUE_LABEL} alone: leave it off, or"
-            " write both=True"
+            f"KubeRay's own integration with KAI reads only {keys.QUEUE_LABEL}: do not enable it,"
+            " or write both=True"
         )
     labels = settings["metadata"].get("labels", {})
     if request.priority is not None and labels.get(PRIORITY_LABEL, request.priority) != (
         request.priority
     ):
         warnings.append(
-            f"the label {PRIORITY_LABEL} was {labels[PRIORITY_LABEL]}, and KAI takes it before all"
-            f" others: it is {request.priority} now"
+            f"the label {PRIORITY_LABEL} was {labels[PRIORITY_LABEL]}, which KAI would prefer to"
+            f" all others: it is now {request.priority}"
         )
         labels[PRIORITY_LABEL] = request.priority
     cluster = spec[CLUSTERS[kind]] if CLUSTERS[kind] else spec
@@ -192,20 +193,20 @@ def patch(
         least, most = group.get("minReplicas") or 0, group.get("replicas")
         if most is not None and least > most:
             raise rules.refuse(
-                f"group {group.get('groupName')} has minReplicas {least} above replicas {most}, for"
-                " which KAI makes no group: write at least as many replicas"
+                f"group {group.get('groupName')} has minReplicas {least} above replicas {most}: KAI"
+                " creates no pod group for it, so write more replicas"
             )
         if most == 0 and not group.get("suspend"):
             warnings.append(
-                f"group {group.get('groupName')} begins with no workers: KAI does not wait for any"
+                f"group {group.get('groupName')} starts with no workers: KAI does not wait for any"
             )
     unsupported = list(built.unsupported)
     if any(key in request.annotations for key in keys.SEGMENTS):
         unsupported.append(
             Unsupported(
                 "annotations",
-                "KAI cuts no groups of Ray into segments",
-                "give each group of workers a topology of its own, in requests=",
+                "KAI does not divide groups of Ray into segments",
+                "give each worker group its own topology, in requests=",
             )
         )
     built = replace(

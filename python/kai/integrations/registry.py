@@ -1,4 +1,4 @@
-"""The orchestrators there are builders for, by the name that users write."""
+"""The orchestrators with builders, by the name that users write."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""SkyPilot on Kubernetes: what goes below ``config:`` of a task, or into ~/.sky/config.yaml.
+"""SkyPilot on Kubernetes: the value of ``config:`` of a task, or of ~/.sky/config.yaml.
 
     settings = skypilot.build(kai.PodRequest(queue="test", gpu_fraction=0.5))
     task = {"resources": {"infra": "kubernetes"}, "config": dict(settings), "run": "nvidia-smi"}
 
-SkyPilot starts bare pods; each is a group of its own for KAI (spec 7 S2, S3). `accelerators:`
-of a task becomes a limit of whole GPUs, which KAI refuses beside a part of one. So for a part
-SkyPilot is told of no GPU at all, and nodes are selected by their labels.
+SkyPilot starts bare pods; for KAI each is its own pod group (spec 7 S2, S3). `accelerators:` of a
+task becomes a limit of whole GPUs, which KAI refuses together with a part of a GPU. So for a part,
+SkyPilot gets no accelerator, and nodes are selected by their labels.
 """
 
 from __future__ import annotations
@@ -33,31 +33,32 @@ def build(
 ) -> Built:
     """The mapping ``{"kubernetes": {"pod_config": ..., "provision_timeout": ...}}``.
 
-    existing: such a configuration, to which the settings are added. provision_timeout: seconds that
-    a pod may wait in its queue; -1 for ever. context: of the kubeconfig, for a pod_config of its
-    own; only in ~/.sky/config.yaml. SkyPilot has no objects for this: native is the same mapping.
+    existing: an existing configuration, to which the settings are added. provision_timeout: seconds
+    that a pod may wait in its queue; -1 means forever. context: a context of the kubeconfig, for a
+    separate pod_config; only in ~/.sky/config.yaml. SkyPilot has no objects for this: native is the
+    same mapping.
 
-    Raises InvalidRequestError for a `provision_timeout` that is no seconds, for a request that
-    names another container than SkyPilot's, for malformed `existing` fields, and with `strict` for
-    what SkyPilot cannot express.
+    Raises InvalidRequestError for an invalid `provision_timeout`, for a request with another
+    container than SkyPilot's, for malformed `existing` fields, and with `strict` for settings that
+    SkyPilot cannot express.
     """
     if isinstance(provision_timeout, bool) or not isinstance(provision_timeout, int):
         raise rules.refuse(
-            f"provision_timeout is {provision_timeout!r}: write seconds, or -1 to wait for ever"
+            f"provision_timeout is {provision_timeout!r}: write seconds, or -1 to wait forever"
         )
     no_gang = Unsupported(
         "gang_min",
-        "the nodes of a task are bare pods, each of which is a group of its own for KAI",
-        "make a PodGroup with that minMember, and name it in annotations="
+        "the nodes of a task are bare pods, and for KAI each is its own pod group",
+        "create a PodGroup with that minMember, and name it in annotations="
         f"{{{keys.POD_GROUP_ANNOTATION!r}: ...}}",
     )
     unsupported = [no_gang] if request.is_gang else []
-    # On a bare pod nothing reads it.
+    # KAI does not read it on a bare pod.
     request = request.with_changes(gang_min=None)
     part = pod_part(request, container=CONTAINER)
     if part.container != CONTAINER:
         raise rules.refuse(
-            f"container is {part.container!r}, and SkyPilot runs tasks in {CONTAINER}: leave it out"
+            f"container is {part.container!r}, but SkyPilot runs tasks in {CONTAINER}: omit it"
         )
 
     config = dict(check_fields("existing", {} if existing is None else existing))
@@ -68,7 +69,7 @@ def build(
     spec = before.get("spec") or {}
     containers = [dict(each) for each in spec.get("containers") or []]
     if containers:
-        # The first stands for SkyPilot's own where it has no name.
+        # A first container without a name is SkyPilot's own.
         containers[0].setdefault("name", CONTAINER)
     if not any(each["name"] == CONTAINER for each in containers if "name" in each):
         containers.insert(0, {"name": CONTAINER})
@@ -98,24 +99,24 @@ def build(
 
 
 def _warnings(request: PodRequest, provision_timeout: int) -> list[str]:
-    waits = "for ever" if provision_timeout < 0 else f"{provision_timeout} s"
-    said = [f"provision_timeout is raised: SkyPilot waits {waits} for a pod that is in its queue"]
+    waits = "forever" if provision_timeout < 0 else f"{provision_timeout} s"
+    said = [f"provision_timeout is raised: SkyPilot waits {waits} for a pod in its queue"]
     if request.shares_gpus:
         said.append(
-            "SkyPilot sees a task without a GPU: leave accelerators: out of its resources, which"
-            " would ask for whole ones, and choose nodes with gpu_type= or node_selector="
+            "for SkyPilot the task has no GPU: omit accelerators: in its resources, as it would"
+            " request whole GPUs, and select nodes with gpu_type= or node_selector="
         )
     elif request.gpu_kind == "whole":
         said.append(
-            "the GPUs are asked for in pod_config, where SkyPilot does not look: write"
-            f" accelerators: with {request.gpus} of your model in the task's resources as well, so"
-            " that it chooses and counts them"
+            "the GPUs are requested in pod_config, which SkyPilot does not evaluate: also write"
+            f" accelerators: with {request.gpus} of your model in the task's resources, so that it"
+            " selects and counts them"
         )
     elif request.gpu_kind in ("mig", "claim"):
-        said.append("SkyPilot sees a task without a GPU: leave accelerators: out of its resources")
+        said.append("for SkyPilot the task has no GPU: omit accelerators: in its resources")
     if request.gpu_kind not in ("none", "whole"):
         said.append(
-            "Ray, which SkyPilot runs tasks with, hides the GPUs from a task that asks it for none:"
-            " begin run: with `unset CUDA_VISIBLE_DEVICES`"
+            "SkyPilot runs tasks with Ray, which hides GPUs from a task that requests none: begin"
+            " run: with `unset CUDA_VISIBLE_DEVICES`"
         )
     return said

@@ -4,8 +4,8 @@
     spark.patch(manifest, request)
     spark.submit_conf(request)                            # spark-submit --conf key=value
 
-KAI takes the driver and the executors of an application for one group, and starts them one by one:
-there is no gang. The executors take the GPUs.
+For KAI the driver and the executors of an application are one group, whose pods start one by one:
+it is not a gang. The executors get the GPUs.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def build(
     as_native: bool | None = None,
     strict: bool = False,
 ) -> Built:
-    """A SparkApplication to complete: its driver and executors. driver: settings of the driver;
-    None: the request's, without a GPU.
+    """A SparkApplication to complete, with driver and executors. driver: settings of the driver;
+    None: those of the request, without a GPU.
 
-    Raises InvalidRequestError as `patch` does, and for a name or namespace that no object can have.
+    Raises InvalidRequestError as `patch` does, and for an invalid name or namespace.
     """
     spec = {**filled({"image": image}), "driver": {}, "executor": {}}
     manifest = {**workloads.head(API, "SparkApplication", name, namespace), "spec": spec}
@@ -57,11 +57,11 @@ def patch(
 ) -> Built:
     """A SparkApplication or ScheduledSparkApplication with the settings.
 
-    roles: those that take GPUs, ``executor`` if None.
+    roles: the roles that get GPUs; None: ``executor``.
 
-    Raises InvalidRequestError for another kind, for malformed fields, for a role that is neither
-    driver nor executor, with `as_native`, as no library has classes for it, and with `strict` for
-    what Spark cannot express.
+    Raises InvalidRequestError for another kind, for malformed fields, for a role other than driver
+    and executor, with `as_native` (no library has classes for it), and with `strict` for settings
+    that Spark cannot express.
     """
     rules.mapping("the manifest", manifest)
     kind = rules.one_of("kind", manifest.get("kind"), _KINDS)
@@ -75,7 +75,7 @@ def patch(
     *application, _ = kinds.KINDS[kind].pods[0].path.split(".")
     if scheduler := at(built.settings, *application, "batchScheduler"):
         warnings.append(
-            f"batchScheduler is {scheduler}, which makes groups of its own: leave it out with KAI"
+            f"batchScheduler is {scheduler}, which creates its own groups: remove it for KAI"
         )
     built = replace(built, unsupported=tuple(unsupported), warnings=tuple(warnings))
     return built.strict() if strict else built
@@ -94,14 +94,14 @@ def submit_conf(
 ) -> Built:
     """Properties for spark-submit on Kubernetes.
 
-    discovery_script: path in the image of a script that lists the GPUs of an executor, which Spark
-    wants for whole ones.
+    discovery_script: path in the image of a script that lists the GPUs of an executor; Spark needs
+    it for whole GPUs.
 
-    Raises InvalidRequestError with `as_native`, for there are no objects, and with `strict` for
-    what Spark cannot express.
+    Raises InvalidRequestError with `as_native`, as there are no objects, and with `strict` for
+    settings that Spark cannot express.
     """
     if as_native:
-        raise rules.refuse("properties of Spark are plain values: leave as_native out")
+        raise rules.refuse("properties of Spark are plain values: omit as_native")
     asked = {"driver": driver or without_gpus(request), "executor": request}
     parts = {
         role: pod_part(_without_memory(each).with_changes(gang_min=None), container=container)
@@ -141,7 +141,9 @@ def submit_conf(
     unsupported += _memory(request)
     if request.gang_min is not None:
         hint = kinds.KINDS["SparkApplication"].gang_hint
-        unsupported.append(Unsupported("gang_min", "KAI reads no such number from Spark", hint))
+        unsupported.append(
+            Unsupported("gang_min", "KAI does not read such a number from Spark", hint)
+        )
     built = Built(
         orchestrator="spark",
         settings=conf,
@@ -158,8 +160,8 @@ def _warnings(request: PodRequest) -> list[str]:
     if not request.shares_gpus:
         return []
     return [
-        "with spark.executor.resource.gpu.* Spark asks Kubernetes for whole GPUs, which KAI refuses"
-        " beside a part of one: leave these properties out"
+        "with spark.executor.resource.gpu.* Spark requests whole GPUs, which KAI refuses together"
+        " with a part of a GPU: omit these properties"
     ]
 
 
@@ -170,8 +172,8 @@ def _without_memory(request: PodRequest) -> PodRequest:
 def _memory(request: PodRequest) -> list[Unsupported]:
     if request.memory is None and request.memory_limit is None:
         return []
-    reason = "Spark adds an overhead to the memory of the JVM, and asks for the sum itself"
-    workaround = "set memory and memoryOverhead of the driver and the executor in Spark's words"
+    reason = "Spark adds an overhead to the memory of the JVM, and requests the sum itself"
+    workaround = "set memory and memoryOverhead of the driver and the executor in Spark"
     return [Unsupported("memory", reason, workaround)]
 
 

@@ -1,12 +1,12 @@
 """Kubeflow Trainer v2: TrainJobs and their runtimes (spec 7 N1-N8).
 
     built = trainer.build(request, name="train", runtime="torch-distributed")
-    built.cluster_objects    # the runtime with the scheduler's name: applied once
+    built.cluster_objects    # the runtime with the scheduler's name: apply it once
     TrainerClient().train(runtime=..., trainer=..., options=built.native)
 
 A TrainJob cannot name a scheduler, a runtime class or a claim. These are in a copy of its runtime,
-``kai-<runtime>``, which an administrator applies once. What else a TrainJob can say about its pods
-differs by version: 2.0 has no annotations for them, so that parts of GPUs are in the copy as well.
+``kai-<runtime>``, which an administrator applies once. The other pod fields of a TrainJob depend on
+the version: 2.0 has no pod annotations, so parts of GPUs are also in the copy.
 """
 
 from __future__ import annotations
@@ -46,18 +46,17 @@ def build(
     as_native: bool | None = None,
     strict: bool = False,
 ) -> Built:
-    """A TrainJob, and in `cluster_objects` the runtime that it refers to.
+    """A TrainJob, and its runtime in `cluster_objects`.
 
-    runtime: the one to start from. base: its manifest, as ``kubectl get clustertrainingruntime -o
-    yaml`` shows it; None: a plain one for PyTorch, with `image`. runtime_name: of the copy; None:
-    ``kai-`` and the name of the runtime. job: the replicated job that
-    trains. native: the options for ``TrainerClient().train(options=)`` of the package kubeflow,
-    from Trainer 2.2 on.
+    runtime: the runtime to copy. base: its manifest, from ``kubectl get clustertrainingruntime -o
+    yaml``; None: a plain runtime for PyTorch, with `image`. runtime_name: name of the copy; None:
+    ``kai-`` and the name of the runtime. job: the replicated job that trains. native: the options
+    for ``TrainerClient().train(options=)`` of the package kubeflow, for Trainer 2.2 and later.
 
-    Raises InvalidRequestError for an unknown version, for names that no object can have, for
-    another runtime than the plain one without its `base`, for a `base` that is no training runtime
-    or lacks the job, for a `gang_min` above `num_nodes`, with `as_native` where the package
-    kubeflow is not installed, and with `strict` for what Trainer cannot express.
+    Raises InvalidRequestError for an unknown version, for invalid names, for another runtime than
+    the plain one without its `base`, for a `base` that is not a training runtime or lacks the job,
+    for a `gang_min` above `num_nodes`, with `as_native` if the package kubeflow is not installed,
+    and with `strict` for settings that Trainer cannot express.
     """
     rules.one_of("trainer_version", trainer_version, VERSIONS)
     rules.object_name("runtime", runtime)
@@ -65,7 +64,8 @@ def build(
         rules.count("num_nodes", num_nodes)
         if request.gang_min is not None and request.gang_min > num_nodes:
             raise rules.refuse(
-                f"gang_min is {request.gang_min} of {num_nodes} nodes: write at most that many"
+                f"gang_min is {request.gang_min}, but num_nodes is {num_nodes}: write a smaller"
+                " gang_min"
             )
     part = pod_part(request, container=CONTAINER)
     shape = _Shape(trainer_version, part, request, job)
@@ -85,7 +85,7 @@ def build(
         }
     )
     reference = {"name": copied["metadata"]["name"]}
-    if copied["kind"] != "ClusterTrainingRuntime":  # which is what is meant otherwise
+    if copied["kind"] != "ClusterTrainingRuntime":  # the default kind
         reference["kind"] = copied["kind"]
     spec = {"runtimeRef": reference, **filled({"trainer": trains})}
     spec |= shape.overrides()
@@ -94,8 +94,8 @@ def build(
     warnings = [*part.warnings]
     if request.shares_gpus and num_proc_per_node is None:
         warnings.append(
-            "the trainer counts processes by whole GPUs, and by processors where there are none:"
-            f" write num_proc_per_node={request.devices} if the runtime leaves it at auto"
+            "the trainer starts one process per whole GPU, or per processor without whole GPUs:"
+            f" write num_proc_per_node={request.devices} if the runtime has auto"
         )
     warnings += shape.warnings(copied["metadata"]["name"])
     built = Built(
@@ -119,7 +119,7 @@ def _owner_annotations(part: PodPart, runtime: Mapping[str, Any]) -> dict[str, s
 
 
 class _Shape:
-    """Where a version of Trainer has room for which part of the settings."""
+    """The fields of a Trainer version for each part of the settings."""
 
     def __init__(self, version: str, part: PodPart, request: PodRequest, job: str) -> None:
         self.version = version
@@ -134,7 +134,7 @@ class _Shape:
             if request.gang_min is None
             else {keys.BATCH_MIN_MEMBER_ANNOTATION: str(request.gang_min)}
         )
-        # What the job can say, and what has to be in the runtime.
+        # What the job has fields for, and what must be in the runtime.
         self.pod_metadata = {} if version == "2.0" else part.metadata()
         self.runtime_metadata = part.metadata() if version == "2.0" else {}
         self.job_annotations = gang if self.patches else {}
@@ -154,17 +154,17 @@ class _Shape:
             self.pod_spec["containers"] = [{"name": part.container or CONTAINER, **container}]
 
     def warnings(self, runtime: str) -> list[str]:
-        """What the runtime holds that other jobs may not want."""
+        """Warnings about settings in the runtime that also affect other jobs."""
         said = []
         if self.runtime_job_annotations:
             said.append(
-                f"Trainer {self.version} keeps gang_min in the runtime {runtime}: all jobs of it"
-                " have it"
+                f"with Trainer {self.version} gang_min is in the runtime {runtime}: it applies to"
+                " all of its jobs"
             )
         if self.version == "2.0" and self.part.annotations:
             said.append(
-                f"Trainer 2.0 has no annotations for pods: these are in the runtime {runtime}, so"
-                " write another runtime_name= for other shares"
+                f"Trainer 2.0 has no pod annotations: they are in the runtime {runtime}, so write"
+                " another runtime_name= for other shares"
             )
         return said
 
@@ -217,12 +217,12 @@ class _Shape:
 def _runtime(
     runtime: str, base: Mapping[str, Any] | None, image: str, shape: _Shape
 ) -> dict[str, Any]:
-    """A copy of a runtime with what a TrainJob cannot say (spec 7 C20)."""
+    """A copy of a runtime with the settings that a TrainJob cannot express (spec 7 C20)."""
     if base is None:
         if runtime != RUNTIME:
             raise rules.refuse(
-                f"what the runtime {runtime} is made of is not known here: write base= with its"
-                f" manifest, or runtime={RUNTIME!r}"
+                f"the content of the runtime {runtime} is unknown: write base= with its manifest,"
+                f" or runtime={RUNTIME!r}"
             )
         base = _plain_runtime(image)
     check_fields("base", base)
@@ -243,7 +243,7 @@ def _runtime(
         job = fields_at(f"replicated job {each.get('name')} of the base", each, "template", "spec")
         template = job["template"] = job.get("template") or {}
         trains = each.get("name") == shape.job
-        # Every pod of the group is KAI's; the rest is of those that train.
+        # KAI schedules every pod of the group; the other settings are for those that train.
         added = shape.runtime_spec if trains else {"schedulerName": shape.part.scheduler_name}
         template["spec"] = merge(template.get("spec") or {}, added)
         if not trains:
@@ -260,7 +260,7 @@ def _runtime(
 
 
 def _starts_in_parts(runtime: Mapping[str, Any]) -> bool:
-    """Some of its jobs wait for others, such as the one that loads the data: KAI must not."""
+    """Whether some of its jobs wait for others, such as a job that loads data: not a gang."""
     spec = runtime["spec"]["template"]["spec"]
     order = (spec.get("startupPolicy") or {}).get("startupPolicyOrder")
     return len(spec["replicatedJobs"]) > 1 and order != "InOrder"
@@ -296,12 +296,12 @@ def _plain_runtime(image: str) -> dict[str, Any]:
 
 
 def _options(settings: Mapping[str, Any], shape: _Shape, as_native: bool | None) -> Any:
-    """Options of the SDK, which knows the patches of 2.2 on."""
+    """Options of the SDK, which supports the patches of Trainer 2.2 and later."""
     if not shape.patches:
         if as_native:
             raise rules.refuse(
-                f"the SDK has no options for Trainer {shape.version}: leave as_native out, and"
-                " apply the TrainJob"
+                f"the SDK has no options for Trainer {shape.version}: omit as_native, and apply"
+                " the TrainJob"
             )
         return settings
     metadata = settings["metadata"]

@@ -5,7 +5,7 @@
     )
 
 KAI waits for all replicas of a job, or for `gang_min` of them. The queue, the priority and the
-topology are read from the job; the pods of every role name the scheduler.
+topology are read from the job; the pods of every role have the schedulerName.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ def build(
     """A training job; native: of kubeflow.training.
 
     kind: PyTorchJob, TFJob, XGBoostJob, JAXJob, PaddleJob or MPIJob. replicas: role -> its pods.
-    gpu_roles: those that take GPUs; None: all but parameter servers and launchers. requests: other
-    settings for some roles. elastic: of a PyTorchJob, its fewest and most workers. segment_size,
-    with the levels: parts of the workers of a PyTorchJob that are kept together.
+    gpu_roles: the roles that get GPUs; None: all but parameter servers and launchers. requests:
+    other settings for some roles. elastic: of a PyTorchJob, its fewest and most workers.
+    segment_size, with the levels: parts of the workers of a PyTorchJob that get one domain each.
 
-    Raises InvalidRequestError for an unknown kind or restart policy, for numbers that make no
-    sense, for `elastic` or segments of another kind than PyTorchJob, for a role that the job does
-    not have, with `as_native` where kubeflow.training is not installed, and with `strict` for what
-    the job cannot express.
+    Raises InvalidRequestError for an unknown kind or restart policy, for invalid
+    numbers, for `elastic` or segments of another kind than PyTorchJob, for a role that the job does
+    not have, with `as_native` if kubeflow.training is not installed, and with `strict` for
+    settings that the job cannot express.
     """
     rules.one_of("kind", kind, _ROLES)
     known = kinds.KINDS[kind]
@@ -93,13 +93,15 @@ def build(
     segments: dict[str, str] = {}
     if segment_size is not None:
         if kind != "PyTorchJob" or "Worker" not in pods:
-            raise rules.refuse("segments are of the workers of a PyTorchJob: leave them out")
+            raise rules.refuse(
+                "only the workers of a PyTorchJob have segments: remove segment_size="
+            )
         rules.count("segment_size", segment_size)
         levels = (segment_required_level, segment_preferred_level)
         segments = segment_annotations(request, segment_size, *levels)
         spec[field]["Worker"]["template"]["metadata"] = {"annotations": segments}
     elif segment_required_level is not None or segment_preferred_level is not None:
-        raise rules.refuse("a level of segments has no size: write segment_size=")
+        raise rules.refuse("a level of segments needs a size: write segment_size=")
     if kind == "MPIJob" and api_version != API:
         spec = {"slotsPerWorker": request.gpus or request.devices, **spec}
     manifest = {**head(api_version, kind, name, namespace), "spec": spec}
@@ -122,7 +124,7 @@ _CLASSES = "KubeflowOrgV1{}"
 
 def _elastic(kind: str, bounds: tuple[int, int]) -> dict[str, int]:
     if kind != "PyTorchJob":
-        raise rules.refuse(f"a {kind} is not elastic: leave elastic= out, or use a PyTorchJob")
+        raise rules.refuse(f"a {kind} is not elastic: remove elastic=, or use a PyTorchJob")
     least, most = bounds
     rules.count("elastic[0]", least)
     rules.count("elastic[1]", most)

@@ -51,7 +51,7 @@ def load(
     clusters = _all(read(source, now=now, into=into))
     if len(clusters) != 1:
         names = ", ".join(str(cluster.name) for cluster in clusters)
-        raise InvalidInputError(f"this is {len(clusters)} inputs, use kai.load_all: {names}")
+        raise InvalidInputError(f"there are {len(clusters)} inputs, use kai.load_all: {names}")
     [cluster] = clusters
     if strict and (found := [*cluster._warnings(), *map(str, cluster.rejected)]):
         raise InvalidClusterError("; ".join(found))
@@ -63,7 +63,7 @@ def load_all(
 ) -> list[Cluster]:
     """Every cluster of the sources: one per snapshot, and one of all manifests together.
 
-    Raises InvalidInputError for a source that cannot be read, and for a `now` that is no time.
+    Raises InvalidInputError for a source that cannot be read, and for a `now` that is not a time.
 
     >>> import kai
     >>> node = b"{kind: Node, metadata: {name: n1}}"
@@ -96,7 +96,7 @@ def read(
     sources = [source] if isinstance(source, (str, os.PathLike, bytes)) else list(source)
     manifests = Manifests()
     named: dict[str, None] = {}  # the sources that manifests came from
-    broken = False  # whether some manifest could not be read: then there is no whole to plan
+    broken = False  # whether a manifest could not be read: then the cluster is incomplete
     for each in sources:
         if each == "":  # and not the current directory, as a Path would have it
             broken = True
@@ -122,7 +122,7 @@ def read(
                     continue
                 is_manifest = True
                 if not manifests.add(_shown(file), documents.decode(data)) and file == name:
-                    raise InvalidInputError("holds no Kubernetes object and is no KAI snapshot")
+                    raise InvalidInputError("is neither a Kubernetes object nor a KAI snapshot")
                 if name is not None:
                     named[name] = None
             except InvalidInputError as error:

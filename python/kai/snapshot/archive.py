@@ -25,7 +25,7 @@ class Snapshot:
 
 
 class Unpacked(NamedTuple):
-    """What was in a file, and what a scheduler remembered, where that is beside it."""
+    """The content of a file, and the scheduler's memory if the archive has it."""
 
     data: bytes
     memory: Memory | None = None
@@ -56,9 +56,9 @@ def _memory(data: bytes) -> Memory:
     except KeyError:
         now = None
     except (ValueError, TypeError, RecursionError):
-        raise InvalidInputError("memory.json in the archive not a JSON object") from None
+        raise InvalidInputError("memory.json in the archive is not a JSON object") from None
     if not isinstance(now, str | None):
-        raise InvalidInputError("memory.json in the archive: now is no text")
+        raise InvalidInputError("memory.json in the archive: now is not a string")
     return Memory(data.decode(), now)
 
 

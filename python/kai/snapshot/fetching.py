@@ -42,7 +42,7 @@ def fetch(url: str) -> bytes:
     except InvalidInputError as error:
         raise InvalidInputError(f"{address}: the answer: {error}") from None
     if found is None:
-        raise InvalidInputError(f"{address}: the answer is no snapshot")
+        raise InvalidInputError(f"{address}: the answer is not a snapshot")
     return data
 
 
@@ -51,7 +51,7 @@ def _address(url: str) -> str:
         parts = urlsplit(url if "://" in url else f"http://{url}")
         port = parts.port
     except ValueError as error:
-        raise InvalidInputError(f"{url!r} is no address: {error}") from None
+        raise InvalidInputError(f"{url!r} is not an address: {error}") from None
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
         raise InvalidInputError(f"{url!r} is not an address such as http://localhost:8080")
     return urlunsplit(parts._replace(path=PATH)) if parts.path in ("", "/") else urlunsplit(parts)

@@ -160,7 +160,7 @@ class Manifests:
 
     def _take(self, value: Any, document: documents.Document, place: str) -> None:
         if not isinstance(value, Mapping):
-            self._reject("Document", "", "", f"is no Kubernetes object ({place})")
+            self._reject("Document", "", "", f"is not a Kubernetes object ({place})")
             return
         kind = value.get("kind")
         if not isinstance(kind, str) or not kind:
@@ -194,7 +194,7 @@ class Manifests:
             return False
         close = difflib.get_close_matches(kind, _IN_WHOLE_GROUPS, n=1)
         hint = f"; did you mean {close[0]}?" if close else ""
-        self._reject(kind, name, "kind", f"is no kind that Kubernetes has{hint} ({place})")
+        self._reject(kind, name, "kind", f"is not a kind of Kubernetes{hint} ({place})")
         return False
 
     def _reject(self, kind: str, name: str, field: str, message: str) -> None:
@@ -328,7 +328,7 @@ def _warnings(items: list[_Item]) -> Iterator[str]:
     for name, users in missing.items():
         where = listing(users, most=1)
         hint = did_you_mean(name, classes)
-        yield f"there is no PriorityClass {name!r} among those given; it is named by {where}{hint}"
+        yield f"there is no PriorityClass {name!r} in the input; it is used by {where}{hint}"
 
 
 def _pods_of_workloads(items: list[_Item], rejected: list[Rejected]) -> list[dict[str, Any]]:
@@ -349,7 +349,7 @@ def _pods_of_workloads(items: list[_Item], rejected: list[Rejected]) -> list[dic
             continue
         makes_pods = kinds.known(item.kind).makes_pods
         if makes_pods is False:
-            said = f"kai does not make the pods of a {item.kind} yet; give the pods themselves"
+            said = f"kai does not create the pods of a {item.kind}; add the pods themselves"
             rejected.append(Rejected(item.kind, item.name, "kind", said))
         elif makes_pods and not _refused(item.kind, item.manifest, rejected):
             try:

@@ -21,9 +21,9 @@ DAMAGED = (
 
 
 def from_zip(data: bytes) -> tuple[bytes, bytes | None]:
-    """The snapshot.json of an archive, and the memory.json beside it, if there is one.
+    """The snapshot.json of an archive, and the memory.json in the same folder, if there is one.
 
-    Raises InvalidInputError where it is no archive, or has no snapshot.json.
+    Raises InvalidInputError if it is not an archive, or has no snapshot.json.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -57,7 +57,7 @@ def _snapshot_entry(archive: zipfile.ZipFile) -> zipfile.ZipInfo:
     named_json = [entry for entry in entries if entry.filename.endswith(".json")]
     if len(named_json) == 1:
         return named_json[0]
-    raise InvalidInputError(f"the zip archive holds no {SNAPSHOT}")
+    raise InvalidInputError(f"the zip archive has no {SNAPSHOT}")
 
 
 def from_gzip(data: bytes) -> bytes:

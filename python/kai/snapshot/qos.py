@@ -9,7 +9,7 @@ from kai.api.reading import at, objects
 
 
 def is_guaranteed(spec: Mapping[str, Any]) -> bool:
-    """Whether every container asks for CPU and memory, and for no less than its limits."""
+    """Whether every container requests CPU and memory, and no less than its limits."""
     containers = [*objects(spec.get("containers")), *objects(spec.get("initContainers"))]
     return bool(containers) and all(
         0

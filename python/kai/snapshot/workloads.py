@@ -1,9 +1,9 @@
-"""The pods that a cluster's own controllers would make of a workload.
+"""The pods that a cluster's own controllers would create for a workload.
 
 A Job gets as many pods as may run at once and are still to be done, a Deployment, ReplicaSet or
 StatefulSet its replicas, a PyTorchJob those of its roles, a LeaderWorkerSet its leaders and workers
-(all at once: a plan asks where they could run, not in which order they become ready). Pods are
-numbered, where a cluster would draw five letters.
+(all at once: a plan shows where they could run, not in which order they become ready). Pods have
+numbers in their names, where a cluster uses five random letters.
 """
 
 from __future__ import annotations

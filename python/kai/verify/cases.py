@@ -7,7 +7,7 @@
 - scenario files (``*.yaml``), see `kai.verify.scenario`.
 
 A recorded case is read from its file only when it is run; its area is where it lies. Tables of
-questions to single functions (``tables/*.json``) are no cases: the project's own tests read them.
+questions to single functions (``tables/*.json``) are not cases: the project's own tests read them.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ Value = TypeVar("Value")
 Kind = Literal["case", "random", "large", "scenario"]
 
 FOLDERS: dict[str, Kind] = {"cases": "case", "random": "random", "large": "large"}
-TABLES = "tables"  # lie beside the cases, and are none
+TABLES = "tables"  # a folder among the cases, without cases
 ARCHIVE = "cases.tar.xz"
 
 
 class CaseError(InvalidInputError):
-    """A file that should hold a case cannot be read, or holds none.
+    """A file cannot be read, or has no case.
 
     Raised by `read_cases` and by reading `Case.data`.
     """
@@ -63,7 +63,7 @@ class Case:
 def read_cases(paths: Iterable[str | os.PathLike[str]]) -> list[Case]:
     """All cases of these files, directories and archives, by area and name.
 
-    Raises CaseError for a path that does not exist and for a file that holds no cases, and
+    Raises CaseError for a path that does not exist and for a file without cases, and
     InvalidInputError for a scenario that makes no sense.
     """
     found, broken = find_cases(paths)
@@ -75,7 +75,7 @@ def read_cases(paths: Iterable[str | os.PathLike[str]]) -> list[Case]:
 def find_cases(
     paths: Iterable[str | os.PathLike[str]],
 ) -> tuple[list[Case], list[InvalidInputError]]:
-    """As `read_cases`; beside them what is wrong with the files that cannot be read."""
+    """As `read_cases`, and also the errors of files that cannot be read."""
     found: list[Case] = []
     broken: list[InvalidInputError] = []
     for path in paths:
@@ -144,7 +144,7 @@ def _read_directory(root: Path) -> Iterator[Case | InvalidInputError]:
         if file.suffix in (".json", ".yaml", ".yml") and file.is_file()
     )
     if not found:
-        yield CaseError(f"{root}: there are no cases in this directory")
+        yield CaseError(f"{root}: the directory has no cases")
     for file in found:
         yield from _read_file(file)
 

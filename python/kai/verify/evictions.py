@@ -216,7 +216,7 @@ class _Replay:
             self.report("victim", search.group, text)
             return
         if not search.gained and not self.as_kai:
-            text = f"{search.action} evicts for group {search.group}, which gains nothing"
+            text = f"{search.action} evicts for group {search.group}, and that group gets nothing"
             self.report("victim", search.group, text)
         self._check_delay(search, group)
         by_group: dict[str, list[PodView]] = {}
@@ -244,7 +244,7 @@ class _Replay:
         times = [parse_time(created)] if created else []
         times += filter(None, [_time_of(group, LAST_EVICTION)])
         if times and self.now < max(times) + delay:
-            text = f"group {search.group} is within its preemption delay, it may evict nobody"
+            text = f"group {search.group} is within its preemption delay: it must not evict pods"
             self.report("victim", search.group, text)
 
     def _check_victim(self, search: _Search, group: Json, victim: Json) -> None:

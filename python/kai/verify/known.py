@@ -1,7 +1,7 @@
-"""Recorded cases in which a plan breaks a rule, and why that is known and stays.
+"""Recorded cases in which a plan is known to break a rule, with the reason.
 
-They are no failures, and are shown with their reasons; what else goes wrong in the same cases is
-one. A test says when an entry has become needless.
+They are not failures, and are shown with their reasons; any other broken rule in the same cases is
+a failure. A test fails if an entry is no longer needed.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from kai.verify.compare import Difference
 __all__ = ["KNOWN_AS_KAI", "Known", "why_known"]
 
 _TWICE = (
-    "as KAI does, the plan evicts a pod from the place that the same cycle promised it, so the room"
-    " is promised twice (switch same_cycle_eviction)"
+    "as KAI does, the plan evicts a pod that the same cycle pipelined, so the resources"
+    " are given out twice (switch same_cycle_eviction)"
 )
 
 
@@ -40,7 +40,7 @@ KNOWN_AS_KAI: Mapping[str, Known] = MappingProxyType(
             _TWICE,
         ),
         "random/second-large/large-mixed-77512": Known(
-            frozenset({("limit", "dept-c-team-1")}), f"{_TWICE}; here a queue passes its limit"
+            frozenset({("limit", "dept-c-team-1")}), f"{_TWICE}; here a queue exceeds its limit"
         ),
     }
 )

@@ -1,4 +1,4 @@
-"""Scenario files: a situation in a few lines of YAML, and what the scheduler has to make of it.
+"""Scenario files: a situation in a few lines of YAML, and the expected plan.
 
 A file holds one scenario, or several separated by ``---``::
 
@@ -168,7 +168,7 @@ def scenarios_in(path: Path) -> Iterator[Scenario | InvalidInputError]:
     lines = _Places(str(path), text)
     written = [(index, each.value) for index, each in enumerate(read) if each.value is not None]
     if not written:
-        yield InvalidInputError(f"{path}: there is no scenario in this file")
+        yield InvalidInputError(f"{path}: the file has no scenario")
     for index, document in written:
         try:
             scenario = _scenario(document, _Where(lines, index))
@@ -207,7 +207,7 @@ def _scenario(document: Any, where: _Where) -> Scenario:
                 place(member).texts(shape[member])
     cycles = document.get("cycles", 1)
     if not isinstance(cycles, int) or isinstance(cycles, bool) or cycles < 1:
-        raise where("cycles").error("this should be a number from 1 on")
+        raise where("cycles").error("expected a number of at least 1")
     if cycles > MOST_CYCLES:
         raise where("cycles").error(f"a scenario has at most {MOST_CYCLES:,} cycles")
     _check_size(document, where)
@@ -237,11 +237,11 @@ def _check_cluster(where: _Where, described: Any) -> None:
     classes = where("priority_classes")
     for name, value in classes.mapping(described.get("priority_classes") or {}).items():
         if not isinstance(value, int) or isinstance(value, bool):
-            raise classes(name).error("this should be a whole number")
+            raise classes(name).error("expected a whole number")
     kinds_of = where("objects")
     for kind, manifests in kinds_of.mapping(described.get("objects") or {}).items():
         if not isinstance(manifests, list):
-            raise kinds_of(kind).error("this should be a list of objects")
+            raise kinds_of(kind).error("expected a list of objects")
         for index, manifest in enumerate(manifests):
             kinds_of(kind, str(index)).mapping(manifest)
 
@@ -272,18 +272,18 @@ def _check_numbers(where: _Where, queues: Any) -> None:
         for resource, values in of_queue.mapping(numbers, RESOURCES).items():
             for number, value in of_queue(resource).mapping(values, NUMBERS).items():
                 if value is not None and not _is_number(value):
-                    raise of_queue(resource, number).error("this should be a number, or null")
+                    raise of_queue(resource, number).error("expected a number, or null")
 
 
 def _check_expected(where: _Where, wanted: Any) -> None:
     """What is expected of a group: members, and words that a plan can say."""
     where.mapping(wanted, EXPECTED)
     if not isinstance(wanted.get("nodes") or [], (list, Mapping)):
-        raise where("nodes").error("this should be a list of nodes, or {node: number of pods}")
+        raise where("nodes").error("expected a list of nodes, or {node: number of pods}")
     for name in COUNTED:
         count = wanted.get(name, 0)
         if not isinstance(count, int) or isinstance(count, bool) or count < 0:
-            raise where(name).error("this should be a number of pods")
+            raise where(name).error("expected a number of pods")
     where("message").texts(wanted.get("message") or [])
     if "verdict" in wanted:
         where("verdict").known("verdict", wanted["verdict"], VERDICTS)
@@ -307,7 +307,7 @@ def _shapes(document: Json, where: _Where) -> Iterator[tuple[str, str, Any, _Whe
 
 
 class _Places:
-    """The lines of a scenario file, found when something has to be said of one."""
+    """The lines of a scenario file, found when an error is about one of them."""
 
     def __init__(self, source: str, text: str) -> None:
         self.source = source
@@ -342,9 +342,9 @@ class _Where:
         return InvalidInputError(f"{': '.join(parts)}: {problem}")
 
     def mapping(self, value: Any, members: Sequence[str] = ()) -> Mapping[str, Any]:
-        """``value``, which has to be a mapping and hold no other members than these."""
+        """``value``, which must be a mapping with no other members than these."""
         if not isinstance(value, Mapping):
-            raise self.error("this should be members with values")
+            raise self.error("expected a mapping")
         for name in value:
             if members and name not in members:
                 raise self(str(name)).unknown("member", name, members)
@@ -353,7 +353,7 @@ class _Where:
     def texts(self, value: Any) -> None:
         """Raises unless it is a text, or a list of texts."""
         if not all(isinstance(each, str) for each in _list(value)):
-            raise self.error("this should be a text, or a list of texts")
+            raise self.error("expected a string, or a list of strings")
 
     def time(self, value: Any) -> None:
         """Raises unless it is a time."""
@@ -375,7 +375,7 @@ class _Where:
 
 
 def _problems(scenario: Scenario) -> Iterator[InvalidInputError]:
-    """Names that exist nowhere, what would be left out, and what would be skipped."""
+    """Unknown names, rejected objects, and skipped actions and plugins."""
     where, document = scenario.where, scenario.document
     cluster = scenario.build()
     objects = cluster.objects
@@ -405,7 +405,7 @@ def _problems(scenario: Scenario) -> Iterator[InvalidInputError]:
                 place = where("cluster", "objects", kind, str(index), *path)
                 yield place.error(f"{found.message}; {found.fix}")
     for rejected in cluster.rejected:
-        yield _place_of(rejected, document, where).error(f"this would be left out: {rejected}")
+        yield _place_of(rejected, document, where).error(f"this is not used: {rejected}")
     groups = [kinds.full_name(each) for each in objects.get("podGroups", ())]
     yield from _expected_nowhere(scenario, groups, named)
 

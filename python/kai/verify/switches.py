@@ -21,26 +21,26 @@ TOGETHER: Mapping[frozenset[str], str] = {
         (
             "same_cycle_eviction",
             "unrelated_blockers",
-            "the group that comes first in a what-if gets the place, and only without "
+            "the first group in a simulated placement gets the place, and only without "
             "same_cycle_eviction can a later search of the cycle take that place back.",
         ),
         (
             "signature_skip",
             "unrelated_blockers",
-            "a group that is not passed over gets pods, and what its queue has then decides "
-            "which group comes first in later what-ifs.",
+            "a group that is not skipped gets pods, and the allocation of its queue then decides "
+            "which group comes first in later simulated placements.",
         ),
         (
             "optional_members",
             "unrelated_blockers",
-            "which sub-groups a group asks for decides whether it can be placed, and so whether "
-            "its queue is judged by it.",
+            "the sub-groups that a group requests decide whether it can be placed, and so whether "
+            "its queue is compared by it.",
         ),
         (
             "single_victims",
             "unrelated_blockers",
-            "a pod that is listed twice is charged twice to its queue, and what a queue has "
-            "decides which group comes first in later what-ifs.",
+            "a pod that is listed twice counts twice for its queue, and the allocation of a queue "
+            "decides which group comes first in later simulated placements.",
         ),
         (
             "same_cycle_eviction",
@@ -51,14 +51,14 @@ TOGETHER: Mapping[frozenset[str], str] = {
         (
             "same_cycle_eviction",
             "single_victims",
-            "a pod that is listed twice makes its queue seem to have less; what the queue gets "
-            "for that can be taken back only without same_cycle_eviction.",
+            "a pod that is listed twice lowers the computed allocation of its queue; what the "
+            "queue gets for that can be evicted only without same_cycle_eviction.",
         ),
         (
             "same_cycle_eviction",
             "signature_skip",
             "only without same_cycle_eviction can a group evict what the cycle placed, and "
-            "signature_skip decides whether it is tried at all.",
+            "signature_skip decides whether the group is tried.",
         ),
         (
             "same_cycle_eviction",
@@ -69,14 +69,14 @@ TOGETHER: Mapping[frozenset[str], str] = {
         (
             "common_domain",
             "same_cycle_eviction",
-            "where the search for a domain starts decides what is placed, and only without "
+            "the start of the search for a domain decides what is placed, and only without "
             "same_cycle_eviction can a later search of the cycle evict it.",
         ),
         (
             "exact_rollback",
             "same_cycle_eviction",
-            "promised pods that a search evicts leave traces on shared GPUs, and only without "
-            "same_cycle_eviction are any evicted.",
+            "pipelined pods that a search evicts still count on shared GPUs, and such pods are "
+            "evicted only without same_cycle_eviction.",
         ),
         (
             "device_order",
@@ -87,7 +87,7 @@ TOGETHER: Mapping[frozenset[str], str] = {
         (
             "optional_members",
             "same_cycle_eviction",
-            "which sub-groups a group asks for decides what is placed, and only without "
+            "the sub-groups that a group requests decide what is placed, and only without "
             "same_cycle_eviction can a later search of the cycle evict that.",
         ),
         (
@@ -99,14 +99,14 @@ TOGETHER: Mapping[frozenset[str], str] = {
         (
             "consolidation_limit",
             "same_cycle_eviction",
-            "how many groups may be moved decides which are, and only without "
+            "the limit on moved groups decides which groups move, and only without "
             "same_cycle_eviction is a pod that moved in this cycle a victim again.",
         ),
         (
             "same_cycle_eviction",
             "scenario_filters",
-            "only without same_cycle_eviction are promised pods among the sets of victims, and "
-            "scenario_filters decides which sets are left out.",
+            "only without same_cycle_eviction can pipelined pods be victims, and "
+            "scenario_filters decides which sets of victims are skipped.",
         ),
         (
             "protected_minimum",
@@ -117,7 +117,7 @@ TOGETHER: Mapping[frozenset[str], str] = {
         (
             "queue_depth",
             "same_cycle_eviction",
-            "queue_depth decides which groups get a turn, and only without same_cycle_eviction "
+            "queue_depth decides which groups are tried, and only without same_cycle_eviction "
             "can one of them evict what another got in this cycle.",
         ),
         (
@@ -129,13 +129,13 @@ TOGETHER: Mapping[frozenset[str], str] = {
         (
             "optional_members",
             "single_victims",
-            "optional_members decides for how many pods a search makes room, and only from one "
-            "part of a search to the next is a pod listed twice.",
+            "optional_members decides for how many pods a search evicts, and a pod can be listed "
+            "twice only from one part of a search to the next.",
         ),
         (
             "held_gpus",
             "same_cycle_eviction",
-            "held_gpus decides whether a pod is bound or promised a GPU, and only without "
+            "held_gpus decides whether a pod is bound or pipelined, and only without "
             "same_cycle_eviction can a later search of the cycle evict it again.",
         ),
         (

@@ -1,4 +1,4 @@
-"""Could this plan be carried out? An independent check of a plan against its snapshot.
+"""An independent check whether a plan can be carried out on its snapshot.
 
 It shares no code with the engine and knows nothing of scores or scenarios. It only asks what must
 hold of *every* plan: no node and no device is over-committed, pods go only where their selectors,
@@ -7,7 +7,7 @@ passes its limit or its quota for what cannot be preempted, and no pod is evicte
 
     violations = validate(snapshot, plan, now="2026-01-01T12:00:00Z")
 
-``as_kai`` excuses what KAI is known to do and we mend: to evict what the same plan has placed, to
+``as_kai`` accepts faults of KAI that kai corrects: to evict what the same plan has placed, to
 evict a pod twice, and the rules that follow from it (`kai.verify.evictions`).
 
 Only what the plan changes is checked: what was over-committed before is not the plan's fault.
@@ -255,7 +255,7 @@ def _check_devices(after: _After) -> None:
         request, given = placed.view.request, len(set(placed.gpu_groups))
         if request.shares and given != request.devices:
             key = placed.view.key
-            text = f"pod {key} asks for {request.devices} devices, it was given {given}"
+            text = f"pod {key} requests {request.devices} devices, but has {given}"
             after.report("device", key, text)
 
 

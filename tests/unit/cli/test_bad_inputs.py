@@ -53,9 +53,9 @@ def lines(manifest: dict[str, Any]) -> str:
 PLAN, LINT, VERIFY = ["plan", "FILE"], ["lint", "FILE"], ["verify", "FILE"]
 CONFIG = ["config", "show", "--config", "FILE"]
 TRIED: dict[str, Row] = {
-    "an empty file": ("", PLAN, 2, "FILE: holds no Kubernetes object and is no KAI snapshot"),
+    "an empty file": ("", PLAN, 2, "FILE: is neither a Kubernetes object nor a KAI snapshot"),
     "an empty file linted": ("", LINT, 2, "FILE: contains no object that can be checked"),
-    "an empty scenario": ("", VERIFY, 2, "FILE: there is no scenario in this file"),
+    "an empty scenario": ("", VERIFY, 2, "FILE: the file has no scenario"),
     "a list for a configuration": ("[a]", CONFIG, 2, "FILE: is a list, not a mapping"),
     "deep JSON": ('{"a":' + "[" * 5000 + "]" * 5000 + "}", PLAN, 2, "nested too deeply"),
     "deep YAML": ("a: " + "[" * 900 + "]" * 900, PLAN, 2, "nested more than 200 levels deep"),

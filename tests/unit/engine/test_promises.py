@@ -189,8 +189,8 @@ def zipped(**entries: str) -> bytes:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{", "memory.json in the archive not a JSON object"),
-        ("[]", "memory.json in the archive not a JSON object"),
+        ("{", "memory.json in the archive is not a JSON object"),
+        ("[]", "memory.json in the archive is not a JSON object"),
         ('{"now": 7}', "memory.json in the archive: now is not a string"),
         ('{"now": "soon"}', "'soon' is not an RFC 3339 time"),
     ],

@@ -91,15 +91,15 @@ def test_a_job_of_the_set_may_have_a_number_of_its_own() -> None:
     assert jobs(manifest)["worker"]["metadata"]["annotations"] == {MIN: "2"}
     assert "metadata" not in jobs(manifest)["driver"]
     # A group has one queue, whatever its pods request.
-    assert any("driver asks for queue team-b" in each for each in manifest.warnings)
-    assert not any("worker asks for queue" in each for each in manifest.warnings)
+    assert any("driver requests queue team-b" in each for each in manifest.warnings)
+    assert not any("worker requests queue" in each for each in manifest.warnings)
 
 
 @pytest.mark.parametrize(
     ("options", "says"),
     [
         ({"request": kai.PodRequest(gang_min=2)}, "replicated job worker has 1 pods at a time"),
-        ({"min_jobs": 2}, "min_jobs is 2 of 1 jobs"),
+        ({"min_jobs": 2}, "min_jobs is 2, but there are 1 jobs"),
         ({"min_jobs": 0}, "min_jobs is 0"),
         ({"jobs": {"worker": 0}}, r"jobs\['worker'\] is 0"),
         ({"jobs": {"Worker": 1}}, "'Worker' is not a name"),

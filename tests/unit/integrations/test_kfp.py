@@ -168,7 +168,7 @@ def test_without_the_directories_of_mps_its_variables_are_left_out() -> None:
     assert "isolation" in [each.setting for each in built.unsupported]
     assert built["env"] == {"A": "1"}
     assert "volumes" not in built.pod["spec"]
-    assert any("keeps the pod to its share" in each for each in built.warnings)
+    assert any("limits the pod to its share" in each for each in built.warnings)
 
 
 @pytest.mark.parametrize(
@@ -257,7 +257,7 @@ def test_settings_do_not_share_what_a_task_changes() -> None:
 def test_another_way_to_ask_for_a_gpu_takes_the_place_of_the_first() -> None:
     task = Task()
     kfp.apply(plain(gpu_fraction=0.5), task)
-    with pytest.warns(UserWarning, match="gpu-fraction was taken"):
+    with pytest.warns(UserWarning, match="gpu-fraction was removed"):
         kfp.apply(plain(gpu_memory="5Gi"), task)
 
     annotations = task.platform_config["kubernetes"]["podMetadata"]["annotations"]

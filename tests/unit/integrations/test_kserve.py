@@ -189,7 +189,7 @@ def test_names_that_kserve_does_not_know_are_refused() -> None:
         kserve.build(request, mode="raw")
     with pytest.raises(kai.InvalidRequestError, match="predictor, transformer, explainer"):
         kserve.build(request, component="model")
-    with pytest.raises(kai.InvalidRequestError, match="kserve-container: leave it out"):
+    with pytest.raises(kai.InvalidRequestError, match="kserve-container: omit it"):
         kserve.build(kai.PodRequest(queue="a", container="main"))
     with pytest.raises(kai.InvalidRequestError, match="write existing="):
         kserve.build(request, component="transformer", as_native=True)

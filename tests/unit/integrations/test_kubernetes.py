@@ -140,7 +140,7 @@ def test_waiting_in_a_queue_is_no_failure() -> None:
 
 
 def test_services_have_pods_that_start_again() -> None:
-    with pytest.raises(InvalidRequestError, match="leave restart_policy= out"):
+    with pytest.raises(InvalidRequestError, match="omit restart_policy="):
         kubernetes.deployment(asked(), name="web", image="i", restart_policy="Never")
 
 

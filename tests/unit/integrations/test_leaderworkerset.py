@@ -82,10 +82,14 @@ def test_segments_have_a_size_of_their_own_and_a_level() -> None:
     ("gpus", "options", "says"),
     [
         (RACKS, {"segment_size": 1}, "segment_size is 1"),
-        (RACKS, {"segment_size": 5}, "segment_size is 5 of size=4"),
-        (RACKS, {"segment_size": 2, "leader_in_segments": False}, "3 workers make no whole"),
+        (RACKS, {"segment_size": 5}, "segment_size is 5, but size is 4"),
+        (RACKS, {"segment_size": 2, "leader_in_segments": False}, "3 workers are not a multiple"),
         (RACKS, {"segment_required_level": "example.com/rack"}, "write segment_size="),
-        ({}, {"segment_size": 2, "segment_required_level": "rack"}, "of no topology"),
+        (
+            {},
+            {"segment_size": 2, "segment_required_level": "rack"},
+            "a level of segments needs a topology",
+        ),
         ({}, {"startup_policy": "Now"}, "startup_policy is 'Now'"),
         ({}, {"size": 0}, "size is 0"),
     ],

@@ -205,7 +205,7 @@ def test_twice_is_as_once(target: str) -> None:
 
 def test_names_that_metaflow_does_not_know_are_refused() -> None:
     request = kai.PodRequest(queue="a", gpu_fraction=0.5, container="other")
-    with pytest.raises(kai.InvalidRequestError, match="Metaflow calls it main"):
+    with pytest.raises(kai.InvalidRequestError, match="Metaflow names it main"):
         metaflow.build(request, target="argo")
     with pytest.raises(kai.InvalidRequestError, match="write step="):
         metaflow.build(request)

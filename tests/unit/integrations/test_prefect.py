@@ -201,7 +201,7 @@ def test_a_longer_timeout_stays() -> None:
 
 
 def test_the_container_is_prefects_and_no_other() -> None:
-    with pytest.raises(kai.InvalidRequestError, match="prefect-job: leave it out"):
+    with pytest.raises(kai.InvalidRequestError, match="prefect-job: remove container="):
         prefect.build(kai.PodRequest(queue="a", container="main"))
     template = prefect.base_job_template(kai.PodRequest())
     job_of(template)["spec"]["template"]["spec"]["containers"].insert(0, {"name": "side"})

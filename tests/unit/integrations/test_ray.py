@@ -71,7 +71,7 @@ def test_the_mode_of_a_job_is_always_said(patch: Any) -> None:
     del job["spec"]["submissionMode"]
     assert patch(job, kai.PodRequest(queue="a"))["spec"]["submissionMode"] == "HTTPMode"
     told = built(kind="RayJob", submission_mode="K8sJobMode")
-    assert any("K8sJobMode is refused" in each for each in told.warnings)
+    assert any("refuses the submissionMode K8sJobMode" in each for each in told.warnings)
 
 
 def test_the_whole_cluster_has_a_topology_and_a_group_may_have_its_own() -> None:
@@ -104,7 +104,7 @@ def test_the_size_of_the_gang_follows_from_the_groups() -> None:
     assert (workers["minReplicas"], workers["replicas"], workers["maxReplicas"]) == (1, 3, 3)
     assert workers["numOfHosts"] == 2
     empty = built(groups={"w": WorkerGroup(replicas=0, max_replicas=2)})
-    assert any("begins with no workers" in each for each in empty.warnings)
+    assert any("starts with no workers" in each for each in empty.warnings)
 
 
 def test_a_priority_that_goes_before_all_others_is_corrected() -> None:
@@ -136,7 +136,7 @@ def test_groups_of_ray_have_no_segments() -> None:
         ({"entrypoint": "python x.py"}, "write kind='RayJob'"),
         ({"serve_config": ""}, "write kind='RayService'"),
         ({"groups": {"Big": WorkerGroup()}}, "'Big' is not a name"),
-        ({"groups": {"head": WorkerGroup()}}, "a group is called 'head'"),
+        ({"groups": {"head": WorkerGroup()}}, "a group has the name 'head'"),
     ],
 )
 def test_mistakes_are_told(options: dict[str, Any], says: str) -> None:

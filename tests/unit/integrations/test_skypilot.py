@@ -63,14 +63,14 @@ def test_the_time_to_wait_is_raised() -> None:
     assert skypilot.build(request)["kubernetes"]["provision_timeout"] == 3600
     for_ever = skypilot.build(request, provision_timeout=-1)
     assert for_ever["kubernetes"]["provision_timeout"] == -1
-    assert any("waits for ever" in warning for warning in for_ever.warnings)
+    assert any("waits forever" in warning for warning in for_ever.warnings)
     with pytest.raises(kai.InvalidRequestError, match="write seconds, or -1"):
         skypilot.build(request, provision_timeout="1h")  # type: ignore[arg-type]
 
 
 def test_a_part_of_a_gpu_is_nothing_that_skypilot_sees() -> None:
     said = " ".join(skypilot.build(kai.PodRequest(queue="a", gpu_fraction=0.5)).warnings)
-    assert "leave accelerators: out" in said
+    assert "omit accelerators:" in said
     # Ray hides all GPUs from tasks without a GPU of their own.
     assert "unset CUDA_VISIBLE_DEVICES" in said
     whole = " ".join(skypilot.build(kai.PodRequest(queue="a", gpus=2)).warnings)
@@ -132,5 +132,5 @@ def test_twice_is_as_once() -> None:
 
 
 def test_the_container_is_skypilots_and_no_other() -> None:
-    with pytest.raises(kai.InvalidRequestError, match="ray-node: leave it out"):
+    with pytest.raises(kai.InvalidRequestError, match="ray-node: omit it"):
         skypilot.build(kai.PodRequest(queue="a", container="main"))

@@ -166,7 +166,7 @@ def test_a_runtime_of_2_0_is_of_one_share() -> None:
     [
         ({}, {"version": "1.9"}, "trainer_version is '1.9'"),
         ({}, {"runtime": "deepspeed"}, "write base= with its manifest"),
-        ({"gang_min": 3}, {"num_nodes": 2}, "gang_min is 3 of 2 nodes"),
+        ({"gang_min": 3}, {"num_nodes": 2}, "gang_min is 3, but num_nodes is 2"),
         ({}, {"job": "trainer"}, "write job= with one of node"),
     ],
 )

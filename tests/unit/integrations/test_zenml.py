@@ -88,7 +88,7 @@ def test_e3_the_old_queue_label_is_written_on_request_and_warned_of() -> None:
     assert plain(half())["pod_settings"]["labels"] == {"kai.scheduler/queue": "test"}
     old = plain(half(legacy=True))
     assert old["pod_settings"]["labels"] == {"runai/queue": "test"}
-    assert any("runai/queue is read by KAI before 0.6" in each for each in old.warnings)
+    assert any("only KAI before 0.6 reads runai/queue" in each for each in old.warnings)
     both = plain(half(both=True))
     assert set(both["pod_settings"]["labels"]) == {"kai.scheduler/queue", "runai/queue"}
 
@@ -149,7 +149,7 @@ def test_e10_resources_without_gpus_stay() -> None:
 def test_e10_gpus_in_resources_are_taken_away_beside_a_share(key: str) -> None:
     built = plain(half(), resources={"limits": {key: "0", "memory": "2Gi"}})
     assert built["pod_settings"]["resources"] == {"limits": {"memory": "2Gi"}}
-    assert any(f"{key}: 0 in the limits was taken away" in each for each in built.warnings)
+    assert any(f"{key}: 0 in the limits was removed" in each for each in built.warnings)
     only = plain(half(), resources={"limits": {key: "1"}, "requests": {key: "1"}})
     assert "resources" not in only["pod_settings"]  # an empty one crashes ZenML 0.82
 
@@ -184,7 +184,7 @@ def test_e13_an_image_as_it_is() -> None:
         ({"env": VARIABLES}, "write the variables as env= of kai.PodRequest"),
         ({"environment": {"NVIDIA_VISIBLE_DEVICES": "all"}}, "NVIDIA_VISIBLE_DEVICES"),
         ({"runtime_environment": {"NVIDIA_VISIBLE_DEVICES": "all"}}, "NVIDIA_VISIBLE_DEVICES"),
-        ({"skip_build": True, "environment": VARIABLES}, "builds none"),
+        ({"skip_build": True, "environment": VARIABLES}, "builds no image"),
     ],
 )
 def test_e13_variables_of_an_image_that_would_be_lost_or_do_harm(
@@ -260,14 +260,14 @@ def test_the_gpus_of_settings_that_exist_make_room() -> None:
     assert shared == plain(half())
     back = plain(kai.PodRequest(queue="test", gpus=1), existing=shared)
     assert back == whole
-    assert any("annotation gpu-fraction was taken away" in each for each in back.warnings)
+    assert any("annotation gpu-fraction was removed" in each for each in back.warnings)
 
 
 def test_settings_that_exist_do_not_say_which_device() -> None:
     env = [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}, {"name": "A", "value": "1"}]
     built = plain(half(), existing={"pod_settings": {"env": env}})
     assert built["pod_settings"]["env"] == [{"name": "A", "value": "1"}]
-    assert any("NVIDIA_VISIBLE_DEVICES was taken out" in each for each in built.warnings)
+    assert any("NVIDIA_VISIBLE_DEVICES was removed from env" in each for each in built.warnings)
     whole = plain(kai.PodRequest(queue="test", gpus=1), existing={"pod_settings": {"env": env}})
     assert whole["pod_settings"]["env"] == env
 

@@ -66,7 +66,7 @@ def test_the_default_of_jax_would_break_a_half_and_ours_does_not() -> None:
 
 def test_tensorflow_grows() -> None:
     assert env(**HALF, framework="tensorflow") == {"TF_FORCE_GPU_ALLOW_GROWTH": "true"}
-    assert "no limit" in said(**HALF, framework="tensorflow")
+    assert "is not a limit" in said(**HALF, framework="tensorflow")
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_vllm_is_told_on_its_command_line(asked: dict[str, Any], utilization: st
 def test_vllm_of_an_unknown_part_is_told_nothing() -> None:
     settings = settings_for(PodRequest(gpu_memory=4096, framework="vllm"))
     assert settings.arguments == {}
-    assert "not known" in settings.warnings[0]
+    assert "is unknown" in settings.warnings[0]
 
 
 def test_cupy_has_a_limit_in_bytes_or_in_per_cent() -> None:
@@ -154,7 +154,7 @@ def test_whole_gpus_need_no_settings() -> None:
     for asked in ({}, {"gpus": 1}, {"mig": "1g.5gb"}):
         settings = settings_for(PodRequest(**asked, framework="jax", isolation="hamicore"))
         assert (settings.env, settings.arguments) == ({}, {})
-        assert "changes nothing" in settings.warnings[0]
+        assert "has no effect" in settings.warnings[0]
 
 
 def test_a_share_too_small_for_a_framework_is_refused_when_it_is_asked_for() -> None:

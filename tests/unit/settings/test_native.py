@@ -66,7 +66,7 @@ def test_a_key_that_no_class_knows_is_not_dropped() -> None:
 
 @pytest.mark.usefixtures("client")
 def test_what_a_class_refuses_is_told() -> None:
-    with pytest.raises(InvalidRequestError, match="V1Part cannot be made of these values"):
+    with pytest.raises(InvalidRequestError, match="V1Part cannot be created from these values"):
         to_native("V1Part", {"someName": "refused"})
 
 

@@ -27,7 +27,7 @@ def test_the_page_says_what_else_there_is_to_know() -> None:
     said = str(built)
     assert "\n\nNot supported:\n  - scheduler_name: Kubeflow" in said
     assert "\n\nWarnings:\n  - nothing limits the pod to its share" in said
-    assert "\n\nAn administrator applies once:\n  - MutatingAdmissionPolicy kai-sched" in said
+    assert "\n\nAn administrator must apply once:\n  - MutatingAdmissionPolicy kai-sched" in said
     assert repr(built) == "<settings for kfp: kubernetes; 1 not supported; 1 warning>"
 
 

@@ -63,7 +63,7 @@ def test_a_proxy_is_not_asked_for_this_machine(
     ("path", "said"),
     [
         ("/off", "/off: 404: plugin not found$"),
-        ("/page", "/page: the answer is no snapshot"),
+        ("/page", "/page: the answer is not a snapshot"),
         ("/cut", "/cut: the answer: not a complete zip archive"),
     ],
 )

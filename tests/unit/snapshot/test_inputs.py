@@ -41,7 +41,7 @@ def test_manifests_of_several_arguments_are_one_input(directory: Path) -> None:
 
 
 def test_load_refuses_to_choose(directory: Path) -> None:
-    with pytest.raises(kai.InvalidInputError, match=r"this is 3 inputs, use kai.load_all"):
+    with pytest.raises(kai.InvalidInputError, match=r"there are 3 inputs, use kai.load_all"):
         kai.load(directory)
 
 

@@ -142,7 +142,7 @@ def reasons(cluster: kai.Cluster) -> list[str]:
 @pytest.mark.parametrize(
     ("manifest", "rejected"),
     [
-        ("text", "Document: is no Kubernetes object"),
+        ("text", "Document: is not a Kubernetes object"),
         ({"metadata": {"name": "x"}}, "Document x: kind: is missing"),
         ({"actions": "allocate", "tiers": []}, "a scheduler configuration goes after --config"),
         ({"name": "x", "cluster": {}, "expect": {}}, "a scenario is run with kai verify FILE"),
@@ -154,7 +154,7 @@ def reasons(cluster: kai.Cluster) -> list[str]:
         ({"kind": "Job", "metadata": {"name": "j"}}, "Job default/j: spec: is missing"),
         (
             {"kind": "RayJob", "apiVersion": "ray.io/v1", "metadata": {"name": "r"}},
-            "RayJob default/r: kind: kai does not make the pods of a RayJob yet",
+            "RayJob default/r: kind: kai does not create the pods of a RayJob",
         ),
         (pod(containers=[{"resources": {"requests": {"cpu": "1Gx"}}}]), "1Gx"),
         (

@@ -135,8 +135,8 @@ def test_a_leader_worker_set_gets_leaders_and_their_workers() -> None:
         (pytorch_job(pytorchReplicaSpecs=[]), "spec.pytorchReplicaSpecs: is missing"),
         (
             leader_worker_set(size=0),
-            "LeaderWorkerSet default/w: spec.leaderWorkerTemplate.size: is 0, and a replica has a "
-            "leader at least",
+            "LeaderWorkerSet default/w: spec.leaderWorkerTemplate.size: is 0, but a replica has at "
+            "least a leader",
         ),
         (leader_worker_set(size=60_000), "spec.replicas: and size make 120000 pods"),
         (leader_worker_set(workerTemplate=7), "spec.leaderWorkerTemplate.workerTemplate.spec: is"),

@@ -93,7 +93,7 @@ def test_other_files_are_refused_in_one_sentence(
 def test_what_cannot_be_read_is_refused_in_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(CaseError, match="no such file or directory"):
         read_cases([tmp_path / "none"])
-    with pytest.raises(CaseError, match="there are no cases in this directory"):
+    with pytest.raises(CaseError, match="the directory has no cases"):
         read_cases([tmp_path])
     (tmp_path / "cut.tar.xz").write_bytes(b"\xfd7zXZ\x00\x00")
     with pytest.raises(CaseError, match="this archive cannot be read"):

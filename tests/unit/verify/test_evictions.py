@@ -57,7 +57,7 @@ def test_what_cannot_be_preempted_is_no_victim(action: str) -> None:
 
 def test_a_group_that_evicts_gains_something() -> None:
     assert two_queues().broken(evict("run-1", "reclaim", "want")) == [
-        "victim: reclaim evicts for group default/want, which gains nothing"
+        "victim: reclaim evicts for group default/want, and that group gets nothing"
     ]
     assert two_queues().broken(evict("run-1", "reclaim", "nobody")) == [
         "victim: reclaim evicts for group default/nobody, which is not in the cluster"
@@ -71,7 +71,7 @@ def test_a_group_within_its_preemption_delay_evicts_no_pod() -> None:
     assert here.broken(*taken("reclaim", "run-1")) == []
     wants["metadata"]["creationTimestamp"] = RECENT
     assert here.broken(*taken("reclaim", "run-1")) == [
-        "victim: group default/want is within its preemption delay, it may evict nobody"
+        "victim: group default/want is within its preemption delay: it must not evict pods"
     ]
 
 

@@ -114,7 +114,7 @@ def test_a_file_may_hold_several(tmp_path: Path) -> None:
             "{gpu: {limits: 1}}",
             "expect.queues.vision.gpu.limits: there is no",
         ),
-        ("rules: [G13]", "cycles: 0", "cycles: this should be a number from 1 on"),
+        ("rules: [G13]", "cycles: 0", "cycles: expected a number of at least 1"),
         ("{deserved:", "[deserved:", "not valid YAML: "),
         ("rules: [G13]", "rules: [G13]\nrules: [G14]", ":4: the key 'rules' is given twice"),
         # Names that exist nowhere.
@@ -130,10 +130,10 @@ def test_a_file_may_hold_several(tmp_path: Path) -> None:
         ),
         ("{placed: 2}", "{verdict: plced}", "there is no verdict 'plced'; did you mean 'placed'?"),
         ("{placed: 2}", "{reasons: [gang_incomplet]}", "there is no reason 'gang_incomplet'; did"),
-        ("{placed: 2}", "{placed: two}", "expect.vision/train.placed: this should be a number of"),
+        ("{placed: 2}", "{placed: two}", "expect.vision/train.placed: expected a number of pods"),
         ("{placed: 2}", "{nodes: {n9: 1}}", "expect.vision/train.nodes: there is no node 'n9'"),
-        ("{placed: 2}", "{nodes: 5}", "expect.vision/train.nodes: this should be a list of nodes"),
-        ("limit: null", "limit: none", "queues.vision.gpu.limit: this should be a number, or null"),
+        ("{placed: 2}", "{nodes: 5}", "expect.vision/train.nodes: expected a list of nodes"),
+        ("limit: null", "limit: none", "queues.vision.gpu.limit: expected a number, or null"),
         ("node: n1", "node: n7", ":9: 'a group starts': running.vision/now.node: there is no node"),
         ("min_member: 2", "priority: trian", "there is no priority class 'trian'; did you mean"),
         ("min_member: 2", "bind_request: n7", "pending.vision/train.0.bind_request: there is no"),
@@ -142,12 +142,12 @@ def test_a_file_may_hold_several(tmp_path: Path) -> None:
         (
             "  nodes: {n",
             "  objects: {BindReqest: []}\n  nodes: {n",
-            "a snapshot holds no BindReqest",
+            "a snapshot does not contain the kind BindReqest",
         ),
         (
             "  nodes: {n",
             "  objects: {Queue: [{metadata: {name: q}, spec: {displayNam: q}}]}\n  nodes: {n",
-            "cluster.objects.Queue.0.spec.displayNam: a Queue has no field displayNam, and",
+            "cluster.objects.Queue.0.spec.displayNam: a Queue has no field displayNam: the",
         ),
         (
             "deserved: {gpu: 2",
@@ -168,7 +168,7 @@ def test_a_file_may_hold_several(tmp_path: Path) -> None:
         (
             "parent: all",
             "parent: al",
-            "cluster.queues.vision: this would be left out: Queue vision",
+            "cluster.queues.vision: this is not used: Queue vision",
         ),
         (
             "placement:",
@@ -195,7 +195,7 @@ def test_a_mistake_is_one_clear_sentence(tmp_path: Path, old: str, new: str, sen
 
 
 def test_an_empty_or_missing_file_says_so(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match="there is no scenario in this file"):
+    with pytest.raises(InvalidInputError, match="the file has no scenario"):
         read_scenarios(write(tmp_path, ""))
     with pytest.raises(InvalidInputError, match="no such file"):
         read_scenarios(tmp_path / "none.yaml")

@@ -1,4 +1,4 @@
-"""What is written on a workload beside the descriptions of its pods."""
+"""Settings that are written on a workload outside its pod templates."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def merge_at(manifest: dict[str, Any], path: str, values: Mapping[str, Any]) -> 
     *steps, last = path.split(".")
     at = manifest
     for step in steps:
-        at[step] = at.get(step) or {}  # null is as if it were not there
+        at[step] = at.get(step) or {}  # null means absent
         at = at[step]
     at[last] = merge(at.get(last) or {}, values)
 
@@ -30,7 +30,7 @@ def merge_at(manifest: dict[str, Any], path: str, values: Mapping[str, Any]) -> 
 def write_topology_of_part(
     found: Found, asked: PodRequest, kind: Kind, placement: Placement
 ) -> list[Unsupported]:
-    """The topology that one role has of its own (spec 7 R5, J7)."""
+    """The separate topology of one role (spec 7 R5, J7)."""
     part = pod_part(asked.with_changes(gang_min=None), container=kind.container or "main")
     annotations = {"annotations": dict(part.owner_annotations)}
     if kind.owns_itself:
@@ -48,12 +48,12 @@ def write_topology_of_part(
 
 
 def write_ray_gpus(found: Found, asked: PodRequest) -> list[str]:
-    """Ray counts the GPUs of a group by its limits, where it knows no other kind (spec 7 R4)."""
+    """Ray counts the GPUs of a group from its limits, and only whole GPUs (spec 7 R4)."""
     group: Any = found.holder
     said: list[str] = []
     if asked.gpu_kind == "none":
         return said
-    # Whole numbers: of half a GPU Ray's autoscaler makes an error.
+    # Whole numbers: half a GPU is an error in Ray's autoscaler.
     gpus = str(asked.gpus if asked.gpu_kind == "whole" else asked.devices)
     counted = group.get("rayStartParams") or {}
     before = counted.get("num-gpus")
@@ -65,7 +65,7 @@ def write_ray_gpus(found: Found, asked: PodRequest) -> list[str]:
         said.append(f"GPU in the resources of Ray group {found.role} is {gpus} now")
         group["resources"] = {**group["resources"], "GPU": gpus}
     if asked.gpu_kind == "claim":
-        said.append("Ray is told of one GPU for the claim: set num-gpus where it is of more")
+        said.append("Ray counts one GPU for the claim: set num-gpus if the claim requests more")
     return said
 
 
@@ -77,7 +77,7 @@ def write_gang(
     roles: Mapping[str, int],
     placement: Placement,
 ) -> list[Unsupported]:
-    """How many pods start together: of the workload, and of its roles where KAI reads that."""
+    """How many pods start together: of the workload, and of its roles if KAI reads that."""
     if kind.gang is None:
         return [Unsupported("gang_min", f"KAI reads no such number from a {name}", kind.gang_hint)]
     if kind.gang == "leaf":
@@ -118,15 +118,15 @@ def _replicas(found: Found) -> int:
 
 
 def empty_roles(name: str, kind: Kind, found: Iterable[Found]) -> Iterator[str]:
-    """Roles of a training job without pods: KAI makes no group of such a job (spec 7 T5)."""
+    """Roles of a training job without pods: KAI creates no pod group for such a job (spec 7 T5)."""
     if kind.gang != MIN_AVAILABLE:
         return
     for each in found:
         role: Any = each.holder
         if not role.get("replicas"):
             yield (
-                f"role {each.role} of the {name} has no replicas, and KAI makes no group of it:"
-                " write replicas of 1 at least, or leave the role out"
+                f"role {each.role} of the {name} has no replicas, and KAI creates no pod group for"
+                " it: write replicas of at least 1, or remove the role"
             )
 
 
@@ -139,7 +139,7 @@ def _enough(what: str, field: str, wanted: int, there: int) -> None:
 
 
 def deadlines(value: Any, path: str = "") -> Iterator[str]:
-    """What ends a workload while its pods wait (spec 7 B9). A pod's counts from its start."""
+    """Deadlines that end a workload while its pods wait (spec 7 B9); one on a pod does not."""
     if isinstance(value, list):
         for at, each in enumerate(value):
             yield from deadlines(each, f"{path}[{at}]")

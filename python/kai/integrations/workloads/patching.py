@@ -71,8 +71,8 @@ def patch(
             gangs[each.role] = asked.gang_min
         if asked.queue not in (None, request.queue):
             said.warn(
-                f"{each.role} asks for queue {asked.queue}: KAI puts a whole workload into one, and"
-                f" takes {request.queue or defaults.DEFAULT_QUEUE} for this {name}"
+                f"{each.role} requests queue {asked.queue}: KAI puts a whole workload into one"
+                f" queue, and uses {request.queue or defaults.DEFAULT_QUEUE} for this {name}"
             )
         if shown is None or (takes_gpus and not shown[0]):
             shown = (takes_gpus, written)
@@ -94,7 +94,7 @@ def patch(
 
 
 class _Said:
-    """What there is to say about a workload, each thing once."""
+    """The warnings, unsupported settings and placement of a workload, each once."""
 
     def __init__(self) -> None:
         self.warnings: dict[str, None] = {}
@@ -132,7 +132,7 @@ def _write_whole(
     gangs: Mapping[str, int],
     said: _Said,
 ) -> None:
-    """Writes what is said once for all pods: queue, priority, topology, and how many start."""
+    """Writes the settings that all pods share: queue, priority, topology, and how many start."""
     part = pod_part(request.with_changes(gang_min=None), container=kind.container or "main")
     metadata = _owner_metadata(part, kind, request)
     if kind.owner and metadata:
@@ -142,7 +142,7 @@ def _write_whole(
         said.lack(
             Unsupported(
                 "topology",
-                f"KAI takes no topology from a {name}",
+                f"KAI reads no topology from a {name}",
                 "choose the nodes with node_selector=, or use a LeaderWorkerSet",
             )
         )
@@ -154,7 +154,7 @@ def _owner_metadata(part: PodPart, kind: Kind, request: PodRequest) -> dict[str,
     metadata = {"labels": dict(part.owner_labels)}
     if not kind.owns_itself and kind.topology:
         metadata["annotations"] = dict(part.owner_annotations)
-    if kind.queue_annotation is not None:  # without it the operator takes one of its own
+    if kind.queue_annotation is not None:  # without it the operator uses its own default
         queue = {kind.queue_annotation: request.queue or defaults.DEFAULT_QUEUE}
         metadata["annotations"] = {**metadata.get("annotations", {}), **queue}
     return filled(metadata)
@@ -166,7 +166,7 @@ def _called(kind: str, manifest: Mapping[str, Any]) -> str:
 
 
 def kind_of(name: str) -> Kind:
-    """What is known of a kind that `patch` takes; raises InvalidRequestError for any other."""
+    """What is known about a kind that `patch` accepts; raises InvalidRequestError for any other."""
     if name == "TrainJob":
         raise rules.refuse("a TrainJob has no pod template: use kai.integrations.trainer.build()")
     return kinds.WORKLOADS[rules.one_of("kind", name, kinds.WORKLOADS)]
@@ -184,13 +184,13 @@ def placed(built: Built, names: Iterable[str], place: str) -> Built:
 def segment_annotations(
     request: PodRequest, size: int, required: str | None, preferred: str | None
 ) -> dict[str, str]:
-    """What cuts the workers of a PyTorchJob or LeaderWorkerSet into parts that stay together."""
+    """The annotations that divide the workers of a PyTorchJob or LeaderWorkerSet into segments."""
     for level in (required, preferred):
         if level is not None:
             rules.qualified_name("level of segments", level)
     if (required or preferred) and request.topology is None:
         raise rules.refuse(
-            "a level of segments is of no topology: write topology= and required_level= or"
+            "a level of segments needs a topology: write topology= and required_level= or"
             " preferred_level= in the request"
         )
     return filled(
@@ -217,7 +217,7 @@ def head(
 def _native(manifest: Mapping[str, Any], kind: Kind, as_native: bool | None) -> Any:
     if kind.native is None:
         if as_native:
-            raise rules.refuse("there are no Python classes for it: leave as_native out")
+            raise rules.refuse("there are no Python classes for it: remove as_native")
         return manifest
     name = kind.native
 

@@ -44,7 +44,7 @@ class Found:
         )
 
     def read(self) -> dict[str, Any]:
-        """As a pod template, without fields that are null, which is as if they were not there."""
+        """As a pod template, without null fields (null means absent)."""
         described = self.holder if self.key is None else self.holder[self.key]
         plain = to_plain(described or {})
         return self.shape.read(plain) if self.shape else dict(plain)
@@ -134,8 +134,8 @@ _ARGUMENT = {"resource_claims": "claim", "volumes": "isolation"}
 
 
 def without_gpus(request: PodRequest) -> PodRequest:
-    """The same for a pod beside the ones that take the GPUs, such as a launcher: without what goes
-    with a GPU, and without the processors and memory that are meant for the others."""
+    """The request for a pod without GPUs in the same workload, such as a launcher: without the
+    settings for GPUs, and without the CPU and memory, which are for the pods with GPUs."""
     if request.gpu_kind == "none":
         return request
     platform = platforms.PLATFORMS[request.platform or "generic"]

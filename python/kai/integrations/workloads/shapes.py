@@ -1,4 +1,4 @@
-"""Descriptions of pods that are no pod templates, read as such and written back."""
+"""Descriptions of pods that are not pod templates: read as pod templates, and written back."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Manifest = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How the description of a pod is written where it is no pod template."""
+    """How a description of a pod is read and written if it is not a pod template."""
 
     read: Callable[[Manifest], dict[str, Any]]  # -> {"metadata", "spec"}
     write: Callable[[Manifest, Manifest], dict[str, Any]]  # with a changed one
@@ -77,7 +77,7 @@ def _write_predictor(predictor: Manifest, pod: Manifest) -> dict[str, Any]:
     return {**spec, **pod.get("metadata", {})}
 
 
-# Spark writes resources of its pods in its own words.
+# Spark has its own field names for the resources of its pods.
 _SPARK_CONTAINER = ("env", "volumeMounts", "securityContext")
 _SPARK_SPEC = ("schedulerName", "nodeSelector", "tolerations")
 

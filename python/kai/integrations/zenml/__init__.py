@@ -8,7 +8,7 @@
     def train_iris_model(...): ...
 
 The Kubernetes orchestrator and the Kubernetes step operator, from ZenML 0.82.0 on (spec 7
-Z1-Z12). Steps, not components, get GPUs: what a component says is said of every step (spec 7 TF1).
+Z1-Z12). Steps, not components, get GPUs: settings of a component apply to every step (spec 7 TF1).
 `kai.linting.lint` finds what ZenML ignores in settings written by hand (spec 7 Z2).
 """
 

@@ -48,7 +48,7 @@ def build(
       registered so. Both only change what is said about the pod group of the step (spec 7 Z8).
     ignore_preemption: with a pod failure policy by which a preempted step starts again and counts
       as no failure (spec 7 Z11).
-    resources: of the container, in ZenML's words; GPUs are the request's business.
+    resources: of the container, in ZenML's words; GPUs belong in the request.
     resource_settings: the ResourceSettings of the step, if it has any, to be checked (spec 7 Z12).
     existing: settings that the step has already: they stay, and these are added (spec 7 B5).
     compat: "example" also writes the keys of the first KAI example that ZenML ignores (spec 7 Z2).
@@ -107,23 +107,23 @@ def _check(request: PodRequest, version: versions.Version, skip_owner_references
     for key in OWN_LABELS:
         if key in request.labels:
             raise rules.refuse(
-                f"labels has {key}, by which ZenML finds its own pods and Jobs: write another key,"
-                f" such as team-{key.replace('_', '-')}"
+                f"labels has {key}, which ZenML uses to find its own pods and Jobs: write another"
+                f" key, such as team-{key.replace('_', '-')}"
             )
     if request.container not in (None, CONTAINER):
         raise rules.refuse(
-            f"container is {request.container!r}, and ZenML runs steps in {CONTAINER}: leave"
-            " container= out"
+            f"container is {request.container!r}, and ZenML runs steps in {CONTAINER}: remove"
+            " container="
         )
     if skip_owner_references and version < versions.OWNERS_CAN_BE_SKIPPED:
         raise rules.refuse(
-            f"ZenML {versions.text(version)} has no skip_owner_references: leave it out, or use"
+            f"ZenML {versions.text(version)} has no skip_owner_references: remove it, or use"
             f" {versions.text(versions.OWNERS_CAN_BE_SKIPPED)}"
         )
 
 
 def _expressible(request: PodRequest, has_job: bool) -> PodRequest:
-    """The request without what would be dead, or has no place at all; see _unsupported."""
+    """The request without settings that would have no effect; see _unsupported."""
     without: dict[str, Any] = {"claim": None, "gang_min": None}
     if has_job:  # a pod without an owner is its own top owner (spec 7 Z9)
         without |= {"topology": None, "required_level": None, "preferred_level": None}
@@ -159,20 +159,20 @@ def _ignored(part: PodPart) -> dict[str, Any]:
 
 
 def _take_gpus(pod_given: dict[str, Any], request: PodRequest, part: PodPart) -> tuple[str, ...]:
-    """Removes from given pod settings what KAI would refuse beside a share (spec 7 C1, C2, B7)."""
+    """Removes the settings that KAI refuses together with a part of a GPU (spec 7 C1, C2, B7)."""
     warnings = []
     for kind in ("limits", "requests"):
         amounts = pod_given["resources"].get(kind) or {}
         for key in [key for key in amounts if is_gpu_resource(key)]:
             if request.gpu_kind == "none":
                 raise rules.refuse(
-                    f"resources has {key} in its {kind}: ask for GPUs in the request, as in"
+                    f"resources has {key} in its {kind}: request GPUs in the request, as in"
                     f" gpus={amounts[key]}"
                 )
             amount = amounts.pop(key)
             if amount != part.resources.get(kind, {}).get(key):
                 warnings.append(
-                    f"{key}: {amount} in the {kind} was taken away: the request says which GPUs"
+                    f"{key}: {amount} in the {kind} was removed: the request has the GPUs"
                 )
     pod_given["resources"] = filled(pod_given["resources"])
     annotations = pod_given.get("annotations") or {}
@@ -180,11 +180,11 @@ def _take_gpus(pod_given: dict[str, Any], request: PodRequest, part: PodPart) ->
         asked_otherwise = annotations.keys() - part.annotations.keys()
         for key in sorted(key for key in asked_otherwise if is_gpu_annotation(key)):
             del annotations[key]
-            warnings.append(f"the annotation {key} was taken away: the request says which GPUs")
+            warnings.append(f"the annotation {key} was removed: the request has the GPUs")
     env = pod_given.get("env") or []
     if request.shares_gpus and any(each.get("name") == _VISIBLE_DEVICES for each in env):
         pod_given["env"] = [each for each in env if each.get("name") != _VISIBLE_DEVICES]
-        warnings.append(f"{_VISIBLE_DEVICES} was taken out of env: KAI sets it itself")
+        warnings.append(f"{_VISIBLE_DEVICES} was removed from env: KAI sets it")
     return tuple(warnings)
 
 
@@ -208,7 +208,7 @@ def _native(target: str, settings: Mapping[str, Any]) -> Any:
     return flavors.KubernetesOrchestratorSettings(**settings)
 
 
-# ---- what there is to say ----------------------------------------------------------------------
+# ---- warnings and unsupported ------------------------------------------------------------------
 
 _COMPAT_WARNING = (
     "node_selector, container_environment and security_context are ignored by ZenML: they are"
@@ -236,14 +236,14 @@ def _about_steps(
     if shares_group and request.queue is not None:
         yield (
             "all steps of a run are one pod group, owned by the Job of the run: the queue of the"
-            " first step is the queue of all; for a queue per step register the orchestrator with"
+            " first step is used for all steps; for a queue per step register the orchestrator with"
             " skip_owner_references=True, and write that here"
         )
     if ignores:
         yield (
-            "KAI marks the pods it evicts as disrupted only where it is installed with"
-            " --update-pod-eviction-condition: elsewhere a preempted step counts as failed, so give"
-            " it retries"
+            "KAI marks the pods it evicts as disrupted only if it runs with"
+            " --update-pod-eviction-condition: without that a preempted step counts as failed, so"
+            " give it retries"
         )
     elif has_job and request.preemptible:
         yield (
@@ -256,8 +256,8 @@ def _about_resource_settings(given: Any, request: PodRequest) -> Iterator[str]:
     gpus = given.get("gpu_count") if isinstance(given, Mapping) else given and given.gpu_count
     if gpus and request.gpu_kind != "none":
         yield (
-            f"ResourceSettings asks for gpu_count={gpus}, which resource pools write as whole GPUs"
-            " over the request's: leave gpu_count out"
+            f"ResourceSettings requests gpu_count={gpus}, which resource pools write as whole GPUs"
+            " over the request's: remove gpu_count"
         )
 
 

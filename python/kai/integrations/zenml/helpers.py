@@ -63,19 +63,19 @@ def docker_settings(*, as_native: bool | None = None, **values: Any) -> Any:
     """
     if "env" in values:
         raise rules.refuse(
-            "DockerSettings has no env and drops it without a word: write the variables as env= of"
+            "DockerSettings has no env and ignores it silently: write the variables as env= of"
             " kai.PodRequest, without NVIDIA_VISIBLE_DEVICES"
         )
     for name in ("environment", "runtime_environment"):
         if "NVIDIA_VISIBLE_DEVICES" in (values.get(name) or {}):
             raise rules.refuse(
                 f"{name} has NVIDIA_VISIBLE_DEVICES, which KAI sets itself for a part of a GPU:"
-                " leave it out"
+                " remove it"
             )
     if values.get("skip_build") and values.get("environment"):
         raise rules.refuse(
             "environment is written into an image while it is built, and skip_build=True builds"
-            " none: write the variables as env= of kai.PodRequest"
+            " no image: write the variables as env= of kai.PodRequest"
         )
     return native_or(values, lambda: _docker(values), as_native=as_native, library="zenml")
 
@@ -83,6 +83,6 @@ def docker_settings(*, as_native: bool | None = None, **values: Any) -> Any:
 def _docker(values: dict[str, Any]) -> Any:
     settings = import_module("zenml.config").DockerSettings
     unknown = sorted(set(values) - set(settings.model_fields))
-    if unknown:  # they would be dropped without a word
-        raise rules.refuse(f"DockerSettings of this ZenML has no {unknown[0]}: leave it out")
+    if unknown:  # ZenML would ignore them silently
+        raise rules.refuse(f"DockerSettings of this ZenML has no {unknown[0]}: remove it")
     return settings(**values)

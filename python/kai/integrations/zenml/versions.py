@@ -18,11 +18,11 @@ NO_START_TIMEOUT: Version = (0, 84, 2)
 OWNERS_CAN_BE_SKIPPED: Version = (0, 91, 1)
 """skip_owner_references, container_security_context and DockerSettings.runtime_environment."""
 CURRENT: Version = (0, 98, 0)
-"""What is assumed where no version is given."""
+"""The version that is assumed if none is given."""
 
 
 def read(version: str | None) -> Version:
-    """Raises InvalidRequestError for one that is too old, or none."""
+    """Raises InvalidRequestError for a version that is too old or malformed."""
     if version is None:
         return CURRENT
     found = _numbers(version)
