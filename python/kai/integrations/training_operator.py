@@ -93,9 +93,7 @@ def build(
     segments: dict[str, str] = {}
     if segment_size is not None:
         if kind != "PyTorchJob" or "Worker" not in pods:
-            raise rules.refuse(
-                "only the workers of a PyTorchJob have segments: remove segment_size="
-            )
+            raise rules.refuse("only a PyTorchJob's workers have segments: remove segment_size=")
         rules.count("segment_size", segment_size)
         levels = (segment_required_level, segment_preferred_level)
         segments = segment_annotations(request, segment_size, *levels)

@@ -36,7 +36,7 @@ def test_every_format_has_the_same_settings(
         PodRequest(queue="test", gpu_fraction="0.5"), as_native=False
     ).settings
     assert read(done.out) == expected
-    assert "nothing keeps the pod to its share" in done.err
+    assert "nothing limits the pod to its share" in done.err
 
 
 def test_every_argument_of_a_request_has_an_option() -> None:
