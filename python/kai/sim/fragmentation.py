@@ -3,9 +3,9 @@
     at(timeline, 86_400).gpus                # F in GPUs after a day
     moments, stuck, idle = over_time(timeline)
 
-A node's idle GPUs and CPUs are what no pod holds. The typical pods are the most frequent ones of the
-workload's jobs, 95 % of all, unless others are given. Nodes that are gone have nothing idle. Cost:
-each stay of a pod once.
+What no pod holds of a node is idle. The typical pods are the most frequent ones of the
+jobs of the workload, 95 % of all, unless others are given. Nodes that are gone have nothing idle.
+Cost: each stay of a pod once.
 """
 
 from __future__ import annotations
