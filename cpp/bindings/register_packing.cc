@@ -68,8 +68,8 @@ packing::FillInput InputOf(const std::vector<int64_t>& nodes, const std::vector<
 
 py::dict FillCluster(const py::buffer& nodes, const py::buffer& pods,
                      std::vector<std::vector<uint8_t>> constraints, const std::string& policy,
-                     int64_t seed, bool exact, bool random_ties, double demand,
-                     int typical_percent) {
+                     int64_t seed, bool exact, bool random_ties, double demand, int typical_percent,
+                     double learn_every, bool migrate) {
   const std::optional<packing::Policy> known = packing::PolicyOf(policy);
   if (!known) throw py::value_error("there is no placement policy " + policy);
   const packing::FillInput input =
@@ -82,7 +82,9 @@ py::dict FillCluster(const py::buffer& nodes, const py::buffer& pods,
                                .ties = random_ties ? packing::Ties::kRandom : packing::Ties::kName,
                                .seed = seed,
                                .demand = demand,
-                               .typical_percent = typical_percent});
+                               .typical_percent = typical_percent,
+                               .learn_every = learn_every,
+                               .migrate = migrate});
   }
   py::dict columns;
   columns["pod"] = BytesOf(result.pod);
@@ -125,7 +127,8 @@ void RegisterPacking(py::module_& module) {
   module.def("fragments", &Fragments, py::kw_only(), py::arg("nodes"), py::arg("mix"));
   module.def("fill_cluster", &FillCluster, py::kw_only(), py::arg("nodes"), py::arg("pods"),
              py::arg("constraints"), py::arg("policy"), py::arg("seed"), py::arg("exact"),
-             py::arg("random_ties"), py::arg("demand"), py::arg("typical_percent"));
+             py::arg("random_ties"), py::arg("demand"), py::arg("typical_percent"),
+             py::arg("learn_every"), py::arg("migrate"));
 }
 
 }  // namespace kai::bindings

@@ -242,6 +242,8 @@ def fill_cluster(
     random_ties: bool,
     demand: float,
     typical_percent: int,
+    learn_every: float,
+    migrate: bool,
 ) -> dict[str, bytes]:
     """Fills an empty cluster pod by pod with a placement policy (kai.sim.filling).
 

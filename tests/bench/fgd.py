@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any, NamedTuple
 from xml.sax.saxutils import escape
 
 import numpy as np
@@ -31,18 +32,34 @@ PAGE = ROOT / "docs" / "howto" / "fragmentation.md"
 CHART = ROOT / "docs" / "howto" / "fragmentation.svg"
 BEGIN, END = "<!-- figures: tests/bench/fgd.py -->", "<!-- end of figures -->"
 
-# Name, policy, scores, ties, and the name of the published figures.
+
+class Way(NamedTuple):
+    """A policy, how it is run (`kai.sim.filling.fill`), and the name of the published figures."""
+
+    policy: str
+    published: str = ""
+    options: Mapping[str, Any] = {}
+
+
 WAYS = {
-    "random": ("random", "whole", "name", "01-Random"),
-    "dot product": ("dot-product", "whole", "name", "02-DotProd"),
-    "GPU clustering": ("gpu-clustering", "whole", "name", "03-GpuClustering"),
-    "GPU packing": ("gpu-packing", "whole", "name", "04-GpuPacking"),
-    "best fit": ("best-fit", "whole", "name", "05-BestFit"),
-    "FGD": ("fgd", "whole", "name", "06-FGD"),
-    "FGD, exact scores": ("fgd", "exact", "name", ""),
-    "FGD, random ties": ("fgd", "whole", "random", ""),
-    "least waste": ("least-waste", "whole", "name", ""),
+    "random": Way("random", "01-Random"),
+    "dot product": Way("dot-product", "02-DotProd"),
+    "GPU clustering": Way("gpu-clustering", "03-GpuClustering"),
+    "GPU packing": Way("gpu-packing", "04-GpuPacking"),
+    "best fit": Way("best-fit", "05-BestFit"),
+    "FGD": Way("fgd", "06-FGD"),
+    "FGD, exact scores": Way("fgd", options={"scores": "exact"}),
+    "FGD, random ties": Way("fgd", options={"ties": "random"}),
+    "least waste": Way("least-waste"),
 }
+# Beside them: with more freedom, and with less knowledge.
+BESIDE = {
+    "FGD, migration": Way("fgd", options={"migrate": True}),
+    "FGD, learnt mix": Way("fgd", options={"learn_every": 0.05}),
+    "least waste, migration": Way("least-waste", options={"migrate": True}),
+    "least waste, learnt mix": Way("least-waste", options={"learn_every": 0.05}),
+}
+BESIDE_SEEDS = 3
 FIRST_SEED = 42
 Figures = NDArray[np.float64]  # a row per seed: percent allocated by demand from 0 to 130 %
 
@@ -63,10 +80,10 @@ class Runs:
     """All orders of arrival of one workload with one policy."""
 
     def __init__(self, cluster: FillCluster, way: str, seeds: int) -> None:
-        policy, scores, ties, _ = WAYS[way]
+        policy, _, options = (WAYS | BESIDE)[way]
 
         def run(seed: int) -> tuple[Figures, int, int]:
-            filled: Filling = fill(cluster, policy, seed=seed, scores=scores, ties=ties)  # type: ignore[arg-type]
+            filled: Filling = fill(cluster, policy, seed=seed, **options)  # type: ignore[arg-type]
             return filled.allocated_percent(), *placed(filled)
 
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
@@ -95,7 +112,7 @@ def differences(
         "| Largest difference of the mean at 100 % and 130 %, points |",
         "| --- | --: | --: |",
     ]
-    for way, (*_, name) in WAYS.items():
+    for way, (_, name, _) in WAYS.items():
         pairs = [
             (runs.figures, known[workload, name][: len(runs.figures)])
             for (workload, each), runs in done.items()
@@ -117,14 +134,18 @@ def differences(
     return lines
 
 
-def table(done: Mapping[tuple[str, str], Runs], workloads: Iterable[str]) -> list[str]:
+def table(
+    done: Mapping[tuple[str, str], Runs], workloads: Iterable[str], ways: Iterable[str]
+) -> list[str]:
     """Percent allocated at 100 % and 130 % of demand."""
+    shown = [*ways]
     lines = [
-        "| Workload | " + " | ".join(WAYS) + " |",
-        "| --- |" + " --: |" * len(WAYS),
+        "| Workload | " + " | ".join(shown) + " |",
+        "| --- |" + " --: |" * len(shown),
     ]
     for workload in workloads:
-        cells = [f"{done[workload, w].at(100):.1f} / {done[workload, w].at(130):.1f}" for w in WAYS]
+        runs = [done[workload, way] for way in shown]
+        cells = [f"{each.at(100):.1f} / {each.at(130):.1f}" for each in runs]
         lines.append(f"| {workload} | " + " | ".join(cells) + " |")
     return lines
 
@@ -228,21 +249,29 @@ def main() -> None:
     workloads = options.workloads or sorted({workload for workload, _ in known})
     started = time.perf_counter()
     done: dict[tuple[str, str], Runs] = {}
+    beside: dict[tuple[str, str], Runs] = {}
     for workload in workloads:
         cluster = openb_cluster(workload)
         for way in WAYS:
             done[workload, way] = Runs(cluster, way, options.seeds)
+        for way in ("FGD", "least waste", *BESIDE):
+            beside[workload, way] = Runs(cluster, way, min(options.seeds, BESIDE_SEEDS))
         print(f"{workload}: {time.perf_counter() - started:.0f} s", file=sys.stderr)
     lines = [
         *differences(done, known),
         "",
         "Percent of all GPUs that are allocated when pods have requested 100 % / 130 % of them:",
         "",
-        *table(done, workloads),
+        *table(done, workloads, WAYS),
         "",
         "Least waste compared with FGD:",
         "",
         *against_fgd(done, workloads),
+        "",
+        "With migration, and with a mix that is learnt as pods come; the mean of the first three",
+        "orders of arrival, for all columns:",
+        "",
+        *table(beside, workloads, ("FGD", "least waste", *BESIDE)),
     ]
     print("\n".join(lines))
     if options.write:

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <optional>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -54,6 +56,24 @@ std::vector<int32_t> DrawArrivals(const FillInput& input, double demand, GoRando
   }
 }
 
+PodMix TypicalPodsAmong(const FillInput& input, std::span<const int32_t> pods, int percent) {
+  // Among equally frequent pods the one that asks for more comes first, as published.
+  using Key = std::tuple<int64_t, int32_t, int32_t, int32_t>;
+  std::map<Key, int64_t, std::greater<>> counts;
+  for (const int32_t each : pods) {
+    const FillPod& pod = input.pods[static_cast<size_t>(each)];
+    ++counts[{pod.shape.cpu_milli, pod.shape.gpu_milli, pod.shape.gpus, pod.constraint}];
+  }
+  PodMix all;
+  for (const auto& [key, count] : counts) {
+    const auto& [cpu_milli, gpu_milli, gpus, constraint] = key;
+    all.push_back({.pod = {.cpu_milli = cpu_milli, .gpus = gpus, .gpu_milli = gpu_milli},
+                   .weight = count,
+                   .kinds = input.constraints[static_cast<size_t>(constraint)]});
+  }
+  return MostFrequent(std::move(all), percent);
+}
+
 // The fill that is under way. Nodes are numbered in the order in which ties are broken.
 class Filling {
  public:
@@ -63,7 +83,8 @@ class Filling {
         random_(options.seed),
         fragmentation_(
             std::make_shared<const Fragmentation>(TypicalPods(input, options.typical_percent))),
-        rater_(RatingOf(input, options), fragmentation_, WasteOf(input, options)) {
+        rater_(RatingOf(input, options), fragmentation_,
+               WasteOf(input, options, TypicalPods(input, options.typical_percent))) {
     random_.Int63();  // the published program prints one number before it draws
   }
 
@@ -77,6 +98,11 @@ class Filling {
   }
 
  private:
+  // A pod on a node: its row of the result, and its GPUs.
+  struct Held {
+    size_t row = 0;
+    absl::InlinedVector<int32_t, 8> gpus = {};
+  };
   // Pods that are alike: their score on each node, as of the changes seen so far.
   struct Row {
     bool is_made = false;
@@ -94,7 +120,8 @@ class Filling {
     return rating;
   }
 
-  static std::shared_ptr<Waste> WasteOf(const FillInput& input, const FillOptions& options) {
+  static std::shared_ptr<Waste> WasteOf(const FillInput& input, const FillOptions& options,
+                                        const PodMix& mix) {
     if (options.rating.policy != Policy::kLeastWaste) return nullptr;
     std::vector<int64_t> supply_milli;
     for (const FillNode& node : input.nodes) {
@@ -102,7 +129,7 @@ class Filling {
       if (supply_milli.size() <= kind) supply_milli.resize(kind + 1);
       supply_milli[kind] += int64_t{node.gpus} * kWholeGpu;
     }
-    return std::make_shared<Waste>(TypicalPods(input, options.typical_percent), supply_milli);
+    return std::make_shared<Waste>(mix, supply_milli);
   }
 
   void PlaceNodes() {
@@ -119,6 +146,7 @@ class Filling {
       fragment_ += fragments_.back();
       nodes_.push_back(std::move(shape));
       memory_mib_.push_back(each.memory_mib);
+      held_.emplace_back();
     }
   }
 
@@ -199,32 +227,120 @@ class Filling {
     return chosen;
   }
 
-  void Place(const FillPod& pod, size_t node) {
+  // The pod of that row of the result.
+  void Place(size_t row, size_t node) {
+    const FillPod& pod = PodOf(row);
     NodeShape& shape = nodes_[node];
+    Held held{.row = row, .gpus = {}};
     if (pod.shape.shares()) {
-      shape.gpu_milli[ChooseGpu(shape, pod.shape)] -= pod.shape.gpu_milli;
+      held.gpus.push_back(static_cast<int32_t>(ChooseGpu(shape, pod.shape)));
     } else {
-      int32_t missing = pod.shape.gpus;
-      for (int32_t& left : shape.gpu_milli) {
-        if (left == kWholeGpu && missing-- > 0) left = 0;
+      for (size_t gpu = 0; gpu < shape.gpu_milli.size(); ++gpu) {
+        const bool is_taken = std::ssize(held.gpus) < pod.shape.gpus;
+        if (is_taken && shape.gpu_milli[gpu] == kWholeGpu)
+          held.gpus.push_back(static_cast<int32_t>(gpu));
       }
     }
-    shape.cpu_milli -= pod.shape.cpu_milli;
     shape.clusters |= pod.shape.ClusterBit();
-    memory_mib_[node] -= pod.memory_mib;
-    used_ += pod.shape.TotalGpuMilli();
+    Take(held, node, 1);
+    result_.node[row] = result_.node_order[node];
+    if (options_.migrate) held_[node].push_back(std::move(held));
+    Changed(node);
+  }
+
+  // What the pod has of the node; sign -1: it gives it back. Clusters stay as they are.
+  void Take(const Held& held, size_t node, int32_t sign) {
+    const FillPod& pod = PodOf(held.row);
+    NodeShape& shape = nodes_[node];
+    for (const int32_t gpu : held.gpus)
+      shape.gpu_milli[static_cast<size_t>(gpu)] -= sign * pod.shape.gpu_milli;
+    shape.cpu_milli -= sign * pod.shape.cpu_milli;
+    memory_mib_[node] -= sign * pod.memory_mib;
+    used_ += sign * pod.shape.TotalGpuMilli();
+  }
+
+  void Changed(size_t node) {
+    const NodeShape& shape = nodes_[node];
     const int64_t fragment = fragmentation_->Of(shape);
     fragment_ += fragment - std::exchange(fragments_[node], fragment);
     changed_.push_back(node);
   }
 
+  // For a pod that no node has room for: moves the smallest pod that fits on another node and whose
+  // place is large enough, the first of equal ones. Returns its node; -1: there is none.
+  int32_t Migrate(const FillPod& asked) {
+    const auto size = [&](const Held& held) { return PodOf(held.row).shape.TotalGpuMilli(); };
+    std::vector<int32_t> nodes_with_room(rows_.size(), -1);  // by class of pods: none, one or two
+    std::optional<Held> chosen;
+    size_t from = 0;
+    for (size_t node = 0; node < nodes_.size(); ++node) {
+      for (const Held& held : held_[node]) {
+        if (chosen && size(held) >= size(*chosen)) continue;
+        int32_t& count = nodes_with_room[class_of_[static_cast<size_t>(result_.pod[held.row])]];
+        if (count < 0) count = NodesWithRoom(held.row);
+        if (count == 0 || (count == 1 && Fits(PodOf(held.row), node))) continue;
+        Take(held, node, -1);
+        const bool makes_room = Fits(asked, node);
+        Take(held, node, 1);
+        if (!makes_room) continue;
+        chosen = held;
+        from = node;
+      }
+    }
+    if (!chosen) return -1;
+    Move(*chosen, from);
+    return static_cast<int32_t>(from);
+  }
+
+  // To the best of the other nodes.
+  void Move(const Held& held, size_t from) {
+    const std::vector<double>& scores = ScoresOf(result_.pod[held.row]);
+    size_t best = from;
+    for (size_t node = 0; node < nodes_.size(); ++node) {
+      if (node != from && scores[node] != kNoRoom && (best == from || scores[node] > scores[best]))
+        best = node;
+    }
+    Take(held, from, -1);
+    std::erase_if(held_[from], [&](const Held& each) { return each.row == held.row; });
+    Changed(from);
+    Place(held.row, best);
+  }
+
+  // At most two.
+  int32_t NodesWithRoom(size_t row) {
+    int32_t count = 0;
+    for (const double score : ScoresOf(result_.pod[row])) {
+      if (score != kNoRoom && ++count == 2) break;
+    }
+    return count;
+  }
+
+  const FillPod& PodOf(size_t row) const {
+    return input_.pods[static_cast<size_t>(result_.pod[row])];
+  }
+
+  // From now on the policy goes by the pods that have arrived.
+  void Learn() {
+    const PodMix mix = TypicalPodsAmong(input_, result_.pod, options_.typical_percent);
+    rater_ = Rater(rater_.options(), std::make_shared<const Fragmentation>(mix),
+                   WasteOf(input_, options_, mix));
+    for (Row& row : rows_) row.is_made = false;
+  }
+
   void Arrive(int32_t pod) {
     const FillPod& asked = input_.pods[static_cast<size_t>(pod)];
-    const int32_t node = Choose(pod);
-    if (node >= 0) Place(asked, static_cast<size_t>(node));
     arrived_ += asked.shape.TotalGpuMilli();
     result_.pod.push_back(pod);
-    result_.node.push_back(node < 0 ? -1 : result_.node_order[static_cast<size_t>(node)]);
+    if (options_.learn_every > 0 && static_cast<double>(arrived_) >= learn_at_milli_) {
+      Learn();
+      learn_at_milli_ = static_cast<double>(arrived_) +
+                        options_.learn_every * static_cast<double>(TotalGpuMilli(input_.nodes));
+    }
+    const size_t row = result_.node.size();
+    result_.node.push_back(-1);
+    int32_t node = Choose(pod);
+    if (node < 0 && options_.migrate) node = Migrate(asked);
+    if (node >= 0) Place(row, static_cast<size_t>(node));
     result_.arrived_milli.push_back(arrived_);
     result_.used_milli.push_back(used_);
     result_.fragment_milli.push_back(static_cast<double>(fragment_) /
@@ -239,6 +355,7 @@ class Filling {
 
   std::vector<NodeShape> nodes_;
   std::vector<int64_t> memory_mib_;
+  std::vector<std::vector<Held>> held_;  // by node, where pods may be moved
   std::vector<int64_t> fragments_;
   std::vector<size_t> class_of_;  // by pod
   std::vector<Row> rows_;
@@ -246,6 +363,7 @@ class Filling {
   std::vector<int64_t> seen_;    // by node: the last visit
   int64_t visit_ = 0;
   int64_t arrived_ = 0;
+  double learn_at_milli_ = 0;  // when so much has been asked for
   int64_t used_ = 0;
   int64_t fragment_ = 0;
   FillResult result_;
@@ -254,19 +372,9 @@ class Filling {
 }  // namespace
 
 PodMix TypicalPods(const FillInput& input, int percent) {
-  // Among equally frequent pods the one that asks for more comes first, as published.
-  using Key = std::tuple<int64_t, int32_t, int32_t, int32_t>;
-  std::map<Key, int64_t, std::greater<>> counts;
-  for (const FillPod& pod : input.pods)
-    ++counts[{pod.shape.cpu_milli, pod.shape.gpu_milli, pod.shape.gpus, pod.constraint}];
-  PodMix all;
-  for (const auto& [key, count] : counts) {
-    const auto& [cpu_milli, gpu_milli, gpus, constraint] = key;
-    all.push_back({.pod = {.cpu_milli = cpu_milli, .gpus = gpus, .gpu_milli = gpu_milli},
-                   .weight = count,
-                   .kinds = input.constraints[static_cast<size_t>(constraint)]});
-  }
-  return MostFrequent(std::move(all), percent);
+  std::vector<int32_t> all(input.pods.size());
+  std::iota(all.begin(), all.end(), 0);
+  return TypicalPodsAmong(input, all, percent);
 }
 
 FillResult RunFill(const FillInput& input, const FillOptions& options) {

@@ -56,6 +56,11 @@ struct FillOptions {
   int64_t seed = 0;
   double demand = 1.3;  // of the GPUs of all nodes; 0: the pods as they are
   int typical_percent = 95;
+  // Above 0: the policy knows the pods that have arrived, and not the whole list; it looks at them
+  // again each time pods have asked for so much more of the GPUs of all nodes.
+  double learn_every = 0;
+  // A pod that no node has room for may have one pod moved to another node.
+  bool migrate = false;
 };
 
 // A row per pod that arrived.

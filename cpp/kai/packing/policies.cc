@@ -90,7 +90,7 @@ Rating Rater::RateByFgd(const NodeShape& node, const PodShape& pod) const {
 Rating Rater::RateByWaste(const NodeShape& node, const PodShape& pod) const {
   // Nodes between which less than this makes the difference are equal, and the first name wins:
   // pods gather on few nodes.
-  constexpr double kStepMilli = 40;
+  constexpr double kStepMilli = 50;
   const Waste::Rise rise = waste_->RiseOf(node, pod);
   const double milli =
       options_.exact ? -rise.milli : std::floor(0.5 - rise.milli / kStepMilli) * kStepMilli;

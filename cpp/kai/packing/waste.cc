@@ -14,6 +14,7 @@ namespace {
 constexpr size_t kRows = 64;
 constexpr size_t kOffers = 100;  // of a row
 constexpr double kPriceOfScarcity = 0.4;
+constexpr double kPriceOfWholeNode = 2.5;  // thousandths for each GPU of the node
 constexpr size_t kMostKnown = 1'000'000;
 
 // The pod takes its GPUs, the fullest that hold it.
@@ -23,6 +24,14 @@ void Take(const PodShape& pod, absl::InlinedVector<int32_t, 8>* gpu_milli) {
   for (int32_t& left : *gpu_milli) {
     if (left >= pod.gpu_milli && missing-- > 0) left -= pod.gpu_milli;
   }
+}
+
+// Of a pod that gets the first GPU of a node: pods that need a whole node are often too rare to be
+// in the mix, so that waste alone would not keep nodes for them.
+double PriceOfWholeNode(const NodeShape& node, const PodShape& pod) {
+  const auto gpus = static_cast<int64_t>(node.gpu_milli.size());
+  const bool is_first = pod.gpus > 0 && gpus > 1 && node.IdleGpus() == gpus;
+  return is_first ? kPriceOfWholeNode * static_cast<double>(gpus) : 0;
 }
 
 bool IsOpen(const TypicalPod& pod, size_t kind) {
@@ -151,7 +160,8 @@ double Waste::Of(const NodeShape& node) {
 Waste::Rise Waste::RiseOf(const NodeShape& node, const PodShape& pod) {
   const double before = Of(node);
   const double price =
-      kPriceOfScarcity * ScarcityOf(node.kind) * static_cast<double>(pod.TotalGpuMilli());
+      kPriceOfScarcity * ScarcityOf(node.kind) * static_cast<double>(pod.TotalGpuMilli()) +
+      PriceOfWholeNode(node, pod);
   NodeShape after = node;
   after.cpu_milli -= pod.cpu_milli;
   if (!pod.shares() || pod.gpus > 1) {

@@ -11,13 +11,14 @@
 // drawn n times as often, as each is offered to every node and can use few. All nodes of a kind are
 // offered the same pods, so that two of them can be compared.
 //
-// A pod on a GPU that others are bound to costs them 0.4 of it, times the scarcity of its kind of
-// nodes: what bound pods of the mix would ask of these nodes if all pods asked for all GPUs, in
-// parts of what the nodes have; pods that are bound to several kinds ask each for a share by size.
+// Two prices come on top. A GPU that others are bound to costs 0.4 of it, times what bound pods
+// would ask of this kind of nodes if all pods asked for all GPUs, in parts of what these have; pods
+// bound to several kinds ask each for a share by size. The first GPU of a node with several costs
+// 2.5 for each of its GPUs.
 //
-// Worked: the mix asks for half a GPU each time. A node with 1,000 and 300 idle and enough CPU ends
-// with 0 and 300: Of() is 300. A pod with 0.3 GPU on the second one makes it 0, so that the waste
-// falls by 300; on the first it leaves 200 and 300, so that it rises by 200.
+// Worked: the mix asks for half a GPU each time. A node with 1,000 and 300 idle ends with 0 and
+// 300: Of() is 300. A pod with 0.3 GPU on the second one makes it 0: the waste falls by 300; on the
+// first it leaves 200 and 300: the waste rises by 200. On an idle node with 8 GPUs 20 is added.
 //
 // Invariants: the same mix gives the same waste, whatever its order; there is no source of chance
 // but a fixed hash. Cost: about 40 us for a shape of a node that was not asked about before, then a

@@ -59,6 +59,15 @@ TEST(WasteTest, PodsThatAreBoundMakeTheirNodesScarce) {
   EXPECT_EQ(waste.RiseOf(Node({1000}), kHalf).milli, 0);
 }
 
+TEST(WasteTest, TheFirstGpuOfANodeHasAPrice) {
+  Waste waste({{.pod = kHalf, .weight = 1}}, {});
+  EXPECT_EQ(waste.RiseOf(Node({1000, 1000}), kHalf).milli, 5);
+  EXPECT_EQ(waste.RiseOf(Node({1000, 1000}), {.gpus = 2, .gpu_milli = 1000}).milli, 5);
+  EXPECT_EQ(waste.RiseOf(Node({1000, 500}), kHalf).milli, 0);
+  EXPECT_EQ(waste.RiseOf(Node({1000}), kHalf).milli, 0) << "no pod needs several of its GPUs";
+  EXPECT_EQ(waste.RiseOf(Node({1000, 1000}), {.cpu_milli = 1'000}).milli, 0);
+}
+
 TEST(WasteTest, WithoutTypicalPodsAllIsWasted) {
   Waste waste({}, {});
   EXPECT_EQ(waste.Of(Node({1000, 300})), 1300);

@@ -102,13 +102,19 @@ def fill(
     ties: Literal["name", "random"] = "name",
     demand: float = MOST_DEMAND / 100,
     typical_percent: int = 95,
+    learn_every: float = 0,
+    migrate: bool = False,
 ) -> Filling:
     """Fills the cluster; pods and nodes come in the order of Go's random generator for `seed`.
 
     `scores`: cut to whole numbers as published, or exact. `ties`: the first of equally good nodes,
     or a random one. `demand`: pods are copied or left out until their requests reach this fraction
     of all GPUs; 0: unchanged. `typical_percent`: F is measured with the most frequent pods, up to
-    this percentage of all. The GIL is released, so several threads can fill at the same time.
+    this percentage of all. `learn_every`: above 0, the policy knows only the pods that have
+    arrived, and counts them again each time requests have grown by this fraction of all GPUs (0.05:
+    5 %); F is still measured with the whole list. `migrate`: if no node has room for a pod, one pod
+    is moved to make room: the smallest one that fits on another node. The GIL is released, so
+    several threads can fill at the same time.
 
     Raises InvalidInputError for an unknown policy, or an amount that no node or pod can have.
     """
@@ -125,6 +131,8 @@ def fill(
             random_ties=ties == "random",
             demand=demand,
             typical_percent=typical_percent,
+            learn_every=learn_every,
+            migrate=migrate,
         )
     except ValueError as error:
         raise InvalidInputError(str(error)) from None

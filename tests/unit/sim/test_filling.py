@@ -54,6 +54,58 @@ def test_no_node_holds_more_than_it_has(policy: str) -> None:
     assert filled.used_milli[-1] == used[:, 2].sum()
 
 
+def is_within(cluster: object, filled: object) -> bool:
+    used = np.zeros((len(cluster.nodes), 3))
+    for pod, node in zip(filled.pod, filled.node, strict=True):
+        if node >= 0:
+            cpu, memory, gpus, milli, _ = cluster.pods[pod]
+            used[node] += (cpu, memory, gpus * milli)
+    return bool((used <= cluster.nodes[:, :3] * [1, 1, 1000]).all())
+
+
+def test_a_pod_is_moved_where_that_makes_room_for_another_one() -> None:
+    # Two nodes with one GPU: a pod that may go to either, and one that is bound to the first.
+    cluster = filling.FillCluster(
+        node_names=("a", "b"),
+        nodes=np.array([[8_000, 8_192, 1, 0], [8_000, 8_192, 1, 1]]),
+        pod_names=("free", "bound"),
+        pods=np.array([[1_000, 512, 1, 600, 0], [1_000, 512, 1, 600, 1]]),
+        constraints=((), (1, 0)),
+    )
+
+    def placed(seed: int, *, migrate: bool) -> int:
+        filled = filling.fill(cluster, "best-fit", seed=seed, demand=0, migrate=migrate)
+        return int((filled.node >= 0).sum())
+
+    assert min(placed(seed, migrate=False) for seed in range(20)) == 1, "some order blocks it"
+    assert {placed(seed, migrate=True) for seed in range(20)} == {2}
+
+
+@pytest.mark.parametrize("policy", ["fgd", "least-waste"])
+@pytest.mark.parametrize("options", [{"migrate": True}, {"learn_every": 0.1}])
+def test_with_migration_and_a_learnt_mix_no_node_holds_more_than_it_has(
+    policy: str, options: dict[str, object]
+) -> None:
+    cluster = small()
+    for seed in range(5):
+        filled = filling.fill(cluster, policy, seed=seed, **options)
+        assert is_within(cluster, filled)
+        asked = cluster.pods[filled.pod[filled.node >= 0]]
+        assert filled.used_milli[-1] == (asked[:, 2] * asked[:, 3]).sum()
+
+
+def test_a_learnt_mix_looks_at_nothing_that_has_not_arrived() -> None:
+    """Other pods at the end of the list change nothing before they come."""
+    cluster = small()
+    first = filling.fill(cluster, "fgd", seed=1, demand=0, learn_every=0.05)
+    half = len(first.pod) // 2
+    late = first.pod[half:]
+    cluster.pods[late, 3] = np.where(cluster.pods[late, 3] == 500, 400, cluster.pods[late, 3])
+    again = filling.fill(cluster, "fgd", seed=1, demand=0, learn_every=0.05)
+    assert (first.pod == again.pod).all()
+    assert (first.node[:half] == again.node[:half]).all()
+
+
 def test_figures_rise_with_demand_until_the_cluster_is_full() -> None:
     filled = filling.fill(small(), "fgd", seed=1)
     allocated = filled.allocated_percent()
