@@ -4,12 +4,12 @@
     manifests.add("cluster.yaml", text)
     snapshot, rejected = manifests.to_snapshot()
 
-A snapshot says everything and absence has a meaning in it; a manifest is what a person wrote. So
-here, and only here: a node without conditions is Ready, allocatable falls back to capacity and
-`pods` to 110, a pod without phase is Pending and one without scheduler ours, requests fall back to
-limits, the chart's queues and priority classes exist, workloads get their pods, and pods get pod
-groups and, where it makes a difference, a class of service. None of it depends on the order of the
-objects, or on which file holds which.
+A snapshot is complete: a missing field has a meaning. A person writes a manifest, and leaves out
+what is usual. Only manifests therefore have these defaults: a node without conditions is Ready,
+allocatable falls back to capacity and `pods` to 110, a pod without phase is Pending, a pod without
+scheduler is ours, requests fall back to limits, and the chart's queues and priority classes exist.
+Workloads get their pods. Pods get pod groups and, if it matters, a class of service. The result
+does not depend on the order of the objects or on the files that contain them.
 """
 
 from __future__ import annotations
