@@ -1,4 +1,4 @@
-"""docs/reference/reasons.md has a section for every code of the engine, and names every fact.
+"""docs/reference/reasons.md has a row and a section for every code, and names every fact.
 
 `kai plan --explain` has a sentence for every cause.
 """
@@ -16,7 +16,10 @@ def test_every_reason_code_is_explained() -> None:
     header = (ROOT / "cpp/kai/model/reasons/reason_codes.h").read_text()
     page = (ROOT / "docs/reference/reasons.md").read_text()
     codes = set(re.findall(r'string_view k\w+ = "(\w+)"', header))
-    assert codes == set(re.findall(r"^## (\w+)$", page, re.MULTILINE))
+    sections = re.findall(r"^## (\w+)$", page, re.MULTILINE)
+    assert codes == set(sections)
+    rows = re.findall(r"^\| \[`(\w+)`\]\(#(\w+)\) \|", page, re.MULTILINE)
+    assert rows == [(code, code) for code in sections]
     assert codes == set(REASON_CODES)
 
 
