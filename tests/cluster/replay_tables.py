@@ -94,8 +94,8 @@ def sorted_devices(text: str) -> str:
 
 RULES = (
     Accepted(
-        "a pod that the grouper saw is grouped at once, nobody else makes its group, and an owner"
-        " that is deleted with its pods is no trouble",
+        "a pod that the grouper saw is grouped at once, no other program makes its group, and the"
+        " deletion of an owner with its pods is not an error",
         "spec 6 S3 and S4",
         "event Warning PodGrouperWarning of pod-grouper",
         ours=NOTHING,
@@ -227,7 +227,7 @@ RULES = (
         kais=NOTHING,
     ),
     Accepted(
-        "what a pod was promised stands in its status",
+        "the status of a pod has the place that it was promised",
         "decision 23",
         "status.nominatedNodeName",
         kais=NOTHING,

@@ -241,9 +241,7 @@ def test_one_process_decides_and_another_one_binds(
         await scene.nodes(2)
         await scene.start(*BY_REQUESTS, roles=SCHEDULER)
         await scene.pods(8)
-        await scene.until(
-            "8 are asked for", lambda: scene.proxy.count("create", "bindrequests") == 8
-        )
+        await scene.until("8 are created", lambda: scene.proxy.count("create", "bindrequests") == 8)
         await asyncio.sleep(1)
         assert scene.history.bound() == set()
         assert await events(scene, "p0") == {}
@@ -289,9 +287,7 @@ def test_a_request_for_a_node_that_goes_is_replaced(
         await scene.nodes(1)
         await scene.start(*BY_REQUESTS, roles=SCHEDULER)
         await scene.pods(1)
-        await scene.until(
-            "it is asked for", lambda: scene.proxy.count("create", "bindrequests") == 1
-        )
+        await scene.until("it is created", lambda: scene.proxy.count("create", "bindrequests") == 1)
         await scene.api.delete(path_of("Node", name="n0"))
         await scene.api.create(node("other"))
 

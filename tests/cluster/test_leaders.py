@@ -1,4 +1,4 @@
-"""Two `kai run all`, one of which acts at a time: it is killed, stopped for a while, or ends, and
+"""Two `kai run all`, and one acts at a time: it is killed, stopped for a while, or ends, and
 the other one takes over."""
 
 from __future__ import annotations

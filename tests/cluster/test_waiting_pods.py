@@ -28,7 +28,7 @@ async def until_said(scene: Scene, kind: str, reason: str) -> str:
     async def said() -> Any:
         return [text for why, text, _ in await events(scene, kind) if why == reason]
 
-    [message] = await scene.api.until(f"{kind} is told {reason}", said, PATIENCE_S)
+    [message] = await scene.api.until(f"{kind} has the event {reason}", said, PATIENCE_S)
     return str(message)
 
 

@@ -244,7 +244,7 @@ def test_the_same_pods_cannot_be_grouped(recording: Recording) -> None:
     server = replay(recording)
     said = dict(each.split(": ", 1) for each in server.problems)
     assert said.keys() == warned.keys()
-    assert len(said) == len(server.problems), "each problem is told once"
+    assert len(said) == len(server.problems), "each problem is reported once"
     if recording.name == "80-owner-kind-without-crd":
         assert said == warned
 

@@ -32,6 +32,6 @@ def test_a_cluster_that_lives_on_is_planned_as_one_that_was_loaded(cases: list[C
         cluster = kai.Cluster.from_snapshot(case.data["snapshot"], name=case.id)
         now = case.data.get("now") or NOW
         loaded = scheduler.plan(cluster, now=now)
-        cluster.delete("Pod", "nobody/nothing")
+        cluster.delete("Pod", "missing/nothing")
         assert cluster._core_cluster().can_follow(), case.id
         assert scheduler.plan(cluster, now=now) == loaded, case.id

@@ -497,7 +497,7 @@ class Cluster:
         prefix=None,
         **spec,
     ):
-        """Adds a pod group; each pod knows itself whether it runs."""
+        """Adds a pod group; each pod has its own state."""
         running = any(pod.node for pod in pods)
         name = self.name(prefix or ("run" if running else "job"))
         namespace = "ns-" + queue

@@ -92,7 +92,7 @@ class World:
 
 
 @pytest.mark.parametrize("case", first_of(AREAS, PER_AREA), ids=lambda case: case.id)
-@pytest.mark.parametrize("as_kai", [False, True], ids=["mended", "as_kai"])
+@pytest.mark.parametrize("as_kai", [False, True], ids=["default", "as_kai"])
 def test_a_plan_after_events_is_that_of_a_fresh_load(case: Case, as_kai: bool) -> None:
     seed = f"{case.id} {as_kai}"
     play(World(case.data["snapshot"], seed), kai.Scheduler(as_kai=as_kai), seed)

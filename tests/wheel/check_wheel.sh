@@ -20,7 +20,7 @@ import sys
 import kai
 import kai._core
 
-# resolve() both: the environment may stand behind a link
+# resolve() both: the path of the environment may have a link
 home = pathlib.Path(sys.prefix).resolve()
 assert pathlib.Path(kai._core.__file__).resolve().is_relative_to(home), kai._core.__file__
 mapped = {line.split(maxsplit=5)[5].strip() for line in open("/proc/self/maps") if "/" in line}

@@ -15,11 +15,11 @@
 // while there is such a pool. The devices that use one counter take no more than it has. A tainted
 // device (NoSchedule, NoExecute) needs a toleration.
 //
-// Errors mean that the claim is wrong rather than the node. InvalidArgument: the claim makes no
-// sense, its class does not exist, a selector fails on a device, or a constraint excludes a device
-// from a request for all of them. Unimplemented: it uses a feature that is off. FailedPrecondition:
-// it requests all devices of a pool that is not ready, or nothing fits and a pool is invalid.
-// ResourceExhausted: the search took more than options.budget steps.
+// Errors mean that the claim is wrong rather than the node. InvalidArgument: the claim is
+// invalid, its class does not exist, a selector fails on a device, or a constraint excludes a
+// device from a request for all of them. Unimplemented: it uses a feature that is off.
+// FailedPrecondition: it requests all devices of a pool that is not ready, or nothing fits and a
+// pool is invalid. ResourceExhausted: the search took more than options.budget steps.
 //
 // Invariants: a result that fits follows all these rules; the arguments do not change. Cost: one
 // step per device that is tried at a place; each selector runs once per request and device. Without

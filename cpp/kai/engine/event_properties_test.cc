@@ -120,10 +120,9 @@ class Events {
     if (random_.OneIn(3)) {
       store_.Delete(kind.kind, name, SomeVersion());
     } else if (random_.OneIn(16)) {
-      store_.Reject(kind.kind, {.kind = std::string(kind.name),
-                                .name = name,
-                                .field = "spec",
-                                .message = "makes no sense"});
+      store_.Reject(
+          kind.kind,
+          {.kind = std::string(kind.name), .name = name, .field = "spec", .message = "is invalid"});
     } else {
       const Version version = SomeVersion();
       Put(row, version);

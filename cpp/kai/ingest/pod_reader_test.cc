@@ -313,7 +313,7 @@ TEST(PodReaderTest, ReadsTheConfigMapsThatContainersCannotStartWithout) {  // sp
           {"name": "secret"}}]}],
       "ephemeralContainers": [{"envFrom": [{"configMapRef": {"name": "debug"}}]}],
       "volumes": [{"name": "mounted", "configMap": {"name": "volume"}},
-                  {"name": "unmounted", "configMap": {"name": "nobody"}},
+                  {"name": "unmounted", "configMap": {"name": "missing"}},
                   {"name": "projected", "projected": {"sources": [
                       {"configMap": {"name": "source"}}, {"secret": {"name": "s"}}]}}])"),
               ElementsAre("debug", "env", "init", "source", "volume"));

@@ -363,7 +363,7 @@ class Filling {
   std::vector<int64_t> seen_;    // by node: the last visit
   int64_t visit_ = 0;
   int64_t arrived_ = 0;
-  double learn_at_milli_ = 0;  // when so much has been asked for
+  double learn_at_milli_ = 0;  // the requested GPUs at which the mix is counted again
   int64_t used_ = 0;
   int64_t fragment_ = 0;
   FillResult result_;

@@ -4,12 +4,11 @@
 //   const FillResult result = RunFill(input, options);
 //   result.node[i]
 //
-// The pods, sorted by name, are shuffled. Copies of random ones are appended as long as pods
-// ask for less than `demand` times the GPUs of the cluster, or random ones are taken out until
-// they do. The nodes are put into a random order, in which the first of equally good ones wins. All
-// of this is drawn from Go's generator for the seed, so that pods arrive as they did when the
-// figures were published. F is measured, and by FGD descended, with the most frequent pods of the
-// whole list.
+// The pods, sorted by name, are shuffled. Copies of random ones are appended until they
+// request `demand` times the GPUs of the cluster, or random ones are removed. The nodes get a
+// random order, in which the first of equally good ones wins. All random numbers come from Go's
+// generator for the seed, so that pods arrive as they did for the published figures. F is measured,
+// and FGD uses it, with the most frequent pods of the whole list.
 //
 // Invariants: the same input gives the same result, here and in the engine with the plugin
 // `placementpolicy`: Rater scores for both. Cost: for each pod O(nodes), and a score for each node

@@ -7,10 +7,10 @@
 //
 // For one pod m of the mix, a node's fragment F(m) is all that is idle on its GPUs if m does not
 // fit there (its kind of node, its CPU, its GPUs) or asks for no GPU; else what is idle on those
-// GPUs that alone have less than m asks of one. F of the node is the mean over the mix, each pod
-// weighted by how often it occurs: F = sum of weight(m) F(m) / weight(). Memory is not looked at.
+// GPUs on which less is idle than m requests of one. F of the node is the mean over the mix, each
+// pod weighted by how often it occurs: F = sum of weight(m) F(m) / weight(). Memory is ignored.
 //
-// Worked: 1,000 and 300 idle on two GPUs; three of four typical pods ask for 500, one for 2 whole
+// Example: 1,000 and 300 idle on two GPUs; three of four typical pods request 500, one 2 whole
 // GPUs. F = (3 * 300 + 1 * 1,300) / 4 = 550 thousandths.
 //
 // Invariants: sums are whole numbers, so that equal fragments are equal, whatever the order of the

@@ -66,7 +66,7 @@ const GoRandom::State& GoRandom::Constants() {
   static const State constants = [] {
     State start;
     Start(1, 10, &start);
-    // x[i] of the recurrence stands at place (940 - i) mod 607 of the state.
+    // x[i] of the recurrence is at index (940 - i) mod 607 of the state.
     const auto place = [](uint64_t i) { return (940 - i % kLength) % kLength; };
     std::vector<uint64_t> x(2 * kLength);
     for (size_t i = 0; i < kLength; ++i) x[i] = start[place(i)];

@@ -4,8 +4,8 @@
 //   return Rater({.policy = policy, .most = kLargest, .exact = exact}, mix).Rate(node, pod).score;
 //
 // The formulas are those with which Weng et al. (FGD, USENIX ATC 2023) compared the policies;
-// scores run from 0 to 100, the highest wins. With c and g the idle CPU and GPU of the node, p and
-// q those that the pod asks for, C and G those of the largest node:
+// scores run from 0 to 100, the highest wins. c and g are the idle CPU and GPU of the node, p and q
+// those that the pod requests, C and G those of the largest node:
 //
 // - best fit: 100 (1 - ((c - p)/C + (g - q)/G) / 2)
 // - dot product: 100 (1 - (cp/C^2 + gq/G^2) / 2); Grandl et al., Tetris, SIGCOMM 2014

@@ -1,6 +1,6 @@
-// NodeShape and PodShape: what policies of placement look at, and nothing more: what a node has
-// left, and what a pod asks for. The columns of a cluster and the lists of an experiment both
-// become shapes, so that one function scores for both.
+// NodeShape and PodShape: the input of placement policies: the idle resources of a node and the
+// requests of a pod. The columns of a cluster and the lists of an experiment both become shapes, so
+// one function scores for both.
 //
 //   if (!HasRoom(filled, pod)) continue;
 //
@@ -61,7 +61,7 @@ struct NodeShape {
   }
 };
 
-// As many GPUs as the pod asks for have enough left.
+// True: as many GPUs as the pod requests have enough idle.
 inline bool HasGpus(const NodeShape& node, int32_t gpus, int32_t gpu_milli) {
   return std::ranges::count_if(node.gpu_milli, [&](int32_t left) { return left >= gpu_milli; }) >=
          gpus;

@@ -11,12 +11,12 @@
 // drawn n times as often, as each is offered to every node and can use few. All nodes of a kind are
 // offered the same pods, so that two of them can be compared.
 //
-// Two prices come on top. A GPU that others are bound to costs 0.4 of it, times what bound pods
-// would ask of this kind of nodes if all pods asked for all GPUs, in parts of what these have; pods
-// bound to several kinds ask each for a share by size. The first GPU of a node with several costs
-// 2.5 for each of its GPUs.
+// Two prices are added. A GPU to which other pods are restricted costs 0.4 of it, times the GPUs
+// that these pods would request of this kind of nodes if all pods requested all GPUs, as a fraction
+// of the GPUs of this kind; pods restricted to several kinds request a share of each, by size. The
+// first GPU of a node with several costs 2.5 for each of its GPUs.
 //
-// Worked: the mix asks for half a GPU each time. A node with 1,000 and 300 idle ends with 0 and
+// Example: every pod of the mix requests half a GPU. A node with 1,000 and 300 idle ends with 0 and
 // 300: Of() is 300. A pod with 0.3 GPU on the second one makes it 0: the waste falls by 300; on the
 // first it leaves 200 and 300: the waste rises by 200. On an idle node with 8 GPUs 20 is added.
 //

@@ -47,7 +47,7 @@ TEST(WasteTest, IsWhatStaysIdleHoweverManyTypicalPodsCome) {  // the worked numb
 }
 
 TEST(WasteTest, PodsThatAreBoundMakeTheirNodesScarce) {
-  // A quarter of what is asked for is bound to the second kind, which has a tenth of all GPUs.
+  // A quarter of the requests is restricted to the second kind, which has a tenth of all GPUs.
   const std::vector<int64_t> supply_milli = {9'000, 1'000};
   Waste waste({{.pod = kHalf, .weight = 3}, {.pod = kHalf, .weight = 1, .kinds = {0, 1}}},
               supply_milli);

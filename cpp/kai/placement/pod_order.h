@@ -76,8 +76,8 @@ class PodOrder final : public Listener {
   // spec 2 G13; grouped by pod set, in placing order. For sets that do not need all children,
   // leaves out the children in `passed_over`.
   PodList PodsToPlace(PodGroupId group, std::span<const SubGroupId> passed_over = {}) const;
-  // True: the set of this child has not started and can start without it and without those passed
-  // over.
+  // True: the set of this child has not started and can start without it and without those in
+  // `passed_over`.
   bool CanDoWithout(SubGroupId child, std::span<const SubGroupId> passed_over) const;
   // True: some set of the group has not started and could start with other children than
   // PodsToPlace() takes. Results for these pods then need not hold for the group.

@@ -330,7 +330,7 @@ TEST(ConfigTest, EachBudgetIsSetByItself) {
   EXPECT_EQ(budgets.ActionNs("reclaim"), 0) << "no limit";
   EXPECT_EQ(budgets.job_ns, 1'500'000'000);
   EXPECT_EQ(budgets.min_job_ns, 100'000'000);
-  EXPECT_EQ(budgets.GeneratorNs("somebody's"), kSecondNs);
+  EXPECT_EQ(budgets.GeneratorNs("unknown"), kSecondNs);
   EXPECT_EQ(budgets.GeneratorNs("NodeLocalGreedy"), 30 * kSecondNs)
       << "a generator with its own limit does not use the default";
   EXPECT_EQ(budgets.action_scenarios, 10);

@@ -145,7 +145,7 @@ TEST(MemoryTest, PartsGoWhenRowsChangeAndListsLackThem) {
     store.Reject(Kind::kPod, {.kind = "Pod",
                               .name = StrCat("namespace-of-a-team/pod-", i),
                               .field = "spec",
-                              .message = "makes no sense"});
+                              .message = "is invalid"});
   }
   EXPECT_LT(parts(), before);
   store.BeginList(Kind::kPod);

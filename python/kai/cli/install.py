@@ -54,7 +54,7 @@ def command(
     They are the CRDs of KAI Scheduler, the namespace, the default queue and its
     parent, the priority classes, the RBAC rights of each role, FlowSchemas that
     let leases and writes succeed on a busy API server, and a Deployment with two
-    replicas of `kai run all`, of which one is active.
+    replicas of `kai run all`; one of them is active.
 
     The command does not contact a cluster. Apply the CRDs first, as in the
     examples: kubectl accepts queues only if their CRD exists when it starts.

@@ -282,7 +282,7 @@ class Cluster:
 
         `mix`: the typical pods, as `kai.Fragmentation.against` takes them. Without it they are the
         most frequent ones that belong to pod groups, waiting and placed: 95 % of all. Raises
-        InvalidInputError for a mix that makes no sense.
+        InvalidInputError for an invalid mix.
 
         >>> import kai
         >>> cluster = kai.Cluster().queue("a").node("n1", gpus=8)

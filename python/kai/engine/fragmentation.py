@@ -3,13 +3,13 @@
 F of Weng et al., "Beware of Fragmentation: Scheduling GPU-Sharing Workloads with Fragmentation
 Gradient Descent", USENIX ATC 2023, section 3. For a node n and a pod m of the typical mix,
 
-    F(n, m) = sum of the idle parts of n's GPUs, if m does not fit on n or asks for no GPU;
-              else the sum of those parts that are smaller than what m asks of one GPU
+    F(n, m) = sum of the idle parts of n's GPUs, if m does not fit on n or requests no GPU;
+              else the sum of those parts that are smaller than the request of m for one GPU
 
     F = sum over n of [sum over m of weight(m) F(n, m)] / [sum over m of weight(m)]
 
-in GPUs. Worked: a node has two GPUs with 1 and 0.3 idle. Three of four typical pods ask for half a
-GPU, one for two whole GPUs: F = (3 * 0.3 + 1 * 1.3) / 4 = 0.55 GPUs, 42 % of what is idle.
+in GPUs. Example: a node has two GPUs with 1 and 0.3 idle. Three of four typical pods request half a
+GPU, one requests two whole GPUs: F = (3 * 0.3 + 1 * 1.3) / 4 = 0.55 GPUs, 42 % of what is idle.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _MOST_SHOWN = 10
 
 @dataclass(frozen=True, slots=True)
 class TypicalPod:
-    """Pods that are alike, and how many of them there are.
+    """Equal pods, and their number.
 
-    `devices` GPUs, of each of which the pod takes a `portion` (1: whole), and `cpus` cores.
+    A pod requests a `portion` (1: whole) of each of `devices` GPUs, and `cpus` cores.
 
     >>> import kai
     >>> kai.TypicalPod(devices=1, portion=0.5, cpus=4, weight=30).gpus

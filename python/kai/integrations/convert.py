@@ -43,7 +43,7 @@ def volcano(
     Volcano's default queue is called ``default``; queues: its queues -> KAI's.
 
     Raises InvalidRequestError for another kind of Job, for malformed fields, for a Job without
-    tasks, for numbers of pods that make no sense, and with `strict` for what has no counterpart.
+    tasks, for invalid numbers of pods, and with `strict` for what has no counterpart.
     """
     check_fields("the Job", job)
     if not str(job.get("apiVersion", "")).startswith("batch.volcano.sh/"):

@@ -327,7 +327,7 @@ def consolidation(made: Snapshot, nodes: int) -> None:
 
 
 def consolidation_small(made: Snapshot, nodes: int) -> None:
-    """Every node half full with four pods, any of which may be moved."""
+    """Every node is half full with four pods, and each of them may be moved."""
     made.team("a", GPUS * nodes)
     made.params = defaults.scheduler_params() | {"maxNumberConsolidationPreemptees": -1}
     for node in made.all_nodes(nodes):

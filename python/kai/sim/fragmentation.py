@@ -39,7 +39,7 @@ _Shape = tuple[int, int, tuple[int, ...]]  # as kai._core._IdleNode, and hashabl
 def at(timeline: Timeline, at_s: float, mix: Mix | None = None) -> Fragmentation:
     """F at a moment, after what happens in it.
 
-    Raises InvalidInputError for a time outside the timeline and for a mix that makes no sense.
+    Raises InvalidInputError for a time outside the timeline and for an invalid mix.
     """
     if not 0 <= at_s <= timeline.end_s:
         raise InvalidInputError(
@@ -60,8 +60,7 @@ def at(timeline: Timeline, at_s: float, mix: Mix | None = None) -> Fragmentation
 def over_time(timeline: Timeline, mix: Mix | None = None) -> tuple[Any, Any, Any]:
     """Moments in order, F in GPUs from each of them on, and the GPUs that are idle.
 
-    `kai.sim.series.means` makes means of them. Raises InvalidInputError for a mix that makes no
-    sense.
+    `kai.sim.series.means` computes their means. Raises InvalidInputError for an invalid mix.
     """
     from kai import _core
 

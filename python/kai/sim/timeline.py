@@ -160,7 +160,7 @@ class Timeline:
 
         `mix`: other typical pods, as `kai.Fragmentation.against` takes them. Over time:
         `kai.sim.fragmentation.over_time`. Raises InvalidInputError for a time outside the timeline
-        and for a mix that makes no sense.
+        and for an invalid mix.
         """
         from kai.sim import fragmentation
 

@@ -31,11 +31,10 @@ def load(
 ) -> Cluster:
     """The cluster in a file, a directory, bytes, "-" for standard input, or a list of those.
 
-    It may be a KAI snapshot (.zip or .json) or Kubernetes manifests (YAML or JSON); what it is is
-    seen from the content. `now` is the time of a plan that is given no other. Objects that make no
-    sense are left out and listed in `Cluster.rejected`, and unknown names are among the warnings of
-    its plans; with `strict` both raise InvalidClusterError. Raises InvalidInputError
-    for what cannot be read at all.
+    It may be a KAI snapshot (.zip or .json) or Kubernetes manifests (YAML or JSON); the type is
+    detected from the content. `now` is the default time of plans. Invalid objects are left out and
+    listed in `Cluster.rejected`, and unknown names are among the warnings of plans; with `strict`
+    both raise InvalidClusterError. Raises InvalidInputError for input that cannot be read at all.
 
     >>> load(b"{kind: Node, metadata: {name: n1}, status: {capacity: {nvidia.com/gpu: 8}}}")
     <kai.Cluster: 1 node with 8 GPUs, 0 pod groups with 0 pods, 2 queues>

@@ -338,7 +338,7 @@ def _pods_of_workloads(items: list[_Item], rejected: list[Rejected]) -> list[dic
         for item in items
         for reference in objects(item.manifest["metadata"].get("ownerReferences"))
     } | {
-        # The StatefulSets that stand between it and its pods may not be in the input.
+        # The StatefulSets between it and its pods may not be in the input.
         ("LeaderWorkerSet", item.key[1], text(labels_of(item.manifest).get(keys.LWS_NAME_LABEL)))
         for item in items
         if item.kind == "Pod"

@@ -64,7 +64,7 @@ def read_cases(paths: Iterable[str | os.PathLike[str]]) -> list[Case]:
     """All cases of these files, directories and archives, by area and name.
 
     Raises CaseError for a path that does not exist and for a file without cases, and
-    InvalidInputError for a scenario that makes no sense.
+    InvalidInputError for an invalid scenario.
     """
     found, broken = find_cases(paths)
     if broken:

@@ -111,11 +111,11 @@ def _evictions(ours: Outcome, theirs: Outcome) -> Iterator[Difference]:
         mine, other = ours.evict.get(pod), theirs.evict.get(pod)
         if other is None:
             assert mine is not None
-            whom = f" for {mine.preemptor}" if mine.preemptor else ""
-            text = f"evicted by {mine.action}{whom}, KAI did not evict it"
+            beneficiary = f" for {mine.preemptor}" if mine.preemptor else ""
+            text = f"evicted by {mine.action}{beneficiary}, KAI did not evict it"
         elif mine is None:
-            whom = f" for {other.preemptor}" if other.preemptor else ""
-            text = f"not evicted, KAI evicted it by {other.action}{whom}"
+            beneficiary = f" for {other.preemptor}" if other.preemptor else ""
+            text = f"not evicted, KAI evicted it by {other.action}{beneficiary}"
         elif mine.action != other.action:
             text = f"evicted by {mine.action}, KAI evicted it by {other.action}"
         elif other.preemptor_known and (mine.preemptor or None) != (other.preemptor or None):

@@ -129,7 +129,7 @@ def status_of(thing: Mapping[str, Any]) -> Mapping[str, Any]:
     return thing.get("status") or {}
 
 
-# --- what a pod asks for -------------------------------------------------------------------------
+# --- requests of pods -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -407,7 +407,7 @@ class GroupNode:
 
 
 def group_tree(group: Mapping[str, Any]) -> GroupNode:
-    """The tree of a pod group; one that makes no sense is a flat gang of one, as KAI keeps it."""
+    """The tree of a pod group; an invalid one is a flat gang of one, as in KAI."""
     spec = spec_of(group)
     constraint = _topology(spec)
     entries = {entry["name"]: entry for entry in spec.get("subGroups") or []}

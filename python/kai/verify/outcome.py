@@ -84,8 +84,8 @@ class Outcome:
     queues: Mapping[str, Numbers] = field(default_factory=dict)
     not_built: tuple[str, ...] = ()  # features that a pod of this input needs
     evicted_last: Mapping[str, Placement] = field(default_factory=dict)
-    """Where pods were placed that were evicted afterwards, and that was all. A bind of theirs is
-    among `bind`, as the BindRequest is written; a promise is forgotten."""
+    """The places of pods that were bound or promised a place, and then evicted. Their binds are in
+    `bind`, too, because the BindRequest is written; their promises are dropped."""
 
 
 def from_plan(plan: PlanLike) -> Outcome:

@@ -23,14 +23,14 @@ class Area:
     explained: int = 0  # of those that agree: only with switches turned off
     not_built: int = 0
     reported: int = 0
-    alternatives: int = 0  # of those reported: KAI was seen to decide so
+    alternatives: int = 0  # reported cases with this decision in a run of KAI
     invalid: int = 0
     crashed: int = 0
     known: int = 0  # break a rule, and why is known
     broken: int = 0
     numbers: int = 0  # cases with recorded queue numbers
     numbers_agree: int = 0
-    observed: int = 0  # judged cases of which it is known what KAI did beyond what is demanded
+    observed: int = 0  # judged cases with a decision of KAI that is not required
     observed_agree: int = 0
 
     @property
@@ -135,7 +135,7 @@ class Report:
 
     @property
     def unseen(self) -> list[Case]:
-        """Cases that are only reported, and in which KAI was never seen to decide as we do."""
+        """Reported cases without a run of KAI that has our decisions."""
         return [
             result.case
             for result in self.results

@@ -14,9 +14,9 @@
 What counts is decided by the case itself, never by a list of names: ``notes`` and ``varies`` make a
 recorded case a reported one, and what is not built is what the plan says it would have needed.
 
-With mends on, a case that differs is run again with each switch turned off, one at a time, and then
-with several (`kai.verify.switches`). One has to explain the difference, or several of which it is
-known why they explain it only together. Any other difference is a failure.
+If a case differs, it is run again with each switch turned off, one at a time, and then with several
+(`kai.verify.switches`). One switch must explain the difference, or several for which the reason
+that all of them are needed is known. Any other difference is a failure.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ Verdict = Literal[
 ]
 
 NOW = "2026-01-01T12:00:00Z"  # of a case without a clock: its time stamps lie years before
-# Messages are compared where they come from allocate. The searches of other actions leave errors of
-# their simulations behind, which pile up in KAI (spec 2 W13) and then are told by this text.
+# Only messages of allocate are compared. In KAI, errors of the simulations of other actions
+# accumulate in a message that begins with this text (spec 2 W13).
 PILE = "Unable to schedule podgroup"
 REPORTED_ONLY = {"bench-019"}  # KAI's answer may be its time budget's (stated with the cases)
 OBSERVED_QUEUES = ("fair_share", "allocated", "request")  # absent is 0
@@ -82,7 +82,7 @@ class Result:
     queue_differences: tuple[Difference, ...] | None = None  # None: no numbers were recorded
     numbers_judged: bool = True  # also where decisions wait for what is not built
     observed: bool | None = None  # whether it is also what KAI did, where less is demanded
-    alternative: bool | None = None  # of a reported case: whether KAI was seen to decide so
+    alternative: bool | None = None  # a reported case: whether a run of KAI decided so
     switches: tuple[str, ...] = ()  # the fewest that explain the difference
     why: tuple[str, ...] = ()  # why it takes several, or why it is known; none: nothing is excused
 
@@ -227,7 +227,7 @@ def _run_large(case: Case, data: Json, planner: Planner) -> Result:
 
 
 def _senseless(snapshot: Json, plan: Any, now: str, *, planner: Planner) -> Iterator[Difference]:
-    """Decisions that make no sense in their order; the record tells only which there were."""
+    """Decisions whose order is invalid; the record has no order."""
     world = read_world(snapshot, now=now)
     for violation in check_decisions(world, plan, as_kai=_is_as_kai(planner)):
         yield Difference(violation.rule, violation.about, violation.text)

@@ -644,8 +644,8 @@ def _check_counts(
     ):
         own = sorted(pods & set(side))
         if word in wanted and len(own) != wanted[word]:
-            whom = f": {names(own)}" if own else ""
-            text = f"group {name}: {count(len(own), 'pod')} {word}, should be {wanted[word]}{whom}"
+            those = f": {names(own)}" if own else ""
+            text = f"group {name}: {count(len(own), 'pod')} {word}, should be {wanted[word]}{those}"
             yield Difference("group", name, text)
     if "nodes" in wanted:
         used = Counter(

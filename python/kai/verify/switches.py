@@ -158,7 +158,7 @@ TOGETHER: Mapping[frozenset[str], str] = {
         ),
     )
 }
-"""Pairs of switches of which one changes what the other sees, and how; each is shown by a test."""
+"""Pairs of switches in which one changes the input of the other, and how; each has a test."""
 
 _LARGEST = 3  # sets that are searched for one by one
 

@@ -197,7 +197,7 @@ class Client:
 
     async def follow(self, path: str) -> AsyncIterator[tuple[str, Any]]:
         """ "LISTED" with all objects, and then the type and the object of each event. A watch that
-        ends or is refused starts anew, with a list."""
+        ends or is refused starts again with a list."""
         while True:
             with suppress(ApiError, aiohttp.ClientError, asyncio.TimeoutError, OSError):
                 listed = await self.get(path)

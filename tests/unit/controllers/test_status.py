@@ -185,7 +185,7 @@ def test_metrics_are_those_of_kai() -> None:
     )
     tree = queues(team, QueueFacts("dept"))
     sums = status.queue_sums(tree, {"team": Sums(allocated={**ONE_GPU, "memory": "1Ki"})})
-    samples = status.queue_metrics(tree, sums, labels=[("owner", "owned_by", "nobody")])
+    samples = status.queue_metrics(tree, sums, labels=[("owner", "owned_by", "unknown")])
     names = {"queue_metadata_name": "team", "queue_name": "team", "queue_display_name": "The team"}
     assert [(name, value) for name, labels, value in samples if labels["queue_name"] == "team"] == [
         ("kai_queue_info", 1),
@@ -198,4 +198,4 @@ def test_metrics_are_those_of_kai() -> None:
     ]
     labels = {tuple(sorted(each.items())) for _, each, _ in samples}
     assert tuple(sorted({**names, "owned_by": "me"}.items())) in labels
-    assert {dict(each)["owned_by"] for each in labels} == {"me", "nobody"}
+    assert {dict(each)["owned_by"] for each in labels} == {"me", "unknown"}

@@ -85,10 +85,10 @@ def test_bytes_that_are_no_snapshot_are_refused(data: bytes) -> None:
 
 
 def test_objects_that_make_no_sense_are_named_and_the_rest_is_planned() -> None:
-    cluster = small().queue("lost", parent="nobody").pending("lost/job", gpus=1)
+    cluster = small().queue("lost", parent="missing").pending("lost/job", gpus=1)
     [rejected] = cluster.rejected
     assert (rejected.kind, rejected.name, rejected.field) == ("Queue", "lost", "spec.parentQueue")
-    assert "nobody" in rejected.message
+    assert "missing" in rejected.message
     plan = kai.Scheduler().plan(cluster)
     assert plan.rejected == cluster.rejected
     assert plan.pod_groups["a/job"].verdict == "placed"

@@ -123,7 +123,7 @@ def test_the_configuration_and_parameters_of_the_snapshot_count() -> None:
     assert bound(kai.Scheduler().plan(living, now=NOW))
 
 
-# ---- what makes no sense -------------------------------------------------------------------------
+# ---- invalid input -------------------------------------------------------------------------------
 
 
 def test_an_object_that_makes_no_sense_is_rejected_until_a_good_version_comes() -> None:

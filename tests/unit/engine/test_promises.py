@@ -153,7 +153,7 @@ def test_a_snapshot_is_planned_with_the_memory_beside_it(tmp_path: Path) -> None
     expected, taken = taken_in_the_middle(tmp_path / "s.zip")
     assert expected == ["pipeline a/high-0"]
     loaded = kai.load(tmp_path / "s.zip")
-    assert loaded.now == datetime(2026, 1, 1, tzinfo=timezone.utc), "the time stands in it"
+    assert loaded.now == datetime(2026, 1, 1, tzinfo=timezone.utc), "it has the time"
     for cluster in (taken, loaded, loaded.copy(), pickle.loads(pickle.dumps(loaded))):
         assert decided(kai.Scheduler(), cluster) == expected
         assert decided(pickle.loads(pickle.dumps(kai.Scheduler())), cluster) == expected

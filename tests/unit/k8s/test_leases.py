@@ -291,7 +291,7 @@ def test_wall_clocks_are_not_compared() -> None:
             await pass_time(clock, 1)
             assert not one.leads
         await pass_time(clock, 10)
-        assert not one.leads  # 15 s have not passed since it was seen to change
+        assert not one.leads  # 15 s have not passed since its last change
         await pass_time(clock, 14)
         assert one.leads
         await one.stop()

@@ -240,7 +240,7 @@ BROKEN: list[tuple[Function, str]] = [
     (lambda pod, nodes: (np.zeros(3), np.full(3, 4)), "chose card 4 of node n1, but cards are 0"),
     (lambda pod, nodes: (np.zeros(3), np.zeros(2, int)), r"of shape \(2,\)"),
     (nan, "the score of node n1 is nan"),
-    (fails, r"mended \(.*test_policies.py, line \d+\): LookupError: no such thing"),
+    (fails, r"corrected \(.*test_policies.py, line \d+\): LookupError: no such thing"),
     (writes, "read-only"),
     (makes_writable, "WRITEABLE"),
 ]
@@ -256,13 +256,13 @@ def test_a_broken_policy_is_one_error_and_nothing_is_lost(
     broken = {"is": True}
 
     @kai.policy.score(whole_table=whole_table)
-    def mended(pod: Any, nodes: Any) -> Any:
+    def corrected(pod: Any, nodes: Any) -> Any:
         return function(pod, nodes) if broken["is"] else prefers_n3.function(pod, nodes)
 
-    scheduler = kai.Scheduler(policies=[mended])
+    scheduler = kai.Scheduler(policies=[corrected])
     with pytest.raises(kai.PolicyError, match=said) as raised:
         scheduler.plan(cluster)
-    assert "policy mended (" in str(raised.value)
+    assert "policy corrected (" in str(raised.value)
     assert "\n" not in str(raised.value)
     assert cluster.to_snapshot() == before
     # The cluster and the scheduler stay usable.
@@ -469,7 +469,7 @@ def test_policies_hold_in_a_simulation() -> None:
 
 
 def with_evictions(order: str | None, *policies: kai.policy.Policy) -> Any:
-    """Jobs of a take the node from those of b, one of which runs at a time."""
+    """Jobs of a take the node from those of b; one of them runs at a time."""
     from kai.sim.simulate import simulate
     from kai.sim.workload import Job, Jobs, NodePool, Queue, Workload
 

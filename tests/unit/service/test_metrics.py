@@ -345,14 +345,14 @@ def test_labels_of_queues_that_were_chosen_are_labels_of_their_metrics(
     labelled["metadata"]["labels"] = {"example/team": "vision"}
     chosen = {
         "queue_label_to_metric_label": {"example/team": "team", "example/cost": "cost"},
-        "queue_label_to_default_metric_value": {"example/team": "nobody"},
+        "queue_label_to_default_metric_value": {"example/team": "unknown"},
     }
 
     async def story(it: Running) -> None:
         living.put(labelled)
         page = await it.until(lambda page: page.has("kai_queue_info"))
         assert page.value("kai_queue_info", queue_name="c", team="vision", cost="") == 1
-        assert page.value("kai_queue_info", queue_name="a", team="nobody") == 1
+        assert page.value("kai_queue_info", queue_name="a", team="unknown") == 1
 
     play(living, story, roles=("queue-controller",), **chosen)
 

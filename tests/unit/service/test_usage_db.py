@@ -155,7 +155,7 @@ def test_a_cron_string_of_another_window_is_not_looked_at() -> None:
     assert db(cronString="often").window.kind == "sliding"
 
 
-# ---- what is asked -------------------------------------------------------------------------------
+# ---- queries -------------------------------------------------------------------------------------
 
 
 def test_the_queries_are_those_of_kai() -> None:

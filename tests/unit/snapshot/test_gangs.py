@@ -356,7 +356,7 @@ def test_a_leader_does_not_speak_for_the_workers() -> None:
     assert parts(leader_says) == {"leader": 1, "workers": 2}
 
 
-# ---- PyTorchJob: what makes no sense -------------------------------------------------------------
+# ---- PyTorchJob: invalid fields ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -161,7 +161,7 @@ def reasons(cluster: kai.Cluster) -> list[str]:
             {
                 "kind": "Queue",
                 "metadata": {"name": "q"},
-                "spec": {"parentQueue": "nobody", "resources": {}},
+                "spec": {"parentQueue": "missing", "resources": {}},
             },
             "Queue q: spec.parentQueue:",
         ),

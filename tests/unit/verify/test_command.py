@@ -46,7 +46,7 @@ def good(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def bad(tmp_path: Path) -> Path:
-    text = SCENARIO.format(placed=0).replace("one pod starts", "nobody starts")
+    text = SCENARIO.format(placed=0).replace("one pod starts", "no pod starts")
     (tmp_path / "bad.yaml").write_text(text)
     return tmp_path / "bad.yaml"
 
@@ -72,7 +72,7 @@ def test_a_difference_is_status_1_and_said_in_words(
 ) -> None:
     result = verify(good, bad)
     assert result.exit_code == 1
-    assert "nobody starts: differ" in result.output
+    assert "no pod starts: differ" in result.output
     assert "group vision/train: 1 pod placed, should be 0: vision/train-0" in result.output
     assert "1 of 2 cases fail" in result.output
 
@@ -87,7 +87,7 @@ def test_json_is_one_object(verify: Callable[..., Ran], good: Path, bad: Path) -
     report = json.loads(result.output)
     assert report["mode"] == "as-kai"
     assert report["areas"]["scenarios"]["judged"] == 2
-    assert [each["case"] for each in report["differences"]] == ["nobody starts"]
+    assert [each["case"] for each in report["differences"]] == ["no pod starts"]
 
 
 CASE = {

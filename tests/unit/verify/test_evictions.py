@@ -59,8 +59,8 @@ def test_a_group_that_evicts_gains_something() -> None:
     assert two_queues().broken(evict("run-1", "reclaim", "want")) == [
         "victim: reclaim evicts for group default/want, and that group gets nothing"
     ]
-    assert two_queues().broken(evict("run-1", "reclaim", "nobody")) == [
-        "victim: reclaim evicts for group default/nobody, which is not in the cluster"
+    assert two_queues().broken(evict("run-1", "reclaim", "missing")) == [
+        "victim: reclaim evicts for group default/missing, which is not in the cluster"
     ]
 
 

@@ -159,7 +159,7 @@ void CreationOrder::Add(PodGroupId group) {
 }
 
 void CreationOrder::AddAll() {
-  // Many groups have the same age; a few characters of their names tell most of them apart.
+  // Many groups have the same age; a few characters of their names distinguish most of them.
   const Interner& names = *order_.key_comp().names;
   const auto text = [&](PodGroupId group) { return names.Text(groups_.name[group]); };
   struct Entry {

@@ -50,7 +50,7 @@ TEST(ClusterMakerTest, WhatIsMentionedFirstIsTheOldest) {
 }
 
 TEST(ClusterMakerTest, WithoutQueuesThereIsOneForAll) {
-  const auto cluster = MakeCluster().Pending("anybody/g").Build();
+  const auto cluster = MakeCluster().Pending("any/g").Build();
   const QueueId queue = QueueNamed(*cluster, "default");
   EXPECT_EQ(cluster->pod_groups().queue[PodGroupId(0)], queue);
   EXPECT_THAT(cluster->queues().deserved[queue], ElementsAre(kUnlimited, kUnlimited, kUnlimited));

@@ -244,7 +244,7 @@ class Pods:
     # ---- inside ----------------------------------------------------------------------------------
 
     def _find(self, now: float, name: str, seen: Seen) -> _Pod | None:
-        """Its state, created anew for another pod of the same name; None if there is no pod."""
+        """Its state, created again for another pod of the same name; None if there is no pod."""
         facts = seen.pod(name)
         if facts is None:
             return None

@@ -235,7 +235,7 @@ def test_an_owner_that_is_gone_is_a_problem_until_it_comes_back() -> None:
         f"failed to find Widget: <ml/w>, uid: <{uid_of('w')}>: no matches for kind"
     )
     made.put_pod(pod("p", ref("Widget", "w")))
-    assert not made.decide().problems, "it is told once"
+    assert not made.decide().problems, "it is reported once"
     made.put_object(ref("Widget", "w"), an("Widget", "w"))
     assert names(made.decide()) == [group_of("w")]
 
