@@ -7,7 +7,7 @@
 #   tools/test.sh lint pytest     just these
 #
 # lint           formatting, types, import floors of C++ and Python, sizes of functions and headers, duplicates,
-#                documentation of headers, citations of rules
+#                documentation of headers, citations of rules, words that a plainer one can replace
 # cpp            C++ tests, release build
 # sanitize       C++ tests under address and undefined-behaviour sanitizers, in one build; each fuzz entry for 3 s
 # stubs          _core.pyi against the compiled module
@@ -52,6 +52,7 @@ run_lint() {  # all tools, even if one of them fails
   part $bin/python tools/check_duplicates.py || bad=1
   part $bin/python tools/check_headers.py || bad=1
   part $bin/python tools/check_citations.py || bad=1
+  part $bin/python tools/check_words.py || bad=1
   part $bin/ruff check --quiet . || bad=1
   part $bin/ruff format --quiet --check --diff . || bad=1
   part $bin/mypy || bad=1
