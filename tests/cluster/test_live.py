@@ -56,6 +56,33 @@ def bound(plan: Any) -> dict[str, str]:
     return {each["pod"]: each["node"] for each in decisions if each["kind"] == "bind"}
 
 
+def test_a_simulation_begins_with_the_live_cluster(
+    namespace: str, kubectl: Kubectl, cluster: Cluster, reader: Path, tmp_path: Path
+) -> None:
+    """Two pods run for 60 s more, and the third one starts then; a job of a file comes after it."""
+    kubectl.apply(node("n1", gpus=2))
+    with Kai(cluster, namespace, tmp_path / "kai.log"):
+        kubectl.apply(pod("a", namespace), pod("b", namespace))
+        until("both run", lambda: len(kubectl.bound()) == 2)
+        kubectl.apply(pod("c", namespace))
+        until("it has a group", lambda: len(kubectl.all("podgroups")) == 3)
+    (tmp_path / "later.yaml").write_text(
+        "nodes: {others: {gpu: 8}}\n"  # those of the cluster count
+        "queues: {default-queue: {}}\n"
+        "jobs: {later: {queue: default-queue, arrival: 10s, duration: 30s, gpu: 2}}\n"
+    )
+    live = ("simulate", "--live", "--kubeconfig", reader, "--json")
+    said = json.loads(command(*live, "--remaining", "60s", "--arrivals", tmp_path / "later.yaml"))
+    rows = zip(said["jobs"]["name"], said["jobs"]["first_start_s"], strict=True)
+    start_s = {name.removeprefix(f"{namespace}/pg-")[:1]: at_s for name, at_s in rows}
+    assert start_s == {"a": 0, "b": 0, "c": 60, "l": 120}
+    assert said["end_s"] == 150
+    assert said["workload"]["gpus"] == 2
+    without_end = json.loads(command(*live, "--until", "1h"))
+    assert without_end["metrics"]["unfinished"] == 3
+    assert kubectl.bound().keys() == {"a", "b"}
+
+
 def test_a_plan_is_what_kai_run_does_and_writes_nothing(
     cluster: Cluster, namespace: str, kubectl: Kubectl, reader: Path, tmp_path: Path
 ) -> None:

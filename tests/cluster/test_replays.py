@@ -85,9 +85,7 @@ def is_ready(kai: Kai) -> bool:
 def company(
     programs: Mapping[str, Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Company]:
-    # Nodes with one name are deleted and created; on a busy machine a simulated kubelet is late.
-    options = Options(controller_arguments=("--node-monitor-grace-period=10m",))
-    with temporary_cluster(options, programs) as cluster:
+    with temporary_cluster(Options(), programs) as cluster:
         install(cluster)
         asyncio.run(prepare(cluster))
         # Its garbage collector discovers new kinds every 30 s, and when it starts.

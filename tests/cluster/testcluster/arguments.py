@@ -129,6 +129,9 @@ def kube_controller_manager(folder: Path, ports: Mapping[str, int], options: Opt
         "--profiling=false",
         "--kube-api-qps=1000",
         "--kube-api-burst=2000",
+        # kwok renews the leases of nodes every 50 s, the default of this period: nodes would be
+        # NotReady for moments. A pod that changes begins its sim/run-for again.
+        "--node-monitor-grace-period=10m",
         "--concurrent-job-syncs=20",
         "--concurrent-gc-syncs=20",
         *_feature_gates(options),
