@@ -195,7 +195,7 @@ def test_the_past_of_a_snapshot_counts_with_a_database_of_usage(
     assert done.status == 0, done.err
     timeline = Timeline.load(tmp_path / "run.npz")
     assert timeline.usage["at_s"][0] == 600
-    assert timeline.usage["gpu"][0] == 1
+    assert timeline.usage["gpu"][0] == 0.5  # two of four GPUs
     rows = len(timeline.usage["gpu"])
     assert f'"usage_rows":[0,{rows}]' in (tmp_path / "page.html").read_text()
 
