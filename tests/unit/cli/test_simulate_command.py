@@ -180,6 +180,26 @@ def test_a_snapshot_is_the_first_moment(run: Run, snapshot: Path, tmp_path: Path
     )
 
 
+def test_the_past_of_a_snapshot_counts_with_a_database_of_usage(
+    run: Run, snapshot: Path, tmp_path: Path
+) -> None:
+    from kai.sim.timeline import Timeline
+
+    usage = "{windowSize: 1h, fetchInterval: 10m}"
+    (tmp_path / "past.yaml").write_text(
+        f"usageDBConfig: {{clientType: prometheus, usageParams: {usage}}}\n"
+    )
+    written = ("--out", tmp_path / "run.npz", "--html", tmp_path / "page.html")
+    past = ("--config", tmp_path / "past.yaml", "--remaining", "50m")
+    done = run("simulate", snapshot, *past, *written)
+    assert done.status == 0, done.err
+    timeline = Timeline.load(tmp_path / "run.npz")
+    assert timeline.usage["at_s"][0] == 600
+    assert timeline.usage["gpu"][0] == 0.5  # two of four GPUs
+    rows = len(timeline.usage["gpu"])
+    assert f'"usage_rows":[0,{rows}]' in (tmp_path / "page.html").read_text()
+
+
 def test_groups_of_a_snapshot_run_for_ever_by_default(run: Run, snapshot: Path) -> None:
     done = run("simulate", snapshot, "--until", "1h")
     assert done.status == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,14 @@ from kai import _core
 from kai.api import times
 from kai.engine.windows import Samples, usage_of
 from kai.sim import simulate as simulation
+from kai.sim.first_moment import Remaining, workload_of
 from kai.sim.past_usage import params_in, params_of
 from kai.sim.series import queue_steps
 from kai.sim.simulate import Life, Outage, simulate
+from kai.sim.stay_ends import STAY_ENDS
 from kai.sim.timeline import Timeline
 from kai.sim.traces.by_hand import of_yaml, yaml_of
-from kai.sim.workload import Job, Jobs, NodePool, Queue, Workload
+from kai.sim.workload import Autoscale, Job, Jobs, NodePool, Queue, Resize, Workload
 
 START = "2026-01-30T23:55:00"  # five minutes before the last day of a month
 QUEUES = (Queue("top"), Queue("a", "top", weight=3), Queue("b", "top"), Queue("c"))
@@ -77,8 +80,11 @@ WINDOWS = [
 ]
 
 
-def slowly(workload: Workload, timeline: Timeline, params: Any, now_s: int) -> dict[str, Any]:
-    """A sample for each second, which is valid until the next one."""
+def slowly(
+    workload: Workload, timeline: Timeline, params: Any, now_s: int, nodes: Callable[[int], int]
+) -> dict[str, Any]:
+    """A sample for each second, which is valid until the next one. ``nodes``: how many there are
+    in a second."""
     jobs, parents = workload.jobs, {each.name: each.parent for each in workload.queues}
     held = []
     for second in range(now_s):
@@ -92,12 +98,8 @@ def slowly(workload: Workload, timeline: Timeline, params: Any, now_s: int) -> d
                 amounts[queue] = (gpu + job.gpus, cpu + job.cpu, memory + job.memory_mib)
                 queue = parents[queue]
         held.append(amounts)
-    gone = [(a, b) for node, a, b in [(1, 60, 130)]]
-    had = [
-        tuple(each * (3 - sum(a <= second < b for a, b in gone)) for each in (2.0, 16.0, 8192.0))
-        for second in range(now_s)
-    ]
-    began_s = times.to_ns(f"{START}Z") / 1e9
+    had = [tuple(each * nodes(second) for each in (2.0, 16.0, 8192.0)) for second in range(now_s)]
+    began_s = times.to_ns(f"{workload.start.removesuffix('Z')}Z") / 1e9
     # In the middle of its second, a sample is not at a bound of a window.
     moments = [began_s + second + 0.5 for second in range(now_s)]
     samples = Samples.of_rows(moments, held, had)
@@ -110,8 +112,14 @@ def test_usage_equals_a_sum_over_samples(number: int) -> None:
     workload = some_workload(number)
     life = Life(outages=(Outage("n-1", 60, 130),), startup_s=2, terminate_s=3)
     timeline = simulate(workload, usage=given, life=life)
+    assert_usage(timeline, given, lambda second: 2 if 60 <= second < 130 else 3)
+
+
+def assert_usage(timeline: Timeline, given: Mapping[str, Any], nodes: Callable[[int], int]) -> None:
+    """What was fetched is what the sum over samples gives, for every queue and resource."""
+    workload = timeline.workload
     fetched = sorted(set(timeline.usage["at_s"].tolist()))
-    assert len(fetched) > 8
+    assert len(fetched) > 6
     assert all(at % 17 == 0 for at in fetched)
     steps = {
         (queue, column): queue_steps(timeline, place, column, "usage")
@@ -119,13 +127,86 @@ def test_usage_equals_a_sum_over_samples(number: int) -> None:
         for column in ("gpu", "cpu", "memory")
     }
     for now_s in fetched[::2]:
-        expected = slowly(workload, timeline, params_of(given), int(now_s))
+        expected = slowly(workload, timeline, params_of(given), int(now_s), nodes)
         for queue in timeline.queue_names:
             for i, column in enumerate(("gpu", "cpu", "memory")):
                 at, values = steps[queue, column]
                 place = int(np.searchsorted(at, now_s, "right")) - 1
                 value = values[place] if place >= 0 else 0.0
                 assert value == pytest.approx(expected[queue][i], abs=1e-12), (now_s, queue)
+
+
+def nodes_there(timeline: Timeline, second: int) -> int:
+    """By the nodes that came and went."""
+    there = dict.fromkeys(range(len(timeline.node_names)), True)
+    for at_s, node, is_there in zip(*timeline.nodes.values(), strict=True):
+        if at_s <= second:
+            there[int(node)] = bool(is_there)
+    return sum(there.values())
+
+
+@pytest.mark.parametrize("number", [0, 2, 3, 5])
+def test_nodes_of_an_autoscaler_count_while_they_are_there(number: int) -> None:
+    """Also for what jobs hold that change their size. All happens in whole seconds: numbers are
+    even, and no job has more than twice its pods."""
+    given = {**WINDOWS[number], "fetchInterval": "17s"}
+    scaled = Autoscale(4, least=1, ready_s=20, idle_s=30)
+    nodes = (NodePool("n", 1, gpus=2, cpu=16, memory_mib=8192, autoscale=scaled),)
+    jobs = [
+        Job(f"r{i}", "ab"[i % 2], 90 * i, 100, gpus=1, resizes=(Resize(20, 2, 1), Resize(50, 1, 1)))
+        for i in range(4)
+    ]
+    jobs += [Job(f"f{i}", "c", 40 * i, 90, gpus=2) for i in range(4)]
+    workload = Workload(Jobs.of(jobs), QUEUES, nodes, start=START)
+    timeline = simulate(workload, usage=given, life=Life(scale_every_s=4), period_s=2)
+    counts = {nodes_there(timeline, second) for second in range(int(timeline.end_s))}
+    assert {1, 3} <= counts
+    assert any(STAY_ENDS[each] == "resized" for each in timeline.stays["end"])
+    assert_usage(timeline, given, lambda second: nodes_there(timeline, second))
+
+
+def some_cluster() -> kai.Cluster:
+    """Two pods run, and two groups wait, of which one can start."""
+    cluster = kai.Cluster(now=f"{START}Z").queue("a").queue("b").queue("c")
+    cluster.nodes("n", 3, gpus=2, cpus=16, memory="8Gi")
+    cluster.running("a/runs", pods=2, gpus=1, cpus=1, memory="1Gi", node="n1")
+    cluster.pending("b/starts", gpus=2, cpus=1, memory="1Gi")
+    return cluster.pending("c/waits", pods=3, gpus=1, cpus=1, memory="1Gi", min_member=3)
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_what_the_first_moment_holds_counts_from_then_on(number: int) -> None:
+    given = {**WINDOWS[number], "fetchInterval": "17s"}
+    later = Workload(Jobs.of([Job("late", "a", 70, 50, gpus=2)]), QUEUES, (NodePool("x"),))
+    workload = workload_of(some_cluster(), remaining=Remaining.parse("100s"), arrivals=later)
+    timeline = simulate(workload, usage=given, until_s=400)
+    assert timeline.jobs["first_start_s"].tolist()[:2] == [0, 0]
+    assert timeline.jobs["end_s"].max() < 400
+    assert_usage(timeline, given, lambda second: 3)
+
+
+def test_what_queues_of_the_first_moment_had_used_counts_until_the_first_fetch() -> None:
+    """Its decision is that of a plan; then there is the simulation's own history."""
+    past = {"a": {"gpu": 0.9}, "b": {"gpu": 0.0}}
+    cluster = kai.Cluster(now=f"{START}Z").queue("a").queue("b").node("n", gpus=8)
+    for name, minute in (("a/first", 50), ("b/second", 51), ("a/third", 52), ("b/fourth", 53)):
+        cluster.pending(name, gpus=8, created=f"2026-01-30T23:{minute}:00Z")
+    cluster.set_usage(past)
+    config = {"plugins": {"proportion": {"kValue": 100}}}
+    plan = kai.Scheduler(config).plan(cluster)
+    assert [each.pod for each in plan.decisions] == ["b/second-0"]
+
+    def starts(**usage: Any) -> dict[str, float]:
+        workload = workload_of(cluster, remaining=Remaining.parse("10m"))
+        timeline = simulate(workload, config=config, until_s=5000, **usage)
+        names = [each.partition("/")[2] for each in workload.jobs.name]
+        return dict(zip(names, timeline.jobs["first_start_s"].tolist(), strict=True))
+
+    forever, own = starts(), starts(usage={"windowSize": "1h", "fetchInterval": "1m"})
+    assert min(forever, key=forever.__getitem__) == min(own, key=own.__getitem__) == "second"
+    # What b used stays nothing without a history; with one it has to give way.
+    assert sorted(forever, key=forever.__getitem__)[1] == "fourth"
+    assert sorted(own, key=own.__getitem__)[1] == "first"
 
 
 def test_fair_shares_are_those_of_the_usage_that_was_fetched() -> None:

@@ -100,6 +100,7 @@ class _Packed:
         self.tick_s = max(1e-3, timeline.end_s / 4e9)
         self.queues = series.queues_by_use(timeline)
         self.queue_rows = [0]
+        self.usage_rows = [0]
         self.columns: list[tuple[str, str, int, int]] = []
         self._bytes: list[bytes] = []
         jobs = timeline.workload.jobs
@@ -109,6 +110,7 @@ class _Packed:
         self._jobs(timeline)
         self._rows(timeline)
         self._queue_steps(timeline)
+        self._usage_steps(timeline)
 
     def data(self) -> str:
         return base64.b64encode(zlib.compress(b"".join(self._bytes), 9)).decode("ascii")
@@ -174,6 +176,14 @@ class _Packed:
         ):
             self._add(name, "f4", np.round(table[column][every], 3))
 
+    def _usage_steps(self, timeline: Timeline) -> None:
+        steps = [series.queue_steps(timeline, each, "gpu", "usage") for each in self.queues]
+        self.usage_rows = [0, *np.cumsum([len(at_s) for at_s, _ in steps]).tolist()]
+        at_s = np.concatenate([np.zeros(0), *(at_s for at_s, _ in steps)])
+        part = np.concatenate([np.zeros(0), *(part for _, part in steps)])
+        self._add("usage_at", "u4", self._ticks(at_s), as_steps=True)
+        self._add("usage_part", "f4", np.round(part, 6))
+
 
 # --- what the program of the page reads besides ---------------------------------------------------
 
@@ -193,6 +203,8 @@ def _about(timeline: Timeline, packed: _Packed) -> dict[str, Any]:
         "names_joined": "\n".join(workload.jobs.name[i] for i in packed.order),
         "queues": [timeline.queue_names[i] for i in packed.queues],
         "queue_rows": packed.queue_rows,
+        "usage_rows": packed.usage_rows,
+        "gpus": workload.gpus,
         "nodes": timeline.node_names,
         "node_gpus": series.node_gpus(timeline).tolist(),
         "node_order": series.nodes_in_order(timeline),

@@ -71,9 +71,15 @@
     const steps = about.queues.map((_, i) => {
       const [a, b] = [about.queue_rows[i], about.queue_rows[i + 1]];
       return { at: seconds(d.queue_at.subarray(a, b)), held: d.queue_held.subarray(a, b),
-        asked: d.queue_asked.subarray(a, b), fair: d.queue_fair.subarray(a, b) };
+        asked: d.queue_asked.subarray(a, b), fair: d.queue_fair.subarray(a, b),
+        past: pastOf(d, about.usage_rows[i], about.usage_rows[i + 1]) };
     });
     return { jobs, runs, stays, series: steps, evictions };
+  }
+
+  function pastOf(d, a, b) {  // GPUs; without rows the past does not count
+    const gpus = d.usage_part.slice(a, b).map((part) => part * about.gpus);
+    return { at: seconds(d.usage_at.subarray(a, b)), gpus };
   }
 
   // ---- colours ---------------------------------------------------------------------------------
@@ -309,7 +315,8 @@
     const [fairLow, fair] = columnsOf(steps.at, steps.fair, width);
     const [askedLow, asked] = columnsOf(steps.at, steps.asked, width);
     const most = (values) => values.reduce((a, b) => Math.max(a, b), 0);
-    const needed = Math.max(most(held), most(fair), 1) * 1.1;
+    const [pastLow, past] = columnsOf(steps.past.at, steps.past.gpus, width);
+    const needed = Math.max(most(held), most(fair), most(past), 1) * 1.1;
     const peak = niceTop(Math.min(Math.max(needed, most(asked)), needed * 1.6));
     const [y0, y1] = [top + PANEL - 8, top + 22];
     const y = (value) => y0 - (Math.min(value, peak) / peak) * (y0 - y1);
@@ -332,6 +339,8 @@
     c.strokeStyle = theme.ink;
     c.lineWidth = 1.6;
     curve(c, fairLow, fair, y, [6, 3]);
+    c.lineWidth = 1.2;
+    if (steps.past.at.length) curve(c, pastLow, past, y, []);
     c.fillStyle = theme.ink;
     c.textAlign = "left";
     c.textBaseline = "top";
@@ -380,8 +389,10 @@
     if (queue === undefined) return "";
     const t = timeAt(made, x), steps = series[queue], row = place(steps.at, t);
     const of = (values) => number(row < 0 ? 0 : values[row]);
+    const used = place(steps.past.at, t);
+    const past = used < 0 ? "" : `\nused in the past: ${number(steps.past.gpus[used])} GPUs`;
     return `${about.queues[queue]}, ${moment(t)}\nholds ${of(steps.held)} GPUs, fair share ` +
-      `${of(steps.fair)}, asks for ${of(steps.asked)}`;
+      `${of(steps.fair)}, asks for ${of(steps.asked)}${past}`;
   }
 
   // ---- jobs ------------------------------------------------------------------------------------
@@ -917,6 +928,7 @@
     redraw();
   }
 
+  $("past-key").hidden = series.every((steps) => steps.past.at.length === 0);
   picture("queue-picture", drawQueues, tipQueues);
   picture("job-picture", drawJobs, tipJobs, { rows: true });
   picture("node-picture", drawNodes, tipNodes);

@@ -66,6 +66,23 @@ def test_the_page_has_every_row_of_the_timeline(morning: Timeline) -> None:
         assert columns["queue_held"][rows[i] : rows[i + 1]] == pytest.approx(held, abs=1e-3)
 
 
+def test_where_the_past_counts_the_page_has_what_was_used(morning: Timeline) -> None:
+    about, columns = unpacked(page.html(with_past(morning)))
+    timeline = with_past(morning)
+    rows = about["usage_rows"]
+    assert rows[-1] == len(columns["usage_at"]) == len(columns["usage_part"]) > 10
+    assert about["gpus"] == timeline.workload.gpus == 24
+    for i, queue in enumerate(series.queues_by_use(timeline)):
+        at_s, part = series.queue_steps(timeline, queue, "gpu", "usage")
+        assert columns["usage_at"][rows[i] : rows[i + 1]] * about["tick_s"] == pytest.approx(at_s)
+        assert columns["usage_part"][rows[i] : rows[i + 1]] == pytest.approx(part, abs=1e-6)
+    assert unpacked(page.html(morning))[0]["usage_rows"] == [0, 0, 0, 0]
+
+
+def with_past(timeline: Timeline) -> Timeline:
+    return simulate(timeline.workload, usage={"windowSize": "1h", "fetchInterval": "1m"})
+
+
 def test_the_same_timeline_gives_the_same_page(morning: Timeline) -> None:
     again = simulate(morning.workload, life=_life_of_the_morning())
     assert page.html(again) == page.html(morning)
@@ -112,6 +129,14 @@ PIXELS = """[...document.querySelectorAll("canvas.picture")].map((canvas) => {
     if (d[i + 3]) found.add((d[i] << 16) | (d[i + 1] << 8) | d[i + 2]);
   return found.size;
 })"""
+INK = """(() => {
+  const canvas = document.getElementById("queue-picture"), c = canvas.getContext("2d");
+  const d = c.getImageData(0, 0, canvas.width, canvas.height).data;
+  let dark = 0;
+  for (let i = 0; i < d.length; i += 4)
+    if (d[i + 3] > 200 && d[i] + d[i + 1] + d[i + 2] < 150) dark++;
+  return dark;
+})()"""
 TIP = """((x, y) => {
   const canvas = document.getElementById("job-picture");
   canvas.scrollIntoView();
@@ -192,6 +217,39 @@ def test_the_cluster_at_a_moment_is_that_of_the_timeline(morning: Timeline, tmp_
                 assert f"{held:g} of {len(cards)} GPUs held" in said
 
     morning.to_html(tmp_path / "page.html")
+    asyncio.run(look())
+
+
+QUEUE_TIP = TIP.replace("job-picture", "queue-picture")
+HAS_KEY = "getComputedStyle(document.getElementById('past-key')).display !== 'none'"
+
+
+@needs_a_browser
+def test_a_line_shows_what_was_used_in_the_past(morning: Timeline, tmp_path: Path) -> None:
+    """And only where the past counts."""
+    past = with_past(morning)
+
+    async def look() -> None:
+        async with opened(tmp_path / "past.html") as tab:
+            assert await tab.value(HAS_KEY)
+            ink = await tab.value(INK)
+            said = await tab.value(f"{QUEUE_TIP}(400, 50)")
+            assert tab.errors == []
+        name = said.split(",")[0]
+        at_s, part = series.queue_steps(past, past.queue_names.index(name), "gpu", "usage")
+        left, width = 120, 1385 - 130 - 32  # about; the line is nearly flat there
+        moment_s = (400 - left) / width * past.end_s
+        expected = part[np.searchsorted(at_s, moment_s, "right") - 1] * 24
+        found = re.search(r"used in the past: ([\d.]+) GPUs", said)
+        assert found is not None, said
+        assert float(found[1]) == pytest.approx(expected, abs=1.5)
+        async with opened(tmp_path / "page.html") as tab:
+            assert not await tab.value(HAS_KEY)
+            assert await tab.value(INK) < ink
+            assert "used in the past" not in await tab.value(f"{QUEUE_TIP}(400, 50)")
+
+    past.to_html(tmp_path / "past.html")
+    simulate(morning.workload).to_html(tmp_path / "page.html")
     asyncio.run(look())
 
 
