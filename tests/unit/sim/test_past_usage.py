@@ -166,7 +166,7 @@ def test_nodes_of_an_autoscaler_count_while_they_are_there(number: int) -> None:
 
 
 def some_cluster() -> kai.Cluster:
-    """Two pods run, and two groups wait, of which one can start."""
+    """Two pods run, and two groups wait; one of them can start."""
     cluster = kai.Cluster(now=f"{START}Z").queue("a").queue("b").queue("c")
     cluster.nodes("n", 3, gpus=2, cpus=16, memory="8Gi")
     cluster.running("a/runs", pods=2, gpus=1, cpus=1, memory="1Gi", node="n1")
