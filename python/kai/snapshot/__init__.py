@@ -1,6 +1,6 @@
 """Clusters from files: KAI snapshots and Kubernetes manifests.
 
-A snapshot is a cluster of its own; all manifests given together are one.
+Each snapshot is one cluster. All manifests of one call together are one cluster.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ def load(
 
     It may be a KAI snapshot (.zip or .json) or Kubernetes manifests (YAML or JSON); the type is
     detected from the content. `now` is the default time of plans. Invalid objects are left out and
-    listed in `Cluster.rejected`, and unknown names are among the warnings of plans; with `strict`
-    both raise InvalidClusterError. Raises InvalidInputError for input that cannot be read at all.
+    listed in `Cluster.rejected`; plans have warnings about unknown names. With `strict`, both raise
+    InvalidClusterError. Raises InvalidInputError for input that cannot be read at all.
 
     >>> load(b"{kind: Node, metadata: {name: n1}, status: {capacity: {nvidia.com/gpu: 8}}}")
     <kai.Cluster: 1 node with 8 GPUs, 0 pod groups with 0 pods, 2 queues>
 
-    `into` is a cluster that manifests are added to, as if they were submitted now; it is what is
-    returned. An object of a name that is there takes its place.
+    `into` is a cluster. The manifests are added to it as if they were submitted now, and `load`
+    returns it. A new object replaces an object of the same kind and name.
 
     >>> import kai
     >>> cluster = kai.Cluster().queue("vision").node("n1", gpus=8)
@@ -87,23 +87,23 @@ def read(
     now: datetime | str | None = None,
     into: Cluster | None = None,
 ) -> Iterator[Cluster | InvalidInputError]:
-    """As `load_all`, one by one: what cannot be read comes as the error that says why.
+    """Yields the clusters of `load_all` one by one, and an error for each unreadable input.
 
     `into`: the cluster that manifests are added to. Raises InvalidInputError for a `now` that is
-    no time.
+    not a time.
     """
     sources = [source] if isinstance(source, (str, os.PathLike, bytes)) else list(source)
     manifests = Manifests()
     named: dict[str, None] = {}  # the sources that manifests came from
-    broken = False  # whether a manifest could not be read: then the cluster is incomplete
+    broken = False  # a manifest could not be read, so the cluster is incomplete
     for each in sources:
-        if each == "":  # and not the current directory, as a Path would have it
+        if each == "":  # Path("") would be the current directory
             broken = True
             yield InvalidInputError("the name of an input is empty: name a file, a directory or -")
             continue
         name = None if isinstance(each, bytes) else os.fspath(each)
         for file, data in _files(each):
-            is_manifest = True  # until it turns out to be a snapshot or an archive
+            is_manifest = True  # an unreadable file counts as a manifest
             try:
                 if isinstance(data, InvalidInputError):
                     raise data
@@ -155,7 +155,7 @@ def _add_manifests(manifests: Manifests, into: Cluster, now: datetime | str | No
 
 
 def _files(source: Source) -> Iterator[tuple[str | None, bytes | InvalidInputError]]:
-    """The files of one source with their names, or why they could not be read."""
+    """The name of each file of one source, with its content or the error from reading it."""
     if isinstance(source, bytes):
         yield None, source
         return
@@ -175,7 +175,10 @@ def _files(source: Source) -> Iterator[tuple[str | None, bytes | InvalidInputErr
 
 
 def _in_directory(directory: str) -> list[str]:
-    """Files that could be an input, in it and below, except hidden ones; links in circles end."""
+    """The possible inputs in a directory tree, without hidden files.
+
+    Each real directory is read once, so links that form a circle do no harm.
+    """
     found, seen, open_directories = [], set[str](), [directory]
     while open_directories:
         here = open_directories.pop()

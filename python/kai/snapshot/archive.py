@@ -1,7 +1,7 @@
-"""KAI snapshots as files: the zip archive of its plugin, the JSON inside, and either compressed.
+"""KAI snapshots as files: the zip archive of KAI's plugin, the JSON in it, and gzip files of both.
 
-data, memory = unpack(data)            # zip and gzip away
-snapshot = find_snapshot(data)         # None: these are no snapshot, but maybe manifests
+data, memory = unpack(data)            # removes zip and gzip
+snapshot = find_snapshot(data)         # None: not a snapshot; the data may be manifests
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kai.errors import InvalidInputError
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The bytes of a snapshot.json, and the time of the cycle where the file says one."""
+    """The bytes of a snapshot.json, and the time of the cycle if the file contains it."""
 
     data: bytes
     now: str | None = None
@@ -32,17 +32,17 @@ class Unpacked(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """A memory.json, and the time when it held; None: it names none."""
+    """The text of a memory.json, and its time; `now` is None if the file has no time."""
 
     text: str
     now: str | None
 
 
 def unpack(data: bytes) -> Unpacked:
-    """The content of an archive or a compressed file; anything else as it is."""
+    """The content of an archive or a compressed file; other data is returned unchanged."""
     if not data.startswith((_ZIP, _GZIP)):
         return Unpacked(data)
-    from kai.snapshot import packed  # what reads archives takes 8 ms to import
+    from kai.snapshot import packed  # imported only here: the import takes 8 ms
 
     if data.startswith(_GZIP):
         return Unpacked(packed.from_gzip(data))
@@ -66,9 +66,9 @@ _ZIP, _GZIP = b"PK", b"\x1f\x8b"
 
 
 def find_snapshot(data: bytes) -> Snapshot | None:
-    """The snapshot these bytes are, or hold as a recorded case; None if they are something else.
+    """The snapshot in these bytes, alone or in a recorded case; None for any other content.
 
-    Looks only at what comes before the objects, so that a large snapshot is read once, in C++.
+    Reads only the part before the objects, so that a large snapshot is parsed once, in C++.
     """
     if data.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
         data = documents.decode(data).encode()
@@ -87,7 +87,10 @@ _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
 def _from_case(data: bytes) -> Snapshot | None:
-    """A recorded case: {"id": ..., "now": ..., "snapshot": {...}, "expect": ...}."""
+    """The snapshot of a recorded case.
+
+    A case is {"id": ..., "now": ..., "snapshot": {...}, "expect": ...}.
+    """
     case = case_of(data)
     if case is None or b'"rawObjects"' not in case[0]:
         return None

@@ -1,4 +1,4 @@
-"""A snapshot from a scheduler that runs: ours, or KAI's own.
+"""Fetches a snapshot from a running scheduler, kai or KAI.
 
 data = fetch("http://localhost:8080")       # the bytes of a snapshot.zip
 """
@@ -16,17 +16,18 @@ from kai.snapshot import archive
 
 PATH = "/get-snapshot"
 PATIENCE_S = 300.0
-"""A large cluster is listed for the answer."""
+"""Long, because the scheduler lists all objects of the cluster before it answers."""
 _SHOWN = 200
 
 
 def fetch(url: str) -> bytes:
-    """The answer of a scheduler's page, whose path may be left out.
+    """The snapshot that a scheduler returns at this URL; a URL without a path is completed.
 
-    Raises UnreachableError where no answer comes, and InvalidInputError for another answer.
+    Raises UnreachableError if there is no answer, and InvalidInputError if the answer is not a
+    snapshot.
     """
     address = _address(url)
-    # A proxy knows nothing of ports that are forwarded to this machine.
+    # Ports that are forwarded to this machine cannot be reached through a proxy.
     local = urlsplit(address).hostname in ("localhost", "127.0.0.1", "::1")
     opener = urllib.request.build_opener(*([urllib.request.ProxyHandler({})] if local else []))
     try:

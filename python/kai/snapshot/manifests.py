@@ -1,15 +1,16 @@
-"""Kubernetes manifests in; the snapshot of the cluster they describe out.
+"""Makes a snapshot of the cluster that Kubernetes manifests describe.
 
     manifests = Manifests()
     manifests.add("cluster.yaml", text)
     snapshot, rejected = manifests.to_snapshot()
 
-A snapshot is complete: a missing field has a meaning. A person writes a manifest, and leaves out
-what is usual. Only manifests therefore have these defaults: a node without conditions is Ready,
+A snapshot is complete: a missing field has a meaning. A person who writes a manifest leaves out the
+usual values. Only manifests therefore have these defaults: a node without conditions is Ready,
 allocatable falls back to capacity and `pods` to 110, a pod without phase is Pending, a pod without
-scheduler is ours, requests fall back to limits, and the chart's queues and priority classes exist.
-Workloads get their pods. Pods get pod groups and, if it matters, a class of service. The result
-does not depend on the order of the objects or on the files that contain them.
+schedulerName gets ours, requests fall back to limits, and the queues and priority classes of the
+chart exist. Pods are created for workloads. Pods get pod groups, and the class of service
+Guaranteed where it applies. The result does not depend on the order of the objects or on the files
+that contain them.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from kai.snapshot import qos, workloads
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """An object of some file."""
+    """An object of a file."""
 
     kind: str
     manifest: Mapping[str, Any]
@@ -51,18 +52,18 @@ class _Item:
 
 
 class Manifests:
-    """Manifests of any number of files, which together are one input."""
+    """The manifests of any number of files, which together describe one cluster."""
 
     def __init__(self) -> None:
         self._items: list[_Item] = []
-        self._bystanders: list[_Item] = []  # of other kinds; pods may be owned by them
+        self._bystanders: list[_Item] = []  # objects of other kinds that may own pods
         self._rejected: list[Rejected] = []
         self.files: list[str] = []
         self.warnings: list[str] = []
-        """Of unknown names, once there is a snapshot."""
+        """Warnings about unknown names; filled by `to_snapshot`."""
 
     def add(self, file: str, content: str) -> bool:
-        """Takes in a file; False if it holds no object at all. Raises InvalidInputError."""
+        """Adds the objects of a file; False if it contains none. Raises InvalidInputError."""
         values = [
             (value, document)
             for document in documents.read_documents(content)
@@ -80,8 +81,8 @@ class Manifests:
     ) -> tuple[dict[str, Any], list[Rejected]]:
         """The snapshot, and every object that had to be left out of it.
 
-        `beside`: objects by list that are there already, such as classes; they are not in it, and
-        what every cluster has is not added.
+        `beside`: the objects that the cluster already has, by list, such as priority classes. They
+        are not added to the snapshot, and neither are the default queues and priority classes.
         """
         rejected = list(self._rejected)
         items = _without_duplicates(self._items, rejected)
@@ -114,7 +115,7 @@ class Manifests:
             for lists in (by_kind, there)
             for kind in ("StorageClass", "PersistentVolume")
         ):
-            # How claims would be served is not known, so no pod waits for them.
+            # Without storage objects it is unknown how claims are bound, so no pod waits for them.
             by_kind["PersistentVolumeClaim"] = []
             by_kind["Pod"] = [_without_claims(pod) for pod in by_kind["Pod"]]
         lists = {
@@ -134,7 +135,7 @@ class Manifests:
         priority_classes: list[Mapping[str, Any]],
         rejected: list[Rejected],
     ) -> list[Mapping[str, Any]]:
-        """The pods in their groups, which are added to `by_kind`."""
+        """Assigns the pods to pod groups, and adds new pod groups to `by_kind`."""
         owners = {
             item.key: item.manifest
             for item in (*sorted(self._bystanders, key=_as_text), *items)
@@ -211,7 +212,7 @@ _ALWAYS = frozenset(("Node", "Queue", "PriorityClass", "PodGroup", "Pod"))
 
 
 def _metadata(kind: str, manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """With a name and, where there are namespaces, a namespace; raises Nonsense."""
+    """The metadata with a name and, unless cluster-scoped, a namespace; raises Nonsense."""
     if not isinstance(manifest.get("metadata"), Mapping):
         raise Nonsense("metadata", "is missing")
     metadata = dict(manifest["metadata"])
@@ -228,7 +229,7 @@ def _metadata(kind: str, manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _flatten(value: Any) -> Iterator[Any]:
-    """The objects of a document: itself, or those of a List, however deep; empty documents none."""
+    """The objects of a document, also from nested Lists; an empty document has none."""
     open_values = [value]
     while open_values:
         value = open_values.pop()
@@ -239,7 +240,7 @@ def _flatten(value: Any) -> Iterator[Any]:
             if not kind.endswith("List"):
                 yield value
                 continue
-            # The items of a PodList do not repeat what they are.
+            # The items of a PodList have no kind and apiVersion of their own.
             own = {"kind": kind.removesuffix("List"), "apiVersion": value.get("apiVersion")}
             known = own if own["kind"] else {}
             open_values += [
@@ -251,7 +252,10 @@ def _flatten(value: Any) -> Iterator[Any]:
 
 
 def _without_duplicates(items: Iterable[_Item], rejected: list[Rejected]) -> list[_Item]:
-    """Each object once. Of two that differ neither is believed: no order of files decides."""
+    """Each object once. Different objects of the same name are all rejected.
+
+    Otherwise the result would depend on the order of the files.
+    """
     found: dict[Key, list[_Item]] = {}
     for item in items:
         found.setdefault(item.key, []).append(item)
@@ -279,7 +283,7 @@ def _add_root_certificates(
     there: list[Mapping[str, Any]],
     pods: list[Mapping[str, Any]],
 ) -> None:
-    """What every namespace has, where ConfigMaps are looked for at all."""
+    """Adds the ConfigMap that every namespace has, if the cluster has any ConfigMaps at all."""
     if not config_maps and not there:
         return
     having = {
@@ -304,7 +308,7 @@ def _node(node: Mapping[str, Any]) -> dict[str, Any]:
     if not status.get("conditions"):
         status["conditions"] = [{"type": "Ready", "status": "True"}]
     if isinstance(metadata.get("labels") or {}, Mapping):
-        # The kubelet gives every node this label, and spreading over hosts needs it.
+        # The kubelet sets this label on every node, and spreading over hosts needs it.
         metadata["labels"] = {
             keys.HOSTNAME_LABEL: metadata["name"],
             **(metadata.get("labels") or {}),
@@ -313,7 +317,7 @@ def _node(node: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _warnings(items: list[_Item]) -> Iterator[str]:
-    """Of unknown names in manifests."""
+    """Warnings about unknown names in manifests."""
     classes = {each["metadata"]["name"] for each in defaults.priority_classes()}
     classes |= {item.key[2] for item in items if item.kind == "PriorityClass"}
     missing: dict[str, list[str]] = {}
@@ -332,13 +336,16 @@ def _warnings(items: list[_Item]) -> Iterator[str]:
 
 
 def _pods_of_workloads(items: list[_Item], rejected: list[Rejected]) -> list[dict[str, Any]]:
-    """Pods for the workloads that have none; a saved cluster holds both, and keeps its own."""
+    """Creates pods for the workloads that have none.
+
+    The files of a saved cluster contain workloads and their pods; those pods are kept.
+    """
     owning = {
         (text(reference.get("kind")), item.key[1], text(reference.get("name")))
         for item in items
         for reference in objects(item.manifest["metadata"].get("ownerReferences"))
     } | {
-        # The StatefulSets between it and its pods may not be in the input.
+        # The input may lack the StatefulSets between a LeaderWorkerSet and its pods.
         ("LeaderWorkerSet", item.key[1], text(labels_of(item.manifest).get(keys.LWS_NAME_LABEL)))
         for item in items
         if item.kind == "Pod"
@@ -372,7 +379,7 @@ def _pods_of_workloads(items: list[_Item], rejected: list[Rejected]) -> list[dic
 def _noted(
     kind: str, manifest: Mapping[str, Any], found: Iterable[Finding], rejected: list[Rejected]
 ) -> bool:
-    """Notes why an object is refused; whether it is."""
+    """Adds the findings about an object to `rejected`; True if there are any."""
     name = kinds.full_name(manifest, cluster_scoped=kind in kinds.CLUSTER_SCOPED)
     noted = [Rejected(kind, name, each.path, each.message) for each in found]
     rejected += noted
@@ -380,7 +387,7 @@ def _noted(
 
 
 def _refused(kind: str, manifest: Mapping[str, Any], rejected: list[Rejected]) -> bool:
-    """Whether the API server or KAI would refuse its pods; those that run were accepted."""
+    """Whether the API server or KAI would refuse the pods of this object."""
     pods = pods_in({**manifest, "kind": kind})
     found = admission.refusals(pods, scheduler=keys.SCHEDULER_NAME)
     return _noted(kind, manifest, found, rejected)
@@ -395,6 +402,7 @@ def _sensible(
                 None,
                 "Pending",
             )
+            # The API server has accepted the pods that do not wait.
             if not (waits and _refused("Pod", pod, rejected)):
                 yield pod
         else:
@@ -405,7 +413,7 @@ def _sensible(
 def _pod(pod: Mapping[str, Any]) -> dict[str, Any]:
     spec, status = dict(pod["spec"]), pod.get("status")
     if not spec.get("schedulerName"):
-        # What a cluster saved says "default-scheduler"; a person who says nothing means ours.
+        # Saved pods name their scheduler, "default-scheduler"; a pod without a name is ours.
         spec["schedulerName"] = keys.SCHEDULER_NAME
     for containers in ("containers", "initContainers"):
         if isinstance(spec.get(containers), list):
@@ -431,7 +439,7 @@ def _without_claims(pod: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _container(container: Any) -> Any:
-    """Requests fall back to limits, as the API server has it."""
+    """Missing requests are set to the limits, as the API server does."""
     limits = at(container, "resources", "limits")
     requests = at(container, "resources", "requests")
     if not isinstance(limits, Mapping) or not isinstance(requests or {}, Mapping):
@@ -455,9 +463,9 @@ _NUMBER = re.compile(r"\d+")
 
 
 def _with_uid(kind: str, manifest: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Gives a hand-written object a uid that sorts as its name reads: train-2 before train-10.
+    """Gives an object without a uid one that sorts numbers in names: train-2 before train-10.
 
-    Equally old pods and groups are taken in the order of their uids.
+    Pods and groups of equal age are scheduled in the order of their uids.
     """
     metadata = manifest["metadata"]
     if metadata.get("uid"):

@@ -1,4 +1,4 @@
-"""Archives and compressed files: what is in them, or one sentence on what is wrong with them."""
+"""Reads archives and compressed files; an error states in one sentence what is wrong."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DAMAGED = (
     *(EOFError, LookupError, OSError, OverflowError, ValueError),
     *(lzma.LZMAError, struct.error, zlib.error, zipfile.BadZipFile),
 )
-"""What Python's readers of archives and compressed files raise for damaged ones."""
+"""The exceptions that Python's readers of archives and compressed files raise for damaged ones."""
 
 
 def from_zip(data: bytes) -> tuple[bytes, bytes | None]:
@@ -61,7 +61,7 @@ def _snapshot_entry(archive: zipfile.ZipFile) -> zipfile.ZipInfo:
 
 
 def from_gzip(data: bytes) -> bytes:
-    """What was compressed. Raises InvalidInputError for a file that is damaged or too large."""
+    """The uncompressed data. Raises InvalidInputError if the file is damaged or too large."""
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
             said = f"it unpacks to more than the {files.LARGEST:,} bytes that kai reads"

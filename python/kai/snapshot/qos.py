@@ -1,4 +1,4 @@
-"""The quality of service class of a pod, as the API server works it out."""
+"""The quality of service class of a pod, computed as the API server does."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +9,7 @@ from kai.api.reading import at, objects
 
 
 def is_guaranteed(spec: Mapping[str, Any]) -> bool:
-    """Whether every container requests CPU and memory, and no less than its limits."""
+    """Whether each container has CPU and memory limits, and its requests equal the limits."""
     containers = [*objects(spec.get("containers")), *objects(spec.get("initContainers"))]
     return bool(containers) and all(
         0

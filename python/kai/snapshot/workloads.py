@@ -1,9 +1,12 @@
-"""The pods that a cluster's own controllers would create for a workload.
+"""The pods that the controllers of a cluster would create for a workload.
 
-A Job gets as many pods as may run at once and are still to be done, a Deployment, ReplicaSet or
-StatefulSet its replicas, a PyTorchJob those of its roles, a LeaderWorkerSet its leaders and workers
-(all at once: a plan shows where they could run, not in which order they become ready). Pods have
-numbers in their names, where a cluster uses five random letters.
+- A Job gets the smaller number of its parallelism and its remaining completions.
+- A Deployment, ReplicaSet or StatefulSet gets its replicas.
+- A PyTorchJob gets the replicas of its roles.
+- A LeaderWorkerSet gets its leaders and workers, all at once: a plan shows where they could run,
+  not the order in which they become ready.
+
+The names of these pods end in numbers; a cluster uses five random letters for some kinds.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ from kai.grouping.replicas import (
 
 @dataclass(frozen=True, slots=True)
 class _Planned:
-    """One pod to be: its template, and what the controller adds to it."""
+    """A pod to create: its template, and what the controller adds to it."""
 
     name: str
     template: Mapping[str, Any]
@@ -36,7 +39,7 @@ class _Planned:
 
 
 def pods_of(kind: str, workload: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The pods, each with an owner reference to the workload; raises Nonsense."""
+    """The pods of a workload, each with an owner reference to it; raises Nonsense."""
     metadata = workload["metadata"]
     if not isinstance(workload.get("spec"), Mapping):
         raise Nonsense("spec", "is missing")
@@ -118,7 +121,7 @@ def _number_of_pods(kind: str, workload: Mapping[str, Any], spec: Mapping[str, A
 def _given_labels(
     kind: str, owner: str, name: str, index: int, spec: Mapping[str, Any]
 ) -> dict[str, str]:
-    """The labels that the controller adds and that selectors may look for."""
+    """The labels that the controller adds; selectors may use them."""
     if kind == "Job":
         labels = {keys.JOB_NAME_LABEL: owner, "job-name": owner}
         if spec.get("completionMode") == "Indexed":

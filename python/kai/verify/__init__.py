@@ -1,4 +1,4 @@
-"""Does this scheduler decide as it should? Cases with known answers, run and compared.
+"""Runs cases with known answers and compares the decisions of this scheduler with them.
 
     from kai.verify import Engine, Report, read_cases, verify
 
@@ -6,9 +6,9 @@
     report = Report.of(verify(read_cases(["cases/"]), engine), as_kai=True)
     report.areas["cases/allocate"].agree
 
-``kai verify`` is this on the command line. The comparison, the state a case demands and the check
-of a plan are their own modules (`compare`, `expect`, `validate` with `evictions` and `reclaim`) and
-read the raw objects; none of them shares code with the engine.
+``kai verify`` does this on the command line. `compare` compares decisions, `expect` checks the
+state that a case requires, and `validate` checks a plan, with `evictions` and `reclaim`. These
+modules read the raw objects and share no code with the engine.
 """
 
 from kai.verify.cases import Case, CaseError, default_cases, find_cases, in_area, read_cases

@@ -6,8 +6,9 @@
 - an archive of those (``.tar.xz``), such as the project's own copy,
 - scenario files (``*.yaml``), see `kai.verify.scenario`.
 
-A recorded case is read from its file only when it is run; its area is where it lies. Tables of
-questions to single functions (``tables/*.json``) are not cases: the project's own tests read them.
+A recorded case is read from its file only when it is run. Its folder is its area. Tables of inputs
+and results of single functions (``tables/*.json``) are not cases: the project's own tests read
+them.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ Value = TypeVar("Value")
 Kind = Literal["case", "random", "large", "scenario"]
 
 FOLDERS: dict[str, Kind] = {"cases": "case", "random": "random", "large": "large"}
-TABLES = "tables"  # a folder among the cases, without cases
+TABLES = "tables"  # a folder beside the cases that contains no cases
 ARCHIVE = "cases.tar.xz"
 
 
 class CaseError(InvalidInputError):
-    """A file cannot be read, or has no case.
+    """A file cannot be read, or contains no case.
 
     Raised by `read_cases` and by reading `Case.data`.
     """
@@ -46,22 +47,22 @@ class CaseError(InvalidInputError):
 
 @dataclass(frozen=True)
 class Case:
-    """One question with a known answer."""
+    """One input with a known answer."""
 
     id: str
     area: str  # "cases/reclaim", "random/fairness", "large", "scenarios"
     kind: Kind
-    source: str  # where it came from, for messages
+    source: str  # the file or archive member, for messages
     read: Callable[[], Any] = field(repr=False, compare=False)
 
     @cached_property
     def data(self) -> Any:
-        """The case as the file has it; a `Scenario` for a scenario."""
+        """The content of the case's file; a `Scenario` for a scenario."""
         return self.read()
 
 
 def read_cases(paths: Iterable[str | os.PathLike[str]]) -> list[Case]:
-    """All cases of these files, directories and archives, by area and name.
+    """All cases of these files, directories and archives, sorted by area and name.
 
     Raises CaseError for a path that does not exist and for a file without cases, and
     InvalidInputError for an invalid scenario.
@@ -75,7 +76,7 @@ def read_cases(paths: Iterable[str | os.PathLike[str]]) -> list[Case]:
 def find_cases(
     paths: Iterable[str | os.PathLike[str]],
 ) -> tuple[list[Case], list[InvalidInputError]]:
-    """As `read_cases`, and also the errors of files that cannot be read."""
+    """The cases that `read_cases` returns, and the errors of files that cannot be read."""
     found: list[Case] = []
     broken: list[InvalidInputError] = []
     for path in paths:
@@ -88,9 +89,9 @@ def find_cases(
 
 
 def default_cases() -> Path:
-    """Where cases are when none are named: $KAI_CONFORMANCE, else the checkout's own copy.
+    """The default place of the cases: $KAI_CONFORMANCE, or else the copy in the checkout.
 
-    Raises CaseError where there are none.
+    Raises CaseError if there is neither.
     """
     elsewhere = os.environ.get(keys.CONFORMANCE_ENV)
     if elsewhere:
@@ -124,7 +125,7 @@ def _rank(area: str) -> int:
 
 
 def _read(path: str | os.PathLike[str]) -> Iterator[Case | InvalidInputError]:
-    if not os.fspath(path):  # and not the current directory, as a Path would have it
+    if not os.fspath(path):  # Path("") would be the current directory
         yield CaseError("the name of a file or directory is empty")
     elif os.path.isdir(path):
         yield from _read_directory(Path(path))
@@ -135,7 +136,7 @@ def _read(path: str | os.PathLike[str]) -> Iterator[Case | InvalidInputError]:
 
 
 def _read_directory(root: Path) -> Iterator[Case | InvalidInputError]:
-    """A collection by its folders, or any directory of cases and scenarios."""
+    """The cases in the known folders of a collection, or in any other directory."""
     folders = [root / name for name in FOLDERS if (root / name).is_dir()]
     found = sorted(
         file
@@ -206,7 +207,7 @@ def _ready(value: Value) -> Callable[[], Value]:
 
 
 def _recorded(path: PurePosixPath, source: str, text: Callable[[], bytes]) -> Case:
-    """The case of one JSON file: by its folder, else by what is in it."""
+    """The case of one JSON file. Its kind follows from its folder, or else from its content."""
     folder, parent = path.parent.name, path.parent.parent.name
     if folder == "large" or parent in ("cases", "random"):
         kind = FOLDERS[parent] if parent in ("cases", "random") else "large"

@@ -1,8 +1,8 @@
-"""Two outcomes of one cycle, and in which words they differ.
+"""Compares two outcomes of one cycle and describes each difference in a sentence.
 
-Compared are bind, pipeline and evict of each pod (node, action, preemptor, amounts), shared devices
-as a partition of pods, the messages of pod groups and the numbers of queues. Names of new devices,
-the order of decisions about different pods and counts in front of repeated errors are not.
+It compares bind, pipeline and evict of each pod (node, action, preemptor, amounts), shared devices
+as a partition of pods, the messages of pod groups and the numbers of queues. It does not compare
+names of new devices, the order of decisions about different pods and counts before repeated errors.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Sharers = dict[str, "Counter[frozenset[str]]"]
 
 @dataclass(frozen=True)
 class Difference:
-    """One sentence about one thing."""
+    """One difference, as a sentence."""
 
     what: str  # bind, pipeline, evict, devices, message, queue, pod, node, bound
     about: str
@@ -49,7 +49,7 @@ class Difference:
 
 
 def compare_decisions(ours: Outcome, theirs: Outcome) -> list[Difference]:
-    """Bind, pipeline and evict of every pod."""
+    """Compares bind, pipeline and evict of every pod."""
     differences = [
         *_placements("bind", "bound", ours, theirs),
         *_placements("pipeline", "pipelined", ours, theirs),
@@ -64,7 +64,7 @@ def _placements(what: str, done: str, ours: Outcome, theirs: Outcome) -> Iterato
     verb = {"bind": "bind", "pipeline": "pipeline"}[what]
     for pod in sorted({*mine, *other}):
         if what == "pipeline" and _bound_by_one(pod, ours, theirs):
-            continue  # one bound it, the other promised it a place: said once
+            continue  # one side bound the pod, the other pipelined it: reported as a bind only
         if pod not in other:
             where = f"{done} to {mine[pod].node}"
             yield Difference(what, pod, f"pod {pod}: {where}, KAI {_elsewhere(theirs, pod, verb)}")
@@ -129,9 +129,9 @@ def _evictions(ours: Outcome, theirs: Outcome) -> Iterator[Difference]:
 
 
 def compare_devices(ours: Outcome, theirs: Outcome, world: World) -> list[Difference]:
-    """Whether the same pods share the same devices, whatever those are called.
+    """Compares which pods share a device; the names of the devices may differ.
 
-    Pods on different nodes on the two sides are left to ``compare_decisions``.
+    ``compare_decisions`` reports pods that are on different nodes on the two sides.
     """
     mine, other = _sharers(ours, world), _sharers(theirs, world)
     differences = []
@@ -169,7 +169,7 @@ def _sharers(outcome: Outcome, world: World) -> Sharers:
 
 
 def sharers(where: Mapping[str, tuple[str, tuple[str, ...]]]) -> Sharers:
-    """For each pod on shared devices: with which pods it shares each of them, itself left out.
+    """For each pod on shared devices: the other pods on each of its devices.
 
     >>> sharers({"a": ("n1", ("x",)), "b": ("n1", ("x",)), "c": ("n2", ("x",))})["a"]
     Counter({frozenset({'b'}): 1})
@@ -199,8 +199,8 @@ def sharing(devices: Counter[frozenset[str]]) -> str:
 
 _STALE = "Job is stale."
 _SEVERAL = "Unable to schedule podgroup: "
-# An error text starts with a capital letter, or with the name of a queue; the reasons inside a text
-# ("3 node(s) didn't have ...") start small and keep their counts.
+# The text of an error starts with a capital letter or with the name of a queue. The reasons in the
+# text ("3 node(s) didn't have ...") start with a lower-case letter, and their counts are compared.
 _REPEATS = re.compile(
     r"(?:^|(?<=\n)|(?<=: ))\d+ (?=[A-Z]|\S+ quota has reached|node-group \S+ can allocate)"
 )
@@ -209,7 +209,7 @@ _REPEATS = re.compile(
 def compare_messages(
     ours: Outcome, theirs: Outcome, *, judged: Callable[[str, str], bool]
 ) -> list[Difference]:
-    """The texts of pod groups; ``judged(group, KAI's text)`` says which of them count."""
+    """Compares the messages of the pod groups for which ``judged(group, KAI's text)`` is true."""
     differences = []
     for group in sorted({*ours.messages, *theirs.messages}):
         mine = [text for text in ours.messages.get(group, ()) if not text.startswith(_STALE)]
@@ -224,7 +224,7 @@ def compare_messages(
 
 
 def same_message(mine: str, other: str) -> bool:
-    """Equal apart from how often each error was counted.
+    """Whether two messages are equal except for the counts of repeated errors.
 
     >>> same_message("PodSchedulingErrors: Resources were not found.",
     ...              "Unable to schedule podgroup: 5 Resources were not found.")
@@ -235,7 +235,8 @@ def same_message(mine: str, other: str) -> bool:
     left, right = _REPEATS.sub("", mine), _REPEATS.sub("", other)
     if left == mine and right == other:
         return False
-    # A repeated error also turns its reason into the word for "several", and counts sort first.
+    # With a repeated error, KAI writes _SEVERAL in place of the reason. The count at the start of
+    # the error also changes the order of the errors.
     return _errors(left) == _errors(right)
 
 
@@ -255,7 +256,7 @@ def _quote(texts: list[str]) -> str:
 def compare_queues(
     ours: Mapping[str, Numbers], theirs: Mapping[str, Numbers], *, absent_is_zero: tuple[str, ...]
 ) -> list[Difference]:
-    """Every recorded number; those named in ``absent_is_zero`` are 0 where they were left out."""
+    """Compares every recorded number; a number in ``absent_is_zero`` that is not recorded is 0."""
     differences = []
     for queue in sorted(theirs):
         if queue not in ours:
@@ -277,7 +278,10 @@ def compare_queues(
 
 
 def same_number(left: float | None, right: float | None) -> bool:
-    """Equal to 1e-6, relative or absolute; unlimited equals only unlimited."""
+    """Whether two numbers are equal to 1e-6, relative or absolute.
+
+    ``None`` (unlimited) equals only ``None``.
+    """
     if left is None or right is None:
         return left is right
     return _near(left, right, TOLERANCE * max(1.0, abs(left), abs(right)))

@@ -1,15 +1,16 @@
-"""May these pods be evicted? The rules that every search for victims has to keep.
+"""Checks the rules that every search for victims must keep.
 
-The decisions of a plan are lived through in their order. Those of one search stand together: its
-evictions, then the places that the waiting group and the moved pods are promised::
+The decisions of a plan are replayed in their order. The decisions of one search follow each other:
+first its evictions, then the pipelined places of the waiting group and of the moved pods::
 
     evict    a/run-0   by reclaim for b/job
     evict    a/run-1   by reclaim for b/job
     pipeline b/job-0                            gained
     pipeline a/run-1                            moved: it is not lost
 
-What a queue has at any moment follows from the numbers the plan begins with and the pods placed and
-evicted since. Nothing here knows how victims are searched for, only which pods may not be taken.
+The allocation of a queue at any moment follows from the numbers at the start of the plan and from
+the pods placed and evicted since then. This module does not depend on how victims are searched for.
+It only checks which pods may not be evicted.
 """
 
 from __future__ import annotations
@@ -57,10 +58,10 @@ DEFAULT_MOST_MOVED = 16
 def check_evictions(
     world: World, plan: Any, *, now: datetime | None, as_kai: bool = False
 ) -> list[Violation]:
-    """Every rule of victims that the decisions break.
+    """Every rule about victims that the decisions break.
 
-    ``as_kai`` leaves out the rules that KAI itself does not keep: what queues may lose, as it takes
-    some pods twice, and that an eviction gains something.
+    ``as_kai`` leaves out two rules that KAI itself breaks: the limit on what queues may lose (KAI
+    evicts some pods twice), and that the waiting group gets a place for the evictions.
     """
     replay = _Replay(world, plan, now, as_kai)
     for decision in plan.decisions:
@@ -72,12 +73,12 @@ def check_evictions(
 
 @dataclass
 class _Search:
-    """What one search for victims decided, and what queues had when it began."""
+    """The decisions of one search for victims, and the allocations when it began."""
 
     action: str
     group: str  # namespace/name of the waiting group
     allocated: dict[str, dict[str, Fraction]]
-    used: dict[str, Counter[str]]  # group -> sub-group -> pods that hold something
+    used: dict[str, Counter[str]]  # group -> sub-group -> number of its active-used pods
     victims: list[str] = field(default_factory=list)
     lost_at: dict[str, str] = field(default_factory=dict)  # victim -> node it was on
     moved: set[str] = field(default_factory=set)
@@ -85,7 +86,7 @@ class _Search:
 
 
 class _Replay:
-    """The world while the decisions are carried out."""
+    """The state of the cluster while the decisions are carried out."""
 
     def __init__(self, world: World, plan: Any, now: datetime | None, as_kai: bool) -> None:
         self.world, self.now, self.as_kai = world, now, as_kai
@@ -125,7 +126,7 @@ class _Replay:
     def finish(self) -> None:
         self._close()
         for name in self.stale:
-            # The promise to a pod that was moved is no place.
+            # A moved pod that is pipelined does not count: it does not run at its new place yet.
             left = [pod.key for pod in self.members[name] if self.status[pod.key] in ALLOCATED]
             if left:
                 title = key_of(self.world.groups[name])
@@ -164,9 +165,9 @@ class _Replay:
             self.status[pod.key] = "Releasing"
 
     def _has_gained(self, search: _Search) -> bool:
-        """Whether a search has placed all it searched for: a gang, or one more pod or sub-group.
+        """Whether the search has placed its whole target: a gang, or one more pod or sub-group.
 
-        What the same group gains afterwards comes from an action that needed no victims.
+        Later places of the same group come from an action that needed no victims.
         """
         name = search.group.rpartition("/")[2]
         if not search.gained or name not in self.world.groups:
@@ -236,7 +237,7 @@ class _Replay:
             self._check_reclaim(search, group)
 
     def _check_delay(self, search: _Search, group: Json) -> None:
-        """Within its preemption delay a group evicts no pod (spec 2 D1)."""
+        """A group must not evict pods within its preemption delay (spec 2 D1)."""
         delay = duration(spec_of(group).get("preemptionDelay") or "0")
         created = group["metadata"].get("creationTimestamp")
         if not delay or delay < timedelta() or self.now is None:
@@ -271,7 +272,7 @@ class _Replay:
             objects(f"whose queue {theirs} can run nothing")
 
     def _check_moves(self, search: _Search, group: Json, groups: int) -> None:
-        """Consolidation loses no pod, and moves no more groups than allowed (spec 2 R2)."""
+        """Consolidation must place all victims again and keep its limit of groups (spec 2 R2)."""
         for key in search.victims:
             if key not in search.moved:
                 text = f"consolidation for group {search.group} loses pod {key}"
@@ -353,7 +354,7 @@ class _Replay:
             self.report("stale", title, text)
 
     def _has_minimum(self, tree: GroupNode, used: Counter[str]) -> bool:
-        if self.as_kai:  # asks every sub-group, whatever minSubGroup says (spec 2 W2)
+        if self.as_kai:  # KAI checks every sub-group and ignores minSubGroup (spec 2 W2)
             return all(used[leaf.name] >= leaf.needed for leaf in tree.leaves())
         return satisfied(tree, used)
 
@@ -362,7 +363,7 @@ class _Replay:
 
 
 def _plugin(world: World, name: str) -> Mapping[str, str] | None:
-    """A plugin's arguments; ``None`` where it does not run."""
+    """The arguments of a plugin; ``None`` if it does not run."""
     tiers = (world.snapshot.get("config") or {}).get("tiers")
     if tiers is None:
         return {}
@@ -376,7 +377,7 @@ def _plugin(world: World, name: str) -> Mapping[str, str] | None:
 def _runtime(
     world: World, action: str, group: Json, victim: Json, arguments: Mapping[str, str]
 ) -> timedelta:
-    """How long the victim may run before this action takes it (spec 1 F105)."""
+    """The time that a victim may run before this action can evict it (spec 1 F105)."""
     own = [*path(world, spec_of(group).get("queue") or "")]
     theirs = [*path(world, spec_of(victim).get("queue") or "")]
     field_name, default = "preemptMinRuntime", "defaultPreemptMinRuntime"
@@ -385,7 +386,8 @@ def _runtime(
         field_name, default = "reclaimMinRuntime", "defaultReclaimMinRuntime"
         if arguments.get("reclaimResolveMethod") != "queue":
             shared = [queue for queue in theirs if queue in own]
-            # Below the lowest queue above both; in different trees, the victim's root alone.
+            # Start below the lowest common ancestor of the two queues. If they are in different
+            # trees, use only the root of the victim's queue.
             start = theirs[max(0, theirs.index(shared[0]) - 1) :] if shared else theirs[-1:]
     for queue in start:
         given = spec_of(world.queues[queue]).get(field_name)

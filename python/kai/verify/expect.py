@@ -1,12 +1,12 @@
-"""What a recorded case demands of the state after its cycles (``expect`` in ``cases/``).
+"""Checks the state that a recorded case requires after its cycles (``expect`` in ``cases/``).
 
-A case names pods, pod groups and nodes and the state they must be in. The state after a cycle is
-the snapshot with the plan's decisions on top:
+A case lists pods, pod groups and nodes with their required state. The state after a cycle is the
+snapshot with the decisions of the plan applied:
 
 =============  ====================================================================
 ``Binding``    bound in this cycle
-``Pipelined``  promised a place that is being freed; a moved pod is this on its new node
-``Releasing``  evicted in this cycle, or terminating already
+``Pipelined``  waits for a place that is being freed; also a moved pod, on its new node
+``Releasing``  evicted in this cycle, or already terminating
 others         unchanged
 =============  ====================================================================
 """
@@ -42,7 +42,7 @@ LAST_START = "kai.scheduler/last-start-timestamp"
 
 @dataclass(frozen=True)
 class State:
-    """Every pod's status, node and shared devices after a cycle."""
+    """The status, node and shared devices of every pod after a cycle."""
 
     world: World
     pods: Mapping[str, PodView]
@@ -52,7 +52,7 @@ class State:
 
 
 def state_of(snapshot: Mapping[str, Any], *, now: str) -> State:
-    """The state of a world in which nothing was decided yet."""
+    """The state of a snapshot before any decision."""
     world = read_world(snapshot, now=now)
     return State(world, world.pods, parse_time(now))
 
@@ -85,18 +85,18 @@ def state_after(snapshot: Mapping[str, Any], plan: Any, *, now: str) -> State:
 
 
 def check_state(state: State, expect: Mapping[str, Any]) -> list[Difference]:
-    """Everything a case demands of one state, except its bounds on the number of decisions."""
+    """Checks one state against a case, except the bounds on the number of decisions."""
     found = [
         *_check_pods(state, expect.get("pods") or {}),
         *_check_groups(state, expect.get("groups") or {}),
         *_check_sharing(state, expect.get("pods") or {}),
         *_check_nodes(state, expect.get("nodes") or {}),
     ]
-    return list(dict.fromkeys(found))  # a pod is often demanded twice, by itself and by its group
+    return list(dict.fromkeys(found))  # many cases list a pod twice, alone and with its group
 
 
 def check_bounds(outcome: Outcome, expect: Mapping[str, Any]) -> Iterator[Difference]:
-    """``maxBinds``, ``maxEvictions`` and ``maxPipelines`` of one cycle."""
+    """Checks ``maxBinds``, ``maxEvictions`` and ``maxPipelines`` of one cycle."""
     for name, what, done in (
         ("maxBinds", outcome.bind, "bound"),
         ("maxEvictions", outcome.evict, "evicted"),
@@ -207,7 +207,7 @@ def _last_start(state: State, name: str) -> datetime | None:
 
 
 def _check_sharing(state: State, expected: Mapping[str, Any]) -> Iterator[Difference]:
-    """Pods with equal symbolic group names on one node share that device, others do not."""
+    """Pods on a node must share a device exactly if their symbolic group names are equal."""
     wanted = {
         key: (state.pods[key].node, tuple(demand["gpuGroups"]))
         for key, demand in expected.items()
@@ -250,10 +250,13 @@ def _amounts(zone: Mapping[str, Any]) -> dict[str, Fraction]:
 
 
 def _whole_devices(state: State, name: str) -> tuple[Fraction, Fraction]:
-    """Devices of a node that no pod uses, and those whose users are all leaving (spec 3 N4-N6)."""
+    """The idle and the releasing devices of a node (spec 3 N4-N6).
+
+    No pod uses an idle device; all pods on a releasing device are Releasing.
+    """
     idle = allocatable_of(state.world.nodes[name]).get(GPU, Fraction(0))
     releasing = Fraction(0)
-    shared: dict[str, set[bool]] = {}  # device -> whether its users are leaving
+    shared: dict[str, set[bool]] = {}  # device -> for each of its pods: is it Releasing?
     for pod in state.pods.values():
         if pod.node != name or pod.status not in ACTIVE_USED or state.world.reservation(pod):
             continue

@@ -1,7 +1,7 @@
 """Recorded cases in which a plan is known to break a rule, with the reason.
 
-They are not failures, and are shown with their reasons; any other broken rule in the same cases is
-a failure. A test fails if an entry is no longer needed.
+These cases are not failures; the report shows them with their reasons. Any other broken rule in
+the same cases is a failure. A test fails if an entry is no longer needed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _TWICE = (
 
 @dataclass(frozen=True)
 class Known:
-    """Rules that a plan breaks, each with what it is about; and the reason."""
+    """The rules that a plan breaks, each with the object concerned, and the reason."""
 
     broken: frozenset[tuple[str, str]]
     reason: str
@@ -44,11 +44,11 @@ KNOWN_AS_KAI: Mapping[str, Known] = MappingProxyType(
         ),
     }
 )
-"""By area and name, of plans that are made as KAI makes them."""
+"""The known cases of the as-kai mode, by area and name."""
 
 
 def why_known(case: str, differences: Iterable[Difference]) -> str:
-    """The reason, if all of these are known of this case; else ""."""
+    """The reason if all these differences are known for this case, or else ""."""
     known = KNOWN_AS_KAI.get(case)
     if known is None or not {(each.what, each.about) for each in differences} <= known.broken:
         return ""

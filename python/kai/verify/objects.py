@@ -1,8 +1,8 @@
-"""Raw Kubernetes objects, read a second time.
+"""A second reader of raw Kubernetes objects, independent of the engine.
 
-The engine has readers of its own in C++. What checks its plans must not trust them, so this is
-an independent reading of the few fields that the checks need, straight from the JSON. Numbers are
-exact (``Fraction``): CPU in cores, memory in bytes, everything else in units.
+The engine reads objects in C++. The checks of its plans must not depend on that code, so this
+module reads the few fields that they need from the JSON. Numbers are exact (``Fraction``): CPU in
+cores, memory in bytes, everything else in units.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from typing import Any
 Json = dict[str, Any]
 
 GPU_NAMES = ("nvidia.com/gpu", "amd.com/gpu")
-GPU = "gpu"  # the one name for whole devices in the amounts below
+GPU = "gpu"  # the name of whole devices in the amounts below, for all vendors
 MIG_NAME = re.compile(r"nvidia\.com/mig-(\d+)g\.(\d+)gb")
 
-# Statuses that occupy a node, and those whose pods count towards a gang (spec 2 S4).
+# Groups of statuses (spec 2 S4): active-allocated pods count towards a gang, and active-used pods
+# occupy a node.
 ACTIVE_ALLOCATED = frozenset({"Binding", "Bound", "Running", "Pipelined"})
 ACTIVE_USED = ACTIVE_ALLOCATED | {"Releasing", "StuckInReleasing"}
 ALLOCATED = ACTIVE_ALLOCATED - {"Pipelined"}
@@ -37,7 +38,7 @@ _QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))([eE][+-]?\d+|[numkMGTPE]|[KM
 
 
 def quantity(text: object) -> Fraction:
-    """A Kubernetes quantity, exactly: ``"500m"``, ``"2Gi"``, ``"1e3"``, ``0.1``.
+    """The exact value of a Kubernetes quantity: ``"500m"``, ``"2Gi"``, ``"1e3"``, ``0.1``.
 
     >>> quantity("500m"), quantity("2Ki"), quantity("1e3")
     (Fraction(1, 2), Fraction(2048, 1), Fraction(1000, 1))
@@ -73,7 +74,7 @@ _DURATION_PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|ms|s|m|h|d|w)")
 
 
 def duration(text: object) -> timedelta | None:
-    """A duration such as ``"1h30m"``; ``None`` for what is none.
+    """A duration such as ``"1h30m"``; ``None`` if the text is not a duration.
 
     >>> duration("1h30m"), duration("-1s"), duration("soon")
     (datetime.timedelta(seconds=5400), datetime.timedelta(days=-1, seconds=86399), None)
@@ -87,7 +88,7 @@ def duration(text: object) -> timedelta | None:
 
 
 def plain(value: Fraction | float) -> str:
-    """An amount for people, without zeros at its end."""
+    """An amount as text for messages, without trailing zeros."""
     text = f"{float(value):.6f}".rstrip("0").rstrip(".")
     return re.sub(r"^-0$", "0", text)
 
@@ -134,10 +135,10 @@ def status_of(thing: Mapping[str, Any]) -> Mapping[str, Any]:
 
 @dataclass(frozen=True)
 class Request:
-    """What one pod takes: amounts by resource, and its share of devices if it shares some."""
+    """What one pod requests: amounts by resource, and its part of the shared devices."""
 
     amounts: Mapping[str, Fraction]  # with GPU for whole devices
-    devices: int = 0  # of a shared request: on how many devices
+    devices: int = 0  # the number of shared devices
     portion: Fraction | None = None  # of each device
     memory_mib: int | None = None  # on each device
 
@@ -163,7 +164,7 @@ def request_of(pod: Mapping[str, Any]) -> Request:
 
 
 def _aggregate(spec: Mapping[str, Any]) -> dict[str, Fraction]:
-    """Containers plus sidecars, at least the widest step of initialisation, plus overhead."""
+    """Containers plus sidecars, or the largest initialisation step if larger; plus overhead."""
     app: dict[str, Fraction] = {}
     for container in spec.get("containers") or []:
         _add(app, _container(container))
@@ -225,7 +226,7 @@ def allocatable_of(node: Mapping[str, Any]) -> dict[str, Fraction]:
 
 
 def device_memory_mib(node: Mapping[str, Any]) -> int:
-    """Memory of one device (spec 3 G1); 100 stands for unknown."""
+    """Memory of one device (spec 3 G1); 100 if it is unknown."""
     try:
         memory = int(labels_of(node).get("nvidia.com/gpu.memory") or "")
     except ValueError:
@@ -236,7 +237,7 @@ def device_memory_mib(node: Mapping[str, Any]) -> int:
 
 
 def unready_reasons(node: Mapping[str, Any]) -> list[str]:
-    """Why no new pod may come to this node (spec 3 P7)."""
+    """The reasons why no new pod can be placed on this node (spec 3 P7)."""
     reasons = ["is cordoned"] if spec_of(node).get("unschedulable") else []
     conditions = {c.get("type"): c.get("status") for c in status_of(node).get("conditions") or []}
     if conditions.get("Ready") != "True":
@@ -331,7 +332,7 @@ def read_world(snapshot: Mapping[str, Any], *, now: str | datetime | None = None
 
 
 def _bind_requests(requests: Sequence[Json], nodes: Mapping[str, Json]) -> dict[str, Json]:
-    """The BindRequests that count (spec 2 S3), by the pod they are for."""
+    """The valid BindRequests (spec 2 S3), by pod."""
     found: dict[str, Json] = {}
     for request in requests:
         spec, status = spec_of(request), status_of(request)
@@ -368,7 +369,7 @@ def _pod_status(
 
 
 def _gpu_groups(pod: Mapping[str, Any], request: Mapping[str, Any] | None) -> tuple[str, ...]:
-    """The shared devices a pod is on: from its BindRequest, else from its labels (spec 3 R20)."""
+    """The shared devices of a pod, from its BindRequest or else from its labels (spec 3 R20)."""
     chosen = (request or {}).get("selectedGPUGroups")
     if chosen:
         return tuple(chosen)
@@ -383,7 +384,10 @@ def _gpu_groups(pod: Mapping[str, Any], request: Mapping[str, Any] | None) -> tu
 
 @dataclass(frozen=True)
 class GroupNode:
-    """One set of a pod group's tree (spec 2 G5): a leaf holds pods, the others hold sets."""
+    """One set in the tree of a pod group (spec 2 G5).
+
+    A leaf contains pods, any other set contains sets.
+    """
 
     name: str
     needed: int  # pods of a leaf, satisfied children of a set
@@ -407,7 +411,7 @@ class GroupNode:
 
 
 def group_tree(group: Mapping[str, Any]) -> GroupNode:
-    """The tree of a pod group; an invalid one is a flat gang of one, as in KAI."""
+    """The tree of a pod group; as in KAI, an invalid tree is one flat set with minimum 1."""
     spec = spec_of(group)
     constraint = _topology(spec)
     entries = {entry["name"]: entry for entry in spec.get("subGroups") or []}
@@ -439,7 +443,7 @@ def _topology(spec: Mapping[str, Any]) -> Mapping[str, str]:
 
 
 def satisfied(node: GroupNode, counts: Mapping[str, int]) -> bool:
-    """Whether a set has its minimum, given how many pods each leaf has (spec 2 G9)."""
+    """Whether a set has its minimum; ``counts`` is the number of pods by leaf (spec 2 G9)."""
     if node.leaf:
         return counts.get(node.name, 0) >= node.needed
     return sum(satisfied(child, counts) for child in node.children) >= node.needed

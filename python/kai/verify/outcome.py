@@ -1,7 +1,7 @@
-"""What a cycle decided, in one form for both sides of a comparison.
+"""The decisions of a cycle, in one form for both sides of a comparison.
 
-``from_plan`` reads ours, ``from_record`` what KAI recorded. Units are ours: cores, bytes, devices,
-and ``None`` for unlimited.
+``from_plan`` reads a plan of kai, ``from_record`` a record of KAI. Units are those of kai: cores,
+bytes, devices, and ``None`` for unlimited.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class PlanLike(Protocol):
 
 @dataclass(frozen=True)
 class Placement:
-    """Where a pod was bound or pipelined to. A number that was not recorded is ``None``."""
+    """The place of a bound or pipelined pod. A number that was not recorded is ``None``."""
 
     node: str
     gpus: float | None = None
@@ -60,7 +60,7 @@ class Placement:
 
 @dataclass(frozen=True)
 class Eviction:
-    """By which action a pod was evicted, and for which pod group."""
+    """The action that evicted a pod, and the pod group it was evicted for."""
 
     action: str
     preemptor: str | None = None
@@ -72,9 +72,9 @@ Numbers = Mapping[str, Mapping[str, "float | None"]]  # resource -> name -> numb
 
 @dataclass(frozen=True)
 class Outcome:
-    """The decisions of one cycle, by pod, and what it said about groups and queues.
+    """The decisions of one cycle by pod, the messages of groups and the numbers of queues.
 
-    A pod may be in two: moved (`evict`, `pipeline`), or bound and evicted by one cycle.
+    A pod can have two decisions: a cycle moves it (`evict`, `pipeline`), or binds and evicts it.
     """
 
     bind: Mapping[str, Placement] = field(default_factory=dict)
@@ -84,8 +84,8 @@ class Outcome:
     queues: Mapping[str, Numbers] = field(default_factory=dict)
     not_built: tuple[str, ...] = ()  # features that a pod of this input needs
     evicted_last: Mapping[str, Placement] = field(default_factory=dict)
-    """The places of pods that were bound or promised a place, and then evicted. Their binds are in
-    `bind`, too, because the BindRequest is written; their promises are dropped."""
+    """The places of pods that were bound or pipelined, and then evicted. The binds are also in
+    `bind`, because their BindRequests are written; the pipelined places are not in `pipeline`."""
 
 
 def from_plan(plan: PlanLike) -> Outcome:
@@ -96,7 +96,7 @@ def from_plan(plan: PlanLike) -> Outcome:
     for decision in plan.decisions:
         pod = decision.pod
         if decision.kind == "evict":
-            # Recorded is the first eviction of a pod: a moved one can be evicted again.
+            # A moved pod can be evicted again; KAI's records contain the first eviction.
             evict.setdefault(pod, Eviction(decision.action, decision.for_group))
             place = pipeline.pop(pod, None) or bind.get(pod)
             if place is not None:
@@ -118,7 +118,7 @@ def from_plan(plan: PlanLike) -> Outcome:
 
 
 def not_built(plan: PlanLike) -> tuple[str, ...]:
-    """The features that pod groups wait for, by the names in their reasons; sorted."""
+    """The sorted names of the missing features in the reasons of pod groups."""
     features = set[str]()
     for group in plan.pod_groups.values():
         for reason in group.reasons:
@@ -129,7 +129,7 @@ def not_built(plan: PlanLike) -> tuple[str, ...]:
 
 
 def from_record(record: Mapping[str, Any]) -> Outcome:
-    """``expect`` of ``random/`` and ``observed`` of ``cases/`` and ``large/``."""
+    """Reads ``expect`` of ``random/``, and ``observed`` of ``cases/`` and ``large/``."""
     unschedulable = record.get("unschedulable") or {}
     if not isinstance(unschedulable, Mapping):
         unschedulable = dict.fromkeys(unschedulable, ())
@@ -170,7 +170,7 @@ def _recorded_eviction(value: str | Mapping[str, Any]) -> Eviction:
 
 
 def _own_numbers(queue: Any) -> dict[str, dict[str, float | None]]:
-    """One queue of ``kai.Plan.queues``: attributes gpu, cpu, memory with a number for each name."""
+    """The numbers of one queue of ``kai.Plan.queues``, by resource (gpu, cpu, memory) and name."""
     return {
         resource: {name: getattr(getattr(queue, resource), name) for name in NUMBERS}
         for resource in RESOURCES
@@ -178,7 +178,7 @@ def _own_numbers(queue: Any) -> dict[str, dict[str, float | None]]:
 
 
 def recorded_numbers(queue: Mapping[str, Any]) -> dict[str, dict[str, float | None]]:
-    """KAI's numbers in our units and names; only those that were recorded."""
+    """The recorded numbers of KAI, in the units and names of kai."""
     found: dict[str, dict[str, float | None]] = {}
     for resource, numbers in queue.items():
         own: dict[str, float | None] = {}
@@ -195,7 +195,7 @@ def recorded_numbers(queue: Mapping[str, Any]) -> dict[str, dict[str, float | No
 
 
 def names(items: Iterable[str]) -> str:
-    """``a``, ``a and b``, ``a, b and c``; a long list is cut.
+    """The items as text: ``a``, ``a and b``, ``a, b and c``; a long list is cut.
 
     >>> names(["a", "b", "c"])
     'a, b and c'

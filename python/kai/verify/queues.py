@@ -1,4 +1,7 @@
-"""What pods count in queues, and what queues allow, read from the raw objects (spec 1 F20-F34)."""
+"""The amounts that pods use in queues, and the quotas and limits of queues (spec 1 F20-F34).
+
+All are read from the raw objects.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +26,12 @@ _UNITS = {"cpu": Fraction(1, 1000), "memory": Fraction(10**6), GPU: Fraction(1)}
 
 
 def is_flat(world: World) -> bool:
-    """Whether all queues stand side by side, whatever their parents (spec 1 F12)."""
+    """Whether the parents of queues are ignored, so that all queues are equal (spec 1 F12)."""
     return (world.snapshot.get("schedulerParams") or {}).get("fullHierarchyFairness") is False
 
 
 def path(world: World, queue: str) -> Iterator[str]:
-    """A queue and its ancestors; a loop ends where it closes."""
+    """A queue and its ancestors; in a loop of parents, each queue once."""
     flat, seen = is_flat(world), set[str]()
     while queue in world.queues and queue not in seen:
         seen.add(queue)
@@ -46,7 +49,10 @@ def quota_of(world: World, queue: str, resource: str, what: str) -> Fraction | N
 
 
 def queue_amounts(world: World, pod: PodView, node_name: str) -> dict[str, Fraction]:
-    """What a pod counts in its queues on this node (spec 1 F21-F25); 0 outside the cluster."""
+    """The amounts that a pod on this node uses in its queues (spec 1 F21-F25).
+
+    They are 0 if the node is not in the cluster.
+    """
     node = world.nodes.get(node_name)
     if node is None:
         return {}
@@ -62,7 +68,10 @@ def queue_amounts(world: World, pod: PodView, node_name: str) -> dict[str, Fract
 
 
 def mig_slices(pod: PodView) -> Fraction:
-    """The part of a pod's GPUs that is MIG: it counts, but makes no GPU "involved" (spec 1 F91)."""
+    """The MIG part of a pod's GPUs.
+
+    It is part of the amount, but does not make GPUs an "involved" resource (spec 1 F91).
+    """
     return sum(
         (
             int(match.group(1)) * amount

@@ -1,7 +1,8 @@
-"""May this queue take so much from those? The reclaim rule on plain numbers (spec 1 F84-F93).
+"""Checks how much a queue may reclaim from other queues (spec 1 F84-F93).
 
-It asks after the fact: what a search lost, in the order in which it was taken, and what its group
-gained. Numbers of queues are those the plan began with, plus what happened before the search.
+It checks a finished search: its victims in the order of their evictions, and the places that its
+group gained. The numbers of queues are those at the start of the plan; the allocations include the
+decisions before the search.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _NAMES = ("deserved", "fair_share", "limit", "allocated", "allocated_non_preempt
 
 @dataclass(frozen=True)
 class Loss:
-    """What a pod group loses in one piece (spec 1 F89)."""
+    """The pods of one group that are evicted in one step (spec 1 F89)."""
 
     queue: str
     group: str
@@ -47,7 +48,7 @@ class Loss:
 
 @dataclass
 class Claim:
-    """What one search by reclaim took, and for which group."""
+    """One search by reclaim: its victims, and the group it searched for."""
 
     world: World
     numbers: Numbers
@@ -67,7 +68,10 @@ class Claim:
         yield from self._too_saturated(request, losses)
 
     def _requested(self) -> dict[str, Fraction]:
-        """What the group gains, as requested (spec 1 F27): GPU memory by the smallest device."""
+        """The request of the gained pods (spec 1 F27).
+
+        GPU memory becomes a number of GPUs by the memory of the smallest device.
+        """
         sizes = [
             size for node in self.world.nodes.values() if (size := device_memory_mib(node)) > 100
         ]
@@ -112,7 +116,7 @@ class Claim:
         for pod, node in lost:
             for resource, number in queue_amounts(self.world, pod, node).items():
                 amount[resource] += number
-                # MIG slices count, but they make no GPU involved (spec 1 F91).
+                # MIG slices are in the amount, but do not make GPUs involved (spec 1 F91).
                 if number > (mig_slices(pod) if resource == GPU else 0):
                     involved.add(resource)
         return Loss(queue, group, amount, frozenset(involved))
@@ -120,7 +124,7 @@ class Claim:
     # --- the rules ---
 
     def _may_not_start(self, request: Mapping[str, Fraction]) -> Iterator[Violation]:
-        """With the request the queue is still within its fair share (spec 1 F84)."""
+        """The queue including the request must stay within its fair share (spec 1 F84)."""
         for resource in QUEUE_RESOURCES:
             have = self.allocated[self.queue][resource] + request.get(resource, Fraction(0))
             share = self.numbers[self.queue][resource]["fair_share"]
@@ -134,7 +138,7 @@ class Claim:
     def _unprotected(
         self, request: Mapping[str, Fraction], losses: Sequence[Loss]
     ) -> Iterator[Violation]:
-        """Before each piece the victim queue exceeds what protects it (spec 1 F90)."""
+        """Before each loss the victim queue must exceed its protected amount (spec 1 F90)."""
         left = copy_amounts(self.allocated)
         for loss in losses:
             reclaimer, victim = self._leveled(loss.queue)
@@ -163,7 +167,7 @@ class Claim:
     def _too_saturated(
         self, request: Mapping[str, Fraction], losses: Sequence[Loss]
     ) -> Iterator[Violation]:
-        """Nowhere above is the reclaimer as saturated as those it took from (spec 1 F92)."""
+        """At each level the reclaimer must stay less saturated than its victims (spec 1 F92)."""
         left = copy_amounts(self.allocated)
         involved: dict[str, set[str]] = defaultdict(set)
         for loss in losses:
@@ -196,7 +200,7 @@ class Claim:
         return ([*path(self.world, queue)][1:2] or [""])[0]
 
     def _leveled(self, victim: str) -> tuple[str, str]:
-        """The two children of the lowest queue above both (spec 1 F88)."""
+        """The two queues directly below the lowest common ancestor (spec 1 F88)."""
         mine = [*path(self.world, self.queue)][::-1]
         theirs = [*path(self.world, victim)][::-1]
         for left, right in zip(mine, theirs, strict=False):
@@ -209,7 +213,7 @@ class Claim:
 
 
 def numbers_of(queues: Mapping[str, Any]) -> Numbers:
-    """The queue numbers of a plan, exactly as they are printed."""
+    """The queue numbers of a plan; each has the exact value of its printed form."""
     return {
         queue: {
             resource: {name: _exact(getattr(getattr(shares, resource), name)) for name in _NAMES}
@@ -227,7 +231,7 @@ def copy_amounts(amounts: Amounts) -> dict[str, dict[str, Fraction]]:
 
 
 def saturation_multiplier(arguments: Mapping[str, str]) -> float:
-    """The multiplier (spec 1 F93); the name is KAI's."""
+    """The multiplier (spec 1 F93). KAI spells the name of the argument this way."""
     try:
         return max(1.0, float(arguments.get("relcaimerSaturationMultiplier") or 1))
     except ValueError:
@@ -247,7 +251,7 @@ def _deserved(numbers: Mapping[str, Fraction | None]) -> Fraction | None:
 
 
 def _allocatable(numbers: Mapping[str, Fraction | None]) -> Fraction | None:
-    """What a queue may hold before it borrows (spec 1 F34)."""
+    """The amount that a queue may use before it borrows (spec 1 F34)."""
     deserved, limit, share = numbers["deserved"], numbers["limit"], numbers["fair_share"]
     if deserved is None or share is None:
         return limit

@@ -1,4 +1,4 @@
-"""What many results add up to: agreement per area, never averaged over areas."""
+"""Sums up results: agreement per area, never averaged over areas."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ class Area:
     name: str
     judged: int = 0
     agree: int = 0
-    explained: int = 0  # of those that agree: only with switches turned off
+    explained: int = 0  # agree only with switches turned off; also counted in `agree`
     not_built: int = 0
     reported: int = 0
-    alternatives: int = 0  # reported cases with this decision in a run of KAI
+    alternatives: int = 0  # reported cases whose decisions also occur in a run of KAI
     invalid: int = 0
     crashed: int = 0
-    known: int = 0  # break a rule, and why is known
+    known: int = 0  # break a rule for a known reason
     broken: int = 0
     numbers: int = 0  # cases with recorded queue numbers
     numbers_agree: int = 0
-    observed: int = 0  # judged cases with a decision of KAI that is not required
+    observed: int = 0  # judged cases that also record what KAI did, which is not required
     observed_agree: int = 0
 
     @property
@@ -96,7 +96,7 @@ class Report:
 
     @property
     def areas(self) -> dict[str, Area]:
-        """By name, in the order in which the areas came."""
+        """The areas by name, in the order of the results."""
         areas: dict[str, Area] = {}
         for result in self.results:
             name = result.case.area
@@ -109,14 +109,14 @@ class Report:
 
     @property
     def needs(self) -> Counter[str]:
-        """What is not built, and how many cases need it."""
+        """The number of cases that need each feature that is not built."""
         return Counter(need for result in self.results for need in result.needs)
 
     @property
     def explained(self) -> dict[tuple[str, ...], list[Result]]:
         """The switches that explain differences, and the cases that they explain.
 
-        The fewest switches first, and of as many those that explain most.
+        Sets with fewer switches come first, and of equal size the one that explains more cases.
         """
         found: dict[tuple[str, ...], list[Result]] = {}
         for result in self.results:
@@ -126,7 +126,7 @@ class Report:
 
     @property
     def known(self) -> dict[str, list[Result]]:
-        """Cases that break a rule, by the reason for which they may."""
+        """Cases that break a rule for a known reason, by that reason."""
         found: dict[str, list[Result]] = {}
         for result in self.results:
             if result.verdict == "known":
@@ -135,7 +135,7 @@ class Report:
 
     @property
     def unseen(self) -> list[Case]:
-        """Reported cases without a run of KAI that has our decisions."""
+        """Reported cases in which no run of KAI has the decisions of kai."""
         return [
             result.case
             for result in self.results
@@ -187,7 +187,7 @@ def _name(result: Result) -> str:
 
 
 def sentences(result: Result) -> list[str]:
-    """Everything that differs in one case, in words."""
+    """All differences of one case, as sentences."""
     found = [str(difference) for difference in result.differences]
     if result.numbers_judged:
         found += [str(difference) for difference in result.queue_differences or ()]
@@ -195,7 +195,7 @@ def sentences(result: Result) -> list[str]:
 
 
 def percent(part: int, whole: int) -> float | None:
-    """Rounded down, so that 100 means all.
+    """The percentage, rounded down, so that 100 means all.
 
     >>> percent(999, 1000), percent(3, 3), percent(0, 0)
     (99.9, 100.0, None)

@@ -1,22 +1,23 @@
-"""Runs cases through the engine and says how each one ended.
+"""Runs cases through the engine and returns the result of each.
 
-``verify`` gives one ``Result`` per case. A case ends in one of these ways:
+``verify`` yields one ``Result`` per case. Each has one of these verdicts:
 
-``agree``      judged, and as KAI decided it (or, in default mode, explained by switches)
-``differ``     judged, and different
+``agree``      judged: the decisions are those of KAI (in default mode: or switches explain them)
+``differ``     judged: the decisions are different
 ``reported``   not judged: KAI contradicts itself here, or its answer varies
-``not_built``  needs something that kai does not have yet
-``invalid``    not judged, but the plan breaks a rule that every plan has to keep
+``not_built``  needs a feature that kai does not have yet
+``invalid``    not judged, but the plan breaks a rule that every plan must keep
 ``crashed``    the engine raised an exception
 ``known``      breaks a rule for a reason that is known (`kai.verify.known`)
 ``broken``     its file cannot be read
 
-What counts is decided by the case itself, never by a list of names: ``notes`` and ``varies`` make a
-recorded case a reported one, and what is not built is what the plan says it would have needed.
+The content of a case decides whether it is judged: ``notes`` and ``varies`` make a recorded case a
+reported one. The plan lists the features that are not built. One name is an exception,
+`REPORTED_ONLY`.
 
 If a case differs, it is run again with each switch turned off, one at a time, and then with several
-(`kai.verify.switches`). One switch must explain the difference, or several for which the reason
-that all of them are needed is known. Any other difference is a failure.
+(`kai.verify.switches`). A difference is explained by one switch, or by several if it is known why
+all of them are needed. Any other difference is a failure.
 """
 
 from __future__ import annotations
@@ -54,18 +55,18 @@ Verdict = Literal[
     "agree", "differ", "reported", "not_built", "invalid", "crashed", "known", "broken"
 ]
 
-NOW = "2026-01-01T12:00:00Z"  # of a case without a clock: its time stamps lie years before
+NOW = "2026-01-01T12:00:00Z"  # for a case without a time: its timestamps are years earlier
 # Only messages of allocate are compared. In KAI, errors of the simulations of other actions
 # accumulate in a message that begins with this text (spec 2 W13).
 PILE = "Unable to schedule podgroup"
-REPORTED_ONLY = {"bench-019"}  # KAI's answer may be its time budget's (stated with the cases)
-OBSERVED_QUEUES = ("fair_share", "allocated", "request")  # absent is 0
+REPORTED_ONLY = {"bench-019"}  # KAI may have run out of time (see the notes of the cases)
+OBSERVED_QUEUES = ("fair_share", "allocated", "request")  # 0 if not recorded
 
 
 class Planner(Protocol):
-    """One cycle: a snapshot in, a plan out.
+    """Runs one cycle: makes a plan from a snapshot.
 
-    ``as_kai`` is optional: it decides as KAI does also where that breaks a rule of ours.
+    ``as_kai`` is an optional attribute: the planner decides as KAI does, even against our rules.
     """
 
     def __call__(self, snapshot: Mapping[str, Any], *, now: str) -> Any: ...
@@ -73,18 +74,18 @@ class Planner(Protocol):
 
 @dataclass(frozen=True)
 class Result:
-    """How one case ended."""
+    """The result of one case."""
 
     case: Case
     verdict: Verdict
     differences: tuple[Difference, ...] = ()
-    needs: tuple[str, ...] = ()  # what is not built
+    needs: tuple[str, ...] = ()  # the features that are not built
     queue_differences: tuple[Difference, ...] | None = None  # None: no numbers were recorded
-    numbers_judged: bool = True  # also where decisions wait for what is not built
-    observed: bool | None = None  # whether it is also what KAI did, where less is demanded
-    alternative: bool | None = None  # a reported case: whether a run of KAI decided so
+    numbers_judged: bool = True  # true also if features are not built
+    observed: bool | None = None  # also what KAI did? None: not compared
+    alternative: bool | None = None  # reported cases: did a run of KAI decide the same?
     switches: tuple[str, ...] = ()  # the fewest that explain the difference
-    why: tuple[str, ...] = ()  # why it takes several, or why it is known; none: nothing is excused
+    why: tuple[str, ...] = ()  # why several switches are needed, or why the case is known
 
     @property
     def judged(self) -> bool:
@@ -92,14 +93,14 @@ class Result:
 
     @property
     def failed(self) -> bool:
-        """Whether this alone makes the verdict of a run negative."""
+        """Whether this result makes the whole run fail."""
         if self.verdict in ("differ", "invalid", "crashed", "broken"):
             return True
         return self.numbers_judged and bool(self.queue_differences)
 
 
 class Engine:
-    """The real planner, in one of the two modes."""
+    """The planner of kai, in one of its two modes."""
 
     def __init__(self, *, as_kai: bool = False) -> None:
         import kai
@@ -113,7 +114,7 @@ class Engine:
         return self._scheduler.plan(self._from_snapshot(data), now=now)
 
     def switches(self) -> list[str]:
-        """The switches that can be turned off; none in ``as_kai`` mode: all are."""
+        """The switches that can be turned off; none in ``as_kai`` mode, where all are off."""
         from kai import _core
 
         names: Callable[[], Iterable[str]] | None = getattr(_core, "compat_switches", None)
@@ -129,7 +130,7 @@ def verify(
 
 
 def run(case: Case, planner: Planner, *, switches: Sequence[str] = ()) -> Result:
-    """Runs one case, and a difference again with switches turned off."""
+    """Runs one case; if it differs, runs it again with switches turned off."""
     result = _run_once(case, planner)
     if result.verdict == "invalid" and _is_as_kai(planner):
         reason = why_known(f"{case.area}/{case.id}", result.differences)
@@ -172,7 +173,7 @@ def _run_once(case: Case, planner: Planner) -> Result:
 
 @dataclass(frozen=True)
 class Switched:
-    """A planner that decides as KAI does in some respects, and may break a rule as KAI does."""
+    """A planner with some switches turned off; it may break the rules that KAI breaks."""
 
     planner: Planner
     switches: tuple[str, ...]
@@ -227,7 +228,7 @@ def _run_large(case: Case, data: Json, planner: Planner) -> Result:
 
 
 def _senseless(snapshot: Json, plan: Any, now: str, *, planner: Planner) -> Iterator[Difference]:
-    """Decisions whose order is invalid; the record has no order."""
+    """The decisions in an invalid order; the comparison cannot find them: records have no order."""
     world = read_world(snapshot, now=now)
     for violation in check_decisions(world, plan, as_kai=_is_as_kai(planner)):
         yield Difference(violation.rule, violation.about, violation.text)
@@ -251,7 +252,7 @@ def _compare(
 
 
 def actions_of(snapshot: Mapping[str, Any]) -> set[str]:
-    """The actions a snapshot asks for; all of them when it says nothing (spec 2 C6)."""
+    """The actions that a snapshot configures; all of them if it configures none (spec 2 C6)."""
     named = (snapshot.get("config") or {}).get("actions")
     default = "allocate, consolidation, reclaim, preempt, stalegangeviction"
     return {name.strip() for name in (named or default).split(",") if name.strip()}
@@ -283,10 +284,9 @@ def _unjudged(
     theirs: Outcome | None,
     planner: Planner,
 ) -> Result:
-    """A case that is not judged: its plan must still be one that could be carried out.
+    """The result of a case that is not judged; its plan must still be possible to carry out.
 
-    As KAI, a rule that its own decisions break in the same place is excused: to decide as KAI does
-    means to break it too.
+    In as-kai mode, a plan may break a rule that the decisions of KAI break in the same place.
     """
     as_kai = _is_as_kai(planner)
     found = validate(snapshot, plan, now=now, as_kai=as_kai)
@@ -316,8 +316,8 @@ class _RecordedPlan:
 
 
 def _as_plan(outcome: Outcome, snapshot: Json) -> _RecordedPlan:
-    """KAI's decisions as a plan. Its record has lost their order: victims make room first, and a
-    pod that was waiting can only be evicted after it was placed."""
+    """The decisions of KAI as a plan. The record has no order, so evictions come first, except
+    those of pods that had no node: they can only be evicted after they are placed."""
     placed = [
         _RecordedDecision(kind, pod, placement.node, placement.gpu_groups)
         for kind, side in (("bind", outcome.bind), ("pipeline", outcome.pipeline))
@@ -357,7 +357,7 @@ def _run_case(case: Case, data: Json, planner: Planner) -> Result:
 
 
 def _observed_queues(ours: Outcome, observed: Outcome) -> tuple[Difference, ...] | None:
-    """Numbers at the start of the first cycle; what is 0 was left out of the record."""
+    """Compares the numbers at the start of the first cycle. The record leaves out zeros."""
     if not observed.queues:
         return None
     recorded = {n for q in observed.queues.values() for r in q.values() for n in r}
@@ -366,7 +366,7 @@ def _observed_queues(ours: Outcome, observed: Outcome) -> tuple[Difference, ...]
 
 
 def _run_rounds(case: Case, data: Json, planner: Planner) -> Result:
-    """Cycles with the world's answer in between (``kind: eventually``)."""
+    """Runs several cycles; the cluster reacts after each of them (``kind: eventually``)."""
     expect, now = data["expect"], data.get("now") or NOW
     until, after = data["rounds"]["until"], data["rounds"]["after"]
     records = (data.get("observed") or {}).get("rounds") or []

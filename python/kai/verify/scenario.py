@@ -1,4 +1,4 @@
-"""Scenario files: a situation in a few lines of YAML, and the expected plan.
+"""Scenario files: a cluster in a few lines of YAML, and the expected plan.
 
 A file holds one scenario, or several separated by ``---``::
 
@@ -12,30 +12,31 @@ A file holds one scenario, or several separated by ``---``::
     expect:
       vision/train: {placed: 0, verdict: unschedulable, message: gang scheduling}
 
-``name``      the sentence it proves
-``rules``     the rules of the specification it proves, free text
+``name``      the statement that the scenario tests, as a sentence
+``rules``     the rules of the specification that it tests, free text
 ``cluster``   ``queues``, ``nodes``, ``priority_classes`` (name: value), ``objects`` (kind: list)
 ``running``, ``releasing``, ``pending``
-              pods by group ``namespace/name``; a list where a group has pods of several shapes
+              pods by group ``namespace/name``; a list if the pods of a group differ
 ``actions``   the actions to run, default ``[allocate]``
 ``placement`` ``{gpu: spread, cpu: binpack}``
-``config``    more of the scheduler's configuration, as in KAI's file
+``config``    other settings of the scheduler, as in KAI's configuration file
 ``params``    ``schedulerParams``, as in a snapshot
-``cycles``    how many cycles to run, default 1; ``expect`` is about the last one
+``cycles``    the number of cycles to run, default 1; ``expect`` describes the last one
 ``now``       the time of the cycle
 ``expect``    by group, and under ``queues`` by queue
 
-A queue has ``deserved``, ``limit`` (``{gpu, cpu, memory}``; what is left out is unlimited, except
-that no GPUs are deserved), ``weight``, ``priority``, ``parent``, ``created``, ``spec``. A node has
+A queue has ``deserved``, ``limit`` (``{gpu, cpu, memory}``; the default is unlimited, except for
+the deserved GPUs: 0), ``weight``, ``priority``, ``parent``, ``created``, ``spec``. A node has
 ``gpu``, ``cpu``, ``memory``, ``pods``, ``gpu_memory_mib``, ``resources``, ``labels``, ``taints``,
 ``unschedulable``, ``ready``, ``conditions`` (names of bad ones), and ``count`` for several equal
-ones. A pod group has ``pods``, ``gpu``, ``cpu``, ``memory``, ``min_member``, ``priority``,
+nodes. A pod group has ``pods``, ``gpu``, ``cpu``, ``memory``, ``min_member``, ``priority``,
 ``queue`` (default: the namespace), ``node``, ``selector``, ``tolerations``, ``affinity``,
 ``anti_affinity``, ``bind_request`` (a node) and the other options of `kai.Cluster.pending`.
 
-Expected of a group: ``placed`` (pods bound in this cycle), ``pipelined`` (pods promised a place),
-``evicted``, ``nodes`` (a list of all nodes used, or node: number of pods), ``verdict``, ``reasons``
-(codes), ``message`` (part of one). Expected of a queue: ``{gpu: {fair_share: 4}}``.
+For a group, ``expect`` has ``placed`` (pods bound in this cycle), ``pipelined`` (pods that wait for
+a place that is being freed), ``evicted``, ``nodes`` (a list of all nodes used, or node: number of
+pods), ``verdict``, ``reasons`` (codes) and ``message`` (part of a message). For a queue it has
+numbers such as ``{gpu: {fair_share: 4}}``.
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ EXPECTED = ("placed", "pipelined", "evicted", "nodes", "verdict", "reasons", "me
 
 MOST_VALUES = 1_000_000
 MOST_PODS = 100_000
-"""Pods and nodes of a scenario."""
+"""The limit for the number of pods and nodes of a scenario together."""
 MOST_CYCLES = 1_000
 
 COUNTED = ("placed", "pipelined", "evicted")
@@ -122,7 +123,7 @@ STARTED = ("running", "releasing", "pending")
 
 @dataclass(frozen=True)
 class Scenario:
-    """One scenario, whose names all exist."""
+    """One scenario. All names in it exist."""
 
     name: str
     rules: tuple[str, ...]
@@ -135,7 +136,7 @@ class Scenario:
     where: _Where = field(repr=False, compare=False)
 
     def build(self) -> Cluster:
-        """The situation as a cluster. Raises InvalidInputError naming the member that is wrong."""
+        """The scenario's cluster. Raises InvalidInputError that names the wrong member."""
         return _build(self)
 
 
@@ -153,7 +154,7 @@ def read_scenarios(path: Path) -> list[Scenario]:
 
 
 def scenarios_in(path: Path) -> Iterator[Scenario | InvalidInputError]:
-    """The scenarios of one file; in the place of one with mistakes, each of them in a sentence."""
+    """The scenarios of one file. A scenario with mistakes yields one error for each mistake."""
     try:
         text = documents.decode(files.read(path))
         read = list(documents.read_yaml(text, MOST_VALUES))
@@ -232,7 +233,7 @@ def _scenario(document: Any, where: _Where) -> Scenario:
 
 
 def _check_cluster(where: _Where, described: Any) -> None:
-    """Its members; what queues, nodes and pods can be is checked when they are made."""
+    """Checks the members of ``cluster``. Queues, nodes and pods are checked when they are made."""
     where.mapping(described, CLUSTER_MEMBERS)
     classes = where("priority_classes")
     for name, value in classes.mapping(described.get("priority_classes") or {}).items():
@@ -247,7 +248,7 @@ def _check_cluster(where: _Where, described: Any) -> None:
 
 
 def _check_size(document: Json, where: _Where) -> None:
-    """Numbers beyond reason are refused before anything is made."""
+    """Rejects scenarios with too many pods and nodes, before any object is made."""
     described = document.get("cluster") or {}
     nodes = described.get("nodes")
     numbered = [
@@ -266,7 +267,7 @@ def _check_size(document: Json, where: _Where) -> None:
 
 
 def _check_numbers(where: _Where, queues: Any) -> None:
-    """What is expected of queues."""
+    """Checks the expected numbers of queues."""
     for queue, numbers in where.mapping(queues).items():
         of_queue = where(str(queue))
         for resource, values in of_queue.mapping(numbers, RESOURCES).items():
@@ -276,7 +277,7 @@ def _check_numbers(where: _Where, queues: Any) -> None:
 
 
 def _check_expected(where: _Where, wanted: Any) -> None:
-    """What is expected of a group: members, and words that a plan can say."""
+    """Checks ``expect`` of a group: its members, and the verdicts and reasons of plans."""
     where.mapping(wanted, EXPECTED)
     if not isinstance(wanted.get("nodes") or [], (list, Mapping)):
         raise where("nodes").error("expected a list of nodes, or {node: number of pods}")
@@ -296,7 +297,7 @@ def _is_number(value: object) -> bool:
 
 
 def _shapes(document: Json, where: _Where) -> Iterator[tuple[str, str, Any, _Where]]:
-    """Part, pod group, the members of some pods of it, and where they stand."""
+    """Part, pod group, the members for some or all of its pods, and their place in the file."""
     for part in STARTED:
         for group, shapes in (document.get(part) or {}).items():
             if not isinstance(shapes, list):
@@ -307,7 +308,7 @@ def _shapes(document: Json, where: _Where) -> Iterator[tuple[str, str, Any, _Whe
 
 
 class _Places:
-    """The lines of a scenario file, found when an error is about one of them."""
+    """The lines of a scenario file. The file is searched only when an error needs a line."""
 
     def __init__(self, source: str, text: str) -> None:
         self.source = source
@@ -342,7 +343,7 @@ class _Where:
         return InvalidInputError(f"{': '.join(parts)}: {problem}")
 
     def mapping(self, value: Any, members: Sequence[str] = ()) -> Mapping[str, Any]:
-        """``value``, which must be a mapping with no other members than these."""
+        """``value``; raises unless it is a mapping that has only these members."""
         if not isinstance(value, Mapping):
             raise self.error("expected a mapping")
         for name in value:
@@ -413,7 +414,7 @@ def _problems(scenario: Scenario) -> Iterator[InvalidInputError]:
 def _expected_nowhere(
     scenario: Scenario, groups: Sequence[str], named: Mapping[str, Sequence[str]]
 ) -> Iterator[InvalidInputError]:
-    """Pod groups, nodes and queues of `expect` that are not in the cluster."""
+    """Errors for the pod groups, nodes and queues of `expect` that are not in the cluster."""
     expected = scenario.where("expect")
     for group, wanted in scenario.expect.items():
         if group not in groups:
@@ -427,7 +428,7 @@ def _expected_nowhere(
 
 
 def _may_be_without_queue(expected: Mapping[str, Any] | None) -> bool:
-    """Whether that is what the scenario is about."""
+    """Whether the queue of this group may be unknown, because the scenario tests that."""
     reasons = _list((expected or {}).get("reasons") or [])
     return "queue_does_not_exist" in reasons or (expected or {}).get("verdict") == "invalid"
 
@@ -442,7 +443,7 @@ def _warnings(document: Json, where: _Where, cluster: Cluster) -> Iterator[Inval
         yield where("config").error(str(error).removeprefix("config: "))
         return
     for path, warning in warnings:
-        # `actions` has a member of its own in a scenario.
+        # In a scenario, `actions` is beside `config`, not in it.
         own = path == ["actions"] and "actions" in document
         yield where(*(() if own else ("config",)), *path).error(warning)
 
@@ -452,7 +453,7 @@ def _objects(document: Json) -> Mapping[str, Any]:
 
 
 def _place_of(rejected: Rejected, document: Json, where: _Where) -> _Where:
-    """Where the object that was left out is described."""
+    """The place in the file that describes the rejected object."""
     described = document.get("cluster") or {}
     for kind, member in (("Queue", "queues"), ("Node", "nodes")):
         if rejected.kind == kind and rejected.name in (described.get(member) or {}):
@@ -493,7 +494,7 @@ def _build(scenario: Scenario) -> Cluster:
 
 
 def _guard(where: _Where, call: Any, *args: Any, **kwargs: Any) -> None:
-    """Calls a builder; what it refuses is said with the place in the file."""
+    """Calls a builder; its errors get the place in the file."""
     try:
         call(*args, **kwargs)
     except (InvalidInputError, TypeError, ValueError) as error:
@@ -573,7 +574,10 @@ def _bind_request(pod: Mapping[str, Any], node: str) -> Json:
 
 
 def _plugins(strategies: Mapping[str, str]) -> Json:
-    """What KAI's operator makes of a placement (spec 2 C8), over the built-in plugins."""
+    """The plugin settings that KAI's operator makes from a placement (spec 2 C8).
+
+    They are applied over the built-in plugins.
+    """
     spread = strategies["gpu"] == "spread"
     return {
         "podaffinity": True,
@@ -607,7 +611,7 @@ def _config(document: Json, where: _Where) -> tuple[Json, Json]:
 
 
 def check_scenario(scenario: Scenario, plan: Any, outcome: Outcome) -> Iterator[Difference]:
-    """Everything the scenario expects of the plan and does not find there."""
+    """All differences between the plan and the expectations of the scenario."""
     for name, wanted in scenario.expect.items():
         group = plan.pod_groups.get(name)
         if group is None:
@@ -627,7 +631,7 @@ def check_scenario(scenario: Scenario, plan: Any, outcome: Outcome) -> Iterator[
 
 
 def scenario_pods(plan: Any, group: str, outcome: Outcome) -> Iterator[str]:
-    """The pods of a group among the decisions: those named after it by the builder."""
+    """The pods of a group that have decisions; the builder names pods after their group."""
     for pod in {*outcome.bind, *outcome.pipeline, *outcome.evict}:
         stem, _, number = pod.rpartition("-")
         if stem == group and number.isdigit():

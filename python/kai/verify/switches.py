@@ -1,11 +1,12 @@
-"""The fewest switches that explain a difference from KAI, and why they explain it only together.
+"""Finds the fewest switches that explain a difference from KAI, and why all of them are needed.
 
     fewest(["queue_depth", "slow_job"], agrees, near=[])     # ("queue_depth", "slow_job")
     why_together(("same_cycle_eviction", "victim_shares"))   # ("same_cycle_eviction and ...",)
 
-A switch changes one thing, but what it changes is what others see. Pairs that do so in recorded or
-generated clusters are known: `TOGETHER` says why it takes both. A difference that takes switches
-without a known connection is not explained: it may as well be a bug that several switches hide.
+A switch changes one decision, and that decision can be the input of another switch. `TOGETHER`
+lists the pairs of switches for which this happens in recorded or generated clusters, and why both
+are needed. A difference is not explained if it needs switches without a known connection, because
+several switches together can hide a bug.
 """
 
 from __future__ import annotations
@@ -158,20 +159,24 @@ TOGETHER: Mapping[frozenset[str], str] = {
         ),
     )
 }
-"""Pairs of switches in which one changes the input of the other, and how; each has a test."""
+"""Pairs of switches: one changes the input of the other, and the text states how.
 
-_LARGEST = 3  # sets that are searched for one by one
+Each pair has a test.
+"""
+
+_LARGEST = 3  # the size of the largest sets that are tried one by one
 
 
 def fewest(
     switches: Sequence[str], agrees: Callable[[tuple[str, ...]], bool], *, near: Collection[str]
 ) -> tuple[str, ...]:
-    """A smallest set that explains a difference, where no single switch does; empty: none does.
+    """A small set of switches that explains a difference which no single switch explains.
 
-    ``agrees`` runs the case with these switches turned off, ``near`` are those that change
-    something alone. All switches together have to explain it. They are taken out one by one while
-    what is left still does. If more than two are left, pairs and then triples are tried: of what is
-    left and what is near, as 26 switches make 2,600 triples.
+    ``agrees`` runs the case with these switches turned off. ``near`` are the switches that change
+    the result when they are turned off alone. The set is empty if not even all switches together
+    explain the difference. Otherwise each switch is removed in turn if the others still explain
+    it. If more than two are left, pairs and then triples are tried. They are made only from the
+    switches that are left or near, because 26 switches make 2,600 triples.
     """
     left = tuple(switches)
     if len(left) < 2 or not agrees(left):

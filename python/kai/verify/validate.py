@@ -1,17 +1,21 @@
-"""An independent check whether a plan can be carried out on its snapshot.
+"""An independent check that a plan can be carried out on its snapshot.
 
-It shares no code with the engine and knows nothing of scores or scenarios. It only asks what must
-hold of *every* plan: no node and no device is over-committed, pods go only where their selectors,
-the taints and the node's state let them, gangs are whole, topology constraints are kept, no queue
-passes its limit or its quota for what cannot be preempted, and no pod is evicted that may stay.
+It shares no code with the engine and ignores scores and scenarios. It checks only the rules that
+*every* plan must keep:
+
+- no node and no device is over-committed,
+- selectors, taints and the state of the node allow each placement,
+- gangs are whole, and topology constraints are kept,
+- no queue exceeds its limit, or its quota with pods that cannot be preempted,
+- no protected pod is evicted.
 
     violations = validate(snapshot, plan, now="2026-01-01T12:00:00Z")
 
-``as_kai`` accepts faults of KAI that kai corrects: to evict what the same plan has placed, to
-evict a pod twice, and the rules that follow from it (`kai.verify.evictions`).
+``as_kai`` accepts faults of KAI that kai corrects: it evicts pods that the same plan has placed, it
+evicts a pod twice, and it breaks the rules that follow from this (`kai.verify.evictions`).
 
-Only what the plan changes is checked: what was over-committed before is not the plan's fault.
-Devices given out by dynamic resource allocation are not counted.
+Only the changes of the plan are checked: the plan does not cause an earlier over-commitment.
+Devices from dynamic resource allocation are not counted.
 """
 
 from __future__ import annotations
@@ -51,13 +55,13 @@ from kai.verify.queues import QUEUE_RESOURCES, ROUNDING, path, queue_amounts, qu
 
 __all__ = ["Violation", "check_decisions", "validate"]
 
-# Portions are accounted in hundredths of a device (spec 3 R7, G2), so sums may pass by that much.
+# Each portion is rounded to hundredths of a device (spec 3 R7, G2): an error of up to 1/200.
 PORTION_SLACK = Fraction(1, 200)
 
 
 @dataclass
 class _Pod:
-    """A pod and where the plan leaves it."""
+    """A pod, with its status and place after the plan."""
 
     view: PodView
     status: str
@@ -71,7 +75,7 @@ class _Pod:
 
 @dataclass
 class _After:
-    """The world as the plan leaves it, plus what was wrong with single decisions."""
+    """The cluster after the plan, and the violations found so far."""
 
     world: World
     pods: dict[str, _Pod]
@@ -89,7 +93,7 @@ def validate(
     now: str | datetime | None = None,
     as_kai: bool = False,
 ) -> list[Violation]:
-    """Every rule that ``plan`` breaks on ``snapshot``: nodes, groups, queues, then victims."""
+    """The rules that ``plan`` breaks on ``snapshot``: of nodes, groups, queues, then victims."""
     world = read_world(snapshot, now=now)
     after = _carry_out(world, plan, as_kai=as_kai)
     for check in (
@@ -107,7 +111,7 @@ def validate(
 
 
 def check_decisions(world: World, plan: Any, *, as_kai: bool = False) -> list[Violation]:
-    """Only whether each decision makes sense after those before it, such as evict before move."""
+    """Checks only the order of the decisions, such as evict before move."""
     return _carry_out(world, plan, as_kai=as_kai).violations
 
 
@@ -133,7 +137,7 @@ def _carry_out(world: World, plan: Any, *, as_kai: bool) -> _After:
 def _evict(after: _After, pod: _Pod) -> None:
     key = pod.view.key
     if pod.status not in ACTIVE_ALLOCATED:
-        # KAI may name a victim twice; an eviction of what is leaving already changes nothing.
+        # KAI can list a victim twice; the second eviction changes nothing.
         if pod.status != "Releasing" or not pod.evicted or not after.as_kai:
             after.report("decision", key, f"pod {key} is {pod.status}, it cannot be evicted")
         return
@@ -155,8 +159,8 @@ def _place(after: _After, pod: _Pod, decision: Any) -> None:
     if decision.node not in after.world.nodes:
         after.report("decision", key, f"pod {key}: there is no node {decision.node}")
         return
-    # KAI moves a pod that waits, too, once the same cycle has promised it a place. One that an
-    # earlier cycle has moved may still be leaving.
+    # KAI also moves a pending pod that the same cycle has pipelined. A pod that an earlier cycle
+    # moved may still be Releasing.
     leaves = pod.status == "Releasing" and decision.node != pod.node
     moved = decision.kind == "pipeline" and (pod.evicted or pod.status == "Gone" or leaves)
     if pod.status != "Pending" and not moved:
@@ -178,7 +182,7 @@ def _place(after: _After, pod: _Pod, decision: Any) -> None:
 
 
 def _check_capacity(after: _After) -> None:
-    """What is bound must fit beside all that is there, what is pipelined beside all that stays."""
+    """Bound pods must fit beside all pods on the node, pipelined pods beside those that stay."""
     for name, pods in _by_node(after, "bind").items():
         _compare_amounts(after, name, pods, bound=True)
     for name, pods in _by_node(after, "pipeline").items():
@@ -186,10 +190,10 @@ def _check_capacity(after: _After) -> None:
 
 
 def _by_node(after: _After, kind: str) -> dict[str, list[tuple[PodView, tuple[str, ...]]]]:
-    """By node that the plan fills: the pods that hold or will hold something there.
+    """For each node that gets a bound or pipelined pod: the pods that count there.
 
-    ``bind`` counts those there now (also the evicted, until they are gone), ``pipeline`` those that
-    will be there when everything that is leaving has left.
+    ``bind`` counts the pods that are there now, including evicted pods that are not gone yet.
+    ``pipeline`` counts the pods that will be there when all leaving pods are gone.
     """
     status = "Binding" if kind == "bind" else "Pipelined"
     filled = {pod.node for pod in after.pods.values() if pod.placed and pod.status == status}
@@ -207,7 +211,7 @@ def _by_node(after: _After, kind: str) -> dict[str, list[tuple[PodView, tuple[st
             places.append((pod.node, pod.gpu_groups))
         for node, groups in places:
             if node in found:
-                # A label on a pod that shares nothing says nothing (spec 3 N5).
+                # The device label of a pod that shares no device is ignored (spec 3 N5).
                 found[node].append((pod.view, groups if pod.view.request.shares else ()))
     return found
 
@@ -223,7 +227,7 @@ def _compare_amounts(
                 continue
             used[resource] += amount
         if pod.request.shares and not groups and not after.world.reservation(pod):
-            used[GPU] += pod.request.devices  # not known on which devices: all of them are its
+            used[GPU] += pod.request.devices  # unknown devices: counted as whole
     used[GPU] += len({group for _, groups in pods for group in groups})
     by_claims = bool(after.world.snapshot.get("rawObjects", {}).get("deviceClasses"))
     for resource in sorted(used):
@@ -236,7 +240,7 @@ def _compare_amounts(
 
 
 def _check_devices(after: _After) -> None:
-    """No shared device is given out more than once over."""
+    """The portions of each shared device must not sum to more than 1."""
     seen = set()
     for kind in ("bind", "pipeline"):
         for name, pods in _by_node(after, kind).items():
@@ -368,7 +372,8 @@ def _host_ports(pod: Mapping[str, Any]) -> list[tuple[str, int, str]]:
 def _check_affinity(after: _After) -> None:
     """Required affinity and anti-affinity between pods, in both directions.
 
-    A pod that is leaving neither attracts nor repels here: it is gone when a promised pod arrives.
+    Leaving pods do not repel other pods here: they are gone when a pipelined pod arrives. Any pod
+    with a node can attract.
     """
     staying = [
         pod
@@ -382,13 +387,13 @@ def _check_affinity(after: _After) -> None:
                 if other is not pod and _meets(after, term, pod, other):
                     _report_repelled(after, pod, other)
         for other in repelling:
-            if other is pod or other.placed:  # a placed one was seen from its own side
+            if other is pod or other.placed:  # if placed, it has its own turn
                 continue
             if any(_meets(after, term, other, pod) for term in _terms(other, "podAntiAffinity")):
                 _report_repelled(after, pod, other)
         for term in _terms(pod, "podAffinity"):
             if any(_meets(after, term, pod, other) for other in after.pods.values() if other.node):
-                continue  # the pod itself may be the first of its kind
+                continue  # the pod itself counts: it may be the first that matches
             text = f"pod {pod.view.key}: no pod it wants to be near is near node {pod.node}"
             after.report("affinity", pod.view.key, text)
 
@@ -404,7 +409,7 @@ def _terms(pod: _Pod, kind: str) -> list[Mapping[str, Any]]:
 
 
 def _meets(after: _After, term: Mapping[str, Any], owner: _Pod, other: _Pod) -> bool:
-    """Whether ``other`` is one of the pods the term means, in the owner's topology domain."""
+    """Whether the term matches ``other``, and ``other`` is in the owner's topology domain."""
     if term.get("namespaceSelector") is not None:
         return False  # namespaces are not part of a snapshot
     spaces = term.get("namespaces") or [_namespace(owner.view)]
@@ -439,12 +444,12 @@ def _check_gangs(after: _After) -> None:
     for name, members in _members(after).items():
         group = after.world.groups[name]
         tree = group_tree(group)
-        # What has succeeded is there for the gang, though KAI does not count it (spec 2 W21).
+        # A succeeded pod counts for its gang; KAI does not count it (spec 2 W21).
         done = set() if after.as_kai else {"Succeeded"}
         before = _counts(members, ACTIVE_ALLOCATED | done, before=True)
         now = _counts(members, ACTIVE_ALLOCATED | done)
         title = key_of(group)
-        # A gang that is moved may be joined by a pod that waits, and still have less than it needs.
+        # A moved gang may stay below its minimum, even if one of its pending pods is placed too.
         moved = any(pod.placed and pod.evicted for pod in members)
         started = not moved and any(pod.placed for pod in members)
         if started and not satisfied(tree, now):
@@ -456,7 +461,7 @@ def _check_gangs(after: _After) -> None:
         for leaf in tree.leaves():
             pods = [pod for pod in members if pod.view.subgroup == leaf.name]
             bound = any(pod.placed and pod.status == "Binding" for pod in pods)
-            # What KAI bound and evicted in the same cycle, it may have moved besides.
+            # KAI may also have moved a pod that it bound and evicted in the same cycle.
             waiting = any(
                 pod.status == "Pipelined" and not (after.as_kai and pod.evicted) for pod in pods
             )
@@ -475,9 +480,9 @@ def _check_what_is_left(
     before: Counter[str],
     now: Counter[str],
 ) -> None:
-    """A set of the group that loses pods keeps its minimum, or leaves whole (spec 2 G14).
+    """A set of the group that loses pods must keep its minimum or lose all pods (spec 2 G14).
 
-    A moved pod is not lost, also where its gang had less than its minimum before.
+    A moved pod is not lost, even if its gang was below its minimum before.
     """
     title = key_of(group)
     for subset in group_tree(group).sets():
@@ -512,7 +517,10 @@ def _members(after: _After) -> dict[str, list[_Pod]]:
 def _counts(
     members: Iterable[_Pod], statuses: Collection[str], *, before: bool = False
 ) -> Counter[str]:
-    """By sub-group: the pods that have one of these statuses, or had it when the plan began."""
+    """The number of pods with one of these statuses, by sub-group.
+
+    ``before`` uses the statuses at the start of the plan.
+    """
     return Counter(
         pod.view.subgroup
         for pod in members
@@ -530,10 +538,10 @@ def _state(tree: GroupNode, counts: Mapping[str, int]) -> str:
 
 
 def _check_topology(after: _After) -> None:
-    """Pods placed by this plan keep the required level of every set they are in.
+    """Pods placed by this plan must keep the required topology level of each of their sets.
 
-    Domains that the set used before do not count: it may have been spread over several already, and
-    KAI lets a part that is added later land elsewhere (spec 4 L3).
+    Domains that the set used before do not count: the set may already be in several domains, and
+    KAI can place a part that is added later in another domain (spec 4 L3).
     """
     levels = {
         topology["metadata"]["name"]: [
@@ -572,7 +580,7 @@ def _domain(after: _After, node: str, keys: Sequence[str]) -> tuple[str | None, 
 
 
 def _check_queues(after: _After) -> None:
-    """No queue that gained something is past its limit, or past its quota with what must stay."""
+    """No queue that gained pods may exceed its limit, or its quota with non-preemptible pods."""
     world = after.world
     used: dict[str, dict[str, Fraction]] = {name: defaultdict(Fraction) for name in world.queues}
     fixed: dict[str, dict[str, Fraction]] = {name: defaultdict(Fraction) for name in world.queues}
