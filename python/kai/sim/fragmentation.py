@@ -142,7 +142,7 @@ class _Nodes:
         self._collect()
 
     def _collect(self) -> None:
-        """Columns of changes, in order of time. Row -1: a node comes or goes; others: rows of stays."""
+        """Columns of changes, sorted by time. Row -1: a node comes or goes; else a row of stays."""
         stays, nodes = self._timeline.stays, self._timeline.nodes
         count, rows = len(stays["job"]), np.arange(len(stays["job"]))
         # A pod that still runs when the simulation ends keeps its resources.

@@ -55,7 +55,7 @@ class Story:
         return sum(waited) / len(waited)
 
     def held_at(self, moment_s: float, together_s: float) -> dict[str, tuple[str, ...]]:
-        """The nodes of the jobs that held nodes at the start of the cycle that ended at this time."""
+        """Jobs that held nodes when the cycle that ended at this time began, and these nodes."""
         return {
             name: each.nodes
             for name, stays in self.stays.items()
