@@ -34,7 +34,7 @@ BEGIN, END = "<!-- figures: tests/bench/fgd.py -->", "<!-- end of figures -->"
 
 
 class Way(NamedTuple):
-    """A policy, how it is run (`kai.sim.filling.fill`), and the name of the published figures."""
+    """A policy, its options for `kai.sim.filling.fill`, and its name in the published figures."""
 
     policy: str
     published: str = ""
@@ -52,7 +52,7 @@ WAYS = {
     "FGD, random ties": Way("fgd", options={"ties": "random"}),
     "least waste": Way("least-waste"),
 }
-# Beside them: with more freedom, and with less knowledge.
+# Variants for the last table: with migration, and with a mix of the pods that have arrived.
 BESIDE = {
     "FGD, migration": Way("fgd", options={"migrate": True}),
     "FGD, learnt mix": Way("fgd", options={"learn_every": 0.05}),
@@ -65,7 +65,7 @@ Figures = NDArray[np.float64]  # a row per seed: percent allocated by demand fro
 
 
 def published() -> dict[tuple[str, str], Figures]:
-    """By workload and policy."""
+    """The published figures, by workload and policy."""
     table = openb.folder().parent / "openb_expected" / "analysis_allo_discrete.csv"
     rows: dict[tuple[str, str], list[list[float]]] = {}
     with table.open(encoding="utf-8", newline="") as file:
@@ -106,7 +106,7 @@ def placed(filled: Filling) -> tuple[int, int]:
 def differences(
     done: Mapping[tuple[str, str], Runs], known: Mapping[tuple[str, str], Figures]
 ) -> list[str]:
-    """The differences between our means over the seeds and the published ones, by policy."""
+    """A table of the differences between our figures and the published ones, by policy."""
     lines = [
         "| Policy | Runs that equal the published ones in all 131 figures "
         "| Largest difference of the mean at 100 % and 130 %, points |",
@@ -137,7 +137,7 @@ def differences(
 def table(
     done: Mapping[tuple[str, str], Runs], workloads: Iterable[str], ways: Iterable[str]
 ) -> list[str]:
-    """Percent allocated at 100 % and 130 % of demand."""
+    """A table of the percentage of allocated GPUs at 100 % and 130 % of demand."""
     shown = [*ways]
     lines = [
         "| Workload | " + " | ".join(shown) + " |",
@@ -189,7 +189,7 @@ def place(demand: float, percent: float) -> tuple[float, float]:
 
 
 def chart(done: Mapping[tuple[str, str], Runs], workload: str) -> str:
-    """Allocated against requested GPUs, a line per policy with its name at its end."""
+    """An SVG chart of allocated against requested GPUs, with one line for each policy."""
     parts = []
     for demand in range(X_RANGE[0], X_RANGE[1] + 1, 10):
         (x, top), (_, bottom) = place(demand, Y_RANGE[1]), place(demand, Y_RANGE[0])
@@ -268,8 +268,8 @@ def main() -> None:
         "",
         *against_fgd(done, workloads),
         "",
-        "With migration, and with a mix that is learnt as pods come; the mean of the first three",
-        "orders of arrival, for all columns:",
+        "With migration, and with a learnt mix. All columns are means of the first three orders of",
+        "arrival:",
         "",
         *table(beside, workloads, ("FGD", "least waste", *BESIDE)),
     ]

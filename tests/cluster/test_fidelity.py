@@ -1,9 +1,9 @@
-"""The simulator decides as `kai run` does: 200 jobs on the test cluster, and in virtual time.
+"""200 jobs on the test cluster and in the simulator: both take the same decisions.
 
-Both have the same nodes, queues, jobs and period between cycles. The queues lend and reclaim, so
-that some 50 pods are evicted. What differs is time: requests and the work of kubelets take some
-milliseconds, which are measured and given to the simulator. Another simulation has the arrivals and
-ends as they were in the cluster.
+Both have the same nodes, queues, jobs and period between cycles. One queue borrows GPUs and the
+other reclaims them, so about 50 pods are evicted. In the cluster, API requests and kubelets need
+some milliseconds; these delays are measured, and the simulator uses them. In another simulation,
+jobs arrive and end when they did in the cluster.
 """
 
 from __future__ import annotations
@@ -40,15 +40,18 @@ SIZES = [(1, 1)] * 8 + [(1, 2)] * 5 + [(1, 4)] * 3 + [(2, 2)]  # pods, GPUs of e
 
 
 def lab(count: int, seconds: float) -> Workload:
-    """Jobs of 5 to 60 s that arrive within so many seconds, for 48 GPUs of two teams. With 200 in
-    110 s there is work for 260 s. Its mean waiting depends little on chance: when each job comes
-    or lasts 60 ms longer, drawn at random, it changes by a thousandth."""
+    """Jobs of 5 to 60 s that arrive within `seconds`, for two teams that share 48 GPUs.
+
+    200 jobs that arrive within 110 s keep the GPUs busy for 260 s. The mean waiting time depends
+    little on chance: it changes by a thousandth if jobs come later or last longer by random times
+    of 60 ms.
+    """
     rng = random.Random(9)
     jobs = []
     for i in range(count):
         pods, gpus = rng.choice(SIZES)
         duration_s = round(min(max(rng.lognormvariate(3.3, 0.7), 5), 60), 3)
-        # The first third belongs mostly to one team, which borrows; then the other one comes.
+        # Most jobs of the first third are of one team, which borrows. Later ones are of both teams.
         queue = "vision" if rng.random() < (0.8 if i < count / 3 else 0.4) else "speech"
         at_s = round(i * seconds / count, 3)
         jobs.append(Job(f"job-{i:03}", queue, at_s, duration_s, pods=pods, gpus=float(gpus)))
@@ -61,7 +64,7 @@ def lab(count: int, seconds: float) -> Workload:
 def play(
     cluster: Cluster, namespace: str, log: Path, workload: Workload
 ) -> tuple[Story, list[float]]:
-    """In the cluster; and how long start and end of each pod took beside its work."""
+    """Runs the jobs in the cluster. Also returns how long start and end of each pod took."""
 
     async def scene() -> tuple[Story, list[float]]:
         async with cluster.client() as api:
@@ -79,7 +82,7 @@ def play(
 
 
 async def warm_up(api: Client, namespace: str, queue: str) -> None:
-    """A pod has been run to its end, and is gone: the first one takes a second more."""
+    """Runs a pod to its end and deletes it, because the first pod takes a second longer."""
     await api.create(pod("warm-up", namespace, 0, queue=queue, annotations={"sim/run-for": "1s"}))
     await api.until("it has run", api.has_phase(namespace, "warm-up", "Succeeded"), 60)
     path = path_of("Pod", namespace, "warm-up")
@@ -95,8 +98,12 @@ def delayed(workload: Workload, delays_s: list[float], seed: int) -> Story:
 
 
 def replayed(workload: Workload, live: Story) -> Story:
-    """A simulation whose jobs arrive and end when they did in the cluster, as far as that goes: a
-    job's duration is such that it ends at that time, and follows from earlier decisions."""
+    """A simulation in which jobs arrive and end when they did in the cluster.
+
+    The end of a job depends on its duration and on earlier decisions. So the simulation is
+    repeated, and each time the durations of the first jobs that end at a wrong time are corrected,
+    until all ends are right or 200 simulations are done.
+    """
     jobs = workload.jobs
     arrival_s = np.round([live.arrivals[name] for name in jobs.name], 6)
     end_s = np.array([live.stays[name][-1].to_s for name in jobs.name])
@@ -114,7 +121,7 @@ def replayed(workload: Workload, live: Story) -> Story:
 
 
 def report(what: str, live: Story, simulated: Story) -> list[Difference]:
-    """Prints what is the same and what differs; differences by job."""
+    """Prints the number of jobs of each kind of difference; returns the differences."""
     found = compare(live, simulated)
     print(f"{what}: mean waiting {simulated.mean_waiting_s():.2f} s")
     for kind, number in tally(found).items():
@@ -161,7 +168,7 @@ def evictions(story: Story) -> int:
 
 
 def story(**jobs: tuple[float, str, float, float]) -> Story:
-    """Of each job: arrival, node, start and end."""
+    """A story with the arrival, node, start and end of each job."""
     return Story(
         arrivals={name: row[0] for name, row in jobs.items()},
         stays={name: (Stay((row[1],), row[2], row[3], False),) for name, row in jobs.items()},
@@ -201,7 +208,7 @@ def test_a_simulation_tells_such_a_story() -> None:
 
 
 def test_replayed_times_give_the_same_story() -> None:
-    """Also where pods start late: the ends are what counts."""
+    """Also if pods start late: jobs are compared by the times of their ends."""
     workload = lab(60, 20.0)
     late = story_of(simulate(workload, period_s=PERIOD_S, life=Life(startup_s=0.3)))
     assert set(kinds(late, replayed(workload, late)).values()) == {SAME}

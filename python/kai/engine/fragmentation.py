@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["TYPICAL_PERCENT", "Fragmentation", "Mix", "TypicalPod", "fragmentation_of"]
 
 TYPICAL_PERCENT = 95
-"""The most frequent pods count that are together so many percent of all, as in the paper."""
+"""The mix has the most frequent pods that together are this percentage of all, as in the paper."""
 _WHOLE = 1000  # thousandths
 _MOST_GPUS, _MOST_CPUS, _MOST_WEIGHT = 1_000, 1e6, 10**9
 _MOST_SHOWN = 10
@@ -38,7 +38,7 @@ _MOST_SHOWN = 10
 
 @dataclass(frozen=True, slots=True)
 class TypicalPod:
-    """Equal pods, and their number.
+    """A kind of pod, and how many of these pods there are.
 
     A pod requests a `portion` (1: whole) of each of `devices` GPUs, and `cpus` cores.
 
@@ -46,7 +46,7 @@ class TypicalPod:
     >>> kai.TypicalPod(devices=1, portion=0.5, cpus=4, weight=30).gpus
     0.5
 
-    Raises InvalidInputError for amounts that no pod has.
+    Raises InvalidInputError for amounts out of range.
     """
 
     devices: int
@@ -54,7 +54,7 @@ class TypicalPod:
     cpus: float = 0
     weight: int = 1
     kinds: tuple[int, ...] = field(default=(), repr=False)
-    """By class of nodes: 1 where its selectors and node affinity match; empty: everywhere."""
+    """For each class of nodes: 1 if selectors and node affinity match. Empty: all classes match."""
 
     def __post_init__(self) -> None:
         for name, value, low, high in (
@@ -72,11 +72,11 @@ class TypicalPod:
 
     @property
     def gpus(self) -> float:
-        """GPUs in all."""
+        """The GPUs that the pod requests in total."""
         return plain(self.devices * self.portion)
 
     def to_dict(self) -> dict[str, Any]:
-        """The same for programs; without the classes of nodes."""
+        """The fields as a dictionary, without the classes of nodes."""
         members = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
         del members["kinds"]
         return members
@@ -93,16 +93,16 @@ class TypicalPod:
 
 
 Mix = str | Sequence[TypicalPod]
-"""Typical pods, or a text as the configuration has it: GPUs, CPUs and weight of each."""
+"""Typical pods, or a text as in the configuration: GPUs, CPUs and weight of each."""
 
 
 @dataclass(frozen=True)
 class Fragmentation:
-    """How much of the idle GPUs the typical pod cannot use, and the pods it was measured against.
+    """How much of the idle GPUs the typical pod cannot use, and the mix of typical pods.
 
-    `gpus` is F, in GPUs; `idle_gpus` are all that are idle on nodes that take pods, parts of shared
-    GPUs among them; `by_node` has F of each such node. What is about to be free counts as idle,
-    unless it is promised. `mix` are the typical pods; without any, nothing can be measured, and F
+    `gpus` is F, in GPUs. `idle_gpus` counts all idle GPUs, and idle parts of shared GPUs, on nodes
+    that accept pods. `by_node` has F of each such node. Resources of terminating pods count as
+    idle, unless they are promised to another pod. `mix` has the typical pods; if there are none, F
     is 0. Formula and source: `kai.engine.fragmentation`.
 
     >>> import kai
@@ -123,19 +123,19 @@ class Fragmentation:
 
     @property
     def share(self) -> float:
-        """F as a part of all idle GPUs: 0 to 1; 0 where none is idle."""
+        """F / idle GPUs, from 0 to 1; 0 if no GPU is idle."""
         return self.gpus / self.idle_gpus if self.idle_gpus else 0.0
 
     def against(self, mix: Mix) -> Fragmentation:
         """The same nodes, measured against other typical pods.
 
-        They are a sequence of `kai.TypicalPod`, or a text such as "0.5 4 30, 8 96 1": GPUs, CPUs
-        and weight of each. Raises InvalidInputError for another text, and for no pods.
+        `mix` is a sequence of `kai.TypicalPod`, or a text such as "0.5 4 30, 8 96 1": GPUs, CPUs
+        and weight of each. Raises InvalidInputError for an invalid text and for an empty sequence.
         """
         return _measured([*self.by_node], self._nodes, _read(mix))
 
     def to_dict(self) -> dict[str, Any]:
-        """F in GPUs, idle GPUs, the share, and the mix; for programs."""
+        """F in GPUs, idle GPUs, the share, and the mix, as a dictionary."""
         return {
             "gpus": self.gpus,
             "idle_gpus": self.idle_gpus,
@@ -176,7 +176,7 @@ class Fragmentation:
 
 
 def fragmentation_of(measured: _core._Measured, mix: Mix | None = None) -> Fragmentation:
-    """From names, nodes and typical pods as the compiled core has them."""
+    """Converts the names, nodes and typical pods that the compiled core returns."""
     names, nodes, own = measured
     pods = tuple(TypicalPod._of(row) for row in own) if mix is None else _read(mix)
     return _measured(names, tuple(nodes), pods)

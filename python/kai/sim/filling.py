@@ -1,4 +1,4 @@
-"""Fills an empty cluster pod by pod: how much of its GPUs a placement policy can allocate.
+"""Fills an empty cluster pod by pod, to measure how many GPUs a placement policy can allocate.
 
     cluster = openb_cluster("default")
     filled = fill(cluster, "fgd", seed=42)
@@ -6,7 +6,7 @@
 
 The experiment of Weng et al., "Beware of Fragmentation: Scheduling GPU-Sharing Workloads with
 Fragmentation Gradient Descent", USENIX ATC 2023, as in their public simulator: pods arrive in a
-random order until they have requested 130 % of the cluster; none ends, and each is tried once.
+random order until they have requested 130 % of all GPUs. No pod ends, and each is tried once.
 There are no queues, no limits and no gangs. The policies are those of the plugin
 ``placementpolicy``, scored by the same code.
 """
@@ -31,7 +31,7 @@ Policy = Literal[
     "best-fit", "dot-product", "gpu-packing", "gpu-clustering", "fgd", "random", "least-waste"
 ]
 POLICIES: tuple[Policy, ...] = get_args(Policy)
-MOST_DEMAND = 130  # percent of all GPUs, of the last figure
+MOST_DEMAND = 130  # the last figure is for requests of so many percent of all GPUs
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -45,7 +45,7 @@ class FillCluster:
     nodes: Ints  # a row per node: CPU in thousandths, memory in MiB, GPUs, kind
     pod_names: tuple[str, ...]
     pods: Ints  # a row per pod: CPU, memory, GPUs, thousandths of each, constraint
-    constraints: tuple[tuple[int, ...], ...]  # by kind of node: allowed; empty: all are
+    constraints: tuple[tuple[int, ...], ...]  # for each kind of node: 1 if allowed; empty: all are
 
     @property
     def gpus(self) -> int:
@@ -57,8 +57,8 @@ class Filling:
     """The results: a row per pod that arrived, in the order of arrival."""
 
     cluster: FillCluster
-    pod: NDArray[np.int32]  # its row in the cluster
-    node: NDArray[np.int32]  # the node it got; -1: no node had room
+    pod: NDArray[np.int32]  # its row in `cluster.pods`
+    node: NDArray[np.int32]  # row of the node of the pod; -1: no node had room
     arrived_milli: Ints  # thousandths of a GPU that pods have requested
     used_milli: Ints  # thousandths of a GPU that pods have received
     fragment_milli: Floats  # idle GPU that the typical pod cannot use (F)
@@ -77,7 +77,7 @@ class Filling:
         return self._by_demand(self.fragment_milli / self.cluster.gpus / 10)
 
     def placed_percent(self, pods: NDArray[np.bool_]) -> float:
-        """The percentage of placed pods among those that arrived and for which `pods` is true."""
+        """The percentage of placed pods among the arrived pods for which `pods` is true."""
         chosen = pods[self.pod]
         return float(100 * np.mean(self.node[chosen] >= 0)) if chosen.any() else 100.0
 
@@ -107,16 +107,17 @@ def fill(
 ) -> Filling:
     """Fills the cluster; pods and nodes come in the order of Go's random generator for `seed`.
 
-    `scores`: cut to whole numbers as published, or exact. `ties`: the first of equally good nodes,
-    or a random one. `demand`: pods are copied or left out until their requests reach this fraction
-    of all GPUs; 0: unchanged. `typical_percent`: F is measured with the most frequent pods, up to
-    this percentage of all. `learn_every`: above 0, the policy knows only the pods that have
-    arrived, and counts them again each time requests have grown by this fraction of all GPUs (0.05:
-    5 %); F is still measured with the whole list. `migrate`: if no node has room for a pod, one pod
-    is moved to make room: the smallest one that fits on another node. The GIL is released, so
-    several threads can fill at the same time.
+    `scores`: "whole" rounds scores down to whole numbers, as in the published figures. `ties`:
+    "name" chooses the first of equally good nodes, "random" any of them. `demand`: pods are copied
+    or left out until their requests reach this fraction of all GPUs; 0: the list is unchanged.
+    `typical_percent`: F is measured with the most frequent pods, up to this percentage of all.
+    `learn_every`: if above 0, the policy uses only the pods that have arrived, and counts them
+    again each time requests have grown by this fraction of all GPUs (0.05: 5 %); F is still
+    measured with the whole list. `migrate`: if no node has room for a pod, one pod is moved to make
+    room: the smallest one that fits on another node. The GIL is released, so several threads can
+    fill at the same time.
 
-    Raises InvalidInputError for an unknown policy, or an amount that no node or pod can have.
+    Raises InvalidInputError for an unknown policy, or an amount out of range.
     """
     if policy not in POLICIES:
         raise InvalidInputError(f"placement policy {policy!r} is not one of {', '.join(POLICIES)}")
@@ -188,7 +189,7 @@ def openb_cluster(workload: str = "default", data: Path | None = None) -> FillCl
 
 
 def _models(row: openb.Row) -> str:
-    """The GPU models that the pod may use, as in the list; only pods with GPUs are limited."""
+    """The GPU models that the pod may use, as in the list; pods without GPUs are not restricted."""
     if not int(row["num_gpu"]):
         return ""
     return "|".join(model for model in (row.get("gpu_spec") or "").split("|") if model)

@@ -3,9 +3,9 @@
     at(timeline, 86_400).gpus                # F in GPUs after a day
     moments, stuck, idle = over_time(timeline)
 
-GPUs and CPUs of a node are idle if no pod occupies them. The typical pods are the most frequent
-ones of the workload's jobs, 95 % of all, unless others are given. Removed nodes have nothing idle.
-Cost: each stay of a pod once.
+GPUs and CPUs of a node are idle if no pod occupies them. Without a mix, the typical pods are the
+most frequent pods of the workload's jobs that together are 95 % of all. Removed nodes have no idle
+GPUs. Each stay of a pod is read once.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _Shape = tuple[int, int, tuple[int, ...]]  # as kai._core._IdleNode, and hashabl
 
 
 def at(timeline: Timeline, at_s: float, mix: Mix | None = None) -> Fragmentation:
-    """F at a moment, after what happens in it.
+    """F at a moment, after all events of this moment.
 
     Raises InvalidInputError for a time outside the timeline and for an invalid mix.
     """
@@ -58,7 +58,7 @@ def at(timeline: Timeline, at_s: float, mix: Mix | None = None) -> Fragmentation
 
 
 def over_time(timeline: Timeline, mix: Mix | None = None) -> tuple[Any, Any, Any]:
-    """Moments in order, F in GPUs from each of them on, and the GPUs that are idle.
+    """Moments in order, and for each the F in GPUs and the idle GPUs from this moment on.
 
     `kai.sim.series.means` computes their means. Raises InvalidInputError for an invalid mix.
     """
@@ -92,13 +92,13 @@ def over_time(timeline: Timeline, mix: Mix | None = None) -> tuple[Any, Any, Any
         np.cumsum([sum(n * of[shape] for shape, n in change.items()) for change in changes])
         for of in (stuck_of, idle_of)
     ]
-    # Several changes at a moment: the last one counts.
+    # If there are several changes at a moment, the last one counts.
     last = np.append(np.diff(moments) > 0, True)
     return np.array(moments)[last], *(np.round(each[last], 9) for each in sums)
 
 
 def typical_pods(workload: Workload) -> tuple[TypicalPod, ...]:
-    """The most frequent pods of the jobs, 95 % of all; of equals, those that ask for more first."""
+    """The most frequent pods of the jobs, 95 % of all; among equals, large requests come first."""
     jobs, kinds = workload.jobs, _kinds(workload)
     counts: Counter[tuple[int, int, int, tuple[int, ...]]] = Counter()
     for gpus, cpu, models, pods in zip(jobs.gpus, jobs.cpu, jobs.models, jobs.pods, strict=True):
@@ -121,12 +121,12 @@ def typical_pods(workload: Workload) -> tuple[TypicalPod, ...]:
 
 
 def _kinds(workload: Workload) -> list[str]:
-    """Models of GPUs; a node's kind is the place of its model."""
+    """The GPU models, sorted; the kind of a node is the index of its model."""
     return sorted({pool.model for pool in workload.nodes})
 
 
 class _Nodes:
-    """What is idle on nodes, event by event."""
+    """The idle resources of all nodes, updated event by event."""
 
     def __init__(self, timeline: Timeline) -> None:
         self._timeline = timeline
@@ -136,16 +136,16 @@ class _Nodes:
         self._kind = [kinds.index(pool.model) for pool in own]
         self._cpu_milli = [round(pool.cpu * 1000) for pool in own]
         self._idle = [pool.gpus for pool in own]  # GPUs that no pod holds a part of
-        self._shared: list[dict[int, int]] = [{} for _ in own]  # thousandths held, by card
+        self._shared: list[dict[int, int]] = [{} for _ in own]  # thousandths held, by GPU
         self._is_there = [True] * len(own)
         self._pending: list[tuple[int, int]] = []
         self._collect()
 
     def _collect(self) -> None:
-        """Changes as (row of stays + 1, sign) or (-1, is there): columns, in order of time."""
+        """Columns of changes, sorted by time. Row -1: a node comes or goes; else a row of stays."""
         stays, nodes = self._timeline.stays, self._timeline.nodes
         count, rows = len(stays["job"]), np.arange(len(stays["job"]))
-        # What the simulation's end cut off is still there.
+        # A pod that still runs when the simulation ends keeps its resources.
         ended = ~((stays["end"] == SIMULATION_ENDS) & (stays["to_s"] >= self._timeline.end_s))
         at_s = np.concatenate((nodes["at_s"], stays["to_s"][ended], stays["from_s"]))
         self._node = np.concatenate((nodes["node"], stays["node"][ended], stays["node"])).tolist()
@@ -161,7 +161,7 @@ class _Nodes:
         self._stay_card = np.asarray(stays["shared_card"]).tolist()
 
     def changes(self) -> Iterator[tuple[float, set[int]]]:
-        """Each moment at which something changes, with the nodes; `apply` takes it in."""
+        """Each moment with changes, and the nodes that change; `apply` carries the changes out."""
         start = 0
         while start < len(self._order):
             moment = self._at_s[self._order[start]]
@@ -195,7 +195,7 @@ class _Nodes:
             self._idle[node] += 1
 
     def shape(self, node: int) -> _Shape | None:
-        """None: the node is gone."""
+        """The idle resources of the node; None if it has been removed."""
         if not self._is_there[node]:
             return None
         parts = (max(0, _WHOLE - held) for held in self._shared[node].values())

@@ -1,4 +1,4 @@
-"""The jobs of a simulator's workload on a test cluster: where and when each of them ran.
+"""Runs the jobs of a simulator's workload on a test cluster; records where and when they ran.
 
     async with cluster.client() as api:
         await furnish(api, workload)                     # its nodes and queues
@@ -6,9 +6,10 @@
             story = await Play(api, namespace, workload).run()
     story.stays["job-000"][0].nodes                      # ("n-2",)
 
-A job is a pod group with its pods, which exist from the job's arrival on. Simulated kubelets run
-them. A pod that was evicted is created again as soon as it is gone, and its job goes on where it
-was, as in the simulator where work is always saved. All pods of a job run together, on whole GPUs.
+Each job is a pod group with pods, which are created when the job arrives. Simulated kubelets run
+the pods. When an evicted pod is gone, it is created again at once, and runs for the work that is
+left; this corresponds to a simulation in which no work is lost. All pods of a job run together, on
+whole GPUs.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from .client import Client, Object, path_of
 from .objects import node, pod, queue
 from .stories import Stay, Story
 
-PATIENCE_S = 120.0  # from the last arrival until all jobs have ended, beside their durations
+PATIENCE_S = 120.0  # added to the sum of durations: how long to wait after the last arrival
 
 
 async def furnish(api: Client, workload: Workload) -> None:
-    """Creates the nodes and queues of a workload; the nodes take pods then."""
+    """Creates the nodes and queues of a workload, and waits until the nodes accept pods."""
     for each in workload.queues:
         await api.create(queue(each.name, each.parent, gpu=each.deserved_gpus))
     nodes = [
@@ -50,7 +51,7 @@ async def furnish(api: Client, workload: Workload) -> None:
 
 @dataclass
 class _Pod:
-    """One pod while it exists; times as the test saw them."""
+    """One pod while it exists. Times are when the test received the events."""
 
     name: str
     node: str = ""
@@ -60,7 +61,7 @@ class _Pod:
 
 @dataclass
 class _Running:
-    """A job that was created."""
+    """A job that has arrived."""
 
     job: Job
     left_s: float  # of its work
@@ -72,7 +73,7 @@ class _Running:
 
 
 class Play:
-    """Creates jobs as they arrive, follows their pods, and writes down what became of them."""
+    """Creates jobs as they arrive, watches their pods, and records their stays on nodes."""
 
     def __init__(self, api: Client, namespace: str, workload: Workload) -> None:
         self._api, self._namespace = api, namespace
@@ -83,12 +84,12 @@ class Play:
         self._tasks: set[asyncio.Task[None]] = set()
         self._pods: dict[str, tuple[_Running, _Pod]] = {}
         self.delays_s: list[float] = []
-        """Of each pod that ended: from its binding to its end, without its work."""
+        """For each pod that ended: seconds from its binding to its end, minus its work."""
 
     async def run(self) -> Story:
         """From the first arrival until all jobs have ended.
 
-        Raises TimeoutError where jobs wait for ever.
+        Raises TimeoutError if the jobs have not ended in time.
         """
         last_s = max(each.arrival_s for each in self._jobs)
         work_s = sum(each.duration_s for each in self._jobs)
@@ -120,7 +121,7 @@ class Play:
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
-        task.result()  # raises in the loop's handler, which pytest reports
+        task.result()  # an error is raised in the loop's handler, and pytest reports it
 
     def _clock(self) -> float:
         return asyncio.get_running_loop().time()
@@ -190,7 +191,7 @@ class Play:
         self._left -= len(made.ended) == made.job.pods
 
     def _evicted(self, made: _Running, its: _Pod, now_s: float) -> None:
-        is_first = all(each.node for each in made.pods)  # of the job's pods that goes
+        is_first = all(each.node for each in made.pods)  # the first evicted pod of the job
         if is_first:
             started = [each.runs_s for each in made.pods]
             if None not in started:
@@ -198,7 +199,7 @@ class Play:
                 made.left_s = max(made.left_s - ran_s, 0.001)
             self._close(made, now_s, evicted=True)
             made.generation += 1
-        # kwok ends a pod of the same name when its predecessor would have ended.
+        # A new name is needed: kwok ends a pod at the time of an earlier pod with the same name.
         again = _Pod(f"{its.name.removesuffix(f'-{made.generation - 1}r')}-{made.generation}r")
         made.pods[made.pods.index(its)] = again
         self._spawn(self._again(made, again))

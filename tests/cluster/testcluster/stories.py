@@ -3,11 +3,11 @@
     differences = compare(live, simulated)
     tally(differences)            # {"same nodes": 180, "a job ended at another time": 20, ...}
 
-A scheduler decides by what is there. For each job that got other nodes, or was evicted in one story
-only, `compare` looks at the moment of that decision in both stories: which jobs held which nodes
-then, and which of them waited. Where these differ, the difference has a cause: a job that came or
-ended at another time, or a job that is on other nodes for such a cause. Where they do not, equal
-clusters were decided on differently, which is an error of one of the two.
+A decision depends on the state of the cluster. If a job ran on other nodes, or was evicted in one
+story only, `compare` compares the states at the moment of this decision in both stories: which jobs
+held which nodes, and which jobs waited. If the states differ, this is the cause: a job came or
+ended at another time, or a job was already on other nodes. If the states are equal, `kai run` and
+the simulator decided differently about the same cluster: one of them has an error.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kai.sim.timeline import Timeline
 
 LATE_S = 1.0  # a start that differs by more is a difference
 TOGETHER_S = 0.05  # bindings of one cycle are seen within this time
-BEFORE_S = (0.0, 0.05, 0.1, 0.2, 0.3)  # so long before it is seen a decision may have been made
+BEFORE_S = (0.0, 0.05, 0.1, 0.2, 0.3)  # time from a decision until the test receives its event
 
 SAME = "same nodes"
 LATER = "same nodes at another time"
@@ -31,9 +31,9 @@ UNEXPLAINED = "other nodes: no cause was found"
 
 @dataclass(frozen=True)
 class Stay:
-    """All pods of a job on nodes, from the binding of the last one until the first one leaves."""
+    """All pods of a job on nodes, from the last binding until the first pod leaves."""
 
-    nodes: tuple[str, ...]  # of each pod, sorted: pods of a job differ in their UIDs only
+    nodes: tuple[str, ...]  # one for each pod; sorted, as the pods differ in their UIDs only
     from_s: float
     to_s: float
     evicted: bool
@@ -41,13 +41,13 @@ class Stay:
 
 @dataclass(frozen=True)
 class Story:
-    """Of all jobs, by name. Times are seconds since the start of the workload."""
+    """Arrivals and stays by job name. Times are in seconds since the start of the workload."""
 
     arrivals: dict[str, float]
     stays: dict[str, tuple[Stay, ...]]
 
     def waiting_s(self) -> dict[str, float]:
-        """From arrival to the first start."""
+        """The time of each job from its arrival to its first start."""
         return {name: self.stays[name][0].from_s - at_s for name, at_s in self.arrivals.items()}
 
     def mean_waiting_s(self) -> float:
@@ -55,7 +55,7 @@ class Story:
         return sum(waited) / len(waited)
 
     def held_at(self, moment_s: float, together_s: float) -> dict[str, tuple[str, ...]]:
-        """The nodes of the jobs that held some as a cycle began that ended at that moment."""
+        """Jobs that held nodes when the cycle that ended at this time began, and these nodes."""
         return {
             name: each.nodes
             for name, stays in self.stays.items()
@@ -64,7 +64,7 @@ class Story:
         }
 
     def waited_at(self, moment_s: float, together_s: float) -> set[str]:
-        """The jobs that waited then."""
+        """The jobs that waited at the start of this cycle."""
         held = self.held_at(moment_s, together_s)
         return {
             name
@@ -76,7 +76,7 @@ class Story:
 
 
 def story_of(timeline: Timeline) -> Story:
-    """What a simulation tells."""
+    """The story of a simulation."""
     jobs, columns = timeline.workload.jobs, timeline.stays
     found: dict[str, dict[float, dict[int, tuple[int, float, bool]]]] = {}
     for row in range(len(columns["job"])):
@@ -106,7 +106,7 @@ def story_of(timeline: Timeline) -> Story:
 
 @dataclass(frozen=True)
 class Difference:
-    """Of one job. `by_s`: its first start in the cluster is so much later. `cause`: a sentence."""
+    """The difference of one job. `by_s`: how much later it first starts in the cluster."""
 
     job: str
     kind: str
@@ -121,7 +121,7 @@ def compare(live: Story, simulated: Story) -> list[Difference]:
 
 
 def tally(differences: list[Difference]) -> dict[str, int]:
-    """How many there are of each kind."""
+    """The number of differences of each kind."""
     return dict(Counter(each.kind for each in differences).most_common())
 
 
@@ -132,7 +132,7 @@ def _difference(name: str, live: Story, simulated: Story) -> Difference:
         moments = None
         if a.nodes != b.nodes:
             moments = a.from_s, b.from_s
-        elif a.evicted != b.evicted:  # up to that moment both were there
+        elif a.evicted != b.evicted:  # until this moment the job was on nodes in both stories
             moments = (a.to_s, min(a.to_s, b.to_s)) if a.evicted else (min(a.to_s, b.to_s), b.to_s)
         if moments is not None:
             kind, cause = _cause(name, *moments, live, simulated)
@@ -143,7 +143,7 @@ def _difference(name: str, live: Story, simulated: Story) -> Difference:
 def _cause(
     name: str, mine_s: float, other_s: float, live: Story, simulated: Story
 ) -> tuple[str, str]:
-    """Its kind and a sentence."""
+    """The kind of the difference, and its cause as a sentence."""
     for before_s in BEFORE_S:
         found = _cause_at(name, mine_s - before_s, other_s, live, simulated)
         if found is not None:

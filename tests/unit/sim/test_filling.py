@@ -64,7 +64,7 @@ def is_within(cluster: object, filled: object) -> bool:
 
 
 def test_a_pod_is_moved_where_that_makes_room_for_another_one() -> None:
-    # Two nodes with one GPU: a pod that may go to either, and one that is bound to the first.
+    # Two nodes with one GPU each. One pod fits on both nodes, the other is restricted to the first.
     cluster = filling.FillCluster(
         node_names=("a", "b"),
         nodes=np.array([[8_000, 8_192, 1, 0], [8_000, 8_192, 1, 1]]),
@@ -94,8 +94,8 @@ def test_with_migration_and_a_learnt_mix_no_node_holds_more_than_it_has(
         assert filled.used_milli[-1] == (asked[:, 2] * asked[:, 3]).sum()
 
 
-def test_a_learnt_mix_looks_at_nothing_that_has_not_arrived() -> None:
-    """Other pods at the end of the list change nothing before they come."""
+def test_a_learnt_mix_has_only_pods_that_have_arrived() -> None:
+    """Different pods at the end of the list do not change the placement of earlier pods."""
     cluster = small()
     first = filling.fill(cluster, "fgd", seed=1, demand=0, learn_every=0.05)
     half = len(first.pod) // 2
@@ -123,7 +123,7 @@ def test_a_seed_gives_the_same_filling_again() -> None:
     assert first.pod.tolist() != other.pod.tolist()
 
 
-def test_mistakes_are_one_sentence() -> None:
+def test_errors_are_one_sentence() -> None:
     with pytest.raises(kai.InvalidInputError, match=r"policy 'worst-fit' is not one of best-fit"):
         filling.fill(small(), "worst-fit")
     cluster = small()
