@@ -136,6 +136,13 @@ def differences(one: kai.Plan, other: kai.Plan) -> kai.PlanDiff:
     return diff
 
 
+def fragments(plan: kai.Plan) -> float:
+    found: kai.Fragmentation = plan.fragmentation
+    pod: kai.TypicalPod = kai.TypicalPod(devices=1, portion=0.5, cpus=4, weight=30)
+    other: kai.Fragmentation = found.against([pod])
+    return found.gpus + other.share
+
+
 def settings() -> None:
     request: kai.PodRequest = kai.PodRequest(queue="vision", gpu_fraction=0.5)
     made: kai.PodSettings = kai.pod_settings(queue="vision", gpu_fraction=0.5)
@@ -225,6 +232,7 @@ def main() -> None:
     assert decisions(plan)
     assert plan_with_policies(cluster)
     groups(plan)
+    assert fragments(plan) >= 0
     numbers(plan)
     settings()
     errors()

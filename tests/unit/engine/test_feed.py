@@ -196,7 +196,7 @@ def test_a_live_cluster_is_planned_as_others_are() -> None:
     live = Cluster._live(server.core)
     assert repr(live) == "<kai.Cluster: 1 node, 1 pod group with 1 pod, 2 queues>"
     assert len(kai.Scheduler().plan(live).decisions) == 1
-    with pytest.raises(kai.InvalidClusterError, match="a live cluster keeps what plans depend on"):
+    with pytest.raises(kai.InvalidClusterError, match="a live cluster stores only what plans need"):
         live.to_snapshot()
     copy = live.copy()
     server.event("DELETED", "Pod", pod("a", 9))

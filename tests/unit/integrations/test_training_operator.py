@@ -125,7 +125,7 @@ def test_mpi_jobs_of_the_newer_api_have_slots() -> None:
         ({"gang_min": 2}, {}, "gang_min is 2, and PyTorchJob has 1 pods"),
         ({}, {"kind": "TFJob", "elastic": (1, 2)}, "a TFJob is not elastic"),
         ({}, {"elastic": (3, 2)}, "write the smaller number first"),
-        ({}, {"segment_size": 2}, "the workers of a PyTorchJob"),
+        ({}, {"segment_size": 2}, "only a PyTorchJob's workers"),
         (
             {"container": "main", "gpu_fraction": 0.5},
             {},

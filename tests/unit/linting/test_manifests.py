@@ -391,7 +391,7 @@ def test_a_queue_without_a_parent_is_a_warning() -> None:
     cluster = kai.Cluster().node("n1", gpus=1).queue("test", deserved_gpus=1)
     cluster = cluster.pending("test/train", gpus=1)
     assert [each.kind for each in kai.Scheduler().plan(cluster).decisions] == ["bind"]
-    flat = kai.Scheduler({"fullHierarchyFairness": False}).plan(cluster)
+    flat = kai.Scheduler().plan(cluster.configure(fullHierarchyFairness=False))
     assert list(flat.decisions) == []
 
 

@@ -92,7 +92,7 @@ def test_without_an_announced_share_nothing_is_limited(torch: Told) -> None:
 
 
 def test_a_share_that_is_too_small_is_said(torch: Told) -> None:
-    with pytest.warns(RuntimeWarning, match="leaves nothing beside 512 MiB"):
+    with pytest.warns(RuntimeWarning, match="leaves nothing after 512 MiB"):
         done = of_limit("torch", environ={"GPU_PORTION": "0.03"}, totals_mib=[15360])
     assert (torch.calls, len(done.problems)) == ([], 1)
 
@@ -116,7 +116,7 @@ def test_no_driver_is_said(torch: Told, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(kai.runtime.driver.memory_of_devices, "__defaults__", default)
     with pytest.warns(RuntimeWarning, match="no driver library was found"):
         of_limit("torch", environ=dict(HALF))
-    with pytest.warns(RuntimeWarning, match="no GPU is there"):
+    with pytest.warns(RuntimeWarning, match="there is no GPU to limit"):
         of_limit("torch", environ=dict(HALF), totals_mib=[])
     assert torch.calls == []
 
@@ -129,11 +129,11 @@ def test_jax_is_told_by_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_jax_that_was_told_or_has_started_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     environ = {**HALF, "XLA_PYTHON_CLIENT_MEM_FRACTION": "0.3"}
-    with pytest.warns(RuntimeWarning, match=r"XLA_PYTHON_CLIENT_MEM_FRACTION=0\.3 already"):
+    with pytest.warns(RuntimeWarning, match=r"already has XLA_PYTHON_CLIENT_MEM_FRACTION=0\.3"):
         of_limit("jax", environ=environ, totals_mib=[15360])
     bridge = SimpleNamespace(backends_are_initialized=lambda: True)
     monkeypatch.setitem(sys.modules, "jax._src.xla_bridge", bridge)  # type: ignore[arg-type]
-    with pytest.warns(RuntimeWarning, match="uses the GPU already"):
+    with pytest.warns(RuntimeWarning, match="already uses the GPU"):
         of_limit("jax", environ=dict(HALF), totals_mib=[15360])
     assert "XLA_CLIENT_MEM_FRACTION" not in environ
 
