@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from testcluster import Cluster, Kai, Kubectl, install, node, pod, until
+from testcluster import Cluster, Kai, Kubectl, install, job, node, pod, pod_spec, until
 
 ESTIMATE = "kai.scheduler/run-time-estimate"
 SERVICE = "kai.scheduler/attained-service"
@@ -79,8 +79,9 @@ def test_what_has_run_for_long_gives_way_and_its_service_is_written(
 ) -> None:
     kubectl.apply(node("n1", gpus=1))
     with with_order(cluster, namespace, tmp_path, policy="las", thresholds="3"):
-        kubectl.apply(pod("long", namespace))
-        until("it runs", lambda: kubectl.bound() == {"long": "n1"})
+        # The pod group of a Job stays when its pod is deleted; that of a pod goes with the pod.
+        kubectl.apply(job("long", namespace, 1, pod_spec()))
+        until("it runs", lambda: list(kubectl.bound().values()) == ["n1"])
         kubectl.apply(pod("new", namespace))
         until("the new one has its place", lambda: kubectl.bound() == {"new": "n1"})
         notes = until(

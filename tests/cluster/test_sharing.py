@@ -261,7 +261,7 @@ def test_a_reservation_that_is_deleted_by_hand_takes_its_pods_along(
             await until_right(scene)
 
     log = play(cluster, namespace, tmp_path, story)
-    assert "its reservation of a GPU on node n0 is gone" in log
+    assert "its GPU reservation on node n0 no longer exists" in log
 
 
 @SLOW
