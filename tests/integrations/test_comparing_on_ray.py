@@ -74,5 +74,5 @@ def test_the_name_uses_the_connection_that_is_open(executor: RayExecutor, weeks:
 
 
 def test_what_a_simulation_refuses_is_refused_here(executor: RayExecutor, weeks: Workload) -> None:
-    with pytest.raises(InvalidInputError, match=r"^queue a: jobs use it, and the workload lacks"):
+    with pytest.raises(InvalidInputError, match=r"^queue a: jobs use it, but the workload"):
         kai.compare(None, kai.Side(queues=()), workload=weeks, vary=(), executor=executor)

@@ -144,7 +144,7 @@ def test_an_accelerator_is_taken_from_a_task_with_a_part_of_a_gpu(
 
     def change(task: Any) -> None:
         task.set_accelerator_type("nvidia.com/gpu").set_accelerator_limit(1)
-        with pytest.warns(UserWarning, match="1 of nvidia.com/gpu was taken"):
+        with pytest.warns(UserWarning, match="1 of nvidia.com/gpu was removed"):
             apply(task)
 
     made = compiled(change)

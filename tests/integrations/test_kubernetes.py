@@ -79,5 +79,5 @@ def test_what_the_client_does_not_know_is_not_dropped() -> None:
     incomplete = {"kind": "Pod", "metadata": {"name": "n"}, "spec": {"containers": None}}
     request = PodRequest(queue="a")
     assert kubernetes.patch(incomplete, request).native["spec"]["schedulerName"]
-    with pytest.raises(InvalidRequestError, match="V1PodSpec cannot be made"):
+    with pytest.raises(InvalidRequestError, match="V1PodSpec cannot be created"):
         kubernetes.patch(incomplete, request, as_native=True)
