@@ -15,12 +15,13 @@ them and their number; exit status 1 if there are any.
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from git_files import texts
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = "docs/spec"
@@ -183,24 +184,6 @@ def check_text(
     return cited, wrong
 
 
-def tracked_texts(root: Path) -> dict[str, str]:
-    """The text files that Git knows, by path."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=root,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    texts = {}
-    for path in filter(None, listed.split("\0")):
-        try:
-            texts[path] = (root / path).read_text(encoding="utf-8")
-        except (UnicodeDecodeError, FileNotFoundError, IsADirectoryError):
-            continue  # no text, deleted, or a link to a folder
-    return texts
-
-
 def problems(texts: Mapping[str, str]) -> tuple[list[str], Counter[str]]:
     """What is wrong with these files, by path, and how many rules and citations they have."""
     pages = {path: text for path, text in texts.items() if path.startswith(f"{PAGES}/")}
@@ -225,7 +208,7 @@ def problems(texts: Mapping[str, str]) -> tuple[list[str], Counter[str]]:
 
 
 def main() -> int:
-    found, counts = problems(tracked_texts(ROOT))
+    found, counts = problems(texts(ROOT))
     print("".join(f"{each}\n" for each in found), end="")
     if found:
         print(f"{len(found)} faults in {counts['citations']} citations of {counts['rules']} rules")

@@ -14,12 +14,13 @@ from __future__ import annotations
 import fnmatch
 import io
 import re
-import subprocess
 import sys
 import tokenize
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from git_files import texts
 
 try:
     import tomllib
@@ -145,26 +146,16 @@ def faults(
                 yield line + 1, f'"{" ".join(match[0].split())}": {word.advice}'
 
 
-def tracked(root: Path, paths: Iterable[str]) -> Mapping[str, str]:
-    """The text files that Git knows, by path; of these folders and files if there are any."""
-    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *paths]
-    listed = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout
-    texts = {}
-    for path in filter(None, listed.split("\0")):
-        if path in NOT_READ:
-            continue
-        try:
-            texts[path] = (root / path).read_text(encoding="utf-8")
-        except (UnicodeDecodeError, FileNotFoundError, IsADirectoryError):
-            continue
-    return texts
+def readable(root: Path, paths: Iterable[str]) -> Mapping[str, str]:
+    """The texts that are checked, by path; of these folders and files if there are any."""
+    return {path: text for path, text in texts(root, paths).items() if path not in NOT_READ}
 
 
 def main(arguments: list[str]) -> int:
     words, exempt = read_words((Path(__file__).parent / "words.toml").read_text(encoding="utf-8"))
     root = Path.cwd() if arguments else ROOT
     count = 0
-    for path, text in tracked(root, arguments).items():
+    for path, text in readable(root, arguments).items():
         for line, what in sorted(faults(path, text, words, exempt)):
             print(f"{path}:{line}: {what}")
             count += 1

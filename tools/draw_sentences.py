@@ -13,7 +13,7 @@ import random
 import re
 from collections.abc import Iterator, Mapping
 
-from check_words import ROOT, prose, tracked
+from check_words import ROOT, prose, readable
 
 INLINE_CODE = re.compile(r"`([^`\n]*)`")
 SENTENCE = re.compile(r"[^.!?:|\n\"](?:[^.!?|\n\"]|\.(?!\s)|\n(?![\n#|*-]))*[.!?]?")
@@ -46,7 +46,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--count", type=int, default=100)
     options = parser.parse_args()
-    for path, line, words in draw(tracked(ROOT, ()), options.seed, options.count):
+    for path, line, words in draw(readable(ROOT, ()), options.seed, options.count):
         print(f"{path}:{line}: {words}")
 
 

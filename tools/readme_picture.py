@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.sax.saxutils import escape
 
+from picture import text
+
 ROOT = Path(__file__).parents[1]
 FIGURES = ROOT / "docs" / "performance.md"
 PICTURE = ROOT / "docs" / "speed.svg"
@@ -88,11 +90,6 @@ def x_of(time_s: float) -> float:
     return BAR_LEFT + (BAR_RIGHT - BAR_LEFT) * time_s / AXIS_S
 
 
-def text(x: float, y: float, words: str, kind: str = "", anchor: str = "start") -> str:
-    named = f' class="{kind}"' if kind else ""
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{named}>{escape(words)}</text>'
-
-
 def bar(y: float, name: str, time: str, kind: str) -> Iterable[str]:
     width = max(x_of(seconds(time)) - BAR_LEFT, LEAST_WIDTH)
     middle = y + BAR_HEIGHT / 2 + 5
@@ -123,21 +120,22 @@ def draw(rows: dict[str, Figure]) -> str:
         f"<style>{STYLE}</style>",
         f"<defs>{HATCH}</defs>",
         f'<rect width="{WIDTH}" height="{height}" class="ground"/>',
-        text(LEFT, 28, head, "head"),
+        text(LEFT, 28, head, kind="head"),
     ]
     for tick in range(0, AXIS_S + 1, TICK_S):
         x = x_of(tick)
         parts.append(
             f'<line x1="{x:.1f}" y1="{TOP - 14}" x2="{x:.1f}" y2="{bottom - 10}" class="grid"/>'
         )
-        parts.append(text(x, bottom + 6, f"{tick} s", "note", "middle"))
+        parts.append(text(x, bottom + 6, f"{tick} s", "middle", "note"))
     for number, (name, each) in enumerate(rows.items()):
         y = TOP + ROW_HEIGHT * number
-        parts.append(text(LEFT, y + 4, ROWS[name], "task"))
+        parts.append(text(LEFT, y + 4, ROWS[name], kind="task"))
         parts.extend(bar(y + 13, "kai-sched", each.ours, "ours"))
         parts.extend(bar(y + 35, "KAI", each.kais, "kais"))
     parts.extend(
-        text(LEFT, bottom + 30 + 20 * number, note, "note") for number, note in enumerate(notes)
+        text(LEFT, bottom + 30 + 20 * number, note, kind="note")
+        for number, note in enumerate(notes)
     )
     return "\n".join((*parts, "</svg>\n"))
 

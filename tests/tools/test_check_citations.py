@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import check_citations
 import pytest
 
-TOOL = Path(__file__).parents[2] / "tools" / "check_citations.py"
+TOOLS = Path(__file__).parents[2] / "tools"
 
 PAGE = """\
 # 2. The cycle
@@ -46,15 +46,9 @@ Check = Callable[[Mapping[str, str]], list[str]]
 @pytest.fixture(scope="module")
 def check() -> Check:
     """The faults in a small checkout with two chapters, and these files."""
-    loaded = importlib.util.spec_from_file_location("check_citations", TOOL)
-    assert loaded is not None
-    assert loaded.loader is not None
-    module = importlib.util.module_from_spec(loaded)
-    sys.modules["check_citations"] = module
-    loaded.loader.exec_module(module)
 
     def faults(files: Mapping[str, str]) -> list[str]:
-        found: list[str] = module.problems({**FILES, **files})[0]
+        found: list[str] = check_citations.problems({**FILES, **files})[0]
         return found
 
     return faults
@@ -182,7 +176,8 @@ def test_the_files_that_git_knows_are_read_and_faults_are_counted(tmp_path: Path
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text, encoding="utf-8")
     (tmp_path / "tools").mkdir()
-    shutil.copy(TOOL, tmp_path / "tools")
+    for tool in ("check_citations.py", "git_files.py"):
+        shutil.copy(TOOLS / tool, tmp_path / "tools")
     (tmp_path / "picture").write_bytes(b"\xff spec 2 T99")
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     assert run_in(tmp_path) == (0, [])

@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
+import check_words as tool
 import pytest
 
 TOOLS = Path(__file__).parents[2] / "tools"
 LIST = (TOOLS / "words.toml").read_text(encoding="utf-8")
-
-
-def load() -> ModuleType:
-    loaded = importlib.util.spec_from_file_location("check_words", TOOLS / "check_words.py")
-    assert loaded is not None
-    assert loaded.loader is not None
-    module = importlib.util.module_from_spec(loaded)
-    sys.modules["check_words"] = module
-    loaded.loader.exec_module(module)
-    return module
-
-
-tool = load()
 WORDS, EXEMPT = tool.read_words(LIST)
 
 

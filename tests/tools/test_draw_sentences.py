@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
-from types import ModuleType
 
+import draw_sentences as tool
 import pytest
 
 TOOLS = Path(__file__).parents[2] / "tools"
-
-
-@pytest.fixture(scope="module")
-def tool() -> ModuleType:
-    sys.path.insert(0, str(TOOLS))
-    loaded = importlib.util.spec_from_file_location("draw", TOOLS / "draw_sentences.py")
-    assert loaded is not None
-    assert loaded.loader is not None
-    module = importlib.util.module_from_spec(loaded)
-    loaded.loader.exec_module(module)
-    return module
 
 
 @pytest.mark.parametrize(
@@ -45,12 +32,12 @@ def tool() -> ModuleType:
     ],
 )
 def test_sentences_are_found_with_their_lines(
-    tool: ModuleType, path: str, text: str, sentences: list[tuple[int, str]]
+    path: str, text: str, sentences: list[tuple[int, str]]
 ) -> None:
     assert list(tool.sentences(path, text)) == sentences
 
 
-def test_the_same_seed_draws_the_same_sentences(tool: ModuleType) -> None:
+def test_the_same_seed_draws_the_same_sentences() -> None:
     text = "".join(f"This is the sentence with the number {each}.\n\n" for each in range(100))
     texts = {"a.md": text, "b.md": text}
     assert len(tool.draw(texts, 7, 5)) == 5

@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
 import xml.etree.ElementTree as ET
-from pathlib import Path
-from types import ModuleType
 
+import picture
 import pytest
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-@pytest.fixture(scope="module")
-def picture() -> ModuleType:
-    file = Path(__file__).parents[2] / "tools" / "picture.py"
-    spec = importlib.util.spec_from_file_location("picture", file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_the_committed_picture_is_what_the_script_makes(picture: ModuleType) -> None:
+def test_the_committed_picture_is_what_the_script_makes() -> None:
     made = picture.draw(picture.our_figures(), picture.kais_figures())
     assert picture.PICTURE.read_text() == made
 
 
-def test_every_figure_is_a_mark_inside_its_panel(picture: ModuleType) -> None:
+def test_every_figure_is_a_mark_inside_its_panel() -> None:
     ours, kais = picture.our_figures(), picture.kais_figures()
     panels = ET.fromstring(picture.PICTURE.read_text()).findall(f"{SVG}g")
     assert len(panels) == len(picture.PANELS)
@@ -43,7 +30,7 @@ def test_every_figure_is_a_mark_inside_its_panel(picture: ModuleType) -> None:
             assert 0 <= float(each.get("cy", -1)) <= picture.PANEL_HEIGHT
 
 
-def test_ten_times_as_much_is_the_same_step_everywhere(picture: ModuleType) -> None:
+def test_ten_times_as_much_is_the_same_step_everywhere() -> None:
     assert picture.x_of(100) - picture.x_of(10) == pytest.approx(
         picture.x_of(5000) - picture.x_of(500)
     )

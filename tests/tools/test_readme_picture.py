@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
 import xml.etree.ElementTree as ET
-from pathlib import Path
-from types import ModuleType
 
 import pytest
+import readme_picture as picture
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-@pytest.fixture(scope="module")
-def picture() -> ModuleType:
-    file = Path(__file__).parents[2] / "tools" / "readme_picture.py"
-    spec = importlib.util.spec_from_file_location("readme_picture", file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_the_committed_picture_is_what_the_script_makes(picture: ModuleType) -> None:
+def test_the_committed_picture_is_what_the_script_makes() -> None:
     assert picture.PICTURE.read_text(encoding="utf-8") == picture.draw(picture.figures())
 
 
-def test_each_row_has_two_bars_whose_lengths_are_the_times(picture: ModuleType) -> None:
+def test_each_row_has_two_bars_whose_lengths_are_the_times() -> None:
     rows = picture.figures()
     bars = [
         each
@@ -44,7 +31,7 @@ def test_each_row_has_two_bars_whose_lengths_are_the_times(picture: ModuleType) 
         assert float(kais.get("width", 0)) == pytest.approx(expected, abs=0.1)
 
 
-def test_times_are_read_with_their_units(picture: ModuleType) -> None:
+def test_times_are_read_with_their_units() -> None:
     assert picture.seconds("115 µs") == pytest.approx(115e-6)
     assert picture.seconds("18.5 ms") == pytest.approx(0.0185)
     assert picture.seconds("300 s") == 300
