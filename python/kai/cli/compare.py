@@ -122,9 +122,8 @@ def _compared(base: str, variant: str, given: dict[str, Any], warn: Warner) -> C
         _side("VARIANT", variant, given),
     ]
     for side in sides:
-        if side.config is not None and (
-            given["strict"] or given["as_json"]
-        ):  # the text output shows them
+        # The text output shows the warnings itself.
+        if side.config is not None and (given["strict"] or given["as_json"]):
             text = configuration.config_json(side.config)
             warn.of(configuration.read(text).warnings, strict=given["strict"])
     warn(*chosen.problems)
