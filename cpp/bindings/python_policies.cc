@@ -126,12 +126,12 @@ py::list QueueNames(PolicyFacts& facts) {
   return names;
 }
 
-// The most frequent pods that make up `percent` of all: CPU, GPUs, thousandths of each, weight, and
-// for each kind of node whether it accepts them.
-py::list TypicalPods(PolicyFacts& facts, int percent) {
+// The typical pods: CPU, GPUs, thousandths of each, weight, and for each kind of node whether it
+// accepts them.
+py::list TypicalPods(PolicyFacts& facts) {
   const Cluster& cluster = *Open(facts).cluster;
   py::list rows;
-  for (const packing::TypicalPod& each : TypicalPodsOf(cluster, percent)) {
+  for (const packing::TypicalPod& each : TypicalPodsOf(cluster, packing::kTypicalPercent)) {
     std::vector<bool> is_open;
     for (const NodeClassId node_class : facts.columns->nodes.classes)
       is_open.push_back(each.kinds.empty() || each.kinds[node_class.index()] != 0);
@@ -220,7 +220,7 @@ void RegisterPolicies(py::module_& module) {
       .def("node_names", &NodeNames, py::arg("rows"))
       .def("group_names", &GroupNames, py::arg("rows"))
       .def("queue_names", &QueueNames)
-      .def("typical_pods", &TypicalPods, py::arg("percent"));
+      .def("typical_pods", &TypicalPods);
 }
 
 }  // namespace kai::bindings

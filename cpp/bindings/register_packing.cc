@@ -1,5 +1,5 @@
-// kai._core: fragments, the fragmentation of nodes; fill_cluster, an experiment with placement
-// policies on an empty cluster.
+// kai._core: fragments, the fragmentation of nodes; most_frequent, the typical ones of pods;
+// fill_cluster, an experiment with placement policies on an empty cluster.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -101,14 +101,27 @@ py::dict FillCluster(const py::buffer& nodes, const py::buffer& pods,
 using NodeRow = std::tuple<int64_t, int32_t, std::vector<int32_t>>;
 using PodRow = std::tuple<int64_t, int32_t, int32_t, int64_t, std::vector<uint8_t>>;
 
-std::vector<double> Fragments(const std::vector<NodeRow>& nodes, const std::vector<PodRow>& mix) {
+packing::PodMix MixOf(const std::vector<PodRow>& rows) {
   packing::PodMix pods;
-  for (const auto& [cpu_milli, gpus, gpu_milli, weight, kinds] : mix) {
+  for (const auto& [cpu_milli, gpus, gpu_milli, weight, kinds] : rows) {
     pods.push_back({.pod = {.cpu_milli = cpu_milli, .gpus = gpus, .gpu_milli = gpu_milli},
                     .weight = weight,
                     .kinds = kinds});
   }
-  const packing::Fragmentation fragmentation(pods);
+  return pods;
+}
+
+std::vector<PodRow> MostFrequent(const std::vector<PodRow>& pods) {
+  std::vector<PodRow> found;
+  for (packing::TypicalPod& each : packing::MostFrequent(MixOf(pods), packing::kTypicalPercent)) {
+    const packing::PodShape& pod = each.pod;
+    found.emplace_back(pod.cpu_milli, pod.gpus, pod.gpu_milli, each.weight, std::move(each.kinds));
+  }
+  return found;
+}
+
+std::vector<double> Fragments(const std::vector<NodeRow>& nodes, const std::vector<PodRow>& mix) {
+  const packing::Fragmentation fragmentation(MixOf(mix));
   std::vector<double> fragments;
   for (const auto& [cpu_milli, kind, gpu_milli] : nodes) {
     packing::NodeShape shape{.cpu_milli = cpu_milli, .kind = kind};
@@ -124,6 +137,7 @@ std::vector<double> Fragments(const std::vector<NodeRow>& nodes, const std::vect
 }  // namespace
 
 void RegisterPacking(py::module_& module) {
+  module.def("most_frequent", &MostFrequent, py::arg("pods"));
   module.def("fragments", &Fragments, py::kw_only(), py::arg("nodes"), py::arg("mix"));
   module.def("fill_cluster", &FillCluster, py::kw_only(), py::arg("nodes"), py::arg("pods"),
              py::arg("constraints"), py::arg("policy"), py::arg("seed"), py::arg("exact"),

@@ -113,14 +113,12 @@ void RegisterCluster(py::module_& module) {
                                  return bindings::ToPython(cluster.rejections());
                                });
                              })
-      .def(
-          "measured",
-          [](LiveCluster& self, int percent) {
-            return self.Look([percent](const Cluster& cluster) {
-              return MeasuredRows(cluster, MeasuredShapesOf(cluster, percent));
-            });
-          },
-          py::arg("percent"))
+      .def("measured",
+           [](LiveCluster& self) {
+             return self.Look([](const Cluster& cluster) {
+               return MeasuredRows(cluster, MeasuredShapesOf(cluster));
+             });
+           })
       .def_property_readonly("config_json", &LiveCluster::config_json)
       .def_property_readonly("load_ns", &LiveCluster::load_ns)
       .def_property_readonly("counts", &Counts)

@@ -105,9 +105,9 @@ class Cluster(metaclass=_Compiled):
     def rejected(self) -> list[tuple[str, str, str, str]]:
         """Rejected objects: kind, name, field and message of each."""
 
-    def measured(self, percent: int) -> _Measured:
-        """Nodes that take pods, by name, and the typical pods: the most frequent ones, which are
-        so many percent of all."""
+    def measured(self) -> _Measured:
+        """The nodes that accept pods, by name, and the typical pods: the most frequent ones, which
+        make up 95 % of all."""
 
     @property
     def config_json(self) -> str:
@@ -224,9 +224,13 @@ class PolicyFacts(metaclass=_Compiled):
     def queue_names(self) -> list[str]:
         """Names of queues, indexed by the numbers in the column `queue`."""
 
-    def typical_pods(self, percent: int) -> list[tuple[int, int, int, int, list[bool]]]:
+    def typical_pods(self) -> list[tuple[int, int, int, int, list[bool]]]:
         """The most frequent pods that make up `percent` of all: millicores, GPUs, thousandths of
         each, their number, and for each kind of node whether it accepts them."""
+
+def most_frequent(pods: list[_TypicalPod]) -> list[_TypicalPod]:
+    """The pods of greatest weight that together make up 95 % of the weight; among equals, the first
+    ones of the list."""
 
 def fragments(*, nodes: list[_IdleNode], mix: list[_TypicalPod]) -> list[float]:
     """F of each node, in thousandths of a GPU (kai.engine.fragmentation); 0 without a mix."""

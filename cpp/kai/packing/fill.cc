@@ -78,13 +78,7 @@ PodMix TypicalPodsAmong(const FillInput& input, std::span<const int32_t> pods, i
 class Filling {
  public:
   Filling(const FillInput& input, const FillOptions& options)
-      : input_(input),
-        options_(options),
-        random_(options.seed),
-        fragmentation_(
-            std::make_shared<const Fragmentation>(TypicalPods(input, options.typical_percent))),
-        rater_(RatingOf(input, options), fragmentation_,
-               WasteOf(input, options, TypicalPods(input, options.typical_percent))) {
+      : Filling(input, options, TypicalPods(input, options.typical_percent)) {
     random_.Int63();  // the published program prints one number before it draws
   }
 
@@ -98,6 +92,13 @@ class Filling {
   }
 
  private:
+  Filling(const FillInput& input, const FillOptions& options, const PodMix& mix)
+      : input_(input),
+        options_(options),
+        random_(options.seed),
+        fragmentation_(std::make_shared<const Fragmentation>(mix)),
+        rater_(RatingOf(input, options), fragmentation_, WasteOf(input, options, mix)) {}
+
   // A pod on a node: its row of the result, and its GPUs.
   struct Held {
     size_t row = 0;

@@ -54,7 +54,7 @@ struct FillOptions {
   Ties ties = Ties::kName;
   int64_t seed = 0;
   double demand = 1.3;  // of the GPUs of all nodes; 0: the pods as they are
-  int typical_percent = 95;
+  int typical_percent = kTypicalPercent;
   // Above 0: the policy knows the pods that have arrived, and not the whole list; it looks at them
   // again each time pods have asked for so much more of the GPUs of all nodes.
   double learn_every = 0;

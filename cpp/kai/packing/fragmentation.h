@@ -36,6 +36,9 @@ struct TypicalPod {
 };
 using PodMix = std::vector<TypicalPod>;
 
+// The typical pods make up this percentage of all pods, as in the FGD paper.
+inline constexpr int kTypicalPercent = 95;
+
 // The most frequent pods, which together are at least `percent` of all. Among equally frequent ones
 // those that stand first in `all` come first.
 PodMix MostFrequent(PodMix all, int percent);

@@ -182,8 +182,9 @@ packing::PodMix TypicalPodsOf(const Cluster& cluster, int percent) {
   return mix;
 }
 
-MeasuredShapes MeasuredShapesOf(const Cluster& cluster, int percent) {
-  MeasuredShapes measured{.node = {}, .shape = {}, .mix = TypicalPodsOf(cluster, percent)};
+MeasuredShapes MeasuredShapesOf(const Cluster& cluster) {
+  MeasuredShapes measured{
+      .node = {}, .shape = {}, .mix = TypicalPodsOf(cluster, packing::kTypicalPercent)};
   const NodeShapes shapes(cluster, NodeShapes::Clusters::kUnknown);
   for (const NodeId node : InOrderOfNames(cluster.names(), cluster.nodes())) {
     if (cluster.node_classes()[cluster.nodes().node_class[node]].state != 0) continue;

@@ -71,7 +71,7 @@ struct MeasuredShapes {
   std::vector<packing::NodeShape> shape;  // of each
   packing::PodMix mix;
 };
-MeasuredShapes MeasuredShapesOf(const Cluster& cluster, int percent);
+MeasuredShapes MeasuredShapesOf(const Cluster& cluster);
 
 }  // namespace kai
 

@@ -112,7 +112,7 @@ TEST(MeasuredShapesTest, AreThoseOfNodesThatTakePodsByName) {
                            .Node("n2", {.gpus = 2})
                            .Pending("ns/p", {.gpus = 1})
                            .Build();
-  const MeasuredShapes measured = MeasuredShapesOf(*cluster, 95);
+  const MeasuredShapes measured = MeasuredShapesOf(*cluster);
   ASSERT_EQ(measured.node.size(), 2U);
   EXPECT_EQ(cluster->Text(cluster->nodes().name[measured.node[0]]), "n10");
   EXPECT_THAT(measured.shape[1].gpu_milli, ElementsAre(1000, 1000));

@@ -71,10 +71,8 @@ Aftermath::NodeRoom RoomOf(const Cluster& cluster, NodeId node) {
 }  // namespace
 
 Aftermath AftermathOf(const CycleView& cycle) {
-  constexpr int kTypicalPercent = 95;
-  Aftermath after{.order = OrderOf(cycle),
-                  .nodes = {},
-                  .measured = MeasuredShapesOf(*cycle.cluster, kTypicalPercent)};
+  Aftermath after{
+      .order = OrderOf(cycle), .nodes = {}, .measured = MeasuredShapesOf(*cycle.cluster)};
   for (const NodeId node : InOrderOfNames(cycle.cluster->names(), cycle.cluster->nodes()))
     after.nodes.push_back(RoomOf(*cycle.cluster, node));
   return after;

@@ -313,12 +313,12 @@ ZoneLedger::Options NumaOptions(const Config& config) {
 }
 
 PolicyOptions PolicyOptionsOf(const Config& config) {
-  PolicyOptions options{
-      .policy =
-          ValueOf(config, kPlacementPolicy, kPolicy, &packing::PolicyOf, packing::Policy::kFgd),
-      .exact = ValueOf(config, kPlacementPolicy, kScores, &ReadScores, false),
-      .seed = ValueOf(config, kPlacementPolicy, kSeed, &ReadCount, uint64_t{0}),
-      .typical_percent = ValueOf(config, kPlacementPolicy, kTypicalPercent, &ReadPercent, 95)};
+  PolicyOptions options{.policy = ValueOf(config, kPlacementPolicy, kPolicy, &packing::PolicyOf,
+                                          packing::Policy::kFgd),
+                        .exact = ValueOf(config, kPlacementPolicy, kScores, &ReadScores, false),
+                        .seed = ValueOf(config, kPlacementPolicy, kSeed, &ReadCount, uint64_t{0}),
+                        .typical_percent = ValueOf(config, kPlacementPolicy, kTypicalPercent,
+                                                   &ReadPercent, packing::kTypicalPercent)};
   const std::string_view pods = ArgumentOf(config, kPlacementPolicy, kTypicalPods);
   if (!pods.empty()) options.typical_pods = ReadPodMix(pods);
   return options;

@@ -289,9 +289,9 @@ class Cluster:
         >>> cluster.running("a/x", pods=2, gpus=3, node="n1").fragmentation().gpus
         2
         """
-        from kai.engine.fragmentation import TYPICAL_PERCENT, fragmentation_of
+        from kai.engine.fragmentation import fragmentation_of
 
-        return fragmentation_of(self._core_cluster().measured(TYPICAL_PERCENT), mix)
+        return fragmentation_of(self._core_cluster().measured(), mix)
 
     @property
     def usage(self) -> dict[str, dict[str, float]]:

@@ -27,10 +27,8 @@ from kai.errors import InvalidInputError
 if TYPE_CHECKING:
     from kai import _core
 
-__all__ = ["TYPICAL_PERCENT", "Fragmentation", "Mix", "TypicalPod", "fragmentation_of"]
+__all__ = ["Fragmentation", "Mix", "TypicalPod", "fragmentation_of"]
 
-TYPICAL_PERCENT = 95
-"""The mix has the most frequent pods that together are this percentage of all, as in the paper."""
 _WHOLE = 1000  # thousandths
 _MOST_GPUS, _MOST_CPUS, _MOST_WEIGHT = 1_000, 1e6, 10**9
 _MOST_SHOWN = 10

@@ -86,7 +86,7 @@ class Runner:
 
     def typical_pods(self, facts: _core.PolicyFacts) -> TypicalPods:
         """The same object as in the previous cycle while the mix of pods does not change."""
-        rows = facts.typical_pods(95)
+        rows = facts.typical_pods()
         kept = self._typical
         if kept is not None and kept[0] == rows:
             return kept[1]

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kai.engine.fragmentation import (
-    TYPICAL_PERCENT,
     Fragmentation,
     Mix,
     TypicalPod,
@@ -99,6 +98,8 @@ def over_time(timeline: Timeline, mix: Mix | None = None) -> tuple[Any, Any, Any
 
 def typical_pods(workload: Workload) -> tuple[TypicalPod, ...]:
     """The most frequent pods of the jobs, 95 % of all; among equals, large requests come first."""
+    from kai import _core
+
     jobs, kinds = workload.jobs, _kinds(workload)
     counts: Counter[tuple[int, int, int, tuple[int, ...]]] = Counter()
     for gpus, cpu, models, pods in zip(jobs.gpus, jobs.cpu, jobs.models, jobs.pods, strict=True):
@@ -108,16 +109,12 @@ def typical_pods(workload: Workload) -> tuple[TypicalPod, ...]:
         devices = 1 if part else int(gpus)
         milli = round(gpus * _WHOLE) if part else _WHOLE
         counts[round(cpu * 1000), devices, milli, open_to] += int(pods)
-    ordered = sorted(
-        counts.items(), key=lambda each: (-each[1], [-x for x in each[0][:3]], each[0])
-    )
-    total, taken, mix = sum(counts.values()), 0, []
-    for (cpu_milli, devices, milli, open_to), weight in ordered:
-        if 100 * taken >= TYPICAL_PERCENT * total:
-            break
-        taken += weight
-        mix.append(TypicalPod._of((cpu_milli, devices, milli, weight, list(open_to))))
-    return tuple(mix)
+    ordered = sorted(counts.items(), key=lambda each: ([-x for x in each[0][:3]], each[0]))
+    rows = [
+        (cpu_milli, devices, milli, weight, list(open_to))
+        for (cpu_milli, devices, milli, open_to), weight in ordered
+    ]
+    return tuple(map(TypicalPod._of, _core.most_frequent(rows)))
 
 
 def _kinds(workload: Workload) -> list[str]:

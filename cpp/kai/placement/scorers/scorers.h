@@ -45,7 +45,7 @@ struct PolicyOptions {
   // The pods that F is measured with; none: the most frequent pods of the cluster, up to this
   // percentage of all pods.
   std::optional<packing::PodMix> typical_pods = {};
-  int typical_percent = 95;
+  int typical_percent = packing::kTypicalPercent;
 };
 std::unique_ptr<Scorer> MakePolicyScorer(const Cluster& cluster, const PolicyOptions& options);
 // One of policies().scores(). `listens`: the tables get the changes of the statement through this
