@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from kai.engine import text
 from kai.errors import InvalidInputError
 from kai.sim.traces.trace import equal_pods, even_queues
 from kai.sim.workload import PRIORITY_CLASSES, Floats, Ints, Job, Jobs, NodePool, Queue, Workload
@@ -157,6 +158,15 @@ class Model:
     name: str = "model"
     priority_classes: Mapping[str, int] = field(default_factory=lambda: dict(PRIORITY_CLASSES))
 
+    def __repr__(self) -> str:
+        # The fields of a fitted model are megabytes of numbers.
+        gpus = sum(pool.count * pool.gpus for pool in self.nodes)
+        return (
+            f"<{self.name}: a mean of {self.jobs_per_day:,.0f} jobs a day in"
+            f" {text.count(len(self.queues), 'queue')}, which need {self.mean_demand_gpus:,.0f}"
+            f" of {text.count(gpus, 'GPU')}>"
+        )
+
     @property
     def jobs_per_day(self) -> float:
         """The mean number of jobs."""
@@ -279,6 +289,11 @@ def made_up(
     """
     sizes = _GPUS if gpus is None else gpus
     of_queues = {"jobs": 1.0} if queues is None else queues
+    given: Any = nodes
+    if not isinstance(given, Sequence) or not all(isinstance(each, NodePool) for each in given):
+        raise InvalidInputError(
+            f"nodes: expected pools, such as [NodePool('node', 8, gpus=8)], not {nodes!r}"
+        )
     for what, weights in (("gpus", sizes), ("queues", of_queues)):
         if not weights or min(weights.values()) < 0 or not sum(weights.values()) > 0:
             raise InvalidInputError(f"{what}: weights are at least 0, and one is more")

@@ -185,3 +185,16 @@ def test_numbers_that_make_no_sense_are_refused() -> None:
         generate(1, days=1e-6)
     with pytest.raises(InvalidInputError, match="jobs that arrive at several times"):
         fit(Workload(generate(1, days=1, jobs_per_day=5).jobs.take([0]), (), ()))
+
+
+@pytest.mark.parametrize("nodes", [20, NodePool("node", 2), ["node"]])
+def test_nodes_that_are_not_pools_are_rejected(nodes: object) -> None:
+    with pytest.raises(InvalidInputError, match=r"nodes: expected pools, such as \[NodePool"):
+        made_up(nodes=nodes)  # type: ignore[arg-type]
+
+
+def test_a_model_prints_as_one_line() -> None:
+    model = fit(generate(1, days=30, jobs_per_day=500))
+    assert repr(model).startswith("<like-made-up-1: a mean of ")
+    assert repr(model).endswith("64 GPUs>")
+    assert len(repr(model)) < 120
