@@ -125,6 +125,23 @@ def test_a_simulation_may_end_early_and_be_saved(run: Run, tmp_path: Path) -> No
     assert Timeline.load(tmp_path / "run.npz").end_s == 1800
 
 
+def test_fragmentation_is_shown_on_request(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "jobs.yaml"
+    jobs = "{x: {duration: 1h, pods: 2, gpu: 3}, y: {arrival: 30m, duration: 1h, gpu: 4}}"
+    file.write_text(f"nodes: {{n: {{count: 2, gpu: 4}}}}\njobs: {jobs}\n")
+    plain = json.loads(run("simulate", file, "--json").out)["metrics"]
+    assert plain.pop("fragmentation") is None
+    asked = json.loads(run("simulate", file, "--json", "--fragmentation").out)["metrics"]
+    # Until the last arrival x runs. One GPU of each node is idle, and no typical pod fits.
+    assert asked.pop("fragmentation") == {"gpus": 2, "idle_gpus": 2, "share": 1}
+    assert asked == plain
+    page = tmp_path / "page.html"
+    done = run("simulate", file, "--fragmentation", "--html", page)
+    for text in (done.out, page.read_text()):
+        assert "not usable by the typical pod" in text
+    assert "not usable" not in run("simulate", file, "--html", page).out + page.read_text()
+
+
 def test_times_have_one_unit_or_several_or_none(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "jobs.yaml"
     file.write_text(WORKLOAD)
