@@ -197,6 +197,61 @@ def test_a_snapshot_is_the_first_moment(run: Run, snapshot: Path, tmp_path: Path
     )
 
 
+LATER = "jobs: {late: {queue: a, arrival: 3h, duration: 1h}}\n"
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "",
+        "maintenance: {m: {at: 1d, duration: 1h, nodes: [n]}}\n",
+        "queues: {a: {}}\n",
+        "queues: {a: {}}\nnodes: {other: {gpu: 1}}\n",
+    ],
+)
+def test_arrivals_need_no_nodes_and_no_queues(
+    run: Run, snapshot: Path, tmp_path: Path, rest: str
+) -> None:
+    later = tmp_path / "later.yaml"
+    later.write_text(LATER + rest)
+    done = run("simulate", snapshot, "--remaining", "1h", "--json", "--arrivals", later)
+    assert done.status == 0, done.err
+    answer = json.loads(done.out)
+    assert answer["jobs"]["first_start_s"] == [0, 3600, 10800]
+    assert answer["workload"]["nodes"] == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (LATER.replace("queue: a", "queue: b"), "later.yaml:1: jobs.late.queue: there is no queue"),
+        (f"{LATER}queues: {{b: {{}}}}\n", "there is no queue 'a' to run jobs"),
+        (f"{LATER}maintenance: {{m: {{at: 1, duration: 1, nodes: [x]}}}}\n", "no node 'x'"),
+        ("nodes: {n: {gpu: 1}}\n", "later.yaml:1: has no jobs"),
+    ],
+)
+def test_arrivals_that_the_cluster_cannot_run_are_one_sentence(
+    run: Run, snapshot: Path, tmp_path: Path, text: str, said: str
+) -> None:
+    later = tmp_path / "later.yaml"
+    later.write_text(text)
+    done = run("simulate", snapshot, "--remaining", "1h", "--arrivals", later)
+    assert (done.status, done.out, len(done.err.splitlines())) == (2, "", 1)
+    assert said in done.err
+
+
+def test_a_workload_without_nodes_needs_those_of_another_file(run: Run, tmp_path: Path) -> None:
+    jobs, nodes = tmp_path / "jobs.yaml", tmp_path / "mine.yaml"
+    jobs.write_text("jobs: {x: {duration: 1h}}\n")
+    done = run("simulate", jobs)
+    assert done.status == 2
+    assert "jobs.yaml:1: has no nodes; write `nodes`, or name a file with nodes (--cluster" in (
+        done.err
+    )
+    nodes.write_text("nodes: {n: {gpu: 4}}\n")
+    assert run("simulate", jobs, "--cluster", nodes).status == 0
+
+
 def test_the_past_of_a_snapshot_counts_with_a_database_of_usage(
     run: Run, snapshot: Path, tmp_path: Path
 ) -> None:
