@@ -188,8 +188,8 @@ def workload_of(
 def with_arrivals(workload: Workload, arrivals: Workload) -> Workload:
     """A workload of `workload_of`, and jobs that arrive later.
 
-    Only the jobs, priority classes and maintenance of ``arrivals`` are used, and its jobs must be in
-    queues of the cluster. Raises InvalidInputError if they are not.
+    Only the jobs, priority classes and maintenance of ``arrivals`` are used, and its jobs must be
+    in queues of the cluster. Raises InvalidInputError if they are not.
     """
     queues = {queue.name for queue in workload.queues}
     return replace(
