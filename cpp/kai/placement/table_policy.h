@@ -72,7 +72,7 @@ struct PolicyGroupColumns {
 
 struct PolicyColumns {
   PolicyNodeColumns nodes;
-  std::shared_ptr<const PolicyGroupColumns> groups;  // made anew for each order
+  std::shared_ptr<const PolicyGroupColumns> groups;  // other ones for each order
   // The answers, one per row.
   std::vector<double> score;
   std::vector<int64_t> gpu;  // index in the row of gpu_idle_milli; -1: no choice
