@@ -17,8 +17,7 @@ distribution.
   below the same parent borrow, in proportion to its unused deserved amount.
 * **fragmentation**: F (`kai.sim.fragmentation`) is the amount of idle GPU that the typical pod of
   the workload's jobs cannot use. Mean over the window, in GPUs; its share is this mean divided by
-  the mean of the idle GPUs. Computed on request, as it takes about a tenth of the time of the
-  simulation.
+  the mean of the idle GPUs. Computed on request, as it takes about a second for 80,000 jobs.
 * **Jain's index**: (sum x)^2 / (n * sum x^2) of x = allocated / fair share, over the leaf queues
   with unmet demand, averaged over the time during which there are two or more. 1 is even.
 * **share error**: mean over time of the sum of abs(allocated - fair share) over leaf queues,
