@@ -2,10 +2,12 @@
 
 #include <pybind11/stl.h>
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "column_view.h"
 #include "kai/placement/node_shapes.h"
 #include "register.h"
 
@@ -17,7 +19,7 @@ namespace py = pybind11;
 // What a policy can read besides its tables; it becomes empty after the run.
 struct PolicyFacts {
   const Cluster* cluster = nullptr;
-  PolicyColumns* columns = nullptr;
+  std::shared_ptr<PolicyColumns> columns;
 };
 
 PolicyFacts& Open(PolicyFacts& facts) {
@@ -27,75 +29,61 @@ PolicyFacts& Open(PolicyFacts& facts) {
   return facts;
 }
 
-// A pointer that is not null, even for an empty column.
-template <typename T>
-T* DataOf(std::vector<T>* column) {
-  static T none{};
-  return column->empty() ? &none : column->data();
-}
-
-template <typename T>
-py::memoryview TableView(std::vector<T>* column, bool readonly) {
-  return py::memoryview::from_buffer(DataOf(column), {std::ssize(*column)},
-                                     {static_cast<py::ssize_t>(sizeof(T))}, readonly);
-}
-
-template <typename T>
-py::memoryview ReadOnly(std::vector<T>* column) {
-  return TableView(column, /*readonly=*/true);
-}
-
-// GPUs of nodes as a two-dimensional view.
-py::memoryview CardsOf(PolicyNodeColumns* nodes) {
-  const auto size = static_cast<py::ssize_t>(sizeof(int64_t));
-  const auto cards = static_cast<py::ssize_t>(nodes->most_gpus);
-  return py::memoryview::from_buffer(DataOf(&nodes->gpu_idle_milli),
-                                     {std::ssize(nodes->node), cards}, {size * cards, size},
-                                     /*readonly=*/true);
+// Keeps the columns for arrays that a policy stores.
+template <typename Columns>
+py::capsule OwnerOf(const std::shared_ptr<Columns>& columns) {
+  using Owned = std::shared_ptr<Columns>;
+  auto owned = std::make_unique<Owned>(columns);
+  return {owned.release(), [](void* pointer) { delete static_cast<Owned*>(pointer); }};
 }
 
 py::dict NodesOf(PolicyFacts& facts) {
-  PolicyNodeColumns& from = Open(facts).columns->nodes;
+  const PolicyNodeColumns& from = Open(facts).columns->nodes;
+  const py::capsule owner = OwnerOf(facts.columns);
+  const auto rows = std::ssize(from.node);
+  const auto cards = static_cast<py::ssize_t>(from.most_gpus);
   py::dict views;
-  views["kind"] = ReadOnly(&from.kind);
-  views["cpu_milli"] = ReadOnly(&from.cpu_milli);
-  views["cpu_idle_milli"] = ReadOnly(&from.cpu_idle_milli);
-  views["memory_bytes"] = ReadOnly(&from.memory_bytes);
-  views["memory_idle_bytes"] = ReadOnly(&from.memory_idle_bytes);
-  views["gpus"] = ReadOnly(&from.gpus);
-  views["gpu_memory_mib"] = ReadOnly(&from.gpu_memory_mib);
-  if (from.most_gpus > 0) views["gpu_idle_milli"] = CardsOf(&from);
-  views["pod_gpu_milli"] = ReadOnly(&from.pod_gpu_milli);
+  views["kind"] = ReadOnlyView(from.kind, owner);
+  views["cpu_milli"] = ReadOnlyView(from.cpu_milli, owner);
+  views["cpu_idle_milli"] = ReadOnlyView(from.cpu_idle_milli, owner);
+  views["memory_bytes"] = ReadOnlyView(from.memory_bytes, owner);
+  views["memory_idle_bytes"] = ReadOnlyView(from.memory_idle_bytes, owner);
+  views["gpus"] = ReadOnlyView(from.gpus, owner);
+  views["gpu_memory_mib"] = ReadOnlyView(from.gpu_memory_mib, owner);
+  views["gpu_idle_milli"] = ReadOnlyView(from.gpu_idle_milli, owner).reshape({rows, cards});
+  views["pod_gpu_milli"] = ReadOnlyView(from.pod_gpu_milli, owner);
   return views;
 }
 
 py::dict GroupsOf(PolicyFacts& facts) {
-  PolicyGroupColumns& from = Open(facts).columns->groups;
+  const PolicyGroupColumns& from = *Open(facts).columns->groups;
+  const py::capsule owner = OwnerOf(facts.columns->groups);
   py::dict views;
-  views["queue"] = ReadOnly(&from.queue);
-  views["priority"] = ReadOnly(&from.priority);
-  views["waited_s"] = ReadOnly(&from.waited_s);
-  views["pods"] = ReadOnly(&from.pods);
-  views["running"] = ReadOnly(&from.running);
-  views["gpus"] = ReadOnly(&from.gpus);
-  views["cpu"] = ReadOnly(&from.cpu);
-  views["evicted_s"] = ReadOnly(&from.evicted_s);
-  views["started_s"] = ReadOnly(&from.started_s);
-  views["attained_s"] = ReadOnly(&from.attained_s);
-  views["attained_gpu_s"] = ReadOnly(&from.attained_gpu_s);
-  views["evictions"] = ReadOnly(&from.evictions);
-  views["estimate_s"] = ReadOnly(&from.estimate_s);
-  views["preemptible"] = ReadOnly(&from.preemptible);
+  views["queue"] = ReadOnlyView(from.queue, owner);
+  views["priority"] = ReadOnlyView(from.priority, owner);
+  views["waited_s"] = ReadOnlyView(from.waited_s, owner);
+  views["pods"] = ReadOnlyView(from.pods, owner);
+  views["running"] = ReadOnlyView(from.running, owner);
+  views["gpus"] = ReadOnlyView(from.gpus, owner);
+  views["cpu"] = ReadOnlyView(from.cpu, owner);
+  views["evicted_s"] = ReadOnlyView(from.evicted_s, owner);
+  views["started_s"] = ReadOnlyView(from.started_s, owner);
+  views["attained_s"] = ReadOnlyView(from.attained_s, owner);
+  views["attained_gpu_s"] = ReadOnlyView(from.attained_gpu_s, owner);
+  views["evictions"] = ReadOnlyView(from.evictions, owner);
+  views["estimate_s"] = ReadOnlyView(from.estimate_s, owner);
+  views["preemptible"] = ReadOnlyView(from.preemptible, owner);
   return views;
 }
 
 py::dict AnswersOf(PolicyFacts& facts) {
-  PolicyColumns& to = *Open(facts).columns;
+  const PolicyColumns& to = *Open(facts).columns;
+  const py::capsule owner = OwnerOf(facts.columns);
   py::dict views;
-  views["score"] = TableView(&to.score, /*readonly=*/false);
-  views["gpu"] = TableView(&to.gpu, /*readonly=*/false);
-  views["allowed"] = TableView(&to.allowed, /*readonly=*/false);
-  views["key"] = TableView(&to.key, /*readonly=*/false);
+  views["score"] = WritableView(to.score, owner);
+  views["gpu"] = WritableView(to.gpu, owner);
+  views["allowed"] = WritableView(to.allowed, owner);
+  views["key"] = WritableView(to.key, owner);
   return views;
 }
 
@@ -113,7 +101,7 @@ py::list GroupNames(PolicyFacts& facts, size_t rows) {
   const Cluster& cluster = *Open(facts).cluster;
   py::list names;
   for (size_t row = 0; row < rows; ++row)
-    names.append(cluster.PodGroupName(PodGroupId(facts.columns->groups.group[row])));
+    names.append(cluster.PodGroupName(PodGroupId(facts.columns->groups->group[row])));
   return names;
 }
 
@@ -143,8 +131,9 @@ py::list TypicalPods(PolicyFacts& facts) {
 
 class PythonRun final : public PolicyRun {
  public:
-  PythonRun(const py::object& runner, const Cluster& cluster, PolicyColumns* columns)
-      : facts_(py::cast(PolicyFacts{.cluster = &cluster, .columns = columns})),
+  PythonRun(const py::object& runner, const Cluster& cluster,
+            std::shared_ptr<PolicyColumns> columns)
+      : facts_(py::cast(PolicyFacts{.cluster = &cluster, .columns = std::move(columns)})),
         run_(runner.attr("begin")(facts_)),
         score_(run_.attr("score")),
         filter_(run_.attr("filter")),
@@ -207,9 +196,9 @@ PythonPolicies::~PythonPolicies() {
 }
 
 std::unique_ptr<PolicyRun> PythonPolicies::Begin(const Cluster& cluster,
-                                                 PolicyColumns* columns) const {
+                                                 std::shared_ptr<PolicyColumns> columns) const {
   const py::gil_scoped_acquire gil;
-  return std::make_unique<PythonRun>(runner_, cluster, columns);
+  return std::make_unique<PythonRun>(runner_, cluster, std::move(columns));
 }
 
 void RegisterPolicies(py::module_& module) {

@@ -4,7 +4,8 @@
 //
 // `runner` is a kai.policy.running.Runner, which makes NumPy arrays of the tables, calls the
 // functions and checks their results. The engine works without the GIL and acquires it for each
-// call. The tables are read-only copies of the engine's data.
+// call. The tables are read-only copies of the engine's data. An array that a function stores keeps
+// its memory; later calls of the run overwrite those of nodes.
 //
 // Invariants: an exception in a function becomes an Aborted status, which ends the cycle; the
 // runner stores the exception for the thread that plans. Cost: that of the functions, and some
@@ -28,7 +29,8 @@ class PythonPolicies final : public TablePolicies {
   PythonPolicies& operator=(const PythonPolicies&) = delete;
   ~PythonPolicies() override;
 
-  std::unique_ptr<PolicyRun> Begin(const Cluster& cluster, PolicyColumns* columns) const override;
+  std::unique_ptr<PolicyRun> Begin(const Cluster& cluster,
+                                   std::shared_ptr<PolicyColumns> columns) const override;
 
  private:
   pybind11::object runner_;

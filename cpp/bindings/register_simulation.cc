@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "column_view.h"
 #include "kai/ingest/snapshot_reader.h"
 #include "kai/sim/first_moment.h"
 #include "kai/sim/simulation.h"
@@ -239,14 +240,6 @@ std::vector<std::pair<std::string, int64_t>> PriorityClassesOf(const FirstMoment
 
 // ---- out ----------------------------------------------------------------------------------------
 
-// A read-only view of a column without a copy, valid while the simulation exists.
-template <typename T>
-py::object ViewOf(const std::vector<T>& column, const py::object& owner) {
-  py::array_t<T> view(std::ssize(column), column.data(), owner);
-  view.attr("setflags")(py::arg("write") = false);
-  return view;
-}
-
 py::dict TimelineOf(const py::object& owner) {
   const Timeline& timeline = owner.cast<const Simulation&>().timeline();
   const auto table = [&](std::initializer_list<std::pair<const char*, py::object>> columns) {
@@ -254,7 +247,7 @@ py::dict TimelineOf(const py::object& owner) {
     for (const auto& [name, column] : columns) made[name] = column;
     return made;
   };
-  const auto view = [&](const auto& column) { return ViewOf(column, owner); };
+  const auto view = [&](const auto& column) { return ReadOnlyView(column, owner); };
   const auto& [stays, jobs, queues, usage, nodes, node_events, node_names, queue_names, end_ns,
                cycles, repeated, engine_ns] = timeline;
   py::dict all;

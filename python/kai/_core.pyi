@@ -200,20 +200,20 @@ def live_cluster(params_json: str = "") -> Cluster:
 
 @final
 class PolicyFacts(metaclass=_Compiled):
-    """The tables of policy functions in one cycle (kai.policy.running).
+    """The tables of policy functions in the cycles of one cluster (kai.policy.running).
 
-    After the cycle, all members raise ValueError.
+    After the last cycle, all members raise ValueError.
     """
 
     def __init__(self, *args: NoReturn, **kwargs: NoReturn) -> None: ...
-    def nodes(self) -> dict[str, memoryview]:
-        """Read-only columns; a call uses their first rows."""
+    def nodes(self) -> dict[str, Any]:
+        """Read-only NumPy arrays, which keep their memory; a call uses their first rows."""
 
-    def groups(self) -> dict[str, memoryview]:
-        """Columns with a row for each pod group; valid during a call."""
+    def groups(self) -> dict[str, Any]:
+        """Read-only NumPy arrays with a row for each pod group of the last call."""
 
-    def answers(self) -> dict[str, memoryview]:
-        """Columns for results: score, gpu, allowed; and key, which is valid during a call."""
+    def answers(self) -> dict[str, Any]:
+        """NumPy arrays for results: score, gpu, allowed; and key, for the groups of the call."""
 
     def node_names(self, rows: int) -> list[str]:
         """The names of the first rows."""

@@ -38,7 +38,7 @@ PolicyTables::PolicyTables(const Cluster& cluster, std::shared_ptr<const TablePo
   const size_t size =
       policies_->scores().empty() && policies_->filters().empty() ? 0 : cluster.nodes().size();
   content_.Resize(size);
-  PolicyNodeColumns& nodes = columns_.nodes;
+  PolicyNodeColumns& nodes = columns_->nodes;
   nodes.node.resize(size);
   for (std::vector<int64_t>* column :
        {&nodes.kind, &nodes.cpu_milli, &nodes.cpu_idle_milli, &nodes.memory_bytes,
@@ -46,11 +46,11 @@ PolicyTables::PolicyTables(const Cluster& cluster, std::shared_ptr<const TablePo
     column->resize(size);
   nodes.most_gpus = MostGpus(cluster);
   nodes.gpu_idle_milli.resize(size * nodes.most_gpus);
-  columns_.score.resize(size);
-  columns_.gpu.resize(size);
-  columns_.allowed.resize(size);
+  columns_->score.resize(size);
+  columns_->gpu.resize(size);
+  columns_->allowed.resize(size);
   if (size > 0) FindKinds();
-  run_ = policies_->Begin(cluster, &columns_);
+  run_ = policies_->Begin(cluster, columns_);
 }
 
 // Kinds are numbered by the first names of their nodes, because ids of classes depend on the order
@@ -65,8 +65,8 @@ void PolicyTables::FindKinds() {
   for (const NodeId node : sorted) {
     int64_t& kind = kinds_[nodes.node_class[node]];
     if (kind >= 0) continue;
-    kind = static_cast<int64_t>(columns_.nodes.classes.size());
-    columns_.nodes.classes.push_back(nodes.node_class[node]);
+    kind = static_cast<int64_t>(columns_->nodes.classes.size());
+    columns_->nodes.classes.push_back(nodes.node_class[node]);
   }
 }
 
@@ -111,7 +111,7 @@ PolicyPod PolicyTables::PodOf(PodClassId pod_class) const {
 
 void PolicyTables::FillNodes(PodClassId pod_class, std::vector<NodeId>* nodes) {
   const NodeColumns& from = cluster_.nodes();
-  PolicyNodeColumns& to = columns_.nodes;
+  PolicyNodeColumns& to = columns_->nodes;
   std::ranges::sort(*nodes, {}, [&](NodeId node) { return from.name_rank[node]; });
   const packing::PodShape anywhere = shapes_.Anywhere(pod_class);
   for (size_t row = 0; row < nodes->size(); ++row) {
@@ -139,14 +139,14 @@ void PolicyTables::ScoreNodes(size_t function, PodClassId pod_class, std::vector
   FillNodes(pod_class, nodes);
   if (status_.ok()) status_ = run_->Score(function, PodOf(pod_class), nodes->size());
   if (status_.ok()) return;
-  std::fill_n(columns_.score.begin(), nodes->size(), 0);
-  std::fill_n(columns_.gpu.begin(), nodes->size(), -1);
+  std::fill_n(columns_->score.begin(), nodes->size(), 0);
+  std::fill_n(columns_->gpu.begin(), nodes->size(), -1);
 }
 
 void PolicyTables::FilterNodes(size_t function, PodClassId pod_class, std::vector<NodeId>* nodes) {
   FillNodes(pod_class, nodes);
   if (status_.ok()) status_ = run_->Filter(function, PodOf(pod_class), nodes->size());
-  if (!status_.ok()) std::fill_n(columns_.allowed.begin(), nodes->size(), 0);
+  if (!status_.ok()) std::fill_n(columns_->allowed.begin(), nodes->size(), 0);
 }
 
 // ---- the table of groups
@@ -154,8 +154,7 @@ void PolicyTables::FilterNodes(size_t function, PodClassId pod_class, std::vecto
 void PolicyTables::FillGroups(const AttainedService& service) {
   const int64_t now_ns = service.now_ns();
   const PodGroupColumns& from = cluster_.pod_groups();
-  PolicyGroupColumns& to = columns_.groups;
-  to = {};
+  PolicyGroupColumns to;
   for (const PodGroupId group : from.lists.waiting) {
     int64_t waiting = 0;
     int64_t running = 0;
@@ -186,19 +185,20 @@ void PolicyTables::FillGroups(const AttainedService& service) {
     to.evictions.push_back(received.evictions);
     to.preemptible.push_back(from.preemptible[group]);
   }
-  columns_.key.assign(to.group.size(), 0);
+  columns_->key.assign(to.group.size(), 0);
+  columns_->groups = std::make_shared<const PolicyGroupColumns>(std::move(to));
 }
 
 GroupKeys PolicyTables::OrderGroups(const AttainedService& service) {
   if (!policies_->orders_groups() || !status_.ok()) return {};
   FillGroups(service);
-  const std::vector<int32_t>& groups = columns_.groups.group;
+  const std::vector<int32_t>& groups = columns_->groups->group;
   if (groups.empty()) return {};
   status_ = run_->Order(groups.size());
   if (!status_.ok()) return {};
   GroupKeys keys(cluster_.pod_groups().size(), std::numeric_limits<double>::infinity());
   for (size_t row = 0; row < groups.size(); ++row)
-    keys[PodGroupId(groups[row])] = columns_.key[row];
+    keys[PodGroupId(groups[row])] = columns_->key[row];
   return keys;
 }
 

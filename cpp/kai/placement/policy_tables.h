@@ -36,7 +36,7 @@ class PolicyTables final : public Listener {
   PolicyTables(const Cluster& cluster, std::shared_ptr<const TablePolicies> policies);
 
   const TablePolicies& policies() const { return *policies_; }
-  const PolicyColumns& columns() const { return columns_; }
+  const PolicyColumns& columns() const { return *columns_; }
   const absl::Status& status() const { return status_; }
   // Increases with each change.
   int64_t version() const { return version_; }
@@ -73,7 +73,7 @@ class PolicyTables final : public Listener {
   const Cluster& cluster_;
   std::shared_ptr<const TablePolicies> policies_;
   NodeShapes shapes_;
-  PolicyColumns columns_;
+  std::shared_ptr<PolicyColumns> columns_ = std::make_shared<PolicyColumns>();
   std::unique_ptr<PolicyRun> run_;
   absl::Status status_;
   IndexVector<NodeClassId, int64_t> kinds_;  // kinds in the tables; -1: no node has the class

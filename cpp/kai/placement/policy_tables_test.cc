@@ -22,8 +22,8 @@ struct Notes {
 
 class FakeRun final : public PolicyRun {
  public:
-  FakeRun(const Cluster& cluster, PolicyColumns* columns, Notes* notes)
-      : cluster_(cluster), columns_(*columns), notes_(*notes) {}
+  FakeRun(const Cluster& cluster, std::shared_ptr<PolicyColumns> columns, Notes* notes)
+      : cluster_(cluster), kept_(std::move(columns)), columns_(*kept_), notes_(*notes) {}
 
   absl::Status Score(size_t, const PolicyPod& pod, size_t rows) override {
     notes_.scored.push_back(Names(rows));
@@ -41,7 +41,7 @@ class FakeRun final : public PolicyRun {
   }
   absl::Status Order(size_t rows) override {
     for (size_t row = 0; row < rows; ++row)
-      columns_.key[row] = -static_cast<double>(columns_.groups.pods[row]);
+      columns_.key[row] = -static_cast<double>(columns_.groups->pods[row]);
     return absl::OkStatus();
   }
 
@@ -60,6 +60,7 @@ class FakeRun final : public PolicyRun {
   }
 
   const Cluster& cluster_;
+  std::shared_ptr<PolicyColumns> kept_;
   PolicyColumns& columns_;
   Notes& notes_;
 };
@@ -71,8 +72,9 @@ class FakePolicies final : public TablePolicies {
     filters_ = {{.name = "any", .whole = whole}};
     orders_groups_ = true;
   }
-  std::unique_ptr<PolicyRun> Begin(const Cluster& cluster, PolicyColumns* columns) const override {
-    return std::make_unique<FakeRun>(cluster, columns, notes_);
+  std::unique_ptr<PolicyRun> Begin(const Cluster& cluster,
+                                   std::shared_ptr<PolicyColumns> columns) const override {
+    return std::make_unique<FakeRun>(cluster, std::move(columns), notes_);
   }
 
  private:
@@ -108,15 +110,15 @@ TEST(PolicyTablesTest, ARunWritesTheFirstRows) {
   const auto cluster = ThreeNodes();
   Notes notes;
   const FakePolicies policies(&notes);
-  PolicyColumns columns;
-  columns.nodes.node = {0, 1, 2};
-  columns.nodes.gpu_idle_milli = {500, 700, 900};
-  columns.nodes.most_gpus = 1;
-  columns.score.assign(3, -1);
-  columns.gpu.assign(3, 0);
-  const std::unique_ptr<PolicyRun> run = policies.Begin(*cluster, &columns);
+  const auto columns = std::make_shared<PolicyColumns>();
+  columns->nodes.node = {0, 1, 2};
+  columns->nodes.gpu_idle_milli = {500, 700, 900};
+  columns->nodes.most_gpus = 1;
+  columns->score.assign(3, -1);
+  columns->gpu.assign(3, 0);
+  const std::unique_ptr<PolicyRun> run = policies.Begin(*cluster, columns);
   EXPECT_TRUE(run->Score(0, {.gpus = 1}, 2).ok());
-  EXPECT_EQ(columns.score, (std::vector<double>{500, 700, -1}));
+  EXPECT_EQ(columns->score, (std::vector<double>{500, 700, -1}));
 }
 
 // A statement with the tables as its listener.
@@ -224,6 +226,18 @@ TEST(PolicyTablesTest, GroupsThatWaitHaveKeys) {
   }
 }
 
+TEST(PolicyTablesTest, AnotherOrderLeavesTheColumnsOfTheLastOne) {
+  const auto cluster = MakeCluster().Node("n", {.gpus = 4}).Pending("ns/one", {.gpus = 1}).Build();
+  Notes notes;
+  PolicyTables tables(*cluster, std::make_shared<FakePolicies>(&notes));
+  tables.OrderGroups(ServiceOf(*cluster, kTestNowNs));
+  const std::shared_ptr<const PolicyGroupColumns> kept = tables.columns().groups;
+  const std::vector<double> waited = kept->waited_s;
+  tables.OrderGroups(ServiceOf(*cluster, kTestNowNs + kSecondNs));
+  EXPECT_EQ(kept->waited_s, waited);
+  EXPECT_EQ(tables.columns().groups->waited_s[0], waited[0] + 1);
+}
+
 TEST(PolicyTablesTest, RowsOfGroupsHaveWhatTheyHaveReceived) {
   ClusterMaker maker = MakeCluster().Node("n", {.gpus = 4});
   maker.Pending("ns/again", {.gpus = 1});
@@ -243,7 +257,7 @@ TEST(PolicyTablesTest, RowsOfGroupsHaveWhatTheyHaveReceived) {
   Notes notes;
   PolicyTables tables(*cluster, std::make_shared<FakePolicies>(&notes));
   tables.OrderGroups(ServiceOf(*cluster, kTestNowNs));
-  const PolicyGroupColumns& groups = tables.columns().groups;
+  const PolicyGroupColumns& groups = *tables.columns().groups;
   ASSERT_EQ(groups.group, (std::vector<int32_t>{0, 1}));
   EXPECT_EQ(groups.attained_s, (std::vector<double>{1.5, 10}));
   EXPECT_EQ(groups.attained_gpu_s, (std::vector<double>{6, 20}));

@@ -2,15 +2,16 @@
 // waiting pod groups. The engine fills the tables and reads the answers. Implementations of these
 // classes compute the answers, such as Python functions (cpp/bindings/python_policies.h).
 //
-//   const std::unique_ptr<PolicyRun> run = policies.Begin(*cluster, &columns);
-//   run->Score(0, {.gpus = 1}, 2)   // reads columns.nodes, writes columns.score and columns.gpu
+//   const std::unique_ptr<PolicyRun> run = policies.Begin(*cluster, columns);
+//   run->Score(0, {.gpus = 1}, 2)   // reads columns->nodes, writes columns->score and columns->gpu
 //
 // A function is row-wise or whole. Row-wise: an answer depends only on its row and the pod, so it
 // is cached until the row changes. Whole: it depends on all rows of the table.
 //
-// Invariants: the columns are made once for a run, and are as long as the cluster has nodes or pod
-// groups; a call uses their first rows. Cost: that of the functions. Threads: several threads may
-// begin runs of TablePolicies at once; each run is used by one thread.
+// Invariants: the columns of nodes and the answers for them are made once for a run, and are as
+// long as the cluster has nodes; a call uses their first rows. A run may serve several cycles.
+// Cost: that of the functions. Threads: several threads may begin runs of TablePolicies at once;
+// each run is used by one thread.
 #ifndef KAI_PLACEMENT_TABLE_POLICY_H_
 #define KAI_PLACEMENT_TABLE_POLICY_H_
 
@@ -71,7 +72,7 @@ struct PolicyGroupColumns {
 
 struct PolicyColumns {
   PolicyNodeColumns nodes;
-  PolicyGroupColumns groups;
+  std::shared_ptr<const PolicyGroupColumns> groups;  // other ones for each order
   // The answers, one per row.
   std::vector<double> score;
   std::vector<int64_t> gpu;  // index in the row of gpu_idle_milli; -1: no choice
@@ -100,9 +101,10 @@ class TablePolicies {
   const std::vector<Function>& scores() const { return scores_; }
   const std::vector<Function>& filters() const { return filters_; }
   bool orders_groups() const { return orders_groups_; }
-  // A run for one cycle. The arguments live longer than the run.
+  // A run for a cluster. The cluster lives longer than the run. The columns are shared, because a
+  // function may keep its table after the run.
   virtual std::unique_ptr<PolicyRun> Begin(const Cluster& cluster,
-                                           PolicyColumns* columns) const = 0;
+                                           std::shared_ptr<PolicyColumns> columns) const = 0;
 
  protected:
   std::vector<Function> scores_;

@@ -84,7 +84,8 @@ def command(base: str, variant: str, **given: Any) -> int:
     confidence interval for the mean difference. The other metrics share one
     probability of error (Holm), so their intervals are wider. METRIC is a name
     such as completion_p95_s or utilization, or has the name of a queue, as in
-    waiting_mean_s[vision]. An unknown METRIC lists all metrics.
+    waiting_mean_s[vision]. An unknown METRIC lists all metrics. fragmentation and
+    fragmentation_share are measured only if they are named.
 
     Exit status: 1 if VARIANT is worse in the primary metric, else 0.
     """

@@ -59,10 +59,8 @@ def beginning(file: str | None, options: dict[str, Any]) -> Workload:
         return workload("simulate", "WORKLOAD", str(file), options["form"], options["cluster"])
     if options["cluster"] is not None:
         raise click.UsageError("--cluster needs a workload: a snapshot has its own nodes")
-    arrivals = None
-    if options["arrivals"] is not None:
-        arrivals = workload("simulate", "--arrivals", options["arrivals"], options["form"], None)
-    return _first_moment(_cluster(file, options), options, arrivals)
+    now = _first_moment(_cluster(file, options), options)
+    return now if options["arrivals"] is None else _with_arrivals(now, options)
 
 
 def _is_snapshot(file: str) -> bool:
@@ -94,7 +92,7 @@ def _cluster(file: str | None, options: dict[str, Any]) -> Cluster:
     return patiently("reading", lambda: load(str(file), now=options["now"]))
 
 
-def _first_moment(cluster: Cluster, options: dict[str, Any], arrivals: Workload | None) -> Workload:
+def _first_moment(cluster: Cluster, options: dict[str, Any]) -> Workload:
     try:
         from kai.sim.first_moment import Remaining, workload_of
     except ModuleNotFoundError as error:
@@ -106,4 +104,14 @@ def _first_moment(cluster: Cluster, options: dict[str, Any], arrivals: Workload 
         remaining = Remaining.parse(options["remaining"] or "forever")
     except InvalidInputError as error:
         raise InvalidInputError(f"--remaining: {error}") from None
-    return workload_of(cluster, remaining=remaining, seed=options["seed"], arrivals=arrivals)
+    return workload_of(cluster, remaining=remaining, seed=options["seed"])
+
+
+def _with_arrivals(now: Workload, options: dict[str, Any]) -> Workload:
+    from kai.cli.work import named, patiently
+    from kai.sim.first_moment import with_arrivals
+    from kai.sim.traces import read_arrivals
+
+    file = named("--arrivals", options["arrivals"])
+    later = patiently("reading", lambda: read_arrivals(file, now, format=options["form"]))
+    return with_arrivals(now, later)

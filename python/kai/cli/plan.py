@@ -14,6 +14,7 @@ from kai.cli.work import Asked, Warner, planning_options
 from kai.errors import InvalidInputError, NotFoundError
 
 if TYPE_CHECKING:
+    from kai.engine.fragmentation import Fragmentation
     from kai.engine.plan import Plan
     from kai.engine.text import Table
     from kai.engine.timing import Phase
@@ -34,6 +35,7 @@ Examples:
   kai plan snapshot.zip -o markdown       for an issue
   kai plan snapshot.zip -o wide           nothing is shortened
   kai plan snapshot.zip --policy mine.py  with your own policies
+  kai plan snapshot.zip --fragmentation   idle GPUs that typical pods cannot use
   kai plan snapshot.zip --trace out.json  open it in ui.perfetto.dev
 \b
 To take a snapshot of a running KAI (docs/reference/snapshots.md):
@@ -46,9 +48,14 @@ To take a snapshot of a running KAI (docs/reference/snapshots.md):
     "--explain", metavar="GROUP", help="Explain why this pod group waits, and print nothing else."
 )
 @click.option(
+    "--fragmentation",
+    is_flag=True,
+    help="Also show the idle GPUs that the typical pod cannot use, before and after the plan.",
+)
+@click.option(
     "--trace", metavar="FILE", help="Write the times of the plan's stages, for ui.perfetto.dev."
 )
-def command(asked: Asked, explain: str | None, trace: str | None) -> int:
+def command(asked: Asked, explain: str | None, fragmentation: bool, trace: str | None) -> int:
     """Plan one scheduling cycle from files or from a live cluster. Nothing is changed.
 
     INPUT is a KAI snapshot (.zip or .json), Kubernetes manifests (YAML or
@@ -67,12 +74,13 @@ def command(asked: Asked, explain: str | None, trace: str | None) -> int:
     """
     from kai.engine.explain import rejections
 
+    _check(asked, explain, fragmentation)
     warn = Warner()
     answers, strict = Answers(asked.form), asked.strict
     not_found: NotFoundError | None = None
     explained = False
     traced: list[tuple[str | None, Mapping[str, Phase]]] = []
-    for _, made in asked.plans(warn):
+    for cluster, made in asked.plans(warn):
         if trace is not None:
             traced.append((made.input, made.timing))
         if strict or not answers.for_people or explain is not None:  # the text output shows them
@@ -80,7 +88,8 @@ def command(asked: Asked, explain: str | None, trace: str | None) -> int:
         if strict:
             warn.of(made.rejected, strict=strict, prefix="left out: ")
         if explain is None:
-            answers.write(_answer(made, wide=asked.form == "wide"))
+            stuck = (cluster.fragmentation(), made.fragmentation) if fragmentation else None
+            answers.write(_answer(made, stuck, wide=asked.form == "wide"))
             continue
         try:
             said = made.why(explain)
@@ -96,6 +105,16 @@ def command(asked: Asked, explain: str | None, trace: str | None) -> int:
     if not_found is not None and not explained:
         raise not_found
     return warn.status
+
+
+def _check(asked: Asked, explain: str | None, fragmentation: bool) -> None:
+    """Raises click.UsageError for options that exclude --fragmentation."""
+    if not fragmentation:
+        return
+    if explain is not None:
+        raise click.UsageError("--explain and --fragmentation exclude each other")
+    if asked.form == "csv":
+        raise click.UsageError("-o csv and --fragmentation exclude each other: a row is a decision")
 
 
 def _save_trace(plans: list[tuple[str | None, Mapping[str, Phase]]], file: str) -> None:
@@ -128,7 +147,8 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def _answer(plan: Plan, *, wide: bool) -> Answer:
+def _answer(plan: Plan, stuck: tuple[Fragmentation, Fragmentation] | None, *, wide: bool) -> Answer:
+    """`stuck`: fragmentation before and after the plan, if it is shown."""
     from kai.engine import report
 
     def rows() -> Iterator[dict[str, Any]]:
@@ -140,22 +160,29 @@ def _answer(plan: Plan, *, wide: bool) -> Answer:
             yield {column: said.get(column) for column in ("input", *_COLUMNS)}
 
     def tables() -> list[Table]:
+        more = [] if stuck is None else [report.fragmentation(*stuck)]
         if not wide:
-            return report.tables_of(plan)
+            return [*report.tables_of(plan), *more]
         from kai.engine.wide import groups
 
         return [
             report.warnings(plan),
             groups(plan),
             *report.queue_tables_of(plan),
+            *more,
             report.rejected(plan),
         ]
+
+    def data() -> dict[str, Any]:
+        assert stuck is not None
+        before, after = (each.to_dict() for each in stuck)
+        return {**plan.to_dict(), "fragmentation": {"before": before, "after": after}}
 
     return Answer(
         heading=lambda: report.title(plan),
         tables=tables,
-        data=plan.to_dict,
-        json=plan.to_json,
+        data=plan.to_dict if stuck is None else data,
+        json=plan.to_json if stuck is None else None,
         rows=rows,
         columns=_COLUMNS,
     )

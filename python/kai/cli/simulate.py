@@ -57,6 +57,9 @@ Examples:
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of random times.")
 @life_options
 @first_moment_options
+@click.option(
+    "--fragmentation", is_flag=True, help="Also measure the idle GPUs that typical pods cannot use."
+)
 @click.option("--out", metavar="FILE", help="Save the timeline; kai.sim.Timeline.load reads it.")
 @click.option("--html", metavar="FILE", help="Write an HTML page with interactive charts.")
 @click.option("--perfetto", metavar="FILE", help="Write a trace for https://ui.perfetto.dev.")
@@ -126,9 +129,10 @@ def _simulate(file: str | None, options: dict[str, Any]) -> int:
     if options["out"] is not None:
         timeline.save(named("--out", options["out"]))
     warm_up_s = seconds("--warm-up", options["warm_up"])
-    metrics = timeline.metrics(warm_up_s=warm_up_s)
+    measured = {"warm_up_s": warm_up_s, "fragmentation": options["fragmentation"]}
+    metrics = timeline.metrics(**measured)
     if options["html"] is not None:
-        timeline.to_html(named("--html", options["html"]), warm_up_s=warm_up_s)
+        timeline.to_html(named("--html", options["html"]), **measured)
     if options["perfetto"] is not None:
         timeline.to_perfetto(named("--perfetto", options["perfetto"]))
     if options["as_json"]:

@@ -12,6 +12,7 @@ from kai.engine.text import Table
 
 if TYPE_CHECKING:
     from kai.engine.answer import Answer
+    from kai.engine.fragmentation import Fragmentation
 
 _VERBS = {"bind": "bound", "pipeline": "pipelined", "evict": "evicted"}
 
@@ -102,6 +103,22 @@ def rejected(plan: Answer) -> Table:
     hidden = len(rows) - MOST_ROWS
     note = f"and {text.count(hidden, 'more object')}" if hidden > 0 else ""
     return Table("Left out", ("object", "why"), rows[:MOST_ROWS], note=note)
+
+
+def fragmentation(before: Fragmentation, after: Fragmentation) -> Table:
+    """How much of the idle GPUs the typical pod cannot use, before and after a plan."""
+    rows = [
+        (
+            name,
+            text.number(each.idle_gpus),
+            text.number(each.gpus),
+            f"{each.share:.1%}",
+        )
+        for name, each in (("before", before), ("after", after))
+    ]
+    columns = ("", "idle", "not usable", "share")
+    title = "Idle GPUs that the typical pod cannot use"
+    return Table(title, columns, rows, right=frozenset((1, 2, 3)))
 
 
 def queue_tables_of(plan: Answer) -> list[Table]:

@@ -17,9 +17,10 @@ a score per node (`score`), whether the pod may run there (`filter`), or a key p
 that row. The function is then called only for rows that have changed, and other values are reused.
 With ``whole_table=True`` it gets all rows each time, and may compare them.
 
-The same tables must give the same values, so that a plan can be reproduced. Tables are read-only,
-and change after the function has returned: copy what you keep. NumPy must be installed (``pip
-install 'kai-sched[sim]'``). docs/howto/write-a-policy.md has examples and their cost.
+The same tables must give the same values, so that a plan can be reproduced. Tables are read-only.
+A table that you keep stays readable, but later calls overwrite the arrays of nodes: copy what you
+keep. NumPy must be installed (``pip install 'kai-sched[sim]'``). docs/howto/write-a-policy.md has
+examples and their cost.
 """
 
 from __future__ import annotations

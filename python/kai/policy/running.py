@@ -10,6 +10,7 @@ import threading
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kai.errors import InvalidConfigError, PolicyError
@@ -81,7 +82,7 @@ class Runner:
         self._typical: tuple[object, TypicalPods] | None = None
 
     def begin(self, facts: _core.PolicyFacts) -> Run:
-        """The policies for one cycle."""
+        """The policies for one cluster."""
         return Run(self, facts)
 
     def typical_pods(self, facts: _core.PolicyFacts) -> TypicalPods:
@@ -104,26 +105,25 @@ class Runner:
 
 
 class Run:
-    """The policies in one cycle. Methods return None, or an error message."""
+    """The policies for one cluster, in one or more cycles.
+
+    Methods return None, or an error message.
+    """
 
     def __init__(self, runner: Runner, facts: _core.PolicyFacts) -> None:
         self._np = _numpy()
         self._runner = runner
         self._facts = facts
-        self._columns = {name: self._np.asarray(each) for name, each in facts.nodes().items()}
+        self._columns = facts.nodes()
         answers = facts.answers()
-        self._score_out = self._np.asarray(answers["score"])
-        self._gpu_out = self._np.asarray(answers["gpu"])
-        self._allowed_out = self._np.asarray(answers["allowed"])
-        if "gpu_idle_milli" not in self._columns:  # no node has a GPU
-            rows = len(self._columns["kind"])
-            empty = self._np.zeros((rows, 0), dtype=self._np.int64)
-            empty.setflags(write=False)
-            self._columns["gpu_idle_milli"] = empty
+        self._score_out = answers["score"]
+        self._gpu_out = answers["gpu"]
+        self._allowed_out = answers["allowed"]
         self._cards = self._columns["gpu_idle_milli"].shape[1]
         # By number of rows: the views of a table are the same each time.
         self._tables: dict[int, Nodes] = {}
         self._mix: TypicalPods | None = None
+        self._orders = 0  # calls of `order`
 
     # ---- called by the core ----------------------------------------------------------------------
 
@@ -155,13 +155,15 @@ class Run:
         assert policy is not None
         facts = self._facts
         try:
-            columns = {name: self._np.asarray(each) for name, each in facts.groups().items()}
+            columns = facts.groups()
             columns["preemptible"] = columns["preemptible"].view(bool)
-            groups = Groups(**columns, _names=facts.group_names, _queue_names=facts.queue_names)
+            self._orders += 1
+            names = partial(self._group_names, self._orders)
+            groups = Groups(**columns, _names=names, _queue_names=facts.queue_names)
             keys = self._numbers(
                 policy.function(groups), rows, "key", lambda row: facts.group_names(row + 1)[row]
             )
-            self._np.asarray(facts.answers()["key"])[:] = keys
+            facts.answers()["key"][:] = keys
         except BaseException as error:
             return _failure(policy, error)
         return None
@@ -180,6 +182,14 @@ class Run:
         if self._mix is None:
             self._mix = self._runner.typical_pods(self._facts)
         return self._mix
+
+    def _group_names(self, of_order: int, rows: int) -> Sequence[str]:
+        """Raises ValueError for the table of an earlier cycle, whose groups may be gone."""
+        if of_order != self._orders:
+            raise ValueError(
+                "this table belongs to a cycle that has ended: copy the values that you keep"
+            )
+        return self._facts.group_names(rows)
 
     def _node(self, row: int) -> str:
         return f"node {self._facts.node_names(row + 1)[row]}"

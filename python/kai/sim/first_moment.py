@@ -35,7 +35,7 @@ from kai.sim.workload import Jobs, NodePool, Queue, Workload
 if TYPE_CHECKING:
     from kai import _core
 
-__all__ = ["FirstMoment", "Remaining", "workload_of"]
+__all__ = ["FirstMoment", "Remaining", "with_arrivals", "workload_of"]
 
 MIB = 1 << 20
 _MODELS = ("forever", "exponential", "log-normal", "annotation")
@@ -163,32 +163,42 @@ def workload_of(
 ) -> Workload:
     """A workload that starts with an existing cluster, at the cluster's time or now.
 
-    ``seed``: for the random part of ``remaining``. ``arrivals``: jobs that arrive later; only jobs,
-    priority classes and maintenance of that workload are used, and its jobs must be in queues of
-    the cluster. Raises InvalidInputError if they are not, and for an annotation that is no
-    duration; InvalidClusterError for a cluster that names an object twice.
+    ``seed``: for the random part of ``remaining``. ``arrivals``: as for `with_arrivals`. Raises
+    InvalidInputError as that function does, and for an annotation that is no duration;
+    InvalidClusterError for a cluster that names an object twice.
     """
     now_ns = int(time.time()) * times.SECOND_NS if cluster.now is None else None
     first = FirstMoment(cluster, cluster._now_ns if now_ns is None else now_ns)  # type: ignore[arg-type]
     annotations = _annotations(cluster) if remaining.annotation else {}
     jobs = _jobs(first, remaining, seed, annotations)
     queues = tuple(_queue(*each) for each in first.compiled.queues())
-    classes = dict(first.compiled.priority_classes())
-    if arrivals is not None:
-        jobs = _with_arrivals(jobs, arrivals.jobs, {queue.name for queue in queues})
-        classes = {**arrivals.priority_classes, **classes}
-    name = cluster.name or "a cluster"
-    return Workload(
+    now = Workload(
         jobs=jobs,
         queues=queues,
         nodes=tuple(_node(*each) for each in first.compiled.nodes()),
-        name=name if arrivals is None else f"{name}, then {arrivals.name or 'arrivals'}",
+        name=cluster.name or "a cluster",
         source=f"{_said(remaining)}; the first moment is {times.to_text(first.now_ns)}",
         start=times.to_text(first.now_ns),
-        problems=() if arrivals is None else arrivals.problems,
-        priority_classes=classes,
-        maintenance=() if arrivals is None else arrivals.maintenance,
+        priority_classes=dict(first.compiled.priority_classes()),
         first=first,
+    )
+    return now if arrivals is None else with_arrivals(now, arrivals)
+
+
+def with_arrivals(workload: Workload, arrivals: Workload) -> Workload:
+    """A workload of `workload_of`, and jobs that arrive later.
+
+    Only the jobs, priority classes and maintenance of ``arrivals`` are used, and its jobs must be
+    in queues of the cluster. Raises InvalidInputError if they are not.
+    """
+    queues = {queue.name for queue in workload.queues}
+    return replace(
+        workload,
+        jobs=_with_arrivals(workload.jobs, arrivals.jobs, queues),
+        name=f"{workload.name}, then {arrivals.name or 'arrivals'}",
+        problems=arrivals.problems,
+        priority_classes={**arrivals.priority_classes, **workload.priority_classes},
+        maintenance=arrivals.maintenance,
     )
 
 

@@ -2,6 +2,7 @@
 
     at(timeline, 86_400).gpus                # F in GPUs after a day
     moments, stuck, idle = over_time(timeline)
+    stuck, idle = means(timeline, (0.0, timeline.end_s))
 
 GPUs and CPUs of a node are idle if no pod occupies them. Without a mix, the typical pods are the
 most frequent pods of the workload's jobs that together are 95 % of all. Removed nodes have no idle
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from kai.sim.timeline import Timeline
     from kai.sim.workload import Workload
 
-__all__ = ["at", "over_time", "typical_pods"]
+__all__ = ["at", "means", "over_time", "typical_pods"]
 
 _WHOLE = 1000  # thousandths
 _Shape = tuple[int, int, tuple[int, ...]]  # as kai._core._IdleNode, and hashable
@@ -94,6 +95,20 @@ def over_time(timeline: Timeline, mix: Mix | None = None) -> tuple[Any, Any, Any
     # If there are several changes at a moment, the last one counts.
     last = np.append(np.diff(moments) > 0, True)
     return np.array(moments)[last], *(np.round(each[last], 9) for each in sums)
+
+
+def means(timeline: Timeline, window: tuple[float, float]) -> tuple[float, float] | None:
+    """The mean F in GPUs and the mean idle GPUs over a window, weighted by time; None if it has no
+    length. Worked: an F of 2 for 30 s and of 1 for 10 s has the mean 1.75.
+    """
+    low, high = window
+    if not low < high:
+        return None
+    moments, stuck, idle = over_time(timeline)
+    lengths = np.diff(np.clip(np.append(moments, high), low, high))
+    return float((stuck * lengths).sum()) / (high - low), float((idle * lengths).sum()) / (
+        high - low
+    )
 
 
 def typical_pods(workload: Workload) -> tuple[TypicalPod, ...]:

@@ -24,7 +24,7 @@ from matplotlib.patches import Patch
 
 from kai.errors import InvalidInputError
 from kai.sim import series
-from kai.sim.comparing.measures import measure
+from kai.sim.comparing.measures import measure, needs_fragmentation
 from kai.sim.palette import DARK, LIGHT, Ground, Look, looks
 
 if TYPE_CHECKING:
@@ -528,7 +528,11 @@ def comparison(
         _compared(name)
     if not timelines:
         raise InvalidInputError("timelines: expected at least one")
-    measured = {name: each.metrics(warm_up_s=warm_up_s) for name, each in timelines.items()}
+    stuck = needs_fragmentation(metrics)
+    measured = {
+        name: each.metrics(warm_up_s=warm_up_s, fragmentation=stuck)
+        for name, each in timelines.items()
+    }
     columns = min(len(metrics), 4)
     rows = -(-len(metrics) // columns)
     figure, panels = plt.subplots(

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from kai.sim.timeline import Timeline
     from kai.sim.workload import Workload
 
-__all__ = ["duration", "of_timeline", "of_workload", "pools", "tables"]
+__all__ = ["duration", "fragmentation_rows", "of_timeline", "of_workload", "pools", "tables"]
 
 
 def of_timeline(timeline: Timeline) -> str:
@@ -85,8 +85,21 @@ def _gpus(metrics: Metrics, scales: bool) -> Table:
         ("Jain's index of queues that want more", index(metrics.jain_index)),
         ("share error", part(metrics.share_error)),
         ("finish-time fairness, mean", index(metrics.rho["mean"])),
+        *fragmentation_rows(metrics),
     ]
     return Table("GPUs", ("", ""), rows, right=frozenset((1,)))
+
+
+def fragmentation_rows(metrics: Metrics) -> list[tuple[str, str]]:
+    """Rows of a table; none if fragmentation was not requested."""
+    found = metrics.fragmentation
+    if found is None:
+        return []
+    return [
+        ("idle GPUs, mean", f"{found.idle_gpus:,.1f}"),
+        ("  not usable by the typical pod", f"{found.gpus:,.1f}"),
+        ("  as part of the idle GPUs", f"{found.share:.1%}"),
+    ]
 
 
 def _queues(metrics: Metrics) -> Table:

@@ -149,18 +149,21 @@ class Timeline:
             wall_s=wall_s,
         )
 
-    def metrics(self, *, warm_up_s: float = 0.0) -> Metrics:
-        """Its metrics; see `kai.sim.metrics`. Raises InvalidInputError for a negative time."""
+    def metrics(self, *, warm_up_s: float = 0.0, fragmentation: bool = False) -> Metrics:
+        """Its metrics; `kai.sim.metrics` defines them. ``fragmentation``: also the mean F.
+
+        Raises InvalidInputError for a negative time.
+        """
         from kai.sim.metrics import measure
 
-        return measure(self, warm_up_s=warm_up_s)
+        return measure(self, warm_up_s=warm_up_s, fragmentation=fragmentation)
 
     def fragmentation(self, at_s: float, mix: Mix | None = None) -> Fragmentation:
         """How much of the GPUs that are idle at a moment the typical pod of a job cannot use.
 
         `mix`: other typical pods, as `kai.Fragmentation.against` takes them. Over time:
-        `kai.sim.fragmentation.over_time`. Raises InvalidInputError for a time outside the timeline
-        and for an invalid mix.
+        `kai.sim.fragmentation.over_time`; the mean: ``metrics(fragmentation=True)``. Raises
+        InvalidInputError for a time outside the timeline and for an invalid mix.
         """
         from kai.sim import fragmentation
 
@@ -190,15 +193,23 @@ class Timeline:
 
         return Plots(self)
 
-    def to_html(self, path: str | Path, *, title: str = "", warm_up_s: float = 0.0) -> None:
+    def to_html(
+        self,
+        path: str | Path,
+        *,
+        title: str = "",
+        warm_up_s: float = 0.0,
+        fragmentation: bool = False,
+    ) -> None:
         """Writes a page with interactive pictures, which needs no network: `kai.sim.page`.
 
-        ``title``: default: the name of the workload. ``warm_up_s``: of its metrics. Raises
-        InvalidInputError if the file cannot be written, and for a time that leaves no window.
+        ``title``: default: the name of the workload. ``warm_up_s``, ``fragmentation``: of its
+        metrics. Raises InvalidInputError if the file cannot be written, and for a time that leaves
+        no window.
         """
         from kai.sim import page
 
-        page.write(self, path, title=title, warm_up_s=warm_up_s)
+        page.write(self, path, title=title, warm_up_s=warm_up_s, fragmentation=fragmentation)
 
     def to_perfetto(self, path: str | Path) -> None:
         """Writes a trace for https://ui.perfetto.dev: `kai.sim.perfetto`.

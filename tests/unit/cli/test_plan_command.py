@@ -58,6 +58,37 @@ def test_json_equals_the_python_values(run: Run, snapshot: Path) -> None:
     assert {**plan, "timing_ms": 0} == {**json.loads(json.dumps(same)), "timing_ms": 0}
 
 
+def test_fragmentation_is_shown_before_and_after_the_plan(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "cluster.zip"
+    cluster = kai.Cluster(now=NOW).queue("a").node("n1", gpus=8)
+    cluster.running("a/old", gpus=1, node="n1").pending("a/large", pods=3, gpus=3).save(file)
+    before = cluster.fragmentation()
+    after = kai.Scheduler().plan(cluster).fragmentation
+    assert before.mix == after.mix
+    done = run("plan", file, "--fragmentation", "--now", NOW)
+    table = done.out[done.out.index("Idle GPUs that the typical pod cannot use") :].splitlines()
+    assert [line.split() for line in table[1:4]] == [
+        ["idle", "not", "usable", "share"],
+        ["before", "7", "0", "0.0%"],
+        ["after", "1", "0.75", "75.0%"],
+    ]
+    assert "Idle GPUs" in run("plan", file, "--fragmentation", "-o", "markdown").out
+    plain = json.loads(run("plan", file, "--json", "--now", NOW).out)
+    asked = json.loads(run("plan", file, "--fragmentation", "--json", "--now", NOW).out)
+    assert asked.pop("fragmentation") == {"before": before.to_dict(), "after": after.to_dict()}
+    assert {**asked, "timing_ms": 0} == {**plain, "timing_ms": 0}
+
+
+@pytest.mark.parametrize("options", [("-o", "csv"), ("--explain", "big")])
+def test_fragmentation_has_no_place_in_a_csv_or_an_explanation(
+    run: Run, snapshot: Path, options: tuple[str, str]
+) -> None:
+    done = run("plan", snapshot, "--fragmentation", *options)
+    assert done.status == 2
+    assert f"{' '.join(options[:1])}" in done.err
+    assert "and --fragmentation exclude each other" in done.err
+
+
 @pytest.mark.parametrize("name", ["vision/big", "big", "big-0"])
 def test_explain_says_why_and_no_more(run: Run, snapshot: Path, name: str) -> None:
     done = run("plan", snapshot, "--explain", name)

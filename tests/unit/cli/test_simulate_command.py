@@ -125,6 +125,23 @@ def test_a_simulation_may_end_early_and_be_saved(run: Run, tmp_path: Path) -> No
     assert Timeline.load(tmp_path / "run.npz").end_s == 1800
 
 
+def test_fragmentation_is_shown_on_request(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "jobs.yaml"
+    jobs = "{x: {duration: 1h, pods: 2, gpu: 3}, y: {arrival: 30m, duration: 1h, gpu: 4}}"
+    file.write_text(f"nodes: {{n: {{count: 2, gpu: 4}}}}\njobs: {jobs}\n")
+    plain = json.loads(run("simulate", file, "--json").out)["metrics"]
+    assert plain.pop("fragmentation") is None
+    asked = json.loads(run("simulate", file, "--json", "--fragmentation").out)["metrics"]
+    # Until the last arrival x runs. One GPU of each node is idle, and no typical pod fits.
+    assert asked.pop("fragmentation") == {"gpus": 2, "idle_gpus": 2, "share": 1}
+    assert asked == plain
+    page = tmp_path / "page.html"
+    done = run("simulate", file, "--fragmentation", "--html", page)
+    for text in (done.out, page.read_text()):
+        assert "not usable by the typical pod" in text
+    assert "not usable" not in run("simulate", file, "--html", page).out + page.read_text()
+
+
 def test_times_have_one_unit_or_several_or_none(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "jobs.yaml"
     file.write_text(WORKLOAD)
@@ -178,6 +195,61 @@ def test_a_snapshot_is_the_first_moment(run: Run, snapshot: Path, tmp_path: Path
     assert (
         "run for 3600 s; the first moment is 2026-01-01T12:00:00Z" in answer["workload"]["source"]
     )
+
+
+LATER = "jobs: {late: {queue: a, arrival: 3h, duration: 1h}}\n"
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "",
+        "maintenance: {m: {at: 1d, duration: 1h, nodes: [n]}}\n",
+        "queues: {a: {}}\n",
+        "queues: {a: {}}\nnodes: {other: {gpu: 1}}\n",
+    ],
+)
+def test_arrivals_need_no_nodes_and_no_queues(
+    run: Run, snapshot: Path, tmp_path: Path, rest: str
+) -> None:
+    later = tmp_path / "later.yaml"
+    later.write_text(LATER + rest)
+    done = run("simulate", snapshot, "--remaining", "1h", "--json", "--arrivals", later)
+    assert done.status == 0, done.err
+    answer = json.loads(done.out)
+    assert answer["jobs"]["first_start_s"] == [0, 3600, 10800]
+    assert answer["workload"]["nodes"] == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (LATER.replace("queue: a", "queue: b"), "later.yaml:1: jobs.late.queue: there is no queue"),
+        (f"{LATER}queues: {{b: {{}}}}\n", "there is no queue 'a' to run jobs"),
+        (f"{LATER}maintenance: {{m: {{at: 1, duration: 1, nodes: [x]}}}}\n", "no node 'x'"),
+        ("nodes: {n: {gpu: 1}}\n", "later.yaml:1: has no jobs"),
+    ],
+)
+def test_arrivals_that_the_cluster_cannot_run_are_one_sentence(
+    run: Run, snapshot: Path, tmp_path: Path, text: str, said: str
+) -> None:
+    later = tmp_path / "later.yaml"
+    later.write_text(text)
+    done = run("simulate", snapshot, "--remaining", "1h", "--arrivals", later)
+    assert (done.status, done.out, len(done.err.splitlines())) == (2, "", 1)
+    assert said in done.err
+
+
+def test_a_workload_without_nodes_needs_those_of_another_file(run: Run, tmp_path: Path) -> None:
+    jobs, nodes = tmp_path / "jobs.yaml", tmp_path / "mine.yaml"
+    jobs.write_text("jobs: {x: {duration: 1h}}\n")
+    done = run("simulate", jobs)
+    assert done.status == 2
+    assert "jobs.yaml:1: has no nodes; write `nodes`, or name a file with nodes (--cluster" in (
+        done.err
+    )
+    nodes.write_text("nodes: {n: {gpu: 4}}\n")
+    assert run("simulate", jobs, "--cluster", nodes).status == 0
 
 
 def test_the_past_of_a_snapshot_counts_with_a_database_of_usage(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -191,6 +193,42 @@ def test_row_wise_policies_get_the_rows_that_have_changed() -> None:
     nodes_with(kai.policy.score(whole_table=True)(note), cluster=cluster)
     everywhere = [f"n{i}" for i in range(1, 6)]
     assert rows == [everywhere, everywhere, everywhere[1:]]
+
+
+def test_a_table_that_is_kept_keeps_its_values() -> None:
+    """The memory of a table used to be freed at the end of its cycle."""
+    kept: list[Any] = []
+    values: list[dict[str, list[Any]]] = []
+
+    def keep(table: Any) -> None:
+        columns = [each.name for each in fields(table) if not each.name.startswith("_")]
+        kept.append(table)
+        values.append({name: getattr(table, name).tolist() for name in columns})
+
+    @kai.policy.score
+    def keeps(pod: Any, nodes: Any) -> Any:
+        keep(nodes)
+        return np.zeros(len(nodes))
+
+    @kai.policy.filter
+    def keeps_too(pod: Any, nodes: Any) -> Any:
+        keep(nodes)
+        return np.ones(len(nodes), dtype=bool)
+
+    @kai.policy.pod_group_order
+    def keeps_groups(groups: Any) -> Any:
+        keep(groups)
+        return np.zeros(len(groups))
+
+    for _ in range(20):
+        nodes_with(keeps, keeps_too, keeps_groups)
+    gc.collect()
+    assert len({type(each) for each in kept}) == 2
+    for table, at_the_call in zip(kept, values, strict=True):
+        for name, expected in at_the_call.items():
+            np.testing.assert_array_equal(getattr(table, name), expected, err_msg=name)
+            with pytest.raises(ValueError, match="read-only"):
+                getattr(table, name)[:] = 0
 
 
 def test_a_table_ends_with_its_cycle() -> None:
@@ -466,6 +504,23 @@ def test_policies_hold_in_a_simulation() -> None:
 
     assert simulated().jobs["first_start_s"].tolist() == [0, 100, 150]
     assert simulated(smallest).jobs["first_start_s"].tolist() == [0, 110, 100]
+
+
+def test_tables_of_groups_that_are_kept_keep_their_values_in_a_simulation() -> None:
+    kept: list[tuple[Any, list[float]]] = []
+
+    @kai.policy.pod_group_order
+    def keeps(groups: Any) -> Any:
+        kept.append((groups, groups.waited_s.tolist()))
+        if len(kept) > 1:
+            with pytest.raises(ValueError, match="cycle that has ended"):
+                assert kept[-2][0].name
+        return groups.gpus
+
+    simulated(keeps)
+    assert len({tuple(waited) for _, waited in kept}) > 2
+    for groups, waited in kept:
+        assert groups.waited_s.tolist() == waited
 
 
 def with_evictions(order: str | None, *policies: kai.policy.Policy) -> Any:

@@ -16,7 +16,7 @@ import pytest
 import kai
 from kai.errors import InvalidConfigError, InvalidInputError
 from kai.sim.comparing import RayExecutor
-from kai.sim.comparing.measures import MEASURES, OF_QUEUES, measure
+from kai.sim.comparing.measures import MEASURES, OF_QUEUES, ON_REQUEST, measure
 from kai.sim.comparing.worlds import Worlds
 from kai.sim.generators import generate
 from kai.sim.metrics import measure as measured
@@ -363,13 +363,35 @@ def test_every_metric_is_one_of_a_timeline(weeks: Workload) -> None:
         assert isinstance(measure(name).of(metrics), float), name
     for name in OF_QUEUES:
         assert isinstance(measure(f"{name}[a]").of(metrics), float), name
+    for name in ON_REQUEST:
+        assert measure(name).lower_is_better
+        assert measure(name).of(metrics) is None  # not measured
+        assert isinstance(measure(name).of(simulate(weeks).metrics(fragmentation=True)), float)
     better_high = [each.name for each in MEASURES.values() if not each.lower_is_better]
     assert better_high == ["utilization", "useful_part", "jain_index"]
+
+
+def test_fragmentation_is_compared_if_it_is_named(weeks: Workload) -> None:
+    done = kai.compare(FIFO, None, workload=weeks, vary=(), primary="fragmentation", metrics=())
+    means = [simulate(weeks, config=each).metrics(fragmentation=True) for each in (FIFO, None)]
+    expected = tuple(each.fragmentation.gpus for each in means if each.fragmentation)
+    assert [each.name for each in done.metrics] == ["fragmentation"]
+    assert done.primary.values == (expected,)
+    assert done.primary.unit == "GPUs"
+
+
+def test_fragmentation_is_not_measured_otherwise(
+    weeks: Workload, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kai.sim.fragmentation.over_time", None)
+    names = [each.name for each in kai.compare(FIFO, None, workload=weeks, vary=()).metrics]
+    assert names == list(MEASURES)
 
 
 @pytest.mark.parametrize(
     ("given", "said"),
     [
+        ({"primary": "fragmentatio"}, "did you mean 'fragmentation'"),
         ({"primary": "waitin_mean_s"}, "did you mean 'waiting_mean_s'"),
         ({"metrics": ["evictions[a]"]}, "there is no metric of a queue"),
         ({"metrics": ["waiting_mean_s[aa]"]}, "there is no queue 'aa' to measure"),

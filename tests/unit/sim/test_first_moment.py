@@ -8,10 +8,11 @@ import pytest
 
 import kai
 from kai.errors import InvalidInputError
-from kai.sim.first_moment import Remaining, workload_of
+from kai.sim.first_moment import Remaining, with_arrivals, workload_of
 from kai.sim.simulate import Life, simulate
 from kai.sim.stay_ends import STAY_ENDS
 from kai.sim.timeline import Timeline
+from kai.sim.traces import read_arrivals
 from kai.sim.workload import Job, Jobs, Maintenance, NodePool, Queue, Workload
 
 NOW = "2026-01-01T12:00:00Z"
@@ -70,6 +71,27 @@ def test_jobs_arrive_later_in_queues_of_the_cluster() -> None:
     with pytest.raises(InvalidInputError) as raised:
         workload_of(cluster(), arrivals=arrivals(Job("x", "aa", 0, 1)))
     assert str(raised.value) == ("job x: queue: the cluster has no queue 'aa'; did you mean 'a'?")
+
+
+def test_a_file_of_arrivals_uses_the_nodes_and_queues_of_the_cluster(tmp_path: Path) -> None:
+    now = workload_of(cluster(), remaining=Remaining.parse("10m"))
+    file = tmp_path / "later.yaml"
+    file.write_text("jobs: {new: {queue: b, arrival: 20m, duration: 1m, gpu: 4}}\n")
+    later = read_arrivals(file, now)
+    assert (later.nodes, later.queues) == (now.nodes, now.queues)
+    given = with_arrivals(now, later)
+    assert times(simulate(given), "first_start_s")["new"] == 1200
+    at_once = workload_of(cluster(), remaining=Remaining.parse("10m"), arrivals=later)
+    assert given.name == at_once.name == "a cluster, then arrivals"
+    assert times(simulate(given), "end_s") == times(simulate(at_once), "end_s")
+
+
+def test_jobs_of_a_trace_have_pods_that_fit_the_nodes_of_the_cluster(tmp_path: Path) -> None:
+    file = tmp_path / "philly.csv"
+    file.write_text("timestamp,num_gpus,duration,cluster\n2017-10-03 05:29:20,8,60,a\n")
+    small = kai.Cluster(now=NOW).queue("a").nodes("n", 4, gpus=4)
+    later = read_arrivals(file, workload_of(small))
+    assert (later.jobs.pods.tolist(), later.jobs.gpus.tolist()) == ([2], [4])
 
 
 def test_pods_of_a_group_need_not_be_alike() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -11,6 +13,8 @@ import kai
 np = pytest.importorskip("numpy")
 
 from kai.sim import fragmentation, series  # noqa: E402
+from kai.sim.metrics import MeanFragmentation  # noqa: E402
+from kai.sim.simulate import Life, Outage  # noqa: E402
 from kai.sim.workload import Job, NodePool, Queue, Workload  # noqa: E402
 
 
@@ -69,6 +73,65 @@ def test_each_moment_has_the_fragmentation_of_the_definition(seed: int) -> None:
         assert (stuck[i], idle[i]) == pytest.approx(expected, abs=1e-6), moments[i]
         found = timeline.fragmentation(float(moments[i]))
         assert (found.gpus, found.idle_gpus) == pytest.approx(expected, abs=1e-6)
+
+
+def slow_means(timeline: kai.sim.Timeline, low: float, high: float) -> tuple[float, float]:
+    """Sums F and idle GPUs from each change to the next one."""
+    stays, nodes = timeline.stays, timeline.nodes
+    changes = {*stays["from_s"].tolist(), *stays["to_s"].tolist(), *nodes["at_s"].tolist()}
+    edges = [low, *sorted(each for each in changes if low < each < high), high]
+    stuck = idle = 0.0
+    for start, end in pairwise(edges):
+        values = slow_f(timeline, start)
+        stuck += values[0] * (end - start)
+        idle += values[1] * (end - start)
+    return stuck / (high - low), idle / (high - low)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_mean_is_over_the_window_between_warm_up_and_last_arrival(seed: int) -> None:
+    life = Life(outages=(Outage("big-1", from_s=30, until_s=45),))
+    timeline = kai.simulate(workload(seed), life=life)
+    metrics = timeline.metrics(warm_up_s=13.5, fragmentation=True)
+    assert metrics.window_s[0] == 13.5
+    assert metrics.window_s[1] < timeline.end_s
+    stuck, idle = slow_means(timeline, *metrics.window_s)
+    found = metrics.fragmentation
+    assert found is not None
+    assert stuck > 0
+    assert (found.gpus, found.idle_gpus) == pytest.approx((stuck, idle), abs=1e-6)
+    assert found.share == pytest.approx(stuck / idle)
+    assert metrics.to_dict()["fragmentation"] == {
+        "gpus": found.gpus,
+        "idle_gpus": found.idle_gpus,
+        "share": found.share,
+    }
+
+
+def test_the_mean_is_measured_only_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    timeline = kai.simulate(workload(0))
+    with monkeypatch.context() as patch:
+        patch.setattr(fragmentation, "over_time", None)
+        metrics = timeline.metrics()
+    assert metrics.fragmentation is None
+    assert "not usable" not in str(metrics)
+    with_it = timeline.metrics(fragmentation=True)
+    assert replace(with_it, fragmentation=None) == metrics
+    assert "  not usable by the typical pod" in str(with_it)
+
+
+def test_without_idle_gpus_the_share_is_0() -> None:
+    jobs = [Job(f"j{i}", queue="a", arrival_s=i, duration_s=10, gpus=2, cpu=1) for i in range(2)]
+    pools = (NodePool("n", gpus=2, cpu=8.0),)
+    metrics = kai.simulate(Workload.of(jobs, queues=(Queue("a"),), nodes=pools)).metrics(
+        fragmentation=True
+    )
+    assert metrics.fragmentation == MeanFragmentation(gpus=0.0, idle_gpus=0.0, share=0.0)
+
+
+def test_a_window_without_length_has_no_mean() -> None:
+    work = Workload.of([], queues=(Queue("a"),), nodes=(NodePool("n", gpus=2),))
+    assert kai.simulate(work).metrics(fragmentation=True).fragmentation is None
 
 
 def test_it_can_be_measured_against_other_pods() -> None:

@@ -126,7 +126,9 @@ def test_little_is_needed(tmp_path: Path) -> None:
 
 def test_nodes_may_be_given_elsewhere(tmp_path: Path) -> None:
     text = "jobs: {train: {duration: 1h}}\n"
-    assert refused(tmp_path, text) == "w.yaml:1: has no nodes"
+    assert refused(tmp_path, text) == (
+        "w.yaml:1: has no nodes; write `nodes`, or name a file with nodes (--cluster, or nodes=)"
+    )
     (tmp_path / "cluster.yaml").write_text("nodes: {n: {count: 3}}\nqueues: {a: {}}\n")
     assert read(tmp_path, text, nodes=tmp_path / "cluster.yaml").gpus == 24
     nodes, queues = traces.read_cluster(tmp_path / "cluster.yaml")

@@ -107,7 +107,7 @@ def compare(
             the workload lasts for two or more, otherwise nothing
         primary: the metric that decides
         metrics: the others, such as "waiting_p95_s" or "waiting_mean_s[vision]"; default: all
-            of the whole workload
+            of the whole workload, without fragmentation
         level: of the interval of the primary metric, and of all others together (Holm)
         executor: None or "serial"; "processes" or a number of them; "ray"; or any
             `concurrent.futures.Executor`

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -17,7 +17,15 @@ from kai.api.nearest import did_you_mean
 from kai.errors import InvalidInputError
 from kai.sim.metrics import Metrics
 
-__all__ = ["MEASURES", "OF_QUEUES", "PRIMARY", "Measure", "measure"]
+__all__ = [
+    "MEASURES",
+    "OF_QUEUES",
+    "ON_REQUEST",
+    "PRIMARY",
+    "Measure",
+    "measure",
+    "needs_fragmentation",
+]
 
 PRIMARY = "completion_mean_s"
 """The default primary metric."""
@@ -29,7 +37,7 @@ class Measure:
 
     name: str
     title: str
-    unit: str  # "s", "GPU-hours" or nothing
+    unit: str  # "s", "GPUs", "GPU-hours" or nothing
     lower_is_better: bool
     of: Callable[[Metrics], float | None]
 
@@ -37,6 +45,8 @@ class Measure:
 def _attribute(path: str, metrics: Metrics) -> float | None:
     value: Any = metrics
     for name in path.split("."):
+        if value is None:
+            return None
         value = value[name] if isinstance(value, Mapping) else getattr(value, name)
     return None if value is None else float(value)
 
@@ -71,7 +81,17 @@ _ALL = (
 )
 
 MEASURES: Mapping[str, Measure] = {each.name: each for each in _ALL}
-"""The metrics of the whole workload, by name."""
+"""The metrics of the whole workload, by name; all of these are compared by default."""
+
+_FRAGMENTATION = (
+    _measure("fragmentation", "fragmentation", "GPUs", "lower", "fragmentation.gpus"),
+    _measure(
+        "fragmentation_share", "fragmentation / idle GPUs", "", "lower", "fragmentation.share"
+    ),
+)
+
+ON_REQUEST: Mapping[str, Measure] = {each.name: each for each in _FRAGMENTATION}
+"""Further metrics of the whole workload. They take longer, so they are measured only if named."""
 
 OF_QUEUES = {
     "completion_mean_s": "completion.mean_s",
@@ -82,15 +102,20 @@ OF_QUEUES = {
 """The metrics that also exist for each queue, as in ``waiting_mean_s[vision]``."""
 
 
+def needs_fragmentation(names: Iterable[str]) -> bool:
+    """Whether some of these metrics need ``Timeline.metrics(fragmentation=True)``."""
+    return any(name in ON_REQUEST for name in names)
+
+
 def measure(name: str) -> Measure:
     """A metric by its name. Raises InvalidInputError for an unknown one."""
     of_all, bracket, queue = name.partition("[")
-    known = list(OF_QUEUES if bracket else MEASURES)
+    known = list(OF_QUEUES if bracket else {**MEASURES, **ON_REQUEST})
     if of_all not in known or (bracket and not queue.endswith("]")):
         hint = did_you_mean(of_all, known) or ": " + ", ".join(known)
         what = "of a queue " if bracket else ""
         raise InvalidInputError(f"there is no metric {what}{name!r}{hint}")
-    whole = MEASURES[of_all]
+    whole = MEASURES.get(of_all) or ON_REQUEST[of_all]
     if not bracket:
         return whole
     queue = queue[:-1]

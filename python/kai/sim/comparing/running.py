@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from kai.errors import InvalidInputError, KaiError, PolicyError
 from kai.policy.declaring import Policy
-from kai.sim.comparing.measures import measure
+from kai.sim.comparing.measures import measure, needs_fragmentation
 from kai.sim.comparing.sides import Point
 from kai.sim.comparing.worlds import Worlds
 from kai.sim.progress import bar
@@ -69,7 +69,9 @@ class Work:
             )
         except PolicyError as error:  # without the timeline so far, which no process can send
             raise PolicyError(str(error)) from error.__cause__
-        measured = timeline.metrics(warm_up_s=self.warm_up_s)
+        measured = timeline.metrics(
+            warm_up_s=self.warm_up_s, fragmentation=needs_fragmentation(self.metrics)
+        )
         return tuple(measure(name).of(measured) for name in self.metrics)
 
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kai.errors import InvalidInputError
-from kai.sim import series
+from kai.sim import series, summary
 from kai.sim.palette import DARK, LIGHT, SHADES, Ground, looks
 
 if TYPE_CHECKING:
@@ -37,22 +37,32 @@ NOTHING = "\u2013"  # in a table
 MOST_POINTS = 200  # of a distribution
 
 
-def write(timeline: Timeline, path: str | Path, *, title: str = "", warm_up_s: float = 0.0) -> None:
+def write(
+    timeline: Timeline,
+    path: str | Path,
+    *,
+    title: str = "",
+    warm_up_s: float = 0.0,
+    fragmentation: bool = False,
+) -> None:
     """Writes the page to a file.
 
     Raises InvalidInputError if the file cannot be written, and as `html` does.
     """
-    text = html(timeline, title=title, warm_up_s=warm_up_s)
+    text = html(timeline, title=title, warm_up_s=warm_up_s, fragmentation=fragmentation)
     try:
         Path(path).write_text(text, encoding="utf-8")
     except OSError as error:
         raise InvalidInputError(f"{path}: {error.strerror}") from None
 
 
-def html(timeline: Timeline, *, title: str = "", warm_up_s: float = 0.0) -> str:
+def html(
+    timeline: Timeline, *, title: str = "", warm_up_s: float = 0.0, fragmentation: bool = False
+) -> str:
     """The page. ``title``: default: the name of the workload.
 
-    ``warm_up_s``: of the metrics. Raises InvalidInputError for one that leaves no window.
+    ``warm_up_s``, ``fragmentation``: of the metrics. Raises InvalidInputError for a warm-up that
+    leaves no window.
     """
     workload = timeline.workload
     packed = _Packed(timeline)
@@ -64,7 +74,7 @@ def html(timeline: Timeline, *, title: str = "", warm_up_s: float = 0.0) -> str:
         colours=_colours(),
         style=_text("page.css"),
         shades=", ".join(SHADES),
-        metrics=_metrics(timeline.metrics(warm_up_s=warm_up_s)),
+        metrics=_metrics(timeline.metrics(warm_up_s=warm_up_s, fragmentation=fragmentation)),
         about=_json(about),
         data=packed.data(),
         script=_text("page.js"),
@@ -302,6 +312,7 @@ def _metrics(metrics: Metrics) -> str:
                 ("restarts of jobs", f"{metrics.restarts:,}"),
                 ("Jain's index (1: even)", _number(metrics.jain_index)),
                 ("share error", _percent(metrics.share_error)),
+                *summary.fragmentation_rows(metrics),
                 ("finish-time fairness rho, mean", _number(metrics.rho["mean"])),
             ],
         ),

@@ -8,13 +8,21 @@
 """
 
 from kai.sim.traces.gavel import Throughputs, read_throughputs
-from kai.sim.traces.reading import FORMATS, read, read_all, read_cluster, write_yaml
+from kai.sim.traces.reading import (
+    FORMATS,
+    read,
+    read_all,
+    read_arrivals,
+    read_cluster,
+    write_yaml,
+)
 
 __all__ = [
     "FORMATS",
     "Throughputs",
     "read",
     "read_all",
+    "read_arrivals",
     "read_cluster",
     "read_throughputs",
     "write_yaml",

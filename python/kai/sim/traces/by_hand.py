@@ -49,9 +49,11 @@ def of_yaml(
     *,
     nodes: tuple[NodePool, ...] | None = None,
     queues: tuple[Queue, ...] | None = None,
+    other_queues: tuple[Queue, ...] = (),
 ) -> Workload:
     """The workload of a text; ``nodes`` and ``queues`` replace those in the text.
 
+    ``other_queues``: used if the text has no queues; default: one queue that deserves all GPUs.
     Raises InvalidInputError for an error in the text, with file, line and key.
     """
     page = Page(file, text)
@@ -61,9 +63,10 @@ def of_yaml(
     if nodes is None:
         nodes = _nodes(page, top)
     if not nodes:
-        raise page.error((), "has no nodes")
+        said = "has no nodes; write `nodes`, or name a file with nodes (--cluster, or nodes=)"
+        raise page.error((), said)
     if queues is None:
-        queues = _queues(page, top)
+        queues = _queues(page, top) or other_queues
     if not queues:
         gpus = float(sum(pool.most * pool.gpus for pool in nodes))
         queues = (Queue("default", deserved_gpus=gpus),)

@@ -20,7 +20,7 @@ from kai.sim.traces.table import Table
 from kai.sim.traces.trace import Choice, Trace, workload_of
 from kai.sim.workload import NodePool, Queue, Workload
 
-__all__ = ["FORMATS", "read", "read_all", "read_cluster", "write_yaml"]
+__all__ = ["FORMATS", "read", "read_all", "read_arrivals", "read_cluster", "write_yaml"]
 
 FORMATS = ("philly", "itp", "openb", "muri", "tiresias", "swf", "sacct", "yaml")
 """The formats that `read` knows."""
@@ -62,6 +62,32 @@ def read(
     Invalid rows are left out, and counted in `Workload.problems`. Raises InvalidInputError if the
     file cannot be read or has nothing usable, and for arguments that do not fit the format.
     """
+    pools = read_cluster(nodes)[0] if isinstance(nodes, (str, os.PathLike)) else nodes
+    if isinstance(nodes, (str, os.PathLike)) and not pools:
+        raise InvalidInputError(f"{os.path.basename(nodes)}: has no nodes")
+    choice = Choice(
+        None if pools is None else tuple(pools), None if queues is None else tuple(queues)
+    )
+    return _read(path, format, choice, queues_by, processors)
+
+
+def read_arrivals(path: PathLike, cluster: Workload, *, format: str | None = None) -> Workload:
+    """The jobs of a file that arrive in an existing cluster, for `first_moment.with_arrivals`.
+
+    ``cluster``: a workload that begins with the cluster (`first_moment.workload_of`). Its nodes
+    replace those of the file, and a YAML file without queues uses its queues. Raises
+    InvalidInputError as `read` does.
+    """
+    return _read(path, format, Choice(cluster.nodes, other_queues=cluster.queues))
+
+
+def _read(
+    path: PathLike,
+    format: str | None,
+    choice: Choice,
+    queues_by: str | None = None,
+    processors: str = "gpus",
+) -> Workload:
     content, name = _content(path), os.path.basename(os.fspath(path).rstrip("/")) or str(path)
     if format is not None and format not in FORMATS:
         near = did_you_mean(format, FORMATS)
@@ -71,16 +97,16 @@ def read(
     else:
         kind = format or _kind(name, content)
     _check(kind, queues_by, processors)
-    pools = read_cluster(nodes)[0] if isinstance(nodes, (str, os.PathLike)) else nodes
-    if isinstance(nodes, (str, os.PathLike)) and not pools:
-        raise InvalidInputError(f"{os.path.basename(nodes)}: has no nodes")
-    choice = Choice(
-        None if pools is None else tuple(pools), None if queues is None else tuple(queues)
-    )
     if isinstance(content, dict):
         return _of_folder(name, content, kind, choice, Path(path))
     if kind == "yaml":
-        return by_hand.of_yaml(name, content, nodes=choice.nodes, queues=choice.queues)
+        return by_hand.of_yaml(
+            name,
+            content,
+            nodes=choice.nodes,
+            queues=choice.queues,
+            other_queues=choice.other_queues,
+        )
     beside = Path(path).parent
     trace = _trace(kind, name, content, choice, beside, queues_by, processors)
     return workload_of(trace, choice)

@@ -42,10 +42,14 @@ _NODE_CORES = 128.0
 
 @dataclass(frozen=True)
 class Choice:
-    """The caller's replacements for the cluster and the queues of a trace."""
+    """The caller's replacements for the cluster and the queues of a trace.
+
+    ``other_queues``: for a YAML file without queues.
+    """
 
     nodes: tuple[NodePool, ...] | None = None
     queues: tuple[Queue, ...] | None = None
+    other_queues: tuple[Queue, ...] = ()
 
 
 @dataclass(frozen=True)
