@@ -72,6 +72,9 @@ class PodRequest:
     gang_min: number of pods that must start together, for Jobs and JobSets.
     gpu_type, node_pool: GPU model and node pool, by the node labels of `platform`.
     cpu, memory, cpu_limit, memory_limit: quantities for the main container.
+    env, labels, annotations, node_selector, tolerations: added to those that follow from the other
+      arguments. runtime_class, privileged: written only if given.
+    mps: the pod gets its part of a GPU through MPS.
     queue_label_key, legacy, both: the key of the queue label: KAI's own, or the one before 0.6
       (``runai/queue``), or both.
     isolation: how pods on one GPU are isolated. framework: one or several frameworks whose memory
