@@ -56,7 +56,7 @@ class UsageParams:
 
 
 def text_of(given: Mapping[str, Any], name: str, default: str, where: str = "") -> str:
-    """Raises InvalidInputError if the member is no text."""
+    """Raises InvalidInputError if the member is not a text."""
     value = given.get(name)
     if value is None:
         return default
@@ -66,7 +66,7 @@ def text_of(given: Mapping[str, Any], name: str, default: str, where: str = "") 
 
 
 def mapping_of(value: Any, where: str) -> Mapping[str, Any]:
-    """Raises InvalidInputError if the value is no mapping."""
+    """Raises InvalidInputError if the value is not a mapping."""
     if not isinstance(value, Mapping):
         raise InvalidInputError(f"{where} is not a mapping: {value!r}")
     return value

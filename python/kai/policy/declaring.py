@@ -73,7 +73,7 @@ def score(
     100. Among equal sums the first name wins. With several functions, the scores are added, and the
     last function chooses the GPUs.
 
-    Raises InvalidConfigError if the argument is no function.
+    Raises InvalidConfigError if the argument is not a function.
     """
     return _declare("score", function, whole_table)
 
@@ -91,7 +91,7 @@ def filter(
     or without. Nodes that KAI's own filters reject stay rejected. A pod group that waits because of
     this policy gets the message "node(s) were refused by a policy that was given as a function".
 
-    Raises InvalidConfigError if the argument is no function.
+    Raises InvalidConfigError if the argument is not a function.
     """
     return _declare("filter", function, whole_table)
 
@@ -104,7 +104,7 @@ def pod_group_order(function: Function, /) -> Policy:
     ones KAI's own order decides (priority, then elastic groups, then age). Fair shares still decide
     which queue is next. The order of victims does not change.
 
-    Raises InvalidConfigError if the argument is no function.
+    Raises InvalidConfigError if the argument is not a function.
     """
     return Policy("pod_group_order", function, whole=True)
 

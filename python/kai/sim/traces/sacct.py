@@ -132,7 +132,7 @@ def _minutes(text: str) -> float | None:
 
 
 def seconds_of(text: str) -> float | None:
-    """Seconds of a time in Slurm's format; None if it is no time, such as UNLIMITED.
+    """Seconds of a time in Slurm's format; None for other texts, such as UNLIMITED.
 
     >>> seconds_of("1-02:03:04"), seconds_of("05:06"), seconds_of("UNLIMITED")
     (93784.0, 306.0, None)

@@ -13,7 +13,7 @@ from beside import Beside, Chosen, bind, evict
 
 from kai.controllers.shadow import GroupSeen, PodSeen
 
-LEFT_OUT = {"team/a": "gpu-fraction: half is no number"}
+LEFT_OUT = {"team/a": "gpu-fraction: half is not a number"}
 
 
 # ---- binds ---------------------------------------------------------------------------------------
