@@ -1161,7 +1161,7 @@ class Cluster:
 
 
 def case_of(data: bytes) -> tuple[bytes, str] | None:
-    """The snapshot and the time ("" if it has none) of a recorded case; None if it is no case.
+    """The snapshot and the time ("" if it has none) of a recorded case; None if it is not a case.
 
     Raises InvalidInputError if the bytes are not JSON.
     """

@@ -37,7 +37,7 @@ class UsageParams:
 
     @classmethod
     def of(cls, given: Any, name: str = "usageParams") -> UsageParams:
-        """Raises InvalidInputError if the argument is no such mapping, or has an invalid value."""
+        """Raises InvalidInputError for another argument, and for an invalid value."""
         params = mapping_of({} if given is None else given, name)
         seconds = {
             each: _seconds(params, each, name) for each in TIMES if params.get(each) is not None

@@ -85,7 +85,7 @@ class Window:
     def of(cls, params: Any, name: str = "usageParams") -> Window:
         """From the window members of KAI's `usageParams` (spec 1 F116).
 
-        Raises InvalidInputError as the class itself does, and if the argument is no such mapping.
+        Raises InvalidInputError as the class itself does, and for another argument.
         """
         if not isinstance(params, Mapping):
             raise InvalidInputError(f"{name}: is not a mapping: {params!r}")

@@ -101,7 +101,7 @@ def pod_group_order(function: Function, /) -> Policy:
 
     `groups` is a `Groups`: all pod groups with a waiting pod, at the start of a cycle. Returns an
     array of numbers, one per row, without NaN: within a queue the lowest is first, and among equal
-    ones KAI's own order decides (priority, then elastic groups, then age). Fair shares still decide
+    ones KAI's own order decides (priority, elastic state, age). Fair shares still decide
     which queue is next. The order of victims does not change.
 
     Raises InvalidConfigError if the argument is not a function.

@@ -92,7 +92,7 @@ class Remaining:
     def of(self, group: str, seed: int, annotations: Mapping[str, str]) -> float:
         """Seconds for one group; they depend only on its name, the seed and annotations.
 
-        Raises InvalidInputError for an annotation that is no duration.
+        Raises InvalidInputError for an annotation that is not a duration.
         """
         if self.model in ("exponential", "log-normal"):
             number = int.from_bytes(hashlib.sha256(group.encode()).digest()[:8], "big")

@@ -57,7 +57,7 @@ class Said:
         return lines
 
 
-# ---- answers of the API server --------------------------------------------------------------------
+# ---- answers of the API server -------------------------------------------------------------------
 
 
 def test_what_is_missing_is_read_from_the_message() -> None:

@@ -267,7 +267,7 @@ def _notes(
 
 
 def check_level(level: float) -> None:
-    """Raises InvalidInputError if the number is no level of an interval."""
+    """Raises InvalidInputError if the number is not a level of an interval."""
     if not 0.5 <= level <= 0.999:
         raise InvalidInputError(f"level: expected 0.5 to 0.999, not {level:g}")
 
