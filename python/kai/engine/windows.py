@@ -205,7 +205,7 @@ def check_cron(cron: str) -> None:
     is_plain = len(fields) == 5 and all(map(_CRON_FIELD.fullmatch, fields))
     if (is_plain or cron in _DESCRIPTORS) and croniter.is_valid(cron):
         return
-    what = "expected five fields such as 0 0 * * 1, or @daily and the like"
+    what = "expected five fields such as 0 0 * * 1, or a name such as @daily"
     raise InvalidInputError(f"{_BAD_CRON % cron} {what}")
 
 

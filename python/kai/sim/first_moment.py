@@ -165,7 +165,7 @@ def workload_of(
 
     ``seed``: for the random part of ``remaining``. ``arrivals``: jobs that arrive later; only jobs,
     priority classes and maintenance of that workload are used, and its jobs must be in queues of
-    the cluster. Raises InvalidInputError if they are not, and for an annotation that is no
+    the cluster. Raises InvalidInputError if they are not, and for an annotation that is not a
     duration; InvalidClusterError for a cluster that names an object twice.
     """
     now_ns = int(time.time()) * times.SECOND_NS if cluster.now is None else None
