@@ -157,7 +157,7 @@ RULES = (
         kais=NOTHING,
     ),
     Accepted(
-        "a group is stale when it is less than what it has to start with",
+        "a gang is stale if it has fewer pods than it needs to start",
         "spec 6 S14 and S15; docs/compatibility.md, min_sub_group",
         "event Normal StaleJob of kai-scheduler",
         ours=NOTHING,
