@@ -124,7 +124,7 @@ def read_rules(pages: Mapping[str, str]) -> tuple[dict[Rule, str], list[str]]:
             match = RULE_HEADING.fullmatch(heading[1])
             if match is None:
                 wrong.append(
-                    f'{place}: "{heading[1]}" is no heading of a rule ("T5: what it says")'
+                    f'{place}: "{heading[1]}" is not a heading of a rule ("T5: what it says")'
                 )
             elif (chapter[1], match[1]) in rules:
                 wrong.append(f"{place}: {match[1]} is there twice")

@@ -80,7 +80,7 @@ _GroupStory = tuple[
     bool,
 ]
 # capacity of nodes, free capacity, and what queues gain; the number of leaf queues with GPUs, of
-# those above their fair share, and the first of the latter
+# those above their fair share, and the first of these by name
 _Account = tuple[_Amounts, _Amounts, dict[str, int], int, int, list[tuple[str, int]]]
 
 def compat_switches() -> list[str]:

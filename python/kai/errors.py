@@ -65,7 +65,7 @@ class InvalidRequestError(KaiError, ValueError):
     """A pod request has a setting that KAI would refuse or ignore.
 
     Raised by `kai.pod_settings` and `kai.PodRequest`, and by builders with ``strict=True`` for a
-    setting that their orchestrator cannot express. The message says what to write instead.
+    setting that their orchestrator cannot express. The message has the correction.
 
     >>> import kai
     >>> kai.pod_settings(gpu_fraction=0.5, gpus=1)  # doctest: +ELLIPSIS

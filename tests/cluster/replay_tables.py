@@ -73,7 +73,7 @@ def _has(value: str | None, pattern: str) -> bool:
 
 
 def node_error(text: str) -> str:
-    """The part of a gang's message that says why the next pod found no node."""
+    """The part of a gang's message with the reason why the next pod found no node."""
     found = re.search(r"no nodes with enough resources were found.*?\.(?=\.|['\"]|$)", text)
     return found[0] if found else text
 
@@ -157,7 +157,7 @@ RULES = (
         kais=NOTHING,
     ),
     Accepted(
-        "a group is stale when it is less than what it has to start with",
+        "a gang is stale if it has fewer pods than it needs to start",
         "spec 6 S14 and S15; docs/compatibility.md, min_sub_group",
         "event Normal StaleJob of kai-scheduler",
         ours=NOTHING,
@@ -169,7 +169,7 @@ RULES = (
         "text of event Warning PodGrouperWarning of pod-grouper",
     ),
     Accepted(
-        "annotations in which controllers count are no reason to write a pod group",
+        "annotations in which controllers count do not cause a write of the pod group",
         "decision 22",
         "annotation deployment.kubernetes.io/revision",
         subject="PodGroup/*",
@@ -185,7 +185,7 @@ RULES = (
         for key in (keys.POD_GROUP_ANNOTATION, "received-resource-type")
     ),
     Accepted(
-        "shared memory that does not fit says what is missing",
+        "if GPU memory is missing, the message has the amount",
         "spec 6 S11",
         "*",
         kais=r"Unable to schedule pod\b",
@@ -263,7 +263,7 @@ ACCEPTED = (
     ),
     *(
         Accepted(
-            "a pod is not said to be bound that is not, and its condition says what failed",
+            "a pod that is not bound gets no event Bound, and its condition has the failure",
             "spec 6 S1, S2 and S25",
             member,
             recordings="31-reservation-never-answers",

@@ -1,5 +1,5 @@
-"""Two `kai run all`, and one acts at a time: it is killed, stopped for a while, or ends, and
-the other one takes over."""
+"""With two processes `kai run all`, one acts at a time. If it is killed, stopped for a while, or
+ends, the other one takes over."""
 
 from __future__ import annotations
 

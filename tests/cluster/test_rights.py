@@ -484,7 +484,7 @@ def test_rights_on_claims_and_volumes(
                 await giving(it, Workload(asks))
                 return GIVEN - it.tested
 
-    # The additional check besides the status is a reason in the answer, and no separate right.
+    # This right is checked in addition to that of the status, so it cannot be tested alone.
     assert asyncio.run(story()) == {("patch", "resourceclaims/binding", DEVICES)}
 
 

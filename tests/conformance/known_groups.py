@@ -19,7 +19,7 @@ class Known:
 
 KNOWN = {
     "53-deployment": Known(
-        "annotations in which controllers count are no reason to write a pod group",
+        "annotations in which controllers count do not cause a write of the pod group",
         ("annotations.deployment.kubernetes.io/revision",),
     ),
     "70-rayjob": Known(

@@ -21,12 +21,12 @@ UNITS = {
     "_gpus": "GPUs",
 }
 SECTIONS = {
-    "Of the scheduler, as KAI's": ("scheduler", True),
-    "Of the queue controller, as KAI's": ("queue-controller", True),
-    "Of controllers, as controller-runtime's": ("", True),
-    "Ours": ("scheduler", False),
+    "The scheduler: metrics that KAI has": ("scheduler", True),
+    "The queue controller: metrics that KAI has": ("queue-controller", True),
+    "Controllers: metrics of controller-runtime": ("", True),
+    "Metrics that only kai has": ("scheduler", False),
 }
-SHADOW = "Of a shadow"
+SHADOW = "Metrics of a shadow"
 
 
 def row(series: Series) -> str:
@@ -63,7 +63,7 @@ def test_every_metric_has_its_row() -> None:
 
 
 def test_what_is_missing_of_kai_is_missing() -> None:
-    missing = re.findall(r"`(kai_\w+)`", section("What KAI has and kai does not"))
+    missing = re.findall(r"`(kai_\w+)`", section("Metrics of KAI that kai does not have"))
     assert len(missing) > 5
     assert not {*missing} & {each.name for each in Metrics()}
 
@@ -93,7 +93,7 @@ RUNTIME = """
 
 
 def test_what_kais_dashboards_ask_for_is_there_or_is_said_to_be_missing() -> None:
-    missing = set(re.findall(r"`(kai_\w+)`", section("What KAI has and kai does not")))
+    missing = set(re.findall(r"`(kai_\w+)`", section("Metrics of KAI that kai does not have")))
     asked = {f"kai_{name}" for name in DASHBOARDS.split()} | {*RUNTIME.split()}
     assert asked - missing <= {each.name for each in Metrics()}
 

@@ -19,9 +19,9 @@ BLOCK = re.compile(r"^```(python|text)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 QUESTIONS = [
     "What if I add 10 nodes?",
     "Which weight gives vision half?",
-    "Who would be evicted if I submitted this?",
+    "Which pods would be evicted if I submitted this?",
     "Binpack or spread: what is left whole?",
-    "Why not this group?",
+    "Why does this group wait?",
     "What differs between these two plans?",
 ]
 MOST_LINES = 12

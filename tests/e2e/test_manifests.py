@@ -30,7 +30,7 @@ PODS = 100  # of each orchestrator
 
 @pytest.fixture(scope="module")
 def kinds(api_server: ApiServer) -> set[tuple[str, str]]:
-    """apiVersion and kind of all kinds that the server knows, including KAI_CRDS (a folder of
+    """apiVersion and kind of all kinds that the server has, including KAI_CRDS (a folder of
     definitions)."""
     api_server.apply(RUNTIME_CLASS)
     for file in sorted(Path(os.environ.get("KAI_CRDS", "/nowhere")).glob("*.yaml")):
@@ -58,7 +58,7 @@ def test_a_manifest_is_taken(
     built = {**CORE, **CUSTOM}[name](request_with(gpus))
     manifests = [dict(built), *getattr(built, "cluster_objects", ())]
     if any((each["apiVersion"], each["kind"]) not in kinds for each in manifests):
-        pytest.skip(f"the server knows no {name}: KAI_CRDS names a folder of definitions")
+        pytest.skip(f"the server has no {name}: KAI_CRDS names a folder of definitions")
     made = api_server.create(*manifests, dry_run=True)
     assert made[0]["kind"] == manifests[0]["kind"]
 

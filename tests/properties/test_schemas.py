@@ -74,7 +74,7 @@ def _of_fields(value: Mapping[str, Any], schema: Mapping[str, Any], path: str) -
         elif isinstance(rest, Mapping):
             yield from errors(each, rest, its)
         elif not rest and not anything:
-            yield f"{its} is no field"
+            yield f"{its} is not a field"
 
 
 def schemas_of(crd: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
@@ -131,8 +131,8 @@ def test_what_is_right_is_not_complained_of() -> None:
         ({"name": "x", "count": True}, "count is True, no integer"),
         ({"name": "x", "amount": 1.5}, "amount is 1.5, no number and no text"),
         ({"name": "x", "labels": {"a": 1}}, "labels.a is 1, no string"),
-        ({"name": "x", "parts": [{}, {"off": True}]}, "parts[1].off is no field"),
-        ({"name": "x", "nmae": "y"}, "nmae is no field"),
+        ({"name": "x", "parts": [{}, {"off": True}]}, "parts[1].off is not a field"),
+        ({"name": "x", "nmae": "y"}, "nmae is not a field"),
     ],
 )
 def test_what_is_wrong_is(wrong: dict[str, Any], error: str) -> None:

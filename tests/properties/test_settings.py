@@ -146,7 +146,7 @@ def test_the_pod_asks_for_what_was_requested(orchestrator: str) -> None:
             try:
                 built = build(request, as_native=False)
             except kai.InvalidRequestError:
-                # Most orchestrators name their container themselves, and one pod is no gang of
+                # Most orchestrators name their container themselves, and one pod is not a gang of
                 # four.
                 request = request.with_changes(container=None, gang_min=None)
                 built = build(request, as_native=False)
@@ -193,7 +193,7 @@ def check_pod(pod: Mapping[str, Any], request: PodRequest, built: Built) -> None
     named = pod["metadata"].get("annotations", {}).get("gpu-fraction-container-name")
     assert named is None or named in containers
     for each in (*spec["containers"], *spec.get("initContainers", ())):
-        assert each.get("resources", True), "resources that say nothing"
+        assert each.get("resources", True), "empty resources"
         limits = each.get("resources", {}).get("limits", {})
         assert not (request.shares_gpus and any(key.startswith("nvidia.com/") for key in limits))
     told = {each.setting for each in built.unsupported}

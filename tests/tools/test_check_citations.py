@@ -153,8 +153,8 @@ def test_pages_of_rules_refer_to_rules(check: Check) -> None:
 def test_headings_are_rules_and_each_is_there_once(check: Check) -> None:
     page = f"{PAGE}\n### promises\n\n### T7:\n\n### T5: again\n"
     assert check({"docs/spec/2-cycle.md": page}) == [
-        'docs/spec/2-cycle.md:19: "promises" is no heading of a rule ("T5: what it says")',
-        'docs/spec/2-cycle.md:21: "T7:" is no heading of a rule ("T5: what it says")',
+        'docs/spec/2-cycle.md:19: "promises" is not a heading of a rule ("T5: what it says")',
+        'docs/spec/2-cycle.md:21: "T7:" is not a heading of a rule ("T5: what it says")',
         "docs/spec/2-cycle.md:23: T5 is there twice",
         "docs/spec/2-cycle.md:21: T7 does not exist",
     ]

@@ -110,7 +110,7 @@ def function_of(member: Any) -> Any:
 
 
 def raised_by(called: Any) -> set[type]:
-    """The exceptions of kai that a function can raise, or a class when an object is made."""
+    """The exceptions of kai that a function, or the creation of an object, can raise."""
     if isinstance(called, type) and called.__module__.startswith(("kai.", __name__)):
         makers = (vars(called).get(name) for name in ("__init__", "__post_init__"))
         return {error for each in makers for error in raised_by(each)}

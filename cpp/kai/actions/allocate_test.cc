@@ -143,7 +143,8 @@ TEST(AllocateTest, NothingOfAGangIsBoundWhenOnePodDoesNotFit) {  // spec 2 E14
 }
 
 TEST(AllocateTest, AGangWaitsWholeWhenOneOfItsPodsHasToWait) {  // spec 2 T6
-  // The first pod could start now, but the second must wait, and one of two pods is no gang.
+  // The first pod could start now, but the second must wait, and one of two pods is not a complete
+  // gang.
   EXPECT_THAT(RunAllocate(MakeCluster()
                               .Node("n", {.gpus = 2})
                               .Releasing("ns/old", {.gpus = 1, .node = "n"})

@@ -80,7 +80,7 @@ std::span<const ReturnBounds::Movable::Holder> ReturnBounds::HoldersOf(Movable* 
 int64_t ReturnBounds::PartsWithAnyOf(Movable* movable, int size) {
   int64_t parts = FreeParts(size);
   if (size == 1) return parts;
-  // Only the GPUs of a victim beyond whole parts add something.
+  // Whole parts of a victim are needed again for its return: only the rest of its GPUs is a gain.
   for (const Movable::Holder& holder : HoldersOf(movable)) Free(holder.node, holder.gpus % size);
   for (const NodeId node : freed_on_) {
     parts += (free_[node] + freed_[node]) / size - free_[node] / size;

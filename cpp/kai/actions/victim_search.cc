@@ -166,7 +166,7 @@ VictimSearch::Probe VictimSearch::TryNodeLocal(const ScenarioBase& base, bool ke
   if (base.batches().empty())
     return recorded_.empty() ? Probe::kFailed : TryVictims(base, {}, keep);
   const Cluster& cluster = *cycle_.cluster;
-  // The nodes, by name, with a pod of the group of the last batch, also pods that are no victims.
+  // The nodes, by name, with a pod of the group of the last batch, also pods that are not victims.
   std::vector<NodeId> nodes;
   for (const SubGroupId pod_set : cycle_.order->PodSetsOf(base.batches().back().group)) {
     for (const PodId pod : cycle_.order->PodsOf(pod_set)) {

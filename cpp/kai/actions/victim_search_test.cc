@@ -182,7 +182,7 @@ TEST(VictimSearchTest, AVictimThatWasEvictedForNothingStays) {  // spec 2 T5
   EXPECT_THAT(search.asked, Contains("ns/c-0 ns/a-0"));
   EXPECT_EQ(search.Now("ns/c-0"), "on n2");
   EXPECT_EQ(search.Now("ns/a-0"), "leaves n1");
-  EXPECT_EQ(search.victims, "ns/a-0") << "a pod that stayed is no victim";
+  EXPECT_EQ(search.victims, "ns/a-0") << "a pod that stayed is not a victim";
 }
 
 TEST(VictimSearchTest, ASiblingThatStayedIsRecordedWithThoseThatDidNot) {

@@ -10,7 +10,7 @@
 namespace kai {
 namespace {
 
-constexpr size_t kLongestName = 100;  // a longer name is no typing mistake
+constexpr size_t kLongestName = 100;  // a longer name is not a typing mistake
 constexpr size_t kShortestBeginning = 4;
 
 std::string Folded(std::string_view name) {

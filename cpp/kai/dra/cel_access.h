@@ -27,7 +27,7 @@ absl::StatusOr<CelValue> CelHas(const CelNode& node, const CelValue& holder);
 absl::StatusOr<CelValue> CelIndex(const CelNode& node, const CelValue& holder,
                                   const CelValue& index);
 
-// item in holder: in a list, or among the keys of a map. Domains without attributes are no keys.
+// item in holder: in a list, or among the keys of a map. Domains without attributes are not keys.
 absl::StatusOr<CelValue> CelContains(const CelNode& node, const CelValue& item,
                                      const CelValue& holder, int64_t* steps);
 

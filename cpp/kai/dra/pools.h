@@ -40,7 +40,7 @@ struct Pool {
   enum class State : uint8_t {
     kReady,
     kIncomplete,  // slices are missing: the driver is replacing them
-    kInvalid,     // the slices contradict each other; `problem` says how
+    kInvalid,     // the slices contradict each other; `problem` has the details
   };
 
   std::string driver;

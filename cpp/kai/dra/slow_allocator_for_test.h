@@ -69,7 +69,7 @@ class SlowAllocator {
     return !given_.back().devices.empty();
   }
 
-  // Tries all orders, to check the allocator's claim that ascending ones suffice.
+  // Tries all orders, to check that ascending orders suffice, as the allocator assumes.
   bool WithDevices(size_t claim, size_t request, int64_t count) {
     if (count == 0) return FromRequest(claim, request + 1);
     const size_t mine = given_.size() - 1;

@@ -99,7 +99,7 @@ class Engine final : private Follower {
   std::shared_ptr<const Cluster> Settled();
 
   // When a plan of the same objects would differ from the last one, and why. Empty: never, or there
-  // is no plan of the current objects.
+  // is not a plan of the current objects.
   struct Wake {
     int64_t at_ns = 0;
     WakeReason reason{};

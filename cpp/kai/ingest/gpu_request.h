@@ -24,8 +24,9 @@
 
 namespace kai {
 
-// The whole-GPU part of a requirement (spec 3 R6): (0, 0) is no request, (n, 1) requests n devices.
-// A container that explicitly requests 0 devices has (1, 0), as in KAI; Add() depends on that.
+// The whole-GPU part of a requirement (spec 3 R6): (0, 0) means no request, (n, 1) requests n
+// devices. A container that explicitly requests 0 devices has (1, 0), as in KAI; Add() depends on
+// that.
 struct WholeGpus {
   int64_t count = 0;
   int portion = 0;

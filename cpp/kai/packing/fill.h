@@ -58,7 +58,7 @@ struct FillOptions {
   // Above 0: the policy knows the pods that have arrived, and not the whole list; it looks at them
   // again each time pods have asked for so much more of the GPUs of all nodes.
   double learn_every = 0;
-  // A pod that no node has room for may have one pod moved to another node.
+  // If no node has room for a pod, one other pod may be moved to another node.
   bool migrate = false;
 };
 

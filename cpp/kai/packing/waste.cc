@@ -17,7 +17,7 @@ constexpr double kPriceOfScarcity = 0.4;
 constexpr double kPriceOfWholeNode = 2.5;  // thousandths for each GPU of the node
 constexpr size_t kMostKnown = 1'000'000;
 
-// The pod takes its GPUs, the fullest that hold it.
+// The pod gets its GPUs: the fullest ones with enough room.
 void Take(const PodShape& pod, absl::InlinedVector<int32_t, 8>* gpu_milli) {
   std::ranges::sort(*gpu_milli);
   int32_t missing = pod.gpus;
@@ -81,7 +81,7 @@ void Waste::DrawOffers(const PodMix& mix, size_t kinds) {
   for (const TypicalPod& each : mix) sums.push_back(sum += each.weight * each.pod.gpus);
   offers_.assign(kinds + 1, std::vector<Row>(kRows));
   if (sum == 0) return;
-  // Each pod as often as its weight says, in an order that a hash shuffles.
+  // Each pod occurs in proportion to its weight, in an order that a hash shuffles.
   constexpr size_t kAll = kRows * kOffers;
   std::vector<const TypicalPod*> drawn;
   size_t at = 0;

@@ -49,7 +49,7 @@ class GroupPlacer {
     bool check_capacity = true;      // false without the plugin
     bool check_nodes = true;         // also on single nodes; false without the plugin
     bool pin_siblings = true;        // a required domain must hold all pods of a set, also old ones
-    bool level_free = true;          // a topology without a level is no constraint (switch)
+    bool level_free = true;          // a topology without a level is not a constraint (switch)
     bool best_fit = false;           // choices of domains can be taken back for siblings
     bool explains = true;            // false: gives no reasons for failures
     Adding adding = Adding::kExact;  // for requests and what queues hold (fairshare/capacity.h)

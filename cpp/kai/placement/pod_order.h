@@ -127,7 +127,8 @@ class PodOrder final : public Listener {
   // after it.
   bool NextToEvict(PodGroupId group, const IndexVector<PodId, uint8_t>* gone,
                    std::vector<PodId>* pods) const;
-  // True: the pod is no victim in this cycle, because it was placed or promised a place in it.
+  // True: the pod cannot be a victim in this cycle, because it was placed or promised a place in
+  // it.
   bool IsSpared(PodId pod) const {
     const PodStatus status = cluster_.pods().status[pod];
     return options_.spare_new &&

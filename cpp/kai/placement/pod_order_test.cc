@@ -311,7 +311,7 @@ TEST(PodGroupStateTest, AGroupHasStartedOnceAPodHoldsANode) {
   const PodGroupId group = rooms.Group("ns/g");
   EXPECT_FALSE(rooms.order().HasStarted(group));
   rooms.Pipeline("ns/g-0", "n");
-  EXPECT_FALSE(rooms.order().HasStarted(group)) << "a promise is no start";
+  EXPECT_FALSE(rooms.order().HasStarted(group)) << "a promise is not a start";
   EXPECT_EQ(rooms.order().ActiveAllocated(group), 1);
   rooms.Place("ns/g-1", "n");
   EXPECT_TRUE(rooms.order().HasStarted(group));

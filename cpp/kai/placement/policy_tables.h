@@ -43,7 +43,7 @@ class PolicyTables final : public Listener {
   // Numbers start at 1. They are dropped and start again when generation() increases.
   int64_t ContentOf(NodeId node) const;
   int64_t generation() const { return generation_; }
-  // Called when no content numbers are in use; limits their number.
+  // Drops all content numbers if there are too many. Call it only while none is in use.
   void Trim();
 
   // Sorts the nodes and fills the tables in that order; the answers are in columns().

@@ -30,7 +30,7 @@ struct GpuAccount {
   // loses; in billionths.
   std::vector<std::pair<QueueId, int64_t>> gained;
   // Leaf queues after the cycle: how many have any GPUs, how many have more than their fair share,
-  // and the first of the latter by name, with what they hold in billionths.
+  // and the first of those above their share by name, with what they hold in billionths.
   static constexpr size_t kShown = 3;
   int64_t queues_in_use = 0;
   int64_t queues_above = 0;

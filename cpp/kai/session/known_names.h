@@ -49,7 +49,7 @@ inline constexpr std::array<std::string_view, 3> kScenarioCounts = {"action", "j
 
 struct KnownPlugin {
   std::string_view name;
-  bool built_in = true;            // runs unless `tiers` says otherwise
+  bool built_in = true;            // runs unless `tiers` leaves it out
   std::string_view protects = {};  // checks that are not made without it
 };
 

@@ -299,7 +299,7 @@ TEST(UnschedulableTest, AGangSaysThatItIsIncompleteAndWhichPodFailed) {
           "gang scheduling. Additional pods cannot be scheduled due to: ") +
       kNoGpus + ".";
   EXPECT_THAT(plan, Says("ns/g", text));
-  EXPECT_EQ(TextOfPod(plan, "ns/g-2"), kNoGpus) << "the pod that failed says why itself";
+  EXPECT_EQ(TextOfPod(plan, "ns/g-2"), kNoGpus) << "the pod that failed has its own reason";
   EXPECT_EQ(TextOfPod(plan, "ns/g-0"), text) << "the others repeat their group (spec 2 M2)";
 }
 

@@ -64,7 +64,7 @@ class UsageHistory {
   using Integrals = std::vector<Integral>;
 
   double DecayIn(int64_t elapsed_ns) const;
-  // The weight of holding one unit for this long, at the end of that time.
+  // The weighted usage, at the end of this time, of one unit that was held for all of it.
   double WeightOf(int64_t elapsed_ns) const;
   QuotaVector SumAt(const Integral& integral, int64_t now_ns) const;
   void Apply(const Change& change, Integrals* integrals) const;

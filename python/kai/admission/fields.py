@@ -128,7 +128,7 @@ _OF_OTHERS: Mapping[str, Fields] = {
     ),
     "RayService": _names("serveConfigV2", "serveService", "upgradeStrategy", rayClusterConfig=_RAY),
 }  # fmt: skip
-"""Of `spec` of other projects' kinds: those that say how many pods there are, and most others."""
+"""Of `spec` of other projects' kinds: those with numbers of pods, and most others."""
 
 
 def check(kind: str, spec: object) -> Iterator[Finding]:

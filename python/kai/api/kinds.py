@@ -1,4 +1,4 @@
-"""Kinds of objects: one table with all that kai knows about each kind.
+"""Kinds of objects: one table with all facts about each kind.
 
     kinds.KINDS["CronJob"].group     # "batch"
     kinds.KINDS["CronJob"].owner     # "spec.jobTemplate.metadata"
@@ -266,7 +266,7 @@ _UNKNOWN = Kind("")
 LISTS = {name: kind.listed for name, kind in KINDS.items() if kind.listed}
 CLUSTER_SCOPED = frozenset(name for name, kind in KINDS.items() if kind.cluster_scoped)
 WORKLOADS = {name: kind for name, kind in KINDS.items() if kind.pods}
-"""Kinds whose manifests describe pods in a format that kai knows."""
+"""Kinds whose manifests describe pods in a format that kai reads."""
 WHOLE_GROUPS = frozenset((*(KINDS[name].group for name in LISTS), "apps", "batch"))
 """API groups with all of their kinds in the table: any other kind of these groups is a typing
 mistake."""

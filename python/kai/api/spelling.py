@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-# The keys below these fields are chosen by a user and are no field names.
+# The keys below these fields are chosen by a user: they are not field names.
 _FREE = frozenset(
     {"labels", "annotations", "nodeSelector", "matchLabels", "limits", "requests", "data"}
 )

@@ -21,7 +21,7 @@ _RFC3339 = re.compile(
 
 
 def to_ns(time: datetime | str) -> int:
-    """Nanoseconds since the epoch. Raises InvalidInputError if the value is no point in time."""
+    """Nanoseconds since the epoch. Raises InvalidInputError if the value is not a point in time."""
     if isinstance(time, datetime):
         if time.tzinfo is None:
             raise InvalidInputError(

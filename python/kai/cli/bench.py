@@ -94,7 +94,7 @@ def command(
             left_out.append(name)
     if left_out:
         names = " and ".join(left_out)
-        say(f"left out {names}: --data and KAI_DATA name no directory with their lists")
+        say(f"left out {names}: neither --data nor KAI_DATA names a folder with their lists")
     if memory:
         return _memory(chosen, as_json)
     measured = []

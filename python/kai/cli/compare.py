@@ -155,7 +155,7 @@ def _side(what: str, config: str, given: dict[str, Any]) -> Side:
     side = what.lower()
     if config.endswith(".py"):
         raise InvalidInputError(
-            f"{what}: {config} is no scheduler configuration; for policies in Python write "
+            f"{what}: {config} is not a scheduler configuration; for policies in Python write "
             f"{DEFAULT} --{side}-policy {config}"
         )
     cluster, own = given[f"{side}_cluster"], given[f"{side}_policy"]

@@ -100,7 +100,7 @@ class Answers:
         """Writes sentences as text, or `data` in the other formats."""
         if self.form == "csv":
             raise click.UsageError(
-                "-o csv and --explain exclude each other: an explanation is no table"
+                "-o csv and --explain exclude each other: an explanation is not a table"
             )
         if self.for_people:
             self.page.paragraph(sentences)

@@ -84,7 +84,7 @@ def _request_options(command: Command) -> Command:
         click.option(
             "--framework",
             multiple=True,
-            help="torch, jax, vllm ...: set its memory limit to the pod's part.",
+            help="Framework that keeps to the pod's part: torch, jax, vllm and others.",
         ),
     ]
     options += [
@@ -114,7 +114,13 @@ Examples:
   kai settings --orchestrator airflow --queue test --gpus 1 --format python
 """,
 )
-@click.option("-o", "--orchestrator", metavar="NAME", required=True, help="zenml, kfp, ray ...")
+@click.option(
+    "-o",
+    "--orchestrator",
+    metavar="NAME",
+    required=True,
+    help="Orchestrator, such as zenml, kfp or ray; an unknown name lists all.",
+)
 @click.option(
     "--format", "form", type=click.Choice(("yaml", "json", "python")), default="yaml",
     show_default=True, help="Output format.",

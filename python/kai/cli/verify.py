@@ -78,7 +78,7 @@ def command(
     chosen = [case for case in found if not areas or any(in_area(case, area) for area in areas)]
     if not chosen:
         known = ", ".join(dict.fromkeys(case.area for case in found))
-        raise CaseError(f"no case is in {' or '.join(areas)}; there are: {known}")
+        raise CaseError(f"no case is in {' or '.join(areas)}; the areas are: {known}")
     engine = Engine(as_kai=as_kai)
     results = verify(chosen, engine, switches=engine.switches())
     report = Report.of(_with_progress(results, len(chosen)), as_kai=as_kai)

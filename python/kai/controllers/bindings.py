@@ -13,8 +13,8 @@ BindRequests; kai.controllers.binder carries these out with the class here.
   the object is read (`Steps.look`). The pod's resources therefore stay reserved, and the request is
   sent again *for the same node*, until a fact ends the doubt. Facts are: the pod is on a node (that
   never changes), it is gone or replaced (a UID never comes back), it is being deleted (the API
-  server binds no such pod). Elapsed time is no such fact, and neither is the rejection of a later
-  try.
+  server binds no such pod). Elapsed time and the rejection of a later
+  try are not such facts.
 - A pod whose binding certainly failed is planned again after a wait, which doubles with each
   failure: until then its assumption stays.
 """

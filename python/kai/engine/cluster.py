@@ -140,7 +140,7 @@ class Cluster:
         `now` is the default time of plans. `rejected` are objects that the caller left out already,
         and `warnings` its other messages. `memory` is what the scheduler of this cluster remembered
         (`kai.Scheduler.export_memory`): each scheduler that plans the cluster continues with it.
-        Raises InvalidInputError if the bytes are no snapshot.
+        Raises InvalidInputError if the bytes are not a snapshot.
 
         >>> import kai
         >>> kai.Cluster.from_snapshot({"rawObjects": {"nodes": [], "pods": []}})
@@ -317,8 +317,8 @@ class Cluster:
         >>> kai.Scheduler().plan(cluster).decisions
         ()
 
-        Raises InvalidClusterError if the argument is no such object: no JSON, a kind that no plan
-        depends on, no name.
+        Raises InvalidClusterError for text that is not JSON, for an object without a name, and for
+        a kind that no plan depends on.
         """
         if isinstance(manifest, Mapping):
             kind = manifest.get("kind")
@@ -344,7 +344,7 @@ class Cluster:
     def delete(self, kind: str, name: str) -> Cluster:
         """Deletes an object: "namespace/name", or "name" for a kind without namespaces.
 
-        Deleting a missing object is no error.
+        Deleting a missing object is not an error.
 
         >>> import kai
         >>> cluster = kai.Cluster().queue("a").node("n1", gpus=1).pending("a/one", gpus=1)
@@ -376,7 +376,7 @@ class Cluster:
         >>> queues["a"].gpu.fair_share, queues["b"].gpu.fair_share
         (3, 5)
 
-        Raises InvalidInputError for a fraction that is no number or is negative.
+        Raises InvalidInputError for a fraction that is negative or not a number.
         """
         rows = usages.rows_of(usage)
         with self._lock:
@@ -1161,9 +1161,9 @@ class Cluster:
 
 
 def case_of(data: bytes) -> tuple[bytes, str] | None:
-    """The snapshot and the time ("" if it has none) of a recorded case; None if it is no case.
+    """The snapshot and the time ("" if it has none) of a recorded case; None if it is not a case.
 
-    Raises InvalidInputError if the bytes are no JSON.
+    Raises InvalidInputError if the bytes are not JSON.
     """
     from kai import _core
 

@@ -1,7 +1,7 @@
 """The decisions of a plan as a data frame or an Arrow table.
 
 Both use the columns of the compiled plan without conversion: numbers as NumPy arrays, names as
-codes of a category. So 40,000 decisions need no 40,000 Python objects.
+codes of a category. So no Python object is created for a decision.
 """
 
 from __future__ import annotations

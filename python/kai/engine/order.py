@@ -326,7 +326,7 @@ def _percentages(*shares: float) -> list[str]:
 def _by_share(mine: _core._QueueStanding, other: _core._QueueStanding) -> str:
     a, b = f"queue {mine[0]}", other[0]
     if other[4] and not mine[4]:
-        return f"queue {b} may have none of the requested resource"
+        return f"queue {b} may use none of the requested resource"
     if mine[4] != other[4]:
         return ""
     for has, others, when in ((mine[5], other[5], "with it, "), (mine[6], other[6], "")):

@@ -33,7 +33,7 @@ _OF_SAMPLES = ("time", "allocated", "capacity")
 def rows_of(usage: Mapping[str, Any], name: str = "usage") -> Rows:
     """The fractions of GPUs, CPU and memory by queue; the default is 0.
 
-    Raises InvalidInputError if the argument is no such mapping.
+    Raises InvalidInputError if the argument is not such a mapping.
     """
     return {str(queue): _amounts(parts, f"{name}: queue {queue}") for queue, parts in usage.items()}
 

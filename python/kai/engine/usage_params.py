@@ -37,7 +37,7 @@ class UsageParams:
 
     @classmethod
     def of(cls, given: Any, name: str = "usageParams") -> UsageParams:
-        """Raises InvalidInputError if the argument is no such mapping, or has an invalid value."""
+        """Raises InvalidInputError for another argument, and for an invalid value."""
         params = mapping_of({} if given is None else given, name)
         seconds = {
             each: _seconds(params, each, name) for each in TIMES if params.get(each) is not None
@@ -56,7 +56,7 @@ class UsageParams:
 
 
 def text_of(given: Mapping[str, Any], name: str, default: str, where: str = "") -> str:
-    """Raises InvalidInputError if the member is no text."""
+    """Raises InvalidInputError if the member is not a text."""
     value = given.get(name)
     if value is None:
         return default
@@ -66,7 +66,7 @@ def text_of(given: Mapping[str, Any], name: str, default: str, where: str = "") 
 
 
 def mapping_of(value: Any, where: str) -> Mapping[str, Any]:
-    """Raises InvalidInputError if the value is no mapping."""
+    """Raises InvalidInputError if the value is not a mapping."""
     if not isinstance(value, Mapping):
         raise InvalidInputError(f"{where} is not a mapping: {value!r}")
     return value

@@ -85,7 +85,7 @@ class Window:
     def of(cls, params: Any, name: str = "usageParams") -> Window:
         """From the window members of KAI's `usageParams` (spec 1 F116).
 
-        Raises InvalidInputError as the class itself does, and if the argument is no such mapping.
+        Raises InvalidInputError as the class itself does, and for another argument.
         """
         if not isinstance(params, Mapping):
             raise InvalidInputError(f"{name}: is not a mapping: {params!r}")
@@ -205,7 +205,7 @@ def check_cron(cron: str) -> None:
     is_plain = len(fields) == 5 and all(map(_CRON_FIELD.fullmatch, fields))
     if (is_plain or cron in _DESCRIPTORS) and croniter.is_valid(cron):
         return
-    what = "expected five fields such as 0 0 * * 1, or @daily and the like"
+    what = "expected five fields such as 0 0 * * 1, or a name such as @daily"
     raise InvalidInputError(f"{_BAD_CRON % cron} {what}")
 
 

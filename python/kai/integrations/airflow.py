@@ -50,7 +50,7 @@ def build(
 ) -> Built:
     """Keyword arguments for an operator.
 
-    operator: ``pod`` for KubernetesPodOperator, ``job`` for KubernetesJobOperator. The latter also
+    operator: ``pod`` for KubernetesPodOperator, ``job`` for KubernetesJobOperator. ``job`` also
       sets labels and annotations on its Job, so gang_min= works there.
     provider_version: version of apache-airflow-providers-cncf-kubernetes, such as ``"10.4.0"``;
       None: the installed one, or else the newest.

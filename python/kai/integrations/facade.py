@@ -23,6 +23,9 @@ R = TypeVar("R")
 class PodSettings:
     """A request, with the settings for each orchestrator.
 
+    There is a method for each of `kai.integrations.ORCHESTRATORS`: `for_zenml()`, `for_kfp()`,
+    `for_ray()` and so on; `for_orchestrator` has the name as an argument.
+
     >>> settings = pod_settings(queue="team-a", gpu_fraction=0.5)
     >>> settings.to_pod_patch()["metadata"]["annotations"]
     {'gpu-fraction': '0.5'}

@@ -100,7 +100,7 @@ async def list_pod_resources(socket: str) -> list[PodResources]:
 
 
 def read(data: bytes, source: str) -> list[PodResources]:
-    """The answer of a kubelet. Raises UnreachableError if the bytes are no answer."""
+    """The answer of a kubelet. Raises UnreachableError if the bytes are not an answer."""
     from google.protobuf.message import DecodeError
 
     try:

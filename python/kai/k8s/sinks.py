@@ -50,7 +50,7 @@ class Sink(Protocol):
 
     def watch_bytes(self, kind: str, data: bytes, /) -> Any:
         """A piece of a watch stream, cut anywhere; returns a `Progress` or an equal tuple. Raises
-        ValueError if it is no stream."""
+        ValueError if it is not a stream."""
 
     def watch_ended(self, kind: str, /) -> None:
         """The stream has ended; an incomplete last line is dropped."""

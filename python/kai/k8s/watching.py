@@ -285,7 +285,7 @@ class Watch:
         raise _Broken(f"{self.kind}: {message}")
 
     async def _refused(self, response: Any, path: str, listing: bool) -> None:
-        """Handles an answer that is no stream. Raises, unless the next step follows at once."""
+        """Handles an answer that is not a stream. Raises, unless the next step follows at once."""
         body = await response.read()
         status = response.status
         message = said(body)[1]

@@ -73,7 +73,7 @@ def score(
     100. Among equal sums the first name wins. With several functions, the scores are added, and the
     last function chooses the GPUs.
 
-    Raises InvalidConfigError if the argument is no function.
+    Raises InvalidConfigError if the argument is not a function.
     """
     return _declare("score", function, whole_table)
 
@@ -91,7 +91,7 @@ def filter(
     or without. Nodes that KAI's own filters reject stay rejected. A pod group that waits because of
     this policy gets the message "node(s) were refused by a policy that was given as a function".
 
-    Raises InvalidConfigError if the argument is no function.
+    Raises InvalidConfigError if the argument is not a function.
     """
     return _declare("filter", function, whole_table)
 
@@ -101,10 +101,10 @@ def pod_group_order(function: Function, /) -> Policy:
 
     `groups` is a `Groups`: all pod groups with a waiting pod, at the start of a cycle. Returns an
     array of numbers, one per row, without NaN: within a queue the lowest is first, and among equal
-    ones KAI's own order decides (priority, then elastic groups, then age). Fair shares still decide
+    ones KAI's own order decides (priority, elastic state, age). Fair shares still decide
     which queue is next. The order of victims does not change.
 
-    Raises InvalidConfigError if the argument is no function.
+    Raises InvalidConfigError if the argument is not a function.
     """
     return Policy("pod_group_order", function, whole=True)
 

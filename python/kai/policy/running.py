@@ -26,7 +26,7 @@ _raised = threading.local()  # the policy's exception that ends the cycle of thi
 def configured(config: _core.Config, policies: Sequence[Policy]) -> _core.Config:
     """The configuration with these policies; unchanged without any.
 
-    Raises InvalidConfigError for an object that is no policy, and if NumPy is missing.
+    Raises InvalidConfigError for an object that is not a policy, and if NumPy is missing.
     """
     return config.with_policies(Runner(policies)) if policies else config
 
@@ -214,14 +214,14 @@ class Run:
         return answer
 
     def _chosen(self, cards: Any, rows: int) -> Any:
-        self._array(cards, rows, "cards")
+        self._array(cards, rows, "GPUs")
         if cards.dtype.kind not in "iu":
-            raise _Wrong(f"returned cards of {cards.dtype} instead of integers")
+            raise _Wrong(f"returned GPUs of {cards.dtype} instead of integers")
         wrong = (cards < -1) | (cards >= self._cards)
         if wrong.any():
             row = int(wrong.argmax())
             raise _Wrong(
-                f"chose card {cards[row]} of {self._node(row)}, but cards are 0 to "
+                f"chose GPU {cards[row]} of {self._node(row)}, but GPUs are 0 to "
                 f"{self._cards - 1}, or -1 for no choice"
             )
         return cards

@@ -1,7 +1,7 @@
 """detect(): finds the GPU of a container, and the part of it that the pod may use.
 
 >>> found = detect(environ={"NVIDIA_VISIBLE_DEVICES": "all"}, libraries=(), nvidia_smi=None)
->>> found.available, found.hinted  # variables of CUDA images are no proof
+>>> found.available, found.hinted  # variables of CUDA images are not a proof
 (False, True)
 
 Images set NVIDIA_VISIBLE_DEVICES=all, and nodes have a CDI directory, with or without a GPU (spec 7

@@ -17,7 +17,7 @@ LIBRARIES = ("libcuda.so.1", "libcuda.so", "libcuda.dylib", "nvcuda.dll")
 
 
 class NoAnswer(Exception):
-    """The driver could not be queried; the message says why."""
+    """The driver could not be queried; the message has the cause."""
 
 
 def memory_of_devices(

@@ -38,7 +38,7 @@ LANES: dict[Lane, str] = {lane: lane.name.lower() for lane in Lane if lane is no
 VICTIMS = ("consolidation", "reclaim", "preempt")
 """The actions that evict pods for another pod group."""
 NO_ACTIONS = frozenset({"load", "fair_share", "open", "close", "total"})
-"""Phases of a plan that are no actions."""
+"""Phases of a plan that are not actions."""
 GB = 10**9
 
 

@@ -182,7 +182,7 @@ class Service:
             await self._life.until(stop, self._cycles(stop), self._end)
 
     async def _end(self, cycles: asyncio.Task[Any]) -> None:
-        """Decides nothing more, finishes what was decided, and writes its events."""
+        """Stops deciding, carries out the decisions so far, and writes their events."""
         self._changed.set()
         if not self._life.has_failed:
             await asyncio.wait({cycles}, timeout=FINISH_WITHIN_S)

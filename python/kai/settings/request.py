@@ -3,7 +3,7 @@
     PodRequest(queue="team-a", gpu_fraction=0.5, gpu_type="nvidia-tesla-t4", platform="gke")
 
 A request is checked when it is created (spec 7 C1-C7, C15): a value that KAI would refuse or
-silently ignore raises `kai.InvalidRequestError`, whose message says what to write instead. Requests
+silently ignore raises `kai.InvalidRequestError`, with a message that has the correction. Requests
 are immutable; `with_changes()` returns a changed copy. `kai.settings.pod` and the builders in
 `kai.integrations` decide on which object each setting is written.
 """
@@ -72,6 +72,9 @@ class PodRequest:
     gang_min: number of pods that must start together, for Jobs and JobSets.
     gpu_type, node_pool: GPU model and node pool, by the node labels of `platform`.
     cpu, memory, cpu_limit, memory_limit: quantities for the main container.
+    env, labels, annotations, node_selector, tolerations: added to those that follow from the other
+      arguments. runtime_class, privileged: written only if given.
+    mps: the pod gets its part of a GPU through MPS.
     queue_label_key, legacy, both: the key of the queue label: KAI's own, or the one before 0.6
       (``runai/queue``), or both.
     isolation: how pods on one GPU are isolated. framework: one or several frameworks whose memory
@@ -82,8 +85,8 @@ class PodRequest:
     kai_version, style, compute_sharing: features of the installed KAI (spec 7 NX2-NX6).
     workaround_stale_gang: for KAI 0.16.2 to 0.17.0 (spec 7 KW17).
 
-    Raises InvalidRequestError for values that KAI would refuse or silently ignore; the message says
-    what to write instead.
+    Raises InvalidRequestError for values that KAI would refuse or silently ignore; the message has
+    the correction.
 
     >>> import kai
     >>> request = kai.PodRequest(queue="team-a", gpu_memory="5Gi")

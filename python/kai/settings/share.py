@@ -1,4 +1,4 @@
-"""Share: how much GPU memory one process may use on one GPU, as far as the request tells."""
+"""Share: how much GPU memory one process may use on one GPU, if the request determines it."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ class Remaining:
     def of(self, group: str, seed: int, annotations: Mapping[str, str]) -> float:
         """Seconds for one group; they depend only on its name, the seed and annotations.
 
-        Raises InvalidInputError for an annotation that is no duration.
+        Raises InvalidInputError for an annotation that is not a duration.
         """
         if self.model in ("exponential", "log-normal"):
             number = int.from_bytes(hashlib.sha256(group.encode()).digest()[:8], "big")
@@ -164,7 +164,7 @@ def workload_of(
     """A workload that starts with an existing cluster, at the cluster's time or now.
 
     ``seed``: for the random part of ``remaining``. ``arrivals``: as for `with_arrivals`. Raises
-    InvalidInputError as that function does, and for an annotation that is no duration;
+    InvalidInputError as that function does, and for an annotation that is not a duration;
     InvalidClusterError for a cluster that names an object twice.
     """
     now_ns = int(time.time()) * times.SECOND_NS if cluster.now is None else None

@@ -296,11 +296,11 @@ def made_up(
         )
     for what, weights in (("gpus", sizes), ("queues", of_queues)):
         if not weights or min(weights.values()) < 0 or not sum(weights.values()) > 0:
-            raise InvalidInputError(f"{what}: weights are at least 0, and one is more")
+            raise InvalidInputError(f"{what}: weights must be at least 0, and one of them above 0")
     if not 0 <= daily_swing <= 1:
-        raise InvalidInputError(f"daily_swing is {daily_swing:g} instead of 0 to 1")
+        raise InvalidInputError(f"daily_swing is {daily_swing:g}: it must be between 0 and 1")
     if weekend < 0 or gap_s < 0:
-        raise InvalidInputError("weekend and gap_s are at least 0")
+        raise InvalidInputError("weekend and gap_s must be at least 0")
     lasting = Quantiles.log_normal(1200, 2, 14 * DAY_S) if durations is None else durations
     total = sum(of_queues.values()) * sum(sizes.values())
     most = max((pool.gpus for pool in nodes), default=8) or 8

@@ -25,7 +25,7 @@ from kai.errors import InvalidConfigError, InvalidInputError
 __all__ = ["CLIENTS", "compiled_usage", "params_in", "params_of"]
 
 CLIENTS = ("prometheus", "fake", "fake-with-history")
-"""The values of `clientType` that KAI knows: in a simulation all of them mean its own past."""
+"""The values of `clientType` that KAI accepts: in a simulation all of them mean its own past."""
 
 
 def params_of(given: Any, name: str = "usage") -> UsageParams:

@@ -108,10 +108,12 @@ def simulate(
     progress: Callable[[Progress], None] | bool | None = None,
     progress_every_s: float = 0.2,
 ) -> Timeline:
-    """Runs the workload from its start until nothing is left to happen, or until ``until_s``.
+    """Simulates the workload from its start until no event is left, or until ``until_s``.
 
     ``config`` and ``policies``: as for `kai.Scheduler`. ``period_s``: a cycle runs at the next
-    multiple of it after an event; 0: at once. ``seed``: only for the random parts of ``life``.
+    multiple of it after an event; 0: at once. ``life``: delays, failures, and the work that an
+    eviction costs; by default there are none (`kai.sim.simulate.Life`). ``seed``: only for the
+    random parts of ``life``.
     ``usage``: settings of time-based fair share, with the members of KAI's `usageParams`; None:
     from ``usageDBConfig`` of ``config``, otherwise from the workload, otherwise off.
     ``progress=True`` shows a bar with the virtual date in a notebook and on a terminal; a function

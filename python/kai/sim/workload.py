@@ -329,7 +329,7 @@ class Jobs:
             ("arrival_s", ~(np.isfinite(self.arrival_s) & (self.arrival_s >= 0)), "is negative"),
             ("duration_s", ~(self.duration_s >= 0), "is negative"),
             ("pods", self.pods < 1, "is less than 1"),
-            ("min_pods", (self.min_pods < 1) | (self.min_pods > self.pods), "is not 1 to pods"),
+            ("min_pods", (self.min_pods < 1) | (self.min_pods > self.pods), _MIN_PODS),
             ("gpus", ~((self.gpus >= 0) & ((self.gpus < 1) | (self.gpus % 1 == 0))), _GPUS),
             ("cpu", ~(self.cpu >= 0), "is negative"),
             ("memory_mib", self.memory_mib < 0, "is negative"),
@@ -474,6 +474,7 @@ PRIORITY_CLASSES: Mapping[str, int] = {
     "inference": 125,
 }
 
+_MIN_PODS = "is not between 1 and pods"
 _GPUS = "is neither a whole number nor a part of one GPU"
 _KINDS: Mapping[str, Any] = {
     "queue": None,
@@ -511,7 +512,7 @@ def _wrong_resize(resizes: Sequence[Resize]) -> str:
         if not 0 <= each.after_s < math.inf:
             return f"after_s {each.after_s:g} is not a time of at least 0"
         if not 1 <= each.min_pods <= each.pods:
-            return f"min_pods {each.min_pods} is not 1 to pods, {each.pods}"
+            return f"min_pods {each.min_pods} is not between 1 and pods, which is {each.pods}"
     if any(b.after_s <= a.after_s for a, b in pairwise(resizes)):
         return "are not in the order of their times"
     return ""

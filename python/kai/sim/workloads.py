@@ -26,9 +26,9 @@ from kai.sim.families import FAMILIES, Snapshot
 
 NOW = "2026-01-01T00:00:00Z"
 
-# The ladder: the most milliseconds for a first plan, and a better target. For "event", "events" and
-# "quiet": for a further plan, with its events. A million pods are 800,000 waiting ones in
-# "fill-100000", and 1,050,000 in "quiet-35000".
+# Targets of the ladder, in milliseconds: for a first plan, and a more ambitious one. For "event",
+# "events" and "quiet" they are for the next plan, including its events. "fill-100000" has 800,000
+# waiting pods, and "quiet-35000" has 1,050,000 pods.
 BARS_MS: Mapping[str, tuple[float, float | None]] = {
     "fill-500": (1.5, 0.6),
     "fill-5000": (20, 8),
@@ -99,7 +99,7 @@ class Workload:
     events_per_plan: int | None = None  # None: only first plans are measured
 
     def events(self, plans: int) -> Iterator[list[bytes]]:
-        """The events before each of this many plans: pods with GPUs that ended."""
+        """For each of `plans` plans, the events before it: pods with GPUs end."""
         if not self.events_per_plan:
             yield from ([] for _ in range(plans))
             return

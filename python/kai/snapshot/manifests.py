@@ -369,7 +369,7 @@ def _pods_of_workloads(items: list[_Item], rejected: list[Rejected]) -> list[dic
         metadata = pod["metadata"]
         if ("Pod", metadata["namespace"], metadata["name"]) in taken:
             owner = metadata["ownerReferences"][0]
-            said = f"is a pod of its own, and one of {owner['kind']} {owner['name']}"
+            said = f"has the name of a pod that kai creates for {owner['kind']} {owner['name']}"
             rejected.append(Rejected("Pod", kinds.full_name(pod), "metadata.name", said))
         else:
             kept.append(pod)

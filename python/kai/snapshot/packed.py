@@ -1,4 +1,4 @@
-"""Reads archives and compressed files; an error states in one sentence what is wrong."""
+"""Reads archives and compressed files; an error is one sentence."""
 
 from __future__ import annotations
 

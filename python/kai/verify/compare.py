@@ -97,13 +97,13 @@ def _own_elsewhere(outcome: Outcome, pod: str, done: str) -> str:
 
 def _amounts(mine: Placement, other: Placement) -> Iterator[str]:
     if other.gpus is not None and not _near(mine.gpus or 0.0, other.gpus, GPU_TOLERANCE):
-        yield f"{_number(mine.gpus)} GPUs, KAI took {_number(other.gpus)}"
+        yield f"{_number(mine.gpus)} GPUs, in KAI {_number(other.gpus)}"
     if other.devices is not None and (mine.devices or 0) != other.devices:
-        yield f"{mine.devices or 0} devices, KAI took {other.devices}"
+        yield f"{mine.devices or 0} devices, in KAI {other.devices}"
     if other.portion is None or mine.portion is None:
         return
     if not _near(mine.portion, other.portion, GPU_TOLERANCE):
-        yield f"{_number(mine.portion)} of a device, KAI took {_number(other.portion)}"
+        yield f"{_number(mine.portion)} of a device, in KAI {_number(other.portion)}"
 
 
 def _evictions(ours: Outcome, theirs: Outcome) -> Iterator[Difference]:

@@ -133,7 +133,7 @@ def _check_pod(state: State, pod: PodView, expected: Mapping[str, Any]) -> Itera
         return
     accepted = expected.get("gpusAccepted")
     if accepted is not None and abs((placement.gpus or 0) - accepted) > GPU_TOLERANCE:
-        text = f"pod {pod.key}: took {placement.gpus or 0} GPUs, should take {accepted}"
+        text = f"pod {pod.key}: got {placement.gpus or 0} GPUs, should get {accepted}"
         yield Difference("pod", pod.key, text)
     zones = expected.get("numaZones")
     if zones is not None:
@@ -185,10 +185,10 @@ def _check_group(
             if key in {pod.key for pod in pods}
         )
         if abs(taken - accepted) > GPU_TOLERANCE * max(1, len(pods)):
-            text = f"group {name}: took {taken:g} GPUs, should take {accepted:g}"
+            text = f"group {name}: got {taken:g} GPUs, should get {accepted:g}"
             yield Difference("pod", name, text)
     if wanted.get("fitErrorExpected") and state.plan and not state.outcome.messages.get(name):
-        yield Difference("message", name, f"group {name}: should say why it does not fit")
+        yield Difference("message", name, f"group {name}: has no message why it does not fit")
     age = wanted.get("lastStartOlderThanSeconds")
     if age is not None:
         started = _last_start(state, name)

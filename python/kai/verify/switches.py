@@ -28,8 +28,8 @@ TOGETHER: Mapping[frozenset[str], str] = {
         (
             "signature_skip",
             "unrelated_blockers",
-            "a group that is not skipped gets pods, and the allocation of its queue then decides "
-            "which group comes first in later simulated placements.",
+            "pods of a group that is not skipped are placed, and the allocation of its queue "
+            "decides which group comes first in later simulated placements.",
         ),
         (
             "optional_members",

@@ -87,7 +87,7 @@ def kube_apiserver(folder: Path, ports: Mapping[str, int], options: Options) -> 
         f"--bind-address={HOST}",
         f"--advertise-address={HOST}",
         f"--secure-port={ports['api']}",
-        "--endpoint-reconciler-type=none",  # a loopback address is no valid endpoint
+        "--endpoint-reconciler-type=none",  # a loopback address is not a valid endpoint
         "--service-cluster-ip-range=10.96.0.0/16",
         f"--tls-cert-file={pki}/server.crt",
         f"--tls-private-key-file={pki}/server.key",

@@ -90,7 +90,7 @@ def pod_spec(
 
 
 def queue(name: str, parent: str = "", *, gpu: float = -1, cpu: float = -1) -> Object:
-    """A queue (scheduling.run.ai/v2) with these quotas; -1 is no limit. Its CRD must be
+    """A queue (scheduling.run.ai/v2) with these quotas; -1 means no limit. Its CRD must be
     installed."""
     resources = {
         kind: {"quota": quota, "limit": -1, "overQuotaWeight": 1}

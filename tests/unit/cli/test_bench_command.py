@@ -159,7 +159,8 @@ def test_a_workload_that_needs_a_trace_reports_it(
     assert done.status == 0
     assert [json.loads(line)["name"] for line in done.out.splitlines()] == ["fill-3"]
     assert (
-        done.err == "kai: left out openb: --data and KAI_DATA name no directory with their lists\n"
+        done.err
+        == "kai: left out openb: neither --data nor KAI_DATA names a folder with their lists\n"
     )
 
 

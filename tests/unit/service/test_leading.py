@@ -60,7 +60,7 @@ def test_a_plan_of_an_earlier_term_is_taken_back() -> None:
 def test_a_pod_that_was_read_is_taken_in_if_it_was_known(
     uid: str, request_name: str, taken: bool
 ) -> None:
-    """The grouper gets pods only from the watch, and a known pod is no news."""
+    """The grouper gets pods only from the watch, and a known pod is not news."""
 
     async def scene() -> None:
         async with FakeApi() as api, api.client(QuickClock()) as client:

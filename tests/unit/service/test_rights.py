@@ -57,7 +57,7 @@ class Said:
         return lines
 
 
-# ---- what the API server says --------------------------------------------------------------------
+# ---- answers of the API server -------------------------------------------------------------------
 
 
 def test_what_is_missing_is_read_from_the_message() -> None:

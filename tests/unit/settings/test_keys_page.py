@@ -1,4 +1,4 @@
-"""docs/reference/keys.md has every label and annotation that kai knows."""
+"""docs/reference/keys.md has every label and annotation that kai uses."""
 
 from pathlib import Path
 

@@ -247,7 +247,7 @@ def test_a_policy_that_processes_cannot_import_is_a_sentence(weeks: Workload) ->
 
     mine = kai.Side(policies=[local])
     with pytest.raises(
-        InvalidInputError, match=r"^policy local is in no file that other processes"
+        InvalidInputError, match=r"^policy local is not in a file that other processes"
     ):
         kai.compare(None, mine, workload=weeks, seeds=2, executor=2)
 
@@ -264,7 +264,7 @@ def test_a_policy_that_was_typed_is_a_sentence() -> None:
     done = subprocess.run(
         [sys.executable, "-c", typed], env=env, capture_output=True, text=True, check=False
     )
-    assert "InvalidInputError: policy <lambda> is in no file that other" in done.stderr
+    assert "InvalidInputError: policy <lambda> is not in a file that other" in done.stderr
 
 
 def test_ray_that_is_not_installed_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -165,7 +165,7 @@ def test_a_job_that_shrinks_leaves_its_place_to_others() -> None:
     ("resizes", "said"),
     [
         ((Resize(-1, 1, 1),), "resizes: after_s -1 is not a time of at least 0"),
-        ((Resize(1, 2, 3),), "resizes: min_pods 3 is not 1 to pods, 2"),
+        ((Resize(1, 2, 3),), "resizes: min_pods 3 is not between 1 and pods, which is 2"),
         ((Resize(5, 1, 1), Resize(5, 2, 1)), "resizes: are not in the order of their times"),
     ],
 )

@@ -40,7 +40,7 @@ def test_a_job_comes_back_from_its_columns_as_it_was() -> None:
     [
         ({"gpus": 1.5}, "job job-0: gpus 1.5 is neither a whole number nor a part of one GPU"),
         ({"pods": 0}, "job job-0: pods 0 is less than 1"),
-        ({"min_pods": 2}, "job job-0: min_pods 2 is not 1 to pods"),
+        ({"min_pods": 2}, "job job-0: min_pods 2 is not between 1 and pods"),
         ({"cpu": -1}, "job job-0: cpu -1 is negative"),
     ],
 )

@@ -198,6 +198,6 @@ def test_a_pod_of_its_own_is_not_overwritten() -> None:
     own = {"kind": "Pod", "metadata": {"name": "w-0"}, "spec": {"containers": []}}
     cluster = load(workload("Deployment", replicas=2), own)
     assert [str(each) for each in cluster.rejected] == [
-        "Pod default/w-0: metadata.name: is a pod of its own, and one of Deployment w"
+        "Pod default/w-0: metadata.name: has the name of a pod that kai creates for Deployment w"
     ]
     assert len(cluster.objects["pods"]) == 2

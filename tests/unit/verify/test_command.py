@@ -261,7 +261,7 @@ def test_a_mistaken_scenario_does_not_stop_the_others_of_its_file(
 def test_an_unknown_area_names_those_there_are(verify: Callable[..., Ran], good: Path) -> None:
     result = verify(good, "--area", "reclaim")
     assert result.exit_code == 2
-    assert result.error == "kai: no case is in reclaim; there are: scenarios\n"
+    assert result.error == "kai: no case is in reclaim; the areas are: scenarios\n"
 
 
 def test_an_area_can_be_chosen(verify: Callable[..., Ran], good: Path) -> None:

@@ -106,7 +106,7 @@ def test_a_moved_pod_that_stays_differs() -> None:
 
 def test_a_wrong_number_of_gpus_differs() -> None:
     ours = with_(KAI, "bind", "ns/a", Placement("n1", gpus=1))
-    assert texts(ours) == ["pod ns/a: bound with 1 GPUs, KAI took 2"]
+    assert texts(ours) == ["pod ns/a: bound with 1 GPUs, in KAI 2"]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 // Extended resources that device classes provide (spec 3 D10, KEP-5004): a container requests
-// "nvidia.com/gpu: 2" as usual. Where no device plugin has any, it gets devices through a claim
-// that the scheduler makes.
+// "nvidia.com/gpu: 2" as usual. On a node whose device plugins have no such resource, it gets
+// devices through a claim that the scheduler makes.
 //
 //   claim_ = MakeExtendedClaim(asked, ExtendedResources(classes));
 //   claim_.requests      // {"container-0-request-1", "nvidia.com/gpu", "gpu.nvidia.com", 2}

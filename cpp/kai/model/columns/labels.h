@@ -39,7 +39,7 @@ using LabelSet = std::vector<Label>;
 NameId FindLabel(std::span<const Label> labels, NameId key);
 
 // A selector requirement with interned texts. Values of In and NotIn are sorted. `bound` is the
-// number of Gt and Lt; if the text is no number it is absent, and nothing matches.
+// number of Gt and Lt; if the text is not a number, it is absent, and nothing matches.
 struct Requirement {
   NameId key;
   SelectorOp op = SelectorOp::kIn;

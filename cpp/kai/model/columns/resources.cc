@@ -25,7 +25,7 @@ bool Take(std::string_view* text, std::string_view expected) {
   return true;
 }
 
-// The text after the vendor's prefix; empty: the resource is no slice.
+// The text after the vendor's prefix; empty: the resource is not a slice.
 std::string_view ProfileOf(std::string_view resource) {
   for (const Accelerator& each : kAccelerators) {
     if (!each.slice_prefix.empty() && Take(&resource, each.slice_prefix)) return resource;

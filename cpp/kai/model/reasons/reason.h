@@ -76,7 +76,7 @@ struct DomainTooSmall {
 struct DomainsLack {
   static constexpr std::string_view kCode = reason_codes::kTopologyTooSmall;
   ResourceSlot slot;
-  bool is_outside = false;  // was no candidate: only KAI's event counts it
+  bool is_outside = false;  // was not a candidate: only KAI's event counts it
 };
 struct TopologyNotSatisfied {
   static constexpr std::string_view kCode = reason_codes::kTopologyTooSmall;

@@ -178,7 +178,7 @@ std::vector<int> Batch(const World& world, int group) {
 
 // ---- the order of victims (spec 2 O4, spec 1 F108, F109) ----------------------------------------
 
-// The tree of heaps, worst first. A job is a pod group, or the rest of one.
+// The tree of heaps, worst first. A Job is a pod group without the pods that it has given up.
 class VictimTree : private HeapTree {
  public:
   struct Job {

@@ -77,7 +77,7 @@ def write_gang(
     roles: Mapping[str, int],
     placement: Placement,
 ) -> list[Unsupported]:
-    """How many pods start together: of the workload, and of its roles if KAI reads that."""
+    """Writes how many pods of the workload start together, and how many of each role."""
     if kind.gang is None:
         return [Unsupported("gang_min", f"KAI reads no such number from a {name}", kind.gang_hint)]
     if kind.gang == "leaf":
@@ -139,7 +139,7 @@ def _enough(what: str, field: str, wanted: int, there: int) -> None:
 
 
 def deadlines(value: Any, path: str = "") -> Iterator[str]:
-    """Deadlines that end a workload while its pods wait (spec 7 B9); one on a pod does not."""
+    """Deadlines that end a workload while its pods wait (spec 7 B9). Those of pods are left out."""
     if isinstance(value, list):
         for at, each in enumerate(value):
             yield from deadlines(each, f"{path}[{at}]")

@@ -1,4 +1,4 @@
-"""Settings as plain values, however they were written."""
+"""Converts settings of all forms to plain values."""
 
 from __future__ import annotations
 

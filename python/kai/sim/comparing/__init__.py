@@ -1,4 +1,4 @@
-"""Compares policies on the same worlds, with an interval: `kai.compare` and `kai.sweep`.
+"""Compares policies on the same jobs and failures, with an interval: `kai.compare` and `kai.sweep`.
 
 done = kai.compare("base.yaml", "variant.yaml", workload="jobs.csv", seeds=20)
 print(done)                     # a table, and notes on how to read it

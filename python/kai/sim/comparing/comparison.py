@@ -102,19 +102,21 @@ def compare(
         base: a configuration as for `kai.Scheduler`, or a `kai.Side` with other queues or nodes
         variant: the same
         workload: a `kai.sim.workload.Workload`, or the path of a file or folder with one
-        seeds: how many (1, 2, ...), or which; each is a pair: both sides use the same world
-        vary: what a seed varies, of "weeks", "estimates" and "failures"; default: weeks if
+        seeds: their number, or a list of them; each seed is a pair of simulations, in which both
+            sides have the same jobs and failures
+        vary: what a seed varies: some of "weeks", "estimates" and "failures"; default: weeks if
             the workload lasts for two or more, otherwise nothing
-        primary: the metric that decides
-        metrics: the others, such as "waiting_p95_s" or "waiting_mean_s[vision]"; default: all
-            of the whole workload, without fragmentation
-        level: of the interval of the primary metric, and of all others together (Holm)
+        primary: the metric of the verdict
+        metrics: other metrics to compute, such as "waiting_p95_s" or "waiting_mean_s[vision]";
+            default: all metrics of the whole workload except fragmentation
+        level: confidence level of the interval of the primary metric; the other metrics together
+            have this level (Holm), so their intervals are wider
         executor: None or "serial"; "processes" or a number of them; "ray"; or any
             `concurrent.futures.Executor`
         period_s, until_s, warm_up_s: as for a simulation and its metrics
         life: as for a simulation; "failures" varies its failures
         weeks: how many weeks are drawn; default: as many as the workload has
-        estimate_error: of the estimates that "estimates" varies
+        estimate_error: log-normal error of the estimates that "estimates" varies
         progress: True shows a bar in a notebook and on a terminal; a function is called with
             the number of finished simulations, and the total number
 
@@ -265,7 +267,7 @@ def _notes(
 
 
 def check_level(level: float) -> None:
-    """Raises InvalidInputError if the number is no level of an interval."""
+    """Raises InvalidInputError if the number is not a level of an interval."""
     if not 0.5 <= level <= 0.999:
         raise InvalidInputError(f"level: expected 0.5 to 0.999, not {level:g}")
 

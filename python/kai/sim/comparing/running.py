@@ -205,8 +205,8 @@ def _check_sendable(policies: Sequence[Policy]) -> None:
             is_typed = True
         if is_typed:
             raise InvalidInputError(
-                f"policy {policy.name} is in no file that other processes can import: write it "
-                "into one, for kai.policy.load, or choose executor='serial'"
+                f"policy {policy.name} is not in a file that other processes can import: put it "
+                "into one and read it with kai.policy.load, or use executor='serial'"
             )
 
 

@@ -78,7 +78,7 @@ class Point:
 
 
 def _file_name(config: ConfigSource | None) -> str:
-    """The name of a file, without its folder; empty if the configuration is no file."""
+    """The name of a file, without its folder; empty if the configuration is not a file."""
     if isinstance(config, (Config, Mapping)) or config is None:
         return ""
     if isinstance(config, str) and ("\n" in config or ": " in config):

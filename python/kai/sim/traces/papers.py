@@ -118,7 +118,7 @@ def muri(table: Table) -> Trace:
         unit_s=0.001,
         nodes=_MURI,
         cluster="8 nodes of 8 V100 GPUs, as in Muri's own simulator",
-        notes=("the column priority, which only one of Muri's rivals reads, is not used",),
+        notes=("the column priority is not used: only a policy compared with Muri reads it",),
     )
 
 
@@ -132,7 +132,7 @@ def tiresias(table: Table) -> Trace:
         "tiresias",
         unit_s=1.0,
         nodes=_TIRESIAS,
-        cluster="4 nodes of 4 GPUs, with which Tiresias' example of 60 jobs has queues",
+        cluster="4 nodes of 4 GPUs: then jobs of Tiresias' example of 60 jobs wait",
     )
 
 

@@ -3,8 +3,8 @@
     sacct --allusers --parsable2 --starttime 2026-01-01 --format \
         JobID,User,Account,Partition,Submit,Start,End,Elapsed,ReqTRES,AllocTRES,NNodes,State,Timelimit
 
-Needed are JobID, Submit, one of Elapsed, ElapsedRaw, or Start with End, and one of AllocTRES,
-ReqTRES, or AllocGRES with AllocCPUS; the others are used where they are there.
+It needs JobID, Submit, one of Elapsed, ElapsedRaw, or Start with End, and one of AllocTRES,
+ReqTRES, or AllocGRES with AllocCPUS; other columns are used if they exist.
 """
 
 from __future__ import annotations
@@ -82,7 +82,9 @@ def sacct(file: str, text: str, *, queues_by: str = "account", models: Sequence[
         },
         nodes=nodes,
         cluster=sized_sentence(nodes),
-        notes=("a job that still runs ends with the listing",) if "RUNNING" in states else (),
+        notes=("a job that still runs ends at the time of the listing",)
+        if "RUNNING" in states
+        else (),
         start=date_of(float(arrival_s[kept].min())),
         problems=table.problems(),
     )
@@ -132,7 +134,7 @@ def _minutes(text: str) -> float | None:
 
 
 def seconds_of(text: str) -> float | None:
-    """Seconds of a time in Slurm's format; None if it is no time, such as UNLIMITED.
+    """Seconds of a time in Slurm's format; None for other texts, such as UNLIMITED.
 
     >>> seconds_of("1-02:03:04"), seconds_of("05:06"), seconds_of("UNLIMITED")
     (93784.0, 306.0, None)

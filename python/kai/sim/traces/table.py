@@ -59,7 +59,7 @@ class Table:
     def of_csv(cls, file: str, text: str, *, separator: str = ",") -> Table:
         """A table whose first line names the columns; blank lines are ignored.
 
-        Raises InvalidInputError if the text is no table.
+        Raises InvalidInputError if the text is not a table.
         """
         lines_of = io.StringIO(text, newline="")
         if separator == ",":
@@ -151,7 +151,7 @@ class Table:
     def times(self, column: str, *, unknown: Iterable[str] = ()) -> Floats:
         """Seconds since 1970 of dates with times, in local clock time.
 
-        A text in `unknown` is NaN; for other texts that are no date the row is left out. Raises
+        A text in `unknown` is NaN; for other texts that are not a date the row is left out. Raises
         InvalidInputError if there is no such column.
         """
         self.require(column)

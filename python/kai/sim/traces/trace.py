@@ -135,7 +135,7 @@ def sized_nodes(
     """Nodes for which the mean demand is nearest to 85 % of the GPUs; the largest job fits.
 
     ``gpus`` and ``cores`` are those of a job. Nodes have 8 GPUs and 128 cores; if the cores do not
-    suffice for the requests, there are more nodes. If no job has GPUs, neither have the nodes.
+    suffice for the requests, there are more nodes. If no job has GPUs, the nodes have none either.
     Worked: a mean demand of 374.24 GPUs is 85 % of 440.3, and so 55 nodes of 8 GPUs.
     """
     of_gpus = _nodes_for(arrival_s, duration_s, gpus, NODE_GPUS)

@@ -13,7 +13,7 @@ from beside import Beside, Chosen, bind, evict
 
 from kai.controllers.shadow import GroupSeen, PodSeen
 
-LEFT_OUT = {"team/a": "gpu-fraction: half is no number"}
+LEFT_OUT = {"team/a": "gpu-fraction: half is not a number"}
 
 
 # ---- binds ---------------------------------------------------------------------------------------
@@ -393,7 +393,7 @@ def test_the_names_of_the_nodes_decide_between_equals() -> None:
     other = Beside()
     other.waits("a")
     replay = other.plan(a=bind("n1"))
-    replay.renamed = {("n1", "n2"): {"team/a": bind("n1")}}  # the former n2
+    replay.renamed = {("n1", "n2"): {"team/a": bind("n1")}}  # n2 before the renaming
     other.asks_for("a", "n2")
     assert other.outcomes() == ["bind a: other_node, because of equal_score"]
 
