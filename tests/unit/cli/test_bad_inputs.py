@@ -313,7 +313,7 @@ def strictly(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [*TRIED, *MADE])
-def test_a_bad_input_is_one_sentence(run: Run, name: str) -> None:
+def test_a_bad_input_prints_one_sentence(run: Run, name: str) -> None:
     content, arguments, status, sentence = (TRIED | MADE)[name]
     Path("FILE").with_suffix(".yaml").write_text(content)
     said = [each.replace("FILE", "FILE.yaml") for each in arguments]
@@ -325,7 +325,7 @@ def test_a_bad_input_is_one_sentence(run: Run, name: str) -> None:
     assert rest == []
 
 
-def test_the_tables_make_two_hundred_rows() -> None:
+def test_the_tables_have_two_hundred_inputs() -> None:
     assert len(MADE) >= 200
 
 
@@ -338,7 +338,7 @@ def test_the_tables_make_two_hundred_rows() -> None:
     ids=["stored", "deflated", "bzip2", "lzma"],
 )
 @pytest.mark.parametrize("place", [0.02, 0.3, 0.6])
-def test_a_damaged_archive_of_any_method(run: Run, method: int, place: float) -> None:
+def test_a_damaged_archive_of_any_method_is_refused(run: Run, method: int, place: float) -> None:
     data = json.dumps(
         {"rawObjects": {"nodes": [{"metadata": {"name": f"n{i}"}} for i in range(99)]}}
     )
@@ -364,9 +364,7 @@ def test_a_file_that_is_too_large_is_refused_before_it_is_read(
     )
 
 
-def test_an_input_without_an_end_is_not_read_for_ever(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_endless_input_is_refused(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     class Endless(io.RawIOBase):
         def readable(self) -> bool:
             return True
@@ -382,7 +380,7 @@ def test_an_input_without_an_end_is_not_read_for_ever(
     )
 
 
-def test_links_in_circles_are_followed_once(run: Run) -> None:
+def test_circular_links_are_followed_once(run: Run) -> None:
     folder = Path("folder")
     folder.mkdir()
     (folder / "n.yaml").write_text(NODE)

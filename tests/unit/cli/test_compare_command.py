@@ -36,7 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_verdict_is_the_first_line_and_the_exit_status(run: Run, folder: Path) -> None:
+def test_the_verdict_sets_the_first_line_and_the_exit_status(run: Run, folder: Path) -> None:
     asked = ["default", "default", "--workload", folder / "jobs.yaml", "--seeds", 8]
     better = run("compare", *asked, "--variant-cluster", folder / "bigger.yaml")
     assert better.status == 0
@@ -51,7 +51,7 @@ def test_the_verdict_is_the_first_line_and_the_exit_status(run: Run, folder: Pat
     assert equal.out.startswith("default against default: cannot tell: completion, mean 0")
 
 
-def test_json_is_what_python_gives(run: Run, folder: Path) -> None:
+def test_json_equals_the_result_of_kai_compare(run: Run, folder: Path) -> None:
     done = run(
         *("compare", folder / "fifo.yaml", "default", "--workload", folder / "jobs.yaml", "--json"),
         *("--seeds", 3, "--vary", "weeks,failures", "--fail-every", "5d", "--processes", 2),
@@ -71,7 +71,7 @@ def test_json_is_what_python_gives(run: Run, folder: Path) -> None:
     assert json.loads(done.out) == json.loads(expected.to_json())
 
 
-def test_without_randomness_no_interval_is_shown(run: Run, folder: Path) -> None:
+def test_an_experiment_without_randomness_has_no_interval(run: Run, folder: Path) -> None:
     jobs = folder / "jobs.yaml"
     done = run("compare", folder / "fifo.yaml", "default", "--workload", jobs, "--vary", "")
     assert done.status == 0
@@ -81,7 +81,7 @@ def test_without_randomness_no_interval_is_shown(run: Run, folder: Path) -> None
     assert "verdict" not in done.out
 
 
-def test_the_page_is_written_beside_the_table(run: Run, folder: Path, tmp_path: Path) -> None:
+def test_the_page_option_writes_a_page(run: Run, folder: Path, tmp_path: Path) -> None:
     asked = ["default", folder / "fifo.yaml", "--workload", folder / "jobs.yaml", "--vary", ""]
     done = run("compare", *asked, "--html", tmp_path / "page.html")
     assert done.status == 0
@@ -102,7 +102,9 @@ def test_the_page_is_written_beside_the_table(run: Run, folder: Path, tmp_path: 
         (["--until", "soon"], "--until: 'soon' is not a time such as 90s, 2h30m, 36h or 7d"),
     ],
 )
-def test_a_mistake_is_a_sentence(run: Run, folder: Path, options: list[str], said: str) -> None:
+def test_an_invalid_option_prints_one_sentence(
+    run: Run, folder: Path, options: list[str], said: str
+) -> None:
     jobs = ["--workload", folder / "jobs.yaml"]
     done = run("compare", "default", "default", *jobs, *options)
     assert done.status == 2
@@ -110,7 +112,9 @@ def test_a_mistake_is_a_sentence(run: Run, folder: Path, options: list[str], sai
     assert done.err.count("\n") == 1
 
 
-def test_a_configuration_with_a_mistake(run: Run, folder: Path, tmp_path: Path) -> None:
+def test_an_invalid_configuration_prints_one_sentence(
+    run: Run, folder: Path, tmp_path: Path
+) -> None:
     jobs = ["--workload", folder / "jobs.yaml", "--vary", ""]
     done = run("compare", tmp_path / "none.yaml", "default", *jobs)
     assert done.status == 2
@@ -135,7 +139,7 @@ def youngest_first(groups):
 """
 
 
-def test_a_policy_in_python_is_on_one_side_or_on_both(
+def test_a_python_policy_may_apply_to_one_side_or_both(
     run: Run, folder: Path, tmp_path: Path
 ) -> None:
     mine = tmp_path / "mine.py"
@@ -165,7 +169,7 @@ def test_a_policy_in_python_is_on_one_side_or_on_both(
 
 
 @pytest.mark.parametrize("processes", [1, 2])
-def test_a_policy_that_fails_is_one_sentence(
+def test_a_failing_policy_prints_one_sentence(
     run: Run, folder: Path, tmp_path: Path, processes: int
 ) -> None:
     mine = tmp_path / "mine.py"
@@ -178,7 +182,9 @@ def test_a_policy_that_fails_is_one_sentence(
     assert done.err.count("\n") == 1
 
 
-def test_a_file_without_a_policy_is_one_sentence(run: Run, folder: Path, tmp_path: Path) -> None:
+def test_a_file_without_a_policy_prints_one_sentence(
+    run: Run, folder: Path, tmp_path: Path
+) -> None:
     asked = ["--workload", folder / "jobs.yaml"]
     none = tmp_path / "none.py"
     done = run("compare", "default", "default", *asked, "--base-policy", none)

@@ -43,7 +43,7 @@ def long_names(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_json_and_yaml_say_the_same(run: Run, snapshot: Path, command: str) -> None:
+def test_json_and_yaml_have_the_same_content(run: Run, snapshot: Path, command: str) -> None:
     said = [
         json.loads(run(command, snapshot, *form, "--now", NOW).out)
         for form in (["--json"], ["-o", "json"])
@@ -56,13 +56,13 @@ def test_json_and_yaml_say_the_same(run: Run, snapshot: Path, command: str) -> N
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_yaml_of_two_inputs_is_two_documents(run: Run, snapshot: Path, command: str) -> None:
+def test_yaml_has_one_document_per_input(run: Run, snapshot: Path, command: str) -> None:
     done = run(command, snapshot, snapshot, "-o", "yaml", "--now", NOW)
     assert len(list(yaml.safe_load_all(done.out))) == 2
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_csv_of_two_inputs_has_one_head(run: Run, snapshot: Path, command: str) -> None:
+def test_csv_of_two_inputs_has_one_header(run: Run, snapshot: Path, command: str) -> None:
     one = list(csv.reader(io.StringIO(run(command, snapshot, "-o", "csv", "--now", NOW).out)))
     two = run(command, snapshot, snapshot, "-o", "csv", "--now", NOW).out
     assert list(csv.reader(io.StringIO(two))) == [*one, *one[1:]]
@@ -72,7 +72,7 @@ def test_csv_of_two_inputs_has_one_head(run: Run, snapshot: Path, command: str) 
     assert one[1][0] == str(snapshot)
 
 
-def test_csv_of_a_plan_is_its_decisions(run: Run, snapshot: Path) -> None:
+def test_csv_of_a_plan_lists_its_decisions(run: Run, snapshot: Path) -> None:
     done = run("plan", snapshot, "-o", "csv", "--now", NOW)
     [row] = csv.DictReader(io.StringIO(done.out))
     assert {name: value for name, value in row.items() if value} == {
@@ -81,7 +81,7 @@ def test_csv_of_a_plan_is_its_decisions(run: Run, snapshot: Path) -> None:
     }  # fmt: skip
 
 
-def test_csv_of_queues_says_unlimited_as_pandas_does(run: Run, snapshot: Path) -> None:
+def test_csv_of_queues_has_unlimited_as_inf(run: Run, snapshot: Path) -> None:
     rows = csv.DictReader(io.StringIO(run("queues", snapshot, "-o", "csv", "--now", NOW).out))
     [gpus] = [row for row in rows if (row["queue"], row["resource"]) == ("vision", "gpu")]
     assert (gpus["limit"], gpus["deserved"], gpus["fair_share"]) == ("inf", "2", "2")
@@ -89,7 +89,7 @@ def test_csv_of_queues_says_unlimited_as_pandas_does(run: Run, snapshot: Path) -
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_markdown_is_tables(run: Run, snapshot: Path, command: str) -> None:
+def test_markdown_has_tables(run: Run, snapshot: Path, command: str) -> None:
     out = run(command, snapshot, "-o", "markdown", "--now", NOW).out
     assert out.startswith("### ")
     rows = [line for line in out.splitlines() if line.startswith("|")]
@@ -97,7 +97,9 @@ def test_markdown_is_tables(run: Run, snapshot: Path, command: str) -> None:
     assert len(rows) >= 3
 
 
-def test_warnings_go_beside_data_and_onto_pages(run: Run, snapshot: Path, tmp_path: Path) -> None:
+def test_warnings_go_to_stderr_for_data_and_onto_pages(
+    run: Run, snapshot: Path, tmp_path: Path
+) -> None:
     (tmp_path / "config.yaml").write_text("actons: allocate\n")
     for form in ("json", "yaml", "csv"):
         done = run("plan", snapshot, "-o", form, "--config", tmp_path / "config.yaml")
@@ -106,7 +108,7 @@ def test_warnings_go_beside_data_and_onto_pages(run: Run, snapshot: Path, tmp_pa
     assert '"actons" is not known' in done.out
 
 
-def test_an_explanation_has_every_form_but_a_table(run: Run, snapshot: Path) -> None:
+def test_an_explanation_has_every_form_except_csv(run: Run, snapshot: Path) -> None:
     said = yaml.safe_load(run("plan", snapshot, "--explain", "big", "-o", "yaml").out)
     assert said["pod_group"] == "vision/big"
     assert "It can never start" in run("plan", snapshot, "--explain", "big", "-o", "markdown").out
@@ -123,7 +125,7 @@ def test_an_explanation_has_every_form_but_a_table(run: Run, snapshot: Path) -> 
         (["-o", "xml"], "'xml' is not one of"),
     ],
 )
-def test_forms_that_make_no_sense(run: Run, snapshot: Path, options: list[str], said: str) -> None:
+def test_invalid_forms_are_refused(run: Run, snapshot: Path, options: list[str], said: str) -> None:
     done = run("plan", snapshot, *options)
     assert (done.status, done.out) == (2, "")
     assert said in done.err
@@ -222,7 +224,7 @@ def test_a_wide_terminal_is_used(on_terminal: Run, long_names: Path) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_names_are_whole_in_a_file_and_with_wide(
+def test_names_are_not_shortened_in_files_and_with_wide(
     on_terminal: Run, run: Run, long_names: Path, command: str
 ) -> None:
     for said in (
@@ -234,7 +236,7 @@ def test_names_are_whole_in_a_file_and_with_wide(
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120])
-def test_queues_with_like_names_stay_apart(
+def test_shortened_queue_names_stay_distinct(
     on_terminal: Run, long_names: Path, columns: int
 ) -> None:
     said = plain(on_terminal(columns, "queues", long_names))
@@ -244,7 +246,7 @@ def test_queues_with_like_names_stay_apart(
     assert all(row.startswith("    ") for row in table.splitlines() if "..." in row)
 
 
-def test_colours_are_for_terminals_and_can_be_turned_off(
+def test_terminals_get_colours_that_can_be_turned_off(
     on_terminal: Run, run: Run, snapshot: Path
 ) -> None:
     assert "\x1b[32mbind" in on_terminal(80, "plan", snapshot)
@@ -254,7 +256,7 @@ def test_colours_are_for_terminals_and_can_be_turned_off(
     assert "\x1b" not in run("plan", snapshot).out
 
 
-def test_a_file_has_colours_where_they_are_forced(
+def test_forced_colours_are_written_to_a_file(
     run: Run, snapshot: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")

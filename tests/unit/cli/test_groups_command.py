@@ -34,7 +34,7 @@ def test_the_next_group_is_first_and_has_a_reason(run: Run, waiting: Path) -> No
     assert "with it, queue a has 50 % of its allowance; b has 75 %" in said
 
 
-def test_wide_has_each_part_of_the_order(run: Run, waiting: Path) -> None:
+def test_wide_has_a_column_for_each_part_of_the_order(run: Run, waiting: Path) -> None:
     head = run("groups", waiting, "--wide", "--now", NOW).out.splitlines()[3]
     for part in (
         "queues",
@@ -49,7 +49,7 @@ def test_wide_has_each_part_of_the_order(run: Run, waiting: Path) -> None:
     assert first.split("  within deserved")[0].split() == ["1", "a/high", "1", "a"]
 
 
-def test_data_is_the_order_of_the_plan(run: Run, waiting: Path) -> None:
+def test_json_equals_the_order_of_the_plan(run: Run, waiting: Path) -> None:
     said = json.loads(run("groups", waiting, "--json", "--now", NOW).out)
     order = kai.Scheduler().plan(kai.load(waiting), now=NOW).order
     assert said["groups"] == [turn.to_dict() for turn in order]
@@ -75,7 +75,7 @@ def test_many_groups_are_counted_unless_wide(run: Run, tmp_path: Path) -> None:
     assert "a/job-59" in run("groups", tmp_path / "many.zip", "--wide").out
 
 
-def test_no_group_waits(run: Run, tmp_path: Path) -> None:
+def test_a_cluster_without_waiting_groups(run: Run, tmp_path: Path) -> None:
     kai.Cluster().save(tmp_path / "empty.zip")
     done = run("groups", tmp_path / "empty.zip", "--now", NOW)
     assert " ".join(done.out.split()).endswith("0 pod groups wait after this cycle")

@@ -34,7 +34,7 @@ def test_the_example_of_kais_simulator(run: Run, tmp_path: Path) -> None:
     assert (done.status, done.out, done.err) == (0, ANSWER, "")
 
 
-def test_a_request_may_come_by_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_is_read_from_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     stdin = io.TextIOWrapper(io.BytesIO(json.dumps(REQUEST).encode()))
     monkeypatch.setattr("sys.stdin", stdin)
     assert run("simulate", "--fair-share", "-").out == ANSWER
@@ -56,18 +56,20 @@ def is_refused_with_a_sentence(run: Run, option: str, file: Path, text: str, sai
         ("", "not valid JSON: "),
     ],
 )
-def test_what_is_no_request_is_a_sentence(run: Run, tmp_path: Path, text: str, said: str) -> None:
+def test_an_invalid_request_prints_one_sentence(
+    run: Run, tmp_path: Path, text: str, said: str
+) -> None:
     is_refused_with_a_sentence(run, "--fair-share", tmp_path / "request.json", text, said)
 
 
-def test_a_file_that_is_not_there(run: Run, tmp_path: Path) -> None:
+def test_a_missing_file(run: Run, tmp_path: Path) -> None:
     done = run("simulate", "--fair-share", tmp_path / "none.json")
     assert done.status == 2
     assert "none.json: " in done.err
     assert run("simulate", "--fair-share", "").status == 2
 
 
-def test_it_prints_the_values_that_it_can_compute(run: Run) -> None:
+def test_without_a_workload_its_options_are_shown(run: Run) -> None:
     done = run("simulate")
     assert done.status == 2
     assert "--fair-share REQUEST" in done.err
@@ -96,7 +98,7 @@ def test_a_workload_runs_in_virtual_time(run: Run, tmp_path: Path) -> None:
     assert {"cycles", "engine_ms", "wall_s"} <= answer.keys()
 
 
-def test_its_page_names_queues_and_hours(run: Run, tmp_path: Path) -> None:
+def test_the_page_shows_queues_and_gpu_hours(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "jobs.yaml"
     file.write_text(WORKLOAD)
     done = run("simulate", file)
@@ -125,7 +127,7 @@ def test_a_simulation_may_end_early_and_be_saved(run: Run, tmp_path: Path) -> No
     assert Timeline.load(tmp_path / "run.npz").end_s == 1800
 
 
-def test_times_have_one_unit_or_several_or_none(run: Run, tmp_path: Path) -> None:
+def test_times_have_any_number_of_units(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "jobs.yaml"
     file.write_text(WORKLOAD)
     for text, seconds in (("1h15m", 4500), ("4500", 4500), ("0.5d", 5400), ("1h", 3600)):
@@ -143,7 +145,7 @@ def test_times_have_one_unit_or_several_or_none(run: Run, tmp_path: Path) -> Non
         (("jobs.yaml", "--cluster", "missing.yaml"), "missing.yaml"),
     ],
 )
-def test_what_cannot_be_simulated_is_reported(
+def test_invalid_options_are_reported(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], said: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -180,7 +182,7 @@ def test_a_snapshot_is_the_first_moment(run: Run, snapshot: Path, tmp_path: Path
     )
 
 
-def test_the_past_of_a_snapshot_counts_with_a_database_of_usage(
+def test_past_usage_of_a_snapshot_counts_with_a_usage_database(
     run: Run, snapshot: Path, tmp_path: Path
 ) -> None:
     from kai.sim.timeline import Timeline
@@ -200,7 +202,7 @@ def test_the_past_of_a_snapshot_counts_with_a_database_of_usage(
     assert f'"usage_rows":[0,{rows}]' in (tmp_path / "page.html").read_text()
 
 
-def test_groups_of_a_snapshot_run_for_ever_by_default(run: Run, snapshot: Path) -> None:
+def test_groups_of_a_snapshot_run_forever_by_default(run: Run, snapshot: Path) -> None:
     done = run("simulate", snapshot, "--until", "1h")
     assert done.status == 0
     assert "existing pod groups still run forever" in " ".join(done.out.split())
@@ -218,7 +220,7 @@ def test_groups_of_a_snapshot_run_for_ever_by_default(run: Run, snapshot: Path) 
         (("snapshot.zip", "--now", "noon"), "noon"),
     ],
 )
-def test_a_snapshot_that_cannot_be_run_is_one_sentence(
+def test_an_invalid_snapshot_prints_one_sentence(
     run: Run,
     snapshot: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -240,7 +242,7 @@ jobs: {wide: {duration: 1h, pods: 2, gpu: 4}}
 """
 
 
-def test_nodes_that_came_have_hours_and_a_cost(run: Run, tmp_path: Path) -> None:
+def test_added_nodes_have_hours_and_a_cost(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "jobs.yaml"
     file.write_text(SCALED)
     done = run("simulate", file)
@@ -251,7 +253,7 @@ def test_nodes_that_came_have_hours_and_a_cost(run: Run, tmp_path: Path) -> None
     assert answer["metrics"]["cost"] == pytest.approx(10 * (3780 + 3720) / 3600)
 
 
-def test_the_formats_of_the_command_are_those_of_the_reader() -> None:
+def test_the_command_lists_the_formats_of_the_reader() -> None:
     from kai.cli import virtual
     from kai.sim import traces
 
@@ -289,7 +291,7 @@ def test_the_csv_of_kais_time_based_simulator(run: Run, tmp_path: Path) -> None:
     assert saved.stat().st_size > 1000
 
 
-def test_an_input_of_it_may_come_by_standard_input(run: Run, monkeypatch: Any) -> None:
+def test_a_time_based_input_is_read_from_standard_input(run: Run, monkeypatch: Any) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(TWO_TEAMS.encode())))
     assert run("simulate", "--time-based", "-").out == ROWS
 
@@ -302,13 +304,13 @@ def test_an_input_of_it_may_come_by_standard_input(run: Run, monkeypatch: Any) -
         ("a: [", "not valid YAML: "),
     ],
 )
-def test_what_is_no_such_input_is_a_sentence(
+def test_an_invalid_time_based_input_prints_one_sentence(
     run: Run, tmp_path: Path, text: str, said: str
 ) -> None:
     is_refused_with_a_sentence(run, "--time-based", tmp_path / "config.yaml", text, said)
 
 
-def test_options_of_workloads_do_not_go_with_it(run: Run, tmp_path: Path) -> None:
+def test_workload_options_exclude_a_time_based_input(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
     file.write_text(TWO_TEAMS)
     done = run("simulate", "--time-based", file, "--period", "5s")
@@ -317,7 +319,7 @@ def test_options_of_workloads_do_not_go_with_it(run: Run, tmp_path: Path) -> Non
     assert run("simulate", file, "--time-based", file).status == 2
 
 
-def test_a_configuration_may_ask_for_the_past(run: Run, tmp_path: Path) -> None:
+def test_a_configuration_may_enable_past_usage(run: Run, tmp_path: Path) -> None:
     workload, config = tmp_path / "w.yaml", tmp_path / "config.yaml"
     workload.write_text(WORKLOAD)
     config.write_text("usageDBConfig: {clientType: prometheus, usageParams: {window: 1d}}\n")
