@@ -119,7 +119,7 @@ def pod(name: str = "a-0", node: str = "", **metadata: Any) -> dict[str, Any]:
     }
 
 
-def test_givers_have_their_turn_one_after_the_other_and_then_the_pod_is_bound() -> None:
+def test_givers_run_in_order_before_the_pod_is_bound() -> None:
     desk = Desk()
     desk.begin(binding())
     assert (desk.kinds, [each.name for each in desk.reads]) == ([], ["a-0"])
@@ -135,19 +135,19 @@ def test_givers_have_their_turn_one_after_the_other_and_then_the_pod_is_bound() 
     assert len(desk.preparing) == 0
 
 
-def test_a_pod_that_needs_nothing_is_bound_at_once() -> None:
+def test_a_pod_without_givers_is_bound_at_once() -> None:
     desk = Desk()
     desk.begin(binding(receivedResourceType="Regular"))
     assert (desk.kinds, desk.reads) == (["create binding"], [])
 
 
-def test_what_no_giver_gives_is_the_reason() -> None:
+def test_a_need_without_a_giver_is_the_reason() -> None:
     binder = Binder(preparing=Preparing([Shelf("a part of a GPU", "selectedGPUGroups")]))
     steps = binder.begin(0, STAMP, [binding()], ())
     assert [why for _, why in steps.failed] == ["kai does not support resource claims yet"]
 
 
-def test_a_giver_that_fails_fails_the_binding_and_what_was_given_before_is_taken_back() -> None:
+def test_a_failing_giver_fails_the_binding_and_undoes_the_earlier_givers() -> None:
     desk = Desk()
     desk.begin(binding())
     desk.look(pod())
@@ -159,7 +159,7 @@ def test_a_giver_that_fails_fails_the_binding_and_what_was_given_before_is_taken
     assert desk.first.given == desk.second.given == []
 
 
-def test_a_binding_that_is_refused_takes_everything_back() -> None:
+def test_a_refused_binding_undoes_all_givers() -> None:
     desk = Desk()
     desk.begin(binding(selectedGPUGroups=["g"]))
     desk.look(pod())
@@ -168,7 +168,7 @@ def test_a_binding_that_is_refused_takes_everything_back() -> None:
     assert desk.kinds == ["delete selectedGPUGroups"]
 
 
-def test_a_binding_in_doubt_keeps_what_it_was_given_and_is_sent_again_as_it_is() -> None:
+def test_a_binding_in_doubt_keeps_its_resources_and_is_sent_again_unchanged() -> None:
     desk = Desk()
     desk.begin(binding(selectedGPUGroups=["g"]))
     desk.look(pod())
@@ -181,7 +181,7 @@ def test_a_binding_in_doubt_keeps_what_it_was_given_and_is_sent_again_as_it_is()
     assert desk.first.given == ["team/a-0"]
 
 
-def test_a_pod_that_goes_meanwhile_needs_nothing_any_more() -> None:
+def test_a_pod_deleted_while_it_is_prepared_is_dropped() -> None:
     desk = Desk()
     desk.begin(binding())
     desk.look(pod())
@@ -192,7 +192,7 @@ def test_a_pod_that_goes_meanwhile_needs_nothing_any_more() -> None:
     assert desk.kinds == ["delete selectedGPUGroups"]
 
 
-def test_a_pod_that_is_gone_or_bound_when_it_is_read_is_not_bound_again() -> None:
+def test_a_deleted_or_bound_pod_is_not_bound_again() -> None:
     for found, bound in ((None, 0), (pod(node="n1"), 1), (pod(node="n2"), 0)):
         desk = Desk()
         desk.begin(binding())
@@ -202,7 +202,7 @@ def test_a_pod_that_is_gone_or_bound_when_it_is_read_is_not_bound_again() -> Non
         assert len(desk.preparing) == 0
 
 
-def test_a_node_that_changes_meanwhile_is_checked_before_the_pod_is_bound() -> None:
+def test_a_node_that_changes_is_checked_before_the_pod_is_bound() -> None:
     desk = Desk()
     first = binding(selectedGPUGroups=["g"])
     desk.begin(first)
@@ -214,7 +214,7 @@ def test_a_node_that_changes_meanwhile_is_checked_before_the_pod_is_bound() -> N
     assert desk.kinds == ["create binding"]  # it is prepared already
 
 
-def test_a_node_that_does_not_fit_any_more_gives_back_what_the_pod_was_given() -> None:
+def test_a_node_that_no_longer_fits_undoes_the_givers() -> None:
     desk = Desk()
     first = binding(selectedGPUGroups=["g"])
     desk.begin(first)
@@ -225,7 +225,7 @@ def test_a_node_that_does_not_fit_any_more_gives_back_what_the_pod_was_given() -
     assert desk.kinds == ["delete selectedGPUGroups"]
 
 
-def test_what_one_pod_gives_back_may_be_what_another_one_waits_for() -> None:
+def test_resources_released_by_one_pod_serve_another() -> None:
     desk = Desk()
     desk.begin(binding("a-0", selectedGPUGroups=["g"]), binding("a-1", selectedGPUGroups=["g"]))
     desk.look(pod("a-0"))
@@ -236,7 +236,7 @@ def test_what_one_pod_gives_back_may_be_what_another_one_waits_for() -> None:
     assert desk.kinds[-1] == "create binding"
 
 
-def test_the_next_time_to_look_is_the_first_of_the_givers() -> None:
+def test_the_next_tick_is_the_earliest_of_the_givers() -> None:
     desk = Desk()
     assert desk.preparing.next_tick() is None
     desk.first.due, desk.second.due = 9.0, 3.0

@@ -87,7 +87,7 @@ def pod(node: str = "", uid: str = "uid-a-0", **metadata: Any) -> dict[str, Any]
     return {"metadata": {"uid": uid, **metadata}, "spec": {"nodeName": node} if node else {}}
 
 
-def test_a_pod_is_bound_and_request_and_pod_say_so() -> None:
+def test_a_bound_pod_and_its_request_have_the_result() -> None:
     desk = Desk()
     desk.check()
     [write] = desk.steps.writes
@@ -107,7 +107,7 @@ def test_a_pod_is_bound_and_request_and_pod_say_so() -> None:
     assert desk.binder.take() == []
 
 
-def test_the_pod_gets_what_the_request_has_for_it() -> None:
+def test_the_annotations_of_the_request_are_set_on_the_pod() -> None:
     desk = Desk()
     given = request()
     given["spec"] |= {
@@ -129,7 +129,7 @@ def test_the_pod_gets_what_the_request_has_for_it() -> None:
     }
 
 
-def test_requests_that_are_over_or_leaving_are_left_alone() -> None:
+def test_finished_and_terminating_requests_are_skipped() -> None:
     for about in ({"phase": "Succeeded"}, {"phase": "Failed"}):
         assert len(Desk(**about).binder) == 0
     leaving = request()
@@ -158,7 +158,7 @@ def test_a_failure_without_a_limit_is_final() -> None:
     assert len(desk.binder) == 0
 
 
-def test_the_limit_is_honoured_and_the_waits_double() -> None:
+def test_tries_stop_at_the_limit_and_waits_double() -> None:
     desk = Desk(limit=4)
     for failures, wait in enumerate((1, 2, 4, None), 1):
         desk.check()
@@ -189,7 +189,7 @@ def test_the_same_error_is_reported_once() -> None:
     assert desk.status["failedAttempts"] == 2
 
 
-def test_tries_of_an_earlier_life_count() -> None:
+def test_tries_of_an_earlier_process_count() -> None:
     desk = Desk(limit=3, phase="Failed", reason="no", failedAttempts=2)
     desk.check()
     desk.answer(REFUSED)
@@ -198,7 +198,7 @@ def test_tries_of_an_earlier_life_count() -> None:
     assert desk.binder.take() == []
 
 
-def test_a_success_after_failures_takes_the_reason_away() -> None:
+def test_a_success_after_failures_clears_the_reason() -> None:
     desk = Desk(limit=3, phase="Failed", reason="no", failedAttempts=1)
     desk.check()
     desk.answer(DONE)
@@ -206,7 +206,7 @@ def test_a_success_after_failures_takes_the_reason_away() -> None:
     assert desk.said == ("True", "Bound", BOUND)
 
 
-def test_what_it_cannot_give_fails_and_binds_nothing() -> None:
+def test_unsupported_requests_fail_without_binding() -> None:
     for more, text in (
         ({"selectedGPUGroups": ["g"]}, "a part of a GPU"),
         ({"receivedResourceType": "Fraction"}, "a part of a GPU"),
@@ -225,7 +225,7 @@ def test_what_it_cannot_give_fails_and_binds_nothing() -> None:
 # ---- what does not fit ---------------------------------------------------------------------------
 
 
-def test_a_pod_that_no_watch_has_shown_yet_is_read() -> None:
+def test_a_pod_that_is_missing_from_the_watch_is_read() -> None:
     """KAI reports 'Pod not found' for it, and then Bound (recording 25)."""
     desk = Desk()
     desk.check(Target("", "", has_node=True))
@@ -233,7 +233,7 @@ def test_a_pod_that_no_watch_has_shown_yet_is_read() -> None:
     assert desk.writes == ["binding"]
 
 
-def test_a_pod_that_was_made_anew_is_read_and_not_bound() -> None:
+def test_a_recreated_pod_is_read_and_not_bound() -> None:
     desk = Desk()
     desk.check(Target("another", "", has_node=True))
     assert desk.writes == []
@@ -241,7 +241,7 @@ def test_a_pod_that_was_made_anew_is_read_and_not_bound() -> None:
     assert desk.status["reason"] == "another pod has its name now"
 
 
-def test_a_node_that_no_watch_has_shown_yet_is_read() -> None:
+def test_a_node_that_is_missing_from_the_watch_is_read() -> None:
     desk = Desk()
     desk.check(Target("uid-a-0", "", has_node=False))
     desk.look(pod())
@@ -249,7 +249,7 @@ def test_a_node_that_no_watch_has_shown_yet_is_read() -> None:
     assert desk.writes == ["binding"]
 
 
-def test_a_node_that_is_gone() -> None:
+def test_a_node_that_was_deleted() -> None:
     desk = Desk()
     desk.check(Target("uid-a-0", "", has_node=False))
     desk.look(pod())
@@ -265,7 +265,7 @@ def test_a_request_without_a_node() -> None:
     assert desk.status["reason"] == "no node is selected"
 
 
-def test_of_two_requests_for_a_pod_one_is_carried_out() -> None:
+def test_only_one_of_two_requests_for_a_pod_is_executed() -> None:
     desk = Desk()
     desk.check()
     first = desk.steps
@@ -283,7 +283,7 @@ def test_of_two_requests_for_a_pod_one_is_carried_out() -> None:
     assert desk.status["reason"] == "the pod is on node n1"
 
 
-def test_other_endings_are_written_only_on_the_request() -> None:
+def test_other_failures_are_written_only_on_the_request() -> None:
     deleted = pod(deletionTimestamp="2026-01-01T00:00:00Z")
     for found, why in (
         (None, 'Pod "a-0" not found'),
@@ -313,7 +313,7 @@ def test_a_pod_that_was_bound_before_the_process_ended() -> None:
     assert desk.said == ("True", "Bound", BOUND)
 
 
-def test_a_condition_that_is_there_is_not_written_again() -> None:
+def test_an_existing_condition_is_not_written_again() -> None:
     desk = Desk()
     desk.check(Target("uid-a-0", "n1", has_node=True))
     there = {"type": "PodBound", "status": "True", "reason": "Bound", "message": BOUND}
@@ -325,7 +325,7 @@ def test_a_condition_that_is_there_is_not_written_again() -> None:
 # ---- doubt ---------------------------------------------------------------------------------------
 
 
-def test_a_binding_without_an_answer_that_happened() -> None:
+def test_a_lost_answer_of_a_binding_that_happened() -> None:
     desk = Desk()
     desk.check()
     desk.answer(LOST)
@@ -335,7 +335,7 @@ def test_a_binding_without_an_answer_that_happened() -> None:
     assert desk.binder.in_doubt == 0
 
 
-def test_a_binding_in_doubt_never_counts_as_failed() -> None:
+def test_a_binding_in_doubt_is_not_a_failure() -> None:
     """Otherwise the pod would be sent to another node, and another pod would get its place."""
     desk = Desk()
     desk.check()
@@ -379,7 +379,7 @@ def test_a_request_that_is_deleted_is_not_tried_again() -> None:
     assert desk.steps == Steps()
 
 
-def test_a_request_that_was_made_anew_is_carried_out_as_well() -> None:
+def test_a_recreated_request_is_executed() -> None:
     desk = Desk()
     desk.check()
     [old] = desk.steps.writes
@@ -391,7 +391,7 @@ def test_a_request_that_was_made_anew_is_carried_out_as_well() -> None:
     assert write.body["target"]["name"] == "n2"
 
 
-def test_a_process_that_may_not_act_asks_again() -> None:
+def test_a_binding_is_checked_again_if_the_lease_was_lost() -> None:
     desk = Desk()
     desk.check()
     desk.answer(Outcome(Result.FAILED, 0, NOT_LEADING))
@@ -413,7 +413,7 @@ def test_bindings_to_a_node_that_changed_are_checked_again() -> None:
     assert desk.binder.answered(1, write, DONE) == Steps()  # it was not sent
 
 
-def test_a_binding_that_was_taken_back_on_its_way_is_checked_again() -> None:
+def test_a_binding_taken_back_before_it_is_sent_is_checked_again() -> None:
     desk = Desk()
     desk.check()
     desk.answer(Outcome(Result.TAKEN_BACK))
@@ -421,7 +421,7 @@ def test_a_binding_that_was_taken_back_on_its_way_is_checked_again() -> None:
     assert desk.writes == ["binding"]
 
 
-def test_a_pod_that_goes_while_it_is_bound() -> None:
+def test_a_pod_that_is_deleted_while_it_is_bound() -> None:
     desk = Desk()
     desk.check()
     desk.binder.pod_gone("team/a-0", "another")
@@ -432,7 +432,7 @@ def test_a_pod_that_goes_while_it_is_bound() -> None:
     assert desk.status["reason"] == 'Pod "a-0" not found'
 
 
-def test_another_binder_has_finished_it() -> None:
+def test_a_request_that_another_binder_finished_is_dropped() -> None:
     desk = Desk()
     desk.check()
     desk.put(version="2", phase="Succeeded")
@@ -449,7 +449,7 @@ def bound() -> Desk:
     return desk
 
 
-def test_a_status_names_the_version_that_was_seen() -> None:
+def test_a_status_write_has_the_version_of_the_watched_request() -> None:
     desk = bound()
     [write, _] = desk.steps.writes
     assert isinstance(write.body, dict)
@@ -462,7 +462,7 @@ def test_a_status_names_the_version_that_was_seen() -> None:
     assert write.body["metadata"] == {"resourceVersion": "2"}
 
 
-def test_a_status_is_written_until_it_is_there() -> None:
+def test_a_status_is_written_again_until_it_succeeds() -> None:
     desk = bound()
     for outcome, wait in ((BUSY, 1), (LOST, 2), (CONFLICT, 4)):
         desk.answer(outcome, "status")
@@ -475,7 +475,7 @@ def test_a_status_is_written_until_it_is_there() -> None:
     assert desk.steps == Steps()
 
 
-def test_a_condition_is_written_until_it_is_there() -> None:
+def test_a_condition_is_written_again_until_it_succeeds() -> None:
     desk = bound()
     for outcome, wait in ((BUSY, 1), (LOST, 2)):
         desk.answer(outcome, "condition")
@@ -487,14 +487,14 @@ def test_a_condition_is_written_until_it_is_there() -> None:
     assert len(desk.binder) == 0
 
 
-def test_a_condition_of_a_pod_that_is_gone_is_given_up() -> None:
+def test_a_condition_of_a_deleted_pod_is_dropped() -> None:
     desk = bound()
     desk.answer(Outcome(Result.GONE, 404), "condition")
     desk.put(version="2", phase="Succeeded")
     assert len(desk.binder) == 0
 
 
-def test_an_earlier_version_that_comes_late_binds_nothing() -> None:
+def test_a_late_event_with_an_earlier_version_binds_nothing() -> None:
     desk = bound()
     for write in desk.steps.writes:
         desk.binder.answered(1, write, DONE)

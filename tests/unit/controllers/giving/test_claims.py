@@ -24,7 +24,7 @@ def held(name: str, *users: str, device: str = "gpu-0") -> Object:
     return {**claim(name, finalizers=[FINALIZER]), "status": status}
 
 
-def test_a_claim_gets_its_devices_and_its_user_in_one_patch() -> None:
+def test_one_patch_writes_devices_and_user_of_a_claim() -> None:
     server = SmallServer(claim("c"))
     desk = Desk(server)
     desk.begin(binding(gpu=devices("gpu-1")), pod(gpu="c"))
@@ -35,7 +35,7 @@ def test_a_claim_gets_its_devices_and_its_user_in_one_patch() -> None:
     assert server.claim("c")["metadata"]["finalizers"] == [FINALIZER]
 
 
-def test_a_claim_that_is_protected_already_takes_one_write() -> None:
+def test_a_claim_with_the_finalizer_takes_one_write() -> None:
     server = SmallServer(claim("c", finalizers=[FINALIZER]))
     desk = Desk(server)
     desk.begin(binding(gpu=devices("gpu-1")), pod(gpu="c"))
@@ -43,7 +43,7 @@ def test_a_claim_that_is_protected_already_takes_one_write() -> None:
     assert server.did == ["patch ResourceClaim c/status"]
 
 
-def test_a_claim_that_others_use_gets_one_user_more() -> None:
+def test_a_pod_is_added_to_the_users_of_a_claim() -> None:
     server = SmallServer(held("c", "other"))
     desk = Desk(server)
     desk.begin(binding(gpu=devices("gpu-0")), pod(gpu="c"))
@@ -52,7 +52,7 @@ def test_a_claim_that_others_use_gets_one_user_more() -> None:
     assert (server.given("c"), server.users("c")) == (["gpu-0"], ["other", "p"])
 
 
-def test_what_was_done_by_a_process_that_ended_is_not_done_again() -> None:
+def test_writes_of_an_earlier_process_are_not_repeated() -> None:
     server = SmallServer(held("c", "p"))
     desk = Desk(server)
     desk.begin(binding(gpu=devices("gpu-0")), pod(gpu="c"))
@@ -60,7 +60,7 @@ def test_what_was_done_by_a_process_that_ended_is_not_done_again() -> None:
     assert (desk.ready, server.did) == (["team/p"], [])
 
 
-def test_all_claims_of_a_pod_are_given_before_it_is_ready() -> None:
+def test_a_pod_is_ready_after_all_its_claims() -> None:
     server = SmallServer(claim("a"), claim("b"))
     desk = Desk(server)
     desk.begin(binding(one=devices("gpu-0"), two=devices("gpu-1")), pod(one="a", two="b"))
@@ -70,7 +70,7 @@ def test_all_claims_of_a_pod_are_given_before_it_is_ready() -> None:
     assert desk.ready == ["team/p"]
 
 
-def test_of_two_writers_one_wins_and_the_other_is_planned_again() -> None:
+def test_the_second_of_two_writers_is_planned_again() -> None:
     server = SmallServer(claim("c"))
     first, second = Desk(server), Desk(server)
     first.begin(binding(gpu=devices("gpu-0")), pod(gpu="c"))
@@ -87,7 +87,7 @@ def test_of_two_writers_one_wins_and_the_other_is_planned_again() -> None:
     assert (server.given("c"), server.users("c")) == (["gpu-0"], ["p"])
 
 
-def test_of_two_writers_with_the_same_devices_both_get_them() -> None:
+def test_two_writers_with_equal_devices_both_succeed() -> None:
     server = SmallServer(claim("c"))
     first, second = Desk(server), Desk(server)
     first.begin(binding(gpu=devices("gpu-0")), pod(gpu="c"))
@@ -112,7 +112,7 @@ def test_of_two_writers_with_the_same_devices_both_get_them() -> None:
         ),
     ],
 )
-def test_what_is_wrong_with_a_claim_is_the_reason(found: Object | None, why: str) -> None:
+def test_an_invalid_claim_is_the_reason(found: Object | None, why: str) -> None:
     server = SmallServer(*([found] if found else []))
     desk = Desk(server)
     desk.begin(binding(gpu=devices("gpu-0")), pod(gpu="c"))
@@ -120,7 +120,7 @@ def test_what_is_wrong_with_a_claim_is_the_reason(found: Object | None, why: str
     assert (desk.ready, desk.failed, server.did) == ([], [PLUGIN + why], [])
 
 
-def test_a_claim_of_a_template_is_found_by_the_status_of_the_pod() -> None:
+def test_the_status_of_a_pod_has_the_claim_of_a_template() -> None:
     spec = {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "t"}, {"name": "no"}]}
     statuses = [{"name": "gpu", "resourceClaimName": "p-gpu-x"}]
     assert names_of({"spec": spec}) == {"gpu": "", "no": ""}
@@ -134,7 +134,7 @@ def test_a_claim_of_a_template_is_found_by_the_status_of_the_pod() -> None:
     }
 
 
-def test_a_claim_that_is_still_to_be_made_is_waited_for() -> None:
+def test_a_claim_of_a_template_that_is_not_created_yet_fails() -> None:
     waits = pod()
     waits["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimTemplateName": "t"}]
     desk = Desk(SmallServer())
@@ -144,7 +144,7 @@ def test_a_claim_that_is_still_to_be_made_is_waited_for() -> None:
     ]
 
 
-def test_drivers_get_what_class_and_claim_say() -> None:
+def test_drivers_get_parameters_of_class_and_claim() -> None:
     opaque = {"opaque": {"driver": "gpu.nvidia.com", "parameters": {"sharing": "TimeSlicing"}}}
     asks = claim("c", finalizers=[FINALIZER])
     asks["spec"]["devices"]["config"] = [
@@ -167,7 +167,7 @@ def test_drivers_get_what_class_and_claim_say() -> None:
 
 @pytest.mark.parametrize("at", [0, 1])
 @pytest.mark.parametrize("is_done", [False, True])
-def test_a_write_without_an_answer_is_looked_at(at: int, is_done: bool) -> None:
+def test_a_write_with_a_lost_answer_is_checked(at: int, is_done: bool) -> None:
     server = SmallServer(claim("c"))
     desk = Desk(server)
 
@@ -184,7 +184,7 @@ def test_a_write_without_an_answer_is_looked_at(at: int, is_done: bool) -> None:
     assert (server.given("c"), server.users("c")) == (["gpu-1"], ["p"])
 
 
-def test_a_claim_that_always_changes_is_not_read_for_ever() -> None:
+def test_reads_of_a_changing_claim_are_limited() -> None:
     server = SmallServer(claim("c", finalizers=[FINALIZER]))
     desk = Desk(server)
     desk.between = lambda _: server.put(server.objects["ResourceClaim", "c"])
@@ -194,7 +194,7 @@ def test_a_claim_that_always_changes_is_not_read_for_ever() -> None:
 
 
 @pytest.mark.parametrize("refusal", [REFUSED, FAILED])
-def test_what_cannot_be_written_fails_the_binding_with_the_words_of_the_server(
+def test_a_refused_write_fails_the_binding_with_the_servers_message(
     refusal: Outcome,
 ) -> None:
     server = SmallServer(claim("c", finalizers=[FINALIZER]))
@@ -205,7 +205,7 @@ def test_what_cannot_be_written_fails_the_binding_with_the_words_of_the_server(
     assert desk.failed == [f"{PLUGIN}resource claim team/c: {refusal.message}"]
 
 
-def test_a_binding_that_fails_gives_back_what_it_took_and_nothing_of_others() -> None:
+def test_a_failed_binding_releases_only_its_own_devices() -> None:
     server = SmallServer(claim("mine"), held("ours", "other"))
     desk = Desk(server)
     asked = binding(one=devices("gpu-1"), two=devices("gpu-0"))
@@ -218,7 +218,7 @@ def test_a_binding_that_fails_gives_back_what_it_took_and_nothing_of_others() ->
     assert len(desk.giver) == 0
 
 
-def test_devices_that_were_there_before_stay_when_the_last_user_goes() -> None:
+def test_earlier_devices_stay_when_the_last_user_is_removed() -> None:
     server = SmallServer(held("c"))
     desk = Desk(server)
     asked = binding(gpu=devices("gpu-0"))
@@ -229,7 +229,7 @@ def test_devices_that_were_there_before_stay_when_the_last_user_goes() -> None:
     assert (server.given("c"), server.users("c")) == (["gpu-0"], [])
 
 
-def test_what_was_on_its_way_when_the_binding_failed_is_given_back_too() -> None:
+def test_writes_under_way_when_the_binding_fails_are_undone() -> None:
     server = SmallServer(claim("c", finalizers=[FINALIZER]))
     desk = Desk(server)
     asked = binding(gpu=devices("gpu-1"))
@@ -241,7 +241,7 @@ def test_what_was_on_its_way_when_the_binding_failed_is_given_back_too() -> None
     assert (server.given("c"), server.users("c"), len(desk.giver)) == ([], [], 0)
 
 
-def test_what_cannot_be_given_back_now_is_given_back_later() -> None:
+def test_a_failed_release_is_repeated() -> None:
     server = SmallServer(claim("c", finalizers=[FINALIZER]))
     desk = Desk(server)
     asked = binding(gpu=devices("gpu-1"))
@@ -258,7 +258,7 @@ def test_what_cannot_be_given_back_now_is_given_back_later() -> None:
     assert (server.users("c"), len(desk.giver)) == ([], 0)
 
 
-def test_a_new_binding_waits_until_the_one_before_is_undone() -> None:
+def test_a_new_binding_waits_until_the_previous_one_is_undone() -> None:
     server = SmallServer(claim("c", finalizers=[FINALIZER]))
     desk = Desk(server)
     first, second = binding(gpu=devices("gpu-1")), binding(gpu=devices("gpu-2"))
@@ -271,7 +271,7 @@ def test_a_new_binding_waits_until_the_one_before_is_undone() -> None:
     assert (server.given("c"), server.users("c")) == (["gpu-2"], ["p"])
 
 
-def test_a_process_that_does_not_lead_any_more_gives_nothing_back() -> None:
+def test_a_process_that_lost_its_lease_releases_nothing() -> None:
     """The current leader may have bound the pod with these devices."""
     server = SmallServer(claim("c", finalizers=[FINALIZER]))
     desk = Desk(server)
@@ -345,9 +345,7 @@ def test_a_claim_is_made_for_extended_resources_and_the_pod_names_it() -> None:
 
 @pytest.mark.parametrize("at", [0, 1, 2])
 @pytest.mark.parametrize("is_done", [False, True])
-def test_a_process_that_ends_anywhere_leaves_what_the_next_one_goes_on_with(
-    at: int, is_done: bool
-) -> None:
+def test_a_process_may_end_after_any_write_and_the_next_continues(at: int, is_done: bool) -> None:
     server = SmallServer(pod())
     desk = Desk(server)
     desk.begin(extended(), pod())
@@ -368,7 +366,7 @@ def test_a_process_that_ends_anywhere_leaves_what_the_next_one_goes_on_with(
 
 
 @pytest.mark.parametrize("steps", range(8))
-def test_whatever_was_made_goes_when_the_binding_fails(steps: int) -> None:
+def test_created_claims_are_deleted_when_the_binding_fails(steps: int) -> None:
     server = SmallServer(pod())
     desk = Desk(server)
     desk.begin(extended(), pod())
@@ -384,7 +382,7 @@ def test_whatever_was_made_goes_when_the_binding_fails(steps: int) -> None:
     assert len(desk.giver) == 0
 
 
-def test_a_claim_of_that_name_that_is_of_another_pod_is_not_used() -> None:
+def test_a_claim_of_another_pod_with_the_name_is_not_used() -> None:
     server = SmallServer(pod(), claim(MADE))
     desk = Desk(server)
     desk.begin(extended(), pod())
@@ -395,7 +393,7 @@ def test_a_claim_of_that_name_that_is_of_another_pod_is_not_used() -> None:
     assert server.users(MADE) == []
 
 
-def test_long_names_of_pods_make_names_of_claims() -> None:
+def test_long_pod_names_give_valid_claim_names() -> None:
     name = made_name("a" * 225 + "-" + "b" * 27, "uid")
     assert len(name) <= 253
     assert "--" not in name

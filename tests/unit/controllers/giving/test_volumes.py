@@ -135,7 +135,7 @@ class Store(Desk):
 LOCAL, LATE = storage_class("local"), storage_class("late", "maker.test")
 
 
-def test_the_smallest_volume_that_would_do_is_kept_for_the_claim() -> None:
+def test_the_smallest_matching_volume_is_reserved_for_the_claim() -> None:
     desk = Store(
         *(LOCAL, claim("data", "local", "5Gi")),
         *(volume("a-small", "1Gi"), volume("b-far", "5Gi", node="n2")),
@@ -161,7 +161,7 @@ def test_the_smallest_volume_that_would_do_is_kept_for_the_claim() -> None:
         {"claimRef": {"namespace": "team", "name": "other", "uid": "x"}},
     ],
 )
-def test_other_volumes_would_not_do(change: dict[str, Any]) -> None:
+def test_volumes_that_do_not_match_are_not_used(change: dict[str, Any]) -> None:
     desk = Store(LOCAL, claim("data", "local"), volume("v", **change))
     desk.begin(BINDING, pod("data"))
     desk.wait()
@@ -181,7 +181,7 @@ def test_labels_choose_volumes() -> None:
     assert desk.got("data") == "v2"
 
 
-def test_a_volume_that_an_administrator_keeps_for_the_claim_is_the_one() -> None:
+def test_a_volume_reserved_by_an_administrator_is_used() -> None:
     reference = {"namespace": "team", "name": "data"}
     own = volume("own", "90Gi", claimRef=reference)
     desk = Store(LOCAL, claim("data", "local"), volume("v"), own)
@@ -201,7 +201,7 @@ def test_two_claims_get_two_volumes_the_smaller_one_first() -> None:
     assert (desk.got("small"), desk.got("big")) == ("v1", "v2")
 
 
-def test_pods_that_are_on_their_way_do_not_get_the_same_volume() -> None:
+def test_pods_that_are_bound_together_get_different_volumes() -> None:
     desk = Store(LOCAL, claim("a", "local"), claim("b", "local"), volume("v1"), volume("v2"))
     other = Binding("team/q", "uid-q", "n1", 2, "pg", waits_for_volumes=True)
     desk.begin(BINDING, pod("a"))
@@ -212,7 +212,7 @@ def test_pods_that_are_on_their_way_do_not_get_the_same_volume() -> None:
     assert sorted(desk.server.did) == ["patch PersistentVolume v1", "patch PersistentVolume v2"]
 
 
-def test_a_volume_is_made_on_the_node() -> None:
+def test_a_volume_is_provisioned_on_the_node() -> None:
     desk = Store(LATE, claim("data", "late"))
     desk.begin(BINDING, pod("data"))
     desk.wait()
@@ -232,7 +232,7 @@ def test_the_pod_is_not_ready_before_its_claim_is_bound() -> None:
     assert desk.ready == ["team/p"]
 
 
-def test_a_claim_is_looked_at_when_a_watch_shows_it() -> None:
+def test_a_watch_event_starts_the_check_of_a_claim() -> None:
     desk = Store(LATE, claim("data", "late"))
     desk.binds = False
     desk.begin(BINDING, pod("data"))
@@ -246,14 +246,14 @@ def test_a_claim_is_looked_at_when_a_watch_shows_it() -> None:
     assert desk.giver.next_tick() == desk.now
 
 
-def test_a_claim_that_an_earlier_process_has_seen_to_is_waited_for() -> None:
+def test_a_claim_with_the_selected_node_is_waited_for() -> None:
     desk = Store(LATE, claim("data", "late", **{SELECTED_NODE: "n1"}))
     desk.begin(BINDING, pod("data"))
     desk.wait()
     assert (desk.ready, desk.server.did) == (["team/p"], [])
 
 
-def test_a_claim_that_is_bound_needs_nothing_more() -> None:
+def test_a_bound_claim_is_not_written() -> None:
     bound = claim("data", "late", **{BIND_COMPLETED: "yes"})
     bound["spec"]["volumeName"] = "v"
     desk = Store(LATE, bound, volume("v"))
@@ -262,7 +262,7 @@ def test_a_claim_that_is_bound_needs_nothing_more() -> None:
     assert (desk.ready, desk.server.did) == (["team/p"], [])
 
 
-def test_claims_of_a_pod_are_those_of_ephemeral_volumes_too() -> None:
+def test_ephemeral_volumes_have_claims() -> None:
     volumes = [
         {"name": "d", "persistentVolumeClaim": {"claimName": "data"}},
         {"name": "scratch", "ephemeral": {}},
@@ -276,7 +276,7 @@ def test_claims_of_a_pod_are_those_of_ephemeral_volumes_too() -> None:
 # ---- failures ------------------------------------------------------------------------------------
 
 
-def test_a_provisioner_that_fails_sends_the_pod_back() -> None:
+def test_a_failing_provisioner_fails_the_binding() -> None:
     desk = Store(LATE, claim("data", "late"))
     desk.binds = False
     desk.begin(BINDING, pod("data"))
@@ -289,7 +289,7 @@ def test_a_provisioner_that_fails_sends_the_pod_back() -> None:
     assert desk.failed == [failure("Bind", why)]
 
 
-def test_a_claim_that_takes_too_long_is_free_to_get_a_volume_elsewhere() -> None:
+def test_a_claim_that_takes_too_long_is_released() -> None:
     desk = Store(LATE, claim("data", "late"))
     desk.binds = False
     desk.begin(BINDING, pod("data"))
@@ -303,7 +303,7 @@ def test_a_claim_that_takes_too_long_is_free_to_get_a_volume_elsewhere() -> None
     assert (desk.selected("data"), len(desk.giver)) == (None, 0)
 
 
-def test_a_claim_whose_volume_is_made_already_keeps_its_node() -> None:
+def test_a_claim_with_a_provisioned_volume_keeps_its_node() -> None:
     desk = Store(LATE, claim("data", "late"))
     desk.begin(BINDING, pod("data"))
     desk.run()
@@ -313,7 +313,7 @@ def test_a_claim_whose_volume_is_made_already_keeps_its_node() -> None:
     assert (desk.selected("data"), desk.got("data"), len(desk.giver)) == ("n1", "pv-of-data", 0)
 
 
-def test_what_another_pod_of_the_claim_waits_for_is_not_taken_back() -> None:
+def test_a_node_that_another_pod_of_the_claim_needs_is_kept() -> None:
     desk = Store(LATE, claim("data", "late"))
     desk.binds = False
     other = Binding("team/q", "uid-q", "n1", 2, "pg", waits_for_volumes=True)
@@ -330,7 +330,7 @@ def test_what_another_pod_of_the_claim_waits_for_is_not_taken_back() -> None:
     ("answers", "left"),
     [([FAILED], None), ([LOST], None), ([Outcome(Result.FAILED, 0, NOT_LEADING, "")], "n1")],
 )
-def test_taking_back_is_tried_again_unless_another_process_leads(
+def test_a_failed_release_is_repeated_while_the_process_leads(
     answers: list[Outcome | None], left: str | None
 ) -> None:
     desk = Store(LATE, claim("data", "late"))
@@ -343,7 +343,7 @@ def test_taking_back_is_tried_again_unless_another_process_leads(
     assert (desk.selected("data"), len(desk.giver)) == (left, 0)
 
 
-def test_a_volume_that_the_node_does_not_reach_fails_the_binding() -> None:
+def test_a_volume_that_the_node_cannot_use_fails_the_binding() -> None:
     desk = Store(LATE, claim("data", "late"), volume("far", node="n2"))
     desk.binds = False
     desk.begin(BINDING, pod("data"))
@@ -362,7 +362,7 @@ def test_a_volume_that_the_node_does_not_reach_fails_the_binding() -> None:
         (claim("data", "nothing"), "pod has unbound immediate PersistentVolumeClaims"),
     ],
 )
-def test_what_is_wrong_with_a_claim_is_the_reason(found: Object | None, why: str) -> None:
+def test_an_invalid_claim_is_the_reason(found: Object | None, why: str) -> None:
     immediate = storage_class("now", "maker.test", waits=False)
     desk = Store(immediate, *([found] if found else []))
     desk.begin(BINDING, pod("data"))
@@ -370,7 +370,7 @@ def test_what_is_wrong_with_a_claim_is_the_reason(found: Object | None, why: str
     assert desk.failed == [failure("PreFilter", why, "")]
 
 
-def test_a_claim_that_goes_is_not_waited_for() -> None:
+def test_a_deleted_claim_is_not_waited_for() -> None:
     going = claim("data", "late")
     going["metadata"]["deletionTimestamp"] = "now"
     desk = Store(LATE, going)
@@ -380,7 +380,7 @@ def test_a_claim_that_goes_is_not_waited_for() -> None:
     assert desk.failed == [failure("PreFilter", why, "")]
 
 
-def test_a_claim_that_is_made_on_another_node_does_not_come_here() -> None:
+def test_a_claim_with_another_selected_node_fails() -> None:
     desk = Store(LATE, claim("data", "late", **{SELECTED_NODE: "n2"}))
     desk.begin(BINDING, pod("data"))
     desk.wait()
@@ -388,7 +388,7 @@ def test_a_claim_that_is_made_on_another_node_does_not_come_here() -> None:
     assert desk.failed == [failure("Filter", why)]
 
 
-def test_a_refusal_is_the_reason() -> None:
+def test_a_refused_write_is_the_reason() -> None:
     desk = Store(LATE, claim("data", "late"))
     desk.server.answers = [REFUSED]
     desk.begin(BINDING, pod("data"))
@@ -397,7 +397,7 @@ def test_a_refusal_is_the_reason() -> None:
 
 
 @pytest.mark.parametrize("is_done", [False, True])
-def test_a_write_without_an_answer_is_looked_at(is_done: bool) -> None:
+def test_a_write_with_a_lost_answer_is_checked(is_done: bool) -> None:
     desk = Store(LOCAL, claim("data", "local"), volume("v1"), volume("v2"))
 
     def lose(write: Write) -> None:
@@ -414,7 +414,7 @@ def test_a_write_without_an_answer_is_looked_at(is_done: bool) -> None:
     assert len(kept) == 1
 
 
-def test_a_volume_that_others_take_first_is_not_taken_from_them() -> None:
+def test_a_volume_that_another_claim_got_first_is_not_used() -> None:
     desk = Store(LOCAL, claim("data", "local"), volume("v1"), volume("v2"))
 
     def take(write: Write) -> None:

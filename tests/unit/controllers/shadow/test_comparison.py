@@ -30,7 +30,7 @@ def test_a_bind_request_for_the_node_of_the_plan_is_the_same_decision() -> None:
     assert other.outcomes() == []
 
 
-def test_a_scheduler_without_bind_requests_shows_its_decision_as_the_node_of_the_pod() -> None:
+def test_the_node_of_a_pod_is_a_decision_without_bind_requests() -> None:
     other = Beside()
     other.waits("a")
     other.plan(a=bind("n1"))
@@ -38,7 +38,7 @@ def test_a_scheduler_without_bind_requests_shows_its_decision_as_the_node_of_the
     assert other.outcomes() == ["bind a: same"]
 
 
-def test_what_was_bound_before_the_first_plan_is_not_compared() -> None:
+def test_pods_bound_before_the_first_plan_are_not_compared() -> None:
     other = Beside()
     other.waits("a")
     other.asks_for("a", "n1")
@@ -48,7 +48,7 @@ def test_what_was_bound_before_the_first_plan_is_not_compared() -> None:
     assert other.outcomes() == []
 
 
-def test_a_pod_that_no_plan_saw_waiting_is_not_compared() -> None:
+def test_a_pod_that_waited_in_no_plan_is_not_compared() -> None:
     other = Beside()
     other.plan()
     other.waits("a")
@@ -56,7 +56,7 @@ def test_a_pod_that_no_plan_saw_waiting_is_not_compared() -> None:
     assert other.outcomes() == ["bind a: not_compared"]
 
 
-def test_a_plan_does_not_have_a_pod_whose_group_is_not_there() -> None:
+def test_a_pod_without_its_group_is_in_no_plan() -> None:
     """The group, its name on the pod, and the BindRequest all arrive between two plans."""
     other = Beside()
     other.waits("a", group="g")
@@ -66,7 +66,7 @@ def test_a_plan_does_not_have_a_pod_whose_group_is_not_there() -> None:
     assert other.outcomes() == ["bind a: not_compared"]
 
 
-def test_a_plan_does_not_have_a_pod_that_names_no_group_yet() -> None:
+def test_a_pod_without_a_group_annotation_is_in_no_plan() -> None:
     other = Beside()
     other.plan()
     nameless = PodSeen(*("team/a", "uid-a", "", "", frozenset(), False, False, False, "one GPU"))
@@ -78,7 +78,7 @@ def test_a_plan_does_not_have_a_pod_that_names_no_group_yet() -> None:
     assert other.outcomes() == ["bind a: not_compared"]
 
 
-def test_the_other_cycle_may_have_begun_with_the_state_of_an_earlier_plan() -> None:
+def test_a_decision_may_match_an_earlier_plan() -> None:
     """b arrived just before a was bound, and the other scheduler has not seen it."""
     other = Beside()
     other.waits("a")
@@ -90,7 +90,7 @@ def test_the_other_cycle_may_have_begun_with_the_state_of_an_earlier_plan() -> N
     assert other.outcomes() == ["bind a: same, because of earlier_state"]
 
 
-def test_a_state_of_long_ago_does_not_count() -> None:
+def test_an_old_plan_does_not_count() -> None:
     other = Beside()
     other.waits("a")
     other.plan(a=bind("n1"))
@@ -102,7 +102,7 @@ def test_a_state_of_long_ago_does_not_count() -> None:
     assert other.outcomes() == ["bind a: other_node, because of unknown"]
 
 
-def test_pods_of_a_group_that_ask_for_the_same_may_change_places() -> None:
+def test_equal_pods_of_a_group_may_swap_nodes() -> None:
     other = Beside()
     other.waits("a", "b", group="gang", shape="one GPU")
     other.plan(a=bind("n1"), b=bind("n2"))
@@ -110,7 +110,7 @@ def test_pods_of_a_group_that_ask_for_the_same_may_change_places() -> None:
     assert other.outcomes() == ["bind a: other_node, because of alike"]
 
 
-def test_pods_of_a_group_that_ask_for_different_things_may_not() -> None:
+def test_different_pods_of_a_group_may_not_swap_nodes() -> None:
     other = Beside()
     other.waits("a", group="gang", shape="one GPU")
     other.waits("b", group="gang", shape="two GPUs")
@@ -119,7 +119,7 @@ def test_pods_of_a_group_that_ask_for_different_things_may_not() -> None:
     assert other.outcomes() == ["bind a: other_node, because of unknown"]
 
 
-def test_the_room_of_a_pod_that_comes_first_here_goes_to_another_one() -> None:
+def test_the_room_of_the_first_pod_goes_to_another_pod() -> None:
     other = Beside()
     other.waits("a", "b")
     other.plan(a=bind("n1"))
@@ -128,7 +128,7 @@ def test_the_room_of_a_pod_that_comes_first_here_goes_to_another_one() -> None:
     assert (found.outcome, found.ours, found.theirs) == ("order", "wait", "bind to n1")
 
 
-def test_a_pod_for_which_a_plan_has_no_room() -> None:
+def test_a_pod_without_room_in_the_plan() -> None:
     other = Beside()
     other.waits("a")
     other.plan()
@@ -152,7 +152,7 @@ def test_a_failed_bind_request_and_the_next_one_are_two_decisions() -> None:
     assert other.outcomes() == ["bind a: same", "bind a: same"]
 
 
-def test_the_pod_of_another_node_pool_has_a_scheduler_of_its_own() -> None:
+def test_pods_of_other_node_pools_are_not_compared() -> None:
     """The label of its pod group counts; the pod may lack it."""
     other = Beside()
     other.plan()
@@ -165,7 +165,7 @@ def test_the_pod_of_another_node_pool_has_a_scheduler_of_its_own() -> None:
     assert other.outcomes() == []
 
 
-def test_another_pod_of_the_name_is_another_pod() -> None:
+def test_a_recreated_pod_is_a_different_pod() -> None:
     other = Beside()
     other.waits("a")
     other.plan(a=bind("n1"))
@@ -179,7 +179,7 @@ def test_another_pod_of_the_name_is_another_pod() -> None:
 # ---- shared devices ------------------------------------------------------------------------------
 
 
-def test_a_new_shared_device_is_the_same_whatever_its_name() -> None:
+def test_the_name_of_a_new_shared_device_does_not_matter() -> None:
     other = Beside()
     other.waits("a")
     other.plan(a=bind("n1", "new-0"))
@@ -187,7 +187,7 @@ def test_a_new_shared_device_is_the_same_whatever_its_name() -> None:
     assert other.outcomes() == ["bind a: same"]
 
 
-def test_pods_that_share_a_new_device_here_and_there_are_in_the_same_place() -> None:
+def test_pods_that_share_a_new_device_in_both_have_equal_placements() -> None:
     """Both BindRequests arrive before the next plan."""
     other = Beside()
     other.waits("a", "b")
@@ -197,7 +197,7 @@ def test_pods_that_share_a_new_device_here_and_there_are_in_the_same_place() -> 
     assert other.outcomes() == ["bind a: same", "bind b: same"]
 
 
-def test_a_device_of_its_own_is_not_one_that_is_shared() -> None:
+def test_an_unshared_device_differs_from_a_shared_device() -> None:
     other = Beside()
     other.waits("a", "b")
     other.plan(a=bind("n1", "new-0"), b=bind("n1", "new-0"))
@@ -207,7 +207,7 @@ def test_a_device_of_its_own_is_not_one_that_is_shared() -> None:
     assert other.outcomes() == found
 
 
-def test_a_device_that_is_known_is_known_by_its_name() -> None:
+def test_a_known_device_is_compared_by_name() -> None:
     other = Beside()
     other.plan()
     other.runs("x", "n1")
@@ -223,7 +223,7 @@ def test_a_device_that_is_known_is_known_by_its_name() -> None:
     assert other.outcomes() == found
 
 
-def test_a_device_that_all_pods_have_left_is_not_known_any_more() -> None:
+def test_a_device_without_pods_is_no_longer_known() -> None:
     other = Beside()
     other.runs("x", "n1")
     other.binds("x", "n1", "one")
@@ -238,7 +238,7 @@ def test_a_device_that_all_pods_have_left_is_not_known_any_more() -> None:
 # ---- what does not happen ------------------------------------------------------------------------
 
 
-def test_a_bind_that_does_not_happen_for_a_while_is_missed_once() -> None:
+def test_a_bind_that_does_not_happen_is_missed_once() -> None:
     other = Beside(patience=10.0)
     other.waits("a")
     other.plan(a=bind("n1"))
@@ -251,7 +251,7 @@ def test_a_bind_that_does_not_happen_for_a_while_is_missed_once() -> None:
     assert other.outcomes() == []
 
 
-def test_a_bind_that_plans_do_not_stand_by_is_not_missed() -> None:
+def test_a_bind_that_later_plans_drop_is_not_missed() -> None:
     other = Beside(patience=10.0)
     other.waits("a")
     other.plan(a=bind("n1"))
@@ -263,7 +263,7 @@ def test_a_bind_that_plans_do_not_stand_by_is_not_missed() -> None:
     assert other.outcomes() == []
 
 
-def test_what_was_missed_and_happens_after_all_is_late() -> None:
+def test_a_missed_bind_that_happens_later_is_late() -> None:
     other = Beside(patience=10.0)
     other.waits("a")
     other.plan(a=bind("n1"))
@@ -273,7 +273,7 @@ def test_what_was_missed_and_happens_after_all_is_late() -> None:
     assert other.outcomes() == found
 
 
-def test_it_wakes_when_something_will_have_been_missed() -> None:
+def test_the_next_tick_is_when_a_decision_becomes_missed() -> None:
     other = Beside(patience=10.0)
     assert other.comparison.next_tick() is None
     other.waits("a")
@@ -284,7 +284,7 @@ def test_it_wakes_when_something_will_have_been_missed() -> None:
 # ---- evictions -----------------------------------------------------------------------------------
 
 
-def test_a_victim_of_both_is_the_same_decision() -> None:
+def test_a_victim_of_both_schedulers_is_the_same_decision() -> None:
     other = Beside()
     other.runs("low", "n1")
     other.plan(low=evict())
@@ -292,7 +292,7 @@ def test_a_victim_of_both_is_the_same_decision() -> None:
     assert other.outcomes() == ["evict low: same"]
 
 
-def test_a_pod_that_a_person_deletes_is_no_victim() -> None:
+def test_a_pod_deleted_by_a_user_is_not_a_victim() -> None:
     other = Beside()
     other.runs("low", "n1")
     other.plan()
@@ -302,7 +302,7 @@ def test_a_pod_that_a_person_deletes_is_no_victim() -> None:
     assert other.outcomes() == []
 
 
-def test_the_stamp_of_the_group_may_come_after_the_pod_has_gone() -> None:
+def test_the_eviction_stamp_may_follow_the_deletion_of_the_pod() -> None:
     other = Beside()
     other.runs("low", "n1")
     other.plan(low=evict())
@@ -315,7 +315,7 @@ def test_the_stamp_of_the_group_may_come_after_the_pod_has_gone() -> None:
     assert other.outcomes() == ["evict low: same"]
 
 
-def test_a_victim_of_kube_scheduler_has_a_condition_of_its_own() -> None:
+def test_a_preemption_by_kube_scheduler_is_an_extra_eviction() -> None:
     other = Beside()
     other.runs("low", "n1")
     other.plan()
@@ -331,7 +331,7 @@ def test_a_pod_of_a_stale_gang_is_a_victim_without_a_time_stamp() -> None:
     assert other.outcomes() == ["evict left: same"]
 
 
-def test_the_group_of_a_victim_may_go_before_it_has_its_stamp() -> None:
+def test_the_group_of_a_victim_may_be_deleted_before_its_stamp() -> None:
     """The group of a bare pod is deleted with it."""
     other = Beside()
     other.runs("low", "n1")
@@ -345,7 +345,7 @@ def test_the_group_of_a_victim_may_go_before_it_has_its_stamp() -> None:
     assert other.outcomes() == ["evict low: same"]
 
 
-def test_a_pod_that_a_person_deletes_is_no_victim_though_a_plan_evicts_it() -> None:
+def test_a_pod_deleted_by_a_user_is_not_a_victim_of_the_plan() -> None:
     """Its group exists, and has no time stamp."""
     other = Beside()
     other.runs("low", "n1", group="gang")
@@ -357,7 +357,7 @@ def test_a_pod_that_a_person_deletes_is_no_victim_though_a_plan_evicts_it() -> N
     assert other.outcomes() == []
 
 
-def test_another_victim_of_the_same_group_that_is_like_it() -> None:
+def test_an_equal_victim_of_the_same_group() -> None:
     other = Beside()
     other.runs("low-0", "n1", group="low", shape="one GPU")
     other.runs("low-1", "n1", group="low", shape="one GPU")
@@ -366,7 +366,7 @@ def test_another_victim_of_the_same_group_that_is_like_it() -> None:
     assert other.outcomes() == ["evict low-0: other_victim, because of alike"]
 
 
-def test_another_victim() -> None:
+def test_a_different_victim() -> None:
     other = Beside()
     other.runs("low", "n1")
     other.runs("mid", "n1")
@@ -375,7 +375,7 @@ def test_another_victim() -> None:
     assert other.outcomes() == ["evict mid: other_victim, because of unknown"]
 
 
-def test_an_eviction_that_does_not_happen_is_missed_whichever_victim_it_would_be() -> None:
+def test_an_eviction_is_missed_although_its_victim_changes() -> None:
     other = Beside(patience=10.0)
     other.runs("low", "n1")
     other.runs("mid", "n1")
@@ -389,7 +389,7 @@ def test_an_eviction_that_does_not_happen_is_missed_whichever_victim_it_would_be
 # ---- causes --------------------------------------------------------------------------------------
 
 
-def test_the_names_of_the_nodes_decide_between_equals() -> None:
+def test_node_names_break_ties() -> None:
     other = Beside()
     other.waits("a")
     replay = other.plan(a=bind("n1"))
@@ -398,7 +398,7 @@ def test_the_names_of_the_nodes_decide_between_equals() -> None:
     assert other.outcomes() == ["bind a: other_node, because of equal_score"]
 
 
-def test_a_single_switch_explains_it() -> None:
+def test_one_switch_explains_a_difference() -> None:
     other = Beside()
     other.waits("a")
     replay = other.plan(a=bind("n1"))
@@ -407,7 +407,7 @@ def test_a_single_switch_explains_it() -> None:
     assert other.outcomes() == ["bind a: other_node, because of switch two"]
 
 
-def test_two_switches_explain_it_together() -> None:
+def test_two_switches_explain_a_difference_together() -> None:
     other = Beside()
     other.waits("a")
     replay = other.plan()
@@ -418,7 +418,7 @@ def test_two_switches_explain_it_together() -> None:
     assert other.outcomes() == ["bind a: extra, because of switch one three"]
 
 
-def test_a_switch_explains_what_was_missed() -> None:
+def test_a_switch_explains_a_missed_decision() -> None:
     other = Beside(patience=1.0)
     other.waits("a")
     replay = other.plan(a=bind("n1"))
@@ -436,7 +436,7 @@ def test_a_switch_explains_a_victim() -> None:
     assert other.outcomes() == ["evict low: extra, because of switch three"]
 
 
-def test_an_object_that_makes_no_sense_here_explains_it() -> None:
+def test_an_invalid_object_explains_a_difference() -> None:
     other = Beside()
     other.waits("a")
     replay = other.plan(left_out=LEFT_OUT)
@@ -445,7 +445,7 @@ def test_an_object_that_makes_no_sense_here_explains_it() -> None:
     assert replay.asked == []  # nothing is planned again for it
 
 
-def test_what_is_not_read_explains_it() -> None:
+def test_an_unread_kind_explains_a_difference() -> None:
     other = Beside()
     other.waits("a")
     other.plan()
@@ -454,7 +454,7 @@ def test_what_is_not_read_explains_it() -> None:
     assert other.outcomes() == ["bind a: extra, because of not_read"]
 
 
-def test_nothing_is_planned_again_for_decisions_that_are_the_same() -> None:
+def test_equal_decisions_need_no_further_plan() -> None:
     other = Beside()
     other.waits("a")
     replay = other.plan(a=bind("n1"))
@@ -463,7 +463,7 @@ def test_nothing_is_planned_again_for_decisions_that_are_the_same() -> None:
     assert replay.asked == []
 
 
-def test_a_place_that_is_promised_is_not_given_yet() -> None:
+def test_a_pipelined_pod_differs_from_a_bound_pod() -> None:
     other = Beside()
     other.waits("a")
     other.plan(a=Chosen("pipeline", "n1"))

@@ -114,7 +114,7 @@ def test_the_first_pod_of_a_group_makes_the_reservation_and_waits_for_its_device
     assert desk.devices.of(binding()) == ["GPU-7"]
 
 
-def test_pods_that_come_meanwhile_wait_for_the_same_reservation() -> None:
+def test_later_pods_wait_for_the_same_reservation() -> None:
     desk = Desk()
     desk.give(binding("a"), binding("b"))
     assert desk.writes == [CREATE]
@@ -136,7 +136,7 @@ def test_a_pod_of_several_devices_waits_for_all_of_them() -> None:
     assert desk.devices.of(two) == ["GPU-2", "GPU-1"]
 
 
-def test_a_reservation_that_is_there_already_is_waited_for() -> None:
+def test_an_existing_reservation_is_waited_for() -> None:
     desk = Desk()
     desk.give(binding())
     desk.answer(THERE)
@@ -145,7 +145,7 @@ def test_a_reservation_that_is_there_already_is_waited_for() -> None:
     assert desk.ready == ["team/a"]
 
 
-def test_a_silent_program_fails_its_own_pods_and_no_others() -> None:
+def test_a_reservation_without_an_answer_fails_only_its_own_pods() -> None:
     desk = Desk()
     desk.give(binding("a", "silent"))
     desk.saw(reservation("silent"))
@@ -169,7 +169,7 @@ def test_a_silent_program_fails_its_own_pods_and_no_others() -> None:
     )
 
 
-def test_a_creation_that_waits_long_to_be_sent_does_not_make_its_program_late() -> None:
+def test_the_timeout_starts_when_the_creation_is_sent() -> None:
     desk = Desk()
     desk.give(binding("a"))
     created = desk.write
@@ -186,7 +186,7 @@ def test_a_creation_that_waits_long_to_be_sent_does_not_make_its_program_late() 
     assert [each.pod for each, _ in desk.given.failed] == ["team/a", "team/b"]
 
 
-def test_nothing_is_due_once_all_pods_have_their_devices() -> None:
+def test_no_timer_is_left_once_all_pods_have_devices() -> None:
     desk = Desk()
     desk.give(binding("a"))
     desk.saw(reservation())
@@ -195,7 +195,7 @@ def test_nothing_is_due_once_all_pods_have_their_devices() -> None:
     assert desk.devices.next_tick() is None
 
 
-def test_the_time_of_a_pod_that_went_is_not_that_of_the_next_one() -> None:
+def test_the_timeout_of_a_removed_pod_does_not_affect_the_next() -> None:
     desk = Desk(reservation())
     first = binding("a")
     desk.give(first)
@@ -206,7 +206,7 @@ def test_the_time_of_a_pod_that_went_is_not_that_of_the_next_one() -> None:
     assert desk.devices.next_tick() == 79
 
 
-def test_a_pod_that_has_its_device_is_not_late_when_other_things_take_longer() -> None:
+def test_a_pod_with_its_device_does_not_time_out() -> None:
     desk = Desk()
     desk.give(binding())
     desk.saw(reservation(device="GPU-7"))
@@ -215,7 +215,7 @@ def test_a_pod_that_has_its_device_is_not_late_when_other_things_take_longer() -
 
 
 @pytest.mark.parametrize("outcome", [BUSY, LOST])
-def test_a_creation_that_was_not_carried_out_is_tried_again(outcome: Outcome) -> None:
+def test_a_creation_that_did_not_happen_is_repeated(outcome: Outcome) -> None:
     desk = Desk()
     desk.give(binding())
     desk.answer(outcome)
@@ -250,7 +250,7 @@ def test_while_a_scaling_pod_waits_no_device_is_reserved() -> None:  # spec 3 B1
     assert desk.writes == [CREATE]
 
 
-def test_a_process_that_stopped_leading_writes_nothing_about_the_pod() -> None:
+def test_a_process_that_lost_its_lease_writes_nothing_on_the_pod() -> None:
     desk = Desk()
     desk.give(binding())
     desk.answer(Outcome(Result.FAILED, 0, NOT_LEADING, "another process leads"))
@@ -265,7 +265,7 @@ def test_a_reservation_that_the_node_rejects_is_deleted_and_its_pods_fail_at_onc
     assert desk.why.endswith(f"GPU reservation pod {NAMESPACE}/{NAME} has failed on node n1")
 
 
-def test_the_last_pod_gives_the_device_back() -> None:
+def test_the_last_pod_releases_the_device() -> None:
     desk, one = held("a")
     desk.saw(consumer("b"))
     desk.gone(consumer("a"))
@@ -279,7 +279,7 @@ def test_the_last_pod_gives_the_device_back() -> None:
     assert len(desk.devices) == 0
 
 
-def test_a_pod_that_was_bound_keeps_its_reservation_before_a_watch_shows_it() -> None:
+def test_a_bound_pod_that_the_watch_lacks_keeps_its_reservation() -> None:
     desk = Desk()
     desk.give(binding())
     desk.saw(reservation(device="GPU-7"))
@@ -302,7 +302,7 @@ def test_a_failed_binding_releases_a_device_that_no_other_pod_uses() -> None:
     assert desk.writes == [DELETE]
 
 
-def test_a_binding_that_fails_before_the_reservation_is_shown_leaves_none_behind() -> None:
+def test_a_binding_that_fails_early_leaves_no_reservation() -> None:
     desk = Desk()
     desk.give(binding())
     created = desk.write
@@ -313,7 +313,7 @@ def test_a_binding_that_fails_before_the_reservation_is_shown_leaves_none_behind
     assert desk.writes == [DELETE]
 
 
-def test_a_pod_that_comes_while_the_reservation_goes_gets_a_new_one() -> None:
+def test_a_pod_gets_a_new_reservation_while_the_old_one_is_deleted() -> None:
     desk, one = held()
     desk.gone(consumer())
     assert desk.writes == [DELETE]
@@ -325,7 +325,7 @@ def test_a_pod_that_comes_while_the_reservation_goes_gets_a_new_one() -> None:
     assert desk.ready == ["team/b"]
 
 
-def test_a_new_group_waits_for_the_device_of_one_that_goes() -> None:
+def test_a_new_group_waits_for_a_device_that_is_being_released() -> None:
     """The kubelet assigns the device again only when the pod is gone."""
     desk, one = held()
     desk.gone(consumer())
@@ -335,7 +335,7 @@ def test_a_new_group_waits_for_the_device_of_one_that_goes() -> None:
     assert desk.writes == [f"create {NAMESPACE}/{reservation_name('n1', 'fresh')}"]
 
 
-def test_a_deletion_that_fails_is_tried_again() -> None:
+def test_a_failed_deletion_is_repeated() -> None:
     desk, _ = held()
     desk.gone(consumer())
     desk.answer(BUSY)
@@ -343,7 +343,7 @@ def test_a_deletion_that_fails_is_tried_again() -> None:
     assert desk.writes == [DELETE]
 
 
-def test_orphans_of_an_earlier_process_are_deleted_once_all_is_read() -> None:
+def test_orphans_of_an_earlier_process_are_deleted_after_all_lists() -> None:
     orphan = reservation("orphan", "GPU-1")
     desk = Desk(orphan, reservation("used", "GPU-2"), consumer("a", "used"), acts=False)
     assert desk.writes == []
@@ -352,7 +352,7 @@ def test_orphans_of_an_earlier_process_are_deleted_once_all_is_read() -> None:
     assert desk.writes == [f"delete {orphan.name}"]
 
 
-def test_a_bind_request_that_is_over_keeps_its_reservation_no_more() -> None:
+def test_a_finished_bind_request_releases_its_reservation() -> None:
     desk = Desk()
     desk.devices.request_changed(0, "team/a", ["g"])
     desk.devices.request_changed(0, "team/b", ["g"])
@@ -364,7 +364,7 @@ def test_a_bind_request_that_is_over_keeps_its_reservation_no_more() -> None:
     assert desk.writes == [DELETE]
 
 
-def test_pods_run_on_no_device_that_is_not_reserved() -> None:
+def test_pods_of_an_unreserved_device_are_deleted() -> None:
     """A device without a reservation may be assigned to other pods, so its pods are deleted (spec 6
     C57)."""
     desk, one = held("a")
@@ -379,7 +379,7 @@ def test_pods_run_on_no_device_that_is_not_reserved() -> None:
     ]
 
 
-def test_a_reservation_that_only_the_watch_has_not_shown_deletes_no_pods() -> None:
+def test_a_reservation_missing_only_from_the_watch_deletes_no_pods() -> None:
     """A list shows pods in the order of their namespaces."""
     desk = Desk(consumer("a"))
     [read] = desk.given.reads
@@ -393,7 +393,7 @@ def test_a_reservation_that_only_the_watch_has_not_shown_deletes_no_pods() -> No
     assert desk.writes == []
 
 
-def test_a_reservation_that_goes_before_the_pod_is_bound_fails_the_binding() -> None:
+def test_a_reservation_deleted_before_the_bind_fails_the_binding() -> None:
     desk = Desk()
     desk.give(binding())
     one = reservation(device="GPU-7")
@@ -424,7 +424,7 @@ def test_a_request_without_groups_fails() -> None:
     assert desk.why == "no SelectedGPUGroups for fractional pod: invalid binding request"
 
 
-def test_reads_and_writes_of_others_are_ignored() -> None:
+def test_unrelated_reads_and_writes_are_ignored() -> None:
     desk, _ = held()
     assert desk.devices.read(0, Read("Pod", "team", "a"), None) == Given()
     assert desk.devices.answered(0, Write(*_OTHER), DONE) == Given()

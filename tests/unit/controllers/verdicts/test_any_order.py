@@ -95,7 +95,7 @@ def run(made: World, steps: list[tuple[str, Any]]) -> None:
 
 @given(st.lists(st.one_of(SAYS, OUTCOME, TIME, FAILURE, SHOW), max_size=25), words())
 @settings(max_examples=300, deadline=None)
-def test_in_the_end_the_objects_have_the_last_verdicts(
+def test_the_objects_end_with_the_last_verdicts(
     steps: list[tuple[str, Any]], last: dict[str, Any]
 ) -> None:
     made = world()
@@ -129,7 +129,7 @@ def test_in_the_end_the_objects_have_the_last_verdicts(
 
 @given(st.lists(st.tuples(st.one_of(SAYS, FAILURE), st.sampled_from([0.1, 1.0, 5.0])), max_size=25))
 @settings(max_examples=300, deadline=None)
-def test_what_is_there_is_never_written(steps: list[tuple[tuple[str, Any], float]]) -> None:
+def test_a_write_always_changes_its_object(steps: list[tuple[tuple[str, Any], float]]) -> None:
     made = world()
     for step, seconds in steps:
         run(made, [step])
@@ -146,7 +146,7 @@ def text_of(write: Write) -> str:
 
 @given(st.lists(st.tuples(WAITING, st.sampled_from([0.5, 1.0, 7.0, 20.0])), max_size=40))
 @settings(max_examples=300, deadline=None)
-def test_rewrites_keep_their_pace(steps: list[tuple[dict[str, Any], float]]) -> None:
+def test_rewrites_keep_the_rate_limits(steps: list[tuple[dict[str, Any], float]]) -> None:
     made = world()
     for said, seconds in steps:
         made.says(**said)
@@ -161,7 +161,7 @@ def test_rewrites_keep_their_pace(steps: list[tuple[dict[str, Any], float]]) -> 
 
 @given(st.lists(st.one_of(SAYS, OUTCOME, TIME, FAILURE), max_size=25))
 @settings(max_examples=100, deadline=None)
-def test_when_nothing_waits_nothing_is_remembered(steps: list[tuple[str, Any]]) -> None:
+def test_no_state_remains_when_nothing_waits(steps: list[tuple[str, Any]]) -> None:
     made = world()
     run(made, steps)
     made.says(said=[Verdict(name, "running", stale_since="") for name in GROUPS])

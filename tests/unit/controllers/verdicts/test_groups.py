@@ -110,7 +110,7 @@ def test_entries_of_other_node_pools_stay_and_the_new_one_is_last(world: World) 
     assert world.send() == []
 
 
-def test_entries_of_one_node_pool_become_one(world: World) -> None:
+def test_entries_of_one_node_pool_are_merged(world: World) -> None:
     conditions = [entry("default", "1", LIMIT), entry("default", "2", LIMIT)]
     world.groups[G]["conditions"] = conditions
     world.says(said=[waits()])
@@ -118,14 +118,16 @@ def test_entries_of_one_node_pool_become_one(world: World) -> None:
     assert [each["message"] for each in world.groups[G]["conditions"]] == [FULL]
 
 
-def test_what_is_there_from_an_earlier_leader_is_not_written_again(world: World) -> None:
+def test_conditions_of_an_earlier_leader_are_not_written_again(world: World) -> None:
     world.groups[G]["conditions"] = [entry("default", "4")]
     assert world.says(said=[waits()]) == []
     assert world.events == []
 
 
 @pytest.mark.parametrize("verdict", ["placed", "running"])
-def test_a_group_that_waits_no_more_is_mended_at_once(world: World, verdict: str) -> None:
+def test_the_condition_of_a_group_that_no_longer_waits_is_removed_at_once(
+    world: World, verdict: str
+) -> None:
     world.says(said=[waits()])
     world.send()
     [write] = world.says(said=[Verdict(G, verdict)])
@@ -135,20 +137,20 @@ def test_a_group_that_waits_no_more_is_mended_at_once(world: World, verdict: str
     assert world.says(said=[Verdict(G, verdict)]) == []
 
 
-def test_a_group_that_was_promised_room_keeps_its_condition(world: World) -> None:
+def test_a_pipelined_group_keeps_its_condition(world: World) -> None:
     world.says(said=[waits()])
     world.send()
     assert world.says(said=[Verdict(G, "pipelined")]) == []
 
 
-def test_a_condition_that_was_not_sent_yet_is_taken_back(world: World) -> None:
+def test_an_unsent_condition_is_cancelled(world: World) -> None:
     world.says(said=[waits()])
     world.says(said=[PLACED])
     world.send()
     assert world.groups[G]["conditions"] == []
 
 
-def test_a_group_of_which_pods_run_gets_the_event_alone(world: World) -> None:
+def test_a_group_with_running_pods_gets_only_the_event(world: World) -> None:
     world.groups[G]["holds"] = True
     assert world.says(said=[waits()]) == []
     assert world.says(said=[waits(FULLER)]) == []
@@ -168,7 +170,7 @@ def not_ready(exist: int) -> Verdict:
     return Verdict(G, "not_ready", text)
 
 
-def test_a_gang_whose_pods_come_within_a_second_is_never_not_ready(world: World) -> None:
+def test_a_gang_whose_pods_are_created_within_a_second_is_never_not_ready(world: World) -> None:
     for exist in (1, 2, 3):
         world.says(said=[not_ready(exist)])
         world.wait(0.2)
@@ -211,7 +213,7 @@ def test_a_broken_gang_is_reported_as_stale_once(world: World) -> None:
     assert len(world.said("StaleJob")) == 2
 
 
-def test_a_plan_that_does_not_see_the_time_stamp_yet_does_not_move_it(world: World) -> None:
+def test_a_plan_that_lacks_the_time_stamp_does_not_move_it(world: World) -> None:
     world.show()
     world.says(said=[stale("x", STARTED)])
     world.says(said=[stale("x", LATER)])
@@ -222,7 +224,7 @@ def test_a_plan_that_does_not_see_the_time_stamp_yet_does_not_move_it(world: Wor
     assert len(world.sent) == 1
 
 
-def test_a_status_never_takes_the_place_of_a_time_stamp(world: World) -> None:
+def test_a_status_write_does_not_replace_a_time_stamp_write(world: World) -> None:
     """The hazard of spec 6 C47."""
     world.says(said=[waits(last_start=STARTED)])
     world.says(said=[waits(LIMIT)])
@@ -241,12 +243,12 @@ def test_time_stamps_survive_an_early_return(world: World) -> None:
     assert world.groups[G]["stamps"] == {STALE: STARTED}
 
 
-def test_a_time_stamp_that_is_there_is_not_written_again(world: World) -> None:
+def test_an_existing_time_stamp_is_not_written_again(world: World) -> None:
     world.groups[G]["stamps"] = {LAST_START: STARTED}
     assert world.says(said=[PLACED._replace(last_start=STARTED)]) == []
 
 
-def test_what_a_group_has_received_is_written_once(world: World) -> None:
+def test_the_attained_service_of_a_group_is_written_once(world: World) -> None:
     received = "run=60 gpu=120 evictions=1 until=2026-01-01T00:00:00Z"
     lost_pods = waits()._replace(attained=received)
     world.says(said=[lost_pods])
@@ -257,7 +259,7 @@ def test_what_a_group_has_received_is_written_once(world: World) -> None:
     assert world.groups[G]["stamps"] == {ATTAINED: received}
 
 
-def test_a_group_of_which_all_is_written_needs_nothing(world: World) -> None:
+def test_a_group_with_all_fields_written_causes_no_write(world: World) -> None:
     world.groups[G]["stamps"] = {ATTAINED: "run=60"}
     assert world.says(said=[PLACED._replace(attained="run=60")]) == []
 
@@ -327,7 +329,7 @@ def test_a_later_eviction_moves_the_time_stamp_and_an_earlier_one_does_not(world
     assert world.groups[G]["stamps"] == {LAST_EVICTION: LATER}
 
 
-def test_a_group_that_was_made_anew_starts_anew(world: World) -> None:
+def test_a_recreated_group_has_no_state(world: World) -> None:
     world.says(said=[waits()])
     world.add_group(G, uid="another")
     world.send()
@@ -337,7 +339,7 @@ def test_a_group_that_was_made_anew_starts_anew(world: World) -> None:
     assert last(world)["message"] == FULL
 
 
-def test_a_group_that_another_client_changed_is_mended_within_a_minute(world: World) -> None:
+def test_changes_by_another_client_are_corrected_within_a_minute(world: World) -> None:
     world.says(said=[waits()])
     world.send()
     world.groups[G]["conditions"] = []
@@ -348,7 +350,7 @@ def test_a_group_that_another_client_changed_is_mended_within_a_minute(world: Wo
     assert last(world)["message"] == FULL
 
 
-def test_a_group_that_waits_no_more_is_forgotten(world: World) -> None:
+def test_a_group_that_no_longer_waits_is_forgotten(world: World) -> None:
     world.says(said=[waits(last_start=STARTED)])
     world.send()
     world.says(said=[PLACED])
@@ -358,7 +360,7 @@ def test_a_group_that_waits_no_more_is_forgotten(world: World) -> None:
     assert len(world.verdicts) == 0
 
 
-def test_groups_that_run_leave_nothing_behind(world: World) -> None:
+def test_running_groups_keep_no_state(world: World) -> None:
     names = [f"team/g-{number}" for number in range(100)]
     for name in names:
         world.add_group(name)
@@ -367,13 +369,13 @@ def test_groups_that_run_leave_nothing_behind(world: World) -> None:
     assert len(world.verdicts) == 0
 
 
-def test_a_group_that_is_not_there_yet_is_passed_over() -> None:
+def test_a_group_that_does_not_exist_yet_is_skipped() -> None:
     world = World()
     assert world.says(said=[waits(last_start=STARTED)]) == []
     assert len(world.verdicts) == 0
 
 
-def test_a_text_that_is_true_for_a_moment_is_not_written(world: World) -> None:
+def test_a_short_lived_message_is_not_written(world: World) -> None:
     """A new node is not ready at first."""
     world.says(said=[waits()])
     world.send()
@@ -388,7 +390,7 @@ def test_a_text_that_is_true_for_a_moment_is_not_written(world: World) -> None:
     assert last(world)["message"] == LIMIT
 
 
-def test_a_group_that_is_created_after_its_plan_is_late(world: World) -> None:
+def test_the_verdict_of_a_group_created_after_its_plan_is_late(world: World) -> None:
     made = world.groups.pop(G)
     assert world.says(said=[waits()]) == []
     assert world.says() == []  # a plan without news about it
@@ -410,7 +412,7 @@ def test_the_start_of_a_group_that_is_created_after_its_plan_is_written(world: W
     assert world.groups[G]["stamps"] == {LAST_START: "2027-01-15T08:00:00Z"}
 
 
-def test_a_group_of_which_pods_run_loses_its_condition_though_the_verdict_stays(
+def test_a_group_with_running_pods_loses_its_condition_with_the_same_verdict(
     world: World,
 ) -> None:
     world.says(said=[waits()])
@@ -420,7 +422,7 @@ def test_a_group_of_which_pods_run_loses_its_condition_though_the_verdict_stays(
     assert write.body["status"] == {"schedulingConditions": None}  # type: ignore[index,call-overload]
 
 
-def test_a_group_without_pods_waits_for_none(world: World) -> None:
+def test_a_group_without_pods_waits_for_no_pod(world: World) -> None:
     world.says(said=[waits()])
     world.send()
     world.says(said=[Verdict(G, "not_ready")])

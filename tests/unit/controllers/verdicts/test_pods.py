@@ -58,7 +58,7 @@ def test_the_same_verdict_is_written_once(world: World) -> None:
     assert len(world.events) == 1
 
 
-def test_what_is_there_from_an_earlier_leader_is_not_written_again(world: World) -> None:
+def test_conditions_of_an_earlier_leader_are_not_written_again(world: World) -> None:
     world.pods[A]["conditions"]["PodScheduled"] = waiting()
     assert world.says(waiting={A: FULL}) == []
     assert world.events == []
@@ -96,7 +96,7 @@ def test_another_reason_is_written_soon_with_an_event(world: World) -> None:
     assert [text for _, text in world.said("Unschedulable")] == [FULL, LIMIT]
 
 
-def test_a_text_that_goes_to_and_fro_is_written_ever_more_seldom(world: World) -> None:
+def test_an_alternating_message_is_written_less_and_less_often(world: World) -> None:
     for second in range(600):
         world.says(waiting={A: (FULL, LIMIT)[second % 2]})
         world.send()
@@ -106,7 +106,7 @@ def test_a_text_that_goes_to_and_fro_is_written_ever_more_seldom(world: World) -
     assert len(world.events) == len(world.sent)
 
 
-def test_a_text_that_comes_back_in_time_is_not_written_at_all(world: World) -> None:
+def test_a_message_that_returns_in_time_is_not_written(world: World) -> None:
     world.says(waiting={A: FULL})
     world.send()
     world.says(waiting={A: LIMIT})
@@ -114,7 +114,7 @@ def test_a_text_that_comes_back_in_time_is_not_written_at_all(world: World) -> N
     assert world.wait(100) == []
 
 
-def test_new_counts_of_thousands_of_pods_come_five_a_second() -> None:
+def test_new_counts_of_thousands_of_pods_are_written_five_a_second() -> None:
     world = World()
     names = [f"team/p-{number}" for number in range(2000)]
     for name in names:
@@ -132,7 +132,7 @@ def test_new_counts_of_thousands_of_pods_come_five_a_second() -> None:
     assert len({write.name for _, write in world.sent}) == len(world.sent)  # each once
 
 
-def test_pods_of_a_group_that_does_not_want_it_get_the_event_alone(world: World) -> None:
+def test_pods_of_a_group_that_disables_marking_get_only_the_event(world: World) -> None:
     world.pods[A]["marked"] = False
     assert world.says(waiting={A: FULL}) == []
     world.says(waiting={A: FULLER})
@@ -141,7 +141,7 @@ def test_pods_of_a_group_that_does_not_want_it_get_the_event_alone(world: World)
     assert [text for _, text in world.said("Unschedulable")] == [FULL, LIMIT]
 
 
-def test_a_pod_of_an_unknown_subgroup_gets_its_condition_all_the_same(world: World) -> None:
+def test_a_pod_of_an_unknown_subgroup_gets_its_condition(world: World) -> None:
     world.pods[A]["marked"] = False
     text = 'Pod references subgroup "x", which does not exist in PodGroup team/g'
     world.says(waiting={A: text})
@@ -156,7 +156,7 @@ def test_a_pod_of_an_unknown_subgroup_gets_its_condition_all_the_same(world: Wor
         "no resource claim name found for pod team/a and claim reference gpu",
     ],
 )
-def test_what_comes_a_moment_later_is_no_trouble(world: World, text: str) -> None:
+def test_a_short_lived_problem_is_not_reported(world: World, text: str) -> None:
     """A group gets its sub-group after its pods, and the claim of a template is created after its
     pod."""
     world.says(waiting={A: text})
@@ -166,7 +166,7 @@ def test_what_comes_a_moment_later_is_no_trouble(world: World, text: str) -> Non
     assert world.events == []
 
 
-def test_a_pod_that_moves_keeps_its_node_until_it_has_gone(world: World) -> None:
+def test_a_moved_pod_keeps_its_node_until_it_is_deleted(world: World) -> None:
     """The API server accepts no nominatedNodeName for a pod that has a node."""
     world.pods[A]["placed"] = True
     assert world.says(promised={A: "n2"}) == []
@@ -191,7 +191,7 @@ def test_scheduled_and_bound_follow_the_binding(world: World) -> None:
     assert len(world.sent) == 1
 
 
-def test_a_binder_says_by_itself_that_it_bound(world: World) -> None:
+def test_the_binder_writes_the_bound_event_itself(world: World) -> None:
     world.bind(A, here=False)
     assert world.queue == []
     assert [each.reason for each in world.events] == ["Scheduled"]
@@ -246,7 +246,7 @@ def test_a_failed_binding_is_reported_once(world: World) -> None:
     assert len(world.sent) == 1
 
 
-def test_a_binder_of_its_own_writes_that_its_binding_failed(world: World) -> None:
+def test_the_binder_writes_the_failed_condition_itself(world: World) -> None:
     world.take(world.verdicts.binding_failed(world.now, A, "n1", "no", world, here=False))
     world.send()
     assert world.condition(A, "PodBound") is None
@@ -284,7 +284,7 @@ def test_alternating_failures_and_waits_do_not_alternate_the_condition(world: Wo
     assert len(world.sent) <= 16
 
 
-def test_what_an_earlier_try_left_is_removed_while_the_pod_waits(world: World) -> None:
+def test_fields_of_an_earlier_try_are_removed_while_the_pod_waits(world: World) -> None:
     world.pods[A]["conditions"]["PodBound"] = Condition("False", "BindingError", "no")
     world.says(waiting={A: FULL})
     world.send()
@@ -292,7 +292,7 @@ def test_what_an_earlier_try_left_is_removed_while_the_pod_waits(world: World) -
     assert world.condition(A) == waiting()
 
 
-def test_a_promise_is_reported_once_and_becomes_the_nominated_node(world: World) -> None:
+def test_a_pipelined_pod_is_reported_once_and_gets_a_nominated_node(world: World) -> None:
     for _ in range(3):
         world.says(promised={A: "n1"})
         world.send()
@@ -306,13 +306,13 @@ def test_a_promise_is_reported_once_and_becomes_the_nominated_node(world: World)
     assert len(world.sent) == 2
 
 
-def test_a_promise_of_an_earlier_leader_is_known(world: World) -> None:
+def test_a_nominated_node_of_an_earlier_leader_is_kept(world: World) -> None:
     world.pods[A]["nominated"] = "n1"
     assert world.says(promised={A: "n1"}) == []
     assert world.events == []
 
 
-def test_a_promise_that_is_lost_is_written_again(world: World) -> None:
+def test_a_lost_nominated_node_is_written_again(world: World) -> None:
     world.says(promised={A: "n1"})
     world.send()
     world.pods[A]["nominated"] = ""
@@ -325,7 +325,7 @@ def test_a_promise_that_is_lost_is_written_again(world: World) -> None:
 
 
 @pytest.mark.parametrize("end", ["plan", "refused", "bound", "failed"])
-def test_a_promise_that_ends_is_cleared(world: World, end: str) -> None:
+def test_a_nominated_node_is_cleared_at_the_end(world: World, end: str) -> None:
     world.says(promised={A: "n1"})
     world.send()
     verdicts = world.verdicts
@@ -344,7 +344,7 @@ def test_a_promise_that_ends_is_cleared(world: World, end: str) -> None:
     assert world.pods[A]["nominated"] == ""
 
 
-def test_a_promise_keeps_the_condition_that_was_there(world: World) -> None:
+def test_pipelining_keeps_the_existing_condition(world: World) -> None:
     world.says(waiting={A: FULL})
     world.send()
     world.says(promised={A: "n1"})
@@ -364,7 +364,7 @@ def test_a_write_that_failed_is_sent_again(world: World, result: Result) -> None
     assert len(world.events) == 1
 
 
-def test_tries_become_rarer(world: World) -> None:
+def test_tries_wait_longer_each_time(world: World) -> None:
     world.says(waiting={A: FULL})
     world.send(Result.FAILED)
     world.wait(100, Result.FAILED)
@@ -372,7 +372,7 @@ def test_tries_become_rarer(world: World) -> None:
     assert len(world.sent) == 1 + 7
 
 
-def test_a_refusal_is_not_tried_again_and_a_new_text_is(world: World) -> None:
+def test_a_refused_write_is_not_repeated_and_a_new_message_is_written(world: World) -> None:
     world.says(waiting={A: FULL})
     world.send(Result.REFUSED)
     assert world.wait(100) == []
@@ -381,7 +381,7 @@ def test_a_refusal_is_not_tried_again_and_a_new_text_is(world: World) -> None:
     assert world.condition(A) == waiting(LIMIT)
 
 
-def test_a_write_meant_for_a_pod_that_is_gone_changes_no_other(world: World) -> None:
+def test_a_write_for_a_deleted_pod_does_not_change_its_successor(world: World) -> None:
     world.says(waiting={A: FULL})
     world.add_pod(A, uid="another")
     world.send()
@@ -391,7 +391,7 @@ def test_a_write_meant_for_a_pod_that_is_gone_changes_no_other(world: World) -> 
     assert world.condition(A) == waiting()
 
 
-def test_a_condition_that_another_client_changed_is_mended_within_a_minute(world: World) -> None:
+def test_changes_by_another_client_are_corrected_within_a_minute(world: World) -> None:
     world.says(waiting={A: FULL})
     world.send()
     world.pods[A]["conditions"]["PodScheduled"] = Condition("False", "Other", "x")
@@ -402,7 +402,7 @@ def test_a_condition_that_another_client_changed_is_mended_within_a_minute(world
     assert world.condition(A) == waiting()
 
 
-def test_a_pod_that_waits_no_more_is_forgotten(world: World) -> None:
+def test_a_pod_that_no_longer_waits_is_forgotten(world: World) -> None:
     world.says(waiting={A: FULL})
     world.send()
     world.says()
@@ -429,7 +429,7 @@ def test_a_pod_that_is_gone_is_forgotten_at_once(world: World) -> None:
     assert world.says(waiting={A: LIMIT}) == []
 
 
-def test_that_an_earlier_pod_is_gone_says_nothing_about_a_later_one(world: World) -> None:
+def test_the_deletion_of_an_earlier_pod_does_not_affect_a_later_one(world: World) -> None:
     world.says(waiting={A: FULL})
     world.verdicts.gone("Pod", A, "another")
     world.verdicts.gone("Node", A)
@@ -438,7 +438,7 @@ def test_that_an_earlier_pod_is_gone_says_nothing_about_a_later_one(world: World
     assert len(world.verdicts) == 0
 
 
-def test_a_watch_that_is_behind_leads_to_no_second_write(world: World) -> None:
+def test_a_late_watch_causes_no_second_write(world: World) -> None:
     world.show()
     world.says(waiting={A: FULL})
     world.send()
