@@ -96,7 +96,7 @@ def test_a_name_mistyped_by_one_letter_is_reported(place: str, name: str) -> Non
 
 
 @pytest.mark.parametrize(("place", "name"), list(every_name()))
-def test_a_name_that_is_right_is_not(place: str, name: str) -> None:
+def test_a_correct_name_is_not_reported(place: str, name: str) -> None:
     if place in ("tiers[]", "tiers[].plugins[]"):
         return  # their values have several types
     assert [each for each in said_of(holding(place, name)) if "not known" in each] == []
@@ -120,7 +120,7 @@ def test_a_parameter_mistyped_in_a_snapshot_is_among_the_warnings(name: str) -> 
         assert f'"{wrong}" is not known and is skipped; did you mean "{name}"?' in said
 
 
-def test_the_parameters_that_a_cluster_starts_from_are_all_known() -> None:
+def test_the_default_parameters_of_a_cluster_are_known() -> None:
     cluster = kai.Cluster().configure(restrictSchedulingNodes=False)
     assert kai.Scheduler().plan(cluster).warnings == ()
 
@@ -128,7 +128,7 @@ def test_the_parameters_that_a_cluster_starts_from_are_all_known() -> None:
 # ---- kai.Config ----------------------------------------------------------------------------------
 
 
-def test_the_types_know_the_same_names_as_the_core() -> None:
+def test_types_and_core_have_the_same_names() -> None:
     assert list(typing.get_args(Action)) == NAMES["actions"]
     assert list(typing.get_args(Extra)) == NAMES["extras"]
     assert list(typing.get_args(PluginName)) == NAMES["plugins"]
@@ -152,13 +152,13 @@ def test_the_types_know_the_same_names_as_the_core() -> None:
         ({"compat": {"slow_job": object()}}, "is not a valid value in a configuration"),
     ],
 )
-def test_what_makes_no_sense_is_refused(given: dict[str, Any], sentence: str) -> None:
+def test_invalid_configurations_are_refused(given: dict[str, Any], sentence: str) -> None:
     with pytest.raises(kai.InvalidConfigError) as caught:
         kai.Config(**given)
     assert sentence in str(caught.value)
 
 
-def test_one_argument_is_set_without_losing_limits_and_taints() -> None:
+def test_setting_one_argument_keeps_limits_and_taints() -> None:
     cluster = kai.Cluster().queue("a", gpu_limit=1).nodes("n", 2, gpus=4)
     cluster.node("tainted", gpus=8, taints=["a=b:NoSchedule"]).pending("a/x", pods=4, gpus=1)
     spread = kai.Config(plugins={"nodeplacement": {"gpu": "spread"}})
@@ -167,7 +167,7 @@ def test_one_argument_is_set_without_losing_limits_and_taints() -> None:
     assert plan.warnings == ()
 
 
-def test_plugins_that_protect_and_are_left_out_are_among_the_warnings() -> None:
+def test_missing_protective_plugins_cause_a_warning() -> None:
     cluster = kai.Cluster().queue("a", gpu_limit=1).nodes("n", 2, gpus=4)
     cluster.pending("a/x", pods=4, gpus=1)
     plan = kai.Scheduler({"tiers": [{"plugins": [{"name": "nodeplacement"}]}]}).plan(cluster)
@@ -177,7 +177,7 @@ def test_plugins_that_protect_and_are_left_out_are_among_the_warnings() -> None:
     assert said in plan._repr_html_()
 
 
-def test_the_default_is_written_out_and_means_the_same() -> None:
+def test_the_written_default_configuration_equals_the_default() -> None:
     default = kai.default_config()
     assert default.actions == tuple(NAMES["actions"])
     assert set(default.compat) == set(NAMES["compat"])
@@ -195,7 +195,7 @@ def test_the_default_is_written_out_and_means_the_same() -> None:
     assert arguments == {"cpu": "binpack", "gpu": "spread"}
 
 
-def test_a_configuration_comes_back_from_its_own_form() -> None:
+def test_a_configuration_is_loaded_from_its_dictionary() -> None:
     config = kai.Config(
         actions=["allocate", "reclaim"],
         plugins={"numa": True, "minruntime": {"defaultReclaimMinRuntime": "10m"}},

@@ -59,7 +59,7 @@ def test_an_argument_of_the_wrong_kind_is_refused(
         (lambda: kai.pod_settings(gpu_fracton=1), "'gpu_fracton'; did you mean 'gpu_fraction'?"),
     ],
 )
-def test_an_argument_that_does_not_exist_is_refused_with_the_nearest(
+def test_an_unknown_argument_is_refused_with_a_suggestion(
     call: Callable[[], object], sentence: str
 ) -> None:
     with pytest.raises(TypeError) as caught:
