@@ -30,7 +30,7 @@ def asked(**arguments: Any) -> kai.PodRequest:
         ),
     ],
 )
-def test_workers_take_the_gpus_in_dynamo_s_words(
+def test_workers_request_gpus_with_dynamos_fields(
     gpus: dict[str, Any], annotations: dict[str, str], limits: dict[str, Any]
 ) -> None:
     built = dynamo.build(asked(**gpus), services=["Frontend", "Decode"])
@@ -46,13 +46,13 @@ def test_workers_take_the_gpus_in_dynamo_s_words(
     assert built.to_pod_spec()["spec"]["containers"][0]["name"] == "main"
 
 
-def test_a_deployment_always_names_a_queue_that_there_is() -> None:
+def test_a_deployment_has_the_default_queue_without_one() -> None:
     built = dynamo.build(kai.PodRequest(gpus=1))
     assert built["metadata"]["annotations"] == {QUEUE: "default-queue"}
     assert any(QUEUE in each for each in built.warnings)
 
 
-def test_a_deployment_that_exists_keeps_what_is_its_own() -> None:
+def test_an_existing_deployment_keeps_its_fields() -> None:
     mine = {
         "apiVersion": dynamo.API,
         "kind": "DynamoGraphDeployment",
@@ -98,7 +98,7 @@ def test_the_newer_version_has_pod_templates() -> None:
     assert component["podTemplate"]["spec"]["schedulerName"] == "kai-scheduler"
 
 
-def test_a_frontend_takes_no_gpu_whatever_its_name() -> None:
+def test_a_frontend_with_any_name_gets_no_gpu() -> None:
     def template() -> dict[str, Any]:
         return {"spec": {"containers": [{"name": "main", "image": "i"}]}}
 
@@ -141,7 +141,7 @@ def test_cliques_of_grove_have_labels_beside_their_pods() -> None:
     assert QUEUE not in str(dict(built))
 
 
-def test_mistakes_are_told() -> None:
+def test_invalid_arguments_are_refused() -> None:
     with pytest.raises(InvalidRequestError, match="services is empty"):
         dynamo.build(asked(), services=[])
     with pytest.raises(InvalidRequestError, match="kind is 'Job'"):

@@ -28,7 +28,7 @@ def asked(**arguments: Any) -> kai.PodRequest:
         ),
     ],
 )
-def test_the_executors_take_the_gpus(
+def test_the_executors_request_the_gpus(
     gpus: dict[str, Any], annotations: dict[str, str], gpu: dict[str, Any] | None
 ) -> None:
     built = spark.build(asked(cpu="1", cpu_limit="2", **gpus), name="etl")
@@ -48,7 +48,7 @@ def test_the_executors_take_the_gpus(
     assert built.to_pod_spec()["metadata"].get("annotations", {}) == annotations
 
 
-def test_an_application_that_exists_keeps_what_is_its_own() -> None:
+def test_an_existing_application_keeps_its_fields() -> None:
     mine = {
         "apiVersion": spark.API,
         "kind": "SparkApplication",
@@ -79,7 +79,7 @@ def test_an_application_that_exists_keeps_what_is_its_own() -> None:
     assert patched.warnings == built.warnings
 
 
-def test_what_an_application_has_no_field_for_is_reported() -> None:
+def test_settings_without_an_application_field_are_reported() -> None:
     request = asked(
         gpu_memory="4Gi", memory="8Gi", runtime_class="nvidia", gang_min=2, isolation="mps"
     )
@@ -97,13 +97,13 @@ def test_what_an_application_has_no_field_for_is_reported() -> None:
         spark.build(request, strict=True)
 
 
-def test_a_topology_is_on_the_pods_which_own_themselves() -> None:
+def test_a_topology_is_on_the_pods() -> None:
     built = spark.build(asked(topology="racks", required_level="rack"))
     for part in ("driver", "executor"):
         assert built["spec"][part]["annotations"]["kai.scheduler/topology"] == "racks"
 
 
-def test_the_same_as_properties_for_spark_submit() -> None:
+def test_properties_for_spark_submit_have_the_same_settings() -> None:
     conf = spark.submit_conf(
         asked(
             gpu_fraction=0.5, platform="gke", gpu_type="nvidia-tesla-t4", cpu="1",
@@ -129,7 +129,7 @@ def test_the_same_as_properties_for_spark_submit() -> None:
     assert "tolerations" not in conf.to_pod_spec()["spec"]
 
 
-def test_whole_gpus_are_spark_s_own_business() -> None:
+def test_whole_gpus_are_set_with_sparks_properties() -> None:
     conf = spark.submit_conf(asked(gpus=2), discovery_script="/opt/gpus.sh")
     assert conf["spark.executor.resource.gpu.amount"] == "2"
     assert conf["spark.executor.resource.gpu.vendor"] == "nvidia.com"

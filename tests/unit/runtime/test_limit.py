@@ -55,7 +55,7 @@ def test_a_share_is_not_scaled_twice(torch: Told) -> None:
     assert (done.isolation, torch.calls) == ("hamicore", [(0.933, 0)])
 
 
-def test_what_mps_enforces_is_the_budget(torch: Told) -> None:
+def test_the_limit_of_mps_is_the_budget(torch: Told) -> None:
     environ = {**HALF, "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT": "0=7650M,1=7650M"}
     done = of_limit("torch", environ=environ, totals_mib=[15360, 7650])
     assert (done.isolation, done.budgets_mib) == ("mps", (7650, 7650))
@@ -67,13 +67,13 @@ def test_each_device_and_process_gets_its_part(torch: Told) -> None:
     assert torch.calls == [(0.216, 0), (0.216, 1)]
 
 
-def test_twice_is_as_once(torch: Told) -> None:
+def test_limiting_is_idempotent(torch: Told) -> None:
     first = of_limit("torch", environ=dict(HALF), totals_mib=[15360])
     assert of_limit("torch", environ=dict(HALF), totals_mib=[40960]) is first
     assert len(torch.calls) == 1
 
 
-def test_the_driver_is_asked_in_a_process_of_its_own(
+def test_the_driver_is_queried_in_its_own_process(
     torch: Told,
     libcuda: Callable[..., str],
     started_in: Callable[[], int | None],
@@ -91,7 +91,7 @@ def test_without_an_announced_share_nothing_is_limited(torch: Told) -> None:
     assert (torch.calls, done.applied, done.fractions) == ([], (), ())
 
 
-def test_a_share_that_is_too_small_is_said(torch: Told) -> None:
+def test_a_too_small_share_causes_a_warning(torch: Told) -> None:
     with pytest.warns(RuntimeWarning, match="leaves nothing after 512 MiB"):
         done = of_limit("torch", environ={"GPU_PORTION": "0.03"}, totals_mib=[15360])
     assert (torch.calls, len(done.problems)) == ([], 1)
@@ -106,12 +106,12 @@ def test_a_framework_that_fails_does_not_stop_the_pod(torch: Told) -> None:
         assert of_limit("torch", environ=dict(HALF), totals_mib=[15360]).applied == ()
 
 
-def test_an_unknown_framework_is_said() -> None:
+def test_an_unknown_framework_causes_a_warning() -> None:
     with pytest.warns(RuntimeWarning, match="write one of torch, tensorflow, jax, cupy"):
         of_limit("abacus", environ=dict(HALF), totals_mib=[15360])
 
 
-def test_no_driver_is_said(torch: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_driver_causes_a_warning(torch: Told, monkeypatch: pytest.MonkeyPatch) -> None:
     default = (("libnothing-at-all.so",),)
     monkeypatch.setattr(kai.runtime.driver.memory_of_devices, "__defaults__", default)
     with pytest.warns(RuntimeWarning, match="no driver library was found"):
@@ -121,13 +121,15 @@ def test_no_driver_is_said(torch: Told, monkeypatch: pytest.MonkeyPatch) -> None
     assert torch.calls == []
 
 
-def test_jax_is_told_by_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jax_gets_its_limit_in_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     environ = dict(HALF)
     of_limit("jax", environ=environ, totals_mib=[15360, 16384])
     assert environ["XLA_CLIENT_MEM_FRACTION"] == "0.466"
 
 
-def test_jax_that_was_told_or_has_started_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jax_with_a_setting_or_already_started_is_not_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     environ = {**HALF, "XLA_PYTHON_CLIENT_MEM_FRACTION": "0.3"}
     with pytest.warns(RuntimeWarning, match=r"already has XLA_PYTHON_CLIENT_MEM_FRACTION=0\.3"):
         of_limit("jax", environ=environ, totals_mib=[15360])
@@ -138,7 +140,7 @@ def test_jax_that_was_told_or_has_started_is_left_alone(monkeypatch: pytest.Monk
     assert "XLA_CLIENT_MEM_FRACTION" not in environ
 
 
-def test_tensorflow_gets_logical_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tensorflow_gets_its_limit_as_logical_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[tuple[str, list[int]]] = []
     config = SimpleNamespace(
         list_physical_devices=lambda kind: [f"{kind}:0"],
@@ -150,7 +152,7 @@ def test_tensorflow_gets_logical_devices(monkeypatch: pytest.MonkeyPatch) -> Non
     assert told == [("GPU:0", [7168])]
 
 
-def test_cupy_gets_a_limit_of_its_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cupy_gets_its_limit_as_a_pool_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     from contextlib import nullcontext
 
     told: list[int] = []
@@ -164,12 +166,12 @@ def test_cupy_gets_a_limit_of_its_pool(monkeypatch: pytest.MonkeyPatch) -> None:
     assert told == [7168 * 1024**2]
 
 
-def test_auto_takes_what_is_imported(torch: Told) -> None:
+def test_auto_limits_imported_frameworks(torch: Told) -> None:
     assert of_limit(environ=dict(HALF), totals_mib=[15360]).applied == ("torch",)
     assert len(torch.calls) == 1
 
 
-def test_auto_without_any_framework_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_auto_without_a_framework_causes_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LIMIT, "_frameworks", lambda _: [])
     with pytest.warns(RuntimeWarning, match="no framework was found"):
         of_limit(environ=dict(HALF), totals_mib=[15360])

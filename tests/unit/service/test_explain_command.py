@@ -56,9 +56,7 @@ def test_a_pod_with_room_waits_for_the_next_cycle(cluster: FakeCluster, said: Sa
     assert cluster.writes == []
 
 
-def test_the_layers_stand_in_order_and_the_last_sentence_says_what_to_do(
-    cluster: FakeCluster, run: Run
-) -> None:
+def test_the_layers_are_in_order_and_advice_is_last(cluster: FakeCluster, run: Run) -> None:
     cluster.put(*small(), pod("big", gpus=2), pod("huge", gpus=4))
     status, out, err = run("huge")
     assert (status, err) == (0, "")
@@ -104,7 +102,7 @@ def test_a_pod_of_another_scheduler(cluster: FakeCluster, said: Said) -> None:
     assert found["layers"]["pod"]["scheduler"] == "default-scheduler, not kai-scheduler"
 
 
-def test_a_bind_request_that_no_binder_has_carried_out(cluster: FakeCluster, said: Said) -> None:
+def test_a_bind_request_without_a_binder(cluster: FakeCluster, said: Said) -> None:
     cluster.put(*small(), request("p1", "n1"))
     found = said("p1")
     assert found["waits_for"] == "binder"
@@ -135,14 +133,14 @@ def test_a_pod_that_shares_a_gpu_waits_for_its_reservation(
     assert (reservation["GPU_group"], reservation["GPU"]) == ("g-1", "unknown yet")
 
 
-def test_a_pod_that_runs(cluster: FakeCluster, said: Said) -> None:
+def test_a_running_pod(cluster: FakeCluster, said: Said) -> None:
     runs = pod("runs")
     runs["spec"]["nodeName"], runs["status"] = "n1", {"phase": "Running"}
     cluster.put(*small(), runs)
     assert said("runs")["explanation"] == "It runs on n1 and waits for nothing."
 
 
-def test_a_pod_whose_annotation_makes_no_sense(cluster: FakeCluster, said: Said) -> None:
+def test_a_pod_with_an_invalid_annotation(cluster: FakeCluster, said: Said) -> None:
     odd = pod("odd", gpus=0)
     odd["metadata"]["annotations"] = {"gpu-fraction": "half"}
     cluster.put(*small(), odd)
@@ -151,14 +149,14 @@ def test_a_pod_whose_annotation_makes_no_sense(cluster: FakeCluster, said: Said)
     assert "gpu-fraction" in found["explanation"]
 
 
-def test_gates(cluster: FakeCluster, said: Said) -> None:
+def test_a_pod_with_scheduling_gates(cluster: FakeCluster, said: Said) -> None:
     gated = pod("gated")
     gated["spec"]["schedulingGates"] = [{"name": "example.com/quota"}]
     cluster.put(*small(), gated)
     assert said("gated")["waits_for"] == "gates"
 
 
-def test_room_that_others_have(cluster: FakeCluster, said: Said) -> None:
+def test_a_pod_without_room(cluster: FakeCluster, said: Said) -> None:
     runs = pod("runs", gpus=2)
     runs["spec"]["nodeName"], runs["status"] = "n1", {"phase": "Running"}
     cluster.put(*small(), runs)
@@ -167,7 +165,7 @@ def test_room_that_others_have(cluster: FakeCluster, said: Said) -> None:
     assert found["layers"]["queues"][0]["in_use"] == "2"
 
 
-def test_a_pod_that_is_not_there(cluster: FakeCluster, run: Run) -> None:
+def test_a_missing_pod(cluster: FakeCluster, run: Run) -> None:
     cluster.put(*small(), pod("train-0"))
     status, out, err = run("team/trian-0")
     assert (status, out) == (1, "")
@@ -181,6 +179,6 @@ def test_a_pod_of_that_name_in_another_namespace(cluster: FakeCluster, run: Run)
     assert err == "kai: there is no pod 'speech/p1'; did you mean 'team/p1'?\n"
 
 
-def test_without_a_cluster_it_says_what_there_is(capfd: pytest.CaptureFixture[str]) -> None:
+def test_without_a_cluster_the_options_are_listed(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "team/p1"]) == 2
     assert "kai plan FILE --explain GROUP" in capfd.readouterr().err.replace("\n", " ")

@@ -57,9 +57,7 @@ def test_a_plan_of_an_earlier_term_is_taken_back() -> None:
 @pytest.mark.parametrize(("uid", "request_name", "taken"), [
     ("u", "", True), ("another", "", False), ("u", "team/a", False),
 ])  # fmt: skip
-def test_a_pod_that_was_read_is_taken_in_if_it_was_known(
-    uid: str, request_name: str, taken: bool
-) -> None:
+def test_a_read_pod_updates_only_a_known_pod(uid: str, request_name: str, taken: bool) -> None:
     """The grouper gets pods only from the watch, and a known pod is no news."""
 
     async def scene() -> None:

@@ -21,7 +21,7 @@ class Said:
         return self._stream.getvalue().splitlines()
 
 
-def test_a_warning_that_repeats_is_said_once_in_ten_seconds_and_counted() -> None:
+def test_a_repeated_warning_is_logged_every_ten_seconds_with_a_count() -> None:
     it = Said()
     for number in range(1000):
         it.calm.warning("a pod cannot be bound", name=f"p{number}")
@@ -51,7 +51,7 @@ def test_lines_of_python_logging_have_the_same_form() -> None:
     assert second.startswith('1970-01-01T00:00:00.000Z error kai: a mistake why="Traceback')
 
 
-def test_several_lines_of_one_kind_are_written_before_it_is_calm() -> None:
+def test_some_lines_of_one_kind_are_logged_before_they_are_counted() -> None:
     it = Said()
     calm = Calm(it.log, lambda: it.now, at_once=2)
     for number in range(5):

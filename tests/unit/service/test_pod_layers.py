@@ -56,7 +56,7 @@ def layer(story: Story, name: str) -> Any:
     return story.to_dict()["layers"][name]
 
 
-def test_a_pod_that_waits_for_room() -> None:
+def test_layers_of_a_pod_that_waits_for_room() -> None:
     story = story_of(FACTS)
     assert [each.name for each in story.layers] == ["pod", "pod_group", "queues", "plan"]
     assert layer(story, "pod") == {
@@ -71,7 +71,7 @@ def test_a_pod_that_waits_for_room() -> None:
     assert story.waits_for.what == "room"
 
 
-def test_events_stand_in_order_and_the_oldest_are_counted() -> None:
+def test_events_are_in_order_and_the_oldest_are_counted() -> None:
     found = tuple(event(second, "Pod", f"R{second}", count=second) for second in range(1, 14))
     story = story_of(replace(FACTS, events=found))
     rows = layer(story, "events")
@@ -82,12 +82,12 @@ def test_events_stand_in_order_and_the_oldest_are_counted() -> None:
     assert "and 3 older events" in to_text("", tables_of(story.layers))
 
 
-def test_events_that_may_not_be_read() -> None:
+def test_unreadable_events() -> None:
     story = story_of(replace(FACTS, events=None))
     assert layer(story, "events") == {"read": "no: this user may not list events"}
 
 
-def test_a_page_fits_80_columns_whatever_the_texts_are() -> None:
+def test_a_page_with_any_text_fits_80_columns() -> None:
     long = "a message that goes on " * 20
     odd = pod()
     odd["status"]["conditions"] = [{"type": "PodScheduled", "status": "False", "message": long}]
@@ -160,12 +160,12 @@ def test_another_reason_is_explained_as_kai_plan_does() -> None:
         ({"verdict": Verdict("pipeline", "n1")}, "leaving_pods"),
     ],
 )
-def test_the_first_thing_in_the_way_counts(changes: dict[str, Any], what: str) -> None:
+def test_the_first_obstacle_is_reported(changes: dict[str, Any], what: str) -> None:
     assert story_of(replace(FACTS, **changes)).waits_for.what == what
 
 
 @pytest.mark.parametrize(("phase", "what"), [("Succeeded", "nothing"), ("Failed", "nothing")])
-def test_a_pod_that_has_ended(phase: str, what: str) -> None:
+def test_a_finished_pod(phase: str, what: str) -> None:
     done = {**pod(), "status": {"phase": phase}}
     assert story_of(replace(FACTS, pod=done)).waits_for.what == what
 

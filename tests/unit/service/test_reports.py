@@ -38,7 +38,7 @@ class Said:
         return lines
 
 
-def test_watches_that_do_not_get_on() -> None:
+def test_failing_watches_are_reported() -> None:
     it = Said()
     it.watches["Pod"].problem = "connection refused"
     assert it.look() == []  # it may end in a moment
@@ -52,7 +52,7 @@ def test_watches_that_do_not_get_on() -> None:
     assert it.look() == []
 
 
-def test_what_leading_waits_for_is_said_once() -> None:
+def test_the_reason_to_wait_for_leadership_is_logged_once() -> None:
     it = Said()
     it.election.problem = "kai-scheduler is held by other"
     assert it.look() == ['info kai: waiting to lead why="kai-scheduler is held by other"']
@@ -61,7 +61,7 @@ def test_what_leading_waits_for_is_said_once() -> None:
     assert it.look() == []
 
 
-def test_writes_that_failed_or_got_no_answer() -> None:
+def test_failed_and_unanswered_writes_are_reported() -> None:
     it = Said()
     it.reports.answered(WRITE, Outcome(Result.DONE, 200))
     it.reports.answered(WRITE, Outcome(Result.FAILED, 0, NOT_LEADING, "the lease is not ours"))
@@ -85,7 +85,7 @@ def cycle(number: int, *lines: Line) -> Turn:
     return Turn(number, True, bindings, lines=[*lines], timing_ms=timing, waiting=2)
 
 
-def test_a_cycle_has_a_line_with_its_counts_and_times_if_all_is_asked_for() -> None:
+def test_a_verbose_log_has_a_line_for_each_cycle() -> None:
     it = Said("debug")
     it.reports.turned(cycle(7))
     it.reports.turned(Turn())  # one without a plan
@@ -98,7 +98,7 @@ def test_a_cycle_has_a_line_with_its_counts_and_times_if_all_is_asked_for() -> N
     assert quiet.lines() == []
 
 
-def test_pods_that_were_bound_and_evicted_are_one_line_a_second() -> None:
+def test_bound_and_evicted_pods_are_one_line_a_second() -> None:
     it = Said()
     for number in range(1, 4):
         it.reports.turned(cycle(number))
@@ -109,7 +109,7 @@ def test_pods_that_were_bound_and_evicted_are_one_line_a_second() -> None:
     assert it.look() == []
 
 
-def test_lines_of_a_cycle_have_its_number_and_are_not_too_many() -> None:
+def test_lines_of_a_cycle_have_its_number_and_are_limited() -> None:
     it = Said()
     line = Line("warning", "a node rejected a pod", {"node": "n1", "pod": "team/a"})
     it.reports.turned(cycle(9, *[line] * (LINES_AT_ONCE + 5)))
@@ -120,7 +120,7 @@ def test_lines_of_a_cycle_have_its_number_and_are_not_too_many() -> None:
     assert it.lines() == ["info kai: another one"]
 
 
-def test_owners_that_cannot_be_read_are_not_a_line_each() -> None:
+def test_unreadable_owners_share_a_line() -> None:
     it = Said()
     for number in range(50):
         it.reports.not_read("Job", f"team/j{number}", "gone")

@@ -93,7 +93,7 @@ def next_of_running(kai_run: Running) -> dict[str, Any]:
     return {name: said[name] for name in MEMBERS}
 
 
-def test_what_was_decided_and_not_seen_yet_is_not_decided_again(tmp_path: Path) -> None:
+def test_decisions_under_way_are_not_repeated(tmp_path: Path) -> None:
     kai_run = Running()
     train = job("train")
     kai_run.put(*classes(), queue("top"), queue("a", "top"), node("n1", 2), train)
@@ -109,7 +109,7 @@ def test_what_was_decided_and_not_seen_yet_is_not_decided_again(tmp_path: Path) 
     assert said["pods"].keys() == {"team/t3"}
 
 
-def test_promises_are_kept_and_groups_in_memory_count(tmp_path: Path) -> None:
+def test_promises_and_groups_in_memory_are_saved(tmp_path: Path) -> None:
     kai_run = Running()
     low = running("low", "n1", gpus=2)
     kai_run.put(*classes(), queue("top"), queue("a", "top"), node("n1", 2), low)
@@ -129,7 +129,7 @@ def test_promises_are_kept_and_groups_in_memory_count(tmp_path: Path) -> None:
     assert next_of(without) != said, "the memory makes the difference"
 
 
-def test_a_promise_to_a_group_that_was_created_later_is_kept(tmp_path: Path) -> None:
+def test_a_promise_to_a_later_group_is_saved(tmp_path: Path) -> None:
     """The plan contained it before the API server did, which reports it as younger."""
     kai_run = Running()
     low, high = running("low", "n1", gpus=2), pod("high", gpus=2, priority="build")
@@ -151,7 +151,7 @@ def test_a_promise_to_a_group_that_was_created_later_is_kept(tmp_path: Path) -> 
     assert [each["pod"] for each in next_of(taken)["decisions"]] == ["team/high"]
 
 
-def test_an_assumption_that_has_come_true_since_is_no_trouble(tmp_path: Path) -> None:
+def test_a_confirmed_assumption_does_no_harm(tmp_path: Path) -> None:
     """Objects are listed after the memory was read."""
     kai_run = Running()
     kai_run.put(*classes(), queue("top"), queue("a", "top"), node("n1", 2), pod("p1"), pod("p2"))
@@ -178,7 +178,7 @@ def of_team(kind: str, name: str, spec: Object, **more: Any) -> Object:
     return {"kind": kind, "metadata": metadata, "spec": spec, **more}
 
 
-def test_claims_and_volumes_are_planned_as_they_were_read(tmp_path: Path) -> None:
+def test_claims_and_volumes_are_saved(tmp_path: Path) -> None:
     kai_run = Running()
     kai_run.put(*classes(), queue("top"), queue("a", "top"))
     kai_run.put(*(node(name, 0, **{"kubernetes.io/hostname": name}) for name in ("n1", "n2")))
@@ -228,7 +228,7 @@ def test_claims_and_volumes_are_planned_as_they_were_read(tmp_path: Path) -> Non
     assert 'persistentvolumeclaim "nothing" not found' in why
 
 
-def test_the_configuration_goes_with_it(tmp_path: Path) -> None:
+def test_the_configuration_is_saved(tmp_path: Path) -> None:
     options = Options(
         roles=("scheduler", "pod-grouper"), config={"actions": "reclaim"}, node_pool="blue"
     )
@@ -248,7 +248,7 @@ def test_the_configuration_goes_with_it(tmp_path: Path) -> None:
     assert set(compat.values()) == {"kai"}
 
 
-def test_secrets_and_what_no_decision_depends_on_stay_behind() -> None:
+def test_secrets_and_irrelevant_fields_are_left_out() -> None:
     secret = pod("p")
     applied = "kubectl.kubernetes.io/last-applied-configuration"
     secret["metadata"]["annotations"] = {applied: "hunter2", "gpu-fraction": "0.5"}
@@ -276,7 +276,7 @@ def test_secrets_and_what_no_decision_depends_on_stay_behind() -> None:
     assert compact("Node", shown) == node("n", 1)
 
 
-def test_pages_are_kept_in_little_room() -> None:
+def test_pages_are_stored_compressed() -> None:
     listed = Objects()
     listed.begin_list("Pod")
     for number in range(3):

@@ -33,7 +33,7 @@ def test_no_plan_is_made_before_all_kinds_are_listed(late: str) -> None:
     assert planner.turn(News(now_ns=2)).planned
 
 
-def test_zones_of_nodes_are_read_only_with_the_plugin_that_looks_at_them() -> None:
+def test_numa_zones_are_read_only_with_their_plugin() -> None:
     zones = "NodeResourceTopology"
     assert zones in not_used(Options())
     assert zones not in not_used(Options(config={"plugins": {"numa": True}}))

@@ -78,7 +78,7 @@ def test_usage_is_fetched_by_six_queries_at_one_moment() -> None:
         ((200, "<html>"), "the answer is not one of Prometheus"),
     ],
 )
-def test_answers_that_are_none_are_sentences(answer: tuple[int, str], said: str) -> None:
+def test_an_invalid_answer_is_one_sentence(answer: tuple[int, str], said: str) -> None:
     async def story(prometheus: FakePrometheus) -> None:
         prometheus.fails = lambda: web.Response(status=answer[0], text=answer[1])
         with pytest.raises(InvalidInputError) as error:
@@ -89,7 +89,7 @@ def test_answers_that_are_none_are_sentences(answer: tuple[int, str], said: str)
     asked(story)
 
 
-def test_a_server_that_says_nothing_or_is_away_is_a_sentence() -> None:
+def test_a_silent_or_unreachable_server_is_one_sentence() -> None:
     async def story(prometheus: FakePrometheus) -> None:
         prometheus.silent = True
         with pytest.raises(InvalidInputError, match=r"no answer within 0.05 s"):
@@ -135,7 +135,7 @@ class Fetching:
         return self.metrics.usage_failures.values[()]
 
 
-def test_a_fetch_that_fails_keeps_what_was_fetched_before() -> None:
+def test_a_failed_fetch_keeps_the_earlier_usage() -> None:
     """Spec 1 F121."""
 
     async def story(prometheus: FakePrometheus) -> None:
@@ -161,7 +161,7 @@ def test_a_fetch_that_fails_keeps_what_was_fetched_before() -> None:
     asked(story)
 
 
-def test_scheduling_waits_for_the_first_fetch_but_not_for_ever() -> None:
+def test_scheduling_waits_for_the_first_fetch_for_a_limited_time() -> None:
     async def story(prometheus: FakePrometheus) -> None:
         prometheus.fails = lambda: web.Response(status=503, text="no")
         async with Fetching(db(prometheus.url, waitTimeout="30s")) as it:
@@ -176,7 +176,7 @@ def test_scheduling_waits_for_the_first_fetch_but_not_for_ever() -> None:
     asked(story)
 
 
-def test_what_was_skipped_is_said_once() -> None:
+def test_skipped_members_are_logged_once() -> None:
     async def story(prometheus: FakePrometheus) -> None:
         async with Fetching(db(prometheus.url, windowsize="1d")) as it:
             await it.until(lambda: it.got)
@@ -195,7 +195,7 @@ def config_of(address: str, **params: Any) -> dict[str, Any]:
     return {"usageDBConfig": database}
 
 
-def test_a_service_plans_with_what_was_fetched(cluster: FakeCluster) -> None:
+def test_a_service_plans_with_the_fetched_usage(cluster: FakeCluster) -> None:
     cluster.put(queue("a"), queue("b"), node("n1", 8))
 
     async def story(prometheus: FakePrometheus) -> None:
@@ -238,7 +238,7 @@ def test_a_service_plans_with_what_was_fetched(cluster: FakeCluster) -> None:
     asked(story)
 
 
-def test_a_database_that_cannot_be_used_ends_the_start(cluster: FakeCluster) -> None:
+def test_an_invalid_database_ends_the_start(cluster: FakeCluster) -> None:
     async def main() -> None:
         async with await Client.connect(cluster.kubeconfig) as client:
             Service(client, Options(config=config_of("")), Log(stream=io.StringIO()))

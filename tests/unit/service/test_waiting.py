@@ -66,7 +66,7 @@ def said(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
     return Said(capfd)
 
 
-def test_without_rights_it_says_which_and_waits(cluster: FakeCluster, said: Said) -> None:
+def test_missing_rights_are_logged_and_waited_for(cluster: FakeCluster, said: Said) -> None:
     cluster.put(*small())
     cluster.forbidden = {f"{verb} {kind}" for kind in WATCHED for verb in ("list", "watch")}
 
@@ -85,7 +85,7 @@ def test_without_rights_it_says_which_and_waits(cluster: FakeCluster, said: Said
     assert len(missing) == len(set(missing)) == len(read)
 
 
-def test_without_kinds_it_says_what_installs_them(cluster: FakeCluster, said: Said) -> None:
+def test_missing_kinds_are_logged_with_advice(cluster: FakeCluster, said: Said) -> None:
     cluster.put(*small())
     cluster.lacks = {"Queue", "PodGroup", "Topology"}
     names = "podgroups.scheduling.run.ai, queues.scheduling.run.ai"
@@ -98,7 +98,7 @@ def test_without_kinds_it_says_what_installs_them(cluster: FakeCluster, said: Sa
     assert len(said.lines) <= 2  # of one kind, and of both
 
 
-def test_a_signal_ends_it_while_the_server_does_not_answer(
+def test_a_signal_ends_the_wait_for_a_silent_server(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with socket.socket() as silent:

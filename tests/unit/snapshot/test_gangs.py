@@ -179,7 +179,7 @@ def test_a_pytorch_job_needs_its_master_and_enough_workers(
     assert parts(job) == expected
 
 
-def test_a_role_has_one_pod_unless_it_says_more() -> None:
+def test_a_role_has_one_pod_by_default() -> None:
     job = pytorch()
     for role in job["spec"]["pytorchReplicaSpecs"].values():
         del role["replicas"]
@@ -194,7 +194,7 @@ def test_a_job_whose_workers_are_not_needed_starts_with_its_master() -> None:
     ]
 
 
-def test_pods_are_in_the_part_of_their_role() -> None:
+def test_pods_are_in_the_subgroup_of_their_role() -> None:
     assert sub_groups(load(pytorch(1, 2))) == {
         "pt-master-0": "master",
         "pt-worker-0": "worker",
@@ -266,7 +266,7 @@ def test_consecutive_workers_share_a_segment() -> None:
     }
 
 
-def test_a_worker_beyond_the_last_segment_is_in_none() -> None:
+def test_a_worker_beyond_the_last_segment_has_no_segment() -> None:
     job = pytorch(None, 2, said={SIZE: "2"})
     found = sub_groups(load(job, worker(1, job), worker(2, job)))
     assert found == {"pt-worker-1": "worker-0", "pt-worker-2": None}
@@ -298,7 +298,7 @@ def test_a_worker_beyond_the_last_segment_is_in_none() -> None:
         ),
     ],
 )
-def test_segments_are_where_the_annotations_say(
+def test_annotations_set_the_topology_of_segments(
     job: dict[str, Any], expected: dict[str, str] | None
 ) -> None:
     assert constraints(job) == ({"worker-0": expected} if expected else {})
@@ -322,20 +322,20 @@ def test_a_job_and_its_segments_may_be_constrained_both() -> None:
 # ---- which pods count ----------------------------------------------------------------------------
 
 
-def test_workers_speak_where_their_template_says_nothing() -> None:
+def test_annotations_of_workers_count_without_those_of_the_template() -> None:
     job = pytorch(None, 4)
     pods = [worker(index, job, IN_RACKS | {SIZE: "2"}) for index in range(4)]
     assert parts(job, *pods) == {"worker": 2, "worker-0": 2, "worker-1": 2}
     assert constraints(job, *pods) == {"worker-0": RACK, "worker-1": RACK}
 
 
-def test_the_template_is_heard_before_the_pods() -> None:
+def test_annotations_of_the_template_override_those_of_the_pods() -> None:
     job = pytorch(None, 4, said={SIZE: "2"})
     pods = [worker(index, job, {SIZE: "4"}) for index in range(4)]
     assert parts(job, *pods) == {"worker": 2, "worker-0": 2, "worker-1": 2}
 
 
-def test_pods_that_differ_make_the_same_group_in_any_order() -> None:
+def test_different_pods_in_any_order_give_the_same_group() -> None:
     """In KAI the last pod decides (spec 4 W9); here the lowest index with the key."""
     job = pytorch(1, 4)
     pods = [
@@ -350,7 +350,7 @@ def test_pods_that_differ_make_the_same_group_in_any_order() -> None:
         assert constraints(job, *order) == {"worker-0": RACK, "worker-1": RACK}
 
 
-def test_a_leader_does_not_speak_for_the_workers() -> None:
+def test_annotations_of_the_leader_do_not_count_for_workers() -> None:
     leader_says = lws(3)
     leader_says["spec"]["leaderWorkerTemplate"]["leaderTemplate"] = template(IN_RACKS)
     assert parts(leader_says) == {"leader": 1, "workers": 2}
@@ -369,16 +369,16 @@ def test_a_leader_does_not_speak_for_the_workers() -> None:
         ("-2", "segment size -2 on worker podTemplate needs to be a positive integer"),
     ],
 )
-def test_a_segment_size_that_makes_no_sense_is_told_to_every_pod(size: Any, said: str) -> None:
+def test_an_invalid_segment_size_is_reported_for_every_pod(size: Any, said: str) -> None:
     assert refusal(pytorch(1, 4, said={SIZE: size})) == f"metadata.annotations[{SIZE}]: {said}"
 
 
-def test_a_size_of_nine_thousand_digits_is_a_sentence_too() -> None:
+def test_a_size_of_nine_thousand_digits_is_one_sentence() -> None:
     assert "it is not a whole number" in refusal(pytorch(1, 4, said={SIZE: "9" * 9000}))
 
 
 @pytest.mark.parametrize("size", ["0", "-1"])
-def test_the_size_that_a_pod_says_is_checked_as_well(size: str) -> None:
+def test_the_segment_size_of_a_pod_is_checked(size: str) -> None:
     """KAI divides by it (spec 4 W8)."""
     job = pytorch(None, 2)
     assert refusal(job, worker(0, job), worker(1, job, {SIZE: size})).endswith(
@@ -402,9 +402,7 @@ def test_too_many_segments_are_refused() -> None:
         ("-1", "replica index -1 is not valid. It must be bigger than 0"),
     ],
 )
-def test_a_worker_that_does_not_say_which_it_is_is_left_out_alone(
-    index: str | None, said: str
-) -> None:
+def test_only_a_worker_without_a_valid_index_is_left_out(index: str | None, said: str) -> None:
     job = pytorch(None, 2, said={SIZE: "2"})
     bad = owned("bad", job, {TYPE: "worker"} | ({} if index is None else {INDEX: index}))
     cluster = load(job, worker(1, job), bad)
@@ -426,7 +424,7 @@ def test_a_worker_that_does_not_say_which_it_is_is_left_out_alone(
         ({"pytorchReplicaSpecs": None}, "spec.pytorchReplicaSpecs: is missing"),
     ],
 )
-def test_a_job_that_makes_no_sense_is_named(broken: dict[str, Any], said: str) -> None:
+def test_an_invalid_job_is_named(broken: dict[str, Any], said: str) -> None:
     job = pytorch(1, 1)
     job["spec"] |= broken
     assert said in refusal(job, worker(0, job))
@@ -435,7 +433,7 @@ def test_a_job_that_makes_no_sense_is_named(broken: dict[str, Any], said: str) -
 # ---- LeaderWorkerSet -----------------------------------------------------------------------------
 
 
-def test_every_replica_is_a_group_of_its_own() -> None:
+def test_every_replica_is_its_own_group() -> None:
     cluster = load(lws(2, replicas=2))
     assert {
         each["metadata"]["name"]: each["metadata"]["annotations"]["pod-group-name"]
@@ -450,14 +448,14 @@ def test_every_replica_is_a_group_of_its_own() -> None:
         kai.Scheduler().plan(cluster).why("serve")
 
 
-def test_the_groups_of_a_saved_set_carry_its_uid() -> None:
+def test_the_groups_of_a_saved_set_have_its_uid() -> None:
     saved = lws(1)
     saved["metadata"]["uid"] = "u"
     [group] = load(saved).objects["podGroups"]
     assert group["metadata"]["name"] == "pg-serve-u-group-0"
 
 
-def test_a_replica_is_its_leader_and_its_workers() -> None:
+def test_a_replica_has_a_leader_and_workers() -> None:
     assert spec_of(lws(4))["minMember"] == 4
     assert parts(lws(4)) == {"leader": 1, "workers": 3}
     assert parts(lws(1)) == {"leader": 1}
@@ -518,7 +516,7 @@ def test_one_segment_of_all_workers_starts(policy: str) -> None:
         ),
     ],
 )
-def test_the_size_of_segments_comes_from_the_set_and_then_its_template(
+def test_the_set_overrides_the_segment_size_of_its_template(
     cut: dict[str, Any], expected: int
 ) -> None:
     # Of 12 pods, (12 - 1) mod 2, 3 and 4 is not 0: the first segment contains the leader and the
@@ -526,7 +524,7 @@ def test_the_size_of_segments_comes_from_the_set_and_then_its_template(
     assert parts(lws(12, **cut))["workers"] == expected - 1
 
 
-def test_segments_of_a_replica_are_constrained_and_not_their_parts() -> None:
+def test_segments_of_a_replica_are_constrained_and_not_their_subgroups() -> None:
     assert constraints(lws(4, said=IN_RACKS | {SIZE: "2"})) == {
         "segment-0": RACK,
         "segment-1": RACK,
@@ -569,7 +567,7 @@ def test_segments_of_a_replica_are_constrained_and_not_their_parts() -> None:
         ),
     ],
 )
-def test_a_set_that_cannot_be_cut_says_why(broken: dict[str, Any], said: str) -> None:
+def test_an_indivisible_set_has_the_reason(broken: dict[str, Any], said: str) -> None:
     assert said in refusal(broken, member(0, broken))
 
 
@@ -580,7 +578,7 @@ def test_a_set_that_cannot_be_cut_says_why(broken: dict[str, Any], said: str) ->
         ("-1", "worker index -1 is not valid. It must be bigger than 0"),
     ],
 )
-def test_a_pod_with_a_wrong_worker_index_is_left_out_alone(index: str, said: str) -> None:
+def test_only_a_pod_with_an_invalid_worker_index_is_left_out(index: str, said: str) -> None:
     owner = lws(3)
     cluster = load(owner, member(0, owner), member(index, owner))
     assert sub_groups(cluster) == {"serve-0": "leader"}
@@ -590,21 +588,21 @@ def test_a_pod_with_a_wrong_worker_index_is_left_out_alone(index: str, said: str
 # ---- LeaderWorkerSet: the leader first -----------------------------------------------------------
 
 
-def test_a_leader_that_has_to_be_ready_first_starts_alone() -> None:
+def test_a_leader_that_must_be_ready_first_starts_alone() -> None:
     owner = lws(4, startupPolicy="LeaderReady")
     leader = member(0, owner)
     assert spec_of(owner, leader)["minMember"] == 1
     assert parts(owner, leader) == {"leader": 1}
 
 
-def test_the_whole_replica_is_wanted_once_a_worker_exists() -> None:
+def test_the_whole_replica_is_required_once_a_worker_exists() -> None:
     owner = lws(4, startupPolicy="LeaderReady")
     for order in itertools.permutations([member(0, owner), member(1, owner), member(2, owner)]):
         assert spec_of(owner, *order)["minMember"] == 4
         assert parts(owner, *order) == {"leader": 1, "workers": 3}
 
 
-def test_a_running_leader_without_workers_lacks_no_pod() -> None:
+def test_a_running_leader_without_workers_is_complete() -> None:
     """It is still starting; KAI treats it as the rest of a broken gang."""
     owner = lws(4, startupPolicy="LeaderReady")
     leader = member(0, owner) | {"status": {"phase": "Running"}}
@@ -637,11 +635,11 @@ def test_a_leader_starts_before_its_segments_have_pods(policy: str) -> None:
     assert [each.pod for each in plan.decisions] == ["default/serve-0"]
 
 
-def test_a_set_of_which_no_pods_are_given_is_planned_whole() -> None:
+def test_a_set_without_given_pods_is_planned_with_all_pods() -> None:
     assert parts(lws(4, startupPolicy="LeaderReady")) == {"leader": 1, "workers": 3}
 
 
-def test_a_replica_that_starts_with_its_leader_has_the_size_its_pods_say() -> None:
+def test_annotations_of_pods_set_the_size_of_a_replica() -> None:
     """During a rolling update old replicas keep their size."""
     said = {f"{LWS}/size": "3"}
     owner = lws(4, startupPolicy="LeaderReady")
@@ -686,7 +684,7 @@ def test_a_set_and_its_pods_are_enough() -> None:
     assert sub_groups(cluster) == {"serve-0": "leader", "serve-0-1": "workers"}
 
 
-def test_pods_whose_set_is_not_given_are_named_once() -> None:
+def test_pods_with_a_missing_set_are_named_once() -> None:
     owner = lws(2, replicas=2)
     other = member(0, owner)
     other["metadata"] |= {"name": "serve-1"}
@@ -699,7 +697,7 @@ def test_pods_whose_set_is_not_given_are_named_once() -> None:
     ]
 
 
-def test_a_group_that_was_not_saved_gets_its_parts_again() -> None:
+def test_a_group_that_was_not_saved_gets_its_subgroups_again() -> None:
     job = pytorch(None, 2, said={SIZE: "2"})
     pods = [worker(index, job, {"pod-group-name": "pg-pt-u"}) for index in range(2)]
     cluster = load(job, *pods)
@@ -709,7 +707,7 @@ def test_a_group_that_was_not_saved_gets_its_parts_again() -> None:
     assert set(sub_groups(cluster).values()) == {"worker-0"}
 
 
-def test_a_group_that_exists_keeps_its_constraint_and_its_pods_find_their_parts() -> None:
+def test_an_existing_group_keeps_its_constraint_and_pods_get_subgroups() -> None:
     """spec 4 C2: a workload without a topology does not remove an existing constraint."""
     job = pytorch(None, 1)
     job["metadata"]["uid"] = "u"
@@ -724,7 +722,7 @@ def test_a_group_that_exists_keeps_its_constraint_and_its_pods_find_their_parts(
     assert sub_groups(cluster) == {"pt-worker-0": "worker"}
 
 
-def test_a_label_of_another_part_is_replaced() -> None:
+def test_a_label_of_another_subgroup_is_replaced() -> None:
     job = pytorch(None, 1)
     pod = worker(0, job)
     pod["metadata"]["labels"]["kai.scheduler/subgroup-name"] = "old"

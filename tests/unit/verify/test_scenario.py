@@ -69,14 +69,14 @@ def test_a_placement_is_what_kais_operator_makes_of_it(tmp_path: Path) -> None:
     assert "gpupack" not in plugins
 
 
-def test_plugins_of_the_configuration_go_before_those_of_the_placement(tmp_path: Path) -> None:
+def test_plugins_of_the_configuration_override_those_of_the_placement(tmp_path: Path) -> None:
     text = GOOD.replace("placement:", "config: {plugins: {numa: true, gpupack: true}}\nplacement:")
     (scenario,) = read_scenarios(write(tmp_path, text))
     plugins = scenario.build().to_snapshot()["config"]["plugins"]
     assert (plugins["numa"], plugins["gpupack"], plugins["gpuspread"]) == (True, True, True)
 
 
-def test_a_file_may_hold_several(tmp_path: Path) -> None:
+def test_a_file_may_have_several_scenarios(tmp_path: Path) -> None:
     text = f"{GOOD}---{GOOD.replace('a group starts', 'another')}"
     assert [s.name for s in read_scenarios(write(tmp_path, text))] == ["a group starts", "another"]
 
@@ -183,7 +183,7 @@ def test_a_file_may_hold_several(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_mistake_is_one_clear_sentence(tmp_path: Path, old: str, new: str, sentence: str) -> None:
+def test_an_error_is_one_clear_sentence(tmp_path: Path, old: str, new: str, sentence: str) -> None:
     assert old in GOOD
     path = write(tmp_path, GOOD.replace(old, new))
     with pytest.raises(InvalidInputError) as caught:
@@ -194,7 +194,7 @@ def test_a_mistake_is_one_clear_sentence(tmp_path: Path, old: str, new: str, sen
     assert "\n" not in said
 
 
-def test_an_empty_or_missing_file_says_so(tmp_path: Path) -> None:
+def test_an_empty_or_missing_file_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="the file has no scenario"):
         read_scenarios(write(tmp_path, ""))
     with pytest.raises(InvalidInputError, match="no such file"):
