@@ -133,7 +133,7 @@ def test_pods_are_bound_with_the_objects_that_kai_leaves(
 
 
 @pytest.mark.cluster_slow
-def test_a_binding_that_always_fails_never_says_bound(
+def test_a_binding_that_always_fails_has_no_bound_event(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     """It is retried after 1, 2 and 4 s, not each second."""
@@ -204,7 +204,7 @@ def test_a_backoff_limit_ends_the_tries(cluster: Cluster, namespace: str, tmp_pa
         pytest.param("after", "a binding"),
     ],
 )
-def test_it_is_killed_on_the_way(
+def test_the_process_is_killed_while_it_binds(
     cluster: Cluster,
     namespace: str,
     tmp_path: Path,
@@ -280,7 +280,7 @@ def test_one_of_two_processes_is_killed_again_and_again(
     play(cluster, namespace, tmp_path, story)
 
 
-def test_a_request_for_a_node_that_goes_is_replaced(
+def test_a_request_for_a_deleted_node_is_replaced(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     async def story(scene: Scene) -> None:
@@ -302,7 +302,7 @@ def test_a_request_for_a_node_that_goes_is_replaced(
     play(cluster, namespace, tmp_path, story)
 
 
-def test_a_pod_that_is_made_anew_under_its_name_gets_a_request_of_its_own(
+def test_a_recreated_pod_gets_its_own_request(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     """As with the pods of a StatefulSet. The BindRequest of the previous pod still exists for a
@@ -328,7 +328,7 @@ def test_a_pod_that_is_made_anew_under_its_name_gets_a_request_of_its_own(
     play(cluster, namespace, tmp_path, story)
 
 
-def test_with_direct_bindings_requests_of_others_are_carried_out(
+def test_with_direct_binding_requests_of_other_processes_are_executed(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     async def story(scene: Scene) -> None:
@@ -356,7 +356,7 @@ def test_with_direct_bindings_requests_of_others_are_carried_out(
 
 
 @pytest.mark.cluster_slow
-def test_a_creation_that_is_late_finds_its_room_kept(
+def test_a_late_creation_finds_its_room_reserved(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     """The first creation for p0 is still on its way while later ones are rejected. If its room were

@@ -45,7 +45,7 @@ def patch(cluster: Cluster, namespace: str, name: str, subresource: str, what: A
 # ---- gates ---------------------------------------------------------------------------------------
 
 
-def test_a_gated_pod_waits_and_its_group_says_so_until_the_gate_is_removed(
+def test_a_gated_pod_and_its_group_show_the_wait_until_the_gate_is_removed(
     cluster: Cluster, namespace: str, kubectl: Kubectl, kai: Kai
 ) -> None:
     kubectl.apply(node("n1", gpus=1))
@@ -92,9 +92,7 @@ def test_a_gang_waits_for_its_gated_pod(
 # ---- groups that come late -----------------------------------------------------------------------
 
 
-def test_a_pod_is_placed_once_its_group_is_there(
-    namespace: str, kubectl: Kubectl, kai: Kai
-) -> None:
+def test_a_pod_is_placed_once_its_group_exists(namespace: str, kubectl: Kubectl, kai: Kai) -> None:
     """Without its group it waits, and uses no room."""
     kubectl.apply(node("n1", gpus=2))
     kubectl.apply(pod("early", namespace, annotations=GROUP), pod("other", namespace))
@@ -106,7 +104,7 @@ def test_a_pod_is_placed_once_its_group_is_there(
     assert "g" in kubectl.all("podgroups")
 
 
-def test_a_gang_is_placed_when_its_group_comes_after_its_pods(
+def test_a_gang_is_placed_when_its_group_is_created_after_its_pods(
     namespace: str, kubectl: Kubectl, kai: Kai
 ) -> None:
     kubectl.apply(node("n1", gpus=3))
@@ -141,7 +139,7 @@ def kubelet_has(
     )
 
 
-def test_a_pod_that_shrinks_makes_room_once_the_kubelet_has_taken_it(
+def test_a_pod_that_shrinks_frees_room_after_the_kubelet_applied_it(
     cluster: Cluster, namespace: str, kubectl: Kubectl, kai: Kai
 ) -> None:
     kubectl.apply(node("n1", gpus=0, cpu="4"))
@@ -160,7 +158,7 @@ def test_a_pod_that_shrinks_makes_room_once_the_kubelet_has_taken_it(
     until("it fits", lambda: kubectl.bound() == {"large": "n1", "waits": "n1"})
 
 
-def test_a_pod_that_grows_takes_room_at_once_and_gives_it_back_if_its_node_cannot(
+def test_a_pod_that_grows_uses_room_at_once_and_frees_it_if_its_node_refuses(
     cluster: Cluster, namespace: str, kubectl: Kubectl, kai: Kai
 ) -> None:
     kubectl.apply(node("n1", gpus=0, cpu="4"))

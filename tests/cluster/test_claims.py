@@ -97,7 +97,7 @@ async def status_of(scene: Scene, name: str) -> Object:
 
 
 @WAYS
-def test_pods_get_the_devices_of_claims_of_their_own(
+def test_pods_get_the_devices_of_their_own_claims(
     cluster: Cluster, namespace: str, tmp_path: Path, way: str
 ) -> None:
     """Recording 49: two devices, three pods."""
@@ -167,7 +167,7 @@ def test_pods_that_share_a_claim_share_its_device(
     play(cluster, namespace, tmp_path, story)
 
 
-def test_another_writer_is_first_and_the_pod_is_planned_again(
+def test_a_pod_is_planned_again_if_another_writer_is_first(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     """Its claim gets a device of the other node meanwhile, and the pod is placed there."""
@@ -200,7 +200,7 @@ def test_another_writer_is_first_and_the_pod_is_planned_again(
 
 @WAYS
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_it_is_killed_as_it_gives_a_device(
+def test_the_process_is_killed_while_it_allocates_a_device(
     cluster: Cluster, namespace: str, tmp_path: Path, way: str, when: str
 ) -> None:
     async def story(scene: Scene) -> None:
@@ -217,7 +217,7 @@ def test_it_is_killed_as_it_gives_a_device(
     play(cluster, namespace, tmp_path, story)
 
 
-def test_a_binding_that_is_refused_gives_its_device_back(
+def test_a_refused_binding_releases_its_device(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     async def story(scene: Scene) -> None:
@@ -237,7 +237,7 @@ def test_a_binding_that_is_refused_gives_its_device_back(
     play(cluster, namespace, tmp_path, story)
 
 
-def test_answers_are_lost_and_each_device_is_given_once(
+def test_answers_are_lost_and_each_device_is_allocated_once(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     async def story(scene: Scene) -> None:
@@ -253,7 +253,7 @@ def test_answers_are_lost_and_each_device_is_given_once(
     play(cluster, namespace, tmp_path, story)
 
 
-def test_a_class_stands_for_gpus_that_containers_ask_for_by_number(
+def test_a_device_class_serves_extended_resources(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     async def story(scene: Scene) -> None:

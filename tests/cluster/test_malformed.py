@@ -351,7 +351,7 @@ def test_each_invalid_object_shows_its_problem(found: Outcome) -> None:
     assert {name for name in waiting if found.places[name]} == set()
 
 
-def test_pods_that_wait_have_the_condition_that_autoscalers_and_people_look_at(
+def test_waiting_pods_have_the_condition_for_autoscalers_and_people(
     found: Outcome,
 ) -> None:
     """Except if the pod grouper could not read an owner, and if pods of a gang are missing."""
@@ -361,7 +361,7 @@ def test_pods_that_wait_have_the_condition_that_autoscalers_and_people_look_at(
     assert {name for name in without if not found.places[name]} == {"p-owner", "p-huge"}
 
 
-def test_what_is_ignored_keeps_no_pod_from_running(found: Outcome) -> None:
+def test_ignored_objects_do_not_stop_other_pods(found: Outcome) -> None:
     pods = [each for objects in HARMLESS for each in objects if each["kind"] == "Pod"]
     names = [each["metadata"]["name"] for each in pods]
     assert [name for name in names if not found.places[name]] == []

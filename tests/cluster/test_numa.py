@@ -67,7 +67,7 @@ def observe(cluster: Cluster, namespace: str, name: str, record: Any) -> None:
     cluster.kubectl("-n", namespace, "annotate", "--overwrite", f"pod/{name}", said)
 
 
-def test_pods_go_where_they_fit_into_one_zone_and_what_is_observed_counts(
+def test_pods_fit_into_one_zone_and_observed_placements_count(
     cluster: Cluster,
     namespace: str,
     kubectl: Kubectl,
@@ -99,7 +99,7 @@ def test_pods_go_where_they_fit_into_one_zone_and_what_is_observed_counts(
         assert "warning" not in kai.log
 
 
-def test_what_is_observed_while_a_pod_waits_decides_where_it_goes(
+def test_placements_observed_while_a_pod_waits_decide_its_node(
     cluster: Cluster,
     namespace: str,
     kubectl: Kubectl,
@@ -143,7 +143,7 @@ def test_without_the_kind_pods_are_bound_without_a_prediction(
 # ---- the exporter --------------------------------------------------------------------------------
 
 
-def test_the_exporter_writes_what_the_kubelet_gave_and_repairs_what_others_wrote(
+def test_the_exporter_writes_placements_and_repairs_changed_annotations(
     cluster: Cluster, namespace: str, kubectl: Kubectl, tmp_path: Path
 ) -> None:
     """It has only the rights of its own account."""

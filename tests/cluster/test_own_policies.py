@@ -74,7 +74,7 @@ def phases(kubectl: Kubectl) -> set[str]:
     return {each["status"]["phase"] for each in kubectl.all("pods").values()}
 
 
-def test_what_has_run_for_long_gives_way_and_its_service_is_written(
+def test_a_group_that_ran_long_is_evicted_and_its_service_written(
     kubectl: Kubectl, cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     kubectl.apply(node("n1", gpus=1))
@@ -119,7 +119,7 @@ def test_a_policy_in_python_decides_in_a_cluster(
         assert kai.is_running()
 
 
-def test_a_policy_that_fails_ends_the_run_with_one_sentence(
+def test_a_failing_policy_ends_the_run_with_one_sentence(
     kubectl: Kubectl, cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     (tmp_path / "mine.py").write_text(POLICY)

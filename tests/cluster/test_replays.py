@@ -147,7 +147,7 @@ played = set[tuple[str, str]]()
 
 
 @pytest.mark.parametrize(("recording", "binding"), list(chosen()))
-def test_it_ends_as_with_kai(company: Company, recording: Recording, binding: str) -> None:
+def test_a_replay_ends_as_with_kai(company: Company, recording: Recording, binding: str) -> None:
     found, accepted, changes = replay(company, recording, binding)
     used.update(accepted)
     played.add((recording.name, binding))
@@ -159,7 +159,7 @@ def test_it_ends_as_with_kai(company: Company, recording: Recording, binding: st
 
 
 @pytest.mark.cluster_slow
-def test_each_accepted_difference_is_seen() -> None:
+def test_each_accepted_difference_occurs() -> None:
     """Allowed differences of one recording that its replay does not need must be removed; runs
     after all replays."""
     everything = {

@@ -55,7 +55,7 @@ def test_pods_are_bound_and_one_without_room_has_a_reason(kubectl: Kubectl, name
     assert allocated == [{"nvidia.com/gpu": "1"}]
 
 
-def test_a_gang_waits_whole_and_starts_whole(kubectl: Kubectl, namespace: str) -> None:
+def test_a_gang_waits_and_starts_as_a_whole(kubectl: Kubectl, namespace: str) -> None:
     metadata = {"name": "gang", "namespace": namespace}
     group = {"apiVersion": "scheduling.run.ai/v2alpha2", "kind": "PodGroup", "metadata": metadata}
     kubectl.apply(node("n1", gpus=3))
@@ -68,7 +68,7 @@ def test_a_gang_waits_whole_and_starts_whole(kubectl: Kubectl, namespace: str) -
     until("all four are bound", lambda: len(kubectl.bound()) == 4)
 
 
-def test_a_queue_takes_back_its_share(kubectl: Kubectl, namespace: str) -> None:
+def test_a_queue_reclaims_its_share(kubectl: Kubectl, namespace: str) -> None:
     kubectl.apply(
         queue("dept", gpu=2), queue("team-a", "dept", gpu=1), queue("team-b", "dept", gpu=1)
     )

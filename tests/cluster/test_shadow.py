@@ -62,7 +62,7 @@ def beside(cluster: Cluster, namespace: str, folder: Path, *arguments: str) -> t
     )
 
 
-def test_a_shadow_of_a_scheduler_that_decides_alike_finds_no_difference(
+def test_a_shadow_of_an_equal_scheduler_finds_no_difference(
     cluster: Cluster, namespace: str, kubectl: Kubectl, reader: Path, tmp_path: Path
 ) -> None:
     """Binds, and a victim of reclaim."""

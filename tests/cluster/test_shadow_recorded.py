@@ -69,7 +69,7 @@ def beside(
 
 
 @pytest.mark.parametrize("number", PLAYED)
-def test_kai_is_compared(beside: Beside, number: str) -> None:
+def test_the_shadow_compares_kai(beside: Beside, number: str) -> None:
     """Each BindRequest is a decision that is compared."""
     [recording] = [each for each in recordings() if each.name.partition("-")[0] == number]
 

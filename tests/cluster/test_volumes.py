@@ -87,7 +87,7 @@ async def says(scene: Scene, name: str, why: str) -> None:
 
 
 @WAYS
-def test_a_volume_is_made_on_the_node_of_the_pod(
+def test_a_volume_is_provisioned_on_the_node_of_the_pod(
     cluster: Cluster, namespace: str, tmp_path: Path, way: str
 ) -> None:
     async def story(scene: Scene) -> None:
@@ -108,7 +108,7 @@ def test_a_volume_is_made_on_the_node_of_the_pod(
 
 
 @WAYS
-def test_a_pod_goes_to_the_volume_that_is_there(
+def test_a_pod_is_placed_on_the_node_of_its_volume(
     cluster: Cluster, namespace: str, tmp_path: Path, way: str
 ) -> None:
     async def story(scene: Scene) -> None:
@@ -133,7 +133,7 @@ def test_a_pod_goes_to_the_volume_that_is_there(
     play(cluster, namespace, tmp_path, story)
 
 
-def test_an_ephemeral_volume_is_waited_for_and_made(
+def test_an_ephemeral_volume_is_provisioned_and_waited_for(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     async def story(scene: Scene) -> None:
@@ -151,9 +151,7 @@ def test_an_ephemeral_volume_is_waited_for_and_made(
     play(cluster, namespace, tmp_path, story)
 
 
-def test_a_claim_that_is_not_there_is_the_reason_in_kais_words(
-    cluster: Cluster, namespace: str, tmp_path: Path
-) -> None:
+def test_a_missing_claim_has_kais_message(cluster: Cluster, namespace: str, tmp_path: Path) -> None:
     """Recording 44."""
 
     async def story(scene: Scene) -> None:
@@ -176,7 +174,7 @@ def test_a_claim_that_is_not_there_is_the_reason_in_kais_words(
     play(cluster, namespace, tmp_path, story)
 
 
-def test_a_claim_that_binds_at_once_is_waited_for(
+def test_a_claim_with_immediate_binding_is_waited_for(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     async def story(scene: Scene) -> None:
@@ -191,7 +189,7 @@ def test_a_claim_that_binds_at_once_is_waited_for(
     play(cluster, namespace, tmp_path, story)
 
 
-def test_a_provisioner_that_fails_sends_the_pod_elsewhere(
+def test_a_failing_provisioner_makes_the_pod_use_another_node(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     """It removes the node from the claim, and the node is full by then."""
@@ -219,7 +217,7 @@ def test_a_provisioner_that_fails_sends_the_pod_elsewhere(
     play(cluster, namespace, tmp_path, story)
 
 
-def test_a_volume_that_takes_too_long_is_given_up(
+def test_a_volume_that_takes_too_long_is_abandoned(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     async def story(scene: Scene) -> None:
@@ -236,7 +234,7 @@ def test_a_volume_that_takes_too_long_is_given_up(
 
 @WAYS
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_it_is_killed_as_it_chooses_a_node_for_a_volume(
+def test_the_process_is_killed_while_it_selects_a_node_for_a_volume(
     cluster: Cluster, namespace: str, tmp_path: Path, way: str, when: str
 ) -> None:
     async def story(scene: Scene) -> None:

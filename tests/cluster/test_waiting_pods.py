@@ -43,7 +43,7 @@ def group(scene: Scene, name: str, **spec: Any) -> Object:
     return {"apiVersion": GROUP_API, "kind": "PodGroup", "metadata": metadata, "spec": spec}
 
 
-def test_a_gated_pod_waits_for_its_gate_and_its_group_says_so_once(
+def test_a_gated_pod_waits_and_its_group_has_one_condition(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     """Recording 26 as the README of the recordings describes it."""
@@ -88,7 +88,7 @@ def test_a_pod_and_its_group_get_conditions_at_once_although_the_group_is_create
     play(cluster, namespace, tmp_path, story)
 
 
-def test_pods_of_a_group_that_does_not_want_it_get_no_condition(
+def test_pods_of_a_group_that_disables_marking_get_no_condition(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     async def story(scene: Scene) -> None:
@@ -104,7 +104,7 @@ def test_pods_of_a_group_that_does_not_want_it_get_no_condition(
     play(cluster, namespace, tmp_path, story)
 
 
-def test_a_pod_whose_group_comes_later_waits_and_then_runs(
+def test_a_pod_whose_group_is_created_later_waits_and_then_runs(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     """KAI writes nothing on such a pod (spec 6 S19)."""
@@ -124,7 +124,7 @@ def test_a_pod_whose_group_comes_later_waits_and_then_runs(
     play(cluster, namespace, tmp_path, story)
 
 
-def test_a_pod_that_needs_a_missing_config_map_starts_when_it_appears(
+def test_a_pod_with_a_missing_config_map_starts_when_it_is_created(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     """spec 3 P13."""
@@ -149,7 +149,7 @@ def test_a_pod_that_needs_a_missing_config_map_starts_when_it_appears(
     play(cluster, namespace, tmp_path, story)
 
 
-def test_a_pod_starts_when_a_namespace_gets_the_label_that_its_affinity_asks_for(
+def test_a_pod_starts_when_a_namespace_gets_the_label_of_its_affinity(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     async def story(scene: Scene) -> None:

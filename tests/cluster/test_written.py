@@ -221,7 +221,7 @@ def test_a_condition_of_an_earlier_try_is_removed(installed: Cluster, namespace:
     scene(installed, namespace, act)
 
 
-def test_a_promise_comes_and_goes(installed: Cluster, namespace: str) -> None:
+def test_a_nominated_node_is_set_and_cleared(installed: Cluster, namespace: str) -> None:
     class Words:
         def __init__(self, **promised: str) -> None:
             self.waiting: dict[str, str] = {}
@@ -239,9 +239,7 @@ def test_a_promise_comes_and_goes(installed: Cluster, namespace: str) -> None:
     scene(installed, namespace, act)
 
 
-def test_a_write_for_a_pod_that_was_made_anew_is_refused(
-    installed: Cluster, namespace: str
-) -> None:
+def test_a_write_for_a_recreated_pod_is_refused(installed: Cluster, namespace: str) -> None:
     async def act(live: Live) -> None:
         await ready(live, "n0")
         await gang(live, 2)
@@ -267,7 +265,7 @@ def test_a_write_for_a_pod_that_was_made_anew_is_refused(
     scene(installed, namespace, act)
 
 
-def test_amounts_of_groups_and_queues_are_taken_and_removed(
+def test_amounts_of_groups_and_queues_are_accepted_and_removed(
     installed: Cluster, namespace: str
 ) -> None:
     async def act(live: Live) -> None:
@@ -305,7 +303,7 @@ def test_amounts_of_groups_and_queues_are_taken_and_removed(
     scene(installed, namespace, act)
 
 
-def test_an_eviction_ends_the_pod_of_that_uid_alone(installed: Cluster, namespace: str) -> None:
+def test_an_eviction_deletes_only_the_pod_with_its_uid(installed: Cluster, namespace: str) -> None:
     from kai.controllers.verdicts import Eviction
 
     async def act(live: Live) -> None:
