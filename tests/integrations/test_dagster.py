@@ -39,7 +39,7 @@ def test_the_job_of_a_step(expected: Any) -> None:
     assert step_job(read) == expected("dagster-k8s-0.29.27")["Job"]
 
 
-def test_the_native_config_is_what_dagster_reads_from_the_tag() -> None:
+def test_the_native_config_equals_what_dagster_reads_from_the_tag() -> None:
     built = dagster.build(HALF_A_T4, merge_behavior="SHALLOW")
     tags = {key: json.dumps(value) for key, value in built.items()}
     assert isinstance(built.native, UserDefinedDagsterK8sConfig)
@@ -62,7 +62,7 @@ def test_the_pod_of_pipes(expected: Any) -> None:
 
 
 @pytest.mark.parametrize("gpus", GPUS)
-def test_dagster_makes_the_pod_that_was_foretold(gpus: dict[str, Any]) -> None:
+def test_dagster_makes_the_predicted_pod(gpus: dict[str, Any]) -> None:
     request = kai.PodRequest(
         queue="team-a",
         priority="train",

@@ -105,7 +105,7 @@ def test_the_jobset_of_a_parallel_step(expected: Any) -> None:
         {"mig": "1g.5gb"},
     ],
 )
-def test_metaflow_makes_the_pod_that_was_foretold(gpus: dict[str, Any]) -> None:
+def test_metaflow_makes_the_predicted_pod(gpus: dict[str, Any]) -> None:
     request = kai.PodRequest(
         queue="team-a",
         priority="train",
