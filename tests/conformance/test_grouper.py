@@ -211,7 +211,7 @@ def differences(server: Server) -> dict[str, tuple[Any, Any]]:
 
 
 @pytest.mark.parametrize("recording", recordings(), ids=lambda each: each.name)
-def test_pod_groups_are_kais(recording: Recording) -> None:
+def test_pod_groups_equal_kais(recording: Recording) -> None:
     found = differences(replay(recording))
     known = KNOWN.get(recording.name, Known("", ()))
     unknown = {

@@ -50,7 +50,7 @@ def policies(api_server: ApiServer) -> Iterator[Callable[..., None]]:
     api_server.delete(applied)
 
 
-def test_a_pod_with_a_queue_goes_to_kai(
+def test_a_pod_with_a_queue_gets_kai_as_scheduler(
     api_server: ApiServer, policies: Callable[..., None], namespace: Namespaces
 ) -> None:
     here = namespace()
@@ -65,7 +65,7 @@ def test_a_pod_with_a_queue_goes_to_kai(
     assert scheduler_of(api_server, pod(here, queue="team-a", scheduler="other")) == "other"
 
 
-def test_a_namespace_has_its_queue(
+def test_a_namespace_sets_the_queue_of_its_pods(
     api_server: ApiServer, policies: Callable[..., None], namespace: Namespaces
 ) -> None:
     pinned, free = namespace(**{QUEUE: "team-a"}), namespace()

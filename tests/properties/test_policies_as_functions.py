@@ -64,14 +64,14 @@ def outcome(cluster: kai.Cluster, *policies: kai.policy.Policy, plugin: bool = F
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_fgd_in_python_plans_as_the_compiled_one(seed: int) -> None:
+def test_fgd_in_python_equals_compiled_fgd(seed: int) -> None:
     (fgd,) = kai.policy.load(FGD)
     cluster = random_cluster(seed)
     compiled = outcome(cluster, plugin=True)
     assert outcome(cluster, fgd) == compiled, f"seed {seed}"
 
 
-def test_the_clusters_tell_fgd_from_packing() -> None:
+def test_fgd_and_packing_differ_on_the_random_clusters() -> None:
     differ = [outcome(random_cluster(s)) != outcome(random_cluster(s), plugin=True) for s in SEEDS]
     assert sum(differ) > len(SEEDS) / 4
 
@@ -90,7 +90,7 @@ def a_filter(pod: Any, nodes: Any) -> Any:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_row_wise_is_as_with_the_whole_table(seed: int) -> None:
+def test_row_wise_scores_equal_scores_of_the_whole_table(seed: int) -> None:
     cluster = random_cluster(seed)
     by_rows = outcome(cluster, kai.policy.score(a_score), kai.policy.filter(a_filter))
     whole = outcome(
@@ -102,7 +102,7 @@ def test_row_wise_is_as_with_the_whole_table(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_row_wise_is_as_with_the_whole_table_from_event_to_event(seed: int) -> None:
+def test_row_wise_scores_equal_scores_of_the_whole_table_after_events(seed: int) -> None:
     cluster = random_cluster(seed)
     by_rows = kai.Scheduler(policies=[kai.policy.score(a_score), kai.policy.filter(a_filter)])
     whole = kai.Scheduler(
@@ -197,7 +197,7 @@ def ordered(seed: int, *policies: kai.policy.Policy, order: str | None = None) -
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_an_order_in_python_plans_as_the_compiled_one(order: str) -> None:
+def test_an_order_in_python_equals_the_compiled_one(order: str) -> None:
     differ = 0
     for seed in SEEDS:
         compiled = ordered(seed, order=order)

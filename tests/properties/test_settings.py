@@ -130,12 +130,12 @@ THERE = [
 ]
 
 
-def test_there_is_a_builder_for_every_orchestrator() -> None:
+def test_every_orchestrator_has_a_builder() -> None:
     assert sorted(THERE) == sorted(ORCHESTRATORS)
 
 
 @pytest.mark.parametrize("orchestrator", THERE)
-def test_the_pod_asks_for_what_was_requested(orchestrator: str) -> None:
+def test_the_pod_has_the_request(orchestrator: str) -> None:
     build = import_module(f"kai.integrations.{ORCHESTRATORS[orchestrator]}").build
     requests: dict[str, PodRequest] = {}
     pods: list[Mapping[str, Any]] = []
@@ -209,7 +209,7 @@ def check_pod(pod: Mapping[str, Any], request: PodRequest, built: Built) -> None
             assert any(least <= each <= least + rounding for each in found), (wanted, found)
 
 
-def test_what_makes_no_sense_is_a_sentence_and_never_a_pod() -> None:
+def test_an_invalid_request_raises_one_sentence() -> None:
     for asked in of_seed(invalid, 2):
         with pytest.raises(kai.InvalidRequestError) as caught:
             PodRequest(**asked)

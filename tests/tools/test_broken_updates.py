@@ -82,7 +82,7 @@ def run(house: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True)
 
 
-def test_what_no_sequence_finds_is_missed(house: Path) -> None:
+def test_a_fault_that_no_sequence_finds_is_missed(house: Path) -> None:
     report = house / "report.json"
     done = run(house, "--seeds", "10", "--json", str(report))
     assert done.stderr == ""
@@ -105,7 +105,7 @@ def test_what_no_sequence_finds_is_missed(house: Path) -> None:
     assert run(house, "sums", "--seeds", "2").returncode == 0
 
 
-def test_a_text_that_is_not_there_once_is_refused(house: Path) -> None:
+def test_a_text_that_is_missing_or_repeated_is_refused(house: Path) -> None:
     source = house / "cpp/kai/engine/sums.cc"
     source.write_text(SOURCE.replace("return pod;", "return +pod;"))
     done = run(house, "--list")
@@ -119,7 +119,7 @@ def test_a_text_that_is_not_there_once_is_refused(house: Path) -> None:
     assert done.stderr == "broken_updates: attic: not in broken_updates.toml\n"
 
 
-def test_those_of_the_product_can_be_applied() -> None:
+def test_all_listed_faults_can_be_applied() -> None:
     known = broken_updates.read_list()
     assert [problem for each in known if (problem := each.problem())] == []
     assert len({each.name for each in known}) == len(known)

@@ -59,7 +59,7 @@ def write(house: Path, name: str, lines: list[str]) -> None:
     (house / name).write_text("\n".join(lines) + "\n")
 
 
-def test_what_is_there_once_is_fine(house: Path) -> None:
+def test_unique_lines_pass(house: Path) -> None:
     write(house, "cpp/kai/low/a.cc", LINES)
     assert check(house) == (0, "")
 
@@ -75,7 +75,7 @@ def test_equal_lines_are_found_in_one_file(house: Path) -> None:
     assert check(house) == (1, "cpp/kai/low/a.cc:2-19 = cpp/kai/low/a.cc:23-40\n")
 
 
-def test_other_names_numbers_texts_and_spaces_hide_nothing(house: Path) -> None:
+def test_different_names_numbers_texts_and_spaces_do_not_matter(house: Path) -> None:
     write(house, "cpp/kai/low/a.cc", LINES)
     other = "\n".join(LINES).replace("total", "sum").replace("10", "16").replace("count", "size")
     other = other.replace('"sum"', '"another"').replace("  ", "\t").replace("\n  }", "  }\n")
@@ -90,7 +90,7 @@ def test_twelve_lines_are_not_enough(house: Path) -> None:
     assert check(house) == (0, "")
 
 
-def test_enumerations_and_tables_are_no_duplicates_of_each_other(house: Path) -> None:
+def test_enumerations_and_tables_are_not_duplicates(house: Path) -> None:
     write(house, "cpp/kai/low/a.h", [f"  kOne{i}," for i in range(40)])
     write(house, "cpp/kai/low/b.h", [f"  kOther{i}," for i in range(40)])
     assert check(house) == (0, "")

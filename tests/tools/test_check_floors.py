@@ -38,7 +38,7 @@ def check(house: Path) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
-def test_arrows_that_point_down_are_fine(house: Path) -> None:
+def test_dependencies_on_lower_floors_pass(house: Path) -> None:
     (house / "high" / "a.cc").write_text('#include <vector>\n#include "kai/low/b.h"\n')
     (house / "high" / "a_test.cc").write_text('#include "kai/testing/makers/c.h"\n')
     (house / "low" / "b_for_test.h").write_text('#include "kai/testing/makers/c.h"\n')
@@ -46,11 +46,11 @@ def test_arrows_that_point_down_are_fine(house: Path) -> None:
     assert check(house) == (0, "")
 
 
-def test_an_arrow_that_points_up_is_named_with_its_line(house: Path) -> None:
+def test_a_dependency_on_a_higher_floor_is_reported_with_its_line(house: Path) -> None:
     (house / "low" / "b.cc").write_text('#include "kai/low/b.h"\n#include "kai/high/a.h"\n')
     assert check(house) == (1, "cpp/kai/low/b.cc:2: low does not link kai::high\n")
 
 
-def test_only_tests_may_use_what_is_for_tests(house: Path) -> None:
+def test_only_tests_may_use_test_floors(house: Path) -> None:
     (house / "high" / "a.cc").write_text('#include "kai/testing/makers/c.h"\n')
     assert check(house) == (1, "cpp/kai/high/a.cc:1: high does not link kai::makers\n")

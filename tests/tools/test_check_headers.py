@@ -50,7 +50,7 @@ def write_header(house: Path, old: str, new: str) -> None:
     (house / "cpp/kai/low/door.h").write_text(HEADER.replace(old, new))
 
 
-def test_a_header_that_says_all_with_an_example_that_a_test_runs_is_fine(house: Path) -> None:
+def test_a_complete_header_with_a_tested_example_passes(house: Path) -> None:
     assert check(house) == (0, [])
 
 
@@ -63,7 +63,7 @@ def test_a_header_that_says_all_with_an_example_that_a_test_runs_is_fine(house: 
         (" Threads: one per door.", "Threads"),
     ],
 )
-def test_each_part_that_is_missing_is_named(house: Path, said: str, part: str) -> None:
+def test_each_missing_part_is_named(house: Path, said: str, part: str) -> None:
     write_header(house, said, "")
     assert check(house) == (1, [f"cpp/kai/low/door.h: the first comment lacks {part}"])
 
@@ -74,18 +74,18 @@ def test_a_header_without_any_comment_lacks_everything(house: Path) -> None:
     assert check(house) == (1, [said])
 
 
-def test_not_thread_safe_says_enough_of_threads(house: Path) -> None:
+def test_not_thread_safe_is_enough_about_threads(house: Path) -> None:
     write_header(house, "Threads: one per door.", "Not thread-safe.")
     assert check(house) == (0, [])
 
 
-def test_an_example_that_no_code_has_is_named(house: Path) -> None:
+def test_an_example_without_matching_code_is_named(house: Path) -> None:
     write_header(house, "door.Open();", "door.Swing();")
     said = "cpp/kai/low/door.h: no test or other file has this line of the example: door.Swing();"
     assert check(house) == (1, [said])
 
 
-def test_a_line_that_stands_only_in_comments_or_in_its_own_header_does_not_count(
+def test_lines_in_comments_or_in_the_header_do_not_count(
     house: Path,
 ) -> None:
     write_header(house, "class Door {};", "class Door { void Test() { door.Swing(); } };")
@@ -95,20 +95,20 @@ def test_a_line_that_stands_only_in_comments_or_in_its_own_header_does_not_count
     assert check(house)[0] == 1
 
 
-def test_all_lines_of_an_example_stand_in_one_file(house: Path) -> None:
+def test_all_lines_of_an_example_must_be_in_one_file(house: Path) -> None:
     (house / "cpp/kai/low/door_test.cc").write_text("Door door(wood);\n")
     (house / "cpp/kai/low/window_test.cc").write_text("door.Open();\n")
     assert check(house)[0] == 1
 
 
-def test_examples_may_be_cut_and_run_anywhere_in_cpp(house: Path) -> None:
+def test_examples_may_be_shortened_and_may_match_any_file(house: Path) -> None:
     write_header(house, "//   door.Open();      // it creaks", "//   door.Open( ...\n//   ...")
     (house / "cpp/kai/low/door_test.cc").unlink()
     (house / "cpp/bindings/doors.cc").write_text(TEST)
     assert check(house) == (0, [])
 
 
-def test_text_in_quotes_is_no_comment(house: Path) -> None:
+def test_quoted_text_is_not_a_comment(house: Path) -> None:
     write_header(house, "door.Open();      // it creaks", 'door.Open("http://a b");')
     assert check(house)[0] == 1
     (house / "cpp/kai/low/door_test.cc").write_text(
@@ -117,7 +117,7 @@ def test_text_in_quotes_is_no_comment(house: Path) -> None:
     assert check(house) == (0, [])
 
 
-def test_what_is_only_for_tests_may_say_less(house: Path) -> None:
+def test_headers_for_tests_may_have_less(house: Path) -> None:
     (house / "cpp/kai/low/door_for_test.h").write_text("class Knock {};\n")
     (house / "cpp/kai/testing/doors.h").write_text("class Knock {};\n")
     assert check(house) == (0, [])

@@ -40,14 +40,14 @@ def python(branches: int) -> str:
     return "def tangled(a):\n" + "    if a: a()\n" * (branches - 1)
 
 
-def test_what_is_just_small_enough_is_fine(house: Path) -> None:
+def test_sizes_at_the_limit_pass(house: Path) -> None:
     (house / "cpp/kai/low/a.cc").write_text(cpp(80))
     (house / "cpp/kai/low/a.h").write_text("// a line\n" * 250)
     (house / "python/kai/a.py").write_text(python(25))
     assert check(house) == (0, [])
 
 
-def test_what_is_too_large_is_named_with_its_size(house: Path) -> None:
+def test_sizes_over_the_limit_are_named(house: Path) -> None:
     (house / "cpp/kai/low/a.cc").write_text(cpp(81))
     (house / "cpp/kai/low/a.h").write_text("// a line\n" * 251)
     (house / "python/kai/a.py").write_text(python(26))
@@ -61,12 +61,12 @@ def test_what_is_too_large_is_named_with_its_size(house: Path) -> None:
     )
 
 
-def test_tests_may_be_as_long_as_they_like(house: Path) -> None:
+def test_tests_have_no_size_limit(house: Path) -> None:
     (house / "cpp/kai/low/a_test.cc").write_text(cpp(200))
     assert check(house) == (0, [])
 
 
-def test_an_exception_has_a_reason_and_is_needed(house: Path) -> None:
+def test_an_exception_must_have_a_reason_and_be_needed(house: Path) -> None:
     exceptions = house / "tools" / "size_exceptions.txt"
     (house / "cpp/kai/low/a.cc").write_text(cpp(81))
     exceptions.write_text("cpp/kai/low/a.cc Long: a table in code\n")

@@ -68,7 +68,7 @@ def found(line: str) -> list[str]:
         ("bool operator<(A a, A b) { return a < b; }", []),
     ],
 )
-def test_an_operator_is_changed_wherever_there_is_one(line: str, operators: list[str]) -> None:
+def test_every_operator_is_changed(line: str, operators: list[str]) -> None:
     assert found(line) == operators
 
 
@@ -87,7 +87,7 @@ def test_equal_operators_of_a_line_are_distinguished_by_their_place() -> None:
     assert last.names() == {("a.cc", line, "<"), ("a.cc", line, "< #2")}
 
 
-def test_what_is_drawn_depends_on_the_seed_alone() -> None:
+def test_the_drawn_mutants_depend_only_on_the_seed() -> None:
     all_of_them = list(mutants.find_mutants("a.cc", "a < b\n" * 100))
     drawn = mutants.draw(all_of_them, 10, 1)
     assert len(drawn) == 10
@@ -96,7 +96,7 @@ def test_what_is_drawn_depends_on_the_seed_alone() -> None:
     assert mutants.draw(all_of_them, 0, 1) == all_of_them
 
 
-def test_every_mutant_that_is_known_to_be_equal_exists() -> None:
+def test_every_known_equal_mutant_exists() -> None:
     for key in mutants.read_equal():
         there = mutants.find_mutants(key[0], (ROOT / key[0]).read_text())
         assert any(key in each.names() for each in there), key
@@ -159,7 +159,7 @@ def test_a_survivor_is_found_unless_it_is_known_to_be_equal(house: Path) -> None
     equal.write_text(FILES["tools/mutants_equal.txt"])
 
 
-def test_an_interrupt_leaves_the_sources_as_they_were(house: Path) -> None:
+def test_an_interrupt_restores_the_sources(house: Path) -> None:
     test = house / "cpp/kai/low/low_test.cc"
     test.write_text(
         FILES["cpp/kai/low/low_test.cc"]
@@ -184,13 +184,13 @@ def test_an_interrupt_leaves_the_sources_as_they_were(house: Path) -> None:
     assert (house / "build/mutants/source/cpp/kai/low/low.cc").read_text() == SOURCE
 
 
-def test_a_name_that_is_nowhere_is_refused(house: Path) -> None:
+def test_an_unknown_name_is_refused(house: Path) -> None:
     done = subprocess.run(command(house, "--files", "attic"), capture_output=True, text=True)
     assert done.returncode == 2
     assert done.stderr == "mutants: no file of the product is attic\n"
 
 
-def test_tests_that_fail_without_a_mutant_are_shown(house: Path) -> None:
+def test_tests_that_fail_without_a_mutant_are_reported(house: Path) -> None:
     test = house / "cpp/kai/low/low_test.cc"
     test.write_text(FILES["cpp/kai/low/low_test.cc"].replace("Sum(1, 2), 3", "Sum(1, 2), 4"))
     done = subprocess.run(command(house, "--count", "1"), capture_output=True, text=True)
