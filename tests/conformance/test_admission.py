@@ -86,7 +86,7 @@ def test_a_pod_is_created_as_with_kai(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SHARING)
-def test_what_kai_accepted_is_not_refused(name: str) -> None:
+def test_pods_that_kai_accepted_are_not_refused(name: str) -> None:
     for ours, _ in mutated(name):
         assert refusals(ours, Rules()) == []
 
@@ -117,15 +117,15 @@ def test_without_admission_a_binder_finds_no_config_map_names() -> None:
     pairs = list(created(RECORDED[WITHOUT_ADMISSION]))
     assert len(pairs) > 15
     reason = re.compile(r"no desired configmap name found in pod \S+ annotations")
-    said = set(reason.findall(str(RECORDED[WITHOUT_ADMISSION].timeline)))
+    reasons = set(reason.findall(str(RECORDED[WITHOUT_ADMISSION].timeline)))
     found = set()
     for manifest, pod in pairs:
         assert as_written(pod)["metadata"] == as_written(manifest)["metadata"]
         with pytest.raises(NotFoundError) as raised:
             config_maps(pod)
         found.add(str(raised.value))
-    assert said
-    assert said <= found
+    assert reasons
+    assert reasons <= found
 
 
 def config_maps_made(recording: Recording) -> dict[str, dict[str, Any]]:

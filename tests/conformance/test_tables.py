@@ -196,5 +196,5 @@ def test_the_script_counts_equal_rows(tmp_path: Path, capsys: pytest.CaptureFixt
     (tmp_path / "tables").mkdir()
     (tmp_path / "tables" / "reclaimable.json").write_text(json.dumps({"cases": rows}))
     assert main([str(tmp_path)]) == 1
-    said = "reclaimable: 1 of 2 agree\n  t-2: canReclaim is True, KAI says False\n"
-    assert capsys.readouterr().out == said
+    message = "reclaimable: 1 of 2 agree\n  t-2: canReclaim is True, KAI says False\n"
+    assert capsys.readouterr().out == message

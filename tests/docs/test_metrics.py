@@ -94,8 +94,8 @@ RUNTIME = """
 
 def test_metrics_of_kais_dashboards_exist_or_are_listed_as_missing() -> None:
     missing = set(re.findall(r"`(kai_\w+)`", section("What KAI has and kai does not")))
-    asked = {f"kai_{name}" for name in DASHBOARDS.split()} | {*RUNTIME.split()}
-    assert asked - missing <= {each.name for each in Metrics()}
+    queried = {f"kai_{name}" for name in DASHBOARDS.split()} | {*RUNTIME.split()}
+    assert queried - missing <= {each.name for each in Metrics()}
 
 
 def test_alerts_use_existing_metrics() -> None:

@@ -65,8 +65,8 @@ def test_each_script_prints_the_text_of_the_page(question: str, tmp_path: Path) 
             check=False,
         )
         assert done.returncode == 0, done.stderr
-    said = [text for kind, text in sections()[question] if kind == "text"]
-    assert [done.stdout] == said
+    found = [text for kind, text in sections()[question] if kind == "text"]
+    assert [done.stdout] == found
 
 
 def test_the_scripts_are_typed_strictly(tmp_path: Path) -> None:

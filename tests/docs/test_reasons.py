@@ -37,4 +37,4 @@ def test_every_cause_has_a_text() -> None:
     causes = set(re.findall(r'\{Refusal::k\w+,\s*\{"(\w+)"', words))
     assert len(causes) > 20
     # The number of free GPUs is in another sentence.
-    assert causes - set(explain._NODES_SAID) == {"claimed_gpus"}
+    assert causes - set(explain._REFUSAL_PHRASES) == {"claimed_gpus"}

@@ -91,8 +91,8 @@ def test_plan_leaves_out_objects_that_lint_refuses(code: str, is_job: bool) -> N
         each.message for each in refused
     )
     assert plan.decisions == ()
-    said = plan.why("j" if is_job else "p")
-    assert refused[0].message in said
+    text = plan.why("j" if is_job else "p")
+    assert refused[0].message in text
 
 
 def test_every_refusal_has_a_test_situation() -> None:
@@ -210,8 +210,8 @@ def test_an_unknown_key_field_or_class_is_among_the_warnings_of_a_plan() -> None
         "spec": {"resources": {"gpu": {"overQuotaWeigth": 2}}},
     }
     cluster = loaded(misspelt, queue)
-    said = kai.Scheduler().plan(cluster, now="2026-01-01T00:00:00Z").warnings
-    assert said == (
+    text = kai.Scheduler().plan(cluster, now="2026-01-01T00:00:00Z").warnings
+    assert text == (
         "Pod default/p: metadata.labels[kai.scheduler/queu]: KAI does not know kai.scheduler/queu;"
         " did you mean kai.scheduler/queue?",
         "Queue a: spec.resources.gpu.overQuotaWeigth: a Queue has no field overQuotaWeigth: the"
@@ -336,8 +336,8 @@ def test_the_pod_template_of_any_kind_is_checked() -> None:
     assert found.path == "spec.template.spec.nodeSelecter"
     grown = {**wrong, "apiVersion": "jobset.x-k8s.io/v1", "kind": "JobSet"}
     assert "field-unknown" in [each.code for each in lint(grown)]
-    said = kai.Scheduler().plan(loaded(wrong), now="2026-01-01T00:00:00Z").warnings
-    assert any("nodeSelecter; did you mean" in each or "'nodeSelector'" in each for each in said)
+    text = kai.Scheduler().plan(loaded(wrong), now="2026-01-01T00:00:00Z").warnings
+    assert any("nodeSelecter; did you mean" in each or "'nodeSelector'" in each for each in text)
 
 
 def test_every_field_of_the_engine_is_in_the_table() -> None:

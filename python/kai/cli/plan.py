@@ -10,7 +10,7 @@ import click
 
 from kai.cli.failures import ANSWER_IS_NO
 from kai.cli.output import Answer, Answers
-from kai.cli.work import Asked, Warner, planning_options
+from kai.cli.work import PlanArguments, Warner, planning_options
 from kai.errors import InvalidInputError, NotFoundError
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ To take a snapshot of a running KAI (docs/reference/snapshots.md):
 @click.option(
     "--trace", metavar="FILE", help="Write the times of the plan's stages, for ui.perfetto.dev."
 )
-def command(asked: Asked, explain: str | None, trace: str | None) -> int:
+def command(arguments: PlanArguments, explain: str | None, trace: str | None) -> int:
     """Plan one scheduling cycle from files or from a live cluster. Nothing is changed.
 
     INPUT is a KAI snapshot (.zip or .json), Kubernetes manifests (YAML or
@@ -68,11 +68,11 @@ def command(asked: Asked, explain: str | None, trace: str | None) -> int:
     from kai.engine.explain import rejections
 
     warn = Warner()
-    answers, strict = Answers(asked.form), asked.strict
+    answers, strict = Answers(arguments.form), arguments.strict
     not_found: NotFoundError | None = None
     explained = False
     traced: list[tuple[str | None, Mapping[str, Phase]]] = []
-    for _, made in asked.plans(warn):
+    for _, made in arguments.plans(warn):
         if trace is not None:
             traced.append((made.input, made.timing))
         if strict or not answers.for_people or explain is not None:  # the text output shows them
@@ -80,17 +80,17 @@ def command(asked: Asked, explain: str | None, trace: str | None) -> int:
         if strict:
             warn.of(made.rejected, strict=strict, prefix="left out: ")
         if explain is None:
-            answers.write(_answer(made, wide=asked.form == "wide"))
+            answers.write(_answer(made, wide=arguments.form == "wide"))
             continue
         try:
-            said = made.why(explain)
+            explanation = made.why(explain)
         except NotFoundError as error:
             not_found = not_found or error
             continue
         explained = True
         if rejections(made, explain):
             warn.status = warn.status or ANSWER_IS_NO
-        answers.say(said, _explanation(made, explain, said))
+        answers.explain(explanation, _explanation(made, explain, explanation))
     if trace is not None:
         _save_trace(traced, trace)
     if not_found is not None and not explained:
@@ -108,18 +108,18 @@ def _save_trace(plans: list[tuple[str | None, Mapping[str, Phase]]], file: str) 
         raise InvalidInputError(f"--trace: {file}: {files.why_unreadable(error)}") from None
 
 
-def _explanation(plan: Plan, asked: str, said: str) -> dict[str, Any]:
+def _explanation(plan: Plan, given: str, explanation: str) -> dict[str, Any]:
     from dataclasses import asdict
 
     from kai.engine.explain import rejections
 
     about: dict[str, Any] = {"input": plan.input, "now": plan.now_text}
-    if found := rejections(plan, asked):
+    if found := rejections(plan, given):
         about["rejected"] = [asdict(each) for each in found]
     else:
-        group = plan.find_group(asked)
+        group = plan.find_group(given)
         about |= {"pod_group": group.name, **group.to_dict()}
-    return {**about, "explanation": [line.strip() for line in said.splitlines()]}
+    return {**about, "explanation": [line.strip() for line in explanation.splitlines()]}
 
 
 _COLUMNS = (
@@ -134,10 +134,10 @@ def _answer(plan: Plan, *, wide: bool) -> Answer:
     def rows() -> Iterator[dict[str, Any]]:
         groups = plan.situation.group_of_pod
         for decision in plan.decisions:
-            said = decision.to_dict()
-            said |= {"input": plan.input, "pod_group": groups.get(decision.pod)}
-            said["gpu_groups"] = ",".join(said.get("gpu_groups", ()))
-            yield {column: said.get(column) for column in ("input", *_COLUMNS)}
+            row = decision.to_dict()
+            row |= {"input": plan.input, "pod_group": groups.get(decision.pod)}
+            row["gpu_groups"] = ",".join(row.get("gpu_groups", ()))
+            yield {column: row.get(column) for column in ("input", *_COLUMNS)}
 
     def tables() -> list[Table]:
         if not wide:

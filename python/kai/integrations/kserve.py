@@ -256,31 +256,31 @@ def _features(made: Mapping[str, Any]) -> dict[str, Any]:
 
 def _warnings(request: PodRequest, mode: str) -> list[str]:
     if mode == "RawDeployment":
-        said = [
+        warnings = [
             "a Deployment whose pods wait for 10 minutes is reported as not progressing; the pods"
             " keep waiting, and no timeout needs to be raised"
         ]
     else:
-        said = [
+        warnings = [
             f"{PROGRESS_DEADLINE_ANNOTATION} is {PROGRESS_DEADLINE}: a revision fails if its pods"
             " wait longer in their queue",
             "Knative accepts these fields once an administrator has applied the patch in"
             " cluster_objects",
         ]
         if request.priority is not None:
-            said.append(
+            warnings.append(
                 "if KAI starts the pods of a revision one by one, it does not read the priority:"
                 " they have the priority inference"
             )
         if request.gang_min is not None:
-            said.append(
+            warnings.append(
                 f"minReplicas is {request.gang_min} or more: KAI starts that many pods of a"
                 " revision together, and the service does not scale to fewer pods"
             )
     if request.preemptible is not True and request.priority is None:
-        said.append(
+        warnings.append(
             "for KAI services have the priority inference, which is not preemptible and stays"
             " within the queue's quota: at the quota, a rollout cannot place its new pods;"
             " preemptible=True lets it borrow"
         )
-    return said
+    return warnings

@@ -678,8 +678,8 @@ def _check_words(name: str, wanted: Mapping[str, Any], group: Any) -> Iterator[D
             yield Difference("group", name, f"group {name}: reasons {found}, should have {code}")
     for part in _list(wanted.get("message") or []):
         if not any(part in message for message in group.messages):
-            said = " / ".join(map(repr, group.messages)) or "nothing"
-            text = f"group {name}: says {said}, should say {part!r}"
+            shown = " / ".join(map(repr, group.messages)) or "nothing"
+            text = f"group {name}: says {shown}, should say {part!r}"
             yield Difference("message", name, text)
 
 

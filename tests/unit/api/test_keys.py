@@ -71,7 +71,7 @@ def test_only_the_table_of_accelerators_names_vendors() -> None:
     vendor = re.compile(rf"\b({'|'.join(names)})\b|\"[^\"]*(nvidia|amd\.com|intel\.com|habana)")
     engine = HEADER.parents[1]
     files = [*engine.rglob("*.h"), *engine.rglob("*.cc")]
-    told = [
+    found = [
         f"{path.relative_to(engine)}: {line.strip()}"
         for path in files
         if path.name not in ("keys.h", "accelerators.h")
@@ -80,4 +80,4 @@ def test_only_the_table_of_accelerators_names_vendors() -> None:
         for line in path.read_text().splitlines()
         if vendor.search(line.partition("//")[0])
     ]
-    assert told == []
+    assert found == []

@@ -139,10 +139,10 @@ def test_the_tables_fit_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:
         patched.setattr(sys, "stdout", terminal := Terminal())
         assert main(["bench", *chosen, "--loads", "1"]) == 0
-    said = terminal.getvalue()
-    assert max(len(line) for line in said.splitlines()) <= 80
-    assert "3.0 s" in said  # KAI's figure
-    assert "Loading" in said
+    output = terminal.getvalue()
+    assert max(len(line) for line in output.splitlines()) <= 80
+    assert "3.0 s" in output  # KAI's figure
+    assert "Loading" in output
 
 
 def test_a_workload_without_its_trace_is_reported(

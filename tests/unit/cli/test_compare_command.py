@@ -37,16 +37,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_verdict_sets_the_first_line_and_the_exit_status(run: Run, folder: Path) -> None:
-    asked = ["default", "default", "--workload", folder / "jobs.yaml", "--seeds", 8]
-    better = run("compare", *asked, "--variant-cluster", folder / "bigger.yaml")
+    arguments = ["default", "default", "--workload", folder / "jobs.yaml", "--seeds", 8]
+    better = run("compare", *arguments, "--variant-cluster", folder / "bigger.yaml")
     assert better.status == 0
     assert better.out.startswith("bigger.yaml is better than default: completion, mean -")
     assert "\n  metric  " in better.out
     assert "A seed varies weeks: 4 drawn with replacement out of 4." in better.out
-    worse = run("compare", *asked, "--base-cluster", folder / "bigger.yaml")
+    worse = run("compare", *arguments, "--base-cluster", folder / "bigger.yaml")
     assert worse.status == 1
     assert worse.out.startswith("default is worse than bigger.yaml: completion, mean +")
-    equal = run("compare", *asked, "--cluster", folder / "bigger.yaml", "--processes", 1)
+    equal = run("compare", *arguments, "--cluster", folder / "bigger.yaml", "--processes", 1)
     assert equal.status == 0
     assert equal.out.startswith("default against default: cannot tell: completion, mean 0")
 
@@ -82,17 +82,17 @@ def test_an_experiment_without_randomness_has_no_interval(run: Run, folder: Path
 
 
 def test_the_page_option_writes_a_page(run: Run, folder: Path, tmp_path: Path) -> None:
-    asked = ["default", folder / "fifo.yaml", "--workload", folder / "jobs.yaml", "--vary", ""]
-    done = run("compare", *asked, "--html", tmp_path / "page.html")
+    arguments = ["default", folder / "fifo.yaml", "--workload", folder / "jobs.yaml", "--vary", ""]
+    done = run("compare", *arguments, "--html", tmp_path / "page.html")
     assert done.status == 0
     assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
-    lost = run("compare", *asked, "--html", tmp_path / "no" / "page.html")
+    lost = run("compare", *arguments, "--html", tmp_path / "no" / "page.html")
     assert lost.status == 2
     assert lost.err.startswith(f"kai: --html: {tmp_path}/no/page.html: ")
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (["--vary", "week"], "vary: a seed cannot vary 'week'; did you mean 'weeks'?"),
         (["--primary", "speed"], "there is no metric 'speed'"),
@@ -103,12 +103,12 @@ def test_the_page_option_writes_a_page(run: Run, folder: Path, tmp_path: Path) -
     ],
 )
 def test_an_invalid_option_prints_one_sentence(
-    run: Run, folder: Path, options: list[str], said: str
+    run: Run, folder: Path, options: list[str], message: str
 ) -> None:
     jobs = ["--workload", folder / "jobs.yaml"]
     done = run("compare", "default", "default", *jobs, *options)
     assert done.status == 2
-    assert done.err.startswith(f"kai: {said}")
+    assert done.err.startswith(f"kai: {message}")
     assert done.err.count("\n") == 1
 
 
@@ -144,8 +144,8 @@ def test_a_python_policy_may_apply_to_one_side_or_both(
 ) -> None:
     mine = tmp_path / "mine.py"
     mine.write_text(YOUNGEST_FIRST)
-    asked = ["--workload", folder / "jobs.yaml", "--seeds", 3]
-    sides = ["default", "default", *asked, "--json"]
+    arguments = ["--workload", folder / "jobs.yaml", "--seeds", 3]
+    sides = ["default", "default", *arguments, "--json"]
     one = run("compare", *sides, "--variant-policy", mine, "--processes", 1)
     two = run("compare", *sides, "--variant-policy", mine, "--processes", 2)
     assert two.out == one.out
@@ -164,7 +164,9 @@ def test_a_python_policy_may_apply_to_one_side_or_both(
     both = run("compare", *sides, "--policy", mine)
     assert json.loads(both.out)["metrics"][0]["difference"] == 0
     bigger = ["--base-cluster", folder / "bigger.yaml"]
-    named = run("compare", folder / "fifo.yaml", "default", *asked, "--base-policy", mine, *bigger)
+    named = run(
+        "compare", folder / "fifo.yaml", "default", *arguments, "--base-policy", mine, *bigger
+    )
     assert "fifo.yaml with mine.py on bigger.yaml" in " ".join(named.out.split())
 
 
@@ -174,8 +176,8 @@ def test_a_failing_policy_prints_one_sentence(
 ) -> None:
     mine = tmp_path / "mine.py"
     mine.write_text(YOUNGEST_FIRST.replace("waited_s", "waited"))
-    asked = ["default", "default", "--workload", folder / "jobs.yaml", "--seeds", 3]
-    done = run("compare", *asked, "--variant-policy", mine, "--processes", processes)
+    arguments = ["default", "default", "--workload", folder / "jobs.yaml", "--seeds", 3]
+    done = run("compare", *arguments, "--variant-policy", mine, "--processes", processes)
     assert done.status == 2
     assert done.out == ""
     assert done.err.startswith(f"kai: policy youngest_first ({mine}, line 6): AttributeError: ")
@@ -185,12 +187,12 @@ def test_a_failing_policy_prints_one_sentence(
 def test_a_file_without_a_policy_prints_one_sentence(
     run: Run, folder: Path, tmp_path: Path
 ) -> None:
-    asked = ["--workload", folder / "jobs.yaml"]
+    arguments = ["--workload", folder / "jobs.yaml"]
     none = tmp_path / "none.py"
-    done = run("compare", "default", "default", *asked, "--base-policy", none)
+    done = run("compare", "default", "default", *arguments, "--base-policy", none)
     assert done.status == 2
     assert done.err == f"kai: --base-policy: {none}: there is no such file\n"
-    done = run("compare", "default", none, *asked)
+    done = run("compare", "default", none, *arguments)
     assert done.status == 2
     assert f"write default --variant-policy {none}" in done.err
     assert done.err.count("\n") == 1
@@ -212,9 +214,9 @@ def test_an_interrupt_ends_all_processes(folder: Path) -> None:
         time.sleep(0.05)  # two processes and the one that counts resources
     started = children.read_text().split()
     done.send_signal(signal.SIGINT)
-    _, said = done.communicate(timeout=60)
+    _, output = done.communicate(timeout=60)
     assert done.returncode == 130
-    assert said.strip() == "kai: interrupted"
+    assert output.strip() == "kai: interrupted"
     for _ in range(200):
         left = [pid for pid in started if _runs(pid)]
         if not left:

@@ -41,7 +41,7 @@ def shell(
 
 
 @pytest.mark.parametrize(
-    ("command", "status", "said"),
+    ("command", "status", "message"),
     [
         ("KAI plan $SNAPSHOT > /dev/full", 2, "kai: standard output: no space left on device\n"),
         ("KAI plan --help > /dev/full", 2, "kai: standard output: no space left on device\n"),
@@ -59,10 +59,10 @@ def shell(
     ],
 )
 def test_failures_of_streams_and_disks(
-    tmp_path: Path, snapshot: Path, command: str, status: int, said: str
+    tmp_path: Path, snapshot: Path, command: str, status: int, message: str
 ) -> None:
     done = shell(command, tmp_path, SNAPSHOT=str(snapshot))
-    assert (done.returncode, done.stderr[: len(said) or None]) == (status, said)
+    assert (done.returncode, done.stderr[: len(message) or None]) == (status, message)
     assert "Traceback" not in done.stderr
 
 
@@ -95,9 +95,9 @@ def test_an_interrupt_ends_waiting_for_an_empty_pipe_at_once(
     for _ in range(2):  # `timeout -s INT` sends it twice
         process.send_signal(signal.SIGINT)
     start = time.monotonic()
-    _, said = process.communicate(timeout=30)
+    _, output = process.communicate(timeout=30)
     assert time.monotonic() - start < 5
-    assert (process.returncode, said.strip()) == (130, "kai: interrupted")
+    assert (process.returncode, output.strip()) == (130, "kai: interrupted")
 
 
 def test_a_missing_compiled_core(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def raising(error: BaseException) -> Callable[[], Any]:
 
 
 @pytest.mark.parametrize(
-    ("error", "status", "said"),
+    ("error", "status", "message"),
     [
         (MemoryError(), 2, "kai: there is not enough memory for this"),
         (RecursionError(), 2, "kai: an input is nested too deeply"),
@@ -150,11 +150,11 @@ def raising(error: BaseException) -> Callable[[], Any]:
     ],
 )
 def test_each_failure_has_a_sentence_and_a_status(
-    capfd: pytest.CaptureFixture[str], error: BaseException, status: int, said: str
+    capfd: pytest.CaptureFixture[str], error: BaseException, status: int, message: str
 ) -> None:
     assert guard(raising(error)) == status
     line, *rest = capfd.readouterr().err.splitlines()
-    assert said in line
+    assert message in line
     assert rest == []
 
 

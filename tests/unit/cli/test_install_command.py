@@ -140,7 +140,7 @@ def test_another_configuration_changes_the_pod_template(run: Run, tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("text", "status", "said"),
+    ("text", "status", "message"),
     [
         ("usageDBConfig: {clientType: influx}", 2, "unknown client type: influx"),
         ("actions: 7", 2, "actions"),
@@ -151,13 +151,13 @@ def test_another_configuration_changes_the_pod_template(run: Run, tmp_path: Path
     ],
 )
 def test_a_configuration_is_checked(
-    run: Run, tmp_path: Path, text: str, status: int, said: str
+    run: Run, tmp_path: Path, text: str, status: int, message: str
 ) -> None:
     file = tmp_path / "config.yaml"
     file.write_text(text)
     done = run("install", "--config", file)
     assert done.status == status
-    assert said in done.err
+    assert message in done.err
     assert run("install", "--config", tmp_path / "none.yaml").status == 2
     assert run("install", "--config", file, "--crds-only").status == 2
     assert run("install", "--config", file, "--without-programs").status == 2

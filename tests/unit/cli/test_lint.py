@@ -224,7 +224,7 @@ def test_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("kind: [Pod", "not valid YAML"),
         ("", "contains no object that can be checked"),
@@ -233,12 +233,12 @@ def test_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_bad_input_is_a_sentence(
-    run: Run, write: Callable[[str], Path], text: str, said: str
+    run: Run, write: Callable[[str], Path], text: str, message: str
 ) -> None:
     good = write(WRONG)
     done = run("lint", write(text), good)
     assert done.status == 2
-    assert said in done.err
+    assert message in done.err
     assert "min-member-key" in done.out  # the others are checked too
 
 
@@ -333,7 +333,7 @@ def test_only_selected_codes_are_fixed(run: Run, write: Callable[[str], Path]) -
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (["--select", "queue-cylce"], "--select: there is no code 'queue-cylce'; did you mean"),
         (["--ignore", "que"], "--ignore: there is no code 'que'"),
@@ -343,11 +343,11 @@ def test_only_selected_codes_are_fixed(run: Run, write: Callable[[str], Path]) -
     ],
 )
 def test_invalid_options_are_refused(
-    run: Run, write: Callable[[str], Path], options: list[str], said: str
+    run: Run, write: Callable[[str], Path], options: list[str], message: str
 ) -> None:
     done = run("lint", write(WRONG), *options)
     assert (done.status, done.out) == (2, "")
-    assert said in done.err
+    assert message in done.err
 
 
 def marked(line: int, comment: str) -> str:
@@ -371,14 +371,14 @@ def test_a_comment_ignores_findings_of_its_line(run: Run, write: Callable[[str],
 
 
 def test_a_comment_without_effect_is_a_finding(run: Run, write: Callable[[str], Path]) -> None:
-    for line, comment, said in (
+    for line, comment, text in (
         (5, "kai: ignore", "this comment ignores nothing: the line has no findings"),
         (16, "kai: ignore[not-text,queue-cycle]", "ignores queue-cycle, but the line has no"),
         (16, "kai: ignore[not-txt]", "there is no code 'not-txt'; did you mean 'not-text'?"),
     ):
         done = run("lint", write(marked(line, comment)))
         assert f":{line}: warning ignore-unused: " in done.out
-        assert said in done.out
+        assert text in done.out
 
 
 def test_ignored_findings_are_not_fixed(run: Run, write: Callable[[str], Path]) -> None:

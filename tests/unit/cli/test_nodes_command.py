@@ -75,24 +75,24 @@ def test_many_different_nodes_are_counted(run: Run, tmp_path: Path) -> None:
 
 
 def test_json_has_classes_and_nodes(run: Run, mixed: Path) -> None:
-    said = json.loads(run("nodes", mixed, "--json", "--now", NOW).out)
-    assert list(said) == ["input", "now", "classes", "nodes"]
-    assert said["classes"][1] == {
+    data = json.loads(run("nodes", mixed, "--json", "--now", NOW).out)
+    assert list(data) == ["input", "now", "classes", "nodes"]
+    assert data["classes"][1] == {
         "gpu_product": "NVIDIA-H100-80GB-HBM3", "gpus_each": 8, "nodes": 3, "whole_nodes": 0,
         "gpus": 24, "free_gpus": 8, "free_parts": 1.75, "leaving_gpus": 0,
     }  # fmt: skip
-    big = said["nodes"]["big-2"]
+    big = data["nodes"]["big-2"]
     assert (big["gpu_product"], big["free_gpus"]) == ("NVIDIA-H100-80GB-HBM3", 5)
     assert sorted(big["free_parts"]) == [0.5, 0.5, 0.75]
-    assert said["nodes"]["big-3"]["state"] == "cordoned"
-    assert len(said["nodes"]) == 58
+    assert data["nodes"]["big-3"]["state"] == "cordoned"
+    assert len(data["nodes"]) == 58
 
 
 def test_json_equals_the_nodes_of_the_plan(run: Run, mixed: Path) -> None:
-    said = json.loads(run("nodes", mixed, "--json", "--now", NOW).out)["nodes"]
+    data = json.loads(run("nodes", mixed, "--json", "--now", NOW).out)["nodes"]
     nodes = kai.Scheduler().plan(kai.load(mixed), now=NOW).nodes
     for name, node in nodes.items():
-        assert said[name] == {"gpu_product": said[name]["gpu_product"], **node.to_dict()}
+        assert data[name] == {"gpu_product": data[name]["gpu_product"], **node.to_dict()}
 
 
 def test_a_cluster_without_nodes(run: Run, tmp_path: Path) -> None:

@@ -69,10 +69,10 @@ def test_explain_prints_only_the_explanation(run: Run, snapshot: Path, name: str
 
 
 def test_explain_prints_json(run: Run, snapshot: Path) -> None:
-    said = json.loads(run("plan", snapshot, "--explain", "big", "--json", "--now", NOW).out)
-    assert list(said)[:5] == ["input", "now", "pod_group", "queue", "verdict"]
-    assert said["pod_group"] == "vision/big"
-    assert said["explanation"][0] == "vision/big waits in queue vision."
+    data = json.loads(run("plan", snapshot, "--explain", "big", "--json", "--now", NOW).out)
+    assert list(data)[:5] == ["input", "now", "pod_group", "queue", "verdict"]
+    assert data["pod_group"] == "vision/big"
+    assert data["explanation"][0] == "vision/big waits in queue vision."
 
 
 def test_explain_searches_all_inputs(run: Run, snapshot: Path, tmp_path: Path) -> None:
@@ -121,10 +121,13 @@ def test_an_unknown_configuration_member_is_reported_once(
 ) -> None:
     config = tmp_path / "config.yaml"
     config.write_text('actions: "allocate"\naction: "reclaim"\n')
-    said = 'configuration member "action" is not known and is skipped; did you mean "actions"?'
+    message = 'configuration member "action" is not known and is skipped; did you mean "actions"?'
     done = run("plan", snapshot, snapshot, "--json", "--config", config)
-    assert done.err == f"kai: {said}\n"
-    assert [json.loads(line)["warnings"] for line in done.out.splitlines()] == [[said], [said]]
+    assert done.err == f"kai: {message}\n"
+    assert [json.loads(line)["warnings"] for line in done.out.splitlines()] == [
+        [message],
+        [message],
+    ]
     page = run("plan", snapshot, "--config", config)
     assert page.err == ""
     lines = page.out.splitlines()

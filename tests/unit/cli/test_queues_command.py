@@ -91,14 +91,14 @@ def test_samples_count_up_to_the_time_of_the_plan(run: Run, tmp_path: Path) -> N
 
 def test_an_invalid_usage_file_prints_one_sentence(run: Run, tmp_path: Path) -> None:
     snapshot, file = two_queues(tmp_path), tmp_path / "usage.yaml"
-    for text, said in (
+    for text, message in (
         ("a: 1", "queue a: is not a mapping of gpu, cpu and memory: 1"),
         ("[1]", "is a list, not a mapping of queues"),
     ):
         file.write_text(text)
         done = run("queues", snapshot, "--usage", file)
         assert (done.status, done.out) == (2, "")
-        assert done.err == f"kai: --usage: {file}: {said}\n"
+        assert done.err == f"kai: --usage: {file}: {message}\n"
     done = run("queues", snapshot, "--usage", tmp_path / "none.yaml")
     assert done.status == 2
     assert "--usage: " in done.err

@@ -84,8 +84,8 @@ def test_texts_that_look_like_numbers_stay_texts(run: Run) -> None:
 
 
 def test_all_prints_every_member_of_the_result(run: Run) -> None:
-    told = json.loads(run(*HALF, "--all", "--format", "json").out)
-    assert set(told) == {
+    data = json.loads(run(*HALF, "--all", "--format", "json").out)
+    assert set(data) == {
         "settings", "pod", "cluster_objects", "placement", "unsupported", "warnings",
     }  # fmt: skip
 
@@ -114,7 +114,7 @@ def test_options_of_a_builder_are_checked(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("--gpu-fraction", "1.5"), "devices=2"),
         (("--gpus", "half"), "not a valid integer"),
@@ -123,11 +123,11 @@ def test_options_of_a_builder_are_checked(run: Run) -> None:
     ],
 )
 def test_invalid_options_print_one_sentence(
-    run: Run, arguments: tuple[str, ...], said: str
+    run: Run, arguments: tuple[str, ...], message: str
 ) -> None:
     done = run("settings", "-o", "zenml", *arguments)
     assert (done.status, done.out) == (2, "")
-    assert said in done.err
+    assert message in done.err
     assert "Traceback" not in done.err
 
 

@@ -40,16 +40,16 @@ def test_a_request_is_read_from_standard_input(run: Run, monkeypatch: pytest.Mon
     assert run("simulate", "--fair-share", "-").out == ANSWER
 
 
-def is_refused_with_a_sentence(run: Run, option: str, file: Path, text: str, said: str) -> None:
+def is_refused_with_a_sentence(run: Run, option: str, file: Path, text: str, message: str) -> None:
     file.write_text(text)
     done = run("simulate", option, file)
     assert (done.status, done.out) == (2, "")
-    assert f"{file}: {said}" in done.err
+    assert f"{file}: {message}" in done.err
     assert len(done.err.splitlines()) == 1
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("{", "not valid JSON: it ends in the middle of a value, on line 1 (cut short?)"),
         ('{"queues": 1}', "queues: is not a list"),
@@ -57,9 +57,9 @@ def is_refused_with_a_sentence(run: Run, option: str, file: Path, text: str, sai
     ],
 )
 def test_an_invalid_request_prints_one_sentence(
-    run: Run, tmp_path: Path, text: str, said: str
+    run: Run, tmp_path: Path, text: str, message: str
 ) -> None:
-    is_refused_with_a_sentence(run, "--fair-share", tmp_path / "request.json", text, said)
+    is_refused_with_a_sentence(run, "--fair-share", tmp_path / "request.json", text, message)
 
 
 def test_a_missing_file(run: Run, tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_times_have_any_number_of_units(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ((), "give exactly one of WORKLOAD, --live, --fair-share REQUEST and --time-based INPUT"),
         (("missing.csv",), "missing.csv"),
@@ -146,13 +146,17 @@ def test_times_have_any_number_of_units(run: Run, tmp_path: Path) -> None:
     ],
 )
 def test_invalid_options_are_reported(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], said: str
+    run: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: tuple[str, ...],
+    message: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "jobs.yaml").write_text(WORKLOAD)
     done = run("simulate", *arguments)
     assert done.status == 2
-    assert said in done.err
+    assert message in done.err
 
 
 @pytest.fixture
@@ -210,7 +214,7 @@ def test_groups_of_a_snapshot_run_forever_by_default(run: Run, snapshot: Path) -
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("snapshot.zip", "--remaining", "soon"), "--remaining: 'soon' is not one of 8h, forever"),
         (("snapshot.zip", "--cluster", "jobs.yaml"), "--cluster needs a workload"),
@@ -225,7 +229,7 @@ def test_an_invalid_snapshot_prints_one_sentence(
     snapshot: Path,
     monkeypatch: pytest.MonkeyPatch,
     arguments: tuple[str, ...],
-    said: str,
+    message: str,
 ) -> None:
     monkeypatch.chdir(snapshot.parent)
     (snapshot.parent / "jobs.yaml").write_text(
@@ -233,7 +237,7 @@ def test_an_invalid_snapshot_prints_one_sentence(
     )
     done = run("simulate", *arguments)
     assert done.status == 2
-    assert said in done.err
+    assert message in done.err
 
 
 SCALED = """
@@ -297,7 +301,7 @@ def test_a_time_based_input_is_read_from_standard_input(run: Run, monkeypatch: A
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("HalfLife: 7", "the input: there is no member 'HalfLife'; did you mean 'HalfLifePeriod'?"),
         ("Jobs: {a: {}}", "Jobs: there is no queue 'a'"),
@@ -305,9 +309,9 @@ def test_a_time_based_input_is_read_from_standard_input(run: Run, monkeypatch: A
     ],
 )
 def test_an_invalid_time_based_input_prints_one_sentence(
-    run: Run, tmp_path: Path, text: str, said: str
+    run: Run, tmp_path: Path, text: str, message: str
 ) -> None:
-    is_refused_with_a_sentence(run, "--time-based", tmp_path / "config.yaml", text, said)
+    is_refused_with_a_sentence(run, "--time-based", tmp_path / "config.yaml", text, message)
 
 
 def test_workload_options_exclude_a_time_based_input(run: Run, tmp_path: Path) -> None:

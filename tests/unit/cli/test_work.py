@@ -40,15 +40,15 @@ def test_ctrl_c_interrupts_whichever_thread_gets_the_signal(
     monkeypatch.setattr(work, "PATIENCE_S", 0.01)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
-    heard, gave_up = threading.Event(), threading.Event()
+    interrupted, gave_up = threading.Event(), threading.Event()
 
     def endless() -> None:
         time.sleep(0.3)
         signal.pthread_kill(threading.get_ident(), signal.SIGINT)
-        if not heard.wait(20):
+        if not interrupted.wait(20):
             gave_up.set()
 
     with pytest.raises(KeyboardInterrupt):
         work.patiently("planning", endless)
-    heard.set()
+    interrupted.set()
     assert not gave_up.is_set()

@@ -304,11 +304,11 @@ def test_a_request_in_doubt_to_an_unusable_node_is_taken_back() -> None:
     """The pod is planned again; the lease is kept as long as the first request may arrive."""
     binder, looked_at = lost()
     writes = binder.seen(2, looked_at, pod()).writes
-    asked = binder.hold(["n1"], writes).ask
-    assert asked == [looked_at]
-    [again] = binder.checked(2, STAMP, asked, ()).writes
-    asked = binder.answered(2, again, Outcome(Result.TAKEN_BACK)).ask
-    assert binder.checked(2, STAMP, asked, [7]) == Steps()
+    to_check = binder.hold(["n1"], writes).to_check
+    assert to_check == [looked_at]
+    [again] = binder.checked(2, STAMP, to_check, ()).writes
+    to_check = binder.answered(2, again, Outcome(Result.TAKEN_BACK)).to_check
+    assert binder.checked(2, STAMP, to_check, [7]) == Steps()
     assert (binder.under_way, binder.in_doubt) == (0, 1)
 
 
@@ -374,7 +374,7 @@ def held(*nodes: str, group: bool = False) -> tuple[Binder, list[Binding], list[
     writes = begin(binder, first, second).writes
     steps = binder.hold(nodes, [each for each in writes if target(each) in nodes])
     assert steps.writes == steps.forget == []
-    return binder, steps.ask, writes
+    return binder, steps.to_check, writes
 
 
 def target(write: Write) -> str:
@@ -382,44 +382,44 @@ def target(write: Write) -> str:
     return str(write.body.get("target", {}).get("name"))
 
 
-def checked(binder: Binder, asked: list[Binding], *broken: int) -> Steps:
-    return binder.checked(1, STAMP, asked, broken)
+def checked(binder: Binder, to_check: list[Binding], *broken: int) -> Steps:
+    return binder.checked(1, STAMP, to_check, broken)
 
 
 def test_a_binding_to_a_changed_node_is_sent_if_it_is_still_valid() -> None:
-    binder, asked, writes = held("n2", "n3")
-    assert [each.pod for each in asked] == ["team/a-1"]
-    [again] = checked(binder, asked).writes
+    binder, to_check, writes = held("n2", "n3")
+    assert [each.pod for each in to_check] == ["team/a-1"]
+    [again] = checked(binder, to_check).writes
     assert (again.name, target(again)) == ("a-1", "n2")
-    assert binder.answered(1, again, DONE).bound == asked
+    assert binder.answered(1, again, DONE).bound == to_check
     assert len(binder.answered(1, writes[0], DONE).bound) == 1
 
 
 def test_a_binding_that_is_no_longer_valid_is_taken_back() -> None:
-    binder, asked, writes = held("n2")
-    steps = checked(binder, asked, 8)
+    binder, to_check, writes = held("n2")
+    steps = checked(binder, to_check, 8)
     assert steps == Steps()  # the planning thread has dropped its assumption
     assert binder.under_way == 1
     assert binder.answered(1, writes[1], DONE).bound == []
 
 
 def test_a_pod_with_a_new_decision_while_its_binding_is_held_is_bound_once() -> None:
-    binder, asked, _ = held("n2")
+    binder, to_check, _ = held("n2")
     [write] = begin(binder, binding("a-1", "n9", assumption=9)).writes
-    assert checked(binder, asked) == Steps()
+    assert checked(binder, to_check) == Steps()
     assert [each.node for each in binder.answered(1, write, DONE).bound] == ["n9"]
 
 
 def test_a_pod_deleted_while_its_binding_is_held_is_not_bound() -> None:
-    binder, asked, _ = held("n2")
+    binder, to_check, _ = held("n2")
     binder.pod_gone("team/a-1", "uid-a-1")
-    assert checked(binder, asked) == Steps()
+    assert checked(binder, to_check) == Steps()
 
 
 def test_bindings_that_wait_for_their_group_are_held_too() -> None:
-    binder, asked, [created] = held("n1", "n2", group=True)
-    assert [each.pod for each in asked] == ["team/a-0", "team/a-1"]
-    assert kinds(checked(binder, asked, 8)) == []  # the first one waits for the group again
+    binder, to_check, [created] = held("n1", "n2", group=True)
+    assert [each.pod for each in to_check] == ["team/a-0", "team/a-1"]
+    assert kinds(checked(binder, to_check, 8)) == []  # the first one waits for the group again
     assert [each.name for each in binder.answered(1, created, DONE).writes] == ["a-0"]
     [patch] = binder.tick(2.0).writes  # the other one waits, and names its group
     assert (patch.verb, patch.name) == ("patch", "a-1")
@@ -429,7 +429,7 @@ def test_a_binding_that_was_not_retried_is_checked() -> None:
     binder = Binder()
     [write] = begin(binder, binding()).writes
     steps = binder.answered(1, write, Outcome(Result.TAKEN_BACK))
-    assert steps.ask == [binding()]
+    assert steps.to_check == [binding()]
     assert steps.failed == steps.forget == []
 
 

@@ -67,10 +67,10 @@ def test_no_victim_is_evicted_if_one_of_three_may_not_be() -> None:
     steps = answer(evictor, trials, DONE, BUDGET, DONE)
     assert steps.writes == []
     assert sorted(steps.forget) == [1, 2, 3]
-    said = {removal.order.pod: why for removal, why in steps.spared}
-    assert next(iter(said)) == "team/w"  # the reason comes first
-    assert said["team/w"] == "it would violate the pod's budget"
-    assert said["team/x"] == (
+    found = {removal.order.pod: why for removal, why in steps.spared}
+    assert next(iter(found)) == "team/w"  # the reason comes first
+    assert found["team/w"] == "it would violate the pod's budget"
+    assert found["team/x"] == (
         "it would be evicted together with pod team/w: it would violate the pod's budget"
     )
     assert len(evictor) == 0

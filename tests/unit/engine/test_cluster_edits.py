@@ -239,7 +239,7 @@ def test_an_object_of_any_kind_can_be_removed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (lambda c: c.remove("a/trian"), "pod group, pod, node or queue 'a/trian'; did you mean"),
         (lambda c: c.remove("n1", kind="Queue"), "there is no queue 'n1'"),
@@ -255,17 +255,17 @@ def test_an_object_of_any_kind_can_be_removed() -> None:
     ],
 )
 def test_an_unknown_name_is_reported_and_nothing_changes(
-    change: Callable[[kai.Cluster], kai.Cluster], said: str
+    change: Callable[[kai.Cluster], kai.Cluster], message: str
 ) -> None:
     living = cluster()
     before = living.to_snapshot()
-    with pytest.raises(kai.NotFoundError, match=said):
+    with pytest.raises(kai.NotFoundError, match=message):
         change(living)
     assert living.to_snapshot() == before
 
 
 @pytest.mark.parametrize(
-    ("change", "error", "said"),
+    ("change", "error", "message"),
     [
         (lambda c: c.add_nodes(-1, like="n1"), kai.InvalidClusterError, "count is -1"),
         (lambda c: c.scale("a/old", -1), kai.InvalidClusterError, "pods is -1"),
@@ -277,9 +277,9 @@ def test_an_unknown_name_is_reported_and_nothing_changes(
     ],
 )
 def test_invalid_edits_are_refused(
-    change: Callable[[kai.Cluster], kai.Cluster], error: type[Exception], said: str
+    change: Callable[[kai.Cluster], kai.Cluster], error: type[Exception], message: str
 ) -> None:
-    with pytest.raises(error, match=said):
+    with pytest.raises(error, match=message):
         change(cluster())
 
 

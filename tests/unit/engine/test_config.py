@@ -69,7 +69,7 @@ def holding(place: str, name: str) -> dict[str, Any]:
     raise AssertionError(f"no configuration is known for {place}")
 
 
-def said_of(config: dict[str, Any]) -> list[str]:
+def warnings_of(config: dict[str, Any]) -> list[str]:
     """Its warnings, or the error message."""
     try:
         return _core.Config.parse(json.dumps(config)).warnings
@@ -89,17 +89,17 @@ def test_a_name_mistyped_by_one_letter_is_reported(place: str, name: str) -> Non
     for wrong in mistyped(name):
         if wrong in known:
             continue
-        (said,) = said_of(holding(place, wrong))
-        assert wrong in said
-        near = [each for each in known if f'did you mean "{each}"?' in said]
-        assert near == [name] or len(name) < 6, said  # "cpu" and "gpu" are similar
+        (message,) = warnings_of(holding(place, wrong))
+        assert wrong in message
+        near = [each for each in known if f'did you mean "{each}"?' in message]
+        assert near == [name] or len(name) < 6, message  # "cpu" and "gpu" are similar
 
 
 @pytest.mark.parametrize(("place", "name"), list(every_name()))
 def test_a_correct_name_is_not_reported(place: str, name: str) -> None:
     if place in ("tiers[]", "tiers[].plugins[]"):
         return  # their values have several types
-    assert [each for each in said_of(holding(place, name)) if "not known" in each] == []
+    assert [each for each in warnings_of(holding(place, name)) if "not known" in each] == []
 
 
 @pytest.mark.parametrize("name", PARAMS[""])
@@ -116,8 +116,8 @@ def test_a_parameter_mistyped_in_a_snapshot_is_among_the_warnings(name: str) -> 
         inner = {wrong: 1} if name in PARAMS[""] else {"partitionParams": {wrong: 1}}
         snapshot["schedulerParams"] = inner
         plan = kai.Scheduler().plan(kai.Cluster.from_snapshot(snapshot))
-        (said,) = plan.warnings
-        assert f'"{wrong}" is not known and is skipped; did you mean "{name}"?' in said
+        (text,) = plan.warnings
+        assert f'"{wrong}" is not known and is skipped; did you mean "{name}"?' in text
 
 
 def test_the_default_parameters_of_a_cluster_are_known() -> None:
@@ -171,10 +171,10 @@ def test_missing_protective_plugins_cause_a_warning() -> None:
     cluster = kai.Cluster().queue("a", gpu_limit=1).nodes("n", 2, gpus=4)
     cluster.pending("a/x", pods=4, gpus=1)
     plan = kai.Scheduler({"tiers": [{"plugins": [{"name": "nodeplacement"}]}]}).plan(cluster)
-    said = "plugins: only nodeplacement; limits, selectors and taints are not checked"
-    assert plan.warnings == (said,)
-    assert said in " ".join(str(plan).split())
-    assert said in plan._repr_html_()
+    message = "plugins: only nodeplacement; limits, selectors and taints are not checked"
+    assert plan.warnings == (message,)
+    assert message in " ".join(str(plan).split())
+    assert message in plan._repr_html_()
 
 
 def test_the_written_default_configuration_equals_the_default() -> None:

@@ -51,18 +51,18 @@ def test_decisions_have_the_methods_of_a_tuple(looked: bool) -> None:
 
 def test_reading_one_decision_converts_one(monkeypatch: pytest.MonkeyPatch) -> None:
     made = decisions()
-    asked: list[tuple[int, int]] = []
+    reads: list[tuple[int, int]] = []
 
     def note(start: int, stop: int) -> Any:
-        asked.append((start, stop))
+        reads.append((start, stop))
         return whole()[start:stop]
 
     monkeypatch.setattr(made, "_made", note)
     assert made[2] == whole()[2]
     assert made[1:3] == whole()[1:3]
-    assert asked == [(2, 3), (1, 3)]
+    assert reads == [(2, 3), (1, 3)]
     assert list(made) == list(made)
-    assert asked[2:] == [(0, 4)]
+    assert reads[2:] == [(0, 4)]
 
 
 def test_decisions_print_like_a_tuple_up_to_50() -> None:

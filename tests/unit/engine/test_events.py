@@ -259,7 +259,7 @@ def test_created_and_deleted_objects_leave_no_state() -> None:
 # ---- plans that were made before ----------------------------------------------------------------
 
 
-def said(plan: kai.Plan) -> dict[str, Any]:
+def readable(plan: kai.Plan) -> dict[str, Any]:
     """Everything that a person or a program can read of a plan."""
     return {
         "dict": plan.to_dict(),
@@ -278,14 +278,14 @@ def test_a_plan_stays_readable_after_later_events(looks_before: bool) -> None:
     for name in ("a/train-0", "b/wide-2", "a/old-0", "a/train-1"):
         plans.append(scheduler.plan(living, now=NOW))
         anew = fresh(living)
-        expected.append(said(anew) | {"dict": None, "json": None})
+        expected.append(readable(anew) | {"dict": None, "json": None})
         if looks_before:
             assert plans[-1] == anew
         living.delete("Pod", name)
     living.delete("Queue", "a").delete("Node", "n1").node("n4", gpus=2)
     assert scheduler.plan(living, now=NOW) == fresh(living)
     for plan, then in zip(plans, expected, strict=True):
-        now = said(plan)
+        now = readable(plan)
         assert json.loads(now["json"]) == json.loads(json.dumps(now["dict"]))
         assert now | {"dict": None, "json": None} == then
 

@@ -90,12 +90,12 @@ def test_a_reached_limit_is_explained_with_its_numbers() -> None:
 def test_a_quota_suggests_a_preemptible_priority() -> None:
     cluster = kai.Cluster().queue("a", deserved_gpus=1).node("n1", gpus=4)
     cluster.pending("a/job", gpus=2, priority="build")
-    said = why(cluster, "a/job")
+    text = why(cluster, "a/job")
     assert (
         "Queue a deserves 1 GPU, its non-preemptible pods hold 0, and this non-preemptible"
-        " request is for 2 more" in said
+        " request is for 2 more" in text
     )
-    assert "With a priority below 100" in said
+    assert "With a priority below 100" in text
 
 
 def test_a_queue_with_more_than_its_share_is_named() -> None:
@@ -122,14 +122,14 @@ def test_unsuitable_nodes_are_counted_by_reason() -> None:
         .node("n3", cpus=1)
         .pending("a/job", cpus=4)
     )
-    said = why(cluster, "a/job")
-    assert "No node can take the next pod: " in said
+    text = why(cluster, "a/job")
+    assert "No node can take the next pod: " in text
     for part in (
         "1 node cordoned",
         "1 node with a taint it does not tolerate",
         "1 node short of free CPUs",
     ):
-        assert part in said
+        assert part in text
 
 
 def test_a_missing_queue_gets_a_suggestion() -> None:
@@ -151,13 +151,13 @@ def test_a_gang_waits_for_its_missing_pods() -> None:
 
 def test_a_partly_placed_elastic_group_has_its_numbers() -> None:
     cluster = full_node().running("a/job", gpus=1, node="n1").pending("a/job", pods=5, gpus=1)
-    said = why(cluster, "a/job")
-    assert said.startswith("a/job has 6 pods: 1 running, 3 placed now; the rest waits.\n")
-    assert "It needs 1 GPU on one node; no GPU is free after this cycle." in said
+    text = why(cluster, "a/job")
+    assert text.startswith("a/job has 6 pods: 1 running, 3 placed now; the rest waits.\n")
+    assert "It needs 1 GPU on one node; no GPU is free after this cycle." in text
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("given", "message"),
     [
         (
             {"gpu_memory_mib": 9_000},
@@ -175,12 +175,12 @@ def test_a_partly_placed_elastic_group_has_its_numbers() -> None:
     ],
     ids=str,
 )
-def test_a_fraction_without_room_is_named(asked: dict[str, Any], said: str) -> None:
+def test_a_fraction_without_room_is_named(given: dict[str, Any], message: str) -> None:
     cluster = kai.Cluster().queue("a").node("n1", gpus=2, gpu_memory_mib=15_360)
     for device in ("g", "h"):
         cluster.running(f"a/{device}", gpu_fraction=0.6, node="n1", gpu_groups=[device])
-    cluster.pending("a/job", **asked)
-    assert said in why(cluster, "a/job")
+    cluster.pending("a/job", **given)
+    assert message in why(cluster, "a/job")
 
 
 def test_an_unsupported_field_is_named() -> None:
@@ -336,8 +336,8 @@ def test_a_parent_queue_over_its_share_is_named() -> None:
     cluster = kai.Cluster().queue("big", deserved_gpus=1).queue("small", deserved_gpus=1)
     cluster.queue("rich", parent="big", deserved_gpus=2).queue("poor", parent="small")
     cluster.node("n1", gpus=2).running("rich/run", pods=2, gpus=1, node="n1")
-    said = why_after_evictions(cluster.pending("poor/new", gpus=1), "rich/run")
-    assert said.endswith("\n  Queue big held 2 GPUs; its fair share is 1.")
+    text = why_after_evictions(cluster.pending("poor/new", gpus=1), "rich/run")
+    assert text.endswith("\n  Queue big held 2 GPUs; its fair share is 1.")
 
 
 def test_a_moved_group_has_its_node_and_the_reason() -> None:
@@ -414,8 +414,8 @@ def test_a_group_with_rejected_pods_has_the_reason() -> None:
     snapshot = kai.Cluster().queue("a").node("n1", gpus=1).pending("a/x", gpus=1).to_snapshot()
     snapshot["rawObjects"]["pods"][0]["metadata"]["labels"] = {"team": 5}
     plan = kai.Scheduler().plan(kai.Cluster.from_snapshot(snapshot))
-    said = (
+    message = (
         "Pod a/x-0 was left out of the plan.\n"
         '  metadata.labels["team"]: expected a string, found a number'
     )
-    assert [plan.why(name) for name in ("a/x", "x", "a/x-0", "x-0")] == [said] * 4
+    assert [plan.why(name) for name in ("a/x", "x", "a/x-0", "x-0")] == [message] * 4

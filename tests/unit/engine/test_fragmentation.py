@@ -34,9 +34,9 @@ def random_cluster(draw: random.Random) -> kai.Cluster:
     for i in range(draw.randint(1, 4)):
         cluster.node(f"n{i}", gpus=draw.choice((0, 1, 2, 4, 8)), cpus=draw.choice((4, 8, 32)))
     for i in range(draw.randint(1, 8)):
-        asked = draw.choice(({"gpus": draw.choice((0, 1, 2, 8))}, {"gpu_fraction": 0.3}))
-        asked = {**asked, "cpus": draw.choice((1, 2, 8)), "pods": draw.randint(1, 4)}
-        cluster.pending(f"a/{i}", **asked)
+        request = draw.choice(({"gpus": draw.choice((0, 1, 2, 8))}, {"gpu_fraction": 0.3}))
+        request = {**request, "cpus": draw.choice((1, 2, 8)), "pods": draw.randint(1, 4)}
+        cluster.pending(f"a/{i}", **request)
     return cluster
 
 

@@ -215,7 +215,7 @@ def test_decisions_are_values() -> None:
         cpu.pod = "other"  # type: ignore[misc]
 
 
-def test_their_repr_leaves_out_what_does_not_apply() -> None:
+def test_the_repr_of_a_decision_has_only_its_fields() -> None:
     evict, shares, cpu, pipeline = fake_plan().decisions
     assert repr(pipeline) == "Pipeline(pod='b/new', node='n2', gpus=8)"
     assert repr(cpu) == "Bind(pod='a/cpu', node='n1', gpus=0)"

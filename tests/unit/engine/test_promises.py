@@ -187,7 +187,7 @@ def zipped(**entries: str) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("{", "memory.json in the archive is not a JSON object"),
         ("[]", "memory.json in the archive is not a JSON object"),
@@ -195,8 +195,8 @@ def zipped(**entries: str) -> bytes:
         ('{"now": "soon"}', "'soon' is not an RFC 3339 time"),
     ],
 )
-def test_an_invalid_memory_in_an_archive_raises_one_sentence(text: str, said: str) -> None:
-    with pytest.raises(kai.InvalidInputError, match=said):
+def test_an_invalid_memory_in_an_archive_raises_one_sentence(text: str, message: str) -> None:
+    with pytest.raises(kai.InvalidInputError, match=message):
         kai.load(zipped(memory=text))
 
 

@@ -73,9 +73,9 @@ NAMES = st.lists(
 def test_shortened_names_are_distinct(known: list[str], limit: int) -> None:
     short = names.shortened(dict.fromkeys(known, limit))
     assert len(set(short.values())) == len(known)
-    for name, said in short.items():
-        assert said == name or len(said) <= limit
-        assert len(name) > limit or said == name
+    for name, shown in short.items():
+        assert shown == name or len(shown) <= limit
+        assert len(name) > limit or shown == name
 
 
 @given(NAMES, st.sampled_from((60, 80, 120, 200)))

@@ -79,10 +79,10 @@ def test_invalid_topology_requests_are_listed() -> None:
         "a/less", gpus=1, topology="site", preferred_level="rack", min_domains=3, max_domains=2
     )
     cluster.pending("a/zero", gpus=1, topology="site", preferred_level="rack", min_domains=0)
-    told = {each.name: str(each) for each in cluster.rejected}
-    assert "preferredTopologyLevel, whose domains it counts" in told["a/none"]
-    assert "is 2, less than the 3 that" in told["a/less"]
-    assert "is not a number of domains: 1 or more" in told["a/zero"]
+    found = {each.name: str(each) for each in cluster.rejected}
+    assert "preferredTopologyLevel, whose domains it counts" in found["a/none"]
+    assert "is 2, less than the 3 that" in found["a/less"]
+    assert "is not a number of domains: 1 or more" in found["a/zero"]
 
 
 def test_pods_are_ranked_by_domain_and_keep_their_rank() -> None:
@@ -96,13 +96,13 @@ def test_pods_are_ranked_by_domain_and_keep_their_rank() -> None:
     assert sorted(ranks["n1"] + ranks["n2"]) == [0, 1, 2]
     assert max(ranks["n1"]) < min(ranks["n2"])
     world = step(cluster.to_snapshot(), plan, now=NOW)
-    told = {
+    found = {
         pod["metadata"]["name"]: pod["metadata"]["annotations"]
         for pod in world["rawObjects"]["pods"]
     }
     for each in plan.decisions:
         assert isinstance(each, kai.Bind)
-        notes = told[each.pod.rpartition("/")[2]]
+        notes = found[each.pod.rpartition("/")[2]]
         assert notes["kai.scheduler/topology-rank"] == str(each.topology_rank)
         assert notes["kai.scheduler/topology-domain"] == each.topology_domain
 
@@ -143,8 +143,8 @@ def test_topology_after_node_events_equals_a_fresh_load(seed: int) -> None:
     for name in "xyz":
         level = draw.choice(["required_level", "preferred_level"])
         pods = draw.randint(1, 5)
-        asks = {level: draw.choice(["zone", "rack"])}
-        world.pending(f"a/{name}", pods=pods, gpus=1, min_member=pods, topology="site", **asks)
+        request = {level: draw.choice(["zone", "rack"])}
+        world.pending(f"a/{name}", pods=pods, gpus=1, min_member=pods, topology="site", **request)
     scheduler = kai.Scheduler()
     for change in range(4):
         plan = scheduler.plan(world, now=NOW)

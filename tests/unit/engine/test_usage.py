@@ -105,7 +105,7 @@ def test_usage_is_kept_in_a_file_with_a_duplicate_object() -> None:
 
 
 @pytest.mark.parametrize(
-    ("usage", "said"),
+    ("usage", "message"),
     [
         ({"a": 0.5}, "usage: queue a: is not a mapping of gpu, cpu and memory: 0.5"),
         ({"a": {"gpus": 1}}, "usage: queue a: there is no member 'gpus'; did you mean 'gpu'?"),
@@ -121,11 +121,11 @@ def test_usage_is_kept_in_a_file_with_a_duplicate_object() -> None:
         ({"a": {"gpu": True}}, "usage: queue a: gpu: must be a number of at least 0, not True"),
     ],
 )
-def test_invalid_usage_is_refused(usage: Any, said: str) -> None:
+def test_invalid_usage_is_refused(usage: Any, message: str) -> None:
     cluster = two_queues().set_usage({"a": {"gpu": 0.5}})
     with pytest.raises(InvalidInputError) as error:
         cluster.set_usage(usage)
-    assert str(error.value) == said
+    assert str(error.value) == message
     assert shares(cluster) == [3, 5]
 
 
@@ -154,7 +154,7 @@ def test_samples_are_summed_up_in_their_window(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("7", "FILE: is a int, not a mapping of queues"),
         ("{", "FILE: not valid JSON"),
@@ -176,12 +176,12 @@ def test_samples_are_summed_up_in_their_window(tmp_path: Path) -> None:
         ("a: {gpu: much}", "FILE: queue a: gpu: must be a number of at least 0, not 'much'"),
     ],
 )
-def test_invalid_usage_files_are_refused(tmp_path: Path, text: str, said: str) -> None:
+def test_invalid_usage_files_are_refused(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "usage.yaml"
     file.write_text(text)
     with pytest.raises(InvalidInputError) as error:
         usages.usage_in(usages.read(file), 0, str(file))
-    assert str(error.value).startswith(said.replace("FILE", str(file)))
+    assert str(error.value).startswith(message.replace("FILE", str(file)))
 
 
 # ---- over time -----------------------------------------------------------------------------------

@@ -165,10 +165,10 @@ def test_cron_windows_begin_at_the_last_time_before_now(cron: str, now: str, res
 
 @pytest.mark.parametrize("cron", ["", "hello", "* * * *", "61 * * * *", "R * * * *", "@every 1h"])
 def test_invalid_cron_strings_are_refused(cron: str) -> None:
-    said = f"error parsing cron string '{cron}' for usage tumbling window: "
+    message = f"error parsing cron string '{cron}' for usage tumbling window: "
     with pytest.raises(InvalidInputError) as error:
         Window(kind="cron", cron=cron)
-    assert str(error.value).startswith(said)
+    assert str(error.value).startswith(message)
 
 
 def test_cron_windows_count_from_their_last_reset() -> None:
@@ -181,7 +181,7 @@ def test_cron_windows_count_from_their_last_reset() -> None:
 
 
 @pytest.mark.parametrize(
-    ("params", "said"),
+    ("params", "message"),
     [
         ({"windowType": "Tumbling"}, "windowType: is sliding, tumbling or cron, not 'Tumbling'"),
         ({"windowType": "samples"}, "windowType: is sliding, tumbling or cron, not 'samples'"),
@@ -194,10 +194,10 @@ def test_cron_windows_count_from_their_last_reset() -> None:
         ("1w", "is not a mapping: '1w'"),
     ],
 )
-def test_invalid_windows_are_refused(params: object, said: str) -> None:
+def test_invalid_windows_are_refused(params: object, message: str) -> None:
     with pytest.raises(InvalidInputError) as error:
         Window.of(params)
-    assert str(error.value).startswith(f"usageParams: {said}")
+    assert str(error.value).startswith(f"usageParams: {message}")
 
 
 def test_a_window_is_read_from_kais_parameters() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kai.grouping import Gang, Nonsense, Owner, chain_of, gang_of, owner_of
+from kai.grouping import Gang, InvalidField, Owner, chain_of, gang_of, owner_of
 from kai.grouping.owners import Reference
 
 MINIMUM = "kai.scheduler/batch-min-member"
@@ -58,19 +58,19 @@ def parts(made: Gang) -> dict[str, tuple[str, int]]:
 # ---- JobSet --------------------------------------------------------------------------------------
 
 
-def job(name: str, replicas: int = 1, said: Any = None, **spec: Any) -> dict[str, Any]:
-    template = {"metadata": {"annotations": said or {}}, "spec": spec}
+def job(name: str, replicas: int = 1, settings: Any = None, **spec: Any) -> dict[str, Any]:
+    template = {"metadata": {"annotations": settings or {}}, "spec": spec}
     return {"name": name, "replicas": replicas, "template": template}
 
 
-def job_set(*jobs: dict[str, Any], order: str = "AnyOrder", said: Any = None) -> dict[str, Any]:
+def job_set(*jobs: dict[str, Any], order: str = "AnyOrder", settings: Any = None) -> dict[str, Any]:
     spec = {"replicatedJobs": list(jobs), "startupPolicy": {"startupPolicyOrder": order}}
-    return an("JobSet", "js", spec, annotations=said or {})
+    return an("JobSet", "js", spec, annotations=settings or {})
 
 
 def of_job(name: str, index: str) -> dict[str, Any]:
     labels = {"replicatedjob-name": name, "job-index": index}
-    labels = {f"jobset.sigs.k8s.io/{key}": said for key, said in labels.items()}
+    labels = {f"jobset.sigs.k8s.io/{key}": settings for key, settings in labels.items()}
     return an("Pod", f"js-{name}-{index}-0", labels=labels)
 
 
@@ -89,7 +89,7 @@ def test_every_replica_of_a_job_set_is_a_subgroup_of_its_job() -> None:
 
 
 @pytest.mark.parametrize(
-    ("order", "said", "wanted"),
+    ("order", "settings", "wanted"),
     [
         ("InOrder", {}, 1),
         ("InOrder", {MINIMUM: "2"}, 2),
@@ -97,15 +97,15 @@ def test_every_replica_of_a_job_set_is_a_subgroup_of_its_job() -> None:
         ("AnyOrder", {MINIMUM: "9"}, 2),
     ],
 )
-def test_how_many_jobs_of_a_job_set_start_together(order: str, said: Any, wanted: int) -> None:
+def test_how_many_jobs_of_a_job_set_start_together(order: str, settings: Any, wanted: int) -> None:
     jobs = job("leader"), job("workers")
-    assert gang(of_job("leader", "0"), job_set(*jobs, order=order, said=said)).min_sub_group == (
-        wanted
-    )
+    assert gang(
+        of_job("leader", "0"), job_set(*jobs, order=order, settings=settings)
+    ).min_sub_group == (wanted)
 
 
 def test_a_replica_waits_for_the_pods_of_its_template() -> None:
-    jobs = job("a", said={MINIMUM: "5"}, parallelism=2), job("b", parallelism=4, completions=3)
+    jobs = job("a", settings={MINIMUM: "5"}, parallelism=2), job("b", parallelism=4, completions=3)
     made = parts(gang(of_job("a", "0"), job_set(*jobs)))
     assert (made["a-replica-0"][1], made["b-replica-0"][1]) == (5, 3)
 
@@ -116,8 +116,8 @@ def test_a_job_without_replicas_is_not_a_subgroup() -> None:
 
 
 def test_the_topology_of_a_template_is_that_of_its_replicas() -> None:
-    said = {"kai.scheduler/topology": "t", "kai.scheduler/topology-required-placement": "rack"}
-    [job_part, replica] = gang(of_job("a", "0"), job_set(job("a", said=said))).sub_groups
+    settings = {"kai.scheduler/topology": "t", "kai.scheduler/topology-required-placement": "rack"}
+    [job_part, replica] = gang(of_job("a", "0"), job_set(job("a", settings=settings))).sub_groups
     assert "topologyConstraint" not in job_part
     assert replica["topologyConstraint"] == {"topology": "t", "requiredTopologyLevel": "rack"}
 
@@ -127,23 +127,23 @@ def test_the_topology_of_a_template_is_that_of_its_replicas() -> None:
     [
         (job_set(), "spec.replicatedJobs"),
         (job_set(job("a", -1)), "spec.replicatedJobs[0].replicas"),
-        (job_set(job("a"), said={MINIMUM: "0"}), f"metadata.annotations[{MINIMUM}]"),
-        (job_set(job("a"), said={MINIMUM: "all"}), f"metadata.annotations[{MINIMUM}]"),
+        (job_set(job("a"), settings={MINIMUM: "0"}), f"metadata.annotations[{MINIMUM}]"),
+        (job_set(job("a"), settings={MINIMUM: "all"}), f"metadata.annotations[{MINIMUM}]"),
         (
-            job_set(job("a", said={MINIMUM: "0"})),
+            job_set(job("a", settings={MINIMUM: "0"})),
             f"spec.replicatedJobs[0].template.metadata.annotations[{MINIMUM}]",
         ),
     ],
 )
 def test_an_invalid_job_set_has_the_field(owner: dict[str, Any], field: str) -> None:
-    with pytest.raises(Nonsense) as caught:
+    with pytest.raises(InvalidField) as caught:
         gang(of_job("a", "0"), owner)
     assert caught.value.field == field
 
 
 def test_a_pod_of_a_job_set_has_the_label_of_its_job() -> None:
     made = gang(of_job("a", "0"), job_set(job("a")))
-    with pytest.raises(Nonsense) as caught:
+    with pytest.raises(InvalidField) as caught:
         made.sub_group_of(an("Pod", "lost"))
     assert caught.value.field == "metadata.labels[jobset.sigs.k8s.io/replicatedjob-name]"
 
@@ -194,11 +194,11 @@ def test_a_suspended_worker_group_is_not_a_subgroup() -> None:
 
 
 def test_an_invalid_ray_group_has_the_field() -> None:
-    with pytest.raises(Nonsense) as caught:
+    with pytest.raises(InvalidField) as caught:
         ray_gang({"minReplicas": 3, "replicas": 2})
     assert caught.value.field == "spec.workerGroupSpecs[0].minReplicas"
     placed = {"metadata": {"annotations": {"kai.scheduler/topology-required-placement": "rack"}}}
-    with pytest.raises(Nonsense) as caught:
+    with pytest.raises(InvalidField) as caught:
         ray_gang(head=placed)
     assert caught.value.field == (
         "spec.headGroupSpec.template.metadata.annotations[kai.scheduler/topology]"
@@ -290,7 +290,9 @@ def test_the_controlling_owner_of_several_is_followed() -> None:
     def find(reference: Reference) -> dict[str, Any]:
         return owned if reference.kind == "Job" else {}
 
-    with pytest.raises(Nonsense, match=r"found Job <j in namespace ml> with multiple owners: \["):
+    with pytest.raises(
+        InvalidField, match=r"found Job <j in namespace ml> with multiple owners: \["
+    ):
         chain_of(pod, find)
     second["controller"] = True  # type: ignore[assignment]
     assert [each.key[2] for each in chain_of(pod, find)] == ["p", "j", "b"]

@@ -120,7 +120,7 @@ def test_an_excluded_leader_has_no_constraint() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pods", "size", "excluded", "said"),
+    ("pods", "size", "excluded", "message"),
     [
         (4, 1, False, "segmentSize 1 is not valid. It must be greater than 1"),
         (4, -2, False, "segmentSize -2 is not valid. It must be greater than 1"),
@@ -135,8 +135,8 @@ def test_an_excluded_leader_has_no_constraint() -> None:
     ],
 )
 def test_an_indivisible_replica_raises_one_sentence(
-    pods: int, size: int, excluded: bool, said: str
+    pods: int, size: int, excluded: bool, message: str
 ) -> None:
     with pytest.raises(ValueError) as error:  # noqa: PT011
         segments.of_replica(pods, size, leader_excluded=excluded)
-    assert str(error.value) == said
+    assert str(error.value) == message

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kai.grouping import Gang, Nonsense, Rules, gang_of, pod_group, top_owner
+from kai.grouping import Gang, InvalidField, Rules, gang_of, pod_group, top_owner
 
 
 def manifest(name: str, *, owner: tuple[str, str] | None = None, **metadata: Any) -> dict[str, Any]:
@@ -60,7 +60,7 @@ def test_the_minimum_is_one_pod_unless_the_job_sets_it() -> None:
         return gang_of(top, [])
 
     assert gang("3").min_member == 3
-    with pytest.raises(Nonsense, match="is not a number of pods") as caught:
+    with pytest.raises(InvalidField, match="is not a number of pods") as caught:
         gang("many")
     assert caught.value.field == "metadata.annotations[kai.scheduler/batch-min-member]"
 

@@ -213,7 +213,7 @@ def test_a_template_with_the_settings_is_unchanged(kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "says"),
+    ("options", "message"),
     [
         ({"operator": "task"}, "write one of pod, job"),
         ({"provider_version": "newest"}, "write a version such as"),
@@ -221,8 +221,8 @@ def test_a_template_with_the_settings_is_unchanged(kind: str) -> None:
         ({"pod_template": template({"name": "logs"}, {"name": "base"})}, "put it first"),
     ],
 )
-def test_invalid_arguments_raise_one_sentence(options: dict[str, Any], says: str) -> None:
-    with pytest.raises(kai.InvalidRequestError, match=says):
+def test_invalid_arguments_raise_one_sentence(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(kai.InvalidRequestError, match=message):
         plain(options, gpus=1)
 
 

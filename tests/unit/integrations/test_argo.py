@@ -128,16 +128,16 @@ def test_older_labels_are_on_the_workflow_as_well(both: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "says"),
+    ("options", "message"),
     [
         ({"kind": "dag"}, "write one of container, script"),
         ({"request": {"container": "train"}}, "in the container main"),
     ],
 )
-def test_invalid_arguments_raise_one_sentence(options: dict[str, Any], says: str) -> None:
-    asked = request(**options.pop("request", {}))
-    with pytest.raises(kai.InvalidRequestError, match=says):
-        argo.build(asked, **options)
+def test_invalid_arguments_raise_one_sentence(options: dict[str, Any], message: str) -> None:
+    given = request(**options.pop("request", {}))
+    with pytest.raises(kai.InvalidRequestError, match=message):
+        argo.build(given, **options)
 
 
 def test_native_objects_need_the_library() -> None:
@@ -270,7 +270,7 @@ def test_one_of_several_containers_gets_the_gpu() -> None:
 
 
 @pytest.mark.parametrize(
-    ("manifest", "templates", "says"),
+    ("manifest", "templates", "message"),
     [
         (workflow(TRAIN), ["trian"], "there is no template 'trian': write some of train"),
         (workflow(STEPS), ["steps"], "runs no container"),
@@ -278,7 +278,7 @@ def test_one_of_several_containers_gets_the_gpu() -> None:
     ],
 )
 def test_other_manifests_are_refused(
-    manifest: dict[str, Any], templates: list[str], says: str
+    manifest: dict[str, Any], templates: list[str], message: str
 ) -> None:
-    with pytest.raises(kai.InvalidRequestError, match=says):
+    with pytest.raises(kai.InvalidRequestError, match=message):
         argo.patch(manifest, request(gpus=1), templates=templates)

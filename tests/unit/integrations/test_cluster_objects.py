@@ -118,15 +118,15 @@ def test_policies_are_plain_data_with_a_chosen_name(form: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "says"),
+    ("options", "message"),
     [
         ({"form": "opa"}, "write one of policy, kyverno"),
         ({"api_version": "v2"}, "write one of v1, v1beta1"),
         ({"name": "Not A Name"}, "not the name of a Kubernetes object"),
     ],
 )
-def test_invalid_arguments_raise_one_sentence(options: dict[str, str], says: str) -> None:
-    with pytest.raises(kai.InvalidRequestError, match=says):
+def test_invalid_arguments_raise_one_sentence(options: dict[str, str], message: str) -> None:
+    with pytest.raises(kai.InvalidRequestError, match=message):
         scheduler_name_policy(REQUEST, **options)  # type: ignore[arg-type]
 
 

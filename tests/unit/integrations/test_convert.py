@@ -88,7 +88,7 @@ def test_unsupported_fields_are_reported() -> None:
 
 
 @pytest.mark.parametrize(
-    ("job", "says"),
+    ("job", "message"),
     [
         ({"apiVersion": "batch/v1", "kind": "Job"}, "apiVersion is 'batch/v1'"),
         (volcano_job(), "the Job has no tasks"),
@@ -98,8 +98,8 @@ def test_unsupported_fields_are_reported() -> None:
         (volcano_job(task("w", 0)), "replicas of task w is 0"),
     ],
 )
-def test_invalid_jobs_are_refused(job: dict[str, Any], says: str) -> None:
-    with pytest.raises(InvalidRequestError, match=says):
+def test_invalid_jobs_are_refused(job: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidRequestError, match=message):
         convert.volcano(job)
 
 

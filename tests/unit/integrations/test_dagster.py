@@ -128,8 +128,8 @@ def test_building_is_idempotent() -> None:
 
 
 def test_a_container_with_another_name_gets_the_settings() -> None:
-    asked = config(gpu_fraction=0.5, container="trainer")
-    assert asked["container_config"]["name"] == "trainer"
+    given = config(gpu_fraction=0.5, container="trainer")
+    assert given["container_config"]["name"] == "trainer"
     request = kai.PodRequest(queue="team-a", gpu_fraction=0.5)
     built = dagster.build(request, existing={"container_config": {"name": "mine"}})
     annotations = built[TAG]["pod_template_spec_metadata"]["annotations"]

@@ -101,10 +101,10 @@ def test_a_gang_is_unsupported() -> None:
 
 
 def test_conflicting_task_arguments_cause_warnings() -> None:
-    said = " ".join(flyte.build(kai.PodRequest(queue="a", gpu_fraction=0.5, cpu=1)).warnings)
-    assert "accelerator=" in said
-    assert "requests= and limits=" in said
-    assert "pod-pending-timeout" in said
+    text = " ".join(flyte.build(kai.PodRequest(queue="a", gpu_fraction=0.5, cpu=1)).warnings)
+    assert "accelerator=" in text
+    assert "requests= and limits=" in text
+    assert "pod-pending-timeout" in text
     none = " ".join(flyte.build(kai.PodRequest(queue="a")).warnings)
     assert "accelerator=" not in none
     assert "requests= and limits=" not in none

@@ -96,7 +96,7 @@ def test_a_job_of_the_set_may_have_a_number_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "says"),
+    ("options", "message"),
     [
         ({"request": kai.PodRequest(gang_min=2)}, "replicated job worker has 1 pods at a time"),
         ({"min_jobs": 2}, "min_jobs is 2, but there are 1 jobs"),
@@ -107,8 +107,8 @@ def test_a_job_of_the_set_may_have_a_number_of_its_own() -> None:
         ({"as_native": True}, "no Python classes"),
     ],
 )
-def test_invalid_arguments_are_refused(options: dict[str, Any], says: str) -> None:
-    with pytest.raises(InvalidRequestError, match=says):
+def test_invalid_arguments_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidRequestError, match=message):
         built(**options)
 
 

@@ -172,15 +172,15 @@ def test_without_mps_directories_its_variables_are_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "message"),
     [
         ({"container": "train"}, "in the container main"),
         ({"cpu": "1e3"}, "cpu is '1e3', which Kubeflow Pipelines does not read"),
         ({"memory_limit": "1.5Gi"}, "memory_limit is '1.5Gi'"),
     ],
 )
-def test_values_that_kfp_refuses_are_refused(arguments: dict[str, Any], says: str) -> None:
-    with pytest.raises(kai.InvalidRequestError, match=says):
+def test_values_that_kfp_refuses_are_refused(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(kai.InvalidRequestError, match=message):
         plain(**arguments)
 
 

@@ -179,8 +179,8 @@ def test_building_is_idempotent(mode: str, component: str) -> None:
 def test_services_are_not_preemptible_by_default() -> None:
     quiet = kserve.build(kai.PodRequest(queue="a", preemptible=True))
     assert not any("rollout" in warning for warning in quiet.warnings)
-    said = kserve.build(kai.PodRequest(queue="a"))
-    assert any("rollout" in warning for warning in said.warnings)
+    built = kserve.build(kai.PodRequest(queue="a"))
+    assert any("rollout" in warning for warning in built.warnings)
 
 
 def test_unknown_names_are_refused() -> None:

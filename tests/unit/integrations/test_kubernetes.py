@@ -40,7 +40,7 @@ KINDS_OF_GPU: list[tuple[dict[str, Any], dict[str, str], dict[str, str]]] = [
 ]
 
 
-def asked(**arguments: Any) -> kai.PodRequest:
+def requested(**arguments: Any) -> kai.PodRequest:
     return kai.PodRequest(queue="team-a", **arguments)
 
 
@@ -52,7 +52,7 @@ def pod_template(**container: Any) -> dict[str, Any]:
 def test_each_kind_of_gpu_request_is_set(
     gpus: dict[str, Any], annotations: dict[str, str], limits: dict[str, str]
 ) -> None:
-    built = kubernetes.build(asked(**gpus))
+    built = kubernetes.build(requested(**gpus))
     container = built["spec"]["containers"][0]
     assert built["metadata"].get("annotations", {}) == annotations
     assert container.get("resources", {}).get("limits", {}) == limits
@@ -64,16 +64,16 @@ def test_each_kind_of_gpu_request_is_set(
 
 
 def test_a_template_lacks_the_settings_of_the_owner() -> None:
-    built = kubernetes.build(asked(gang_min=2, **TOPOLOGY))
+    built = kubernetes.build(requested(gang_min=2, **TOPOLOGY))
     assert [each.setting for each in built.unsupported] == ["topology", "gang_min"]
     assert "annotations" not in built["metadata"]
     with pytest.raises(InvalidRequestError, match="kubernetes cannot express topology"):
-        kubernetes.build(asked(**TOPOLOGY), strict=True)
+        kubernetes.build(requested(**TOPOLOGY), strict=True)
 
 
 def test_a_job_has_the_settings_of_the_owner() -> None:
     built = kubernetes.job(
-        asked(gpu_fraction=0.5, gang_min=2, priority="train", **TOPOLOGY),
+        requested(gpu_fraction=0.5, gang_min=2, priority="train", **TOPOLOGY),
         name="train", image="i", parallelism=4, completions=4, indexed=True,
     )  # fmt: skip
     assert built["metadata"]["labels"] == {
@@ -91,12 +91,12 @@ def test_a_job_has_the_settings_of_the_owner() -> None:
 
 def test_a_gang_larger_than_the_parallelism_is_refused() -> None:
     with pytest.raises(InvalidRequestError, match="Job has 2 pods at a time"):
-        kubernetes.job(asked(gang_min=3), name="train", image="i", parallelism=2)
+        kubernetes.job(requested(gang_min=3), name="train", image="i", parallelism=2)
 
 
 def test_a_cron_job_has_the_settings_in_its_job_template() -> None:
     built = kubernetes.cron_job(
-        asked(gang_min=2, **TOPOLOGY), name="nightly", image="i", schedule="0 3 * * *"
+        requested(gang_min=2, **TOPOLOGY), name="nightly", image="i", schedule="0 3 * * *"
     )
     assert built["spec"]["jobTemplate"]["metadata"]["annotations"] == ON_OWNER
     assert "annotations" not in built["metadata"]
@@ -105,7 +105,7 @@ def test_a_cron_job_has_the_settings_in_its_job_template() -> None:
 
 
 def test_a_bare_pod_has_the_settings_of_the_owner() -> None:
-    built = kubernetes.pod(asked(gpu_memory=2000, **TOPOLOGY), name="p", image="i")
+    built = kubernetes.pod(requested(gpu_memory=2000, **TOPOLOGY), name="p", image="i")
     assert built["metadata"]["annotations"] == {
         "gpu-memory": "2000",
         "gpu-fraction-container-name": "main",
@@ -115,9 +115,9 @@ def test_a_bare_pod_has_the_settings_of_the_owner() -> None:
 
 
 def test_a_deployment_warns_about_its_priority() -> None:
-    told = kubernetes.deployment(asked(gpus=1), name="web", image="i", replicas=2)
-    assert any("non-preemptible inference" in warning for warning in told.warnings)
-    chosen = kubernetes.deployment(asked(gpus=1, preemptible=True), name="web", image="i")
+    built = kubernetes.deployment(requested(gpus=1), name="web", image="i", replicas=2)
+    assert any("non-preemptible inference" in warning for warning in built.warnings)
+    chosen = kubernetes.deployment(requested(gpus=1, preemptible=True), name="web", image="i")
     assert not any("inference" in warning for warning in chosen.warnings)
     labels = chosen["spec"]["template"]["metadata"]["labels"]
     assert labels["kai.scheduler/preemptibility"] == "preemptible"
@@ -126,27 +126,27 @@ def test_a_deployment_warns_about_its_priority() -> None:
 
 
 def test_deadlines_allow_waiting_in_a_queue() -> None:
-    built = kubernetes.deployment(asked(), name="web", image="i")
+    built = kubernetes.deployment(requested(), name="web", image="i")
     assert built["spec"]["progressDeadlineSeconds"] == 3600
     assert any("progressDeadlineSeconds is 3600" in each for each in built.warnings)
-    job = dict(kubernetes.job(asked(), name="j", image="i"))
-    said = "spec.activeDeadlineSeconds is 60"
-    assert not any(said in each for each in kubernetes.patch(job, asked()).warnings)
+    job = dict(kubernetes.job(requested(), name="j", image="i"))
+    message = "spec.activeDeadlineSeconds is 60"
+    assert not any(message in each for each in kubernetes.patch(job, requested()).warnings)
     job["spec"]["activeDeadlineSeconds"] = 60
-    assert any(said in each for each in kubernetes.patch(job, asked()).warnings)
+    assert any(message in each for each in kubernetes.patch(job, requested()).warnings)
     # For a pod the time starts when it has a node.
     pod = {"kind": "Pod", "spec": {"activeDeadlineSeconds": 60, **pod_template()["spec"]}}
-    assert not any("activeDeadline" in each for each in kubernetes.patch(pod, asked()).warnings)
+    assert not any("activeDeadline" in each for each in kubernetes.patch(pod, requested()).warnings)
 
 
 def test_pods_of_services_restart() -> None:
     with pytest.raises(InvalidRequestError, match="omit restart_policy="):
-        kubernetes.deployment(asked(), name="web", image="i", restart_policy="Never")
+        kubernetes.deployment(requested(), name="web", image="i", restart_policy="Never")
 
 
 def test_services_cannot_be_gangs() -> None:
     for make in (kubernetes.deployment, kubernetes.stateful_set, kubernetes.daemon_set):
-        built = make(asked(gang_min=2), name="web", image="i")
+        built = make(requested(gang_min=2), name="web", image="i")
         assert [each.setting for each in built.unsupported] == ["gang_min"]
         assert "batch-min-member" not in str(dict(built))
 
@@ -159,7 +159,7 @@ def test_a_fraction_removes_whole_gpus_from_every_container() -> None:
     template["spec"]["initContainers"] = [{"name": "first", "resources": copy.deepcopy(zero)}]
     job = {"apiVersion": "batch/v1", "kind": "Job", "spec": {"template": template}}
     before = copy.deepcopy(job)
-    built = kubernetes.patch(job, asked(gpu_fraction=0.5))
+    built = kubernetes.patch(job, requested(gpu_fraction=0.5))
     assert job == before
     spec = built["spec"]["template"]["spec"]
     assert spec["containers"][0]["resources"] == {"limits": {"memory": "1Gi"}}
@@ -173,9 +173,9 @@ def test_a_fraction_removes_whole_gpus_from_every_container() -> None:
 def test_a_new_gpu_request_replaces_any_earlier_one(
     before: dict[str, Any], then: dict[str, Any]
 ) -> None:
-    first = kubernetes.job(asked(**before), name="j", image="i")
-    assert dict(kubernetes.patch(first, asked(**then))) == dict(
-        kubernetes.job(asked(**then), name="j", image="i")
+    first = kubernetes.job(requested(**before), name="j", image="i")
+    assert dict(kubernetes.patch(first, requested(**then))) == dict(
+        kubernetes.job(requested(**then), name="j", image="i")
     )
 
 
@@ -262,7 +262,9 @@ def test_every_workload_kind_is_tested() -> None:
 @pytest.mark.parametrize("gpus", [each[0] for each in KINDS_OF_GPU])
 @pytest.mark.parametrize("kind", sorted(MANIFESTS))
 def test_patching_keeps_other_fields_and_is_idempotent(kind: str, gpus: dict[str, Any]) -> None:
-    request = asked(cpu="1", cpu_limit="2", env={"A": "1"}, priority="train", **gpus, **TOPOLOGY)
+    request = requested(
+        cpu="1", cpu_limit="2", env={"A": "1"}, priority="train", **gpus, **TOPOLOGY
+    )
     built = kubernetes.patch(manifest(kind), request)
     assert contains(dict(built), manifest(kind))
     assert dict(kubernetes.patch(built, request)) == dict(built)
@@ -286,7 +288,7 @@ def test_patching_keeps_other_fields_and_is_idempotent(kind: str, gpus: dict[str
 def test_roles_without_gpu_get_the_scheduler_and_queue() -> None:
     job = manifest("MPIJob")
     job["spec"]["mpiReplicaSpecs"]["Launcher"] = {"template": pod_template()}
-    request = asked(
+    request = requested(
         gpu_fraction=0.5, platform="gke", gpu_type="nvidia-tesla-t4", cpu="4", env={"A": "1"}
     )
     roles = kubernetes.patch(job, request)["spec"]["mpiReplicaSpecs"]
@@ -306,18 +308,18 @@ def test_roles_select_the_pods_that_get_gpus() -> None:
     job["spec"]["replicatedJobs"].append(
         {"name": "data", "template": {"spec": {"template": pod_template()}}}
     )
-    built = kubernetes.patch(job, asked(gpu_fraction=0.5), roles=["w"])
+    built = kubernetes.patch(job, requested(gpu_fraction=0.5), roles=["w"])
     templates = [each["template"]["spec"]["template"] for each in built["spec"]["replicatedJobs"]]
     assert "annotations" in templates[0]["metadata"]
     assert "annotations" not in templates[1]["metadata"]
     with pytest.raises(InvalidRequestError, match=r"no role 'x': write one of w, data"):
-        kubernetes.patch(job, asked(), roles=["x"])
+        kubernetes.patch(job, requested(), roles=["x"])
 
 
 # Kinds from which KAI reads how many pods start together.
 @pytest.mark.parametrize("kind", sorted(MANIFESTS))
 def test_the_gang_minimum_is_written_or_reported(kind: str) -> None:
-    built = kubernetes.patch(manifest(kind), asked(gpus=1, gang_min=1))
+    built = kubernetes.patch(manifest(kind), requested(gpus=1, gang_min=1))
     reads = kind.endswith(("Runtime", "JobSet")) or kind in (
         "Job", "PyTorchJob", "TFJob", "XGBoostJob", "JAXJob", "PaddleJob", "MPIJob",
     )  # fmt: skip
@@ -331,7 +333,7 @@ def test_the_gang_minimum_is_written_or_reported(kind: str) -> None:
 
 
 def test_settings_without_an_argo_field_are_reported() -> None:
-    built = kubernetes.patch(manifest("Workflow"), asked(runtime_class="nvidia", claim="c"))
+    built = kubernetes.patch(manifest("Workflow"), requested(runtime_class="nvidia", claim="c"))
     assert {each.setting for each in built.unsupported} == {"runtime_class", "claim"}
     template = built["spec"]["templates"][0]
     assert "runtimeClassName" not in template
@@ -375,14 +377,14 @@ NULLS: dict[str, Any] = {
     ],
 )
 def test_null_fields_count_as_missing(written: dict[str, Any], gpus: dict[str, Any]) -> None:
-    request = asked(gang_min=1, **gpus, **TOPOLOGY)
+    request = requested(gang_min=1, **gpus, **TOPOLOGY)
     built = kubernetes.patch(written, request)
     assert built.to_pod_spec()["spec"]["schedulerName"] == "kai-scheduler"
     assert dict(kubernetes.patch(built, request)) == dict(built)
 
 
 @pytest.mark.parametrize(
-    ("broken", "says"),
+    ("broken", "message"),
     [
         ({"kind": "Secret"}, "kind is 'Secret': write one of Pod"),
         ({"kind": "TrainJob"}, "use kai.integrations.trainer.build"),
@@ -390,18 +392,18 @@ def test_null_fields_count_as_missing(written: dict[str, Any], gpus: dict[str, A
         ({"kind": "RayJob", "spec": {"clusterSelector": {}}}, "describes no pods"),
     ],
 )
-def test_a_manifest_without_pods_is_refused(broken: dict[str, Any], says: str) -> None:
-    with pytest.raises(InvalidRequestError, match=re.escape(says)):
-        kubernetes.patch(broken, asked())
+def test_a_manifest_without_pods_is_refused(broken: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidRequestError, match=re.escape(message)):
+        kubernetes.patch(broken, requested())
 
 
 def test_a_missing_container_is_refused() -> None:
     with pytest.raises(InvalidRequestError, match="there is no container 'gpu': write one of main"):
-        kubernetes.patch(manifest("Job"), asked(gpu_fraction=0.5, container="gpu"))
+        kubernetes.patch(manifest("Job"), requested(gpu_fraction=0.5, container="gpu"))
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "message"),
     [
         ({"command": "python x.py"}, "write a list of strings"),
         ({"restart_policy": "Sometimes"}, "restart_policy is 'Sometimes'"),
@@ -410,9 +412,9 @@ def test_a_missing_container_is_refused() -> None:
         ({"name": "No Name"}, "not the name of a Kubernetes object"),
     ],
 )
-def test_invalid_arguments_are_refused(arguments: dict[str, Any], says: str) -> None:
-    with pytest.raises(InvalidRequestError, match=re.escape(says)):
-        kubernetes.job(asked(), **{"name": "j", "image": "i", **arguments})
+def test_invalid_arguments_are_refused(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidRequestError, match=re.escape(message)):
+        kubernetes.job(requested(), **{"name": "j", "image": "i", **arguments})
 
 
 BLOCK = re.compile(r"^```python *\n(.*?)^```", re.MULTILINE | re.DOTALL)

@@ -79,7 +79,7 @@ def test_segments_have_a_size_and_a_level() -> None:
 
 
 @pytest.mark.parametrize(
-    ("gpus", "options", "says"),
+    ("gpus", "options", "message"),
     [
         (RACKS, {"segment_size": 1}, "segment_size is 1"),
         (RACKS, {"segment_size": 5}, "segment_size is 5, but size is 4"),
@@ -95,9 +95,9 @@ def test_segments_have_a_size_and_a_level() -> None:
     ],
 )
 def test_invalid_arguments_are_refused(
-    gpus: dict[str, Any], options: dict[str, Any], says: str
+    gpus: dict[str, Any], options: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(InvalidRequestError, match=says):
+    with pytest.raises(InvalidRequestError, match=message):
         built(gpus, **options)
 
 

@@ -122,10 +122,10 @@ def test_the_configuration_has_the_path_of_the_template(tmp_path: Path) -> None:
 
 
 def test_values_that_mlflow_refuses_cause_warnings() -> None:
-    said = mlflow.build(kai.PodRequest(queue="a")).warnings
-    assert any("repository_uri=" in warning for warning in said)
-    told = mlflow.build(kai.PodRequest(queue="a"), repository_uri="example.com/r").warnings
-    assert not any("repository_uri=" in warning for warning in told)
+    without_uri = mlflow.build(kai.PodRequest(queue="a")).warnings
+    assert any("repository_uri=" in warning for warning in without_uri)
+    with_uri = mlflow.build(kai.PodRequest(queue="a"), repository_uri="example.com/r").warnings
+    assert not any("repository_uri=" in warning for warning in with_uri)
 
 
 def test_a_gang_larger_than_the_job_causes_a_warning() -> None:

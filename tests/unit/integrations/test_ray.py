@@ -70,8 +70,8 @@ def test_the_submission_mode_of_a_job_is_always_set(patch: Any) -> None:
     assert patch(job, kai.PodRequest(queue="a"))["spec"]["submissionMode"] == "SidecarMode"
     del job["spec"]["submissionMode"]
     assert patch(job, kai.PodRequest(queue="a"))["spec"]["submissionMode"] == "HTTPMode"
-    told = built(kind="RayJob", submission_mode="K8sJobMode")
-    assert any("refuses the submissionMode K8sJobMode" in each for each in told.warnings)
+    refused = built(kind="RayJob", submission_mode="K8sJobMode")
+    assert any("refuses the submissionMode K8sJobMode" in each for each in refused.warnings)
 
 
 def test_cluster_and_groups_have_topologies() -> None:
@@ -110,17 +110,17 @@ def test_the_size_of_the_gang_follows_from_the_groups() -> None:
 def test_the_priority_label_of_kuberay_is_corrected() -> None:
     cluster = dict(built())
     cluster["metadata"]["labels"][ray.PRIORITY_LABEL] = "build"
-    told = ray.patch(cluster, kai.PodRequest(queue="team-a", priority="train"))
-    assert told["metadata"]["labels"][ray.PRIORITY_LABEL] == "train"
-    assert any("was build" in each for each in told.warnings)
+    corrected = ray.patch(cluster, kai.PodRequest(queue="team-a", priority="train"))
+    assert corrected["metadata"]["labels"][ray.PRIORITY_LABEL] == "train"
+    assert any("was build" in each for each in corrected.warnings)
     kept = ray.patch(cluster, kai.PodRequest(queue="team-a"))
     assert kept["metadata"]["labels"][ray.PRIORITY_LABEL] == "build"
 
 
 def test_the_queue_label_before_kai_0_6_causes_a_warning() -> None:
-    said = "KubeRay's own integration"
-    assert any(said in each for each in built({"legacy": True}).warnings)
-    assert not any(said in each for each in built({"both": True}).warnings)
+    message = "KubeRay's own integration"
+    assert any(message in each for each in built({"legacy": True}).warnings)
+    assert not any(message in each for each in built({"both": True}).warnings)
 
 
 def test_worker_groups_have_no_segments() -> None:
@@ -129,7 +129,7 @@ def test_worker_groups_have_no_segments() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "says"),
+    ("options", "message"),
     [
         ({"kind": "RayServe"}, "kind is 'RayServe'"),
         ({"kind": "RayJob", "submission_mode": "Http"}, "submission_mode is 'Http'"),
@@ -139,8 +139,8 @@ def test_worker_groups_have_no_segments() -> None:
         ({"groups": {"head": WorkerGroup()}}, "a group has the name 'head'"),
     ],
 )
-def test_invalid_arguments_are_refused(options: dict[str, Any], says: str) -> None:
-    with pytest.raises(InvalidRequestError, match=says):
+def test_invalid_arguments_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidRequestError, match=message):
         built(**options)
 
 

@@ -69,10 +69,10 @@ def test_the_provision_timeout_is_raised() -> None:
 
 
 def test_a_part_of_a_gpu_causes_warnings_about_accelerators() -> None:
-    said = " ".join(skypilot.build(kai.PodRequest(queue="a", gpu_fraction=0.5)).warnings)
-    assert "omit accelerators:" in said
+    text = " ".join(skypilot.build(kai.PodRequest(queue="a", gpu_fraction=0.5)).warnings)
+    assert "omit accelerators:" in text
     # Ray hides all GPUs from tasks without a GPU of their own.
-    assert "unset CUDA_VISIBLE_DEVICES" in said
+    assert "unset CUDA_VISIBLE_DEVICES" in text
     whole = " ".join(skypilot.build(kai.PodRequest(queue="a", gpus=2)).warnings)
     assert "write accelerators: with 2 of your model" in whole
     none = " ".join(skypilot.build(kai.PodRequest(queue="a")).warnings)

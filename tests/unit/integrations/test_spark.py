@@ -9,7 +9,7 @@ from kai.errors import InvalidRequestError
 from kai.integrations import kubernetes, spark
 
 
-def asked(**arguments: Any) -> kai.PodRequest:
+def requested(**arguments: Any) -> kai.PodRequest:
     return kai.PodRequest(queue="team-a", **arguments)
 
 
@@ -31,7 +31,7 @@ def asked(**arguments: Any) -> kai.PodRequest:
 def test_the_executors_request_the_gpus(
     gpus: dict[str, Any], annotations: dict[str, str], gpu: dict[str, Any] | None
 ) -> None:
-    built = spark.build(asked(cpu="1", cpu_limit="2", **gpus), name="etl")
+    built = spark.build(requested(cpu="1", cpu_limit="2", **gpus), name="etl")
     driver, executor = built["spec"]["driver"], built["spec"]["executor"]
     if annotations:
         name = {"gpu-fraction-container-name": "spark-kubernetes-executor"}
@@ -65,7 +65,7 @@ def test_an_existing_application_keeps_its_fields() -> None:
             },
         },
     }
-    built = kubernetes.patch(mine, asked(gpu_fraction=0.5, env={"B": "2"}))
+    built = kubernetes.patch(mine, requested(gpu_fraction=0.5, env={"B": "2"}))
     executor = built["spec"]["executor"]
     assert "gpu" not in executor
     assert executor["memory"] == "4g"
@@ -74,13 +74,13 @@ def test_an_existing_application_keeps_its_fields() -> None:
     assert any("batchScheduler is volcano" in each for each in built.warnings)
     assert any("nvidia.com/gpu" in each for each in built.warnings)
     scheduled = {"kind": "ScheduledSparkApplication", "spec": {"template": mine["spec"]}}
-    patched = kubernetes.patch(scheduled, asked(gpu_fraction=0.5, env={"B": "2"}))
+    patched = kubernetes.patch(scheduled, requested(gpu_fraction=0.5, env={"B": "2"}))
     assert patched["spec"]["template"] == built["spec"]
     assert patched.warnings == built.warnings
 
 
 def test_settings_without_an_application_field_are_reported() -> None:
-    request = asked(
+    request = requested(
         gpu_memory="4Gi", memory="8Gi", runtime_class="nvidia", gang_min=2, isolation="mps"
     )
     built = spark.build(request)
@@ -98,14 +98,14 @@ def test_settings_without_an_application_field_are_reported() -> None:
 
 
 def test_a_topology_is_on_the_pods() -> None:
-    built = spark.build(asked(topology="racks", required_level="rack"))
+    built = spark.build(requested(topology="racks", required_level="rack"))
     for part in ("driver", "executor"):
         assert built["spec"][part]["annotations"]["kai.scheduler/topology"] == "racks"
 
 
 def test_properties_for_spark_submit_have_the_same_settings() -> None:
     conf = spark.submit_conf(
-        asked(
+        requested(
             gpu_fraction=0.5, platform="gke", gpu_type="nvidia-tesla-t4", cpu="1",
             cpu_limit="2", env={"A": "1"}, priority="train",
         )
@@ -130,11 +130,11 @@ def test_properties_for_spark_submit_have_the_same_settings() -> None:
 
 
 def test_whole_gpus_are_set_with_sparks_properties() -> None:
-    conf = spark.submit_conf(asked(gpus=2), discovery_script="/opt/gpus.sh")
+    conf = spark.submit_conf(requested(gpus=2), discovery_script="/opt/gpus.sh")
     assert conf["spark.executor.resource.gpu.amount"] == "2"
     assert conf["spark.executor.resource.gpu.vendor"] == "nvidia.com"
     assert conf["spark.executor.resource.gpu.discoveryScript"] == "/opt/gpus.sh"
-    slice_ = spark.submit_conf(asked(mig="1g.5gb", gang_min=2, privileged=True))
+    slice_ = spark.submit_conf(requested(mig="1g.5gb", gang_min=2, privileged=True))
     assert {each.setting for each in slice_.unsupported} == {
         "mig",
         "gang_min",

@@ -162,7 +162,7 @@ def test_a_runtime_of_2_0_fits_one_gpu_request() -> None:
 
 
 @pytest.mark.parametrize(
-    ("gpus", "options", "says"),
+    ("gpus", "options", "message"),
     [
         ({}, {"version": "1.9"}, "trainer_version is '1.9'"),
         ({}, {"runtime": "deepspeed"}, "write base= with its manifest"),
@@ -171,14 +171,14 @@ def test_a_runtime_of_2_0_fits_one_gpu_request() -> None:
     ],
 )
 def test_invalid_arguments_are_refused(
-    gpus: dict[str, Any], options: dict[str, Any], says: str
+    gpus: dict[str, Any], options: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(InvalidRequestError, match=says):
+    with pytest.raises(InvalidRequestError, match=message):
         built(gpus=gpus, **options)
 
 
 def test_a_part_of_a_gpu_needs_the_number_of_processes() -> None:
-    said = "num_proc_per_node=1"
-    assert any(said in each for each in built(gpus={"gpu_fraction": 0.5}).warnings)
-    told = built(gpus={"gpu_fraction": 0.5}, num_proc_per_node=1)
-    assert not any(said in each for each in told.warnings)
+    message = "num_proc_per_node=1"
+    assert any(message in each for each in built(gpus={"gpu_fraction": 0.5}).warnings)
+    given = built(gpus={"gpu_fraction": 0.5}, num_proc_per_node=1)
+    assert not any(message in each for each in given.warnings)

@@ -99,11 +99,11 @@ def test_the_gang_minimum_of_a_role_is_unsupported() -> None:
 
 def test_an_empty_role_of_an_existing_job_causes_a_warning() -> None:
     job = dict(built(replicas={"Master": 1, "Worker": 2}))
-    said = "role Worker of the PyTorchJob has no replicas"
+    message = "role Worker of the PyTorchJob has no replicas"
     request = kai.PodRequest(queue="team-a")
-    assert not any(said in each for each in kubernetes.patch(job, request).warnings)
+    assert not any(message in each for each in kubernetes.patch(job, request).warnings)
     job["spec"]["pytorchReplicaSpecs"]["Worker"]["replicas"] = 0
-    assert any(said in each for each in kubernetes.patch(job, request).warnings)
+    assert any(message in each for each in kubernetes.patch(job, request).warnings)
 
 
 def test_an_elastic_job_has_its_bounds() -> None:
@@ -118,7 +118,7 @@ def test_mpi_jobs_of_the_newer_api_have_slots() -> None:
 
 
 @pytest.mark.parametrize(
-    ("gpus", "options", "says"),
+    ("gpus", "options", "message"),
     [
         ({}, {"kind": "Job"}, "kind is 'Job': write one of PyTorchJob"),
         ({}, {"replicas": {"Master": 0}}, r"replicas\['Master'\] is 0"),
@@ -134,7 +134,7 @@ def test_mpi_jobs_of_the_newer_api_have_slots() -> None:
     ],
 )
 def test_invalid_arguments_are_refused(
-    gpus: dict[str, Any], options: dict[str, Any], says: str
+    gpus: dict[str, Any], options: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(InvalidRequestError, match=says):
+    with pytest.raises(InvalidRequestError, match=message):
         built(gpus, **options)

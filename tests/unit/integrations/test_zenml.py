@@ -179,7 +179,7 @@ def test_e13_an_image_is_passed_on() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "says"),
+    ("values", "message"),
     [
         ({"env": VARIABLES}, "write the variables as env= of kai.PodRequest"),
         ({"environment": {"NVIDIA_VISIBLE_DEVICES": "all"}}, "NVIDIA_VISIBLE_DEVICES"),
@@ -188,9 +188,9 @@ def test_e13_an_image_is_passed_on() -> None:
     ],
 )
 def test_e13_lost_or_harmful_variables_of_an_image_are_refused(
-    values: dict[str, Any], says: str
+    values: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(kai.InvalidRequestError, match=says):
+    with pytest.raises(kai.InvalidRequestError, match=message):
         zenml.docker_settings(**values, as_native=False)
 
 

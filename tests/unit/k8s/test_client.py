@@ -119,8 +119,8 @@ def test_status_codes_are_mapped_to_results(code: int, result: Result) -> None:
 
 
 def test_a_write_with_a_missing_right_is_not_repeated_at_once() -> None:
-    said = 'pods "a" is forbidden: User "ann" cannot create resource "pods/binding" in API group ""'
-    outcome, seen = sent(bind(), status(403, reason="Forbidden", message=said))
+    text = 'pods "a" is forbidden: User "ann" cannot create resource "pods/binding" in API group ""'
+    outcome, seen = sent(bind(), status(403, reason="Forbidden", message=text))
     assert (outcome.result, outcome.status) == (Result.FAILED, 403)
     assert len(seen) == 1
 

@@ -57,14 +57,14 @@ def test_a_plugin_gets_its_variables_and_cluster(tmp_path: Path) -> None:
     authority = Material(data=b"pem")
     assert run_plugin(wanted, access(cluster=known, authority=authority)) == {"token": "t"}
     assert calls(tmp_path)[0].endswith("extra")
-    asked = json.loads(calls(tmp_path)[0].removesuffix("extra"))
-    assert asked["kind"] == "ExecCredential"
-    assert asked["spec"]["cluster"] == {
+    received = json.loads(calls(tmp_path)[0].removesuffix("extra"))
+    assert received["kind"] == "ExecCredential"
+    assert received["spec"]["cluster"] == {
         **cluster,
         "certificate-authority-data": "cGVt",
         "config": {"audience": "a"},
     }
-    assert asked["spec"]["interactive"] is False
+    assert received["spec"]["interactive"] is False
 
 
 def test_a_token_is_used_until_it_expires(tmp_path: Path) -> None:
@@ -193,11 +193,11 @@ def test_a_certificate_of_another_authority_is_refused(pki: Path) -> None:
 
 
 def test_encrypted_connections_go_through_a_proxy(pki: Path) -> None:
-    asked = list[bytes]()
+    received = list[bytes]()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await reader.readuntil(b"\r\n\r\n")
-        asked.append(head)
+        received.append(head)
         host, _, port = head.split()[1].decode().rpartition(":")
         there = await asyncio.open_connection(host, int(port))
         writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
@@ -226,8 +226,8 @@ def test_encrypted_connections_go_through_a_proxy(pki: Path) -> None:
                 assert await client.get("Node", "", "n") is not None
         proxy.close()
         await proxy.wait_closed()
-        assert asked[0].startswith(f"CONNECT 127.0.0.1:{api.port} ".encode())
-        assert b"Proxy-Authorization: Basic YW5uOnNlY3JldA==" in asked[0]
+        assert received[0].startswith(f"CONNECT 127.0.0.1:{api.port} ".encode())
+        assert b"Proxy-Authorization: Basic YW5uOnNlY3JldA==" in received[0]
 
     asyncio.run(main())
 

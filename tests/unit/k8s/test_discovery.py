@@ -38,11 +38,11 @@ SERVER: dict[str, Any] = {
 
 class Server:
     def __init__(self) -> None:
-        self.clock, self.asked = QuickClock(), list[str]()
+        self.clock, self.calls = QuickClock(), list[str]()
         self.discovery = Discovery(self.fetch, self.clock)
 
     async def fetch(self, path: str) -> tuple[int, bytes]:
-        self.asked.append(path)
+        self.calls.append(path)
         found = SERVER.get(path)
         return (200, json.dumps(found).encode()) if found else (404, b"")
 
@@ -74,9 +74,9 @@ def test_answers_are_cached_for_a_minute() -> None:
     server = Server()
 
     async def main() -> None:
-        for later, asked in ((0, 1), (50, 1), (20, 2)):
+        for later, calls in ((0, 1), (50, 1), (20, 2)):
             server.clock.now += later
             await server.discovery.find("Job", "batch/v1")
-            assert len(server.asked) == asked
+            assert len(server.calls) == calls
 
     asyncio.run(main())

@@ -143,7 +143,7 @@ def test_repeated_events_leave_room_for_new_ones() -> None:
 
 
 def test_the_memory_is_bounded() -> None:
-    it = Recorded(remembered=10)
+    it = Recorded(most_known=10)
     for number in range(50):
         it.emit(about=About("Pod", "team", f"p{number}"))
         it.puts.answer()

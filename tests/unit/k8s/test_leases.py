@@ -94,7 +94,7 @@ class Candidate:
         *leases: str,
         times: Times | None = None,
     ) -> None:
-        self.said = list[str]()
+        self.calls = list[str]()
         self.client = api.client(clock)
         self.election = LeaderElection(
             self.client,
@@ -102,8 +102,8 @@ class Candidate:
             leases or ("a",),
             name,
             times=times,
-            on_started=lambda: self.said.append("started"),
-            on_lost=lambda: self.said.append("lost"),
+            on_started=lambda: self.calls.append("started"),
+            on_lost=lambda: self.calls.append("lost"),
         )
         self.task = asyncio.create_task(self.election.run())
 
@@ -140,7 +140,7 @@ def test_the_first_candidate_leads_and_the_second_waits() -> None:
         await pass_time(clock, 60)
         assert (one.leads, two.leads) == (True, False)
         assert leases.holder() == "one"
-        assert one.said == ["started"]
+        assert one.calls == ["started"]
         assert one.election.renewals >= 10
         assert two.election.problem == "a is held by one"
         record = leases.kept["a"]["spec"]
@@ -221,7 +221,7 @@ def test_a_leader_without_answers_stops_before_another_starts() -> None:
         assert ended is not None
         assert started is not None
         assert started - ended >= one.election.write_timeout - 0.5
-        assert one.said == ["started", "lost"]
+        assert one.calls == ["started", "lost"]
         assert one.election.failures > 0
         assert leases.kept["a"]["spec"]["leaseTransitions"] == 1
         await one.stop()
@@ -275,7 +275,7 @@ def test_a_renewal_without_an_answer_keeps_the_lease() -> None:
         leases.broken = ""
         await pass_time(clock, 10)
         assert one.leads
-        assert one.said == ["started"]
+        assert one.calls == ["started"]
         await one.stop()
 
     run(scenario)
@@ -346,7 +346,7 @@ def test_one_lost_lease_ends_leadership() -> None:
         leases.hold("b", "other")
         await pass_time(clock, 6)
         assert not both.leads
-        assert both.said == ["started", "lost"]
+        assert both.calls == ["started", "lost"]
         await both.stop()
 
     run(scenario)

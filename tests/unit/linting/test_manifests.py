@@ -79,8 +79,8 @@ def test_a_valid_manifest_has_no_findings(manifest: dict[str, Any]) -> None:
 
 
 def test_built_manifests_have_no_findings() -> None:
-    for asked in ({"gpu_fraction": 0.5}, {"gpu_memory": "5Gi", "devices": 2}, {"gpus": 1}, {}):
-        built = kai.pod_settings(queue="test", **asked)
+    for request in ({"gpu_fraction": 0.5}, {"gpu_memory": "5Gi", "devices": 2}, {"gpus": 1}, {}):
+        built = kai.pod_settings(queue="test", **request)
         assert lint(built.apply_to({"kind": "Pod", "spec": {"containers": [{"name": "m"}]}})) == []
 
 
@@ -175,7 +175,7 @@ def test_several_containers_without_a_name_for_the_part() -> None:
 
 
 @pytest.mark.parametrize(
-    ("annotations", "said"),
+    ("annotations", "sentence"),
     [
         ({"main.gpus.devices": "0"}, "KAI writes the devices"),
         ({"main.gpu-memory.limit": "much"}, "not a quantity"),
@@ -184,11 +184,11 @@ def test_several_containers_without_a_name_for_the_part() -> None:
         ({"main.gpu-memory.limit": "1Gi", "main.gpu-memory.request": "2Gi"}, "above the limit"),
     ],
 )
-def test_annotations_that_name_the_container(annotations: dict[str, str], said: str) -> None:
+def test_annotations_that_name_the_container(annotations: dict[str, str], sentence: str) -> None:
     """spec 7 NX2."""
     named = {f"nvidia.com/container.{key}": value for key, value in annotations.items()}
     finding = only(pod(named, {"name": "main"}, {"name": "side"}))
-    assert (finding.code, said in finding.message) == ("nvfractions-refused", True)
+    assert (finding.code, sentence in finding.message) == ("nvfractions-refused", True)
 
 
 def test_annotations_that_name_the_right_container() -> None:
@@ -488,7 +488,7 @@ def test_ray_counts_whole_gpus() -> None:
     assert lint(ray("RayCluster", group)) == []
 
 
-def test_a_submitter_that_comes_after_the_cluster() -> None:
+def test_a_submitter_that_starts_after_the_cluster() -> None:
     group: dict[str, Any] = {"groupName": "g", "template": pod(labels={})}
     assert only(ray("RayJob", group)).path == "spec"
     mode = ray("RayJob", group, submissionMode="K8sJobMode")

@@ -246,10 +246,12 @@ BROKEN: list[tuple[Function, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("function", "said"), BROKEN, ids=[said[:30] for _, said in BROKEN])
+@pytest.mark.parametrize(
+    ("function", "message"), BROKEN, ids=[message[:30] for _, message in BROKEN]
+)
 @pytest.mark.parametrize("whole_table", [False, True])
 def test_a_broken_policy_is_one_error_and_keeps_the_cluster(
-    function: Function, said: str, whole_table: bool
+    function: Function, message: str, whole_table: bool
 ) -> None:
     cluster = small_cluster()
     before = cluster.to_snapshot()
@@ -260,7 +262,7 @@ def test_a_broken_policy_is_one_error_and_keeps_the_cluster(
         return function(pod, nodes) if broken["is"] else prefers_n3.function(pod, nodes)
 
     scheduler = kai.Scheduler(policies=[corrected])
-    with pytest.raises(kai.PolicyError, match=said) as raised:
+    with pytest.raises(kai.PolicyError, match=message) as raised:
         scheduler.plan(cluster)
     assert "policy corrected (" in str(raised.value)
     assert "\n" not in str(raised.value)
@@ -295,7 +297,7 @@ def test_ctrl_c_in_a_policy_is_a_keyboard_interrupt() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [
         (np.zeros(3), "float64 instead of booleans"),
         (np.ones(3, int), "int64 instead of booleans"),
@@ -303,13 +305,13 @@ def test_ctrl_c_in_a_policy_is_a_keyboard_interrupt() -> None:
         (None, "returned nothing"),
     ],
 )
-def test_a_broken_filter_is_one_error(answer: Any, said: str) -> None:
-    with pytest.raises(kai.PolicyError, match=said):
+def test_a_broken_filter_is_one_error(answer: Any, message: str) -> None:
+    with pytest.raises(kai.PolicyError, match=message):
         nodes_with(kai.policy.filter(lambda pod, nodes: answer))
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [
         (np.array([np.nan]), "the key of a/x is nan"),
         (np.zeros(2), r"of shape \(2,\)"),
@@ -317,8 +319,8 @@ def test_a_broken_filter_is_one_error(answer: Any, said: str) -> None:
         (np.array([True]), "an array of bool"),
     ],
 )
-def test_a_broken_order_is_one_error(answer: Any, said: str) -> None:
-    with pytest.raises(kai.PolicyError, match=said):
+def test_a_broken_order_is_one_error(answer: Any, message: str) -> None:
+    with pytest.raises(kai.PolicyError, match=message):
         nodes_with(kai.policy.pod_group_order(lambda groups: answer))
 
 
@@ -334,7 +336,9 @@ def test_an_object_that_is_not_a_policy_is_refused() -> None:
         kai.Scheduler(policies=[order, order])
 
 
-def test_without_numpy_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_numpy_the_error_names_the_package_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setitem(__import__("sys").modules, "numpy", None)
     with pytest.raises(kai.InvalidConfigError, match=r"pip install 'kai-sched\[sim\]'"):
         Runner([prefers_n3])
@@ -408,13 +412,13 @@ def test_the_command_line_accepts_a_policy_file(
     assert [each["node"] for each in json.loads(capsys.readouterr().out)["decisions"]] == ["n3"]
     file.write_text(FILE.replace("return", "0 / 0\n    return"))
     assert main([*arguments, "--policy", str(file)]) == 2
-    said = capsys.readouterr().err
-    assert "mine.py, line 8): ZeroDivisionError" in said
-    assert said.count("\n") == 1
+    output = capsys.readouterr().err
+    assert "mine.py, line 8): ZeroDivisionError" in output
+    assert output.count("\n") == 1
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (None, "there is no such file"),
         ("def f(", "SyntaxError"),
@@ -423,14 +427,14 @@ def test_the_command_line_accepts_a_policy_file(
     ],
 )
 def test_an_invalid_policy_file_prints_one_sentence(
-    text: str | None, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    text: str | None, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "mine.py"
     if text is not None:
         file.write_text(text)
     assert main(["plan", str(tmp_path), "--policy", str(file)]) == 2
     errors = capsys.readouterr().err
-    assert said in errors
+    assert message in errors
     assert "--policy" in errors
 
 

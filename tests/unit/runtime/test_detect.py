@@ -91,14 +91,14 @@ def test_the_driver_is_queried_in_process_only_on_request(
 
 
 @pytest.mark.parametrize(
-    ("build", "said"), [({"init": 100}, "cuInit returns 100"), ({}, "0 devices")]
+    ("build", "message"), [({"init": 100}, "cuInit returns 100"), ({}, "0 devices")]
 )
 def test_a_driver_without_devices_is_not_proof(
-    libcuda: Libcuda, build: dict[str, int], said: str
+    libcuda: Libcuda, build: dict[str, int], message: str
 ) -> None:
     found = looked_at(libraries=(libcuda(**build),))
     assert not found.available
-    assert said in str(found)
+    assert message in str(found)
 
 
 def test_a_library_that_is_not_a_driver_does_not_crash() -> None:
@@ -114,18 +114,18 @@ def test_nvidia_smi_is_proof(nvidia_smi: Smi) -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "said"),
+    ("script", "message"),
     [
         ("echo no devices >&2; exit 9", "exit status 9: no devices"),
         ("exit 0", "lists no device"),
         ("sleep 30", "no answer within 0.2 s"),
     ],
 )
-def test_nvidia_smi_may_fail(nvidia_smi: Smi, script: str, said: str) -> None:
+def test_nvidia_smi_may_fail(nvidia_smi: Smi, script: str, message: str) -> None:
     # The driver gets four times as long.
     found = looked_at(nvidia_smi=nvidia_smi(script), timeout_s=0.2, libraries=())
     assert not found.available
-    assert said in str(found)
+    assert message in str(found)
 
 
 def test_named_frameworks_are_queried(tmp_path: Path) -> None:
@@ -136,9 +136,9 @@ def test_named_frameworks_are_queried(tmp_path: Path) -> None:
     environ = {"PYTHONPATH": str(tmp_path)}
     found = looked_at(environ=environ, frameworks=("cupy", "torch", "abacus"))
     assert (found.available, found.device_count) == (True, 3)
-    said = {each.source: each.detail for each in found.evidence}
-    assert "broken" in said["torch"]
-    assert "write one of" in said["abacus"]
+    fields = {each.source: each.detail for each in found.evidence}
+    assert "broken" in fields["torch"]
+    assert "write one of" in fields["abacus"]
 
 
 def test_a_share_is_read_from_variables() -> None:

@@ -49,7 +49,7 @@ def test_a_plan_of_an_earlier_term_is_taken_back() -> None:
             turn = Turn(bindings=[Binding("team/a", "u", "n1", 7, "pg-a")])
             service._take_back(turn)
             assert turn.bindings == []
-            assert service._news().forgotten == (7,)
+            assert service._inputs().forgotten == (7,)
 
     asyncio.run(scene())
 

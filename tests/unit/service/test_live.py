@@ -15,7 +15,7 @@ import kai
 from kai.api.resources import VERSIONED
 from kai.service import view
 from kai.service.live import read_once
-from kai.service.planner import News, Planner, Turn
+from kai.service.planner import Inputs, Planner, Turn
 
 PATIENCE_S = 20.0
 
@@ -86,10 +86,10 @@ def test_a_pod_waits_for_a_config_map_read_as_metadata(cluster: FakeCluster) -> 
         cluster.put(config_map("settings"))
         until(lambda: "team/needs" in bound(live.plan()))
     for kind in ("ConfigMap", "Namespace"):
-        asked = cluster.asked_for(kind)
-        assert asked, kind
-        assert all("as=PartialObjectMetadata" in each for each in asked), kind
-    assert "application/json" in cluster.asked_for("Pod")
+        requests = cluster.requests_for(kind)
+        assert requests, kind
+        assert all("as=PartialObjectMetadata" in each for each in requests), kind
+    assert "application/json" in cluster.requests_for("Pod")
 
 
 def test_inside_a_running_event_loop(cluster: FakeCluster) -> None:
@@ -164,8 +164,8 @@ def test_a_snapshot_is_a_copy_for_changes(cluster: FakeCluster, tmp_path: Path) 
 def test_missing_kinds_are_named_with_advice(cluster: FakeCluster) -> None:
     cluster.lacks = {"PodGroup", "Topology", "BindRequest"}
     cluster.put(*small())
-    said = r"the cluster has no podgroups\.scheduling\.run\.ai; .*kai install --crds-only"
-    with pytest.raises(kai.RefusedError, match=said):
+    message = r"the cluster has no podgroups\.scheduling\.run\.ai; .*kai install --crds-only"
+    with pytest.raises(kai.RefusedError, match=message):
         kai.connect(kubeconfig=cluster.kubeconfig).plan()
     cluster.lacks = {"Topology", "BindRequest"}
     with kai.connect(kubeconfig=cluster.kubeconfig) as live:
@@ -200,8 +200,8 @@ def test_owners_created_during_grouping_count(
 ) -> None:
     train, turn = job("train"), Planner.turn
 
-    def slow(planner: Planner, news: News) -> Turn:
-        done = turn(planner, news)
+    def slow(planner: Planner, inputs: Inputs) -> Turn:
+        done = turn(planner, inputs)
         time.sleep(0.1)
         return done
 

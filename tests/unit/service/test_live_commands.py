@@ -118,7 +118,7 @@ def test_a_cluster_without_queues_gets_advice(cluster: FakeCluster, run: Run) ->
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["queues"], "INPUT... is missing: give a file or a directory, or read a cluster"),
         (["queues", "--live", "s.zip"], "--live and INPUT ('s.zip') exclude each other"),
@@ -131,10 +131,10 @@ def test_a_cluster_without_queues_gets_advice(cluster: FakeCluster, run: Run) ->
         ),
     ],
 )
-def test_invalid_arguments_are_refused(run: Run, arguments: list[str], said: str) -> None:
+def test_invalid_arguments_are_refused(run: Run, arguments: list[str], message: str) -> None:
     done = run(*arguments)
     assert done.status == 2
-    assert said in done.err
+    assert message in done.err
 
 
 def test_an_unwritable_snapshot(busy: FakeCluster, run: Run, tmp_path: Path) -> None:
@@ -196,13 +196,13 @@ def test_past_usage_is_read_from_the_configured_database(
     config = configured(tmp_path, prometheus.url)
     done = run(command, *where, *config)
     assert (done.status, done.err) == (0, "")
-    assert len(prometheus.asked) == 6
+    assert len(prometheus.queries) == 6
     assert usage_in(done.out) == 0.75
     assert usage_in(run(command, *where).out) == 0
     file = tmp_path / "usage.yaml"
     file.write_text("a: {gpu: 0.5}")
     assert usage_in(run(command, *where, *config, "--usage", file).out) == 0.5
-    assert len(prometheus.asked) == 6, "a file counts more, and nothing is fetched"
+    assert len(prometheus.queries) == 6, "a file counts more, and nothing is fetched"
 
 
 def usage_in(text: str) -> float:
@@ -234,5 +234,5 @@ def test_a_connection_fetches_at_the_configured_interval(
     ) as live:
         assert live.plan().queues["a"].gpu.usage == 0.75
         assert live.plan().queues["a"].gpu.usage == 0.75
-        assert len(prometheus.asked) == 6
+        assert len(prometheus.queries) == 6
         assert live.snapshot().to_snapshot()["usage"]["a"]["gpu"] == 0.75

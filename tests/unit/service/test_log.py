@@ -9,7 +9,7 @@ import logging
 from kai.service.log import Bridge, Calm, Line, Log
 
 
-class Said:
+class Logged:
     def __init__(self) -> None:
         self.now = 100.0
         self._stream = io.StringIO()
@@ -22,7 +22,7 @@ class Said:
 
 
 def test_a_repeated_warning_is_logged_every_ten_seconds_with_a_count() -> None:
-    it = Said()
+    it = Logged()
     for number in range(1000):
         it.calm.warning("a pod cannot be bound", name=f"p{number}")
     it.calm.warning("another one")
@@ -37,7 +37,7 @@ def test_a_repeated_warning_is_logged_every_ten_seconds_with_a_count() -> None:
 
 
 def test_lines_of_python_logging_have_the_same_form() -> None:
-    it = Said()
+    it = Logged()
     logger = logging.Logger("kai.k8s.leases")
     logger.addHandler(Bridge(it.log))
     logger.info("left out")
@@ -52,7 +52,7 @@ def test_lines_of_python_logging_have_the_same_form() -> None:
 
 
 def test_some_lines_of_one_kind_are_logged_before_they_are_counted() -> None:
-    it = Said()
+    it = Logged()
     calm = Calm(it.log, lambda: it.now, at_once=2)
     for number in range(5):
         calm.write(Line("info", "an object cannot be used", {"name": f"o{number}", "field": ""}))

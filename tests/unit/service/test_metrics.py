@@ -140,7 +140,7 @@ class Running:
         self.service, self._url = service, f"http://127.0.0.1:{pages.port}"
 
     async def get(self, path: str) -> tuple[int, str]:
-        def ask() -> tuple[int, str]:
+        def get_page() -> tuple[int, str]:
             try:
                 with urllib.request.urlopen(self._url + path) as answer:
                     return answer.status, answer.read().decode()
@@ -148,7 +148,7 @@ class Running:
                 with error:
                     return error.code, error.read().decode()
 
-        return await asyncio.to_thread(ask)
+        return await asyncio.to_thread(get_page)
 
     async def page(self) -> Page:
         return Page((await self.get("/metrics"))[1])
@@ -199,7 +199,7 @@ def living(tmp_path: Path) -> Iterator[LivingCluster]:
         yield made
 
 
-def asking(name: str, **options: Any) -> Object:
+def requesting(name: str, **options: Any) -> Object:
     """A waiting pod that also requests a core and 2 GB."""
     made = pod(name, **options)
     made["spec"]["containers"][0]["resources"]["requests"] |= {"cpu": "1", "memory": "2G"}
@@ -215,9 +215,9 @@ def test_a_page_after_pods_were_bound_one_was_evicted_and_one_waits(living: Livi
     pages: list[Page] = []
 
     async def story(it: Running) -> None:
-        living.put(asking("a1"), asking("a2"))
+        living.put(requesting("a1"), requesting("a2"))
         pages.append(await it.until(lambda page: bound(page) == 2))
-        living.put(asking("b1", queue="b"), pod("large", queue="b", gpus=9))
+        living.put(requesting("b1", queue="b"), pod("large", queue="b", gpus=9))
         await it.until(lambda page: bound(page) == 3)
 
         def is_settled(page: Page) -> bool:
@@ -234,7 +234,7 @@ def test_a_page_after_pods_were_bound_one_was_evicted_and_one_waits(living: Livi
         pages.append(await it.until(is_settled))
 
     log = play(living, story)
-    says_what_it_did(log)
+    has_its_counts(log)
     before, after = pages
     has_what_spec_and_list_have(after, ROLES)
     only_goes_up(before, after)
@@ -273,7 +273,7 @@ def test_a_page_after_pods_were_bound_one_was_evicted_and_one_waits(living: Livi
     assert after.value("kai_queue_allocated_memory_bytes", queue_name="a") == 2 * 10**9
 
 
-def says_what_it_did(log: str) -> None:
+def has_its_counts(log: str) -> None:
     lines = [line.partition("Z ")[2] for line in log.splitlines()]
     assert lines[0].startswith(f"info kai: started version={kai.__version__} roles=scheduler,")
     assert lines.count("info kai: ready") == 1

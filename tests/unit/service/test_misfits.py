@@ -41,9 +41,9 @@ def events(turn: Turn) -> dict[str, str]:
 
 def ignored(turn: Turn) -> list[tuple[str, str]]:
     """Kind and name of the objects in log lines."""
-    said = "an object cannot be used"
+    text = "an object cannot be used"
     return [
-        (each.fields["kind"], each.fields["name"]) for each in turn.lines if each.message == said
+        (each.fields["kind"], each.fields["name"]) for each in turn.lines if each.message == text
     ]
 
 

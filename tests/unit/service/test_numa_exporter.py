@@ -44,8 +44,8 @@ class World:
 
     async def looks(self, count: int = 3) -> None:
         """Waits for this many further reads of the kubelet."""
-        wanted = self.kubelet.asked + count
-        await until(lambda: self.kubelet.asked >= wanted)
+        wanted = self.kubelet.calls + count
+        await until(lambda: self.kubelet.calls >= wanted)
 
 
 def play(tmp_path: Path, story: Callable[[World], Awaitable[None]], resync_s: float = 0) -> World:
@@ -131,8 +131,8 @@ def test_a_silent_kubelet_is_logged_once_and_so_is_its_return(tmp_path: Path) ->
 
 def test_a_missing_right_is_logged_once_and_written_later(tmp_path: Path) -> None:
     async def story(world: World) -> None:
-        said = 'pods "a" is forbidden: User "x" cannot patch resource "pods" in API group ""'
-        world.api.on("PATCH", POD, status(403, reason="Forbidden", message=said))
+        text = 'pods "a" is forbidden: User "x" cannot patch resource "pods" in API group ""'
+        world.api.on("PATCH", POD, status(403, reason="Forbidden", message=text))
         world.kubelet.data = answer(("team/a", GPUS))
         await until(lambda: len(world.written) >= 3)
         world.api.on("PATCH", POD, ok({}))

@@ -14,7 +14,7 @@ from kai.service.metrics import Metrics
 from kai.service.pages import Pages, _is_loopback
 
 
-def asked(snapshot: Callable[[], Awaitable[bytes]]) -> tuple[int, str, bytes]:
+def fetched(snapshot: Callable[[], Awaitable[bytes]]) -> tuple[int, str, bytes]:
     async def main() -> tuple[int, str, bytes]:
         pages = Pages(Metrics(), str, str, snapshot)
         await pages.start("127.0.0.1:0")
@@ -39,14 +39,14 @@ def test_the_response_is_the_archive() -> None:
     async def snapshot() -> bytes:
         return b"PK"
 
-    assert asked(snapshot) == (200, "application/zip", b"PK")
+    assert fetched(snapshot) == (200, "application/zip", b"PK")
 
 
 def test_an_unreachable_server_is_one_sentence() -> None:
     async def snapshot() -> bytes:
         raise kai.UnreachableError("https://10.0.0.1: connection refused")
 
-    status, _, text = asked(snapshot)
+    status, _, text = fetched(snapshot)
     assert (status, text) == (503, b"https://10.0.0.1: connection refused\n")
 
 

@@ -48,11 +48,11 @@ def test_targets_of_bind_requests_are_looked_up() -> None:
     world = World(
         Node=[node("n1")], PodGroup=[group("g")], Pod=[pod("a", gpus=0), pod("b", on="n1")]
     )
-    asked = [Request.of(bind_request(*each)) for each in (("a", "n1"), ("b", "gone"), ("c", "n1"))]
-    turn = world.turn(requests=asked)
+    given = [Request.of(bind_request(*each)) for each in (("a", "n1"), ("b", "gone"), ("c", "n1"))]
+    turn = world.turn(requests=given)
     assert turn.targets == list(
         zip(
-            asked,
+            given,
             [Target("uid-a", "", True), Target("uid-b", "n1", False), Target("", "", True)],
             strict=True,
         )

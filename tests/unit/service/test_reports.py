@@ -17,7 +17,7 @@ from kai.service.reports import LINES_AT_ONCE, Reports
 WRITE = Write(Lane.CONDITION, "patch", "Pod", "team", "a", {}, "status")
 
 
-class Said:
+class Logged:
     def __init__(self, level: LogLevel = "info") -> None:
         self._stream = io.StringIO()
         self.reports = Reports(Log(stream=self._stream, level=level), Clock())
@@ -39,7 +39,7 @@ class Said:
 
 
 def test_failing_watches_are_reported() -> None:
-    it = Said()
+    it = Logged()
     it.watches["Pod"].problem = "connection refused"
     assert it.look() == []  # it may end in a moment
     assert it.look() == ['warning kai: cannot watch kinds=Pod why="connection refused"']
@@ -53,7 +53,7 @@ def test_failing_watches_are_reported() -> None:
 
 
 def test_the_reason_to_wait_for_leadership_is_logged_once() -> None:
-    it = Said()
+    it = Logged()
     it.election.problem = "kai-scheduler is held by other"
     assert it.look() == ['info kai: waiting to lead why="kai-scheduler is held by other"']
     assert it.look() == []
@@ -62,7 +62,7 @@ def test_the_reason_to_wait_for_leadership_is_logged_once() -> None:
 
 
 def test_failed_and_unanswered_writes_are_reported() -> None:
-    it = Said()
+    it = Logged()
     it.reports.answered(WRITE, Outcome(Result.DONE, 200))
     it.reports.answered(WRITE, Outcome(Result.FAILED, 0, NOT_LEADING, "the lease is not ours"))
     it.reports.answered(WRITE, Outcome(Result.GONE, 404))
@@ -86,20 +86,20 @@ def cycle(number: int, *lines: Line) -> Turn:
 
 
 def test_a_verbose_log_has_a_line_for_each_cycle() -> None:
-    it = Said("debug")
+    it = Logged("debug")
     it.reports.turned(cycle(7))
     it.reports.turned(Turn())  # one without a plan
     assert it.lines() == [
         "debug kai: planned cycle=7 binds=1 evicts=0 waiting=2 groups=0 writes=0 events=0"
         " ms=3.14 open_ms=1.0 plan_ms=2.0"
     ]
-    quiet = Said()
+    quiet = Logged()
     quiet.reports.turned(cycle(7))
     assert quiet.lines() == []
 
 
 def test_bound_and_evicted_pods_are_one_line_a_second() -> None:
-    it = Said()
+    it = Logged()
     for number in range(1, 4):
         it.reports.turned(cycle(number))
         it.reports.placed(bound=100)
@@ -110,7 +110,7 @@ def test_bound_and_evicted_pods_are_one_line_a_second() -> None:
 
 
 def test_lines_of_a_cycle_have_its_number_and_are_limited() -> None:
-    it = Said()
+    it = Logged()
     line = Line("warning", "a node rejected a pod", {"node": "n1", "pod": "team/a"})
     it.reports.turned(cycle(9, *[line] * (LINES_AT_ONCE + 5)))
     lines = it.lines()
@@ -121,7 +121,7 @@ def test_lines_of_a_cycle_have_its_number_and_are_limited() -> None:
 
 
 def test_unreadable_owners_share_a_line() -> None:
-    it = Said()
+    it = Logged()
     for number in range(50):
         it.reports.not_read("Job", f"team/j{number}", "gone")
     assert it.lines() == ["warning kai: Job cannot be read name=team/j0 why=gone"]

@@ -78,7 +78,7 @@ def test_a_restarted_program_writes_nothing() -> None:
     assert log == [f"info kai: the pod already has the device pod={POD} device=GPU-3"]
 
 
-def test_an_empty_annotation_is_none() -> None:
+def test_an_empty_annotation_counts_as_missing() -> None:
     def act(api: FakeApi) -> None:
         api.on("GET", PATH, ok(pod(**{ANNOTATION: ""})))
         api.on("PATCH", PATH, ok(pod()))

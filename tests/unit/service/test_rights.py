@@ -42,7 +42,7 @@ BINDING = Write(Lane.BINDING, "create", "Pod", "team", "a", {}, "binding")
 FIX = 'fix="apply what kai install prints"'
 
 
-class Said:
+class Logged:
     def __init__(self) -> None:
         self.clock = QuickClock()
         self._stream = io.StringIO()
@@ -85,7 +85,7 @@ def test_a_refusal_by_admission_is_not_a_missing_right(message: str) -> None:
 
 
 def test_a_thousand_refused_writes_are_one_line_per_five_minutes() -> None:
-    it = Said()
+    it = Logged()
     line = f"warning kai: may not create pods/binding namespace=team user={USER} {FIX}"
     for _ in range(1000):
         it.reports.answered(BINDING, DENIED)
@@ -102,7 +102,7 @@ def test_a_thousand_refused_writes_are_one_line_per_five_minutes() -> None:
 
 @pytest.mark.parametrize("result", [Result.DONE, Result.CONFLICT, Result.GONE])
 def test_the_first_allowed_write_is_logged(result: Result) -> None:
-    it = Said()
+    it = Logged()
     it.reports.answered(BINDING, DENIED)
     it.lines()
     it.reports.answered(BINDING, Outcome(result, 201))
@@ -111,7 +111,7 @@ def test_the_first_allowed_write_is_logged(result: Result) -> None:
 
 
 def test_an_answer_to_an_earlier_request_does_not_restore_a_right() -> None:
-    it = Said()
+    it = Logged()
     it.reports.answered(BINDING, DENIED)
     it.lines()
     it.clock.now += 0.1
@@ -122,7 +122,7 @@ def test_an_answer_to_an_earlier_request_does_not_restore_a_right() -> None:
 
 
 def test_a_right_that_exists_in_some_namespaces_is_logged_once() -> None:
-    it = Said()
+    it = Logged()
     it.reports.answered(BINDING, DENIED)
     it.lines()
     elsewhere = Write(Lane.BINDING, "create", "Pod", "other", "a", {}, "binding")
@@ -133,7 +133,7 @@ def test_a_right_that_exists_in_some_namespaces_is_logged_once() -> None:
 
 
 def test_missing_rights_of_watches_and_leases() -> None:
-    it = Said()
+    it = Logged()
     pods: Any = SimpleNamespace(problem="", absent=False, synced=True)
     election: Any = SimpleNamespace(problem="", is_leading=lambda: True, namespace="gpu")
     pods.problem = forbidden("watch", "pods", where="")
@@ -157,7 +157,7 @@ def test_missing_rights_of_watches_and_leases() -> None:
 
 
 def test_a_restarted_watch_does_not_restore_a_right() -> None:
-    it = Said()
+    it = Logged()
     pods: Any = SimpleNamespace(problem=forbidden("watch", "pods"), absent=False, synced=True)
     for _ in range(2):
         it.reports.look({"Pod": pods}, None)
@@ -189,7 +189,7 @@ def test_advice_names_the_role_that_gives_the_right(missing: Denial, how: str) -
 
 
 def test_waits_grow_with_the_time_the_right_is_missing() -> None:
-    it = Said()
+    it = Logged()
     missing = denial(DENIED.message)
     assert missing is not None
     waits = []
@@ -207,13 +207,13 @@ def test_the_answer_to_a_refused_write_is_delayed() -> None:
             service._observe(BINDING, DENIED, 0, 0)
             clock.now += 5
             service._answered(BINDING, DENIED)
-            assert service._news().answers == ()
+            assert service._inputs().answers == ()
             await asyncio.gather(*service._life._tasks)
             assert clock.slept == [5]
-            assert service._news().answers == ((BINDING, DENIED),)
+            assert service._inputs().answers == ((BINDING, DENIED),)
             refused = Outcome(Result.REFUSED, 422, "Invalid", "no")
             service._answered(BINDING, refused)
-            assert service._news().answers == ((BINDING, refused),)
+            assert service._inputs().answers == ((BINDING, refused),)
 
     asyncio.run(scene())
 
@@ -247,7 +247,7 @@ def test_an_owner_is_unreadable_only_if_the_right_is_missing(
             owners = []
             while not owners:
                 await asyncio.sleep(0)
-                owners = service._news().owners
+                owners = service._inputs().owners
             service._owners.forget([reference])
             assert owners == [(reference, False if answers else None)]
 
@@ -309,7 +309,7 @@ def test_used_rights_are_not_listed_as_later_rights() -> None:
 
 
 def test_missing_rights_are_counted() -> None:
-    it = Said()
+    it = Logged()
     rights = Rights(it.log, it.clock.monotonic)
     assert not rights
     missing = denial(DENIED.message)

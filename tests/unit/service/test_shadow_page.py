@@ -33,12 +33,12 @@ def test_a_page_without_decisions() -> None:
 def test_a_difference_shows_its_pod_both_decisions_and_its_switch() -> None:
     same = replace(ONE, outcome="same", cause="", switches=())
     page = html(report(same, same, same, ONE))
-    for said in (
+    for text in (
         *("75.0 %", "3 of 4 decisions are the same.", "2026-01-01 00:00:00", "team/a"),
         *("bind to n1", "bind to n2", "switch queue_depth", "compat: {queue_depth: kai}"),
         "1,234 plans",
     ):
-        assert said in page
+        assert text in page
 
 
 def test_names_are_escaped() -> None:

@@ -13,7 +13,7 @@ from kai.controllers.shadow import Compared
 from kai.engine.values import Evict
 from kai.service.kinds import WATCHED
 from kai.service.options import Options
-from kai.service.planner import News
+from kai.service.planner import Inputs
 from kai.service.shadow_planner import ShadowPlanner
 
 NOW = "2026-01-01T00:00:00Z"
@@ -63,7 +63,7 @@ class World:
 
     def turn(self, after: float = 0.0) -> list[Compared]:
         self.now_ns += int(after * 1e9)
-        turn = self.planner.turn(News(now_ns=self.now_ns))
+        turn = self.planner.turn(Inputs(now_ns=self.now_ns))
         return [self.planner.explained(each) for each in turn.cases]
 
 
@@ -71,7 +71,7 @@ def test_a_shadow_plans_with_past_usage() -> None:
     cluster = kai.Cluster(now=NOW).queue("a").queue("b").node("n", gpus=1)
     world = World(cluster.pending("a/x", gpus=1).pending("b/x", gpus=1))
     usage = {"a": (0.9, 0.0, 0.0)}
-    world.planner.turn(News(now_ns=world.now_ns, usage=usage))
+    world.planner.turn(Inputs(now_ns=world.now_ns, usage=usage))
     assert world.planner._core.cluster.usage() == usage
     assert [each.pod for each in world.turn(after=30.0)] == ["b/x-0"]
 
@@ -129,7 +129,7 @@ def test_the_state_is_that_of_the_plan_after_later_events() -> None:
     world = World(kai.Cluster(now=NOW).queue("a").nodes("n", 2, gpus=2).pending("a/x", gpus=1))
     world.turn()
     world.asks_for("a/x-0", "n2")
-    turn = world.planner.turn(News(now_ns=world.now_ns))
+    turn = world.planner.turn(Inputs(now_ns=world.now_ns))
     world.event("DELETED", "Node", {"metadata": {"name": "n1"}})
     world.turn()
     assert [world.planner.explained(each).cause for each in turn.cases] == ["equal_score"]

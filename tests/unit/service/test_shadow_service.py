@@ -132,13 +132,13 @@ def test_an_unwritable_report_ends_the_program(cluster: FakeCluster, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ({"roles": ("binder",), "shadow": True}, "needs the role scheduler"),
         ({"shadow_report": "x.json"}, "use --shadow"),
         ({"shadow": True, "shadow_patience": 0.0}, "the shadow patience must be longer than 0 s"),
     ],
 )
-def test_invalid_options_are_refused(given: dict[str, Any], said: str) -> None:
-    with pytest.raises(InvalidInputError, match=said):
+def test_invalid_options_are_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
         Options(**given)

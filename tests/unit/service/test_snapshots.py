@@ -16,7 +16,7 @@ from kai.api.writes import Outcome, Result
 from kai.controllers.grouper import Rules
 from kai.engine.plan import Plan
 from kai.service.options import Options
-from kai.service.planner import News, Planner, Turn, make_core
+from kai.service.planner import Inputs, Planner, Turn, make_core
 from kai.service.reading import WATCHED
 from kai.service.snapshots import Objects, archive, compact
 
@@ -53,10 +53,10 @@ class Running:
         self.now_ns += int(seconds * 1e9)
         self.lists([self.core.feed])
         rules = Rules(classes=frozenset(self.objects["PriorityClass"]))
-        turn = self.planner.turn(News(self.now_ns, rules=rules))
+        turn = self.planner.turn(Inputs(self.now_ns, rules=rules))
         while turn.grouped.needs:
             found = [(each, self.owners.get(each.name)) for each in turn.grouped.needs]
-            turn = self.planner.turn(News(self.now_ns, owners=found))
+            turn = self.planner.turn(Inputs(self.now_ns, owners=found))
         return turn
 
     def snapshot(self, path: Path) -> kai.Cluster:
@@ -81,16 +81,16 @@ MEMBERS = ("decisions", "pod_groups", "pods", "queues")
 
 def next_of(cluster: kai.Cluster) -> dict[str, Any]:
     """The output of `kai plan`, without fields about the file and the clock."""
-    said = kai.Scheduler().plan(cluster).to_dict()
-    return {name: said[name] for name in MEMBERS}
+    data = kai.Scheduler().plan(cluster).to_dict()
+    return {name: data[name] for name in MEMBERS}
 
 
 def next_of_running(kai_run: Running) -> dict[str, Any]:
     """Its next plan; nothing of it is assumed, so it can be made twice."""
     core = kai_run.core
     compiled = core.session.plan(core.cluster, now_ns=kai_run.now_ns)
-    said = Plan(compiled, input=None, now_ns=kai_run.now_ns).to_dict()
-    return {name: said[name] for name in MEMBERS}
+    data = Plan(compiled, input=None, now_ns=kai_run.now_ns).to_dict()
+    return {name: data[name] for name in MEMBERS}
 
 
 def test_decisions_under_way_are_not_repeated(tmp_path: Path) -> None:
@@ -103,10 +103,10 @@ def test_decisions_under_way_are_not_repeated(tmp_path: Path) -> None:
     kai_run.put(pod("late", gpus=0))
     assert [each.pod for each in kai_run.turn().bindings] == ["team/late"]
     taken = kai_run.snapshot(tmp_path / "s.zip")
-    said = next_of(taken)
-    assert said == next_of_running(kai_run)
-    assert said["decisions"] == []
-    assert said["pods"].keys() == {"team/t3"}
+    found = next_of(taken)
+    assert found == next_of_running(kai_run)
+    assert found["decisions"] == []
+    assert found["pods"].keys() == {"team/t3"}
 
 
 def test_promises_and_groups_in_memory_are_saved(tmp_path: Path) -> None:
@@ -120,13 +120,13 @@ def test_promises_and_groups_in_memory_are_saved(tmp_path: Path) -> None:
     kai_run.put(low, pod("higher", gpus=2, priority="top"))
     kai_run.turn(1)
     taken = kai_run.snapshot(tmp_path / "s.zip")
-    said = next_of(taken)
-    assert said == next_of_running(kai_run)
-    assert [(each["kind"], each["pod"]) for each in said["decisions"]] == [
+    found = next_of(taken)
+    assert found == next_of_running(kai_run)
+    assert [(each["kind"], each["pod"]) for each in found["decisions"]] == [
         ("pipeline", "team/high")
     ]
     without = kai.Cluster.from_snapshot(taken.to_snapshot(), now=taken.now)
-    assert next_of(without) != said, "the memory makes the difference"
+    assert next_of(without) != found, "the memory makes the difference"
 
 
 def test_a_promise_to_a_later_group_is_saved(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_a_promise_to_a_later_group_is_saved(tmp_path: Path) -> None:
     high["metadata"].setdefault("annotations", {})[keys.POD_GROUP_ANNOTATION] = group
     kai_run.put(low, high, created, pod("higher", gpus=2, priority="top"))
     answers = [(change.write(), Outcome(Result.DONE, 201))]
-    kai_run.planner.turn(News(kai_run.now_ns, answers=answers))
+    kai_run.planner.turn(Inputs(kai_run.now_ns, answers=answers))
     kai_run.turn(1)
     taken = kai_run.snapshot(tmp_path / "s.zip")
     assert next_of(taken) == next_of_running(kai_run)
@@ -189,11 +189,11 @@ def test_claims_and_volumes_are_saved(tmp_path: Path) -> None:
     kai_run.put({"kind": "ResourceSlice", "metadata": {"name": "s"}, "spec": devices})
     request = {"name": "gpu", "exactly": {"deviceClassName": driver}}
     for name in ("c1", "c2"):
-        asked = of_team("ResourceClaim", name, {"devices": {"requests": [request]}})
-        asked["metadata"]["labels"] = {"kai.scheduler/queue": "a"}
+        given = of_team("ResourceClaim", name, {"devices": {"requests": [request]}})
+        given["metadata"]["labels"] = {"kai.scheduler/queue": "a"}
         user = pod(f"of-{name}", gpus=0)
         user["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimName": name}]
-        kai_run.put(asked, user)
+        kai_run.put(given, user)
     made = {"provisioner": "kubernetes.io/no-provisioner"}
     waits = {"volumeBindingMode": "WaitForFirstConsumer"}
     kai_run.put({"kind": "StorageClass", "metadata": {"name": "local"}, **made, **waits})
@@ -221,10 +221,10 @@ def test_claims_and_volumes_are_saved(tmp_path: Path) -> None:
         "team/of-c1": ["resource claims"],
         "team/of-data": ["volumes"],
     }
-    said = next_of(kai_run.snapshot(tmp_path / "s.zip"))
-    assert said == next_of_running(kai_run)
-    assert said["decisions"] == []
-    why = said["pods"]["team/of-nothing"]["message"]
+    found = next_of(kai_run.snapshot(tmp_path / "s.zip"))
+    assert found == next_of_running(kai_run)
+    assert found["decisions"] == []
+    why = found["pods"]["team/of-nothing"]["message"]
     assert 'persistentvolumeclaim "nothing" not found' in why
 
 

@@ -15,7 +15,7 @@ from kai.controllers.evicting import Removal
 from kai.engine.values import Bind, NumaZone
 from kai.service.kinds import WATCHED, needed_by
 from kai.service.options import Options
-from kai.service.planner import News, Planner, Turn, make_core
+from kai.service.planner import Inputs, Planner, Turn, make_core
 from kai.verify import default_cases, read_cases
 
 START_NS = 1_800_000_000_000_000_000
@@ -109,9 +109,9 @@ class World:
         line = json.dumps({"type": what, "object": self._versioned(item)}).encode()
         self.core.feed.watch_bytes(kind, line + b"\n")
 
-    def turn(self, after: float = 0.0, **news: Any) -> Turn:
+    def turn(self, after: float = 0.0, **inputs: Any) -> Turn:
         self.now_ns += int(after * 1e9)
-        return self.planner.turn(News(now_ns=self.now_ns, **news))
+        return self.planner.turn(Inputs(now_ns=self.now_ns, **inputs))
 
 
 def places(turn: Turn) -> dict[str, str]:
@@ -160,8 +160,8 @@ def test_bindings_to_a_node_that_becomes_unusable_are_planned_again(
     world.event(what[0], "Node", what[1])
     places_now = places(world.turn())
     assert world.changed == ["n1"]
-    turn = world.turn(asked=bindings)
-    assert turn.asked == bindings
+    turn = world.turn(to_check=bindings)
+    assert turn.to_check == bindings
     assert list(turn.broken) == [each.assumption for each in bindings]
     assert {**places_now, **places(turn)} == {"team/a": "n2", "team/b": "n2"}
 
@@ -171,7 +171,7 @@ def test_a_pod_of_another_scheduler_displaces_only_the_later_binding() -> None:
     world.event("ADDED", "Pod", pod("ds", "", on="n1", scheduler="default-scheduler"))
     world.turn()
     assert world.changed == ["n1"]
-    turn = world.turn(asked=bindings)
+    turn = world.turn(to_check=bindings)
     assert list(turn.broken) == [bindings[1].assumption]
     assert places(turn) == {"team/b": "n2"}
 
@@ -181,7 +181,7 @@ def test_a_valid_binding_is_not_decided_again() -> None:
     world.event("MODIFIED", "Node", node("n1", taints=[{"key": "k", "effect": "PreferNoSchedule"}]))
     world.turn()
     assert world.changed == ["n1"]
-    turn = world.turn(asked=bindings)
+    turn = world.turn(to_check=bindings)
     assert (list(turn.broken), turn.bindings) == ([], [])
 
 
@@ -270,8 +270,8 @@ def test_a_refused_eviction_ends_the_promise_without_another_victim() -> None:
     turn = world.turn(spared=[(removal, why)], forgotten=[removal.assumption])
     assert victims(turn) == []
     assert nominated(turn) == {"p": None}
-    said = {each.reason: (each.type, each.name, each.message) for each in turn.events}
-    assert said["EvictionRefused"] == (
+    found = {each.reason: (each.type, each.name, each.message) for each in turn.events}
+    assert found["EvictionRefused"] == (
         *("Warning", "p"),
         f"Pod {removal.order.pod} was not evicted: {why}",
     )

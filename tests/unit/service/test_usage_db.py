@@ -96,7 +96,7 @@ def test_unknown_names_are_skipped_with_a_warning() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"clientType": ""}, "client type cannot be empty"),
         ({"clientType": None}, "client type cannot be empty"),
@@ -144,11 +144,11 @@ def test_unknown_names_are_skipped_with_a_warning() -> None:
         ({"usageParams": {"waitTimeout": 5}}, "usageParams: waitTimeout: is not a string: 5"),
     ],
 )
-def test_invalid_configurations_are_refused(change: dict[str, Any], said: str) -> None:
+def test_invalid_configurations_are_refused(change: dict[str, Any], message: str) -> None:
     config = {"clientType": "prometheus", "connectionString": "http://a", **change}
     with pytest.raises(InvalidConfigError) as error:
         read_usage_db({"usageDBConfig": config}, {})
-    assert str(error.value).startswith(f"usageDBConfig: {said}")
+    assert str(error.value).startswith(f"usageDBConfig: {message}")
 
 
 def test_the_cron_string_of_another_window_kind_is_ignored() -> None:
@@ -250,7 +250,7 @@ def test_invalid_values_are_refused(value: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "message"),
     [
         (b"", "the answer is not one of Prometheus"),
         (b"[]", "the answer is not one of Prometheus"),
@@ -266,7 +266,7 @@ def test_invalid_values_are_refused(value: str) -> None:
         ),
     ],
 )
-def test_invalid_answers_are_refused(body: bytes, said: str) -> None:
+def test_invalid_answers_are_refused(body: bytes, message: str) -> None:
     with pytest.raises(InvalidInputError) as error:
         vector_of(body)
-    assert str(error.value).startswith(said)
+    assert str(error.value).startswith(message)

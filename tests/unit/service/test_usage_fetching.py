@@ -37,7 +37,7 @@ def db(address: str, **params: Any) -> UsageDb:
     return found
 
 
-def asked(story: Callable[[FakePrometheus], Awaitable[None]]) -> None:
+def with_prometheus(story: Callable[[FakePrometheus], Awaitable[None]]) -> None:
     async def main() -> None:
         async with FakePrometheus() as prometheus:
             prometheus.used = {GPUS: {"a": 1440.0}}
@@ -56,18 +56,18 @@ def test_usage_is_fetched_by_six_queries_at_one_moment() -> None:
     async def story(prometheus: FakePrometheus) -> None:
         found = db(prometheus.url)
         assert await fetched(found) == {"a": (0.24, 0.0, 0.0)}
-        assert {each["query"] for each in prometheus.asked} == {
+        assert {each["query"] for each in prometheus.queries} == {
             *found.queries(1_800_000_000.5).values()
         }
-        assert {(each["time"], each["timeout"]) for each in prometheus.asked} == {
+        assert {(each["time"], each["timeout"]) for each in prometheus.queries} == {
             ("1800000000.5", "10s")
         }
 
-    asked(story)
+    with_prometheus(story)
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [
         ((500, "oops"), "HTTP status 500"),
         ((401, '{"message": "who are you"}'), "HTTP status 401"),
@@ -78,15 +78,15 @@ def test_usage_is_fetched_by_six_queries_at_one_moment() -> None:
         ((200, "<html>"), "the answer is not one of Prometheus"),
     ],
 )
-def test_an_invalid_answer_is_one_sentence(answer: tuple[int, str], said: str) -> None:
+def test_an_invalid_answer_is_one_sentence(answer: tuple[int, str], message: str) -> None:
     async def story(prometheus: FakePrometheus) -> None:
         prometheus.fails = lambda: web.Response(status=answer[0], text=answer[1])
         with pytest.raises(InvalidInputError) as error:
             await fetched(db(prometheus.url))
         assert str(error.value).startswith("sum_over_time((")
-        assert str(error.value).endswith(said)
+        assert str(error.value).endswith(message)
 
-    asked(story)
+    with_prometheus(story)
 
 
 def test_a_silent_or_unreachable_server_is_one_sentence() -> None:
@@ -95,7 +95,7 @@ def test_a_silent_or_unreachable_server_is_one_sentence() -> None:
         with pytest.raises(InvalidInputError, match=r"no answer within 0.05 s"):
             await fetched(db(prometheus.url, extraParams={"usageQueryTimeout": "50ms"}))
 
-    asked(story)
+    with_prometheus(story)
     with pytest.raises(InvalidInputError, match="ClientConnectorError"):
         asyncio.run(fetched(db("http://127.0.0.1:1")))
     with pytest.raises(InvalidInputError, match="the connection string is empty"):
@@ -148,17 +148,17 @@ def test_a_failed_fetch_keeps_the_earlier_usage() -> None:
                 await it.until(lambda times=times: it.failures() == times)
             assert len(it.got) == 1
             assert it.usage.age() == pytest.approx(360.0)
-            said = it.stream.getvalue()
-            assert said.count("the usage of queues cannot be fetched") == 6
-            assert said.count("the usage of queues is old, but still used age_s=360") == 1
-            assert "age_s=300" not in said
+            output = it.stream.getvalue()
+            assert output.count("the usage of queues cannot be fetched") == 6
+            assert output.count("the usage of queues is old, but still used age_s=360") == 1
+            assert "age_s=300" not in output
             prometheus.fails, prometheus.used = None, {GPUS: {"a": 600.0}}
             await it.clock.advance(60.0)
             await it.until(lambda: len(it.got) == 2)
             assert it.got[-1]["a"][0] == 0.1
             assert it.usage.age() == 0
 
-    asked(story)
+    with_prometheus(story)
 
 
 def test_scheduling_waits_for_the_first_fetch_for_a_limited_time() -> None:
@@ -173,7 +173,7 @@ def test_scheduling_waits_for_the_first_fetch_for_a_limited_time() -> None:
             assert it.usage.is_ready()
             assert it.usage.age() is None
 
-    asked(story)
+    with_prometheus(story)
 
 
 def test_skipped_members_are_logged_once() -> None:
@@ -184,7 +184,7 @@ def test_skipped_members_are_logged_once() -> None:
             await it.until(lambda: len(it.got) == 2)
             assert it.stream.getvalue().count("windowsize is not known") == 1
 
-    asked(story)
+    with_prometheus(story)
 
 
 # ---- a service -----------------------------------------------------------------------------------
@@ -225,17 +225,17 @@ def test_a_service_plans_with_the_fetched_usage(cluster: FakeCluster) -> None:
 
     async def is_used(service: Service, wanted: float) -> None:
         labels = 'queue_name="a",queue_metadata_name="a",queue_display_name=""'
-        said = f"kai_queue_gpu_usage{{{labels}}} {wanted}\n"
+        message = f"kai_queue_gpu_usage{{{labels}}} {wanted}\n"
         ends = time.monotonic() + PATIENCE_S
         while True:
             page = (await service.metrics.page()).decode()
             planned_with = service._planner.state().usage.get("a", ())
-            if said in page and planned_with == (wanted, 0.0, 0.0):
+            if message in page and planned_with == (wanted, 0.0, 0.0):
                 return
             assert time.monotonic() < ends, page
             await asyncio.sleep(0.05)
 
-    asked(story)
+    with_prometheus(story)
 
 
 def test_an_invalid_database_ends_the_start(cluster: FakeCluster) -> None:

@@ -18,7 +18,7 @@ def env(**arguments: Any) -> dict[str, str]:
     return dict(settings_for(PodRequest(**arguments)).env)
 
 
-def said(**arguments: Any) -> str:
+def warnings_of(**arguments: Any) -> str:
     return "\n".join(settings_for(PodRequest(**arguments)).warnings)
 
 
@@ -35,9 +35,9 @@ def test_torch_gets_its_fraction_only_in_versions_that_support_it() -> None:
         assert written == {"PYTORCH_CUDA_ALLOC_CONF": plain}
     for new in ("2.10", "2.11.0", "3.0"):
         written = env(**HALF, framework="torch", framework_versions={"torch": new})
-        told = f"per_process_memory_fraction:0.464,{plain}"
-        assert written == {"PYTORCH_CUDA_ALLOC_CONF": told}
-    assert "kai.runtime.limit()" in said(**HALF, framework="torch")
+        expected = f"per_process_memory_fraction:0.464,{plain}"
+        assert written == {"PYTORCH_CUDA_ALLOC_CONF": expected}
+    assert "kai.runtime.limit()" in warnings_of(**HALF, framework="torch")
 
 
 def test_torch_options_of_the_user_are_kept() -> None:
@@ -66,11 +66,11 @@ def test_the_fraction_for_jax_fits_a_half() -> None:
 
 def test_tensorflow_grows_its_memory() -> None:
     assert env(**HALF, framework="tensorflow") == {"TF_FORCE_GPU_ALLOW_GROWTH": "true"}
-    assert "is not a limit" in said(**HALF, framework="tensorflow")
+    assert "is not a limit" in warnings_of(**HALF, framework="tensorflow")
 
 
 @pytest.mark.parametrize(
-    ("asked", "utilization"),
+    ("given", "utilization"),
     [
         ({**HALF}, "0.49"),
         ({**HALF, "isolation": "hamicore"}, "0.9"),
@@ -80,8 +80,8 @@ def test_tensorflow_grows_its_memory() -> None:
         ({"gpu_fraction": 0.5}, "0.47"),
     ],
 )
-def test_vllm_gets_an_argument(asked: dict[str, Any], utilization: str) -> None:
-    settings = settings_for(PodRequest(**asked, framework="vllm"))
+def test_vllm_gets_an_argument(given: dict[str, Any], utilization: str) -> None:
+    settings = settings_for(PodRequest(**given, framework="vllm"))
     assert settings.arguments["vllm"] == ("--gpu-memory-utilization", utilization)
     assert any(f"--gpu-memory-utilization {utilization}" in each for each in settings.warnings)
     assert settings.env == {}
@@ -107,7 +107,7 @@ def test_other_servers_get_arguments() -> None:
         "sglang": ("--mem-fraction-static", "0.464"),
         "triton": ("--backend-config=tensorflow,gpu-memory-fraction=0.464",),
     }
-    assert "7650 MiB - weights - 512 MiB" in said(**HALF, framework="tensorrt-llm")
+    assert "7650 MiB - weights - 512 MiB" in warnings_of(**HALF, framework="tensorrt-llm")
 
 
 def test_several_frameworks_are_combined() -> None:
@@ -147,12 +147,12 @@ def test_mps_on_an_unknown_device_limits_only_memory_requests() -> None:
 
 def test_hami_needs_no_settings() -> None:
     assert env(**HALF, isolation="hamicore") == {}
-    assert "no limit" in said(gpu_fraction=0.004, isolation="hamicore")
+    assert "no limit" in warnings_of(gpu_fraction=0.004, isolation="hamicore")
 
 
 def test_whole_gpus_need_no_settings() -> None:
-    for asked in ({}, {"gpus": 1}, {"mig": "1g.5gb"}):
-        settings = settings_for(PodRequest(**asked, framework="jax", isolation="hamicore"))
+    for request in ({}, {"gpus": 1}, {"mig": "1g.5gb"}):
+        settings = settings_for(PodRequest(**request, framework="jax", isolation="hamicore"))
         assert (settings.env, settings.arguments) == ({}, {})
         assert "has no effect" in settings.warnings[0]
 

@@ -24,10 +24,10 @@ def test_the_page_of_settings_is_yaml(orchestrator: str) -> None:
 
 def test_the_page_has_warnings_and_unsupported_settings() -> None:
     built = kai.pod_settings(queue="test", gpu_fraction=0.5).for_kfp(as_native=False)
-    said = str(built)
-    assert "\n\nNot supported:\n  - scheduler_name: Kubeflow" in said
-    assert "\n\nWarnings:\n  - nothing limits the pod to its share" in said
-    assert "\n\nAn administrator must apply once:\n  - MutatingAdmissionPolicy kai-sched" in said
+    text = str(built)
+    assert "\n\nNot supported:\n  - scheduler_name: Kubeflow" in text
+    assert "\n\nWarnings:\n  - nothing limits the pod to its share" in text
+    assert "\n\nAn administrator must apply once:\n  - MutatingAdmissionPolicy kai-sched" in text
     assert repr(built) == "<settings for kfp: kubernetes; 1 not supported; 1 warning>"
 
 

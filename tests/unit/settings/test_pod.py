@@ -34,7 +34,7 @@ def test_half_a_gpu() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "annotations", "resources"),
+    ("given", "annotations", "resources"),
     [
         ({}, {}, {}),
         ({"gpus": 0}, {}, {}),
@@ -66,9 +66,9 @@ def test_half_a_gpu() -> None:
     ],
 )
 def test_a_pod_has_one_kind_of_gpu_request(
-    asked: dict[str, Any], annotations: dict[str, str], resources: dict[str, Any]
+    given: dict[str, Any], annotations: dict[str, str], resources: dict[str, Any]
 ) -> None:
-    part = pod_part(PodRequest(**asked))
+    part = pod_part(PodRequest(**given))
     assert (part.annotations, part.resources) == (annotations, resources)
 
 

@@ -136,7 +136,7 @@ def test_an_unknown_argument_is_a_type_error() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "text"),
+    ("given", "text"),
     [
         (0.5, "0.5"),
         ("0.50", "0.5"),
@@ -148,8 +148,8 @@ def test_an_unknown_argument_is_a_type_error() -> None:
         ("0.333", "0.333"),
     ],
 )
-def test_a_fraction_is_a_plain_decimal(asked: Any, text: str) -> None:
-    request = PodRequest(gpu_fraction=asked)
+def test_a_fraction_is_a_plain_decimal(given: Any, text: str) -> None:
+    request = PodRequest(gpu_fraction=given)
     assert (request.gpu_fraction, request.gpu_kind) == (text, "fraction")
 
 
@@ -161,10 +161,10 @@ def test_a_fraction_of_one_is_a_whole_gpu(devices: int, gpus: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "mib"), [("5Gi", 5120), ("5120Mi", 5120), ("5120", 5120), (5120, 5120)]
+    ("given", "mib"), [("5Gi", 5120), ("5120Mi", 5120), ("5120", 5120), (5120, 5120)]
 )
-def test_memory_is_in_mib(asked: Any, mib: int) -> None:
-    assert PodRequest(gpu_memory=asked).gpu_memory == mib
+def test_memory_is_in_mib(given: Any, mib: int) -> None:
+    assert PodRequest(gpu_memory=given).gpu_memory == mib
 
 
 def test_shares_that_two_decimals_cannot_express_cause_a_warning() -> None:

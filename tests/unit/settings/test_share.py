@@ -98,11 +98,11 @@ EXAMPLES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "total", "asked", "isolation", "expected"), EXAMPLES)
+@pytest.mark.parametrize(("name", "total", "given", "isolation", "expected"), EXAMPLES)
 def test_fractions_for_allocators(
-    name: str, total: int, asked: dict[str, object], isolation: str, expected: tuple[object, ...]
+    name: str, total: int, given: dict[str, object], isolation: str, expected: tuple[object, ...]
 ) -> None:
-    share = share_of(**asked, gpu_memory_total=total, isolation=isolation)
+    share = share_of(**given, gpu_memory_total=total, isolation=isolation)
     part = share.allocator_fraction()
     assert part is not None
     assert (share.budget, share.total, f"{float(part):.3f}") == expected, name

@@ -301,9 +301,11 @@ def test_a_script_without_a_main_guard_gets_advice(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, script], env=env, capture_output=True, text=True, check=False
     )
-    said = [line for line in done.stderr.splitlines() if "KaiError: a process ended before" in line]
-    assert len(said) == 1
-    assert "`if __name__ == '__main__':`" in said[0]
+    output = [
+        line for line in done.stderr.splitlines() if "KaiError: a process ended before" in line
+    ]
+    assert len(output) == 1
+    assert "`if __name__ == '__main__':`" in output[0]
 
 
 # --- forms ----------------------------------------------------------------------------------------
@@ -311,12 +313,12 @@ def test_a_script_without_a_main_guard_gets_advice(tmp_path: Path) -> None:
 
 def test_json_has_all_results_and_nothing_of_the_machine(weeks: Workload) -> None:
     done = kai.compare(FIFO, None, workload=weeks, seeds=3)
-    said = json.loads(done.to_json())
-    assert said["verdict"] == done.verdict
-    assert said["primary"] == "completion_mean_s"
-    assert len(said["metrics"]) == len(MEASURES)
-    assert said["metrics"][0]["values"] == [list(pair) for pair in done.primary.values]
-    assert said["metrics"][0]["relative"] == done.primary.relative
+    data = json.loads(done.to_json())
+    assert data["verdict"] == done.verdict
+    assert data["primary"] == "completion_mean_s"
+    assert len(data["metrics"]) == len(MEASURES)
+    assert data["metrics"][0]["values"] == [list(pair) for pair in done.primary.values]
+    assert data["metrics"][0]["relative"] == done.primary.relative
     assert "wall_s" not in done.to_json()
 
 
@@ -366,7 +368,7 @@ def test_every_metric_exists_in_a_timeline(weeks: Workload) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ({"primary": "waitin_mean_s"}, "did you mean 'waiting_mean_s'"),
         ({"metrics": ["evictions[a]"]}, "there is no metric of a queue"),
@@ -381,9 +383,9 @@ def test_every_metric_exists_in_a_timeline(weeks: Workload) -> None:
     ],
 )
 def test_invalid_arguments_raise_one_sentence(
-    weeks: Workload, given: dict[str, Any], said: str
+    weeks: Workload, given: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(InvalidInputError, match=said.replace("(", r"\(")):
+    with pytest.raises(InvalidInputError, match=message.replace("(", r"\(")):
         kai.compare(FIFO, None, **{"workload": weeks, "seeds": 2, **given})
 
 
@@ -443,7 +445,7 @@ def test_a_nested_member_of_a_configuration_is_changed(weeks: Workload) -> None:
 
 
 @pytest.mark.parametrize(
-    ("grid", "said"),
+    ("grid", "message"),
     [
         ({"node.n.count": [1]}, "did you mean 'nodes'"),
         ({"nodes.m.count": [1]}, "there is no node pool 'm'"),
@@ -453,7 +455,7 @@ def test_a_nested_member_of_a_configuration_is_changed(weeks: Workload) -> None:
     ],
 )
 def test_an_invalid_grid_raises_one_sentence(
-    weeks: Workload, grid: dict[str, Any], said: str
+    weeks: Workload, grid: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(InvalidInputError, match=said):
+    with pytest.raises(InvalidInputError, match=message):
         kai.sweep(grid, weeks)

@@ -51,8 +51,8 @@ def test_defaults_of_a_share() -> None:
 
 
 def test_past_usage_and_earlier_shares_are_ignored() -> None:
-    told = {"fairShare": 9, "absoluteUsage": 5, "vacantAdjustedUsage": 5, "allocated": 7}
-    assert gpus(9, queue("a", **told), queue("b")) == [5, 4]
+    past = {"fairShare": 9, "absoluteUsage": 5, "vacantAdjustedUsage": 5, "allocated": 7}
+    assert gpus(9, queue("a", **past), queue("b")) == [5, 4]
 
 
 def test_all_queues_are_siblings() -> None:
@@ -81,7 +81,7 @@ def test_names_are_read_in_any_case() -> None:
 
 
 @pytest.mark.parametrize(
-    ("request_", "said"),
+    ("request_", "message"),
     [
         ("{", "not valid JSON: it ends in the middle of a value, on line 1 (cut short?)"),
         ("[]", "the request is a list, not an object"),
@@ -103,10 +103,10 @@ def test_names_are_read_in_any_case() -> None:
         ),
     ],
 )
-def test_invalid_requests(request_: Any, said: str) -> None:
+def test_invalid_requests(request_: Any, message: str) -> None:
     with pytest.raises(InvalidInputError) as error:
         fair_shares(request_)
-    assert str(error.value) == said
+    assert str(error.value) == message
 
 
 # ---- the formula, plainly ------------------------------------------------------------------------

@@ -90,8 +90,8 @@ def test_with_migration_no_node_holds_more_than_it_has(
     for seed in range(5):
         filled = filling.fill(cluster, policy, seed=seed, **options)
         assert is_within(cluster, filled)
-        asked = cluster.pods[filled.pod[filled.node >= 0]]
-        assert filled.used_milli[-1] == (asked[:, 2] * asked[:, 3]).sum()
+        request = cluster.pods[filled.pod[filled.node >= 0]]
+        assert filled.used_milli[-1] == (request[:, 2] * request[:, 3]).sum()
 
 
 def test_a_learnt_mix_has_only_arrived_pods() -> None:

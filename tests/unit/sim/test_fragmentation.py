@@ -71,7 +71,7 @@ def test_each_moment_has_the_fragmentation_of_the_definition(seed: int) -> None:
         assert (found.gpus, found.idle_gpus) == pytest.approx(expected, abs=1e-6)
 
 
-def test_it_can_be_measured_against_other_pods() -> None:
+def test_a_timeline_can_be_measured_against_other_pods() -> None:
     jobs = [Job("x", queue="a", arrival_s=1, duration_s=10, gpus=1, cpu=1)]
     timeline = kai.simulate(
         Workload.of(jobs, queues=(Queue("a"),), nodes=(NodePool("n", gpus=2, cpu=8.0),))

@@ -128,7 +128,7 @@ def test_nodes_are_selected_by_label_and_model() -> None:
 
 
 @pytest.mark.parametrize(
-    ("window", "said"),
+    ("window", "message"),
     [
         (Maintenance("m", -1, 5), "at_s -1 is not a time"),
         (Maintenance("m", 0, 0), "duration_s 0 is not a time above 0"),
@@ -139,11 +139,11 @@ def test_nodes_are_selected_by_label_and_model() -> None:
         (Maintenance("m", 0, 5, every_s=1e-6), "every_s 1e-06 makes more than 1,000,000 windows"),
     ],
 )
-def test_invalid_maintenance_is_refused(window: Maintenance, said: str) -> None:
+def test_invalid_maintenance_is_refused(window: Maintenance, message: str) -> None:
     given = replace(workload(Job("one", "a", 0, 10)), maintenance=(window,))
     with pytest.raises(InvalidInputError) as raised:
         simulate(given)
-    assert str(raised.value).startswith(f"maintenance m: {said}")
+    assert str(raised.value).startswith(f"maintenance m: {message}")
 
 
 # ---- jobs that change size -----------------------------------------------------------------------
@@ -162,17 +162,17 @@ def test_a_shrinking_job_makes_room_for_others() -> None:
 
 
 @pytest.mark.parametrize(
-    ("resizes", "said"),
+    ("resizes", "message"),
     [
         ((Resize(-1, 1, 1),), "resizes: after_s -1 is not a time of at least 0"),
         ((Resize(1, 2, 3),), "resizes: min_pods 3 is not 1 to pods, 2"),
         ((Resize(5, 1, 1), Resize(5, 2, 1)), "resizes: are not in the order of their times"),
     ],
 )
-def test_invalid_resizes_are_refused(resizes: tuple[Resize, ...], said: str) -> None:
+def test_invalid_resizes_are_refused(resizes: tuple[Resize, ...], message: str) -> None:
     with pytest.raises(InvalidInputError) as raised:
         Jobs.of([Job("fine", "a", 0, 1), Job("j", "a", 0, 1, resizes=resizes)])
-    assert str(raised.value) == f"job j: {said}"
+    assert str(raised.value) == f"job j: {message}"
 
 
 # ---- all together --------------------------------------------------------------------------------
@@ -282,7 +282,7 @@ def test_a_file_may_have_all_kinds_of_events(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (("max: 10", "mx: 10"), "nodes.spot.autoscale.mx: `autoscale` has no key 'mx'"),
         (("max: 10, ", ""), "nodes.spot.autoscale: has no max"),
@@ -308,8 +308,10 @@ def test_a_file_may_have_all_kinds_of_events(tmp_path: Path) -> None:
         (("[{after", "7 #[{after"), "jobs.wide.resizes: is 7 instead of a list"),
     ],
 )
-def test_an_error_has_its_keys(tmp_path: Path, change: tuple[str, str], said: str) -> None:
+def test_an_error_has_its_keys(tmp_path: Path, change: tuple[str, str], message: str) -> None:
     assert change[0] in FILE
     with pytest.raises(InvalidInputError) as raised:
         read(tmp_path, FILE.replace(*change, 1).replace("7 #[{", "7} #[{"))
-    assert re.fullmatch(r"w\.yaml:\d+: " + re.escape(said) + ".*", str(raised.value)), raised.value
+    assert re.fullmatch(r"w\.yaml:\d+: " + re.escape(message) + ".*", str(raised.value)), (
+        raised.value
+    )

@@ -122,10 +122,10 @@ def test_a_notebook_shows_a_temporary_bar_with_the_virtual_date(
     monkeypatch.setattr(progress, "APPEARS_AFTER_S", 0.0)
     monkeypatch.setattr("kai.sim.simulate.STEPS", 1)
     kai.simulate(two_teams(), progress=True, progress_every_s=0.0)
-    said = [bundle["text/plain"] for bundle in notebook.bundles]
-    assert "2026-01-05 09:00, 2 of 4 jobs ended" in " | ".join(said)
+    found = [bundle["text/plain"] for bundle in notebook.bundles]
+    assert "2026-01-05 09:00, 2 of 4 jobs ended" in " | ".join(found)
     assert '<progress value="0.9' in notebook.bundles[-2]["text/html"]
-    assert said[-1] == ""
+    assert found[-1] == ""
 
 
 def test_a_short_simulation_shows_no_bar(notebook: Shown) -> None:
@@ -138,8 +138,8 @@ def test_simulations_of_a_comparison_are_counted(
 ) -> None:
     monkeypatch.setattr(progress, "APPEARS_AFTER_S", 0.0)
     kai.compare(None, {"actions": "allocate"}, workload=two_teams(), progress=True)
-    said = [bundle["text/plain"] for bundle in notebook.bundles]
-    assert said == ["50% 1 of 2 simulations", "100% 2 of 2 simulations", ""]
+    found = [bundle["text/plain"] for bundle in notebook.bundles]
+    assert found == ["50% 1 of 2 simulations", "100% 2 of 2 simulations", ""]
 
 
 def test_there_is_no_bar_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

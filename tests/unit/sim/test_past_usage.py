@@ -347,7 +347,7 @@ def test_simulated_usage_needs_no_database(client: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("db", "said"),
+    ("db", "message"),
     [
         ({"usageParams": {}}, "usageDBConfig: client type cannot be empty"),
         ({"clientType": "graphite"}, "usageDBConfig: unknown client type: graphite, supported"),
@@ -369,10 +369,10 @@ def test_simulated_usage_needs_no_database(client: str) -> None:
         ),
     ],
 )
-def test_an_invalid_configuration_raises_one_sentence(db: Any, said: str) -> None:
+def test_an_invalid_configuration_raises_one_sentence(db: Any, message: str) -> None:
     with pytest.raises(kai.InvalidConfigError) as error:
         simulate(both(1, 1, gpus=12), config={"usageDBConfig": db})
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 def test_skipped_members_cause_a_warning() -> None:
@@ -420,17 +420,17 @@ def test_a_workload_is_written_with_its_usage() -> None:
 
 
 @pytest.mark.parametrize(
-    ("params", "said"),
+    ("params", "message"),
     [
         ("{window: 1h}", "w.yaml:1: usageParams.window: `usageParams` has no key 'window'"),
         ("{windowSize: often}", "w.yaml:1: usageParams: windowSize: 'often' is not a duration"),
         ("7", "w.yaml:1: usageParams: is 7 instead of a mapping"),
     ],
 )
-def test_invalid_usage_of_a_workload_is_named(params: str, said: str) -> None:
+def test_invalid_usage_of_a_workload_is_named(params: str, message: str) -> None:
     with pytest.raises(kai.InvalidInputError) as error:
         of_yaml("w.yaml", f"usageParams: {params}\nnodes: {{n: {{}}}}\njobs: {{}}\n")
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 def test_the_same_input_gives_the_same_bytes_in_any_order(tmp_path: Path) -> None:

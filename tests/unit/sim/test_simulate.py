@@ -180,17 +180,17 @@ def test_tables_have_the_names_of_objects() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"period_s": -1}, "period_s: expected a number of seconds of 0 or more, not -1"),
         ({"life": Life(outages=(Outage("x", 0),))}, "outage: node x does not exist"),
         ({"life": Life(failures=Failures(0))}, "failures: expected times above 0"),
     ],
 )
-def test_invalid_options_are_refused(options: dict[str, object], said: str) -> None:
+def test_invalid_options_are_refused(options: dict[str, object], message: str) -> None:
     with pytest.raises(kai.InvalidInputError) as raised:
         simulate(workload(Job("one", "a", 0, 10)), **options)  # type: ignore[arg-type]
-    assert str(raised.value) == said
+    assert str(raised.value) == message
 
 
 def test_a_missing_queue_is_named() -> None:

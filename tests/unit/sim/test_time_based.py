@@ -76,7 +76,7 @@ def test_missing_members_have_defaults(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("7", "the input: is not a mapping: 7"),
         ("cycle: 7", "the input: there is no member 'cycle'; did you mean 'Cycles'?"),
@@ -105,10 +105,10 @@ def test_missing_members_have_defaults(text: str) -> None:
         ("a: [", "not valid YAML: "),
     ],
 )
-def test_invalid_inputs_are_refused(text: str, said: str) -> None:
+def test_invalid_inputs_are_refused(text: str, message: str) -> None:
     with pytest.raises(InvalidInputError) as error:
         read_input(text)
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 def test_the_csv_equals_kais() -> None:

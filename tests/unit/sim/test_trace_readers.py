@@ -273,7 +273,7 @@ yesterday,60.0,1,60.0,a
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "trace.csv: is empty"),
         (PHILLY.split("\n")[0] + "\n", "trace.csv: has no rows"),
@@ -288,10 +288,10 @@ yesterday,60.0,1,60.0,a
         ("jobs: [", "trace.csv:1: not valid YAML"),
     ],
 )
-def test_an_invalid_file_raises_one_sentence(tmp_path: Path, text: str, said: str) -> None:
+def test_an_invalid_file_raises_one_sentence(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(InvalidInputError) as error:
         read(tmp_path, text)
-    assert said in str(error.value)
+    assert message in str(error.value)
     assert "\n" not in str(error.value)
 
 
@@ -389,9 +389,9 @@ def test_speeds_are_applied_to_jobs_of_measured_applications(tmp_path: Path) -> 
 
 
 def test_a_file_without_throughputs_raises_one_sentence(tmp_path: Path) -> None:
-    for text, said in (("[1", "not valid JSON"), ("[]", "has no throughputs"), ("{}", "has no")):
+    for text, message in (("[1", "not valid JSON"), ("[]", "has no throughputs"), ("{}", "has no")):
         (tmp_path / "t.json").write_text(text)
-        with pytest.raises(InvalidInputError, match=rf"^t\.json: {said}"):
+        with pytest.raises(InvalidInputError, match=rf"^t\.json: {message}"):
             traces.read_throughputs(tmp_path / "t.json")
 
 

@@ -36,7 +36,7 @@ def test_a_job_is_read_back_from_its_columns() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         ({"gpus": 1.5}, "job job-0: gpus 1.5 is neither a whole number nor a part of one GPU"),
         ({"pods": 0}, "job job-0: pods 0 is less than 1"),
@@ -44,10 +44,10 @@ def test_a_job_is_read_back_from_its_columns() -> None:
         ({"cpu": -1}, "job job-0: cpu -1 is negative"),
     ],
 )
-def test_an_invalid_number_raises_one_sentence(wrong: dict[str, object], said: str) -> None:
+def test_an_invalid_number_raises_one_sentence(wrong: dict[str, object], message: str) -> None:
     with pytest.raises(InvalidInputError) as error:
         jobs(0, **wrong)
-    assert str(error.value) == said
+    assert str(error.value) == message
 
 
 def test_duplicate_job_names_are_refused() -> None:

@@ -134,7 +134,7 @@ def test_nodes_may_be_in_another_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (("duration: 90m", "duraton: 90m"), "jobs.train.duraton: `train` has no key 'duraton'; "
          "did you mean 'duration'?"),
@@ -189,16 +189,16 @@ def test_nodes_may_be_in_another_file(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_an_error_is_one_sentence_with_its_line(
-    tmp_path: Path, change: tuple[str, str], said: str
+    tmp_path: Path, change: tuple[str, str], message: str
 ) -> None:
     assert change[0] in WHOLE
     text = WHOLE.replace(*change, 1)
     answer = refused(tmp_path, text)
     match = re.fullmatch(r"w\.yaml:(\d+): (.*)", answer)
     assert match is not None, answer
-    assert match[2] == said
+    assert match[2] == message
     line = text.split("\n")[int(match[1]) - 1]
-    last = said.split(":")[0].split(".")[-1]
+    last = message.split(":")[0].split(".")[-1]
     assert f"{last}:" in line
 
 

@@ -241,8 +241,8 @@ def test_the_input_is_never_changed() -> None:
 
 
 def test_the_claim_for_extended_resources_is_created_and_deleted_with_its_pod() -> None:
-    said = {"deviceRequests": [1], "containerMappings": [2], "allocation": {"devices": {}}}
-    given = SimpleNamespace(to_dict=lambda: said)
+    found = {"deviceRequests": [1], "containerMappings": [2], "allocation": {"devices": {}}}
+    given = SimpleNamespace(to_dict=lambda: found)
     decision = SimpleNamespace(
         kind="bind", pod="ns/p", node="n1", gpu_groups=(), extended_claim=given
     )

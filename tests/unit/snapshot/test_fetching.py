@@ -58,15 +58,15 @@ def test_no_proxy_is_used_for_this_machine(server: str, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize(
-    ("path", "said"),
+    ("path", "message"),
     [
         ("/off", "/off: 404: plugin not found$"),
         ("/page", "/page: the answer is not a snapshot"),
         ("/cut", "/cut: the answer: not a complete zip archive"),
     ],
 )
-def test_an_invalid_response_raises_one_sentence(server: str, path: str, said: str) -> None:
-    with pytest.raises(kai.InvalidInputError, match=said):
+def test_an_invalid_response_raises_one_sentence(server: str, path: str, message: str) -> None:
+    with pytest.raises(kai.InvalidInputError, match=message):
         fetch(server + path)
 
 

@@ -74,10 +74,10 @@ def test_pods_of_a_deployment_have_the_inference_priority() -> None:
 
 
 def test_a_job_may_set_its_minimum_of_pods() -> None:
-    said = {"kai.scheduler/batch-min-member": "2"}
-    assert groups(load(workload("Job", annotations=said)))["pg-w"]["minMember"] == 2
-    assert groups(load(workload("StatefulSet", annotations=said)))["pg-w"]["minMember"] == 1
-    run = workload("Job", annotations=said, ownerReferences=[{"kind": "CronJob", "name": "c"}])
+    given = {"kai.scheduler/batch-min-member": "2"}
+    assert groups(load(workload("Job", annotations=given)))["pg-w"]["minMember"] == 2
+    assert groups(load(workload("StatefulSet", annotations=given)))["pg-w"]["minMember"] == 1
+    run = workload("Job", annotations=given, ownerReferences=[{"kind": "CronJob", "name": "c"}])
     assert groups(load(run))["pg-w"]["minMember"] == 1
     cluster = load(workload("Job", annotations={"kai.scheduler/batch-min-member": "two"}))
     assert "'two' is not a number of pods, on Job w" in str(cluster.rejected[0])
@@ -167,7 +167,7 @@ def test_the_owner_sets_the_topology_constraint(kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("message", "expected"),
     [
         (["topology", "topology-required-placement"], ["topology", "requiredTopologyLevel"]),
         (["topology", "topology-preferred-placement"], ["topology", "preferredTopologyLevel"]),
@@ -180,8 +180,8 @@ def test_the_owner_sets_the_topology_constraint(kind: str) -> None:
         (["topology-preferred-placement"], []),
     ],
 )
-def test_a_constraint_names_a_topology_and_a_level(said: list[str], expected: list[str]) -> None:
-    cluster = load(pod(annotations={f"kai.scheduler/{each}": "x" for each in said}))
+def test_a_constraint_names_a_topology_and_a_level(message: list[str], expected: list[str]) -> None:
+    cluster = load(pod(annotations={f"kai.scheduler/{each}": "x" for each in message}))
     constraint = groups(cluster)["pg-p"].get("topologyConstraint", {})
     assert constraint == dict.fromkeys(expected, "x")
 

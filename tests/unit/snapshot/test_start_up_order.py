@@ -46,10 +46,10 @@ def cluster_of(owner: dict[str, Any], labels: list[dict[str, str]]) -> list[dict
     pods: list[dict[str, Any]] = [
         {
             "kind": "Pod",
-            "metadata": {"name": f"p-{index}", "labels": said, "ownerReferences": [reference]},
+            "metadata": {"name": f"p-{index}", "labels": text, "ownerReferences": [reference]},
             "spec": {"containers": [container]},
         }
-        for index, said in enumerate(labels)
+        for index, text in enumerate(labels)
     ]
     pods[0]["spec"]["nodeName"], pods[0]["status"] = "n", {"phase": "Running"}
     return [NODE, owner, *pods]

@@ -32,8 +32,8 @@ class Ran:
 def verify(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
     def run(*arguments: object) -> Ran:
         status = main(["verify", *map(str, arguments)])
-        said = capsys.readouterr()
-        return Ran(status, said.out, said.err)
+        output = capsys.readouterr()
+        return Ran(status, output.out, output.err)
 
     return run
 
@@ -171,9 +171,9 @@ def test_several_switches_that_explain_a_case_are_listed_with_the_reason(
     monkeypatch.setattr(Engine, "turned_off", ("same_cycle_eviction", "victim_shares"))
     result = verify(recorded)
     assert result.exit_code == 0, result.output
-    said = " ".join(result.output.split())
-    assert "explained by several switches same_cycle_eviction and victim_shares: reclaim-7" in said
-    assert "same_cycle_eviction and victim_shares: the order of victims decides" in said
+    text = " ".join(result.output.split())
+    assert "explained by several switches same_cycle_eviction and victim_shares: reclaim-7" in text
+    assert "same_cycle_eviction and victim_shares: the order of victims decides" in text
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,8 @@ def two_queues(**victim: Any) -> Situation:
     return here.pod("run-0", "n1", "run").pod("run-1", "n1", "run").pod("want-0", "", "want")
 
 
-def taken(action: str, *pods: str, whom: str = "want") -> list[Any]:
-    return [*(evict(pod, action, whom) for pod in pods), pipeline("want-0", "n1")]
+def taken(action: str, *pods: str, for_group: str = "want") -> list[Any]:
+    return [*(evict(pod, action, for_group) for pod in pods), pipeline("want-0", "n1")]
 
 
 BORROWED = {"q": (1, 1, 2), "p": (1, 1, 0)}
@@ -340,9 +340,9 @@ def test_saturation_is_compared_at_every_level(multiplier: str, *, accepted: boo
             }
         ]
     }
-    said = here.broken(*taken("reclaim", "run-6"), gpus=numbers, config=config)
-    assert (said == []) == accepted
-    assert all("more saturated" in text for text in said)
+    message = here.broken(*taken("reclaim", "run-6"), gpus=numbers, config=config)
+    assert (message == []) == accepted
+    assert all("more saturated" in text for text in message)
 
 
 def test_earlier_decisions_of_the_plan_count() -> None:

@@ -400,14 +400,14 @@ def test_a_report_names_the_cases_that_switches_explain() -> None:
     together = run_with(*pair)
     differ = run(random_case(), planner(plan()), switches=["first", "second"])
     unseen = run(random_case(notes=["x"]), planner(plan()))
-    told = Report(as_kai=False, results=[explained, together, differ, unseen]).to_dict()
-    assert told["areas"]["random/fairness"]["explained"] == 2
-    assert told["explained_by"] == {"first": ["random/fairness/it"]}
-    [several] = told["explained_together"]
+    built = Report(as_kai=False, results=[explained, together, differ, unseen]).to_dict()
+    assert built["areas"]["random/fairness"]["explained"] == 2
+    assert built["explained_by"] == {"first": ["random/fairness/it"]}
+    [several] = built["explained_together"]
     assert (several["switches"], several["cases"]) == (list(pair), ["random/fairness/it"])
     assert several["why"] == [f"same_cycle_eviction and victim_shares: {TOGETHER[frozenset(pair)]}"]
-    assert told["unseen"] == ["random/fairness/it"]
-    assert [each["explained_only_together_by"] for each in told["differences"]] == [[]]
+    assert built["unseen"] == ["random/fairness/it"]
+    assert [each["explained_only_together_by"] for each in built["differences"]] == [[]]
 
 
 def test_percentages_are_rounded_down() -> None:

@@ -179,7 +179,7 @@ def test_memory_of_a_shared_device_counts() -> None:
     ]
 
 
-def test_a_pod_gets_as_many_devices_as_it_asks_for() -> None:
+def test_a_pod_gets_as_many_devices_as_it_requests() -> None:
     here = situation().node("n1", 4).pod("a", **half(**{"gpu-fraction-num-devices": "2"}))
     assert here.broken(bind("a", "n1", "g", "h")) == []
     assert here.broken(bind("a", "n1", "g")) == ["device: pod ns/a requests 2 devices, but has 1"]

@@ -98,9 +98,9 @@ def test_the_runtime_class_is_set_where_there_is_none(
     assert patched["spec"].get("runtimeClassName") == becomes
 
 
-def test_a_missing_container_is_refused_in_kais_words() -> None:
-    said = r"failed to get fraction container ref: container with name b not found for fraction"
-    with pytest.raises(NotFoundError, match=said):
+def test_a_missing_container_is_refused_with_kais_message() -> None:
+    message = r"failed to get fraction container ref: container with name b not found for fraction"
+    with pytest.raises(NotFoundError, match=message):
         created(half(annotations={"gpu-fraction-container-name": "b"}))
 
 

@@ -80,8 +80,8 @@ def test_parts_of_gpus_may_be_disabled() -> None:
 
 
 def test_mps_needs_a_part_of_a_gpu() -> None:
-    said = "MPS is only supported with GPU fraction request"
-    assert first(pod({"mps": "true"})) == said
+    message = "MPS is only supported with GPU fraction request"
+    assert first(pod({"mps": "true"})) == message
     assert first(pod({"mps": "false"})) == ""
     assert first(pod({"mps": "true", "gpu-fraction": "0.5"})) == ""
 

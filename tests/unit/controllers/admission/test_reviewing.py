@@ -61,11 +61,11 @@ def test_pods_of_other_schedulers_are_unchanged() -> None:
 
 
 def test_a_pod_is_refused_with_the_first_reason() -> None:
-    said = "cannot request both GPU and GPU memory"
-    assert validated(review({"gpu-fraction": "2", "gpu-memory": "0"})) == refusal(said)
-    said = "failed to get fraction container ref: container with name b not found for fraction"
+    message = "cannot request both GPU and GPU memory"
+    assert validated(review({"gpu-fraction": "2", "gpu-memory": "0"})) == refusal(message)
+    message = "failed to get fraction container ref: container with name b not found for fraction"
     missing = review({"gpu-fraction": "0.5", "gpu-fraction-container-name": "b"})
-    assert mutated(missing) == refusal(f"{said} request")
+    assert mutated(missing) == refusal(f"{message} request")
 
 
 def test_a_pod_of_another_namespace_than_the_request_is_refused() -> None:

@@ -320,8 +320,8 @@ def test_running_pods_and_pods_with_a_grouper_group_are_not_held() -> None:
 def test_an_invalid_number_is_a_problem_of_each_pod() -> None:
     made = grouper(pod("p-0", ref("Job", "j")), pod("p-1", ref("Job", "j")))
     made.decide()
-    said = {"kai.scheduler/batch-min-member": "many"}
-    made.put_object(ref("Job", "j"), an("Job", "j", annotations=said))
+    given = {"kai.scheduler/batch-min-member": "many"}
+    made.put_object(ref("Job", "j"), an("Job", "j", annotations=given))
     decided = made.decide()
     assert [each.pod for each in decided.problems] == ["ml/p-0", "ml/p-1"]
     assert decided.writes() == []
@@ -480,9 +480,9 @@ def test_a_changed_topology_replaces_the_previous_one() -> None:
     made, group = with_group(widget())
     constraint = {"topology": "t", "preferredTopologyLevel": "host"}
     made.put_group(edited(group, topologyConstraint=constraint))
-    said = {"kai.scheduler/topology": "u", "kai.scheduler/topology-required-placement": "rack"}
+    given = {"kai.scheduler/topology": "u", "kai.scheduler/topology-required-placement": "rack"}
     owner = widget()
-    owner["metadata"]["annotations"] = said
+    owner["metadata"]["annotations"] = given
     made.put_object(ref("Widget", "w"), owner)
     [patch] = patches(made.decide())
     assert patch["spec"]["topologyConstraint"] == {

@@ -9,7 +9,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from beside import Beside, Chosen, bind, evict
+from beside import Chosen, OtherScheduler, bind, evict
 
 from kai.controllers.shadow import GroupSeen, PodSeen
 
@@ -20,7 +20,7 @@ LEFT_OUT = {"team/a": "gpu-fraction: half is no number"}
 
 
 def test_a_bind_request_for_the_node_of_the_plan_is_the_same_decision() -> None:
-    other = Beside()
+    other = OtherScheduler()
     other.waits("a")
     other.plan(a=bind("n1"))
     other.asks_for("a", "n1")
@@ -31,7 +31,7 @@ def test_a_bind_request_for_the_node_of_the_plan_is_the_same_decision() -> None:
 
 
 def test_the_node_of_a_pod_is_a_decision_without_bind_requests() -> None:
-    other = Beside()
+    other = OtherScheduler()
     other.waits("a")
     other.plan(a=bind("n1"))
     other.binds("a", "n1")
@@ -39,7 +39,7 @@ def test_the_node_of_a_pod_is_a_decision_without_bind_requests() -> None:
 
 
 def test_pods_bound_before_the_first_plan_are_not_compared() -> None:
-    other = Beside()
+    other = OtherScheduler()
     other.waits("a")
     other.asks_for("a", "n1")
     other.runs("b", "n2")
@@ -49,7 +49,7 @@ def test_pods_bound_before_the_first_plan_are_not_compared() -> None:
 
 
 def test_a_pod_that_waited_in_no_plan_is_not_compared() -> None:
-    other = Beside()
+    other = OtherScheduler()
     other.plan()
     other.waits("a")
     other.asks_for("a", "n1")
@@ -58,7 +58,7 @@ def test_a_pod_that_waited_in_no_plan_is_not_compared() -> None:
 
 def test_a_pod_without_its_group_is_in_no_plan() -> None:
     """The group, its name on the pod, and the BindRequest all arrive between two plans."""
-    other = Beside()
+    other = OtherScheduler()
     other.waits("a", group="g")
     other.plan()
     other.comparison.group(other.now, None, GroupSeen("team/g", ""))
@@ -67,7 +67,7 @@ def test_a_pod_without_its_group_is_in_no_plan() -> None:
 
 
 def test_a_pod_without_a_group_annotation_is_in_no_plan() -> None:
-    other = Beside()
+    other = OtherScheduler()
     other.plan()
     nameless = PodSeen(*("team/a", "uid-a", "", "", frozenset(), False, False, False, "one GPU"))
     other.pods["a"] = replace(nameless, group="team/g")
@@ -80,7 +80,7 @@ def test_a_pod_without_a_group_annotation_is_in_no_plan() -> None:
 
 def test_a_decision_may_match_an_earlier_plan() -> None:
     """b arrived just before a was bound, and the other scheduler has not seen it."""
-    other = Beside()
+    other = OtherScheduler()
     other.waits("a")
     other.plan(a=bind("n1"))
     other.after(0.5)
@@ -91,7 +91,7 @@ def test_a_decision_may_match_an_earlier_plan() -> None:
 
 
 def test_an_old_plan_does_not_count() -> None:
-    other = Beside()
+    other = OtherScheduler()
     other.waits("a")
     other.plan(a=bind("n1"))
     other.after(1.0)
@@ -103,7 +103,7 @@ def test_an_old_plan_does_not_count() -> None:
 
 
 def test_equal_pods_of_a_group_may_swap_nodes() -> None:
-    other = Beside()
+    other = OtherScheduler()
     other.waits("a", "b", group="gang", shape="one GPU")
     other.plan(a=bind("n1"), b=bind("n2"))
     other.asks_for("a", "n2")
@@ -111,7 +111,7 @@ def test_equal_pods_of_a_group_may_swap_nodes() -> None:
 
 
 def test_different_pods_of_a_group_may_not_swap_nodes() -> None:
-    other = Beside()
+    other = OtherScheduler()
     other.waits("a", group="gang", shape="one GPU")
     other.waits("b", group="gang", shape="two GPUs")
     other.plan(a=bind("n1"), b=bind("n2"))
@@ -120,7 +120,7 @@ def test_different_pods_of_a_group_may_not_swap_nodes() -> None:
 
 
 def test_the_room_of_the_first_pod_goes_to_another_pod() -> None:
-    other = Beside()
+    other = OtherScheduler()
     other.waits("a", "b")
     other.plan(a=bind("n1"))
     other.asks_for("b", "n1")
@@ -129,7 +129,7 @@ def test_the_room_of_the_first_pod_goes_to_another_pod() -> None:
 
 
 def test_a_pod_without_room_in_the_plan() -> None:
-    other = Beside()
+    other = OtherScheduler()
     other.waits("a")
     other.plan()
     other.reasons["team/a"] = "over_limit"
@@ -139,7 +139,7 @@ def test_a_pod_without_room_in_the_plan() -> None:
 
 
 def test_a_failed_bind_request_and_the_next_one_are_two_decisions() -> None:
-    other = Beside()
+    other = OtherScheduler()
     other.waits("a")
     other.plan(a=bind("n1"))
     other.asks_for("a", "n1")
@@ -154,7 +154,7 @@ def test_a_failed_bind_request_and_the_next_one_are_two_decisions() -> None:
 
 def test_pods_of_other_node_pools_are_not_compared() -> None:
     """The label of its pod group counts; the pod may lack it."""
-    other = Beside()
+    other = OtherScheduler()
     other.plan()
     other.comparison.group(other.now, None, GroupSeen("team/a", "", "blue"))
     other.waits("a")
@@ -166,7 +166,7 @@ def test_pods_of_other_node_pools_are_not_compared() -> None:
 
 
 def test_a_recreated_pod_is_a_different_pod() -> None:
-    other = Beside()
+    other = OtherScheduler()
     other.waits("a")
     other.plan(a=bind("n1"))
     other.asks_for("a", "n1")
@@ -180,7 +180,7 @@ def test_a_recreated_pod_is_a_different_pod() -> None:
 
 
 def test_the_name_of_a_new_shared_device_does_not_matter() -> None:
-    other = Beside()
+    other = OtherScheduler()
     other.waits("a")
     other.plan(a=bind("n1", "new-0"))
     other.asks_for("a", "n1", "5c1e")
@@ -189,7 +189,7 @@ def test_the_name_of_a_new_shared_device_does_not_matter() -> None:
 
 def test_pods_that_share_a_new_device_in_both_have_equal_placements() -> None:
     """Both BindRequests arrive before the next plan."""
-    other = Beside()
+    other = OtherScheduler()
     other.waits("a", "b")
     other.plan(a=bind("n1", "new-0"), b=bind("n1", "new-0"))
     other.asks_for("a", "n1", "5c1e")
@@ -198,7 +198,7 @@ def test_pods_that_share_a_new_device_in_both_have_equal_placements() -> None:
 
 
 def test_an_unshared_device_differs_from_a_shared_device() -> None:
-    other = Beside()
+    other = OtherScheduler()
     other.waits("a", "b")
     other.plan(a=bind("n1", "new-0"), b=bind("n1", "new-0"))
     other.asks_for("a", "n1", "5c1e")
@@ -208,7 +208,7 @@ def test_an_unshared_device_differs_from_a_shared_device() -> None:
 
 
 def test_a_known_device_is_compared_by_name() -> None:
-    other = Beside()
+    other = OtherScheduler()
     other.plan()
     other.runs("x", "n1")
     other.runs("y", "n1")
@@ -224,7 +224,7 @@ def test_a_known_device_is_compared_by_name() -> None:
 
 
 def test_a_device_without_pods_is_no_longer_known() -> None:
-    other = Beside()
+    other = OtherScheduler()
     other.runs("x", "n1")
     other.binds("x", "n1", "one")
     other.plan()
@@ -239,7 +239,7 @@ def test_a_device_without_pods_is_no_longer_known() -> None:
 
 
 def test_a_bind_that_does_not_happen_is_missed_once() -> None:
-    other = Beside(patience=10.0)
+    other = OtherScheduler(patience=10.0)
     other.waits("a")
     other.plan(a=bind("n1"))
     other.after(9.0)
@@ -252,7 +252,7 @@ def test_a_bind_that_does_not_happen_is_missed_once() -> None:
 
 
 def test_a_bind_that_later_plans_drop_is_not_missed() -> None:
-    other = Beside(patience=10.0)
+    other = OtherScheduler(patience=10.0)
     other.waits("a")
     other.plan(a=bind("n1"))
     other.after(6.0)
@@ -264,7 +264,7 @@ def test_a_bind_that_later_plans_drop_is_not_missed() -> None:
 
 
 def test_a_missed_bind_that_happens_later_is_late() -> None:
-    other = Beside(patience=10.0)
+    other = OtherScheduler(patience=10.0)
     other.waits("a")
     other.plan(a=bind("n1"))
     other.after(10.0)
@@ -274,7 +274,7 @@ def test_a_missed_bind_that_happens_later_is_late() -> None:
 
 
 def test_the_next_tick_is_when_a_decision_becomes_missed() -> None:
-    other = Beside(patience=10.0)
+    other = OtherScheduler(patience=10.0)
     assert other.comparison.next_tick() is None
     other.waits("a")
     other.plan(a=bind("n1"))
@@ -285,7 +285,7 @@ def test_the_next_tick_is_when_a_decision_becomes_missed() -> None:
 
 
 def test_a_victim_of_both_schedulers_is_the_same_decision() -> None:
-    other = Beside()
+    other = OtherScheduler()
     other.runs("low", "n1")
     other.plan(low=evict())
     other.evicts("low")
@@ -293,7 +293,7 @@ def test_a_victim_of_both_schedulers_is_the_same_decision() -> None:
 
 
 def test_a_pod_deleted_by_a_user_is_not_a_victim() -> None:
-    other = Beside()
+    other = OtherScheduler()
     other.runs("low", "n1")
     other.plan()
     other.evicts("low", stamped=False)
@@ -303,7 +303,7 @@ def test_a_pod_deleted_by_a_user_is_not_a_victim() -> None:
 
 
 def test_the_eviction_stamp_may_follow_the_deletion_of_the_pod() -> None:
-    other = Beside()
+    other = OtherScheduler()
     other.runs("low", "n1")
     other.plan(low=evict())
     other.evicts("low", stamped=False)
@@ -316,7 +316,7 @@ def test_the_eviction_stamp_may_follow_the_deletion_of_the_pod() -> None:
 
 
 def test_a_preemption_by_kube_scheduler_is_an_extra_eviction() -> None:
-    other = Beside()
+    other = OtherScheduler()
     other.runs("low", "n1")
     other.plan()
     other.preempts("low")
@@ -324,7 +324,7 @@ def test_a_preemption_by_kube_scheduler_is_an_extra_eviction() -> None:
 
 
 def test_a_pod_of_a_stale_gang_is_a_victim_without_a_time_stamp() -> None:
-    other = Beside()
+    other = OtherScheduler()
     other.runs("left", "n1")
     other.plan(left=evict("", action="stalegangeviction"))
     other.evicts("left", stamped=False)
@@ -333,7 +333,7 @@ def test_a_pod_of_a_stale_gang_is_a_victim_without_a_time_stamp() -> None:
 
 def test_the_group_of_a_victim_may_be_deleted_before_its_stamp() -> None:
     """The group of a bare pod is deleted with it."""
-    other = Beside()
+    other = OtherScheduler()
     other.runs("low", "n1")
     group = GroupSeen("team/low", "")
     other.comparison.group(other.now, None, group)
@@ -347,7 +347,7 @@ def test_the_group_of_a_victim_may_be_deleted_before_its_stamp() -> None:
 
 def test_a_pod_deleted_by_a_user_is_not_a_victim_of_the_plan() -> None:
     """Its group exists, and has no time stamp."""
-    other = Beside()
+    other = OtherScheduler()
     other.runs("low", "n1", group="gang")
     other.comparison.group(other.now, None, GroupSeen("team/gang", ""))
     other.plan(low=evict())
@@ -358,7 +358,7 @@ def test_a_pod_deleted_by_a_user_is_not_a_victim_of_the_plan() -> None:
 
 
 def test_an_equal_victim_of_the_same_group() -> None:
-    other = Beside()
+    other = OtherScheduler()
     other.runs("low-0", "n1", group="low", shape="one GPU")
     other.runs("low-1", "n1", group="low", shape="one GPU")
     other.plan(low_1=evict())
@@ -367,7 +367,7 @@ def test_an_equal_victim_of_the_same_group() -> None:
 
 
 def test_a_different_victim() -> None:
-    other = Beside()
+    other = OtherScheduler()
     other.runs("low", "n1")
     other.runs("mid", "n1")
     other.plan(low=evict())
@@ -376,7 +376,7 @@ def test_a_different_victim() -> None:
 
 
 def test_an_eviction_is_missed_although_its_victim_changes() -> None:
-    other = Beside(patience=10.0)
+    other = OtherScheduler(patience=10.0)
     other.runs("low", "n1")
     other.runs("mid", "n1")
     other.plan(low=evict("team/high"))
@@ -390,7 +390,7 @@ def test_an_eviction_is_missed_although_its_victim_changes() -> None:
 
 
 def test_node_names_break_ties() -> None:
-    other = Beside()
+    other = OtherScheduler()
     other.waits("a")
     replay = other.plan(a=bind("n1"))
     replay.renamed = {("n1", "n2"): {"team/a": bind("n1")}}  # the former n2
@@ -399,7 +399,7 @@ def test_node_names_break_ties() -> None:
 
 
 def test_one_switch_explains_a_difference() -> None:
-    other = Beside()
+    other = OtherScheduler()
     other.waits("a")
     replay = other.plan(a=bind("n1"))
     replay.otherwise = lambda switches: {"team/a": bind("n2" if "two" in switches else "n1")}
@@ -408,7 +408,7 @@ def test_one_switch_explains_a_difference() -> None:
 
 
 def test_two_switches_explain_a_difference_together() -> None:
-    other = Beside()
+    other = OtherScheduler()
     other.waits("a")
     replay = other.plan()
     replay.otherwise = lambda switches: (
@@ -419,7 +419,7 @@ def test_two_switches_explain_a_difference_together() -> None:
 
 
 def test_a_switch_explains_a_missed_decision() -> None:
-    other = Beside(patience=1.0)
+    other = OtherScheduler(patience=1.0)
     other.waits("a")
     replay = other.plan(a=bind("n1"))
     replay.otherwise = lambda switches: {} if "one" in switches else {"team/a": bind("n1")}
@@ -428,7 +428,7 @@ def test_a_switch_explains_a_missed_decision() -> None:
 
 
 def test_a_switch_explains_a_victim() -> None:
-    other = Beside()
+    other = OtherScheduler()
     other.runs("low", "n1")
     replay = other.plan()
     replay.otherwise = lambda switches: {"team/low": evict()} if "three" in switches else {}
@@ -437,16 +437,16 @@ def test_a_switch_explains_a_victim() -> None:
 
 
 def test_an_invalid_object_explains_a_difference() -> None:
-    other = Beside()
+    other = OtherScheduler()
     other.waits("a")
     replay = other.plan(left_out=LEFT_OUT)
     other.asks_for("a", "n1")
     assert other.outcomes() == ["bind a: extra, because of left_out"]
-    assert replay.asked == []  # nothing is planned again for it
+    assert replay.tried == []  # nothing is planned again for it
 
 
 def test_an_unread_kind_explains_a_difference() -> None:
-    other = Beside()
+    other = OtherScheduler()
     other.waits("a")
     other.plan()
     other.reasons["team/a"] = "volume_not_ready"
@@ -455,16 +455,16 @@ def test_an_unread_kind_explains_a_difference() -> None:
 
 
 def test_equal_decisions_need_no_further_plan() -> None:
-    other = Beside()
+    other = OtherScheduler()
     other.waits("a")
     replay = other.plan(a=bind("n1"))
     other.asks_for("a", "n1")
     assert other.outcomes() == ["bind a: same"]
-    assert replay.asked == []
+    assert replay.tried == []
 
 
 def test_a_pipelined_pod_differs_from_a_bound_pod() -> None:
-    other = Beside()
+    other = OtherScheduler()
     other.waits("a")
     other.plan(a=Chosen("pipeline", "n1"))
     other.asks_for("a", "n1")

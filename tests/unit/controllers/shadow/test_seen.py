@@ -59,14 +59,14 @@ def test_a_victim_of_kube_scheduler() -> None:
 
 
 def test_equal_pods_have_one_shape() -> None:
-    def asks(gpus: str, **metadata: str) -> str:
+    def shape_of(gpus: str, **metadata: str) -> str:
         made = pod(metadata)
         made["spec"]["containers"] = [{"name": "c", "resources": {"limits": {"gpu": gpus}}}]
         return seen(made).shape
 
-    assert asks("1") == asks("1", app="web")
-    assert asks("1") != asks("2")
-    assert asks("1") != asks("1", **{"kai.scheduler/subgroup-name": "leader"})
+    assert shape_of("1") == shape_of("1", app="web")
+    assert shape_of("1") != shape_of("2")
+    assert shape_of("1") != shape_of("1", **{"kai.scheduler/subgroup-name": "leader"})
 
 
 @pytest.mark.parametrize("odd", [{}, {"spec": None}, {"spec": {"schedulerName": 7}}])

@@ -90,7 +90,7 @@ def test_a_creation_that_fails_fails_the_binding(outcome: Outcome, why: str) -> 
     assert maps.answered(0, given.writes[0], outcome).failed == [(HALF, why)]
 
 
-def test_a_pod_without_the_name_that_admission_gives_fails_in_kais_words() -> None:
+def test_a_pod_without_the_annotation_of_admission_fails_with_kais_message() -> None:
     maps = DeviceMaps(lambda binding: ["GPU-7"])
     [(_, why)] = maps.give(0, HALF, pod(**{"gpu-fraction": "0.5"})).failed
     assert why == (

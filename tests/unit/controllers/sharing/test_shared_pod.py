@@ -53,8 +53,8 @@ def test_init_containers_come_first() -> None:
 
 
 def test_a_missing_container_has_kais_message() -> None:
-    said = "^container with name b not found for fraction request$"
-    with pytest.raises(NotFoundError, match=said):
+    message = "^container with name b not found for fraction request$"
+    with pytest.raises(NotFoundError, match=message):
         config_maps(pod(container="b"))
     with pytest.raises(NotFoundError, match="no container"):
         fraction_container(pod(containers=[]))

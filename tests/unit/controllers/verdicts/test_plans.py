@@ -109,7 +109,7 @@ def test_a_pod_that_fits_is_reported_as_bound_after_the_binding() -> None:
     assert world.events == []
     assert world.groups["gpu-pod/pg-a"]["stamps"] == {LAST_START: PLANNED}
     world.bind(bind.pod, bind.node)  # type: ignore[union-attr]
-    assert [each[1] for each in world.said("Scheduled", "Bound")] == [
+    assert [each[1] for each in world.events_of("Scheduled", "Bound")] == [
         "Successfully assigned pod gpu-pod/a-1 to node g-1 at node-pool default",
         "Pod bound successfully to node g-1",
     ]
@@ -228,7 +228,7 @@ def test_the_message_of_a_reclaim_victim_has_the_reclaimer() -> None:
     scene.group("pg-b-1", "team-b", {"b-1": ""})
     world = scene.world
     plan = scene.plan()
-    assert world.said("Pipelined", "Evict") == [
+    assert world.events_of("Pipelined", "Evict") == [
         ("Pipelined", "Pod reclaim/b-1 was pipelined to node g-1")
     ]
     assert world.pods["reclaim/b-1"]["nominated"] == "g-1"
@@ -279,7 +279,7 @@ def test_a_gang_that_broke_up() -> None:
     scene.plan()
     world = scene.world
     stale = ("StaleJob", "Job is stale. 2 pods are active, minMember is 3")
-    assert world.said("StaleJob", "Unschedulable", "NotReady") == [stale]
+    assert world.events_of("StaleJob", "Unschedulable", "NotReady") == [stale]
     assert world.groups["stale-gang/gang"]["stamps"] == {STALE: PLANNED}
 
 
@@ -288,7 +288,7 @@ def test_a_gang_whose_last_pods_are_deleted_is_not_reported_as_stale() -> None:
     scene = Scene("preempted", 3).queue("team-a", 8)
     scene.group("gang", "team-a", {"g-0": "g-1"}, leaving=["g-0"], minMember=2)
     scene.plan()
-    assert scene.world.said("StaleJob") == []
+    assert scene.world.events_of("StaleJob") == []
     assert scene.world.groups["preempted/gang"]["stamps"] == {}
 
 
@@ -298,7 +298,7 @@ def test_a_gang_that_keeps_a_pod_is_stale_while_another_leaves() -> None:
     scene.group("gang", "team-a", pods, leaving=["g-0"], minMember=3)
     scene.plan()
     stale = ("StaleJob", "Job is stale. 2 pods are active, minMember is 3")
-    assert scene.world.said("StaleJob") == [stale]
+    assert scene.world.events_of("StaleJob") == [stale]
     assert scene.world.groups["preempted/gang"]["stamps"] == {STALE: PLANNED}
 
 
@@ -307,7 +307,7 @@ def test_a_gang_that_this_cycle_evicts_is_reported_as_stale() -> None:
     scene.group("gang", "team-a", {"g-0": "g-1"}, minMember=2, stalenessGracePeriod="0s")
     [eviction] = scene.plan().decisions
     assert eviction.pod == "broken/g-0"
-    assert len(scene.world.said("StaleJob")) == 1
+    assert len(scene.world.events_of("StaleJob")) == 1
 
 
 def test_incomplete_workers_do_not_affect_the_status_of_their_leader() -> None:
@@ -324,7 +324,7 @@ def test_incomplete_workers_do_not_affect_the_status_of_their_leader() -> None:
     assert world.groups["in-order/gang"]["stamps"] == {LAST_START: PLANNED}
     assert world.groups["in-order/gang"]["conditions"] == []
     world.wait(1.5)
-    assert [reason for reason, _ in world.said("NotReady", "Unschedulable")] == ["NotReady"]
+    assert [reason for reason, _ in world.events_of("NotReady", "Unschedulable")] == ["NotReady"]
 
 
 def test_a_gang_with_too_few_pods_is_not_ready() -> None:
@@ -333,7 +333,7 @@ def test_a_gang_with_too_few_pods_is_not_ready() -> None:
     scene.group("gang", "team-a", {"w-0": ""}, minMember=4)
     scene.plan()
     scene.world.wait(1.1)
-    assert scene.world.said("NotReady", "Unschedulable") == [
+    assert scene.world.events_of("NotReady", "Unschedulable") == [
         (
             "NotReady",
             "Job is not ready for scheduling. Waiting for 4 pods, currently 1 exist, 0 are gated",
@@ -358,13 +358,13 @@ def test_a_plan_with_the_same_verdicts_causes_no_writes() -> None:
     scene = Scene("fit", 1).queue("team-a", 8).group("gang", "team-a", pods, minMember=2)
     scene.plan()
     world = scene.world
-    sent, said = len(world.sent), len(world.events)
+    sent, message = len(world.sent), len(world.events)
     for _ in range(10):
         plan = kai.Scheduler().plan(scene.cluster, now=PLANNED)
         world.take(world.verdicts.decide(world.now, plan, world, changed=()))
         world.send()
         world.wait(30)
-    assert (len(world.sent), len(world.events)) == (sent, said)
+    assert (len(world.sent), len(world.events)) == (sent, message)
 
 
 def test_the_condition_of_a_gang_that_fits_later_is_removed_at_once() -> None:

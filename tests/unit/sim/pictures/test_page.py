@@ -193,12 +193,12 @@ def test_a_job_is_found_by_name_and_described(morning: Timeline, tmp_path: Path)
         async with opened(tmp_path / "page.html") as tab:
             assert (await tab.value(f"{TIP}(400, 5)")).startswith("long, queue vision")
             await tab.value("kai.find('gang')")
-            said = await tab.value("document.getElementById('found').textContent")
-            assert said.startswith("gang, queue research; 2 GPUs for each of 3 pod(s)")
-            assert "starts after 1 s" in said
+            text = await tab.value("document.getElementById('found').textContent")
+            assert text.startswith("gang, queue research; 2 GPUs for each of 3 pod(s)")
+            assert "starts after 1 s" in text
             await tab.value("kai.find('nothing')")
-            said = await tab.value("document.getElementById('found').textContent")
-            assert said == "no such job"
+            text = await tab.value("document.getElementById('found').textContent")
+            assert text == "no such job"
             assert tab.errors == []
 
     morning.to_html(tmp_path / "page.html")
@@ -211,10 +211,10 @@ def test_the_cluster_at_a_moment_equals_the_timeline(morning: Timeline, tmp_path
         async with opened(tmp_path / "page.html") as tab:
             for at_s in (0.5 * HOUR, 1.5 * HOUR, 2.5 * HOUR, 5.5 * HOUR):
                 await tab.value(f"kai.view.at = {at_s}, kai.drawAll(true)")
-                said = await tab.value("document.getElementById('moment-text').textContent")
+                text = await tab.value("document.getElementById('moment-text').textContent")
                 cards = series.cards_at(morning, at_s)
                 held = sum(part for card in cards for _, part in card.parts)
-                assert f"{held:g} of {len(cards)} GPUs held" in said
+                assert f"{held:g} of {len(cards)} GPUs held" in text
 
     morning.to_html(tmp_path / "page.html")
     asyncio.run(look())
@@ -233,15 +233,15 @@ def test_a_line_shows_past_usage(morning: Timeline, tmp_path: Path) -> None:
         async with opened(tmp_path / "past.html") as tab:
             assert await tab.value(HAS_KEY)
             ink = await tab.value(INK)
-            said = await tab.value(f"{QUEUE_TIP}(400, 50)")
+            text = await tab.value(f"{QUEUE_TIP}(400, 50)")
             assert tab.errors == []
-        name = said.split(",")[0]
+        name = text.split(",")[0]
         at_s, part = series.queue_steps(past, past.queue_names.index(name), "gpu", "usage")
         left, width = 120, 1385 - 130 - 32  # about; the line is nearly flat there
         moment_s = (400 - left) / width * past.end_s
         expected = part[np.searchsorted(at_s, moment_s, "right") - 1] * 24
-        found = re.search(r"used in the past: ([\d.]+) GPUs", said)
-        assert found is not None, said
+        found = re.search(r"used in the past: ([\d.]+) GPUs", text)
+        assert found is not None, text
         assert float(found[1]) == pytest.approx(expected, abs=1.5)
         async with opened(tmp_path / "page.html") as tab:
             assert not await tab.value(HAS_KEY)

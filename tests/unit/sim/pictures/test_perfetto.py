@@ -132,14 +132,14 @@ def test_counters_equal_the_gpus_of_queues(morning: Timeline, trace: Trace) -> N
 
 
 def test_evictions_are_instant_events_with_a_cause(trace: Trace) -> None:
-    said = [
+    found = [
         (event[23][0].decode(), at_ns / 1e9 / HOUR)
         for at_ns, event in trace.events
         if event[9] == [3]
     ]
-    assert any(name.startswith("reclaimed: borrows") for name, _ in said)
-    assert all(at_h == 5 for name, at_h in said if name.startswith("node_gone: "))
-    assert any(name.startswith("node_gone: ") for name, _ in said)
+    assert any(name.startswith("reclaimed: borrows") for name, _ in found)
+    assert all(at_h == 5 for name, at_h in found if name.startswith("node_gone: "))
+    assert any(name.startswith("node_gone: ") for name, _ in found)
 
 
 def test_events_are_in_the_order_of_time(trace: Trace) -> None:
@@ -149,10 +149,10 @@ def test_events_are_in_the_order_of_time(trace: Trace) -> None:
 
 def test_a_slice_has_queue_gpus_and_end(trace: Trace) -> None:
     event = next(each for _, each in trace.events if each.get(23) == [b"half-0"])
-    said = {}
+    message = {}
     for note in map(fields, event[4]):
-        said[note[10][0].decode()] = note[6][0].decode() if 6 in note else note[5][0]
-    assert said == {"queue": "speech", "gpus": 0.5, "ends": "finished"}
+        message[note[10][0].decode()] = note[6][0].decode() if 6 in note else note[5][0]
+    assert message == {"queue": "speech", "gpus": 0.5, "ends": "finished"}
 
 
 def test_the_same_timeline_gives_the_same_bytes(morning: Timeline, tmp_path: Path) -> None:

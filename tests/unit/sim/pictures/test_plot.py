@@ -49,10 +49,10 @@ def test_queues_that_are_not_shown_are_counted(morning: Timeline) -> None:
 
 def test_a_panel_shows_the_gpus_of_the_queue(morning: Timeline) -> None:
     axes = morning.plot.queues(["speech"], from_s=HOUR, until_s=3 * HOUR).axes[0]
-    held, fair, asked = axes.get_lines()
+    held, fair, request = axes.get_lines()
     assert held.get_ydata()[0] == pytest.approx(8)  # `whole-node`
-    assert [line.is_dashed() for line in (held, fair, asked)] == [False, True, True]
-    assert fair.get_linewidth() > asked.get_linewidth()
+    assert [line.is_dashed() for line in (held, fair, request)] == [False, True, True]
+    assert fair.get_linewidth() > request.get_linewidth()
 
 
 def test_with_past_usage_a_panel_shows_it(morning: Timeline) -> None:
