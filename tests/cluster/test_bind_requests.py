@@ -58,12 +58,12 @@ def condition(pod: Object, type: str) -> tuple[str, str, str] | None:
 async def events(scene: Scene, name: str) -> Counter[tuple[str, str, str]]:
     """Source, reason and message of the events about a pod, with their counts."""
     items = await scene.api.items(path_of("Event", scene.namespace))
-    said: Counter[tuple[str, str, str]] = Counter()
+    counts: Counter[tuple[str, str, str]] = Counter()
     for each in items:
         if each["involvedObject"]["name"] == name and each["involvedObject"]["kind"] == "Pod":
             source = each["source"]["component"]
-            said[source, each["reason"], each["message"]] += each.get("count", 1)
-    return said
+            counts[source, each["reason"], each["message"]] += each.get("count", 1)
+    return counts
 
 
 async def create_request(scene: Scene, name: str, node: str, **spec: object) -> Object:
@@ -152,8 +152,8 @@ def test_a_binding_that_always_fails_has_no_bound_event(
         assert scene.proxy.count("create", "bindrequests") == 4 + 3
         await refused.hit(4, seconds=4)
         one = await get_pod(scene, "p0")
-        said = await events(scene, "p0")
-        assert {reason for _, reason, _ in said} == {"BindingError", "FailedBinding"}
+        reported = await events(scene, "p0")
+        assert {reason for _, reason, _ in reported} == {"BindingError", "FailedBinding"}
         bound = condition(one, "PodBound")
         assert bound is not None
         status, reason, text = bound
@@ -189,8 +189,8 @@ def test_a_backoff_limit_ends_the_tries(cluster: Cluster, namespace: str, tmp_pa
         await until(scene, "it has failed for good", is_written)
         await asyncio.sleep(5)  # the next wait would have been 4 s
         assert refused.hits == 3
-        said = await events(scene, "p0")
-        assert {reason for _, reason, _ in said} == {"BindingError"}
+        reported = await events(scene, "p0")
+        assert {reason for _, reason, _ in reported} == {"BindingError"}
 
     play(cluster, namespace, tmp_path, story)
 
@@ -225,11 +225,11 @@ def test_the_process_is_killed_while_it_binds(
         await scene.api.create(node("later", gpus=4))
         await scene.is_well(bound=20)
 
-        async def all_say_so() -> bool:
+        async def all_have_conditions() -> bool:
             requests = await scene.api.items(requests_of(namespace))
             return [each.get("status", {}).get("phase") for each in requests] == ["Succeeded"] * 20
 
-        await until(scene, "every BindRequest has succeeded", all_say_so)
+        await until(scene, "every BindRequest has succeeded", all_have_conditions)
 
     play(cluster, namespace, tmp_path, story)
 
@@ -248,10 +248,10 @@ def test_one_process_decides_and_another_one_binds(
         await scene.start(roles=("binder",))
         await scene.is_well(bound=8)
 
-        async def is_said() -> bool:
+        async def has_condition() -> bool:
             return {reason for _, reason, _ in await events(scene, "p0")} == {"Scheduled", "Bound"}
 
-        await until(scene, "both say so", is_said)
+        await until(scene, "both say so", has_condition)
         assert scene.proxy.count("create", "bindrequests") == 8
 
     play(cluster, namespace, tmp_path, story)
@@ -404,11 +404,11 @@ def test_answers_are_lost_and_refused_and_requests_conflict(
         await scene.pods(32)
         await scene.is_well(bound=32)
 
-        async def all_say_so() -> bool:
+        async def all_have_conditions() -> bool:
             requests = await scene.api.items(requests_of(namespace))
             return [each.get("status", {}).get("phase") for each in requests] == ["Succeeded"] * 32
 
-        await until(scene, "every BindRequest has succeeded", all_say_so, 60)
+        await until(scene, "every BindRequest has succeeded", all_have_conditions, 60)
         assert [each.hits for each in faults][:6] == [5, 5, 5, 3, 3, 3]
 
     play(cluster, namespace, tmp_path, story)

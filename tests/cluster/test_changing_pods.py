@@ -51,11 +51,11 @@ def test_a_gated_pod_and_its_group_show_the_wait_until_the_gate_is_removed(
     kubectl.apply(node("n1", gpus=1))
     kubectl.apply(pod("p", namespace, schedulingGates=[{"name": "example/quota"}]))
 
-    def said() -> list[Object]:
+    def events_of_group() -> list[Object]:
         events = kubectl.all("events").values()
         return [each for each in events if each["reason"] == "NotReady"]
 
-    [event] = until("the group says why", said)
+    [event] = until("the group says why", events_of_group)
     assert event["type"] == "Normal"
     assert event["involvedObject"]["kind"] == "PodGroup"
     assert event["message"] == (
@@ -65,7 +65,7 @@ def test_a_gated_pod_and_its_group_show_the_wait_until_the_gate_is_removed(
     assert kubectl.condition("p", "PodScheduled")["reason"] == "SchedulingGated"
     patch(cluster, namespace, "p", "", [{"op": "remove", "path": "/spec/schedulingGates"}])
     until("it is bound", lambda: kubectl.bound() == {"p": "n1"})
-    assert [each.get("count") for each in said()] == [1]
+    assert [each.get("count") for each in events_of_group()] == [1]
 
 
 def test_a_gang_waits_for_its_gated_pod(
@@ -79,8 +79,8 @@ def test_a_gang_waits_for_its_gated_pod(
         pod("b", namespace, annotations=GROUP, schedulingGates=gates),
         pod("other", namespace, 2),
     )
-    said = until("the group says why", lambda: kubectl.events("g").get("NotReady"))
-    assert said == (
+    text = until("the group says why", lambda: kubectl.events("g").get("NotReady"))
+    assert text == (
         "Job is not ready for scheduling. Waiting for 2 pods, currently 2 exist, 1 are gated"
     )
     until("the other pod takes its room", lambda: kubectl.bound() == {"other": "n1"})
@@ -96,8 +96,8 @@ def test_a_pod_is_placed_once_its_group_exists(namespace: str, kubectl: Kubectl,
     """Without its group it waits, and uses no room."""
     kubectl.apply(node("n1", gpus=2))
     kubectl.apply(pod("early", namespace, annotations=GROUP), pod("other", namespace))
-    said = until("it says why", lambda: kubectl.condition("early", "PodScheduled"))
-    assert said["message"] == f"PodGroup {namespace}/g does not exist"
+    found = until("it says why", lambda: kubectl.condition("early", "PodScheduled"))
+    assert found["message"] == f"PodGroup {namespace}/g does not exist"
     assert kubectl.bound() == {"other": "n1"}
     kubectl.apply(group(namespace, 1))
     until("both are bound", lambda: kubectl.bound() == {"early": "n1", "other": "n1"})
@@ -132,10 +132,10 @@ def kubelet_has(
     container |= {"allocatedResources": room, "resources": {"requests": room}}
     others = [each for each in status["conditions"] if not each["type"].startswith("PodResize")]
     now = {"lastTransitionTime": "2026-01-01T00:00:00Z", "status": "True"}
-    said = [*others, *({**now, **each} for each in conditions)]
+    given = [*others, *({**now, **each} for each in conditions)]
     patch(
         *(cluster, namespace, name, "status"),
-        {"status": {"containerStatuses": [container], "conditions": said}},
+        {"status": {"containerStatuses": [container], "conditions": given}},
     )
 
 

@@ -19,7 +19,7 @@ from testcluster import (
     pod,
     queue,
 )
-from testcluster.claims import DRIVER, asked, claiming, device_class, devices, template
+from testcluster.claims import DRIVER, claiming, device_class, devices, one_gpu, template
 
 STATUS = Match("PATCH", r"/resourceclaims/[^/]+/status$")
 WAYS = pytest.mark.parametrize("way", ["direct", "bind-requests"])
@@ -31,7 +31,7 @@ def shared(name: str, namespace: str, queue: str = "team-a") -> Object:
         "apiVersion": "resource.k8s.io/v1",
         "kind": "ResourceClaim",
         "metadata": {"name": name, "namespace": namespace, "labels": labels},
-        "spec": asked(),
+        "spec": one_gpu(),
     }
 
 
@@ -111,12 +111,12 @@ def test_pods_get_the_devices_of_their_own_claims(
         await scene.api.create(user("dra-2", namespace))
         why = "no nodes with enough resources were found"
 
-        async def says_why() -> bool:
+        async def has_message() -> bool:
             conditions = (await get(scene, "dra-2"))["status"].get("conditions", ())
-            said = {each["type"]: each for each in conditions}
-            return said.get("PodScheduled", {}).get("message") == why
+            found = {each["type"]: each for each in conditions}
+            return found.get("PodScheduled", {}).get("message") == why
 
-        await until(scene, "the third one says why it waits", says_why)
+        await until(scene, "the third one says why it waits", has_message)
         held = {users(each)[0]: each for each in await claims(scene) if users(each)}
         assert {name: given(each) for name, each in held.items()} == {
             "dra-0": [("g-1", "gpu-0")],
@@ -268,9 +268,9 @@ def test_a_device_class_serves_extended_resources(
         [made] = await claims(scene)
         assert made["metadata"]["name"].startswith("two-extended-resources-")
         assert (users(made), len(given(made))) == (["two"], 2)
-        told = (await get(scene, "two"))["status"]["extendedResourceClaimStatus"]
-        assert told["resourceClaimName"] == made["metadata"]["name"]
-        [mapping] = told["requestMappings"]
+        claim_status = (await get(scene, "two"))["status"]["extendedResourceClaimStatus"]
+        assert claim_status["resourceClaimName"] == made["metadata"]["name"]
+        [mapping] = claim_status["requestMappings"]
         assert (mapping["containerName"], mapping["resourceName"]) == ("main", "nvidia.com/gpu")
         await api.delete(path_of("Pod", namespace, "two"), gracePeriodSeconds=0)
 

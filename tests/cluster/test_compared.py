@@ -17,7 +17,7 @@ BY_NAME = {each.name: each for each in recordings()}
 State = dict[str, Any]
 
 
-def told(name: str, change: Callable[[State], None]) -> list[str]:
+def differences_after(name: str, change: Callable[[State], None]) -> list[str]:
     """The differences after a change of a recording's end, without the allowed ones of all
     recordings."""
     content = BY_NAME[name].content
@@ -47,7 +47,7 @@ def test_missing_and_additional_fields_differ() -> None:
         conditions = pod["status"]["conditions"]
         conditions[:] = [each for each in conditions if each["type"] != "PodScheduled"]
 
-    assert told("02-gpu-pod", change) == [
+    assert differences_after("02-gpu-pod", change) == [
         "BindRequest/train is missing",
         "Pod/train: condition PodScheduled is missing, and in KAI True  ''",
         'Pod/train: label more is "yes", and not in KAI',
@@ -60,8 +60,8 @@ def test_the_kind_of_an_event_matters_and_its_count_does_not() -> None:
             each["count"] = 1
         state["events"] = [each for each in state["events"] if each["reason"] != "Bound"]
 
-    [said] = told("28-cordon", change)
-    assert said.startswith("Pod/waits: event Normal Bound of binder is missing, and in KAI")
+    [message] = differences_after("28-cordon", change)
+    assert message.startswith("Pod/waits: event Normal Bound of binder is missing, and in KAI")
 
 
 def test_fewer_event_messages_are_accepted_and_other_messages_are_not() -> None:
@@ -74,9 +74,9 @@ def test_fewer_event_messages_are_accepted_and_other_messages_are_not() -> None:
             if each["reason"] == "NotReady":
                 each["message"] = "not now"
 
-    assert told("11-gang-fits", fewer) == []
-    [said] = told("11-gang-fits", other)
-    assert said.startswith(
+    assert differences_after("11-gang-fits", fewer) == []
+    [message] = differences_after("11-gang-fits", other)
+    assert message.startswith(
         "PodGroup/gang: text of event Normal NotReady of kai-scheduler is 'not now', and in KAI"
     )
 
@@ -87,7 +87,7 @@ def test_pods_that_differ_only_in_names_are_compared_completely() -> None:
 
     name = "12-gang-does-not-fit"
     assert interchangeable(BY_NAME[name].content) == [["w-0", "w-1", "w-2", "w-3"]]
-    assert told(name, on_another_node) == [
+    assert differences_after(name, on_another_node) == [
         'BindRequest/w-1: spec.selectedNode is "g-1", and in KAI "g-2"'
     ]
 
@@ -97,16 +97,16 @@ def test_pods_that_share_different_gpus_differ() -> None:
         text = state["pods"][1]["metadata"]["labels"]
         text["runai-gpu-group"] = "<uuid-9>"
 
-    [said] = told("06-fractions-on-one-gpu", change)
-    assert said.startswith("GPUs: sharing is")
+    [message] = differences_after("06-fractions-on-one-gpu", change)
+    assert message.startswith("GPUs: sharing is")
 
 
 def test_a_pod_that_was_wrongly_marked_as_unschedulable_differs() -> None:
     def change(state: State) -> None:
         state["marked"].append("nm-0")
 
-    [said] = told("44-other-limits", change)
-    assert said == "Pod/nm-0: a former condition PodScheduled=False is seen, and not in KAI"
+    [message] = differences_after("44-other-limits", change)
+    assert message == "Pod/nm-0: a former condition PodScheduled=False is seen, and not in KAI"
 
 
 def test_objects_get_the_placeholders_of_the_recordings() -> None:

@@ -200,11 +200,11 @@ def test_a_job_that_ends_later_explains_later_differences() -> None:
 
 
 def test_a_simulation_gives_such_a_timeline() -> None:
-    told = story_of(simulate(lab(40, 10.0), period_s=PERIOD_S))
-    assert len(told.stays) == 40
-    assert kinds(told, told) == dict.fromkeys(told.stays, SAME)
-    assert evictions(told) > 0
-    assert told.mean_waiting_s() > 1
+    simulated = story_of(simulate(lab(40, 10.0), period_s=PERIOD_S))
+    assert len(simulated.stays) == 40
+    assert kinds(simulated, simulated) == dict.fromkeys(simulated.stays, SAME)
+    assert evictions(simulated) > 0
+    assert simulated.mean_waiting_s() > 1
 
 
 def test_replayed_times_give_the_same_timeline() -> None:

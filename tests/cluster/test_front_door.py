@@ -22,7 +22,7 @@ from uuid import uuid4
 import pytest
 from testcluster import Client, Cluster, Object, install, path_of
 from testcluster.choosing import choose
-from testcluster.recorded import Held, phase_of, wants_as_kai, why_not
+from testcluster.recorded import Held, needs_as_kai, phase_of, why_not
 
 from kai.api import keys
 from kai.k8s.client import Client as KaiClient
@@ -112,7 +112,7 @@ class Door:
             node_pool=self.held.name,
             config=self.held.config,
             params=self.held.params,
-            as_kai=wants_as_kai(self.held.case),
+            as_kai=needs_as_kai(self.held.case),
             leader_elect=False,
             min_period=PERIOD_S,
         )

@@ -116,12 +116,12 @@ class Reader:
                 text=True,
                 check=False,
             )
-            said = done.stdout + done.stderr
-            if done.returncode == 0 and agrees(step.expected, said):
+            output = done.stdout + done.stderr
+            if done.returncode == 0 and agrees(step.expected, output):
                 return
             changes = re.search(r"kubectl (apply|delete)", step.line)
             if changes or time.monotonic() > ends:
-                raise ClusterError(f"$ {step.line}\nprinted:\n{said}\nand not:\n{step.expected}")
+                raise ClusterError(f"$ {step.line}\nprinted:\n{output}\nand not:\n{step.expected}")
             time.sleep(0.3)
 
 

@@ -94,8 +94,8 @@ def test_invalid_objects_are_refused(
             with pytest.raises(ApiError) as refusal:
                 await sent(api, namespace, made)
             assert refusal.value.status == 422
-            said = refusal.value.message.replace('"array": ', "")  # the format of 1.34
-            assert why in said
+            text = refusal.value.message.replace('"array": ', "")  # the format of 1.34
+            assert why in text
 
     asyncio.run(scene())
 

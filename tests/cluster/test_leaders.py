@@ -103,14 +103,14 @@ def test_a_process_that_is_stopped_writes_events_and_conditions_of_its_bindings(
         pods = await scene.api.items(path_of("Pod", namespace))
         bound = {each["metadata"]["name"] for each in pods if each["spec"].get("nodeName")}
         assert bound
-        said: dict[str, set[str]] = {}
+        found: dict[str, set[str]] = {}
         for event in await scene.api.items(path_of("Event", namespace)):
-            said.setdefault(event["involvedObject"]["name"], set()).add(event["reason"])
+            found.setdefault(event["involvedObject"]["name"], set()).add(event["reason"])
         for each in pods:
             name = each["metadata"]["name"]
             conditions = {one["type"]: one["status"] for one in each["status"]["conditions"]}
             assert (conditions.get("PodBound") == "True") == (name in bound)
-            assert ({"Scheduled", "Bound"} <= said.get(name, set())) == (name in bound)
+            assert ({"Scheduled", "Bound"} <= found.get(name, set())) == (name in bound)
 
     play(cluster, namespace, tmp_path, story)
 

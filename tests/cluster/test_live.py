@@ -72,12 +72,12 @@ def test_a_simulation_starts_from_the_live_cluster(
         "jobs: {later: {queue: default-queue, arrival: 10s, duration: 30s, gpu: 2}}\n"
     )
     live = ("simulate", "--live", "--kubeconfig", reader, "--json")
-    said = json.loads(command(*live, "--remaining", "60s", "--arrivals", tmp_path / "later.yaml"))
-    rows = zip(said["jobs"]["name"], said["jobs"]["first_start_s"], strict=True)
+    data = json.loads(command(*live, "--remaining", "60s", "--arrivals", tmp_path / "later.yaml"))
+    rows = zip(data["jobs"]["name"], data["jobs"]["first_start_s"], strict=True)
     start_s = {name.removeprefix(f"{namespace}/pg-")[:1]: at_s for name, at_s in rows}
     assert start_s == {"a": 0, "b": 0, "c": 60, "l": 120}
-    assert said["end_s"] == 150
-    assert said["workload"]["gpus"] == 2
+    assert data["end_s"] == 150
+    assert data["workload"]["gpus"] == 2
     without_end = json.loads(command(*live, "--until", "1h"))
     assert without_end["metrics"]["unfinished"] == 3
     assert kubectl.bound().keys() == {"a", "b"}

@@ -88,19 +88,19 @@ def fraction(name: str, shows: str, **annotations: str) -> Misfit:
 def of_group(name: str, shows: str, **spec: Any) -> tuple[Misfit, Misfit]:
     """A pod group and one of its pods, which both show the message."""
     made = group(f"g-{name}", **spec)
-    pod_says = f"PodGroup {NS}/g-{name} is ignored: "
+    pod_message = f"PodGroup {NS}/g-{name} is ignored: "
     return (
         misfit("PodGroup", f"g-{name}", shows, made),
-        misfit("Pod", f"p-{name}", pod_says, waits(f"p-{name}", of=f"g-{name}")),
+        misfit("Pod", f"p-{name}", pod_message, waits(f"p-{name}", of=f"g-{name}")),
     )
 
 
 def in_queue(name: str, shows: str, *queues: Object) -> tuple[Misfit, Misfit]:
     """A queue, and a pod in it. In KAI neither of them exists then."""
-    pod_says = f"QueueDoesNotExist: Queue '{name}' does not exist."
+    pod_message = f"QueueDoesNotExist: Queue '{name}' does not exist."
     return (
         misfit("Queue", name, shows, *queues),
-        misfit("Pod", f"in-{name}", pod_says, waits(f"in-{name}", queue=name)),
+        misfit("Pod", f"in-{name}", pod_message, waits(f"in-{name}", queue=name)),
     )
 
 

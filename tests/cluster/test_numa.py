@@ -63,8 +63,8 @@ def gpus(zone: str, count: int) -> list[Object]:
 
 
 def observe(cluster: Cluster, namespace: str, name: str, record: Any) -> None:
-    said = f"{keys.NUMA_OBSERVED_ANNOTATION}={json.dumps(record)}"
-    cluster.kubectl("-n", namespace, "annotate", "--overwrite", f"pod/{name}", said)
+    setting = f"{keys.NUMA_OBSERVED_ANNOTATION}={json.dumps(record)}"
+    cluster.kubectl("-n", namespace, "annotate", "--overwrite", f"pod/{name}", setting)
 
 
 def test_pods_fit_into_one_zone_and_observed_placements_count(
@@ -88,9 +88,9 @@ def test_pods_fit_into_one_zone_and_observed_placements_count(
         assert predicted(kubectl, "second") == gpus("node-0", 2), "node-1 is taken"
         # Both zones of n2 are full, n1 has two GPUs: no node can align a third pod.
         kubectl.apply(pod("third", namespace, 2))
-        said = until("it says why", lambda: kubectl.condition("third", "PodScheduled"))
+        found = until("it says why", lambda: kubectl.condition("third", "PodScheduled"))
         alignment = "node cannot NUMA-align the pod's resources under its Topology Manager policy"
-        assert alignment in said["message"]
+        assert alignment in found["message"]
         # The kubelet of n1 has another policy now.
         kubectl.apply(zones("n1", {GPU: "1"}, {GPU: "1"}, policy="best-effort"))
         until("it fits", lambda: kubectl.bound().get("third") == "n1")

@@ -24,11 +24,11 @@ def play(cluster: Cluster, story: Callable[[Client, Reservations], Awaitable[Non
 async def answer(api: Client, name: str) -> str:
     """The GPU that a pod's annotation names."""
 
-    async def said() -> Any:
+    async def answered() -> Any:
         pod = await api.get(path_of("Pod", NAMESPACE, name))
         return pod["metadata"].get("annotations", {}).get(ANSWER)
 
-    return str(await api.until(f"{name} says which GPU it has", said))
+    return str(await api.until(f"{name} says which GPU it has", answered))
 
 
 def test_reservation_pods_on_a_node_get_its_lowest_free_gpu(

@@ -96,13 +96,13 @@ def test_two_halves_share_a_device_and_the_last_one_releases_it(
 
             await scene.api.create(half("half-3", namespace))
 
-            async def says_why() -> bool:
+            async def has_message() -> bool:
                 for each in (await pods_of(scene))["half-3"]["status"].get("conditions", ()):
                     if each["type"] == "PodScheduled":
                         return bool(each["message"].endswith("enough resources: GPUs."))
                 return False
 
-            await until(scene, "the third one says why it waits", says_why)
+            await until(scene, "the third one says why it waits", has_message)
             await scene.api.delete(path_of("Pod", namespace, "half-1"))
             await scene.until("the third is bound", lambda: "half-3" in scene.history.bound())
             assert await books(scene) == []
@@ -183,8 +183,8 @@ def test_a_silent_reservation_fails_only_its_device_and_is_removed(
             assert "waits" not in scene.history.bound()
 
             async def has_failed() -> bool:
-                said = bound_condition((await pods_of(scene))["waits"])
-                return "failed waiting for GPU reservation pod to allocate" in said
+                text = bound_condition((await pods_of(scene))["waits"])
+                return "failed waiting for GPU reservation pod to allocate" in text
 
             await until(scene, "the first one says what is wrong", has_failed)
             await scene.bound(2)

@@ -123,8 +123,8 @@ async def look_at_the_rest(api: Client, found: Seen) -> None:
         if name in NEW:
             found.new[name] = each
         for container in each["spec"]["containers"]:
-            asked = container.get("resources", {}).get("requests", {}).get(GPU, 0)
-            found.used[on] = found.used.get(on, 0) + float(asked)
+            request = container.get("resources", {}).get("requests", {}).get(GPU, 0)
+            found.used[on] = found.used.get(on, 0) + float(request)
     for each in await api.items(path_of("Node")):
         found.room[each["metadata"]["name"]] = float(each["status"]["allocatable"].get(GPU, 0))
     groups = await api.items(path_of("PodGroup"))

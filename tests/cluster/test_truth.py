@@ -400,7 +400,7 @@ def test_a_pod_recreated_during_its_eviction_is_kept(
         await asyncio.sleep(SETTLED_S)
         assert (await world.pods())["ss-0"]["metadata"]["uid"] == uid
         assert await world.places() == {"waits": "n1"}
-        [asked] = {each.status for each in world.proxy.requests if each.verb == "delete"}
-        assert asked == 409
+        [code] = {each.status for each in world.proxy.requests if each.verb == "delete"}
+        assert code == 409
 
     play(cluster, namespace, tmp_path, story)

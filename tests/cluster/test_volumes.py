@@ -75,15 +75,15 @@ async def until(scene: Scene, what: str, is_so: Callable[[], Awaitable[object]])
 async def why_not(scene: Scene, name: str) -> str:
     """The message of a pod's condition PodScheduled."""
     conditions = (await get(scene, "Pod", name))["status"].get("conditions", ())
-    said = {each["type"]: each.get("message", "") for each in conditions}
-    return str(said.get("PodScheduled", ""))
+    found = {each["type"]: each.get("message", "") for each in conditions}
+    return str(found.get("PodScheduled", ""))
 
 
-async def says(scene: Scene, name: str, why: str) -> None:
-    async def it_does() -> bool:
+async def has_message(scene: Scene, name: str, why: str) -> None:
+    async def has_it() -> bool:
         return why in await why_not(scene, name)
 
-    await until(scene, f"{name} says {why!r}", it_does)
+    await until(scene, f"{name} says {why!r}", has_it)
 
 
 @WAYS
@@ -126,7 +126,7 @@ def test_a_pod_is_placed_on_the_node_of_its_volume(
             places[data["spec"]["volumeName"]] = where
         assert places == {v1: "n1", v2: "n2"}
         [left] = {"p0", "p1", "p2"} - scene.history.bound()
-        await says(scene, left, "didn't find available persistent volumes to bind")
+        await has_message(scene, left, "didn't find available persistent volumes to bind")
         await scene.api.create(local_volume(v0, "n0"))
         await scene.bound(3)
 
@@ -164,10 +164,10 @@ def test_a_missing_claim_has_kais_message(cluster: Cluster, namespace: str, tmp_
                 'VolumeBinding: persistentvolumeclaim "nothere" not found.\n'
             )
 
-            async def says_so() -> bool:
+            async def has_reason() -> bool:
                 return await why_not(scene, "pvc") == why
 
-            await until(scene, "it says why", says_so)
+            await until(scene, "it says why", has_reason)
             await scene.api.create(storage_class("now"), claim("nothere", namespace, "now"))
             await scene.bound(1)
 
@@ -182,7 +182,7 @@ def test_a_claim_with_immediate_binding_is_waited_for(
         await scene.start()
         await scene.api.create(storage_class("now"), claim("data", namespace, "now"))
         await scene.api.create(user("p", namespace, "data"))
-        await says(scene, "p", "pod has unbound immediate PersistentVolumeClaims")
+        await has_message(scene, "p", "pod has unbound immediate PersistentVolumeClaims")
         async with Provisioner(scene.api):
             await scene.bound(1)
 

@@ -222,7 +222,7 @@ def test_a_condition_of_an_earlier_try_is_removed(installed: Cluster, namespace:
 
 
 def test_a_nominated_node_is_set_and_cleared(installed: Cluster, namespace: str) -> None:
-    class Words:
+    class GivenVerdicts:
         def __init__(self, **promised: str) -> None:
             self.waiting: dict[str, str] = {}
             self.bound, self.groups = (), ()
@@ -231,9 +231,9 @@ def test_a_nominated_node_is_set_and_cleared(installed: Cluster, namespace: str)
     async def act(live: Live) -> None:
         await live.api.create(pod("p", namespace, 1))
         await live.look()
-        await live.carry_out(live.verdicts.take_in(live.now, Words(p="n0"), live))
+        await live.carry_out(live.verdicts.take_in(live.now, GivenVerdicts(p="n0"), live))
         assert live.objects["Pod", "p"]["status"]["nominatedNodeName"] == "n0"
-        await live.carry_out(live.verdicts.take_in(live.now, Words(), live))
+        await live.carry_out(live.verdicts.take_in(live.now, GivenVerdicts(), live))
         assert not live.objects["Pod", "p"]["status"].get("nominatedNodeName")
 
     scene(installed, namespace, act)
@@ -270,8 +270,8 @@ def test_amounts_of_groups_and_queues_are_accepted_and_removed(
 ) -> None:
     async def act(live: Live) -> None:
         await live.api.post(path("PodGroup", namespace), group("gang", namespace, 1))
-        asked = {"cpu": "100m", "memory": "64Mi", "nvidia.com/gpu": "1"}
-        for sums in (status.Sums(asked, asked), status.Sums({"cpu": "100m"}), status.Sums()):
+        request = {"cpu": "100m", "memory": "64Mi", "nvidia.com/gpu": "1"}
+        for sums in (status.Sums(request, request), status.Sums({"cpu": "100m"}), status.Sums()):
             await live.look()
             there = live.objects["PodGroup", "gang"].get("status", {}).get("resourcesStatus")
             write = status.pod_group_write(f"{namespace}/gang", sums, there)
