@@ -109,25 +109,28 @@ def test_the_pod_equals_the_predicted_pod(name: str, native: bool) -> None:
     built = airflow.build(REQUESTS[name])
     pod = pod_of(**(built.native if native else built))
 
-    says = without_nulls(built.pod)
-    labels, annotations = says["metadata"]["labels"], says["metadata"].get("annotations", {})
+    expected = without_nulls(built.pod)
+    labels, annotations = (
+        expected["metadata"]["labels"],
+        expected["metadata"].get("annotations", {}),
+    )
     assert labels.items() <= pod["metadata"]["labels"].items()
     assert pod["metadata"].get("annotations", {}) == annotations
-    (container,), (said,) = pod["spec"].pop("containers"), says["spec"].pop("containers")
-    assert said.items() <= container.items()
-    assert says["spec"].items() <= pod["spec"].items()
+    (container,), (found,) = pod["spec"].pop("containers"), expected["spec"].pop("containers")
+    assert found.items() <= container.items()
+    assert expected["spec"].items() <= pod["spec"].items()
 
 
 @pytest.mark.parametrize("name", sorted(set(REQUESTS) - {"all"}))
 def test_the_executor_pod_has_the_requested_settings(name: str) -> None:
     pod = worker_pod_of(airflow.pod_override(REQUESTS[name], as_native=True))
 
-    says = without_nulls(airflow.pod_override(REQUESTS[name], as_native=False))
-    assert says["metadata"]["labels"].items() <= pod["metadata"]["labels"].items()
-    (container,), (said,) = pod["spec"].pop("containers"), says["spec"].pop("containers")
-    said.pop("env", None)
-    assert said.items() <= container.items()
-    assert says["spec"].items() <= pod["spec"].items()
+    expected = without_nulls(airflow.pod_override(REQUESTS[name], as_native=False))
+    assert expected["metadata"]["labels"].items() <= pod["metadata"]["labels"].items()
+    (container,), (found,) = pod["spec"].pop("containers"), expected["spec"].pop("containers")
+    found.pop("env", None)
+    assert found.items() <= container.items()
+    assert expected["spec"].items() <= pod["spec"].items()
 
 
 def test_waiting_has_its_own_timeout() -> None:

@@ -75,13 +75,13 @@ def test_dagster_makes_the_predicted_pod(gpus: dict[str, Any]) -> None:
     )
     built = dagster.build(request)
     made = step_job(built.native)
-    template, foretold = made["spec"]["template"], built.to_pod_spec()
-    assert template["metadata"].get("annotations") == foretold["metadata"].get("annotations")
-    assert foretold["metadata"]["labels"].items() <= template["metadata"]["labels"].items()
+    template, predicted = made["spec"]["template"], built.to_pod_spec()
+    assert template["metadata"].get("annotations") == predicted["metadata"].get("annotations")
+    assert predicted["metadata"]["labels"].items() <= template["metadata"]["labels"].items()
     assert made["metadata"]["annotations"] == {
         "kai.scheduler/topology": "t",
         "kai.scheduler/topology-required-placement": "rack",
     }
-    main, wanted = template["spec"].pop("containers")[0], foretold["spec"].pop("containers")[0]
-    assert foretold["spec"].items() <= template["spec"].items()
+    main, wanted = template["spec"].pop("containers")[0], predicted["spec"].pop("containers")[0]
+    assert predicted["spec"].items() <= template["spec"].items()
     assert wanted.items() <= main.items()

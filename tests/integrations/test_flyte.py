@@ -70,8 +70,8 @@ def test_flyte_makes_the_predicted_pod(gpus: dict[str, Any]) -> None:
         **gpus,
     )
     built = flyte.build(request)
-    made, foretold = pod_of(built.native), built.to_pod_spec()
-    assert made["metadata"] == foretold["metadata"]
-    main, wanted = made["podSpec"].pop("containers")[0], foretold["spec"].pop("containers")[0]
-    assert made["podSpec"] == foretold["spec"]
+    made, predicted = pod_of(built.native), built.to_pod_spec()
+    assert made["metadata"] == predicted["metadata"]
+    main, wanted = made["podSpec"].pop("containers")[0], predicted["spec"].pop("containers")[0]
+    assert made["podSpec"] == predicted["spec"]
     assert wanted.items() <= main.items()

@@ -47,7 +47,7 @@ def test_an_environment_accepts_the_template() -> None:
 )
 def test_flyte_makes_the_predicted_pod(gpus: dict[str, Any]) -> None:
     built = flyte.build(kai.PodRequest(queue="team-a", privileged=True, **gpus), sdk="flyte")
-    made, foretold = pod_of(built.native), without_nulls(built.to_pod_spec())
-    assert made["metadata"] == foretold["metadata"]
-    assert made["podSpec"] == foretold["spec"]
+    made, predicted = pod_of(built.native), without_nulls(built.to_pod_spec())
+    assert made["metadata"] == predicted["metadata"]
+    assert made["podSpec"] == predicted["spec"]
     assert made["primaryContainerName"] == "primary"

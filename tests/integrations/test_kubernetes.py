@@ -33,11 +33,11 @@ MAKERS: dict[str, tuple[Any, dict[str, Any], type]] = {
 }
 
 
-@pytest.mark.parametrize("asked", REQUESTS)
+@pytest.mark.parametrize("given", REQUESTS)
 @pytest.mark.parametrize("maker", MAKERS)
-def test_objects_of_the_client_equal_the_plain_values(maker: str, asked: str) -> None:
+def test_objects_of_the_client_equal_the_plain_values(maker: str, given: str) -> None:
     make, options, kind = MAKERS[maker]
-    request = PodRequest(queue="team-a", **REQUESTS[asked])
+    request = PodRequest(queue="team-a", **REQUESTS[given])
     built = make(request, image="i", as_native=True, **options)
     assert isinstance(built.native, kind)
     # With the client's serialiser and with ours, and through YAML.

@@ -45,10 +45,10 @@ def test_mlflow_reads_the_written_template(tmp_path: Path) -> None:
 def test_mlflow_makes_the_predicted_pod(gpus: dict[str, Any]) -> None:
     request = kai.PodRequest(queue="team-a", priority="train", privileged=True, **gpus)
     built = mlflow.build(request, project="my-project")
-    made, foretold = job_of(built["kube-job-template"]), built.to_pod_spec()
+    made, predicted = job_of(built["kube-job-template"]), built.to_pod_spec()
     pod = made["spec"]["template"]
-    assert pod["metadata"] == foretold["metadata"]
-    main, wanted = pod["spec"].pop("containers")[0], foretold["spec"].pop("containers")[0]
-    assert pod["spec"] == foretold["spec"]
+    assert pod["metadata"] == predicted["metadata"]
+    main, wanted = pod["spec"].pop("containers")[0], predicted["spec"].pop("containers")[0]
+    assert pod["spec"] == predicted["spec"]
     for field in ("name", "resources", "securityContext"):
         assert main.get(field) == wanted.get(field)

@@ -119,15 +119,15 @@ def test_prefect_makes_the_predicted_pod(version: str, gpus: dict[str, Any]) -> 
     built = prefect.build(request, version=version)
     for template in (built.settings, built.native):
         pod = rendered(template["base_job_template"], {})["spec"]["template"]
-        foretold = copy.deepcopy(dict(built.to_pod_spec()))
-        assert foretold["metadata"]["labels"].items() <= pod["metadata"]["labels"].items()
-        wanted, main = foretold["spec"].pop("containers")[0], pod["spec"].pop("containers")[0]
+        predicted = copy.deepcopy(dict(built.to_pod_spec()))
+        assert predicted["metadata"]["labels"].items() <= pod["metadata"]["labels"].items()
+        wanted, main = predicted["spec"].pop("containers")[0], pod["spec"].pop("containers")[0]
         annotations = pod["metadata"].get("annotations", {})
         if not request.shares_gpus:
             # The name of the container alone requests nothing.
             assert annotations.pop("gpu-fraction-container-name") == "prefect-job"
-        assert annotations == foretold["metadata"].get("annotations", {})
-        assert foretold["spec"].items() <= pod["spec"].items()
+        assert annotations == predicted["metadata"].get("annotations", {})
+        assert predicted["spec"].items() <= pod["spec"].items()
         assert wanted.items() <= main.items()
 
 

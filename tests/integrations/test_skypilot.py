@@ -74,11 +74,11 @@ def test_skypilot_makes_the_predicted_pod(gpus: dict[str, Any]) -> None:
         **gpus,
     )
     built = skypilot.build(request)
-    made, foretold = merged(dict(built)), copy.deepcopy(dict(built.to_pod_spec()))
-    for kind, wanted in foretold["metadata"].items():
+    made, predicted = merged(dict(built)), copy.deepcopy(dict(built.to_pod_spec()))
+    for kind, wanted in predicted["metadata"].items():
         assert wanted.items() <= made["metadata"][kind].items()
-    (main,), (wanted,) = made["spec"].pop("containers"), foretold["spec"].pop("containers")
-    assert foretold["spec"].items() <= made["spec"].items()
+    (main,), (wanted,) = made["spec"].pop("containers"), predicted["spec"].pop("containers")
+    assert predicted["spec"].items() <= made["spec"].items()
     assert main["env"] == [{"name": "A", "value": "1"}, *wanted["env"]]
     assert main["resources"]["requests"] == {"cpu": "2", "memory": "1Gi"}
     assert main["resources"].get("limits") == wanted["resources"].get("limits")

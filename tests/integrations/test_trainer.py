@@ -95,9 +95,9 @@ def test_the_options_equal_the_job(kind: str, environment: str) -> None:
     built = trainer.build(request, as_native=True)
     job = applied(built.native)
     assert job["metadata"] == built["metadata"]
-    said = [each["trainingRuntimeSpec"] for each in job["spec"].get("runtimePatches", [])]
+    found = [each["trainingRuntimeSpec"] for each in job["spec"].get("runtimePatches", [])]
     meant = [each["trainingRuntimeSpec"] for each in built["spec"].get("runtimePatches", [])]
-    assert without_nulls(said) == without_nulls(meant)
+    assert without_nulls(found) == without_nulls(meant)
 
 
 def applied(options: Any) -> dict[str, Any]:

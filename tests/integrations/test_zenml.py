@@ -213,11 +213,11 @@ def test_existing_settings_are_kept(version: str) -> None:
 
 def test_whole_gpus_of_resource_settings_cause_a_warning() -> None:
     settings = import_module("zenml.config").ResourceSettings
-    told = [
+    found = [
         any("gpu_count" in each for each in zenml.build(example(), resource_settings=r).warnings)
         for r in (settings(gpu_count=1), settings(cpu_count=1))
     ]
-    assert told == [True, False]
+    assert found == [True, False]
 
 
 def test_plain_values_are_returned_if_native_ones_are_disabled() -> None:
@@ -268,5 +268,5 @@ def test_lint_has_every_field_of_zenml() -> None:
 
 
 def test_an_installed_version_too_old_for_the_settings_causes_a_warning(is_old: bool) -> None:
-    told = any("is installed" in each for each in zenml.build(example()).warnings)
-    assert told == is_old
+    warned = any("is installed" in each for each in zenml.build(example()).warnings)
+    assert warned == is_old
