@@ -40,15 +40,15 @@ class Planned:
 
     def __str__(self) -> str:
         timing = self.plan.timing_ms
-        asked = _share(self.pods.values())
+        requested = _share(self.pods.values())
         given = _share(self.pods[decision.pod] for decision in self.plan.decisions)
         text = (
             f"openb {self.workload}: {len(self.plan.decisions):,} of {len(self.pods):,} pods; "
-            f"{asked:.1f} % of GPUs asked for, {given:.1f} % given out; "
+            f"{requested:.1f} % of GPUs asked for, {given:.1f} % given out; "
             f"load {timing['load']:.0f} ms, plan {timing['total'] - timing['load']:.0f} ms"
         )
         for policy in ("04-GpuPacking", "05-BestFit", "06-FGD"):
-            expected = openb.expected_share(self.workload, policy, asked)
+            expected = openb.expected_share(self.workload, policy, requested)
             text += "" if expected is None else f"; {policy[3:]} {expected:.1f} %"
         return text
 
@@ -74,8 +74,8 @@ def test_the_plan_violates_no_rule(planned: Planned, capsys: pytest.CaptureFixtu
 def test_pods_run_on_their_requested_models(planned: Planned) -> None:
     model = {row["sn"]: row["model"] for row in planned.nodes}
     for decision in planned.plan.decisions:
-        asked = openb.models_of(planned.pods[decision.pod])
-        assert not asked or model[decision.node] in asked
+        allowed = openb.models_of(planned.pods[decision.pod])
+        assert not allowed or model[decision.node] in allowed
 
 
 class Room:

@@ -70,8 +70,8 @@ def test_the_server_accepts_a_pod_of_an_orchestrator(
     assert kinds
     build = import_module(f"kai.integrations.{ORCHESTRATORS[orchestrator]}").build
     pods = []
-    for number, asked in zip(range(PODS), of_seed(valid, 1), strict=False):
-        request = kai.PodRequest(**asked).with_changes(container=None, gang_min=None)
+    for number, given in zip(range(PODS), of_seed(valid, 1), strict=False):
+        request = kai.PodRequest(**given).with_changes(container=None, gang_min=None)
         pods.append(pod_of(build(request, as_native=False).pod, f"p{number}"))
     made = api_server.create(*pods, dry_run=True)
     for pod, taken in zip(pods, made, strict=True):

@@ -75,7 +75,7 @@ def live(
         after = step(
             world, plan, now=now, delete_on_evict=groups_of(world) if is_held_up else stays
         )
-        evicted.append([_said(each) for each in plan.decisions if each.kind == "evict"])
+        evicted.append([_described(each) for each in plan.decisions if each.kind == "evict"])
         pods = after["rawObjects"]["pods"]
         if not evicted[-1] and not is_held_up and pods == world["rawObjects"]["pods"]:
             return Life(cycle + 1, rests=True)
@@ -92,7 +92,7 @@ def live(
     return Life(CYCLES, rests=False, again=tuple(evicted[-1]))
 
 
-def _said(decision: Any) -> str:
+def _described(decision: Any) -> str:
     return f"{decision.action} takes {decision.pod} for {decision.for_group}"
 
 
