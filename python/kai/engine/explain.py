@@ -125,9 +125,9 @@ def why_rejected(found: Iterable[Rejected]) -> str:
     """A sentence for each object, with its problems below."""
     lines: dict[str, list[str]] = {}
     for each in found:
-        said = f"  {each.field}: {each.message}" if each.field else f"  {each.message}"
-        lines.setdefault(f"{each.kind} {each.name} was left out of the plan.", []).append(said)
-    return "\n".join(visible(line) for head, said in lines.items() for line in (head, *said))
+        problem = f"  {each.field}: {each.message}" if each.field else f"  {each.message}"
+        lines.setdefault(f"{each.kind} {each.name} was left out of the plan.", []).append(problem)
+    return "\n".join(visible(line) for head, problem in lines.items() for line in (head, *problem))
 
 
 # ---- finding the group ---------------------------------------------------------------------------
@@ -320,7 +320,7 @@ class _Case:
     # ---- what no waiting will change -------------------------------------------------------------
 
     def _never(self) -> Iterable[str]:
-        waiting = self.facts.asked
+        waiting = self.facts.requests
         if not waiting or self.group.verdict != "unschedulable":
             return
         largest = self.account.largest_node
@@ -465,7 +465,7 @@ class _Case:
             for number, each in enumerate(self.group.reasons)
             if "domain" in each.facts
         ]
-        requests = self.facts.asked
+        requests = self.facts.requests
         if not held:
             has = f"{facts['within'] or 'the cluster'} as a whole has too little"
             if facts["within"] is None:
@@ -484,7 +484,7 @@ class _Case:
     def _short_of_gpus(self, count: int) -> str:
         """A sentence if free GPUs do not suffice for `count` more pods; "" if the case is not that
         simple."""
-        requests = self.facts.asked
+        requests = self.facts.requests
         if len(requests) != 1 or not (each := requests[0]) or count < 1:
             return ""
         if self.account.room_for(each) >= count:

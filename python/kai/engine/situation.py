@@ -55,7 +55,7 @@ class GroupFacts:
         return sum(number for _, number in self.pods)
 
     @property
-    def asked(self) -> list[Fraction]:
+    def requests(self) -> list[Fraction]:
         """The different requests of waiting pods."""
         return [gpus for gpus, _ in self.waiting]
 

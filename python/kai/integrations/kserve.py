@@ -80,7 +80,7 @@ def build(
         )
     service = dict(check_fields("existing", {} if existing is None else existing))
     described = dict((service.get("spec") or {}).get(component) or {})
-    asked = request
+    original = request
     unsupported = list(_unsupported(request, mode, described))
     request = request.with_changes(
         gang_min=None,
@@ -93,8 +93,8 @@ def build(
     if mode == "Serverless":
         added = {PROGRESS_DEADLINE_ANNOTATION: PROGRESS_DEADLINE}
         made["annotations"] = {**added, **made.get("annotations", {})}
-        if asked.gang_min is not None:
-            made["minReplicas"] = max(asked.gang_min, made.get("minReplicas") or 0)
+        if original.gang_min is not None:
+            made["minReplicas"] = max(original.gang_min, made.get("minReplicas") or 0)
     metadata = merge(
         service.get("metadata") or {},
         filled({"name": name, "labels": dict(part.owner_labels)}),
@@ -113,7 +113,7 @@ def build(
         pod=_pod(made, component),
         placement=_placement(part, component),
         unsupported=tuple(unsupported),
-        warnings=(*part.warnings, *warnings, *_warnings(asked, mode)),
+        warnings=(*part.warnings, *warnings, *_warnings(original, mode)),
         cluster_objects=(_features(made),) if mode == "Serverless" else (),
     )
     return built.strict() if strict else built

@@ -15,7 +15,7 @@ LOST = Outcome(Result.LOST)
 STAMP = "2026-01-01T00:00:00Z"
 
 
-class Shelf:
+class FakeGiver:
     """A giver in its simplest form: one write for each thing."""
 
     def __init__(self, what: str, key: str) -> None:
@@ -66,8 +66,8 @@ class Harness:
     """A binder that binds directly, and its sent writes."""
 
     def __init__(self) -> None:
-        self.first = Shelf("a part of a GPU", "selectedGPUGroups")
-        self.second = Shelf("resource claims", "resourceClaimAllocations")
+        self.first = FakeGiver("a part of a GPU", "selectedGPUGroups")
+        self.second = FakeGiver("resource claims", "resourceClaimAllocations")
         givers: list[Giver] = [self.first, self.second]
         self.preparing = Preparing(givers)
         self.binder = Binder(preparing=self.preparing)
@@ -142,7 +142,7 @@ def test_a_pod_without_givers_is_bound_at_once() -> None:
 
 
 def test_a_need_without_a_giver_is_the_reason() -> None:
-    binder = Binder(preparing=Preparing([Shelf("a part of a GPU", "selectedGPUGroups")]))
+    binder = Binder(preparing=Preparing([FakeGiver("a part of a GPU", "selectedGPUGroups")]))
     steps = binder.begin(0, STAMP, [binding()], ())
     assert [why for _, why in steps.failed] == ["kai does not support resource claims yet"]
 
