@@ -39,7 +39,7 @@ TOOLS = ["pytest>=8,<10"]
 
 def declare(name: str, entry: dict[str, Any]) -> None:
     @nox.session(name=name, tags=["quick"] if entry.get("quick") else [])
-    def beside(session: nox.Session) -> None:
+    def run_tests(session: nox.Session) -> None:
         session.install("--quiet", *TOOLS, *OURS, *entry["requires"])
         pip = ["uv", "pip"] if session.venv_backend == "uv" else ["python", "-m", "pip"]
         session.run(*pip, "check", silent=True)

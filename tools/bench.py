@@ -92,8 +92,10 @@ def count(made: Workload, decisions: int) -> Figures:
 
 
 def compiler() -> str:
-    asked = [os.environ.get("CXX", "g++"), "-dumpfullversion"]
-    return f"g++ {subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()}"
+    command = [os.environ.get("CXX", "g++"), "-dumpfullversion"]
+    return (
+        f"g++ {subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()}"
+    )
 
 
 def worse(now: Mapping[str, Figures], baseline: Mapping[str, Figures]) -> list[str]:

@@ -132,11 +132,11 @@ def main(arguments: Sequence[str]) -> int:
     seconds = sum(outcome.seconds for outcome in outcomes)
     print(f"{found} of {len(outcomes)} were found, in {seconds / 60:.0f} minutes")
     if options.json is not None:
-        told = [
+        entries = [
             {**asdict(each), "verdict": outcome.verdict, "how": how(outcome)}
             for each, outcome in zip(chosen, outcomes, strict=False)
         ]
-        Path(options.json).write_text(json.dumps({"broken": told}, indent=1) + "\n")
+        Path(options.json).write_text(json.dumps({"broken": entries}, indent=1) + "\n")
     if len(outcomes) < len(chosen):
         return 130
     return 0 if found == len(outcomes) else 1

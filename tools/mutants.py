@@ -381,8 +381,8 @@ def report(
     for outcome in of["survived"]:
         print(f"survived: {outcome.mutant}\n    {outcome.mutant.text}")
     if file is not None:
-        told = [{**asdict(o.mutant), "verdict": o.verdict, "by": o.by} for o in outcomes]
-        Path(file).write_text(json.dumps({"seed": seed, "mutants": told}, indent=1) + "\n")
+        entries = [{**asdict(o.mutant), "verdict": o.verdict, "by": o.by} for o in outcomes]
+        Path(file).write_text(json.dumps({"seed": seed, "mutants": entries}, indent=1) + "\n")
     if interrupted:
         return 130
     return 1 if of["survived"] else 0

@@ -214,8 +214,8 @@ def _compiled() -> object:
     try:
         return import_module("kai._core")
     except ImportError as error:
-        said = f"the compiled core of kai cannot be loaded: run `make build` ({error})"
-        raise ImportError(said, name="kai._core", path=error.path) from None
+        message = f"the compiled core of kai cannot be loaded: run `make build` ({error})"
+        raise ImportError(message, name="kai._core", path=error.path) from None
 
 
 def __dir__() -> list[str]:

@@ -184,8 +184,10 @@ class Change:
     def __str__(self) -> str:
         if self.create:
             return f"create queue {self.name}"
-        told = "; ".join(f"{path}: {before!r} -> {after!r}" for path, before, after in self.fields)
-        return f"change queue {self.name}: {told}"
+        changes = "; ".join(
+            f"{path}: {before!r} -> {after!r}" for path, before, after in self.fields
+        )
+        return f"change queue {self.name}: {changes}"
 
 
 def ensure(

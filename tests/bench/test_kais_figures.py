@@ -17,7 +17,7 @@ GANGS = {"gang3-5000", "gang250-5000"}  # KAI was measured on both in one cluste
 MEASURED_ONCE = {"openb-reclaim-31"}  # not in any file
 
 
-def test_kais_figures_are_the_recorded_ones() -> None:
+def test_kais_figures_equal_the_recorded_ones() -> None:
     for name, ms in KAI_MS.items():
         if not needs_data(name):
             known = "gang-5000" if name in GANGS else name
@@ -25,12 +25,12 @@ def test_kais_figures_are_the_recorded_ones() -> None:
 
 
 @pytest.mark.skipif(not openb.recorded(), reason=f"no KAI records beside {openb.folder()}")
-def test_kais_figure_of_the_alibaba_cluster_is_the_recorded_one() -> None:
+def test_kais_figure_of_the_alibaba_cluster_equals_the_recorded_one() -> None:
     [record] = [file for file in openb.recorded() if file.stem == "default"]
     assert KAI_MS["openb"] == json.loads(record.read_bytes())["kai_cycle_ms"]
 
 
-def test_every_figure_is_of_a_rung() -> None:
+def test_every_figure_belongs_to_a_workload_of_the_ladder() -> None:
     assert {*BARS_MS, *KAI_MS} <= {*LADDER, *LARGE}
 
 
@@ -46,7 +46,7 @@ def test_kai_and_we_decide_the_same_number_of_pods(name: str) -> None:
     not openb.folder().is_dir(),
     reason=f"no openb lists in {openb.folder()}; KAI_DATA names the folder that holds openb/",
 )
-def test_the_alibaba_cluster_is_a_rung() -> None:
+def test_the_alibaba_cluster_is_in_the_ladder() -> None:
     measured = measure(workload("openb"), loads=1)
     assert (measured.nodes, measured.pods, measured.decided["bind"]) == (1523, 8152, 7614)
     # As in KAI's measurement

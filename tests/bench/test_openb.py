@@ -40,15 +40,15 @@ class Planned:
 
     def __str__(self) -> str:
         timing = self.plan.timing_ms
-        asked = _share(self.pods.values())
+        requested = _share(self.pods.values())
         given = _share(self.pods[decision.pod] for decision in self.plan.decisions)
         text = (
             f"openb {self.workload}: {len(self.plan.decisions):,} of {len(self.pods):,} pods; "
-            f"{asked:.1f} % of GPUs asked for, {given:.1f} % given out; "
+            f"{requested:.1f} % of GPUs asked for, {given:.1f} % given out; "
             f"load {timing['load']:.0f} ms, plan {timing['total'] - timing['load']:.0f} ms"
         )
         for policy in ("04-GpuPacking", "05-BestFit", "06-FGD"):
-            expected = openb.expected_share(self.workload, policy, asked)
+            expected = openb.expected_share(self.workload, policy, requested)
             text += "" if expected is None else f"; {policy[3:]} {expected:.1f} %"
         return text
 
@@ -64,18 +64,18 @@ def planned(request: pytest.FixtureRequest) -> Planned:
     return Planned(request.param)
 
 
-def test_the_plan_keeps_every_rule(planned: Planned, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_plan_violates_no_rule(planned: Planned, capsys: pytest.CaptureFixture[str]) -> None:
     with capsys.disabled():
         print(f"\n{planned}")
     assert planned.plan.rejected == ()
     assert validate(planned.snapshot, planned.plan, now=openb.NOW) == []
 
 
-def test_pods_run_on_the_models_they_ask_for(planned: Planned) -> None:
+def test_pods_run_on_their_requested_models(planned: Planned) -> None:
     model = {row["sn"]: row["model"] for row in planned.nodes}
     for decision in planned.plan.decisions:
-        asked = openb.models_of(planned.pods[decision.pod])
-        assert not asked or model[decision.node] in asked
+        allowed = openb.models_of(planned.pods[decision.pod])
+        assert not allowed or model[decision.node] in allowed
 
 
 class Room:
@@ -114,7 +114,7 @@ class Room:
         return self.gpus >= gpus
 
 
-def test_no_pod_waits_that_would_fit(planned: Planned) -> None:
+def test_no_pod_that_fits_waits(planned: Planned) -> None:
     """Without limits, a waiting pod must not fit on any node; checked with the lists alone."""
     rooms = {row["sn"]: Room(row) for row in planned.nodes}
     placed = set()
@@ -132,7 +132,7 @@ def test_no_pod_waits_that_would_fit(planned: Planned) -> None:
             assert not room.holds(row), f"{row['name']} waits, and {node} has room for it"
 
 
-def test_the_recorded_pods_find_nearly_as_much_room_as_they_ask_for() -> None:
+def test_the_recorded_pods_get_nearly_all_requested_room() -> None:
     default = Planned("default")
     assert len(default.nodes) == NODES
     assert len(default.pods) == PODS

@@ -34,7 +34,7 @@ def read(file: Path) -> dict[str, Any]:
     return record
 
 
-def test_all_recorded_lists_are_there() -> None:
+def test_all_recorded_lists_exist() -> None:
     records = [read(file) for file in RECORDED]
     assert len(records) >= LISTS
     assert sum(len(record["nodes"]) for record in records) >= PLACED
@@ -70,7 +70,7 @@ def test_every_pod_gets_the_node_that_kai_gave_it(
 
 
 @pytest.mark.parametrize("file", RECORDED, ids=lambda file: file.stem)
-def test_one_switch_is_all_that_the_default_differs_by(file: Path) -> None:
+def test_the_default_differs_by_one_switch(file: Path) -> None:
     record = read(file)
     assert placed_by(plan_of(record, {"unrelated_blockers": "kai"})) == record["nodes"]
     differs = placed_by(plan_of(record, {})) != record["nodes"]

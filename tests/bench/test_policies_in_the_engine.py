@@ -89,7 +89,7 @@ def test_every_pod_gets_the_node_of_the_experiment(workload: str, policy: str, s
     assert small.planned() == expected
 
 
-def test_random_placement_depends_on_the_seed_alone() -> None:
+def test_random_placement_depends_only_on_the_seed() -> None:
     small = Small("default", "random", "whole")
     first, again = small.planned(), small.planned()
     small.config["plugins"] = {"placementpolicy": {"policy": "random", "seed": 1}}

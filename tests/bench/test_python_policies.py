@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.mark.parametrize("workload", ["default", "gpushare100", "gpuspec33", "multigpu50"])
-def test_fgd_in_python_plans_as_the_compiled_one(
+def test_fgd_in_python_equals_compiled_fgd(
     workload: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data = json.dumps(openb.snapshot(*openb.read(workload))).encode()

@@ -115,15 +115,15 @@ class Account:
         for right in rights:
             await self.api.until(f"{right} is gone", lambda right=right: self._lacks(right))
         yield
-        await self.complains()
+        await self.logs_missing_rights()
         await self._grant(rights_of(self.rules))
 
-    async def complains(self) -> None:
-        def said() -> Counter[Right]:
+    async def logs_missing_rights(self) -> None:
+        def logged() -> Counter[Right]:
             return found(MISSING, self.kai.log[self._seen :])
 
-        await self.until(f"complains about {self.taken}", lambda: said().keys() >= self.taken)
-        assert said() == Counter(self.taken), self.kai.log
+        await self.until(f"complains about {self.taken}", lambda: logged().keys() >= self.taken)
+        assert logged() == Counter(self.taken), self.kai.log
         # No other message: no text of the server besides it.
         assert not re.search(r" cannot \w+ resource ", self.kai.log[self._seen :]), self.kai.log
 

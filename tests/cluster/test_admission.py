@@ -55,7 +55,9 @@ def as_kai(pod: dict[str, Any]) -> Any:
         "46-init-and-side-containers",
     ],
 )
-def test_the_api_server_has_pods_as_with_kai(cluster: Cluster, namespace: str, name: str) -> None:
+def test_the_api_server_has_the_same_pods_as_with_kai(
+    cluster: Cluster, namespace: str, name: str
+) -> None:
     kais = {
         entry["name"]: entry["object"]
         for entry in reversed(RECORDED[name].timeline)
@@ -73,7 +75,7 @@ def test_the_api_server_has_pods_as_with_kai(cluster: Cluster, namespace: str, n
     in_force(cluster, story)
 
 
-def test_bad_pods_are_refused_in_kais_words(cluster: Cluster, namespace: str) -> None:
+def test_invalid_pods_are_refused_with_kais_messages(cluster: Cluster, namespace: str) -> None:
     recording = RECORDED["09-invalid-annotations-admission"]
     answers = {each["do"].rpartition("/")[2]: each for each in recording.content["responses"]}
 
@@ -93,7 +95,7 @@ def test_bad_pods_are_refused_in_kais_words(cluster: Cluster, namespace: str) ->
     assert answers == {}
 
 
-def test_pods_of_other_schedulers_do_not_come_by(cluster: Cluster, namespace: str) -> None:
+def test_pods_of_other_schedulers_are_not_reviewed(cluster: Cluster, namespace: str) -> None:
     async def story(api: Client, admission: Admission) -> None:
         before = admission.reviews[MUTATE]
         other = pod("other", namespace, 0, scheduler="default-scheduler", annotations={"mps": "1"})
@@ -105,7 +107,7 @@ def test_pods_of_other_schedulers_do_not_come_by(cluster: Cluster, namespace: st
     in_force(cluster, story)
 
 
-def test_what_is_optional_is_written_too(cluster: Cluster, namespace: str) -> None:
+def test_optional_settings_are_written(cluster: Cluster, namespace: str) -> None:
     side = [{"name": "main", "image": "none"}, {"name": "side", "image": "none"}]
 
     async def story(api: Client, admission: Admission) -> None:
@@ -122,7 +124,7 @@ def test_what_is_optional_is_written_too(cluster: Cluster, namespace: str) -> No
     in_force(cluster, story, hami=True, blocks_devices=True, runtime_class="")
 
 
-def test_outside_of_the_block_nothing_is_in_force(cluster: Cluster, namespace: str) -> None:
+def test_webhooks_are_removed_at_the_end(cluster: Cluster, namespace: str) -> None:
     async def story(api: Client, admission: Admission) -> None:
         pass
 

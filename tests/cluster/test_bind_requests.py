@@ -58,12 +58,12 @@ def condition(pod: Object, type: str) -> tuple[str, str, str] | None:
 async def events(scene: Scene, name: str) -> Counter[tuple[str, str, str]]:
     """Source, reason and message of the events about a pod, with their counts."""
     items = await scene.api.items(path_of("Event", scene.namespace))
-    said: Counter[tuple[str, str, str]] = Counter()
+    counts: Counter[tuple[str, str, str]] = Counter()
     for each in items:
         if each["involvedObject"]["name"] == name and each["involvedObject"]["kind"] == "Pod":
             source = each["source"]["component"]
-            said[source, each["reason"], each["message"]] += each.get("count", 1)
-    return said
+            counts[source, each["reason"], each["message"]] += each.get("count", 1)
+    return counts
 
 
 async def create_request(scene: Scene, name: str, node: str, **spec: object) -> Object:
@@ -133,7 +133,7 @@ def test_pods_are_bound_with_the_objects_that_kai_leaves(
 
 
 @pytest.mark.cluster_slow
-def test_a_binding_that_always_fails_never_says_bound(
+def test_a_binding_that_always_fails_has_no_bound_event(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     """It is retried after 1, 2 and 4 s, not each second."""
@@ -152,8 +152,8 @@ def test_a_binding_that_always_fails_never_says_bound(
         assert scene.proxy.count("create", "bindrequests") == 4 + 3
         await refused.hit(4, seconds=4)
         one = await get_pod(scene, "p0")
-        said = await events(scene, "p0")
-        assert {reason for _, reason, _ in said} == {"BindingError", "FailedBinding"}
+        reported = await events(scene, "p0")
+        assert {reason for _, reason, _ in reported} == {"BindingError", "FailedBinding"}
         bound = condition(one, "PodBound")
         assert bound is not None
         status, reason, text = bound
@@ -189,8 +189,8 @@ def test_a_backoff_limit_ends_the_tries(cluster: Cluster, namespace: str, tmp_pa
         await until(scene, "it has failed for good", is_written)
         await asyncio.sleep(5)  # the next wait would have been 4 s
         assert refused.hits == 3
-        said = await events(scene, "p0")
-        assert {reason for _, reason, _ in said} == {"BindingError"}
+        reported = await events(scene, "p0")
+        assert {reason for _, reason, _ in reported} == {"BindingError"}
 
     play(cluster, namespace, tmp_path, story)
 
@@ -204,7 +204,7 @@ def test_a_backoff_limit_ends_the_tries(cluster: Cluster, namespace: str, tmp_pa
         pytest.param("after", "a binding"),
     ],
 )
-def test_it_is_killed_on_the_way(
+def test_the_process_is_killed_while_it_binds(
     cluster: Cluster,
     namespace: str,
     tmp_path: Path,
@@ -225,11 +225,11 @@ def test_it_is_killed_on_the_way(
         await scene.api.create(node("later", gpus=4))
         await scene.is_well(bound=20)
 
-        async def all_say_so() -> bool:
+        async def all_have_conditions() -> bool:
             requests = await scene.api.items(requests_of(namespace))
             return [each.get("status", {}).get("phase") for each in requests] == ["Succeeded"] * 20
 
-        await until(scene, "every BindRequest has succeeded", all_say_so)
+        await until(scene, "every BindRequest has succeeded", all_have_conditions)
 
     play(cluster, namespace, tmp_path, story)
 
@@ -248,10 +248,10 @@ def test_one_process_decides_and_another_one_binds(
         await scene.start(roles=("binder",))
         await scene.is_well(bound=8)
 
-        async def is_said() -> bool:
+        async def has_condition() -> bool:
             return {reason for _, reason, _ in await events(scene, "p0")} == {"Scheduled", "Bound"}
 
-        await until(scene, "both say so", is_said)
+        await until(scene, "both say so", has_condition)
         assert scene.proxy.count("create", "bindrequests") == 8
 
     play(cluster, namespace, tmp_path, story)
@@ -280,7 +280,7 @@ def test_one_of_two_processes_is_killed_again_and_again(
     play(cluster, namespace, tmp_path, story)
 
 
-def test_a_request_for_a_node_that_goes_is_replaced(
+def test_a_request_for_a_deleted_node_is_replaced(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     async def story(scene: Scene) -> None:
@@ -302,7 +302,7 @@ def test_a_request_for_a_node_that_goes_is_replaced(
     play(cluster, namespace, tmp_path, story)
 
 
-def test_a_pod_that_is_made_anew_under_its_name_gets_a_request_of_its_own(
+def test_a_recreated_pod_gets_its_own_request(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     """As with the pods of a StatefulSet. The BindRequest of the previous pod still exists for a
@@ -328,7 +328,7 @@ def test_a_pod_that_is_made_anew_under_its_name_gets_a_request_of_its_own(
     play(cluster, namespace, tmp_path, story)
 
 
-def test_with_direct_bindings_requests_of_others_are_carried_out(
+def test_with_direct_binding_requests_of_other_processes_are_executed(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     async def story(scene: Scene) -> None:
@@ -356,7 +356,7 @@ def test_with_direct_bindings_requests_of_others_are_carried_out(
 
 
 @pytest.mark.cluster_slow
-def test_a_creation_that_is_late_finds_its_room_kept(
+def test_a_late_creation_finds_its_room_reserved(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     """The first creation for p0 is still on its way while later ones are rejected. If its room were
@@ -404,11 +404,11 @@ def test_answers_are_lost_and_refused_and_requests_conflict(
         await scene.pods(32)
         await scene.is_well(bound=32)
 
-        async def all_say_so() -> bool:
+        async def all_have_conditions() -> bool:
             requests = await scene.api.items(requests_of(namespace))
             return [each.get("status", {}).get("phase") for each in requests] == ["Succeeded"] * 32
 
-        await until(scene, "every BindRequest has succeeded", all_say_so, 60)
+        await until(scene, "every BindRequest has succeeded", all_have_conditions, 60)
         assert [each.hits for each in faults][:6] == [5, 5, 5, 3, 3, 3]
 
     play(cluster, namespace, tmp_path, story)

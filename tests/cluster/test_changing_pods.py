@@ -45,17 +45,17 @@ def patch(cluster: Cluster, namespace: str, name: str, subresource: str, what: A
 # ---- gates ---------------------------------------------------------------------------------------
 
 
-def test_a_gated_pod_waits_and_its_group_says_so_until_the_gate_is_removed(
+def test_a_gated_pod_and_its_group_show_the_wait_until_the_gate_is_removed(
     cluster: Cluster, namespace: str, kubectl: Kubectl, kai: Kai
 ) -> None:
     kubectl.apply(node("n1", gpus=1))
     kubectl.apply(pod("p", namespace, schedulingGates=[{"name": "example/quota"}]))
 
-    def said() -> list[Object]:
+    def events_of_group() -> list[Object]:
         events = kubectl.all("events").values()
         return [each for each in events if each["reason"] == "NotReady"]
 
-    [event] = until("the group says why", said)
+    [event] = until("the group says why", events_of_group)
     assert event["type"] == "Normal"
     assert event["involvedObject"]["kind"] == "PodGroup"
     assert event["message"] == (
@@ -65,7 +65,7 @@ def test_a_gated_pod_waits_and_its_group_says_so_until_the_gate_is_removed(
     assert kubectl.condition("p", "PodScheduled")["reason"] == "SchedulingGated"
     patch(cluster, namespace, "p", "", [{"op": "remove", "path": "/spec/schedulingGates"}])
     until("it is bound", lambda: kubectl.bound() == {"p": "n1"})
-    assert [each.get("count") for each in said()] == [1]
+    assert [each.get("count") for each in events_of_group()] == [1]
 
 
 def test_a_gang_waits_for_its_gated_pod(
@@ -79,8 +79,8 @@ def test_a_gang_waits_for_its_gated_pod(
         pod("b", namespace, annotations=GROUP, schedulingGates=gates),
         pod("other", namespace, 2),
     )
-    said = until("the group says why", lambda: kubectl.events("g").get("NotReady"))
-    assert said == (
+    text = until("the group says why", lambda: kubectl.events("g").get("NotReady"))
+    assert text == (
         "Job is not ready for scheduling. Waiting for 2 pods, currently 2 exist, 1 are gated"
     )
     until("the other pod takes its room", lambda: kubectl.bound() == {"other": "n1"})
@@ -92,21 +92,19 @@ def test_a_gang_waits_for_its_gated_pod(
 # ---- groups that come late -----------------------------------------------------------------------
 
 
-def test_a_pod_is_placed_once_its_group_is_there(
-    namespace: str, kubectl: Kubectl, kai: Kai
-) -> None:
+def test_a_pod_is_placed_once_its_group_exists(namespace: str, kubectl: Kubectl, kai: Kai) -> None:
     """Without its group it waits, and uses no room."""
     kubectl.apply(node("n1", gpus=2))
     kubectl.apply(pod("early", namespace, annotations=GROUP), pod("other", namespace))
-    said = until("it says why", lambda: kubectl.condition("early", "PodScheduled"))
-    assert said["message"] == f"PodGroup {namespace}/g does not exist"
+    found = until("it says why", lambda: kubectl.condition("early", "PodScheduled"))
+    assert found["message"] == f"PodGroup {namespace}/g does not exist"
     assert kubectl.bound() == {"other": "n1"}
     kubectl.apply(group(namespace, 1))
     until("both are bound", lambda: kubectl.bound() == {"early": "n1", "other": "n1"})
     assert "g" in kubectl.all("podgroups")
 
 
-def test_a_gang_is_placed_when_its_group_comes_after_its_pods(
+def test_a_gang_is_placed_when_its_group_is_created_after_its_pods(
     namespace: str, kubectl: Kubectl, kai: Kai
 ) -> None:
     kubectl.apply(node("n1", gpus=3))
@@ -134,14 +132,14 @@ def kubelet_has(
     container |= {"allocatedResources": room, "resources": {"requests": room}}
     others = [each for each in status["conditions"] if not each["type"].startswith("PodResize")]
     now = {"lastTransitionTime": "2026-01-01T00:00:00Z", "status": "True"}
-    said = [*others, *({**now, **each} for each in conditions)]
+    given = [*others, *({**now, **each} for each in conditions)]
     patch(
         *(cluster, namespace, name, "status"),
-        {"status": {"containerStatuses": [container], "conditions": said}},
+        {"status": {"containerStatuses": [container], "conditions": given}},
     )
 
 
-def test_a_pod_that_shrinks_makes_room_once_the_kubelet_has_taken_it(
+def test_a_pod_that_shrinks_frees_room_after_the_kubelet_applied_it(
     cluster: Cluster, namespace: str, kubectl: Kubectl, kai: Kai
 ) -> None:
     kubectl.apply(node("n1", gpus=0, cpu="4"))
@@ -160,7 +158,7 @@ def test_a_pod_that_shrinks_makes_room_once_the_kubelet_has_taken_it(
     until("it fits", lambda: kubectl.bound() == {"large": "n1", "waits": "n1"})
 
 
-def test_a_pod_that_grows_takes_room_at_once_and_gives_it_back_if_its_node_cannot(
+def test_a_pod_that_grows_uses_room_at_once_and_frees_it_if_its_node_refuses(
     cluster: Cluster, namespace: str, kubectl: Kubectl, kai: Kai
 ) -> None:
     kubectl.apply(node("n1", gpus=0, cpu="4"))

@@ -19,7 +19,7 @@ from testcluster import (
     pod,
     queue,
 )
-from testcluster.claims import DRIVER, asked, claiming, device_class, devices, template
+from testcluster.claims import DRIVER, claiming, device_class, devices, one_gpu, template
 
 STATUS = Match("PATCH", r"/resourceclaims/[^/]+/status$")
 WAYS = pytest.mark.parametrize("way", ["direct", "bind-requests"])
@@ -31,7 +31,7 @@ def shared(name: str, namespace: str, queue: str = "team-a") -> Object:
         "apiVersion": "resource.k8s.io/v1",
         "kind": "ResourceClaim",
         "metadata": {"name": name, "namespace": namespace, "labels": labels},
-        "spec": asked(),
+        "spec": one_gpu(),
     }
 
 
@@ -97,7 +97,7 @@ async def status_of(scene: Scene, name: str) -> Object:
 
 
 @WAYS
-def test_pods_get_the_devices_of_claims_of_their_own(
+def test_pods_get_the_devices_of_their_own_claims(
     cluster: Cluster, namespace: str, tmp_path: Path, way: str
 ) -> None:
     """Recording 49: two devices, three pods."""
@@ -111,12 +111,12 @@ def test_pods_get_the_devices_of_claims_of_their_own(
         await scene.api.create(user("dra-2", namespace))
         why = "no nodes with enough resources were found"
 
-        async def says_why() -> bool:
+        async def has_message() -> bool:
             conditions = (await get(scene, "dra-2"))["status"].get("conditions", ())
-            said = {each["type"]: each for each in conditions}
-            return said.get("PodScheduled", {}).get("message") == why
+            found = {each["type"]: each for each in conditions}
+            return found.get("PodScheduled", {}).get("message") == why
 
-        await until(scene, "the third one says why it waits", says_why)
+        await until(scene, "the third one says why it waits", has_message)
         held = {users(each)[0]: each for each in await claims(scene) if users(each)}
         assert {name: given(each) for name, each in held.items()} == {
             "dra-0": [("g-1", "gpu-0")],
@@ -167,7 +167,7 @@ def test_pods_that_share_a_claim_share_its_device(
     play(cluster, namespace, tmp_path, story)
 
 
-def test_another_writer_is_first_and_the_pod_is_planned_again(
+def test_a_pod_is_planned_again_if_another_writer_is_first(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     """Its claim gets a device of the other node meanwhile, and the pod is placed there."""
@@ -200,7 +200,7 @@ def test_another_writer_is_first_and_the_pod_is_planned_again(
 
 @WAYS
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_it_is_killed_as_it_gives_a_device(
+def test_the_process_is_killed_while_it_allocates_a_device(
     cluster: Cluster, namespace: str, tmp_path: Path, way: str, when: str
 ) -> None:
     async def story(scene: Scene) -> None:
@@ -217,7 +217,7 @@ def test_it_is_killed_as_it_gives_a_device(
     play(cluster, namespace, tmp_path, story)
 
 
-def test_a_binding_that_is_refused_gives_its_device_back(
+def test_a_refused_binding_releases_its_device(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     async def story(scene: Scene) -> None:
@@ -237,7 +237,7 @@ def test_a_binding_that_is_refused_gives_its_device_back(
     play(cluster, namespace, tmp_path, story)
 
 
-def test_answers_are_lost_and_each_device_is_given_once(
+def test_answers_are_lost_and_each_device_is_allocated_once(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     async def story(scene: Scene) -> None:
@@ -253,7 +253,7 @@ def test_answers_are_lost_and_each_device_is_given_once(
     play(cluster, namespace, tmp_path, story)
 
 
-def test_a_class_stands_for_gpus_that_containers_ask_for_by_number(
+def test_a_device_class_serves_extended_resources(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     async def story(scene: Scene) -> None:
@@ -268,9 +268,9 @@ def test_a_class_stands_for_gpus_that_containers_ask_for_by_number(
         [made] = await claims(scene)
         assert made["metadata"]["name"].startswith("two-extended-resources-")
         assert (users(made), len(given(made))) == (["two"], 2)
-        told = (await get(scene, "two"))["status"]["extendedResourceClaimStatus"]
-        assert told["resourceClaimName"] == made["metadata"]["name"]
-        [mapping] = told["requestMappings"]
+        claim_status = (await get(scene, "two"))["status"]["extendedResourceClaimStatus"]
+        assert claim_status["resourceClaimName"] == made["metadata"]["name"]
+        [mapping] = claim_status["requestMappings"]
         assert (mapping["containerName"], mapping["resourceName"]) == ("main", "nvidia.com/gpu")
         await api.delete(path_of("Pod", namespace, "two"), gracePeriodSeconds=0)
 

@@ -129,7 +129,7 @@ def test_a_sink_follows_the_server(cluster: Cluster, namespace: str, watch_lists
     play(cluster, namespace, story)
 
 
-def test_a_watch_that_is_cut_goes_on_without_a_new_list(cluster: Cluster, namespace: str) -> None:
+def test_a_broken_watch_continues_without_a_new_list(cluster: Cluster, namespace: str) -> None:
     async def story(scene: Scene) -> None:
         for round_ in range(3):
             scene.proxy.cut_open(WATCHES)
@@ -141,9 +141,7 @@ def test_a_watch_that_is_cut_goes_on_without_a_new_list(cluster: Cluster, namesp
     play(cluster, namespace, story)
 
 
-def test_a_watch_that_is_cut_inside_an_event_loses_nothing(
-    cluster: Cluster, namespace: str
-) -> None:
+def test_a_watch_broken_inside_an_event_loses_nothing(cluster: Cluster, namespace: str) -> None:
     async def story(scene: Scene) -> None:
         for bytes_ in (700, 1500, 2900):
             scene.proxy.cut_inside(WATCHES, bytes_, times=1)
@@ -155,7 +153,7 @@ def test_a_watch_that_is_cut_inside_an_event_loses_nothing(
     play(cluster, namespace, story)
 
 
-def test_pods_deleted_while_the_version_was_forgotten_are_gone(
+def test_pods_deleted_while_the_version_expired_are_removed(
     cluster: Cluster, namespace: str
 ) -> None:
     async def story(scene: Scene) -> None:
@@ -173,7 +171,7 @@ def test_pods_deleted_while_the_version_was_forgotten_are_gone(
     play(cluster, namespace, story)
 
 
-def test_the_metadata_of_objects_alone(cluster: Cluster, namespace: str) -> None:
+def test_only_the_metadata_of_objects(cluster: Cluster, namespace: str) -> None:
     async def story(scene: Scene) -> None:
         await scene.send([scene.create("p0")])
         sink = DictSink()
@@ -187,7 +185,7 @@ def test_the_metadata_of_objects_alone(cluster: Cluster, namespace: str) -> None
     play(cluster, namespace, story)
 
 
-def test_kinds_that_no_table_has(cluster: Cluster, namespace: str) -> None:
+def test_kinds_that_are_not_in_the_table(cluster: Cluster, namespace: str) -> None:
     async def story(scene: Scene) -> None:
         service = await scene.client.get("APIService", "", "v1.")
         assert service is not None
@@ -269,7 +267,7 @@ def test_a_disruption_budget_refuses_an_eviction(cluster: Cluster, namespace: st
     play(cluster, namespace, story)
 
 
-def test_a_burst_of_429_holds_writes_up_and_loses_none(cluster: Cluster, namespace: str) -> None:
+def test_a_burst_of_429_delays_writes_and_loses_none(cluster: Cluster, namespace: str) -> None:
     async def story(scene: Scene) -> None:
         busy = scene.proxy.answer(Match("POST", "/pods$"), 429, retry_after="1", times=40)
         outcomes = await scene.send(scene.create(f"p{number}") for number in range(60))
@@ -340,7 +338,9 @@ def test_events_are_counted(cluster: Cluster, namespace: str) -> None:
 
 
 @pytest.mark.cluster_slow
-def test_one_of_two_candidates_leads_until_it_is_cut_off(cluster: Cluster, namespace: str) -> None:
+def test_one_of_two_candidates_leads_until_it_is_disconnected(
+    cluster: Cluster, namespace: str
+) -> None:
     async def story(scene: Scene) -> None:
         times = Times(duration=4, renew_deadline=2.5, retry=0.5)
         names = ["kai-scheduler", "pod-grouper"]

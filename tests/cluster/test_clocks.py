@@ -61,7 +61,7 @@ async def scheduler(scene: Scene, off: float, *, direct: bool = False) -> AsyncI
             assert "Traceback" not in log.getvalue()
 
 
-def test_clocks_are_off_by_two_minutes_both_ways(
+def test_clocks_differ_by_two_minutes_both_ways(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     """One leads and is cut off from the server, and the other takes over: after the lease has ended

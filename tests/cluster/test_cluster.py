@@ -149,7 +149,7 @@ def test_a_stop_delay_keeps_a_deleted_pod_for_a_while(cluster: Cluster, namespac
     asyncio.run(scene())
 
 
-def test_a_namespace_goes_with_its_pods(cluster: Cluster, namespace: str) -> None:
+def test_a_namespace_is_deleted_with_its_pods(cluster: Cluster, namespace: str) -> None:
     async def scene() -> None:
         async with cluster.client() as api:
             await api.create_namespace(f"{namespace}-b")
@@ -162,7 +162,7 @@ def test_a_namespace_goes_with_its_pods(cluster: Cluster, namespace: str) -> Non
     asyncio.run(scene())
 
 
-def test_rights_come_from_roles_only(cluster: Cluster, namespace: str) -> None:
+def test_only_roles_give_rights(cluster: Cluster, namespace: str) -> None:
     async def scene() -> None:
         async with cluster.client() as admin, cluster.client("scheduler") as api:
             pods = path_of("Pod", namespace)
@@ -183,7 +183,7 @@ def test_rights_come_from_roles_only(cluster: Cluster, namespace: str) -> None:
     asyncio.run(scene())
 
 
-def test_a_token_of_a_service_account_is_known(cluster: Cluster, namespace: str) -> None:
+def test_a_token_of_a_service_account_is_accepted(cluster: Cluster, namespace: str) -> None:
     async def scene() -> None:
         async with cluster.client() as api:
             token = await api.service_account_token(namespace)

@@ -17,7 +17,7 @@ BY_NAME = {each.name: each for each in recordings()}
 State = dict[str, Any]
 
 
-def told(name: str, change: Callable[[State], None]) -> list[str]:
+def differences_after(name: str, change: Callable[[State], None]) -> list[str]:
     """The differences after a change of a recording's end, without the allowed ones of all
     recordings."""
     content = BY_NAME[name].content
@@ -34,12 +34,12 @@ def named(state: State, kind: str, name: str) -> Any:
 
 
 @pytest.mark.parametrize("recording", recordings(), ids=lambda each: each.name)
-def test_an_end_is_like_itself(recording: Recording) -> None:
+def test_an_end_state_has_no_difference_to_itself(recording: Recording) -> None:
     kais = end_of(recording.content)
     assert differences(kais, kais, interchangeable(recording.content)) == []
 
 
-def test_what_is_missing_and_what_is_too_much() -> None:
+def test_missing_and_additional_fields_differ() -> None:
     def change(state: State) -> None:
         state["bindrequests"].clear()
         pod = named(state, "pods", "train")
@@ -47,24 +47,24 @@ def test_what_is_missing_and_what_is_too_much() -> None:
         conditions = pod["status"]["conditions"]
         conditions[:] = [each for each in conditions if each["type"] != "PodScheduled"]
 
-    assert told("02-gpu-pod", change) == [
+    assert differences_after("02-gpu-pod", change) == [
         "BindRequest/train is missing",
         "Pod/train: condition PodScheduled is missing, and in KAI True  ''",
         'Pod/train: label more is "yes", and not in KAI',
     ]
 
 
-def test_the_count_of_an_event_is_nothing_and_its_kind_is() -> None:
+def test_the_kind_of_an_event_matters_and_its_count_does_not() -> None:
     def change(state: State) -> None:
         for each in state["events"]:
             each["count"] = 1
         state["events"] = [each for each in state["events"] if each["reason"] != "Bound"]
 
-    [said] = told("28-cordon", change)
-    assert said.startswith("Pod/waits: event Normal Bound of binder is missing, and in KAI")
+    [message] = differences_after("28-cordon", change)
+    assert message.startswith("Pod/waits: event Normal Bound of binder is missing, and in KAI")
 
 
-def test_fewer_texts_of_an_event_are_wanted_and_other_texts_are_not() -> None:
+def test_fewer_event_messages_are_accepted_and_other_messages_are_not() -> None:
     def fewer(state: State) -> None:
         of_group = [each for each in state["events"] if each["reason"] == "NotReady"]
         state["events"].remove(of_group[0])
@@ -74,39 +74,39 @@ def test_fewer_texts_of_an_event_are_wanted_and_other_texts_are_not() -> None:
             if each["reason"] == "NotReady":
                 each["message"] = "not now"
 
-    assert told("11-gang-fits", fewer) == []
-    [said] = told("11-gang-fits", other)
-    assert said.startswith(
+    assert differences_after("11-gang-fits", fewer) == []
+    [message] = differences_after("11-gang-fits", other)
+    assert message.startswith(
         "PodGroup/gang: text of event Normal NotReady of kai-scheduler is 'not now', and in KAI"
     )
 
 
-def test_pods_that_differ_in_their_names_alone_are_compared_whole() -> None:
+def test_pods_that_differ_only_in_names_are_compared_completely() -> None:
     def on_another_node(state: State) -> None:
         named(state, "bindrequests", "w-1")["spec"]["selectedNode"] = "g-1"
 
     name = "12-gang-does-not-fit"
     assert interchangeable(BY_NAME[name].content) == [["w-0", "w-1", "w-2", "w-3"]]
-    assert told(name, on_another_node) == [
+    assert differences_after(name, on_another_node) == [
         'BindRequest/w-1: spec.selectedNode is "g-1", and in KAI "g-2"'
     ]
 
 
-def test_pods_that_share_other_gpus_are_told_apart() -> None:
+def test_pods_that_share_different_gpus_differ() -> None:
     def change(state: State) -> None:
         text = state["pods"][1]["metadata"]["labels"]
         text["runai-gpu-group"] = "<uuid-9>"
 
-    [said] = told("06-fractions-on-one-gpu", change)
-    assert said.startswith("GPUs: sharing is")
+    [message] = differences_after("06-fractions-on-one-gpu", change)
+    assert message.startswith("GPUs: sharing is")
 
 
-def test_a_pod_that_was_marked_as_unschedulable_and_should_not_have_been() -> None:
+def test_a_pod_that_was_wrongly_marked_as_unschedulable_differs() -> None:
     def change(state: State) -> None:
         state["marked"].append("nm-0")
 
-    [said] = told("44-other-limits", change)
-    assert said == "Pod/nm-0: a former condition PodScheduled=False is seen, and not in KAI"
+    [message] = differences_after("44-other-limits", change)
+    assert message == "Pod/nm-0: a former condition PodScheduled=False is seen, and not in KAI"
 
 
 def test_objects_get_the_placeholders_of_the_recordings() -> None:
@@ -130,14 +130,14 @@ def test_objects_get_the_placeholders_of_the_recordings() -> None:
     }
 
 
-def test_what_waits_for_something_that_is_not_built_has_a_reason() -> None:
+def test_recordings_that_need_missing_features_have_a_reason() -> None:
     reasons = {each.name: why_not(each.content, "bind-requests") for each in recordings()}
     assert reasons["34-invalid-objects"] == "admission is not built"
     assert reasons["02-gpu-pod"] == ""
     assert sum(not each for each in reasons.values()) > 50
 
 
-def test_scripts_say_what_a_replay_needs() -> None:
+def test_scripts_have_the_needs_of_a_replay() -> None:
     needs = {each.name: Script(each.content) for each in recordings()}
     assert needs["25-bind-failure-node-gone"].needs_a_binder_apart
     assert needs["11-gang-fits"].binder_is_away
@@ -149,7 +149,7 @@ def test_scripts_say_what_a_replay_needs() -> None:
 
 
 @pytest.mark.parametrize("name", ["02-gpu-pod", "06-fractions-on-one-gpu", "29-sixteen-halves"])
-def test_without_bind_requests_nothing_else_is_missing(name: str) -> None:
+def test_without_bind_requests_nothing_else_differs(name: str) -> None:
     content = BY_NAME[name].content
     kais = end_of(content)
     found = differences({**kais, "bindrequests": []}, kais, interchangeable(content))

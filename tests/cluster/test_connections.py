@@ -58,7 +58,7 @@ WRONG: dict[str, tuple[Given, str]] = {
 
 
 @pytest.mark.parametrize("wrong", WRONG)
-def test_the_answer_of_the_server_is_one_sentence(
+def test_the_response_of_the_server_is_one_sentence(
     cluster: Cluster, tmp_path: Path, capfd: pytest.CaptureFixture[str], wrong: str
 ) -> None:
     install(cluster)
@@ -71,7 +71,7 @@ def test_the_answer_of_the_server_is_one_sentence(
     assert status == (3 if wrong == "plain" else 2)
 
 
-def test_a_cluster_without_our_kinds_names_the_command_that_installs_them(
+def test_missing_kinds_name_the_command_that_installs_them(
     programs: Mapping[str, Path], capfd: pytest.CaptureFixture[str]
 ) -> None:
     with temporary_cluster(found=programs) as bare:

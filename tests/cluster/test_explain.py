@@ -32,9 +32,9 @@ def explain(reader: Path, name: str, *arguments: str) -> tuple[int, str]:
 
 
 def explained(reader: Path, name: str) -> dict[str, Any]:
-    status, said = explain(reader, name, "--json")
-    assert status == 0, said
-    return dict(json.loads(said))
+    status, output = explain(reader, name, "--json")
+    assert status == 0, output
+    return dict(json.loads(output))
 
 
 def unschedulable(kubectl: Kubectl, name: str) -> set[str]:
@@ -86,8 +86,8 @@ def test_one_pod_in_each_situation(
     assert other["waits_for"] == "other_scheduler"
     assert "'my-scheduler'" in other["explanation"]
 
-    status, said = explain(reader, f"{namespace}/secnd")
-    assert (status, said) == (
+    status, output = explain(reader, f"{namespace}/secnd")
+    assert (status, output) == (
         1,
         f"kai: there is no pod '{namespace}/secnd'; did you mean '{namespace}/second'?\n",
     )

@@ -29,7 +29,7 @@ def fair(programs: Mapping[str, Path]) -> Iterator[Cluster]:
         yield started
 
 
-def test_a_fill_under_the_account_of_kai_install(fair: Cluster, tmp_path: Path) -> None:
+def test_a_fill_with_the_account_of_kai_install(fair: Cluster, tmp_path: Path) -> None:
     account = install_all(fair)
 
     async def fill() -> None:

@@ -28,7 +28,7 @@ def binding_of(name: str) -> Match:
     return Match("POST", f"/pods/{name}/binding$")
 
 
-def test_answers_are_lost_and_then_requests(
+def test_answers_and_then_requests_are_lost(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     async def story(scene: Scene) -> None:
@@ -95,7 +95,7 @@ def test_a_server_that_refuses_bindings_is_not_flooded(
 
 
 @pytest.mark.cluster_slow
-def test_a_request_that_is_late_finds_its_room_kept(
+def test_a_late_request_finds_its_room_reserved(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     """The first binding of p0 is still on its way while later ones are rejected. If its room were
@@ -118,7 +118,7 @@ def test_a_request_that_is_late_finds_its_room_kept(
 
 
 @pytest.mark.cluster_slow
-def test_an_answer_that_is_held_for_a_minute(
+def test_an_answer_is_delayed_for_a_minute(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     """The outcome of the binding is unknown otherwise: the pod is neither read nor watched."""
@@ -144,7 +144,7 @@ def test_an_answer_that_is_held_for_a_minute(
     play(cluster, namespace, tmp_path, story)
 
 
-def test_watches_are_cut_pods_deleted_and_versions_forgotten(
+def test_watches_are_broken_pods_deleted_and_versions_expired(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     async def story(scene: Scene) -> None:

@@ -179,7 +179,7 @@ def kinds(live: Story, simulated: Story) -> dict[str, str]:
     return {each.job: each.kind for each in compare(live, simulated)}
 
 
-def test_equal_stories_have_no_difference() -> None:
+def test_equal_timelines_have_no_difference() -> None:
     a = story(x=(0, "n1", 0, 10), y=(1, "n2", 1, 10))
     b = story(x=(0, "n1", 0.1, 10.2), y=(1, "n2", 2.5, 12))
     assert kinds(a, a) == {"x": SAME, "y": SAME}
@@ -192,22 +192,22 @@ def test_another_decision_about_the_same_cluster_has_no_cause() -> None:
     assert kinds(a, b) == {"x": SAME, "y": UNEXPLAINED}
 
 
-def test_a_job_that_ends_later_is_a_cause_and_so_is_what_follows() -> None:
+def test_a_job_that_ends_later_explains_later_differences() -> None:
     a = story(x=(0, "n1", 0, 9.9), y=(1, "n2", 1, 11), z=(2, "n1", 10, 20), w=(3, "n3", 12, 20))
     b = story(x=(0, "n1", 0, 11.2), y=(1, "n2", 1, 10), z=(2, "n2", 10, 20), w=(3, "n1", 12, 20))
     assert kinds(a, b) == {"x": SAME, "y": SAME, "z": TIMING, "w": FOLLOWS}
     assert compare(a, b)[2].cause == "x holds nodes at this moment in the simulation only"
 
 
-def test_a_simulation_tells_such_a_story() -> None:
-    told = story_of(simulate(lab(40, 10.0), period_s=PERIOD_S))
-    assert len(told.stays) == 40
-    assert kinds(told, told) == dict.fromkeys(told.stays, SAME)
-    assert evictions(told) > 0
-    assert told.mean_waiting_s() > 1
+def test_a_simulation_gives_such_a_timeline() -> None:
+    simulated = story_of(simulate(lab(40, 10.0), period_s=PERIOD_S))
+    assert len(simulated.stays) == 40
+    assert kinds(simulated, simulated) == dict.fromkeys(simulated.stays, SAME)
+    assert evictions(simulated) > 0
+    assert simulated.mean_waiting_s() > 1
 
 
-def test_replayed_times_give_the_same_story() -> None:
+def test_replayed_times_give_the_same_timeline() -> None:
     """Also if pods start late: jobs are compared by the times of their ends."""
     workload = lab(60, 20.0)
     late = story_of(simulate(workload, period_s=PERIOD_S, life=Life(startup_s=0.3)))

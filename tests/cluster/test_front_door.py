@@ -22,7 +22,7 @@ from uuid import uuid4
 import pytest
 from testcluster import Client, Cluster, Object, install, path_of
 from testcluster.choosing import choose
-from testcluster.recorded import Held, phase_of, wants_as_kai, why_not
+from testcluster.recorded import Held, needs_as_kai, phase_of, why_not
 
 from kai.api import keys
 from kai.k8s.client import Client as KaiClient
@@ -112,7 +112,7 @@ class Door:
             node_pool=self.held.name,
             config=self.held.config,
             params=self.held.params,
-            as_kai=wants_as_kai(self.held.case),
+            as_kai=needs_as_kai(self.held.case),
             leader_elect=False,
             min_period=PERIOD_S,
         )
@@ -257,7 +257,7 @@ def test_thirty_cases_are_decided_as_kai_decided_them(
     assert len({held.case.area for held, _ in outcomes}) >= 25
 
 
-def test_another_decision_would_be_seen(outcomes: list[tuple[Held, Outcome]]) -> None:
+def test_another_decision_is_a_difference(outcomes: list[tuple[Held, Outcome]]) -> None:
     """Each decision of each record is altered in turn."""
     altered = 0
     for held, outcome in outcomes:
@@ -295,7 +295,7 @@ def all_of_them(recorded: list[Case]) -> list[Case]:
 
 @pytest.mark.cluster_slow
 @pytest.mark.parametrize("part", range(PARTS))
-def test_all_cases_that_an_api_server_takes_are_decided_as_kai_decided_them(
+def test_all_cases_that_an_api_server_accepts_are_decided_as_kai_decided_them(
     part: int, cluster: Cluster, all_of_them: list[Case]
 ) -> None:
     assert len(all_of_them) > 380
@@ -308,7 +308,7 @@ def test_all_cases_that_an_api_server_takes_are_decided_as_kai_decided_them(
 # ---- the rule ----------------------------------------------------------------------------------
 
 
-def test_cases_are_left_out_for_these_reasons(recorded: list[Case]) -> None:
+def test_cases_are_left_out_for_known_reasons(recorded: list[Case]) -> None:
     """The numbers are those of the archive in the checkout; a rule that leaves out more hides a
     problem."""
     reasons = Counter(why_not(case) for case in recorded)

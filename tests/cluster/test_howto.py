@@ -116,12 +116,12 @@ class Reader:
                 text=True,
                 check=False,
             )
-            said = done.stdout + done.stderr
-            if done.returncode == 0 and agrees(step.expected, said):
+            output = done.stdout + done.stderr
+            if done.returncode == 0 and agrees(step.expected, output):
                 return
             changes = re.search(r"kubectl (apply|delete)", step.line)
             if changes or time.monotonic() > ends:
-                raise ClusterError(f"$ {step.line}\nprinted:\n{said}\nand not:\n{step.expected}")
+                raise ClusterError(f"$ {step.line}\nprinted:\n{output}\nand not:\n{step.expected}")
             time.sleep(0.3)
 
 
@@ -132,7 +132,9 @@ async def add_node(cluster: Cluster) -> None:
         await api.ready_nodes(1)
 
 
-def test_a_reader_gets_what_the_pages_show(programs: Mapping[str, Path], tmp_path: Path) -> None:
+def test_commands_of_the_pages_print_what_they_show(
+    programs: Mapping[str, Path], tmp_path: Path
+) -> None:
     with temporary_cluster(found=programs) as cluster:
         reader = Reader(cluster, programs, tmp_path)
         try:
@@ -156,7 +158,9 @@ def test_a_reader_gets_what_the_pages_show(programs: Mapping[str, Path], tmp_pat
         (["pod-... Running"], "pod-x1 Pending\n", False),
     ],
 )
-def test_what_is_printed_has_to_agree(expected: list[str], printed: str, right: bool) -> None:
+def test_printed_text_must_match_the_expected_text(
+    expected: list[str], printed: str, right: bool
+) -> None:
     assert agrees(expected, printed) is right
 
 

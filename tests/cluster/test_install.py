@@ -86,7 +86,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("made", "why"), REFUSED, ids=lambda each: str(each)[:40])
-def test_what_makes_no_sense_is_refused(
+def test_invalid_objects_are_refused(
     installed: Cluster, namespace: str, made: Object, why: str
 ) -> None:
     async def scene() -> None:
@@ -94,8 +94,8 @@ def test_what_makes_no_sense_is_refused(
             with pytest.raises(ApiError) as refusal:
                 await sent(api, namespace, made)
             assert refusal.value.status == 422
-            said = refusal.value.message.replace('"array": ', "")  # the format of 1.34
-            assert why in said
+            text = refusal.value.message.replace('"array": ', "")  # the format of 1.34
+            assert why in text
 
     asyncio.run(scene())
 
@@ -113,7 +113,9 @@ TAKEN = [
 
 
 @pytest.mark.parametrize("made", TAKEN, ids=lambda each: str(each["metadata"]["name"]))
-def test_what_kai_takes_is_taken_whole(installed: Cluster, namespace: str, made: Object) -> None:
+def test_objects_valid_in_kai_are_stored_completely(
+    installed: Cluster, namespace: str, made: Object
+) -> None:
     async def scene() -> None:
         async with installed.client() as api:
             stored = await sent(api, namespace, made)
@@ -123,7 +125,7 @@ def test_what_kai_takes_is_taken_whole(installed: Cluster, namespace: str, made:
     asyncio.run(scene())
 
 
-def test_of_a_topology_only_the_aliases_may_change(installed: Cluster) -> None:
+def test_only_the_aliases_of_a_topology_may_change(installed: Cluster) -> None:
     async def scene() -> None:
         path = f"{BASE['Topology']}/dc"
         async with installed.client() as api:
@@ -137,7 +139,7 @@ def test_of_a_topology_only_the_aliases_may_change(installed: Cluster) -> None:
     asyncio.run(scene())
 
 
-def test_the_default_queue_is_shown_as_by_kai(installed: Cluster) -> None:
+def test_the_default_queue_is_listed_as_in_kai(installed: Cluster) -> None:
     text = manifests.to_yaml(manifests.queues())
     installed.kubectl("apply", "--server-side", "-f", "-", stdin=text)
     shown = installed.kubectl("get", "queues.scheduling.run.ai", "default-queue", "-o", "yaml")
@@ -151,7 +153,7 @@ def test_the_default_queue_is_shown_as_by_kai(installed: Cluster) -> None:
 
 
 @pytest.mark.parametrize("role", [*access.ROLES, access.ALL, *access.PROGRAMS])
-def test_an_account_may_do_what_its_role_needs_and_nothing_beside_it(
+def test_an_account_has_exactly_the_rights_of_its_role(
     installed: Cluster, namespace: str, role: str
 ) -> None:
     async def scene() -> None:
@@ -185,7 +187,7 @@ def test_an_account_may_do_what_its_role_needs_and_nothing_beside_it(
     asyncio.run(scene())
 
 
-def test_requests_of_ours_have_levels_of_the_control_plane(installed: Cluster) -> None:
+def test_requests_have_priority_levels_of_the_control_plane(installed: Cluster) -> None:
     """The answer to a request names the flow schema by its UID."""
 
     async def scene() -> None:
@@ -203,7 +205,7 @@ def test_requests_of_ours_have_levels_of_the_control_plane(installed: Cluster) -
     asyncio.run(scene())
 
 
-def test_deployments_are_taken(installed: Cluster) -> None:
+def test_deployments_are_accepted(installed: Cluster) -> None:
     async def scene() -> None:
         async with installed.client() as api:
             found = await api.items(path_of("Deployment", manifests.NAMESPACE))

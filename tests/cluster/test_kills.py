@@ -29,7 +29,7 @@ MOMENTS = [
 
 
 @pytest.mark.parametrize(("what", "when"), MOMENTS)
-def test_it_is_killed_at(
+def test_the_process_is_killed_at_a_write(
     cluster: Cluster,
     namespace: str,
     tmp_path: Path,
@@ -57,7 +57,7 @@ def test_it_is_killed_at(
 
 @SLOW
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_it_is_killed_at_an_eviction(
+def test_the_process_is_killed_at_an_eviction(
     cluster: Cluster, namespace: str, tmp_path: Path, when: Literal["before", "after"]
 ) -> None:
     """One victim is enough, also for the process that did not see the first one being deleted."""
@@ -82,7 +82,7 @@ def test_it_is_killed_at_an_eviction(
 
 @SLOW
 @pytest.mark.parametrize("how", ["kill", "stop"])
-def test_it_ends_again_and_again(
+def test_the_process_ends_repeatedly(
     cluster: Cluster, namespace: str, tmp_path: Path, how: Literal["kill", "stop"]
 ) -> None:
     """With SIGKILL, and with SIGTERM as in a rolling update."""

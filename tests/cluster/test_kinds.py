@@ -320,12 +320,12 @@ async def first_come(api: Client) -> list[str]:
 # ---- tests ---------------------------------------------------------------------------------------
 
 
-def test_pod_groups_are_kais_but_for_the_differences_that_are_wanted(found: Played) -> None:
+def test_pod_groups_equal_kais_except_for_accepted_differences(found: Played) -> None:
     assert found.differences == {}
     assert len(found.groups) >= 25
 
 
-def test_each_step_of_a_workflow_has_a_group_of_its_own(found: Played) -> None:
+def test_each_step_of_a_workflow_has_its_own_group(found: Played) -> None:
     groups = found.groups["90-argo"]
     assert groups.keys() == {f"pg-{step}-<uid:Pod/{step}>" for step in ("steps-one", "steps-two")}
     for each in groups.values():
@@ -333,7 +333,7 @@ def test_each_step_of_a_workflow_has_a_group_of_its_own(found: Played) -> None:
         assert each["spec.priorityClassName"] == "train"
 
 
-def test_the_grouper_warns_of_what_cannot_be_grouped_alone(found: Played) -> None:
+def test_the_grouper_warns_only_about_pods_that_cannot_be_grouped(found: Played) -> None:
     """KAI also warns of pods that it has not seen yet, and of groups that another worker has
     created (spec 6 S3 and S4)."""
     assert found.warnings.keys() == {
@@ -344,12 +344,12 @@ def test_the_grouper_warns_of_what_cannot_be_grouped_alone(found: Played) -> Non
     assert "Thing" in found.warnings["80-owner-kind-without-crd/odd"]
 
 
-def test_first_come_first_served(found: Played) -> None:
+def test_pods_are_grouped_in_order_of_creation(found: Played) -> None:
     """In KAI a pod that its grouper saw a second later is a second younger (spec 6 S3)."""
     assert found.order == ["holder", "z", "m", "a"]
 
 
-def test_all_pods_run_that_are_in_a_group(found: Played) -> None:
+def test_all_pods_of_groups_run(found: Played) -> None:
     """Also the submitter of a RayJob (spec 6 S13)."""
     assert found.waiting() == {
         "51-job-min-member/bad",
@@ -372,7 +372,7 @@ def test_a_leader_that_waits_for_its_workers_is_not_stale(found: Played) -> None
     assert group["spec.minMember"] == 1
 
 
-def test_the_queue_follows_the_label_of_the_owner(found: Played) -> None:
+def test_the_queue_changes_with_the_label_of_the_owner(found: Played) -> None:
     """Also if the group exists already (spec 6 S12)."""
     [group] = found.groups["85-label-changes"].values()
     assert (group["spec.queue"], group["spec.priorityClassName"]) == ("team-b", "inference")

@@ -12,7 +12,7 @@ from testcluster import BINDINGS, SHORT_LEASE, Cluster, Match, Scene, node, path
 
 
 @pytest.mark.cluster_slow
-def test_the_second_one_waits_until_the_first_one_is_killed(
+def test_the_second_process_waits_until_the_first_is_killed(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     async def story(scene: Scene) -> None:
@@ -30,7 +30,7 @@ def test_the_second_one_waits_until_the_first_one_is_killed(
     assert "is held by" in log
 
 
-def test_two_that_start_together_do_not_both_act(
+def test_two_processes_that_start_together_do_not_both_act(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     async def story(scene: Scene) -> None:
@@ -57,7 +57,7 @@ def test_two_that_start_together_do_not_both_act(
         pytest.param((), 20, id="leases of 15 s", marks=pytest.mark.cluster_slow),
     ],
 )
-def test_the_leader_is_stopped_in_the_middle_of_the_fill_and_goes_on_later(
+def test_the_leader_is_paused_in_the_middle_of_the_fill_and_continues_later(
     cluster: Cluster,
     namespace: str,
     tmp_path: Path,
@@ -103,19 +103,19 @@ def test_a_process_that_is_stopped_writes_events_and_conditions_of_its_bindings(
         pods = await scene.api.items(path_of("Pod", namespace))
         bound = {each["metadata"]["name"] for each in pods if each["spec"].get("nodeName")}
         assert bound
-        said: dict[str, set[str]] = {}
+        found: dict[str, set[str]] = {}
         for event in await scene.api.items(path_of("Event", namespace)):
-            said.setdefault(event["involvedObject"]["name"], set()).add(event["reason"])
+            found.setdefault(event["involvedObject"]["name"], set()).add(event["reason"])
         for each in pods:
             name = each["metadata"]["name"]
             conditions = {one["type"]: one["status"] for one in each["status"]["conditions"]}
             assert (conditions.get("PodBound") == "True") == (name in bound)
-            assert ({"Scheduled", "Bound"} <= said.get(name, set())) == (name in bound)
+            assert ({"Scheduled", "Bound"} <= found.get(name, set())) == (name in bound)
 
     play(cluster, namespace, tmp_path, story)
 
 
-def test_a_lease_is_not_given_back_while_a_binding_is_on_its_way(
+def test_a_lease_is_not_released_while_a_binding_is_under_way(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     """Otherwise the next leader would not know that the room is used."""

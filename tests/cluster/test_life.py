@@ -32,7 +32,7 @@ def eventually(what: str, condition: Callable[[], bool], seconds: float = 20) ->
         time.sleep(0.05)
 
 
-def test_a_cluster_ends_with_a_session_that_is_killed(
+def test_a_cluster_ends_when_its_session_is_killed(
     programs: Mapping[str, Path], tmp_path: Path
 ) -> None:
     folder = tmp_path / "cluster"
@@ -52,7 +52,7 @@ def test_a_cluster_ends_with_a_session_that_is_killed(
 
 
 @pytest.mark.cluster_slow
-def test_a_cluster_goes_on_where_it_was_stopped(
+def test_a_cluster_continues_where_it_was_stopped(
     programs: Mapping[str, Path], tmp_path: Path
 ) -> None:
     cluster = Cluster(tmp_path / "cluster")
@@ -71,7 +71,7 @@ def test_a_cluster_goes_on_where_it_was_stopped(
         again.stop()
 
 
-def test_a_cluster_that_cannot_start_shows_why_and_leaves_nothing(
+def test_a_cluster_that_cannot_start_shows_the_reason_and_leaves_nothing(
     programs: Mapping[str, Path], tmp_path: Path
 ) -> None:
     options = Options(server_arguments=("--no-such-option",))
@@ -82,7 +82,7 @@ def test_a_cluster_that_cannot_start_shows_why_and_leaves_nothing(
 
 
 @pytest.mark.parametrize("command", ["up", "down"])
-def test_a_directory_of_other_files_is_left_alone(
+def test_a_directory_of_other_files_is_not_changed(
     programs: Mapping[str, Path], tmp_path: Path, command: str
 ) -> None:
     (tmp_path / "thesis.txt").write_text("draft")

@@ -56,7 +56,7 @@ def bound(plan: Any) -> dict[str, str]:
     return {each["pod"]: each["node"] for each in decisions if each["kind"] == "bind"}
 
 
-def test_a_simulation_begins_with_the_live_cluster(
+def test_a_simulation_starts_from_the_live_cluster(
     namespace: str, kubectl: Kubectl, cluster: Cluster, reader: Path, tmp_path: Path
 ) -> None:
     """Two pods run for 60 s more, and the third one starts then; a job of a file comes after it."""
@@ -72,18 +72,18 @@ def test_a_simulation_begins_with_the_live_cluster(
         "jobs: {later: {queue: default-queue, arrival: 10s, duration: 30s, gpu: 2}}\n"
     )
     live = ("simulate", "--live", "--kubeconfig", reader, "--json")
-    said = json.loads(command(*live, "--remaining", "60s", "--arrivals", tmp_path / "later.yaml"))
-    rows = zip(said["jobs"]["name"], said["jobs"]["first_start_s"], strict=True)
+    data = json.loads(command(*live, "--remaining", "60s", "--arrivals", tmp_path / "later.yaml"))
+    rows = zip(data["jobs"]["name"], data["jobs"]["first_start_s"], strict=True)
     start_s = {name.removeprefix(f"{namespace}/pg-")[:1]: at_s for name, at_s in rows}
     assert start_s == {"a": 0, "b": 0, "c": 60, "l": 120}
-    assert said["end_s"] == 150
-    assert said["workload"]["gpus"] == 2
+    assert data["end_s"] == 150
+    assert data["workload"]["gpus"] == 2
     without_end = json.loads(command(*live, "--until", "1h"))
     assert without_end["metrics"]["unfinished"] == 3
     assert kubectl.bound().keys() == {"a", "b"}
 
 
-def test_a_plan_is_what_kai_run_does_and_writes_nothing(
+def test_a_plan_equals_kai_run_and_writes_nothing(
     cluster: Cluster, namespace: str, kubectl: Kubectl, reader: Path, tmp_path: Path
 ) -> None:
     kubectl.apply(node("n1", gpus=3), node("n2", gpus=2))
@@ -118,7 +118,7 @@ def test_a_plan_is_what_kai_run_does_and_writes_nothing(
         assert command(table, "--live", "--kubeconfig", admin).startswith("test at 20")
 
 
-def test_a_snapshot_of_a_running_scheduler_is_planned_as_it_plans_itself(
+def test_a_snapshot_of_a_running_scheduler_gives_its_own_plan(
     cluster: Cluster, namespace: str, kubectl: Kubectl, tmp_path: Path
 ) -> None:
     """A place is promised, and a later pod must not get it."""

@@ -88,19 +88,19 @@ def fraction(name: str, shows: str, **annotations: str) -> Misfit:
 def of_group(name: str, shows: str, **spec: Any) -> tuple[Misfit, Misfit]:
     """A pod group and one of its pods, which both show the message."""
     made = group(f"g-{name}", **spec)
-    pod_says = f"PodGroup {NS}/g-{name} is ignored: "
+    pod_message = f"PodGroup {NS}/g-{name} is ignored: "
     return (
         misfit("PodGroup", f"g-{name}", shows, made),
-        misfit("Pod", f"p-{name}", pod_says, waits(f"p-{name}", of=f"g-{name}")),
+        misfit("Pod", f"p-{name}", pod_message, waits(f"p-{name}", of=f"g-{name}")),
     )
 
 
 def in_queue(name: str, shows: str, *queues: Object) -> tuple[Misfit, Misfit]:
     """A queue, and a pod in it. In KAI neither of them exists then."""
-    pod_says = f"QueueDoesNotExist: Queue '{name}' does not exist."
+    pod_message = f"QueueDoesNotExist: Queue '{name}' does not exist."
     return (
         misfit("Queue", name, shows, *queues),
-        misfit("Pod", f"in-{name}", pod_says, waits(f"in-{name}", queue=name)),
+        misfit("Pod", f"in-{name}", pod_message, waits(f"in-{name}", queue=name)),
     )
 
 
@@ -351,7 +351,7 @@ def test_each_invalid_object_shows_its_problem(found: Outcome) -> None:
     assert {name for name in waiting if found.places[name]} == set()
 
 
-def test_pods_that_wait_have_the_condition_that_autoscalers_and_people_look_at(
+def test_waiting_pods_have_the_condition_for_autoscalers_and_people(
     found: Outcome,
 ) -> None:
     """Except if the pod grouper could not read an owner, and if pods of a gang are missing."""
@@ -361,7 +361,7 @@ def test_pods_that_wait_have_the_condition_that_autoscalers_and_people_look_at(
     assert {name for name in without if not found.places[name]} == {"p-owner", "p-huge"}
 
 
-def test_what_is_ignored_keeps_no_pod_from_running(found: Outcome) -> None:
+def test_ignored_objects_do_not_stop_other_pods(found: Outcome) -> None:
     pods = [each for objects in HARMLESS for each in objects if each["kind"] == "Pod"]
     names = [each["metadata"]["name"] for each in pods]
     assert [name for name in names if not found.places[name]] == []

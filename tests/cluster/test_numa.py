@@ -63,11 +63,11 @@ def gpus(zone: str, count: int) -> list[Object]:
 
 
 def observe(cluster: Cluster, namespace: str, name: str, record: Any) -> None:
-    said = f"{keys.NUMA_OBSERVED_ANNOTATION}={json.dumps(record)}"
-    cluster.kubectl("-n", namespace, "annotate", "--overwrite", f"pod/{name}", said)
+    setting = f"{keys.NUMA_OBSERVED_ANNOTATION}={json.dumps(record)}"
+    cluster.kubectl("-n", namespace, "annotate", "--overwrite", f"pod/{name}", setting)
 
 
-def test_pods_go_where_they_fit_into_one_zone_and_what_is_observed_counts(
+def test_pods_fit_into_one_zone_and_observed_placements_count(
     cluster: Cluster,
     namespace: str,
     kubectl: Kubectl,
@@ -88,9 +88,9 @@ def test_pods_go_where_they_fit_into_one_zone_and_what_is_observed_counts(
         assert predicted(kubectl, "second") == gpus("node-0", 2), "node-1 is taken"
         # Both zones of n2 are full, n1 has two GPUs: no node can align a third pod.
         kubectl.apply(pod("third", namespace, 2))
-        said = until("it says why", lambda: kubectl.condition("third", "PodScheduled"))
+        found = until("it says why", lambda: kubectl.condition("third", "PodScheduled"))
         alignment = "node cannot NUMA-align the pod's resources under its Topology Manager policy"
-        assert alignment in said["message"]
+        assert alignment in found["message"]
         # The kubelet of n1 has another policy now.
         kubectl.apply(zones("n1", {GPU: "1"}, {GPU: "1"}, policy="best-effort"))
         until("it fits", lambda: kubectl.bound().get("third") == "n1")
@@ -99,7 +99,7 @@ def test_pods_go_where_they_fit_into_one_zone_and_what_is_observed_counts(
         assert "warning" not in kai.log
 
 
-def test_what_is_observed_while_a_pod_waits_decides_where_it_goes(
+def test_placements_observed_while_a_pod_waits_decide_its_node(
     cluster: Cluster,
     namespace: str,
     kubectl: Kubectl,
@@ -143,7 +143,7 @@ def test_without_the_kind_pods_are_bound_without_a_prediction(
 # ---- the exporter --------------------------------------------------------------------------------
 
 
-def test_the_exporter_writes_what_the_kubelet_gave_and_repairs_what_others_wrote(
+def test_the_exporter_writes_placements_and_repairs_changed_annotations(
     cluster: Cluster, namespace: str, kubectl: Kubectl, tmp_path: Path
 ) -> None:
     """It has only the rights of its own account."""

@@ -74,7 +74,7 @@ def phases(kubectl: Kubectl) -> set[str]:
     return {each["status"]["phase"] for each in kubectl.all("pods").values()}
 
 
-def test_what_has_run_for_long_gives_way_and_its_service_is_written(
+def test_a_group_that_ran_long_is_evicted_and_its_service_written(
     kubectl: Kubectl, cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     kubectl.apply(node("n1", gpus=1))
@@ -88,11 +88,11 @@ def test_what_has_run_for_long_gives_way_and_its_service_is_written(
             "its service is written",
             lambda: n if SERVICE in (n := annotations(kubectl, "long")) else None,
         )
-    said = dict(each.split("=") for each in notes[SERVICE].split())
-    assert said["evictions"] == "1"
-    assert 3 <= float(said["run"]) < 20
-    assert said["gpu"] == said["run"]
-    assert said["until"][:19] + "Z" == notes["kai.scheduler/last-eviction-timestamp"]
+    found = dict(each.split("=") for each in notes[SERVICE].split())
+    assert found["evictions"] == "1"
+    assert 3 <= float(found["run"]) < 20
+    assert found["gpu"] == found["run"]
+    assert found["until"][:19] + "Z" == notes["kai.scheduler/last-eviction-timestamp"]
 
 
 def annotations(kubectl: Kubectl, name: str) -> dict[str, str]:
@@ -119,7 +119,7 @@ def test_a_policy_in_python_decides_in_a_cluster(
         assert kai.is_running()
 
 
-def test_a_policy_that_fails_ends_the_run_with_one_sentence(
+def test_a_failing_policy_ends_the_run_with_one_sentence(
     kubectl: Kubectl, cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     (tmp_path / "mine.py").write_text(POLICY)
@@ -133,8 +133,8 @@ def test_a_policy_that_fails_ends_the_run_with_one_sentence(
     until("it has ended", lambda: not kai.is_running())
     assert kai.stop() == 2
     assert kubectl.bound() == {"fine": "n2"}
-    said = [line for line in kai.log.splitlines() if "no such size" in line]
-    assert len(said) == 1
-    assert "policy n2_first (" in said[0]
-    assert "mine.py, line 9): LookupError: no such size" in said[0]
+    found = [line for line in kai.log.splitlines() if "no such size" in line]
+    assert len(found) == 1
+    assert "policy n2_first (" in found[0]
+    assert "mine.py, line 9): LookupError: no such size" in found[0]
     assert "Traceback" not in kai.log

@@ -71,7 +71,7 @@ async def comes_to(page: Page, wanted: float, name: str, **labels: str) -> None:
     raise AssertionError(f"{name} {labels} is {found} and not {wanted}")
 
 
-def test_a_process_is_alive_at_once_ready_after_its_lists_and_so_is_the_one_that_waits(
+def test_processes_are_alive_at_once_and_ready_after_their_lists(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     one, other = Page(), Page()

@@ -49,7 +49,7 @@ def test_without_programs_and_go_the_reason_is_one_line() -> None:
     assert "\n" not in str(raised.value)
 
 
-def test_a_complete_folder_of_assets_needs_no_go(
+def test_a_complete_folder_of_programs_needs_no_go(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in programs.NAMES:
@@ -58,7 +58,7 @@ def test_a_complete_folder_of_assets_needs_no_go(
     assert programs.find() == {name: tmp_path / name for name in programs.NAMES}
 
 
-def test_what_the_assets_lack_is_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_programs_are_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install_go(tmp_path)
     executable(tmp_path / "etcd")
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(tmp_path))

@@ -61,7 +61,7 @@ def test_without_faults_requests_and_watches_pass(cluster: Cluster, namespace: s
     play(cluster, scene)
 
 
-def test_an_answer_comes_instead_of_the_servers(cluster: Cluster, namespace: str) -> None:
+def test_the_proxy_may_answer_for_the_server(cluster: Cluster, namespace: str) -> None:
     async def scene(proxy: FaultProxy, api: Client, direct: Client) -> None:
         fault = proxy.answer(PODS, 429, retry_after="3", skip=1, times=1)
         await api.create(pod("a", namespace))
@@ -76,7 +76,7 @@ def test_an_answer_comes_instead_of_the_servers(cluster: Cluster, namespace: str
     play(cluster, scene)
 
 
-def test_a_swallowed_answer_leaves_the_write_done(cluster: Cluster, namespace: str) -> None:
+def test_a_dropped_answer_follows_a_done_write(cluster: Cluster, namespace: str) -> None:
     async def scene(proxy: FaultProxy, api: Client, direct: Client) -> None:
         fault = proxy.swallow(PODS, times=1)
         with pytest.raises(LOST):
@@ -99,7 +99,7 @@ def test_a_dropped_request_does_not_reach_the_server(cluster: Cluster, namespace
     play(cluster, scene)
 
 
-def test_a_held_answer_comes_after_the_write(cluster: Cluster, namespace: str) -> None:
+def test_a_delayed_answer_follows_the_write(cluster: Cluster, namespace: str) -> None:
     async def scene(proxy: FaultProxy, api: Client, direct: Client) -> None:
         proxy.hold(PODS, 1, times=1)
         began_s = time.monotonic()
@@ -124,7 +124,7 @@ def test_a_delayed_request_takes_effect_late(cluster: Cluster, namespace: str) -
     play(cluster, scene)
 
 
-def test_a_late_request_takes_effect_though_its_client_has_given_up(
+def test_a_late_request_takes_effect_after_its_client_gave_up(
     cluster: Cluster, namespace: str
 ) -> None:
     async def scene(proxy: FaultProxy, api: Client, direct: Client) -> None:
@@ -138,7 +138,7 @@ def test_a_late_request_takes_effect_though_its_client_has_given_up(
     play(cluster, scene)
 
 
-def test_a_list_is_cut_inside(cluster: Cluster, namespace: str) -> None:
+def test_a_list_is_broken_inside(cluster: Cluster, namespace: str) -> None:
     async def scene(proxy: FaultProxy, api: Client, direct: Client) -> None:
         await direct.create(pod("a", namespace))
         proxy.cut_inside(Match("GET", r"/pods$"), 100, times=1)
@@ -149,7 +149,7 @@ def test_a_list_is_cut_inside(cluster: Cluster, namespace: str) -> None:
     play(cluster, scene)
 
 
-def test_open_watches_are_cut_and_a_later_one_expires(cluster: Cluster, namespace: str) -> None:
+def test_open_watches_are_broken_and_a_later_one_expires(cluster: Cluster, namespace: str) -> None:
     async def scene(proxy: FaultProxy, api: Client, direct: Client) -> None:
         pods = path_of("Pod", namespace)
         version = (await api.get(pods))["metadata"]["resourceVersion"]
@@ -184,9 +184,7 @@ def test_a_refusing_proxy_accepts_again(cluster: Cluster, namespace: str) -> Non
     play(cluster, scene)
 
 
-def test_a_paused_proxy_lets_nothing_pass_and_loses_nothing(
-    cluster: Cluster, namespace: str
-) -> None:
+def test_a_paused_proxy_passes_nothing_and_loses_nothing(cluster: Cluster, namespace: str) -> None:
     async def scene(proxy: FaultProxy, api: Client, direct: Client) -> None:
         pods = path_of("Pod", namespace)
         version = (await api.get(pods))["metadata"]["resourceVersion"]
@@ -250,7 +248,7 @@ def test_kubectl_works_through_a_kubeconfig_of_the_proxy(cluster: Cluster, names
     play(cluster, scene)
 
 
-def test_a_plain_proxy_speaks_http(cluster: Cluster, namespace: str) -> None:
+def test_a_plain_proxy_uses_http(cluster: Cluster, namespace: str) -> None:
     async def scene() -> None:
         async with FaultProxy(cluster, plain=True) as proxy:
             assert proxy.url.startswith("http:")

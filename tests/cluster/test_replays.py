@@ -35,18 +35,18 @@ MORE_CHANGES = 1
 """The number of further changes, compared with KAI, that are due to chance."""
 
 
-class Company:
+class Processes:
     """`kai run` in one process, or with the binder in a separate one, as a recording needs."""
 
     def __init__(self, cluster: Cluster, folder: Path) -> None:
         self.cluster, self._folder = cluster, folder
-        self._stack, self._plays = ExitStack(), ("", False)
+        self._stack, self._started = ExitStack(), ("", False)
         self._binder: Kai | None = None
         self._kais: list[Kai] = []
 
-    def plays(self, binding: str, *, apart: bool) -> None:
+    def ensure_started(self, binding: str, *, apart: bool) -> None:
         """Starts what is missing, and waits until it is ready."""
-        if self._plays == (binding, apart):
+        if self._started == (binding, apart):
             return
         self.end()
         for roles in (ROLES, ("binder",)) if apart else (("all",),):
@@ -58,7 +58,7 @@ class Company:
             self._kais.append(kai)
         for kai in self._kais:
             until("kai is ready", partial(is_ready, kai))
-        self._plays = (binding, apart)
+        self._started = (binding, apart)
 
     def hold(self) -> None:
         if self._binder is not None and self._binder.process is not None:
@@ -72,7 +72,7 @@ class Company:
         return [line for kai in self._kais for line in wrong_lines(kai.log)]
 
     def end(self) -> None:
-        self._plays = ("", False)
+        self._started = ("", False)
         self._stack.close()
         self._kais.clear()
 
@@ -82,15 +82,15 @@ def is_ready(kai: Kai) -> bool:
 
 
 @pytest.fixture(scope="module")
-def company(
+def processes(
     programs: Mapping[str, Path], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Company]:
+) -> Iterator[Processes]:
     with temporary_cluster(Options(), programs) as cluster:
         install(cluster)
         asyncio.run(prepare(cluster))
         # Its garbage collector discovers new kinds every 30 s, and when it starts.
         cluster.restart("kube-controller-manager")
-        made = Company(cluster, tmp_path_factory.mktemp("replays"))
+        made = Processes(cluster, tmp_path_factory.mktemp("replays"))
         yield made
         made.end()
 
@@ -104,11 +104,11 @@ async def prepare(cluster: Cluster) -> None:
 
 
 def replay(
-    company: Company, recording: Recording, binding: str
+    processes: Processes, recording: Recording, binding: str
 ) -> tuple[list[str], set[Accepted], Counter[str]]:
     """Unexpected differences, the allowed ones that occurred, and how often objects changed."""
     apart = binding != "direct" and Script(recording.content).needs_a_binder_apart
-    company.plays(binding, apart=apart)
+    processes.ensure_started(binding, apart=apart)
     accepted = [*RULES, *ACCEPTED, *(DIRECT if binding == "direct" else ())]
     kais, alike = end_of(recording.content), interchangeable(recording.content)
 
@@ -118,8 +118,8 @@ def replay(
         return [str(each) for each in others], used
 
     async def scene() -> tuple[list[str], set[Accepted], Counter[str]]:
-        async with company.cluster.client() as api:
-            stage = Stage(api, company.hold, company.release)
+        async with processes.cluster.client() as api:
+            stage = Stage(api, processes.hold, processes.release)
             playing = stage.play(recording.content, lambda state: not rest(state)[0])
             return *rest(await asyncio.wait_for(playing, LONGEST_S)), stage.changes
 
@@ -147,19 +147,21 @@ played = set[tuple[str, str]]()
 
 
 @pytest.mark.parametrize(("recording", "binding"), list(chosen()))
-def test_it_ends_as_with_kai(company: Company, recording: Recording, binding: str) -> None:
-    found, accepted, changes = replay(company, recording, binding)
+def test_a_replay_ends_as_with_kai(
+    processes: Processes, recording: Recording, binding: str
+) -> None:
+    found, accepted, changes = replay(processes, recording, binding)
     used.update(accepted)
     played.add((recording.name, binding))
     assert not found, "\n".join(found)
-    assert company.wrong_lines() == []
+    assert processes.wrong_lines() == []
     kais = Counter(e["kind"] for e in recording.timeline if e.get("event") == "MODIFIED")
     for kind in ("PodGroup", "Queue"):
         assert changes[kind] <= kais[kind] + MORE_CHANGES, kind
 
 
 @pytest.mark.cluster_slow
-def test_each_accepted_difference_is_seen() -> None:
+def test_each_accepted_difference_occurs() -> None:
     """Allowed differences of one recording that its replay does not need must be removed; runs
     after all replays."""
     everything = {

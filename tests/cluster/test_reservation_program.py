@@ -122,10 +122,10 @@ def test_a_program_without_rights_tries_again(
         await api.until("the right is gone", may_not)
         program = start()
 
-        async def complains() -> bool:
+        async def has_logged_the_right() -> bool:
             return "warning kai: could not write the device on the pod" in program.log
 
-        await api.until("it complains", complains)
+        await api.until("it complains", has_logged_the_right)
         await api.create(binding)
         assert await api.until("the pod has a device", lambda: device_of(api, pod))
         assert await program.stop() == 0

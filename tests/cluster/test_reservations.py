@@ -24,14 +24,14 @@ def play(cluster: Cluster, story: Callable[[Client, Reservations], Awaitable[Non
 async def answer(api: Client, name: str) -> str:
     """The GPU that a pod's annotation names."""
 
-    async def said() -> Any:
+    async def answered() -> Any:
         pod = await api.get(path_of("Pod", NAMESPACE, name))
         return pod["metadata"].get("annotations", {}).get(ANSWER)
 
-    return str(await api.until(f"{name} says which GPU it has", said))
+    return str(await api.until(f"{name} says which GPU it has", answered))
 
 
-def test_pods_that_are_made_on_a_node_run_and_get_its_lowest_free_gpu(
+def test_reservation_pods_on_a_node_get_its_lowest_free_gpu(
     cluster: Cluster, namespace: str
 ) -> None:
     async def story(api: Client, fake: Reservations) -> None:
@@ -53,7 +53,7 @@ def test_pods_that_are_made_on_a_node_run_and_get_its_lowest_free_gpu(
     play(cluster, story)
 
 
-def test_some_are_slow_and_some_never_answer(cluster: Cluster, namespace: str) -> None:
+def test_some_reservations_are_slow_and_some_never_answer(cluster: Cluster, namespace: str) -> None:
     async def story(api: Client, fake: Reservations) -> None:
         fake.silent |= {"b", "mute"}
         fake.slow["late"] = 0.3
@@ -73,7 +73,7 @@ def test_some_are_slow_and_some_never_answer(cluster: Cluster, namespace: str) -
     play(cluster, story)
 
 
-def test_answers_that_were_given_before_count(cluster: Cluster, namespace: str) -> None:
+def test_earlier_answers_count(cluster: Cluster, namespace: str) -> None:
     async def story(api: Client, fake: Reservations) -> None:
         await api.create(reservation("one", "a", "one"))
         await answer(api, "one")

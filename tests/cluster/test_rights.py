@@ -117,7 +117,7 @@ class Workload:
     async def waits(self) -> None:
         """A pod that fits on its own node, except for the label."""
         await self.pod("waits", 0, nodeSelector={"test/waits": self.it.name})
-        await self.says_something_else([])
+        await self.has_another_message([])
 
         async def event() -> Any:  # it may be written after the condition
             found = await self.api.items(path_of("Event", self.it.namespace))
@@ -133,9 +133,9 @@ class Workload:
         labels = {"test/waits": self.it.name if labelled else None}
         patch = {"metadata": {"labels": labels}, "spec": {"unschedulable": labelled}}
         await self.api.patch(path_of("Node", name=f"w-{self.it.name}"), patch)
-        await self.says_something_else(before)
+        await self.has_another_message(before)
 
-    async def says_something_else(self, before: Any) -> None:
+    async def has_another_message(self, before: Any) -> None:
         async def condition() -> Any:
             return await self.why_not() != before
 
@@ -334,7 +334,7 @@ def bind_request(it: Account, pod: str, node: str) -> Object:
     }
 
 
-async def asking(it: Account, node: str) -> None:
+async def requesting(it: Account, node: str) -> None:
     """A scheduler with --binding bind-requests; a binder runs beside it."""
     work = Workload(it)
     async with it.without(("create", "bindrequests", GROUP)):
@@ -386,12 +386,12 @@ def test_rights_on_bind_requests(cluster: Cluster, namespace: str, tmp_path: Pat
     async def story() -> set[Right]:
         async with (
             cluster.client() as api,
-            Account(cluster, namespace, "scheduler", tmp_path, *requests) as asks,
+            Account(cluster, namespace, "scheduler", tmp_path, *requests) as requester,
             Account(cluster, namespace, "binder", tmp_path) as binds,
         ):
-            await api.create(node("n", 8, labels={PIN: asks.name}))
-            await asking(asks, "n")
-            await binding(binds, Workload(asks))
+            await api.create(node("n", 8, labels={PIN: requester.name}))
+            await requesting(requester, "n")
+            await binding(binds, Workload(requester))
             return rights_of(binds.rules) - binds.tested
 
     # A failed binding is one event for each pod.
@@ -417,7 +417,7 @@ async def giving(it: Account, work: Workload) -> None:
     api, of = it.api, it.namespace
     claims = ("resourceclaims", DEVICES)
 
-    async def asks(name: str, *rights: Right, **options: Any) -> None:
+    async def bound_without(name: str, *rights: Right, **options: Any) -> None:
         async with it.without(*rights):
             await work.pod(name, **options)
         await work.bound(name)
@@ -437,8 +437,8 @@ async def giving(it: Account, work: Workload) -> None:
         ]
     ):
         await api.create(shared(f"c{number}", of, "default-queue"))
-        await asks(f"c{number}", right, gpus=0, **gpu(f"c{number}"))
-    await asks("made", ("create", *claims), gpus=1)
+        await bound_without(f"c{number}", right, gpus=0, **gpu(f"c{number}"))
+    await bound_without("made", ("create", *claims), gpus=1)
     async with it.without(("delete", *claims)):
         refused = it.proxy.answer(BINDINGS, 403, times=1)
         await work.pod("made-again", 1)
@@ -454,9 +454,9 @@ async def giving(it: Account, work: Workload) -> None:
         ]
     ):
         await api.create(claim(f"v{number}", of, "late"))
-        await asks(f"v{number}", right, gpus=0, **disk(f"v{number}"))
+        await bound_without(f"v{number}", right, gpus=0, **disk(f"v{number}"))
     await api.create(claim("kept", of, "local"))
-    await asks("kept", ("patch", "persistentvolumes", ""), gpus=0, **disk("kept"))
+    await bound_without("kept", ("patch", "persistentvolumes", ""), gpus=0, **disk("kept"))
     await it.recovers()
 
 
@@ -478,10 +478,10 @@ def test_rights_on_claims_and_volumes(
                     await giving(it, Workload(it))
                     return GIVEN - it.tested
             async with (
-                Account(cluster, namespace, "scheduler", tmp_path, *requests) as asks,
+                Account(cluster, namespace, "scheduler", tmp_path, *requests) as requester,
                 Account(cluster, namespace, role, tmp_path) as it,
             ):
-                await giving(it, Workload(asks))
+                await giving(it, Workload(requester))
                 return GIVEN - it.tested
 
     # This right is checked in addition to that of the status, so it cannot be tested alone.

@@ -23,11 +23,11 @@ def test_pods_are_bound_and_one_without_room_has_a_reason(kubectl: Kubectl, name
     kubectl.apply(pod("cpu-only-pod", namespace, gpus=0), pod("gpu-pod", namespace))
     until("both are bound", lambda: len(kubectl.bound()) == 2)
     for name in ("cpu-only-pod", "gpu-pod"):
-        said = until("events", lambda name=name: len(e := kubectl.events(name)) >= 2 and e)
-        assert said["Scheduled"] == (
+        found = until("events", lambda name=name: len(e := kubectl.events(name)) >= 2 and e)
+        assert found["Scheduled"] == (
             f"Successfully assigned pod {namespace}/{name} to node n1 at node-pool default"
         )
-        assert said["Bound"] == "Pod bound successfully to node n1"
+        assert found["Bound"] == "Pod bound successfully to node n1"
     kubectl.apply(pod("third", namespace))
     condition = until("a condition", lambda: kubectl.condition("third", "PodScheduled"))
     assert (condition["status"], condition["reason"]) == ("False", "Unschedulable")
@@ -36,11 +36,11 @@ def test_pods_are_bound_and_one_without_room_has_a_reason(kubectl: Kubectl, name
     def of_group() -> list[str]:
         groups = kubectl.all("podgroups").items()
         [third] = [each for name, each in groups if name.startswith("pg-third-")] or [{}]
-        said = third.get("status", {}).get("schedulingConditions", ())
-        return [each["message"] for each in said]
+        found = third.get("status", {}).get("schedulingConditions", ())
+        return [each["message"] for each in found]
 
-    [said] = until("so does its pod group", of_group)
-    assert "1 node(s) didn't have enough resources: GPUs" in said
+    [found] = until("so does its pod group", of_group)
+    assert "1 node(s) didn't have enough resources: GPUs" in found
     kubectl.apply(node("n2", gpus=1))
     until("it is bound to the new node", lambda: kubectl.bound().get("third") == "n2")
     allocated = until(
@@ -55,7 +55,7 @@ def test_pods_are_bound_and_one_without_room_has_a_reason(kubectl: Kubectl, name
     assert allocated == [{"nvidia.com/gpu": "1"}]
 
 
-def test_a_gang_waits_whole_and_starts_whole(kubectl: Kubectl, namespace: str) -> None:
+def test_a_gang_waits_and_starts_as_a_whole(kubectl: Kubectl, namespace: str) -> None:
     metadata = {"name": "gang", "namespace": namespace}
     group = {"apiVersion": "scheduling.run.ai/v2alpha2", "kind": "PodGroup", "metadata": metadata}
     kubectl.apply(node("n1", gpus=3))
@@ -68,7 +68,7 @@ def test_a_gang_waits_whole_and_starts_whole(kubectl: Kubectl, namespace: str) -
     until("all four are bound", lambda: len(kubectl.bound()) == 4)
 
 
-def test_a_queue_takes_back_its_share(kubectl: Kubectl, namespace: str) -> None:
+def test_a_queue_reclaims_its_share(kubectl: Kubectl, namespace: str) -> None:
     kubectl.apply(
         queue("dept", gpu=2), queue("team-a", "dept", gpu=1), queue("team-b", "dept", gpu=1)
     )
@@ -78,14 +78,14 @@ def test_a_queue_takes_back_its_share(kubectl: Kubectl, namespace: str) -> None:
     kubectl.apply(pod("b-0", namespace, queue="team-b"))
     until("team-b has its GPU", lambda: "b-0" in kubectl.bound())
     assert len(kubectl.all("pods")) == 2
-    said = until("an event", lambda: kubectl.events("b-0").get("Pipelined"))
-    assert said == f"Pod {namespace}/b-0 was pipelined to node n1"
-    said = until(
+    message = until("an event", lambda: kubectl.events("b-0").get("Pipelined"))
+    assert message == f"Pod {namespace}/b-0 was pipelined to node n1"
+    message = until(
         "the victim's group says what took its place",
         lambda: [e["message"] for e in kubectl.all("events").values() if e["reason"] == "Evict"],
     )
-    assert "was preempted by workload" in said[0]
-    assert "pg-b-0-" in said[0]
+    assert "was preempted by workload" in message[0]
+    assert "pg-b-0-" in message[0]
 
 
 def test_each_node_pool_has_a_scheduler_of_its_own(
@@ -103,5 +103,5 @@ def test_each_node_pool_has_a_scheduler_of_its_own(
     options = ("--node-pool", "a100")
     with Kai(cluster, namespace, log, *options, roles=("scheduler",)):
         until("so does the other one", lambda: kubectl.bound() == {"here": "n1", "there": "n2"})
-    said = until("an event", lambda: kubectl.events("there").get("Scheduled"))
-    assert said.endswith("to node n2 at node-pool a100")
+    text = until("an event", lambda: kubectl.events("there").get("Scheduled"))
+    assert text.endswith("to node n2 at node-pool a100")

@@ -53,7 +53,9 @@ class Shadow(Kai):
         return dict(json.loads(self.get("/shadow.json")))
 
 
-def beside(cluster: Cluster, namespace: str, folder: Path, *arguments: str) -> tuple[Kai, Kai]:
+def grouper_and_scheduler(
+    cluster: Cluster, namespace: str, folder: Path, *arguments: str
+) -> tuple[Kai, Kai]:
     """A scheduler that decides once a second, like KAI, and the other roles."""
     slow = ("--binding", "bind-requests", "--schedule-period", "1", *arguments)
     return (
@@ -62,14 +64,14 @@ def beside(cluster: Cluster, namespace: str, folder: Path, *arguments: str) -> t
     )
 
 
-def test_a_shadow_of_a_scheduler_that_decides_alike_finds_no_difference(
+def test_a_shadow_of_an_equal_scheduler_finds_no_difference(
     cluster: Cluster, namespace: str, kubectl: Kubectl, reader: Path, tmp_path: Path
 ) -> None:
     """Binds, and a victim of reclaim."""
     kubectl.apply(queue("dept"), queue("team-a", "dept", gpu=1), queue("team-b", "dept", gpu=2))
     kubectl.apply(node("n1", 1), node("n2", 2))
     shadow = Shadow(cluster, reader, tmp_path)
-    grouper, scheduler = beside(cluster, namespace, tmp_path)
+    grouper, scheduler = grouper_and_scheduler(cluster, namespace, tmp_path)
     with shadow, grouper, scheduler:
         until("the shadow is ready", shadow.is_ready)
         kubectl.apply(*(pod(f"a-{each}", namespace, queue="team-a") for each in range(3)))
@@ -97,7 +99,7 @@ def test_a_difference_is_shown_with_its_switch(
     kubectl.apply(queue("dept"), queue("team-a", "dept", gpu=1), queue("team-b", "dept", gpu=2))
     kubectl.apply(node("n1", 3))
     shadow = Shadow(cluster, reader, tmp_path, "--shadow-patience", "3")
-    grouper, scheduler = beside(cluster, namespace, tmp_path, "--as-kai")
+    grouper, scheduler = grouper_and_scheduler(cluster, namespace, tmp_path, "--as-kai")
     with shadow, grouper, scheduler:
         until("the shadow is ready", shadow.is_ready)
         kubectl.apply(*(pod(f"a-{each}", namespace, queue="team-a") for each in range(2)))

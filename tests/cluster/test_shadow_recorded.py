@@ -30,10 +30,10 @@ AS_RECORDED = ("20", "22")  # something happens when a time is over
 QUIET_S = 3.0
 
 
-class Beside:
+class RunningShadow:
     def __init__(self, cluster: Cluster, url: str) -> None:
         self.cluster, self._url = cluster, url
-        self.asked = 0
+        self.requests = 0
 
     def report(self) -> dict[str, Any]:
         with urllib.request.urlopen(f"{self._url}/shadow.json", timeout=10) as answer:
@@ -48,9 +48,9 @@ class Beside:
 
 
 @pytest.fixture(scope="module")
-def beside(
+def running(
     programs: Mapping[str, Path], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Beside]:
+) -> Iterator[RunningShadow]:
     folder = tmp_path_factory.mktemp("recorded")
     [port] = free_ports(1)
     with temporary_cluster(Options(), programs) as cluster:
@@ -63,18 +63,18 @@ def beside(
         asyncio.run(begin())
         where = ("--shadow", "--listen-address", f"127.0.0.1:{port}")
         with Kai(cluster, "none", folder / "kai.log", *where, roles=("scheduler",)):
-            found = Beside(cluster, f"http://127.0.0.1:{port}")
+            found = RunningShadow(cluster, f"http://127.0.0.1:{port}")
             until("the shadow is ready", found.is_ready)
             yield found
 
 
 @pytest.mark.parametrize("number", PLAYED)
-def test_kai_is_compared(beside: Beside, number: str) -> None:
+def test_the_shadow_compares_kai(running: RunningShadow, number: str) -> None:
     """Each BindRequest is a decision that is compared."""
     [recording] = [each for each in recordings() if each.name.partition("-")[0] == number]
 
     async def scene() -> int:
-        async with beside.cluster.client() as api:
+        async with running.cluster.client() as api:
             play = Play(api, recording, as_recorded=number in AS_RECORDED)
             try:
                 await play.run()
@@ -84,9 +84,9 @@ def test_kai_is_compared(beside: Beside, number: str) -> None:
             await asyncio.sleep(0.5)
             return play.bind_requests
 
-    before = beside.report()
+    before = running.report()
     made = asyncio.run(scene())
-    report = beside.report()
+    report = running.report()
     binds = sum(each["count"] for each in report["counts"] if each["subject"] == "bind")
     binds -= sum(each["count"] for each in before["counts"] if each["subject"] == "bind")
     assert binds == made, report["differences"][len(before["differences"]) :]
@@ -94,8 +94,8 @@ def test_kai_is_compared(beside: Beside, number: str) -> None:
     assert [each for each in new if each["cause"] == "unknown"] == []
 
 
-def test_95_of_100_decisions_are_the_same(beside: Beside) -> None:
-    report = beside.report()
+def test_95_of_100_decisions_are_the_same(running: RunningShadow) -> None:
+    report = running.report()
     assert report["compared"] >= 75
     assert report["same_share"] >= 0.95, report["differences"]
     assert report["unexplained"] == 0

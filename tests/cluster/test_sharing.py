@@ -70,7 +70,7 @@ def bound_condition(one: Object) -> str:
 
 
 @MODES
-def test_two_halves_share_a_device_a_third_waits_and_the_last_one_gives_it_back(
+def test_two_halves_share_a_device_and_the_last_one_releases_it(
     cluster: Cluster, namespace: str, tmp_path: Path, mode: str
 ) -> None:
     async def story(scene: Scene) -> None:
@@ -96,13 +96,13 @@ def test_two_halves_share_a_device_a_third_waits_and_the_last_one_gives_it_back(
 
             await scene.api.create(half("half-3", namespace))
 
-            async def says_why() -> bool:
+            async def has_message() -> bool:
                 for each in (await pods_of(scene))["half-3"]["status"].get("conditions", ()):
                     if each["type"] == "PodScheduled":
                         return bool(each["message"].endswith("enough resources: GPUs."))
                 return False
 
-            await until(scene, "the third one says why it waits", says_why)
+            await until(scene, "the third one says why it waits", has_message)
             await scene.api.delete(path_of("Pod", namespace, "half-1"))
             await scene.until("the third is bound", lambda: "half-3" in scene.history.bound())
             assert await books(scene) == []
@@ -143,7 +143,7 @@ def test_sixteen_halves_at_once_are_two_on_each_of_eight_devices(
 
 
 @FILLS
-def test_halves_fill_ten_nodes_and_leave_nothing(
+def test_halves_fill_ten_nodes_and_leave_no_reservations(
     cluster: Cluster, namespace: str, tmp_path: Path, mode: str
 ) -> None:
     async def story(scene: Scene) -> None:
@@ -155,7 +155,7 @@ def test_halves_fill_ten_nodes_and_leave_nothing(
     play(cluster, namespace, tmp_path, story)
 
 
-def test_a_silent_program_holds_up_its_own_device_and_leaves_nothing_behind(
+def test_a_silent_reservation_fails_only_its_device_and_is_removed(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     """KAI's binder waits for it before it serves the node's other devices, and a second try leaves
@@ -183,8 +183,8 @@ def test_a_silent_program_holds_up_its_own_device_and_leaves_nothing_behind(
             assert "waits" not in scene.history.bound()
 
             async def has_failed() -> bool:
-                said = bound_condition((await pods_of(scene))["waits"])
-                return "failed waiting for GPU reservation pod to allocate" in said
+                text = bound_condition((await pods_of(scene))["waits"])
+                return "failed waiting for GPU reservation pod to allocate" in text
 
             await until(scene, "the first one says what is wrong", has_failed)
             await scene.bound(2)
@@ -238,7 +238,7 @@ def test_orphans_of_an_earlier_process_are_removed_at_the_start(
     play(cluster, namespace, tmp_path, story)
 
 
-def test_a_reservation_that_is_deleted_by_hand_takes_its_pods_along(
+def test_pods_of_a_manually_deleted_reservation_are_deleted(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     """No pod holds their device any more, and the kubelet may assign it to others (spec 6 C57)."""
@@ -267,7 +267,7 @@ def test_a_reservation_that_is_deleted_by_hand_takes_its_pods_along(
 @SLOW
 @MODES
 @pytest.mark.parametrize("when", ["instead", "after"])
-def test_a_binder_that_is_killed_at_any_of_its_writes_leaves_the_books_right(
+def test_a_binder_killed_at_any_write_leaves_a_consistent_state(
     cluster: Cluster,
     namespace: str,
     tmp_path: Path,

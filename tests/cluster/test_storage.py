@@ -38,7 +38,7 @@ def test_a_claim_gets_a_volume_at_once(cluster: Cluster, namespace: str) -> None
     asyncio.run(scene())
 
 
-def test_a_claim_that_waits_gets_a_volume_on_the_selected_node(
+def test_a_waiting_claim_gets_a_volume_on_the_selected_node(
     cluster: Cluster, namespace: str
 ) -> None:
     async def scene() -> None:
@@ -57,7 +57,9 @@ def test_a_claim_that_waits_gets_a_volume_on_the_selected_node(
     asyncio.run(scene())
 
 
-def test_an_ephemeral_volume_gets_a_claim_of_its_pod(cluster: Cluster, namespace: str) -> None:
+def test_an_ephemeral_volume_gets_a_claim_owned_by_its_pod(
+    cluster: Cluster, namespace: str
+) -> None:
     async def scene() -> None:
         async with cluster.client() as api, Provisioner(api):
             volume = {"ephemeral": {"volumeClaimTemplate": {"spec": claim_spec("fast")}}}

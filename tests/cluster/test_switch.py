@@ -123,8 +123,8 @@ async def look_at_the_rest(api: Client, found: Seen) -> None:
         if name in NEW:
             found.new[name] = each
         for container in each["spec"]["containers"]:
-            asked = container.get("resources", {}).get("requests", {}).get(GPU, 0)
-            found.used[on] = found.used.get(on, 0) + float(asked)
+            request = container.get("resources", {}).get("requests", {}).get(GPU, 0)
+            found.used[on] = found.used.get(on, 0) + float(request)
     for each in await api.items(path_of("Node")):
         found.room[each["metadata"]["name"]] = float(each["status"]["allocatable"].get(GPU, 0))
     groups = await api.items(path_of("PodGroup"))
@@ -139,31 +139,31 @@ MOMENTS = ("while it runs", "after it", "after the second time")
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_pods_that_run_are_not_written_to(seen: Seen, moment: str) -> None:
+def test_running_pods_are_not_written(seen: Seen, moment: str) -> None:
     """The reservation pods of shared GPUs do not change either: each keeps its version."""
     assert len(seen.pods["before"]) >= 15
     assert versions(seen.pods[moment]) == versions(seen.pods["before"])
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_bind_requests_and_config_maps_stay(seen: Seen, moment: str) -> None:
+def test_bind_requests_and_config_maps_are_kept(seen: Seen, moment: str) -> None:
     assert len(seen.others["before"]) >= 15
     assert versions(seen.others[moment]) == versions(seen.others["before"])
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_pod_groups_mean_what_they_meant(seen: Seen, moment: str) -> None:
+def test_pod_groups_keep_their_specification(seen: Seen, moment: str) -> None:
     assert meanings(seen.groups[moment]) == meanings(seen.groups["before"])
 
 
-def test_new_pods_are_placed_beside_those_that_run(seen: Seen) -> None:
+def test_new_pods_are_placed_on_free_gpus(seen: Seen) -> None:
     assert seen.new.keys() == {*NEW}
     assert all(each["spec"]["nodeName"] for each in seen.new.values())
     over = {name: used for name, used in seen.used.items() if name and used > seen.room[name]}
     assert over == {}
 
 
-def test_what_is_new_is_as_kai_expects_it(seen: Seen) -> None:
+def test_new_objects_are_as_kai_expects(seen: Seen) -> None:
     """Each new pod names a pod group. The group names its owner in KAI's format and has KAI's
     name."""
     groups = {each["metadata"]["name"]: each for each in seen.new_groups}
@@ -190,7 +190,7 @@ def test_nothing_is_left_under_way(seen: Seen) -> None:
     assert phases == {"Succeeded"}
 
 
-def test_nothing_went_wrong(seen: Seen) -> None:
+def test_the_logs_have_no_errors(seen: Seen) -> None:
     assert "Traceback" not in seen.log
     wrong = [line for line in seen.log.splitlines() if " warning " in line or " error " in line]
     assert [line for line in wrong if "cannot be used" not in line] == []

@@ -188,7 +188,7 @@ def test_nodes_change_in_the_middle_of_a_fill(
 
 
 @pytest.mark.cluster_slow
-def test_a_namespace_goes_in_the_middle_of_a_fill(
+def test_a_namespace_is_deleted_in_the_middle_of_a_fill(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     async def story(world: World) -> None:
@@ -240,7 +240,7 @@ def test_a_node_that_rejects_a_pod_waits_for_its_group(
 
 
 @pytest.mark.cluster_slow
-def test_when_one_of_three_victims_may_not_go_none_goes(
+def test_no_victim_is_evicted_if_one_of_three_may_not_be(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     async def story(world: World) -> None:
@@ -281,7 +281,7 @@ def test_when_one_of_three_victims_may_not_go_none_goes(
 
 
 @pytest.mark.cluster_slow
-def test_while_a_finalizer_holds_a_victim_no_other_pod_is_evicted(
+def test_no_other_pod_is_evicted_while_a_finalizer_holds_a_victim(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     async def story(world: World) -> None:
@@ -352,7 +352,7 @@ async def made_again(world: World, name: str) -> tuple[str, str]:
     return before, await world.until("another pod of its name", another)
 
 
-def test_a_pod_that_is_made_again_while_it_is_bound_is_bound_for_itself(
+def test_a_pod_recreated_during_its_binding_is_bound_separately(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     async def story(world: World) -> None:
@@ -380,7 +380,7 @@ def test_a_pod_that_is_made_again_while_it_is_bound_is_bound_for_itself(
     play(cluster, namespace, tmp_path, story)
 
 
-def test_a_pod_that_is_made_again_while_it_is_evicted_stays(
+def test_a_pod_recreated_during_its_eviction_is_kept(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     async def story(world: World) -> None:
@@ -400,7 +400,7 @@ def test_a_pod_that_is_made_again_while_it_is_evicted_stays(
         await asyncio.sleep(SETTLED_S)
         assert (await world.pods())["ss-0"]["metadata"]["uid"] == uid
         assert await world.places() == {"waits": "n1"}
-        [asked] = {each.status for each in world.proxy.requests if each.verb == "delete"}
-        assert asked == 409
+        [code] = {each.status for each in world.proxy.requests if each.verb == "delete"}
+        assert code == 409
 
     play(cluster, namespace, tmp_path, story)

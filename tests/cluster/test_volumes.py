@@ -75,19 +75,19 @@ async def until(scene: Scene, what: str, is_so: Callable[[], Awaitable[object]])
 async def why_not(scene: Scene, name: str) -> str:
     """The message of a pod's condition PodScheduled."""
     conditions = (await get(scene, "Pod", name))["status"].get("conditions", ())
-    said = {each["type"]: each.get("message", "") for each in conditions}
-    return str(said.get("PodScheduled", ""))
+    found = {each["type"]: each.get("message", "") for each in conditions}
+    return str(found.get("PodScheduled", ""))
 
 
-async def says(scene: Scene, name: str, why: str) -> None:
-    async def it_does() -> bool:
+async def has_message(scene: Scene, name: str, why: str) -> None:
+    async def has_it() -> bool:
         return why in await why_not(scene, name)
 
-    await until(scene, f"{name} says {why!r}", it_does)
+    await until(scene, f"{name} says {why!r}", has_it)
 
 
 @WAYS
-def test_a_volume_is_made_on_the_node_of_the_pod(
+def test_a_volume_is_provisioned_on_the_node_of_the_pod(
     cluster: Cluster, namespace: str, tmp_path: Path, way: str
 ) -> None:
     async def story(scene: Scene) -> None:
@@ -108,7 +108,7 @@ def test_a_volume_is_made_on_the_node_of_the_pod(
 
 
 @WAYS
-def test_a_pod_goes_to_the_volume_that_is_there(
+def test_a_pod_is_placed_on_the_node_of_its_volume(
     cluster: Cluster, namespace: str, tmp_path: Path, way: str
 ) -> None:
     async def story(scene: Scene) -> None:
@@ -126,14 +126,14 @@ def test_a_pod_goes_to_the_volume_that_is_there(
             places[data["spec"]["volumeName"]] = where
         assert places == {v1: "n1", v2: "n2"}
         [left] = {"p0", "p1", "p2"} - scene.history.bound()
-        await says(scene, left, "didn't find available persistent volumes to bind")
+        await has_message(scene, left, "didn't find available persistent volumes to bind")
         await scene.api.create(local_volume(v0, "n0"))
         await scene.bound(3)
 
     play(cluster, namespace, tmp_path, story)
 
 
-def test_an_ephemeral_volume_is_waited_for_and_made(
+def test_an_ephemeral_volume_is_provisioned_and_waited_for(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     async def story(scene: Scene) -> None:
@@ -151,9 +151,7 @@ def test_an_ephemeral_volume_is_waited_for_and_made(
     play(cluster, namespace, tmp_path, story)
 
 
-def test_a_claim_that_is_not_there_is_the_reason_in_kais_words(
-    cluster: Cluster, namespace: str, tmp_path: Path
-) -> None:
+def test_a_missing_claim_has_kais_message(cluster: Cluster, namespace: str, tmp_path: Path) -> None:
     """Recording 44."""
 
     async def story(scene: Scene) -> None:
@@ -166,17 +164,17 @@ def test_a_claim_that_is_not_there_is_the_reason_in_kais_words(
                 'VolumeBinding: persistentvolumeclaim "nothere" not found.\n'
             )
 
-            async def says_so() -> bool:
+            async def has_reason() -> bool:
                 return await why_not(scene, "pvc") == why
 
-            await until(scene, "it says why", says_so)
+            await until(scene, "it says why", has_reason)
             await scene.api.create(storage_class("now"), claim("nothere", namespace, "now"))
             await scene.bound(1)
 
     play(cluster, namespace, tmp_path, story)
 
 
-def test_a_claim_that_binds_at_once_is_waited_for(
+def test_a_claim_with_immediate_binding_is_waited_for(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     async def story(scene: Scene) -> None:
@@ -184,14 +182,14 @@ def test_a_claim_that_binds_at_once_is_waited_for(
         await scene.start()
         await scene.api.create(storage_class("now"), claim("data", namespace, "now"))
         await scene.api.create(user("p", namespace, "data"))
-        await says(scene, "p", "pod has unbound immediate PersistentVolumeClaims")
+        await has_message(scene, "p", "pod has unbound immediate PersistentVolumeClaims")
         async with Provisioner(scene.api):
             await scene.bound(1)
 
     play(cluster, namespace, tmp_path, story)
 
 
-def test_a_provisioner_that_fails_sends_the_pod_elsewhere(
+def test_a_failing_provisioner_makes_the_pod_use_another_node(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     """It removes the node from the claim, and the node is full by then."""
@@ -219,7 +217,7 @@ def test_a_provisioner_that_fails_sends_the_pod_elsewhere(
     play(cluster, namespace, tmp_path, story)
 
 
-def test_a_volume_that_takes_too_long_is_given_up(
+def test_a_volume_that_takes_too_long_is_abandoned(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     async def story(scene: Scene) -> None:
@@ -236,7 +234,7 @@ def test_a_volume_that_takes_too_long_is_given_up(
 
 @WAYS
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_it_is_killed_as_it_chooses_a_node_for_a_volume(
+def test_the_process_is_killed_while_it_selects_a_node_for_a_volume(
     cluster: Cluster, namespace: str, tmp_path: Path, way: str, when: str
 ) -> None:
     async def story(scene: Scene) -> None:

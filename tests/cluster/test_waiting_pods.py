@@ -24,11 +24,11 @@ async def events(scene: Scene, kind: str) -> list[tuple[str, str, int]]:
     ]
 
 
-async def until_said(scene: Scene, kind: str, reason: str) -> str:
-    async def said() -> Any:
+async def until_event(scene: Scene, kind: str, reason: str) -> str:
+    async def read_events() -> Any:
         return [text for why, text, _ in await events(scene, kind) if why == reason]
 
-    [message] = await scene.api.until(f"{kind} has the event {reason}", said, PATIENCE_S)
+    [message] = await scene.api.until(f"{kind} has the event {reason}", read_events, PATIENCE_S)
     return str(message)
 
 
@@ -43,7 +43,7 @@ def group(scene: Scene, name: str, **spec: Any) -> Object:
     return {"apiVersion": GROUP_API, "kind": "PodGroup", "metadata": metadata, "spec": spec}
 
 
-def test_a_gated_pod_waits_for_its_gate_and_its_group_says_so_once(
+def test_a_gated_pod_waits_and_its_group_has_one_condition(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     """Recording 26 as the README of the recordings describes it."""
@@ -52,7 +52,7 @@ def test_a_gated_pod_waits_for_its_gate_and_its_group_says_so_once(
         await scene.nodes(1)
         await scene.start()
         await scene.pods(1, "gated", schedulingGates=[{"name": "example.com/wait"}])
-        assert await until_said(scene, "PodGroup", "NotReady") == (
+        assert await until_event(scene, "PodGroup", "NotReady") == (
             "Job is not ready for scheduling. Waiting for 1 pods, currently 1 exist, 1 are gated"
         )
         assert await events(scene, "Pod") == []
@@ -60,8 +60,8 @@ def test_a_gated_pod_waits_for_its_gate_and_its_group_says_so_once(
         path = path_of("Pod", namespace, "gated0")
         await scene.api.patch(path, {"spec": {"schedulingGates": None}})
         await scene.is_well(bound=1)
-        said = await events(scene, "PodGroup")
-        assert [(reason, count) for reason, _, count in said] == [("NotReady", 1)]
+        reported = await events(scene, "PodGroup")
+        assert [(reason, count) for reason, _, count in reported] == [("NotReady", 1)]
 
     play(cluster, namespace, tmp_path, story)
 
@@ -75,8 +75,8 @@ def test_a_pod_and_its_group_get_conditions_at_once_although_the_group_is_create
         await scene.nodes(1, gpus=1)
         await scene.start()
         await scene.pods(1, "big", gpus=2)
-        await until_said(scene, "Pod", "Unschedulable")
-        assert TOO_BIG in await until_said(scene, "PodGroup", "Unschedulable")
+        await until_event(scene, "Pod", "Unschedulable")
+        assert TOO_BIG in await until_event(scene, "PodGroup", "Unschedulable")
 
         async def has_condition() -> Any:
             [found] = await scene.api.items(path_of("PodGroup", namespace))
@@ -88,7 +88,7 @@ def test_a_pod_and_its_group_get_conditions_at_once_although_the_group_is_create
     play(cluster, namespace, tmp_path, story)
 
 
-def test_pods_of_a_group_that_does_not_want_it_get_no_condition(
+def test_pods_of_a_group_that_disables_marking_get_no_condition(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     async def story(scene: Scene) -> None:
@@ -97,14 +97,14 @@ def test_pods_of_a_group_that_does_not_want_it_get_no_condition(
         await scene.api.create(group(scene, "quiet", markUnschedulable=False))
         annotations = {keys.POD_GROUP_ANNOTATION: "quiet"}
         await scene.pods(1, "big", gpus=2, annotations=annotations)
-        assert TOO_BIG in await until_said(scene, "Pod", "Unschedulable")
-        await until_said(scene, "PodGroup", "Unschedulable")
+        assert TOO_BIG in await until_event(scene, "Pod", "Unschedulable")
+        await until_event(scene, "PodGroup", "Unschedulable")
         assert "PodScheduled" not in await conditions(scene, "big0")
 
     play(cluster, namespace, tmp_path, story)
 
 
-def test_a_pod_whose_group_comes_later_waits_and_then_runs(
+def test_a_pod_whose_group_is_created_later_waits_and_then_runs(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     """KAI writes nothing on such a pod (spec 6 S19)."""
@@ -115,7 +115,7 @@ def test_a_pod_whose_group_comes_later_waits_and_then_runs(
         annotations = {keys.POD_GROUP_ANNOTATION: "late"}
         await scene.api.create(pod("early", namespace, annotations=annotations))
         text = f"PodGroup {namespace}/late does not exist"
-        assert await until_said(scene, "Pod", "Unschedulable") == text
+        assert await until_event(scene, "Pod", "Unschedulable") == text
         assert (await conditions(scene, "early"))["PodScheduled"]["message"] == text
         await scene.api.create(group(scene, "late"))
         await scene.is_well(bound=1)
@@ -124,7 +124,7 @@ def test_a_pod_whose_group_comes_later_waits_and_then_runs(
     play(cluster, namespace, tmp_path, story)
 
 
-def test_a_pod_that_needs_a_missing_config_map_starts_when_it_appears(
+def test_a_pod_with_a_missing_config_map_starts_when_it_is_created(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     """spec 3 P13."""
@@ -137,8 +137,8 @@ def test_a_pod_that_needs_a_missing_config_map_starts_when_it_appears(
         needs = {**main, "volumeMounts": mounts, "envFrom": [{"configMapRef": {"name": "ours"}}]}
         volumes = [{"name": "files", "configMap": {"name": "files"}}]
         await scene.pods(1, "needs", containers=[needs], volumes=volumes)
-        said = await until_said(scene, "Pod", "Unschedulable")
-        assert "ConfigMap: Missing required configmaps: [files ours]" in said
+        text = await until_event(scene, "Pod", "Unschedulable")
+        assert "ConfigMap: Missing required configmaps: [files ours]" in text
         await scene.api.post(path_of("ConfigMap", namespace), {"metadata": {"name": "files"}})
         await scene.pods(1, "other")
         await scene.bound(1)
@@ -149,7 +149,7 @@ def test_a_pod_that_needs_a_missing_config_map_starts_when_it_appears(
     play(cluster, namespace, tmp_path, story)
 
 
-def test_a_pod_starts_when_a_namespace_gets_the_label_that_its_affinity_asks_for(
+def test_a_pod_starts_when_a_namespace_gets_the_label_of_its_affinity(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     async def story(scene: Scene) -> None:
@@ -166,7 +166,7 @@ def test_a_pod_starts_when_a_namespace_gets_the_label_that_its_affinity_asks_for
         }
         affinity = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
         await scene.pods(1, "beside", affinity=affinity)
-        await until_said(scene, "Pod", "Unschedulable")
+        await until_event(scene, "Pod", "Unschedulable")
         labels = {"metadata": {"labels": {"team": "red"}}}
         await scene.api.patch(path_of("Namespace", name=east), labels)
         await scene.bound(1)

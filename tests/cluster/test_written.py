@@ -221,8 +221,8 @@ def test_a_condition_of_an_earlier_try_is_removed(installed: Cluster, namespace:
     scene(installed, namespace, act)
 
 
-def test_a_promise_comes_and_goes(installed: Cluster, namespace: str) -> None:
-    class Words:
+def test_a_nominated_node_is_set_and_cleared(installed: Cluster, namespace: str) -> None:
+    class GivenVerdicts:
         def __init__(self, **promised: str) -> None:
             self.waiting: dict[str, str] = {}
             self.bound, self.groups = (), ()
@@ -231,17 +231,15 @@ def test_a_promise_comes_and_goes(installed: Cluster, namespace: str) -> None:
     async def act(live: Live) -> None:
         await live.api.create(pod("p", namespace, 1))
         await live.look()
-        await live.carry_out(live.verdicts.take_in(live.now, Words(p="n0"), live))
+        await live.carry_out(live.verdicts.take_in(live.now, GivenVerdicts(p="n0"), live))
         assert live.objects["Pod", "p"]["status"]["nominatedNodeName"] == "n0"
-        await live.carry_out(live.verdicts.take_in(live.now, Words(), live))
+        await live.carry_out(live.verdicts.take_in(live.now, GivenVerdicts(), live))
         assert not live.objects["Pod", "p"]["status"].get("nominatedNodeName")
 
     scene(installed, namespace, act)
 
 
-def test_a_write_for_a_pod_that_was_made_anew_is_refused(
-    installed: Cluster, namespace: str
-) -> None:
+def test_a_write_for_a_recreated_pod_is_refused(installed: Cluster, namespace: str) -> None:
     async def act(live: Live) -> None:
         await ready(live, "n0")
         await gang(live, 2)
@@ -267,13 +265,13 @@ def test_a_write_for_a_pod_that_was_made_anew_is_refused(
     scene(installed, namespace, act)
 
 
-def test_amounts_of_groups_and_queues_are_taken_and_removed(
+def test_amounts_of_groups_and_queues_are_accepted_and_removed(
     installed: Cluster, namespace: str
 ) -> None:
     async def act(live: Live) -> None:
         await live.api.post(path("PodGroup", namespace), group("gang", namespace, 1))
-        asked = {"cpu": "100m", "memory": "64Mi", "nvidia.com/gpu": "1"}
-        for sums in (status.Sums(asked, asked), status.Sums({"cpu": "100m"}), status.Sums()):
+        request = {"cpu": "100m", "memory": "64Mi", "nvidia.com/gpu": "1"}
+        for sums in (status.Sums(request, request), status.Sums({"cpu": "100m"}), status.Sums()):
             await live.look()
             there = live.objects["PodGroup", "gang"].get("status", {}).get("resourcesStatus")
             write = status.pod_group_write(f"{namespace}/gang", sums, there)
@@ -305,7 +303,7 @@ def test_amounts_of_groups_and_queues_are_taken_and_removed(
     scene(installed, namespace, act)
 
 
-def test_an_eviction_ends_the_pod_of_that_uid_alone(installed: Cluster, namespace: str) -> None:
+def test_an_eviction_deletes_only_the_pod_with_its_uid(installed: Cluster, namespace: str) -> None:
     from kai.controllers.verdicts import Eviction
 
     async def act(live: Live) -> None:

@@ -62,9 +62,9 @@ def members_of(group: Mapping[str, Any] | None) -> dict[str, Any]:
     }
     members["owners"] = metadata.get("ownerReferences")
     for kind in ("labels", "annotations"):
-        for key, said in metadata.get(kind, {}).items():
+        for key, text in metadata.get(kind, {}).items():
             if key not in WRITTEN_BY_THE_SCHEDULER:
-                members[f"{kind}.{key}"] = said
+                members[f"{kind}.{key}"] = text
     return members
 
 

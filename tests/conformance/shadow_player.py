@@ -10,7 +10,7 @@ from virtual import Moment, moments, ns_of, with_uids
 from kai.controllers.shadow import Compared
 from kai.service.kinds import WATCHED
 from kai.service.options import Options
-from kai.service.planner import News
+from kai.service.planner import Inputs
 from kai.service.shadow_planner import ShadowPlanner, ShadowTurn
 
 PERIOD_MS = 20
@@ -61,7 +61,7 @@ class Player:
 
     def _turn(self, at_ms: int) -> int | None:
         """The time of the next turn if nothing else happens."""
-        turn: ShadowTurn = self._planner.turn(News(now_ns=ns_of(at_ms)))
+        turn: ShadowTurn = self._planner.turn(Inputs(now_ns=ns_of(at_ms)))
         self.compared += [self._planner.explained(case) for case in turn.cases]
         return None if turn.wake_ns is None else -(-(turn.wake_ns - ns_of(0)) // 10**6)
 

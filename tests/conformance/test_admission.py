@@ -80,13 +80,13 @@ def test_the_recordings_have_pods_that_share() -> None:
 
 
 @pytest.mark.parametrize("name", SHARING)
-def test_a_pod_is_created_as_kai_has_it_created(name: str) -> None:
+def test_a_pod_is_created_as_with_kai(name: str) -> None:
     pairs = mutated(name)
     assert [as_written(ours) for ours, _ in pairs] == [as_written(kais) for _, kais in pairs]
 
 
 @pytest.mark.parametrize("name", SHARING)
-def test_what_kai_accepted_is_not_refused(name: str) -> None:
+def test_pods_that_kai_accepted_are_not_refused(name: str) -> None:
     for ours, _ in mutated(name):
         assert refusals(ours, Rules()) == []
 
@@ -100,7 +100,7 @@ def refused(manifest: dict[str, Any]) -> str:
     return next(iter(refusals(patched, Rules())), "")
 
 
-def test_a_bad_pod_is_refused_in_kais_words() -> None:
+def test_an_invalid_pod_is_refused_with_kais_message() -> None:
     recording = RECORDED["09-invalid-annotations-admission"]
     answers = {each["do"].rpartition("/")[2]: each for each in recording.content["responses"]}
     pods = [each for each in recording.manifests if each["kind"] == "Pod"]
@@ -113,19 +113,19 @@ def test_a_bad_pod_is_refused_in_kais_words() -> None:
     } == {name: each["message"] for name, each in answers.items()}
 
 
-def test_without_admission_nothing_is_written_and_a_binder_finds_no_names() -> None:
+def test_without_admission_a_binder_finds_no_config_map_names() -> None:
     pairs = list(created(RECORDED[WITHOUT_ADMISSION]))
     assert len(pairs) > 15
     reason = re.compile(r"no desired configmap name found in pod \S+ annotations")
-    said = set(reason.findall(str(RECORDED[WITHOUT_ADMISSION].timeline)))
+    reasons = set(reason.findall(str(RECORDED[WITHOUT_ADMISSION].timeline)))
     found = set()
     for manifest, pod in pairs:
         assert as_written(pod)["metadata"] == as_written(manifest)["metadata"]
         with pytest.raises(NotFoundError) as raised:
             config_maps(pod)
         found.add(str(raised.value))
-    assert said
-    assert said <= found
+    assert reasons
+    assert reasons <= found
 
 
 def config_maps_made(recording: Recording) -> dict[str, dict[str, Any]]:
@@ -139,7 +139,7 @@ def config_maps_made(recording: Recording) -> dict[str, dict[str, Any]]:
     return made
 
 
-def test_config_maps_are_those_that_kais_binder_made() -> None:
+def test_config_maps_equal_those_of_kais_binder() -> None:
     compared = 0
     for name in SHARING:
         made = config_maps_made(RECORDED[name])
@@ -158,7 +158,7 @@ def test_config_maps_are_those_that_kais_binder_made() -> None:
     assert compared > 20
 
 
-def test_the_portion_is_that_of_the_bind_request() -> None:
+def test_the_portion_equals_the_bind_request() -> None:
     """KAI passes it on unchanged."""
     compared = 0
     for name in SHARING:
@@ -175,7 +175,7 @@ def test_the_portion_is_that_of_the_bind_request() -> None:
     assert compared > 20
 
 
-def test_a_reservation_pod_is_that_of_kais_binder() -> None:
+def test_a_reservation_pod_equals_that_of_kais_binder() -> None:
     """Except for its image and arguments, and the hash in its name, which the recordings
     replace."""
     compared = 0

@@ -98,7 +98,7 @@ def listed(switches: tuple[str, ...]) -> str:
     return f"{', '.join(switches[:-1])} and {switches[-1]}"
 
 
-def test_without_as_kai_switches_explain_every_difference(report: Report) -> None:
+def test_by_default_switches_explain_every_difference(report: Report) -> None:
     engine = Engine()
     cases = [result.case for result in report.results if result.verdict == "agree"]
     results = list(verify(cases, engine, switches=engine.switches()))
@@ -114,7 +114,7 @@ def test_without_as_kai_switches_explain_every_difference(report: Report) -> Non
     assert several == TOGETHER_EXPLAIN
 
 
-def test_queue_numbers_are_kais_in_every_case(report: Report) -> None:
+def test_queue_numbers_equal_kais_in_every_case(report: Report) -> None:
     wrong = [
         f"{result.case.area} {result.case.id}: {result.queue_differences[0]}"
         for result in report.results
@@ -123,7 +123,7 @@ def test_queue_numbers_are_kais_in_every_case(report: Report) -> None:
     assert wrong == []
 
 
-def test_no_case_crashes_and_no_plan_breaks_a_rule_but_those_that_are_known(
+def test_no_case_crashes_and_only_known_plans_break_a_rule(
     report: Report,
 ) -> None:
     assert not report.failed, [sentences(result)[0] for result in report.failures()]
@@ -138,14 +138,14 @@ def test_no_case_crashes_and_no_plan_breaks_a_rule_but_those_that_are_known(
     assert known == listed, "some keep the rules now: take them off the list"
 
 
-def test_with_the_mends_no_node_is_promised_twice(report: Report) -> None:
+def test_by_default_no_node_is_promised_twice(report: Report) -> None:
     cases = [result.case for results in report.known.values() for result in results]
     assert len(cases) == len(KNOWN_AS_KAI)
     for result in verify(cases, Engine(), switches=()):
         assert result.verdict not in ("crashed", "invalid"), sentences(result)
 
 
-def test_equal_files_are_packed_into_equal_bytes(tmp_path: Path) -> None:
+def test_equal_files_are_packed_to_equal_bytes(tmp_path: Path) -> None:
     for folder, order in (("one", "ab"), ("two", "ba")):
         for name in order:
             file = tmp_path / folder / "cases" / "area" / f"{name}.json"

@@ -74,7 +74,7 @@ def planned(cluster: kai.Cluster) -> tuple[dict[str, str], list[tuple[str, str]]
 
 
 @pytest.mark.parametrize("area", CASES)
-def test_the_first_cycle_decides_as_the_plan(area: str) -> None:
+def test_the_first_cycle_equals_the_plan(area: str) -> None:
     compared = 0
     for case in CASES[area]:
         cluster = cluster_of(case)

@@ -73,8 +73,8 @@ class Server:
         if reference.kind == "Pod":
             found = self.pods.get(reference.name)
         if found is None:
-            said = f'no matches for kind "{reference.kind}" in version "{reference.api_version}"'
-            self.grouper.object_gone(reference, said)
+            message = f'no matches for kind "{reference.kind}" in version "{reference.api_version}"'
+            self.grouper.object_gone(reference, message)
         else:
             self.grouper.put_object(reference, found)
 
@@ -202,16 +202,16 @@ def differences(server: Server) -> dict[str, tuple[Any, Any]]:
             ("annotations", keys.POD_GROUP_ANNOTATION),
             ("labels", keys.SUBGROUP_LABEL),
         ):
-            said = [
+            values = [
                 each["metadata"].get(kind, {}).get(key) for each in (server.kais_pods[name], pod)
             ]
-            if said[0] != said[1]:
-                found[f"{name}: {key}"] = (said[0], said[1])
+            if values[0] != values[1]:
+                found[f"{name}: {key}"] = (values[0], values[1])
     return found
 
 
 @pytest.mark.parametrize("recording", recordings(), ids=lambda each: each.name)
-def test_pod_groups_are_kais(recording: Recording) -> None:
+def test_pod_groups_equal_kais(recording: Recording) -> None:
     found = differences(replay(recording))
     known = KNOWN.get(recording.name, Known("", ()))
     unknown = {
@@ -242,11 +242,11 @@ def test_the_same_pods_cannot_be_grouped(recording: Recording) -> None:
         if not any(each in entry["object"]["message"] for each in RACES)
     }
     server = replay(recording)
-    said = dict(each.split(": ", 1) for each in server.problems)
-    assert said.keys() == warned.keys()
-    assert len(said) == len(server.problems), "each problem is reported once"
+    found = dict(each.split(": ", 1) for each in server.problems)
+    assert found.keys() == warned.keys()
+    assert len(found) == len(server.problems), "each problem is reported once"
     if recording.name == "80-owner-kind-without-crd":
-        assert said == warned
+        assert found == warned
 
 
 def test_pods_are_grouped_in_the_order_in_which_they_came() -> None:

@@ -107,7 +107,7 @@ def _amount(numbers: Mapping[str, float | None], name: str) -> float | None:
     return numbers.get(name, 0.0)
 
 
-def test_cycles_with_evictions_end_where_the_cases_say(cases: list[Case]) -> None:
+def test_cycles_with_evictions_end_as_recorded(cases: list[Case]) -> None:
     """The cluster state advances as it did with KAI's decisions."""
     evicting = []
     wrong = []
@@ -128,7 +128,7 @@ def test_cycles_with_evictions_end_where_the_cases_say(cases: list[Case]) -> Non
     assert wrong == [("integration-consolidation-010", lost)]
 
 
-def test_the_validator_objects_to_kai_where_kai_is_wrong(cases: list[Case]) -> None:
+def test_the_validator_reports_known_faults_of_kai(cases: list[Case]) -> None:
     broken: dict[str, str] = {}
     judged = 0
     for case in cases:

@@ -31,7 +31,7 @@ def test_each_bind_request_is_compared(found: dict[str, list[Compared]]) -> None
         assert len(binds) == len(made), recording.name
 
 
-def test_victims_are_found_among_the_pods_that_were_deleted(
+def test_victims_are_found_among_deleted_pods(
     found: dict[str, list[Compared]],
 ) -> None:
     victims = {
@@ -56,7 +56,7 @@ def test_95_of_100_decisions_are_the_same(found: dict[str, list[Compared]]) -> N
     assert tally.compared >= 285
 
 
-def test_each_other_one_has_a_cause(found: dict[str, list[Compared]]) -> None:
+def test_each_other_decision_has_a_cause(found: dict[str, list[Compared]]) -> None:
     """Without its webhooks KAI runs pods with invalid annotations as pods without a GPU (spec 6
     S22), and `kai run` does not read resource claims."""
     causes = {

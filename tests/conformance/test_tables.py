@@ -136,7 +136,7 @@ def test_all_tables_are_checked(recorded: dict[str, list[dict[str, Any]]]) -> No
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_single_functions_answer_as_kai_does(
+def test_single_functions_return_kais_results(
     table: str, recorded: dict[str, list[dict[str, Any]]]
 ) -> None:
     rows = recorded[table]
@@ -145,14 +145,14 @@ def test_single_functions_answer_as_kai_does(
 
 
 @pytest.mark.parametrize(("table", "op", "given", "expect"), ROWS, ids=NAMES)
-def test_a_right_answer_gives_no_message(
+def test_a_right_result_gives_no_message(
     table: str, op: str, given: dict[str, Any], expect: Any
 ) -> None:
     assert check_row(table, {"id": "t-1", "op": op, "input": given, "expect": expect}) == []
 
 
 @pytest.mark.parametrize(("table", "op", "given", "expect"), ROWS, ids=NAMES)
-def test_a_wrong_answer_gives_a_message_with_both_values(
+def test_a_wrong_result_gives_a_message_with_both_values(
     table: str, op: str, given: dict[str, Any], expect: Any
 ) -> None:
     wrong = {"seconds": 7} if isinstance(expect, dict) else not expect
@@ -177,7 +177,7 @@ def test_an_unknown_question_is_refused() -> None:
         kai_questions.min_runtime([], "reclaim", method="top")
 
 
-def test_queues_have_to_make_a_tree() -> None:
+def test_queues_must_form_a_tree() -> None:
     with pytest.raises(ValueError, match="there is no queue y"):
         kai_questions.reclaimable([], "y", (0, 0, 0), question="canReclaim", preemptible=True)
     with pytest.raises(ValueError, match="there are two queues x"):
@@ -186,7 +186,7 @@ def test_queues_have_to_make_a_tree() -> None:
         kai_questions.min_runtime([("x", "y", None, None), ("y", "x", None, None)], "preempt")
 
 
-def test_the_script_counts_what_agrees(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_script_counts_equal_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     right = {
         "id": "t-1",
         "op": "canReclaim",
@@ -196,5 +196,5 @@ def test_the_script_counts_what_agrees(tmp_path: Path, capsys: pytest.CaptureFix
     (tmp_path / "tables").mkdir()
     (tmp_path / "tables" / "reclaimable.json").write_text(json.dumps({"cases": rows}))
     assert main([str(tmp_path)]) == 1
-    said = "reclaimable: 1 of 2 agree\n  t-2: canReclaim is True, KAI says False\n"
-    assert capsys.readouterr().out == said
+    message = "reclaimable: 1 of 2 agree\n  t-2: canReclaim is True, KAI says False\n"
+    assert capsys.readouterr().out == message

@@ -17,7 +17,7 @@ def cases() -> list[Case]:
     return list(read_cases([default_cases()]))
 
 
-def test_json_is_that_of_python(cases: list[Case]) -> None:
+def test_json_equals_that_of_python(cases: list[Case]) -> None:
     scheduler = kai.Scheduler()
     for case in cases:
         cluster = kai.Cluster.from_snapshot(case.data["snapshot"], name=case.id)
@@ -26,7 +26,7 @@ def test_json_is_that_of_python(cases: list[Case]) -> None:
         assert text == json.dumps(plan.to_dict(), ensure_ascii=False, allow_nan=False), case.id
 
 
-def test_a_cluster_that_lives_on_is_planned_as_one_that_was_loaded(cases: list[Case]) -> None:
+def test_a_cluster_after_events_has_the_plan_of_a_loaded_one(cases: list[Case]) -> None:
     scheduler = kai.Scheduler(as_kai=True)
     for case in cases:
         cluster = kai.Cluster.from_snapshot(case.data["snapshot"], name=case.id)

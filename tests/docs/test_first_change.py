@@ -36,7 +36,7 @@ def changed() -> dict[str, str]:
     return files
 
 
-def test_every_change_has_its_place() -> None:
+def test_every_change_applies_to_the_tree() -> None:
     assert len(changed()) > 9
     assert [path for path in NEW if (ROOT / path).exists()] == []
 
@@ -48,7 +48,7 @@ def test_every_file_that_is_named_exists() -> None:
     assert sorted(path for path in named - set(NEW) if not (ROOT / path).exists()) == []
 
 
-def test_the_filter_and_all_that_it_touches_compile(tmp_path: Path) -> None:
+def test_the_filter_and_the_changed_files_compile(tmp_path: Path) -> None:
     compiler = os.environ.get("CXX") or shutil.which("g++") or shutil.which("c++")
     if not compiler:
         pytest.skip("there is no C++ compiler")

@@ -72,7 +72,7 @@ def name_of(page: Path) -> str:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=map(name_of, PAGES))
-def test_every_link_leads_somewhere(page: Path) -> None:
+def test_every_link_has_a_target(page: Path) -> None:
     assert list(faults(page)) == []
 
 
@@ -98,7 +98,7 @@ def test_files_that_a_page_names_exist(page: Path, files: frozenset[str]) -> Non
     assert [each for each in named_files(page) if each not in files] == []
 
 
-def test_a_named_file_that_does_not_exist_is_found(tmp_path: Path, files: frozenset[str]) -> None:
+def test_a_missing_named_file_is_reported(tmp_path: Path, files: frozenset[str]) -> None:
     page = tmp_path / "page.md"
     page.write_text("`base/id.h`, `gone/id.h`, `x.h` and `make base/id.h`\n")
     assert named_files(page) == ["base/id.h", "gone/id.h"]
@@ -132,7 +132,7 @@ BROKEN = """\
         ("[a](/etc/hostname)", "/etc/hostname leads out of the repository"),
     ],
 )
-def test_a_link_that_leads_nowhere_is_found(tmp_path: Path, link: str, fault: str) -> None:
+def test_a_link_without_a_target_is_reported(tmp_path: Path, link: str, fault: str) -> None:
     page = tmp_path / "page.md"
     (tmp_path / "other.md").write_text("# [Linked](page.md) `code`, and more #\n")
     page.write_text(BROKEN + "\n[fine](other.md#linked-code-and-more)\n")

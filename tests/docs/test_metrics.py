@@ -51,7 +51,7 @@ def rows_of(role: str, *, kais: bool) -> list[str]:
     return [row(each) for each in found if each.is_kais and (each.name in common) == (not role)]
 
 
-def test_every_metric_has_its_row() -> None:
+def test_every_metric_has_a_row() -> None:
     for heading, (role, kais) in SECTIONS.items():
         found = [line for line in section(heading).splitlines() if line.startswith("| `")]
         assert found == rows_of(role, kais=kais), f"rows of {heading!r}"
@@ -62,7 +62,7 @@ def test_every_metric_has_its_row() -> None:
     assert sorted(shown) == sorted(each.name for each in Metrics(roles=(*ROLES, "shadow")))
 
 
-def test_what_is_missing_of_kai_is_missing() -> None:
+def test_metrics_listed_as_missing_do_not_exist() -> None:
     missing = re.findall(r"`(kai_\w+)`", section("Metrics of KAI that kai does not have"))
     assert len(missing) > 5
     assert not {*missing} & {each.name for each in Metrics()}
@@ -92,13 +92,13 @@ RUNTIME = """
 """
 
 
-def test_what_kais_dashboards_ask_for_is_there_or_is_said_to_be_missing() -> None:
+def test_metrics_of_kais_dashboards_exist_or_are_listed_as_missing() -> None:
     missing = set(re.findall(r"`(kai_\w+)`", section("Metrics of KAI that kai does not have")))
-    asked = {f"kai_{name}" for name in DASHBOARDS.split()} | {*RUNTIME.split()}
-    assert asked - missing <= {each.name for each in Metrics()}
+    queried = {f"kai_{name}" for name in DASHBOARDS.split()} | {*RUNTIME.split()}
+    assert queried - missing <= {each.name for each in Metrics()}
 
 
-def test_alerts_name_metrics_that_are_there() -> None:
+def test_alerts_use_existing_metrics() -> None:
     samples = {each.name for each in Metrics()}
     samples |= {
         each.name + end

@@ -25,13 +25,13 @@ def stored(path: Path) -> Any:
     return nbformat.read(path, as_version=4)
 
 
-def test_there_are_notebooks() -> None:
+def test_notebooks_exist() -> None:
     numbers = [path.name[:2] for path in PATHS]
     assert len(set(numbers)) == len(numbers) >= 7
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
-def test_it_prints_what_is_stored(path: Path) -> None:
+def test_a_notebook_prints_its_stored_output(path: Path) -> None:
     kept = stored(path)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     made = notebooks.executed(path)
@@ -42,7 +42,7 @@ def test_it_prints_what_is_stored(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
-def test_it_has_a_question_pictures_and_an_answer(path: Path) -> None:
+def test_a_notebook_has_a_question_pictures_and_an_answer(path: Path) -> None:
     notebook = stored(path)
     cells = notebook.cells
     title, _, _ = cells[0].source.partition("\n")
@@ -59,13 +59,13 @@ def test_it_has_a_question_pictures_and_an_answer(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
-def test_its_links_lead_somewhere(path: Path) -> None:
+def test_links_of_a_notebook_have_targets(path: Path) -> None:
     for cell in stored(path).cells:
         for link in LINK.findall(cell.source if cell.cell_type == "markdown" else ""):
             assert (path.parent / link).exists(), link
 
 
-def test_what_is_stored_does_not_change_from_run_to_run() -> None:
+def test_stored_outputs_do_not_change_between_runs() -> None:
     """No times, no library versions, no text inside a picture."""
     for path in PATHS:
         notebook = stored(path)
@@ -75,7 +75,7 @@ def test_what_is_stored_does_not_change_from_run_to_run() -> None:
         assert not any(b"tEXt" in picture for picture in notebooks.pictures(notebook))
 
 
-def test_a_change_of_what_is_printed_is_found(tmp_path: Path) -> None:
+def test_a_changed_output_is_reported(tmp_path: Path) -> None:
     """Proves that the comparison finds a difference."""
     path = tmp_path / "one.ipynb"
     cell = nbformat.v4.new_code_cell("print(1)\n2")

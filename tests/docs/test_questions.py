@@ -52,7 +52,7 @@ def test_each_answer_is_one_short_script(question: str) -> None:
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_each_script_prints_what_the_page_says(question: str, tmp_path: Path) -> None:
+def test_each_script_prints_the_text_of_the_page(question: str, tmp_path: Path) -> None:
     *before, script = [*scripts(""), *scripts(question)]
     for number, code in enumerate([*before, script]):
         (tmp_path / f"{number}.py").write_text(code, encoding="utf-8")
@@ -65,8 +65,8 @@ def test_each_script_prints_what_the_page_says(question: str, tmp_path: Path) ->
             check=False,
         )
         assert done.returncode == 0, done.stderr
-    said = [text for kind, text in sections()[question] if kind == "text"]
-    assert [done.stdout] == said
+    found = [text for kind, text in sections()[question] if kind == "text"]
+    assert [done.stdout] == found
 
 
 def test_the_scripts_are_typed_strictly(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def test_the_shown_parts_of_the_demo_are_printed(capsys: pytest.CaptureFixture[s
     assert places == sorted(places)
 
 
-def test_the_python_example_prints_what_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_python_example_prints_the_shown_text(capsys: pytest.CaptureFixture[str]) -> None:
     pairs = [
         (code, shown)
         for (kind, code), (next_kind, shown) in pairwise(blocks())

@@ -23,7 +23,7 @@ def test_every_reason_code_is_explained() -> None:
     assert codes == set(REASON_CODES)
 
 
-def test_every_fact_and_cause_is_named() -> None:
+def test_every_fact_and_cause_is_listed() -> None:
     page = (ROOT / "docs/reference/reasons.md").read_text()
     named = set(re.findall(r"`(\w+)`", page[page.index("## Facts by code") :]))
     facts = (ROOT / "cpp/kai/texts/reason_facts.cc").read_text()
@@ -32,9 +32,9 @@ def test_every_fact_and_cause_is_named() -> None:
     assert set(re.findall(r'"(\w+)"', words)) - named == set()
 
 
-def test_every_cause_has_plain_words() -> None:
+def test_every_cause_has_a_text() -> None:
     words = (ROOT / "cpp/kai/texts/refusal_words.cc").read_text()
     causes = set(re.findall(r'\{Refusal::k\w+,\s*\{"(\w+)"', words))
     assert len(causes) > 20
     # The number of free GPUs is in another sentence.
-    assert causes - set(explain._NODES_SAID) == {"claimed_gpus"}
+    assert causes - set(explain._REFUSAL_PHRASES) == {"claimed_gpus"}

@@ -19,7 +19,7 @@ def write_files(text: str, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["jobs.yaml", "scaled.yaml"])
-def test_the_tables_of_a_simulation(
+def test_the_page_shows_the_tables_of_a_simulation(
     name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = PAGE.read_text(encoding="utf-8")
@@ -31,7 +31,7 @@ def test_the_tables_of_a_simulation(
     assert TIMES.sub("-", capsys.readouterr().out) == TIMES.sub("-", shown[1])
 
 
-def test_the_example_of_past_usage(
+def test_the_page_shows_the_example_of_past_usage(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = PAGE.read_text(encoding="utf-8").split("## Past usage")[1]

@@ -16,7 +16,7 @@ def test_every_switch_has_a_row() -> None:
     assert len(rows) == len(set(rows))
 
 
-def test_every_switch_is_tested_or_has_a_reason_why_not() -> None:
+def test_every_switch_is_tested_or_has_a_reason() -> None:
     section = PAGE.read_text().partition("## Switches")[2].partition("\n## ")[0]
     block = section.partition("```python")[2]
     tried = {name for name in _core.compat_switches() if re.search(rf"\b{name}\b", block)}

@@ -52,7 +52,7 @@ def is_established(api_server: ApiServer, definition: str) -> bool:
 
 @pytest.mark.parametrize("gpus", GPUS, ids=[" ".join(gpus) or "none" for gpus in GPUS])
 @pytest.mark.parametrize("name", [*CORE, *CUSTOM])
-def test_a_manifest_is_taken(
+def test_the_server_accepts_a_manifest(
     name: str, gpus: dict[str, Any], api_server: ApiServer, kinds: set[tuple[str, str]]
 ) -> None:
     built = {**CORE, **CUSTOM}[name](request_with(gpus))
@@ -64,14 +64,14 @@ def test_a_manifest_is_taken(
 
 
 @pytest.mark.parametrize("orchestrator", ORCHESTRATORS)
-def test_a_pod_of_an_orchestrator_is_taken(
+def test_the_server_accepts_a_pod_of_an_orchestrator(
     orchestrator: str, api_server: ApiServer, kinds: set[tuple[str, str]]
 ) -> None:
     assert kinds
     build = import_module(f"kai.integrations.{ORCHESTRATORS[orchestrator]}").build
     pods = []
-    for number, asked in zip(range(PODS), of_seed(valid, 1), strict=False):
-        request = kai.PodRequest(**asked).with_changes(container=None, gang_min=None)
+    for number, given in zip(range(PODS), of_seed(valid, 1), strict=False):
+        request = kai.PodRequest(**given).with_changes(container=None, gang_min=None)
         pods.append(pod_of(build(request, as_native=False).pod, f"p{number}"))
     made = api_server.create(*pods, dry_run=True)
     for pod, taken in zip(pods, made, strict=True):

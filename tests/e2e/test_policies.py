@@ -50,7 +50,7 @@ def policies(api_server: ApiServer) -> Iterator[Callable[..., None]]:
     api_server.delete(applied)
 
 
-def test_a_pod_with_a_queue_goes_to_kai(
+def test_a_pod_with_a_queue_gets_kai_as_scheduler(
     api_server: ApiServer, policies: Callable[..., None], namespace: Namespaces
 ) -> None:
     here = namespace()
@@ -65,7 +65,7 @@ def test_a_pod_with_a_queue_goes_to_kai(
     assert scheduler_of(api_server, pod(here, queue="team-a", scheduler="other")) == "other"
 
 
-def test_a_namespace_has_its_queue(
+def test_a_namespace_sets_the_queue_of_its_pods(
     api_server: ApiServer, policies: Callable[..., None], namespace: Namespaces
 ) -> None:
     pinned, free = namespace(**{QUEUE: "team-a"}), namespace()
@@ -73,14 +73,14 @@ def test_a_namespace_has_its_queue(
     policies(pin_queue=True)
     eventually(lambda: scheduler_of(api_server, pod(pinned)) == "kai-scheduler")
 
-    for asked in (None, "team-a", "team-b"):
-        (taken,) = api_server.create(pod(pinned, queue=asked, scheduler="other"), dry_run=True)
+    for requested in (None, "team-a", "team-b"):
+        (taken,) = api_server.create(pod(pinned, queue=requested, scheduler="other"), dry_run=True)
         assert taken["metadata"]["labels"][QUEUE] == "team-a"
         assert taken["spec"]["schedulerName"] == "kai-scheduler"
     assert scheduler_of(api_server, pod(free)) == "default-scheduler"
 
     # Owners: another queue is rejected if the namespace has a queue, and accepted otherwise.
-    def words_about_a_new_owner() -> str:
+    def conditions_about_a_new_owner() -> str:
         owner = config_map(pinned, "team-b", name="new")
         try:
             api_server.create(owner, dry_run=True)
@@ -88,7 +88,7 @@ def test_a_namespace_has_its_queue(
             return str(error)
         return ""
 
-    eventually(lambda: "the queue of this namespace is team-a" in words_about_a_new_owner())
+    eventually(lambda: "the queue of this namespace is team-a" in conditions_about_a_new_owner())
     api_server.create(config_map(free, "team-b"), dry_run=True)
     # An object that had another queue before the policy can be finished, and moved to the right
     # queue.

@@ -85,7 +85,7 @@ def worker_pod_of(override: Any) -> Any:
 
 
 @pytest.mark.parametrize("native", [True, False])
-def test_an_operators_pod_is_as_if_written_by_hand(expected: Any, native: bool) -> None:
+def test_an_operator_pod_equals_one_written_by_hand(expected: Any, native: bool) -> None:
     built = airflow.build(HALF_A_T4)
 
     assert (
@@ -94,7 +94,7 @@ def test_an_operators_pod_is_as_if_written_by_hand(expected: Any, native: bool) 
     )
 
 
-def test_an_executors_pod_is_as_if_written_by_hand(expected: Any) -> None:
+def test_an_executor_pod_equals_one_written_by_hand(expected: Any) -> None:
     request = HALF_A_T4.with_changes(cpu=None, memory=None, memory_limit=None)
 
     assert (
@@ -105,29 +105,32 @@ def test_an_executors_pod_is_as_if_written_by_hand(expected: Any) -> None:
 
 @pytest.mark.parametrize("native", [True, False])
 @pytest.mark.parametrize("name", REQUESTS)
-def test_the_pod_is_what_the_result_says(name: str, native: bool) -> None:
+def test_the_pod_equals_the_predicted_pod(name: str, native: bool) -> None:
     built = airflow.build(REQUESTS[name])
     pod = pod_of(**(built.native if native else built))
 
-    says = without_nulls(built.pod)
-    labels, annotations = says["metadata"]["labels"], says["metadata"].get("annotations", {})
+    expected = without_nulls(built.pod)
+    labels, annotations = (
+        expected["metadata"]["labels"],
+        expected["metadata"].get("annotations", {}),
+    )
     assert labels.items() <= pod["metadata"]["labels"].items()
     assert pod["metadata"].get("annotations", {}) == annotations
-    (container,), (said,) = pod["spec"].pop("containers"), says["spec"].pop("containers")
-    assert said.items() <= container.items()
-    assert says["spec"].items() <= pod["spec"].items()
+    (container,), (found,) = pod["spec"].pop("containers"), expected["spec"].pop("containers")
+    assert found.items() <= container.items()
+    assert expected["spec"].items() <= pod["spec"].items()
 
 
 @pytest.mark.parametrize("name", sorted(set(REQUESTS) - {"all"}))
-def test_the_executors_pod_is_what_was_asked_for(name: str) -> None:
+def test_the_executor_pod_has_the_requested_settings(name: str) -> None:
     pod = worker_pod_of(airflow.pod_override(REQUESTS[name], as_native=True))
 
-    says = without_nulls(airflow.pod_override(REQUESTS[name], as_native=False))
-    assert says["metadata"]["labels"].items() <= pod["metadata"]["labels"].items()
-    (container,), (said,) = pod["spec"].pop("containers"), says["spec"].pop("containers")
-    said.pop("env", None)
-    assert said.items() <= container.items()
-    assert says["spec"].items() <= pod["spec"].items()
+    expected = without_nulls(airflow.pod_override(REQUESTS[name], as_native=False))
+    assert expected["metadata"]["labels"].items() <= pod["metadata"]["labels"].items()
+    (container,), (found,) = pod["spec"].pop("containers"), expected["spec"].pop("containers")
+    found.pop("env", None)
+    assert found.items() <= container.items()
+    assert expected["spec"].items() <= pod["spec"].items()
 
 
 def test_waiting_has_its_own_timeout() -> None:
@@ -138,7 +141,7 @@ def test_waiting_has_its_own_timeout() -> None:
 
 
 @pytest.mark.parametrize("provider_version", ["10.0.1", "10.12.0", "10.25.0"])
-def test_a_runtime_class_gets_there_in_every_version(provider_version: str) -> None:
+def test_a_runtime_class_is_set_in_every_version(provider_version: str) -> None:
     built = airflow.build(
         HALF_A_T4.with_changes(runtime_class="nvidia"), provider_version=provider_version
     )
@@ -146,7 +149,7 @@ def test_a_runtime_class_gets_there_in_every_version(provider_version: str) -> N
     assert pod_of(**built)["spec"]["runtimeClassName"] == "nvidia"
 
 
-def test_a_template_keeps_what_it_has_but_whole_gpus() -> None:
+def test_a_template_keeps_its_fields_except_whole_gpus() -> None:
     template = {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -178,7 +181,7 @@ def test_a_template_keeps_what_it_has_but_whole_gpus() -> None:
 
 
 @pytest.mark.parametrize("template", [None, {"spec": {"containers": [{"name": "base"}]}}])
-def test_a_job_has_the_keys_that_kai_reads_from_owners(template: Any) -> None:
+def test_a_job_has_the_settings_of_the_owner(template: Any) -> None:
     built = airflow.build(
         HALF_A_T4.with_changes(gang_min=2, topology="cluster", required_level="rack"),
         operator="job",
@@ -199,7 +202,7 @@ def test_a_job_has_the_keys_that_kai_reads_from_owners(template: Any) -> None:
 
 
 @pytest.mark.parametrize("api_version", ["v1", "v1beta1"])
-def test_the_policies_have_only_fields_that_kubernetes_knows(api_version: str) -> None:
+def test_the_policies_have_only_fields_of_kubernetes(api_version: str) -> None:
     # Checked here, because this environment's client is new enough to know the kinds of policies.
     for manifest in scheduler_name_policy(HALF_A_T4, pin_queue=True, api_version=api_version):
         version = manifest["apiVersion"].rpartition("/")[2]

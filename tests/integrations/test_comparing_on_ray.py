@@ -34,7 +34,7 @@ def executor() -> Iterator[RayExecutor]:
     assert not ray.is_initialized()
 
 
-def test_a_comparison_has_the_same_bytes(executor: RayExecutor, weeks: Workload) -> None:
+def test_a_comparison_gives_the_same_bytes(executor: RayExecutor, weeks: Workload) -> None:
     alone = kai.compare(FIFO, None, workload=weeks, seeds=4)
     beside = kai.compare(FIFO, None, workload=weeks, seeds=4, executor=executor)
     assert beside.to_json() == alone.to_json()
@@ -50,7 +50,7 @@ def widest_first(groups):
 """
 
 
-def test_a_policy_in_python_has_the_same_bytes(
+def test_a_python_policy_gives_the_same_bytes(
     executor: RayExecutor, weeks: Workload, tmp_path: Path
 ) -> None:
     (tmp_path / "mine.py").write_text(POLICY)
@@ -66,13 +66,13 @@ def test_a_policy_in_python_has_the_same_bytes(
         kai.compare(None, broken, workload=weeks, seeds=2, executor=executor)
 
 
-def test_the_name_uses_the_connection_that_is_open(executor: RayExecutor, weeks: Workload) -> None:
+def test_the_name_ray_uses_the_open_connection(executor: RayExecutor, weeks: Workload) -> None:
     grid = {"config.actions": ["allocate", "allocate, reclaim"]}
     beside = kai.sweep(grid, weeks, seeds=2, executor="ray")
     assert beside.to_json() == kai.sweep(grid, weeks, seeds=2).to_json()
     assert ray.is_initialized()
 
 
-def test_what_a_simulation_refuses_is_refused_here(executor: RayExecutor, weeks: Workload) -> None:
+def test_an_error_of_a_simulation_is_raised(executor: RayExecutor, weeks: Workload) -> None:
     with pytest.raises(InvalidInputError, match=r"^queue a: jobs use it, but the workload"):
         kai.compare(None, kai.Side(queues=()), workload=weeks, vary=(), executor=executor)

@@ -39,7 +39,7 @@ def test_the_job_of_a_step(expected: Any) -> None:
     assert step_job(read) == expected("dagster-k8s-0.29.27")["Job"]
 
 
-def test_the_native_config_is_what_dagster_reads_from_the_tag() -> None:
+def test_the_native_config_equals_what_dagster_reads_from_the_tag() -> None:
     built = dagster.build(HALF_A_T4, merge_behavior="SHALLOW")
     tags = {key: json.dumps(value) for key, value in built.items()}
     assert isinstance(built.native, UserDefinedDagsterK8sConfig)
@@ -62,7 +62,7 @@ def test_the_pod_of_pipes(expected: Any) -> None:
 
 
 @pytest.mark.parametrize("gpus", GPUS)
-def test_dagster_makes_the_pod_that_was_foretold(gpus: dict[str, Any]) -> None:
+def test_dagster_makes_the_predicted_pod(gpus: dict[str, Any]) -> None:
     request = kai.PodRequest(
         queue="team-a",
         priority="train",
@@ -75,13 +75,13 @@ def test_dagster_makes_the_pod_that_was_foretold(gpus: dict[str, Any]) -> None:
     )
     built = dagster.build(request)
     made = step_job(built.native)
-    template, foretold = made["spec"]["template"], built.to_pod_spec()
-    assert template["metadata"].get("annotations") == foretold["metadata"].get("annotations")
-    assert foretold["metadata"]["labels"].items() <= template["metadata"]["labels"].items()
+    template, predicted = made["spec"]["template"], built.to_pod_spec()
+    assert template["metadata"].get("annotations") == predicted["metadata"].get("annotations")
+    assert predicted["metadata"]["labels"].items() <= template["metadata"]["labels"].items()
     assert made["metadata"]["annotations"] == {
         "kai.scheduler/topology": "t",
         "kai.scheduler/topology-required-placement": "rack",
     }
-    main, wanted = template["spec"].pop("containers")[0], foretold["spec"].pop("containers")[0]
-    assert foretold["spec"].items() <= template["spec"].items()
+    main, wanted = template["spec"].pop("containers")[0], predicted["spec"].pop("containers")[0]
+    assert predicted["spec"].items() <= template["spec"].items()
     assert wanted.items() <= main.items()

@@ -39,7 +39,7 @@ def test_the_pod_of_a_task(expected: Any) -> None:
     assert pod_of(flyte.build(HALF_A_T4).native) == expected("flytekit-1.16.31")
 
 
-def test_the_resources_and_variables_of_the_task_do_as_well(expected: Any) -> None:
+def test_resources_and_variables_may_be_set_on_the_task(expected: Any) -> None:
     bare = HALF_A_T4.with_changes(cpu=None, memory=None, memory_limit=None, env={})
     made = pod_of(
         flyte.build(bare).native,
@@ -50,7 +50,7 @@ def test_the_resources_and_variables_of_the_task_do_as_well(expected: Any) -> No
     assert made == expected("flytekit-1.16.31")
 
 
-def test_a_template_of_ones_own_is_added_to() -> None:
+def test_an_existing_template_is_extended() -> None:
     once = flyte.build(HALF_A_T4)
     again = flyte.build(HALF_A_T4, existing=once.native)
     assert again == once
@@ -58,7 +58,7 @@ def test_a_template_of_ones_own_is_added_to() -> None:
 
 
 @pytest.mark.parametrize("gpus", GPUS)
-def test_flyte_makes_the_pod_that_was_foretold(gpus: dict[str, Any]) -> None:
+def test_flyte_makes_the_predicted_pod(gpus: dict[str, Any]) -> None:
     request = kai.PodRequest(
         queue="team-a",
         priority="train",
@@ -70,8 +70,8 @@ def test_flyte_makes_the_pod_that_was_foretold(gpus: dict[str, Any]) -> None:
         **gpus,
     )
     built = flyte.build(request)
-    made, foretold = pod_of(built.native), built.to_pod_spec()
-    assert made["metadata"] == foretold["metadata"]
-    main, wanted = made["podSpec"].pop("containers")[0], foretold["spec"].pop("containers")[0]
-    assert made["podSpec"] == foretold["spec"]
+    made, predicted = pod_of(built.native), built.to_pod_spec()
+    assert made["metadata"] == predicted["metadata"]
+    main, wanted = made["podSpec"].pop("containers")[0], predicted["spec"].pop("containers")[0]
+    assert made["podSpec"] == predicted["spec"]
     assert wanted.items() <= main.items()

@@ -29,7 +29,7 @@ def test_the_pod_of_a_template(expected: Any) -> None:
     assert flyte.build(request, sdk="flyte", existing=built.native) == built
 
 
-def test_an_environment_takes_the_template() -> None:
+def test_an_environment_accepts_the_template() -> None:
     template = flyte.build(kai.PodRequest(queue="team-a", gpus=1), sdk="flyte").native
     environment = flyte2.TaskEnvironment(name="train", pod_template=template)
     assert environment.pod_template is template
@@ -45,9 +45,9 @@ def test_an_environment_takes_the_template() -> None:
         {"mig": "1g.5gb"},
     ],
 )
-def test_flyte_makes_the_pod_that_was_foretold(gpus: dict[str, Any]) -> None:
+def test_flyte_makes_the_predicted_pod(gpus: dict[str, Any]) -> None:
     built = flyte.build(kai.PodRequest(queue="team-a", privileged=True, **gpus), sdk="flyte")
-    made, foretold = pod_of(built.native), without_nulls(built.to_pod_spec())
-    assert made["metadata"] == foretold["metadata"]
-    assert made["podSpec"] == foretold["spec"]
+    made, predicted = pod_of(built.native), without_nulls(built.to_pod_spec())
+    assert made["metadata"] == predicted["metadata"]
+    assert made["podSpec"] == predicted["spec"]
     assert made["primaryContainerName"] == "primary"

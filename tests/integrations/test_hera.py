@@ -41,7 +41,7 @@ REQUESTS = {
 }
 
 
-def test_a_workflow_is_as_if_written_by_hand(expected: Any) -> None:
+def test_a_workflow_equals_one_written_by_hand(expected: Any) -> None:
     built = argo.build(HALF_A_T4, kind="script", every_pod=False)
 
     @script(image="python:3.11", **built.native.template_kwargs)
@@ -60,7 +60,7 @@ def test_a_workflow_is_as_if_written_by_hand(expected: Any) -> None:
 
 
 @pytest.mark.parametrize("name", REQUESTS)
-def test_hera_makes_of_the_arguments_what_the_plain_values_say(name: str) -> None:
+def test_the_arguments_of_hera_give_the_plain_values(name: str) -> None:
     built = argo.build(REQUESTS[name])
     with Workflow(name="w", entrypoint="train", **built.native.workflow_kwargs) as workflow:
         Container(name="train", image="i", **built.native.template_kwargs)
@@ -75,7 +75,7 @@ def test_hera_makes_of_the_arguments_what_the_plain_values_say(name: str) -> Non
     assert made["spec"]["templates"] == [wanted]
 
 
-def test_a_script_takes_the_same_arguments() -> None:
+def test_a_script_accepts_the_same_arguments() -> None:
     built = argo.build(HALF_A_T4, kind="script")
     with Workflow(name="w", entrypoint="train", **built.native.workflow_kwargs) as workflow:
         Script(name="train", image="i", source="print(1)", **built.native.template_kwargs)
@@ -85,7 +85,7 @@ def test_a_script_takes_the_same_arguments() -> None:
 
 
 @pytest.mark.parametrize("name", REQUESTS)
-def test_a_patched_manifest_reads_back_without_loss(name: str) -> None:
+def test_a_patched_manifest_is_read_back_without_loss(name: str) -> None:
     manifest = {
         "apiVersion": "argoproj.io/v1alpha1",
         "kind": "Workflow",
@@ -104,7 +104,7 @@ def test_a_patched_manifest_reads_back_without_loss(name: str) -> None:
     assert without_nulls(read) == without_nulls(patched)
 
 
-def test_an_amount_that_hera_does_not_read_is_refused_in_a_sentence() -> None:
+def test_an_amount_that_hera_cannot_read_raises_one_sentence() -> None:
     from kai.errors import InvalidRequestError
 
     with pytest.raises(InvalidRequestError, match="write them as in 500m"):
@@ -112,7 +112,7 @@ def test_an_amount_that_hera_does_not_read_is_refused_in_a_sentence() -> None:
     assert argo.build(PodRequest(queue="q", cpu="1e3"), as_native=False)
 
 
-def test_both_examples_come_to_the_same_training_step() -> None:
+def test_both_examples_have_the_same_training_step() -> None:
     folder = Path(__file__).parents[2] / "examples" / "argo"
     made = []
     for name in ("patch.py", "workflow.py"):

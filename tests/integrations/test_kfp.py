@@ -53,7 +53,7 @@ def compiled(tmp_path: Path) -> Callable[..., dict[str, Any]]:
     return compile_with
 
 
-def test_a_task_is_as_if_written_by_hand(compiled: Any, expected: Any) -> None:
+def test_a_task_equals_one_written_by_hand(compiled: Any, expected: Any) -> None:
     made = compiled(kfp.build(HALF_A_T4).native)
 
     container = made["containers"]["exec-train"]
@@ -64,7 +64,7 @@ def test_a_task_is_as_if_written_by_hand(compiled: Any, expected: Any) -> None:
     assert without_nulls(pod) == expected("kfp-2.17.0")
 
 
-def test_other_tasks_stay_as_they_are(compiled: Any) -> None:
+def test_other_tasks_are_unchanged(compiled: Any) -> None:
     made = compiled(kfp.build(HALF_A_T4).native)
 
     assert set(made["platform"]) == {"exec-train"}
@@ -72,7 +72,7 @@ def test_other_tasks_stay_as_they_are(compiled: Any) -> None:
     assert "resources" not in made["containers"]["exec-load"]
 
 
-def test_applied_twice_is_as_once(compiled: Any) -> None:
+def test_applying_is_idempotent(compiled: Any) -> None:
     apply = kfp.build(HALF_A_T4).native
 
     assert compiled(lambda task: apply(apply(task))) == compiled(apply)
@@ -94,7 +94,7 @@ def test_a_toleration_that_kfp_added_already_is_not_repeated(compiled: Any) -> N
     assert entry["podMetadata"]["labels"] == {"team": "vision", "kai.scheduler/queue": "team-a"}
 
 
-def test_what_kfp_adds_afterwards_is_kept_beside_ours(compiled: Any) -> None:
+def test_fields_that_kfp_adds_later_are_kept(compiled: Any) -> None:
     apply = kfp.build(
         HALF_A_T4.with_changes(
             tolerations=[
@@ -137,7 +137,7 @@ def test_whole_gpus_are_accelerators(
 @pytest.mark.parametrize(
     "request_", [PodRequest(queue="q", gpu_fraction=0.5), PodRequest(queue="q", gpu_memory="5Gi")]
 )
-def test_an_accelerator_is_taken_from_a_task_with_a_part_of_a_gpu(
+def test_a_part_of_a_gpu_removes_the_accelerator_of_a_task(
     compiled: Any, request_: PodRequest
 ) -> None:
     apply = kfp.build(request_).native
@@ -168,7 +168,7 @@ def test_a_scheduler_name_never_gets_into_the_pipeline(compiled: Any) -> None:
     assert "schedulerName" not in text
 
 
-def test_the_library_decides_what_native_is() -> None:
+def test_as_native_sets_whether_native_is_a_callable() -> None:
     assert callable(kfp.build(HALF_A_T4, as_native=True).native)
     assert kfp.build(HALF_A_T4, as_native=False).native == kfp.build(HALF_A_T4).settings
 

@@ -12,7 +12,7 @@ from kai.integrations import kserve
 from kai.settings.native import to_plain
 
 
-def test_the_service(expected: Any) -> None:
+def test_the_service_is_built(expected: Any) -> None:
     service = kserve.build(HALF_A_T4, name="m", model_format="huggingface").native
     assert isinstance(service, V1beta1InferenceService)
     assert isinstance(service.spec.predictor, V1beta1PredictorSpec)
@@ -33,7 +33,7 @@ def test_the_service(expected: Any) -> None:
         {"mig": "1g.5gb"},
     ],
 )
-def test_kserve_takes_every_field(mode: str, gpus: dict[str, Any]) -> None:
+def test_kserve_accepts_every_field(mode: str, gpus: dict[str, Any]) -> None:
     request = kai.PodRequest(
         queue="team-a",
         priority="inference",

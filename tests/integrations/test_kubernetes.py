@@ -33,11 +33,11 @@ MAKERS: dict[str, tuple[Any, dict[str, Any], type]] = {
 }
 
 
-@pytest.mark.parametrize("asked", REQUESTS)
+@pytest.mark.parametrize("given", REQUESTS)
 @pytest.mark.parametrize("maker", MAKERS)
-def test_objects_of_the_client_say_what_the_plain_values_say(maker: str, asked: str) -> None:
+def test_objects_of_the_client_equal_the_plain_values(maker: str, given: str) -> None:
     make, options, kind = MAKERS[maker]
-    request = PodRequest(queue="team-a", **REQUESTS[asked])
+    request = PodRequest(queue="team-a", **REQUESTS[given])
     built = make(request, image="i", as_native=True, **options)
     assert isinstance(built.native, kind)
     # With the client's serialiser and with ours, and through YAML.
@@ -57,14 +57,14 @@ def test_an_object_of_the_client_can_be_patched() -> None:
     assert template.spec.containers[0].resources is None
 
 
-def test_an_object_that_does_not_say_its_kind_is_known_by_its_class() -> None:
+def test_an_object_without_a_kind_is_recognized_by_its_class() -> None:
     container = client.V1Container(name="main", image="i")
     pod = client.V1Pod(spec=client.V1PodSpec(containers=[container]))
     built = kubernetes.patch(pod, PodRequest(queue="a", topology="t", required_level="rack"))
     assert built.native.metadata.annotations["kai.scheduler/topology"] == "t"
 
 
-def test_tolerations_of_the_client_are_understood() -> None:
+def test_tolerations_of_the_client_are_read() -> None:
     toleration = client.V1Toleration(key="a", operator="Exists", toleration_seconds=5)
     built = kubernetes.build(PodRequest(queue="a", tolerations=[toleration]), as_native=True)
     assert built["spec"]["tolerations"] == [
@@ -73,7 +73,7 @@ def test_tolerations_of_the_client_are_understood() -> None:
     assert built.native.spec.tolerations[0].toleration_seconds == 5
 
 
-def test_what_the_client_does_not_know_is_not_dropped() -> None:
+def test_fields_unknown_to_the_client_are_refused() -> None:
     with pytest.raises(InvalidRequestError, match="V1PodSpec of this client has no"):
         to_native("V1Pod", {"spec": {"containers": [], "scheduler_name": "kai-scheduler"}})
     incomplete = {"kind": "Pod", "metadata": {"name": "n"}, "spec": {"containers": None}}

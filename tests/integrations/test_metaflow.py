@@ -105,7 +105,7 @@ def test_the_jobset_of_a_parallel_step(expected: Any) -> None:
         {"mig": "1g.5gb"},
     ],
 )
-def test_metaflow_makes_the_pod_that_was_foretold(gpus: dict[str, Any]) -> None:
+def test_metaflow_makes_the_predicted_pod(gpus: dict[str, Any]) -> None:
     request = kai.PodRequest(
         queue="team-a",
         priority="train",
@@ -117,14 +117,14 @@ def test_metaflow_makes_the_pod_that_was_foretold(gpus: dict[str, Any]) -> None:
         **gpus,
     )
     built = metaflow.build(request, step="train_model")
-    job, foretold = job_of(built), without_nulls(built.to_pod_spec())
-    assert job["metadata"]["labels"] == foretold["metadata"]["labels"]
-    assert job["metadata"]["annotations"] == foretold["metadata"]["annotations"]
+    job, predicted = job_of(built), without_nulls(built.to_pod_spec())
+    assert job["metadata"]["labels"] == predicted["metadata"]["labels"]
+    assert job["metadata"]["annotations"] == predicted["metadata"]["annotations"]
     pod = job["spec"]["template"]
-    assert foretold["metadata"].items() <= pod["metadata"].items()
-    (main,), (wanted,) = pod["spec"].pop("containers"), foretold["spec"].pop("containers")
-    assert foretold["spec"].pop("schedulerName") == "kai-scheduler"  # by the policy
-    assert foretold["spec"].items() <= pod["spec"].items()
+    assert predicted["metadata"].items() <= pod["metadata"].items()
+    (main,), (wanted,) = pod["spec"].pop("containers"), predicted["spec"].pop("containers")
+    assert predicted["spec"].pop("schedulerName") == "kai-scheduler"  # by the policy
+    assert predicted["spec"].items() <= pod["spec"].items()
     assert main["name"] == wanted["name"] == "train-model"
     assert main["securityContext"] == wanted["securityContext"]
     assert main["resources"].get("limits") == wanted["resources"].get("limits")

@@ -33,7 +33,7 @@ def test_the_job_of_a_run(expected: Any) -> None:
     assert job_of(built["kube-job-template"]) == expected("mlflow-skinny-3.17.2")
 
 
-def test_mlflow_reads_what_was_written(tmp_path: Path) -> None:
+def test_mlflow_reads_the_written_template(tmp_path: Path) -> None:
     built = mlflow.build(HALF_A_T4, project="my-project", repository_uri="example.com/r")
     _, config = mlflow.write(built, tmp_path)
     read = projects._parse_kubernetes_config(json.loads(config.read_text()))
@@ -42,13 +42,13 @@ def test_mlflow_reads_what_was_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("gpus", GPUS)
-def test_mlflow_makes_the_pod_that_was_foretold(gpus: dict[str, Any]) -> None:
+def test_mlflow_makes_the_predicted_pod(gpus: dict[str, Any]) -> None:
     request = kai.PodRequest(queue="team-a", priority="train", privileged=True, **gpus)
     built = mlflow.build(request, project="my-project")
-    made, foretold = job_of(built["kube-job-template"]), built.to_pod_spec()
+    made, predicted = job_of(built["kube-job-template"]), built.to_pod_spec()
     pod = made["spec"]["template"]
-    assert pod["metadata"] == foretold["metadata"]
-    main, wanted = pod["spec"].pop("containers")[0], foretold["spec"].pop("containers")[0]
-    assert pod["spec"] == foretold["spec"]
+    assert pod["metadata"] == predicted["metadata"]
+    main, wanted = pod["spec"].pop("containers")[0], predicted["spec"].pop("containers")[0]
+    assert pod["spec"] == predicted["spec"]
     for field in ("name", "resources", "securityContext"):
         assert main.get(field) == wanted.get(field)

@@ -57,7 +57,7 @@ def test_the_job_of_a_run(expected: Any, environment: str) -> None:
     assert job == expected(environment)
 
 
-def test_the_variables_are_those_of_the_template(version: str) -> None:
+def test_the_variables_equal_those_of_the_template(version: str) -> None:
     made = prefect.build(REQUEST, version=version).native["base_job_template"]
     # Prefect has, or the builder adds, all variables that the builder relies on.
     assert set(prefect.job_variables(REQUEST)) <= set(made["variables"]["properties"])
@@ -66,7 +66,7 @@ def test_the_variables_are_those_of_the_template(version: str) -> None:
 
 
 @pytest.mark.parametrize("own", [False, True], ids=["prefect's template", "kai's template"])
-def test_a_run_may_take_another_queue_and_share(version: str, own: bool) -> None:
+def test_a_run_may_use_another_queue_and_share(version: str, own: bool) -> None:
     request = REQUEST.with_changes(topology="t", required_level="rack", cpu="500m")
     built = prefect.build(request, version=version)
     template = built.settings if own else built.native
@@ -107,7 +107,7 @@ def test_the_priority_reaches_kai_in_every_version(version: str) -> None:
         {"claim": "one-gpu"},
     ],
 )
-def test_prefect_makes_the_pod_that_was_foretold(version: str, gpus: dict[str, Any]) -> None:
+def test_prefect_makes_the_predicted_pod(version: str, gpus: dict[str, Any]) -> None:
     request = kai.PodRequest(
         queue="team-a",
         priority="train",
@@ -119,19 +119,19 @@ def test_prefect_makes_the_pod_that_was_foretold(version: str, gpus: dict[str, A
     built = prefect.build(request, version=version)
     for template in (built.settings, built.native):
         pod = rendered(template["base_job_template"], {})["spec"]["template"]
-        foretold = copy.deepcopy(dict(built.to_pod_spec()))
-        assert foretold["metadata"]["labels"].items() <= pod["metadata"]["labels"].items()
-        wanted, main = foretold["spec"].pop("containers")[0], pod["spec"].pop("containers")[0]
+        predicted = copy.deepcopy(dict(built.to_pod_spec()))
+        assert predicted["metadata"]["labels"].items() <= pod["metadata"]["labels"].items()
+        wanted, main = predicted["spec"].pop("containers")[0], pod["spec"].pop("containers")[0]
         annotations = pod["metadata"].get("annotations", {})
         if not request.shares_gpus:
             # The name of the container alone requests nothing.
             assert annotations.pop("gpu-fraction-container-name") == "prefect-job"
-        assert annotations == foretold["metadata"].get("annotations", {})
-        assert foretold["spec"].items() <= pod["spec"].items()
+        assert annotations == predicted["metadata"].get("annotations", {})
+        assert predicted["spec"].items() <= pod["spec"].items()
         assert wanted.items() <= main.items()
 
 
-def test_the_schema_refuses_what_kai_would_refuse() -> None:
+def test_the_schema_refuses_values_that_kai_refuses() -> None:
     schema = prefect.base_job_template(REQUEST)["variables"]
     assert is_valid({"gpu_fraction": "0.25", "kai_queue": "team-b"}, schema)
     for wrong in ({"gpu_fraction": ""}, {"gpu_fraction": "1.5"}, {"kai_queue": "team a/b"}):

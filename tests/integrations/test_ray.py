@@ -34,7 +34,7 @@ def a_cluster(request: PodRequest, **options: Any) -> Mapping[str, Any]:
 
 
 @pytest.mark.parametrize("kind", ["RayCluster", "RayJob", "RayService"])
-def test_manifests_are_those_that_kuberay_accepts(kind: str, expected: Any) -> None:
+def test_kuberay_accepts_the_manifests(kind: str, expected: Any) -> None:
     options: dict[str, Any] = {
         "RayCluster": {"name": "rc", "namespace": "ns"},
         "RayJob": {"name": "rj", "entrypoint": "python x.py"},
@@ -53,7 +53,7 @@ def test_manifests_are_those_that_kuberay_accepts(kind: str, expected: Any) -> N
     assert without_nulls(dict(built)) == expected("ray-kuberay-2.60.0")[kind]
 
 
-def test_ray_sees_one_gpu_where_half_of_one_is(expected: Any) -> None:
+def test_ray_counts_half_a_gpu_as_one(expected: Any) -> None:
     cluster = a_cluster(HALF, head=HEAD, head_start_params={"num-cpus": "0"})
     seen = expected("ray-kuberay-2.60.0")["autoscaler_resources"]
     assert resources_of(cluster) == seen
@@ -71,13 +71,15 @@ def test_ray_sees_one_gpu_where_half_of_one_is(expected: Any) -> None:
         (PodRequest(queue="a", cpu_limit="1", claim="a-gpu"), 1),
     ],
 )
-def test_ray_counts_whole_gpus_of_every_kind(request_: PodRequest, gpus: int | None) -> None:
+def test_ray_counts_whole_gpus_of_every_resource_name(
+    request_: PodRequest, gpus: int | None
+) -> None:
     seen = resources_of(a_cluster(request_, head_start_params={"num-cpus": "0"}))
     assert seen["gpu"].get("GPU") == gpus
     assert "GPU" not in seen["headgroup"]
 
 
-def test_patching_mends_a_cluster_that_ray_would_refuse() -> None:
+def test_patching_corrects_a_cluster_that_ray_would_refuse() -> None:
     cluster = dict(a_cluster(HALF, head_start_params={"num-cpus": "0"}))
     group = cluster["spec"]["workerGroupSpecs"][0]
     group["rayStartParams"]["num-gpus"] = "0.5"
@@ -88,7 +90,7 @@ def test_patching_mends_a_cluster_that_ray_would_refuse() -> None:
     assert any("num-gpus" in warning for warning in mended.warnings)
 
 
-def test_the_resources_of_a_group_go_before_its_parameters() -> None:
+def test_resources_of_a_group_override_its_parameters() -> None:
     cluster = dict(a_cluster(HALF, head_start_params={"num-cpus": "0"}))
     cluster["spec"]["workerGroupSpecs"][0]["resources"] = {"GPU": "4"}
     assert resources_of(cluster)["gpu"]["GPU"] == 4

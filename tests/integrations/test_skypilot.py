@@ -52,7 +52,7 @@ def test_the_pod_of_a_task(expected: Any) -> None:
     assert merged(dict(built)) == expected("skypilot-0.14.1")
 
 
-def test_a_task_takes_the_configuration() -> None:
+def test_a_task_accepts_the_configuration() -> None:
     built = skypilot.build(kai.PodRequest(queue="team-a", gpu_fraction=0.5))
     task = Task.from_yaml_config({"run": "nvidia-smi", "config": dict(built)})
     for resources in task.resources:
@@ -60,7 +60,7 @@ def test_a_task_takes_the_configuration() -> None:
 
 
 @pytest.mark.parametrize("gpus", GPUS)
-def test_skypilot_makes_the_pod_that_was_foretold(gpus: dict[str, Any]) -> None:
+def test_skypilot_makes_the_predicted_pod(gpus: dict[str, Any]) -> None:
     request = kai.PodRequest(
         queue="team-a",
         priority="train",
@@ -74,18 +74,18 @@ def test_skypilot_makes_the_pod_that_was_foretold(gpus: dict[str, Any]) -> None:
         **gpus,
     )
     built = skypilot.build(request)
-    made, foretold = merged(dict(built)), copy.deepcopy(dict(built.to_pod_spec()))
-    for kind, wanted in foretold["metadata"].items():
+    made, predicted = merged(dict(built)), copy.deepcopy(dict(built.to_pod_spec()))
+    for kind, wanted in predicted["metadata"].items():
         assert wanted.items() <= made["metadata"][kind].items()
-    (main,), (wanted,) = made["spec"].pop("containers"), foretold["spec"].pop("containers")
-    assert foretold["spec"].items() <= made["spec"].items()
+    (main,), (wanted,) = made["spec"].pop("containers"), predicted["spec"].pop("containers")
+    assert predicted["spec"].items() <= made["spec"].items()
     assert main["env"] == [{"name": "A", "value": "1"}, *wanted["env"]]
     assert main["resources"]["requests"] == {"cpu": "2", "memory": "1Gi"}
     assert main["resources"].get("limits") == wanted["resources"].get("limits")
     assert main["securityContext"] == wanted["securityContext"]
 
 
-def test_skypilot_finds_a_wrong_key_only_in_the_pod() -> None:
+def test_skypilot_reports_an_unknown_key_only_in_the_pod() -> None:
     # The reason why the keys have the API server's spelling.
     config = {"kubernetes": {"pod_config": {"spec": {"scheduler_name": "kai-scheduler"}}}}
     with pytest.raises(AssertionError):

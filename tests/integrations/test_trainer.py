@@ -50,9 +50,7 @@ def known_by_the_models(built: Built) -> None:
     assert parsed.to_dict() == runtime
 
 
-def test_a_job_comes_out_as_this_version_takes_it(
-    environment: str, version: str, expected: Any
-) -> None:
+def test_this_version_accepts_the_job(environment: str, version: str, expected: Any) -> None:
     built = trainer.build(HALF, trainer_version=version, name="j", as_native=False)
     wanted = expected(OF_ENVIRONMENT[environment][1])
     if version == "2.3":
@@ -65,7 +63,7 @@ def test_a_job_comes_out_as_this_version_takes_it(
 
 
 @pytest.mark.parametrize("kind", REQUESTS)
-def test_only_fields_of_the_models_are_written(kind: str, version: str) -> None:
+def test_a_job_has_only_fields_of_the_models(kind: str, version: str) -> None:
     built = trainer.build(
         REQUESTS[kind].with_changes(topology="racks", required_level="rack"),
         trainer_version=version,
@@ -89,7 +87,7 @@ def test_the_options_of_the_sdk_make_the_same_job(environment: str, expected: An
 
 
 @pytest.mark.parametrize("kind", REQUESTS)
-def test_the_options_say_what_the_job_says(kind: str, environment: str) -> None:
+def test_the_options_equal_the_job(kind: str, environment: str) -> None:
     if environment != "kubeflow-0.5.0":
         assert trainer.build(REQUESTS[kind], trainer_version="2.0").native["kind"] == "TrainJob"
         return
@@ -97,9 +95,9 @@ def test_the_options_say_what_the_job_says(kind: str, environment: str) -> None:
     built = trainer.build(request, as_native=True)
     job = applied(built.native)
     assert job["metadata"] == built["metadata"]
-    said = [each["trainingRuntimeSpec"] for each in job["spec"].get("runtimePatches", [])]
+    found = [each["trainingRuntimeSpec"] for each in job["spec"].get("runtimePatches", [])]
     meant = [each["trainingRuntimeSpec"] for each in built["spec"].get("runtimePatches", [])]
-    assert without_nulls(said) == without_nulls(meant)
+    assert without_nulls(found) == without_nulls(meant)
 
 
 def applied(options: Any) -> dict[str, Any]:

@@ -22,7 +22,7 @@ def serialised(native: Any) -> Any:
     return without_nulls(ApiClient().sanitize_for_serialization(native))
 
 
-def test_a_job_comes_out_as_the_library_makes_it(expected: Any) -> None:
+def test_a_job_equals_one_made_by_the_library(expected: Any) -> None:
     built = training_operator.build(
         HALF, name="j", image="img", replicas={"Master": 1, "Worker": 1}, as_native=True
     )
@@ -32,7 +32,7 @@ def test_a_job_comes_out_as_the_library_makes_it(expected: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_is_native_and_says_the_same_as_the_plain_values(kind: str) -> None:
+def test_native_objects_of_every_kind_equal_the_plain_values(kind: str) -> None:
     roles = {"Worker": 2} if kind in ("TFJob", "JAXJob", "PaddleJob") else None
     request = HALF.with_changes(gang_min=1, topology="racks", required_level="rack")
     built = training_operator.build(
@@ -53,7 +53,7 @@ def test_the_launcher_of_an_mpi_job_has_the_scheduler_and_no_gpu() -> None:
     assert launcher.metadata.annotations is None
 
 
-def test_elastic_jobs_have_both_bounds_and_the_number_that_wins() -> None:
+def test_elastic_jobs_have_both_bounds_and_the_effective_number() -> None:
     built = training_operator.build(
         HALF, name="j", image="img", replicas={"Worker": 4}, elastic=(2, 4), as_native=True
     )
@@ -61,11 +61,11 @@ def test_elastic_jobs_have_both_bounds_and_the_number_that_wins() -> None:
     assert built.native.spec.run_policy.scheduling_policy.min_available == 2
 
 
-def test_a_job_without_an_image_is_no_reason_to_fail_for_plain_values() -> None:
+def test_plain_values_need_no_image() -> None:
     assert training_operator.build(HALF, replicas={"Master": 2}, as_native=False)["spec"]
 
 
-def test_the_gpu_of_a_native_job_that_exists_is_taken_away() -> None:
+def test_the_gpu_of_an_existing_native_job_is_removed() -> None:
     from kai.integrations import kubernetes
 
     job = training_operator.build(
@@ -77,6 +77,6 @@ def test_the_gpu_of_a_native_job_that_exists_is_taken_away() -> None:
     assert template["metadata"]["annotations"]["gpu-fraction"] == "0.5"
 
 
-def test_more_than_the_job_has_cannot_start_together() -> None:
+def test_a_gang_larger_than_the_job_is_refused() -> None:
     with pytest.raises(InvalidRequestError, match="gang_min is 2"):
         training_operator.build(HALF, name="j", image="img", replicas={"Master": 1})

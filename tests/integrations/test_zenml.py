@@ -110,7 +110,7 @@ def example() -> kai.PodRequest:
     )
 
 
-def test_the_pod_is_the_one_of_settings_written_by_hand(
+def test_the_pod_equals_that_of_settings_written_by_hand(
     expected: Any, environment: str, version: str, is_old: bool
 ) -> None:
     settings = zenml.build(example(), zenml_version=version).native
@@ -120,7 +120,7 @@ def test_the_pod_is_the_one_of_settings_written_by_hand(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_pod_is_the_one_that_kai_shows(kind: str, version: str, is_old: bool) -> None:
+def test_the_pod_equals_the_predicted_pod(kind: str, version: str, is_old: bool) -> None:
     request = kai.PodRequest(
         queue="test",
         **KINDS[kind],
@@ -142,7 +142,7 @@ def test_the_pod_is_the_one_that_kai_shows(kind: str, version: str, is_old: bool
         assert list(made["metadata"]["annotations"]) == ["zenml.io/step_name"]
 
 
-def test_no_setting_of_a_version_is_unknown_to_it(version: str, is_old: bool) -> None:
+def test_every_version_has_all_written_settings(version: str, is_old: bool) -> None:
     for target, made in (
         ("orchestrator", flavors.KubernetesOrchestratorSettings),
         ("step_operator", flavors.KubernetesStepOperatorSettings),
@@ -155,7 +155,7 @@ def test_no_setting_of_a_version_is_unknown_to_it(version: str, is_old: bool) ->
         assert native.pod_startup_timeout == (3600 if is_old else None)
 
 
-def test_a_preempted_step_starts_again_by_the_policy_of_its_job(is_old: bool) -> None:
+def test_a_preempted_step_restarts_by_the_policy_of_its_job(is_old: bool) -> None:
     if is_old:
         pytest.skip("steps are pods")
     settings = zenml.build(example(), ignore_preemption=True).native
@@ -169,7 +169,7 @@ def test_a_preempted_step_starts_again_by_the_policy_of_its_job(is_old: bool) ->
     }
 
 
-def test_the_ignored_keys_of_the_example_stay_ignored(version: str, is_old: bool) -> None:
+def test_the_ignored_keys_of_the_example_are_ignored(version: str, is_old: bool) -> None:
     compat = zenml.build(example(), zenml_version=version, compat="example").native
     assert set(compat.pod_settings.model_extra) == {
         "node_selector",
@@ -180,7 +180,7 @@ def test_the_ignored_keys_of_the_example_stay_ignored(version: str, is_old: bool
     assert step(compat, is_old=is_old) == step(plain, is_old=is_old)
 
 
-def test_tolerations_of_the_client_and_plain_ones_are_the_same() -> None:
+def test_tolerations_of_the_client_equal_plain_ones() -> None:
     given = client.V1Toleration(key="nvidia.com/gpu", operator="Exists", effect="NoSchedule")
     request = kai.PodRequest(queue="test", gpu_fraction=0.5, tolerations=[given])
     settings = zenml.build(request).native
@@ -189,7 +189,7 @@ def test_tolerations_of_the_client_and_plain_ones_are_the_same() -> None:
     assert without_nulls(by_hand.pod_settings.tolerations) == [TOLERATION]
 
 
-def test_settings_of_zenml_that_exist_stay(version: str) -> None:
+def test_existing_settings_are_kept(version: str) -> None:
     existing = flavors.KubernetesOrchestratorSettings(
         synchronous=False,
         pod_settings=KubernetesPodSettings(
@@ -211,16 +211,16 @@ def test_settings_of_zenml_that_exist_stay(version: str) -> None:
     assert existing.pod_settings.labels == {"team": "vision"}
 
 
-def test_whole_gpus_of_resource_settings_are_warned_of() -> None:
+def test_whole_gpus_of_resource_settings_cause_a_warning() -> None:
     settings = import_module("zenml.config").ResourceSettings
-    told = [
+    found = [
         any("gpu_count" in each for each in zenml.build(example(), resource_settings=r).warnings)
         for r in (settings(gpu_count=1), settings(cpu_count=1))
     ]
-    assert told == [True, False]
+    assert found == [True, False]
 
 
-def test_plain_values_where_native_ones_are_declined() -> None:
+def test_plain_values_are_returned_if_native_ones_are_disabled() -> None:
     built = zenml.build(example(), as_native=False)
     assert built.native is built.settings
     assert zenml.build(example(), as_native=True).native.pod_settings.scheduler_name
@@ -236,7 +236,7 @@ def test_settings_of_a_step_are_attached_to_it() -> None:
     assert key == "orchestrator"
 
 
-def test_an_image_as_it_is() -> None:
+def test_an_image_is_passed_on() -> None:
     settings = zenml.docker_settings(parent_image="example/image", skip_build=True)
     assert type(settings) is DockerSettings
     assert settings == DockerSettings(parent_image="example/image", skip_build=True)
@@ -244,7 +244,7 @@ def test_an_image_as_it_is() -> None:
         zenml.docker_settings(parentimage="example/image")
 
 
-def test_a_component_takes_the_text_of_terraform() -> None:
+def test_a_component_accepts_the_text_of_terraform() -> None:
     text = zenml.terraform_pod_settings(example())
     config = flavors.KubernetesOrchestratorConfig(
         kubernetes_context="c",
@@ -257,7 +257,7 @@ def test_a_component_takes_the_text_of_terraform() -> None:
     assert set(json.loads(text)) <= set(KubernetesPodSettings.model_fields)
 
 
-def test_every_field_of_zenml_is_known_to_lint() -> None:
+def test_lint_has_every_field_of_zenml() -> None:
     for field in KubernetesPodSettings.model_fields:
         found = lint({"pod_settings": {field: None}})
         assert "zenml-unknown-setting" not in [each.code for each in found]
@@ -267,6 +267,6 @@ def test_every_field_of_zenml_is_known_to_lint() -> None:
     assert [each.code for each in lint(unknown)] == ["zenml-unknown-setting"]
 
 
-def test_an_installed_version_that_is_too_old_for_the_settings_is_said(is_old: bool) -> None:
-    told = any("is installed" in each for each in zenml.build(example()).warnings)
-    assert told == is_old
+def test_an_installed_version_too_old_for_the_settings_causes_a_warning(is_old: bool) -> None:
+    warned = any("is installed" in each for each in zenml.build(example()).warnings)
+    assert warned == is_old

@@ -56,7 +56,7 @@ def test_the_pipeline_runs_and_learns(tmp_path: Path) -> None:
     assert "train_iris_model completed" in kept
 
 
-def test_only_the_training_step_asks_for_a_gpu(tmp_path: Path) -> None:
+def test_only_the_training_step_requests_a_gpu(tmp_path: Path) -> None:
     text = python(
         tmp_path,
         "-c",
@@ -70,6 +70,6 @@ def test_only_the_training_step_asks_for_a_gpu(tmp_path: Path) -> None:
     assert "train_iris_model 0.5" in text
 
 
-def test_the_plan_is_shown_beside_zenml_as_well(tmp_path: Path) -> None:
+def test_the_plan_is_shown_with_zenml_installed(tmp_path: Path) -> None:
     text = python(tmp_path, "run.py", "--plan")
     assert re.search(r"train_iris_model +kai-scheduler +test +0.5", text)

@@ -28,34 +28,34 @@ def gpus(rng: random.Random) -> Arguments:
         return {"mig": rng.choice(("1g.5gb", "3g.20gb", "1g.5gb.me"))}
     if kind == "none":
         return {"gpus": 0} if rng.random() < 0.3 else {}
-    asked: Arguments = {}
+    request: Arguments = {}
     if kind == "fraction":
         part = Fraction(rng.randint(5, 999), 1000)
-        asked["gpu_fraction"] = rng.choice((part, float(part), f"{float(part):.3f}"))
+        request["gpu_fraction"] = rng.choice((part, float(part), f"{float(part):.3f}"))
     else:
         mib = rng.randint(1, 79)
-        asked["gpu_memory"] = rng.choice((f"{mib}Gi", mib * 1024, mib * 1000 + 7, f"{mib}000"))
+        request["gpu_memory"] = rng.choice((f"{mib}Gi", mib * 1024, mib * 1000 + 7, f"{mib}000"))
     if rng.random() < 0.3:
-        asked["devices"] = rng.randint(2, 4)
+        request["devices"] = rng.randint(2, 4)
     if rng.random() < 0.1:
-        asked["mps"] = True
-    return asked
+        request["mps"] = True
+    return request
 
 
-def is_large(asked: Arguments) -> bool:
+def is_large(request: Arguments) -> bool:
     """Whether it is enough for a framework besides CUDA's own memory."""
-    if "gpu_fraction" in asked:
-        return float(asked["gpu_fraction"]) > 0.2
-    return "gpu_memory" in asked and PodRequest(**asked).gpu_memory > 4000  # type: ignore[operator]
+    if "gpu_fraction" in request:
+        return float(request["gpu_fraction"]) > 0.2
+    return "gpu_memory" in request and PodRequest(**request).gpu_memory > 4000  # type: ignore[operator]
 
 
 def valid(rng: random.Random) -> Arguments:
-    asked = gpus(rng)
+    request = gpus(rng)
 
     def sometimes(**choices: Any) -> None:
         for name, values in choices.items():
             if rng.random() < 0.25:
-                asked[name] = rng.choice(values)
+                request[name] = rng.choice(values)
 
     sometimes(
         priority=("train", "build", "inference"),
@@ -81,24 +81,24 @@ def valid(rng: random.Random) -> Arguments:
         workaround_stale_gang=(True,),
     )
     if rng.random() < 0.95:
-        asked["queue"] = rng.choice(QUEUES)
+        request["queue"] = rng.choice(QUEUES)
     if rng.random() < 0.1:
-        asked[rng.choice(("both", "legacy"))] = True
-    if "platform" in asked and asked["platform"] != "generic" and rng.random() < 0.5:
-        asked["node_pool"] = "pool"
+        request[rng.choice(("both", "legacy"))] = True
+    if "platform" in request and request["platform"] != "generic" and rng.random() < 0.5:
+        request["node_pool"] = "pool"
     if rng.random() < 0.1:
         level = rng.choice(("required_level", "preferred_level"))
-        asked |= {"topology": "cluster", level: "example.com/rack"}
-    if is_large(asked) and rng.random() < 0.5:
-        asked["framework"] = rng.sample(("torch", "tensorflow", "jax", "vllm", "cupy"), 2)
-        asked["isolation"] = rng.choice(("none", "hamicore", "mps"))
-    return asked
+        request |= {"topology": "cluster", level: "example.com/rack"}
+    if is_large(request) and rng.random() < 0.5:
+        request["framework"] = rng.sample(("torch", "tensorflow", "jax", "vllm", "cupy"), 2)
+        request["isolation"] = rng.choice(("none", "hamicore", "mps"))
+    return request
 
 
 def invalid(rng: random.Random) -> Arguments:
     """A valid request with one invalid value."""
-    asked = valid(rng)
-    plain = {k: v for k, v in asked.items() if k not in ("gpu_fraction", "gpu_memory", "devices",
+    request = valid(rng)
+    plain = {k: v for k, v in request.items() if k not in ("gpu_fraction", "gpu_memory", "devices",
              "mps", "gpus", "mig", "framework", "isolation", "gpu_memory_total")}  # fmt: skip
     text = "".join(rng.choice("aZ9 /:é_=") for _ in range(rng.randint(1, 8))) + "!"
     wrong: tuple[Callable[[], Arguments], ...] = (
@@ -116,20 +116,20 @@ def invalid(rng: random.Random) -> Arguments:
         lambda: plain | {"gpu_fraction": 0.5, "devices": rng.choice((0, -1, 1.5))},
         lambda: plain | {"gpu_fraction": 0.5, "env": {"NVIDIA_VISIBLE_DEVICES": "all"}},
         lambda: plain | {"mig": text},
-        lambda: asked | {"queue": rng.choice((text, "", "a" * 64, 5))},
-        lambda: asked | {"container": text},
-        lambda: asked | {"labels": {"a": rng.choice((text, 5, None))}},
-        lambda: asked | {"annotations": {"gpu-fraction": "0.5"}},
-        lambda: asked | {"annotations": {"own": rng.choice((5, None, ["a"]))}},
-        lambda: asked | {"node_selector": {text: "a"}},
-        lambda: asked | {"tolerations": [rng.choice(({}, {"key": "a", "operator": text}, 5))]},
-        lambda: asked | {"platform": text},
-        lambda: asked | {"topology": None, "required_level": "rack", "preferred_level": None},
-        lambda: asked | {"cpu": rng.choice((text, 0, -1))},
-        lambda: asked | {"memory": "2Gi", "memory_limit": "1Gi"},
-        lambda: asked | {"preemption_delay": rng.choice(("5", "", text))},
-        lambda: asked | {"framework": text},
-        lambda: asked | {"gang_min": rng.choice((0, -1, "2"))},
+        lambda: request | {"queue": rng.choice((text, "", "a" * 64, 5))},
+        lambda: request | {"container": text},
+        lambda: request | {"labels": {"a": rng.choice((text, 5, None))}},
+        lambda: request | {"annotations": {"gpu-fraction": "0.5"}},
+        lambda: request | {"annotations": {"own": rng.choice((5, None, ["a"]))}},
+        lambda: request | {"node_selector": {text: "a"}},
+        lambda: request | {"tolerations": [rng.choice(({}, {"key": "a", "operator": text}, 5))]},
+        lambda: request | {"platform": text},
+        lambda: request | {"topology": None, "required_level": "rack", "preferred_level": None},
+        lambda: request | {"cpu": rng.choice((text, 0, -1))},
+        lambda: request | {"memory": "2Gi", "memory_limit": "1Gi"},
+        lambda: request | {"preemption_delay": rng.choice(("5", "", text))},
+        lambda: request | {"framework": text},
+        lambda: request | {"gang_min": rng.choice((0, -1, "2"))},
     )
     return rng.choice(wrong)()
 

@@ -75,7 +75,7 @@ def live(
         after = step(
             world, plan, now=now, delete_on_evict=groups_of(world) if is_held_up else stays
         )
-        evicted.append([_said(each) for each in plan.decisions if each.kind == "evict"])
+        evicted.append([_described(each) for each in plan.decisions if each.kind == "evict"])
         pods = after["rawObjects"]["pods"]
         if not evicted[-1] and not is_held_up and pods == world["rawObjects"]["pods"]:
             return Life(cycle + 1, rests=True)
@@ -92,7 +92,7 @@ def live(
     return Life(CYCLES, rests=False, again=tuple(evicted[-1]))
 
 
-def _said(decision: Any) -> str:
+def _described(decision: Any) -> str:
     return f"{decision.action} takes {decision.pod} for {decision.for_group}"
 
 
@@ -130,18 +130,18 @@ def cases() -> tuple[Case, ...]:
     return tuple(case for case in every if case.kind in ("case", "random"))
 
 
-def test_decisions_end(cases: tuple[Case, ...]) -> None:
+def test_recorded_clusters_reach_a_steady_state(cases: tuple[Case, ...]) -> None:
     ours = lives(cases)
     assert {case: str(life) for case, life in ours.items() if not life.rests} == {}
     assert sum(life.cycles > 1 for life in ours.values()) > 350
 
 
-def test_they_end_where_victims_take_their_time(cases: tuple[Case, ...]) -> None:
+def test_recorded_clusters_with_slow_victims_reach_a_steady_state(cases: tuple[Case, ...]) -> None:
     slow = lives(cases, slowly=True)
     assert {case: str(life) for case, life in slow.items() if not life.rests} == {}
 
 
-def test_they_do_not_where_promises_are_forgotten(cases: tuple[Case, ...]) -> None:
+def test_without_promises_clusters_reach_no_steady_state(cases: tuple[Case, ...]) -> None:
     forgotten = tuple(case for case in cases if name_of(case) in FORGOTTEN)
     assert len(forgotten) == len(FORGOTTEN)
     without = lives(forgotten, promises="kai")

@@ -93,13 +93,13 @@ class World:
 
 @pytest.mark.parametrize("case", first_of(AREAS, PER_AREA), ids=lambda case: case.id)
 @pytest.mark.parametrize("as_kai", [False, True], ids=["default", "as_kai"])
-def test_a_plan_after_events_is_that_of_a_fresh_load(case: Case, as_kai: bool) -> None:
+def test_a_plan_after_events_equals_that_of_a_fresh_load(case: Case, as_kai: bool) -> None:
     seed = f"{case.id} {as_kai}"
     play(World(case.data["snapshot"], seed), kai.Scheduler(as_kai=as_kai), seed)
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_so_it_is_where_nodes_have_numa_zones(seed: int) -> None:
+def test_with_numa_zones_a_plan_after_events_equals_that_of_a_fresh_load(seed: int) -> None:
     snapshot = test_numa_zones.World(seed).cluster.to_snapshot()
     scheduler = kai.Scheduler(test_numa_zones.CONFIG)
     play(World(snapshot, f"zones {seed}"), scheduler, f"zones {seed}")

@@ -284,11 +284,13 @@ def command_lines(draw: st.DrawFn) -> list[str]:
 
 @FUZZED
 @given(line=command_lines(), stdin=st.sampled_from([b"", b"kind: Node", b"\xff", b"{"]))
-def test_a_command_line_ends_in_a_status_and_sentences(line: list[str], stdin: bytes) -> None:
+def test_a_random_command_line_ends_with_a_status_and_sentences(
+    line: list[str], stdin: bytes
+) -> None:
     check(run(line, stdin))
 
 
-def test_every_command_is_drawn_from() -> None:
+def test_every_command_is_drawn() -> None:
     assert {path[0] for path, _ in LEAVES} == set(COMMANDS)
 
 
@@ -306,7 +308,7 @@ def test_a_broken_scenario_is_reported_with_its_line(data: bytes) -> None:
 
 @FUZZED
 @given(data=contents("config"), as_kai=st.booleans())
-def test_a_broken_configuration_is_a_sentence(data: bytes, as_kai: bool) -> None:
+def test_a_broken_configuration_prints_one_sentence(data: bytes, as_kai: bool) -> None:
     Path("it.yaml").write_bytes(data)
     check(run(["config", "show", "--config", "it.yaml", *(["--as-kai"] if as_kai else [])]))
     check(run(["plan", "good.zip", "--config", "it.yaml", "--now", NOW]))

@@ -212,7 +212,7 @@ def broken(rng: random.Random, value: Any) -> Any:
 
 
 @pytest.mark.parametrize("taker", TAKERS)
-def test_nonsense_is_a_sentence(taker: str) -> None:
+def test_random_invalid_input_raises_one_sentence(taker: str) -> None:
     take, objects = TAKERS[taker]
     print(f"seed {SEED}")
     answers: list[str] = []

@@ -100,7 +100,7 @@ class World:
 
 @pytest.mark.parametrize("as_kai", [False, True], ids=["default", "as-kai"])
 @pytest.mark.parametrize("seed", range(150))
-def test_zones_give_what_they_have_and_policies_are_kept(seed: int, as_kai: bool) -> None:
+def test_zones_are_not_over_committed_and_policies_hold(seed: int, as_kai: bool) -> None:
     world = World(seed)
     scheduler = kai.Scheduler(CONFIG, as_kai=as_kai)
     plan = scheduler.plan(world.cluster, now="2026-01-01T00:00:00Z")
@@ -128,7 +128,7 @@ def test_zones_give_what_they_have_and_policies_are_kept(seed: int, as_kai: bool
     assert left == {place: amount - used[place] for place, amount in world.capacity.items()}
 
 
-def test_the_worlds_above_are_about_something() -> None:
+def test_the_random_worlds_have_all_kinds_of_decisions() -> None:
     scheduler = kai.Scheduler(CONFIG)
     kinds = Counter(
         decision.kind

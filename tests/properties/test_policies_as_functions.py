@@ -39,7 +39,7 @@ def random_cluster(seed: int) -> kai.Cluster:
                 f"{rng.choice('ab')}/holds{i}", node=f"n{i}", cpus=2, gpus=rng.choice([1, 2])
             )
     for i in range(rng.randint(5, 25)):
-        asked: dict[str, Any] = rng.choice(
+        request: dict[str, Any] = rng.choice(
             [
                 {"gpus": rng.choice([1, 1, 2, 4])},
                 {"gpu_fraction": rng.choice([0.1, 0.25, 0.5, 0.5, 0.9])},
@@ -49,11 +49,11 @@ def random_cluster(seed: int) -> kai.Cluster:
             ]
         )
         if rng.random() < 0.3:
-            asked["node_selector"] = {"model": "a100"}
+            request["node_selector"] = {"model": "a100"}
         if rng.random() < 0.2:
-            asked["priority"] = 75
+            request["priority"] = 75
         pods = rng.choice([1, 1, 3])
-        cluster.pending(f"{rng.choice('ab')}/w{i}", pods=pods, cpus=rng.choice([1, 4]), **asked)
+        cluster.pending(f"{rng.choice('ab')}/w{i}", pods=pods, cpus=rng.choice([1, 4]), **request)
     return cluster
 
 
@@ -64,14 +64,14 @@ def outcome(cluster: kai.Cluster, *policies: kai.policy.Policy, plugin: bool = F
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_fgd_in_python_plans_as_the_compiled_one(seed: int) -> None:
+def test_fgd_in_python_equals_compiled_fgd(seed: int) -> None:
     (fgd,) = kai.policy.load(FGD)
     cluster = random_cluster(seed)
     compiled = outcome(cluster, plugin=True)
     assert outcome(cluster, fgd) == compiled, f"seed {seed}"
 
 
-def test_the_clusters_tell_fgd_from_packing() -> None:
+def test_fgd_and_packing_differ_on_the_random_clusters() -> None:
     differ = [outcome(random_cluster(s)) != outcome(random_cluster(s), plugin=True) for s in SEEDS]
     assert sum(differ) > len(SEEDS) / 4
 
@@ -90,7 +90,7 @@ def a_filter(pod: Any, nodes: Any) -> Any:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_row_wise_is_as_with_the_whole_table(seed: int) -> None:
+def test_row_wise_scores_equal_scores_of_the_whole_table(seed: int) -> None:
     cluster = random_cluster(seed)
     by_rows = outcome(cluster, kai.policy.score(a_score), kai.policy.filter(a_filter))
     whole = outcome(
@@ -102,7 +102,7 @@ def test_row_wise_is_as_with_the_whole_table(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_row_wise_is_as_with_the_whole_table_from_event_to_event(seed: int) -> None:
+def test_row_wise_scores_equal_scores_of_the_whole_table_after_events(seed: int) -> None:
     cluster = random_cluster(seed)
     by_rows = kai.Scheduler(policies=[kai.policy.score(a_score), kai.policy.filter(a_filter)])
     whole = kai.Scheduler(
@@ -163,12 +163,12 @@ def cluster_with_histories(seed: int) -> kai.Cluster:
     for i in range(rng.randint(6, 14)):
         group = f"{rng.choice('ab')}/g{i}"
         created = f"2025-12-31T{rng.randint(20, 22)}:{rng.randint(10, 59)}:00Z"
-        asked: dict[str, Any] = {"gpus": rng.choice([1, 1, 2, 3]), "created": created}
-        asked["priority"] = rng.choice([50, 50, 50, 75])
+        request: dict[str, Any] = {"gpus": rng.choice([1, 1, 2, 3]), "created": created}
+        request["priority"] = rng.choice([50, 50, 50, 75])
         if i < 4 and rng.random() < 0.6:
-            cluster.running(group, node=f"n{rng.randint(1, 3)}", min_member=1, **asked)
+            cluster.running(group, node=f"n{rng.randint(1, 3)}", min_member=1, **request)
         if i >= 4 or rng.random() < 0.8:
-            cluster.pending(group, pods=rng.choice([1, 1, 2]), min_member=1, **asked)
+            cluster.pending(group, pods=rng.choice([1, 1, 2]), min_member=1, **request)
     snapshot = cluster.to_snapshot()
     for group in snapshot["rawObjects"]["podGroups"]:
         notes = group["metadata"].setdefault("annotations", {})
@@ -197,7 +197,7 @@ def ordered(seed: int, *policies: kai.policy.Policy, order: str | None = None) -
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_an_order_in_python_plans_as_the_compiled_one(order: str) -> None:
+def test_an_order_in_python_equals_the_compiled_one(order: str) -> None:
     differ = 0
     for seed in SEEDS:
         compiled = ordered(seed, order=order)

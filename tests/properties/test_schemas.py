@@ -107,7 +107,7 @@ SCHEMA = {
 }
 
 
-def test_what_is_right_is_not_complained_of() -> None:
+def test_valid_values_have_no_errors() -> None:
     right = {
         "name": "x",
         "mode": "b",
@@ -135,7 +135,7 @@ def test_what_is_right_is_not_complained_of() -> None:
         ({"name": "x", "nmae": "y"}, "nmae is not a field"),
     ],
 )
-def test_what_is_wrong_is(wrong: dict[str, Any], error: str) -> None:
+def test_invalid_values_have_errors(wrong: dict[str, Any], error: str) -> None:
     assert list(errors(wrong, SCHEMA)) == [error]
 
 
@@ -160,7 +160,7 @@ def definitions() -> dict[tuple[str, str], list[Mapping[str, Any]]]:
 
 @pytest.mark.parametrize("gpus", GPUS, ids=[" ".join(gpus) or "none" for gpus in GPUS])
 @pytest.mark.parametrize("name", CUSTOM)
-def test_a_manifest_is_what_its_definition_describes(
+def test_a_manifest_matches_its_definition(
     name: str, gpus: dict[str, Any], definitions: dict[tuple[str, str], list[Mapping[str, Any]]]
 ) -> None:
     built = CUSTOM[name](request_with(gpus))

@@ -130,18 +130,18 @@ THERE = [
 ]
 
 
-def test_there_is_a_builder_for_every_orchestrator() -> None:
+def test_every_orchestrator_has_a_builder() -> None:
     assert sorted(THERE) == sorted(ORCHESTRATORS)
 
 
 @pytest.mark.parametrize("orchestrator", THERE)
-def test_the_pod_asks_for_what_was_requested(orchestrator: str) -> None:
+def test_the_pod_has_the_request(orchestrator: str) -> None:
     build = import_module(f"kai.integrations.{ORCHESTRATORS[orchestrator]}").build
     requests: dict[str, PodRequest] = {}
     pods: list[Mapping[str, Any]] = []
     refused: list[str] = []
-    for number, asked in enumerate(of_seed(valid, 1)):
-        request = PodRequest(**asked)
+    for number, given in enumerate(of_seed(valid, 1)):
+        request = PodRequest(**given)
         try:
             try:
                 built = build(request, as_native=False)
@@ -151,11 +151,11 @@ def test_the_pod_asks_for_what_was_requested(orchestrator: str) -> None:
                 request = request.with_changes(container=None, gang_min=None)
                 built = build(request, as_native=False)
         except kai.InvalidRequestError as error:
-            refused.append(f"{asked}: {error}")
+            refused.append(f"{given}: {error}")
             continue
-        told = {each.setting for each in built.unsupported}
-        if told & {"gpus", "gpu_fraction", "gpu_memory", "mig", "devices"}:
-            refused.append(f"{asked}: unsupported {told}")
+        found = {each.setting for each in built.unsupported}
+        if found & {"gpus", "gpu_fraction", "gpu_memory", "mig", "devices"}:
+            refused.append(f"{given}: unsupported {found}")
             continue
         name = f"p{number}"
         pod = pod_of(built, name)
@@ -184,8 +184,8 @@ def check_pod(pod: Mapping[str, Any], request: PodRequest, built: Built) -> None
     else:
         # Set by a policy, which uses the queue label.
         assert request.queue is None
-        said = (*built.warnings, *map(str, built.unsupported))
-        assert any("scheduler" in each for each in said), said
+        reported = (*built.warnings, *map(str, built.unsupported))
+        assert any("scheduler" in each for each in reported), reported
     for part in ("labels", "annotations"):
         values = pod["metadata"].get(part, {})
         assert all(isinstance(each, str) for each in values.values()), values
@@ -196,10 +196,10 @@ def check_pod(pod: Mapping[str, Any], request: PodRequest, built: Built) -> None
         assert each.get("resources", True), "empty resources"
         limits = each.get("resources", {}).get("limits", {})
         assert not (request.shares_gpus and any(key.startswith("nvidia.com/") for key in limits))
-    told = {each.setting for each in built.unsupported}
+    unsupported = {each.setting for each in built.unsupported}
     for resource, rounding in (("cpu", 0), ("memory", 10**6)):  # Metaflow has whole megabytes
         wanted = getattr(request, resource)
-        if wanted is not None and resource not in told:
+        if wanted is not None and resource not in unsupported:
             least = quantities.parse(wanted)
             found = [
                 quantities.parse(each["resources"]["requests"][resource])
@@ -209,12 +209,12 @@ def check_pod(pod: Mapping[str, Any], request: PodRequest, built: Built) -> None
             assert any(least <= each <= least + rounding for each in found), (wanted, found)
 
 
-def test_what_makes_no_sense_is_a_sentence_and_never_a_pod() -> None:
-    for asked in of_seed(invalid, 2):
+def test_an_invalid_request_raises_one_sentence() -> None:
+    for request in of_seed(invalid, 2):
         with pytest.raises(kai.InvalidRequestError) as caught:
-            PodRequest(**asked)
+            PodRequest(**request)
         sentence = str(caught.value)
-        assert len(sentence) > 20, asked
-        assert "\n" not in sentence, asked
+        assert len(sentence) > 20, request
+        assert "\n" not in sentence, request
         with pytest.raises(kai.InvalidRequestError):
-            kai.pod_settings(**asked)
+            kai.pod_settings(**request)

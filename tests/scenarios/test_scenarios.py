@@ -23,7 +23,7 @@ def test_scenario(case: Case, engine: Engine) -> None:
     assert result.verdict == "agree", "\n".join(sentences(result))
 
 
-def test_every_scenario_has_a_name_of_its_own_and_cites_its_rules() -> None:
+def test_every_scenario_has_a_unique_name_and_cites_its_rules() -> None:
     names = [case.id for case in SCENARIOS]
     assert len(names) == len(set(names))
     assert [case.id for case in SCENARIOS if not case.data.rules] == []

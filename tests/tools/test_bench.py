@@ -62,11 +62,11 @@ def changed(*path: str, times: float) -> dict[str, Any]:
     return figures
 
 
-def test_a_phase_has_what_happens_in_its_calls() -> None:
+def test_a_phase_has_the_counts_of_its_calls() -> None:
     assert bench.counted(PROFILE) == {"load": 1000, "plan": 77, "next": 200}
 
 
-def test_what_is_as_before_passes(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unchanged_counts_pass(capsys: pytest.CaptureFixture[str]) -> None:
     assert bench.judge(FIGURES, FIGURES) == 0
     out = capsys.readouterr().out
     assert max(len(line) for line in out.splitlines()) <= 80
@@ -74,7 +74,9 @@ def test_what_is_as_before_passes(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("path", [("fill-500", "load"), ("fill-500", "plan"), ("quiet-5", "next")])
-def test_more_instructions_fail(capsys: pytest.CaptureFixture[str], path: tuple[str, str]) -> None:
+def test_more_instructions_than_the_baseline_fail(
+    capsys: pytest.CaptureFixture[str], path: tuple[str, str]
+) -> None:
     assert bench.judge(changed("instructions", *path, times=1.03), FIGURES) == 1
     assert f"{path[0]}: {path[1]} takes 1.030 times" in capsys.readouterr().out
     assert bench.judge(changed("instructions", *path, times=1.01), FIGURES) == 0
@@ -87,12 +89,12 @@ def test_a_phase_that_is_not_counted_fails(capsys: pytest.CaptureFixture[str]) -
     assert "fill-500: plan was not counted" in capsys.readouterr().out
 
 
-def test_time_fails_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_longer_time_does_not_fail(capsys: pytest.CaptureFixture[str]) -> None:
     assert bench.judge(changed("ms", "fill-500", "plan", times=10), FIGURES) == 0
     assert "10.00" in capsys.readouterr().out
 
 
-def test_another_compiler_fails_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_another_compiler_does_not_fail(capsys: pytest.CaptureFixture[str]) -> None:
     now = changed("instructions", "fill-500", "plan", times=2) | {"compiler": "g++ 13"}
     assert bench.judge(now, FIGURES) == 0
     out = capsys.readouterr().out
@@ -100,18 +102,18 @@ def test_another_compiler_fails_nothing(capsys: pytest.CaptureFixture[str]) -> N
     assert "the baseline is of g++ 12" in out.lower()
 
 
-def test_without_counts_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_counts_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
     assert bench.judge(FIGURES | {"instructions": {}}, FIGURES) == 0
     assert "valgrind is missing" in capsys.readouterr().out
 
 
-def test_what_is_new_has_no_ratio(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_new_workload_has_no_ratio(capsys: pytest.CaptureFixture[str]) -> None:
     nothing: dict[str, Any] = {"compiler": "", "instructions": {}, "ms": {}}
     assert bench.judge(FIGURES, nothing) == 0
     assert capsys.readouterr().out.count("new") == 6
 
 
-def test_the_baseline_has_what_is_counted_and_is_written_as_it_is() -> None:
+def test_the_baseline_has_all_counts_and_is_written_in_its_format() -> None:
     text = bench.BASELINE.read_text()
     baseline = json.loads(text)
     assert bench.written(baseline) == text

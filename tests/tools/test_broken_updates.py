@@ -72,19 +72,19 @@ TEST(OtherTest, IsNotRun) { FAIL(); }
 
 
 @pytest.fixture(scope="module")
-def house(make_house: Callable[[Mapping[str, str], Sequence[str]], Path]) -> Path:
+def project(make_project: Callable[[Mapping[str, str], Sequence[str]], Path]) -> Path:
     """A checkout of one floor."""
-    return make_house(FILES, ["broken_updates.py", "mutants.py", "check_floors.py"])
+    return make_project(FILES, ["broken_updates.py", "mutants.py", "check_floors.py"])
 
 
-def run(house: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(house / "tools" / "broken_updates.py"), *arguments]
+def run(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(project / "tools" / "broken_updates.py"), *arguments]
     return subprocess.run(command, capture_output=True, text=True)
 
 
-def test_what_no_sequence_finds_is_missed(house: Path) -> None:
-    report = house / "report.json"
-    done = run(house, "--seeds", "10", "--json", str(report))
+def test_a_fault_that_no_sequence_finds_is_missed(project: Path) -> None:
+    report = project / "report.json"
+    done = run(project, "--seeds", "10", "--json", str(report))
     assert done.stderr == ""
     assert done.stdout.splitlines()[:3] == [
         "[1/3] sums (queue sums: a pod that goes is still counted): found by seed 1",
@@ -98,28 +98,28 @@ def test_what_no_sequence_finds_is_missed(house: Path) -> None:
         "survived",
         "caught",
     ]
-    assert (house / "cpp/kai/engine/sums.cc").read_text() == SOURCE
+    assert (project / "cpp/kai/engine/sums.cc").read_text() == SOURCE
 
-    done = run(house, "sums", "--seeds", "1")
+    done = run(project, "sums", "--seeds", "1")
     assert (done.returncode, done.stdout.splitlines()[0][-6:]) == (1, "MISSED"), "seed 0 alone"
-    assert run(house, "sums", "--seeds", "2").returncode == 0
+    assert run(project, "sums", "--seeds", "2").returncode == 0
 
 
-def test_a_text_that_is_not_there_once_is_refused(house: Path) -> None:
-    source = house / "cpp/kai/engine/sums.cc"
+def test_a_text_that_is_missing_or_repeated_is_refused(project: Path) -> None:
+    source = project / "cpp/kai/engine/sums.cc"
     source.write_text(SOURCE.replace("return pod;", "return +pod;"))
-    done = run(house, "--list")
+    done = run(project, "--list")
     assert done.returncode == 2
     expected = "broken_updates: unused: cpp/kai/engine/sums.cc has its text 0 times, not once\n"
     assert done.stderr == expected
-    assert run(house, "sums", "--list").returncode == 0, "it is not asked for"
+    assert run(project, "sums", "--list").returncode == 0, "it is not asked for"
     source.write_text(SOURCE)
-    done = run(house, "attic")
+    done = run(project, "attic")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "broken_updates: attic: not in broken_updates.toml\n"
 
 
-def test_those_of_the_product_can_be_applied() -> None:
+def test_all_listed_faults_can_be_applied() -> None:
     known = broken_updates.read_list()
     assert [problem for each in known if (problem := each.problem())] == []
     assert len({each.name for each in known}) == len(known)

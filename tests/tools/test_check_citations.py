@@ -54,7 +54,7 @@ def check() -> Check:
     return faults
 
 
-def test_citations_that_lead_somewhere_are_fine(check: Check) -> None:
+def test_citations_of_existing_rules_pass(check: Check) -> None:
     assert check({}) == []
 
 
@@ -95,17 +95,17 @@ def test_a_citation_of_a_missing_rule_is_reported(
     assert check({path: text}) == [f"{path}:1: {missing} does not exist"]
 
 
-def test_a_rule_that_is_not_cited_is_reported(check: Check) -> None:
+def test_an_uncited_rule_is_reported(check: Check) -> None:
     cited = "// spec 1 F44, F92; spec 2 T5, T6, T8\n"
     assert check({"cpp/all.cc": cited}) == ["docs/spec/2-cycle.md:17: W13 is cited nowhere"]
 
 
-def test_a_citation_in_docs_spec_does_not_count(check: Check) -> None:
+def test_citations_in_docs_spec_do_not_count(check: Check) -> None:
     cited = "// spec 1 F92; spec 2 T5-T8, W13\n"
     assert check({"cpp/all.cc": cited}) == ["docs/spec/1-fairness.md:3: F44 is cited nowhere"]
 
 
-def test_a_range_cites_what_is_between_and_nothing_else(check: Check) -> None:
+def test_a_range_cites_exactly_the_rules_between(check: Check) -> None:
     assert check({"docs/spec/2-cycle.md": f"{PAGE}\n### T9: more\n\n### W7: other\n"}) == [
         "docs/spec/2-cycle.md:19: T9 is cited nowhere",
         "docs/spec/2-cycle.md:21: W7 is cited nowhere",
@@ -133,7 +133,7 @@ def test_other_forms_are_reported(check: Check, path: str, text: str, found: str
     assert check({path: text}) == [f"{path}:{found}"]
 
 
-def test_names_that_are_no_rules_are_left_alone(check: Check) -> None:
+def test_names_that_are_not_rules_are_ignored(check: Check) -> None:
     files = {
         "a.h": "// spec 2 T5, on an H100\nint T6 = 1;  // T77, T6x and /T6\n",
         "b.h": "// T6 of a file that cites no chapter\n",
@@ -150,7 +150,7 @@ def test_pages_of_rules_refer_to_rules(check: Check) -> None:
     ]
 
 
-def test_headings_are_rules_and_each_is_there_once(check: Check) -> None:
+def test_headings_are_unique_rules(check: Check) -> None:
     page = f"{PAGE}\n### promises\n\n### T7:\n\n### T5: again\n"
     assert check({"docs/spec/2-cycle.md": page}) == [
         'docs/spec/2-cycle.md:19: "promises" is not a heading of a rule ("T5: what it says")',
@@ -171,7 +171,7 @@ def run_in(checkout: Path) -> tuple[int, list[str]]:
     return done.returncode, (done.stdout + done.stderr).splitlines()
 
 
-def test_the_files_that_git_knows_are_read_and_faults_are_counted(tmp_path: Path) -> None:
+def test_files_in_git_are_read_and_faults_counted(tmp_path: Path) -> None:
     for path, text in {**FILES, ".gitignore": "built\n", "built/a.h": "// spec 2 T99\n"}.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text, encoding="utf-8")

@@ -37,7 +37,7 @@ int Total(const Rows& rows) {
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Path:
+def project(tmp_path: Path) -> Path:
     (tmp_path / "tools").mkdir()
     shutil.copy(TOOL, tmp_path / "tools")
     for folder in ("cpp/kai/low", "cpp/bindings", "python/kai"):
@@ -45,9 +45,9 @@ def house(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def check(house: Path, *arguments: str) -> tuple[int, str]:
+def check(project: Path, *arguments: str) -> tuple[int, str]:
     done = subprocess.run(
-        [sys.executable, str(house / "tools" / "check_duplicates.py"), *arguments],
+        [sys.executable, str(project / "tools" / "check_duplicates.py"), *arguments],
         capture_output=True,
         text=True,
     )
@@ -55,65 +55,65 @@ def check(house: Path, *arguments: str) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
-def write(house: Path, name: str, lines: list[str]) -> None:
-    (house / name).write_text("\n".join(lines) + "\n")
+def write(project: Path, name: str, lines: list[str]) -> None:
+    (project / name).write_text("\n".join(lines) + "\n")
 
 
-def test_what_is_there_once_is_fine(house: Path) -> None:
-    write(house, "cpp/kai/low/a.cc", LINES)
-    assert check(house) == (0, "")
+def test_unique_lines_pass(project: Path) -> None:
+    write(project, "cpp/kai/low/a.cc", LINES)
+    assert check(project) == (0, "")
 
 
-def test_equal_lines_are_found_in_two_files(house: Path) -> None:
-    write(house, "cpp/kai/low/a.cc", LINES)
-    write(house, "cpp/bindings/b.cc", ["int b = 1;", *LINES])
-    assert check(house) == (1, "cpp/bindings/b.cc:3-20 = cpp/kai/low/a.cc:2-19\n")
+def test_equal_lines_are_found_in_two_files(project: Path) -> None:
+    write(project, "cpp/kai/low/a.cc", LINES)
+    write(project, "cpp/bindings/b.cc", ["int b = 1;", *LINES])
+    assert check(project) == (1, "cpp/bindings/b.cc:3-20 = cpp/kai/low/a.cc:2-19\n")
 
 
-def test_equal_lines_are_found_in_one_file(house: Path) -> None:
-    write(house, "cpp/kai/low/a.cc", [*LINES, "int b = 1;", *LINES])
-    assert check(house) == (1, "cpp/kai/low/a.cc:2-19 = cpp/kai/low/a.cc:23-40\n")
+def test_equal_lines_are_found_in_one_file(project: Path) -> None:
+    write(project, "cpp/kai/low/a.cc", [*LINES, "int b = 1;", *LINES])
+    assert check(project) == (1, "cpp/kai/low/a.cc:2-19 = cpp/kai/low/a.cc:23-40\n")
 
 
-def test_other_names_numbers_texts_and_spaces_hide_nothing(house: Path) -> None:
-    write(house, "cpp/kai/low/a.cc", LINES)
+def test_different_names_numbers_texts_and_spaces_do_not_matter(project: Path) -> None:
+    write(project, "cpp/kai/low/a.cc", LINES)
     other = "\n".join(LINES).replace("total", "sum").replace("10", "16").replace("count", "size")
     other = other.replace('"sum"', '"another"').replace("  ", "\t").replace("\n  }", "  }\n")
-    write(house, "cpp/kai/low/b.cc", other.splitlines())
-    status, said = check(house)
-    assert (status, said.count(" = ")) == (1, 1)
+    write(project, "cpp/kai/low/b.cc", other.splitlines())
+    status, message = check(project)
+    assert (status, message.count(" = ")) == (1, 1)
 
 
-def test_twelve_lines_are_not_enough(house: Path) -> None:
-    write(house, "cpp/kai/low/a.cc", LINES)
-    write(house, "cpp/kai/low/b.cc", LINES[:-2])
-    assert check(house) == (0, "")
+def test_twelve_lines_are_not_enough(project: Path) -> None:
+    write(project, "cpp/kai/low/a.cc", LINES)
+    write(project, "cpp/kai/low/b.cc", LINES[:-2])
+    assert check(project) == (0, "")
 
 
-def test_enumerations_and_tables_are_no_duplicates_of_each_other(house: Path) -> None:
-    write(house, "cpp/kai/low/a.h", [f"  kOne{i}," for i in range(40)])
-    write(house, "cpp/kai/low/b.h", [f"  kOther{i}," for i in range(40)])
-    assert check(house) == (0, "")
+def test_enumerations_and_tables_are_not_duplicates(project: Path) -> None:
+    write(project, "cpp/kai/low/a.h", [f"  kOne{i}," for i in range(40)])
+    write(project, "cpp/kai/low/b.h", [f"  kOther{i}," for i in range(40)])
+    assert check(project) == (0, "")
 
 
-def test_imports_and_parameters_do_not_count(house: Path) -> None:
+def test_imports_and_parameters_do_not_count(project: Path) -> None:
     lines = [f"from kai.api import name{i}" for i in range(15)]
     lines += [f"    name{i}: {kind} | None = None," for i, kind in enumerate("abcdefghijklmnop")]
-    write(house, "python/kai/a.py", lines)
-    write(house, "python/kai/b.py", lines)
-    assert check(house) == (0, "")
+    write(project, "python/kai/a.py", lines)
+    write(project, "python/kai/b.py", lines)
+    assert check(project) == (0, "")
 
 
-def test_tests_may_repeat_themselves(house: Path) -> None:
-    (house / "cpp/kai/testing").mkdir()
-    write(house, "cpp/kai/low/a.cc", LINES)
+def test_tests_may_repeat_themselves(project: Path) -> None:
+    (project / "cpp/kai/testing").mkdir()
+    write(project, "cpp/kai/low/a.cc", LINES)
     for name in ("low/a_test.cc", "low/a_benchmark.cc", "low/a_for_test.cc", "testing/maker.cc"):
-        write(house, f"cpp/kai/{name}", LINES)
-    assert check(house) == (0, "")
+        write(project, f"cpp/kai/{name}", LINES)
+    assert check(project) == (0, "")
 
 
-def test_files_may_be_named(house: Path) -> None:
-    write(house, "cpp/kai/low/a.cc", LINES)
-    write(house, "cpp/kai/low/b.cc", LINES)
-    assert check(house, "cpp/kai/low/a.cc") == (0, "")
-    assert check(house, "cpp/kai/low")[0] == 1
+def test_files_may_be_named(project: Path) -> None:
+    write(project, "cpp/kai/low/a.cc", LINES)
+    write(project, "cpp/kai/low/b.cc", LINES)
+    assert check(project, "cpp/kai/low/a.cc") == (0, "")
+    assert check(project, "cpp/kai/low")[0] == 1

@@ -13,7 +13,7 @@ TOOL = Path(__file__).parents[2] / "tools" / "check_floors.py"
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Path:
+def project(tmp_path: Path) -> Path:
     """A floor `low`, a floor `high` on it, and a floor `makers` for tests, one folder deeper."""
     (tmp_path / "tools").mkdir()
     shutil.copy(TOOL, tmp_path / "tools")
@@ -28,9 +28,9 @@ def house(tmp_path: Path) -> Path:
     return tmp_path / "cpp" / "kai"
 
 
-def check(house: Path) -> tuple[int, str]:
+def check(project: Path) -> tuple[int, str]:
     done = subprocess.run(
-        [sys.executable, str(house.parents[1] / "tools" / "check_floors.py")],
+        [sys.executable, str(project.parents[1] / "tools" / "check_floors.py")],
         capture_output=True,
         text=True,
     )
@@ -38,19 +38,19 @@ def check(house: Path) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
-def test_arrows_that_point_down_are_fine(house: Path) -> None:
-    (house / "high" / "a.cc").write_text('#include <vector>\n#include "kai/low/b.h"\n')
-    (house / "high" / "a_test.cc").write_text('#include "kai/testing/makers/c.h"\n')
-    (house / "low" / "b_for_test.h").write_text('#include "kai/testing/makers/c.h"\n')
-    (house / "testing" / "makers" / "c.cc").write_text('#include "kai/low/b.h"\n')
-    assert check(house) == (0, "")
+def test_dependencies_on_lower_floors_pass(project: Path) -> None:
+    (project / "high" / "a.cc").write_text('#include <vector>\n#include "kai/low/b.h"\n')
+    (project / "high" / "a_test.cc").write_text('#include "kai/testing/makers/c.h"\n')
+    (project / "low" / "b_for_test.h").write_text('#include "kai/testing/makers/c.h"\n')
+    (project / "testing" / "makers" / "c.cc").write_text('#include "kai/low/b.h"\n')
+    assert check(project) == (0, "")
 
 
-def test_an_arrow_that_points_up_is_named_with_its_line(house: Path) -> None:
-    (house / "low" / "b.cc").write_text('#include "kai/low/b.h"\n#include "kai/high/a.h"\n')
-    assert check(house) == (1, "cpp/kai/low/b.cc:2: low does not link kai::high\n")
+def test_a_dependency_on_a_higher_floor_is_reported_with_its_line(project: Path) -> None:
+    (project / "low" / "b.cc").write_text('#include "kai/low/b.h"\n#include "kai/high/a.h"\n')
+    assert check(project) == (1, "cpp/kai/low/b.cc:2: low does not link kai::high\n")
 
 
-def test_only_tests_may_use_what_is_for_tests(house: Path) -> None:
-    (house / "high" / "a.cc").write_text('#include "kai/testing/makers/c.h"\n')
-    assert check(house) == (1, "cpp/kai/high/a.cc:1: high does not link kai::makers\n")
+def test_only_tests_may_use_test_floors(project: Path) -> None:
+    (project / "high" / "a.cc").write_text('#include "kai/testing/makers/c.h"\n')
+    assert check(project) == (1, "cpp/kai/high/a.cc:1: high does not link kai::makers\n")

@@ -27,7 +27,7 @@ TEST = "TEST(Door, Opens) {\n  Door door(\n      wood);  // oak\n  door.Open();\
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Path:
+def project(tmp_path: Path) -> Path:
     (tmp_path / "tools").mkdir()
     for tool in ("check_headers.py", "check_floors.py"):
         shutil.copy(TOOLS / tool, tmp_path / "tools")
@@ -38,24 +38,26 @@ def house(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def check(house: Path) -> tuple[int, list[str]]:
+def check(project: Path) -> tuple[int, list[str]]:
     done = subprocess.run(
-        [sys.executable, str(house / "tools" / "check_headers.py")], capture_output=True, text=True
+        [sys.executable, str(project / "tools" / "check_headers.py")],
+        capture_output=True,
+        text=True,
     )
     return done.returncode, (done.stdout + done.stderr).splitlines()
 
 
-def write_header(house: Path, old: str, new: str) -> None:
+def write_header(project: Path, old: str, new: str) -> None:
     assert old in HEADER
-    (house / "cpp/kai/low/door.h").write_text(HEADER.replace(old, new))
+    (project / "cpp/kai/low/door.h").write_text(HEADER.replace(old, new))
 
 
-def test_a_header_that_says_all_with_an_example_that_a_test_runs_is_fine(house: Path) -> None:
-    assert check(house) == (0, [])
+def test_a_complete_header_with_a_tested_example_passes(project: Path) -> None:
+    assert check(project) == (0, [])
 
 
 @pytest.mark.parametrize(
-    ("said", "part"),
+    ("header", "part"),
     [
         ("//   Door door(wood);\n//   door.Open();      // it creaks\n", "a use"),
         ("Invariants: a door is open or closed. ", "Invariants"),
@@ -63,61 +65,63 @@ def test_a_header_that_says_all_with_an_example_that_a_test_runs_is_fine(house: 
         (" Threads: one per door.", "Threads"),
     ],
 )
-def test_each_part_that_is_missing_is_named(house: Path, said: str, part: str) -> None:
-    write_header(house, said, "")
-    assert check(house) == (1, [f"cpp/kai/low/door.h: the first comment lacks {part}"])
+def test_each_missing_part_is_named(project: Path, header: str, part: str) -> None:
+    write_header(project, header, "")
+    assert check(project) == (1, [f"cpp/kai/low/door.h: the first comment lacks {part}"])
 
 
-def test_a_header_without_any_comment_lacks_everything(house: Path) -> None:
-    (house / "cpp/kai/low/door.h").write_text("class Door {};\n// Cost: said too late.\n")
-    said = "cpp/kai/low/door.h: the first comment lacks a use, Invariants, Cost, Threads"
-    assert check(house) == (1, [said])
+def test_a_header_without_any_comment_lacks_everything(project: Path) -> None:
+    (project / "cpp/kai/low/door.h").write_text("class Door {};\n// Cost: said too late.\n")
+    message = "cpp/kai/low/door.h: the first comment lacks a use, Invariants, Cost, Threads"
+    assert check(project) == (1, [message])
 
 
-def test_not_thread_safe_says_enough_of_threads(house: Path) -> None:
-    write_header(house, "Threads: one per door.", "Not thread-safe.")
-    assert check(house) == (0, [])
+def test_not_thread_safe_is_enough_about_threads(project: Path) -> None:
+    write_header(project, "Threads: one per door.", "Not thread-safe.")
+    assert check(project) == (0, [])
 
 
-def test_an_example_that_no_code_has_is_named(house: Path) -> None:
-    write_header(house, "door.Open();", "door.Swing();")
-    said = "cpp/kai/low/door.h: no test or other file has this line of the example: door.Swing();"
-    assert check(house) == (1, [said])
+def test_an_example_without_matching_code_is_named(project: Path) -> None:
+    write_header(project, "door.Open();", "door.Swing();")
+    message = (
+        "cpp/kai/low/door.h: no test or other file has this line of the example: door.Swing();"
+    )
+    assert check(project) == (1, [message])
 
 
-def test_a_line_that_stands_only_in_comments_or_in_its_own_header_does_not_count(
-    house: Path,
+def test_lines_in_comments_or_in_the_header_do_not_count(
+    project: Path,
 ) -> None:
-    write_header(house, "class Door {};", "class Door { void Test() { door.Swing(); } };")
-    header = (house / "cpp/kai/low/door.h").read_text().replace("door.Open();", "door.Swing();")
-    (house / "cpp/kai/low/door.h").write_text(header)
-    (house / "cpp/kai/low/door_test.cc").write_text(TEST + "// door.Swing();\n")
-    assert check(house)[0] == 1
+    write_header(project, "class Door {};", "class Door { void Test() { door.Swing(); } };")
+    header = (project / "cpp/kai/low/door.h").read_text().replace("door.Open();", "door.Swing();")
+    (project / "cpp/kai/low/door.h").write_text(header)
+    (project / "cpp/kai/low/door_test.cc").write_text(TEST + "// door.Swing();\n")
+    assert check(project)[0] == 1
 
 
-def test_all_lines_of_an_example_stand_in_one_file(house: Path) -> None:
-    (house / "cpp/kai/low/door_test.cc").write_text("Door door(wood);\n")
-    (house / "cpp/kai/low/window_test.cc").write_text("door.Open();\n")
-    assert check(house)[0] == 1
+def test_all_lines_of_an_example_must_be_in_one_file(project: Path) -> None:
+    (project / "cpp/kai/low/door_test.cc").write_text("Door door(wood);\n")
+    (project / "cpp/kai/low/window_test.cc").write_text("door.Open();\n")
+    assert check(project)[0] == 1
 
 
-def test_examples_may_be_cut_and_run_anywhere_in_cpp(house: Path) -> None:
-    write_header(house, "//   door.Open();      // it creaks", "//   door.Open( ...\n//   ...")
-    (house / "cpp/kai/low/door_test.cc").unlink()
-    (house / "cpp/bindings/doors.cc").write_text(TEST)
-    assert check(house) == (0, [])
+def test_examples_may_be_shortened_and_may_match_any_file(project: Path) -> None:
+    write_header(project, "//   door.Open();      // it creaks", "//   door.Open( ...\n//   ...")
+    (project / "cpp/kai/low/door_test.cc").unlink()
+    (project / "cpp/bindings/doors.cc").write_text(TEST)
+    assert check(project) == (0, [])
 
 
-def test_text_in_quotes_is_no_comment(house: Path) -> None:
-    write_header(house, "door.Open();      // it creaks", 'door.Open("http://a b");')
-    assert check(house)[0] == 1
-    (house / "cpp/kai/low/door_test.cc").write_text(
+def test_quoted_text_is_not_a_comment(project: Path) -> None:
+    write_header(project, "door.Open();      // it creaks", 'door.Open("http://a b");')
+    assert check(project)[0] == 1
+    (project / "cpp/kai/low/door_test.cc").write_text(
         TEST.replace("door.Open();", 'door.Open("http://a b");')
     )
-    assert check(house) == (0, [])
+    assert check(project) == (0, [])
 
 
-def test_what_is_only_for_tests_may_say_less(house: Path) -> None:
-    (house / "cpp/kai/low/door_for_test.h").write_text("class Knock {};\n")
-    (house / "cpp/kai/testing/doors.h").write_text("class Knock {};\n")
-    assert check(house) == (0, [])
+def test_headers_for_tests_may_have_less(project: Path) -> None:
+    (project / "cpp/kai/low/door_for_test.h").write_text("class Knock {};\n")
+    (project / "cpp/kai/testing/doors.h").write_text("class Knock {};\n")
+    assert check(project) == (0, [])

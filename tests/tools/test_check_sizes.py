@@ -13,7 +13,7 @@ TOOLS = Path(__file__).parents[2] / "tools"
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Path:
+def project(tmp_path: Path) -> Path:
     (tmp_path / "tools").mkdir()
     for tool in ("check_sizes.py", "check_duplicates.py"):
         shutil.copy(TOOLS / tool, tmp_path / "tools")
@@ -23,9 +23,9 @@ def house(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def check(house: Path) -> tuple[int, list[str]]:
+def check(project: Path) -> tuple[int, list[str]]:
     done = subprocess.run(
-        [sys.executable, str(house / "tools" / "check_sizes.py")], capture_output=True, text=True
+        [sys.executable, str(project / "tools" / "check_sizes.py")], capture_output=True, text=True
     )
     return done.returncode, (done.stdout + done.stderr).splitlines()
 
@@ -40,18 +40,18 @@ def python(branches: int) -> str:
     return "def tangled(a):\n" + "    if a: a()\n" * (branches - 1)
 
 
-def test_what_is_just_small_enough_is_fine(house: Path) -> None:
-    (house / "cpp/kai/low/a.cc").write_text(cpp(80))
-    (house / "cpp/kai/low/a.h").write_text("// a line\n" * 250)
-    (house / "python/kai/a.py").write_text(python(25))
-    assert check(house) == (0, [])
+def test_sizes_at_the_limit_pass(project: Path) -> None:
+    (project / "cpp/kai/low/a.cc").write_text(cpp(80))
+    (project / "cpp/kai/low/a.h").write_text("// a line\n" * 250)
+    (project / "python/kai/a.py").write_text(python(25))
+    assert check(project) == (0, [])
 
 
-def test_what_is_too_large_is_named_with_its_size(house: Path) -> None:
-    (house / "cpp/kai/low/a.cc").write_text(cpp(81))
-    (house / "cpp/kai/low/a.h").write_text("// a line\n" * 251)
-    (house / "python/kai/a.py").write_text(python(26))
-    assert check(house) == (
+def test_sizes_over_the_limit_are_named(project: Path) -> None:
+    (project / "cpp/kai/low/a.cc").write_text(cpp(81))
+    (project / "cpp/kai/low/a.h").write_text("// a line\n" * 251)
+    (project / "python/kai/a.py").write_text(python(26))
+    assert check(project) == (
         1,
         [
             "cpp/kai/low/a.cc: Long has 81 lines, at most 80",
@@ -61,21 +61,21 @@ def test_what_is_too_large_is_named_with_its_size(house: Path) -> None:
     )
 
 
-def test_tests_may_be_as_long_as_they_like(house: Path) -> None:
-    (house / "cpp/kai/low/a_test.cc").write_text(cpp(200))
-    assert check(house) == (0, [])
+def test_tests_have_no_size_limit(project: Path) -> None:
+    (project / "cpp/kai/low/a_test.cc").write_text(cpp(200))
+    assert check(project) == (0, [])
 
 
-def test_an_exception_has_a_reason_and_is_needed(house: Path) -> None:
-    exceptions = house / "tools" / "size_exceptions.txt"
-    (house / "cpp/kai/low/a.cc").write_text(cpp(81))
+def test_an_exception_must_have_a_reason_and_be_needed(project: Path) -> None:
+    exceptions = project / "tools" / "size_exceptions.txt"
+    (project / "cpp/kai/low/a.cc").write_text(cpp(81))
     exceptions.write_text("cpp/kai/low/a.cc Long: a table in code\n")
-    assert check(house) == (0, [])
+    assert check(project) == (0, [])
     exceptions.write_text("cpp/kai/low/a.cc Long\n")
-    assert check(house) == (
+    assert check(project) == (
         1,
         ["size_exceptions.txt: an exception needs a reason: cpp/kai/low/a.cc Long"],
     )
     exceptions.write_text("cpp/kai/low/a.cc Long: a table\ncpp/kai/low/b.cc Short: once long\n")
-    said = "size_exceptions.txt: cpp/kai/low/b.cc Short is no longer too large"
-    assert check(house) == (1, [said])
+    message = "size_exceptions.txt: cpp/kai/low/b.cc Short is no longer too large"
+    assert check(project) == (1, [message])

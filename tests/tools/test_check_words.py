@@ -45,11 +45,11 @@ def test_each_word_of_the_list_finds_its_examples(word: object) -> None:
         ("a.md", "Nobody-else is a name.\n", []),
     ],
 )
-def test_words_are_found_in_what_people_read(path: str, text: str, words: list[str]) -> None:
+def test_words_are_found_in_comments_docs_and_texts(path: str, text: str, words: list[str]) -> None:
     assert found(path, text) == words
 
 
-def test_an_exception_keeps_a_line_of_a_file() -> None:
+def test_an_exception_allows_a_line_of_a_file() -> None:
     exempt = [tool.Exempt("docs/*.md", "as KAI writes it", "a text of KAI")]
     text = "whom, as KAI writes it\nwhom\n"
     assert [line for line, _ in tool.faults("docs/a.md", text, WORDS, exempt)] == [2]
@@ -64,7 +64,7 @@ def test_an_exception_keeps_a_line_of_a_file() -> None:
         'words = []\n[[exceptions]]\npath = "x"\ntext = "y"\nreason = ""\n',
     ],
 )
-def test_a_word_has_advice_and_examples_and_an_exception_a_reason(bad: str) -> None:
+def test_words_have_advice_and_examples_and_exceptions_a_reason(bad: str) -> None:
     with pytest.raises(ValueError, match="needs"):
         tool.read_words(bad)
 

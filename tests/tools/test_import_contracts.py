@@ -18,7 +18,7 @@ def names(contract: str, option: str) -> set[str]:
     return {name.removeprefix("kai.") for name in re.findall(r"[\w.]+", listed)}
 
 
-def test_every_package_is_in_one_wing_and_the_wings_are_kept_apart() -> None:
+def test_every_package_is_in_one_wing_and_the_wings_are_independent() -> None:
     wings = {each: names(f"{each}-wing", "layers") for each in ("engine", "settings")}
     below_the_cli = names("house", "layers") - {"cli", "notebook", "admission", "api", "errors"}
     assert sorted([*wings["engine"], *wings["settings"]]) == sorted(below_the_cli)
@@ -28,6 +28,6 @@ def test_every_package_is_in_one_wing_and_the_wings_are_kept_apart() -> None:
         assert names(contract, "forbidden_modules") == wings[other]
 
 
-def test_circles_are_looked_for_in_every_package() -> None:
+def test_cycles_are_searched_in_every_package() -> None:
     packages = {path.parent.name for path in PRODUCT.glob("*/__init__.py")}
     assert names("no-circles", "ancestors") == packages

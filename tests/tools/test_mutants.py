@@ -68,7 +68,7 @@ def found(line: str) -> list[str]:
         ("bool operator<(A a, A b) { return a < b; }", []),
     ],
 )
-def test_an_operator_is_changed_wherever_there_is_one(line: str, operators: list[str]) -> None:
+def test_every_operator_is_changed(line: str, operators: list[str]) -> None:
     assert found(line) == operators
 
 
@@ -87,7 +87,7 @@ def test_equal_operators_of_a_line_are_distinguished_by_their_place() -> None:
     assert last.names() == {("a.cc", line, "<"), ("a.cc", line, "< #2")}
 
 
-def test_what_is_drawn_depends_on_the_seed_alone() -> None:
+def test_the_drawn_mutants_depend_only_on_the_seed() -> None:
     all_of_them = list(mutants.find_mutants("a.cc", "a < b\n" * 100))
     drawn = mutants.draw(all_of_them, 10, 1)
     assert len(drawn) == 10
@@ -96,7 +96,7 @@ def test_what_is_drawn_depends_on_the_seed_alone() -> None:
     assert mutants.draw(all_of_them, 0, 1) == all_of_them
 
 
-def test_every_mutant_that_is_known_to_be_equal_exists() -> None:
+def test_every_known_equal_mutant_exists() -> None:
     for key in mutants.read_equal():
         there = mutants.find_mutants(key[0], (ROOT / key[0]).read_text())
         assert any(key in each.names() for each in there), key
@@ -106,24 +106,24 @@ def test_every_mutant_that_is_known_to_be_equal_exists() -> None:
 
 
 @pytest.fixture(scope="module")
-def house(make_house: Callable[[Mapping[str, str], Sequence[str]], Path]) -> Path:
+def project(make_project: Callable[[Mapping[str, str], Sequence[str]], Path]) -> Path:
     """A checkout of two floors."""
-    return make_house(FILES, ["mutants.py", "check_floors.py"])
+    return make_project(FILES, ["mutants.py", "check_floors.py"])
 
 
-def command(house: Path, *arguments: str) -> list[str]:
-    return [sys.executable, "-u", str(house / "tools" / "mutants.py"), "--seed", "1", *arguments]
+def command(project: Path, *arguments: str) -> list[str]:
+    return [sys.executable, "-u", str(project / "tools" / "mutants.py"), "--seed", "1", *arguments]
 
 
-def run(house: Path, *arguments: str) -> tuple[int, list[str]]:
-    done = subprocess.run(command(house, *arguments), capture_output=True, text=True)
+def run(project: Path, *arguments: str) -> tuple[int, list[str]]:
+    done = subprocess.run(command(project, *arguments), capture_output=True, text=True)
     assert done.stderr == "", done.stderr
     return done.returncode, done.stdout.splitlines()
 
 
-def test_a_survivor_is_found_unless_it_is_known_to_be_equal(house: Path) -> None:
-    report = house / "report.json"
-    status, lines = run(house, "--count", "0", "--json", str(report))
+def test_a_survivor_is_found_unless_it_is_known_to_be_equal(project: Path) -> None:
+    report = project / "report.json"
+    status, lines = run(project, "--count", "0", "--json", str(report))
     most, twice = "cpp/kai/low/low.cc:3: > -> >=", "cpp/kai/low/low.cc:6: * -> /"
     assert lines[:5] == [
         "4 of 4 mutants in 1 files, seed 1; 0 of them are known to be equal",
@@ -146,27 +146,27 @@ def test_a_survivor_is_found_unless_it_is_known_to_be_equal(house: Path) -> None
     ]
 
     texts = {line: SOURCE.splitlines()[line - 1] for line in (3, 6)}
-    equal = house / "tools" / "mutants_equal.txt"
+    equal = project / "tools" / "mutants_equal.txt"
     equal.write_text(
         f"cpp/kai/low/low.cc | {texts[3]} | > | both are 10\n"
         f"cpp/kai/low/low.cc | {texts[6]} | * | says this test\n"
     )
-    status, lines = run(house, "--count", "0", "--files", "low")
+    status, lines = run(project, "--count", "0", "--files", "low")
     assert lines[0] == "4 of 4 mutants in 2 files, seed 1; 2 of them are known to be equal"
     assert status == 0
-    _, lines = run(house, "--list", "--files", "cpp/kai/low/low.cc:4")
+    _, lines = run(project, "--list", "--files", "cpp/kai/low/low.cc:4")
     assert lines[1:] == ["cpp/kai/low/low.cc:4: + -> -    " + SOURCE.splitlines()[3]]
     equal.write_text(FILES["tools/mutants_equal.txt"])
 
 
-def test_an_interrupt_leaves_the_sources_as_they_were(house: Path) -> None:
-    test = house / "cpp/kai/low/low_test.cc"
+def test_an_interrupt_restores_the_sources(project: Path) -> None:
+    test = project / "cpp/kai/low/low_test.cc"
     test.write_text(
         FILES["cpp/kai/low/low_test.cc"]
         + "#include <unistd.h>\nTEST(LowTest, IsSlow) { EXPECT_EQ(sleep(2), 0); }\n"
     )
     running = subprocess.Popen(
-        command(house, "--count", "0"),
+        command(project, "--count", "0"),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -175,25 +175,25 @@ def test_an_interrupt_leaves_the_sources_as_they_were(house: Path) -> None:
     while not running.stdout.readline().startswith("[1/4]"):
         assert running.poll() is None
     running.send_signal(signal.SIGINT)  # during the second mutant
-    said, error = running.communicate(timeout=60)
+    output, error = running.communicate(timeout=60)
     test.write_text(FILES["cpp/kai/low/low_test.cc"])
     assert running.returncode == 130
     assert error == "interrupted\n"
-    assert "were caught" in said
-    assert (house / "cpp/kai/low/low.cc").read_text() == SOURCE
-    assert (house / "build/mutants/source/cpp/kai/low/low.cc").read_text() == SOURCE
+    assert "were caught" in output
+    assert (project / "cpp/kai/low/low.cc").read_text() == SOURCE
+    assert (project / "build/mutants/source/cpp/kai/low/low.cc").read_text() == SOURCE
 
 
-def test_a_name_that_is_nowhere_is_refused(house: Path) -> None:
-    done = subprocess.run(command(house, "--files", "attic"), capture_output=True, text=True)
+def test_an_unknown_name_is_refused(project: Path) -> None:
+    done = subprocess.run(command(project, "--files", "attic"), capture_output=True, text=True)
     assert done.returncode == 2
     assert done.stderr == "mutants: no file of the product is attic\n"
 
 
-def test_tests_that_fail_without_a_mutant_are_shown(house: Path) -> None:
-    test = house / "cpp/kai/low/low_test.cc"
+def test_tests_that_fail_without_a_mutant_are_reported(project: Path) -> None:
+    test = project / "cpp/kai/low/low_test.cc"
     test.write_text(FILES["cpp/kai/low/low_test.cc"].replace("Sum(1, 2), 3", "Sum(1, 2), 4"))
-    done = subprocess.run(command(house, "--count", "1"), capture_output=True, text=True)
+    done = subprocess.run(command(project, "--count", "1"), capture_output=True, text=True)
     test.write_text(FILES["cpp/kai/low/low_test.cc"])
     assert done.returncode == 1
     assert "Sum(1, 2)" in done.stderr

@@ -10,7 +10,7 @@ import pytest
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def test_the_committed_picture_is_what_the_script_makes() -> None:
+def test_the_committed_picture_equals_the_scripts_output() -> None:
     made = picture.draw(picture.our_figures(), picture.kais_figures())
     assert picture.PICTURE.read_text() == made
 
@@ -30,7 +30,7 @@ def test_every_figure_is_a_mark_inside_its_panel() -> None:
             assert 0 <= float(each.get("cy", -1)) <= picture.PANEL_HEIGHT
 
 
-def test_ten_times_as_much_is_the_same_step_everywhere() -> None:
+def test_a_factor_of_ten_is_the_same_distance_everywhere() -> None:
     assert picture.x_of(100) - picture.x_of(10) == pytest.approx(
         picture.x_of(5000) - picture.x_of(500)
     )

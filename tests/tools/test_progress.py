@@ -27,7 +27,7 @@ def test_a_quick_command_prints_nothing() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_always_prints_the_times() -> None:
+def test_the_option_always_prints_the_times() -> None:
     done = progress("--always", "saying hello", "--", "echo", "hello")
     assert done.stdout == "==> saying hello: ok after 0 s, 0 s of CPU time\n"
 
@@ -39,7 +39,7 @@ def test_a_slower_command_is_announced_with_how_long_it_usually_takes() -> None:
     assert last.startswith("==> building: ok after 1 s")
 
 
-def test_a_failure_shows_the_output_without_the_steps_that_went_well() -> None:
+def test_a_failure_shows_the_output_without_successful_steps() -> None:
     script = "echo '[1/2] compiling a'; echo broken; echo again >&2; exit 3"
     done = progress("building", "--", "sh", "-c", script)
     assert done.returncode == 3
@@ -47,17 +47,17 @@ def test_a_failure_shows_the_output_without_the_steps_that_went_well() -> None:
     assert done.stderr == "broken\nagain\n"
 
 
-def test_the_log_has_everything(tmp_path: Path) -> None:
+def test_the_log_has_all_output(tmp_path: Path) -> None:
     log = tmp_path / "logs" / "build.log"
     progress("--log", str(log), "building", "--", "sh", "-c", "echo '[1/2] a'; echo b")
     assert log.read_text() == "[1/2] a\nb\n"
 
 
-def test_show_passes_the_output_on() -> None:
+def test_the_option_show_prints_the_output() -> None:
     assert progress("--show", "x", "--", "echo", "hello").stdout == "hello\n"
 
 
-def test_a_command_that_is_not_there_is_one_sentence() -> None:
+def test_a_missing_command_prints_one_sentence() -> None:
     done = progress("x", "--", "/nowhere/at/all")
     assert (done.returncode, done.stderr) == (
         127,
@@ -65,7 +65,7 @@ def test_a_command_that_is_not_there_is_one_sentence() -> None:
     )
 
 
-def test_no_command_is_a_mistake() -> None:
+def test_a_call_without_a_command_is_an_error() -> None:
     assert progress("x").returncode == 2
 
 
@@ -73,7 +73,9 @@ def test_no_command_is_a_mistake() -> None:
     "line",
     ["[12/44] Building CXX object a.o", "==> building everything (release): step 12 of 44, 15 s"],
 )
-def test_every_interval_a_line_tells_the_step(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_names_the_step_at_every_interval(
+    line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     module = runpy.run_path(str(PROGRESS))
     output = module["Output"](io.StringIO(f"{line}\n[100%] no counter\n"), io.StringIO(), False)
     output.run()
@@ -88,7 +90,7 @@ def test_every_interval_a_line_tells_the_step(line: str, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("wait_s", [0.0, 0.013, 0.027, 0.049])
-def test_an_interrupt_ends_the_command_whenever_it_comes(wait_s: float) -> None:
+def test_an_interrupt_at_any_time_ends_the_command(wait_s: float) -> None:
     """An interrupt while a line was printed used to end in a traceback."""
     process = subprocess.Popen(
         [sys.executable, str(PROGRESS), "sleeping", "--", "sleep", "60"],

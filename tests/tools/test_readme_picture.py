@@ -10,11 +10,11 @@ import readme_picture as picture
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def test_the_committed_picture_is_what_the_script_makes() -> None:
+def test_the_committed_picture_equals_the_scripts_output() -> None:
     assert picture.PICTURE.read_text(encoding="utf-8") == picture.draw(picture.figures())
 
 
-def test_each_row_has_two_bars_whose_lengths_are_the_times() -> None:
+def test_each_row_has_two_bars_proportional_to_the_times() -> None:
     rows = picture.figures()
     bars = [
         each

@@ -74,21 +74,21 @@ def mistakes(cluster: kai.Cluster) -> None:
 
 
 def decisions(plan: kai.Plan) -> list[str]:
-    said: list[str] = []
+    found: list[str] = []
     decision: kai.Decision
     for decision in plan.decisions:
         if isinstance(decision, kai.Evict):
-            said.append(f"{decision.pod} for {decision.for_group}")
+            found.append(f"{decision.pod} for {decision.for_group}")
         elif isinstance(decision, kai.Pipeline):
-            said.append(f"{decision.pod} later on {decision.node}")
+            found.append(f"{decision.pod} later on {decision.node}")
         else:
             bind: kai.Bind = decision
             zones: tuple[kai.NumaZone, ...] = bind.numa_zones
             claims: tuple[kai.ClaimAllocation, ...] = bind.claims
             extended: kai.ExtendedClaim | None = bind.extended_claim
-            said.append(f"{bind.pod} on {bind.node} {bind.gpus} {zones} {claims} {extended}")
+            found.append(f"{bind.pod} on {bind.node} {bind.gpus} {zones} {claims} {extended}")
     evictions: tuple[kai.Evict, ...] = plan.evictions
-    return said + [each.action for each in evictions]
+    return found + [each.action for each in evictions]
 
 
 def groups(plan: kai.Plan) -> None:

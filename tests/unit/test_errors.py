@@ -19,12 +19,14 @@ from kai import errors
         (errors.RefusedError, PermissionError),
     ],
 )
-def test_each_is_also_the_built_in_one(error: type[Exception], builtin: type[Exception]) -> None:
+def test_each_error_is_also_a_built_in_exception(
+    error: type[Exception], builtin: type[Exception]
+) -> None:
     assert issubclass(error, errors.KaiError)
     assert issubclass(error, builtin)
 
 
-def test_each_says_which_call_raises_it() -> None:
+def test_each_docstring_names_the_calls_that_raise_it() -> None:
     for error in vars(errors).values():
         if inspect.isclass(error) and error is not errors.KaiError:
             assert "Raised by" in (error.__doc__ or ""), error

@@ -82,7 +82,7 @@ def loaded(*manifests: dict[str, Any]) -> kai.Cluster:
 
 @pytest.mark.parametrize("code", REFUSED)
 @pytest.mark.parametrize("is_job", [False, True], ids=["pod", "job"])
-def test_plan_leaves_out_what_lint_says_is_refused(code: str, is_job: bool) -> None:
+def test_plan_leaves_out_objects_that_lint_refuses(code: str, is_job: bool) -> None:
     manifest = job_of(REFUSED[code]) if is_job else REFUSED[code]
     refused = [each for each in lint(manifest) if each.refused]
     assert code in [each.code for each in refused]
@@ -91,11 +91,11 @@ def test_plan_leaves_out_what_lint_says_is_refused(code: str, is_job: bool) -> N
         each.message for each in refused
     )
     assert plan.decisions == ()
-    said = plan.why("j" if is_job else "p")
-    assert refused[0].message in said
+    text = plan.why("j" if is_job else "p")
+    assert refused[0].message in text
 
 
-def test_every_refusal_has_its_situation_here() -> None:
+def test_every_refusal_has_a_test_situation() -> None:
     page = (Path(__file__).parents[2] / "docs/reference/lint.md").read_text()
     sources = Path(kai.__file__).parent / "admission"
     written = "".join(path.read_text() for path in sources.glob("*.py"))
@@ -111,7 +111,7 @@ def test_a_pod_that_runs_was_accepted() -> None:
     assert [each for each in loaded(runs).rejected if "KAI refuses" in each.message] == []
 
 
-def test_what_only_kai_refuses_is_no_matter_of_other_schedulers() -> None:
+def test_rules_of_kai_do_not_apply_to_other_schedulers() -> None:
     foreign = copy.deepcopy(REFUSED["whole-gpu-beside-fraction"])
     foreign["spec"]["schedulerName"] = "default-scheduler"
     assert loaded(foreign).rejected == ()
@@ -164,7 +164,7 @@ def test_queues_in_a_circle_are_found_by_both() -> None:
         ({}, {"priorityClassName": "x"}, "KAI reads priorityClassName from labels"),
     ],
 )
-def test_settings_refuse_a_key_in_the_wrong_place_with_the_sentence_of_lint(
+def test_settings_and_lint_refuse_a_misplaced_key_with_one_sentence(
     labels: dict[str, str], annotations: dict[str, str], sentence: str
 ) -> None:
     with pytest.raises(kai.InvalidRequestError) as caught:
@@ -174,7 +174,7 @@ def test_settings_refuse_a_key_in_the_wrong_place_with_the_sentence_of_lint(
     assert any(sentence in each.message for each in lint(manifest))
 
 
-def test_the_files_of_the_quickstart_pass() -> None:
+def test_the_files_of_the_quickstart_are_valid() -> None:
     page = (Path(__file__).parents[2] / "docs" / "quickstart.md").read_text()
     files = [block.split("```")[0] for block in page.split("```yaml\n")[1:]]
     assert len(files) == 2
@@ -188,7 +188,7 @@ def test_the_files_of_the_quickstart_pass() -> None:
     ("annotation", "value"),
     [("kai.scheduler/preemption-delay", "5"), ("kai.scheduler/batch-min-member", "two")],
 )
-def test_an_annotation_that_makes_no_sense_is_said_alike(annotation: str, value: str) -> None:
+def test_plan_and_lint_report_an_invalid_annotation_alike(annotation: str, value: str) -> None:
     job = job_of(POD)
     job["metadata"]["annotations"] = {annotation: value}
     (found,) = [each for each in lint(job) if each.severity == "error"]
@@ -210,8 +210,8 @@ def test_an_unknown_key_field_or_class_is_among_the_warnings_of_a_plan() -> None
         "spec": {"resources": {"gpu": {"overQuotaWeigth": 2}}},
     }
     cluster = loaded(misspelt, queue)
-    said = kai.Scheduler().plan(cluster, now="2026-01-01T00:00:00Z").warnings
-    assert said == (
+    text = kai.Scheduler().plan(cluster, now="2026-01-01T00:00:00Z").warnings
+    assert text == (
         "Pod default/p: metadata.labels[kai.scheduler/queu]: KAI does not know kai.scheduler/queu;"
         " did you mean kai.scheduler/queue?",
         "Queue a: spec.resources.gpu.overQuotaWeigth: a Queue has no field overQuotaWeigth: the"
@@ -307,7 +307,7 @@ def test_a_field_of_kubernetes_mistyped_by_one_letter_is_reported(kind: str) -> 
         ),
     ],
 )
-def test_a_field_that_is_almost_one_of_another_project(
+def test_a_mistyped_field_of_another_project_is_reported(
     kind: str, group: str, spec: dict[str, Any], path: str, fix: str
 ) -> None:
     manifest = {
@@ -324,23 +324,23 @@ def test_a_field_that_is_almost_one_of_another_project(
     )
 
 
-def test_what_a_cluster_gave_out_is_not_looked_at() -> None:
+def test_objects_from_a_cluster_are_not_checked_for_fields() -> None:
     newer = {**POD, "metadata": {"name": "p", "resourceVersion": "1"}, "spec": {"comesLater": 1}}
     assert list(fields.of_manifest(newer, ())) == []
 
 
-def test_the_template_of_any_kind_is_looked_at() -> None:
+def test_the_pod_template_of_any_kind_is_checked() -> None:
     wrong = job_of(pod())
     wrong["spec"]["template"]["spec"]["nodeSelecter"] = {}
     (found,) = [each for each in lint(wrong) if each.code == "field-unknown"]
     assert found.path == "spec.template.spec.nodeSelecter"
     grown = {**wrong, "apiVersion": "jobset.x-k8s.io/v1", "kind": "JobSet"}
     assert "field-unknown" in [each.code for each in lint(grown)]
-    said = kai.Scheduler().plan(loaded(wrong), now="2026-01-01T00:00:00Z").warnings
-    assert any("nodeSelecter; did you mean" in each or "'nodeSelector'" in each for each in said)
+    text = kai.Scheduler().plan(loaded(wrong), now="2026-01-01T00:00:00Z").warnings
+    assert any("nodeSelecter; did you mean" in each or "'nodeSelector'" in each for each in text)
 
 
-def test_the_fields_are_those_that_the_engine_reads() -> None:
+def test_every_field_of_the_engine_is_in_the_table() -> None:
     folder = Path(__file__).parents[2] / "cpp" / "kai" / "ingest"
     around = {"metadata", "spec", "status", "nodePool", "transitionID", "schedulingConditions"}
     for kind, file in (("Queue", "queue_reader.cc"), ("PodGroup", "pod_group_reader.cc")):

@@ -28,7 +28,7 @@ PUBLIC = [name for name in dir(kai) if not name.startswith("__")]
 
 
 @pytest.mark.parametrize("name", [name for name in PUBLIC if name != "Decision"])
-def test_every_public_name_is_described_and_shows_a_use(name: str) -> None:
+def test_every_public_name_has_a_description_and_an_example(name: str) -> None:
     assert ">>> " in (getattr(kai, name).__doc__ or "")
 
 
@@ -39,7 +39,7 @@ def test_every_member_of_a_public_class_is_described(kind: type) -> None:
     assert [name for name in members if not inspect.getdoc(getattr(kind, name))] == []
 
 
-def test_other_names_are_not_there() -> None:
+def test_unknown_names_raise_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = kai.nonsense  # type: ignore[attr-defined]
 
@@ -78,5 +78,5 @@ def test_building_and_planning_need_neither_click_nor_rich_nor_numpy() -> None:
     assert run_bare(code).strip() == "[]"
 
 
-def test_the_version_reads_as_one() -> None:
+def test_the_version_has_three_numbers() -> None:
     assert re.fullmatch(r"\d+\.\d+\.\d+", kai.__version__)

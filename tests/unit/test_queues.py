@@ -66,7 +66,7 @@ def test_amounts_are_in_the_units_of_a_queue() -> None:
     }
 
 
-def test_a_parent_deserves_what_its_children_do() -> None:
+def test_a_parent_deserves_the_sum_of_its_children() -> None:
     made = queues.tree(
         {"ml": {"queues": {"vision": {"gpus": 4}, "speech": {"gpus": 2, "cpus": "unlimited"}}}}
     )
@@ -97,12 +97,12 @@ def test_a_parent_deserves_what_its_children_do() -> None:
         ({"a": {"queues": {"b": ["gpus"]}}}, "mapping"),
     ],
 )
-def test_what_no_queue_can_be_is_refused(words: dict[str, Any], sentence: str) -> None:
+def test_invalid_queues_are_refused(words: dict[str, Any], sentence: str) -> None:
     with pytest.raises(kai.InvalidRequestError, match=sentence):
         queues.tree(words)
 
 
-def test_pods_are_scheduled_from_what_is_made() -> None:
+def test_pods_are_scheduled_from_the_built_queues() -> None:
     """The engine reads them, not only the test."""
 
     def planned(objects: list[dict[str, Any]]) -> dict[str, str]:
@@ -135,7 +135,7 @@ def test_pods_are_scheduled_from_what_is_made() -> None:
     assert list(planned(tight).values()) == ["unschedulable"]
 
 
-def test_only_what_differs_is_changed() -> None:
+def test_only_differences_are_changed() -> None:
     wanted = queues.unlimited("test")
     assert queues.ensure(wanted, wanted) == []
     changes = queues.ensure(wanted)
@@ -153,7 +153,7 @@ def test_only_what_differs_is_changed() -> None:
     assert existing[1]["spec"]["resources"]["gpu"]["quota"] == 4
 
 
-def test_a_parent_that_is_nowhere_is_refused() -> None:
+def test_a_missing_parent_is_refused() -> None:
     _, test = queues.unlimited("test")
     with pytest.raises(
         kai.InvalidRequestError, match="parent default of queue test does not exist"
@@ -163,13 +163,13 @@ def test_a_parent_that_is_nowhere_is_refused() -> None:
     assert [each.name for each in queues.ensure([test], [parent])] == ["test"]
 
 
-def test_a_circle_is_refused() -> None:
+def test_circular_parents_are_refused() -> None:
     a, b = queues.unlimited("a", parent="b")
     a["spec"]["parentQueue"] = "a"
     with pytest.raises(kai.InvalidRequestError, match="its own ancestor"):
         queues.ensure([a, b])
 
 
-def test_other_objects_are_no_queues() -> None:
+def test_other_objects_are_refused() -> None:
     with pytest.raises(kai.InvalidRequestError, match="Pod p is not a Queue"):
         queues.ensure([{"kind": "Pod", "metadata": {"name": "p"}}])

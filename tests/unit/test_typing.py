@@ -26,7 +26,7 @@ def test_the_file_uses_every_public_name() -> None:
     assert public - used == set()
 
 
-def test_mypy_takes_it_as_strictly_as_it_can(tmp_path: Path) -> None:
+def test_the_file_passes_mypy_strict(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mypy", "--strict", "--config-file=", str(FILE)]
     env = {"MYPYPATH": str(ROOT / "python"), "HOME": str(tmp_path)}
     done = subprocess.run(
@@ -35,7 +35,7 @@ def test_mypy_takes_it_as_strictly_as_it_can(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_it_runs() -> None:
+def test_the_file_runs() -> None:
     subprocess.run(
         [sys.executable, str(FILE)], env={"PYTHONPATH": str(ROOT / "python")}, check=True
     )

@@ -212,11 +212,11 @@ _SHORT = 12  # a sentence lists at most this many names
 
 
 def _unknown(kind: str, field: object, known: Iterable[str], where: Path) -> Finding:
-    said = f"a {kind} has no field {field}: the API server drops it"
+    message = f"a {kind} has no field {field}: the API server drops it"
     names = list(known)
     listed = f"write {', '.join(names)}" if len(names) <= _SHORT else "remove it"
     fix = did_you_mean(field, names).removeprefix("; ") or listed
-    return warning("field-unknown", (*where, str(field)), said, fix)
+    return warning("field-unknown", (*where, str(field)), message, fix)
 
 
 def _check(kind: str, value: object, known: Fields, where: Path) -> Iterator[Finding]:

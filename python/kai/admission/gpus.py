@@ -130,8 +130,8 @@ def _fraction(value: str, where: Path) -> Iterator[Finding]:
             count = math.ceil(exact)
             each = rules.decimal_text(Fraction(round(exact / count, 2)))
             fix = f"write {keys.GPU_DEVICES_ANNOTATION}: {count} and a fraction of each, {each}"
-        told = f"gpu-fraction {value!r}" if value else "an empty gpu-fraction"
-        yield refusal("fraction-refused", where, f"KAI refuses {told}", fix, edit)
+        shown = f"gpu-fraction {value!r}" if value else "an empty gpu-fraction"
+        yield refusal("fraction-refused", where, f"KAI refuses {shown}", fix, edit)
         return
     announced = f"{float(exact):.2f}"
     if Fraction(announced) != exact:

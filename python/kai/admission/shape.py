@@ -18,8 +18,8 @@ def check_texts(metadata: Mapping[str, Any], where: Path) -> Iterator[Finding]:
     for part in ("labels", "annotations"):
         entries = metadata.get(part)
         if entries is not None and not isinstance(entries, Mapping):
-            said = f"{part} is {shown(entries)}: the API server requires a mapping"
-            yield refusal("not-a-mapping", (*where, part), said, "write them as KEY: VALUE")
+            message = f"{part} is {shown(entries)}: the API server requires a mapping"
+            yield refusal("not-a-mapping", (*where, part), message, "write them as KEY: VALUE")
         for key, value in mapping(entries).items():
             if not isinstance(value, str):
                 yield no_text(value, (*where, part, key), f"{part[:-1]} {key}")
@@ -32,8 +32,8 @@ def no_text(value: object, where: Path, what: str) -> Finding:
         fix, edit = f'write "{quoted}", in quotes', Edit("quote", where)
     else:
         fix, edit = "write a string", None
-    said = f"{what} is {shown(value)}: the API server requires a string"
-    return refusal("not-text", where, said, fix, edit)
+    message = f"{what} is {shown(value)}: the API server requires a string"
+    return refusal("not-text", where, message, fix, edit)
 
 
 def check(pod: Pod) -> Iterator[Finding]:
@@ -42,14 +42,17 @@ def check(pod: Pod) -> Iterator[Finding]:
         listed = pod.spec.get(part)
         here: Path = (*pod.spec_at, part)
         if listed is not None and not isinstance(listed, list):
-            said = f"{part} is {shown(listed)}: the API server requires a list"
-            yield refusal("not-a-list", here, said, "write a list of containers")
+            message = f"{part} is {shown(listed)}: the API server requires a list"
+            yield refusal("not-a-list", here, message, "write a list of containers")
             continue
         for index, each in enumerate(listed or ()):
             if not isinstance(each, Mapping):
-                said = f"a container is {shown(each)}: the API server requires a mapping"
+                message = f"a container is {shown(each)}: the API server requires a mapping"
                 yield refusal(
-                    "not-a-mapping", (*here, index), said, "write a mapping with name, image, ..."
+                    "not-a-mapping",
+                    (*here, index),
+                    message,
+                    "write a mapping with name, image, ...",
                 )
     for container in (*pod.containers, *pod.init_containers):
         yield from _resources(container)
@@ -67,14 +70,14 @@ def _resources(container: Container) -> Iterator[Finding]:
         for name, amount in mapping(amounts).items():
             problem = _problem(amount)
             if problem:
-                said = f"{part[:-1]} of {name} is {amount!r}, which is {problem}"
+                message = f"{part[:-1]} of {name} is {amount!r}, which is {problem}"
                 fix = "write a quantity, such as 2, 500m or 16Gi"
-                yield refusal("quantity-refused", (*here, part, name), said, fix)
+                yield refusal("quantity-refused", (*here, part, name), message, fix)
 
 
 def _no_mapping(name: str, value: object, where: Path, wanted: str) -> Finding:
-    said = f"{name} is {shown(value)}: the API server requires {wanted}"
-    return refusal("not-a-mapping", where, said, "write a mapping, such as memory: 16Gi")
+    message = f"{name} is {shown(value)}: the API server requires {wanted}"
+    return refusal("not-a-mapping", where, message, "write a mapping, such as memory: 16Gi")
 
 
 def _problem(amount: object) -> str:

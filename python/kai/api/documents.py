@@ -154,8 +154,8 @@ def read_yaml(text: str, most_values: int = MAX_VALUES) -> Iterator[Document]:
         if mark is None:
             raise UnreadableError(f"not valid YAML: {error.problem}") from None
         line = min(mark.line, text.count("\n")) + 1  # libyaml reports the line after the end
-        said = f"not valid YAML: {error.problem} on line {line}, column {mark.column + 1}"
-        raise UnreadableError(said, line) from None
+        message = f"not valid YAML: {error.problem} on line {line}, column {mark.column + 1}"
+        raise UnreadableError(message, line) from None
     except yaml.YAMLError as error:
         first_line = str(error).partition("\n")[0]
         raise UnreadableError(f"not valid YAML: {first_line}") from None
@@ -259,8 +259,8 @@ class _Builder:
     def _add(self, value: Any, size: int) -> None:
         self._values += size
         if self._values > self._most_values:
-            said = f"it has, or its aliases expand to, more than {self._most_values:,} values"
-            raise self._unreadable(f"{said}, on line {{line}}")
+            message = f"it has, or its aliases expand to, more than {self._most_values:,} values"
+            raise self._unreadable(f"{message}, on line {{line}}")
         if not self._open:
             self._root = value
             return

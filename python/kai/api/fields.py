@@ -123,8 +123,8 @@ class _Reader:
             fields = self.object(entry, each)
             for field in _TOLERATION if name == "tolerations" else ():
                 if not isinstance(fields.get(field) or "", str):
-                    told = f"is {rules.shown(fields[field])}: write a string"
-                    raise self.refuse(f"{entry}.{field}", told)
+                    problem = f"is {rules.shown(fields[field])}: write a string"
+                    raise self.refuse(f"{entry}.{field}", problem)
             self.fields(entry, fields)
 
     def texts(self, at: str, value: object) -> None:
@@ -137,8 +137,8 @@ class _Reader:
     def object(self, at: str, value: object) -> Mapping[Any, Any]:
         return rules.mapping(f"{at} of {self.what}", value)
 
-    def refuse(self, at: str, told: str) -> Exception:
-        return rules.refuse(f"{at} of {self.what} {told}" if at else f"{self.what} {told}")
+    def refuse(self, at: str, problem: str) -> Exception:
+        return rules.refuse(f"{at} of {self.what} {problem}" if at else f"{self.what} {problem}")
 
 
 def _is_placeholder(value: object) -> bool:

@@ -56,18 +56,18 @@ def _read_stream(stream: BinaryIO) -> bytes:
     start = stream.read(_CHUNK)
     if b"\0" in start and not start.startswith(_BINARY):
         raise InvalidInputError(f"not text (byte {start.index(0)} is 0)")
-    said = f"does not end after {LARGEST_STREAM:,} bytes, the limit of kai for pipes"
-    rest = all_of(stream, LARGEST_STREAM - len(start), said)
+    message = f"does not end after {LARGEST_STREAM:,} bytes, the limit of kai for pipes"
+    rest = all_of(stream, LARGEST_STREAM - len(start), message)
     return start + rest if rest else start
 
 
-def all_of(stream: BinaryIO | gzip.GzipFile, most: int, said: str) -> bytes:
+def all_of(stream: BinaryIO | gzip.GzipFile, most: int, message: str) -> bytes:
     """The rest of a stream. Raises InvalidInputError(said) if it has more than `most` bytes."""
     content = io.BytesIO()
     while chunk := stream.read(_CHUNK):
         content.write(chunk)
         if content.tell() > most:
-            raise InvalidInputError(said)
+            raise InvalidInputError(message)
     return content.getvalue()
 
 

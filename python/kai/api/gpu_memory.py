@@ -23,7 +23,7 @@ UNKNOWN_MIB = 100
 
 _BYTES_FROM = 1_048_576  # a label of at least this value is in bytes
 _STEP = 1000  # allocator fractions have three decimals
-_GUESS = Fraction(95, 100)  # of a share of an unknown device (spec 7 W3)
+_HEADROOM = Fraction(95, 100)  # of a share of an unknown device (spec 7 W3)
 _LEAST_GUESSED = Fraction(1, 10)
 
 
@@ -66,10 +66,10 @@ def announced(part: float) -> str:
 
 def hami_limit(total: int | None, part: float) -> int | None:
     """L, the limit that HAMi-core enforces for the pod; None if it silently sets no limit."""
-    told = float(announced(part))
-    if total is None or told == 0:
+    portion_value = float(announced(part))
+    if total is None or portion_value == 0:
         return None
-    return math.floor(device_mib(total) * told)
+    return math.floor(device_mib(total) * portion_value)
 
 
 def allocator_fraction(*, budget: int, total: int, headroom: int) -> Fraction | None:
@@ -88,7 +88,7 @@ def guessed_fraction(fraction: Fraction, *, processes: int = 1) -> Fraction | No
     each = fraction / processes
     if each < _LEAST_GUESSED:
         return None
-    return Fraction(math.floor(_STEP * each * _GUESS), _STEP)
+    return Fraction(math.floor(_STEP * each * _HEADROOM), _STEP)
 
 
 def utilization(*, budget: int, total: int) -> Fraction:

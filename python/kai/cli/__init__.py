@@ -47,12 +47,12 @@ class Suggesting(click.Group):
         except click.UsageError as error:
             from kai.api.nearest import did_you_mean
 
-            said = f"there is no command {args[0]!r}"
+            message = f"there is no command {args[0]!r}"
             hint = did_you_mean(args[0], self.list_commands(ctx))
             # Many people try `kai cluster.zip` first.
             if not hint and ctx.parent is None and ("/" in args[0] or "." in args[0]):
                 hint = f"; try 'kai plan {args[0]}'"
-            raise click.UsageError(said + hint, error.ctx) from None
+            raise click.UsageError(message + hint, error.ctx) from None
 
 
 class _Commands(Suggesting):

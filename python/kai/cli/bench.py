@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kai.cli.failures import DONE, say
+from kai.cli.failures import DONE, print_error
 
 if TYPE_CHECKING:
     from kai.engine.text import Table
@@ -94,7 +94,9 @@ def command(
             left_out.append(name)
     if left_out:
         names = " and ".join(left_out)
-        say(f"left out {names}: neither --data nor KAI_DATA names a folder with their lists")
+        print_error(
+            f"left out {names}: neither --data nor KAI_DATA names a folder with their lists"
+        )
     if memory:
         return _memory(chosen, as_json)
     measured = []

@@ -45,19 +45,19 @@ def command(save: str | None) -> int:
     page.heading("A cluster with two nodes of four GPUs each, one node without GPUs, and two teams")
     cluster = _cluster()
     plan = None
-    for cycle, (story, happens) in enumerate(_STORY):
+    for cycle, (title, happens) in enumerate(_STEPS):
         now = times.to_text(times.to_ns(START) + cycle * times.SECOND_NS)
         if plan is not None:
             cluster = Cluster.from_snapshot(step(cluster.to_snapshot(), plan, now=now))
         cluster = happens(cluster, now)
         plan = scheduler.plan(cluster, now=now)
-        page.heading(f"{now[11:19]}  {story}")
+        page.heading(f"{now[11:19]}  {title}")
         queues = queue_tables(plan.queues, plan.situation.queue_parents, busy_only=True)
-        shows_queues = cycle in (1, len(_STORY) - 1)  # while one team borrows, and at the end
+        shows_queues = cycle in (1, len(_STEPS) - 1)  # while one team borrows, and at the end
         page.tables([report.decisions(plan), report.waiting(plan), *queues[:shows_queues]])
-        told = [each.message for each in plan.decisions if isinstance(each, Evict)]
-        if told:
-            page.paragraph(f"The eviction message of the first pod:\n  {_in_lines(told[0])}")
+        messages = [each.message for each in plan.decisions if isinstance(each, Evict)]
+        if messages:
+            page.paragraph(f"The eviction message of the first pod:\n  {_in_lines(messages[0])}")
     assert plan is not None
     page.heading(f"Why does {WAITING} wait?")
     page.paragraph(plan.why(WAITING))
@@ -101,7 +101,7 @@ def _too_big(cluster: Cluster, now: str) -> Cluster:
     return cluster.pending(WAITING, pods=2, gpus=4, min_member=2, created=now)
 
 
-_STORY: tuple[tuple[str, Callable[[Cluster, str], Cluster]], ...] = (
+_STEPS: tuple[tuple[str, Callable[[Cluster, str], Cluster]], ...] = (
     ("only speech submits pods: it borrows all GPUs", _alone),
     ("vision requests its quota, a gang of 4: 4 pods of speech leave", _back),
     ("the 4 pods have left and wait again; the gang starts", _gone),

@@ -12,7 +12,7 @@ from kai.cli.output import Answer, Answers, output_options
 
 if TYPE_CHECKING:
     from kai.engine.text import Table
-    from kai.service.pod_layers import Story
+    from kai.service.pod_layers import PodReport
 
 
 @click.command(
@@ -71,12 +71,14 @@ def command(
     if namespace and "/" in pod:
         raise click.UsageError(f"{pod!r} already has a namespace: leave out --namespace")
     answers = Answers(form)
-    asked = f"{namespace}/{pod}" if namespace else pod
-    answers.write(_answer(_read(asked, kubeconfig, context, options)))
+    name = f"{namespace}/{pod}" if namespace else pod
+    answers.write(_answer(_read(name, kubeconfig, context, options)))
     return DONE
 
 
-def _read(pod: str, kubeconfig: str | None, context: str | None, options: dict[str, Any]) -> Story:
+def _read(
+    pod: str, kubeconfig: str | None, context: str | None, options: dict[str, Any]
+) -> PodReport:
     import asyncio
 
     from kai.cli.work import named, patiently
@@ -95,20 +97,20 @@ def _read(pod: str, kubeconfig: str | None, context: str | None, options: dict[s
         async with await Client.connect(kubeconfig, context) as client:
             return await pod_facts.read(client, chosen, pod)
 
-    return pod_layers.story_of(patiently("reading", lambda: asyncio.run(read())))
+    return pod_layers.report_of(patiently("reading", lambda: asyncio.run(read())))
 
 
-def _answer(story: Story) -> Answer:
+def _answer(report: PodReport) -> Answer:
     from kai.service import pod_layers
 
     def tables() -> list[Table]:
-        return pod_layers.tables_of(story.layers)
+        return pod_layers.tables_of(report.layers)
 
     return Answer(
-        heading=lambda: f"{story.facts.name} at {story.to_dict()['now']}",
+        heading=lambda: f"{report.facts.name} at {report.to_dict()['now']}",
         tables=tables,
-        data=story.to_dict,
-        rows=lambda: ({"input": None, **row} for row in pod_layers.rows_of(story.layers)),
+        data=report.to_dict,
+        rows=lambda: ({"input": None, **row} for row in pod_layers.rows_of(report.layers)),
         columns=("layer", "name", "value"),
-        notes=lambda: [story.waits_for.sentence],
+        notes=lambda: [report.waits_for.sentence],
     )

@@ -41,7 +41,7 @@ class OutputError(Exception):
         self.error = error
 
 
-def say(sentence: str) -> None:
+def print_error(sentence: str) -> None:
     """Writes a line to standard error. Does nothing if standard error cannot be written."""
     with contextlib.suppress(OSError, ValueError):
         click.echo(f"kai: {visible(sentence)}", err=True)
@@ -59,7 +59,7 @@ def guard(work: Callable[[], Any]) -> int:
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         with _without_further_interrupts():
-            say("interrupted")
+            print_error("interrupted")
             _leave_running_work()
         return INTERRUPTED
     except (OutputError, BrokenPipeError) as error:
@@ -67,12 +67,12 @@ def guard(work: Callable[[], Any]) -> int:
         _forget_standard_output()
         if isinstance(cause, BrokenPipeError):  # the reader has closed the pipe (`| head`)
             return DONE
-        say(f"standard output: {why_unreadable(cause)}")
+        print_error(f"standard output: {why_unreadable(cause)}")
         return BAD_INPUT
     except Exception as error:
         if os.environ.get(DEBUG_ENV) and not _is_expected(error):
             raise
-        say(_sentence(error))
+        print_error(_sentence(error))
         if isinstance(error, UnreachableError):
             return UNREACHABLE
         return ANSWER_IS_NO if isinstance(error, NotFoundError) else BAD_INPUT
@@ -86,8 +86,8 @@ def _is_expected(error: Exception) -> bool:
 
 def _sentence(error: Exception) -> str:
     if not _is_expected(error):
-        said = str(error).partition("\n")[0]
-        return f"a bug in kai, {type(error).__name__}: {said} ({DEBUG_ENV}=1 shows where)"
+        message = str(error).partition("\n")[0]
+        return f"a bug in kai, {type(error).__name__}: {message} ({DEBUG_ENV}=1 shows where)"
     if isinstance(error, KaiError):
         return str(error)
     if isinstance(error, ImportError):
@@ -112,7 +112,9 @@ def _show(error: click.ClickException) -> None:
         return
     sentence = _wrong_usage(error)
     context = error.ctx if isinstance(error, click.UsageError) else None
-    say(sentence if context is None else f"{sentence} (see '{context.command_path} --help')")
+    print_error(
+        sentence if context is None else f"{sentence} (see '{context.command_path} --help')"
+    )
 
 
 def _wrong_usage(error: click.ClickException) -> str:

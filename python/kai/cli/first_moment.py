@@ -54,8 +54,8 @@ def beginning(file: str | None, options: dict[str, Any]) -> Workload:
     if not is_live(options) and options["remaining"] is None and not _is_snapshot(str(file)):
         for option in ("arrivals", "now"):
             if options[option] is not None:
-                said = f"--{option} needs a snapshot, --remaining or --live"
-                raise click.UsageError(said)
+                message = f"--{option} needs a snapshot, --remaining or --live"
+                raise click.UsageError(message)
         return workload("simulate", "WORKLOAD", str(file), options["form"], options["cluster"])
     if options["cluster"] is not None:
         raise click.UsageError("--cluster needs a workload: a snapshot has its own nodes")
@@ -98,8 +98,8 @@ def _first_moment(cluster: Cluster, options: dict[str, Any]) -> Workload:
     except ModuleNotFoundError as error:
         if error.name != "numpy":
             raise
-        said = "kai simulate needs NumPy: pip install 'kai-sched[sim]'"
-        raise InvalidInputError(said) from None
+        message = "kai simulate needs NumPy: pip install 'kai-sched[sim]'"
+        raise InvalidInputError(message) from None
     try:
         remaining = Remaining.parse(options["remaining"] or "forever")
     except InvalidInputError as error:

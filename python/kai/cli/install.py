@@ -103,21 +103,23 @@ def _config(file: str) -> str:
 
     import yaml
 
-    from kai.cli.failures import say
+    from kai.cli.failures import print_error
     from kai.cli.work import named
     from kai.engine import config as configuration
     from kai.service.usage_db import read_usage_db
 
     text = configuration.config_json(named("--config", file))
     for warning in configuration.read(text).warnings:
-        say(warning)
+        print_error(warning)
     given = json.loads(text or "{}")
     usage = read_usage_db(given, {})
     for warning in () if usage is None else usage.warnings:
-        say(warning)
+        print_error(warning)
     if usage is not None and not usage.address:
         variable = given["usageDBConfig"]["connectionStringEnvVar"]
-        say(f"usageDBConfig: the Deployment lacks the variable {variable}: add it to its container")
+        print_error(
+            f"usageDBConfig: the Deployment lacks the variable {variable}: add it to its container"
+        )
     return str(yaml.safe_dump(given, sort_keys=False)) if given else ""
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kai.api.visible import visible
-from kai.cli.failures import ANSWER_IS_NO, BAD_INPUT, DONE, say
+from kai.cli.failures import ANSWER_IS_NO, BAD_INPUT, DONE, print_error
 from kai.errors import InvalidRequestError, KaiError
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def command(
     from kai.linting.queue_tree import Queues
 
     form = _form(output_format, as_json=as_json, fix=fix, diff=diff)
-    wanted = _wanted(select, ignore)
+    wanted = _selected_codes(select, ignore)
     read, status = _read_all(files or (".",), exclude)
     beside = [queue for file in read.values() for queue in file.queues]
     given = None if queues is None else _read(queues).queues
@@ -111,7 +111,7 @@ def command(
     if form == "text" and not severities and status == DONE:
         click.echo("All checks passed!")
     if fixable:
-        say(f"--fix corrects {fixable} of these")
+        print_error(f"--fix corrects {fixable} of these")
     return status
 
 
@@ -124,7 +124,7 @@ def _form(output_format: str | None, *, as_json: bool, fix: bool, diff: bool) ->
     return "json" if as_json else output_format or "text"
 
 
-def _wanted(select: Sequence[str], ignore: Sequence[str]) -> frozenset[str]:
+def _selected_codes(select: Sequence[str], ignore: Sequence[str]) -> frozenset[str]:
     """The codes to report."""
     from kai.linting.codes import CODES, matching
 
@@ -154,12 +154,12 @@ class _Check:
         found = text.check(file, self.known, **self.options)
         return [each for each in found if each.finding.code in self.wanted]
 
-    def mended(self, file: File, found: Sequence[Located]) -> tuple[str, int]:
+    def corrected(self, file: File, found: Sequence[Located]) -> tuple[str, int]:
         from kai.linting import text
 
         if not any(each.finding.edit for each in found):
             return file.text, 0
-        return text.mended(file, found)
+        return text.corrected(file, found)
 
 
 def _found(
@@ -172,13 +172,13 @@ def _found(
         found[name] = check.of(file)
         if name == "-" or not (fix or count):
             continue
-        mended, changes = check.mended(file, found[name])
+        corrected, changes = check.corrected(file, found[name])
         if not fix:
             fixable += changes
         elif changes:
-            _write(name, mended)
-            say(f"{name}: {changes} corrected")
-            found[name] = check.of(_parsed(mended))
+            _write(name, corrected)
+            print_error(f"{name}: {changes} corrected")
+            found[name] = check.of(_parsed(corrected))
     return found, fixable
 
 
@@ -192,14 +192,14 @@ def _read_all(files: Iterable[str], exclude: Sequence[str]) -> tuple[dict[str, F
     for given in files:
         names, is_directory = _names(given, exclude)
         if is_directory and not names:
-            say(f"{given}: contains no files that end in {', '.join(_ENDINGS)}")
+            print_error(f"{given}: contains no files that end in {', '.join(_ENDINGS)}")
         for name in names:
             try:
                 read[name] = _read(name)
             except KaiError as error:
                 if is_directory and isinstance(error, InvalidRequestError):
                     continue  # nothing to check: an error only for a file that the user has named
-                say(f"{'standard input' if name == '-' else name}: {error}")
+                print_error(f"{'standard input' if name == '-' else name}: {error}")
                 status = BAD_INPUT
     return read, status
 
@@ -248,8 +248,8 @@ def _show(form: str, found: dict[str, list[Located]]) -> None:
     elif form == "json":
         for name, findings in found.items():
             for each in findings:
-                said = {"file": name, "line": each.line, **each.finding.to_dict()}
-                click.echo(json.dumps(said))
+                data = {"file": name, "line": each.line, **each.finding.to_dict()}
+                click.echo(json.dumps(data))
     else:
         _show_text(found)
 
@@ -273,25 +273,25 @@ def _show_text(found: dict[str, list[Located]]) -> None:
             lines = [f"{place} {severity}: {visible(finding.message)}"]
             lines += [f"    {visible(line)}" for line in (where, finding.fix) if line]
             click.echo("\n".join(lines), color=colours)
-    said = [
+    parts = [
         f"{number} {severity}{'' if number == 1 else 's'}"
         for severity, number in counts.items()
         if number
     ]
-    if said:
-        click.echo(f"Found {' and '.join(said)}.")
+    if parts:
+        click.echo(f"Found {' and '.join(parts)}.")
 
 
 def _show_diffs(read: dict[str, File], check: _Check) -> int:
     """Prints the changes of --fix; returns 1 if there are any."""
     changes = 0
     for name, file in read.items():
-        mended, count = check.mended(file, check.of(file))
+        corrected, count = check.corrected(file, check.of(file))
         if count:
             changes += count
-            sys.stdout.writelines(_diff(name, file.text, mended))
+            sys.stdout.writelines(_diff(name, file.text, corrected))
     if changes:
-        say(f"--fix corrects {changes}")
+        print_error(f"--fix corrects {changes}")
     return ANSWER_IS_NO if changes else DONE
 
 

@@ -96,7 +96,7 @@ class Answers:
             self._data(answer)
         self._written = True
 
-    def say(self, sentences: str, data: Mapping[str, Any]) -> None:
+    def explain(self, sentences: str, data: Mapping[str, Any]) -> None:
         """Writes sentences as text, or `data` in the other formats."""
         if self.form == "csv":
             raise click.UsageError(

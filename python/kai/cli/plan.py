@@ -10,7 +10,7 @@ import click
 
 from kai.cli.failures import ANSWER_IS_NO
 from kai.cli.output import Answer, Answers
-from kai.cli.work import Asked, Warner, planning_options
+from kai.cli.work import PlanArguments, Warner, planning_options
 from kai.errors import InvalidInputError, NotFoundError
 
 if TYPE_CHECKING:
@@ -55,7 +55,9 @@ To take a snapshot of a running KAI (docs/reference/snapshots.md):
 @click.option(
     "--trace", metavar="FILE", help="Write the times of the plan's stages, for ui.perfetto.dev."
 )
-def command(asked: Asked, explain: str | None, fragmentation: bool, trace: str | None) -> int:
+def command(
+    arguments: PlanArguments, explain: str | None, fragmentation: bool, trace: str | None
+) -> int:
     """Plan one scheduling cycle from files or from a live cluster. Nothing is changed.
 
     INPUT is a KAI snapshot (.zip or .json), Kubernetes manifests (YAML or
@@ -74,13 +76,13 @@ def command(asked: Asked, explain: str | None, fragmentation: bool, trace: str |
     """
     from kai.engine.explain import rejections
 
-    _check(asked, explain, fragmentation)
+    _check(arguments, explain, fragmentation)
     warn = Warner()
-    answers, strict = Answers(asked.form), asked.strict
+    answers, strict = Answers(arguments.form), arguments.strict
     not_found: NotFoundError | None = None
     explained = False
     traced: list[tuple[str | None, Mapping[str, Phase]]] = []
-    for cluster, made in asked.plans(warn):
+    for cluster, made in arguments.plans(warn):
         if trace is not None:
             traced.append((made.input, made.timing))
         if strict or not answers.for_people or explain is not None:  # the text output shows them
@@ -89,17 +91,17 @@ def command(asked: Asked, explain: str | None, fragmentation: bool, trace: str |
             warn.of(made.rejected, strict=strict, prefix="left out: ")
         if explain is None:
             stuck = (cluster.fragmentation(), made.fragmentation) if fragmentation else None
-            answers.write(_answer(made, stuck, wide=asked.form == "wide"))
+            answers.write(_answer(made, stuck, wide=arguments.form == "wide"))
             continue
         try:
-            said = made.why(explain)
+            explanation = made.why(explain)
         except NotFoundError as error:
             not_found = not_found or error
             continue
         explained = True
         if rejections(made, explain):
             warn.status = warn.status or ANSWER_IS_NO
-        answers.say(said, _explanation(made, explain, said))
+        answers.explain(explanation, _explanation(made, explain, explanation))
     if trace is not None:
         _save_trace(traced, trace)
     if not_found is not None and not explained:
@@ -107,13 +109,13 @@ def command(asked: Asked, explain: str | None, fragmentation: bool, trace: str |
     return warn.status
 
 
-def _check(asked: Asked, explain: str | None, fragmentation: bool) -> None:
+def _check(arguments: PlanArguments, explain: str | None, fragmentation: bool) -> None:
     """Raises click.UsageError for options that exclude --fragmentation."""
     if not fragmentation:
         return
     if explain is not None:
         raise click.UsageError("--explain and --fragmentation exclude each other")
-    if asked.form == "csv":
+    if arguments.form == "csv":
         raise click.UsageError("-o csv and --fragmentation exclude each other: a row is a decision")
 
 
@@ -127,18 +129,18 @@ def _save_trace(plans: list[tuple[str | None, Mapping[str, Phase]]], file: str) 
         raise InvalidInputError(f"--trace: {file}: {files.why_unreadable(error)}") from None
 
 
-def _explanation(plan: Plan, asked: str, said: str) -> dict[str, Any]:
+def _explanation(plan: Plan, given: str, explanation: str) -> dict[str, Any]:
     from dataclasses import asdict
 
     from kai.engine.explain import rejections
 
     about: dict[str, Any] = {"input": plan.input, "now": plan.now_text}
-    if found := rejections(plan, asked):
+    if found := rejections(plan, given):
         about["rejected"] = [asdict(each) for each in found]
     else:
-        group = plan.find_group(asked)
+        group = plan.find_group(given)
         about |= {"pod_group": group.name, **group.to_dict()}
-    return {**about, "explanation": [line.strip() for line in said.splitlines()]}
+    return {**about, "explanation": [line.strip() for line in explanation.splitlines()]}
 
 
 _COLUMNS = (
@@ -154,10 +156,10 @@ def _answer(plan: Plan, stuck: tuple[Fragmentation, Fragmentation] | None, *, wi
     def rows() -> Iterator[dict[str, Any]]:
         groups = plan.situation.group_of_pod
         for decision in plan.decisions:
-            said = decision.to_dict()
-            said |= {"input": plan.input, "pod_group": groups.get(decision.pod)}
-            said["gpu_groups"] = ",".join(said.get("gpu_groups", ()))
-            yield {column: said.get(column) for column in ("input", *_COLUMNS)}
+            row = decision.to_dict()
+            row |= {"input": plan.input, "pod_group": groups.get(decision.pod)}
+            row["gpu_groups"] = ",".join(row.get("gpu_groups", ()))
+            yield {column: row.get(column) for column in ("input", *_COLUMNS)}
 
     def tables() -> list[Table]:
         more = [] if stuck is None else [report.fragmentation(*stuck)]

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from kai.cli.failures import DONE, say
+from kai.cli.failures import DONE, print_error
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
@@ -72,8 +72,10 @@ _MAPPING_OF = {"label": "labels", "annotation": "annotations",
 
 
 def _request_options(command: Command) -> Command:
-    options = [click.option(_flag(name), help=told) for name, told in _TEXTS.items()]
-    options += [click.option(_flag(name), type=int, help=told) for name, told in _NUMBERS.items()]
+    options = [click.option(_flag(name), help=help_text) for name, help_text in _TEXTS.items()]
+    options += [
+        click.option(_flag(name), type=int, help=help_text) for name, help_text in _NUMBERS.items()
+    ]
     options += [
         click.option(
             "--toleration",
@@ -88,13 +90,16 @@ def _request_options(command: Command) -> Command:
         ),
     ]
     options += [
-        click.option(_flag(name), metavar="KEY=VALUE", multiple=True, help=told)
-        for name, told in _PAIRS.items()
+        click.option(_flag(name), metavar="KEY=VALUE", multiple=True, help=help_text)
+        for name, help_text in _PAIRS.items()
     ]
-    options += [click.option(_flag(name), is_flag=True, help=told) for name, told in _FLAGS.items()]
     options += [
-        click.option(f"{_flag(name)}/--no-{name}", default=None, help=told)
-        for name, told in _EITHER.items()
+        click.option(_flag(name), is_flag=True, help=help_text)
+        for name, help_text in _FLAGS.items()
+    ]
+    options += [
+        click.option(f"{_flag(name)}/--no-{name}", default=None, help=help_text)
+        for name, help_text in _EITHER.items()
     ]
     for option in reversed(options):
         command = option(command)
@@ -148,7 +153,7 @@ def command(
     shown: str | None,
     strict: bool,
     options: tuple[str, ...],
-    **asked: Any,
+    **given: Any,
 ) -> int:
     """Print the settings that an orchestrator needs for the pods of a step or job.
 
@@ -158,7 +163,7 @@ def command(
     from kai.integrations.registry import builder_for
     from kai.settings import PodRequest
 
-    request = PodRequest(**_arguments(asked))
+    request = PodRequest(**_arguments(given))
     build = builder_for(orchestrator)
     own = {name: _value(text) for name, text in _pairs("set", options).items()}
     try:
@@ -168,12 +173,12 @@ def command(
             raise click.UsageError(f"--set: {error}") from None
         raise
     for warning in built.warnings:
-        say(warning)
+        print_error(warning)
     for each in built.unsupported:
-        say(f"{orchestrator} cannot express {each}")
+        print_error(f"{orchestrator} cannot express {each}")
     if built.cluster_objects and shown is None:
         count = len(built.cluster_objects)
-        say(
+        print_error(
             f"an administrator must apply {count} object{'s' * (count > 1)} once; see"
             " --cluster-objects"
         )
@@ -195,10 +200,10 @@ def command(
 # ---- the request ---------------------------------------------------------------------------------
 
 
-def _arguments(asked: Mapping[str, Any]) -> dict[str, Any]:
+def _arguments(given: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of PodRequest; options that were not given are left out."""
     arguments: dict[str, Any] = {}
-    for name, value in asked.items():
+    for name, value in given.items():
         if value is None or (value is False and name in _FLAGS) or value == ():
             continue
         if name in _PAIRS:

@@ -85,9 +85,9 @@ def columns_of(stream: TextIO) -> int | None:
     """The width of the terminal that a stream writes to; None if it is not a terminal."""
     if not stream.isatty():
         return None
-    said = os.environ.get("COLUMNS", "")
-    if said.isdecimal() and int(said) > 0:
-        return max(int(said), text.NARROWEST)
+    given = os.environ.get("COLUMNS", "")
+    if given.isdecimal() and int(given) > 0:
+        return max(int(given), text.NARROWEST)
     try:
         columns = os.get_terminal_size(stream.fileno()).columns
     except (OSError, ValueError):

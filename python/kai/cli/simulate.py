@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kai.cli.failures import DONE, say
+from kai.cli.failures import DONE, print_error
 from kai.cli.first_moment import beginning, first_moment_options, is_live
 from kai.cli.virtual import FORMATS, life, life_options, needs_numpy, seconds
 from kai.cli.work import policy_option
@@ -121,10 +121,10 @@ def _simulate(file: str | None, options: dict[str, Any]) -> int:
 
     given = beginning(file, options)
     for problem in given.problems:
-        say(problem)
+        print_error(problem)
     config = None if options["config"] is None else named("--config", options["config"])
     for problem in _warnings(config):
-        say(problem)
+        print_error(problem)
     timeline = _run(given, config, options)
     if options["out"] is not None:
         timeline.save(named("--out", options["out"]))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kai.cli.failures import ANSWER_IS_NO, BAD_INPUT, DONE, say
+from kai.cli.failures import ANSWER_IS_NO, BAD_INPUT, DONE, print_error
 
 if TYPE_CHECKING:
     from kai.cli.show import Page
@@ -72,7 +72,7 @@ def command(
 
     found, broken = find_cases(cases or [default_cases()])
     for error in broken:
-        say(str(error))
+        print_error(str(error))
     if broken and not found:
         return BAD_INPUT
     chosen = [case for case in found if not areas or any(in_area(case, area) for area in areas)]
@@ -83,8 +83,8 @@ def command(
     results = verify(chosen, engine, switches=engine.switches())
     report = Report.of(_with_progress(results, len(chosen)), as_kai=as_kai)
     if as_json:
-        said = {**report.to_dict(), "broken": [str(error) for error in broken]}
-        click.echo(json.dumps(said, ensure_ascii=False))
+        data = {**report.to_dict(), "broken": [str(error) for error in broken]}
+        click.echo(json.dumps(data, ensure_ascii=False))
     else:
         _print(report, limit_differences, len(broken))
     if broken or any(result.verdict == "broken" for result in report.results):
@@ -247,9 +247,9 @@ def _print_differences(page: Page, report: Report, limit: int) -> None:
 
     failures = report.failures()
     for result in failures[:limit]:
-        said = sentences(result)
-        more = len(said) - SENTENCES_PER_CASE
-        shown = [f"  {sentence}" for sentence in said[:SENTENCES_PER_CASE]]
+        lines = sentences(result)
+        more = len(lines) - SENTENCES_PER_CASE
+        shown = [f"  {sentence}" for sentence in lines[:SENTENCES_PER_CASE]]
         title = f"{result.case.area} {result.case.id}: {result.verdict.replace('_', ' ')}"
         title += _unexplained(report, result)
         page.paragraph("\n".join([title, *shown, *([f"  and {more} more"] if more > 0 else [])]))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from kai.cli.connecting import cluster_options
-from kai.cli.failures import BAD_INPUT, DONE, THREAD_NAME, say
+from kai.cli.failures import BAD_INPUT, DONE, THREAD_NAME, print_error
 from kai.cli.output import Answer, Answers, output_options
 from kai.errors import InvalidConfigError, InvalidInputError
 
@@ -33,7 +33,7 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class PlanArguments:
     """The arguments of a command that plans: inputs or a live cluster, and how to plan."""
 
     inputs: tuple[str, ...]
@@ -50,11 +50,13 @@ class Asked:
 
     def __post_init__(self) -> None:
         if self.is_live and self.inputs:
-            said = f"--live and INPUT ({self.inputs[0]!r}) exclude each other"
-            raise click.UsageError(said)
+            message = f"--live and INPUT ({self.inputs[0]!r}) exclude each other"
+            raise click.UsageError(message)
         if not self.is_live and not self.inputs:
-            said = "INPUT... is missing: give a file or a directory, or read a cluster with --live"
-            raise click.UsageError(said)
+            message = (
+                "INPUT... is missing: give a file or a directory, or read a cluster with --live"
+            )
+            raise click.UsageError(message)
 
     @property
     def is_live(self) -> bool:
@@ -145,14 +147,14 @@ def policies_in(files: Iterable[str], option: str = "--policy") -> tuple[Policy,
 
 
 def planning_options(command: Callable[..., int]) -> Callable[..., int]:
-    """The options of every command that plans; the command gets them as `asked`."""
+    """The options of every command that plans; the command gets them as `arguments`."""
 
     @functools.wraps(command)
-    def with_asked(**given: Any) -> int:
-        asked = {each.name: given.pop(each.name) for each in fields(Asked)}
-        return command(Asked(**asked), **given)
+    def with_arguments(**given: Any) -> int:
+        arguments = {each.name: given.pop(each.name) for each in fields(PlanArguments)}
+        return command(PlanArguments(**arguments), **given)
 
-    made: Callable[..., int] = cluster_options(with_asked)
+    made: Callable[..., int] = cluster_options(with_arguments)
     for option in (
         click.option(
             "--live", is_flag=True, help="Read a live cluster instead of files; nothing is written."
@@ -183,10 +185,10 @@ def answering_plans(answer: Callable[[Cluster, Plan, Answers], Answer]) -> Calla
 
     @planning_options
     @functools.wraps(answer)
-    def command(asked: Asked) -> int:
-        warn, answers = Warner(), Answers(asked.form)
-        for cluster, plan in asked.plans(warn):
-            warn.of_plan(plan, strict=asked.strict)
+    def command(arguments: PlanArguments) -> int:
+        warn, answers = Warner(), Answers(arguments.form)
+        for cluster, plan in arguments.plans(warn):
+            warn.of_plan(plan, strict=arguments.strict)
             answers.write(answer(cluster, plan, answers))
         return warn.status
 
@@ -207,13 +209,13 @@ class Warner:
 
     def __init__(self) -> None:
         self.status = DONE
-        self._said: set[str] = set()
+        self._printed: set[str] = set()
 
     def __call__(self, *sentences: str) -> None:
         for each in sentences:
-            if each not in self._said:
-                self._said.add(each)
-                say(each)
+            if each not in self._printed:
+                self._printed.add(each)
+                print_error(each)
 
     def of_plan(self, plan: Plan, *, strict: bool) -> None:
         """Writes the warnings and left-out objects of a plan, if the output does not show them."""

@@ -12,7 +12,7 @@ No I/O. For each binding and each eviction the engine holds an assumption
 - kai.controllers.bindings follows a binding; with `by="bind-requests"` a BindRequest is created
   instead, which kai.controllers.binder, or KAI's binder, carries out.
 - A binding that waits to be sent is held back when its node changes (`hold`), until the planning
-  thread has checked whether it is still valid (`Steps.ask`, `checked`).
+  thread has checked whether it is still valid (`Steps.to_check`, `checked`).
 
 kai.controllers.evicting handles victims.
 """
@@ -219,19 +219,19 @@ class Binder:
             if group.bindings:
                 waiting += (each for each in group.bindings if each.node in changed)
                 group.bindings = [each for each in group.bindings if each.node not in changed]
-        steps.ask += (each for each in waiting if self._ways.is_current(each))
+        steps.to_check += (each for each in waiting if self._ways.is_current(each))
         self._requests.nodes_changed(changed)
         return steps
 
     def checked(
-        self, now: float, stamp: str, asked: Iterable[Binding], broken: Iterable[int]
+        self, now: float, stamp: str, to_check: Iterable[Binding], broken: Iterable[int]
     ) -> Steps:
-        """Of the bindings in `Steps.ask`, those with these assumptions are not valid any more: they
-        are taken back, and the others are sent. The planning thread has dropped the assumptions
-        itself."""
+        """Of the bindings in `Steps.to_check`, those with these assumptions are not valid any
+        more: they are taken back, and the others are sent. The planning thread has dropped the
+        assumptions itself."""
         steps = Steps()
         gone = frozenset(broken)
-        for binding in asked:
+        for binding in to_check:
             if not self._ways.is_current(binding):
                 continue  # decided again, or the pod is gone
             if binding.assumption not in gone:

@@ -43,15 +43,15 @@ class Steps:
     """The next steps.
 
     `forget`: assumptions that did not come true. `look`: bindings, each with the kind of the object
-    to read, for `seen`. `ask`: bindings that are held back until `checked` confirms them. `bound`:
-    bindings that succeeded. `failed`: bindings that did not, each with the reason. `evicted` and
-    `spared`: the same of evictions. `problems`: sentences for the log.
+    to read, for `seen`. `to_check`: bindings that are held back until `checked` confirms them.
+    `bound`: bindings that succeeded. `failed`: bindings that did not, each with the reason.
+    `evicted` and `spared`: the same of evictions. `problems`: sentences for the log.
     """
 
     writes: list[Write] = field(default_factory=list)
     forget: list[int] = field(default_factory=list)
     look: list[tuple[Binding, str]] = field(default_factory=list)
-    ask: list[Binding] = field(default_factory=list)
+    to_check: list[Binding] = field(default_factory=list)
     bound: list[Binding] = field(default_factory=list)
     failed: list[tuple[Binding, str]] = field(default_factory=list)
     evicted: list[Removal] = field(default_factory=list)
@@ -144,7 +144,7 @@ class Bindings:
         those in `seen`, which is not handled here."""
         steps = Steps()
         steps.writes += map(self._write, filter(self.is_current, prepared.ready))
-        steps.ask += filter(self.is_current, prepared.ask)
+        steps.to_check += filter(self.is_current, prepared.to_check)
         for binding, why in prepared.failed:
             if self.is_current(binding):
                 self.fail(now, steps, binding, why)
@@ -239,7 +239,7 @@ class Bindings:
             self._succeed(steps, binding)
             return steps
         if result is Result.TAKEN_BACK:
-            steps.ask.append(binding)
+            steps.to_check.append(binding)
             return steps
         trouble = self.trouble(binding.pod, binding.uid)
         trouble.in_doubt = trouble.in_doubt or result is Result.LOST

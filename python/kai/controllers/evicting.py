@@ -113,7 +113,7 @@ class Evictor:
             case.waits_for.clear()
             self._spare(steps, removal, why)
             for each in case.removals:
-                self._spare(steps, each, _together(removal, why))
+                self._spare(steps, each, _spared_message(removal, why))
             return steps
         case.waits_for.discard(removal.order.pod)
         if not case.waits_for:
@@ -155,5 +155,5 @@ def _why(outcome: Outcome) -> str:
     return outcome.message or "the API server did not answer"
 
 
-def _together(refused: Removal, why: str) -> str:
+def _spared_message(refused: Removal, why: str) -> str:
     return f"it would be evicted together with pod {refused.order.pod}: {why}"

@@ -93,22 +93,22 @@ class Giver(Protocol):
 class Prepared:
     """The next steps, for the event loop.
 
-    `ready`: bindings that may be sent. `ask`: the same, but their node changed meanwhile. `failed`:
-    bindings that failed. `seen`: bindings whose pod is gone, is bound, or is being deleted, with
-    the pod.
+    `ready`: bindings that may be sent. `to_check`: the same, but their node changed meanwhile.
+    `failed`: bindings that failed. `seen`: bindings whose pod is gone, is bound, or is being
+    deleted, with the pod.
     """
 
     writes: list[Write] = field(default_factory=list)
     reads: list[Read] = field(default_factory=list)
     ready: list[Binding] = field(default_factory=list)
-    ask: list[Binding] = field(default_factory=list)
+    to_check: list[Binding] = field(default_factory=list)
     failed: list[tuple[Binding, str]] = field(default_factory=list)
     seen: list[tuple[Binding, Pod | None]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
     @property
     def has_bindings(self) -> bool:
-        return bool(self.ready or self.ask or self.failed or self.seen)
+        return bool(self.ready or self.to_check or self.failed or self.seen)
 
 
 @dataclass(slots=True, eq=False)
@@ -236,7 +236,7 @@ class Preparing:
                 course.pod = ""
             self._absorb(now, giver, given)
         elif course.has_changed:
-            self._prepared.ask.append(course.binding)
+            self._prepared.to_check.append(course.binding)
         else:
             self._prepared.ready.append(course.binding)
 

@@ -133,16 +133,16 @@ def _patch(sums: Sums, there: Mapping[str, Any]) -> dict[str, Any]:
     It has every amount that differs or may be under way, because a later patch replaces an earlier
     one that still waits.
     """
-    wanted = {said: added(getattr(sums, name)) for name, said in _FIELDS.items()}
-    existing = {said: _mapping(there.get(said)) for said in wanted}
-    if all(equal(wanted[said], existing[said]) for said in wanted):
+    wanted = {member: added(getattr(sums, name)) for name, member in _FIELDS.items()}
+    existing = {member: _mapping(there.get(member)) for member in wanted}
+    if all(equal(wanted[member], existing[member]) for member in wanted):
         return {}
     return {
-        said: {**dict.fromkeys(sorted(set(existing[said]) - set(amounts))), **amounts}
+        member: {**dict.fromkeys(sorted(set(existing[member]) - set(amounts))), **amounts}
         if amounts
         else None
-        for said, amounts in wanted.items()
-        if amounts or existing[said]
+        for member, amounts in wanted.items()
+        if amounts or existing[member]
     }
 
 

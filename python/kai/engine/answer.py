@@ -131,7 +131,7 @@ class Answer:
     @cached_property
     def pods(self) -> PodPlans:
         """The message of every waiting pod's condition, by "namespace/name"."""
-        return PodPlans({name: PodPlan(said) for name, said in self._compiled.pods().items()})
+        return PodPlans({name: PodPlan(message) for name, message in self._compiled.pods().items()})
 
     @cached_property
     def queues(self) -> Queues:
@@ -303,11 +303,11 @@ class Answer:
         timing."""
         if not isinstance(other, Answer):
             return NotImplemented
-        return self._said() == other._said()
+        return self._content() == other._content()
 
     __hash__ = None  # type: ignore[assignment]
 
-    def _said(self) -> tuple[object, ...]:
+    def _content(self) -> tuple[object, ...]:
         return (
             self._now_ns,
             self.decisions,

@@ -52,8 +52,8 @@ def suggesting(function: Callable[Parameters, Result]) -> Callable[Parameters, R
             known = [name for name in inspect.signature(function).parameters if name != "self"]
             for name in kwargs:
                 if name not in known:
-                    said = f"{function.__name__}() has no argument {name!r}"
-                    raise TypeError(said + did_you_mean(name, known)) from None
+                    message = f"{function.__name__}() has no argument {name!r}"
+                    raise TypeError(message + did_you_mean(name, known)) from None
             raise
 
     return called

@@ -886,8 +886,8 @@ class Cluster:
 
     def _priority(self, priority: str | int) -> str:
         if isinstance(priority, str):
-            said = f"pod groups that name it have {defaults.PRIORITIES[defaults.TRAIN]}"
-            self._missing.note("PriorityClass", priority, said, self._list)
+            effect = f"pod groups that name it have {defaults.PRIORITIES[defaults.TRAIN]}"
+            self._missing.note("PriorityClass", priority, effect, self._list)
             return priority
         name = f"priority-{priority}"
         if all(at(c, "metadata", "name") != name for c in self._list("priorityClasses")):

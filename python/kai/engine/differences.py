@@ -221,14 +221,16 @@ _Outcomes = Mapping[str, tuple[Any, ...]]
 def _outcomes(compiled: _core.Plan) -> _Outcomes:
     """By pod, the last decision about it: its index, and its values."""
     columns = compiled.decision_columns()
-    said = []
+    code_columns = []
     for name in ("kind", "node", "action", "for_group"):
         codes, known = columns[name]
         known = [*known, None]  # code -1 means none
-        said.append([known[code] for code in memoryview(codes).cast("i")])
+        code_columns.append([known[code] for code in memoryview(codes).cast("i")])
     gpus = memoryview(columns["gpus"]).cast("d")
     pods = texts(columns["pod"])
-    return {row[0]: row[1:] for row in zip(pods, range(len(pods)), *said, gpus, strict=True)}
+    return {
+        row[0]: row[1:] for row in zip(pods, range(len(pods)), *code_columns, gpus, strict=True)
+    }
 
 
 def _decided(outcomes: _Outcomes, name: str) -> tuple[Any, ...]:
@@ -273,7 +275,7 @@ def _pod_rows(changes: Sequence[PodChange]) -> list[tuple[str, ...]]:
         (each.group or each.name, _outcome(each.before), _outcome(each.after)) for each in changes
     )
     if len(rows) <= _MOST_SHOWN:
-        return [(group, text.number(pods), *said) for (group, *said), pods in rows.items()]
+        return [(group, text.number(pods), *outcome) for (group, *outcome), pods in rows.items()]
     groups: dict[tuple[str, str], dict[str, int]] = {}
     for each in changes:
         before, after = (_state(one) for one in (each.before, each.after))
@@ -281,8 +283,8 @@ def _pod_rows(changes: Sequence[PodChange]) -> list[tuple[str, ...]]:
         name = each.group or each.name
         of[name] = of.get(name, 0) + 1
     return [
-        (text.listing(names, most=1), text.number(sum(names.values())), *said)
-        for said, names in groups.items()
+        (text.listing(names, most=1), text.number(sum(names.values())), *outcome)
+        for outcome, names in groups.items()
     ]
 
 

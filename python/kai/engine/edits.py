@@ -140,9 +140,9 @@ def queue_with(queue: Manifest, options: QueueOptions) -> dict[str, Any]:
     spec = changed.setdefault("spec", {})
     resources = spec["resources"] = dict(mapping(spec.get("resources")))
     for resource in ("gpu", keys.CPU, keys.MEMORY):
-        said = objects.queue_resource(resource, options)
-        if said:
-            resources[resource] = dict(mapping(resources.get(resource))) | said
+        changes = objects.queue_resource(resource, options)
+        if changes:
+            resources[resource] = dict(mapping(resources.get(resource))) | changes
     if "parent" in options:
         spec["parentQueue"] = options["parent"]
         if not options["parent"]:

@@ -37,8 +37,8 @@ def why(plan: Answer, name: str) -> str:
     """
     [(group, facts)] = plan.situation.groups([name_of_group(plan, name)])
     case = _Case(Account(plan), group, facts)
-    said = [f"{case.group.name} {case.headline()}", *(f"  {s}" for s in case.sentences())]
-    return "\n".join(map(visible, said))
+    lines = [f"{case.group.name} {case.headline()}", *(f"  {s}" for s in case.sentences())]
+    return "\n".join(map(visible, lines))
 
 
 def reasons_to_wait(plan: Answer) -> list[tuple[str, list[str]]]:
@@ -51,15 +51,17 @@ def reasons_to_wait(plan: Answer) -> list[tuple[str, list[str]]]:
     each_alone: list[str] = []
     firsts = situation.groups([names[0] for names, _ in situation.waiting])
     for (names, spans_queues), (group, facts) in zip(situation.waiting, firsts, strict=True):
-        said = _in_short(_Case(account, group, facts))
-        of_queue = spans_queues and re.search(_whole(group.queue), said)
-        if len(names) > 1 and (of_queue or _is_of_its_own(said, group)):
+        sentence = _in_short(_Case(account, group, facts))
+        of_queue = spans_queues and re.search(_whole(group.queue), sentence)
+        if len(names) > 1 and (of_queue or _is_of_its_own(sentence, group)):
             each_alone += names
         else:
-            rows.setdefault(said, []).extend(names)
+            rows.setdefault(sentence, []).extend(names)
     for group, facts in situation.groups(each_alone):
         rows.setdefault(_in_short(_Case(account, group, facts)), []).append(group.name)
-    return sorted(((said, sorted(names)) for said, names in rows.items()), key=lambda row: row[1])
+    return sorted(
+        ((sentence, sorted(names)) for sentence, names in rows.items()), key=lambda row: row[1]
+    )
 
 
 def _in_short(case: _Case) -> str:
@@ -70,10 +72,10 @@ def _in_short(case: _Case) -> str:
             return "It moves."
         return "It is promised a place that other pods are leaving."
     sentences = case.sentences()
-    said = sentences[0] if sentences else f"It {case.headline()}"
-    if group.name not in said:
-        return said
-    return re.sub(rf"(?:PodGroup )?{_whole(group.name)}", "the pod group", said)
+    sentence = sentences[0] if sentences else f"It {case.headline()}"
+    if group.name not in sentence:
+        return sentence
+    return re.sub(rf"(?:PodGroup )?{_whole(group.name)}", "the pod group", sentence)
 
 
 def _whole(name: str) -> str:
@@ -81,10 +83,10 @@ def _whole(name: str) -> str:
     return rf"(?<![\w./-]){re.escape(name)}(?![\w/-])"
 
 
-def _is_of_its_own(said: str, group: GroupPlan) -> bool:
+def _is_of_its_own(sentence: str, group: GroupPlan) -> bool:
     """Whether the sentence may differ between groups with the same reasons."""
     names = (group.name, *(reason.pod for reason in group.reasons if reason.pod))
-    return any(name in said for name in names) or said in map(tidy, group.messages)
+    return any(name in sentence for name in names) or sentence in map(tidy, group.messages)
 
 
 # ---- what was left out ---------------------------------------------------------------------------
@@ -123,9 +125,9 @@ def why_rejected(found: Iterable[Rejected]) -> str:
     """A sentence for each object, with its problems below."""
     lines: dict[str, list[str]] = {}
     for each in found:
-        said = f"  {each.field}: {each.message}" if each.field else f"  {each.message}"
-        lines.setdefault(f"{each.kind} {each.name} was left out of the plan.", []).append(said)
-    return "\n".join(visible(line) for head, said in lines.items() for line in (head, *said))
+        problem = f"  {each.field}: {each.message}" if each.field else f"  {each.message}"
+        lines.setdefault(f"{each.kind} {each.name} was left out of the plan.", []).append(problem)
+    return "\n".join(visible(line) for head, problem in lines.items() for line in (head, *problem))
 
 
 # ---- finding the group ---------------------------------------------------------------------------
@@ -274,19 +276,19 @@ class _Case:
     def sentences(self) -> list[str]:
         """The reasons, most certain first; each sentence once."""
         if self.group.verdict not in _WAITING:
-            return [said for said in (*self._staleness(), *self._evictions()) if said]
+            return [found for found in (*self._staleness(), *self._evictions()) if found]
         never = list(self._never())
-        said = never + [
+        found = never + [
             self._sentence(reason)
             for reason in self.group.reasons
             if not never or reason.code not in _SETTLED_BY_NEVER
         ]
-        if not any(said):
-            said = [tidy(message) for message in self.group.messages]
+        if not any(found):
+            found = [tidy(message) for message in self.group.messages]
         if not never and any(reason.code == "not_enough_gpus" for reason in self.group.reasons):
-            said.append(self._who_has_more())
-        said += self._evictions()
-        return list(dict.fromkeys(sentence for sentence in said if sentence))
+            found.append(self._borrowers())
+        found += self._evictions()
+        return list(dict.fromkeys(sentence for sentence in found if sentence))
 
     # ---- what it has to give up ------------------------------------------------------------------
 
@@ -318,14 +320,14 @@ class _Case:
     # ---- what no waiting will change -------------------------------------------------------------
 
     def _never(self) -> Iterable[str]:
-        waiting = self.facts.asked
+        waiting = self.facts.requests
         if not waiting or self.group.verdict != "unschedulable":
             return
         largest = self.account.largest_node
         if max(waiting) > largest:
             has = f"the largest node has {text.number(largest)}" if largest else "no node has GPUs"
-            asked = text.count(max(waiting), "GPU")
-            yield f"It can never start here: one pod requests {asked}, but {has}."
+            request = text.count(max(waiting), "GPU")
+            yield f"It can never start here: one pod requests {request}, but {has}."
             return
         least = _sum_of_smallest(self.facts.pods, max(1, self.facts.least))
         needed = text.count(least, "GPU")
@@ -347,27 +349,27 @@ class _Case:
     # ---- the engine's reasons --------------------------------------------------------------------
 
     def _sentence(self, reason: Reason) -> str:
-        tell = _TELL.get(reason.code)
-        said = tell(self, reason.facts) if tell else None
-        return _as_sentence(tidy(reason.message)) if said is None else said
+        write = _SENTENCES.get(reason.code)
+        sentence = write(self, reason.facts) if write else None
+        return _as_sentence(tidy(reason.message)) if sentence is None else sentence
 
     def _over_limit(self, facts: Facts) -> str:
         resource = facts["resource"]
-        limit, used, asked = (facts[name] for name in ("limit", "allocated", "requested"))
+        limit, used, requested = (facts[name] for name in ("limit", "allocated", "requested"))
         return (
             f"Queue {facts['queue']} has a limit of {_amount(resource, limit)}: "
             f"{_number(resource, used)} are in use, and this request is for "
-            f"{_number(resource, asked)} more."
+            f"{_number(resource, requested)} more."
         )
 
     def _over_quota(self, facts: Facts) -> str:
         resource = facts["resource"]
-        quota, used, asked = (facts[name] for name in ("deserved", "allocated", "requested"))
+        quota, used, requested = (facts[name] for name in ("deserved", "allocated", "requested"))
         return (
             f"Queue {facts['queue']} deserves {_amount(resource, quota)}, its non-preemptible pods "
             f"hold {_number(resource, used)}, and this non-preemptible request is for "
-            f"{_number(resource, asked)} more. With a priority below 100 it would be preemptible "
-            "and could use more than the queue deserves."
+            f"{_number(resource, requested)} more. With a priority below 100 it would be "
+            "preemptible and could use more than the queue deserves."
         )
 
     def _preemption_delay(self, facts: Facts) -> str:
@@ -431,14 +433,14 @@ class _Case:
         """Why nodes refuse: "2 nodes short of free CPUs, 1 node cordoned"."""
         counts: Counter[str] = Counter()
         for each in refusals:
-            if said := _said_of_nodes(each):
-                counts[said] += each["nodes"]
+            if phrase := _refusal_phrase(each):
+                counts[phrase] += each["nodes"]
         # KAI counts over all attempts of the cycle; a count above the number of nodes tells
         # nothing.
         if counts.total() > self.account.nodes:
-            return ", ".join(f"nodes {said}" for said in sorted(counts))
+            return ", ".join(f"nodes {phrase}" for phrase in sorted(counts))
         ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-        return ", ".join(f"{text.count(times, 'node')} {said}" for said, times in ranked)
+        return ", ".join(f"{text.count(times, 'node')} {phrase}" for phrase, times in ranked)
 
     def _larger_than_any_node(self, facts: Facts) -> str | None:
         found = [each for each in facts["refusals"] if each["cause"] == "larger_than_any_node"]
@@ -457,31 +459,33 @@ class _Case:
             return "" if "domain" in facts or facts.keys() == {"resource"} else None
         level = (facts["level"] or "").rpartition("/")[2]
         in_one = f"in one {level}" if level else f"in topology {facts['topology']}"
-        who = f"Subgroup {facts['subgroup']}" if facts["subgroup"] else "It"
+        subject = f"Subgroup {facts['subgroup']}" if facts["subgroup"] else "It"
         held = [
             (each.facts["holds"], -number, each.facts["domain"], each.facts["wanted"])
             for number, each in enumerate(self.group.reasons)
             if "domain" in each.facts
         ]
-        asked = self.facts.asked
+        requests = self.facts.requests
         if not held:
             has = f"{facts['within'] or 'the cluster'} as a whole has too little"
             if facts["within"] is None:
                 has = "there is too little"
-            return f"{who} does not fit {in_one}: {has} free."
+            return f"{subject} does not fit {in_one}: {has} free."
         holds, _, domain, wanted = max(held)
         best = f"the best {level}, {domain}," if level else f"the best domain, {domain},"
-        if len(asked) == 1 and (each := asked[0]):
+        if len(requests) == 1 and (each := requests[0]):
             needs = f"{text.count(each * wanted, 'GPU')} {in_one}"
-            return f"{who} needs {needs}; {best} is {text.number(each * (wanted - holds))} short."
+            return (
+                f"{subject} needs {needs}; {best} is {text.number(each * (wanted - holds))} short."
+            )
         pods = text.count(wanted, "pod")
-        return f"{who} needs room for {pods} {in_one}; {best} has room for {holds}."
+        return f"{subject} needs room for {pods} {in_one}; {best} has room for {holds}."
 
     def _short_of_gpus(self, count: int) -> str:
         """A sentence if free GPUs do not suffice for `count` more pods; "" if the case is not that
         simple."""
-        asked = self.facts.asked
-        if len(asked) != 1 or not (each := asked[0]) or count < 1:
+        requests = self.facts.requests
+        if len(requests) != 1 or not (each := requests[0]) or count < 1:
             return ""
         if self.account.room_for(each) >= count:
             return ""
@@ -495,7 +499,7 @@ class _Case:
         spread = f", at most {text.number(most)} on one node" if total >= each * count else ""
         return f"It needs {needs}; after this cycle {free_now}{spread}."
 
-    def _who_has_more(self) -> str:
+    def _borrowers(self) -> str:
         """The queues whose GPUs this queue could reclaim, or that it may not; "" if no queue has
         any to give."""
         mine = self.group.queue
@@ -508,17 +512,17 @@ class _Case:
         holds = f"{text.count(has, 'GPU')} and a fair share of {text.number(share)}"
         if has >= exact(share):
             return f"Queue {mine} has {holds}, so it cannot reclaim GPUs from other queues."
-        if has + (asked := self._asked()) > exact(share):
+        if has + (requested := self._requested()) > exact(share):
             return (
-                f"After this cycle queue {mine} has {holds}: {text.count(asked, 'GPU')} more would "
-                "exceed it, so it cannot reclaim GPUs from other queues."
+                f"After this cycle queue {mine} has {holds}: {text.count(requested, 'GPU')} more "
+                "would exceed it, so it cannot reclaim GPUs from other queues."
             )
         above = self.account.above_share
         if not above:
             return ""
         return f"After this cycle queue {mine} has {holds}; queues above their fair share: {above}."
 
-    def _asked(self) -> Fraction:
+    def _requested(self) -> Fraction:
         """The least number of GPUs of the pods that need places next."""
         return _sum_of_smallest(self.facts.waiting, max(1, self._missing()))
 
@@ -538,7 +542,7 @@ def _no_devices_for(devices: int, fraction: Fraction, memory_mib: int) -> str:
     return f"No suitable node has {devices} GPUs with {part} left on each."
 
 
-_TELL: dict[str, Callable[[_Case, Facts], str | None]] = {
+_SENTENCES: dict[str, Callable[[_Case, Facts], str | None]] = {
     "over_limit": _Case._over_limit,
     "non_preemptible_over_quota": _Case._over_quota,
     "queue_does_not_exist": _Case._queue_does_not_exist,
@@ -561,7 +565,7 @@ _SETTLED_BY_NEVER = frozenset(("gang_incomplete", "not_enough_gpus", "larger_tha
 
 _RESOURCE_NAMES = {"gpu": "GPUs", "cpu": "CPUs", "memory": "memory"}
 
-_NODES_SAID = {
+_REFUSAL_PHRASES = {
     "node_unschedulable": "cordoned",
     "node_not_ready": "not ready",
     "node_memory_pressure": "under memory pressure",
@@ -597,10 +601,10 @@ _NODES_SAID = {
 }
 
 
-def _said_of_nodes(refusal: Facts) -> str:
+def _refusal_phrase(refusal: Facts) -> str:
     """ "cordoned", after "2 nodes"; "" if there is nothing to report."""
     if refusal["cause"] != "shortage":
-        return _NODES_SAID.get(refusal["cause"], "")
+        return _REFUSAL_PHRASES.get(refusal["cause"], "")
     if (resource := refusal["resource"]) == "pods":
         return "full of pods"
     return f"short of free {_RESOURCE_NAMES.get(resource, resource)}"

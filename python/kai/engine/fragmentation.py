@@ -214,19 +214,19 @@ def _pods_of(parts: Iterable[str]) -> Iterable[TypicalPod]:
     for part in parts:
         try:
             gpus, cpus, weight = part.split()
-            asked, cores, count = float(gpus), float(cpus), int(weight)
+            requested, cores, count = float(gpus), float(cpus), int(weight)
         except ValueError:
             raise InvalidInputError(
                 f"typical pods: {part.strip()!r}: expected GPUs, CPUs and weight, as in 0.5 4 30"
             ) from None
-        if asked >= 1 and asked % 1 != 0:
+        if requested >= 1 and requested % 1 != 0:
             raise InvalidInputError(
                 f"typical pods: {part.strip()!r}: GPUs are a whole number or less than 1"
             )
-        is_part = 0 < asked < 1
+        is_part = 0 < requested < 1
         yield TypicalPod(
-            devices=1 if is_part else int(asked) if 0 <= asked <= _MOST_GPUS else -1,
-            portion=asked if is_part else 1,
+            devices=1 if is_part else int(requested) if 0 <= requested <= _MOST_GPUS else -1,
+            portion=requested if is_part else 1,
             cpus=cores,
             weight=count,
         )

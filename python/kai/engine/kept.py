@@ -72,7 +72,7 @@ class KeptPlan:
     def outlines(self, names: list[str] | None) -> list[Any]:
         if names is None:
             return self.all_outlines
-        return [row for row in self.all_outlines if row[0] in names or not _rests(*row)]
+        return [row for row in self.all_outlines if row[0] in names or not _is_unchanged(*row)]
 
     def find_groups(self, name: str) -> list[str]:
         own = ((group, group) for group in self.groups_by_name)
@@ -88,6 +88,6 @@ class KeptPlan:
         raise AttributeError(name)
 
 
-def _rests(name: str, verdict: str, reason: str, message: str, *decided: int) -> bool:
+def _is_unchanged(name: str, verdict: str, reason: str, message: str, *decided: int) -> bool:
     """Whether the group runs, and the plan has no reason and no decision for it."""
     return verdict == "running" and not reason and not any(decided)

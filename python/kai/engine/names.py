@@ -17,10 +17,10 @@ def shortened(limits: Mapping[str, int]) -> dict[str, str]:
     >>> [*shortened(dict.fromkeys(runs, 18)).values()]
     ['team...26-07-of...', 'team...26-08-of...']
     """
-    said = {name: clip(name, limit) for name, limit in limits.items()}
+    labels = {name: clip(name, limit) for name, limit in limits.items()}
     for cut in (_around_difference, _mostly_tail, _mostly_head, _whole):
         alike: dict[str, list[str]] = {}
-        for name, label in said.items():
+        for name, label in labels.items():
             alike.setdefault(label, []).append(name)
         groups = [names for names in alike.values() if len(names) > 1]
         if not groups:
@@ -28,8 +28,8 @@ def shortened(limits: Mapping[str, int]) -> dict[str, str]:
         for names in groups:
             differs = _first_difference(names)
             cuttable = [name for name in names if len(name) > limits[name]]
-            said |= {name: cut(name, limits[name], differs) for name in cuttable}
-    return said
+            labels |= {name: cut(name, limits[name], differs) for name in cuttable}
+    return labels
 
 
 def clip(name: str, limit: int) -> str:

@@ -63,9 +63,9 @@ class NodePlan:
         if self.state:
             return 0
         rooms = [
-            free // asked
-            for free, asked in ((self.free_cpus, cpus), (self.free_memory, memory))
-            if asked
+            free // requested
+            for free, requested in ((self.free_cpus, cpus), (self.free_memory, memory))
+            if requested
         ]
         if 0 < gpus < 1:
             parts = (*self.free_parts, *[1.0] * int(self.free_gpus))

@@ -266,15 +266,15 @@ _LIMIT = {"gpu": "gpu_limit", "cpu": "cpu_limit", "memory": "memory_limit"}
 
 def queue_resource(resource: str, options: QueueOptions) -> dict[str, Any]:
     """The options for one resource of a queue."""
-    said: dict[str, Any] = {}
+    amounts: dict[str, Any] = {}
     given: Mapping[str, Any] = options
     if _DESERVED[resource] in given:
-        said["quota"] = _in_queue_units(resource, given[_DESERVED[resource]])
+        amounts["quota"] = _in_queue_units(resource, given[_DESERVED[resource]])
     if _LIMIT[resource] in given:
-        said["limit"] = _in_queue_units(resource, given[_LIMIT[resource]])
+        amounts["limit"] = _in_queue_units(resource, given[_LIMIT[resource]])
     if "weight" in given:
-        said["overQuotaWeight"] = given["weight"]
-    return said
+        amounts["overQuotaWeight"] = given["weight"]
+    return amounts
 
 
 def node(
@@ -338,7 +338,7 @@ def pod(
     name = f"{group}-{index}"
     annotations = {keys.POD_GROUP_ANNOTATION: group}
     labels: dict[str, str] = {}
-    _ask_for_gpu_share(options, annotations, labels, running=node is not None)
+    _request_gpu_share(options, annotations, labels, running=node is not None)
     manifest: dict[str, Any] = {
         "metadata": _metadata(
             name,
@@ -377,8 +377,8 @@ def toleration(text: str | Mapping[str, Any]) -> dict[str, Any]:
         return _members("toleration", text, rules.TOLERATION_FIELDS)
     key, value, effect = _split_taint("toleration", text)
     if not key:
-        said = "write its key, or {'operator': 'Exists'} to tolerate everything"
-        raise InvalidClusterError(f"toleration {text!r} has no key: {said}")
+        advice = "write its key, or {'operator': 'Exists'} to tolerate everything"
+        raise InvalidClusterError(f"toleration {text!r} has no key: {advice}")
     body: dict[str, Any] = {"operator": "Equal" if value else "Exists"}
     body["key"] = key
     return body | ({"value": value} if value else {}) | ({"effect": effect} if effect else {})
@@ -425,7 +425,7 @@ def _pod_spec(options: PodOptions, node: str | None) -> dict[str, Any]:
     return spec | dict(options.get("pod_spec") or {})
 
 
-def _ask_for_gpu_share(
+def _request_gpu_share(
     options: PodOptions, annotations: dict[str, str], labels: dict[str, str], *, running: bool
 ) -> None:
     fraction, memory = options.get("gpu_fraction"), options.get("gpu_memory_mib")

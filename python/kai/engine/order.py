@@ -302,8 +302,8 @@ def _between_queues(
             if mine[2] == other[2]:
                 if mine[3] > other[3]:
                     return f"{a} has priority {mine[3]}; {b} has {other[3]}"
-                if mine[3] == other[3] and (said := _by_share(mine, other)):
-                    return said
+                if mine[3] == other[3] and (reason := _by_share(mine, other)):
+                    return reason
     if mine[7] is not None and other[7] is not None and mine[7] < other[7]:
         return f"{a} is older than {b}"
     return f"queues {mine[0]} and {b} are equal"
@@ -315,12 +315,12 @@ def _percentages(*shares: float) -> list[str]:
     >>> _percentages(0.25, 1 / 3), _percentages(1.00002, 1.00004)
     (['25 %', '33.3 %'], ['100.002 %', '100.004 %'])
     """
-    said: list[str] = []
+    texts: list[str] = []
     for digits in range(3, 17):
-        said = [f"{100 * share:.{digits}g} %" for share in shares]
-        if len({*said}) == len(said):
+        texts = [f"{100 * share:.{digits}g} %" for share in shares]
+        if len({*texts}) == len(texts):
             break
-    return said
+    return texts
 
 
 def _by_share(mine: _core._QueueStanding, other: _core._QueueStanding) -> str:

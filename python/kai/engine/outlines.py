@@ -1,9 +1,9 @@
-"""A short outline of each pod group of a plan, so that only groups with news are read in full.
+"""A short outline of each pod group of a plan, so that only changed groups are read in full.
 
     names = [each.name for each in outlines(plan) if each.bound or each.reason]
     for group in groups_named(plan, names): ...
 
-Most groups of a cluster run without news: they cost nothing here.
+Most groups of a cluster run without changes: they cost nothing here.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class GroupFacts:
         return sum(number for _, number in self.pods)
 
     @property
-    def asked(self) -> list[Fraction]:
+    def requests(self) -> list[Fraction]:
         """The different requests of waiting pods."""
         return [gpus for gpus, _ in self.waiting]
 
@@ -123,8 +123,8 @@ class Situation:
     def groups(self, names: Sequence[str]) -> list[tuple[GroupPlan, GroupFacts]]:
         """Without a reason for each evicted pod. Raises KeyError for an unknown name."""
         return [
-            (group_plan_of(name, *row), _facts(*story))
-            for name, (row, story) in zip(
+            (group_plan_of(name, *row), _facts(*facts))
+            for name, (row, facts) in zip(
                 names, self._compiled.groups(list(names), evictions=False), strict=True
             )
         ]

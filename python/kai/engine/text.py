@@ -225,8 +225,8 @@ def _tree_names(names: Sequence[str], limit: int) -> list[list[str]]:
     rooms = [max(limit - indent, SHORTEST_NAME) for indent in indents]
     made = []
     cells = _fitting([name.lstrip() for name in names], rooms)
-    for said, indent, room in zip(cells, indents, rooms, strict=True):
-        parts = [said[at : at + room] for at in range(0, len(said), room)] or [""]
+    for cell, indent, room in zip(cells, indents, rooms, strict=True):
+        parts = [cell[at : at + room] for at in range(0, len(cell), room)] or [""]
         made.append([" " * indent + part for part in parts])
     return made
 
@@ -332,16 +332,16 @@ def _sentences(table: Table, rows: list[list[str]], width: int | None) -> Iterat
         heads = table.columns if beside else table.columns[:last]
         yield "head", _joined(heads, [*lefts, 0], table.right)
     for row in rows:
-        said = wrap(clip(row[last], LONGEST_TEXT), book - start, split=width is not None)
+        lines = wrap(clip(row[last], LONGEST_TEXT), book - start, split=width is not None)
         left = _joined(row[:last], lefts, table.right)
         if beside and len(left) <= start - 2:
-            yield "row", f"{left.ljust(start - 2)}  {''.join(said[:1])}".rstrip()
-            del said[:1]
+            yield "row", f"{left.ljust(start - 2)}  {''.join(lines[:1])}".rstrip()
+            del lines[:1]
         elif width is None or len(left) <= book:
             yield "row", left
         else:
             yield from (("row", part) for part in wrap(left, book, indent=2))
-        yield from (("row", " " * start + line) for line in said)
+        yield from (("row", " " * start + line) for line in lines)
 
 
 def _beside(table: Table, rows: list[list[str]], width: int | None) -> tuple[list[int], bool]:
@@ -428,8 +428,8 @@ def to_markdown(title: str, tables: Iterable[Table]) -> str:
 def _in_markdown(cell: str) -> str:
     """The cell with Markdown's special characters escaped."""
     text = visible(cell)
-    said = _MARKS.sub(r"\\\g<0>", text.lstrip(" "))
-    return "&nbsp;" * 2 * (len(text) - len(text.lstrip(" "))) + said
+    content = _MARKS.sub(r"\\\g<0>", text.lstrip(" "))
+    return "&nbsp;" * 2 * (len(text) - len(text.lstrip(" "))) + content
 
 
 _MARKS = re.compile(r"[\\`*_|<>\[\]]")
@@ -470,5 +470,5 @@ def to_html(title: str, tables: Iterable[Table], *, most_rows: int = 50) -> str:
 
 def _in_html(cell: str) -> str:
     """Leading blanks stay: they show the parent of a queue."""
-    said = cell.lstrip(" ")
-    return "&nbsp;" * 2 * (len(cell) - len(said)) + html.escape(said)
+    content = cell.lstrip(" ")
+    return "&nbsp;" * 2 * (len(cell) - len(content)) + html.escape(content)

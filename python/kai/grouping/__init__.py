@@ -14,13 +14,13 @@ from kai.grouping.gangs import gang_of
 from kai.grouping.owners import Key, Owner, Reference, chain_of, owner_of, reference_of, top_owner
 from kai.grouping.parts import Gang
 from kai.grouping.pod_groups import Rules, pod_group
-from kai.grouping.replicas import Nonsense
+from kai.grouping.replicas import InvalidField
 
 __all__ = [
     "Gang",
     "Grouped",
+    "InvalidField",
     "Key",
-    "Nonsense",
     "Owner",
     "Problem",
     "Reference",

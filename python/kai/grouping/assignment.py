@@ -23,7 +23,7 @@ from kai.grouping.gangs import gang_of
 from kai.grouping.owners import Key, Manifest, Owner, key_of, top_owner
 from kai.grouping.parts import Gang
 from kai.grouping.pod_groups import Rules, pod_group
-from kai.grouping.replicas import Nonsense
+from kai.grouping.replicas import InvalidField
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def group(
     """Groups the pods of kai-scheduler that belong to no pod group of the input."""
     owners = {**{key_of("Pod", pod): pod for pod in pods}, **workloads}  # a leader owns its workers
     existing = {kinds.full_name(each).rpartition("/")[2] for each in existing_groups}
-    rules = Rules(frozenset(priority_classes), keeps_nonsense=True)
+    rules = Rules(frozenset(priority_classes), keeps_invalid=True)
     result = Grouped()
     named: dict[tuple[str, str], list[tuple[Owner, Manifest]]] = {}  # namespace, annotation
     owned: dict[tuple[Key, str], list[tuple[Owner, Manifest]]] = {}  # owner and replica
@@ -65,7 +65,7 @@ def group(
             continue
         try:
             owner = top_owner(pod, owners)
-        except Nonsense as error:
+        except InvalidField as error:
             result.problems.append(Problem(pod, error.field, error.message))
             continue
         given = text(annotations_of(pod).get(keys.POD_GROUP_ANNOTATION))
@@ -78,8 +78,8 @@ def group(
         elif _skips_grouper(pod, owner):
             if at(pod, "status", "phase") == "Pending" and not at(pod, "spec", "nodeName"):
                 where = f"metadata.annotations[{keys.SKIP_GROUPER_ANNOTATION}]"
-                said = "requests that no pod group is created for it, and names none"
-                result.problems.append(Problem(pod, where, said))
+                problem = "requests that no pod group is created for it, and names none"
+                result.problems.append(Problem(pod, where, problem))
         else:
             owned.setdefault((owner.key, owner.replica), []).append((owner, pod))
 
@@ -115,7 +115,7 @@ def _make(
     owner, first = min(members, key=lambda member: _age(member[1]))
     try:
         gang = gang_of(owner, pods)
-    except Nonsense as error:
+    except InvalidField as error:
         result.problems += [Problem(pod, error.field, error.message) for pod in pods]
         return
     if not exists:
@@ -130,7 +130,7 @@ def _make(
 def _assign(result: Grouped, name: str, gang: Gang, pod: Manifest) -> None:
     try:
         sub_group = gang.sub_group_of(pod)
-    except Nonsense as error:
+    except InvalidField as error:
         result.problems.append(Problem(pod, error.field, error.message))
         return
     result.group_of_pod[kinds.full_name(pod)] = name

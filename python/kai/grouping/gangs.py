@@ -21,7 +21,7 @@ from kai.grouping import job_sets, ray, segments, training
 from kai.grouping.owners import Manifest, Owner, first_owner
 from kai.grouping.parts import Gang, leaves
 from kai.grouping.replicas import (
-    Nonsense,
+    InvalidField,
     min_available,
     replica_size,
     replicas_of,
@@ -35,22 +35,22 @@ def gang_of(owner: Owner, pods: Sequence[Manifest]) -> Gang:
     """The gang of these pods: minimum 1, unless the owner's kind has a rule.
 
     `pods` are those of one group: all of a PyTorchJob, or of one replica of a LeaderWorkerSet.
-    Raises Nonsense for an invalid field of the owner or its pods.
+    Raises InvalidField for an invalid field of the owner or its pods.
     """
     known = KNOWN.get(owner.key[0]) if owner.row.group else None
     return known(owner, pods) if known and owner.manifest else Gang(_min_member(owner))
 
 
 def _min_member(owner: Owner) -> int:
-    """1, or the number of pods that a Job requires to start together. Raises Nonsense."""
-    said = owner.annotations.get(keys.BATCH_MIN_MEMBER_ANNOTATION)
+    """1, or the number of pods that a Job requires to start together. Raises InvalidField."""
+    value = owner.annotations.get(keys.BATCH_MIN_MEMBER_ANNOTATION)
     from_cron = (first_owner(owner.manifest) or {}).get("kind") == "CronJob"
-    if said is None or owner.row.gang != "owner" or from_cron:
+    if value is None or owner.row.gang != "owner" or from_cron:
         return 1
-    if not str(said).isdecimal():
+    if not str(value).isdecimal():
         where = f"metadata.annotations[{keys.BATCH_MIN_MEMBER_ANNOTATION}]"
-        raise Nonsense(where, f"{said!r} is not a number of pods, on Job {owner.key[2]}")
-    return int(str(said))
+        raise InvalidField(where, f"{value!r} is not a number of pods, on Job {owner.key[2]}")
+    return int(str(value))
 
 
 # ---- PyTorchJob ----------------------------------------------------------------------------------
@@ -70,12 +70,12 @@ def _pytorch_job(owner: Owner, pods: Sequence[Manifest]) -> Gang:
 
     of_workers = [pod for pod in pods if _role(pod) == "worker"]
     template = mapping(at(roles, "worker", "template"))
-    heard = _Workers(template, of_workers, keys.REPLICA_INDEX_LABEL)
-    size = _size_of_worker_segments(heard)
+    described = _Workers(template, of_workers, keys.REPLICA_INDEX_LABEL)
+    size = _size_of_worker_segments(described)
     parts = [segments.leaf("master", masters)] if masters else []
     if size:
-        everywhere = heard.constraint(job)
-        with _told_at(_SIZE):
+        everywhere = described.constraint(job)
+        with _problem_at(_SIZE):
             parts += segments.of_workers(workers, size, least_workers, everywhere)
     elif "worker" in roles or least_workers:
         parts.append(segments.leaf("worker", least_workers))
@@ -97,19 +97,19 @@ def _role(pod: Manifest) -> str:
 _SIZE = f"metadata.annotations[{keys.SEGMENT_SIZE_ANNOTATION}]"
 
 
-def _size_of_worker_segments(heard: _Workers) -> int | None:
+def _size_of_worker_segments(described: _Workers) -> int | None:
     """None: no segments (spec 4 G3). KAI divides by the 0 of a pod here (spec 4 W8)."""
-    value, where = next(heard.say(keys.SEGMENT_SIZE_ANNOTATION), (None, ""))
+    value, where = next(described.values_of(keys.SEGMENT_SIZE_ANNOTATION), (None, ""))
     if value is None:
         return None
     size = _whole_number(value)
     if size is None:
-        raise Nonsense(
+        raise InvalidField(
             _SIZE, f'invalid segment size "{value}" on {where}: it is not a whole number'
         )
     if size <= 0:
-        said = f"segment size {size} on {where} needs to be a positive integer"
-        raise Nonsense(_SIZE, said)
+        problem = f"segment size {size} on {where} needs to be a positive integer"
+        raise InvalidField(_SIZE, problem)
     return size
 
 
@@ -134,7 +134,7 @@ def _leader_worker_set(owner: Owner, pods: Sequence[Manifest]) -> Gang:
     pods_wanted = _size_of_replica(lws, in_order if leader_first else ())
 
     template = mapping(at(lws, "spec", "leaderWorkerTemplate", "workerTemplate"))
-    heard = _Workers(template, workers, label)
+    described = _Workers(template, workers, label)
     size, place = _size_of_replica_segments(lws, template)
     excluded = _excludes_leader(lws)
     if size is None:
@@ -142,13 +142,13 @@ def _leader_worker_set(owner: Owner, pods: Sequence[Manifest]) -> Gang:
         if pods_wanted > 1 and not alone:
             parts.append(segments.leaf("workers", pods_wanted - 1))
     else:
-        everywhere = heard.constraint(lws)
-        with _told_at(place):
+        everywhere = described.constraint(lws)
+        with _problem_at(place):
             parts = segments.of_replica(
                 pods_wanted, size, leader_excluded=excluded, constraint=everywhere
             )
         if alone:
-            parts = [_needs_nobody(part) if part["name"] != "leader" else part for part in parts]
+            parts = [_without_minimum(part) if part["name"] != "leader" else part for part in parts]
     named = leaves(parts)
 
     def sub_group_of(pod: Manifest) -> str:
@@ -168,20 +168,20 @@ def _leader_worker_set(owner: Owner, pods: Sequence[Manifest]) -> Gang:
 def _starts_with_leader(lws: Manifest) -> bool:
     policy = at(lws, "spec", "startupPolicy") or "LeaderCreated"
     if policy not in ("LeaderCreated", "LeaderReady"):
-        raise Nonsense("spec.startupPolicy", f"is {policy!r}, not LeaderCreated or LeaderReady")
+        raise InvalidField("spec.startupPolicy", f"is {policy!r}, not LeaderCreated or LeaderReady")
     return bool(policy == "LeaderReady")
 
 
 def _size_of_replica(lws: Manifest, pods: Iterable[Manifest]) -> int:
     """Pods of a replica: from its own pods, otherwise from the LeaderWorkerSet (spec 4 G7)."""
-    said = (annotations_of(pod).get(keys.LWS_SIZE_ANNOTATION) for pod in pods)
-    value = next((each for each in said if each is not None), None)
+    values = (annotations_of(pod).get(keys.LWS_SIZE_ANNOTATION) for pod in pods)
+    value = next((each for each in values if each is not None), None)
     if value is None:
         return replica_size(lws)
     size = _whole_number(value)
     if size is None or size < 1:
         place = f"metadata.annotations[{keys.LWS_SIZE_ANNOTATION}]"
-        raise Nonsense(place, f"is {value!r}, not a number of pods")
+        raise InvalidField(place, f"is {value!r}, not a number of pods")
     return size
 
 
@@ -197,8 +197,8 @@ def _size_of_replica_segments(lws: Manifest, template: Manifest) -> tuple[int | 
             continue
         size = _whole_number(value)
         if size is None:
-            said = f'invalid segment size "{value}" on {where}: it is not a whole number'
-            raise Nonsense(place, said)
+            problem = f'invalid segment size "{value}" on {where}: it is not a whole number'
+            raise InvalidField(place, problem)
         return size, place
     return None, ""
 
@@ -207,11 +207,11 @@ def _excludes_leader(lws: Manifest) -> bool:
     path = ("spec", "leaderWorkerTemplate", "subGroupPolicy", "subGroupPolicyType")
     policy = at(lws, *path) or "LeaderWorker"
     if policy not in ("LeaderWorker", "LeaderExcluded"):
-        raise Nonsense(".".join(path), f"is {policy!r}, not LeaderWorker or LeaderExcluded")
+        raise InvalidField(".".join(path), f"is {policy!r}, not LeaderWorker or LeaderExcluded")
     return bool(policy == "LeaderExcluded")
 
 
-def _needs_nobody(part: SubGroup) -> SubGroup:
+def _without_minimum(part: SubGroup) -> SubGroup:
     return {**part, "minMember": 0} if "minMember" in part else part
 
 
@@ -226,12 +226,12 @@ class _Workers:
     pods: Sequence[Manifest]
     index_label: str
 
-    def say(self, key: str) -> Iterator[tuple[Any, str]]:
+    def values_of(self, key: str) -> Iterator[tuple[Any, str]]:
         """The values of an annotation, each with its place."""
-        if (said := annotations_of(self.template).get(key)) is not None:
-            yield said, "worker podTemplate"
-        saying = (pod for pod in self.pods if annotations_of(pod).get(key) is not None)
-        for pod in _by_index(saying, self.index_label):
+        if (value := annotations_of(self.template).get(key)) is not None:
+            yield value, "worker podTemplate"
+        annotated = (pod for pod in self.pods if annotations_of(pod).get(key) is not None)
+        for pod in _by_index(annotated, self.index_label):
             yield annotations_of(pod)[key], f"pod {kinds.full_name(pod)}"
 
     def constraint(self, workload: Manifest) -> Constraint | None:
@@ -244,16 +244,16 @@ class _Workers:
         )
 
     def _text(self, key: str) -> str:
-        return next((text(said) for said, _ in self.say(key) if text(said)), "")
+        return next((text(value) for value, _ in self.values_of(key) if text(value)), "")
 
 
 @contextmanager
-def _told_at(place: str) -> Iterator[None]:
+def _problem_at(place: str) -> Iterator[None]:
     """Reports an error of the segment arithmetic as a problem of this field."""
     try:
         yield
     except ValueError as error:
-        raise Nonsense(place, str(error)) from None
+        raise InvalidField(place, str(error)) from None
 
 
 def _by_index(pods: Iterable[Manifest], label: str) -> list[Manifest]:
@@ -265,16 +265,16 @@ def _by_index(pods: Iterable[Manifest], label: str) -> list[Manifest]:
 
 
 def _index(pod: Manifest, label: str, what: str) -> int:
-    """The index of the replica or worker, with KAI's messages (spec 4 G6). Raises Nonsense."""
+    """The index of the replica or worker, with KAI's messages (spec 4 G6). Raises InvalidField."""
     place = f"metadata.labels[{label}]"
     value = labels_of(pod).get(label)
     if value is None:
-        raise Nonsense(place, f"{what} index label not found on pod {kinds.full_name(pod)}")
+        raise InvalidField(place, f"{what} index label not found on pod {kinds.full_name(pod)}")
     index = _whole_number(value)
     if index is None:
-        raise Nonsense(place, f"invalid {what} index {value}, err: it is not a whole number")
+        raise InvalidField(place, f"invalid {what} index {value}, err: it is not a whole number")
     if index < 0:
-        raise Nonsense(place, f"{what} index {value} is not valid. It must be bigger than 0")
+        raise InvalidField(place, f"{what} index {value} is not valid. It must be bigger than 0")
     return index
 
 

@@ -15,14 +15,14 @@ from kai.api.reading import annotations_of, at, labels_of, mapping, objects, tex
 from kai.grouping import segments
 from kai.grouping.owners import Manifest, Owner
 from kai.grouping.parts import Gang, leaves
-from kai.grouping.replicas import Nonsense, whole
+from kai.grouping.replicas import InvalidField, whole
 from kai.grouping.segments import SubGroup
 
 _MINIMUM = f"metadata.annotations[{keys.BATCH_MIN_MEMBER_ANNOTATION}]"
 
 
 def gang(owner: Owner, _: Sequence[Manifest]) -> Gang:
-    """Raises Nonsense for an invalid field of the JobSet."""
+    """Raises InvalidField for an invalid field of the JobSet."""
     jobs = objects(at(owner.manifest, "spec", "replicatedJobs"))
     parts: list[SubGroup] = []
     number = 0
@@ -33,7 +33,7 @@ def gang(owner: Owner, _: Sequence[Manifest]) -> Gang:
             number += 1
             parts += _of_job(job, replicas, field)
     if not parts:
-        raise Nonsense("spec.replicatedJobs", "has no job that creates pods")
+        raise InvalidField("spec.replicatedJobs", "has no job that creates pods")
     in_order = at(owner.manifest, "spec", "startupPolicy", "startupPolicyOrder") == "InOrder"
     wanted = _at_least(owner.annotations, _MINIMUM, 1 if in_order else number)
     named = leaves(parts)
@@ -42,7 +42,9 @@ def gang(owner: Owner, _: Sequence[Manifest]) -> Gang:
         labels = labels_of(pod)
         for key in (keys.JOBSET_JOB_LABEL, keys.JOBSET_INDEX_LABEL):
             if not labels.get(key):
-                raise Nonsense(f"metadata.labels[{key}]", "is missing; a pod of a JobSet has it")
+                raise InvalidField(
+                    f"metadata.labels[{key}]", "is missing; a pod of a JobSet has it"
+                )
         name = _replica(labels[keys.JOBSET_JOB_LABEL], labels[keys.JOBSET_INDEX_LABEL])
         return name if name in named else ""
 
@@ -52,14 +54,14 @@ def gang(owner: Owner, _: Sequence[Manifest]) -> Gang:
 def _of_job(job: Manifest, replicas: int, field: str) -> list[SubGroup]:
     name, template = text(job.get("name")), mapping(job.get("template"))
     if not name:
-        raise Nonsense(f"{field}.name", "is missing")
+        raise InvalidField(f"{field}.name", "is missing")
     spec = mapping(template.get("spec"))
     pods = whole(spec, "parallelism", 1, f"{field}.template.spec.parallelism")
     # At most `completions` pods run at once; KAI waits for all of `parallelism`.
     pods = min(pods, whole(spec, "completions", pods, f"{field}.template.spec.completions"))
-    said = annotations_of(template)
-    pods = _at_least(said, f"{field}.template.{_MINIMUM}", pods)
-    constraint = segments.constraint_of(*(text(said.get(key)) for key in keys.TOPOLOGY))
+    annotations = annotations_of(template)
+    pods = _at_least(annotations, f"{field}.template.{_MINIMUM}", pods)
+    constraint = segments.constraint_of(*(text(annotations.get(key)) for key in keys.TOPOLOGY))
     parts = [segments.branch(name, replicas)]
     for index in range(replicas):
         leaf = segments.leaf(_replica(name, index), pods, parent=name, constraint=constraint)
@@ -72,10 +74,10 @@ def _replica(job: Any, index: Any) -> str:
 
 
 def _at_least(annotations: Mapping[str, Any], field: str, default: int) -> int:
-    """The value of the annotation, at least 1. Raises Nonsense."""
-    said = annotations.get(keys.BATCH_MIN_MEMBER_ANNOTATION)
-    if said is None:
+    """The value of the annotation, at least 1. Raises InvalidField."""
+    value = annotations.get(keys.BATCH_MIN_MEMBER_ANNOTATION)
+    if value is None:
         return default
-    if not str(said).isdecimal() or int(str(said)) < 1:
-        raise Nonsense(field, f"is {said!r}, not a number of at least 1")
-    return int(str(said))
+    if not str(value).isdecimal() or int(str(value)) < 1:
+        raise InvalidField(field, f"is {value!r}, not a number of at least 1")
+    return int(str(value))

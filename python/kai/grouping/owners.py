@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from kai.api import defaults, keys, kinds
 from kai.api.reading import annotations_of, at, labels_of, objects, text
-from kai.grouping.replicas import Nonsense
+from kai.grouping.replicas import InvalidField
 
 Manifest = Mapping[str, Any]
 Key = tuple[str, str, str]  # kind, namespace, name
@@ -93,8 +93,8 @@ def chain_of(pod: Manifest, find: Callable[[Reference], Manifest | None]) -> lis
     """The pod and its owners, nearest first (spec 6 C25).
 
     `find` returns the manifest of an owner, {} if only the reference is known, or None to end the
-    chain before this owner; an exception of `find` is passed on. Raises Nonsense for an owner that
-    has several owners and no controller among them.
+    chain before this owner; an exception of `find` is passed on. Raises InvalidField for an owner
+    that has several owners and no controller among them.
     """
     chain = [_as_owner(Reference("v1", *key_of("Pod", pod), _uid(pod)), pod)]
     reference = reference_of(pod)
@@ -120,13 +120,13 @@ def _reference_of_owner(owner: Owner) -> Reference | None:
     if len(several) > 1:
         kind, namespace, name = owner.key
         names = ", ".join(f"{text(each.get('kind'))} {text(each.get('name'))}" for each in several)
-        said = f"found {kind} <{name} in namespace {namespace}> with multiple owners: [{names}]"
-        raise Nonsense("metadata.ownerReferences", said)
+        problem = f"found {kind} <{name} in namespace {namespace}> with multiple owners: [{names}]"
+        raise InvalidField("metadata.ownerReferences", problem)
     return _as_reference(several[0], owner.key[1]) if several else None
 
 
-def _as_reference(said: Manifest, namespace: str) -> Reference:
-    version, kind, name, uid = (text(said.get(each)) for each in _MEMBERS)
+def _as_reference(given: Manifest, namespace: str) -> Reference:
+    version, kind, name, uid = (text(given.get(each)) for each in _MEMBERS)
     return Reference(version, kind, namespace, name, uid)
 
 
@@ -141,8 +141,8 @@ def _as_owner(reference: Reference, manifest: Manifest) -> Owner:
     version, kind, namespace, name, uid = reference
     version = text(manifest.get("apiVersion")) or version
     priority = row_of(kind, version).priority
-    said = (labels_of(manifest), annotations_of(manifest))
-    return Owner((kind, namespace, name), uid, manifest, *said, priority, api_version=version)
+    metadata = (labels_of(manifest), annotations_of(manifest))
+    return Owner((kind, namespace, name), uid, manifest, *metadata, priority, api_version=version)
 
 
 def first_owner(manifest: Manifest) -> Manifest | None:
@@ -163,7 +163,7 @@ def owner_of(chain: Sequence[Owner]) -> Owner:
     top = chain[last]
     while last and top.row.looked_through:
         last -= 1
-        top = _with_what_is_said(chain[last], top)
+        top = _with_settings(chain[last], top)
     if last == 0 or top.key[0] == "Pod":
         return _of_spark(pod, top)
     if top.row.ray:
@@ -210,12 +210,12 @@ def _of_ray(chain: Sequence[Owner], top: Owner) -> Owner:
     cluster's group but into no sub-group, so they never start (decision 22).
     """
     if chain[1].key[0] != "RayCluster":
-        return top if len(chain) == 2 else _with_what_is_said(chain[1], top)
+        return top if len(chain) == 2 else _with_settings(chain[1], top)
     named = text(top.labels.get(keys.RAY_PRIORITY_CLASS_LABEL))
     return replace(top, ray_cluster=chain[1].manifest, priority_class=named or top.priority_class)
 
 
-def _with_what_is_said(owner: Owner, above: Owner) -> Owner:
+def _with_settings(owner: Owner, above: Owner) -> Owner:
     """The owner, with labels and annotations of the owner above where it has none."""
     return replace(
         owner,
@@ -228,7 +228,7 @@ def _with_what_is_said(owner: Owner, above: Owner) -> Owner:
 
 
 def top_owner(pod: Manifest, owners: Mapping[Key, Manifest]) -> Owner:
-    """The owner that groups the pod, among these owners (spec 6 C25-C28). Raises Nonsense.
+    """The owner that groups the pod, among these owners (spec 6 C25-C28). Raises InvalidField.
 
     A file may lack the objects between a pod and its owner: a ReplicaSet with the label of a
     Deployment counts as owned by one, and pods of a LeaderWorkerSet name it in a label.

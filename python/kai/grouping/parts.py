@@ -22,8 +22,8 @@ class Gang:
 
     `min_sub_group`: how many of the top sub-groups must start, if this replaces a number of pods.
     `coming_up`: its first pods run and the others do not exist yet, so it is not stale.
-    `sub_group_of` returns the sub-group of a pod, "" for none; it raises Nonsense for a pod without
-    the label that identifies it.
+    `sub_group_of` returns the sub-group of a pod, "" for none; it raises InvalidField for a pod
+    without the label that identifies it.
     """
 
     min_member: int = 1

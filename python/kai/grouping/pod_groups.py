@@ -25,7 +25,7 @@ class Rules:
     """Settings of an installation.
 
     `classes`: the PriorityClasses that exist; other names are ignored. `of_kind`: default priority
-    class and preemptibility, by "Kind.group" or by kind (spec 5 A61). `keeps_nonsense`: copy an
+    class and preemptibility, by "Kind.group" or by kind (spec 5 A61). `keeps_invalid`: copy an
     invalid duration, so that the reader of the group rejects it; KAI drops it.
     """
 
@@ -33,7 +33,7 @@ class Rules:
     of_kind: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     queue_label: str = keys.QUEUE_LABEL
     node_pool_label: str = keys.NODE_POOL_LABEL
-    keeps_nonsense: bool = False
+    keeps_invalid: bool = False
 
 
 def pod_group(name: str, owner: Owner, pod: Manifest, gang: Gang, rules: Rules) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def pod_group(name: str, owner: Owner, pod: Manifest, gang: Gang, rules: Rules) 
         "name": name,
         "namespace": owner.key[1],
         "annotations": {
-            **{key: said for key, said in owner.annotations.items() if key not in _NOT_COPIED},
+            **{key: value for key, value in owner.annotations.items() if key not in _NOT_COPIED},
             keys.TOP_OWNER_ANNOTATION: _described(owner),
         },
     }
@@ -83,8 +83,8 @@ _NOT_COPIED = frozenset(
 def given_labels(labels: Mapping[str, Any]) -> dict[str, Any]:
     """The labels without those that the scheduler writes on a pod, which may be its own owner."""
     return {
-        key: said
-        for key, said in labels.items()
+        key: value
+        for key, value in labels.items()
         if key != keys.SUBGROUP_LABEL and not key.startswith(keys.GPU_GROUP_LABEL)
     }
 
@@ -112,20 +112,20 @@ def _spec(owner: Owner, pod: Manifest, gang: Gang, rules: Rules) -> dict[str, An
         ("stalenessGracePeriod", keys.STALENESS_ANNOTATION),
     ):
         for place in (owner.annotations, annotations_of(pod)):
-            said = text(place.get(key))
-            makes_sense = is_duration(said) and (said[0] != "-" or key in _MAY_BE_NEGATIVE)
-            if said and (makes_sense or rules.keeps_nonsense):
-                spec[member] = said
+            value = text(place.get(key))
+            makes_sense = is_duration(value) and (value[0] != "-" or key in _MAY_BE_NEGATIVE)
+            if value and (makes_sense or rules.keeps_invalid):
+                spec[member] = value
                 break
     if gang.coming_up:
         spec.setdefault("stalenessGracePeriod", NEVER_STALE)
-    of_labels = [_said(keys.PREEMPTIBILITY_LABEL, each) for each in (owner.labels, of_pod)]
+    of_labels = [_first_value(keys.PREEMPTIBILITY_LABEL, each) for each in (owner.labels, of_pod)]
     for each in (*of_labels, preemptibility):
         if each.lower() in ("preemptible", "non-preemptible"):
             spec["preemptibility"] = each.lower()
             break
-    said_of_nodes = (text(owner.annotations.get(key)) for key in keys.TOPOLOGY)
-    if constraint := segments.constraint_of(*said_of_nodes):
+    topology = (text(owner.annotations.get(key)) for key in keys.TOPOLOGY)
+    if constraint := segments.constraint_of(*topology):
         spec["topologyConstraint"] = constraint  # spec 4 C2
     if gang.sub_groups:
         spec["subGroups"] = list(gang.sub_groups)
@@ -137,15 +137,15 @@ NEVER_STALE = "-1s"
 """As a staleness grace period: the group is never evicted as stale."""
 
 
-def _said(key: str, *places: Mapping[str, Any]) -> str:
+def _first_value(key: str, *places: Mapping[str, Any]) -> str:
     """The value of the first of these labels or annotations that exists."""
     return first_text(*(place.get(key) for place in places))
 
 
 def _queue(owner: Owner, of_pod: Mapping[str, Any], rules: Rules) -> str:
-    if said := _said(rules.queue_label, owner.labels, of_pod):
-        return said
-    project = _said(keys.PROJECT_LABEL, owner.labels, of_pod)
+    if queue := _first_value(rules.queue_label, owner.labels, of_pod):
+        return queue
+    project = _first_value(keys.PROJECT_LABEL, owner.labels, of_pod)
     if not project:
         return defaults.DEFAULT_QUEUE
     pool = text(of_pod.get(rules.node_pool_label))
@@ -160,7 +160,7 @@ def _priority_class(owner: Owner, pod: Manifest, classes: frozenset[str], of_kin
         at(pod, "spec", "priorityClassName"),
         of_kind,
     )
-    return next((text(said) for said in named if text(said) in classes), owner.priority_class)
+    return next((text(name) for name in named if text(name) in classes), owner.priority_class)
 
 
 def _of_kind(owner: Owner, rules: Rules) -> tuple[str, str]:
@@ -176,8 +176,8 @@ def _described(owner: Owner) -> str:
     """The owner of the group, as YAML (spec 5 A52)."""
     version, kind, _, name, uid = owner.described or owner.reference
     group, number = kinds.group_of(version), version.rpartition("/")[2]
-    said = {"name": name, "uid": uid, "group": group, "version": number, "kind": kind}
-    return "".join(f"{key}: {_yaml(value)}\n" for key, value in said.items())
+    members = {"name": name, "uid": uid, "group": group, "version": number, "kind": kind}
+    return "".join(f"{key}: {_yaml(value)}\n" for key, value in members.items())
 
 
 def _yaml(value: str) -> str:

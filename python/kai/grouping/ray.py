@@ -13,14 +13,14 @@ from kai.api.reading import annotations_of, at, labels_of, mapping, objects, tex
 from kai.grouping import segments
 from kai.grouping.owners import Manifest, Owner
 from kai.grouping.parts import Gang, leaves
-from kai.grouping.replicas import Nonsense, whole
+from kai.grouping.replicas import InvalidField, whole
 from kai.grouping.segments import Constraint, SubGroup
 
 HEAD = "headgroup"
 
 
 def gang(owner: Owner, _: Sequence[Manifest]) -> Gang:
-    """Raises Nonsense for an invalid field of the cluster."""
+    """Raises InvalidField for an invalid field of the cluster."""
     path = owner.row.ray
     cluster = mapping(at(owner.manifest, *path.split(".")))
     if owner.ray_cluster:
@@ -44,7 +44,7 @@ def _of_group(group: Manifest, index: int, field: str) -> SubGroup:
     least = whole(group, "minReplicas", 0, f"{field}.minReplicas")
     replicas = whole(group, "replicas", least, f"{field}.replicas")
     if least > replicas:
-        raise Nonsense(f"{field}.minReplicas", f"is {least}, more than the {replicas} replicas")
+        raise InvalidField(f"{field}.minReplicas", f"is {least}, more than the {replicas} replicas")
     hosts = whole(group, "numOfHosts", 1, f"{field}.numOfHosts")
     name = text(group.get("groupName")) or f"worker-group-{index}"
     constraint = _constraint(mapping(group.get("template")), field)
@@ -52,9 +52,9 @@ def _of_group(group: Manifest, index: int, field: str) -> SubGroup:
 
 
 def _constraint(template: Manifest, field: str) -> Constraint | None:
-    said = annotations_of(template)
-    topology, required, preferred = (text(said.get(key)) for key in keys.TOPOLOGY)
+    annotations = annotations_of(template)
+    topology, required, preferred = (text(annotations.get(key)) for key in keys.TOPOLOGY)
     if not topology and (required or preferred):
         where = f"{field}.template.metadata.annotations[{keys.TOPOLOGY_ANNOTATION}]"
-        raise Nonsense(where, "is missing, but a placement is requested")
+        raise InvalidField(where, "is missing, but a placement is requested")
     return segments.constraint_of(topology, required, preferred)

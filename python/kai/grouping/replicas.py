@@ -10,7 +10,7 @@ from kai.api.reading import at, mapping, text
 MOST_PODS = 100_000
 
 
-class Nonsense(Exception):
+class InvalidField(Exception):
     """An invalid field of a workload."""
 
     def __init__(self, field: str, message: str) -> None:
@@ -20,23 +20,25 @@ class Nonsense(Exception):
 
 
 def whole(spec: Mapping[str, Any], member: str, default: int, field: str) -> int:
-    """A number of pods. Raises Nonsense."""
+    """A number of pods. Raises InvalidField."""
     value = spec.get(member)
     if value is None:
         return default
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise Nonsense(field, f"is {value!r}, not a number of pods")
+        raise InvalidField(field, f"is {value!r}, not a number of pods")
     if value > MOST_PODS:
-        raise Nonsense(field, f"is {value}, but kai creates at most {MOST_PODS} pods per workload")
+        raise InvalidField(
+            field, f"is {value}, but kai creates at most {MOST_PODS} pods per workload"
+        )
     return value
 
 
 def roles_of(job: Mapping[str, Any], family: str = "pytorch") -> dict[str, Mapping[str, Any]]:
-    """The replica specs of a training job by role: "master", "worker". Raises Nonsense."""
+    """The replica specs of a training job by role: "master", "worker". Raises InvalidField."""
     roles = at(job, "spec", f"{family}ReplicaSpecs")
     if not isinstance(roles, Mapping):
-        said = "is missing, so kai cannot create its pods"
-        raise Nonsense(f"spec.{family}ReplicaSpecs", said)
+        problem = "is missing, so kai cannot create its pods"
+        raise InvalidField(f"spec.{family}ReplicaSpecs", problem)
     return {text(role).lower(): mapping(roles[role]) for role in sorted(roles, key=str)}
 
 
@@ -50,7 +52,7 @@ def field_of(role: str, family: str = "pytorch") -> str:
 
 
 def min_available(job: Mapping[str, Any], default: int) -> int:
-    """The number of pods that a training job needs, or the default. Raises Nonsense."""
+    """The number of pods that a training job needs, or the default. Raises InvalidField."""
     path = ("runPolicy", "schedulingPolicy")
     place = ".".join(("spec", *path, "minAvailable"))
     return whole(mapping(at(job, "spec", *path)), "minAvailable", default, place)
@@ -58,9 +60,9 @@ def min_available(job: Mapping[str, Any], default: int) -> int:
 
 def replica_size(lws: Mapping[str, Any]) -> int:
     """The number of pods in a replica of a LeaderWorkerSet, including the leader. Raises
-    Nonsense."""
+    InvalidField."""
     field = "spec.leaderWorkerTemplate.size"
     size = whole(mapping(at(lws, "spec", "leaderWorkerTemplate")), "size", 1, field)
     if size == 0:
-        raise Nonsense(field, "is 0, but a replica has at least a leader")
+        raise InvalidField(field, "is 0, but a replica has at least a leader")
     return size

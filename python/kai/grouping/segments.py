@@ -27,12 +27,12 @@ def constraint_of(topology: str, required: str, preferred: str) -> Constraint | 
     """
     if not topology or not (required or preferred):
         return None
-    said = {
+    members = {
         "topology": topology,
         "requiredTopologyLevel": required,
         "preferredTopologyLevel": preferred,
     }
-    return {member: each for member, each in said.items() if each}
+    return {member: each for member, each in members.items() if each}
 
 
 def leaf(

@@ -19,7 +19,7 @@ FAMILIES: Mapping[str, str] = {"TFJob": "tf", "XGBoostJob": "xgb", "JAXJob": "ja
 
 
 def gang(owner: Owner, pods: Sequence[Manifest]) -> Gang:
-    """Raises Nonsense for an invalid field of the job."""
+    """Raises InvalidField for an invalid field of the job."""
     kind, job = owner.key[0], owner.manifest
     family = FAMILIES[kind]
     replicas = {

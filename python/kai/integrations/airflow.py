@@ -73,13 +73,13 @@ def build(
     if known is None or known >= _HAS_SCHEDULE_TIMEOUT:
         timeouts["schedule_timeout_seconds"] = schedule_timeout_seconds
     named = {} if base == CONTAINER else {"base_container_name": base}
-    said: tuple[str, ...] = ()
+    template_warnings: tuple[str, ...] = ()
     if pod_template is None:
         has_runtime_class = known is None or known >= _HAS_RUNTIME_CLASS
         settings = {**_arguments(part, base, has_runtime_class), **named, **timeouts}
     else:
         check_fields("pod_template", pod_template)
-        template, said = _in_template(pod_template, part, base)
+        template, template_warnings = _in_template(pod_template, part, base)
         metadata = _on_job(part) if operator == "job" else {}
         settings = {"pod_template_dict": template, **metadata, **named, **timeouts}
     built = Built(
@@ -91,7 +91,7 @@ def build(
         pod=part.manifest(container=base, owns_itself=True),
         placement=_placement(part, base, operator),
         unsupported=tuple(_unsupported(request, operator)),
-        warnings=(*part.warnings, *said, _timeouts(timeouts)),
+        warnings=(*part.warnings, *template_warnings, _timeouts(timeouts)),
     )
     return built.strict() if strict else built
 

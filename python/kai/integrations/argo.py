@@ -115,8 +115,8 @@ def patch(
             raise rules.refuse(
                 f"there is no template {name!r}: write some of {', '.join(map(str, known))}"
             )
-        known[name], said = _patched(known[name], request, part)
-        warnings += said
+        known[name], found = _patched(known[name], request, part)
+        warnings += found
     ours = _workflow(request, every_pod)
     # The other kinds create workflows with the labels in their spec.workflowMetadata.
     if kind == "Workflow":

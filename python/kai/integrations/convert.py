@@ -68,8 +68,8 @@ def volcano(
     for each in replicated:
         least = minimums.get(each["name"])
         if least is not None and least < each["template"]["spec"]["parallelism"]:
-            said = {keys.BATCH_MIN_MEMBER_ANNOTATION: str(least)}
-            each["template"]["metadata"] = {"annotations": said}
+            annotations = {keys.BATCH_MIN_MEMBER_ANNOTATION: str(least)}
+            each["template"]["metadata"] = {"annotations": annotations}
     if spec.get("maxRetry") is not None:
         failures = {"failurePolicy": {"maxRestarts": int(spec["maxRetry"])}}
     else:
@@ -230,9 +230,9 @@ def _take_kueue_away(value: Any) -> list[Unsupported]:
         for fields in ("labels", "annotations"):
             kept = metadata.get(fields) or {}
             for key in [key for key in kept if key.startswith(KUEUE_PREFIX)]:
-                said = kept.pop(key)
+                removed = kept.pop(key)
                 if key not in (KUEUE_QUEUE_LABEL, KUEUE_PRIORITY_LABEL):
-                    reason = f"KAI has no counterpart for the value {said!r}"
+                    reason = f"KAI has no counterpart for the value {removed!r}"
                     workaround = "write it in a request, such as topology= for a topology"
                     found.append(Unsupported(key, reason, workaround))
             if not kept and fields in metadata:
@@ -250,6 +250,6 @@ def _metadata(job: Mapping[str, Any], gone: tuple[str, ...]) -> dict[str, Any]:
     metadata = job.get("metadata") or {}
     kept: dict[str, Any] = {key: metadata[key] for key in ("name", "namespace") if key in metadata}
     for fields in ("labels", "annotations"):
-        said = metadata.get(fields) or {}
-        kept[fields] = {key: value for key, value in said.items() if not key.startswith(gone)}
+        values = metadata.get(fields) or {}
+        kept[fields] = {key: value for key, value in values.items() if not key.startswith(gone)}
     return filled(kept)

@@ -140,22 +140,22 @@ def _of_job(part: PodPart) -> dict[str, Any]:
 
 
 def _warnings(request: PodRequest, existing: Mapping[str, Any]) -> list[str]:
-    said = [
+    warnings = [
         "if run_monitoring is enabled, Dagster gives up on a waiting pod after 180 s: set"
         f" run_monitoring.start_timeout_seconds to {START_TIMEOUT_SECONDS} or more in dagster.yaml"
     ]
     if request.shares_gpus:
-        said.append(
+        warnings.append(
             f"a limit of {keys.NVIDIA_GPU} from the instance or the executor stays, and KAI refuses"
             " it together with a part of a GPU: remove it from run_k8s_config and step_k8s_config"
         )
     pods = existing.get("jobSpecConfig", {}).get("parallelism", 1)
     if request.gang_min is not None and request.gang_min > pods:
-        said.append(
+        warnings.append(
             f"gang_min={request.gang_min}: KAI waits for that many pods of the Job, but it has"
             f" {pods}, unless its job_spec_config has parallelism {request.gang_min}"
         )
-    return said
+    return warnings
 
 
 def _for_pipes(request: PodRequest, existing: Mapping[str, Any] | None) -> Built:

@@ -65,16 +65,16 @@ def build(
     )  # fmt: skip
     if manifest["kind"] == "PodCliqueSet":
         return built
-    said = []
+    warnings = []
     if request.queue is None:
-        said.append(
+        warnings.append(
             f"no queue is named: {QUEUE_ANNOTATION} is {defaults.DEFAULT_QUEUE}, because Dynamo's"
             " own default is a queue that KAI does not create"
         )
     without = (manifest.get("metadata") or {}).get("annotations") or {}
     if without.get("nvidia.com/enable-grove") == "false":
-        said.append(
+        warnings.append(
             "nvidia.com/enable-grove is false: the services become Deployments, and KAI starts"
             " their pods one by one"
         )
-    return with_warnings(built, *said)
+    return with_warnings(built, *warnings)

@@ -100,8 +100,8 @@ class PodSettings:
         if kind != "Pod":
             from kai.integrations.kubernetes import patch
 
-            asked = self.request.with_changes(container=container) if container else self.request
-            return dict(patch(pod, asked, as_native=False, strict=True).settings)
+            request = self.request.with_changes(container=container) if container else self.request
+            return dict(patch(pod, request, as_native=False, strict=True).settings)
         part = pod_part(self.request, container=container)
         return merge_into_pod(pod, part, container=container, owns_itself=True)[0]
 

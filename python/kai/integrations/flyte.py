@@ -106,18 +106,18 @@ def _values(existing: Any) -> dict[str, Any]:
 
 
 def _warnings(request: PodRequest, has_resources: bool) -> list[str]:
-    said = [
+    warnings = [
         "the backend limits how long a pod may wait: leave plugins.k8s.pod-pending-timeout at 0"
         " (no limit), or set it to 1h or more"
     ]
     if request.gpu_kind != "none":
-        said.append(
+        warnings.append(
             "omit accelerator= and GPUs in the task's resources: they would request whole GPUs in"
             " addition to these"
         )
     if has_resources:
-        said.append(
+        warnings.append(
             "requests= and limits= of the task would replace the resources of the template: omit"
             " them"
         )
-    return said
+    return warnings

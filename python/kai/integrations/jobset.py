@@ -87,9 +87,9 @@ def build(
         as_native=as_native, strict=strict, orchestrator="jobset",
     )  # fmt: skip
     if in_order and min_jobs is None and len(replicated) > 1:
-        said = (
+        warning = (
             "in_order=True: KAI starts the first job even if the others do not fit: omit it for"
             " jobs that must start together"
         )
-        built = with_warnings(built, said)
+        built = with_warnings(built, warning)
     return built

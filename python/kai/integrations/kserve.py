@@ -80,7 +80,7 @@ def build(
         )
     service = dict(check_fields("existing", {} if existing is None else existing))
     described = dict((service.get("spec") or {}).get(component) or {})
-    asked = request
+    original = request
     unsupported = list(_unsupported(request, mode, described))
     request = request.with_changes(
         gang_min=None,
@@ -93,8 +93,8 @@ def build(
     if mode == "Serverless":
         added = {PROGRESS_DEADLINE_ANNOTATION: PROGRESS_DEADLINE}
         made["annotations"] = {**added, **made.get("annotations", {})}
-        if asked.gang_min is not None:
-            made["minReplicas"] = max(asked.gang_min, made.get("minReplicas") or 0)
+        if original.gang_min is not None:
+            made["minReplicas"] = max(original.gang_min, made.get("minReplicas") or 0)
     metadata = merge(
         service.get("metadata") or {},
         filled({"name": name, "labels": dict(part.owner_labels)}),
@@ -113,7 +113,7 @@ def build(
         pod=_pod(made, component),
         placement=_placement(part, component),
         unsupported=tuple(unsupported),
-        warnings=(*part.warnings, *warnings, *_warnings(asked, mode)),
+        warnings=(*part.warnings, *warnings, *_warnings(original, mode)),
         cluster_objects=(_features(made),) if mode == "Serverless" else (),
     )
     return built.strict() if strict else built
@@ -256,31 +256,31 @@ def _features(made: Mapping[str, Any]) -> dict[str, Any]:
 
 def _warnings(request: PodRequest, mode: str) -> list[str]:
     if mode == "RawDeployment":
-        said = [
+        warnings = [
             "a Deployment whose pods wait for 10 minutes is reported as not progressing; the pods"
             " keep waiting, and no timeout needs to be raised"
         ]
     else:
-        said = [
+        warnings = [
             f"{PROGRESS_DEADLINE_ANNOTATION} is {PROGRESS_DEADLINE}: a revision fails if its pods"
             " wait longer in their queue",
             "Knative accepts these fields once an administrator has applied the patch in"
             " cluster_objects",
         ]
         if request.priority is not None:
-            said.append(
+            warnings.append(
                 "if KAI starts the pods of a revision one by one, it does not read the priority:"
                 " they have the priority inference"
             )
         if request.gang_min is not None:
-            said.append(
+            warnings.append(
                 f"minReplicas is {request.gang_min} or more: KAI starts that many pods of a"
                 " revision together, and the service does not scale to fewer pods"
             )
     if request.preemptible is not True and request.priority is None:
-        said.append(
+        warnings.append(
             "for KAI services have the priority inference, which is not preemptible and stays"
             " within the queue's quota: at the quota, a rollout cannot place its new pods;"
             " preemptible=True lets it borrow"
         )
-    return said
+    return warnings

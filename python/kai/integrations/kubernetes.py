@@ -260,17 +260,17 @@ def deployment(request: PodRequest, *, name: str, image: str, **options: Any) ->
     Raises InvalidRequestError as `patch` does, and for invalid arguments.
     """
     built = _replicated("Deployment", request, name=name, image=image, **options)
-    said = (
+    warning = (
         f"progressDeadlineSeconds is {PROGRESS_DEADLINE}: a Deployment whose pods wait longer in"
         " the queue is reported as failed, but keeps waiting"
     )
-    built = workloads.with_warnings(built, said)
+    built = workloads.with_warnings(built, warning)
     if request.priority is None and request.preemptible is None:
-        said = (
+        warning = (
             "for KAI the pods of a Deployment are non-preemptible inference, limited to the quota"
             " of the queue: write priority='train' or preemptible=True for pods that may exceed it"
         )
-        return workloads.with_warnings(built, said)
+        return workloads.with_warnings(built, warning)
     return built
 
 

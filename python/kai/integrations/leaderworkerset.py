@@ -60,8 +60,8 @@ def build(
     group: dict[str, Any] = {
         "size": size,
         **{
-            f"{role}Template": pod_template(asked.container or container, **words)
-            for role, asked in (("leader", leader or request), ("worker", request))
+            f"{role}Template": pod_template(own.container or container, **words)
+            for role, own in (("leader", leader or request), ("worker", request))
         },
     }
     segments: dict[str, str] = {}
@@ -90,11 +90,11 @@ def build(
     )  # fmt: skip
     built = placed(built, segments, "pod template of the workers")
     if startup_policy == "LeaderReady" and size > 1:
-        said = (
+        warning = (
             "startup policy LeaderReady: KAI starts the leader even if its workers do not fit:"
             " write LeaderCreated for pods that must start together"
         )
-        built = with_warnings(built, said)
+        built = with_warnings(built, warning)
     return built
 
 

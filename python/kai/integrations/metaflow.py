@@ -192,10 +192,10 @@ def _arguments(
         owns_itself=True,
     )
     main = pod["spec"]["containers"][0]
-    asked = main.get("resources", {})
+    resources = main.get("resources", {})
     amounts = {
         key: amount
-        for key, amount in asked.get("limits", {}).items()
+        for key, amount in resources.get("limits", {}).items()
         if key not in (keys.CPU, keys.MEMORY)
     }
     gpus = amounts.pop(keys.NVIDIA_GPU, None)
@@ -311,20 +311,20 @@ def _unsupported(request: PodRequest, target: str, parallel: bool) -> Iterator[U
 
 
 def _warnings(request: PodRequest, target: str, parallel: bool) -> list[str]:
-    said = []
+    warnings = []
     if request.gpu_kind != "none":
-        said.append(
+        warnings.append(
             "omit gpu= in @resources: it takes precedence over that of @kubernetes, and gpu=0 would"
             " also be a limit"
         )
     if target == "argo":
-        said.append(
+        warnings.append(
             "steps without @kubernetes use the default scheduler, unless"
             " METAFLOW_KUBERNETES_LABELS names the queue for all steps"
         )
     if parallel and target == "argo" and request.gang_min is not None:
-        said.append(
+        warnings.append(
             "KAI starts all pods of the step together, whatever gang_min is: Metaflow cannot lower"
             " this number"
         )
-    return said
+    return warnings

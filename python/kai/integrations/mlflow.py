@@ -130,13 +130,15 @@ def _plain_job() -> dict[str, Any]:
 
 
 def _warnings(request: PodRequest, job: Mapping[str, Any], repository_uri: str | None) -> list[str]:
-    said = []
+    warnings = []
     if repository_uri is None:
-        said.append("MLflow refuses a backend-config without repository-uri: write repository_uri=")
+        warnings.append(
+            "MLflow refuses a backend-config without repository-uri: write repository_uri="
+        )
     pods = job["spec"].get("parallelism", 1)
     if request.gang_min is not None and request.gang_min > pods:
-        said.append(
+        warnings.append(
             f"gang_min={request.gang_min}: KAI waits for that many pods of the Job, but it has"
             f" {pods}, unless its spec has parallelism {request.gang_min}"
         )
-    return said
+    return warnings

@@ -273,22 +273,22 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def _warnings(request: PodRequest, version: str) -> list[str]:
-    said = [
+    warnings = [
         f"pod_watch_timeout_seconds is {POD_WATCH_TIMEOUT_SECONDS}: a pod that waits in its queue"
         " for longer lets its run crash"
     ]
     if request.is_gang:
-        said.append(
+        warnings.append(
             f"gang_min={request.gang_min}: KAI waits for that many pods of the Job, and a run has"
             " one pod unless the template's job_manifest has parallelism"
         )
     changed = [key for key in request.labels if key != key.lower()]
     if changed and not _keeps_case(version):
-        said.append(
+        warnings.append(
             "prefect-kubernetes before 0.7.7 writes labels in lower-case letters:"
             f" {', '.join(changed)}"
         )
-    return said
+    return warnings
 
 
 def _plain_template(version: str) -> dict[str, Any]:

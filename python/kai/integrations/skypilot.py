@@ -100,23 +100,23 @@ def build(
 
 def _warnings(request: PodRequest, provision_timeout: int) -> list[str]:
     waits = "forever" if provision_timeout < 0 else f"{provision_timeout} s"
-    said = [f"provision_timeout is raised: SkyPilot waits {waits} for a pod in its queue"]
+    warnings = [f"provision_timeout is raised: SkyPilot waits {waits} for a pod in its queue"]
     if request.shares_gpus:
-        said.append(
+        warnings.append(
             "for SkyPilot the task has no GPU: omit accelerators: in its resources, as it would"
             " request whole GPUs, and select nodes with gpu_type= or node_selector="
         )
     elif request.gpu_kind == "whole":
-        said.append(
+        warnings.append(
             "the GPUs are requested in pod_config, which SkyPilot does not evaluate: also write"
             f" accelerators: with {request.gpus} of your model in the task's resources, so that it"
             " selects and counts them"
         )
     elif request.gpu_kind in ("mig", "claim"):
-        said.append("for SkyPilot the task has no GPU: omit accelerators: in its resources")
+        warnings.append("for SkyPilot the task has no GPU: omit accelerators: in its resources")
     if request.gpu_kind not in ("none", "whole"):
-        said.append(
+        warnings.append(
             "SkyPilot runs tasks with Ray, which hides GPUs from a task that requests none: begin"
             " run: with `unset CUDA_VISIBLE_DEVICES`"
         )
-    return said
+    return warnings

@@ -65,7 +65,7 @@ def patch(
     """
     rules.mapping("the manifest", manifest)
     kind = rules.one_of("kind", manifest.get("kind"), _KINDS)
-    own = {role: _without_memory(asked) for role, asked in (requests or {}).items()}
+    own = {role: _without_memory(each) for role, each in (requests or {}).items()}
     built = workloads.patch(
         manifest, _without_memory(request),
         roles=roles, requests=own, as_native=as_native, orchestrator="spark",
@@ -102,10 +102,10 @@ def submit_conf(
     """
     if as_native:
         raise rules.refuse("properties of Spark are plain values: omit as_native")
-    asked = {"driver": driver or without_gpus(request), "executor": request}
+    requests = {"driver": driver or without_gpus(request), "executor": request}
     parts = {
         role: pod_part(_without_memory(each).with_changes(gang_min=None), container=container)
-        for (role, each), container in zip(asked.items(), (DRIVER, EXECUTOR), strict=True)
+        for (role, each), container in zip(requests.items(), (DRIVER, EXECUTOR), strict=True)
     }
     conf: dict[str, str] = {"spark.kubernetes.scheduler.name": request.scheduler_name}
     placement = Placement()

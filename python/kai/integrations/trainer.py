@@ -155,31 +155,31 @@ class _Shape:
 
     def warnings(self, runtime: str) -> list[str]:
         """Warnings about settings in the runtime that also affect other jobs."""
-        said = []
+        found = []
         if self.runtime_job_annotations:
-            said.append(
+            found.append(
                 f"with Trainer {self.version} gang_min is in the runtime {runtime}: it applies to"
                 " all of its jobs"
             )
         if self.version == "2.0" and self.part.annotations:
-            said.append(
+            found.append(
                 f"Trainer 2.0 has no pod annotations: they are in the runtime {runtime}, so write"
                 " another runtime_name= for other shares"
             )
-        return said
+        return found
 
     def overrides(self) -> dict[str, Any]:
         """The field of a TrainJob that changes its pods."""
         if self.version == "2.0":
-            said = self.pod_spec
+            changes = self.pod_spec
         elif self.version == "2.1":
-            said = filled({"metadata": self.pod_metadata, "spec": self.pod_spec})
+            changes = filled({"metadata": self.pod_metadata, "spec": self.pod_spec})
         else:
             patched = self.runtime_patch()
             entry = {"manager": MANAGER, "trainingRuntimeSpec": patched}
             return {"runtimePatches": [entry]} if patched else {}
         field = "podSpecOverrides" if self.version == "2.0" else "podTemplateOverrides"
-        return {field: [{"targetJobs": [{"name": self.job}], **said}]} if said else {}
+        return {field: [{"targetJobs": [{"name": self.job}], **changes}]} if changes else {}
 
     def runtime_patch(self) -> dict[str, Any]:
         pod = filled({"metadata": self.pod_metadata, "spec": self.pod_spec})
@@ -254,8 +254,8 @@ def _runtime(
             named = {"name": shape.part.container or CONTAINER, **shape.runtime_container}
             template["spec"] = merge(template["spec"], {"containers": [named]})
         if shape.runtime_job_annotations:
-            said = {"annotations": shape.runtime_job_annotations}
-            each["template"]["metadata"] = merge(each["template"].get("metadata") or {}, said)
+            metadata = {"annotations": shape.runtime_job_annotations}
+            each["template"]["metadata"] = merge(each["template"].get("metadata") or {}, metadata)
     return copied
 
 

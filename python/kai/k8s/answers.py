@@ -56,7 +56,7 @@ def denial(text: str) -> Denial | None:
     found = _DENIAL.search(text)
     if found is None:
         return None
-    return Denial(**{name: said or "" for name, said in found.groupdict().items()})
+    return Denial(**{name: value or "" for name, value in found.groupdict().items()})
 
 
 _NEVER_CONNECTED = (
@@ -142,7 +142,7 @@ def status_of(body: bytes) -> Mapping[str, Any]:
 _TITLE = re.compile(r"<(?:title|h1)[^>]*>([^<]{1,200})<", re.IGNORECASE)
 
 
-def said(body: bytes) -> tuple[str, str]:
+def reason_and_message(body: bytes) -> tuple[str, str]:
     """The reason and message of an answer; without a Status, the start of its text, or the title of
     a web page."""
     status = status_of(body)
@@ -161,7 +161,7 @@ def outcome_of(answer: Answer, write: Write) -> Outcome:
     if code < 300:
         return Outcome(Result.DONE, code, body=answer.body)
     status = status_of(answer.body)
-    reason, message = said(answer.body)
+    reason, message = reason_and_message(answer.body)
     if code == 404 and status:
         result = Result.GONE
     elif code == 409:

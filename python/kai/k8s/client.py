@@ -29,7 +29,15 @@ from kai.api import keys
 from kai.api.resources import RESOURCES, VERSIONED, Resource
 from kai.api.writes import NOT_LEADING, Outcome, Read, Result, Write
 from kai.errors import InvalidInputError, NotFoundError, RefusedError, UnreachableError
-from kai.k8s.answers import Answer, Unanswered, explain, outcome_of, retry_after, said, status_of
+from kai.k8s.answers import (
+    Answer,
+    Unanswered,
+    explain,
+    outcome_of,
+    reason_and_message,
+    retry_after,
+    status_of,
+)
 from kai.k8s.clock import Backoff, Clock
 from kai.k8s.connections import Connector, ended
 from kai.k8s.credentials import Credentials
@@ -126,7 +134,9 @@ class Client:
         try:
             return str(json.loads(body)["gitVersion"])
         except (ValueError, KeyError, TypeError):
-            answer = ", ".join(filter(None, (f"status {status}", said(body)[1][:100])))
+            answer = ", ".join(
+                filter(None, (f"status {status}", reason_and_message(body)[1][:100]))
+            )
             why = f"is not a Kubernetes API server: it answers /version with {answer}"
             raise UnreachableError(f"{self._base}: {why}") from None
 
@@ -317,10 +327,10 @@ class Client:
 
     def _wait(self, answer: Answer, backoff: Backoff) -> float:
         """Seconds to wait after an answer 429 or 5xx: the server's value, within bounds."""
-        asked, wait = retry_after(answer), backoff.next()
-        if asked is None:
+        given, wait = retry_after(answer), backoff.next()
+        if given is None:
             return wait
-        return min(asked, MOST_RETRY_AFTER_S) * (1 + self.clock.random() / 4) + wait / 10
+        return min(given, MOST_RETRY_AFTER_S) * (1 + self.clock.random() / 4) + wait / 10
 
     # ---- the raw thing ---------------------------------------------------------------------------
 
@@ -430,7 +440,7 @@ class Client:
 
     def refused(self, status: int, body: bytes, *_: object) -> Exception:
         """The exception for an answer without success."""
-        reason, message = said(body)
+        reason, message = reason_and_message(body)
         text = message or reason or f"HTTP status {status}"
         if status >= 500 or status == 429:
             return UnreachableError(f"{self._base}: {text}")

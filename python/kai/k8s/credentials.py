@@ -165,11 +165,11 @@ def run_plugin(plugin: Plugin, access: Access, timeout: float | None = None) -> 
     spec: dict[str, Any] = {"interactive": interactive}
     if plugin.wants_cluster:
         spec["cluster"] = _cluster_info(access)
-    asked = {"kind": "ExecCredential", "apiVersion": plugin.api_version, "spec": spec}
+    request = {"kind": "ExecCredential", "apiVersion": plugin.api_version, "spec": spec}
     try:
         done = subprocess.run(
             [plugin.command, *plugin.args],
-            env={**os.environ, **plugin.env, "KUBERNETES_EXEC_INFO": json.dumps(asked)},
+            env={**os.environ, **plugin.env, "KUBERNETES_EXEC_INFO": json.dumps(request)},
             stdin=None if interactive else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=None if interactive else subprocess.PIPE,
@@ -182,8 +182,8 @@ def run_plugin(plugin: Plugin, access: Access, timeout: float | None = None) -> 
         )
         raise UnreachableError(f"{about}: {why}{hint}") from None
     if done.returncode:
-        said = (done.stderr or b"").decode(errors="replace").strip().splitlines()
-        why = said[-1] if said else "no message"
+        lines = (done.stderr or b"").decode(errors="replace").strip().splitlines()
+        why = lines[-1] if lines else "no message"
         raise UnreachableError(f"{about}: exit status {done.returncode}: {why}")
     try:
         printed = json.loads(done.stdout)

@@ -20,7 +20,7 @@ from kai.api.times import SECOND_NS, to_text
 from kai.api.writes import Lane, Outcome, Result, Write
 from kai.k8s.clock import Clock
 
-MOST_REMEMBERED = 4096
+MOST_KNOWN = 4096
 BURST, REFILL_S = 25.0, 300.0  # events of one object: so many at once, then one each REFILL_S
 FOR_NEW = 5.0  # of the burst, reserved for events that are new
 LONGEST_NAME = 253
@@ -66,11 +66,11 @@ class Events:
         clock: Clock | None = None,
         wall: Callable[[], float] | None = None,
         instance: str = "",
-        remembered: int = MOST_REMEMBERED,
+        most_known: int = MOST_KNOWN,
     ) -> None:
         self.emitted = self.dropped = 0
         self._writer, self._component, self._instance = writer, component, instance
-        self._clock, self._remembered = clock or Clock(), remembered
+        self._clock, self._most_known = clock or Clock(), most_known
         self._wall = wall or self._clock.wall
         self._known: OrderedDict[tuple[str, ...], _Known] = OrderedDict()
         self._budgets: OrderedDict[tuple[str, ...], tuple[float, float]] = OrderedDict()
@@ -91,7 +91,7 @@ class Events:
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = _Known(self._name(about), self._now())
-            if len(self._known) > self._remembered:
+            if len(self._known) > self._most_known:
                 self._known.popitem(last=False)
         self._known.move_to_end(key)
         known.count += 1
@@ -189,6 +189,6 @@ class Events:
         left = min(BURST, left + (now - since) / REFILL_S)
         allowed = left >= 1 + kept
         self._budgets[object_key] = (left - 1 if allowed else left, now)
-        if len(self._budgets) > self._remembered:
+        if len(self._budgets) > self._most_known:
             self._budgets.popitem(last=False)
         return allowed

@@ -207,7 +207,7 @@ class LeaderElection:
 
     async def _look(self, lease: _Lease) -> None:
         """Reads a lease. Raises UnreachableError or RefusedError."""
-        status, body = await self._ask("GET", lease.path, None, self.times.renew_deadline)
+        status, body = await self._call("GET", lease.path, None, self.times.renew_deadline)
         if status not in (200, 404):
             raise self._client.refused(status, body)
         record = _parsed(body) if status == 200 else None
@@ -312,10 +312,10 @@ class LeaderElection:
             "spec": spec,
         }
         if lease.record is None:
-            return await self._ask("POST", self._collection, body, timeout)
-        return await self._ask("PUT", lease.path, body, timeout)
+            return await self._call("POST", self._collection, body, timeout)
+        return await self._call("PUT", lease.path, body, timeout)
 
-    async def _ask(self, method: str, path: str, body: Any, timeout: float) -> tuple[int, bytes]:
+    async def _call(self, method: str, path: str, body: Any, timeout: float) -> tuple[int, bytes]:
         """Sends a request on separate connections, so that no other request delays a renewal."""
         return await self._client.request(
             method, path, body=None if body is None else dumps(body), timeout=timeout, lane="lease"

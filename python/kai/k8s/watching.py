@@ -21,7 +21,7 @@ import aiohttp
 
 from kai.api.resources import Resource
 from kai.errors import KaiError, NotFoundError, UnreachableError
-from kai.k8s.answers import Answer, explain, retry_after, said
+from kai.k8s.answers import Answer, explain, reason_and_message, retry_after
 from kai.k8s.client import FIRST_WAIT_S, MOST_AWAY_S, MOST_RETRY_AFTER_S, WATCH_SILENCE_S, Client
 from kai.k8s.clock import Backoff
 from kai.k8s.sinks import Sink
@@ -86,7 +86,7 @@ class Watch:
         self._moved = False  # this stream has brought something
         self._fruitless = 0  # consecutive answers without content
         self._listed_at = self._opened_at = float("-inf")
-        self._heard_at = client.clock.monotonic()
+        self._received_at = client.clock.monotonic()
 
     async def run(self) -> None:
         """Feeds the sink until it is cancelled. Problems with the server are not raised."""
@@ -107,7 +107,7 @@ class Watch:
 
     def silent_for(self) -> float:
         """Seconds since the server sent a byte of this kind, or since this watch was made."""
-        return self._client.clock.monotonic() - self._heard_at
+        return self._client.clock.monotonic() - self._received_at
 
     async def list_once(self) -> None:
         """Feeds the sink with the current objects, in pages.
@@ -197,7 +197,7 @@ class Watch:
         while True:
             await self._room()
             answer = await self._client.read(path, parameters, accept=accept, lane="watch")
-            self._heard_at = self._client.clock.monotonic()
+            self._received_at = self._client.clock.monotonic()
             if answer.status == 404:
                 raise NotFoundError(f"the server does not serve {path}")
             if answer.status == 410:
@@ -233,7 +233,7 @@ class Watch:
         self._moved, self._opened_at = False, client.clock.monotonic()
         try:
             async with client.stream(path, parameters, options, self._silence) as response:
-                self._heard_at = client.clock.monotonic()
+                self._received_at = client.clock.monotonic()
                 if response.status != 200:
                     await self._refused(response, path, listing)
                     return
@@ -252,7 +252,7 @@ class Watch:
             async for data in content.iter_any():
                 self.bytes += len(data)
                 self.events += data.count(b"\n")
-                self._heard_at = self._client.clock.monotonic()
+                self._received_at = self._client.clock.monotonic()
                 try:
                     version, synced, error = self._sink.watch_bytes(self.kind, data)
                 except ValueError as wrong:
@@ -288,7 +288,7 @@ class Watch:
         """Handles an answer that is not a stream. Raises, unless the next step follows at once."""
         body = await response.read()
         status = response.status
-        message = said(body)[1]
+        message = reason_and_message(body)[1]
         if status == 410:
             raise _Expired(f"{path}: {message}")
         if listing and status in (400, 422):

@@ -198,10 +198,10 @@ def _pod(
     yield from groups.check_keys(
         own, pod.metadata_at, kind=kind, is_pod=True, is_owner=pod.owns_itself
     )
-    asks = gpus.shares(pod) or groups.queue_of(pod.labels) is not None
-    asks |= groups.queue_of(labels_of(owner)) is not None
-    yield from groups.check_scheduler(pod, kind, scheduler, asks=asks)
-    if asks or pod.scheduler == scheduler:
+    is_for_kai = gpus.shares(pod) or groups.queue_of(pod.labels) is not None
+    is_for_kai |= groups.queue_of(labels_of(owner)) is not None
+    yield from groups.check_scheduler(pod, kind, scheduler, is_for_kai=is_for_kai)
+    if is_for_kai or pod.scheduler == scheduler:
         yield from groups.check_queue(owner, pod, label_key, own_at=(*owner_at, "metadata"))
 
 

@@ -22,9 +22,9 @@ def github(found: Found) -> str:
         for each in findings:
             finding = each.finding
             where = ", ".join(part for part in (finding.object, finding.path) if part)
-            said = "\n".join(part for part in (finding.message, where, finding.fix) if part)
+            text = "\n".join(part for part in (finding.message, where, finding.fix) if part)
             about = f"file={_property(name)},line={each.line},title={_property(finding.code)}"
-            lines.append(f"::{finding.severity} {about}::{_data(said)}\n")
+            lines.append(f"::{finding.severity} {about}::{_data(text)}\n")
     return "".join(lines)
 
 

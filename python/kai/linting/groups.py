@@ -61,8 +61,8 @@ def check_keys(
         here: Path = (*where, "annotations", key)
         ignored = _why_ignored(key, kind, is_pod=is_pod, is_owner=is_owner, template=template)
         if key in keys_of.QUEUES:
-            said = keys_of.misplaced(key, "annotations")
-            yield error("queue-annotation", here, said, "move it to labels")
+            message = keys_of.misplaced(key, "annotations")
+            yield error("queue-annotation", here, message, "move it to labels")
         elif ignored is not None:
             yield warning("annotation-ignored", here, *ignored)
         else:
@@ -80,8 +80,8 @@ def _why_ignored(
 ) -> tuple[str, str] | None:
     """Why KAI ignores an annotation in this place, and the fix; None: KAI may read it."""
     known = kinds.known(kind)
-    if said := keys_of.misplaced(key, "annotations"):
-        return said, "move it to labels"
+    if message := keys_of.misplaced(key, "annotations"):
+        return message, "move it to labels"
     if key in POD_ONLY and not is_pod:
         return (
             f"KAI reads {key} from pods and ignores it on a {kind}",
@@ -95,8 +95,8 @@ def _why_ignored(
             f"move it to metadata.annotations of the {owner}",
         )
     if key == keys.BATCH_MIN_MEMBER_ANNOTATION and known.gang not in ("owner", "leaf"):
-        said = f"KAI reads {key} from a Job or JobSet and ignores it on a {kind}"
-        return said, "remove it"
+        message = f"KAI reads {key} from a Job or JobSet and ignores it on a {kind}"
+        return message, "remove it"
     if key in keys.SEGMENTS and not (is_pod and known.segments):
         return (
             f"KAI reads {key} only from the worker pods of a PyTorchJob or LeaderWorkerSet",
@@ -125,18 +125,20 @@ def _check_annotation(key: str, value: Any, here: Path, may_rename: bool) -> Ite
             Edit("rename", here, keys.BATCH_MIN_MEMBER_ANNOTATION) if may_rename else None,
         )
     elif key in _DURATIONS and not rules.is_duration(str(value)):
-        said = f'duration "{value}" is not valid'
-        yield error("duration-refused", here, said, "write a duration with a unit, such as 5m")
+        message = f'duration "{value}" is not valid'
+        yield error("duration-refused", here, message, "write a duration with a unit, such as 5m")
     else:
         yield from keys_of.unknown(key, here)
 
 
 def _check_label(key: str, value: Any, here: Path) -> Iterator[Finding]:
-    if said := keys_of.misplaced(key, "labels"):
-        yield error("annotation-as-label", here, said, "move it to annotations")
+    if message := keys_of.misplaced(key, "labels"):
+        yield error("annotation-as-label", here, message, "move it to annotations")
     elif key == keys.PREEMPTIBILITY_LABEL and value not in ("preemptible", "non-preemptible"):
-        said = f"KAI does not know the value {value!r}"
-        yield warning("preemptibility-unknown", here, said, "write preemptible or non-preemptible")
+        message = f"KAI does not know the value {value!r}"
+        yield warning(
+            "preemptibility-unknown", here, message, "write preemptible or non-preemptible"
+        )
     else:
         yield from keys_of.unknown(key, here)
 
@@ -163,18 +165,20 @@ def _topology(annotations: Mapping[str, Any], where: Path) -> Iterator[Finding]:
 # ---- scheduler and queue -------------------------------------------------------------------------
 
 
-def check_scheduler(pod: Pod, kind: str, scheduler: str, *, asks: bool) -> Iterator[Finding]:
-    """Checks schedulerName. asks: the pod or its owner is meant for KAI."""
-    if pod.scheduler is None or pod.scheduler == scheduler or not asks:
+def check_scheduler(pod: Pod, kind: str, scheduler: str, *, is_for_kai: bool) -> Iterator[Finding]:
+    """Checks schedulerName. is_for_kai: the pod or its owner is meant for KAI."""
+    if pod.scheduler is None or pod.scheduler == scheduler or not is_for_kai:
         return
     by_operator = kinds.known(kind).scheduled_by_operator
     make = warning if by_operator and not pod.scheduler else error
     if not pod.scheduler:
-        said = f"schedulerName is not {scheduler}: another scheduler places these pods, and their"
-        said += " settings for KAI have no effect"
+        message = (
+            f"schedulerName is not {scheduler}: another scheduler places these pods, and their"
+        )
+        message += " settings for KAI have no effect"
         if make is warning:
-            said += ", unless the operator or its settings set schedulerName"
-        yield make("scheduler-missing", pod.scheduler_at, said, f"write {scheduler}")
+            message += ", unless the operator or its settings set schedulerName"
+        yield make("scheduler-missing", pod.scheduler_at, message, f"write {scheduler}")
     elif gpus.shares(pod):
         yield error(
             "scheduler-other",
@@ -240,12 +244,12 @@ def check_kind(manifest: Mapping[str, Any], kind: str) -> Iterator[Finding]:
         None,
         "K8sJobMode",
     ):
-        told = "K8sJobMode" if mode else "K8sJobMode, the default"
+        mode_text = "K8sJobMode" if mode else "K8sJobMode, the default"
         yield warning(
             "ray-submission-mode",
             ("spec", "submissionMode") if mode else ("spec",),
-            f"KubeRay 1.6 and later refuses {told} if it is configured for KAI: the submitter pod"
-            " starts after the cluster and breaks the gang",
+            f"KubeRay 1.6 and later refuses {mode_text} if it is configured for KAI: the submitter "
+            "pod starts after the cluster and breaks the gang",
             "write submissionMode: HTTPMode",
         )
     if cluster := kinds.known(kind).ray:
@@ -270,9 +274,9 @@ def _ray_groups(manifest: Mapping[str, Any], where: tuple[str, ...]) -> Iterator
         annotations = annotations_of(at(group, "template"))
         if not any(key in annotations for key in POD_ONLY[:2]):
             continue
-        told = at(group, "rayStartParams", "num-gpus") or at(group, "resources", "GPU")
+        gpus = at(group, "rayStartParams", "num-gpus") or at(group, "resources", "GPU")
         here: Path = (*where, "workerGroupSpecs", index)
-        if told is None:
+        if gpus is None:
             yield warning(
                 "ray-num-gpus",
                 here,
@@ -280,11 +284,11 @@ def _ray_groups(manifest: Mapping[str, Any], where: tuple[str, ...]) -> Iterator
                 " not have, so Ray runs no GPU tasks in this group",
                 'write rayStartParams: {num-gpus: "1"}, the number of devices',
             )
-        elif not _WHOLE.fullmatch(str(told)):
+        elif not _WHOLE.fullmatch(str(gpus)):
             yield error(
                 "ray-num-gpus",
                 here,
-                f"Ray's autoscaler accepts only whole numbers of GPUs, not {told}",
+                f"Ray's autoscaler accepts only whole numbers of GPUs, not {gpus}",
                 'write num-gpus: "1", the number of devices',
             )
 

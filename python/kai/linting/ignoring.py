@@ -90,11 +90,11 @@ def without_ignored(found: Iterable[Any], text: str) -> tuple[list[Any], list[tu
 def _unused(name: str) -> Any:
     fix = "remove it"
     if not name:
-        said = "this comment ignores nothing: the line has no findings"
+        message = "this comment ignores nothing: the line has no findings"
     else:
         try:
             matching([name])
-            said = f"this comment ignores {name}, but the line has no such finding"
+            message = f"this comment ignores {name}, but the line has no such finding"
         except InvalidRequestError as error:
-            said, fix = f"this comment ignores nothing: {error}", "write a code of kai lint"
-    return warning("ignore-unused", (), said, fix)
+            message, fix = f"this comment ignores nothing: {error}", "write a code of kai lint"
+    return warning("ignore-unused", (), message, fix)

@@ -46,11 +46,12 @@ class Queues:
         if name not in self.parents:
             if self.parents or self.complete:
                 make = error if self.complete else warning
-                told = "" if self.complete else " in the given files"
+                where_given = "" if self.complete else " in the given files"
                 yield make(
                     "queue-unknown",
                     where,
-                    f"there is no queue {name}{told}: pods of a queue that does not exist wait",
+                    f"there is no queue {name}{where_given}: "
+                    "pods of a queue that does not exist wait",
                     f"write one of {', '.join(self._leaves()) or 'those of the cluster'}",
                 )
             return

@@ -100,7 +100,7 @@ def check(
     return sorted(kept, key=lambda each: (each.line, each.finding.code))
 
 
-def mended(file: File, findings: Iterable[Located]) -> tuple[str, int]:
+def corrected(file: File, findings: Iterable[Located]) -> tuple[str, int]:
     """The text with every certain fix, and the number of fixes."""
     nodes = nodes_of(file.text)
     changes: dict[tuple[int, int], str] = {}

@@ -87,8 +87,8 @@ def _of_component(settings: Mapping[str, Any], where: Path) -> Iterator[Finding]
                 f"in pod_settings write {_MEANT.get(key, key)}",
             )
     if settings.get("privileged") is not None and not isinstance(settings["privileged"], bool):
-        said = "privileged is not a boolean"
-        yield error("zenml-value", (*where, "privileged"), said, "write True or False")
+        message = "privileged is not a boolean"
+        yield error("zenml-value", (*where, "privileged"), message, "write True or False")
 
 
 def _of_pod(settings: Mapping[str, Any], where: Path) -> Iterator[Finding]:

@@ -127,10 +127,10 @@ class Run:
 
     # ---- called by the core ----------------------------------------------------------------------
 
-    def score(self, which: int, rows: int, *asked: int) -> str | None:
+    def score(self, which: int, rows: int, *request: int) -> str | None:
         policy = self._runner.scores[which]
         try:
-            answer = policy.function(Pod(*asked), self._nodes(rows))
+            answer = policy.function(Pod(*request), self._nodes(rows))
             scores, cards = answer if type(answer) is tuple and len(answer) == 2 else (answer, None)
             self._score_out[:rows] = self._numbers(scores, rows, "score", self._node)
             self._gpu_out[:rows] = -1 if cards is None else self._chosen(cards, rows)
@@ -138,10 +138,10 @@ class Run:
             return _failure(policy, error)
         return None
 
-    def filter(self, which: int, rows: int, *asked: int) -> str | None:
+    def filter(self, which: int, rows: int, *request: int) -> str | None:
         policy = self._runner.filters[which]
         try:
-            answer = policy.function(Pod(*asked), self._nodes(rows))
+            answer = policy.function(Pod(*request), self._nodes(rows))
             self._array(answer, rows, "booleans")
             if answer.dtype.kind != "b":
                 raise _Wrong(f"returned an array of {answer.dtype} instead of booleans")
@@ -237,12 +237,12 @@ def _failure(policy: Policy, error: BaseException) -> str:
     file = None if code is None else code.co_filename
     line = None if code is None else code.co_firstlineno
     if isinstance(error, _Wrong):
-        said = str(error)
+        message = str(error)
     else:
         _raised.error = error
-        said = f"{type(error).__name__}: {error}"
+        message = f"{type(error).__name__}: {error}"
         for frame in traceback.extract_tb(error.__traceback__):
             if frame.filename == file:
                 line = frame.lineno
     place = "" if file is None else f" ({file}, line {line})"
-    return f"policy {policy.name}{place}: {said}"
+    return f"policy {policy.name}{place}: {message}"

@@ -92,9 +92,9 @@ def detect(
     """
     given = os.environ if environ is None else environ
     evidence = [*_of_variables(given), _of_cdi(cdi_directory)]
-    asked, memory = _of_driver(libraries, in_process, environ, 4 * timeout_s)
-    evidence.append(asked)
-    counts = [len(memory)] if asked.says_gpu else []
+    of_driver, memory = _of_driver(libraries, in_process, environ, 4 * timeout_s)
+    evidence.append(of_driver)
+    counts = [len(memory)] if of_driver.says_gpu else []
     if nvidia_smi is not None:
         listed, count = _of_nvidia_smi(nvidia_smi, environ, timeout_s)
         evidence.append(listed)

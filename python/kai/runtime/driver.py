@@ -30,7 +30,7 @@ def memory_of_devices(
     """The memory in MiB of each device that CUDA finds; raises NoAnswer."""
     answer: Any
     if in_process:
-        answer = ask(libraries)
+        answer = query(libraries)
     else:
         output = child(["-I", __file__, *libraries], environ=environ, timeout_s=timeout_s)
         try:
@@ -69,12 +69,12 @@ def output_of(
     except (OSError, ValueError) as error:
         raise NoAnswer(str(error)) from None
     if done.returncode != 0:
-        said = (done.stderr or done.stdout).strip().splitlines()
-        raise NoAnswer(f"exit status {done.returncode}{': ' + said[-1] if said else ''}")
+        lines = (done.stderr or done.stdout).strip().splitlines()
+        raise NoAnswer(f"exit status {done.returncode}{': ' + lines[-1] if lines else ''}")
     return done.stdout
 
 
-def ask(libraries: Sequence[str]) -> dict[str, Any]:
+def query(libraries: Sequence[str]) -> dict[str, Any]:
     """{"memory": [bytes of each device]} or {"error": reason}. Starts CUDA in this process."""
     import ctypes
 
@@ -107,4 +107,4 @@ def ask(libraries: Sequence[str]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(ask(sys.argv[1:])))
+    print(json.dumps(query(sys.argv[1:])))

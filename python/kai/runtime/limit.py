@@ -97,7 +97,7 @@ def limit(
         devices = _devices(given, totals, isolation, portion, headroom_mib, processes, problems)
     applied = []
     for name in names if devices else ():
-        problem = _tell(name, devices, given)
+        problem = _limit_framework(name, devices, given)
         if problem is None:
             applied.append(name)
         else:
@@ -164,8 +164,8 @@ def _devices(
 def _frameworks(framework: str | Sequence[str]) -> list[str]:
     if framework != "auto":
         return [framework] if isinstance(framework, str) else list(framework)
-    imported = [name for name in _TELL if name in sys.modules]
-    return imported or [name for name in _TELL if _is_installed(name)]
+    imported = [name for name in _LIMITERS if name in sys.modules]
+    return imported or [name for name in _LIMITERS if _is_installed(name)]
 
 
 def _is_installed(name: str) -> bool:
@@ -175,14 +175,16 @@ def _is_installed(name: str) -> bool:
         return False
 
 
-def _tell(name: str, devices: Sequence[_Device], environ: MutableMapping[str, str]) -> str | None:
+def _limit_framework(
+    name: str, devices: Sequence[_Device], environ: MutableMapping[str, str]
+) -> str | None:
     """Limits a framework; returns None, or why it could not."""
     if name in _done:
         return None
-    if name not in _TELL:
-        return f"{name} cannot be limited: write one of {', '.join(_TELL)}"
+    if name not in _LIMITERS:
+        return f"{name} cannot be limited: write one of {', '.join(_LIMITERS)}"
     try:
-        return _TELL[name](devices, environ)
+        return _LIMITERS[name](devices, environ)
     except Exception as error:  # no error of a framework may stop the pod
         return f"{name} could not be limited: {type(error).__name__}: {error}"
 
@@ -226,7 +228,7 @@ def _cupy(devices: Sequence[_Device], _: MutableMapping[str, str]) -> str | None
     return None
 
 
-_TELL: dict[str, Callable[[Sequence[_Device], MutableMapping[str, str]], str | None]] = {
+_LIMITERS: dict[str, Callable[[Sequence[_Device], MutableMapping[str, str]], str | None]] = {
     "torch": _torch,
     "tensorflow": _tensorflow,
     "jax": _jax,

@@ -3,7 +3,7 @@ binder.
 
     requests = BindRequests(options, binder, client, preparing, self._do, self._send)
     Reading(..., also=requests.sinks())
-    news = News(..., requests=requests.take())
+    inputs = Inputs(..., requests=requests.take())
     requests.turned(now, turn)
 
 The scheduler role handles existing BindRequests even if it binds pods directly: KAI, or an earlier
@@ -67,9 +67,9 @@ class BindRequests:
 
     def take(self) -> list[Request]:
         """The BindRequests that the planning thread must check. Only for a process that may act."""
-        asked = self._scheduler.requests_to_check(self._clock.monotonic())
-        asked += self._binder.take()
-        return list({each.name: each for each in asked}.values())
+        requests = self._scheduler.requests_to_check(self._clock.monotonic())
+        requests += self._binder.take()
+        return list({each.name: each for each in requests}.values())
 
     def turned(self, now: float, turn: Turn) -> bool:
         """A turn is over; returns whether the next one has something to find out."""

@@ -3,7 +3,7 @@
     life = Life(client.clock, changed)
     life.start(watch.run())
     await life.until(stop, self._cycles(stop), self._end)     # raises what a task raised
-    turn = await life.turn(thread, planner.turn, news)
+    turn = await life.turn(thread, planner.turn, inputs)
 
 A task that fails ends the service: a bug ends the process, not half of it.
 """

@@ -151,20 +151,20 @@ class Live:
         not change when the cluster does.
         """
         chosen = scheduler or self._own_scheduler()
-        return self._ask(lambda view, _: view.plan(chosen, now))
+        return self._call(lambda view, _: view.plan(chosen, now))
 
     def refresh(self) -> None:
         """Reads everything again: changes made before this call are in the next plan.
 
         Without it a plan may be some milliseconds behind the API server.
         """
-        self._ask(lambda view, _: view.refresh())
+        self._call(lambda view, _: view.refresh())
 
     def snapshot(self) -> Cluster:
         """A copy of the cluster with all objects, read now: to change it, or to save it."""
         from kai.service.snapshots import take
 
-        return self._ask(lambda _, client: take(client, self._options))
+        return self._call(lambda _, client: take(client, self._options))
 
     def open(self) -> Live:
         """Connects and reads the cluster, unless that has happened."""
@@ -227,8 +227,8 @@ class Live:
                 self._connection = connection
             return self._connection
 
-    def _ask(self, question: Callable[[View, Client], Coroutine[Any, Any, Result]]) -> Result:
-        return self._connected().ask(question)
+    def _call(self, question: Callable[[View, Client], Coroutine[Any, Any, Result]]) -> Result:
+        return self._connected().call(question)
 
 
 class _Connection:
@@ -260,7 +260,7 @@ class _Connection:
             self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join()
 
-    def ask(self, question: Callable[[View, Client], Coroutine[Any, Any, Result]]) -> Result:
+    def call(self, question: Callable[[View, Client], Coroutine[Any, Any, Result]]) -> Result:
         assert self.view is not None
         assert self.client is not None
         return asyncio.run_coroutine_threadsafe(

@@ -53,9 +53,9 @@ class Log:
             return
         now = self.clock()
         stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now % 1 * 1000):03}Z"
-        said = {"time": stamp, "level": level, "role": self.role, "message": message, **fields}
+        entry = {"time": stamp, "level": level, "role": self.role, "message": message, **fields}
         if self.as_json:
-            line = json.dumps(said, default=str)
+            line = json.dumps(entry, default=str)
         else:
             pairs = "".join(f" {name}={_text(value)}" for name, value in fields.items())
             line = f"{stamp} {level} {self.role}: {message}{pairs}"
@@ -89,20 +89,20 @@ class Calm:
     ) -> None:
         self._log, self._clock, self._every, self._at_once = log, clock, every, at_once
         # By message: start time, lines written since, lines left out.
-        self._said: dict[str, tuple[float, int, int]] = {}
+        self._counts: dict[str, tuple[float, int, int]] = {}
 
     def warning(self, message: str, **fields: Any) -> None:
         self.write(Line("warning", message, fields))
 
     def write(self, line: Line) -> None:
         now = self._clock()
-        since, written, more = self._said.get(line.message, (float("-inf"), 0, 0))
+        since, written, more = self._counts.get(line.message, (float("-inf"), 0, 0))
         if now - since >= self._every:
             since, written = now, 0
         if written >= self._at_once:
-            self._said[line.message] = (since, written, more + 1)
+            self._counts[line.message] = (since, written, more + 1)
             return
-        self._said[line.message] = (since, written + 1, 0)
+        self._counts[line.message] = (since, written + 1, 0)
         fields = {name: value for name, value in line.fields.items() if value != ""}
         if more:
             fields["times"] = more + 1
@@ -120,8 +120,8 @@ class Bridge(logging.Handler):
         fields = {}
         if record.exc_info:
             fields["why"] = logging.Formatter().formatException(record.exc_info)
-        say = self._log.error if record.levelno >= logging.ERROR else self._log.warning
-        say(record.getMessage(), **fields)
+        write = self._log.error if record.levelno >= logging.ERROR else self._log.warning
+        write(record.getMessage(), **fields)
 
 
 def _text(value: Any) -> str:

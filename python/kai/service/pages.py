@@ -91,8 +91,8 @@ class Pages:
     async def _snapshot_page(self, request: web.Request) -> web.Response:
         assert self._snapshot is not None
         if not _is_loopback(request.remote):
-            said = "snapshots are for this machine only: use kubectl port-forward\n"
-            return web.Response(status=403, text=said)
+            message = "snapshots are for this machine only: use kubectl port-forward\n"
+            return web.Response(status=403, text=message)
         try:
             data = await self._snapshot()
         except KaiError as error:

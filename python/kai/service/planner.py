@@ -1,7 +1,7 @@
 """The planning thread: applies watch events, groups pods, plans, and writes verdicts.
 
     planner = Planner(make_core(options), options)
-    turn = planner.turn(News(now_ns=now_ns))          # on the one worker thread
+    turn = planner.turn(Inputs(now_ns=now_ns))        # on the one worker thread
 
 It does no I/O. It returns plain values: the event loop sends writes while the next turn runs. All
 data of a plan must be read in the turn that created it, because the next turn changes its cluster.
@@ -80,7 +80,7 @@ def make_core(options: Options) -> Core:
 
 
 @dataclass(frozen=True, slots=True)
-class News:
+class Inputs:
     """Facts that the event loop passes to a turn.
 
     `now_ns`: the API server's time. `plans`: this process may decide. `ends`: it is ending: nothing
@@ -88,7 +88,7 @@ class News:
     did not come true. `looked_at`: pods that were read after a write without a clear answer, as
     JSON. `owners`: objects that the grouper requested; None: missing, False: no right to read it.
     `rules`: how pods are grouped, if that has changed. `serves_claims`: the server has the API of
-    resource claims. `answers`: to writes of earlier turns. `asked`: bindings that were held back
+    resource claims. `answers`: to writes of earlier turns. `to_check`: bindings that were held back
     and may be outdated. `requests`: BindRequests whose pods and nodes must be checked. `bound`,
     `failed`, `evicted`, `spared`: as in kai.controllers.bindings.Steps. `bound_at`: the API
     server's time of each of `bound`, in seconds. `usage`: past usage of queues, if it was fetched
@@ -104,7 +104,7 @@ class News:
     rules: Rules | None = None
     serves_claims: bool = True
     answers: Sequence[tuple[Write, Outcome]] = ()
-    asked: Sequence[Binding] = ()
+    to_check: Sequence[Binding] = ()
     requests: Sequence[Request] = ()
     bound: Sequence[Binding] = ()
     bound_at: Sequence[float] = ()
@@ -119,9 +119,9 @@ class News:
 class Turn:
     """The result of one turn.
 
-    `writes` and `events`: about pods, pod groups and queues. `asked` is that of the news, and
+    `writes` and `events`: about pods, pod groups and queues. `to_check` is that of the inputs, and
     `broken` has the assumptions that do not hold any more. `targets`: the pods and nodes of the
-    BindRequests in the news. `gone`, `gpu_users` and `is_scaling_up`: as in `_core.Drained`.
+    BindRequests in the inputs. `gone`, `gpu_users` and `is_scaling_up`: as in `_core.Drained`.
     `lines`: for the log. `wake_ns`: the time of the next turn if nothing else happens.
 
     For metrics: `timing_ms` by phase, `waiting` groups, the seconds that newly bound pods have
@@ -138,7 +138,7 @@ class Turn:
     events: list[Event] = field(default_factory=list)
     evicted: list[Mapping[str, str]] = field(default_factory=list)
     synced: frozenset[str] = frozenset()
-    asked: Sequence[Binding] = ()
+    to_check: Sequence[Binding] = ()
     broken: Sequence[int] = ()
     targets: Sequence[tuple[Request, Target]] = ()
     gone: Sequence[tuple[str, str, str]] = ()
@@ -196,7 +196,7 @@ class Planner:
         self._plans = options.has("scheduler")
         self._needed = needed_by(options.roles, not_used(options))
         self._verdicts = Verdicts(options.node_pool)
-        self._says_all = True  # the next plan is the first one that is read
+        self._reads_all = True  # the next plan is the first one that is read
         self._figures = Figures() if self._plans else None
         self._statuses = Statuses(
             core.feed,
@@ -220,19 +220,19 @@ class Planner:
         # server yet.
         self._refused: dict[str, tuple[Eviction, str]] = {}
 
-    def turn(self, news: News) -> Turn:
+    def turn(self, inputs: Inputs) -> Turn:
         started = time.perf_counter()
-        now = news.now_ns / 1e9
+        now = inputs.now_ns / 1e9
         turn = Turn()
-        for assumption in news.forgotten:
+        for assumption in inputs.forgotten:
             self._core.session.forget(self._core.cluster, assumption)
-        for data in news.looked_at:
+        for data in inputs.looked_at:
             self._core.cluster.upsert(data)
-        if news.usage is not None:
-            self._core.cluster.set_usage(news.usage)
-        if news.serves_claims != self._serves_claims:
-            self._serves_claims = news.serves_claims
-            self._core.cluster.serve_claims(news.serves_claims)
+        if inputs.usage is not None:
+            self._core.cluster.set_usage(inputs.usage)
+        if inputs.serves_claims != self._serves_claims:
+            self._serves_claims = inputs.serves_claims
+            self._core.cluster.serve_claims(inputs.serves_claims)
         drained = self._core.feed.drain()
         turn.synced = frozenset(drained.synced)
         turn.gone = drained.gone
@@ -245,25 +245,25 @@ class Planner:
         for kind, name, _ in drained.gone:
             self._misfits.gone(kind, name)
         self._statuses.touch(now, drained.groups, drained.queues)
-        for write, outcome in news.answers:
+        for write, outcome in inputs.answers:
             self._statuses.answered(now, write, outcome)
         self._touched.update(drained.groups)
-        self._measure(turn, drained, news)
-        self._check(turn, news.asked)
-        turn.targets = self._targets(news.requests)
-        self._keep_away(turn, drained, now)
-        leads = news.plans and turn.synced >= self._needed
+        self._measure(turn, drained, inputs)
+        self._check(turn, inputs.to_check)
+        turn.targets = self._targets(inputs.requests)
+        self._avoid_nodes(turn, drained, now)
+        leads = inputs.plans and turn.synced >= self._needed
         if self._grouper is not None:
-            turn.grouped = self._group(self._grouper, drained, news, leads and not news.ends)
+            turn.grouped = self._group(self._grouper, drained, inputs, leads and not inputs.ends)
         taken_in = time.perf_counter()
-        if news.plans != self._led:
-            self._led = news.plans
-            self._verdicts, self._says_all = Verdicts(self._options.node_pool), True
+        if inputs.plans != self._led:
+            self._led = inputs.plans
+            self._verdicts, self._reads_all = Verdicts(self._options.node_pool), True
             self._misfits.begin()
             if self._figures is not None:
                 self._figures.planned(None)
         if leads:
-            self._decide(turn, news, now)
+            self._decide(turn, inputs, now)
         turn.queue_sums, turn.right = self._statuses.queue_sums, self._statuses.take_right()
         if self._grouper is not None:
             self._ungrouped += len(drained.pods)
@@ -282,22 +282,22 @@ class Planner:
 
     # ---- what the cluster did meanwhile ----------------------------------------------------------
 
-    def _measure(self, turn: Turn, drained: _core.Drained, news: News) -> None:
+    def _measure(self, turn: Turn, drained: _core.Drained, inputs: Inputs) -> None:
         figures = self._figures
         if figures is None:
             return
         figures.saw(drained.pods)
         figures.gone((name for kind, name, _ in drained.gone if kind == "Pod"), self._core.feed)
-        moments = news.bound_at or [news.now_ns / 1e9] * len(news.bound)
-        turn.waited = figures.bound((each.pod for each in news.bound), moments)
+        moments = inputs.bound_at or [inputs.now_ns / 1e9] * len(inputs.bound)
+        turn.waited = figures.bound((each.pod for each in inputs.bound), moments)
 
-    def _check(self, turn: Turn, asked: Sequence[Binding]) -> None:
+    def _check(self, turn: Turn, to_check: Sequence[Binding]) -> None:
         """Decides again on bindings that were held back and do not hold any more."""
-        if not asked:
+        if not to_check:
             return
         cluster, _, session = self._core
-        turn.asked = asked
-        turn.broken = session.broken(cluster, [each.assumption for each in asked])
+        turn.to_check = to_check
+        turn.broken = session.broken(cluster, [each.assumption for each in to_check])
         for assumption in turn.broken:
             session.forget(cluster, assumption)
 
@@ -311,7 +311,7 @@ class Planner:
             found.append((each, Target(uid, node, cluster.has("Node", each.node), waits_for)))
         return found
 
-    def _keep_away(self, turn: Turn, drained: _core.Drained, now: float) -> None:
+    def _avoid_nodes(self, turn: Turn, drained: _core.Drained, now: float) -> None:
         """For a while, groups avoid nodes that rejected one of their pods."""
         for pod, _, group, node, reason, message in drained.failed:
             until = self._rejections.failed(now, group, node, reason)
@@ -324,19 +324,19 @@ class Planner:
         for group, nodes in self._rejections.changed(now).items():
             self._core.cluster.avoid(group, nodes)
 
-    def _spare(self, turn: Turn, news: News, now: float) -> None:
+    def _spare(self, turn: Turn, inputs: Inputs, now: float) -> None:
         """After rejected evictions, the groups that needed the resources evict no pods for a
         while."""
         for group in self._refusals.ended(now):
             self._refused.pop(group, None)
-        for removal, why in news.spared:
+        for removal, why in inputs.spared:
             order = removal.order
             self._evictions.pop(order.pod, None)
             if order.waits in self._refusals:
                 continue  # already reported: of several victims, the first is the obstacle
             until = self._refusals.begin(now, order.waits)
             delay_ns = int((until - now) * 1e9)
-            self._core.cluster.hold_off(order.waits, since_ns=news.now_ns, delay_ns=delay_ns)
+            self._core.cluster.hold_off(order.waits, since_ns=inputs.now_ns, delay_ns=delay_ns)
             self._refused[order.waits] = (order, why)
             fields = {"pod": order.pod, "group": order.waits, "waits_for_s": round(until - now)}
             turn.lines.append(Line("info", "a pod was not evicted", {**fields, "why": why}))
@@ -347,7 +347,9 @@ class Planner:
 
     # ---- groups ----------------------------------------------------------------------------------
 
-    def _group(self, grouper: Grouper, drained: _core.Drained, news: News, leads: bool) -> Decided:
+    def _group(
+        self, grouper: Grouper, drained: _core.Drained, inputs: Inputs, leads: bool
+    ) -> Decided:
         for name, data in drained.pods:
             pod = json.loads(data)
             if named := annotations_of(pod).get(keys.POD_GROUP_ANNOTATION):
@@ -367,19 +369,19 @@ class Planner:
             else:
                 grouper.group_gone(name, uid)
                 self._planned.pop(name, None)
-        for reference, found in news.owners:
+        for reference, found in inputs.owners:
             if found is None:
                 grouper.object_gone(reference)
             elif isinstance(found, bool):
                 grouper.object_forbidden(reference)
             else:
                 grouper.put_object(reference, found)
-        for write, outcome in news.answers:
-            _tell(grouper, write, outcome)
+        for write, outcome in inputs.answers:
+            _answer_grouper(grouper, write, outcome)
             if write.kind == "PodGroup" and outcome.result is Result.DONE:
                 self._planned.pop(f"{write.namespace}/{write.name}", None)
-        if news.rules is not None:
-            grouper.set_rules(news.rules)
+        if inputs.rules is not None:
+            grouper.set_rules(inputs.rules)
         if not leads:
             return Decided()
         decided = grouper.decide()
@@ -397,27 +399,27 @@ class Planner:
 
     # ---- the plan --------------------------------------------------------------------------------
 
-    def _decide(self, turn: Turn, news: News, now: float) -> None:
+    def _decide(self, turn: Turn, inputs: Inputs, now: float) -> None:
         if self._plans:
-            said = self._verdicts
+            verdicts = self._verdicts
             for kind, name, uid in turn.gone:
-                said.gone(kind, name, uid)
-            for write, outcome in news.answers:
-                said.answer(now, write, outcome)
-            for binding in news.bound:
+                verdicts.gone(kind, name, uid)
+            for write, outcome in inputs.answers:
+                verdicts.answer(now, write, outcome)
+            for binding in inputs.bound:
                 where, here = (binding.pod, binding.node), self._is_bound_here(binding)
-                self._take(turn, said.bound(now, *where, self._seen, here=here))
-            for binding, why in news.failed:
+                self._take(turn, verdicts.bound(now, *where, self._seen, here=here))
+            for binding, why in inputs.failed:
                 where, here = (binding.pod, binding.node), self._is_bound_here(binding)
-                self._take(turn, said.binding_failed(now, *where, why, self._seen, here=here))
-            for removal in news.evicted:
-                told = said.evicted(now, removal.order, self._seen)
+                self._take(turn, verdicts.binding_failed(now, *where, why, self._seen, here=here))
+            for removal in inputs.evicted:
+                decided = verdicts.evicted(now, removal.order, self._seen)
                 event = self._evictions.pop(removal.order.pod, None)
-                if event is not None and not told.events:
-                    told.events.append(event)
-                self._take(turn, told)
-            self._spare(turn, news, now)
-            wake = None if news.ends else self._plan(turn, news, now)
+                if event is not None and not decided.events:
+                    decided.events.append(event)
+                self._take(turn, decided)
+            self._spare(turn, inputs, now)
+            wake = None if inputs.ends else self._plan(turn, inputs, now)
             if self._figures is not None:
                 turn.shares = self._figures.shares(now)
         else:
@@ -435,9 +437,9 @@ class Planner:
                 wake = int(moment * 1e9)
         turn.wake_ns = wake
 
-    def _plan(self, turn: Turn, news: News, now: float) -> int | None:
+    def _plan(self, turn: Turn, inputs: Inputs, now: float) -> int | None:
         cluster, _, session = self._core
-        now_ns = news.now_ns
+        now_ns = inputs.now_ns
         turn.planned = session.has_changed(cluster) or self._is_time(now_ns)
         more = self._misfits.is_due(now) or self._verdicts.is_late(self._touched)
         if not turn.planned and not more:
@@ -448,11 +450,11 @@ class Planner:
             turn.cycle = self._cycle
         compiled = session.plan(cluster, now_ns=now_ns)
         plan = Plan(compiled, input=None, now_ns=now_ns)
-        changed = None if self._says_all else self._touched
+        changed = None if self._reads_all else self._touched
         bad = self._look_at_misfits(turn, compiled, now)
-        late = self._late_starts(plan, news.held_back)
+        late = self._late_starts(plan, inputs.held_back)
         self._take(turn, self._verdicts.decide(now, plan, self._seen, changed, late=late, **bad))
-        self._says_all, self._touched = False, set()
+        self._reads_all, self._touched = False, set()
         if compiled.decision_count:
             self._carry_out(turn, plan, now_ns)
         if self._figures is not None:
@@ -548,13 +550,13 @@ class Planner:
     def _is_bound_here(self, binding: Binding) -> bool:
         return self._options.binding == "direct" and not binding.request
 
-    def _take(self, turn: Turn, said: verdicts.Decided) -> None:
-        turn.writes += said.writes
-        turn.events += said.events
-        turn.evicted += said.evicted
+    def _take(self, turn: Turn, decided: verdicts.Decided) -> None:
+        turn.writes += decided.writes
+        turn.events += decided.events
+        turn.evicted += decided.evicted
 
 
-def _tell(grouper: Grouper, write: Write, outcome: Outcome) -> None:
+def _answer_grouper(grouper: Grouper, write: Write, outcome: Outcome) -> None:
     """Reports the outcome of a grouper's write."""
     about, result = write.about, outcome.result
     if write.kind == "PodGroup" and write.verb == "create" and result is Result.CONFLICT:

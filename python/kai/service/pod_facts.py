@@ -82,12 +82,12 @@ class PodFacts:
     events: tuple[Object, ...] | None = ()
 
 
-async def read(client: Client, options: Options, asked: str) -> PodFacts:
-    """`asked`: "namespace/name", or a name that only one pod has.
+async def read(client: Client, options: Options, given: str) -> PodFacts:
+    """`given`: "namespace/name", or a name that only one pod has.
 
     Raises NotFoundError with similar names, and the errors of `View.list_once`.
     """
-    wanted = asked.rpartition("/")[2]
+    wanted = given.rpartition("/")[2]
     pods = DictSink(keep=lambda each: each if _is_kept(each, wanted) else None)
     groups, requests, queues, nodes = (DictSink() for _ in range(4))
     sinks = {"Pod": pods, "PodGroup": groups, "BindRequest": requests, "Queue": queues}
@@ -95,7 +95,7 @@ async def read(client: Client, options: Options, asked: str) -> PodFacts:
     view = View(client, options, also=also)
     try:
         await view.list_once()
-        pod = _found(asked, pods)
+        pod = _found(given, pods)
         plan = await view.plan(Scheduler(options.config, as_kai=options.as_kai))
         name = full_name(pod)
         group_name = plan.situation.group_of_pod.get(name) or _named_group(pod)
@@ -123,14 +123,14 @@ def _is_kept(pod: Object, name: str) -> bool:
     return at(pod, "metadata", "name") == name or labels_of(pod).get("app") == keys.RESERVATION
 
 
-def _found(asked: str, pods: DictSink) -> Object:
-    namespace, _, name = asked.rpartition("/")
+def _found(given: str, pods: DictSink) -> Object:
+    namespace, _, name = given.rpartition("/")
     named: list[Object] = [
         each for key, each in sorted(pods.objects.items()) if each is not None and key[1] == name
     ]
     found = [each for each in named if namespace in ("", at(each, "metadata", "namespace"))]
     if not found:
-        raise NotFoundError(f"there is no pod {asked!r}{_close_to(namespace, name, pods)}")
+        raise NotFoundError(f"there is no pod {given!r}{_close_to(namespace, name, pods)}")
     if len(found) > 1:
         names = wording.listing(map(full_name, found))
         raise NotFoundError(f"there are several pods {name!r}: {names}")

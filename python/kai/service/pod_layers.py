@@ -1,8 +1,8 @@
 """The state of one pod in layers, from the pod down to events, and what it waits for. No I/O.
 
-    story = story_of(facts)
-    [each.title for each in story.layers]      # Pod, Pod group, Queues, ...
-    story.waits_for.sentence
+    report = report_of(facts)
+    [each.title for each in report.layers]      # Pod, Pod group, Queues, ...
+    report.waits_for.sentence
 
 Layers that do not apply are omitted: a pod without a BindRequest has no such layer.
 """
@@ -57,7 +57,7 @@ class Layer:
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
+class PodReport:
     facts: PodFacts
     layers: tuple[Layer, ...]
     waits_for: WaitsFor
@@ -72,10 +72,10 @@ class Story:
         }
 
 
-def story_of(facts: PodFacts) -> Story:
+def report_of(facts: PodFacts) -> PodReport:
     makers = (_pod, _group, _queues, _plan, _request, _node, _reservations, _events)
     layers = [each for make in makers if (each := make(facts)) is not None]
-    return Story(facts, tuple(layers), waits_for(facts))
+    return PodReport(facts, tuple(layers), waits_for(facts))
 
 
 # ---- pod and group -------------------------------------------------------------------------------
@@ -90,7 +90,7 @@ def _pod(facts: PodFacts) -> Layer:
     def rows() -> Iterator[tuple[str, str]]:
         yield "phase", _phase(pod, facts.now_ns)
         yield "scheduler", scheduler
-        yield "asks for", _asked(pod)
+        yield "asks for", _request_text(pod)
         if claims := objects(at(pod, "spec", "resourceClaims")):
             yield "claims", ", ".join(text(each.get("name")) for each in claims)
         for key in (keys.GPU_FRACTION_ANNOTATION, keys.GPU_MEMORY_ANNOTATION):
@@ -112,19 +112,19 @@ def _pod(facts: PodFacts) -> Layer:
 def _phase(pod: Object, now_ns: int) -> str:
     phase = text(at(pod, "status", "phase")) or "Pending"
     since = _age(at(pod, "metadata", "creationTimestamp"), now_ns)
-    said = f"{phase}, created {since} ago" if since else phase
+    phase_text = f"{phase}, created {since} ago" if since else phase
     leaving = _age(at(pod, "metadata", "deletionTimestamp"), now_ns)
-    return f"{said}, deleted {leaving} ago" if leaving else said
+    return f"{phase_text}, deleted {leaving} ago" if leaving else phase_text
 
 
-def _asked(pod: Object) -> str:
+def _request_text(pod: Object) -> str:
     gpus = gpus_of(pod)
     cpu = [text(each) for each in _requests(pod, "cpu")]
     memory = [text(each) for each in _requests(pod, "memory")]
-    said = [count(gpus, "GPU")] if gpus else []
-    said += [f"CPU {' + '.join(cpu)}"] if cpu else []
-    said += [f"memory {' + '.join(memory)}"] if memory else []
-    return ", ".join(said) or "nothing"
+    parts = [count(gpus, "GPU")] if gpus else []
+    parts += [f"CPU {' + '.join(cpu)}"] if cpu else []
+    parts += [f"memory {' + '.join(memory)}"] if memory else []
+    return ", ".join(parts) or "nothing"
 
 
 def _requests(pod: Object, resource: str) -> Iterator[Any]:
@@ -135,8 +135,8 @@ def _requests(pod: Object, resource: str) -> Iterator[Any]:
 
 def _condition(condition: Object) -> str:
     reason, message = text(condition.get("reason")), text(condition.get("message"))
-    said = text(condition.get("status")) + (f" ({reason})" if reason else "")
-    return f"{said}: {message}" if message else said
+    text_of = text(condition.get("status")) + (f" ({reason})" if reason else "")
+    return f"{text_of}: {message}" if message else text_of
 
 
 def _group(facts: PodFacts) -> Layer | None:

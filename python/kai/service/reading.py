@@ -158,7 +158,7 @@ class Reading:
         self._changed()
 
     @property
-    def has_news(self) -> bool:
+    def has_changes(self) -> bool:
         """Whether there are rules or owners that were not taken."""
         return bool(self._owners) or self._rules is not None
 
@@ -189,10 +189,10 @@ class Reading:
         if kind in OPTIONAL:
             return
         row = resource(kind)
-        said = f"the cluster has no {row.plural}.{row.group}".rstrip(".")
+        message = f"the cluster has no {row.plural}.{row.group}".rstrip(".")
         if row in OURS:
-            said += "; to add them: kai install --crds-only | kubectl apply --server-side -f -"
-        raise RefusedError(f"{self._client.access.server}: {said}", 404)
+            message += "; to add them: kai install --crds-only | kubectl apply --server-side -f -"
+        raise RefusedError(f"{self._client.access.server}: {message}", 404)
 
     def _classes_changed(self, *_: Any) -> None:
         names = frozenset(name for _, name in self._classes.objects)
@@ -205,8 +205,8 @@ def missing_rights(client: Client, problems: Iterable[str]) -> RefusedError | No
     if not found:
         return None
     what = ", ".join(each.resource for each in found)
-    said = f"user {found[0].user} may not {found[0].verb} {what}"
-    return RefusedError(f"{client.access.server}: {said}", 403)
+    message = f"user {found[0].user} may not {found[0].verb} {what}"
+    return RefusedError(f"{client.access.server}: {message}", 403)
 
 
 class _Tee:

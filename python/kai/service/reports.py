@@ -100,11 +100,11 @@ class Reports:
             if self.rights and (right := right_of(write)):
                 self.rights.is_there(*right, write.namespace, took=took)
         elif result is Result.LOST:
-            self._say("got no answer; kai checks the result", write, why)
+            self._log_write("got no answer; kai checks the result", write, why)
         elif result not in (Result.REFUSED, Result.FAILED) or outcome.reason == NOT_LEADING:
             return
         elif not self._is_denied(why):
-            self._say("failed", write, why)
+            self._log_write("failed", write, why)
 
     def not_bound(self, binding: Binding, why: str) -> None:
         if denial(why) is None:  # otherwise the line about the write covers it
@@ -131,7 +131,7 @@ class Reports:
             self.rights.is_missing(found)
         return found is not None
 
-    def _say(self, what: str, write: Write, why: str) -> None:
+    def _log_write(self, what: str, write: Write, why: str) -> None:
         path = "/".join(filter(None, (write.kind, write.subresource)))
         name = "/".join(filter(None, (write.namespace, write.name)))
         self._calm.warning(f"{write.verb} {path} {what}", name=name, why=why)

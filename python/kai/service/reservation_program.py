@@ -62,11 +62,11 @@ async def announce(client: Client, pod: PodName, devices: Devices, log: Log) -> 
     from kai.k8s.clock import Backoff
 
     backoff = Backoff(client.clock, FIRST_WAIT_S, MOST_WAIT_S)
-    said = ""
+    logged = ""
     while problem := await _try(client, pod, devices, log):
-        if problem != said:
+        if problem != logged:
             log.warning("could not write the device on the pod", pod=str(pod), why=problem)
-            said = problem
+            logged = problem
         await client.clock.sleep(backoff.next())
 
 
@@ -134,14 +134,14 @@ async def _connected(
 
     clock = Clock()
     backoff = Backoff(clock, FIRST_WAIT_S, MOST_WAIT_S)
-    said = ""
+    logged = ""
     while True:
         try:
             return await Client.connect(kubeconfig, context)
         except InvalidInputError:
             raise
         except KaiError as error:
-            if str(error) != said:
+            if str(error) != logged:
                 log.warning("no connection to the API server", why=str(error))
-                said = str(error)
+                logged = str(error)
         await clock.sleep(backoff.next())

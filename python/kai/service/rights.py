@@ -19,7 +19,7 @@ from kai.install import access, manifests
 from kai.k8s.answers import Denial
 from kai.service.log import Log
 
-SAID_AGAIN_S = 300.0
+LOG_AGAIN_S = 300.0
 FIRST_WAIT_S, MOST_WAIT_S = 1.0, 30.0
 MOST_NAMESPACES = 1000
 """The most namespaces remembered for one missing right."""
@@ -29,10 +29,10 @@ Right = tuple[str, str, str]
 
 
 class _Missing:
-    """`since`: the first refusal, `last`: the last one. `said`: the time of the last log line."""
+    """`since`: the first refusal, `last`: the last one. `logged`: the time of the last log line."""
 
     def __init__(self, now: float) -> None:
-        self.since, self.last, self.said = now, now, float("-inf")
+        self.since, self.last, self.logged = now, now, float("-inf")
         self.namespaces: set[str] = set()
 
 
@@ -54,9 +54,9 @@ class Rights:
         known.last = now
         if len(known.namespaces) < MOST_NAMESPACES:
             known.namespaces.add(denial.namespace)
-        if now - known.said < SAID_AGAIN_S:
+        if now - known.logged < LOG_AGAIN_S:
             return
-        known.said = now
+        known.logged = now
         fields = {"group": denial.group, "namespace": denial.namespace, "user": denial.user}
         self._log.warning(
             f"may not {denial.verb} {denial.resource}",

@@ -46,7 +46,7 @@ from kai.service.measuring import Measuring, queue_sink
 from kai.service.metrics import Metrics
 from kai.service.options import Options
 from kai.service.owners import Owners
-from kai.service.planner import News, Planner, Turn, make_core, not_used, read_config
+from kai.service.planner import Inputs, Planner, Turn, make_core, not_used, read_config
 from kai.service.reading import Reading
 from kai.service.reports import Reports
 from kai.service.sharing import Sharing
@@ -152,7 +152,7 @@ class Service:
         self._watching: dict[str, asyncio.Task[Any]] = {}
         self._forgotten: list[int] = []
         self._looked_at: list[bytes] = []
-        self._asked: list[Binding] = []
+        self._to_check: list[Binding] = []
         self._answers: list[tuple[Write, Outcome]] = []
         self._steps = Steps()  # for the planning thread
         self._bound_at: list[float] = []  # of the bindings in it
@@ -201,7 +201,7 @@ class Service:
 
     async def _take_in_the_last_answers(self) -> None:
         loop = asyncio.get_running_loop()
-        turn = loop.run_in_executor(self._thread, self._planner.turn, self._news(ends=True))
+        turn = loop.run_in_executor(self._thread, self._planner.turn, self._inputs(ends=True))
         with contextlib.suppress(asyncio.TimeoutError):
             self._apply(await asyncio.wait_for(turn, FINISH_WITHIN_S))
 
@@ -299,23 +299,23 @@ class Service:
     async def _cycles(self, stop: asyncio.Event) -> None:
         wake_at = None
         while not stop.is_set():
-            await self._wait_for_news(wake_at)
+            await self._wait_for_changes(wake_at)
             if stop.is_set() or self._life.has_failed:
                 return
             self._changed.clear()
             term = self._term()
-            news = self._news()
-            turn = await self._life.turn(self._thread, self._planner.turn, news)
+            inputs = self._inputs()
+            turn = await self._life.turn(self._thread, self._planner.turn, inputs)
             if term != self._term() or stop.is_set():
                 self._take_back(turn)
             self._apply(turn)
             wake_at = None
             if turn.wake_ns is not None:
-                wake_at = self._clock.monotonic() + max(0.0, (turn.wake_ns - news.now_ns) / 1e9)
+                wake_at = self._clock.monotonic() + max(0.0, (turn.wake_ns - inputs.now_ns) / 1e9)
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(stop.wait(), self._options.min_period)
 
-    async def _wait_for_news(self, wake_at: float | None) -> None:
+    async def _wait_for_changes(self, wake_at: float | None) -> None:
         now = self._clock.monotonic()
         ends = now + self._options.max_period
         moments = [each.next_tick() for each in (self._binder, self._requests, self._preparing)]
@@ -333,8 +333,8 @@ class Service:
             left = max(0.0, ends - self._clock.monotonic())
             await asyncio.wait_for(self._changed.wait(), left)
 
-    def _news(self, *, ends: bool = False) -> News:
-        news = News(
+    def _inputs(self, *, ends: bool = False) -> Inputs:
+        inputs = Inputs(
             now_ns=int(self._client.server_time() * 1e9),
             plans=self._may_plan() and (self._usage is None or self._usage.is_ready()),
             ends=ends,
@@ -344,7 +344,7 @@ class Service:
             rules=self._reading.take_rules(),
             serves_claims=self._reading.serves_claims,
             answers=tuple(self._answers),
-            asked=tuple(self._asked),
+            to_check=tuple(self._to_check),
             requests=tuple(self._requests.take() if self._may_act() else ()),
             bound=self._steps.bound,
             bound_at=tuple(self._bound_at),
@@ -360,8 +360,8 @@ class Service:
         self._answers.clear()
         self._forgotten.clear()
         self._looked_at.clear()
-        self._asked.clear()
-        return news
+        self._to_check.clear()
+        return inputs
 
     def _take_back(self, turn: Turn) -> None:
         """Nothing of it was sent: another process may have led since, or this one ends."""
@@ -381,7 +381,7 @@ class Service:
                 self._binder.pod_gone(name, uid)
         self._take(now, turn.grouped)
         stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self._client.server_time()))
-        self._do(self._binder.checked(now, stamp, turn.asked, turn.broken))
+        self._do(self._binder.checked(now, stamp, turn.to_check, turn.broken))
         self._do(self._binder.begin(now, stamp, turn.bindings, turn.removals))
         self._do(self._binder.tick(now))
         if self._requests.turned(now, turn):
@@ -432,8 +432,8 @@ class Service:
             self._writer.put(write, self._answered)
         for binding, kind in steps.look:
             self._life.start(self._look(binding, kind))
-        if steps.ask:
-            self._asked += steps.ask
+        if steps.to_check:
+            self._to_check += steps.to_check
             self._changed.set()
         if steps.forget:
             self._forgotten += steps.forget
@@ -446,11 +446,11 @@ class Service:
             self._changed.set()
         for binding, why in steps.failed:
             self._reports.not_bound(binding, why)
-        self._say(steps.problems)
+        self._log_problems(steps.problems)
 
-    def _say(self, problems: Sequence[str]) -> None:
-        said = "a decision was not carried out"
-        self._reports.lines(Line("warning", said, {"why": each}) for each in problems)
+    def _log_problems(self, problems: Sequence[str]) -> None:
+        message = "a decision was not carried out"
+        self._reports.lines(Line("warning", message, {"why": each}) for each in problems)
 
     def _send(self, steps: Steps) -> None:
         """The steps of the binder role; the scheduler role sees them in the BindRequests."""
@@ -523,7 +523,7 @@ class Service:
                 self._writer.put(write, self._answered)
             for read in prepared.reads:
                 self._life.start(self._read(read))
-            self._say(prepared.problems)
+            self._log_problems(prepared.problems)
             if not prepared.has_bindings:
                 return
             self._do(self._binder.prepared(now, prepared))

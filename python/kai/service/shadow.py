@@ -28,7 +28,7 @@ from kai.service.measuring import set_watches
 from kai.service.metrics import Metrics
 from kai.service.options import Options
 from kai.service.owners import Owners
-from kai.service.planner import News
+from kai.service.planner import Inputs
 from kai.service.reading import Reading
 from kai.service.reports import Reports
 from kai.service.shadow_page import html
@@ -107,7 +107,7 @@ class Shadow:
         await self._life.cancel()
         for thread in (self._thread, self._causes):
             thread.shutdown(wait=False, cancel_futures=True)
-        self._say()
+        self._log_summary()
         self._write_report()
 
     def _give_up(self) -> None:
@@ -137,18 +137,18 @@ class Shadow:
             if stop.is_set() or self._life.has_failed:
                 return
             self._changed.clear()
-            news = News(
+            inputs = Inputs(
                 now_ns=int(self._client.server_time() * SECOND_NS),
                 owners=self._reading.take_owners(),
                 rules=self._reading.take_rules(),
                 usage=self._new_usage,
             )
             self._new_usage = None
-            turn = await self._life.turn(self._thread, self._planner.turn, news)
+            turn = await self._life.turn(self._thread, self._planner.turn, inputs)
             self._apply(turn)
             wait = self._options.max_period
             if turn.wake_ns is not None:
-                wait = min(wait, max(0.0, (turn.wake_ns - news.now_ns) / SECOND_NS))
+                wait = min(wait, max(0.0, (turn.wake_ns - inputs.now_ns) / SECOND_NS))
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(stop.wait(), self._options.min_period)
 
@@ -202,9 +202,9 @@ class Shadow:
     async def _summarize(self) -> None:
         while True:
             await self._clock.sleep(SUMMARY_EVERY_S)
-            self._say()
+            self._log_summary()
 
-    def _say(self) -> None:
+    def _log_summary(self) -> None:
         tally = self.tally
         share = tally.share()
         self._log.info(

@@ -76,15 +76,15 @@ def html(report: Mapping[str, Any]) -> str:
 
 
 def _about(report: Mapping[str, Any]) -> str:
-    said = (
+    sentences = (
         f"kai {report['version']} reads {report['server']} and writes nothing. From"
         f" {report['started']} until {report['until']}, {report['cycles']:,} plans."
     )
     if report["as_kai"]:
-        said += " It plans as KAI does (--as-kai)."
+        sentences += " It plans as KAI does (--as-kai)."
     if report["open"]:
-        said += f" The causes of {report['open']:,} differences are not known yet."
-    return escape(said)
+        sentences += f" The causes of {report['open']:,} differences are not known yet."
+    return escape(sentences)
 
 
 def _share(report: Mapping[str, Any]) -> list[str]:

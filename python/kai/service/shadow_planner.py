@@ -2,7 +2,7 @@
 
     planner = ShadowPlanner(options)
     reading = Reading(client, planner.feed, options, changed, also=planner.sinks())
-    turn = planner.turn(News(now_ns=now_ns))         # on the one worker thread
+    turn = planner.turn(Inputs(now_ns=now_ns))       # on the one worker thread
     found = [planner.explained(case) for case in turn.cases]        # on any other thread
 
 It does no I/O and creates no writes: a plan is compared and dropped. Each plan is made from the
@@ -38,7 +38,7 @@ from kai.engine.values import Bind, Decision, Evict
 from kai.k8s.sinks import DictSink, Sink
 from kai.service.kinds import needed_by
 from kai.service.options import Options
-from kai.service.planner import Core, News, Planner, make_core, not_used
+from kai.service.planner import Core, Inputs, Planner, make_core, not_used
 
 if TYPE_CHECKING:
     from kai import _core
@@ -109,13 +109,13 @@ class ShadowPlanner:
 
     # ---- turns -----------------------------------------------------------------------------------
 
-    def turn(self, news: News) -> ShadowTurn:
-        now, turn = news.now_ns / 1e9, ShadowTurn()
+    def turn(self, inputs: Inputs) -> ShadowTurn:
+        now, turn = inputs.now_ns / 1e9, ShadowTurn()
         self._compare(now)
-        if news.usage is not None:
-            self._core.cluster.set_usage(news.usage)
+        if inputs.usage is not None:
+            self._core.cluster.set_usage(inputs.usage)
         if self._grouping is not None:
-            done = self._grouping.turn(news)
+            done = self._grouping.turn(inputs)
             turn.grouped, turn.synced = done.grouped, done.synced
             for each in turn.grouped.assignments:
                 namespace = each.pod.partition("/")[0]
@@ -123,7 +123,7 @@ class ShadowPlanner:
         else:
             turn.synced = frozenset(self._core.feed.drain().synced)
         if turn.synced >= self.needed:
-            self._plan(turn, news.now_ns, now)
+            self._plan(turn, inputs.now_ns, now)
         self._comparison.tick(now)
         turn.cases, turn.wake_ns = self._comparison.take(), self._next_wake()
         return turn

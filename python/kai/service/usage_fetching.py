@@ -5,7 +5,7 @@
     usage.is_ready()          # fetched once, or waited long enough: scheduling may start
 
 After a failed fetch the last usage stays in use, however old it is (spec 1 F121). Nothing is
-fetched during a cycle: the planning thread gets the usage with its news.
+fetched during a cycle: the planning thread gets the usage with its inputs.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ async def fetch(db: UsageDb, session: aiohttp.ClientSession, now_s: float) -> Ro
         raise InvalidInputError("the connection string is empty")
     queries = db.queries(now_s)
 
-    async def ask(query: str) -> bytes:
+    async def query_one(query: str) -> bytes:
         url = f"{db.address}/api/v1/query"
         form = {"query": query, "time": repr(now_s), "timeout": f"{max(1, round(db.timeout))}s"}
         async with session.post(url, data=form) as response:
@@ -52,9 +52,9 @@ async def fetch(db: UsageDb, session: aiohttp.ClientSession, now_s: float) -> Ro
                 raise InvalidInputError(f"{query}: HTTP status {response.status}")
             return body
 
-    asking = [asyncio.ensure_future(ask(query)) for query in queries.values()]
+    requests = [asyncio.ensure_future(query_one(query)) for query in queries.values()]
     try:
-        bodies = await asyncio.wait_for(asyncio.gather(*asking), db.timeout)
+        bodies = await asyncio.wait_for(asyncio.gather(*requests), db.timeout)
     except asyncio.TimeoutError:
         raise InvalidInputError(f"no answer within {db.timeout:g} s") from None
     except (aiohttp.ClientError, OSError, ValueError) as error:
@@ -62,7 +62,7 @@ async def fetch(db: UsageDb, session: aiohttp.ClientSession, now_s: float) -> Ro
             raise
         raise InvalidInputError(f"{type(error).__name__}: {error}") from None
     finally:
-        for each in asking:  # the others, after one has failed
+        for each in requests:  # the others, after one has failed
             each.cancel()
     answers = {}
     for (key, query), body in zip(queries.items(), bodies, strict=True):

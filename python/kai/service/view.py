@@ -27,7 +27,7 @@ from kai.errors import KaiError, RefusedError
 from kai.k8s.sinks import DictSink, Sink
 from kai.service.kinds import WATCHED
 from kai.service.options import Options
-from kai.service.planner import News, Planner, State, Turn, make_core
+from kai.service.planner import Inputs, Planner, State, Turn, make_core
 from kai.service.reading import Reading, missing_rights
 from kai.service.usage_db import usage_db_of
 from kai.service.usage_fetching import UsageReading
@@ -81,9 +81,9 @@ class View:
         """Reads the current objects. Raises the errors of `Reading.list_once`."""
         listing = asyncio.ensure_future(self._reading.list_once())
         while not listing.done():  # processed meanwhile: the waiting input is limited
-            news = asyncio.ensure_future(self._changed.wait())
-            await asyncio.wait({listing, news}, return_when=asyncio.FIRST_COMPLETED)
-            news.cancel()
+            changed = asyncio.ensure_future(self._changed.wait())
+            await asyncio.wait({listing, changed}, return_when=asyncio.FIRST_COMPLETED)
+            changed.cancel()
             await self._turn()
         await listing
         await self._settle()
@@ -184,7 +184,7 @@ class View:
     async def _settle(self) -> None:
         """Waits until every pod whose owners can be read has its pod group."""
         await self._turn()
-        while self._looking or self._reading.has_news:  # it may have arrived during the turn
+        while self._looking or self._reading.has_changes:  # it may have arrived during the turn
             if self._looking:
                 await asyncio.wait(self._looking)
             await self._turn()
@@ -199,13 +199,13 @@ class View:
 
     async def _turn(self) -> None:
         self._changed.clear()
-        news = News(
+        inputs = Inputs(
             now_ns=int(self._client.server_time() * SECOND_NS),
             owners=self._reading.take_owners(),
             rules=self._reading.take_rules(),
             serves_claims=self._reading.serves_claims,
         )
-        turn = await self._run(lambda: self._planner.turn(news))
+        turn = await self._run(lambda: self._planner.turn(inputs))
         for reference in turn.grouped.needs:
             self._start(self._look_up(reference))
         self._note(turn)

@@ -45,8 +45,8 @@ def _is_over(facts: PodFacts) -> WaitsFor | None:
         return WaitsFor("nothing", f"It has ended ({phase}) and waits for nothing.")
     if "deletionTimestamp" in mapping(facts.pod.get("metadata")):
         holders = at(facts.pod, "metadata", "finalizers") or []
-        said = f"; its finalizers are {listing(map(str, holders))}" if holders else ""
-        return WaitsFor("end", f"It is being deleted{said}.")
+        finalizers = f"; its finalizers are {listing(map(str, holders))}" if holders else ""
+        return WaitsFor("end", f"It is being deleted{finalizers}.")
     return None
 
 
@@ -127,16 +127,16 @@ def _is_known(reservation: Object) -> bool:
 def _odd(facts: PodFacts) -> WaitsFor | None:
     if not facts.verdict.left_out:
         return None
-    said = facts.verdict.left_out[-1]
-    return WaitsFor("change", f"It waits until a mistake is corrected: {said}.")
+    problem = facts.verdict.left_out[-1]
+    return WaitsFor("change", f"It waits until a mistake is corrected: {problem}.")
 
 
 def _group(facts: PodFacts) -> WaitsFor | None:
     if not facts.group_name:
         why = "; ".join(facts.verdict.warnings)
-        said = f" ({why})" if why else ""
+        reason = f" ({why})" if why else ""
         return WaitsFor(
-            "pod_group", f"It waits for a pod group{said}: check that the pod-grouper runs."
+            "pod_group", f"It waits for a pod group{reason}: check that the pod-grouper runs."
         )
     if facts.group is None and facts.verdict.group is None:
         return WaitsFor(
@@ -224,12 +224,14 @@ def _not_ready(facts: PodFacts, about: Mapping[str, Any]) -> str:
     short = [each for each in parts if (each.get("exist") or 0) < (each.get("minimum") or 0)]
     if not short:
         return "It waits for other pods of its group: check why these are not ready."
-    said = " and ".join(
+    numbers = " and ".join(
         f"{each.get('exist')} of {each.get('minimum')} pods"
         + (f" of {each.get('subgroup')}" if each.get("subgroup") else "")
         for each in short
     )
-    return f"It waits for pods of its group that do not exist: there are {said}. Check their owner."
+    return (
+        f"It waits for pods of its group that do not exist: there are {numbers}. Check their owner."
+    )
 
 
 _ROOM = (
@@ -302,6 +304,6 @@ def gpus_of(pod: Object) -> Fraction:
     total = Fraction(0)
     for each in containers_of(pod):
         resources = mapping(each.get("resources"))
-        asked = {**mapping(resources.get("limits")), **mapping(resources.get("requests"))}
-        total += sum(quantities.parse_or_zero(asked.get(name)) for name in _GPUS)
+        amounts = {**mapping(resources.get("limits")), **mapping(resources.get("requests"))}
+        total += sum(quantities.parse_or_zero(amounts.get(name)) for name in _GPUS)
     return total

@@ -59,11 +59,11 @@ class Built(Mapping[str, Any]):
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        said = [f"{len(self.unsupported)} not supported"] if self.unsupported else []
+        parts = [f"{len(self.unsupported)} not supported"] if self.unsupported else []
         if self.warnings:
-            said.append(f"{len(self.warnings)} warning{'s' if len(self.warnings) > 1 else ''}")
+            parts.append(f"{len(self.warnings)} warning{'s' if len(self.warnings) > 1 else ''}")
         named = ", ".join(map(str, self.settings)) or "nothing"
-        return f"<settings for {self.orchestrator}: {'; '.join([named, *said])}>"
+        return f"<settings for {self.orchestrator}: {'; '.join([named, *parts])}>"
 
     def __str__(self) -> str:
         sections = [

@@ -25,7 +25,7 @@ _HELPER = "call kai.runtime.limit() in the pod, which can query the GPU"
 _ENFORCED = ("hamicore", "mps", "nvfractions")
 _JAX, _JAX_BEFORE = "XLA_CLIENT_MEM_FRACTION", "XLA_PYTHON_CLIENT_MEM_FRACTION"
 _TORCH, _TORCH_NEW = "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"
-_TORCH_KNOWS_FRACTION = (2, 10)
+_TORCH_WITH_FRACTION = (2, 10)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +48,7 @@ def settings_for(request: PodRequest) -> MemorySettings:
     written = _Written(share, request)
     written.isolation()
     for framework in request.frameworks:
-        _TOLD[framework](written)
+        _WRITERS[framework](written)
     return written.settings()
 
 
@@ -166,7 +166,7 @@ def _torch(written: _Written) -> None:
         "garbage_collection_threshold:0.8"
     ]  # takes effect once a fraction is set, here or in code
     version = _version(written.request, "torch")
-    if version is not None and version >= _TORCH_KNOWS_FRACTION:
+    if version is not None and version >= _TORCH_WITH_FRACTION:
         if (part := written.fraction("torch")) is not None:
             options.insert(0, f"per_process_memory_fraction:{_decimals(part)}")
     elif written.share.isolation not in _ENFORCED:
@@ -244,7 +244,7 @@ def _ray(written: _Written) -> None:
     """Its builder sets num-gpus of the group instead."""
 
 
-_TOLD: Mapping[str, Callable[[_Written], None]] = MappingProxyType(
+_WRITERS: Mapping[str, Callable[[_Written], None]] = MappingProxyType(
     {
         "torch": _torch,
         "tensorflow": _tensorflow,

@@ -100,14 +100,16 @@ def _without_other_gpus(pod: dict[str, Any], part: PodPart) -> list[str]:
 
     KAI would refuse both together, or count them as parts of one request (spec 7 C1, C2, B7).
     """
-    asks = part.resources.get("limits", {})
+    kept_amounts = part.resources.get("limits", {})
     shares = any(is_gpu_annotation(key) for key in part.annotations)
-    if not (shares or part.resource_claims or any(rules.is_gpu_resource(key) for key in asks)):
+    if not (
+        shares or part.resource_claims or any(rules.is_gpu_resource(key) for key in kept_amounts)
+    ):
         return []
     warnings = _take_annotations(pod.get("metadata") or {}, part)
     for kind in ("containers", "initContainers"):
         for each in pod["spec"].get(kind) or []:
-            warnings += _take_resources(each, {} if shares else asks, shares)
+            warnings += _take_resources(each, {} if shares else kept_amounts, shares)
     return warnings
 
 
@@ -123,15 +125,18 @@ def _take_annotations(metadata: dict[str, Any], part: PodPart) -> list[str]:
     return warnings
 
 
-def _take_resources(container: dict[str, Any], asks: Mapping[str, Any], shares: bool) -> list[str]:
-    """asks: amounts to keep. A limit of these is overwritten later; a request must be equal."""
+def _take_resources(
+    container: dict[str, Any], kept_amounts: Mapping[str, Any], shares: bool
+) -> list[str]:
+    """kept_amounts: amounts to keep. A limit of these is overwritten later; a request must be
+    equal."""
     warnings = []
     why = "KAI refuses it together with a part of a GPU" if shares else "the request replaces it"
     resources = container.get("resources") or {}
     for half in ("limits", "requests"):
         amounts = resources.get(half) or {}
         for key in [key for key in amounts if rules.is_gpu_resource(key)]:
-            if key in asks and (half == "limits" or amounts[key] == asks[key]):
+            if key in kept_amounts and (half == "limits" or amounts[key] == kept_amounts[key]):
                 continue
             warnings.append(
                 f"{key}: {amounts.pop(key)} in the {half} of container {container.get('name')}"

@@ -265,14 +265,14 @@ class PodRequest:
         object.__setattr__(self, name, value)
 
     def _check_gpus(self) -> None:
-        asked = [
+        given = [
             f"{name}={value!r}"
             for name in ("gpus", "gpu_fraction", "gpu_memory", "mig", "claim")
             if (value := getattr(self, name)) is not None
         ]
-        if len(asked) > 1:  # spec 7 C1, C2
+        if len(given) > 1:  # spec 7 C1, C2
             raise rules.refuse(
-                f"{' and '.join(asked)} exclude each other: write one of them; for a part of each"
+                f"{' and '.join(given)} exclude each other: write one of them; for a part of each"
                 " of several GPUs, add devices= to gpu_fraction= or gpu_memory="
             )
         rules.count("devices", self.devices)
@@ -372,9 +372,9 @@ class PodRequest:
         own = _OWN_LABELS | _OWN_ANNOTATIONS
         for part, mapping in (("labels", labels), ("annotations", annotations)):
             for key in mapping:
-                if said := misplaced(key, part):
+                if problem := misplaced(key, part):
                     write = f"{own[key]}=" if key in own else f"it in {_OTHER[part]}"
-                    raise rules.refuse(f"{said}: write {write}")
+                    raise rules.refuse(f"{problem}: write {write}")
                 if key in own:
                     raise rules.refuse(f"{key} has its own argument: write {own[key]}=")
                 if key.startswith(_OF_CONTAINER):

@@ -40,9 +40,9 @@ class Share:
 
         total: MiB of the GPU, from its node's label; None if unknown.
         """
-        asked = None if fraction is None else Fraction(fraction)
-        exact = None if asked is None else float(asked)
-        known = asked is not None or total is not None
+        exact_fraction = None if fraction is None else Fraction(fraction)
+        exact = None if exact_fraction is None else float(exact_fraction)
+        known = exact_fraction is not None or total is not None
         part = gpu_memory.portion(total, fraction=exact, memory=memory) if known else None
         limit = gpu_memory.hami_limit(total, part) if part is not None else None
         budget = memory
@@ -60,7 +60,7 @@ class Share:
             budget=None if budget is None else budget // processes,
             total=sees,
             part=part,
-            fraction=asked,
+            fraction=exact_fraction,
             limit=limit,
             isolation=isolation,
             headroom=headroom,

@@ -62,7 +62,7 @@ def _owners(claim: Mapping[str, Any]) -> set[str]:
 
 
 def _claim(pod: Mapping[str, Any], given: Any) -> Json:
-    said = given.to_dict()
+    fields = given.to_dict()
     of_pod = {"name": pod["metadata"]["name"], "uid": pod["metadata"].get("uid", "")}
     return {
         "metadata": {
@@ -71,9 +71,9 @@ def _claim(pod: Mapping[str, Any], given: Any) -> Json:
             "annotations": {ANNOTATION: "true"},
             "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "controller": True, **of_pod}],
         },
-        "spec": {"devices": {"requests": said["deviceRequests"]}},
+        "spec": {"devices": {"requests": fields["deviceRequests"]}},
         "status": {
-            "allocation": said["allocation"],
+            "allocation": fields["allocation"],
             "reservedFor": [{"resource": "pods", **of_pod}],
         },
     }

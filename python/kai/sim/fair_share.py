@@ -83,13 +83,13 @@ def _queue(queue: Mapping[str, Any], where: str) -> tuple[str, int, int, _Shares
     read: _Shares = {}
     for resource in RESOURCES:
         at, given = f"{where}.resourceShare.{resource}", _member(shares, resource)
-        said = _MISSING[resource] if given is None else _DEFAULTS
+        defaults = _MISSING[resource] if given is None else _DEFAULTS
         share = _object(given, at)
         read[resource] = (
-            _amount("deserved", share, said, at),
-            _amount("maxAllowed", share, said, at),
-            _amount("overQuotaWeight", share, said, at),
-            _amount("request", share, said, at),
+            _amount("deserved", share, defaults, at),
+            _amount("maxAllowed", share, defaults, at),
+            _amount("overQuotaWeight", share, defaults, at),
+            _amount("request", share, defaults, at),
         )
     return uid, priority or 0, created_ns, read
 

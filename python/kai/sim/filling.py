@@ -157,8 +157,8 @@ def openb_cluster(workload: str = "default", data: Path | None = None) -> FillCl
     nodes = sorted(openb.gpu_nodes(data), key=lambda row: row["sn"])
     pods = sorted(openb.read(workload, data)[1], key=lambda row: row["name"])
     kinds = sorted({row["model"] for row in nodes})
-    asked = [_models(row) for row in pods]
-    specs = sorted({*asked})
+    models = [_models(row) for row in pods]
+    specs = sorted({*models})
     number = {spec: i for i, spec in enumerate(specs)}
     return FillCluster(
         node_names=tuple(row["sn"] for row in nodes),
@@ -180,7 +180,7 @@ def openb_cluster(workload: str = "default", data: Path | None = None) -> FillCl
                 min(int(row["gpu_milli"]), openb.WHOLE_GPU) if int(row["num_gpu"]) else 0,
                 number[spec],
             ]
-            for row, spec in zip(pods, asked, strict=True)
+            for row, spec in zip(pods, models, strict=True)
         ),
         constraints=tuple(
             tuple(int(kind in spec.split("|")) for kind in kinds) if spec else () for spec in specs

@@ -100,12 +100,12 @@ class Remaining:
             if self.model == "exponential":
                 return float(random.exponential(self.seconds))
             return float(self.seconds * math.exp(self.sigma * random.standard_normal()))
-        said = annotations.get(self.annotation) if self.annotation else None
-        if said is None:
+        given = annotations.get(self.annotation) if self.annotation else None
+        if given is None:
             return self.seconds
-        seconds = seconds_of(said)
+        seconds = seconds_of(given)
         if seconds is None:
-            what = f"annotation {self.annotation}: {said!r} is not a duration such as 90m"
+            what = f"annotation {self.annotation}: {given!r} is not a duration such as 90m"
             raise InvalidInputError(f"pod group {group}: {what}")
         return seconds
 
@@ -177,7 +177,7 @@ def workload_of(
         queues=queues,
         nodes=tuple(_node(*each) for each in first.compiled.nodes()),
         name=cluster.name or "a cluster",
-        source=f"{_said(remaining)}; the first moment is {times.to_text(first.now_ns)}",
+        source=f"{_description(remaining)}; the first moment is {times.to_text(first.now_ns)}",
         start=times.to_text(first.now_ns),
         priority_classes=dict(first.compiled.priority_classes()),
         first=first,
@@ -202,7 +202,7 @@ def with_arrivals(workload: Workload, arrivals: Workload) -> Workload:
     )
 
 
-def _said(remaining: Remaining) -> str:
+def _description(remaining: Remaining) -> str:
     what = {
         "forever": "forever",
         "fixed": f"for {remaining.seconds:g} s",
@@ -250,8 +250,8 @@ def _with_arrivals(jobs: Jobs, arrivals: Jobs, queues: set[str]) -> Jobs:
     for queue in arrivals.queue_names:
         if queue not in queues:
             row = int((arrivals.queue == arrivals.queue_names.index(queue)).argmax())
-            said = f"the cluster has no queue {queue!r}{did_you_mean(queue, queues)}"
-            raise InvalidInputError(f"job {arrivals.name[row]}: queue: {said}")
+            problem = f"the cluster has no queue {queue!r}{did_you_mean(queue, queues)}"
+            raise InvalidInputError(f"job {arrivals.name[row]}: queue: {problem}")
     every = [*(jobs.job(row) for row in range(len(jobs)))]
     gpus = np.concatenate((jobs.gpus, arrivals.gpus))
     plain = [replace(job, gpus=0.0) for job in every]

@@ -217,13 +217,13 @@ class Model:
         if not len(kinds):
             raise InvalidInputError(f"{self.name}: no job arrives in {days:g} days")
         order = np.argsort(arrival_s, kind="stable")
-        said = f"{len(kinds):,} jobs drawn from model {self.name} with seed {seed}"
+        description = f"{len(kinds):,} jobs drawn from model {self.name} with seed {seed}"
         return Workload(
             jobs=self._jobs(kinds[order], arrival_s[order], duration_s[order]),
             queues=self.queues,
             nodes=self.nodes,
             name=f"{self.name}-{seed}",
-            source=f"{said}, {days:g} days",
+            source=f"{description}, {days:g} days",
             priority_classes=self.priority_classes,
         )
 

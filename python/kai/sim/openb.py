@@ -177,13 +177,13 @@ def _pod_group(row: Row) -> Json:
 
 
 def _pod(row: Row) -> Json:
-    asked = {"cpu": f"{row['cpu_milli']}m", "memory": f"{row['memory_mib']}Mi"}
+    requests = {"cpu": f"{row['cpu_milli']}m", "memory": f"{row['memory_mib']}Mi"}
     annotations = {"pod-group-name": row["name"]}
     if is_fractional(row):
         annotations["gpu-fraction"] = str(int(row["gpu_milli"]) / WHOLE_GPU)
     elif int(row["num_gpu"]):
-        asked["nvidia.com/gpu"] = row["num_gpu"]
-    container = {"name": "main", "resources": {"requests": asked}}
+        requests["nvidia.com/gpu"] = row["num_gpu"]
+    container = {"name": "main", "resources": {"requests": requests}}
     spec: Json = {"schedulerName": "kai-scheduler", "containers": [container]}
     models = models_of(row)
     if len(models) == 1:

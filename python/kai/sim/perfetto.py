@@ -110,7 +110,7 @@ def _pod(timeline: Timeline, row: int, track: int, node: int) -> Iterator[tuple[
     end = STAY_ENDS[int(stays["end"][row])]
     name = f"{jobs.name[job]}-{int(stays['pod'][row])}"
     from_ns, to_ns = _ns(stays["from_s"][row]), _ns(stays["to_s"][row])
-    said = (
+    annotations = (
         _annotation("queue", jobs.queue_names[jobs.queue[job]])
         + _annotation("gpus", float(jobs.gpus[job]))
         + _annotation("ends", end)
@@ -120,7 +120,7 @@ def _pod(timeline: Timeline, row: int, track: int, node: int) -> Iterator[tuple[
         + _number(TRACK_UUID, track)
         + _bytes(CATEGORIES, b"pod")
         + _bytes(EVENT_NAME, name.encode())
-        + said
+        + annotations
     )
     yield (from_ns, 1, begin)
     # A slice of length 0 begins before it ends; otherwise ends come before begins.

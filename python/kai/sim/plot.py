@@ -104,7 +104,7 @@ class Plots:
     def _queue_panel(self, axes: Axes, queue: int, edges: Any, unit: tuple[float, str]) -> None:
         look, ground = looks(2, dark=_is_dark(axes)), _ground(axes)
         middle = (edges[:-1] + edges[1:]) / 2 / unit[0]
-        held, asked, fair = (
+        held, requested, fair = (
             series.means(*series.queue_steps(self._timeline, queue, column), edges)
             for column in ("allocated_gpus", "requested_gpus", "fair_share_gpus")
         )
@@ -123,7 +123,7 @@ class Plots:
         )
         axes.step(
             middle,
-            asked,
+            requested,
             where="mid",
             color=ground.quiet,
             lw=1,
@@ -138,7 +138,7 @@ class Plots:
             top = max(top, float(used.max()))
         # Requests can be many times the cluster; they may leave the panel.
         top *= 1.25
-        axes.set_ylim(0, max(top, min(float(asked.max()) * 1.05, top * 1.6)))
+        axes.set_ylim(0, max(top, min(float(requested.max()) * 1.05, top * 1.6)))
         axes.set_xlim(edges[0] / unit[0], edges[-1] / unit[0])
         axes.set_title(self._timeline.queue_names[queue], loc="left", fontsize="medium")
         _dress(axes)

@@ -166,8 +166,8 @@ def _shown(workload: Workload, until_s: float | None, moved: Moved) -> Callable[
 
     def show(progress: Progress) -> None:
         when = moment(workload, progress.now_s)
-        said = f"{when}, {progress.jobs_ended} of {progress.jobs} jobs ended"
-        moved(0.9 * min(progress.now_s / end_s, 1.0), said)
+        text = f"{when}, {progress.jobs_ended} of {progress.jobs} jobs ended"
+        moved(0.9 * min(progress.now_s / end_s, 1.0), text)
 
     return show
 
@@ -178,11 +178,11 @@ def _run(
     progress: Callable[[Progress], None] | None,
     progress_every_s: float,
 ) -> None:
-    told = time.perf_counter()
+    shown_at = time.perf_counter()
     while not _ran(compiled):
-        if progress is None or time.perf_counter() - told < progress_every_s:
+        if progress is None or time.perf_counter() - shown_at < progress_every_s:
             continue
-        told = time.perf_counter()
+        shown_at = time.perf_counter()
         progress(Progress(compiled.now_ns / 1e9, compiled.jobs_ended, jobs))
 
 

@@ -65,8 +65,8 @@ def bootstrap(
         for row, week in zip(taken[order].tolist(), place[order].tolist(), strict=True)
     )
     made = replace(jobs.take(taken[order]), name=names, arrival_s=arrival_s[order])
-    said = f"{count} blocks of {block_days:g} days, drawn with seed {seed} out of {whole}"
-    return replace(workload, jobs=made, source=_and(workload.source, said))
+    change = f"{count} blocks of {block_days:g} days, drawn with seed {seed} out of {whole}"
+    return replace(workload, jobs=made, source=_and(workload.source, change))
 
 
 def scaled(
@@ -93,8 +93,8 @@ def scaled(
     arrival_s = workload.jobs.arrival_s
     first_s = arrival_s.min() if len(arrival_s) else 0.0
     jobs = workload.jobs.with_columns(arrival_s=first_s + (arrival_s - first_s) / factor)
-    said = f"gaps between arrivals divided by {factor:.4g}"
-    return replace(workload, jobs=jobs, source=_and(workload.source, said))
+    change = f"gaps between arrivals divided by {factor:.4g}"
+    return replace(workload, jobs=jobs, source=_and(workload.source, change))
 
 
 def with_estimates(
@@ -114,11 +114,11 @@ def with_estimates(
     wrong = np.exp(error * random.standard_normal(len(workload.jobs)))
     jobs = workload.jobs
     estimates = np.round(jobs.duration_s * factor * wrong, 3)
-    said = f"estimates with a log-normal error of {error:g}, seed {seed}"
+    change = f"estimates with a log-normal error of {error:g}, seed {seed}"
     return replace(
-        workload, jobs=jobs.with_columns(estimate_s=estimates), source=_and(workload.source, said)
+        workload, jobs=jobs.with_columns(estimate_s=estimates), source=_and(workload.source, change)
     )
 
 
-def _and(source: str, said: str) -> str:
-    return f"{source}; {said}" if source else said
+def _and(source: str, change: str) -> str:
+    return f"{source}; {change}" if source else change

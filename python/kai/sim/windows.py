@@ -62,8 +62,8 @@ def labels_of(pool: NodePool) -> list[tuple[str, str]]:
 
 
 def _windows(given: Maintenance, workload: Workload, end_s: float) -> Iterator[Window]:
-    def wrong(said: str) -> InvalidInputError:
-        return InvalidInputError(f"maintenance {given.name}: {said}")
+    def wrong(problem: str) -> InvalidInputError:
+        return InvalidInputError(f"maintenance {given.name}: {problem}")
 
     for member in ("at_s", "duration_s", "every_s"):
         value = getattr(given, member)
@@ -91,8 +91,8 @@ def _nodes(given: Maintenance, workload: Workload) -> list[str]:
     named = {pool.name: pool.names() for pool in workload.nodes} | {name: [name] for name in pools}
     for each in given.nodes:
         if each not in named:
-            said = f"nodes: there is no node {each!r}{did_you_mean(each, named)}"
-            raise InvalidInputError(f"maintenance {given.name}: {said}")
+            problem = f"nodes: there is no node {each!r}{did_you_mean(each, named)}"
+            raise InvalidInputError(f"maintenance {given.name}: {problem}")
     chosen = {name for each in given.nodes for name in named[each]} if given.nodes else set(pools)
     wanted = set(given.labels)
     nodes = sorted(name for name in chosen if wanted <= set(labels_of(pools[name])))

@@ -305,8 +305,8 @@ class Jobs:
         made: dict[str, Any] = {}
         for column, values in columns.items():
             if len(values) != len(self):
-                said = f"{column} has {len(values)} rows instead of {len(self)}"
-                raise InvalidInputError(f"jobs: {said}")
+                problem = f"{column} has {len(values)} rows instead of {len(self)}"
+                raise InvalidInputError(f"jobs: {problem}")
             made[column], made[_NAMES[column]] = _coded(values)
         return replace(self, **made)
 

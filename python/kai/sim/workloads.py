@@ -134,8 +134,8 @@ def workload(name: str, data: Path | None = None) -> Workload:
         known = ", ".join(FAMILIES)
         raise NotFoundError(f"no workload {name!r}: give one of {known}, with its size: fill-500")
     if len(size) > len(str(LARGEST_SIZE)) or int(size) > LARGEST_SIZE:
-        said = f"{family}-{size} is too large: kai generates at most {family}-{LARGEST_SIZE}"
-        raise InvalidInputError(said)
+        message = f"{family}-{size} is too large: kai generates at most {family}-{LARGEST_SIZE}"
+        raise InvalidInputError(message)
     make = FAMILIES[family]
 
     def snapshot() -> bytes:

@@ -34,8 +34,8 @@ def fetch(url: str) -> bytes:
         with opener.open(address, timeout=PATIENCE_S) as answer:
             data: bytes = answer.read()
     except urllib.error.HTTPError as error:
-        said = error.read(_SHOWN).decode(errors="replace").strip()
-        raise InvalidInputError(f"{address}: {error.code}: {said or error.reason}") from None
+        message = error.read(_SHOWN).decode(errors="replace").strip()
+        raise InvalidInputError(f"{address}: {error.code}: {message or error.reason}") from None
     except (OSError, HTTPException) as error:
         raise UnreachableError(f"{address}: {_why(error)}") from None
     try:

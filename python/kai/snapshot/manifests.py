@@ -30,7 +30,7 @@ from kai.api.nearest import did_you_mean
 from kai.api.reading import at, labels_of, mapping, objects, text
 from kai.engine.cluster import Rejected
 from kai.engine.text import listing
-from kai.grouping import Key, Nonsense, gangs, group
+from kai.grouping import InvalidField, Key, gangs, group
 from kai.snapshot import qos, workloads
 
 
@@ -150,8 +150,8 @@ class Manifests:
         ]
         for kind, namespace, name in sorted(grouped.unknown_gangs):
             give = "it or its PodGroup" if kind in gangs.KNOWN else "its PodGroup"
-            said = f"how many pods of a {kind} start together is not known; give {give}"
-            rejected.append(Rejected(kind, f"{namespace}/{name}", "kind", said))
+            why = f"how many pods of a {kind} start together is not known; give {give}"
+            rejected.append(Rejected(kind, f"{namespace}/{name}", "kind", why))
         left_out = {kinds.full_name(problem.pod) for problem in grouped.problems}
         return [
             _in_group(pod, grouped.group_of_pod.get(name), grouped.sub_group_of_pod.get(name))
@@ -165,12 +165,12 @@ class Manifests:
             return
         kind = value.get("kind")
         if not isinstance(kind, str) or not kind:
-            said = f"is missing ({place})"
+            message = f"is missing ({place})"
             if "actions" in value or "tiers" in value:
-                said = f"is missing; a scheduler configuration goes after --config ({place})"
+                message = f"is missing; a scheduler configuration goes after --config ({place})"
             elif len(_OF_A_SCENARIO & value.keys()) > 1:
-                said = f"is missing; a scenario is run with kai verify FILE ({place})"
-            self._reject("Document", text(at(value, "metadata", "name")), "kind", said)
+                message = f"is missing; a scenario is run with kai verify FILE ({place})"
+            self._reject("Document", text(at(value, "metadata", "name")), "kind", message)
             return
         name = kinds.full_name(value, cluster_scoped=kind in kinds.CLUSTER_SCOPED)
         if document.problem:
@@ -179,7 +179,7 @@ class Manifests:
         relevant = self._is_relevant(kind, name, value, place)
         try:
             item = _Item(kind, {**value, "metadata": _metadata(kind, value)})
-        except Nonsense as error:
+        except InvalidField as error:
             if relevant:
                 self._reject(kind, name, error.field, f"{error.message} ({place})")
         else:
@@ -212,19 +212,19 @@ _ALWAYS = frozenset(("Node", "Queue", "PriorityClass", "PodGroup", "Pod"))
 
 
 def _metadata(kind: str, manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """The metadata with a name and, unless cluster-scoped, a namespace; raises Nonsense."""
+    """The metadata with a name and, unless cluster-scoped, a namespace; raises InvalidField."""
     if not isinstance(manifest.get("metadata"), Mapping):
-        raise Nonsense("metadata", "is missing")
+        raise InvalidField("metadata", "is missing")
     metadata = dict(manifest["metadata"])
     if not metadata.get("name") and isinstance(metadata.get("generateName"), str):
         metadata["name"] = metadata["generateName"].rstrip("-")
     if not metadata.get("name"):
-        raise Nonsense("metadata.name", "is missing")
+        raise InvalidField("metadata.name", "is missing")
     if kind not in kinds.CLUSTER_SCOPED:
         metadata["namespace"] = metadata.get("namespace") or "default"
     for member in ("name", "namespace"):
         if not isinstance(metadata.get(member, ""), str):
-            raise Nonsense(f"metadata.{member}", "is not a text")
+            raise InvalidField(f"metadata.{member}", "is not a text")
     return metadata
 
 
@@ -262,8 +262,8 @@ def _without_duplicates(items: Iterable[_Item], rejected: list[Rejected]) -> lis
     kept = []
     for same in found.values():
         if len(same) > 1 and any(_as_text(each) != _as_text(same[0]) for each in same[1:]):
-            said = f"is the name of {len(same)} different objects, so none of them is used"
-            rejected.append(Rejected(same[0].kind, same[0].name, "metadata.name", said))
+            message = f"is the name of {len(same)} different objects, so none of them is used"
+            rejected.append(Rejected(same[0].kind, same[0].name, "metadata.name", message))
         else:
             kept.append(same[0])
     return kept
@@ -356,12 +356,12 @@ def _pods_of_workloads(items: list[_Item], rejected: list[Rejected]) -> list[dic
             continue
         makes_pods = kinds.known(item.kind).makes_pods
         if makes_pods is False:
-            said = f"kai does not create the pods of a {item.kind}; add the pods themselves"
-            rejected.append(Rejected(item.kind, item.name, "kind", said))
+            problem = f"kai does not create the pods of a {item.kind}; add the pods themselves"
+            rejected.append(Rejected(item.kind, item.name, "kind", problem))
         elif makes_pods and not _refused(item.kind, item.manifest, rejected):
             try:
                 made += workloads.pods_of(item.kind, item.manifest)
-            except Nonsense as error:
+            except InvalidField as error:
                 rejected.append(Rejected(item.kind, item.name, error.field, error.message))
     taken = {item.key for item in items if item.kind == "Pod"}
     kept = []
@@ -369,8 +369,8 @@ def _pods_of_workloads(items: list[_Item], rejected: list[Rejected]) -> list[dic
         metadata = pod["metadata"]
         if ("Pod", metadata["namespace"], metadata["name"]) in taken:
             owner = metadata["ownerReferences"][0]
-            said = f"has the name of a pod that kai creates for {owner['kind']} {owner['name']}"
-            rejected.append(Rejected("Pod", kinds.full_name(pod), "metadata.name", said))
+            problem = f"has the name of a pod that kai creates for {owner['kind']} {owner['name']}"
+            rejected.append(Rejected("Pod", kinds.full_name(pod), "metadata.name", problem))
         else:
             kept.append(pod)
     return kept
@@ -406,8 +406,8 @@ def _sensible(
             if not (waits and _refused("Pod", pod, rejected)):
                 yield pod
         else:
-            said = "is missing" if pod.get("spec") is None else "is not a mapping"
-            rejected.append(Rejected("Pod", kinds.full_name(pod), "spec", said))
+            message = "is missing" if pod.get("spec") is None else "is not a mapping"
+            rejected.append(Rejected("Pod", kinds.full_name(pod), "spec", message))
 
 
 def _pod(pod: Mapping[str, Any]) -> dict[str, Any]:
@@ -454,8 +454,8 @@ def _in_group(pod: dict[str, Any], group: str | None, sub_group: str | None) -> 
     metadata = dict(pod["metadata"])
     if sub_group:
         metadata["labels"] = {**labels_of(pod), keys.SUBGROUP_LABEL: sub_group}
-    said = metadata.get("annotations")
-    metadata["annotations"] = {**mapping(said), keys.POD_GROUP_ANNOTATION: group}
+    annotations = metadata.get("annotations")
+    metadata["annotations"] = {**mapping(annotations), keys.POD_GROUP_ANNOTATION: group}
     return {**pod, "metadata": metadata}
 
 

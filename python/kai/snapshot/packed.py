@@ -64,8 +64,8 @@ def from_gzip(data: bytes) -> bytes:
     """The uncompressed data. Raises InvalidInputError if the file is damaged or too large."""
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
-            said = f"it unpacks to more than the {files.LARGEST:,} bytes that kai reads"
-            return files.all_of(file, files.LARGEST, said)
+            message = f"it unpacks to more than the {files.LARGEST:,} bytes that kai reads"
+            return files.all_of(file, files.LARGEST, message)
     except InvalidInputError:
         raise
     except DAMAGED:

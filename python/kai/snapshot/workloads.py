@@ -19,7 +19,7 @@ from kai.api import keys
 from kai.api.reading import annotations_of, at, labels_of, mapping, objects
 from kai.grouping.replicas import (
     MOST_PODS,
-    Nonsense,
+    InvalidField,
     field_of,
     replica_size,
     replicas_of,
@@ -39,10 +39,10 @@ class _Planned:
 
 
 def pods_of(kind: str, workload: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The pods of a workload, each with an owner reference to it; raises Nonsense."""
+    """The pods of a workload, each with an owner reference to it; raises InvalidField."""
     metadata = workload["metadata"]
     if not isinstance(workload.get("spec"), Mapping):
-        raise Nonsense("spec", "is missing")
+        raise InvalidField("spec", "is missing")
     owner = {
         "apiVersion": workload.get("apiVersion", ""),
         "kind": kind,
@@ -81,7 +81,7 @@ def _planned(kind: str, workload: Mapping[str, Any]) -> Iterator[_Planned]:
 def _template(value: Any, field: str) -> Mapping[str, Any]:
     template = mapping(value)
     if not isinstance(template.get("spec"), Mapping):
-        raise Nonsense(f"{field}.spec", "is missing, so kai cannot create its pods")
+        raise InvalidField(f"{field}.spec", "is missing, so kai cannot create its pods")
     return template
 
 
@@ -162,8 +162,10 @@ def _of_leader_worker_set(lws: Mapping[str, Any]) -> Iterator[_Planned]:
     owner, spec = lws["metadata"]["name"], lws["spec"]
     replicas, size = whole(spec, "replicas", 1, "spec.replicas"), replica_size(lws)
     if replicas * size > MOST_PODS:
-        said = f"and size make {replicas * size} pods; kai makes at most {MOST_PODS} of a workload"
-        raise Nonsense("spec.replicas", said)
+        message = (
+            f"and size make {replicas * size} pods; kai makes at most {MOST_PODS} of a workload"
+        )
+        raise InvalidField("spec.replicas", message)
     place = "spec.leaderWorkerTemplate"
     templates = mapping(spec.get("leaderWorkerTemplate"))
     worker = _template(templates.get("workerTemplate"), f"{place}.workerTemplate")

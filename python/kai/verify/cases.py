@@ -191,8 +191,8 @@ def _read_archive(path: Path) -> Iterator[Case]:
     except InvalidInputError as error:
         raise CaseError(f"{path}: {error}") from None
     except (*DAMAGED, tarfile.TarError) as error:
-        said = str(error).partition("\n")[0]
-        raise CaseError(f"{path}: this archive cannot be read: {said}") from None
+        message = str(error).partition("\n")[0]
+        raise CaseError(f"{path}: this archive cannot be read: {message}") from None
     for name in sorted(members):
         place = PurePosixPath(name)
         if place.suffix == ".json" and place.parent.name != TABLES:

@@ -189,8 +189,8 @@ def sharing(devices: Counter[frozenset[str]]) -> str:
     if not devices:
         return "on no shared device"
     parts = [
-        f"shares with {names(with_whom)}" if with_whom else "has a device to itself"
-        for with_whom in sorted(devices.elements(), key=sorted)
+        f"shares with {names(others)}" if others else "has a device to itself"
+        for others in sorted(devices.elements(), key=sorted)
     ]
     return parts[0] if len(parts) == 1 else f"on {len(parts)} devices: {'; '.join(parts)}"
 

@@ -147,13 +147,15 @@ class _Replay:
         self._count(pod, 1)
 
     def _take(self, pod: PodView, decision: Any) -> None:
-        whom = decision.for_group or ""
+        for_group = decision.for_group or ""
         if self.search is None or (self.search.action, self.search.group) != (
             decision.action,
-            whom,
+            for_group,
         ):
             self._close()
-            self.search = _Search(decision.action, whom, copy_amounts(self.allocated), self._used())
+            self.search = _Search(
+                decision.action, for_group, copy_amounts(self.allocated), self._used()
+            )
         if pod.key not in self.search.lost_at:
             self.search.victims.append(pod.key)
             self.search.lost_at[pod.key] = self.node[pod.key]

@@ -79,8 +79,8 @@ class Claim:
         for pod, node in self.gained:
             amounts = queue_amounts(self.world, pod, node)
             if pod.request.memory_mib is not None:
-                asked = Fraction(pod.request.memory_mib * pod.request.devices)
-                amounts[GPU] = asked / min(sizes) if sizes else Fraction(0)
+                requested = Fraction(pod.request.memory_mib * pod.request.devices)
+                amounts[GPU] = requested / min(sizes) if sizes else Fraction(0)
             for resource, amount in amounts.items():
                 total[resource] += amount
         return total
@@ -174,12 +174,12 @@ class Claim:
             self._take(loss, left)
             for above in path(self.world, loss.queue):
                 involved[above] |= loss.involved
-        asked = {resource for resource, number in request.items() if number > 0}
+        requested = {resource for resource, number in request.items() if number > 0}
         for level in path(self.world, self.queue):
             for sibling in involved:
                 if sibling == level or self._parent(sibling) != self._parent(level):
                     continue
-                for resource in sorted(involved[sibling] | asked):
+                for resource in sorted(involved[sibling] | requested):
                     have = left[level][resource] + request.get(resource, Fraction(0))
                     theirs = self.numbers[sibling][resource]["fair_share"]
                     mine = _saturation(have, self.numbers[level][resource]["fair_share"])

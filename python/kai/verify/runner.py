@@ -208,8 +208,8 @@ def _run_random(case: Case, data: Json, planner: Planner) -> Result:
         found = any(not _compare(snapshot, ours, other, now=now, messages=False) for other in seen)
         result = _unjudged(case, snapshot, plan, now, (), queues, theirs, planner)
         return replace(result, alternative=found, numbers_judged=False)
-    senseless = _senseless(snapshot, plan, now, planner=planner)
-    return _judged(case, [*senseless, *differences], queues)
+    contradictions = _contradictions(snapshot, plan, now, planner=planner)
+    return _judged(case, [*contradictions, *differences], queues)
 
 
 def _run_large(case: Case, data: Json, planner: Planner) -> Result:
@@ -223,11 +223,13 @@ def _run_large(case: Case, data: Json, planner: Planner) -> Result:
     if case.id in REPORTED_ONLY:
         result = _unjudged(case, snapshot, plan, now, (), None, theirs, planner)
         return replace(result, alternative=not differences)
-    senseless = _senseless(snapshot, plan, now, planner=planner)
-    return _judged(case, [*senseless, *differences], None)
+    contradictions = _contradictions(snapshot, plan, now, planner=planner)
+    return _judged(case, [*contradictions, *differences], None)
 
 
-def _senseless(snapshot: Json, plan: Any, now: str, *, planner: Planner) -> Iterator[Difference]:
+def _contradictions(
+    snapshot: Json, plan: Any, now: str, *, planner: Planner
+) -> Iterator[Difference]:
     """The decisions in an invalid order; the comparison cannot find them: records have no order."""
     world = read_world(snapshot, now=now)
     for violation in check_decisions(world, plan, as_kai=_is_as_kai(planner)):
@@ -348,7 +350,7 @@ def _run_case(case: Case, data: Json, planner: Planner) -> Result:
     if needs:
         return _unjudged(case, snapshot, plan, now, needs, queues, observed, planner)
     differences = [
-        *_senseless(snapshot, plan, now, planner=planner),
+        *_contradictions(snapshot, plan, now, planner=planner),
         *check_state(state, data["expect"]),
         *check_bounds(state.outcome, data["expect"]),
     ]
@@ -383,7 +385,7 @@ def _run_rounds(case: Case, data: Json, planner: Planner) -> Result:
         needs = state.outcome.not_built
         if needs:
             return _unjudged(case, world, plan, now, needs, queues, record, planner)
-        differences += _in_round(number, _senseless(world, plan, now, planner=planner))
+        differences += _in_round(number, _contradictions(world, plan, now, planner=planner))
         differences += _in_round(number, check_bounds(state.outcome, expect))
         if number >= until:
             differences += _in_round(number, check_state(state, expect))

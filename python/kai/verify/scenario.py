@@ -678,8 +678,8 @@ def _check_words(name: str, wanted: Mapping[str, Any], group: Any) -> Iterator[D
             yield Difference("group", name, f"group {name}: reasons {found}, should have {code}")
     for part in _list(wanted.get("message") or []):
         if not any(part in message for message in group.messages):
-            own_texts = " / ".join(map(repr, group.messages)) or "none"
-            text = f"group {name}: messages are {own_texts}, should contain {part!r}"
+            shown = " / ".join(map(repr, group.messages)) or "none"
+            text = f"group {name}: messages are {shown}, should contain {part!r}"
             yield Difference("message", name, text)
 
 

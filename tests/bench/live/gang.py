@@ -20,14 +20,14 @@ async def run(scene: Scene, pods: int, nodes: int) -> Report:
     api = scene.api
     await scene.add_nodes(nodes)
     await api.create_namespace("gangs")
-    said: dict[str, float] = {}
+    seen_at: dict[str, float] = {}
     groups = path_of("PodGroup", "gangs")
 
     async def follow() -> None:
         async for event in api.watch(groups):
             found = event["object"]
             if found.get("status", {}).get("schedulingConditions"):
-                said.setdefault(found["metadata"]["name"], time.monotonic())
+                seen_at.setdefault(found["metadata"]["name"], time.monotonic())
 
     waits = []
     with scene.kai():
@@ -50,9 +50,9 @@ async def run(scene: Scene, pods: int, nodes: int) -> Report:
             ]
             await api.create(*members)
             since = time.monotonic()
-            while name not in said and time.monotonic() < since + 30:
+            while name not in seen_at and time.monotonic() < since + 30:
                 await asyncio.sleep(0.005)
-            waits.append(said.get(name, float("inf")) - since)
+            waits.append(seen_at.get(name, float("inf")) - since)
             await asyncio.sleep(0.5)
         watching.cancel()
     waits.sort()

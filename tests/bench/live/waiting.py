@@ -47,7 +47,7 @@ async def run(scene: Scene, pods: int, nodes: int) -> Report:
             "created_s": round(created, 1),
             "first_verdicts_s": round(first, 1),
             "writes_a_second": a_second(after, before),
-            "statuses_and_events_a_second": round(said(after, before) / SECONDS, 1),
+            "statuses_and_events_a_second": round(statuses_and_events(after, before) / SECONDS, 1),
             "cpu_s": used,
             "kai_cpu_percent": round(used["kai"] / SECONDS * 100, 1),
             "kai_mib": {"now": round(usage.rss_mib), "peak": round(usage.peak_mib)},
@@ -58,7 +58,7 @@ def a_second(after: Writes, before: Writes) -> dict[str, float]:
     return {name: round(count / SECONDS, 2) for name, count in (after - before).most_common()}
 
 
-def said(after: Writes, before: Writes) -> int:
+def statuses_and_events(after: Writes, before: Writes) -> int:
     """Statuses and events, including those of kwok."""
     return sum(
         count

@@ -153,7 +153,7 @@ async def one_group_in_queue_test(scene: Scene) -> None:
     assert group["spec"] == {"minMember": 1, "priorityClassName": "train", "queue": "test"}
 
 
-async def half_a_card(scene: Scene, pod: Object, containers: Containers) -> None:
+async def half_a_gpu(scene: Scene, pod: Object, containers: Containers) -> None:
     """The pod had half of the only GPU while it ran, and the GPU is free now."""
     metadata = pod["metadata"]
     assert metadata["annotations"]["received-resource-type"] == "Fraction"
@@ -175,7 +175,7 @@ async def half_a_card(scene: Scene, pod: Object, containers: Containers) -> None
 
 
 @pytest.mark.timeout(600)
-def test_both_steps_are_bound_and_the_training_has_half_a_card(
+def test_both_steps_are_bound_and_the_training_has_half_a_gpu(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     zenml = ZenML(tmp_path / "home", cluster.kubeconfig_of("admin"))
@@ -211,7 +211,7 @@ def test_both_steps_are_bound_and_the_training_has_half_a_card(
             assert pods[DATA]["spec"]["nodeName"] == CPU_NODE
             assert pods[TRAINING]["spec"]["nodeName"] == GPU_NODE
             await one_group_in_queue_test(scene)
-            await half_a_card(scene, pods[TRAINING], containers)
+            await half_a_gpu(scene, pods[TRAINING], containers)
             assert "accuracy: 1.00" in logs[TRAINING]
             assert await zenml.states() == dict.fromkeys(("gpu_pipeline", *STEPS), "completed")
 

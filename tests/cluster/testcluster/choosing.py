@@ -13,7 +13,7 @@ from typing import Any
 from kai.api import keys
 from kai.verify import Case
 
-from .recorded import record_of, wants_as_kai, why_not
+from .recorded import needs_as_kai, record_of, why_not
 
 
 def choose(cases: Iterable[Case], count: int) -> list[Case]:
@@ -51,7 +51,7 @@ def concerns(case: Case) -> Iterator[str]:
         yield "promises"
     if record.pipeline.keys() & record.evict.keys():
         yield "moves"
-    if wants_as_kai(case):
+    if needs_as_kai(case):
         yield "as KAI"
     for each in objects.get("queues", ()):
         yield from of_queue(each)

@@ -41,7 +41,7 @@ def devices(node: str, count: int) -> Object:
     }
 
 
-def asked() -> Object:
+def one_gpu() -> Object:
     return {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": DRIVER}}]}}
 
 
@@ -50,7 +50,7 @@ def template(namespace: str) -> Object:
         "apiVersion": "resource.k8s.io/v1",
         "kind": "ResourceClaimTemplate",
         "metadata": {"name": "one-gpu", "namespace": namespace},
-        "spec": {"metadata": {"labels": {"kai.scheduler/queue": "team-a"}}, "spec": asked()},
+        "spec": {"metadata": {"labels": {"kai.scheduler/queue": "team-a"}}, "spec": one_gpu()},
     }
 
 

@@ -278,7 +278,7 @@ class Client:
     async def may(self, account: str, verb: str, resource: str, group: str, namespace: str) -> bool:
         """Whether a service account, "namespace:name", has a right in a namespace."""
         name, _, subresource = resource.partition("/")
-        asked = {
+        request = {
             "group": group,
             "resource": name,
             "subresource": subresource,
@@ -289,7 +289,7 @@ class Client:
         review = {
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SubjectAccessReview",
-            "spec": {"user": user, "resourceAttributes": asked},
+            "spec": {"user": user, "resourceAttributes": request},
         }
         done = await self.post("/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
         return bool(done["status"]["allowed"])

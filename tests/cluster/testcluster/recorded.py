@@ -313,7 +313,7 @@ def why_not_decided(case: Case) -> str:
     return "UIDs, or ages of other than whole seconds, decide"
 
 
-def wants_as_kai(case: Case) -> bool:
+def needs_as_kai(case: Case) -> bool:
     """Whether the recorded decisions need KAI's behaviour where ours differs."""
     held = Held(case, "c00", "door", EPOCH)
     return any(differences(held, False, seed, age) for seed, age in enumerate(AGES_S))

@@ -153,8 +153,8 @@ class Kubectl:
         self._cluster.kubectl("-n", self._namespace, "delete", *what)
 
     def all(self, kind: str) -> dict[str, dict[str, Any]]:
-        said = self._cluster.kubectl("-n", self._namespace, "get", kind, "-o", "json")
-        return {each["metadata"]["name"]: each for each in json.loads(said)["items"]}
+        text = self._cluster.kubectl("-n", self._namespace, "get", kind, "-o", "json")
+        return {each["metadata"]["name"]: each for each in json.loads(text)["items"]}
 
     def bound(self) -> dict[str, str]:
         """The nodes of the pods that have one."""

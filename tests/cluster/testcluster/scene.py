@@ -149,8 +149,8 @@ async def until(
     ends = asyncio.get_running_loop().time() + seconds
     while not await is_so():
         if asyncio.get_running_loop().time() > ends:
-            said = what() if callable(what) else what
-            raise AssertionError(f"not within {seconds:g} s: {said}\n{scene.report()}")
+            text = what() if callable(what) else what
+            raise AssertionError(f"not within {seconds:g} s: {text}\n{scene.report()}")
         await asyncio.sleep(0.05)
 
 

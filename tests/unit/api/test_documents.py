@@ -18,17 +18,17 @@ def values(text: str) -> list[Any]:
     return [document.value for document in read_documents(text)]
 
 
-def test_documents_come_one_after_the_other_with_their_lines() -> None:
+def test_documents_are_read_in_order_with_their_lines() -> None:
     found = list(read_documents("a: 1\n---\n# nothing\n---\nb: 2\n"))
     assert [(each.value, each.line) for each in found] == [({"a": 1}, 1), (None, 2), ({"b": 2}, 4)]
 
 
-def test_json_values_may_follow_one_another() -> None:
+def test_several_json_values_in_one_text_are_read() -> None:
     found = list(read_documents('{"a": 1}\n{"b": [2]}\n'))
     assert [(each.value, each.line) for each in found] == [({"a": 1}, 1), ({"b": [2]}, 2)]
 
 
-def test_braces_may_open_yaml_too() -> None:
+def test_yaml_may_start_with_a_brace() -> None:
     assert values("{a: 1}\n---\n[b]") == [{"a": 1}, ["b"]]
 
 
@@ -56,11 +56,11 @@ def test_braces_may_open_yaml_too() -> None:
         ("!!int '8'", 8),
     ],
 )
-def test_scalars_mean_what_they_mean_to_kubectl(text: str, value: object) -> None:
+def test_scalars_are_read_as_kubectl_reads_them(text: str, value: object) -> None:
     assert values(f"key: {text}") == [{"key": value}]
 
 
-def test_anchors_and_merges_are_followed() -> None:
+def test_anchors_and_merge_keys_are_resolved() -> None:
     text = "base: &base {x: 1, y: 2}\nnew: {<<: *base, y: 3}\nboth: {<<: [*base, {z: 4}]}\n"
     assert values(text)[0]["new"] == {"x": 1, "y": 3}
     assert values(text)[0]["both"] == {"x": 1, "y": 2, "z": 4}
@@ -75,7 +75,7 @@ def test_anchors_and_merges_are_followed() -> None:
         ("<<: 1", "<< merges a value that is not a mapping"),
     ],
 )
-def test_an_invalid_document_has_a_problem(text: str, problem: str) -> None:
+def test_an_invalid_document_has_its_problem_as_text(text: str, problem: str) -> None:
     [document] = read_documents(text)
     assert document.problem == problem
 
@@ -93,19 +93,19 @@ def test_an_invalid_document_has_a_problem(text: str, problem: str) -> None:
         ("a: \x00", "not valid YAML"),
     ],
 )
-def test_a_text_that_cannot_be_read_is_one_sentence(text: str, message: str) -> None:
+def test_an_unreadable_text_raises_one_sentence(text: str, message: str) -> None:
     with pytest.raises(InvalidInputError, match=message) as caught:
         values(text)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, "- " * 5000, "{a: " * 5000, "a: " + "[" * 5000])
-def test_deep_nesting_is_refused_before_it_hurts(text: str) -> None:
+def test_deep_nesting_is_refused(text: str) -> None:
     with pytest.raises(InvalidInputError, match=r"nested|not valid"):
         values(text)
 
 
-def test_aliases_that_unfold_into_billions_are_refused_at_once() -> None:
+def test_aliases_that_expand_to_billions_of_values_are_refused_at_once() -> None:
     lines = ["- &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"- &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)]
     start = time.monotonic()
@@ -114,13 +114,13 @@ def test_aliases_that_unfold_into_billions_are_refused_at_once() -> None:
     assert time.monotonic() - start < 5
 
 
-def test_a_long_text_cannot_be_unfolded_either() -> None:
+def test_aliases_that_repeat_a_long_text_are_refused() -> None:
     text = f"- &a {'x' * 1_000_000}\n" + "- *a\n" * 2000
     with pytest.raises(InvalidInputError, match="expand to, more than"):
         values(text)
 
 
-def test_bytes_are_read_by_their_byte_order_mark() -> None:
+def test_the_byte_order_mark_sets_the_encoding() -> None:
     for encoding in ("utf-8", "utf-8-sig", "utf-16"):
         assert documents.decode("a: ü".encode(encoding)) == "a: ü"
     with pytest.raises(InvalidInputError, match="not text"):
@@ -137,7 +137,7 @@ plain = st.recursive(
 
 
 @given(st.dictionaries(st.text(max_size=8), plain, max_size=5))
-def test_what_yaml_and_json_write_is_read_back(value: dict[str, Any]) -> None:
+def test_written_yaml_and_json_are_read_back(value: dict[str, Any]) -> None:
     assert values(json.dumps(value)) == [value]
     written = yaml.safe_dump(value, default_style='"', allow_unicode=False)
     assert values(written) == [json.loads(json.dumps(value))]

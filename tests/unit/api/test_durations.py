@@ -35,12 +35,14 @@ from kai.errors import InvalidInputError
         *[(math.nan, None), (math.inf, None), ("inf", None), ("9" * 400 + "s", None)],
     ],
 )
-def test_durations_of_options_and_workloads(value: object, seconds: float | None) -> None:
+def test_durations_of_options_and_workloads_are_parsed(
+    value: object, seconds: float | None
+) -> None:
     assert seconds_of(value) == seconds
     assert seconds_of(value, never=True) == (math.inf if value == "never" else seconds)
 
 
-def test_the_text_of_a_duration_reads_back() -> None:
+def test_the_text_of_a_duration_is_parsed_back() -> None:
     for value in (0.0, 1.0, 90.0, 5400.0, 0.1, 86_400.0, 1e9 + 0.5, math.inf):
         assert seconds_of(duration_text(value), never=True) == value
 
@@ -52,12 +54,12 @@ def test_the_text_of_a_duration_reads_back() -> None:
         *[("5m0s", 300), ("1h2m3.5s", 3723.5), ("0s", 0)],
     ],
 )
-def test_go_durations(text: str, seconds: float) -> None:
+def test_go_durations_are_parsed(text: str, seconds: float) -> None:
     assert go_seconds(text) == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize("text", ["", "5", "1w", "1h 30m", "h", "1d", "0x", "99999999h"])
-def test_what_go_refuses(text: str) -> None:
+def test_texts_that_go_refuses_are_refused(text: str) -> None:
     with pytest.raises(InvalidInputError):
         go_seconds(text)
 
@@ -66,17 +68,17 @@ def test_what_go_refuses(text: str) -> None:
     ("text", "seconds"),
     [("1w", 604_800), ("1y2w3d", 365 * 86400 + 17 * 86400), ("250ms", 0.25), ("0", 0)],
 )
-def test_prometheus_durations(text: str, seconds: float) -> None:
+def test_prometheus_durations_are_parsed(text: str, seconds: float) -> None:
     assert prometheus_seconds(text) == seconds
 
 
 @pytest.mark.parametrize("text", ["", "5", "1d1w", "-1w", "1.5h", "1h 1m", "9999y"])
-def test_what_prometheus_refuses(text: str) -> None:
+def test_texts_that_prometheus_refuses_are_refused(text: str) -> None:
     with pytest.raises(InvalidInputError):
         prometheus_seconds(text)
 
 
-def test_what_is_written_reads_back() -> None:
+def test_written_durations_are_parsed_back() -> None:
     seed = random.SystemRandom().getrandbits(32)
     print(f"seed {seed}")
     drawn = random.Random(seed)
@@ -86,7 +88,7 @@ def test_what_is_written_reads_back() -> None:
         assert go_seconds(to_go(seconds)) == pytest.approx(seconds, abs=1e-6)
 
 
-def test_weeks_and_years_are_written_where_nothing_is_left() -> None:
+def test_weeks_and_years_are_used_only_without_remainder() -> None:
     assert to_prometheus(604_800 * 2) == "2w"
     assert to_prometheus(604_800 + 3600) == "7d1h"
     assert to_prometheus(365 * 86_400) == "1y"

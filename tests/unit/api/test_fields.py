@@ -35,7 +35,7 @@ from kai.errors import InvalidRequestError
         ({"spec": "x" * 100}, "spec of Job x is 'xxx"),
     ],
 )
-def test_what_is_wrong_is_a_sentence(given: Any, sentence: str) -> None:
+def test_an_invalid_field_raises_one_sentence(given: Any, sentence: str) -> None:
     with pytest.raises(InvalidRequestError) as caught:
         check_fields("Job x", given)
     assert str(caught.value).startswith(sentence)
@@ -53,11 +53,11 @@ def test_what_is_wrong_is_a_sentence(given: Any, sentence: str) -> None:
         {"services": {"env": {"replicas": 1}, "web": None}},
     ],
 )
-def test_what_is_right_is_given_back(given: dict[str, Any]) -> None:
+def test_valid_fields_are_returned_unchanged(given: dict[str, Any]) -> None:
     assert check_fields("Job x", given) is given
 
 
-def test_placeholders_stand_where_values_are_filled_in() -> None:
+def test_placeholders_are_accepted_only_in_templates() -> None:
     template = {"env": "{{ env }}", "labels": "{{ labels }}", "replicas": "{{ replicas }}"}
     assert check_fields("template", template, placeholders=True) is template
     with pytest.raises(InvalidRequestError, match="write a list"):

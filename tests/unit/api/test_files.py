@@ -10,7 +10,7 @@ from kai.api import files
 from kai.errors import InvalidInputError
 
 
-def test_a_file_is_replaced_whole_and_keeps_its_mode(tmp_path: Path) -> None:
+def test_a_file_is_replaced_atomically_and_keeps_its_mode(tmp_path: Path) -> None:
     path = tmp_path / "it"
     path.write_bytes(b"before")
     path.chmod(0o640)
@@ -20,14 +20,14 @@ def test_a_file_is_replaced_whole_and_keeps_its_mode(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_link_stays_one(tmp_path: Path) -> None:
+def test_writing_through_a_link_keeps_the_link(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("it")
     files.write(tmp_path / "link", b"data")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "it").read_bytes() == b"data"
 
 
-def test_what_is_no_file_is_written_in_place(tmp_path: Path) -> None:
+def test_a_device_is_written_in_place(tmp_path: Path) -> None:
     files.write("/dev/null", b"data")
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
     with pytest.raises(OSError, match="No space left") as caught:
@@ -37,7 +37,7 @@ def test_what_is_no_file_is_written_in_place(tmp_path: Path) -> None:
         files.write(tmp_path, b"data")
 
 
-def test_an_error_names_the_file_that_was_meant(tmp_path: Path) -> None:
+def test_an_error_has_the_given_file_name(tmp_path: Path) -> None:
     name = str(tmp_path / "missing" / "it")
     with pytest.raises(FileNotFoundError) as caught:
         files.write(name, b"data")

@@ -49,21 +49,21 @@ def engine_keys() -> dict[str, str]:
     return dict(re.findall(r'string_view (k\w+) =\s+"([^"]+)"', HEADER.read_text()))
 
 
-def test_shared_keys_are_spelt_alike() -> None:
+def test_python_and_the_engine_spell_shared_keys_alike() -> None:
     engine = engine_keys()
     assert {name: engine.get(name) for name in SHARED} == {
         name: getattr(keys, other) for name, other in SHARED.items()
     }
 
 
-def test_no_key_of_the_python_face_stands_in_the_engine_under_another_name() -> None:
+def test_no_shared_key_has_a_second_name_in_the_engine() -> None:
     known = {value for value in vars(keys).values() if isinstance(value, str)}
     assert [
         name for name, key in engine_keys().items() if key in known and name not in SHARED
     ] == []
 
 
-def test_only_the_table_of_accelerators_knows_vendors() -> None:
+def test_only_the_table_of_accelerators_names_vendors() -> None:
     """docs/concepts/gpu.md says so; comments may name an example."""
     table = HEADER.with_name("accelerators.h").read_text()
     names = set(re.findall(r"keys::(k\w+)", table))
@@ -71,7 +71,7 @@ def test_only_the_table_of_accelerators_knows_vendors() -> None:
     vendor = re.compile(rf"\b({'|'.join(names)})\b|\"[^\"]*(nvidia|amd\.com|intel\.com|habana)")
     engine = HEADER.parents[1]
     files = [*engine.rglob("*.h"), *engine.rglob("*.cc")]
-    told = [
+    found = [
         f"{path.relative_to(engine)}: {line.strip()}"
         for path in files
         if path.name not in ("keys.h", "accelerators.h")
@@ -80,4 +80,4 @@ def test_only_the_table_of_accelerators_knows_vendors() -> None:
         for line in path.read_text().splitlines()
         if vendor.search(line.partition("//")[0])
     ]
-    assert told == []
+    assert found == []

@@ -7,11 +7,11 @@ from kai.grouping import gangs
 from kai.integrations.workloads.shapes import SHAPES
 
 
-def test_every_shape_of_a_description_is_known_and_used() -> None:
+def test_every_shape_of_a_kind_exists_and_is_used() -> None:
     assert {pods.shape for kind in kinds.KINDS.values() for pods in kind.pods} == {*SHAPES, ""}
 
 
-def test_what_a_snapshot_lists_is_read_and_runs_no_other_pods() -> None:
+def test_kinds_that_a_snapshot_lists_are_read_and_make_no_pods() -> None:
     for name in kinds.LISTS:
         kind = kinds.KINDS[name]
         assert kind.read, name
@@ -19,7 +19,7 @@ def test_what_a_snapshot_lists_is_read_and_runs_no_other_pods() -> None:
     assert len(set(kinds.LISTS.values())) == len(kinds.LISTS)
 
 
-def test_priority_classes_are_those_of_the_chart() -> None:
+def test_priority_classes_are_in_the_chart() -> None:
     assert {kind.priority for kind in kinds.KINDS.values()} <= set(defaults.PRIORITIES)
 
 
@@ -34,6 +34,6 @@ def test_gangs_are_read_from_kinds_with_segments_leaves_a_ray_cluster_or_roles()
     assert with_segments | {"MPIJob"} == set(gangs.OF_PODS)
 
 
-def test_an_unknown_kind_is_like_any_workload() -> None:
+def test_an_unknown_kind_has_the_defaults_of_a_workload() -> None:
     unknown = kinds.known("MegaJob")
     assert (unknown.owner, unknown.priority, unknown.pods) == ("metadata", defaults.TRAIN, ())

@@ -27,10 +27,10 @@ def test_quantities_are_read_exactly(text: str | float, amount: Fraction) -> Non
 
 
 @pytest.mark.parametrize("text", ["", "1Gx", "Gi", "1 Gi", "--1", "nan", "inf", "1e9999"])
-def test_what_is_no_quantity_is_refused(text: str) -> None:
+def test_an_invalid_quantity_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is not a quantity such as"):
         quantities.parse(text)
 
 
-def test_nonsense_counts_as_nothing_where_objects_are_only_described() -> None:
+def test_an_invalid_quantity_is_zero_in_descriptions() -> None:
     assert quantities.parse_or_zero({"not": "a quantity"}) == 0

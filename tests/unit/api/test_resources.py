@@ -17,7 +17,7 @@ def test_every_kind_that_a_cluster_has_is_in_the_table() -> None:
             assert not (name in CLUSTER_SCOPED and RESOURCES[name].namespaced)
 
 
-def test_plurals_are_small_letters_of_the_kind() -> None:
+def test_plurals_are_lower_case_kinds() -> None:
     for kind, row in RESOURCES.items():
         assert row.kind == kind
         assert row.plural[:3] == kind.lower()[:3]
@@ -36,7 +36,7 @@ def test_plurals_are_small_letters_of_the_kind() -> None:
         ("Lease", ("kai", "a"), "/apis/coordination.k8s.io/v1/namespaces/kai/leases/a"),
     ],
 )
-def test_paths(kind: str, where: tuple[str, ...], path: str) -> None:
+def test_api_paths(kind: str, where: tuple[str, ...], path: str) -> None:
     assert resource(kind).path(*where) == path
 
 
@@ -52,7 +52,7 @@ def test_other_kinds_are_found_by_discovery_only() -> None:
     assert widget.path("team", "w") == "/apis/example.test/v1/widgets/w"
 
 
-def test_kais_own_definitions_are_six() -> None:
+def test_kai_has_six_resource_definitions() -> None:
     assert [each.kind for each in OURS] == [
         "Queue",
         "PodGroup",

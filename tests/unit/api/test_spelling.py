@@ -32,7 +32,7 @@ def test_fields_are_spelled_at_every_depth(camel: dict[str, Any], snake: dict[st
 
 
 @pytest.mark.parametrize("field", ["labels", "annotations", "nodeSelector", "limits", "requests"])
-def test_keys_that_a_user_chose_stay(field: str) -> None:
+def test_keys_chosen_by_a_user_are_unchanged(field: str) -> None:
     chosen = {"example.com/nodeType": "a_b", "priorityClassName": "train", "my_key": "1"}
     assert list(spelling.snake({field: chosen}).values()) == [chosen]
     assert list(spelling.camel({field: chosen}).values()) == [chosen]

@@ -21,7 +21,7 @@ from kai.errors import InvalidInputError
         ("1970-01-01t00:00:01z", times.SECOND_NS),
     ],
 )
-def test_rfc_3339_is_read_exactly(text: str, ns: int) -> None:
+def test_rfc_3339_times_are_read_exactly(text: str, ns: int) -> None:
     assert times.to_ns(text) == ns
 
 
@@ -37,7 +37,7 @@ def test_rfc_3339_is_read_exactly(text: str, ns: int) -> None:
         "0001-01-01T00:00:00+10:00",
     ],
 )
-def test_what_is_no_time_is_named(text: str) -> None:
+def test_an_invalid_time_is_named(text: str) -> None:
     with pytest.raises(InvalidInputError, match="not an RFC 3339 time such as"):
         times.to_ns(text)
 
@@ -47,12 +47,12 @@ def test_a_time_without_a_zone_is_refused() -> None:
         times.to_ns(datetime(2026, 1, 1))
 
 
-def test_a_time_beyond_what_64_bits_count_is_refused() -> None:
+def test_a_time_beyond_64_bits_is_refused() -> None:
     with pytest.raises(InvalidInputError, match="between the years"):
         times.to_ns("9999-01-01T00:00:00Z")
 
 
-def test_a_datetime_of_any_zone_is_the_same_moment() -> None:
+def test_datetimes_of_any_zone_are_converted() -> None:
     zone = timezone(timedelta(hours=5, minutes=30))
     assert times.to_ns(datetime(2026, 1, 1, 5, 30, tzinfo=zone)) == times.to_ns(
         "2026-01-01T00:00:00Z"
@@ -60,5 +60,5 @@ def test_a_datetime_of_any_zone_is_the_same_moment() -> None:
 
 
 @given(st.integers(min_value=-(2**62), max_value=2**62))
-def test_text_and_back_loses_nothing(ns: int) -> None:
+def test_times_survive_conversion_to_text(ns: int) -> None:
     assert times.to_ns(times.to_text(ns)) == ns

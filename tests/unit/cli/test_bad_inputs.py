@@ -231,7 +231,7 @@ def of_queues() -> Iterator[tuple[str, Row]]:
     for resource in ("gpu", "cpu", "memory"):
         for member in ("quota", "limit", "overQuotaWeight"):
             field = f"left out: Queue a: spec.resources.{resource}.{member}: "
-            for value, said in (
+            for value, problem in (
                 ("1e308", "is more than the largest amount of Kubernetes"),
                 ("-1e19", "is more than the largest amount of Kubernetes"),
                 ("'2'", "expected a number"),
@@ -240,20 +240,20 @@ def of_queues() -> Iterator[tuple[str, Row]]:
                 text = f"kind: Queue\nmetadata: {{name: a}}\nspec: {{resources: {{{resource}: "
                 yield (
                     f"{resource} {member} {value}",
-                    (f"{text}{{{member}: {value}}}}}}}\n", [*PLAN, "--strict"], 2, field + said),
+                    (f"{text}{{{member}: {value}}}}}}}\n", [*PLAN, "--strict"], 2, field + problem),
                 )
 
 
 def of_kinds() -> Iterator[tuple[str, Row]]:
     for kind in kinds.LISTS:
-        for metadata, said in (
+        for metadata, problem in (
             ("", f"{kind}: metadata: is missing"),
             ("metadata: []", f"{kind}: metadata: is missing"),
             ("metadata: {labels: {a: b}}", f"{kind}: metadata.name: is missing"),
             ("metadata: {name: 5}", "metadata.name: is not a text"),
         ):
             text = f"kind: {kind}\n{metadata}\n---\n{NODE}"
-            yield f"{kind} with {metadata or 'nothing'}", (text, [*PLAN, "--strict"], 2, said)
+            yield f"{kind} with {metadata or 'nothing'}", (text, [*PLAN, "--strict"], 2, problem)
 
 
 WORKLOADS = {
@@ -269,7 +269,7 @@ WORKLOADS = {
 
 def of_workloads() -> Iterator[tuple[str, Row]]:
     for kind, (version, path) in WORKLOADS.items():
-        for value, said in (
+        for value, problem in (
             (-1, "is -1, not a number of pods"),
             (10**9, f"is {10**9}, but kai creates at most {MOST_PODS} pods per workload"),
             ("2", "is '2', not a number of pods"),
@@ -283,7 +283,7 @@ def of_workloads() -> Iterator[tuple[str, Row]]:
             manifest = {
                 "apiVersion": version, "kind": kind, "metadata": {"name": "w"}, "spec": spec,
             }  # fmt: skip
-            named = f"left out: {kind} default/w: spec.{'.'.join(path)}: {said}"
+            named = f"left out: {kind} default/w: spec.{'.'.join(path)}: {problem}"
             row = lines(manifest) + "---\n" + NODE, [*PLAN, "--strict"], 2, named
             yield f"{kind} of {value!r} pods", row
 
@@ -313,11 +313,11 @@ def strictly(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [*TRIED, *MADE])
-def test_a_bad_input_is_one_sentence(run: Run, name: str) -> None:
+def test_a_bad_input_prints_one_sentence(run: Run, name: str) -> None:
     content, arguments, status, sentence = (TRIED | MADE)[name]
     Path("FILE").with_suffix(".yaml").write_text(content)
-    said = [each.replace("FILE", "FILE.yaml") for each in arguments]
-    done = run(*said)
+    given = [each.replace("FILE", "FILE.yaml") for each in arguments]
+    done = run(*given)
     assert done.status == status, done.err
     first, *rest = done.err.splitlines()
     assert first.startswith("kai: ")
@@ -325,7 +325,7 @@ def test_a_bad_input_is_one_sentence(run: Run, name: str) -> None:
     assert rest == []
 
 
-def test_the_tables_make_two_hundred_rows() -> None:
+def test_the_tables_have_two_hundred_inputs() -> None:
     assert len(MADE) >= 200
 
 
@@ -338,7 +338,7 @@ def test_the_tables_make_two_hundred_rows() -> None:
     ids=["stored", "deflated", "bzip2", "lzma"],
 )
 @pytest.mark.parametrize("place", [0.02, 0.3, 0.6])
-def test_a_damaged_archive_of_any_method(run: Run, method: int, place: float) -> None:
+def test_a_damaged_archive_of_any_method_is_refused(run: Run, method: int, place: float) -> None:
     data = json.dumps(
         {"rawObjects": {"nodes": [{"metadata": {"name": f"n{i}"}} for i in range(99)]}}
     )
@@ -364,9 +364,7 @@ def test_a_file_that_is_too_large_is_refused_before_it_is_read(
     )
 
 
-def test_an_input_without_an_end_is_not_read_for_ever(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_endless_input_is_refused(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     class Endless(io.RawIOBase):
         def readable(self) -> bool:
             return True
@@ -382,7 +380,7 @@ def test_an_input_without_an_end_is_not_read_for_ever(
     )
 
 
-def test_links_in_circles_are_followed_once(run: Run) -> None:
+def test_circular_links_are_followed_once(run: Run) -> None:
     folder = Path("folder")
     folder.mkdir()
     (folder / "n.yaml").write_text(NODE)

@@ -34,7 +34,7 @@ def planned(name: str) -> tuple[kai.Cluster, kai.Plan]:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_workload_is_whole_and_the_same_every_time(family: str) -> None:
+def test_a_workload_is_valid_and_reproducible(family: str) -> None:
     name = f"{family}-60"
     assert workload(name).snapshot() == workload(name).snapshot()
     cluster, plan = planned(name)
@@ -77,7 +77,7 @@ def test_a_workload_has_the_requests_of_its_description(
     assert found == (bound, pipelined, evicted)
 
 
-def test_an_event_lets_a_group_start() -> None:
+def test_the_event_of_a_workload_makes_a_group_start() -> None:
     made = workload("event-60")
     cluster, _ = planned("event-60")
     [[event]] = made.events(1)
@@ -85,7 +85,7 @@ def test_an_event_lets_a_group_start() -> None:
     assert [each.kind for each in plan.decisions] == ["bind"]
 
 
-def test_what_is_measured_adds_up() -> None:
+def test_the_measured_stages_add_up_to_the_plan() -> None:
     made = measure(workload("events-200"), loads=2)
     assert (made.nodes, made.pods, made.events) == (200, 6000, 1000)
     assert made.bar_ms is None
@@ -101,7 +101,7 @@ def test_what_is_measured_adds_up() -> None:
     assert first.objects == 10 + 2 + 80 + 80
 
 
-def test_what_is_measured_adds_up_on_a_machine_with_other_work(
+def test_the_measured_stages_add_up_on_a_busy_machine(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Phases are measured in wall time only, and together took longer than the plan's CPU time."""
@@ -111,7 +111,7 @@ def test_what_is_measured_adds_up_on_a_machine_with_other_work(
     assert made.plan_ms / 2 < sum(made.stages_ms.values()) <= made.plan_ms
 
 
-def test_a_gang_that_is_too_large_is_so_by_one_pod() -> None:
+def test_the_gang_of_too_large_exceeds_the_room_by_one_pod() -> None:
     tree = json.loads(workload("too-large-64").snapshot())
     gang = tree["rawObjects"]["podGroups"][-1]
     assert gang["spec"]["minMember"] == 17
@@ -120,7 +120,7 @@ def test_a_gang_that_is_too_large_is_so_by_one_pod() -> None:
     assert len(plan.decisions) >= 16
 
 
-def test_real_life_pods_are_large() -> None:
+def test_pods_of_the_real_workload_are_large() -> None:
     pods = json.loads(workload("real-2").snapshot())["rawObjects"]["pods"]
     assert len(pods) == 16
     assert all(7000 < len(json.dumps(pod, separators=(",", ":"))) < 8500 for pod in pods)
@@ -132,20 +132,20 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_the_tables_fit_80_characters(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_tables_fit_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("NO_COLOR", "1")
     chosen = ("fill-500", "unschedulable-late-1000", "event-10", "real-10")
     with monkeypatch.context() as patched:
         patched.setattr(sys, "stdout", terminal := Terminal())
         assert main(["bench", *chosen, "--loads", "1"]) == 0
-    said = terminal.getvalue()
-    assert max(len(line) for line in said.splitlines()) <= 80
-    assert "3.0 s" in said  # KAI's figure
-    assert "Loading" in said
+    output = terminal.getvalue()
+    assert max(len(line) for line in output.splitlines()) <= 80
+    assert "3.0 s" in output  # KAI's figure
+    assert "Loading" in output
 
 
-def test_a_workload_that_needs_a_trace_reports_it(
+def test_a_workload_without_its_trace_is_reported(
     run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("KAI_DATA", str(tmp_path))
@@ -164,7 +164,7 @@ def test_a_workload_that_needs_a_trace_reports_it(
     )
 
 
-def test_a_list_is_read_from_the_folder_that_is_named(run: Run, tmp_path: Path) -> None:
+def test_the_data_option_sets_the_folder_of_traces(run: Run, tmp_path: Path) -> None:
     (tmp_path / "openb").mkdir()
     nodes = "sn,cpu_milli,memory_mib,gpu,model\nn1,8000,65536,2,T4\n"
     (tmp_path / "openb" / "openb_node_list_all_node.csv").write_text(nodes)
@@ -180,13 +180,13 @@ def test_large_workloads_run_only_on_request(run: Run, monkeypatch: pytest.Monke
     assert [json.loads(line)["name"] for line in done.out.splitlines()] == ["fill-3", "fill-4"]
 
 
-def test_json_has_a_line_per_workload(run: Run) -> None:
+def test_json_has_one_line_per_workload(run: Run) -> None:
     done = run("bench", "fill-3", "quiet-3", "--loads", 1, "--json")
     fill, quiet = (json.loads(line) for line in done.out.splitlines())
     assert (fill["name"], fill["events"], quiet["events"]) == ("fill-3", None, 0)
 
 
-def test_memory_is_shown_by_column(run: Run) -> None:
+def test_memory_is_listed_by_column(run: Run) -> None:
     done = run("bench", "--memory", "fill-20", "event-10", "--json")
     fill, event = (json.loads(line) for line in done.out.splitlines())
     assert (fill["name"], fill["pods"], event["pods"]) == ("fill-20", 160, 300)
@@ -202,14 +202,14 @@ def test_memory_is_shown_by_column(run: Run) -> None:
     assert max(len(line) for line in done.out.splitlines()) <= 80
 
 
-def test_an_unknown_workload_is_one_sentence(run: Run) -> None:
+def test_an_unknown_workload_prints_one_sentence(run: Run) -> None:
     for name in ("fill", "fill-x", "fill-0", "fil-5"):
         done = run("bench", name)
         assert done.status == 1
         assert done.err.startswith(f"kai: no workload '{name}'")
 
 
-def test_the_ladder_and_its_figures_name_workloads() -> None:
+def test_the_ladder_and_its_figures_have_valid_workload_names() -> None:
     for name in (*LADDER, *LARGE, *BARS_MS, *KAI_MS):
         assert needs_data(name) or workload(name).name == name
 

@@ -36,22 +36,22 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_verdict_is_the_first_line_and_the_exit_status(run: Run, folder: Path) -> None:
-    asked = ["default", "default", "--workload", folder / "jobs.yaml", "--seeds", 8]
-    better = run("compare", *asked, "--variant-cluster", folder / "bigger.yaml")
+def test_the_verdict_sets_the_first_line_and_the_exit_status(run: Run, folder: Path) -> None:
+    arguments = ["default", "default", "--workload", folder / "jobs.yaml", "--seeds", 8]
+    better = run("compare", *arguments, "--variant-cluster", folder / "bigger.yaml")
     assert better.status == 0
     assert better.out.startswith("bigger.yaml is better than default: completion, mean -")
     assert "\n  metric  " in better.out
     assert "A seed varies weeks: 4 drawn with replacement out of 4." in better.out
-    worse = run("compare", *asked, "--base-cluster", folder / "bigger.yaml")
+    worse = run("compare", *arguments, "--base-cluster", folder / "bigger.yaml")
     assert worse.status == 1
     assert worse.out.startswith("default is worse than bigger.yaml: completion, mean +")
-    equal = run("compare", *asked, "--cluster", folder / "bigger.yaml", "--processes", 1)
+    equal = run("compare", *arguments, "--cluster", folder / "bigger.yaml", "--processes", 1)
     assert equal.status == 0
     assert equal.out.startswith("default against default: cannot tell: completion, mean 0")
 
 
-def test_json_is_what_python_gives(run: Run, folder: Path) -> None:
+def test_json_equals_the_result_of_kai_compare(run: Run, folder: Path) -> None:
     done = run(
         *("compare", folder / "fifo.yaml", "default", "--workload", folder / "jobs.yaml", "--json"),
         *("--seeds", 3, "--vary", "weeks,failures", "--fail-every", "5d", "--processes", 2),
@@ -71,7 +71,7 @@ def test_json_is_what_python_gives(run: Run, folder: Path) -> None:
     assert json.loads(done.out) == json.loads(expected.to_json())
 
 
-def test_without_randomness_no_interval_is_shown(run: Run, folder: Path) -> None:
+def test_an_experiment_without_randomness_has_no_interval(run: Run, folder: Path) -> None:
     jobs = folder / "jobs.yaml"
     done = run("compare", folder / "fifo.yaml", "default", "--workload", jobs, "--vary", "")
     assert done.status == 0
@@ -81,18 +81,18 @@ def test_without_randomness_no_interval_is_shown(run: Run, folder: Path) -> None
     assert "verdict" not in done.out
 
 
-def test_the_page_is_written_beside_the_table(run: Run, folder: Path, tmp_path: Path) -> None:
-    asked = ["default", folder / "fifo.yaml", "--workload", folder / "jobs.yaml", "--vary", ""]
-    done = run("compare", *asked, "--html", tmp_path / "page.html")
+def test_the_page_option_writes_a_page(run: Run, folder: Path, tmp_path: Path) -> None:
+    arguments = ["default", folder / "fifo.yaml", "--workload", folder / "jobs.yaml", "--vary", ""]
+    done = run("compare", *arguments, "--html", tmp_path / "page.html")
     assert done.status == 0
     assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
-    lost = run("compare", *asked, "--html", tmp_path / "no" / "page.html")
+    lost = run("compare", *arguments, "--html", tmp_path / "no" / "page.html")
     assert lost.status == 2
     assert lost.err.startswith(f"kai: --html: {tmp_path}/no/page.html: ")
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (["--vary", "week"], "vary: a seed cannot vary 'week'; did you mean 'weeks'?"),
         (["--primary", "speed"], "there is no metric 'speed'"),
@@ -102,15 +102,19 @@ def test_the_page_is_written_beside_the_table(run: Run, folder: Path, tmp_path: 
         (["--until", "soon"], "--until: 'soon' is not a time such as 90s, 2h30m, 36h or 7d"),
     ],
 )
-def test_a_mistake_is_a_sentence(run: Run, folder: Path, options: list[str], said: str) -> None:
+def test_an_invalid_option_prints_one_sentence(
+    run: Run, folder: Path, options: list[str], message: str
+) -> None:
     jobs = ["--workload", folder / "jobs.yaml"]
     done = run("compare", "default", "default", *jobs, *options)
     assert done.status == 2
-    assert done.err.startswith(f"kai: {said}")
+    assert done.err.startswith(f"kai: {message}")
     assert done.err.count("\n") == 1
 
 
-def test_a_configuration_with_a_mistake(run: Run, folder: Path, tmp_path: Path) -> None:
+def test_an_invalid_configuration_prints_one_sentence(
+    run: Run, folder: Path, tmp_path: Path
+) -> None:
     jobs = ["--workload", folder / "jobs.yaml", "--vary", ""]
     done = run("compare", tmp_path / "none.yaml", "default", *jobs)
     assert done.status == 2
@@ -135,13 +139,13 @@ def youngest_first(groups):
 """
 
 
-def test_a_policy_in_python_is_on_one_side_or_on_both(
+def test_a_python_policy_may_apply_to_one_side_or_both(
     run: Run, folder: Path, tmp_path: Path
 ) -> None:
     mine = tmp_path / "mine.py"
     mine.write_text(YOUNGEST_FIRST)
-    asked = ["--workload", folder / "jobs.yaml", "--seeds", 3]
-    sides = ["default", "default", *asked, "--json"]
+    arguments = ["--workload", folder / "jobs.yaml", "--seeds", 3]
+    sides = ["default", "default", *arguments, "--json"]
     one = run("compare", *sides, "--variant-policy", mine, "--processes", 1)
     two = run("compare", *sides, "--variant-policy", mine, "--processes", 2)
     assert two.out == one.out
@@ -160,31 +164,35 @@ def test_a_policy_in_python_is_on_one_side_or_on_both(
     both = run("compare", *sides, "--policy", mine)
     assert json.loads(both.out)["metrics"][0]["difference"] == 0
     bigger = ["--base-cluster", folder / "bigger.yaml"]
-    named = run("compare", folder / "fifo.yaml", "default", *asked, "--base-policy", mine, *bigger)
+    named = run(
+        "compare", folder / "fifo.yaml", "default", *arguments, "--base-policy", mine, *bigger
+    )
     assert "fifo.yaml with mine.py on bigger.yaml" in " ".join(named.out.split())
 
 
 @pytest.mark.parametrize("processes", [1, 2])
-def test_a_policy_that_fails_is_one_sentence(
+def test_a_failing_policy_prints_one_sentence(
     run: Run, folder: Path, tmp_path: Path, processes: int
 ) -> None:
     mine = tmp_path / "mine.py"
     mine.write_text(YOUNGEST_FIRST.replace("waited_s", "waited"))
-    asked = ["default", "default", "--workload", folder / "jobs.yaml", "--seeds", 3]
-    done = run("compare", *asked, "--variant-policy", mine, "--processes", processes)
+    arguments = ["default", "default", "--workload", folder / "jobs.yaml", "--seeds", 3]
+    done = run("compare", *arguments, "--variant-policy", mine, "--processes", processes)
     assert done.status == 2
     assert done.out == ""
     assert done.err.startswith(f"kai: policy youngest_first ({mine}, line 6): AttributeError: ")
     assert done.err.count("\n") == 1
 
 
-def test_a_file_without_a_policy_is_one_sentence(run: Run, folder: Path, tmp_path: Path) -> None:
-    asked = ["--workload", folder / "jobs.yaml"]
+def test_a_file_without_a_policy_prints_one_sentence(
+    run: Run, folder: Path, tmp_path: Path
+) -> None:
+    arguments = ["--workload", folder / "jobs.yaml"]
     none = tmp_path / "none.py"
-    done = run("compare", "default", "default", *asked, "--base-policy", none)
+    done = run("compare", "default", "default", *arguments, "--base-policy", none)
     assert done.status == 2
     assert done.err == f"kai: --base-policy: {none}: there is no such file\n"
-    done = run("compare", "default", none, *asked)
+    done = run("compare", "default", none, *arguments)
     assert done.status == 2
     assert f"write default --variant-policy {none}" in done.err
     assert done.err.count("\n") == 1
@@ -206,9 +214,9 @@ def test_an_interrupt_ends_all_processes(folder: Path) -> None:
         time.sleep(0.05)  # two processes and the one that counts resources
     started = children.read_text().split()
     done.send_signal(signal.SIGINT)
-    _, said = done.communicate(timeout=60)
+    _, output = done.communicate(timeout=60)
     assert done.returncode == 130
-    assert said.strip() == "kai: interrupted"
+    assert output.strip() == "kai: interrupted"
     for _ in range(200):
         left = [pid for pid in started if _runs(pid)]
         if not left:

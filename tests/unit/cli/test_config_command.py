@@ -14,7 +14,7 @@ from kai.engine import config
 Run = Any
 
 
-def test_the_built_in_configuration_can_be_given_back(run: Run, tmp_path: Path) -> None:
+def test_the_printed_default_configuration_can_be_loaded(run: Run, tmp_path: Path) -> None:
     shown = run("config", "show")
     assert (shown.status, shown.err) == (0, "")
     (tmp_path / "mine.yaml").write_text(shown.out)
@@ -25,7 +25,7 @@ def test_the_built_in_configuration_can_be_given_back(run: Run, tmp_path: Path) 
     assert json.loads(run("config", "show", "--json").out) == config.in_force("")
 
 
-def test_what_a_file_changes_is_shown(run: Run, tmp_path: Path) -> None:
+def test_the_changes_of_a_file_are_shown(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text("plugins: {nodeplacement: {gpu: spread}, predicates: false}\nactons: x\n")
     shown = run("config", "show", "--config", path)
@@ -37,7 +37,7 @@ def test_what_a_file_changes_is_shown(run: Run, tmp_path: Path) -> None:
     assert run("config", "show", "--config", path, "--strict").status == 2
 
 
-def test_what_a_snapshot_runs_with_is_shown(run: Run, tmp_path: Path) -> None:
+def test_the_configuration_of_a_snapshot_is_shown(run: Run, tmp_path: Path) -> None:
     kai.Cluster().configure({"actions": "allocate"}).save(tmp_path / "a.zip")
     shown = yaml.safe_load(run("config", "show", tmp_path / "a.zip").out)
     assert shown["actions"] == "allocate"
@@ -46,7 +46,7 @@ def test_what_a_snapshot_runs_with_is_shown(run: Run, tmp_path: Path) -> None:
     assert set(as_kai["compat"].values()) == {"kai"}
 
 
-def test_a_configuration_that_cannot_be_used_is_one_sentence(run: Run, tmp_path: Path) -> None:
+def test_an_invalid_configuration_prints_one_sentence(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text("actions: [allocate]\n")
     done = run("config", "show", "--config", path)

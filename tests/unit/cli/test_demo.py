@@ -10,7 +10,7 @@ from typing import Any
 Run = Callable[..., Any]
 
 
-def test_it_tells_its_story(run: Run) -> None:
+def test_the_demo_shows_each_step(run: Run) -> None:
     done = run("demo")
     assert done.status == 0
     assert done.err == ""
@@ -31,11 +31,11 @@ def test_it_tells_its_story(run: Run) -> None:
     assert max(len(line) for line in done.out.splitlines()) <= 80
 
 
-def test_it_is_the_same_every_time(run: Run) -> None:
+def test_the_demo_prints_the_same_text_every_time(run: Run) -> None:
     assert run("demo").out == run("demo").out
 
 
-def test_its_suggested_next_steps_work(run: Run, tmp_path: Path, monkeypatch: Any) -> None:
+def test_the_suggested_next_commands_work(run: Run, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
     for step in range(2):
@@ -51,7 +51,7 @@ def test_its_suggested_next_steps_work(run: Run, tmp_path: Path, monkeypatch: An
     assert "vision/big waits in queue vision." in run("plan", "demo.zip", "--explain", "big").out
 
 
-def test_without_kai_on_the_path_it_names_what_starts_it(
+def test_without_kai_on_the_path_another_command_is_suggested(
     run: Run, tmp_path: Path, monkeypatch: Any
 ) -> None:
     monkeypatch.chdir(tmp_path)

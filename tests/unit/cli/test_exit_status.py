@@ -39,7 +39,7 @@ Run = Callable[..., Any]
         (["demo", "--save", "/no/such/folder/x.zip"], "kai: --save: /no/such/folder/x.zip"),
     ],
 )
-def test_bad_input_is_one_sentence_and_2(
+def test_bad_input_prints_one_sentence_and_exits_with_2(
     run: Run, snapshot: Path, arguments: list[str], message: str
 ) -> None:
     done = run(*(snapshot if each == "SNAPSHOT" else each for each in arguments))
@@ -48,23 +48,25 @@ def test_bad_input_is_one_sentence_and_2(
     assert "Traceback" not in done.err
 
 
-def test_a_file_given_in_place_of_a_command_is_understood(run: Run) -> None:
+def test_a_file_in_place_of_a_command_suggests_kai_plan(run: Run) -> None:
     assert "try 'kai plan cluster.zip'" in run("cluster.zip").err
 
 
-def test_a_name_that_is_not_there_is_1(run: Run, snapshot: Path) -> None:
+def test_an_unknown_name_exits_with_1(run: Run, snapshot: Path) -> None:
     done = run("plan", snapshot, "--explain", "visoin/big")
     assert (done.status, done.out) == (1, "")
     assert done.err.startswith("kai: there is no pod group 'visoin/big'; did you mean 'vision/big'")
 
 
-def test_an_input_that_cannot_be_read_stops_no_other(run: Run, snapshot: Path) -> None:
+def test_an_unreadable_input_does_not_stop_the_next(run: Run, snapshot: Path) -> None:
     done = run("plan", "missing.zip", snapshot, "--json")
     assert done.status == 2
     assert json.loads(done.out)["input"] == str(snapshot)
 
 
-def test_strict_is_2_when_something_was_left_out(run: Run, tmp_path: Path, snapshot: Path) -> None:
+def test_strict_exits_with_2_if_an_object_was_left_out(
+    run: Run, tmp_path: Path, snapshot: Path
+) -> None:
     path = tmp_path / "x.yaml"
     path.write_text("kind: Job\nmetadata: {name: j}\n---\nkind: Node\nmetadata: {name: n}\n")
     done = run("plan", path, "--strict", "--json")
@@ -74,7 +76,9 @@ def test_strict_is_2_when_something_was_left_out(run: Run, tmp_path: Path, snaps
     assert run("plan", snapshot, "--strict").status == 0
 
 
-def test_strict_is_2_for_a_name_that_is_not_known(run: Run, tmp_path: Path, snapshot: Path) -> None:
+def test_strict_exits_with_2_for_an_unknown_member(
+    run: Run, tmp_path: Path, snapshot: Path
+) -> None:
     (tmp_path / "config.yaml").write_text("actons: allocate\n")
     arguments = ("plan", snapshot, "--config", tmp_path / "config.yaml")
     assert run(*arguments).status == 0
@@ -85,7 +89,7 @@ def test_strict_is_2_for_a_name_that_is_not_known(run: Run, tmp_path: Path, snap
     )
 
 
-def test_a_reader_that_has_seen_enough_is_no_error(start: Any, snapshot: Path) -> None:
+def test_a_closed_pipe_is_not_an_error(start: Any, snapshot: Path) -> None:
     with start("plan", *[snapshot] * 50, "--json") as process:
         process.stdout.readline()
         process.stdout.close()
@@ -93,7 +97,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(start: Any, snapshot: Path) -
         assert process.stderr.read() == ""
 
 
-def test_standard_input_is_a_dash(start: Any) -> None:
+def test_a_dash_reads_standard_input(start: Any) -> None:
     process = start("plan", "-", "--json")
     out, err = process.communicate("kind: Node\nmetadata: {name: n}\n", timeout=60)
     assert process.returncode == 0, err
@@ -101,7 +105,7 @@ def test_standard_input_is_a_dash(start: Any) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends a signal")
-def test_ctrl_c_is_heard_while_a_plan_is_made() -> None:
+def test_ctrl_c_interrupts_a_plan() -> None:
     code = f"""
         import sys, time
         sys.path.insert(0, {str(Path(kai.__file__).parents[1])!r})

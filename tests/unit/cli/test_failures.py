@@ -41,7 +41,7 @@ def shell(
 
 
 @pytest.mark.parametrize(
-    ("command", "status", "said"),
+    ("command", "status", "message"),
     [
         ("KAI plan $SNAPSHOT > /dev/full", 2, "kai: standard output: no space left on device\n"),
         ("KAI plan --help > /dev/full", 2, "kai: standard output: no space left on device\n"),
@@ -58,16 +58,16 @@ def shell(
         ("KAI plan $'\\xff.yaml'", 2, "kai: \\udcff.yaml: no such file or directory\n"),
     ],
 )
-def test_streams_and_disks(
-    tmp_path: Path, snapshot: Path, command: str, status: int, said: str
+def test_failures_of_streams_and_disks(
+    tmp_path: Path, snapshot: Path, command: str, status: int, message: str
 ) -> None:
     done = shell(command, tmp_path, SNAPSHOT=str(snapshot))
-    assert (done.returncode, done.stderr[: len(said) or None]) == (status, said)
+    assert (done.returncode, done.stderr[: len(message) or None]) == (status, message)
     assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
-def test_any_encoding_takes_any_name(tmp_path: Path, encoding: str) -> None:
+def test_names_print_in_any_encoding(tmp_path: Path, encoding: str) -> None:
     name = "n\u6f22\u00e9.yaml"
     (tmp_path / name).write_text("kind: Node\nmetadata: {name: n\u6f22}\n")
     done = shell(f"KAI plan {name} --now 2026-01-01T00:00:00Z", tmp_path, PYTHONIOENCODING=encoding)
@@ -95,12 +95,12 @@ def test_an_interrupt_ends_waiting_for_an_empty_pipe_at_once(
     for _ in range(2):  # `timeout -s INT` sends it twice
         process.send_signal(signal.SIGINT)
     start = time.monotonic()
-    _, said = process.communicate(timeout=30)
+    _, output = process.communicate(timeout=30)
     assert time.monotonic() - start < 5
-    assert (process.returncode, said.strip()) == (130, "kai: interrupted")
+    assert (process.returncode, output.strip()) == (130, "kai: interrupted")
 
 
-def test_a_compiled_core_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_compiled_core(tmp_path: Path) -> None:
     shutil.copytree(
         PYTHON / "kai", tmp_path / "kai", ignore=shutil.ignore_patterns("_core*.so", "__pycache__")
     )
@@ -112,7 +112,7 @@ def test_a_compiled_core_that_is_not_there(tmp_path: Path) -> None:
     assert shell("KAI settings -o kubernetes --queue a", tmp_path, python=tmp_path).returncode == 0
 
 
-def test_a_disk_that_is_full_leaves_the_file_that_was_there(tmp_path: Path) -> None:
+def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
     (tmp_path / "it.yaml").write_text("metadata: {labels: {kai.scheduler/queue: 5}}\n" * 3)
     before = (tmp_path / "it.yaml").read_text()
     done = shell("ulimit -f 0; KAI demo --save it.yaml", tmp_path)
@@ -132,7 +132,7 @@ def raising(error: BaseException) -> Callable[[], Any]:
 
 
 @pytest.mark.parametrize(
-    ("error", "status", "said"),
+    ("error", "status", "message"),
     [
         (MemoryError(), 2, "kai: there is not enough memory for this"),
         (RecursionError(), 2, "kai: an input is nested too deeply"),
@@ -149,16 +149,16 @@ def raising(error: BaseException) -> Callable[[], Any]:
         (KeyboardInterrupt(), 130, "kai: interrupted"),
     ],
 )
-def test_each_failure_has_its_sentence_and_status(
-    capfd: pytest.CaptureFixture[str], error: BaseException, status: int, said: str
+def test_each_failure_has_a_sentence_and_a_status(
+    capfd: pytest.CaptureFixture[str], error: BaseException, status: int, message: str
 ) -> None:
     assert guard(raising(error)) == status
     line, *rest = capfd.readouterr().err.splitlines()
-    assert said in line
+    assert message in line
     assert rest == []
 
 
-def test_a_mistake_of_ours_keeps_its_traceback_where_that_is_asked_for(
+def test_the_debug_variable_shows_the_traceback_of_a_defect(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv(failures.DEBUG_ENV, "1")
@@ -167,11 +167,11 @@ def test_a_mistake_of_ours_keeps_its_traceback_where_that_is_asked_for(
     assert guard(raising(kai.InvalidInputError("x"))) == 2
 
 
-def test_streams_that_are_not_the_interpreters_stay() -> None:
+def test_replaced_streams_are_not_changed() -> None:
     before = sys.stdout, sys.stderr
     with failures.standard_streams():
         assert (sys.stdout, sys.stderr) == before
 
 
-def test_an_output_error_is_none_that_others_handle() -> None:
+def test_an_output_error_is_not_an_os_error() -> None:
     assert not issubclass(OutputError, OSError)

@@ -43,26 +43,26 @@ def long_names(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_json_and_yaml_say_the_same(run: Run, snapshot: Path, command: str) -> None:
-    said = [
+def test_json_and_yaml_have_the_same_content(run: Run, snapshot: Path, command: str) -> None:
+    data = [
         json.loads(run(command, snapshot, *form, "--now", NOW).out)
         for form in (["--json"], ["-o", "json"])
     ]
-    said.append(yaml.safe_load(run(command, snapshot, "-o", "yaml", "--now", NOW).out))
-    for each in said:
+    data.append(yaml.safe_load(run(command, snapshot, "-o", "yaml", "--now", NOW).out))
+    for each in data:
         each.pop("timing_ms", None)
-    assert said[0] == said[1] == said[2]
-    assert said[0]["input"] == str(snapshot)
+    assert data[0] == data[1] == data[2]
+    assert data[0]["input"] == str(snapshot)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_yaml_of_two_inputs_is_two_documents(run: Run, snapshot: Path, command: str) -> None:
+def test_yaml_has_one_document_per_input(run: Run, snapshot: Path, command: str) -> None:
     done = run(command, snapshot, snapshot, "-o", "yaml", "--now", NOW)
     assert len(list(yaml.safe_load_all(done.out))) == 2
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_csv_of_two_inputs_has_one_head(run: Run, snapshot: Path, command: str) -> None:
+def test_csv_of_two_inputs_has_one_header(run: Run, snapshot: Path, command: str) -> None:
     one = list(csv.reader(io.StringIO(run(command, snapshot, "-o", "csv", "--now", NOW).out)))
     two = run(command, snapshot, snapshot, "-o", "csv", "--now", NOW).out
     assert list(csv.reader(io.StringIO(two))) == [*one, *one[1:]]
@@ -72,7 +72,7 @@ def test_csv_of_two_inputs_has_one_head(run: Run, snapshot: Path, command: str) 
     assert one[1][0] == str(snapshot)
 
 
-def test_csv_of_a_plan_is_its_decisions(run: Run, snapshot: Path) -> None:
+def test_csv_of_a_plan_lists_its_decisions(run: Run, snapshot: Path) -> None:
     done = run("plan", snapshot, "-o", "csv", "--now", NOW)
     [row] = csv.DictReader(io.StringIO(done.out))
     assert {name: value for name, value in row.items() if value} == {
@@ -81,7 +81,7 @@ def test_csv_of_a_plan_is_its_decisions(run: Run, snapshot: Path) -> None:
     }  # fmt: skip
 
 
-def test_csv_of_queues_says_unlimited_as_pandas_does(run: Run, snapshot: Path) -> None:
+def test_csv_of_queues_has_unlimited_as_inf(run: Run, snapshot: Path) -> None:
     rows = csv.DictReader(io.StringIO(run("queues", snapshot, "-o", "csv", "--now", NOW).out))
     [gpus] = [row for row in rows if (row["queue"], row["resource"]) == ("vision", "gpu")]
     assert (gpus["limit"], gpus["deserved"], gpus["fair_share"]) == ("inf", "2", "2")
@@ -89,7 +89,7 @@ def test_csv_of_queues_says_unlimited_as_pandas_does(run: Run, snapshot: Path) -
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_markdown_is_tables(run: Run, snapshot: Path, command: str) -> None:
+def test_markdown_has_tables(run: Run, snapshot: Path, command: str) -> None:
     out = run(command, snapshot, "-o", "markdown", "--now", NOW).out
     assert out.startswith("### ")
     rows = [line for line in out.splitlines() if line.startswith("|")]
@@ -97,7 +97,9 @@ def test_markdown_is_tables(run: Run, snapshot: Path, command: str) -> None:
     assert len(rows) >= 3
 
 
-def test_warnings_go_beside_data_and_onto_pages(run: Run, snapshot: Path, tmp_path: Path) -> None:
+def test_warnings_go_to_stderr_for_data_and_onto_pages(
+    run: Run, snapshot: Path, tmp_path: Path
+) -> None:
     (tmp_path / "config.yaml").write_text("actons: allocate\n")
     for form in ("json", "yaml", "csv"):
         done = run("plan", snapshot, "-o", form, "--config", tmp_path / "config.yaml")
@@ -106,9 +108,9 @@ def test_warnings_go_beside_data_and_onto_pages(run: Run, snapshot: Path, tmp_pa
     assert '"actons" is not known' in done.out
 
 
-def test_an_explanation_has_every_form_but_a_table(run: Run, snapshot: Path) -> None:
-    said = yaml.safe_load(run("plan", snapshot, "--explain", "big", "-o", "yaml").out)
-    assert said["pod_group"] == "vision/big"
+def test_an_explanation_has_every_form_except_csv(run: Run, snapshot: Path) -> None:
+    data = yaml.safe_load(run("plan", snapshot, "--explain", "big", "-o", "yaml").out)
+    assert data["pod_group"] == "vision/big"
     assert "It can never start" in run("plan", snapshot, "--explain", "big", "-o", "markdown").out
     done = run("plan", snapshot, "--explain", "big", "-o", "csv")
     assert (done.status, done.out) == (2, "")
@@ -116,17 +118,19 @@ def test_an_explanation_has_every_form_but_a_table(run: Run, snapshot: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (["--json", "--wide"], "--output, --wide and --json exclude each other"),
         (["-o", "csv", "--json"], "--output, --wide and --json exclude each other"),
         (["-o", "xml"], "'xml' is not one of"),
     ],
 )
-def test_forms_that_make_no_sense(run: Run, snapshot: Path, options: list[str], said: str) -> None:
+def test_invalid_forms_are_refused(
+    run: Run, snapshot: Path, options: list[str], message: str
+) -> None:
     done = run("plan", snapshot, *options)
     assert (done.status, done.out) == (2, "")
-    assert said in done.err
+    assert message in done.err
     assert run("plan", snapshot, "-o", "json", "--json").status == 0
 
 
@@ -143,10 +147,10 @@ def test_a_wide_plan_has_a_row_per_pod_group(run: Run, tmp_path: Path) -> None:
     ]
     rows = [line.split() for line in lines[head + 1 : head + 41]]
     assert [row[0] for row in rows] == [f"a/job-{number:02}" for number in range(40)]
-    said = {row[0]: " ".join(row[1:]) for row in rows}
-    assert said["a/job-02"] == "a placed 50 365d 1 0 1 0 0 0 n1 (1)"
-    assert said["a/job-03"].startswith("a partly placed 50 365d 2 0 1 0 0 1 ")
-    assert said["a/job-39"].startswith("a unschedulable 50 365d 1 0 0 0 0 1")
+    found = {row[0]: " ".join(row[1:]) for row in rows}
+    assert found["a/job-02"] == "a placed 50 365d 1 0 1 0 0 0 n1 (1)"
+    assert found["a/job-03"].startswith("a partly placed 50 365d 2 0 1 0 0 1 ")
+    assert found["a/job-39"].startswith("a unschedulable 50 365d 1 0 0 0 0 1")
     assert "Queues, memory" in lines
 
 
@@ -188,7 +192,7 @@ def test_the_width_of_a_real_terminal_is_used(long_names: Path) -> None:
         cwd=Path(kai.__file__).parents[1],
     ):
         os.close(its)
-        said = b""
+        message = b""
         while True:
             try:
                 part = os.read(ours, 65536)
@@ -196,15 +200,15 @@ def test_the_width_of_a_real_terminal_is_used(long_names: Path) -> None:
                 break
             if not part:
                 break
-            said += part
+            message += part
     os.close(ours)
-    lines = said.decode().replace("\r\n", "\n").splitlines()
+    lines = message.decode().replace("\r\n", "\n").splitlines()
     assert lines[0].startswith("\x1b[1m")
     assert 60 < max(len(plain(line)) for line in lines) <= 70
 
 
-def plain(said: str) -> str:
-    return re.sub(r"\x1b\[[0-9;]*m", "", said)
+def plain(message: str) -> str:
+    return re.sub(r"\x1b\[[0-9;]*m", "", message)
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120, 200])
@@ -222,29 +226,29 @@ def test_a_wide_terminal_is_used(on_terminal: Run, long_names: Path) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_names_are_whole_in_a_file_and_with_wide(
+def test_names_are_not_shortened_in_files_and_with_wide(
     on_terminal: Run, run: Run, long_names: Path, command: str
 ) -> None:
-    for said in (
+    for text in (
         run(command, long_names).out,
         plain(on_terminal(60, command, "--wide", long_names)),
     ):
-        assert LONG in said
-        assert "..." not in said
+        assert LONG in text
+        assert "..." not in text
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120])
-def test_queues_with_like_names_stay_apart(
+def test_shortened_queue_names_stay_distinct(
     on_terminal: Run, long_names: Path, columns: int
 ) -> None:
-    said = plain(on_terminal(columns, "queues", long_names))
-    table = said[said.index("Queues, GPUs") : said.index("Queues, CPUs")]
+    output = plain(on_terminal(columns, "queues", long_names))
+    table = output[output.index("Queues, GPUs") : output.index("Queues, CPUs")]
     names = [row.split()[0] for row in table.splitlines() if "..." in row]
     assert len(names) == len(set(names)) == 2
     assert all(row.startswith("    ") for row in table.splitlines() if "..." in row)
 
 
-def test_colours_are_for_terminals_and_can_be_turned_off(
+def test_terminals_get_colours_that_can_be_turned_off(
     on_terminal: Run, run: Run, snapshot: Path
 ) -> None:
     assert "\x1b[32mbind" in on_terminal(80, "plan", snapshot)
@@ -254,7 +258,7 @@ def test_colours_are_for_terminals_and_can_be_turned_off(
     assert "\x1b" not in run("plan", snapshot).out
 
 
-def test_a_file_has_colours_where_they_are_forced(
+def test_forced_colours_are_written_to_a_file(
     run: Run, snapshot: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")

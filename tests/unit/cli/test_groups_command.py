@@ -29,12 +29,12 @@ def test_the_next_group_is_first_and_has_a_reason(run: Run, waiting: Path) -> No
     assert (done.status, done.err) == (0, "")
     rows = re.findall(r"^ +(\d)  (\S+) +(\S+) ", done.out, re.MULTILINE)
     assert rows == [("1", "a/high", "1"), ("2", "a/low", "1"), ("3", "b/new", "3")]
-    said = " ".join(done.out.replace("\n" + " " * 45, " ").split())
-    assert "its priority is 90; the next has 50" in said
-    assert "with it, queue a has 50 % of its allowance; b has 75 %" in said
+    output = " ".join(done.out.replace("\n" + " " * 45, " ").split())
+    assert "its priority is 90; the next has 50" in output
+    assert "with it, queue a has 50 % of its allowance; b has 75 %" in output
 
 
-def test_wide_has_each_part_of_the_order(run: Run, waiting: Path) -> None:
+def test_wide_has_a_column_for_each_part_of_the_order(run: Run, waiting: Path) -> None:
     head = run("groups", waiting, "--wide", "--now", NOW).out.splitlines()[3]
     for part in (
         "queues",
@@ -49,11 +49,11 @@ def test_wide_has_each_part_of_the_order(run: Run, waiting: Path) -> None:
     assert first.split("  within deserved")[0].split() == ["1", "a/high", "1", "a"]
 
 
-def test_data_is_the_order_of_the_plan(run: Run, waiting: Path) -> None:
-    said = json.loads(run("groups", waiting, "--json", "--now", NOW).out)
+def test_json_equals_the_order_of_the_plan(run: Run, waiting: Path) -> None:
+    data = json.loads(run("groups", waiting, "--json", "--now", NOW).out)
     order = kai.Scheduler().plan(kai.load(waiting), now=NOW).order
-    assert said["groups"] == [turn.to_dict() for turn in order]
-    first = said["groups"][0]
+    assert data["groups"] == [turn.to_dict() for turn in order]
+    first = data["groups"][0]
     assert (first["place"], first["group"], first["priority"]) == (1, "a/high", 90)
     assert first["because"] == "its priority is 90; a/low has 50"
     [queue] = first["queues"]
@@ -75,7 +75,7 @@ def test_many_groups_are_counted_unless_wide(run: Run, tmp_path: Path) -> None:
     assert "a/job-59" in run("groups", tmp_path / "many.zip", "--wide").out
 
 
-def test_no_group_waits(run: Run, tmp_path: Path) -> None:
+def test_a_cluster_without_waiting_groups(run: Run, tmp_path: Path) -> None:
     kai.Cluster().save(tmp_path / "empty.zip")
     done = run("groups", tmp_path / "empty.zip", "--now", NOW)
     assert " ".join(done.out.split()).endswith("0 pod groups wait after this cycle")
@@ -85,6 +85,6 @@ def test_groups_that_cannot_be_tried_are_counted(run: Run, tmp_path: Path) -> No
     cluster = kai.Cluster().queue("a").node("n", gpus=1)
     cluster.pending("a/big", gpus=2).pending("a/gang", pods=1, min_member=2)
     cluster.save(tmp_path / "c.zip")
-    said = " ".join(run("groups", tmp_path / "c.zip").out.split())
-    assert "1 pod group waits after this cycle" in said
-    assert "1 more pod group waits for another reason and has no place in this order" in said
+    output = " ".join(run("groups", tmp_path / "c.zip").out.split())
+    assert "1 pod group waits after this cycle" in output
+    assert "1 more pod group waits for another reason and has no place in this order" in output

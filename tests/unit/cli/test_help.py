@@ -36,5 +36,5 @@ def test_help_shows_examples(run: Run, command: str) -> None:
     assert f"Examples:\n    kai {command} " in run(command, "--help").out
 
 
-def test_the_version_is_kais(run: Run) -> None:
+def test_the_version_option_prints_the_version(run: Run) -> None:
     assert run("--version").out == f"kai, version {kai.__version__}\n"

@@ -25,7 +25,7 @@ def test_the_crds_alone_are_printed(run: Run) -> None:
     assert kinds(done.out) == ["CustomResourceDefinition"] * 6
 
 
-def test_everything_is_printed_in_the_order_in_which_it_is_applied(run: Run) -> None:
+def test_objects_are_printed_in_the_order_to_apply(run: Run) -> None:
     done = run("install")
     assert (done.status, done.err) == (0, "")
     found = kinds(done.out)
@@ -35,7 +35,7 @@ def test_everything_is_printed_in_the_order_in_which_it_is_applied(run: Run) -> 
     assert "namespace: kai-scheduler\n" in done.out
 
 
-def test_namespace_and_image_are_chosen(run: Run) -> None:
+def test_namespace_and_image_are_options(run: Run) -> None:
     done = run("install", "--namespace", "gpu", "--image", "registry/kai:1", "--json")
     objects = json.loads(done.out)["items"]
     namespaces = {
@@ -51,7 +51,7 @@ def test_each_role_gets_a_deployment_of_its_own(run: Run) -> None:
     assert kinds(run("install", "--separate").out).count("Deployment") == 5
 
 
-def test_without_programs_there_is_everything_but_the_deployment(run: Run) -> None:
+def test_without_programs_only_the_deployment_is_missing(run: Run) -> None:
     done = run("install", "--without-programs", "--namespace", "gpu")
     assert (done.status, done.err) == (0, "")
     found = kinds(done.out)
@@ -59,7 +59,7 @@ def test_without_programs_there_is_everything_but_the_deployment(run: Run) -> No
     assert "ServiceAccount" in found
 
 
-def test_the_numa_exporter_comes_when_it_is_wanted(run: Run) -> None:
+def test_the_numa_exporter_is_optional(run: Run) -> None:
     assert "DaemonSet" not in kinds(run("install").out)
     done = run("install", "--numa-exporter", "--namespace", "gpu", "--json")
     objects = json.loads(done.out)["items"]
@@ -87,7 +87,7 @@ def test_the_numa_exporter_comes_when_it_is_wanted(run: Run) -> None:
         (["--image", ""], "--image: '' is not the name of an image"),
     ],
 )
-def test_what_makes_no_sense_is_refused(run: Run, arguments: list[str], why: str) -> None:
+def test_invalid_options_are_refused(run: Run, arguments: list[str], why: str) -> None:
     done = run("install", *arguments)
     assert (done.status, done.out) == (2, "")
     assert why in done.err
@@ -100,7 +100,7 @@ usageDBConfig: {clientType: prometheus, connectionString: "http://prometheus:909
 
 
 @pytest.mark.parametrize("separate", [(), ("--separate",)])
-def test_a_configuration_goes_to_the_scheduler(
+def test_the_configuration_is_mounted_into_the_scheduler(
     run: Run, tmp_path: Path, separate: tuple[str, ...]
 ) -> None:
     file = tmp_path / "config.yaml"
@@ -129,7 +129,7 @@ def test_a_configuration_goes_to_the_scheduler(
     assert readers == ["scheduler" if separate else "all"]
 
 
-def test_another_configuration_makes_the_pods_anew(run: Run, tmp_path: Path) -> None:
+def test_another_configuration_changes_the_pod_template(run: Run, tmp_path: Path) -> None:
     file, seen = tmp_path / "config.yaml", set()
     for value in (1, 2):
         file.write_text(f"plugins: {{proportion: {{kValue: {value}}}}}")
@@ -140,7 +140,7 @@ def test_another_configuration_makes_the_pods_anew(run: Run, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("text", "status", "said"),
+    ("text", "status", "message"),
     [
         ("usageDBConfig: {clientType: influx}", 2, "unknown client type: influx"),
         ("actions: 7", 2, "actions"),
@@ -151,13 +151,13 @@ def test_another_configuration_makes_the_pods_anew(run: Run, tmp_path: Path) -> 
     ],
 )
 def test_a_configuration_is_checked(
-    run: Run, tmp_path: Path, text: str, status: int, said: str
+    run: Run, tmp_path: Path, text: str, status: int, message: str
 ) -> None:
     file = tmp_path / "config.yaml"
     file.write_text(text)
     done = run("install", "--config", file)
     assert done.status == status
-    assert said in done.err
+    assert message in done.err
     assert run("install", "--config", tmp_path / "none.yaml").status == 2
     assert run("install", "--config", file, "--crds-only").status == 2
     assert run("install", "--config", file, "--without-programs").status == 2

@@ -84,7 +84,7 @@ def write(tmp_path: Path) -> Callable[[str], Path]:
     return write
 
 
-def test_nothing_to_say(run: Run, write: Callable[[str], Path]) -> None:
+def test_a_valid_file_has_no_findings(run: Run, write: Callable[[str], Path]) -> None:
     done = run("lint", write(RIGHT))
     assert (done.status, done.out, done.err) == (0, "All checks passed!\n", "")
 
@@ -105,7 +105,7 @@ def test_findings_have_lines(run: Run, write: Callable[[str], Path]) -> None:
     assert done.err == "kai: --fix corrects 3 of these\n"
 
 
-def test_findings_for_programs(run: Run, write: Callable[[str], Path]) -> None:
+def test_json_has_the_members_of_a_finding(run: Run, write: Callable[[str], Path]) -> None:
     path = write(WRONG)
     found = [json.loads(line) for line in run("lint", path, "--json").out.splitlines()]
     assert found[0] == {
@@ -122,7 +122,7 @@ def test_findings_for_programs(run: Run, write: Callable[[str], Path]) -> None:
     assert [each["line"] for each in found] == [12, 16, 16, 23]
 
 
-def test_what_is_certain_is_mended(run: Run, write: Callable[[str], Path]) -> None:
+def test_certain_findings_are_fixed(run: Run, write: Callable[[str], Path]) -> None:
     path = write(WRONG)
     done = run("lint", path, "--fix")
     assert done.status == 1
@@ -146,7 +146,9 @@ def test_what_is_certain_is_mended(run: Run, write: Callable[[str], Path]) -> No
     ]
 
 
-def test_a_name_is_added_in_either_style(run: Run, write: Callable[[str], Path]) -> None:
+def test_a_container_name_is_added_in_block_and_flow_style(
+    run: Run, write: Callable[[str], Path]
+) -> None:
     path = write(WORKFLOW)
     assert run("lint", path).status == 1
     assert run("lint", path, "--fix").status == 0
@@ -155,7 +157,7 @@ def test_a_name_is_added_in_either_style(run: Run, write: Callable[[str], Path])
     assert first["metadata"]["annotations"] == second["metadata"]["annotations"] == expected
 
 
-def test_json_is_mended_as_json(run: Run, tmp_path: Path) -> None:
+def test_json_is_fixed_as_json(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "pod.json"
     pod = yaml.safe_load(RIGHT)
     pod["metadata"]["annotations"] = {"gpu-memory": "5Gi", "own": 0.5}
@@ -166,7 +168,7 @@ def test_json_is_mended_as_json(run: Run, tmp_path: Path) -> None:
         assert annotations == {"gpu-memory": "5120", "own": "0.5"}
 
 
-def test_windows_line_ends_stay(run: Run, tmp_path: Path) -> None:
+def test_windows_line_ends_are_kept(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "pod.yaml"
     text = RIGHT.replace('"0.5"', "0.5").replace("\n", "\r\n")
     path.write_bytes(text.encode())
@@ -174,7 +176,7 @@ def test_windows_line_ends_stay(run: Run, tmp_path: Path) -> None:
     assert path.read_bytes() == text.replace("0.5", '"0.5"').encode()
 
 
-def test_what_comes_from_an_anchor_is_found(run: Run, write: Callable[[str], Path]) -> None:
+def test_findings_in_an_anchor_are_reported(run: Run, write: Callable[[str], Path]) -> None:
     text = RIGHT.replace("annotations:\n    gpu", "annotations: &a\n    gpu").replace(
         '"0.5"', '"1.5"'
     )
@@ -187,13 +189,13 @@ def test_what_comes_from_an_anchor_is_found(run: Run, write: Callable[[str], Pat
     assert done.out.count("fraction-refused") == 2
 
 
-def test_warnings_count_when_asked(run: Run, write: Callable[[str], Path]) -> None:
+def test_strict_counts_warnings(run: Run, write: Callable[[str], Path]) -> None:
     path = write(RIGHT.replace("0.5", "0.125"))
     assert run("lint", path).status == 0
     assert run("lint", path, "--strict").status == 1
 
 
-def test_queues_of_all_files_are_known(run: Run, write: Callable[[str], Path]) -> None:
+def test_queues_are_read_from_all_files(run: Run, write: Callable[[str], Path]) -> None:
     from kai.queues import unlimited
 
     pod = write(RIGHT)
@@ -206,7 +208,7 @@ def test_queues_of_all_files_are_known(run: Run, write: Callable[[str], Path]) -
     assert (done.status, "error queue-unknown" in done.out) == (1, True)
 
 
-def test_other_installations(run: Run, write: Callable[[str], Path]) -> None:
+def test_other_scheduler_names_and_queue_labels(run: Run, write: Callable[[str], Path]) -> None:
     old = RIGHT.replace("kai.scheduler/queue", "runai/queue").replace("kai-scheduler", "mine")
     path = write(old)
     names = ("--scheduler-name", "mine", "--queue-label-key", "runai/queue")
@@ -222,7 +224,7 @@ def test_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("kind: [Pod", "not valid YAML"),
         ("", "contains no object that can be checked"),
@@ -231,21 +233,21 @@ def test_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_bad_input_is_a_sentence(
-    run: Run, write: Callable[[str], Path], text: str, said: str
+    run: Run, write: Callable[[str], Path], text: str, message: str
 ) -> None:
     good = write(WRONG)
     done = run("lint", write(text), good)
     assert done.status == 2
-    assert said in done.err
+    assert message in done.err
     assert "min-member-key" in done.out  # the others are checked too
 
 
-def test_a_file_that_is_not_there(run: Run, tmp_path: Path) -> None:
+def test_a_missing_file(run: Run, tmp_path: Path) -> None:
     done = run("lint", tmp_path / "nowhere.yaml")
     assert (done.status, "no such file" in done.err) == (2, True)
 
 
-def test_a_key_that_is_given_twice(run: Run, write: Callable[[str], Path]) -> None:
+def test_a_duplicate_key(run: Run, write: Callable[[str], Path]) -> None:
     done = run("lint", write(RIGHT.replace("  name: p\n", "  name: p\n  name: q\n")))
     assert (done.status, "document-unreadable" in done.out) == (1, True)
 
@@ -266,7 +268,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_directory_is_searched_for_what_can_be_checked(run: Run, folder: Path) -> None:
+def test_a_directory_is_searched_for_files_to_check(run: Run, folder: Path) -> None:
     done = run("lint", folder)
     assert done.status == 1
     assert f"{folder / 'jobs' / 'old' / 'wrong.yaml'}:12: " in done.out
@@ -274,7 +276,7 @@ def test_a_directory_is_searched_for_what_can_be_checked(run: Run, folder: Path)
     assert run("lint", folder / "values.yaml").status == 2  # a file that is named must be valid
 
 
-def test_without_a_name_it_is_the_current_directory(
+def test_the_current_directory_is_the_default(
     run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder)
@@ -282,18 +284,18 @@ def test_without_a_name_it_is_the_current_directory(
 
 
 @pytest.mark.parametrize("glob", ["old", "wrong.yaml", "jobs/old/*", "*wrong*"])
-def test_files_of_directories_can_be_passed_over(run: Run, folder: Path, glob: str) -> None:
+def test_files_of_directories_can_be_excluded(run: Run, folder: Path, glob: str) -> None:
     done = run("lint", folder, "--exclude", glob)
     assert (done.status, done.out) == (0, "All checks passed!\n")
 
 
-def test_a_directory_without_such_files(run: Run, tmp_path: Path) -> None:
+def test_a_directory_without_files_to_check(run: Run, tmp_path: Path) -> None:
     done = run("lint", tmp_path)
     assert done.status == 0
     assert "contains no files that end in .yaml, .yml, .json" in done.err
 
 
-def test_a_broken_file_of_a_directory_is_bad_input(run: Run, folder: Path) -> None:
+def test_an_invalid_file_in_a_directory_is_bad_input(run: Run, folder: Path) -> None:
     (folder / "broken.yaml").write_text("kind: [Pod")
     done = run("lint", folder)
     assert (done.status, "broken.yaml: " in done.err) == (2, True)
@@ -317,13 +319,13 @@ def codes(out: str) -> list[str]:
         (["--select", "min-member,not-text", "--ignore", "min-member-key"], ["not-text"]),
     ],
 )
-def test_codes_are_chosen(
+def test_codes_can_be_selected_and_ignored(
     run: Run, write: Callable[[str], Path], options: list[str], expected: list[str]
 ) -> None:
     assert codes(run("lint", write(WRONG), "--json", *options).out) == expected
 
 
-def test_only_what_is_chosen_is_mended(run: Run, write: Callable[[str], Path]) -> None:
+def test_only_selected_codes_are_fixed(run: Run, write: Callable[[str], Path]) -> None:
     path = write(WRONG)
     run("lint", path, "--fix", "--select", "not-text")
     assert 'team: "1e3"' in path.read_text()
@@ -331,7 +333,7 @@ def test_only_what_is_chosen_is_mended(run: Run, write: Callable[[str], Path]) -
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (["--select", "queue-cylce"], "--select: there is no code 'queue-cylce'; did you mean"),
         (["--ignore", "que"], "--ignore: there is no code 'que'"),
@@ -340,12 +342,12 @@ def test_only_what_is_chosen_is_mended(run: Run, write: Callable[[str], Path]) -
         (["--output-format", "xml"], "'xml' is not one of"),
     ],
 )
-def test_options_that_make_no_sense(
-    run: Run, write: Callable[[str], Path], options: list[str], said: str
+def test_invalid_options_are_refused(
+    run: Run, write: Callable[[str], Path], options: list[str], message: str
 ) -> None:
     done = run("lint", write(WRONG), *options)
     assert (done.status, done.out) == (2, "")
-    assert said in done.err
+    assert message in done.err
 
 
 def marked(line: int, comment: str) -> str:
@@ -354,7 +356,7 @@ def marked(line: int, comment: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def test_a_comment_ignores_a_finding_of_its_line(run: Run, write: Callable[[str], Path]) -> None:
+def test_a_comment_ignores_findings_of_its_line(run: Run, write: Callable[[str], Path]) -> None:
     whole = ["min-member-key", "gpu-memory-refused", "not-text", "whole-gpu-beside-fraction"]
 
     def found(text: str) -> list[str]:
@@ -368,18 +370,18 @@ def test_a_comment_ignores_a_finding_of_its_line(run: Run, write: Callable[[str]
     assert found(above) == [whole[0], whole[1], whole[3]]
 
 
-def test_a_comment_that_ignores_nothing_is_found(run: Run, write: Callable[[str], Path]) -> None:
-    for line, comment, said in (
+def test_a_comment_without_effect_is_a_finding(run: Run, write: Callable[[str], Path]) -> None:
+    for line, comment, text in (
         (5, "kai: ignore", "this comment ignores nothing: the line has no findings"),
         (16, "kai: ignore[not-text,queue-cycle]", "ignores queue-cycle, but the line has no"),
         (16, "kai: ignore[not-txt]", "there is no code 'not-txt'; did you mean 'not-text'?"),
     ):
         done = run("lint", write(marked(line, comment)))
         assert f":{line}: warning ignore-unused: " in done.out
-        assert said in done.out
+        assert text in done.out
 
 
-def test_what_is_ignored_is_not_mended(run: Run, write: Callable[[str], Path]) -> None:
+def test_ignored_findings_are_not_fixed(run: Run, write: Callable[[str], Path]) -> None:
     path = write(marked(16, "kai: ignore[not-text]"))
     run("lint", path, "--fix")
     assert "team: 1e3}" in path.read_text()
@@ -388,7 +390,7 @@ def test_what_is_ignored_is_not_mended(run: Run, write: Callable[[str], Path]) -
 # ---- forms ---------------------------------------------------------------------------------------
 
 
-def test_a_diff_shows_what_would_change(run: Run, write: Callable[[str], Path]) -> None:
+def test_a_diff_shows_the_fixes(run: Run, write: Callable[[str], Path]) -> None:
     path = write(WRONG)
     done = run("lint", path, "--diff")
     assert done.status == 1

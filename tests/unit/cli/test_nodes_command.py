@@ -34,7 +34,7 @@ def mixed(tmp_path: Path) -> Path:
     return path
 
 
-def test_classes_have_sums_and_nodes_that_are_alike_share_a_row(run: Run, mixed: Path) -> None:
+def test_classes_have_sums_and_equal_nodes_share_a_row(run: Run, mixed: Path) -> None:
     done = run("nodes", mixed, "--now", NOW)
     assert (done.status, done.err) == (0, "")
     assert done.out.splitlines()[2:] == [
@@ -56,7 +56,7 @@ def test_classes_have_sums_and_nodes_that_are_alike_share_a_row(run: Run, mixed:
     ]
 
 
-def test_wide_has_a_row_per_node(run: Run, mixed: Path) -> None:
+def test_wide_has_one_row_per_node(run: Run, mixed: Path) -> None:
     out = run("nodes", mixed, "--wide", "--now", NOW).out
     assert sum(line.startswith(("  big-", "  small-", "  cpu-")) for line in out.splitlines()) == 58
     assert "  node   free     free parts  leaving  CPUs free  memory free  state" in out
@@ -74,28 +74,28 @@ def test_many_different_nodes_are_counted(run: Run, tmp_path: Path) -> None:
     assert "n29" not in out
 
 
-def test_data_has_classes_and_nodes(run: Run, mixed: Path) -> None:
-    said = json.loads(run("nodes", mixed, "--json", "--now", NOW).out)
-    assert list(said) == ["input", "now", "classes", "nodes"]
-    assert said["classes"][1] == {
+def test_json_has_classes_and_nodes(run: Run, mixed: Path) -> None:
+    data = json.loads(run("nodes", mixed, "--json", "--now", NOW).out)
+    assert list(data) == ["input", "now", "classes", "nodes"]
+    assert data["classes"][1] == {
         "gpu_product": "NVIDIA-H100-80GB-HBM3", "gpus_each": 8, "nodes": 3, "whole_nodes": 0,
         "gpus": 24, "free_gpus": 8, "free_parts": 1.75, "leaving_gpus": 0,
     }  # fmt: skip
-    big = said["nodes"]["big-2"]
+    big = data["nodes"]["big-2"]
     assert (big["gpu_product"], big["free_gpus"]) == ("NVIDIA-H100-80GB-HBM3", 5)
     assert sorted(big["free_parts"]) == [0.5, 0.5, 0.75]
-    assert said["nodes"]["big-3"]["state"] == "cordoned"
-    assert len(said["nodes"]) == 58
+    assert data["nodes"]["big-3"]["state"] == "cordoned"
+    assert len(data["nodes"]) == 58
 
 
-def test_numbers_are_those_of_the_plan(run: Run, mixed: Path) -> None:
-    said = json.loads(run("nodes", mixed, "--json", "--now", NOW).out)["nodes"]
+def test_json_equals_the_nodes_of_the_plan(run: Run, mixed: Path) -> None:
+    data = json.loads(run("nodes", mixed, "--json", "--now", NOW).out)["nodes"]
     nodes = kai.Scheduler().plan(kai.load(mixed), now=NOW).nodes
     for name, node in nodes.items():
-        assert said[name] == {"gpu_product": said[name]["gpu_product"], **node.to_dict()}
+        assert data[name] == {"gpu_product": data[name]["gpu_product"], **node.to_dict()}
 
 
-def test_no_nodes(run: Run, tmp_path: Path) -> None:
+def test_a_cluster_without_nodes(run: Run, tmp_path: Path) -> None:
     kai.Cluster().save(tmp_path / "empty.zip")
     done = run("nodes", tmp_path / "empty.zip", "--now", NOW)
     assert "no nodes" in done.out

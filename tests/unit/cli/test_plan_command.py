@@ -13,7 +13,7 @@ NOW = "2026-01-01T00:00:00Z"
 Run = Callable[..., Any]
 
 
-def test_a_page_says_what_happens_what_waits_and_what_queues_have(run: Run, snapshot: Path) -> None:
+def test_a_page_shows_decisions_waiting_groups_and_queues(run: Run, snapshot: Path) -> None:
     done = run("plan", snapshot, "--now", NOW)
     assert done.status == 0
     assert done.err == ""
@@ -31,7 +31,7 @@ def test_a_page_says_what_happens_what_waits_and_what_queues_have(run: Run, snap
     assert "\x1b" not in done.out  # colour is for terminals
 
 
-def test_json_is_one_line_per_input(run: Run, snapshot: Path, tmp_path: Path) -> None:
+def test_json_has_one_line_per_input(run: Run, snapshot: Path, tmp_path: Path) -> None:
     manifests = tmp_path / "m"
     manifests.mkdir()
     (manifests / "a.yaml").write_text("kind: Node\nmetadata: {name: n1}\n")
@@ -90,7 +90,7 @@ def test_fragmentation_has_no_place_in_a_csv_or_an_explanation(
 
 
 @pytest.mark.parametrize("name", ["vision/big", "big", "big-0"])
-def test_explain_says_why_and_no_more(run: Run, snapshot: Path, name: str) -> None:
+def test_explain_prints_only_the_explanation(run: Run, snapshot: Path, name: str) -> None:
     done = run("plan", snapshot, "--explain", name)
     assert done.status == 0
     assert " ".join(done.out.split()) == (
@@ -99,14 +99,14 @@ def test_explain_says_why_and_no_more(run: Run, snapshot: Path, name: str) -> No
     )
 
 
-def test_explain_speaks_json_too(run: Run, snapshot: Path) -> None:
-    said = json.loads(run("plan", snapshot, "--explain", "big", "--json", "--now", NOW).out)
-    assert list(said)[:5] == ["input", "now", "pod_group", "queue", "verdict"]
-    assert said["pod_group"] == "vision/big"
-    assert said["explanation"][0] == "vision/big waits in queue vision."
+def test_explain_prints_json(run: Run, snapshot: Path) -> None:
+    data = json.loads(run("plan", snapshot, "--explain", "big", "--json", "--now", NOW).out)
+    assert list(data)[:5] == ["input", "now", "pod_group", "queue", "verdict"]
+    assert data["pod_group"] == "vision/big"
+    assert data["explanation"][0] == "vision/big waits in queue vision."
 
 
-def test_explain_looks_through_all_inputs(run: Run, snapshot: Path, tmp_path: Path) -> None:
+def test_explain_searches_all_inputs(run: Run, snapshot: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.json"
     kai.Cluster().configure({"actions": "allocate"}).save(other)
     assert run("plan", other, snapshot, "--explain", "vision/big").status == 0
@@ -122,11 +122,11 @@ def test_a_configuration_replaces_the_snapshots(run: Run, snapshot: Path, tmp_pa
     assert plan["queues"] == {}
 
 
-def test_as_kai_is_a_mode_of_the_command(run: Run, snapshot: Path) -> None:
+def test_as_kai_is_an_option(run: Run, snapshot: Path) -> None:
     assert run("plan", snapshot, "--as-kai").status == 0
 
 
-def test_what_was_left_out_is_shown(run: Run, tmp_path: Path) -> None:
+def test_left_out_objects_are_shown(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "x.yaml"
     path.write_text("kind: Job\nmetadata: {name: j}\n---\nkind: Node\nmetadata: {name: n}\n")
     done = run("plan", path)
@@ -138,7 +138,7 @@ def test_what_was_left_out_is_shown(run: Run, tmp_path: Path) -> None:
     ]
 
 
-def test_warnings_are_printed_once_beside_the_answer(run: Run, tmp_path: Path) -> None:
+def test_warnings_are_printed_once_on_stderr(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     config = {"actions": "allocate", "tiers": [{"plugins": [{"name": "no-such-plugin"}]}]}
     kai.Cluster().configure(config).save(path)
@@ -147,22 +147,25 @@ def test_warnings_are_printed_once_beside_the_answer(run: Run, tmp_path: Path) -
     assert len(done.out.splitlines()) == 2
 
 
-def test_an_unknown_member_of_the_configuration_is_said_once(
+def test_an_unknown_configuration_member_is_reported_once(
     run: Run, snapshot: Path, tmp_path: Path
 ) -> None:
     config = tmp_path / "config.yaml"
     config.write_text('actions: "allocate"\naction: "reclaim"\n')
-    said = 'configuration member "action" is not known and is skipped; did you mean "actions"?'
+    message = 'configuration member "action" is not known and is skipped; did you mean "actions"?'
     done = run("plan", snapshot, snapshot, "--json", "--config", config)
-    assert done.err == f"kai: {said}\n"
-    assert [json.loads(line)["warnings"] for line in done.out.splitlines()] == [[said], [said]]
+    assert done.err == f"kai: {message}\n"
+    assert [json.loads(line)["warnings"] for line in done.out.splitlines()] == [
+        [message],
+        [message],
+    ]
     page = run("plan", snapshot, "--config", config)
     assert page.err == ""
     lines = page.out.splitlines()
     assert lines[lines.index("Warnings") + 1].startswith('  configuration member "action" is not')
 
 
-def test_what_was_rejected_explains_itself_and_is_1(run: Run, tmp_path: Path) -> None:
+def test_explain_of_a_rejected_object_exits_with_1(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "x.yaml"
     path.write_text(
         "kind: Pod\nmetadata: {name: p, labels: {kai.scheduler/queue: 5}}\nspec: {containers: []}\n"
@@ -176,7 +179,7 @@ def test_what_was_rejected_explains_itself_and_is_1(run: Run, tmp_path: Path) ->
     assert explained["rejected"][0]["name"] == "default/p"
 
 
-def test_a_trace_is_written_beside_the_answer(run: Run, snapshot: Path, tmp_path: Path) -> None:
+def test_the_trace_option_writes_a_trace(run: Run, snapshot: Path, tmp_path: Path) -> None:
     file = tmp_path / "out.json"
     done = run("plan", snapshot, "--json", "--trace", file, "--now", NOW)
     timing = json.loads(done.out)["timing_ms"]
@@ -187,7 +190,7 @@ def test_a_trace_is_written_beside_the_answer(run: Run, snapshot: Path, tmp_path
     assert whole["args"]["bound"] == 1
 
 
-def test_a_trace_that_cannot_be_written_is_one_sentence(run: Run, snapshot: Path) -> None:
+def test_an_unwritable_trace_prints_one_sentence(run: Run, snapshot: Path) -> None:
     done = run("plan", snapshot, "--trace", "/nowhere/out.json")
     assert done.status == 2
     assert done.err.startswith("kai: --trace: /nowhere/out.json: no such file or directory")

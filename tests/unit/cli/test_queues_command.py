@@ -26,7 +26,7 @@ def test_all_three_resources_are_shown(run: Run, snapshot: Path) -> None:
     ]
 
 
-def test_who_borrows_is_over_its_share(run: Run, tmp_path: Path) -> None:
+def test_a_queue_that_borrows_is_over_its_share(run: Run, tmp_path: Path) -> None:
     cluster = kai.Cluster().queue("rich", deserved_gpus=2).queue("poor", deserved_gpus=2)
     cluster.node("n1", gpus=4, memory="64Gi").pending("poor/new", gpus=2)
     cluster.running("rich/run", pods=3, gpus=1, memory="1Gi", node="n1").save(tmp_path / "x.zip")
@@ -35,14 +35,14 @@ def test_who_borrows_is_over_its_share(run: Run, tmp_path: Path) -> None:
     assert ["poor", "2", "2", "0", "0", "-2", "2", "unlimited", "1"] in rows
 
 
-def test_json_has_the_numbers_of_the_plan(run: Run, snapshot: Path) -> None:
+def test_json_equals_the_queues_of_the_plan(run: Run, snapshot: Path) -> None:
     numbers = json.loads(run("queues", snapshot, "--json", "--now", NOW).out)
     plan = json.loads(run("plan", snapshot, "--json", "--now", NOW).out)
     assert list(numbers) == ["input", "now", "queues"]
     assert numbers["queues"] == plan["queues"]
 
 
-def test_without_queue_numbers_it_says_why(run: Run, snapshot: Path, tmp_path: Path) -> None:
+def test_missing_queue_numbers_have_a_reason(run: Run, snapshot: Path, tmp_path: Path) -> None:
     config = tmp_path / "config.yaml"
     config.write_text("actions: allocate\ntiers: [{plugins: [{name: predicates}]}]\n")
     assert "is the plugin proportion configured?" in run("queues", snapshot, "--config", config).out
@@ -64,7 +64,7 @@ def shares(run: Run, *arguments: object) -> dict[str, tuple[float, float]]:
     }
 
 
-def test_the_past_is_in_a_file(run: Run, tmp_path: Path) -> None:
+def test_past_usage_is_read_from_a_file(run: Run, tmp_path: Path) -> None:
     """Spec 1 F52."""
     snapshot, file = two_queues(tmp_path), tmp_path / "usage.yaml"
     assert shares(run, snapshot) == {"a": (0, 8), "b": (0, 8)}
@@ -74,7 +74,7 @@ def test_the_past_is_in_a_file(run: Run, tmp_path: Path) -> None:
     assert plan["queues"]["a"]["gpu"]["fair_share"] == 6
 
 
-def test_samples_count_as_of_the_time_of_the_plan(run: Run, tmp_path: Path) -> None:
+def test_samples_count_up_to_the_time_of_the_plan(run: Run, tmp_path: Path) -> None:
     snapshot, file = two_queues(tmp_path), tmp_path / "usage.json"
     samples = [
         {"time": "2025-12-31T23:00:00Z", "allocated": {"a": {"gpu": 16}}},
@@ -89,16 +89,16 @@ def test_samples_count_as_of_the_time_of_the_plan(run: Run, tmp_path: Path) -> N
     assert "the times of samples must ascend" in done.err
 
 
-def test_a_usage_file_that_makes_no_sense_is_a_sentence(run: Run, tmp_path: Path) -> None:
+def test_an_invalid_usage_file_prints_one_sentence(run: Run, tmp_path: Path) -> None:
     snapshot, file = two_queues(tmp_path), tmp_path / "usage.yaml"
-    for text, said in (
+    for text, message in (
         ("a: 1", "queue a: is not a mapping of gpu, cpu and memory: 1"),
         ("[1]", "is a list, not a mapping of queues"),
     ):
         file.write_text(text)
         done = run("queues", snapshot, "--usage", file)
         assert (done.status, done.out) == (2, "")
-        assert done.err == f"kai: --usage: {file}: {said}\n"
+        assert done.err == f"kai: --usage: {file}: {message}\n"
     done = run("queues", snapshot, "--usage", tmp_path / "none.yaml")
     assert done.status == 2
     assert "--usage: " in done.err

@@ -25,7 +25,7 @@ def given(monkeypatch: pytest.MonkeyPatch) -> list[Options]:
     return seen
 
 
-def test_labels_of_queues_become_labels_of_metrics(run: Run, given: list[Options]) -> None:
+def test_queue_labels_become_metric_labels(run: Run, given: list[Options]) -> None:
     labels = ("--queue-label-to-metric-label", "example/team=team,cost=cost")
     defaults = ("--queue-label-to-default-metric-value", "cost=")
     assert run("run", "queue-controller", *labels, *defaults).status == 0
@@ -51,13 +51,13 @@ def test_the_numa_exporter_has_options_of_its_own(
     assert "kai run numa-exporter [OPTIONS]" in done.out
 
 
-def test_a_mistyped_program_is_proposed(run: Run) -> None:
+def test_a_mistyped_role_gets_a_suggestion(run: Run) -> None:
     done = run("run", "reservaton")
     assert done.status == 2
     assert done.err == "kai: there is no role 'reservaton'; did you mean 'reservation'?\n"
 
 
-def test_without_its_extra_the_numa_exporter_names_it(
+def test_the_numa_exporter_names_its_missing_extra(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "grpc" else name)
@@ -77,7 +77,7 @@ def test_without_its_extra_the_numa_exporter_names_it(
         ),
     ],
 )
-def test_what_the_numa_exporter_does_not_take(run: Run, arguments: list[str], why: str) -> None:
+def test_options_that_the_numa_exporter_refuses(run: Run, arguments: list[str], why: str) -> None:
     done = run("run", *arguments)
     assert (done.status, done.out) == (2, "")
     assert why in done.err
@@ -92,7 +92,7 @@ def test_what_the_numa_exporter_does_not_take(run: Run, arguments: list[str], wh
         (["--metrics-namespace", ""], "'' is not a metrics namespace"),
     ],
 )
-def test_what_no_metric_can_have_is_one_sentence(
+def test_invalid_metric_options_print_one_sentence(
     run: Run, given: list[Options], arguments: list[str], why: str
 ) -> None:
     done = run("run", "all", *arguments)
@@ -123,7 +123,7 @@ def test_options_about_shared_gpus_have_the_names_of_kais_binder(
 
 
 @pytest.mark.parametrize(("text", "why"), [("{", "not valid JSON"), ("[]", "not a JSON object")])
-def test_resources_of_reservation_pods_are_json(
+def test_resources_of_reservation_pods_must_be_a_json_object(
     run: Run, given: list[Options], text: str, why: str
 ) -> None:
     done = run("run", "all", "--resource-reservation-pod-resources", text)
@@ -158,7 +158,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> list[tuple[PodName, list[str], str 
         (["--fake"], [fake_device(PodName("ns", "p"))]),
     ],
 )
-def test_a_reservation_pod_holds_the_device_that_it_sees(
+def test_a_reservation_pod_holds_its_visible_device(
     run: Run,
     held: list[tuple[PodName, list[str], str | None]],
     arguments: list[str],
@@ -180,7 +180,7 @@ def test_a_reservation_pod_holds_the_device_that_it_sees(
         (["reservation", "--binding", "direct"], "there is no option"),
     ],
 )
-def test_a_reservation_is_no_role(
+def test_the_reservation_program_is_not_a_role(
     run: Run,
     held: list[tuple[PodName, list[str], str | None]],
     given: list[Options],
@@ -192,7 +192,7 @@ def test_a_reservation_is_no_role(
     assert why in done.err
 
 
-def test_a_reservation_needs_its_pod(
+def test_the_reservation_program_needs_the_name_of_its_pod(
     run: Run,
     held: list[tuple[PodName, list[str], str | None]],
     monkeypatch: pytest.MonkeyPatch,

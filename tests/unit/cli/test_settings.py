@@ -27,7 +27,7 @@ HALF = ("settings", "--orchestrator", "zenml", "--queue", "test", "--gpu-fractio
 @pytest.mark.parametrize(
     ("form", "read"), [("yaml", yaml.safe_load), ("json", json.loads), ("python", ast.literal_eval)]
 )
-def test_every_format_has_the_same_settings(
+def test_all_formats_have_the_same_settings(
     run: Run, form: str, read: Callable[[str], Any]
 ) -> None:
     done = run(*HALF, "--format", form)
@@ -46,7 +46,7 @@ def test_every_argument_of_a_request_has_an_option() -> None:
     assert known == {each.name for each in dataclasses.fields(PodRequest) if each.init}
 
 
-def test_options_become_arguments(run: Run) -> None:
+def test_options_set_the_arguments_of_the_request(run: Run) -> None:
     done = run(
         *HALF[:5],
         *("--gpu-memory", "5Gi", "--devices", 2, "--env", "A=b=c", "--label", "team=vision"),
@@ -74,7 +74,7 @@ def test_options_become_arguments(run: Run) -> None:
     assert pod == builder_for("zenml")(request, as_native=False).pod
 
 
-def test_texts_stay_texts(run: Run) -> None:
+def test_texts_that_look_like_numbers_stay_texts(run: Run) -> None:
     """kubectl would read 1e3 as a number, and PyYAML does not quote it."""
     done = run(*HALF[:3], "--queue", "1e3", "--env", "A=0o17")
     from kai.api.documents import read_value
@@ -83,14 +83,14 @@ def test_texts_stay_texts(run: Run) -> None:
     assert labels == {"kai.scheduler/queue": "1e3"}
 
 
-def test_everything_that_is_known(run: Run) -> None:
-    told = json.loads(run(*HALF, "--all", "--format", "json").out)
-    assert set(told) == {
+def test_all_prints_every_member_of_the_result(run: Run) -> None:
+    data = json.loads(run(*HALF, "--all", "--format", "json").out)
+    assert set(data) == {
         "settings", "pod", "cluster_objects", "placement", "unsupported", "warnings",
     }  # fmt: skip
 
 
-def test_what_an_administrator_applies(run: Run) -> None:
+def test_cluster_objects_are_printed_for_an_administrator(run: Run) -> None:
     arguments = ("settings", "-o", "kfp", "--queue", "test", "--gpu-fraction", "0.5")
     assert "--cluster-objects" in run(*arguments).err
     documents = list(yaml.safe_load_all(run(*arguments, "--cluster-objects").out))
@@ -98,7 +98,7 @@ def test_what_an_administrator_applies(run: Run) -> None:
     assert all(each["kind"] for each in documents)
 
 
-def test_strict_fails_for_what_cannot_be_expressed(run: Run) -> None:
+def test_strict_fails_for_unsupported_settings(run: Run) -> None:
     topology = ("--topology", "t", "--required-level", "rack")
     done = run(*HALF, *topology)
     assert (done.status, "zenml cannot express topology" in done.err) == (0, True)
@@ -106,7 +106,7 @@ def test_strict_fails_for_what_cannot_be_expressed(run: Run) -> None:
     assert (done.status, done.out) == (2, "")
 
 
-def test_options_of_a_builder(run: Run) -> None:
+def test_options_of_a_builder_are_checked(run: Run) -> None:
     done = run(*HALF, "--set", "zenml_version=0.82.0", "--format", "json")
     assert done.status == 0
     done = run(*HALF, "--set", "nonsense=1")
@@ -114,7 +114,7 @@ def test_options_of_a_builder(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("--gpu-fraction", "1.5"), "devices=2"),
         (("--gpus", "half"), "not a valid integer"),
@@ -122,10 +122,12 @@ def test_options_of_a_builder(run: Run) -> None:
         (("--queue", "a b"), "63 letters"),
     ],
 )
-def test_mistakes_are_one_sentence(run: Run, arguments: tuple[str, ...], said: str) -> None:
+def test_invalid_options_print_one_sentence(
+    run: Run, arguments: tuple[str, ...], message: str
+) -> None:
     done = run("settings", "-o", "zenml", *arguments)
     assert (done.status, done.out) == (2, "")
-    assert said in done.err
+    assert message in done.err
     assert "Traceback" not in done.err
 
 
@@ -134,7 +136,7 @@ def test_an_unknown_orchestrator(run: Run) -> None:
     assert (done.status, "write one of airflow" in done.err) == (2, True)
 
 
-def test_it_costs_no_more_than_it_needs() -> None:
+def test_settings_import_no_heavy_modules() -> None:
     """It imports neither tables nor the compiled core nor any orchestrator."""
     code = (
         "import sys; sys.path.insert(0, sys.argv.pop(1))\n"

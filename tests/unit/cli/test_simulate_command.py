@@ -34,40 +34,42 @@ def test_the_example_of_kais_simulator(run: Run, tmp_path: Path) -> None:
     assert (done.status, done.out, done.err) == (0, ANSWER, "")
 
 
-def test_a_request_may_come_by_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_is_read_from_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     stdin = io.TextIOWrapper(io.BytesIO(json.dumps(REQUEST).encode()))
     monkeypatch.setattr("sys.stdin", stdin)
     assert run("simulate", "--fair-share", "-").out == ANSWER
 
 
-def is_refused_with_a_sentence(run: Run, option: str, file: Path, text: str, said: str) -> None:
+def is_refused_with_a_sentence(run: Run, option: str, file: Path, text: str, message: str) -> None:
     file.write_text(text)
     done = run("simulate", option, file)
     assert (done.status, done.out) == (2, "")
-    assert f"{file}: {said}" in done.err
+    assert f"{file}: {message}" in done.err
     assert len(done.err.splitlines()) == 1
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("{", "not valid JSON: it ends in the middle of a value, on line 1 (cut short?)"),
         ('{"queues": 1}', "queues: is not a list"),
         ("", "not valid JSON: "),
     ],
 )
-def test_what_is_no_request_is_a_sentence(run: Run, tmp_path: Path, text: str, said: str) -> None:
-    is_refused_with_a_sentence(run, "--fair-share", tmp_path / "request.json", text, said)
+def test_an_invalid_request_prints_one_sentence(
+    run: Run, tmp_path: Path, text: str, message: str
+) -> None:
+    is_refused_with_a_sentence(run, "--fair-share", tmp_path / "request.json", text, message)
 
 
-def test_a_file_that_is_not_there(run: Run, tmp_path: Path) -> None:
+def test_a_missing_file(run: Run, tmp_path: Path) -> None:
     done = run("simulate", "--fair-share", tmp_path / "none.json")
     assert done.status == 2
     assert "none.json: " in done.err
     assert run("simulate", "--fair-share", "").status == 2
 
 
-def test_it_prints_the_values_that_it_can_compute(run: Run) -> None:
+def test_without_a_workload_its_options_are_shown(run: Run) -> None:
     done = run("simulate")
     assert done.status == 2
     assert "--fair-share REQUEST" in done.err
@@ -96,7 +98,7 @@ def test_a_workload_runs_in_virtual_time(run: Run, tmp_path: Path) -> None:
     assert {"cycles", "engine_ms", "wall_s"} <= answer.keys()
 
 
-def test_its_page_names_queues_and_hours(run: Run, tmp_path: Path) -> None:
+def test_the_page_shows_queues_and_gpu_hours(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "jobs.yaml"
     file.write_text(WORKLOAD)
     done = run("simulate", file)
@@ -142,7 +144,7 @@ def test_fragmentation_is_shown_on_request(run: Run, tmp_path: Path) -> None:
     assert "not usable" not in run("simulate", file, "--html", page).out + page.read_text()
 
 
-def test_times_have_one_unit_or_several_or_none(run: Run, tmp_path: Path) -> None:
+def test_times_have_any_number_of_units(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "jobs.yaml"
     file.write_text(WORKLOAD)
     for text, seconds in (("1h15m", 4500), ("4500", 4500), ("0.5d", 5400), ("1h", 3600)):
@@ -151,7 +153,7 @@ def test_times_have_one_unit_or_several_or_none(run: Run, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ((), "give exactly one of WORKLOAD, --live, --fair-share REQUEST and --time-based INPUT"),
         (("missing.csv",), "missing.csv"),
@@ -160,14 +162,18 @@ def test_times_have_one_unit_or_several_or_none(run: Run, tmp_path: Path) -> Non
         (("jobs.yaml", "--cluster", "missing.yaml"), "missing.yaml"),
     ],
 )
-def test_what_cannot_be_simulated_is_reported(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], said: str
+def test_invalid_options_are_reported(
+    run: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: tuple[str, ...],
+    message: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "jobs.yaml").write_text(WORKLOAD)
     done = run("simulate", *arguments)
     assert done.status == 2
-    assert said in done.err
+    assert message in done.err
 
 
 @pytest.fixture
@@ -252,7 +258,7 @@ def test_a_workload_without_nodes_needs_those_of_another_file(run: Run, tmp_path
     assert run("simulate", jobs, "--cluster", nodes).status == 0
 
 
-def test_the_past_of_a_snapshot_counts_with_a_database_of_usage(
+def test_past_usage_of_a_snapshot_counts_with_a_usage_database(
     run: Run, snapshot: Path, tmp_path: Path
 ) -> None:
     from kai.sim.timeline import Timeline
@@ -272,7 +278,7 @@ def test_the_past_of_a_snapshot_counts_with_a_database_of_usage(
     assert f'"usage_rows":[0,{rows}]' in (tmp_path / "page.html").read_text()
 
 
-def test_groups_of_a_snapshot_run_for_ever_by_default(run: Run, snapshot: Path) -> None:
+def test_groups_of_a_snapshot_run_forever_by_default(run: Run, snapshot: Path) -> None:
     done = run("simulate", snapshot, "--until", "1h")
     assert done.status == 0
     assert "existing pod groups still run forever" in " ".join(done.out.split())
@@ -280,7 +286,7 @@ def test_groups_of_a_snapshot_run_for_ever_by_default(run: Run, snapshot: Path) 
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("snapshot.zip", "--remaining", "soon"), "--remaining: 'soon' is not one of 8h, forever"),
         (("snapshot.zip", "--cluster", "jobs.yaml"), "--cluster needs a workload"),
@@ -290,12 +296,12 @@ def test_groups_of_a_snapshot_run_for_ever_by_default(run: Run, snapshot: Path) 
         (("snapshot.zip", "--now", "noon"), "noon"),
     ],
 )
-def test_a_snapshot_that_cannot_be_run_is_one_sentence(
+def test_an_invalid_snapshot_prints_one_sentence(
     run: Run,
     snapshot: Path,
     monkeypatch: pytest.MonkeyPatch,
     arguments: tuple[str, ...],
-    said: str,
+    message: str,
 ) -> None:
     monkeypatch.chdir(snapshot.parent)
     (snapshot.parent / "jobs.yaml").write_text(
@@ -303,7 +309,7 @@ def test_a_snapshot_that_cannot_be_run_is_one_sentence(
     )
     done = run("simulate", *arguments)
     assert done.status == 2
-    assert said in done.err
+    assert message in done.err
 
 
 SCALED = """
@@ -312,7 +318,7 @@ jobs: {wide: {duration: 1h, pods: 2, gpu: 4}}
 """
 
 
-def test_nodes_that_came_have_hours_and_a_cost(run: Run, tmp_path: Path) -> None:
+def test_added_nodes_have_hours_and_a_cost(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "jobs.yaml"
     file.write_text(SCALED)
     done = run("simulate", file)
@@ -323,7 +329,7 @@ def test_nodes_that_came_have_hours_and_a_cost(run: Run, tmp_path: Path) -> None
     assert answer["metrics"]["cost"] == pytest.approx(10 * (3780 + 3720) / 3600)
 
 
-def test_the_formats_of_the_command_are_those_of_the_reader() -> None:
+def test_the_command_lists_the_formats_of_the_reader() -> None:
     from kai.cli import virtual
     from kai.sim import traces
 
@@ -361,26 +367,26 @@ def test_the_csv_of_kais_time_based_simulator(run: Run, tmp_path: Path) -> None:
     assert saved.stat().st_size > 1000
 
 
-def test_an_input_of_it_may_come_by_standard_input(run: Run, monkeypatch: Any) -> None:
+def test_a_time_based_input_is_read_from_standard_input(run: Run, monkeypatch: Any) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(TWO_TEAMS.encode())))
     assert run("simulate", "--time-based", "-").out == ROWS
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("HalfLife: 7", "the input: there is no member 'HalfLife'; did you mean 'HalfLifePeriod'?"),
         ("Jobs: {a: {}}", "Jobs: there is no queue 'a'"),
         ("a: [", "not valid YAML: "),
     ],
 )
-def test_what_is_no_such_input_is_a_sentence(
-    run: Run, tmp_path: Path, text: str, said: str
+def test_an_invalid_time_based_input_prints_one_sentence(
+    run: Run, tmp_path: Path, text: str, message: str
 ) -> None:
-    is_refused_with_a_sentence(run, "--time-based", tmp_path / "config.yaml", text, said)
+    is_refused_with_a_sentence(run, "--time-based", tmp_path / "config.yaml", text, message)
 
 
-def test_options_of_workloads_do_not_go_with_it(run: Run, tmp_path: Path) -> None:
+def test_workload_options_exclude_a_time_based_input(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
     file.write_text(TWO_TEAMS)
     done = run("simulate", "--time-based", file, "--period", "5s")
@@ -389,7 +395,7 @@ def test_options_of_workloads_do_not_go_with_it(run: Run, tmp_path: Path) -> Non
     assert run("simulate", file, "--time-based", file).status == 2
 
 
-def test_a_configuration_may_ask_for_the_past(run: Run, tmp_path: Path) -> None:
+def test_a_configuration_may_enable_past_usage(run: Run, tmp_path: Path) -> None:
     workload, config = tmp_path / "w.yaml", tmp_path / "config.yaml"
     workload.write_text(WORKLOAD)
     config.write_text("usageDBConfig: {clientType: prometheus, usageParams: {window: 1d}}\n")

@@ -25,7 +25,7 @@ def jobs(tmp_path: Path) -> Path:
     return file
 
 
-def test_a_page_and_a_trace_are_written_beside_the_tables(run: Run, jobs: Path) -> None:
+def test_the_options_write_a_page_and_a_trace(run: Run, jobs: Path) -> None:
     page, trace = jobs.with_suffix(".html"), jobs.with_suffix(".pftrace")
     done = run("simulate", jobs, "--html", page, "--perfetto", trace)
     assert done.status == 0
@@ -41,9 +41,7 @@ def test_the_page_leaves_out_jobs_of_the_warm_up(run: Run, jobs: Path) -> None:
 
 
 @pytest.mark.parametrize("option", ["--html", "--perfetto"])
-def test_a_place_where_nothing_can_be_written_is_a_sentence(
-    run: Run, jobs: Path, option: str
-) -> None:
+def test_an_unwritable_path_prints_one_sentence(run: Run, jobs: Path, option: str) -> None:
     done = run("simulate", jobs, option, jobs.parent / "no" / "file")
     assert done.status == 2
     assert done.err.splitlines()[-1].endswith("No such file or directory")

@@ -29,13 +29,13 @@ def loaded_by(arguments: Sequence[str]) -> set[str]:
     return set(modules)
 
 
-def test_help_imports_no_command() -> None:
+def test_help_imports_no_command_module() -> None:
     loaded = loaded_by(["--help"])
     assert loaded.isdisjoint(f"kai.cli.{command}" for command in COMMANDS)
     assert loaded.isdisjoint(("yaml", "rich", "kai.engine", "kai._core"))
 
 
-def test_a_plan_of_a_snapshot_imports_no_more_than_it_takes(tmp_path: Path) -> None:
+def test_a_plan_of_a_snapshot_imports_no_unused_modules(tmp_path: Path) -> None:
     cluster = kai.Cluster().queue("a").node("n1", gpus=2).pending("a/x", gpus=1)
     (tmp_path / "snapshot.json").write_text(json.dumps(cluster.to_snapshot()))
     loaded = loaded_by(["plan", "--json", str(tmp_path / "snapshot.json")])
@@ -58,7 +58,7 @@ def run_kai(*arguments: str, **options: int) -> subprocess.CompletedProcess[str]
     )
 
 
-def test_the_process_ends_with_all_it_wrote_and_its_status() -> None:
+def test_the_process_keeps_its_output_and_its_status() -> None:
     done = run_kai("demo")
     assert done.returncode == 0
     assert "Try next" in done.stdout
@@ -67,7 +67,7 @@ def test_the_process_ends_with_all_it_wrote_and_its_status() -> None:
     assert done.stderr.startswith("kai: no-such-file")
 
 
-def test_a_full_disk_is_no_success() -> None:
+def test_a_full_disk_is_a_failure() -> None:
     full = os.open("/dev/full", os.O_WRONLY)
     try:
         assert run_kai("demo", stdout=full).returncode != 0

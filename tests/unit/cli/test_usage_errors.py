@@ -54,7 +54,9 @@ Run = Callable[..., Any]
         ),
     ],
 )
-def test_a_wrong_argument_is_one_sentence(run: Run, arguments: list[str], sentence: str) -> None:
+def test_an_invalid_argument_prints_one_sentence(
+    run: Run, arguments: list[str], sentence: str
+) -> None:
     done = run(*arguments)
     assert (done.status, done.out, done.err) == (2, "", f"kai: {sentence}\n")
 

@@ -11,7 +11,7 @@ import pytest
 from kai.cli import failures, work
 
 
-def test_the_result_and_the_error_come_through() -> None:
+def test_results_and_errors_are_passed_on() -> None:
     assert work.patiently("adding", lambda: 1 + 1) == 2
     with pytest.raises(ZeroDivisionError):
         work.patiently("dividing", lambda: 1 / 0)
@@ -33,22 +33,22 @@ def test_only_a_terminal_shows_a_progress_line(
 
 @pytest.mark.skipif(os.name != "posix", reason="sends a signal")
 @pytest.mark.parametrize("is_terminal", [True, False])
-def test_ctrl_c_is_heard_though_the_thread_of_the_work_gets_the_signal(
+def test_ctrl_c_interrupts_whichever_thread_gets_the_signal(
     monkeypatch: pytest.MonkeyPatch, is_terminal: bool
 ) -> None:
     """The kernel may deliver the signal to any thread, and that does not wake the waiting one."""
     monkeypatch.setattr(work, "PATIENCE_S", 0.01)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
-    heard, gave_up = threading.Event(), threading.Event()
+    interrupted, gave_up = threading.Event(), threading.Event()
 
     def endless() -> None:
         time.sleep(0.3)
         signal.pthread_kill(threading.get_ident(), signal.SIGINT)
-        if not heard.wait(20):
+        if not interrupted.wait(20):
             gave_up.set()
 
     with pytest.raises(KeyboardInterrupt):
         work.patiently("planning", endless)
-    heard.set()
+    interrupted.set()
     assert not gave_up.is_set()

@@ -30,26 +30,26 @@ NUMBERS = st.integers(-(10**15), 10**15).map(lambda nano: Fraction(nano, 10**6))
         (Fraction(1, 10**10), False, "1n"),
     ],
 )
-def test_an_amount_has_one_text(amount: Fraction, binary: bool, text: str) -> None:
+def test_amounts_have_canonical_texts(amount: Fraction, binary: bool, text: str) -> None:
     assert amounts.to_text(amount, binary=binary) == text
 
 
 @given(NUMBERS, st.booleans())
-def test_a_text_is_the_amount(amount: Fraction, binary: bool) -> None:
+def test_the_text_of_an_amount_is_parsed_back(amount: Fraction, binary: bool) -> None:
     assert parse(amounts.to_text(amount, binary=binary)) == amount
 
 
-def test_a_sum_is_written_as_its_first_part_is() -> None:
+def test_a_sum_has_the_format_of_its_first_part() -> None:
     assert amounts.added({"memory": "64Mi"}, {"memory": "67108864"}) == {"memory": "128Mi"}
     assert amounts.added({"memory": "67108864"}, {"memory": "64Mi"}) == {"memory": "134217728"}
 
 
-def test_nothing_of_a_resource_is_no_resource() -> None:
+def test_resources_of_zero_are_left_out() -> None:
     assert amounts.added({"cpu": "1", "nvidia.com/gpu": "0"}, {"cpu": "-1"}) == {}
     assert amounts.equal({"cpu": "0"}, {})
     assert amounts.equal({"cpu": "1000m"}, {"cpu": "1"})
     assert not amounts.equal({"cpu": "1"}, {"cpu": "1", "memory": "1"})
 
 
-def test_what_is_no_amount_counts_as_nothing() -> None:
+def test_an_invalid_amount_is_zero() -> None:
     assert amounts.added({"cpu": "much"}, {"cpu": "1"}) == {"cpu": "1"}

@@ -51,7 +51,7 @@ def with_planned_group(*pods: str) -> Binder:
     return binder
 
 
-def test_a_pod_that_names_its_group_is_bound_with_its_uid() -> None:
+def test_a_pod_with_its_group_annotation_is_bound_with_its_uid() -> None:
     [write] = begin(Binder(), binding()).writes
     assert (write.kind, write.subresource, write.name) == ("Pod", "binding", "a-0")
     assert isinstance(write.body, dict)
@@ -128,13 +128,13 @@ def test_a_change_of_a_group_that_another_process_created_is_left_to_the_grouper
     assert kinds(binder.answered(1, created, CONFLICT)) == ["create Pod/binding"]
 
 
-def test_a_group_that_is_there_already_is_no_problem() -> None:
+def test_a_group_that_already_exists_is_not_a_problem() -> None:
     binder = with_planned_group("a-0")
     [created] = begin(binder, binding(names_group=False)).writes
     assert kinds(binder.answered(1, created, CONFLICT)) == ["create Pod/binding"]
 
 
-def test_a_pod_whose_binding_failed_names_its_group() -> None:
+def test_a_pod_whose_binding_failed_keeps_its_group_annotation() -> None:
     binder = Binder()
     [bound] = begin(binder, binding(names_group=False)).writes
     steps = binder.answered(1, bound, REFUSED)
@@ -156,7 +156,7 @@ def test_a_group_that_cannot_be_created_binds_nothing() -> None:
     assert kinds(steps) == ["create PodGroup"]
 
 
-def test_a_group_that_was_deleted_is_made_again_though_no_pod_waits_for_it() -> None:
+def test_a_deleted_group_is_created_again_without_waiting_pods() -> None:
     binder = Binder()
     binder.add_group(group())
     assert binder.tick(5) == Steps()
@@ -171,7 +171,7 @@ def test_a_group_that_was_deleted_is_made_again_though_no_pod_waits_for_it() -> 
     assert not binder.is_planned("team/pg-a")
 
 
-def test_a_group_that_could_not_be_created_is_tried_again_for_a_pod_planned_meanwhile() -> None:
+def test_a_failed_group_creation_is_repeated_for_a_pod_planned_later() -> None:
     binder = with_planned_group("a-0")
     [created] = begin(binder, binding(names_group=False)).writes
     binder.answered(1, created, REFUSED)
@@ -184,7 +184,7 @@ def test_a_group_that_could_not_be_created_is_tried_again_for_a_pod_planned_mean
     ]
 
 
-def test_a_group_whose_creation_got_no_answer_is_created_again_with_waits() -> None:
+def test_a_group_creation_without_an_answer_is_repeated_with_waits() -> None:
     binder = with_planned_group("a-0")
     [created] = begin(binder, binding(names_group=False)).writes
     [created] = binder.answered(1, created, LOST).writes
@@ -194,7 +194,7 @@ def test_a_group_whose_creation_got_no_answer_is_created_again_with_waits() -> N
     assert kinds(binder.answered(2, created, CONFLICT)) == ["create Pod/binding"]
 
 
-def test_pods_that_wait_for_a_second_name_their_group() -> None:
+def test_pods_that_wait_get_their_group_annotation_after_a_second() -> None:
     binder = with_planned_group("a-0", "a-1")
     binder.pod_gone("team/a-1", "another")
     binder.pod_gone("team/a-1", "uid-a-1")
@@ -207,7 +207,7 @@ def test_pods_that_wait_for_a_second_name_their_group() -> None:
     assert [(write.verb, write.name) for write in after.writes] == [("patch", "a-0")]
 
 
-def test_a_pod_that_waits_for_a_second_names_a_group_that_exists() -> None:
+def test_a_pod_gets_the_annotation_of_an_existing_group_after_a_second() -> None:
     binder = Binder()
     binder.assign(0, assignment("a-0"))
     assert binder.next_tick() == 1.0
@@ -257,7 +257,7 @@ def test_a_lost_answer_of_a_binding_that_did_not_happen_is_repeated_to_the_same_
     assert binder.answered(3, again, DONE).bound == [looked_at]
 
 
-def test_a_lost_answer_of_a_pod_that_is_elsewhere_or_leaves() -> None:
+def test_a_lost_answer_of_a_pod_on_another_node_or_being_deleted() -> None:
     leaves = {"metadata": {"uid": "uid-a-0", "deletionTimestamp": STAMP}, "spec": {}}
     for found in (leaves, pod(nodeName="n2")):
         binder, looked_at = lost()
@@ -267,7 +267,7 @@ def test_a_lost_answer_of_a_pod_that_is_elsewhere_or_leaves() -> None:
         assert binder.under_way == binder.in_doubt == 0
 
 
-def test_a_lost_answer_of_a_pod_that_is_gone_or_another_one() -> None:
+def test_a_lost_answer_of_a_deleted_or_recreated_pod() -> None:
     other = {"metadata": {"uid": "another"}, "spec": {"nodeName": "n1"}}
     for found in (None, other):
         binder, looked_at = lost()
@@ -278,7 +278,7 @@ def test_a_lost_answer_of_a_pod_that_is_gone_or_another_one() -> None:
         assert binder.tick(4.0).forget == [7]
 
 
-def test_a_request_in_doubt_keeps_its_room_whatever_becomes_of_the_next_ones() -> None:
+def test_a_request_in_doubt_keeps_its_room_whatever_its_repetitions_return() -> None:
     """Any of them may be the one that is still under way."""
     binder, looked_at = lost()
     now = 2.0
@@ -300,19 +300,19 @@ def test_a_request_in_doubt_keeps_its_room_whatever_becomes_of_the_next_ones() -
     assert binder.in_doubt == 0
 
 
-def test_a_request_in_doubt_to_a_node_that_takes_pods_no_more_is_taken_back() -> None:
+def test_a_request_in_doubt_to_an_unusable_node_is_taken_back() -> None:
     """The pod is planned again; the lease is kept as long as the first request may arrive."""
     binder, looked_at = lost()
     writes = binder.seen(2, looked_at, pod()).writes
-    asked = binder.hold(["n1"], writes).ask
-    assert asked == [looked_at]
-    [again] = binder.checked(2, STAMP, asked, ()).writes
-    asked = binder.answered(2, again, Outcome(Result.TAKEN_BACK)).ask
-    assert binder.checked(2, STAMP, asked, [7]) == Steps()
+    to_check = binder.hold(["n1"], writes).to_check
+    assert to_check == [looked_at]
+    [again] = binder.checked(2, STAMP, to_check, ()).writes
+    to_check = binder.answered(2, again, Outcome(Result.TAKEN_BACK)).to_check
+    assert binder.checked(2, STAMP, to_check, [7]) == Steps()
     assert (binder.under_way, binder.in_doubt) == (0, 1)
 
 
-def test_a_pod_in_doubt_that_is_decided_anew_is_bound_at_once() -> None:
+def test_a_pod_in_doubt_with_a_new_decision_is_bound_at_once() -> None:
     binder, looked_at = lost()
     for _ in range(2):
         [again] = binder.seen(2, looked_at, pod()).writes
@@ -322,7 +322,7 @@ def test_a_pod_in_doubt_that_is_decided_anew_is_bound_at_once() -> None:
     assert target(write) == "n2"
 
 
-def test_a_request_in_doubt_of_a_pod_that_went_is_forgotten_by_name() -> None:
+def test_a_request_in_doubt_of_a_deleted_pod_is_forgotten_by_uid() -> None:
     binder, looked_at = lost()
     binder.pod_gone("team/a-0", "another")
     assert binder.in_doubt == 1
@@ -331,7 +331,7 @@ def test_a_request_in_doubt_of_a_pod_that_went_is_forgotten_by_name() -> None:
     assert binder.seen(2, looked_at, pod()) == Steps()
 
 
-def test_a_conflict_is_looked_at_before_the_assumption_ends() -> None:
+def test_the_pod_is_read_after_a_conflict_before_the_assumption_ends() -> None:
     for answer in (CONFLICT, GONE):
         binder = Binder()
         [write] = begin(binder, binding()).writes
@@ -344,7 +344,7 @@ def test_a_conflict_is_looked_at_before_the_assumption_ends() -> None:
         assert binder.tick(2).forget == [7]
 
 
-def test_a_refused_binding_has_a_reason_and_is_planned_again_later_each_time() -> None:
+def test_a_refused_binding_has_a_reason_and_waits_longer_each_time() -> None:
     binder = Binder()
     for wait in (1, 2, 4, 8, 16, 30, 30):
         [write] = begin(binder, binding()).writes
@@ -359,7 +359,7 @@ def test_a_refused_binding_has_a_reason_and_is_planned_again_later_each_time() -
     assert binder.answered(100, write, DONE).bound == [binding()]
 
 
-def test_a_binding_that_was_not_sent_as_another_process_may_lead_is_forgotten_at_once() -> None:
+def test_a_binding_that_was_not_sent_after_a_lost_lease_is_forgotten() -> None:
     binder = Binder()
     [write] = begin(binder, binding()).writes
     steps = binder.answered(1, write, Outcome(Result.FAILED, 0, NOT_LEADING))
@@ -374,7 +374,7 @@ def held(*nodes: str, group: bool = False) -> tuple[Binder, list[Binding], list[
     writes = begin(binder, first, second).writes
     steps = binder.hold(nodes, [each for each in writes if target(each) in nodes])
     assert steps.writes == steps.forget == []
-    return binder, steps.ask, writes
+    return binder, steps.to_check, writes
 
 
 def target(write: Write) -> str:
@@ -382,44 +382,44 @@ def target(write: Write) -> str:
     return str(write.body.get("target", {}).get("name"))
 
 
-def checked(binder: Binder, asked: list[Binding], *broken: int) -> Steps:
-    return binder.checked(1, STAMP, asked, broken)
+def checked(binder: Binder, to_check: list[Binding], *broken: int) -> Steps:
+    return binder.checked(1, STAMP, to_check, broken)
 
 
-def test_a_binding_to_a_node_that_changed_goes_out_if_it_holds_still() -> None:
-    binder, asked, writes = held("n2", "n3")
-    assert [each.pod for each in asked] == ["team/a-1"]
-    [again] = checked(binder, asked).writes
+def test_a_binding_to_a_changed_node_is_sent_if_it_is_still_valid() -> None:
+    binder, to_check, writes = held("n2", "n3")
+    assert [each.pod for each in to_check] == ["team/a-1"]
+    [again] = checked(binder, to_check).writes
     assert (again.name, target(again)) == ("a-1", "n2")
-    assert binder.answered(1, again, DONE).bound == asked
+    assert binder.answered(1, again, DONE).bound == to_check
     assert len(binder.answered(1, writes[0], DONE).bound) == 1
 
 
-def test_a_binding_that_does_not_hold_any_more_is_taken_back() -> None:
-    binder, asked, writes = held("n2")
-    steps = checked(binder, asked, 8)
+def test_a_binding_that_is_no_longer_valid_is_taken_back() -> None:
+    binder, to_check, writes = held("n2")
+    steps = checked(binder, to_check, 8)
     assert steps == Steps()  # the planning thread has dropped its assumption
     assert binder.under_way == 1
     assert binder.answered(1, writes[1], DONE).bound == []
 
 
-def test_a_pod_that_is_decided_anew_while_its_binding_is_held_back_is_bound_once() -> None:
-    binder, asked, _ = held("n2")
+def test_a_pod_with_a_new_decision_while_its_binding_is_held_is_bound_once() -> None:
+    binder, to_check, _ = held("n2")
     [write] = begin(binder, binding("a-1", "n9", assumption=9)).writes
-    assert checked(binder, asked) == Steps()
+    assert checked(binder, to_check) == Steps()
     assert [each.node for each in binder.answered(1, write, DONE).bound] == ["n9"]
 
 
-def test_a_pod_that_goes_while_its_binding_is_held_back_is_not_bound() -> None:
-    binder, asked, _ = held("n2")
+def test_a_pod_deleted_while_its_binding_is_held_is_not_bound() -> None:
+    binder, to_check, _ = held("n2")
     binder.pod_gone("team/a-1", "uid-a-1")
-    assert checked(binder, asked) == Steps()
+    assert checked(binder, to_check) == Steps()
 
 
-def test_bindings_that_wait_for_their_group_are_held_back_as_well() -> None:
-    binder, asked, [created] = held("n1", "n2", group=True)
-    assert [each.pod for each in asked] == ["team/a-0", "team/a-1"]
-    assert kinds(checked(binder, asked, 8)) == []  # the first one waits for the group again
+def test_bindings_that_wait_for_their_group_are_held_too() -> None:
+    binder, to_check, [created] = held("n1", "n2", group=True)
+    assert [each.pod for each in to_check] == ["team/a-0", "team/a-1"]
+    assert kinds(checked(binder, to_check, 8)) == []  # the first one waits for the group again
     assert [each.name for each in binder.answered(1, created, DONE).writes] == ["a-0"]
     [patch] = binder.tick(2.0).writes  # the other one waits, and names its group
     assert (patch.verb, patch.name) == ("patch", "a-1")
@@ -429,7 +429,7 @@ def test_a_binding_that_was_not_retried_is_checked() -> None:
     binder = Binder()
     [write] = begin(binder, binding()).writes
     steps = binder.answered(1, write, Outcome(Result.TAKEN_BACK))
-    assert steps.ask == [binding()]
+    assert steps.to_check == [binding()]
     assert steps.failed == steps.forget == []
 
 
@@ -446,7 +446,7 @@ def eviction() -> tuple[Binder, Write]:
     return binder, write
 
 
-def test_a_victim_leaves_before_pods_are_bound() -> None:
+def test_victims_are_evicted_before_pods_are_bound() -> None:
     binder = Binder()
     steps = binder.begin(0, STAMP, [binding()], [victim()])
     assert kinds(steps) == ["delete Pod", "create Pod/binding"]
@@ -459,7 +459,7 @@ def test_a_victim_leaves_before_pods_are_bound() -> None:
     assert binder.under_way == 0
 
 
-def test_an_eviction_that_is_done_or_needless() -> None:
+def test_an_eviction_that_succeeds_or_finds_no_pod_is_done() -> None:
     for answer in (DONE, GONE):
         binder, write = eviction()
         steps = binder.answered(1, write, answer)
@@ -479,7 +479,7 @@ def test_an_eviction_that_is_refused_ends_its_assumption() -> None:
     assert [why for _, why in steps.spared] == ["no"]
 
 
-def test_a_pod_made_again_under_its_name_is_not_evicted() -> None:
+def test_a_recreated_pod_is_not_evicted() -> None:
     binder, write = eviction()
     steps = binder.answered(1, write, CONFLICT)
     assert steps.forget == [9]

@@ -44,7 +44,7 @@ def answer(evictor: Evictor, writes: list[Write], *outcomes: Outcome) -> Leaving
     return total
 
 
-def test_victims_of_one_reclaimer_go_when_all_of_them_may() -> None:
+def test_victims_of_one_reclaimer_are_evicted_if_all_may_be() -> None:
     evictor = Evictor("evict")
     trials = evictor.begin(victims("v", "w", "x")).writes
     assert all(map(is_dry, trials))
@@ -61,22 +61,22 @@ def test_victims_of_one_reclaimer_go_when_all_of_them_may() -> None:
     assert len(evictor) == 0
 
 
-def test_when_the_second_of_three_may_not_go_none_goes() -> None:
+def test_no_victim_is_evicted_if_one_of_three_may_not_be() -> None:
     evictor = Evictor("evict")
     trials = evictor.begin(victims("v", "w", "x")).writes
     steps = answer(evictor, trials, DONE, BUDGET, DONE)
     assert steps.writes == []
     assert sorted(steps.forget) == [1, 2, 3]
-    said = {removal.order.pod: why for removal, why in steps.spared}
-    assert next(iter(said)) == "team/w"  # the reason comes first
-    assert said["team/w"] == "it would violate the pod's budget"
-    assert said["team/x"] == (
+    found = {removal.order.pod: why for removal, why in steps.spared}
+    assert next(iter(found)) == "team/w"  # the reason comes first
+    assert found["team/w"] == "it would violate the pod's budget"
+    assert found["team/x"] == (
         "it would be evicted together with pod team/w: it would violate the pod's budget"
     )
     assert len(evictor) == 0
 
 
-def test_victims_of_another_reclaimer_are_not_concerned() -> None:
+def test_victims_of_another_reclaimer_are_evicted_independently() -> None:
     evictor = Evictor("evict")
     theirs, others = victims("v"), victims("w", reclaimer="team/c", first=2)
     trials = evictor.begin([*theirs, *others]).writes
@@ -85,7 +85,7 @@ def test_victims_of_another_reclaimer_are_not_concerned() -> None:
     assert steps.forget == [1]
 
 
-def test_a_victim_that_is_gone_already_does_not_stop_the_others() -> None:
+def test_a_victim_that_is_already_deleted_does_not_stop_the_others() -> None:
     for outcome in (GONE, CONFLICT):
         evictor = Evictor("evict")
         trials = evictor.begin(victims("v", "w")).writes
@@ -96,7 +96,7 @@ def test_a_victim_that_is_gone_already_does_not_stop_the_others() -> None:
         assert steps.spared == []
 
 
-def test_a_server_that_does_not_answer_a_trial_spares_all() -> None:
+def test_a_dry_run_without_an_answer_spares_all_victims() -> None:
     evictor = Evictor("evict")
     trials = evictor.begin(victims("v", "w")).writes
     steps = answer(evictor, trials, DONE, BUSY)
@@ -104,7 +104,7 @@ def test_a_server_that_does_not_answer_a_trial_spares_all() -> None:
     assert [why for _, why in steps.spared][:1] == ["the API server did not answer"]
 
 
-def test_what_is_refused_after_all_ends_its_own_assumption_alone() -> None:
+def test_a_refused_eviction_ends_only_its_own_assumption() -> None:
     evictor = Evictor("evict")
     trials = evictor.begin(victims("v", "w")).writes
     real = answer(evictor, trials, DONE, DONE).writes
@@ -116,7 +116,7 @@ def test_what_is_refused_after_all_ends_its_own_assumption_alone() -> None:
     ]
 
 
-def test_a_plain_deletion_is_not_tried_before() -> None:
+def test_deletions_have_no_dry_run() -> None:
     evictor = Evictor()
     writes = evictor.begin(victims("v", "w")).writes
     assert [each.verb for each in writes] == ["delete", "delete"]

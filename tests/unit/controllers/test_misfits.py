@@ -9,7 +9,7 @@ LESS = ("PodGroup", "team/g", "spec.minMember", "-2 is negative")
 ORPHAN = ("Queue", "orphan", "spec.parentQueue", 'parent queue "gone" does not exist')
 
 
-def test_an_object_is_new_once_for_each_text() -> None:
+def test_a_problem_is_new_once_for_each_message() -> None:
     misfits = Misfits()
     assert misfits.new([NAN, LESS]) == [NAN, LESS]
     assert misfits.new([NAN]) == []
@@ -20,7 +20,7 @@ def test_an_object_is_new_once_for_each_text() -> None:
     assert misfits.new([NAN]) == [NAN]
 
 
-def test_a_line_that_is_no_object_is_always_new() -> None:
+def test_a_line_without_an_object_is_always_new() -> None:
     misfits = Misfits()
     nothing = ("Pod", "", "", "no JSON")
     for _ in range(2):
@@ -39,7 +39,7 @@ def test_pods_and_groups_get_conditions_and_queues_an_event() -> None:
     assert misfits.events() == []
 
 
-def test_an_event_is_repeated_when_the_object_broke_again_or_another_process_leads() -> None:
+def test_an_event_is_repeated_for_a_new_fault_or_a_new_leader() -> None:
     misfits = Misfits()
     misfits.look(0.0, [ORPHAN], list)
     assert len(misfits.events()) == 1
@@ -51,7 +51,7 @@ def test_an_event_is_repeated_when_the_object_broke_again_or_another_process_lea
     assert len(misfits.events()) == 1
 
 
-def test_a_pod_whose_group_is_not_there_is_given_some_seconds() -> None:
+def test_a_pod_without_its_group_is_reported_after_some_seconds() -> None:
     misfits = Misfits()
     misfits.look(0.0, [], lambda: [("team/a", "team/gone")])
     assert misfits.pods == {}
@@ -65,13 +65,13 @@ def test_a_pod_whose_group_is_not_there_is_given_some_seconds() -> None:
     assert misfits.pods == {}
 
 
-def test_pods_of_a_group_that_makes_no_sense_show_it_at_once() -> None:
+def test_pods_of_an_invalid_group_are_reported_at_once() -> None:
     misfits = Misfits()
     misfits.look(0.0, [LESS], lambda: [("team/a", "team/g")])
     assert misfits.pods == {"team/a": "PodGroup team/g is ignored: spec.minMember: -2 is negative"}
 
 
-def test_stranded_pods_are_looked_for_once_a_second() -> None:
+def test_stranded_pods_are_searched_once_a_second() -> None:
     misfits, looks = Misfits(), list[float]()
     for now in (0.0, 0.2, 0.4, 1.0, 1.2, 2.5):
 

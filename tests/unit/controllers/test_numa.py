@@ -43,11 +43,11 @@ def test_devices_memory_and_cpus_are_summed_by_zone() -> None:
         PodResources("team/a", cpus=[99]),
     ],
 )
-def test_a_pod_without_anything_in_one_zone_is_left_out(pod: PodResources) -> None:
+def test_a_pod_without_resources_in_a_zone_is_left_out(pod: PodResources) -> None:
     assert placements([pod], {0: 0}) == {}
 
 
-def test_lists_of_cpus() -> None:
+def test_cpu_lists_are_parsed() -> None:
     assert node_of_cpu({0: "0-2,5,8-9\n", 1: "3\n", 2: "\n"}) == {
         **dict.fromkeys((0, 1, 2, 5, 8, 9), 0),
         3: 1,
@@ -71,7 +71,7 @@ def answered(observed: Observed, writes: list[Write], outcome: Outcome) -> None:
         observed.answered(each, outcome)
 
 
-def test_a_pod_is_patched_when_its_placement_is_another_one() -> None:
+def test_a_pod_is_patched_when_its_placement_changes() -> None:
     observed = Observed()
     [write] = observed.seen({"team/a": "1"})
     assert (write.verb, write.kind, write.patch_type) == ("patch", "Pod", "merge")
@@ -81,7 +81,7 @@ def test_a_pod_is_patched_when_its_placement_is_another_one() -> None:
     assert pods(observed.seen({"team/a": "2"})) == ["team/a"]
 
 
-def test_a_patch_that_failed_is_sent_again_and_one_that_the_server_refuses_is_not() -> None:
+def test_a_failed_patch_is_sent_again_and_a_refused_patch_is_not() -> None:
     observed = Observed()
     answered(observed, observed.seen({"team/a": "1"}), FAILED)
     again = observed.seen({"team/a": "1"})
@@ -90,7 +90,7 @@ def test_a_patch_that_failed_is_sent_again_and_one_that_the_server_refuses_is_no
     assert observed.seen({"team/a": "1"}) == []
 
 
-def test_another_pod_of_the_name_is_patched_anew() -> None:
+def test_a_recreated_pod_is_patched_again() -> None:
     observed = Observed()
     answered(observed, observed.seen({"team/a": "1"}), DONE)
     assert observed.seen({}) == []

@@ -15,7 +15,7 @@ LOST = Outcome(Result.LOST)
 STAMP = "2026-01-01T00:00:00Z"
 
 
-class Shelf:
+class FakeGiver:
     """A giver in its simplest form: one write for each thing."""
 
     def __init__(self, what: str, key: str) -> None:
@@ -62,12 +62,12 @@ class Shelf:
         return Write(Lane.BINDING, verb, "ConfigMap", "team", self.key, about=(self, binding))
 
 
-class Desk:
+class Harness:
     """A binder that binds directly, and its sent writes."""
 
     def __init__(self) -> None:
-        self.first = Shelf("a part of a GPU", "selectedGPUGroups")
-        self.second = Shelf("resource claims", "resourceClaimAllocations")
+        self.first = FakeGiver("a part of a GPU", "selectedGPUGroups")
+        self.second = FakeGiver("resource claims", "resourceClaimAllocations")
         givers: list[Giver] = [self.first, self.second]
         self.preparing = Preparing(givers)
         self.binder = Binder(preparing=self.preparing)
@@ -119,125 +119,125 @@ def pod(name: str = "a-0", node: str = "", **metadata: Any) -> dict[str, Any]:
     }
 
 
-def test_givers_have_their_turn_one_after_the_other_and_then_the_pod_is_bound() -> None:
-    desk = Desk()
-    desk.begin(binding())
-    assert (desk.kinds, [each.name for each in desk.reads]) == ([], ["a-0"])
-    desk.look(pod())
-    assert desk.kinds == ["create selectedGPUGroups"]
-    desk.answer()
-    assert desk.kinds == ["create resourceClaimAllocations"]
-    desk.answer()
-    assert desk.kinds == ["create binding"]
-    desk.answer()
-    assert [each.pod for each in desk.steps.bound] == ["team/a-0"]
-    assert desk.first.kept == desk.second.kept == ["team/a-0"]
-    assert len(desk.preparing) == 0
+def test_givers_run_in_order_before_the_pod_is_bound() -> None:
+    harness = Harness()
+    harness.begin(binding())
+    assert (harness.kinds, [each.name for each in harness.reads]) == ([], ["a-0"])
+    harness.look(pod())
+    assert harness.kinds == ["create selectedGPUGroups"]
+    harness.answer()
+    assert harness.kinds == ["create resourceClaimAllocations"]
+    harness.answer()
+    assert harness.kinds == ["create binding"]
+    harness.answer()
+    assert [each.pod for each in harness.steps.bound] == ["team/a-0"]
+    assert harness.first.kept == harness.second.kept == ["team/a-0"]
+    assert len(harness.preparing) == 0
 
 
-def test_a_pod_that_needs_nothing_is_bound_at_once() -> None:
-    desk = Desk()
-    desk.begin(binding(receivedResourceType="Regular"))
-    assert (desk.kinds, desk.reads) == (["create binding"], [])
+def test_a_pod_without_givers_is_bound_at_once() -> None:
+    harness = Harness()
+    harness.begin(binding(receivedResourceType="Regular"))
+    assert (harness.kinds, harness.reads) == (["create binding"], [])
 
 
-def test_what_no_giver_gives_is_the_reason() -> None:
-    binder = Binder(preparing=Preparing([Shelf("a part of a GPU", "selectedGPUGroups")]))
+def test_a_need_without_a_giver_is_the_reason() -> None:
+    binder = Binder(preparing=Preparing([FakeGiver("a part of a GPU", "selectedGPUGroups")]))
     steps = binder.begin(0, STAMP, [binding()], ())
     assert [why for _, why in steps.failed] == ["kai does not support resource claims yet"]
 
 
-def test_a_giver_that_fails_fails_the_binding_and_what_was_given_before_is_taken_back() -> None:
-    desk = Desk()
-    desk.begin(binding())
-    desk.look(pod())
-    desk.answer()
-    desk.answer(REFUSED)
-    [(_, why)] = desk.steps.failed
+def test_a_failing_giver_fails_the_binding_and_undoes_the_earlier_givers() -> None:
+    harness = Harness()
+    harness.begin(binding())
+    harness.look(pod())
+    harness.answer()
+    harness.answer(REFUSED)
+    [(_, why)] = harness.steps.failed
     assert why == "no resource claims: policy says no"
-    assert desk.kinds == ["delete resourceClaimAllocations", "delete selectedGPUGroups"]
-    assert desk.first.given == desk.second.given == []
+    assert harness.kinds == ["delete resourceClaimAllocations", "delete selectedGPUGroups"]
+    assert harness.first.given == harness.second.given == []
 
 
-def test_a_binding_that_is_refused_takes_everything_back() -> None:
-    desk = Desk()
-    desk.begin(binding(selectedGPUGroups=["g"]))
-    desk.look(pod())
-    desk.answer()
-    desk.answer(REFUSED)
-    assert desk.kinds == ["delete selectedGPUGroups"]
+def test_a_refused_binding_undoes_all_givers() -> None:
+    harness = Harness()
+    harness.begin(binding(selectedGPUGroups=["g"]))
+    harness.look(pod())
+    harness.answer()
+    harness.answer(REFUSED)
+    assert harness.kinds == ["delete selectedGPUGroups"]
 
 
-def test_a_binding_in_doubt_keeps_what_it_was_given_and_is_sent_again_as_it_is() -> None:
-    desk = Desk()
-    desk.begin(binding(selectedGPUGroups=["g"]))
-    desk.look(pod())
-    desk.answer()
-    desk.answer(LOST)
-    [(doubted, kind)] = desk.steps.look
+def test_a_binding_in_doubt_keeps_its_resources_and_is_sent_again_unchanged() -> None:
+    harness = Harness()
+    harness.begin(binding(selectedGPUGroups=["g"]))
+    harness.look(pod())
+    harness.answer()
+    harness.answer(LOST)
+    [(doubted, kind)] = harness.steps.look
     assert kind == "Pod"
-    desk.take(desk.binder.seen(0, doubted, pod()))
-    assert desk.kinds == ["create binding"]
-    assert desk.first.given == ["team/a-0"]
+    harness.take(harness.binder.seen(0, doubted, pod()))
+    assert harness.kinds == ["create binding"]
+    assert harness.first.given == ["team/a-0"]
 
 
-def test_a_pod_that_goes_meanwhile_needs_nothing_any_more() -> None:
-    desk = Desk()
-    desk.begin(binding())
-    desk.look(pod())
-    desk.binder.pod_gone("team/a-0", "uid-a-0")
-    desk.take(Steps())
-    assert desk.kinds == ["create selectedGPUGroups", "delete selectedGPUGroups"]
-    desk.answer()  # the creation was under way
-    assert desk.kinds == ["delete selectedGPUGroups"]
+def test_a_pod_deleted_while_it_is_prepared_is_dropped() -> None:
+    harness = Harness()
+    harness.begin(binding())
+    harness.look(pod())
+    harness.binder.pod_gone("team/a-0", "uid-a-0")
+    harness.take(Steps())
+    assert harness.kinds == ["create selectedGPUGroups", "delete selectedGPUGroups"]
+    harness.answer()  # the creation was under way
+    assert harness.kinds == ["delete selectedGPUGroups"]
 
 
-def test_a_pod_that_is_gone_or_bound_when_it_is_read_is_not_bound_again() -> None:
+def test_a_deleted_or_bound_pod_is_not_bound_again() -> None:
     for found, bound in ((None, 0), (pod(node="n1"), 1), (pod(node="n2"), 0)):
-        desk = Desk()
-        desk.begin(binding())
-        desk.look(found)
-        assert desk.kinds == []
-        assert len(desk.steps.bound) == bound
-        assert len(desk.preparing) == 0
+        harness = Harness()
+        harness.begin(binding())
+        harness.look(found)
+        assert harness.kinds == []
+        assert len(harness.steps.bound) == bound
+        assert len(harness.preparing) == 0
 
 
-def test_a_node_that_changes_meanwhile_is_checked_before_the_pod_is_bound() -> None:
-    desk = Desk()
+def test_a_node_that_changes_is_checked_before_the_pod_is_bound() -> None:
+    harness = Harness()
     first = binding(selectedGPUGroups=["g"])
-    desk.begin(first)
-    desk.look(pod())
-    desk.preparing.hold({"n1"})
-    desk.answer()
-    assert (desk.kinds, desk.steps.ask) == ([], [first])
-    desk.take(desk.binder.checked(0, STAMP, [first], ()))
-    assert desk.kinds == ["create binding"]  # it is prepared already
+    harness.begin(first)
+    harness.look(pod())
+    harness.preparing.hold({"n1"})
+    harness.answer()
+    assert (harness.kinds, harness.steps.to_check) == ([], [first])
+    harness.take(harness.binder.checked(0, STAMP, [first], ()))
+    assert harness.kinds == ["create binding"]  # it is prepared already
 
 
-def test_a_node_that_does_not_fit_any_more_gives_back_what_the_pod_was_given() -> None:
-    desk = Desk()
+def test_a_node_that_no_longer_fits_undoes_the_givers() -> None:
+    harness = Harness()
     first = binding(selectedGPUGroups=["g"])
-    desk.begin(first)
-    desk.look(pod())
-    desk.preparing.hold({"n1"})
-    desk.answer()
-    desk.take(desk.binder.checked(0, STAMP, [first], [first.assumption]))
-    assert desk.kinds == ["delete selectedGPUGroups"]
+    harness.begin(first)
+    harness.look(pod())
+    harness.preparing.hold({"n1"})
+    harness.answer()
+    harness.take(harness.binder.checked(0, STAMP, [first], [first.assumption]))
+    assert harness.kinds == ["delete selectedGPUGroups"]
 
 
-def test_what_one_pod_gives_back_may_be_what_another_one_waits_for() -> None:
-    desk = Desk()
-    desk.begin(binding("a-0", selectedGPUGroups=["g"]), binding("a-1", selectedGPUGroups=["g"]))
-    desk.look(pod("a-0"))
-    desk.look(pod("a-1"))
-    desk.first.next = binding("a-1")
-    desk.binder.pod_gone("team/a-0", "uid-a-0")
-    desk.take(Steps())
-    assert desk.kinds[-1] == "create binding"
+def test_resources_released_by_one_pod_serve_another() -> None:
+    harness = Harness()
+    harness.begin(binding("a-0", selectedGPUGroups=["g"]), binding("a-1", selectedGPUGroups=["g"]))
+    harness.look(pod("a-0"))
+    harness.look(pod("a-1"))
+    harness.first.next = binding("a-1")
+    harness.binder.pod_gone("team/a-0", "uid-a-0")
+    harness.take(Steps())
+    assert harness.kinds[-1] == "create binding"
 
 
-def test_the_next_time_to_look_is_the_first_of_the_givers() -> None:
-    desk = Desk()
-    assert desk.preparing.next_tick() is None
-    desk.first.due, desk.second.due = 9.0, 3.0
-    assert desk.preparing.next_tick() == 3.0
+def test_the_next_tick_is_the_earliest_of_the_givers() -> None:
+    harness = Harness()
+    assert harness.preparing.next_tick() is None
+    harness.first.due, harness.second.due = 9.0, 3.0
+    assert harness.preparing.next_tick() == 3.0

@@ -22,7 +22,7 @@ def test_a_group_avoids_the_node_for_a_while() -> None:
     assert rejections.next() is None
 
 
-def test_a_node_that_rejects_again_is_left_alone_for_longer() -> None:
+def test_a_node_that_rejects_again_is_avoided_for_longer() -> None:
     rejections = Rejections()
     now, waits = 0.0, []
     for _ in range(7):
@@ -36,18 +36,18 @@ def test_a_node_that_rejects_again_is_left_alone_for_longer() -> None:
 
 
 @pytest.mark.parametrize("reason", ["", "Evicted", "Error", "DeadlineExceeded"])
-def test_other_failures_are_none_of_the_node(reason: str) -> None:
+def test_other_failures_are_not_rejections_of_the_node(reason: str) -> None:
     rejections = Rejections()
     assert not is_rejection(reason)
     assert rejections.failed(0.0, "team/a", "n1", reason) is None
     assert rejections.changed(0.0) == {}
 
 
-def test_a_pod_without_a_group_keeps_no_group_away() -> None:
+def test_a_pod_without_a_group_makes_no_group_avoid_the_node() -> None:
     assert Rejections().failed(0.0, "", "n1", "OutOfcpu") is None
 
 
-def test_what_was_long_ago_is_forgotten() -> None:
+def test_old_rejections_are_forgotten() -> None:
     waits: Waits[str] = Waits(first=1.0, most=4.0, calm=10.0)
     assert waits.begin(0.0, "a") == 1.0
     assert waits.ended(0.5) == []

@@ -36,17 +36,17 @@ def test_a_group_without_status_gets_one() -> None:
     assert write.body == {"status": {"resourcesStatus": {"requested": ONE_GPU}}}
 
 
-def test_a_group_without_pods_gets_none() -> None:
+def test_a_group_without_pods_gets_no_status() -> None:
     assert status.pod_group_write("team/gang", Sums(), None) is None
     assert status.pod_group_write("team/gang", Sums(), {"requested": {}}) is None
 
 
-def test_what_is_there_is_not_written_again_however_it_is_written() -> None:
+def test_an_equal_status_is_not_written_in_any_format() -> None:
     there = {"requested": {"cpu": "0.1", "memory": "67108864", "nvidia.com/gpu": "1"}}
     assert status.pod_group_write("team/gang", Sums(requested=ONE_GPU), there) is None
 
 
-def test_resources_that_are_gone_are_removed() -> None:
+def test_removed_resources_are_deleted_from_the_status() -> None:
     there = {"requested": ONE_GPU, "allocated": ONE_GPU}
     write = status.pod_group_write("team/gang", Sums(requested={"cpu": "100m"}), there)
     assert write is not None
@@ -57,7 +57,7 @@ def test_resources_that_are_gone_are_removed() -> None:
     }
 
 
-def test_a_status_that_makes_no_sense_is_mended() -> None:
+def test_an_invalid_status_is_corrected() -> None:
     write = status.pod_group_write("team/gang", Sums(requested=ONE_GPU), {"requested": "much"})
     assert write is not None
 
@@ -105,13 +105,13 @@ def test_a_queue_without_children_and_pods_needs_no_status() -> None:
     assert status.queue_writes(queues(QueueFacts("team")), {}) == []
 
 
-def test_the_last_child_that_goes_is_removed() -> None:
+def test_the_last_removed_child_is_deleted() -> None:
     facts = QueueFacts("dept", status={"childQueues": ["team"]})
     [write] = status.queue_writes(queues(facts), {})
     assert write.body == {"status": {"childQueues": None}}
 
 
-def test_children_in_another_order_are_written_sorted() -> None:
+def test_children_are_written_in_sorted_order() -> None:
     tree = {
         **TREE,
         "dept": QueueFacts("dept", status={"childQueues": ["team-b", "team-a"]}),
@@ -120,14 +120,14 @@ def test_children_in_another_order_are_written_sorted() -> None:
     assert write.body == {"status": {"childQueues": ["team-a", "team-b"]}}
 
 
-def test_a_child_of_a_queue_that_is_gone_counts_for_itself() -> None:
+def test_a_child_of_a_deleted_queue_is_a_root() -> None:
     [write] = status.queue_writes(
         queues(QueueFacts("team", "nowhere")), {"team": Sums(requested=ONE_GPU)}
     )
     assert (write.name, write.body) == ("team", {"status": {"requested": ONE_GPU}})
 
 
-def test_parents_in_a_circle_end_nothing() -> None:
+def test_circular_parents_are_summed_without_an_endless_loop() -> None:
     tree = queues(QueueFacts("a", "b"), QueueFacts("b", "a"), QueueFacts("self", "self"))
     sums = {name: Sums(requested={"cpu": "1"}) for name in tree}
     found = status.queue_sums(tree, sums)
@@ -161,9 +161,7 @@ THERE = st.fixed_dictionaries(
 
 
 @given(SUMS, THERE)
-def test_a_patch_makes_the_status_right_and_is_needed_once(
-    sums: Sums, there: dict[str, Any]
-) -> None:
+def test_one_patch_corrects_the_status(sums: Sums, there: dict[str, Any]) -> None:
     write = status.pod_group_write("team/gang", sums, there)
     after = there
     if write is not None:
@@ -175,7 +173,7 @@ def test_a_patch_makes_the_status_right_and_is_needed_once(
     assert status.pod_group_write("team/gang", sums, after) is None
 
 
-def test_metrics_are_those_of_kai() -> None:
+def test_metrics_have_kais_names() -> None:
     team = QueueFacts(
         "team",
         "dept",

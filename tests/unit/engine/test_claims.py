@@ -83,14 +83,14 @@ def test_a_bind_decision_has_the_devices_of_its_claims() -> None:
     assert "claims=(ClaimAllocation(" in repr(bind)
 
 
-def test_a_decision_without_claims_prints_none() -> None:
+def test_a_decision_without_claims_prints_no_claims() -> None:
     (bind,) = plan_of(cluster().pending("team/plain")).decisions
     assert isinstance(bind, kai.Bind)
     assert bind.claims == ()
     assert "claims" not in bind.to_dict()
 
 
-def test_pods_get_different_devices_until_there_are_none() -> None:
+def test_pods_get_different_devices_until_all_are_used() -> None:
     made = cluster(devices=2).pending("team/train", pods=3)
     for name in "abc":
         made.add("ResourceClaim", claim(name, 1))
@@ -113,31 +113,31 @@ def test_pods_get_different_devices_until_there_are_none() -> None:
         ({"name": "other"}, "resource_claim_not_ready"),
     ],
 )
-def test_a_claim_that_cannot_be_used_is_a_reason(change: dict[str, Any], code: str) -> None:
-    asked = claim("c", 1)
-    asked["metadata"] |= change
-    made = cluster().add("ResourceClaim", asked).pending("team/train")
+def test_an_unusable_claim_is_a_reason(change: dict[str, Any], code: str) -> None:
+    given = claim("c", 1)
+    given["metadata"] |= change
+    made = cluster().add("ResourceClaim", given).pending("team/train")
     plan = plan_of(claiming(made, {"train-0": "c"}))
     assert plan.decisions == ()
     assert [reason.code for reason in plan.pod_groups["team/train"].reasons] == [code]
 
 
-def test_devices_that_no_selector_likes_are_a_reason() -> None:
-    asked = claim("c", 1)
-    exactly = asked["spec"]["devices"]["requests"][0]["exactly"]
+def test_devices_that_match_no_selector_are_a_reason() -> None:
+    given = claim("c", 1)
+    exactly = given["spec"]["devices"]["requests"][0]["exactly"]
     exactly["selectors"] = [{"cel": {"expression": "device.driver == 'tpu'"}}]
-    made = cluster().add("ResourceClaim", asked).pending("team/train")
+    made = cluster().add("ResourceClaim", given).pending("team/train")
     plan = plan_of(claiming(made, {"train-0": "c"}))
     (reason,) = plan.pod_groups["team/train"].reasons
     assert reason.code == "no_free_devices"
     assert "cannot allocate all DRA claims on node n1" in reason.message
 
 
-def test_the_old_shapes_mean_the_same() -> None:
-    asked = claim("c", 2)
-    request = asked["spec"]["devices"]["requests"][0]
+def test_old_claim_formats_are_read() -> None:
+    given = claim("c", 2)
+    request = given["spec"]["devices"]["requests"][0]
     request |= request.pop("exactly")
-    made = cluster().add("ResourceClaim", asked).pending("team/train")
+    made = cluster().add("ResourceClaim", given).pending("team/train")
     snapshot = claiming(made, {"train-0": "c"}).to_snapshot()
     (published,) = snapshot["rawObjects"]["resourceSlices"]
     published["spec"]["devices"] = [
@@ -165,7 +165,7 @@ def test_an_invalid_claim_is_reported_and_the_others_are_planned() -> None:
     assert rejected.field == "spec.devices.requests"
 
 
-def asking(made: kai.Cluster, gpus: int) -> kai.Cluster:
+def requesting(made: kai.Cluster, gpus: int) -> kai.Cluster:
     """The cluster, with pods that request GPUs as extended resources."""
     snapshot = made.to_snapshot()
     (device_class,) = snapshot["rawObjects"]["deviceClasses"]
@@ -177,7 +177,7 @@ def asking(made: kai.Cluster, gpus: int) -> kai.Cluster:
 
 
 def test_a_bind_decision_has_the_devices_of_extended_resources() -> None:
-    made = asking(cluster(devices=1).pending("team/train"), 1)
+    made = requesting(cluster(devices=1).pending("team/train"), 1)
     (bind,) = plan_of(made).decisions
     assert isinstance(bind, kai.Bind)
     assert bind.gpus == 1
@@ -211,8 +211,8 @@ def test_a_bind_decision_has_the_devices_of_extended_resources() -> None:
     assert "extended_claim=ExtendedClaim(" in repr(bind)
 
 
-def test_what_a_pod_got_by_number_stays_its_own_in_the_next_cycle() -> None:
-    made = asking(cluster(devices=2).pending("team/one").pending("team/two"), 1)
+def test_a_pod_keeps_its_extended_resource_devices_in_the_next_cycle() -> None:
+    made = requesting(cluster(devices=2).pending("team/one").pending("team/two"), 1)
     snapshot = made.to_snapshot()
     (two,) = (pod for pod in snapshot["rawObjects"]["pods"] if pod["metadata"]["name"] == "two-0")
     snapshot["rawObjects"]["pods"].remove(two)
@@ -252,7 +252,7 @@ def test_the_claim_of_a_drained_pod_is_free_for_another_node() -> None:
 @pytest.mark.parametrize(
     "change", [lambda c: c.remove("team/train"), lambda c: c.scale("team/train", 0)]
 )
-def test_devices_of_pods_that_were_taken_out_are_free_again(change: Any) -> None:
+def test_devices_of_removed_pods_are_free(change: Any) -> None:
     world = change(running_with_claim().cordon("n2"))
     [left] = world.objects["resourceClaims"]
     assert left["status"] == {}

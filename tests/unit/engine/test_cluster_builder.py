@@ -12,7 +12,7 @@ def only(cluster: kai.Cluster, kind: str) -> dict[str, Any]:
     return found
 
 
-def test_a_node_is_ready_and_carries_its_labels() -> None:
+def test_a_node_is_ready_and_has_its_labels() -> None:
     node = only(
         kai.Cluster().node(
             "n1",
@@ -42,7 +42,7 @@ def test_a_node_is_ready_and_carries_its_labels() -> None:
     assert node["status"]["conditions"] == [{"type": "Ready", "status": "True"}]
 
 
-def test_queues_count_in_kais_units_and_are_unlimited_unless_said() -> None:
+def test_queues_have_kais_units_and_are_unlimited_by_default() -> None:
     queue = only(
         kai.Cluster().queue(
             "q",
@@ -68,7 +68,7 @@ def test_queues_count_in_kais_units_and_are_unlimited_unless_said() -> None:
     }
 
 
-def test_pods_belong_to_their_group_and_are_numbered_on() -> None:
+def test_pods_of_a_group_have_consecutive_numbers() -> None:
     cluster = (
         kai.Cluster()
         .running("vision/train", pods=2, gpus=1, node=["n1", "n2"], priority="build")
@@ -83,14 +83,14 @@ def test_pods_belong_to_their_group_and_are_numbered_on() -> None:
     assert [pod["status"]["phase"] for pod in pods] == ["Running", "Running", "Pending"]
 
 
-def test_groups_added_as_objects_are_continued() -> None:
+def test_pods_are_added_to_a_loaded_group() -> None:
     first = kai.Cluster().pending("a/job", pods=2)
     second = kai.Cluster.from_snapshot(first.to_snapshot()).pending("a/job", pods=1)
     assert len(second.objects["podGroups"]) == 1
     assert second.objects["pods"][-1]["metadata"]["name"] == "job-2"
 
 
-def test_what_a_pod_asks_of_nodes_is_what_kubernetes_writes() -> None:
+def test_node_constraints_of_a_pod_have_kubernetes_format() -> None:
     pod = only(
         kai.Cluster().pending(
             "a/job",
@@ -155,20 +155,20 @@ def test_a_part_of_a_gpu_is_an_annotation() -> None:
     }
 
 
-def test_releasing_pods_are_on_their_way_out() -> None:
+def test_releasing_pods_are_terminating() -> None:
     pod = only(kai.Cluster().releasing("a/job", gpus=1, node="n1"), "pods")
     assert pod["metadata"]["deletionTimestamp"]
     assert pod["status"]["phase"] == "Running"
 
 
-def test_a_number_is_a_priority_class_of_its_own() -> None:
+def test_a_priority_number_makes_a_priority_class() -> None:
     cluster = kai.Cluster().pending("a/x", priority=42).pending("a/y", priority=42)
     classes = {c["metadata"]["name"]: c["value"] for c in cluster.objects["priorityClasses"]}
     assert classes["priority-42"] == 42
     assert len([name for name in classes if name == "priority-42"]) == 1
 
 
-def test_objects_are_younger_in_the_order_they_are_described() -> None:
+def test_objects_are_created_in_the_order_of_the_calls() -> None:
     cluster = (
         kai.Cluster().pending("a/b").pending("a/a").pending("a/c", created="2020-01-01T00:00:00Z")
     )
@@ -176,7 +176,7 @@ def test_objects_are_younger_in_the_order_they_are_described() -> None:
     assert created == ["2025-01-01T00:00:00Z", "2025-01-01T00:00:01Z", "2020-01-01T00:00:00Z"]
 
 
-def test_what_has_no_word_is_added_as_an_object() -> None:
+def test_any_kind_is_added_as_an_object() -> None:
     cluster = kai.Cluster().add("Topology", {"metadata": {"name": "racks"}})
     assert cluster.objects["topologies"][0]["metadata"]["name"] == "racks"
 
@@ -194,11 +194,11 @@ def test_what_has_no_word_is_added_as_an_object() -> None:
         (lambda c: c.add("Pood", {}), "does not contain the kind Pood; did you mean 'Pod'"),
     ],
 )
-def test_a_situation_that_cannot_be_is_refused(describe: Any, message: str) -> None:
+def test_an_impossible_situation_is_refused(describe: Any, message: str) -> None:
     with pytest.raises(kai.InvalidClusterError, match=message):
         describe(kai.Cluster())
 
 
-def test_a_misspelt_option_is_a_type_error_with_the_right_one() -> None:
+def test_a_misspelt_option_is_a_type_error_with_a_suggestion() -> None:
     with pytest.raises(TypeError, match=r"pending\(\) has no option 'gpu'; did you mean 'gpus'\?"):
         kai.Cluster().pending("a/b", gpu=1)  # type: ignore[call-arg]

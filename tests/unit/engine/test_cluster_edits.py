@@ -51,7 +51,7 @@ def nodes_used(of: kai.Cluster) -> set[str]:
 @pytest.mark.parametrize("is_planned", [False, True])
 @pytest.mark.parametrize("has_events", [False, True])
 @pytest.mark.parametrize("make", [kai.Cluster.copy, copy.copy, copy.deepcopy])
-def test_a_copy_and_its_original_do_not_see_each_other(
+def test_a_copy_and_its_original_are_independent(
     make: Callable[[kai.Cluster], kai.Cluster], has_events: bool, is_planned: bool
 ) -> None:
     original = cluster()
@@ -74,7 +74,7 @@ def test_a_copy_and_its_original_do_not_see_each_other(
     assert plan(twin) == fresh(twin)
 
 
-def test_objects_that_are_taken_out_are_copies() -> None:
+def test_returned_objects_are_copies() -> None:
     living = cluster()
     twin = living.copy()
     before, made = living.to_snapshot(), plan(living)
@@ -91,21 +91,21 @@ def test_objects_that_are_taken_out_are_copies() -> None:
     assert nodes != "nodes"
 
 
-def test_a_copy_of_a_loaded_cluster_shares_what_was_read() -> None:
+def test_a_copy_of_a_loaded_cluster_shares_the_read_objects() -> None:
     loaded = kai.Cluster.from_snapshot(cluster()._snapshot_bytes(), now=NOW)
     twins = [loaded.copy().cordon(node) for node in ("n1", "n2")]
     assert [nodes_used(twin) for twin in twins] == [{"n2"}, {"n1"}]
     assert nodes_used(loaded) == {"n1", "n2"}
 
 
-def test_a_copy_keeps_what_was_rejected_and_when_it_is() -> None:
+def test_a_copy_keeps_rejected_objects_and_the_time() -> None:
     broken = cluster().upsert({"kind": "Node", "metadata": {"name": "bad"}, "spec": 7})
     assert broken.rejected
     assert broken.copy().rejected == broken.rejected
     assert broken.copy().now == broken.now
 
 
-def test_an_old_version_stays_old_in_a_copy() -> None:
+def test_a_copy_ignores_events_with_an_older_version() -> None:
     node: dict[str, Any] = {"metadata": {"name": "n3", "resourceVersion": "9"}, "status": {}}
     living = cluster().upsert({**node, "kind": "Node"})
     twin = living.copy()
@@ -113,7 +113,7 @@ def test_an_old_version_stays_old_in_a_copy() -> None:
     assert twin.upsert(late).to_snapshot() == living.to_snapshot()
 
 
-def test_copies_are_planned_at_the_same_time() -> None:
+def test_copies_are_planned_concurrently() -> None:
     living = cluster().cordon("n1")
     twins = [living.copy() for _ in range(4)]
     plans: list[kai.Plan] = []
@@ -137,7 +137,7 @@ def test_a_cluster_can_be_pickled() -> None:
 # ---- nodes ---------------------------------------------------------------------------------------
 
 
-def test_new_nodes_are_named_and_numbered_like_the_one_they_are_like() -> None:
+def test_new_nodes_continue_the_name_and_number_of_their_model() -> None:
     living = kai.Cluster().node("gpu-09", gpus=8, labels={"zone": "z"}).add_nodes(2, like="gpu-09")
     assert names(living, "nodes") == ["gpu-09", "gpu-10", "gpu-11"]
     [_, one, other] = living.objects["nodes"]
@@ -178,7 +178,7 @@ def test_a_cordoned_node_keeps_its_pods_and_takes_no_more() -> None:
     assert plan(living.uncordon("n1")) == plan(cluster())
 
 
-def test_the_pods_of_a_drained_node_wait_again() -> None:
+def test_the_pods_of_a_drained_node_are_pending() -> None:
     living = cluster().drain("n1")
     after = plan(living)
     assert after.nodes["n1"].free_gpus == 4
@@ -187,7 +187,7 @@ def test_the_pods_of_a_drained_node_wait_again() -> None:
     assert after == fresh(living)
 
 
-def test_what_shares_a_gpu_forgets_it_when_its_node_is_drained() -> None:
+def test_pods_of_a_drained_node_lose_their_shared_gpu() -> None:
     shares = kai.Cluster(now=NOW).queue("a").nodes("n", 2, gpus=1)
     shares.running("a/x", pods=2, gpu_fraction=0.5, gpu_groups=["g"], node="n1").drain("n1")
     for pod in shares.objects["pods"]:
@@ -196,7 +196,7 @@ def test_what_shares_a_gpu_forgets_it_when_its_node_is_drained() -> None:
     assert nodes_used(shares) == {"n2"}
 
 
-def test_pods_that_leave_or_have_ended_are_gone_from_a_drained_node() -> None:
+def test_terminating_and_finished_pods_of_a_drained_node_are_removed() -> None:
     living = cluster().releasing("a/goes", gpus=1, node="n1").drain("n1")
     assert not [name for name in names(living, "pods") if name.startswith("goes")]
     assert plan(living) == fresh(living)
@@ -205,14 +205,14 @@ def test_pods_that_leave_or_have_ended_are_gone_from_a_drained_node() -> None:
 # ---- removing ------------------------------------------------------------------------------------
 
 
-def test_a_pod_group_goes_with_its_pods() -> None:
+def test_a_pod_group_is_removed_with_its_pods() -> None:
     living = cluster().remove("a/old", "b/wide")
     assert names(living, "podGroups") == ["train"]
     assert names(living, "pods") == ["train-0", "train-1"]
     assert plan(living) == fresh(living)
 
 
-def test_pods_and_queues_and_nodes_go_by_their_names() -> None:
+def test_pods_queues_and_nodes_are_removed_by_name() -> None:
     living = cluster().remove("a/old-0", "b", "n1")
     assert names(living, "nodes") == ["n2"]
     assert names(living, "queues") == ["a"]
@@ -223,7 +223,7 @@ def test_pods_and_queues_and_nodes_go_by_their_names() -> None:
     assert after == fresh(living)
 
 
-def test_a_name_that_two_kinds_have_needs_a_kind() -> None:
+def test_a_name_shared_by_two_kinds_needs_a_kind() -> None:
     living = kai.Cluster().queue("x").node("x")
     with pytest.raises(
         kai.InvalidClusterError, match="name of a Node and of a Queue: name the kind"
@@ -239,7 +239,7 @@ def test_an_object_of_any_kind_can_be_removed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (lambda c: c.remove("a/trian"), "pod group, pod, node or queue 'a/trian'; did you mean"),
         (lambda c: c.remove("n1", kind="Queue"), "there is no queue 'n1'"),
@@ -255,17 +255,17 @@ def test_an_object_of_any_kind_can_be_removed() -> None:
     ],
 )
 def test_an_unknown_name_is_reported_and_nothing_changes(
-    change: Callable[[kai.Cluster], kai.Cluster], said: str
+    change: Callable[[kai.Cluster], kai.Cluster], message: str
 ) -> None:
     living = cluster()
     before = living.to_snapshot()
-    with pytest.raises(kai.NotFoundError, match=said):
+    with pytest.raises(kai.NotFoundError, match=message):
         change(living)
     assert living.to_snapshot() == before
 
 
 @pytest.mark.parametrize(
-    ("change", "error", "said"),
+    ("change", "error", "message"),
     [
         (lambda c: c.add_nodes(-1, like="n1"), kai.InvalidClusterError, "count is -1"),
         (lambda c: c.scale("a/old", -1), kai.InvalidClusterError, "pods is -1"),
@@ -276,17 +276,17 @@ def test_an_unknown_name_is_reported_and_nothing_changes(
         (lambda c: c.nodes("m", 2, gpu=8), TypeError, r"nodes\(\) has no argument 'gpu'.*'gpus'"),
     ],
 )
-def test_mistakes_are_refused(
-    change: Callable[[kai.Cluster], kai.Cluster], error: type[Exception], said: str
+def test_invalid_edits_are_refused(
+    change: Callable[[kai.Cluster], kai.Cluster], error: type[Exception], message: str
 ) -> None:
-    with pytest.raises(error, match=said):
+    with pytest.raises(error, match=message):
         change(cluster())
 
 
 # ---- queues and groups ---------------------------------------------------------------------------
 
 
-def test_a_queue_changes_in_what_is_given_alone() -> None:
+def test_only_the_given_fields_of_a_queue_change() -> None:
     living = cluster().update_queue("a", deserved_gpus=1, weight=3)
     before, after = (plan(each).queues["a"] for each in (cluster(), living))
     assert (after.gpu.deserved, after.gpu.over_quota_weight) == (1, 3)
@@ -302,7 +302,7 @@ def test_a_queue_moves_below_another_one_and_back() -> None:
     assert plan(living.update_queue("a", parent=None)).situation.queue_parents["a"] is None
 
 
-def test_a_group_grows_by_pods_like_its_last() -> None:
+def test_a_group_grows_by_copies_of_its_last_pod() -> None:
     living = cluster().scale("a/train", 4, min_member=4)
     assert names(living, "pods")[3:7] == ["train-0", "train-1", "train-2", "train-3"]
     after = plan(living)
@@ -311,14 +311,14 @@ def test_a_group_grows_by_pods_like_its_last() -> None:
     assert after == fresh(living)
 
 
-def test_a_running_group_grows_by_pods_that_wait() -> None:
+def test_a_running_group_grows_by_pending_pods() -> None:
     living = cluster().remove("b/wide", "a/train").scale("a/old", 5)
     after = plan(living)
     assert [each.pod for each in after.decisions] == ["a/old-3", "a/old-4"]
     assert after == fresh(living)
 
 
-def test_pods_that_wait_go_before_those_that_run() -> None:
+def test_pending_pods_are_removed_before_running_pods() -> None:
     living = cluster().scale("a/old", 5).scale("a/old", 4)
     assert [name for name in names(living, "pods") if "old" in name] == [
         f"old-{i}" for i in range(4)
@@ -335,7 +335,7 @@ def test_a_group_without_pods_cannot_grow() -> None:
         living.scale("b/wide", 1)
 
 
-def test_a_file_that_names_an_object_twice_can_be_edited_too() -> None:
+def test_a_file_with_a_duplicate_object_can_be_edited() -> None:
     snapshot = cluster().to_snapshot()
     snapshot["rawObjects"]["nodes"].append(snapshot["rawObjects"]["nodes"][0])
     living = kai.Cluster.from_snapshot(snapshot, now=NOW)
@@ -349,7 +349,7 @@ def test_a_file_that_names_an_object_twice_can_be_edited_too() -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_a_cluster_that_was_changed_is_planned_as_one_loaded_anew(seed: int) -> None:
+def test_a_changed_cluster_has_the_plan_of_a_fresh_load(seed: int) -> None:
     draw = random.Random(seed)
     scheduler = kai.Scheduler({"compat": {"promises": "kai"}})  # it remembers nothing
     living = cluster()

@@ -16,13 +16,13 @@ def small() -> kai.Cluster:
     )
 
 
-def test_changing_a_snapshot_leaves_its_cluster_alone() -> None:
+def test_changing_a_snapshot_does_not_change_its_cluster() -> None:
     cluster = small()
     cluster.to_snapshot()["rawObjects"]["pods"].clear()
     assert len(cluster.objects["pods"]) == 2
 
 
-def test_changing_a_mapping_leaves_the_cluster_made_from_it_alone() -> None:
+def test_changing_a_mapping_does_not_change_its_cluster() -> None:
     snapshot = small().to_snapshot()
     cluster = kai.Cluster.from_snapshot(snapshot)
     snapshot["rawObjects"]["pods"].clear()
@@ -30,7 +30,7 @@ def test_changing_a_mapping_leaves_the_cluster_made_from_it_alone() -> None:
 
 
 @pytest.mark.parametrize("name", ["cluster.json", "cluster.zip"])
-def test_what_is_saved_is_loaded(tmp_path: Path, name: str) -> None:
+def test_a_saved_cluster_is_loaded_unchanged(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     small().save(path)
     again = kai.load(path)
@@ -62,14 +62,14 @@ def test_a_loaded_cluster_can_be_added_to() -> None:
     assert kai.Scheduler().plan(cluster).pod_groups["a/more"].verdict == "placed"
 
 
-def test_parameters_that_are_not_given_keep_kais_default() -> None:
+def test_missing_parameters_have_kais_default() -> None:
     params = small().configure(fullHierarchyFairness=False).to_snapshot()["schedulerParams"]
     assert params["fullHierarchyFairness"] is False
     assert params["useSchedulingSignatures"] is True
     assert params["queueLabelKey"] == "kai.scheduler/queue"
 
 
-def test_the_configuration_travels_with_the_snapshot() -> None:
+def test_the_snapshot_has_the_configuration() -> None:
     config = {"actions": "allocate", "tiers": [{"plugins": [{"name": "predicates"}]}]}
     cluster = kai.Cluster.from_snapshot(small().configure(config).to_snapshot())
     plan = kai.Scheduler().plan(cluster)
@@ -78,13 +78,13 @@ def test_the_configuration_travels_with_the_snapshot() -> None:
 
 
 @pytest.mark.parametrize("data", [b"{", b"[]", b"{}", b'{"rawObjects": {"pods": [', b""])
-def test_bytes_that_are_no_snapshot_are_refused(data: bytes) -> None:
+def test_bytes_that_are_not_a_snapshot_are_refused(data: bytes) -> None:
     with pytest.raises(kai.InvalidInputError) as caught:
         kai.Cluster.from_snapshot(data)
     assert "\n" not in str(caught.value)
 
 
-def test_objects_that_make_no_sense_are_named_and_the_rest_is_planned() -> None:
+def test_invalid_objects_are_named_and_the_rest_is_planned() -> None:
     cluster = small().queue("lost", parent="missing").pending("lost/job", gpus=1)
     [rejected] = cluster.rejected
     assert (rejected.kind, rejected.name, rejected.field) == ("Queue", "lost", "spec.parentQueue")
@@ -95,7 +95,7 @@ def test_objects_that_make_no_sense_are_named_and_the_rest_is_planned() -> None:
     assert plan.pod_groups["lost/job"].verdict == "invalid"
 
 
-def test_it_says_in_one_line_what_it_is() -> None:
+def test_the_repr_of_a_cluster_is_one_line() -> None:
     assert repr(small()) == (
         "<kai.Cluster: 1 node with 2 GPUs, 1 pod group with 2 pods (2 pending), 1 queue>"
     )
@@ -105,7 +105,7 @@ def test_it_says_in_one_line_what_it_is() -> None:
     assert repr(named).startswith("<kai.Cluster x.zip: ")
 
 
-def test_jupyter_gets_tables_with_names_made_harmless() -> None:
+def test_html_tables_of_a_cluster_are_escaped() -> None:
     html = kai.Cluster(name="<script>").queue("a").pending("a/<b>")._repr_html_()
     assert "<table>" in html
     assert "&lt;b&gt;" in html
@@ -113,7 +113,7 @@ def test_jupyter_gets_tables_with_names_made_harmless() -> None:
 
 
 @pytest.mark.parametrize("is_on", [True, False])
-def test_an_export_leaves_the_garbage_collector_as_it_was(is_on: bool) -> None:
+def test_an_export_keeps_the_state_of_the_garbage_collector(is_on: bool) -> None:
     made = kai.Cluster().queue("a").upsert({"kind": "Node", "metadata": {"name": "n1"}})
     was_on = gc.isenabled()
     try:

@@ -69,7 +69,7 @@ def holding(place: str, name: str) -> dict[str, Any]:
     raise AssertionError(f"no configuration is known for {place}")
 
 
-def said_of(config: dict[str, Any]) -> list[str]:
+def warnings_of(config: dict[str, Any]) -> list[str]:
     """Its warnings, or the error message."""
     try:
         return _core.Config.parse(json.dumps(config)).warnings
@@ -89,17 +89,17 @@ def test_a_name_mistyped_by_one_letter_is_reported(place: str, name: str) -> Non
     for wrong in mistyped(name):
         if wrong in known:
             continue
-        (said,) = said_of(holding(place, wrong))
-        assert wrong in said
-        near = [each for each in known if f'did you mean "{each}"?' in said]
-        assert near == [name] or len(name) < 6, said  # "cpu" and "gpu" are similar
+        (message,) = warnings_of(holding(place, wrong))
+        assert wrong in message
+        near = [each for each in known if f'did you mean "{each}"?' in message]
+        assert near == [name] or len(name) < 6, message  # "cpu" and "gpu" are similar
 
 
 @pytest.mark.parametrize(("place", "name"), list(every_name()))
-def test_a_name_that_is_right_is_not(place: str, name: str) -> None:
+def test_a_correct_name_is_not_reported(place: str, name: str) -> None:
     if place in ("tiers[]", "tiers[].plugins[]"):
         return  # their values have several types
-    assert [each for each in said_of(holding(place, name)) if "not known" in each] == []
+    assert [each for each in warnings_of(holding(place, name)) if "not known" in each] == []
 
 
 @pytest.mark.parametrize("name", PARAMS[""])
@@ -116,11 +116,11 @@ def test_a_parameter_mistyped_in_a_snapshot_is_among_the_warnings(name: str) -> 
         inner = {wrong: 1} if name in PARAMS[""] else {"partitionParams": {wrong: 1}}
         snapshot["schedulerParams"] = inner
         plan = kai.Scheduler().plan(kai.Cluster.from_snapshot(snapshot))
-        (said,) = plan.warnings
-        assert f'"{wrong}" is not known and is skipped; did you mean "{name}"?' in said
+        (text,) = plan.warnings
+        assert f'"{wrong}" is not known and is skipped; did you mean "{name}"?' in text
 
 
-def test_the_parameters_that_a_cluster_starts_from_are_all_known() -> None:
+def test_the_default_parameters_of_a_cluster_are_known() -> None:
     cluster = kai.Cluster().configure(restrictSchedulingNodes=False)
     assert kai.Scheduler().plan(cluster).warnings == ()
 
@@ -128,7 +128,7 @@ def test_the_parameters_that_a_cluster_starts_from_are_all_known() -> None:
 # ---- kai.Config ----------------------------------------------------------------------------------
 
 
-def test_the_types_know_the_same_names_as_the_core() -> None:
+def test_types_and_core_have_the_same_names() -> None:
     assert list(typing.get_args(Action)) == NAMES["actions"]
     assert list(typing.get_args(Extra)) == NAMES["extras"]
     assert list(typing.get_args(PluginName)) == NAMES["plugins"]
@@ -152,13 +152,13 @@ def test_the_types_know_the_same_names_as_the_core() -> None:
         ({"compat": {"slow_job": object()}}, "is not a valid value in a configuration"),
     ],
 )
-def test_what_makes_no_sense_is_refused(given: dict[str, Any], sentence: str) -> None:
+def test_invalid_configurations_are_refused(given: dict[str, Any], sentence: str) -> None:
     with pytest.raises(kai.InvalidConfigError) as caught:
         kai.Config(**given)
     assert sentence in str(caught.value)
 
 
-def test_one_argument_is_set_without_losing_limits_and_taints() -> None:
+def test_setting_one_argument_keeps_limits_and_taints() -> None:
     cluster = kai.Cluster().queue("a", gpu_limit=1).nodes("n", 2, gpus=4)
     cluster.node("tainted", gpus=8, taints=["a=b:NoSchedule"]).pending("a/x", pods=4, gpus=1)
     spread = kai.Config(plugins={"nodeplacement": {"gpu": "spread"}})
@@ -167,17 +167,17 @@ def test_one_argument_is_set_without_losing_limits_and_taints() -> None:
     assert plan.warnings == ()
 
 
-def test_plugins_that_protect_and_are_left_out_are_among_the_warnings() -> None:
+def test_missing_protective_plugins_cause_a_warning() -> None:
     cluster = kai.Cluster().queue("a", gpu_limit=1).nodes("n", 2, gpus=4)
     cluster.pending("a/x", pods=4, gpus=1)
     plan = kai.Scheduler({"tiers": [{"plugins": [{"name": "nodeplacement"}]}]}).plan(cluster)
-    said = "plugins: only nodeplacement; limits, selectors and taints are not checked"
-    assert plan.warnings == (said,)
-    assert said in " ".join(str(plan).split())
-    assert said in plan._repr_html_()
+    message = "plugins: only nodeplacement; limits, selectors and taints are not checked"
+    assert plan.warnings == (message,)
+    assert message in " ".join(str(plan).split())
+    assert message in plan._repr_html_()
 
 
-def test_the_default_is_written_out_and_means_the_same() -> None:
+def test_the_written_default_configuration_equals_the_default() -> None:
     default = kai.default_config()
     assert default.actions == tuple(NAMES["actions"])
     assert set(default.compat) == set(NAMES["compat"])
@@ -195,7 +195,7 @@ def test_the_default_is_written_out_and_means_the_same() -> None:
     assert arguments == {"cpu": "binpack", "gpu": "spread"}
 
 
-def test_a_configuration_comes_back_from_its_own_form() -> None:
+def test_a_configuration_is_loaded_from_its_dictionary() -> None:
     config = kai.Config(
         actions=["allocate", "reclaim"],
         plugins={"numa": True, "minruntime": {"defaultReclaimMinRuntime": "10m"}},

@@ -21,7 +21,7 @@ def whole(pods: int = 4) -> tuple[kai.Bind, ...]:
     return tuple(kai.Bind(f"a/x-{number}", "n1", gpus=1) for number in range(pods))
 
 
-def test_it_compares_as_a_tuple_does() -> None:
+def test_decisions_compare_like_a_tuple() -> None:
     assert decisions() == whole()
     assert whole() == decisions()
     assert decisions() == decisions()
@@ -33,7 +33,7 @@ def test_it_compares_as_a_tuple_does() -> None:
 
 
 @pytest.mark.parametrize("looked", [False, True])
-def test_it_has_what_a_tuple_has(looked: bool) -> None:
+def test_decisions_have_the_methods_of_a_tuple(looked: bool) -> None:
     made = decisions()
     if looked:
         list(made)
@@ -49,23 +49,23 @@ def test_it_has_what_a_tuple_has(looked: bool) -> None:
     assert made.count(whole()[0]) == 1
 
 
-def test_one_decision_makes_one_value(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reading_one_decision_converts_one(monkeypatch: pytest.MonkeyPatch) -> None:
     made = decisions()
-    asked: list[tuple[int, int]] = []
+    reads: list[tuple[int, int]] = []
 
     def note(start: int, stop: int) -> Any:
-        asked.append((start, stop))
+        reads.append((start, stop))
         return whole()[start:stop]
 
     monkeypatch.setattr(made, "_made", note)
     assert made[2] == whole()[2]
     assert made[1:3] == whole()[1:3]
-    assert asked == [(2, 3), (1, 3)]
+    assert reads == [(2, 3), (1, 3)]
     assert list(made) == list(made)
-    assert asked[2:] == [(0, 4)]
+    assert reads[2:] == [(0, 4)]
 
 
-def test_it_prints_as_a_tuple_as_long_as_that_can_be_read() -> None:
+def test_decisions_print_like_a_tuple_up_to_50() -> None:
     assert repr(decisions()) == repr(whole())
     assert repr(decisions(0)) == "()"
     assert repr(decisions(60)).endswith("gpus=1), ... and 10 more)")

@@ -45,7 +45,7 @@ def bound(plan: kai.Plan) -> dict[str, str]:
     return {each.pod: each.node for each in plan.decisions if isinstance(each, kai.Bind)}
 
 
-def test_a_pod_that_ends_makes_room() -> None:
+def test_a_finished_pod_frees_its_room() -> None:
     living, scheduler = cluster(), kai.Scheduler()
     assert len(bound(scheduler.plan(living, now=NOW))) == 1
     plan = scheduler.plan(living.upsert(ended(living, "old-0")), now=NOW)
@@ -61,7 +61,7 @@ def test_an_object_may_be_a_mapping_or_json(form: Any) -> None:
     assert len(bound(kai.Scheduler().plan(living, now=NOW))) == 2
 
 
-def test_what_is_deleted_is_gone() -> None:
+def test_a_deleted_object_is_not_planned() -> None:
     living, scheduler = cluster(), kai.Scheduler()
     scheduler.plan(living, now=NOW)
     living.delete("Pod", "a/train-0").delete("Pod", "a/train-1").delete("Pod", "a/train-1")
@@ -77,7 +77,7 @@ def test_what_is_deleted_is_gone() -> None:
     assert scheduler.plan(living, now=NOW) == fresh(living)
 
 
-def test_an_object_may_come_before_what_it_refers_to() -> None:
+def test_an_object_may_arrive_before_its_references() -> None:
     source = cluster()
     living = kai.Cluster()
     kinds = {"pods": "Pod", "podGroups": "PodGroup", "nodes": "Node", "queues": "Queue"}
@@ -89,7 +89,7 @@ def test_an_object_may_come_before_what_it_refers_to() -> None:
     assert bound(scheduler.plan(living, now=NOW)) == bound(scheduler.plan(source, now=NOW))
 
 
-def test_an_event_costs_no_load() -> None:
+def test_an_event_does_not_load_the_cluster_again() -> None:
     living, scheduler = cluster(), kai.Scheduler()
     living.upsert(ended(living, "old-0"))
     compiled = living._core_cluster()
@@ -126,7 +126,7 @@ def test_the_configuration_and_parameters_of_the_snapshot_count() -> None:
 # ---- invalid input -------------------------------------------------------------------------------
 
 
-def test_an_object_that_makes_no_sense_is_rejected_until_a_good_version_comes() -> None:
+def test_an_invalid_object_is_rejected_until_a_valid_version_arrives() -> None:
     living, scheduler = cluster(), kai.Scheduler()
     good = pod_of(living, "old-0")
     bad = copy.deepcopy(good)
@@ -144,7 +144,7 @@ def test_an_object_that_makes_no_sense_is_rejected_until_a_good_version_comes() 
     assert living.rejected == ()
 
 
-def test_what_a_file_had_wrong_is_mended_by_an_event() -> None:
+def test_an_event_replaces_an_invalid_object_of_a_file() -> None:
     snapshot = cluster().to_snapshot()
     snapshot["rawObjects"]["queues"][0]["spec"] = 7
     living = kai.Cluster.from_snapshot(snapshot)
@@ -156,7 +156,7 @@ def test_what_a_file_had_wrong_is_mended_by_an_event() -> None:
     assert living.rejected == ()
 
 
-def test_what_a_reader_left_out_is_mended_by_an_event() -> None:
+def test_an_event_removes_a_rejected_object_of_a_reader() -> None:
     living = kai.Cluster.from_snapshot(
         cluster().to_snapshot(), rejected=[kai.Rejected("Pod", "a/x", "spec", "is bad")]
     )
@@ -165,7 +165,7 @@ def test_what_a_reader_left_out_is_mended_by_an_event() -> None:
     assert living.rejected == ()
 
 
-def test_a_file_that_names_an_object_twice_is_planned_all_the_same() -> None:
+def test_a_file_with_a_duplicate_object_is_planned() -> None:
     snapshot = cluster().to_snapshot()
     snapshot["rawObjects"]["nodes"].append(snapshot["rawObjects"]["nodes"][0])
     living, scheduler = kai.Cluster.from_snapshot(snapshot), kai.Scheduler()
@@ -196,7 +196,7 @@ def test_a_file_that_names_an_object_twice_is_planned_all_the_same() -> None:
         ({"kind": "Pod", "metadata": {"name": object()}}, "not a valid value in Kubernetes"),
     ],
 )
-def test_what_is_no_object_is_one_sentence(manifest: Any, sentence: str) -> None:
+def test_an_invalid_event_raises_one_sentence(manifest: Any, sentence: str) -> None:
     living = cluster()
     before = living.to_snapshot()
     with pytest.raises(kai.InvalidClusterError, match=sentence) as error:
@@ -205,7 +205,7 @@ def test_what_is_no_object_is_one_sentence(manifest: Any, sentence: str) -> None
     assert living.to_snapshot() == before
 
 
-def test_a_kind_that_is_misspelt_gets_a_close_one_offered() -> None:
+def test_a_misspelt_kind_gets_a_suggestion() -> None:
     with pytest.raises(kai.InvalidClusterError, match="did you mean 'Pod'"):
         cluster().delete("pod", "a/old-0")
     with pytest.raises(kai.InvalidClusterError, match="did you mean 'PodGroup'"):
@@ -213,12 +213,12 @@ def test_a_kind_that_is_misspelt_gets_a_close_one_offered() -> None:
 
 
 @pytest.mark.parametrize("manifest", [None, 7, []])
-def test_what_can_be_no_object_is_a_type_error(manifest: Any) -> None:
+def test_a_value_of_another_type_is_a_type_error(manifest: Any) -> None:
     with pytest.raises(TypeError, match="takes a mapping, or JSON as text or bytes, not"):
         cluster().upsert(manifest)
 
 
-def test_a_version_that_is_late_changes_nothing() -> None:
+def test_a_late_version_changes_nothing() -> None:
     def queue(version: str, weight: int) -> dict[str, Any]:
         metadata = {"name": "c", "resourceVersion": version}
         resources = {"gpu": {"quota": weight, "limit": -1, "overQuotaWeight": 1}}
@@ -235,7 +235,7 @@ def test_a_version_that_is_late_changes_nothing() -> None:
 # ---- the export ----------------------------------------------------------------------------------
 
 
-def test_the_export_holds_what_the_cluster_holds(tmp_path: Any) -> None:
+def test_the_export_has_the_objects_of_the_cluster(tmp_path: Any) -> None:
     living = cluster()
     living.upsert(ended(living, "old-0")).delete("Pod", "a/train-0")
     living.upsert({"kind": "ConfigMap", "metadata": {"name": "m", "namespace": "a"}})
@@ -247,7 +247,7 @@ def test_the_export_holds_what_the_cluster_holds(tmp_path: Any) -> None:
     assert kai.Scheduler().plan(living, now=NOW) == fresh(living)
 
 
-def test_what_came_and_went_leaves_nothing_behind() -> None:
+def test_created_and_deleted_objects_leave_no_state() -> None:
     living = cluster()
     pod = pod_of(living, "old-0")
     for number in range(50):
@@ -259,7 +259,7 @@ def test_what_came_and_went_leaves_nothing_behind() -> None:
 # ---- plans that were made before ----------------------------------------------------------------
 
 
-def said(plan: kai.Plan) -> dict[str, Any]:
+def readable(plan: kai.Plan) -> dict[str, Any]:
     """Everything that a person or a program can read of a plan."""
     return {
         "dict": plan.to_dict(),
@@ -271,26 +271,26 @@ def said(plan: kai.Plan) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("looks_before", [False, True])
-def test_a_plan_stays_readable_when_the_cluster_goes_on(looks_before: bool) -> None:
+def test_a_plan_stays_readable_after_later_events(looks_before: bool) -> None:
     living, scheduler = cluster(), kai.Scheduler()
     living.upsert(pod_of(living, "old-0"))
     plans, expected = [], []
     for name in ("a/train-0", "b/wide-2", "a/old-0", "a/train-1"):
         plans.append(scheduler.plan(living, now=NOW))
         anew = fresh(living)
-        expected.append(said(anew) | {"dict": None, "json": None})
+        expected.append(readable(anew) | {"dict": None, "json": None})
         if looks_before:
             assert plans[-1] == anew
         living.delete("Pod", name)
     living.delete("Queue", "a").delete("Node", "n1").node("n4", gpus=2)
     assert scheduler.plan(living, now=NOW) == fresh(living)
     for plan, then in zip(plans, expected, strict=True):
-        now = said(plan)
+        now = readable(plan)
         assert json.loads(now["json"]) == json.loads(json.dumps(now["dict"]))
         assert now | {"dict": None, "json": None} == then
 
 
-def test_looking_at_the_cluster_takes_events_in_and_keeps_plans() -> None:
+def test_reading_the_cluster_applies_events_and_keeps_plans() -> None:
     living, scheduler = cluster(), kai.Scheduler()
     living.upsert(pod_of(living, "old-0"))
     plan = scheduler.plan(living, now=NOW)
@@ -300,7 +300,7 @@ def test_looking_at_the_cluster_takes_events_in_and_keeps_plans() -> None:
     assert len(plan.situation.group_of_pod) == 6
 
 
-def test_a_scheduler_that_is_gone_leaves_no_engine() -> None:
+def test_a_deleted_scheduler_leaves_no_engine() -> None:
     living = cluster()
     living.upsert(pod_of(living, "old-0"))
     plans = [kai.Scheduler().plan(living, now=NOW) for _ in range(5)]

@@ -17,18 +17,18 @@ def full_node() -> kai.Cluster:
     return kai.Cluster().queue("a", deserved_gpus=4).node("n1", gpus=4)
 
 
-def test_what_is_placed_says_where() -> None:
+def test_a_placed_group_has_its_node() -> None:
     cluster = full_node().node("n2", gpus=8).pending("a/job", pods=3, gpus=4, min_member=3)
     assert why(cluster, "a/job") == "a/job is placed: 3 pods on n1 (1), n2 (2)."
 
 
-def test_what_runs_says_where() -> None:
+def test_a_running_group_has_its_node() -> None:
     assert why(full_node().running("a/job", pods=2, gpus=1, node="n1"), "a/job") == (
         "a/job runs: 2 pods on n1."
     )
 
 
-def test_a_promised_place_is_named() -> None:
+def test_a_pipelined_group_has_its_node() -> None:
     cluster = full_node().releasing("a/old", gpus=4, node="n1").pending("a/job", gpus=4)
     assert why(cluster, "a/job") == (
         "a/job is promised a place that other pods are leaving: 1 pod on n1."
@@ -44,7 +44,7 @@ def test_too_few_free_gpus_are_counted() -> None:
     )
 
 
-def test_a_gang_says_what_it_needs_together() -> None:
+def test_a_gang_has_the_total_of_its_request() -> None:
     cluster = full_node().running("a/run", gpus=1, node="n1")
     cluster.pending("a/job", pods=2, gpus=2, min_member=2)
     assert (
@@ -71,7 +71,7 @@ def test_a_group_that_can_never_start_has_only_that_reason(
     )
 
 
-def test_a_limit_below_the_least_it_needs_is_for_ever() -> None:
+def test_a_limit_below_the_minimum_request_is_permanent() -> None:
     cluster = kai.Cluster().queue("dept", gpu_limit=1).queue("a", parent="dept").node("n1", gpus=4)
     assert (
         "It can never start in this queue: it needs at least 2 GPUs, but the limit of queue "
@@ -87,15 +87,15 @@ def test_a_reached_limit_is_explained_with_its_numbers() -> None:
     )
 
 
-def test_a_quota_in_the_way_says_that_preemptible_would_help() -> None:
+def test_a_quota_suggests_a_preemptible_priority() -> None:
     cluster = kai.Cluster().queue("a", deserved_gpus=1).node("n1", gpus=4)
     cluster.pending("a/job", gpus=2, priority="build")
-    said = why(cluster, "a/job")
+    text = why(cluster, "a/job")
     assert (
         "Queue a deserves 1 GPU, its non-preemptible pods hold 0, and this non-preemptible"
-        " request is for 2 more" in said
+        " request is for 2 more" in text
     )
-    assert "With a priority below 100" in said
+    assert "With a priority below 100" in text
 
 
 def test_a_queue_with_more_than_its_share_is_named() -> None:
@@ -113,7 +113,7 @@ def test_a_queue_with_more_than_its_share_is_named() -> None:
     )
 
 
-def test_nodes_that_say_no_are_counted_by_their_reason() -> None:
+def test_unsuitable_nodes_are_counted_by_reason() -> None:
     cluster = (
         kai.Cluster()
         .queue("a")
@@ -122,17 +122,17 @@ def test_nodes_that_say_no_are_counted_by_their_reason() -> None:
         .node("n3", cpus=1)
         .pending("a/job", cpus=4)
     )
-    said = why(cluster, "a/job")
-    assert "No node can take the next pod: " in said
+    text = why(cluster, "a/job")
+    assert "No node can take the next pod: " in text
     for part in (
         "1 node cordoned",
         "1 node with a taint it does not tolerate",
         "1 node short of free CPUs",
     ):
-        assert part in said
+        assert part in text
 
 
-def test_a_queue_that_is_not_there_offers_one_that_is() -> None:
+def test_a_missing_queue_gets_a_suggestion() -> None:
     cluster = kai.Cluster().queue("vision").node("n1", gpus=1).pending("vison/job", gpus=1)
     assert why(cluster, "vison/job") == (
         "vison/job cannot be scheduled until it is corrected.\n"
@@ -140,7 +140,7 @@ def test_a_queue_that_is_not_there_offers_one_that_is() -> None:
     )
 
 
-def test_pods_that_have_not_all_arrived_are_waited_for() -> None:
+def test_a_gang_waits_for_its_missing_pods() -> None:
     cluster = full_node().pending("a/job", pods=1, min_member=3)
     assert why(cluster, "a/job") == (
         "a/job waits until it has enough pods.\n  It needs 3 pods to start; 1 exists."
@@ -149,15 +149,15 @@ def test_pods_that_have_not_all_arrived_are_waited_for() -> None:
     assert "3 exist, 3 of them with a scheduling gate." in why(gated, "a/job")
 
 
-def test_an_elastic_group_that_got_some_says_how_many() -> None:
+def test_a_partly_placed_elastic_group_has_its_numbers() -> None:
     cluster = full_node().running("a/job", gpus=1, node="n1").pending("a/job", pods=5, gpus=1)
-    said = why(cluster, "a/job")
-    assert said.startswith("a/job has 6 pods: 1 running, 3 placed now; the rest waits.\n")
-    assert "It needs 1 GPU on one node; no GPU is free after this cycle." in said
+    text = why(cluster, "a/job")
+    assert text.startswith("a/job has 6 pods: 1 running, 3 placed now; the rest waits.\n")
+    assert "It needs 1 GPU on one node; no GPU is free after this cycle." in text
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("given", "message"),
     [
         (
             {"gpu_memory_mib": 9_000},
@@ -175,15 +175,15 @@ def test_an_elastic_group_that_got_some_says_how_many() -> None:
     ],
     ids=str,
 )
-def test_parts_that_no_gpu_has_left_are_named(asked: dict[str, Any], said: str) -> None:
+def test_a_fraction_without_room_is_named(given: dict[str, Any], message: str) -> None:
     cluster = kai.Cluster().queue("a").node("n1", gpus=2, gpu_memory_mib=15_360)
     for device in ("g", "h"):
         cluster.running(f"a/{device}", gpu_fraction=0.6, node="n1", gpu_groups=[device])
-    cluster.pending("a/job", **asked)
-    assert said in why(cluster, "a/job")
+    cluster.pending("a/job", **given)
+    assert message in why(cluster, "a/job")
 
 
-def test_what_kai_lacks_is_named() -> None:
+def test_an_unsupported_field_is_named() -> None:
     near = {
         "topologyKey": "kubernetes.io/hostname",
         "labelSelector": {"matchLabels": {"app": "x"}},
@@ -199,13 +199,13 @@ def test_a_group_is_known_by_its_name_and_by_its_pods(name: str) -> None:
     assert why(full_node().pending("a/job", pods=2), name).startswith("a/job is placed")
 
 
-def test_an_ambiguous_name_is_reported() -> None:
+def test_an_ambiguous_name_is_refused() -> None:
     cluster = full_node().pending("a/job").pending("b/job", queue="a")
     with pytest.raises(kai.NotFoundError, match="'job' is the name of 2 pod groups: a/job, b/job"):
         why(cluster, "job")
 
 
-def test_a_name_that_means_nothing_offers_close_ones() -> None:
+def test_an_unknown_name_gets_suggestions() -> None:
     with pytest.raises(kai.NotFoundError, match=r"no pod group 'a/jov'; did you mean 'a/job'\?"):
         why(full_node().pending("a/job"), "a/jov")
 
@@ -240,7 +240,7 @@ def part_of_serve(number: int, part: str) -> dict[str, Any]:
     return pod
 
 
-def test_a_queue_that_has_its_share_takes_nothing_back() -> None:
+def test_a_queue_at_its_fair_share_cannot_reclaim() -> None:
     cluster = kai.Cluster().queue("a", deserved_gpus=2).queue("b", deserved_gpus=2)
     cluster.node("n1", gpus=4).running("a/run", gpus=2, node="n1")
     cluster.running("b/run", gpus=2, node="n1").pending("a/job", gpus=1)
@@ -254,7 +254,7 @@ def test_a_queue_that_has_its_share_takes_nothing_back() -> None:
 # ---- promises ------------------------------------------------------------------------------------
 
 
-def test_what_is_promised_is_not_free() -> None:
+def test_pipelined_resources_are_not_free() -> None:
     # Seven of eight GPUs run: the gang of two is promised the free one and one more.
     cluster = kai.Cluster().queue("a", deserved_gpus=8).queue("b").node("n1", gpus=8)
     cluster.running("b/run", pods=7, gpus=1, node="n1")
@@ -267,7 +267,7 @@ def test_what_is_promised_is_not_free() -> None:
     )
 
 
-def test_what_is_leaving_goes_to_promises_first() -> None:
+def test_releasing_resources_go_to_pipelined_pods_first() -> None:
     cluster = full_node().running("a/run", pods=2, gpus=1, node="n1")
     cluster.releasing("a/old", gpus=1, node="n1")  # and one is free
     cluster.pending("a/first", pods=2, gpus=1, min_member=2, priority=60)
@@ -280,14 +280,14 @@ def test_what_is_leaving_goes_to_promises_first() -> None:
     assert "It needs 2 GPUs on one node; after this cycle 1 is free." in why(cluster, "a/second")
 
 
-def test_what_moves_takes_room_where_it_goes() -> None:
+def test_moved_pods_use_room_on_their_new_node() -> None:
     cluster = kai.Cluster().queue("a", deserved_gpus=4).nodes("n", 2, gpus=2)
     cluster.running("a/b", gpus=1, node="n1").running("a/c", gpus=1, node="n2")
     cluster.pending("a/new", gpus=2).pending("a/next", pods=3, gpus=1, min_member=3)
     assert "no GPU is free after this cycle." in why_after_evictions(cluster, "a/next")
 
 
-def test_a_queue_has_what_it_is_promised() -> None:
+def test_pipelined_resources_count_for_the_queue() -> None:
     cluster = kai.Cluster().queue("a", deserved_gpus=3).queue("b", deserved_gpus=1)
     cluster.node("n1", gpus=4).running("b/run", pods=4, gpus=1, node="n1")
     cluster.pending("a/first", gpus=1).pending("a/second", pods=3, gpus=1, min_member=3)
@@ -310,7 +310,7 @@ def why_after_evictions(cluster: kai.Cluster, name: str) -> str:
     return kai.Scheduler().plan(cluster, now="2026-01-01T00:00:00Z").why(name)
 
 
-def test_a_group_that_loses_pods_says_for_which_group() -> None:
+def test_a_group_that_loses_pods_has_the_group_they_are_evicted_for() -> None:
     cluster = rich_and_poor().pending("poor/new", gpus=1)
     assert why_after_evictions(cluster, "rich/young") == (
         "rich/young loses 1 of its 2 pods; 1 pod on n1 stays.\n"
@@ -323,7 +323,7 @@ def test_a_group_that_loses_pods_says_for_which_group() -> None:
     assert why_after_evictions(cluster, "rich/old") == "rich/old runs: 1 pod on n1."
 
 
-def test_a_group_that_loses_everything_says_so() -> None:
+def test_a_group_that_loses_all_pods_is_explained() -> None:
     cluster = rich_and_poor().pending("poor/new", gpus=2)
     assert why_after_evictions(cluster, "rich/young") == (
         "rich/young loses all its pods: 2 pods.\n"
@@ -332,15 +332,15 @@ def test_a_group_that_loses_everything_says_so() -> None:
     )
 
 
-def test_a_department_that_held_too_much_is_named_for_its_team() -> None:
+def test_a_parent_queue_over_its_share_is_named() -> None:
     cluster = kai.Cluster().queue("big", deserved_gpus=1).queue("small", deserved_gpus=1)
     cluster.queue("rich", parent="big", deserved_gpus=2).queue("poor", parent="small")
     cluster.node("n1", gpus=2).running("rich/run", pods=2, gpus=1, node="n1")
-    said = why_after_evictions(cluster.pending("poor/new", gpus=1), "rich/run")
-    assert said.endswith("\n  Queue big held 2 GPUs; its fair share is 1.")
+    text = why_after_evictions(cluster.pending("poor/new", gpus=1), "rich/run")
+    assert text.endswith("\n  Queue big held 2 GPUs; its fair share is 1.")
 
 
-def test_a_group_that_moves_says_where_to_and_for_which_group() -> None:
+def test_a_moved_group_has_its_node_and_the_reason() -> None:
     cluster = kai.Cluster().queue("a").nodes("n", 2, gpus=2)
     cluster.running("a/b", gpus=1, node="n1").running("a/c", gpus=1, node="n2")
     plan = kai.Scheduler().plan(cluster.pending("a/new", gpus=2), now="2026-01-01T00:00:00Z")
@@ -354,7 +354,7 @@ def test_a_group_that_moves_says_where_to_and_for_which_group() -> None:
     assert "It moves." in str(plan)
 
 
-def test_a_stale_gang_says_what_it_lacks() -> None:
+def test_a_stale_gang_has_the_number_of_missing_pods() -> None:
     cluster = kai.Cluster().queue("a").node("n1", gpus=4)
     cluster.running("a/job", pods=2, gpus=1, min_member=3, node="n1")
     lacks = "  It is stale: it needs 3 pods to continue, but 2 run."
@@ -365,7 +365,7 @@ def test_a_stale_gang_says_what_it_lacks() -> None:
     )
 
 
-def test_a_preemption_delay_says_until_when() -> None:
+def test_a_preemption_delay_has_its_end() -> None:
     cluster = rich_and_poor().pending("poor/new", gpus=1)
     cluster.add(
         "PodGroup",
@@ -410,12 +410,12 @@ def test_a_group_is_known_by_its_workload() -> None:
     assert why(cluster, "poor/nightly") == why(cluster, "nightly") == why(cluster, "poor/late")
 
 
-def test_a_group_whose_pods_were_left_out_says_why() -> None:
+def test_a_group_with_rejected_pods_has_the_reason() -> None:
     snapshot = kai.Cluster().queue("a").node("n1", gpus=1).pending("a/x", gpus=1).to_snapshot()
     snapshot["rawObjects"]["pods"][0]["metadata"]["labels"] = {"team": 5}
     plan = kai.Scheduler().plan(kai.Cluster.from_snapshot(snapshot))
-    said = (
+    message = (
         "Pod a/x-0 was left out of the plan.\n"
         '  metadata.labels["team"]: expected a string, found a number'
     )
-    assert [plan.why(name) for name in ("a/x", "x", "a/x-0", "x-0")] == [said] * 4
+    assert [plan.why(name) for name in ("a/x", "x", "a/x-0", "x-0")] == [message] * 4

@@ -80,7 +80,7 @@ class Server:
         return self.session.plan(self.core, now_ns=NOW_NS)
 
 
-def test_bytes_become_a_plan_and_what_it_does_is_assumed_at_once() -> None:
+def test_bytes_become_a_plan_whose_decisions_are_assumed() -> None:
     server = Server()
     server.list("PodGroup", group("g"), group("h"))
     assert server.list("Pod", pod("a", 1, group="g"), pod("b", 2, group="h")) == ("5", "", 2)
@@ -102,7 +102,7 @@ def test_bytes_become_a_plan_and_what_it_does_is_assumed_at_once() -> None:
     assert server.plan().counts()["bind"] == 0
 
 
-def test_a_status_of_our_own_is_no_change_for_a_plan() -> None:
+def test_a_status_written_by_the_scheduler_does_not_change_the_plan() -> None:
     server = Server()
     server.list("PodGroup", group("g"))
     server.list("Pod", pod("a", 1, group="g"))
@@ -121,7 +121,7 @@ def test_a_status_of_our_own_is_no_change_for_a_plan() -> None:
     assert server.session.has_changed(server.core)
 
 
-def test_a_group_that_does_not_want_its_pods_marked() -> None:
+def test_a_group_that_disables_marking_of_its_pods() -> None:
     server = Server()
     server.list("PodGroup", group("g"))
     server.list("Pod", pod("a", 1, group="g"), pod("b", 2))
@@ -147,7 +147,7 @@ def test_sums_of_groups_and_queues() -> None:
     assert server.feed.group_facts(["q/g", "q/x"]) == [("uid-g", b"", "", "", "", b"", ""), None]
 
 
-def test_a_group_that_is_about_to_be_created_counts() -> None:
+def test_a_group_that_is_being_created_counts() -> None:
     server = Server()
     server.list("PodGroup")
     server.list("Pod", pod("a", 1))
@@ -166,7 +166,7 @@ def test_a_group_that_is_about_to_be_created_counts() -> None:
     assert server.plan().counts()["bind"] == 0
 
 
-def test_invalid_objects_are_reported_and_stop_nothing() -> None:
+def test_invalid_objects_are_reported_and_the_rest_is_planned() -> None:
     server = Server()
     assert server.feed.watch_bytes("Pod", b"oops\n") == ("", False, b"")
     error = server.feed.watch_bytes("Pod", b'{"type":"ERROR","object":{"code":410}}\n')
@@ -188,7 +188,7 @@ def test_invalid_objects_are_reported_and_stop_nothing() -> None:
         _core.live_cluster('{"schedulerName": 7}')
 
 
-def test_a_live_cluster_is_planned_as_others_are() -> None:
+def test_a_live_cluster_has_the_plan_of_its_snapshot() -> None:
     server = Server()
     server.list("PodGroup", group("g"))
     server.list("Pod", pod("a", 1, group="g"))

@@ -34,9 +34,9 @@ def random_cluster(draw: random.Random) -> kai.Cluster:
     for i in range(draw.randint(1, 4)):
         cluster.node(f"n{i}", gpus=draw.choice((0, 1, 2, 4, 8)), cpus=draw.choice((4, 8, 32)))
     for i in range(draw.randint(1, 8)):
-        asked = draw.choice(({"gpus": draw.choice((0, 1, 2, 8))}, {"gpu_fraction": 0.3}))
-        asked = {**asked, "cpus": draw.choice((1, 2, 8)), "pods": draw.randint(1, 4)}
-        cluster.pending(f"a/{i}", **asked)
+        request = draw.choice(({"gpus": draw.choice((0, 1, 2, 8))}, {"gpu_fraction": 0.3}))
+        request = {**request, "cpus": draw.choice((1, 2, 8)), "pods": draw.randint(1, 4)}
+        cluster.pending(f"a/{i}", **request)
     return cluster
 
 
@@ -55,7 +55,7 @@ def test_plans_have_the_fragmentation_of_the_definition(seed: int) -> None:
     assert 0 <= found.share <= 1
 
 
-def test_the_worked_number_of_the_page() -> None:
+def test_the_example_of_the_page() -> None:
     cluster = kai.Cluster(now=NOW).queue("a").node("n", gpus=2, cpus=32)
     cluster.pending("a/seven-tenths", gpu_fraction=0.7)
     found = kai.Scheduler().plan(cluster).fragmentation.against("0.5 1 3, 2 1 1")
@@ -64,7 +64,7 @@ def test_the_worked_number_of_the_page() -> None:
     assert "cannot use 0.55 of 1.3 idle GPUs (42 %)" in str(found)
 
 
-def test_a_cluster_is_measured_before_its_plan_and_a_plan_after_it() -> None:
+def test_a_cluster_is_measured_before_and_a_plan_after_its_decisions() -> None:
     cluster = kai.Cluster(now=NOW).queue("a").node("n", gpus=8, cpus=64)
     cluster.pending("a/x", gpus=3).pending("a/y", gpus=3)
     plan = kai.Scheduler().plan(cluster)
@@ -74,7 +74,7 @@ def test_a_cluster_is_measured_before_its_plan_and_a_plan_after_it() -> None:
     assert plan.fragmentation.mix == (kai.TypicalPod(3, weight=2),)
 
 
-def test_other_typical_pods_measure_the_same_nodes() -> None:
+def test_the_nodes_are_measured_against_other_typical_pods() -> None:
     cluster = kai.Cluster(now=NOW).queue("a").node("n", gpus=8, cpus=64).pending("a/x", gpus=6)
     found = kai.Scheduler().plan(cluster).fragmentation
     assert found.gpus == 2
@@ -94,18 +94,18 @@ def test_pods_that_are_bound_to_labels_cannot_use_other_nodes() -> None:
     assert found.by_node == {"m": 2, "n": 1}
 
 
-def test_nodes_that_take_no_pods_do_not_count() -> None:
+def test_unschedulable_nodes_do_not_count() -> None:
     cluster = kai.Cluster(now=NOW).queue("a").nodes("n", 2, gpus=8).pending("a/x", gpus=16)
     cluster.cordon("n1")
     assert cluster.fragmentation().by_node == {"n2": 8}
 
 
-def test_without_pods_there_is_no_mix_and_no_fragment() -> None:
+def test_without_pods_mix_and_fragmentation_are_empty() -> None:
     found = kai.Scheduler().plan(kai.Cluster(now=NOW).queue("a").node("n", gpus=8)).fragmentation
     assert (found.gpus, found.idle_gpus, found.share, found.mix) == (0, 8, 0, ())
 
 
-def test_a_plan_keeps_it_when_pickled() -> None:
+def test_a_pickled_plan_keeps_its_fragmentation() -> None:
     cluster = kai.Cluster(now=NOW).queue("a").node("n", gpus=8).pending("a/x", gpus=3)
     plan = kai.Scheduler().plan(cluster)
     kept = pickle.loads(pickle.dumps(plan))
@@ -135,7 +135,7 @@ def test_a_plan_keeps_it_when_pickled() -> None:
         (["1 2 3"], "typical pods: expected kai.TypicalPod, not '1 2 3'"),
     ],
 )
-def test_a_mix_that_makes_no_sense_is_one_sentence(mix: object, message: str) -> None:
+def test_an_invalid_mix_raises_one_sentence(mix: object, message: str) -> None:
     with pytest.raises(kai.InvalidInputError) as refused:
         kai.Cluster().node("n", gpus=1).fragmentation(mix)  # type: ignore[arg-type]
     assert str(refused.value) == message

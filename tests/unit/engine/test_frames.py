@@ -82,7 +82,7 @@ def test_a_plan_without_decisions_has_the_same_columns() -> None:
     assert made.to_arrow().column_names == plan().to_arrow().column_names
 
 
-def test_a_plan_whose_cluster_went_on_has_them_too() -> None:
+def test_a_plan_has_frames_after_later_events() -> None:
     cluster = kai.Cluster().queue("a").node("n1", gpus=2).pending("a/x", pods=2, gpus=1)
     scheduler = kai.Scheduler()
     cluster.delete("Pod", "a/x-1")
@@ -96,7 +96,7 @@ def test_a_plan_whose_cluster_went_on_has_them_too() -> None:
     ("call", "module", "extra"),
     [("to_pandas", "pandas", "notebook"), ("to_arrow", "pyarrow", "arrow")],
 )
-def test_what_is_missing_is_named_with_its_extra(
+def test_a_missing_library_is_named_with_its_extra(
     call: str, module: str, extra: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)

@@ -59,7 +59,7 @@ def test_an_argument_of_the_wrong_kind_is_refused(
         (lambda: kai.pod_settings(gpu_fracton=1), "'gpu_fracton'; did you mean 'gpu_fraction'?"),
     ],
 )
-def test_an_argument_that_does_not_exist_is_refused_with_the_nearest(
+def test_an_unknown_argument_is_refused_with_a_suggestion(
     call: Callable[[], object], sentence: str
 ) -> None:
     with pytest.raises(TypeError) as caught:
@@ -75,8 +75,8 @@ def test_every_option_is_checked(option: str) -> None:
 
 def test_a_priority_class_that_does_not_exist_is_among_the_warnings() -> None:
     made = cluster().pending("a/x", gpus=1, priority="inferense")
-    said = kai.Scheduler().plan(made).warnings
-    assert said == (
+    warnings = kai.Scheduler().plan(made).warnings
+    assert warnings == (
         "there is no PriorityClass 'inferense', and pod groups that name it have 50; did you mean"
         " 'inference'?",
     )
@@ -86,7 +86,7 @@ def test_a_priority_class_that_does_not_exist_is_among_the_warnings() -> None:
 
 def test_a_node_that_does_not_exist_is_among_the_warnings() -> None:
     made = cluster().running("a/x", gpus=1, node="n2")
-    (said,) = kai.Scheduler().plan(made).warnings
-    assert said.startswith("there is no Node 'n2', and pods of a/x are on it")
+    (text,) = kai.Scheduler().plan(made).warnings
+    assert text.startswith("there is no Node 'n2', and pods of a/x are on it")
     made.node("n2", gpus=2)
     assert kai.Scheduler().plan(made).warnings == ()

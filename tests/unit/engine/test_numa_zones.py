@@ -30,7 +30,7 @@ def planned(cluster: kai.Cluster, config: dict[str, Any] = ALIGNED) -> kai.Plan:
     return kai.Scheduler(config).plan(cluster, now="2026-01-01T00:00:00Z")
 
 
-def test_a_decision_names_the_zones_and_how_much_of_each() -> None:
+def test_a_decision_has_its_zones_and_their_amounts() -> None:
     cluster = kai.Cluster().queue("a").node("n", gpus=8, cpus=32)
     cluster.add("NodeResourceTopology", zones(cpu="16", nvidia_com__gpu="4"))
     cluster.pending("a/x", gpus=6)
@@ -63,7 +63,7 @@ def test_without_zones_or_without_the_plugin_decisions_have_no_zones() -> None:
     assert plan.numa_zones_available == {}
 
 
-def test_zones_that_make_no_sense_are_one_sentence_and_the_rest_is_planned() -> None:
+def test_invalid_zones_are_one_sentence_and_the_rest_is_planned() -> None:
     cluster = kai.Cluster().queue("a").node("n", gpus=8).pending("a/x", gpus=6)
     cluster.add("NodeResourceTopology", zones(cpu="many"))
     plan = planned(cluster)

@@ -16,7 +16,7 @@ def plan() -> kai.Plan:
     return kai.Scheduler().plan(cluster)
 
 
-def test_outlines_are_those_of_the_groups() -> None:
+def test_outlines_equal_the_groups_of_the_plan() -> None:
     made = plan()
     decisions = [(each.kind, each.pod.rsplit("-", 1)[0]) for each in made.decisions]
     found = list(outlines(made))
@@ -34,7 +34,7 @@ def test_outlines_are_those_of_the_groups() -> None:
     assert len({each.verdict for each in found}) >= 3
 
 
-def test_groups_that_run_and_are_left_alone_come_only_by_name() -> None:
+def test_running_groups_without_decisions_are_listed_only_by_name() -> None:
     cluster = kai.Cluster(now="2026-01-01T00:00:00Z").queue("a").node("n1", gpus=3)
     for name in ("a/one", "a/two"):
         cluster.running(name, pods=1, gpus=1, node="n1")
@@ -47,7 +47,7 @@ def test_groups_that_run_and_are_left_alone_come_only_by_name() -> None:
     assert [each.name for each in outlines(made, [])] == ["a/fits", "a/large"]
 
 
-def test_groups_are_read_by_their_names() -> None:
+def test_groups_are_read_by_name() -> None:
     made = plan()
     names = ["a/large", "b/loan"]
     found = groups_named(made, names)

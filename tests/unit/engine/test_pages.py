@@ -49,12 +49,12 @@ def _a_name(plan: kai.Plan, index: int) -> str:
 
 @pytest.mark.parametrize("page", PAGES)
 @pytest.mark.parametrize("family", ["mixed", "fill", "saturated"])
-def test_a_page_takes_no_more_python_for_a_larger_cluster(family: str, page: str) -> None:
+def test_the_number_of_python_calls_does_not_grow_with_the_cluster(family: str, page: str) -> None:
     small, large = (planned(f"{family}-{size}") for size in (40, 120))
     assert calls_of(lambda: PAGES[page](large)) <= 1.1 * calls_of(lambda: PAGES[page](small)) + 20
 
 
-def test_groups_that_wait_for_the_same_share_a_row_across_queues() -> None:
+def test_equal_waiting_groups_of_several_queues_share_a_row() -> None:
     plan = planned("mixed-40")
     assert len(plan.situation.waiting) == 4, "by size"
     assert [names for names, _ in report.waiting(plan).rows] == [
@@ -65,7 +65,7 @@ def test_groups_that_wait_for_the_same_share_a_row_across_queues() -> None:
     ]
 
 
-def test_counts_of_the_page_are_those_of_the_values() -> None:
+def test_counts_of_the_page_equal_the_plan() -> None:
     for name in ("mixed-40", "reclaim-40", "consolidation-40", "shapes-20", "queues-40"):
         plan = planned(name)
         counts = plan.situation.counts
@@ -82,7 +82,7 @@ def test_counts_of_the_page_are_those_of_the_values() -> None:
         assert len(plan.evictions) == counts["evict"]
 
 
-def test_a_queue_that_has_just_its_share_is_not_above_it() -> None:
+def test_a_queue_at_its_exact_share_is_not_over_it() -> None:
     # 0.7 as a double is a little less than seven tenths.
     cluster = kai.Cluster().queue("a", deserved_gpus=4).queue("b", deserved_gpus=0.7)
     cluster.node("n1", gpus=4).node("n2", gpus=1)

@@ -97,7 +97,7 @@ def fake_plan(name: str = "cluster.zip", compiled: Any = None) -> Plan:
     return Plan(compiled, input=name, now_ns=1_767_225_600_000_000_000, rejected=rejected)
 
 
-def test_json_has_the_members_that_are_promised_in_that_order() -> None:
+def test_json_has_the_documented_members_in_order() -> None:
     expected = {
         "input": "cluster.zip",
         "now": NOW,
@@ -179,7 +179,7 @@ def test_json_has_the_members_that_are_promised_in_that_order() -> None:
     assert json.dumps(fake_plan().to_dict()) == json.dumps(json.loads(json.dumps(expected)))
 
 
-def test_a_time_stamp_that_goes_is_an_empty_string() -> None:
+def test_a_removed_time_stamp_is_an_empty_string() -> None:
     gone = group_plan_of("a/x", "a", "running", [], [], (None, "", None, None)).to_dict()["writes"]
     assert gone == {"last_start": None, "stale_since": "", "last_eviction": None}
     at = 1_767_225_600_500_000_000
@@ -215,7 +215,7 @@ def test_decisions_are_values() -> None:
         cpu.pod = "other"  # type: ignore[misc]
 
 
-def test_their_repr_leaves_out_what_does_not_apply() -> None:
+def test_the_repr_of_a_decision_has_only_its_fields() -> None:
     evict, shares, cpu, pipeline = fake_plan().decisions
     assert repr(pipeline) == "Pipeline(pod='b/new', node='n2', gpus=8)"
     assert repr(cpu) == "Bind(pod='a/cpu', node='n1', gpus=0)"
@@ -223,7 +223,7 @@ def test_their_repr_leaves_out_what_does_not_apply() -> None:
     assert "for_group='b/new'" in repr(evict)
 
 
-def test_pod_groups_carry_reasons_and_the_stamps_that_are_written() -> None:
+def test_pod_groups_have_reasons_and_written_time_stamps() -> None:
     groups = fake_plan().pod_groups
     assert groups["b/z"].reasons[0] == kai.Reason("over_limit", "too much", facts=OVER_LIMIT)
     started = datetime(2026, 1, 1, 0, 0, 0, 500_000, tzinfo=timezone.utc)
@@ -231,7 +231,7 @@ def test_pod_groups_carry_reasons_and_the_stamps_that_are_written() -> None:
     assert fake_plan().pods["b/z-0"] == PodPlan("no nodes")
 
 
-def test_names_come_in_order_and_close_ones_are_offered() -> None:
+def test_names_are_sorted_and_unknown_names_get_suggestions() -> None:
     plan = fake_plan()
     assert list(plan.pod_groups) == ["a/y", "b/z"]
     assert "a/y" in plan.pod_groups
@@ -257,7 +257,7 @@ def test_without_pandas_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatc
         fake_plan().queues.to_pandas()
 
 
-def test_plans_are_equal_when_they_say_the_same() -> None:
+def test_plans_with_equal_content_are_equal() -> None:
     assert fake_plan() == fake_plan()
     assert fake_plan("elsewhere.zip") == fake_plan()
     assert fake_plan() != object()
@@ -266,7 +266,7 @@ def test_plans_are_equal_when_they_say_the_same() -> None:
     assert fake_plan(compiled=fewer) != fake_plan()
 
 
-def test_it_reads_as_a_page() -> None:
+def test_a_plan_prints_as_a_page() -> None:
     page = str(fake_plan())
     assert page.startswith(f"cluster.zip at {NOW}: 2 pods bound, 1 pipelined, 1 evicted; ")
     assert "evict" in page
@@ -281,7 +281,7 @@ def test_it_reads_as_a_page() -> None:
     assert "<table>" in fake_plan().queues._repr_html_()
 
 
-def test_the_real_plan_says_what_the_engine_said() -> None:
+def test_a_plan_has_the_result_of_the_engine() -> None:
     cluster = (
         kai.Cluster()
         .queue("vision", deserved_gpus=2)
@@ -305,7 +305,7 @@ def test_the_real_plan_says_what_the_engine_said() -> None:
     assert plan.timing_ms["total"] >= plan.timing_ms["load"] > 0
 
 
-def test_what_a_group_has_received_is_a_member_only_where_it_is_written() -> None:
+def test_attained_service_is_a_member_only_if_written() -> None:
     text = "run=60 gpu=120 evictions=1 until=2026-01-01T00:00:00Z"
     written = group_plan_of("a/x", "a", "running", [], [], (None, None, None, text))
     assert written.to_dict()["writes"] == {

@@ -61,7 +61,7 @@ def test_a_group_below_its_minimum_goes_before_extras() -> None:
     assert order["a/gang"].gpus == 2
 
 
-def test_a_queue_that_holds_less_of_what_it_may_have_goes_first() -> None:
+def test_a_queue_with_a_lower_share_of_its_allowance_goes_first() -> None:
     living = two_queues().pending("b/more", gpus=1).pending("a/one", gpus=2)
     order = plan(living).order
     assert [turn.group for turn in order] == ["a/one", "b/more"]
@@ -72,7 +72,7 @@ def test_a_queue_that_holds_less_of_what_it_may_have_goes_first() -> None:
     assert (b.share, b.share_with_request, b.within_deserved) == (8 / 6, 9 / 6, False)
 
 
-def test_queues_take_turns_as_each_is_served() -> None:
+def test_equal_queues_alternate() -> None:
     living = kai.Cluster(now=NOW).queue("a", deserved_gpus=8).queue("b", deserved_gpus=8)
     for number in range(3):
         living.pending(f"a/x{number}", gpus=1)
@@ -99,7 +99,7 @@ def test_a_queue_over_its_share_goes_last() -> None:
     assert plan(living).order[0].because == "queue b is over its fair share; a is not"
 
 
-def test_the_queue_that_decides_is_the_first_that_differs() -> None:
+def test_the_first_queue_that_differs_decides_the_order() -> None:
     living = kai.Cluster(now=NOW).queue("top", deserved_gpus=4)
     living.queue("a", parent="top", deserved_gpus=2).queue("b", parent="top", deserved_gpus=1)
     living.pending("b/x", gpus=2).pending("a/x", gpus=2)
@@ -108,7 +108,7 @@ def test_the_queue_that_decides_is_the_first_that_differs() -> None:
     assert turn.because == "queue a stays within what it deserves; b does not"
 
 
-def test_what_is_placed_or_cannot_be_tried_is_not_in_the_order() -> None:
+def test_placed_and_invalid_groups_are_not_in_the_order() -> None:
     living = kai.Cluster(now=NOW).queue("a").node("n1", gpus=4)
     living.pending("a/fits", gpus=3).pending("a/waits", gpus=2)
     living.pending("a/lacks", pods=1, gpus=1, min_member=2)
@@ -128,7 +128,7 @@ def test_without_fair_shares_the_age_of_queues_decides() -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_with_room_for_all_they_are_served_in_that_order(seed: int) -> None:
+def test_groups_are_placed_in_that_order_if_there_is_room(seed: int) -> None:
     draw = random.Random(seed)
     living = kai.Cluster(now=NOW).node("none")
     for name in "abcd":
@@ -156,7 +156,7 @@ def test_with_room_for_all_they_are_served_in_that_order(seed: int) -> None:
     assert order == [*served]
 
 
-def test_the_order_is_a_page_and_a_sequence() -> None:
+def test_the_order_is_a_sequence_and_prints_as_a_page() -> None:
     living = two_queues().pending("a/first", gpus=1).pending("a/second", gpus=1)
     order = plan(living).order
     assert order[:1] == (order[0],)
@@ -171,7 +171,7 @@ def test_the_order_is_a_page_and_a_sequence() -> None:
     assert repr(plan(kai.Cluster()).order) == "no pod group waits"
 
 
-def test_the_order_of_an_old_plan_is_that_of_its_cluster() -> None:
+def test_an_old_plan_keeps_the_order_of_its_cluster() -> None:
     living, scheduler = two_queues().pending("a/first", gpus=1), kai.Scheduler()
     living.cordon("n1")  # updated in place from here
     before, kept = scheduler.plan(living), scheduler.plan(living)
@@ -182,7 +182,7 @@ def test_the_order_of_an_old_plan_is_that_of_its_cluster() -> None:
     assert before == kept
 
 
-def test_a_plan_of_a_cluster_as_loaded_keeps_its_order_when_that_goes_on() -> None:
+def test_a_plan_of_a_loaded_cluster_keeps_its_order_after_events() -> None:
     living = two_queues().pending("a/first", gpus=1)
     made = plan(living)
     living.remove("a/first").cordon("n1")
@@ -193,7 +193,7 @@ def test_a_plan_of_a_cluster_as_loaded_keeps_its_order_when_that_goes_on() -> No
 # ---- what is free --------------------------------------------------------------------------------
 
 
-def test_free_gpus_are_those_that_the_decisions_leave() -> None:
+def test_free_gpus_are_counted_after_the_decisions() -> None:
     living = kai.Cluster(now=NOW).queue("a").nodes("n", 2, gpus=4)
     living.running("a/r", gpus=1, node="n2")
     made = plan(living.pending("a/p", pods=2, gpus=1))
@@ -205,7 +205,7 @@ def test_free_gpus_are_those_that_the_decisions_leave() -> None:
     assert made.nodes.room_for(memory=513 * 2**30) == 0
 
 
-def test_parts_of_gpus_are_free_as_well() -> None:
+def test_free_parts_of_gpus_are_counted() -> None:
     living = kai.Cluster(now=NOW).queue("a").node("n1", gpus=2)
     made = plan(living.pending("a/x", gpu_fraction=0.25))
     node = made.nodes["n1"]
@@ -215,7 +215,7 @@ def test_parts_of_gpus_are_free_as_well() -> None:
     assert node.room_for(gpus=1) == 1
 
 
-def test_what_leaves_is_free_later_unless_it_is_promised() -> None:
+def test_releasing_gpus_are_counted_unless_pipelined() -> None:
     living = kai.Cluster(now=NOW).queue("a").node("n1", gpus=4)
     living.releasing("a/goes", pods=2, gpus=1, node="n1").running("a/r", pods=2, gpus=1, node="n1")
     assert plan(living).nodes["n1"].leaving_gpus == 2
@@ -225,7 +225,7 @@ def test_what_leaves_is_free_later_unless_it_is_promised() -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_what_is_left_is_what_the_next_cycle_finds(seed: int) -> None:
+def test_free_resources_equal_those_of_the_next_cycle(seed: int) -> None:
     draw = random.Random(seed)
     living = kai.Cluster(now=NOW).queue("a").nodes("n", 3, gpus=4, cpus=16)
     for number in range(12):
@@ -242,7 +242,7 @@ def test_what_is_left_is_what_the_next_cycle_finds(seed: int) -> None:
     assert found.nodes == made.nodes
 
 
-def test_a_node_that_takes_no_pods_has_room_for_none() -> None:
+def test_cordoned_and_unready_nodes_have_no_room() -> None:
     living = kai.Cluster(now=NOW).node("n1", gpus=8).node("n2", gpus=8, ready=False)
     made = plan(living.cordon("n1"))
     assert made.nodes.room_for(gpus=1) == 0
@@ -250,7 +250,7 @@ def test_a_node_that_takes_no_pods_has_room_for_none() -> None:
     assert made.nodes.whole == ("n1", "n2")
 
 
-def test_nodes_are_a_page() -> None:
+def test_nodes_print_as_a_page() -> None:
     living = kai.Cluster(now=NOW).queue("a").node("n1", gpus=2).pending("a/x", gpu_fraction=0.25)
     nodes = plan(living).nodes
     assert repr(nodes).splitlines()[1:] == [
@@ -264,7 +264,7 @@ def test_nodes_are_a_page() -> None:
 # ---- what differs --------------------------------------------------------------------------------
 
 
-def test_equal_plans_do_not_differ() -> None:
+def test_equal_plans_have_no_differences() -> None:
     made = plan(two_queues().pending("a/x", gpus=1))
     again = kai.Scheduler().plan(two_queues().pending("a/x", gpus=1), now="2026-02-02T00:00:00Z")
     assert not made.diff(again)
@@ -272,7 +272,7 @@ def test_equal_plans_do_not_differ() -> None:
     assert str(made.diff(again)) == "no differences"
 
 
-def test_a_diff_names_groups_pods_and_queues() -> None:
+def test_a_diff_has_groups_pods_and_queues() -> None:
     living = two_queues().pending("a/x", pods=2, gpus=1)
     before = plan(living)
     after = plan(living.copy().add_nodes(1, like="n1").remove("b").queue("c"))
@@ -296,7 +296,7 @@ def test_a_diff_names_groups_pods_and_queues() -> None:
     assert repr(diff).startswith("<kai.PlanDiff: 2 pod groups, 2 pods, 2 queues differ")
 
 
-def test_a_diff_counts_the_other_way_round() -> None:
+def test_the_reverse_diff_swaps_before_and_after() -> None:
     living = two_queues().pending("a/x", pods=2, gpus=1)
     one, other = plan(living), plan(living.copy().add_nodes(1, like="n1"))
     forth, back = one.diff(other), other.diff(one)
@@ -305,7 +305,7 @@ def test_a_diff_counts_the_other_way_round() -> None:
     assert [(c.after, c.before) for c in forth.queues] == [(c.before, c.after) for c in back.queues]
 
 
-def test_a_page_of_many_changes_is_short() -> None:
+def test_a_diff_of_many_changes_prints_a_short_page() -> None:
     living = kai.Cluster(now=NOW).queue("a").nodes("n", 40, gpus=1)
     for number in range(40):
         living.pending(f"a/x{number:02d}", gpus=1)
@@ -317,7 +317,7 @@ def test_a_page_of_many_changes_is_short() -> None:
 # ---- frames --------------------------------------------------------------------------------------
 
 
-def test_frames_have_what_the_members_say() -> None:
+def test_frames_equal_the_members_of_the_plan() -> None:
     living = two_queues().pending("a/x", pods=2, gpus=1).node("n2", gpus=1)
     living.releasing("b/goes", gpus=1, node="n2").pending("a/y", pods=1, gpus=1, min_member=3)
     made = plan(living)
@@ -367,7 +367,7 @@ def test_without_pandas_the_error_of_frames_names_the_extra(
         plan(two_queues()).to_frames()
 
 
-def test_many_groups_print_as_some_of_them() -> None:
+def test_many_groups_print_shortened() -> None:
     living = kai.Cluster(now=NOW).queue("a")
     for number in range(30):
         living.pending(f"a/x{number:02d}", gpus=1)
@@ -380,7 +380,7 @@ def test_many_groups_print_as_some_of_them() -> None:
 # ---- queues --------------------------------------------------------------------------------------
 
 
-def test_queues_stand_below_their_parents_wherever_they_are_shown() -> None:
+def test_queues_are_indented_below_their_parents() -> None:
     of = kai.Cluster(now=NOW).queue("top", deserved_gpus=2).queue("below", parent="top")
     queues = plan(of.node("n1", gpus=2).pending("below/x", gpus=1)).queues
     assert [line[:9] for line in repr(queues).splitlines()[2:4]] == ["  top    ", "    below"]
@@ -440,7 +440,7 @@ def test_a_plan_cannot_be_changed() -> None:
         lambda p: p.timing["total"].counters.popitem(),
     ],
 )
-def test_nor_can_what_is_in_it(change: Callable[[Any], Any]) -> None:
+def test_values_of_a_plan_cannot_be_changed(change: Callable[[Any], Any]) -> None:
     made = full()
     before = made.to_dict()
     with pytest.raises((AttributeError, TypeError)):
@@ -448,7 +448,7 @@ def test_nor_can_what_is_in_it(change: Callable[[Any], Any]) -> None:
     assert made.to_dict() == before
 
 
-def test_a_copy_of_a_plan_is_the_plan() -> None:
+def test_copying_a_plan_returns_the_plan() -> None:
     made = full()
     assert copy.copy(made) is made
     assert copy.deepcopy(made) is made
@@ -483,7 +483,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 }
 
 
-def test_a_pickled_plan_answers_all_that_a_compiled_one_does() -> None:
+def test_a_pickled_plan_has_all_methods_of_a_compiled_plan() -> None:
     made = full()
     again = pickle.loads(pickle.dumps(made))
     names = [name for name in dir(made._compiled) if not name.startswith("_")]
@@ -500,7 +500,7 @@ def test_a_pickled_plan_answers_all_that_a_compiled_one_does() -> None:
         _ = again._compiled.nonsense
 
 
-def test_values_of_a_plan_can_be_pickled_alone() -> None:
+def test_values_of_a_plan_can_be_pickled() -> None:
     made = full()
     for value in (*made.decisions, *made.pod_groups.values(), *made.order, *made.nodes.values()):
         assert pickle.loads(pickle.dumps(value)) == value

@@ -48,7 +48,7 @@ def deep() -> kai.Cluster:
     return made.pending("a/first", gpus=1, priority=70)
 
 
-def test_with_another_configuration(deep: kai.Cluster) -> None:
+def test_a_plan_is_repeated_with_another_configuration(deep: kai.Cluster) -> None:
     two = {"actions": "allocate", "queueDepthPerAction": {"allocate": 2}}
     core = living(deep)
     plan = session(two).plan(core, now_ns=NOW_NS)
@@ -59,7 +59,7 @@ def test_with_another_configuration(deep: kai.Cluster) -> None:
     assert decided(plan.with_change()) == decided(plan)
 
 
-def test_of_a_cluster_that_went_on(deep: kai.Cluster) -> None:
+def test_a_plan_is_repeated_after_its_cluster_changed(deep: kai.Cluster) -> None:
     core = living(deep)
     first = session()
     plan = first.plan(core, now_ns=NOW_NS)
@@ -69,7 +69,7 @@ def test_of_a_cluster_that_went_on(deep: kai.Cluster) -> None:
     assert decided(plan.with_change()) == before
 
 
-def test_nodes_that_take_each_others_names() -> None:
+def test_a_plan_is_repeated_with_swapped_node_names() -> None:
     """Of two equal nodes the first by name is used; a fuller one stays fuller."""
     empty = kai.Cluster(now=NOW).queue("a").nodes("n", 2, gpus=2).pending("a/x", gpus=1)
     alike = session().plan(living(empty), now_ns=NOW_NS)
@@ -80,7 +80,7 @@ def test_nodes_that_take_each_others_names() -> None:
     assert decided(fuller.with_change(new_names=("n1", "n2"))) == {"bind a/x-0": "n1"}
 
 
-def test_a_plan_with_a_change_may_be_read_whole_and_changed_again(deep: kai.Cluster) -> None:
+def test_a_repeated_plan_can_be_read_and_repeated_again(deep: kai.Cluster) -> None:
     core = living(deep)
     plan = session().plan(core, now_ns=NOW_NS)
     changed = plan.with_change(config=configured({"actions": "reclaim"}))
@@ -91,7 +91,7 @@ def test_a_plan_with_a_change_may_be_read_whole_and_changed_again(deep: kai.Clus
     assert len(changed.order()) == 3
 
 
-def test_a_plan_that_was_made_again_is_not_made_once_more(deep: kai.Cluster) -> None:
+def test_a_plan_that_was_computed_again_cannot_be_repeated(deep: kai.Cluster) -> None:
     core = living(deep)
     first = session()
     plan = first.plan(core, now_ns=NOW_NS)
@@ -101,7 +101,7 @@ def test_a_plan_that_was_made_again_is_not_made_once_more(deep: kai.Cluster) -> 
     assert plan.with_change() is None
 
 
-def test_a_file_that_nothing_happened_to_has_no_nodes_to_rename(deep: kai.Cluster) -> None:
+def test_an_unchanged_file_has_no_nodes_to_rename(deep: kai.Cluster) -> None:
     core = _core.load_snapshot(json.dumps(deep.to_snapshot()).encode())
     plan = session().plan(core, now_ns=NOW_NS)
     assert plan.with_change(new_names=("n", "m")) is None

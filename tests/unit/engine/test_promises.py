@@ -36,7 +36,7 @@ def request_for(pod: str, node: str) -> dict[str, Any]:
     }
 
 
-def test_the_first_plan_of_a_loaded_cluster_counts_as_well() -> None:
+def test_the_first_plan_of_a_loaded_cluster_keeps_its_promises() -> None:
     cluster, scheduler = in_the_way(), kai.Scheduler()
     assert decided(scheduler, cluster) == ["evict a/low-0", "pipeline a/high-0"]
     cluster.delete("Pod", "a/low-0").pending("a/top", gpus=1, priority=30)
@@ -44,14 +44,14 @@ def test_the_first_plan_of_a_loaded_cluster_counts_as_well() -> None:
     assert decided(kai.Scheduler(), cluster) == ["bind a/top-0"], "it has promised nothing"
 
 
-def test_kai_forgets() -> None:
+def test_with_kais_switch_promises_are_forgotten() -> None:
     cluster, scheduler = in_the_way(), kai.Scheduler({"compat": {"promises": "kai"}})
     decided(scheduler, cluster)
     cluster.delete("Pod", "a/low-0").pending("a/top", gpus=1, priority=30)
     assert decided(scheduler, cluster) == ["bind a/top-0"]
 
 
-def test_an_assumption_counts_until_it_is_seen_or_forgotten() -> None:
+def test_an_assumption_counts_until_it_is_confirmed_or_forgotten() -> None:
     cluster, scheduler = in_the_way(), kai.Scheduler()
     decided(scheduler, cluster)
     evicted = scheduler.assume_evicted(cluster, "a/low-0")
@@ -69,7 +69,7 @@ def test_an_assumption_counts_until_it_is_seen_or_forgotten() -> None:
     assert scheduler.assume_evicted(cluster, "a/gone-0", now=NOW) is None
 
 
-def test_a_scheduler_goes_on_with_what_another_remembers() -> None:
+def test_a_scheduler_imports_the_memory_of_another() -> None:
     cluster, first, second = in_the_way(), kai.Scheduler(), kai.Scheduler()
     decided(first, cluster)
     first.assume_evicted(cluster, "a/low-0")
@@ -82,7 +82,7 @@ def test_a_scheduler_goes_on_with_what_another_remembers() -> None:
     assert decided(second, cluster) == ["pipeline a/high-0"]
 
 
-def test_an_old_plan_is_made_again_with_what_was_promised_and_assumed_then() -> None:
+def test_an_old_plan_is_computed_again_with_its_promises_and_assumptions() -> None:
     cluster, scheduler = in_the_way(), kai.Scheduler()
     decided(scheduler, cluster)
     scheduler.assume_evicted(cluster, "a/low-0")
@@ -102,7 +102,7 @@ def without_timing(text: str) -> dict[str, Any]:
     return plan
 
 
-def test_it_says_when_time_alone_changes_its_plan() -> None:
+def test_next_wake_is_when_time_alone_changes_the_plan() -> None:
     cluster, scheduler = kai.Cluster(now=NOW).queue("a").node("n", gpus=1), kai.Scheduler()
     assert scheduler.next_wake(cluster) is None, "no plan was made"
     cluster.releasing("a/old", gpus=1, node="n")
@@ -121,7 +121,7 @@ def test_it_says_when_time_alone_changes_its_plan() -> None:
     assert scheduler.next_wake(cluster) is None, "there is something to plan now"
 
 
-def test_nonsense_is_refused_in_a_sentence() -> None:
+def test_invalid_memory_raises_one_sentence() -> None:
     cluster, scheduler = in_the_way(), kai.Scheduler()
     with pytest.raises(kai.InvalidClusterError, match=r"^memory: version: expected 1, found 7$"):
         scheduler.import_memory(cluster, '{"version": 7}')
@@ -149,7 +149,7 @@ def taken_in_the_middle(path: Path) -> tuple[list[str], kai.Cluster]:
     return decided(scheduler, cluster), taken
 
 
-def test_a_snapshot_is_planned_with_the_memory_beside_it(tmp_path: Path) -> None:
+def test_a_snapshot_is_planned_with_the_memory_in_its_archive(tmp_path: Path) -> None:
     expected, taken = taken_in_the_middle(tmp_path / "s.zip")
     assert expected == ["pipeline a/high-0"]
     loaded = kai.load(tmp_path / "s.zip")
@@ -164,7 +164,7 @@ def test_a_snapshot_is_planned_with_the_memory_beside_it(tmp_path: Path) -> None
     assert without == ["evict a/low-0", "pipeline a/top-0"], "a .json has the objects alone"
 
 
-def test_a_memory_is_taken_over_once_and_again_after_an_edit(tmp_path: Path) -> None:
+def test_a_memory_is_imported_once_and_again_after_an_edit(tmp_path: Path) -> None:
     taken_in_the_middle(tmp_path / "s.zip")
     cluster, scheduler = kai.load(tmp_path / "s.zip"), kai.Scheduler()
     assert decided(scheduler, cluster) == ["pipeline a/high-0"]
@@ -187,7 +187,7 @@ def zipped(**entries: str) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("{", "memory.json in the archive is not a JSON object"),
         ("[]", "memory.json in the archive is not a JSON object"),
@@ -195,10 +195,10 @@ def zipped(**entries: str) -> bytes:
         ('{"now": "soon"}', "'soon' is not an RFC 3339 time"),
     ],
 )
-def test_a_memory_that_makes_no_sense_is_a_sentence(text: str, said: str) -> None:
-    with pytest.raises(kai.InvalidInputError, match=said):
+def test_an_invalid_memory_in_an_archive_raises_one_sentence(text: str, message: str) -> None:
+    with pytest.raises(kai.InvalidInputError, match=message):
         kai.load(zipped(memory=text))
 
 
-def test_other_files_beside_a_snapshot_are_not_looked_at() -> None:
+def test_other_files_in_an_archive_are_ignored() -> None:
     assert decided(kai.Scheduler(), kai.load(zipped(other="{"))) == []

@@ -16,7 +16,7 @@ def test_decisions_are_listed_by_pod_group() -> None:
     assert table.rows == [("bind", "a/job", "3", "3", "n1 (2), n2 (1)")]
 
 
-def test_evictions_name_their_cause() -> None:
+def test_evictions_have_their_cause() -> None:
     cluster = kai.Cluster().queue("rich", deserved_gpus=2).queue("poor", deserved_gpus=2)
     cluster.node("n1", gpus=4).running("rich/run", pods=4, gpus=1, node="n1", min_member=1)
     cluster.running("rich/gang", pods=2, cpus=1, node="n1", min_member=3)
@@ -39,7 +39,7 @@ def test_many_groups_of_a_queue_share_a_row() -> None:
     assert len(page.splitlines()) < 20
 
 
-def test_groups_that_wait_for_the_same_share_a_row() -> None:
+def test_equal_waiting_groups_share_a_row() -> None:
     cluster = kai.Cluster().queue("a").node("n1", gpus=1).running("a/run", gpus=1, node="n1")
     for number in range(30):
         cluster.pending(f"a/job-{number:02}", gpus=1)
@@ -47,7 +47,7 @@ def test_groups_that_wait_for_the_same_share_a_row() -> None:
     assert [row[0] for row in table.rows] == ["a/job-00 and 29 more"]
 
 
-def test_queues_stand_below_their_parents() -> None:
+def test_queues_are_indented_below_their_parents() -> None:
     cluster = (
         kai.Cluster()
         .queue("z")
@@ -63,17 +63,17 @@ def test_queues_stand_below_their_parents() -> None:
     assert cpus.title == "Queues, CPUs"
 
 
-def test_a_page_shows_cpus_when_no_pod_asks_for_gpus() -> None:
+def test_a_page_shows_cpus_if_no_pod_requests_gpus() -> None:
     cluster = kai.Cluster().queue("a").node("n1").pending("a/job", cpus=2)
     assert "Queues, CPUs" in str(plan(cluster))
     assert "Queues, GPUs" not in str(plan(cluster))
 
 
-def test_a_plan_without_anything_to_do_says_so() -> None:
+def test_a_plan_without_decisions_is_one_line() -> None:
     assert str(plan(kai.Cluster())) == f"{NOW}: nothing to do; no pod groups"
 
 
-def test_long_names_do_not_break_the_page() -> None:
+def test_long_names_fit_the_page() -> None:
     name = "a-very-long-name" * 16
     cluster = kai.Cluster().queue(name).node("n1", gpus=1).pending(f"{name}/job", gpus=2)
     made = plan(cluster)
@@ -87,7 +87,7 @@ def test_long_names_do_not_break_the_page() -> None:
         assert max(len(line) for line in page.splitlines()) <= width
 
 
-def test_equal_reasons_share_a_row_whatever_their_order_and_queue() -> None:
+def test_equal_reasons_in_any_order_and_queue_share_a_row() -> None:
     cluster = kai.Cluster().queue("a").queue("b")
     cluster.nodes("full", 2, cpus=1).nodes("off", 10, cordoned=True)
     cluster.pending("a/job", cpus=4).pending("b/job", cpus=4)
@@ -98,7 +98,7 @@ def test_equal_reasons_share_a_row_whatever_their_order_and_queue() -> None:
     )
 
 
-def test_promised_groups_share_a_row() -> None:
+def test_pipelined_groups_share_a_row() -> None:
     cluster = kai.Cluster().queue("a").nodes("n", 2, gpus=4)
     cluster.releasing("a/old", pods=2, gpus=4, node=["n1", "n2"])
     cluster.pending("a/one", gpus=4).pending("a/two", gpus=4)
@@ -106,7 +106,7 @@ def test_promised_groups_share_a_row() -> None:
     assert row[0] == "a/one and 1 more"
 
 
-def test_decisions_keep_their_heads_however_long_the_names() -> None:
+def test_decisions_keep_their_column_titles_with_long_names() -> None:
     queue = "team-" + "with-a-long-name-" * 3 + "x"
     cluster = kai.Cluster().queue(queue).nodes("a-node-of-a-pool-with-a-long-name-", 5, gpus=8)
     cluster.pending(f"{queue}/job", pods=5, gpus=8)

@@ -28,7 +28,7 @@ def test_the_same_input_gives_the_same_plan() -> None:
     assert {**first.to_dict(), "timing_ms": None} == {**second.to_dict(), "timing_ms": None}
 
 
-def test_a_configuration_is_a_mapping_a_text_or_a_file(tmp_path: Path) -> None:
+def test_a_configuration_may_be_a_mapping_a_text_or_a_file(tmp_path: Path) -> None:
     as_yaml = "actions: allocate\ntiers:\n- plugins: [{name: predicates}]\n"
     path = tmp_path / "scheduler.yaml"
     path.write_text(as_yaml)
@@ -37,7 +37,7 @@ def test_a_configuration_is_a_mapping_a_text_or_a_file(tmp_path: Path) -> None:
     assert has_queue_numbers(None)
 
 
-def test_an_empty_configuration_is_kais_default(tmp_path: Path) -> None:
+def test_an_empty_configuration_is_the_default(tmp_path: Path) -> None:
     path = tmp_path / "empty.yaml"
     path.write_text("# nothing\n")
     assert has_queue_numbers(path)
@@ -66,7 +66,7 @@ def test_the_operators_config_map_is_a_configuration_too(tmp_path: Path) -> None
         ("kind: ConfigMap\ndata: {}\n", "the ConfigMap has no config.yaml"),
     ],
 )
-def test_a_configuration_that_cannot_be_used_is_named(config: Any, message: str) -> None:
+def test_an_invalid_configuration_is_named(config: Any, message: str) -> None:
     with pytest.raises(kai.InvalidConfigError, match=message) as caught:
         kai.Scheduler(config)
     assert "\n" not in str(caught.value)
@@ -79,7 +79,7 @@ def test_unknown_names_are_reported_and_skipped() -> None:
     assert len(plan.decisions) == 2
 
 
-def test_the_time_is_what_it_is_told() -> None:
+def test_the_argument_sets_the_time() -> None:
     noon = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
     scheduler = kai.Scheduler()
     assert scheduler.plan(small(), now=noon).now == noon
@@ -88,19 +88,19 @@ def test_the_time_is_what_it_is_told() -> None:
     assert scheduler.plan(small().at("2020-01-01T00:00:00Z"), now=noon).now == noon
 
 
-def test_unless_told_it_is_now_in_whole_seconds() -> None:
+def test_the_default_time_is_now_in_whole_seconds() -> None:
     before = datetime.now(timezone.utc).replace(microsecond=0)
     planned = kai.Scheduler().plan(small()).now
     assert before <= planned <= datetime.now(timezone.utc)
     assert planned.microsecond == 0
 
 
-def test_only_clusters_are_planned() -> None:
+def test_other_types_than_clusters_are_refused() -> None:
     with pytest.raises(TypeError, match=r"takes a kai.Cluster, not dict; see kai.load"):
         kai.Scheduler().plan({})  # type: ignore[arg-type]
 
 
-def test_threads_plan_clusters_of_their_own_at_once() -> None:
+def test_threads_plan_different_clusters_concurrently() -> None:
     clusters = [small() for _ in range(8)]
     scheduler = kai.Scheduler()
     plans: list[kai.Plan] = []
@@ -142,7 +142,7 @@ def test_two_plans_on_one_cluster_never_race() -> None:
     assert set(outcomes) <= {True, "busy"}
 
 
-def test_a_search_that_was_cut_short_is_told_of_a_gang_that_was_broken_up_afterwards() -> None:
+def test_a_search_ended_by_its_budget_counts_a_gang_that_becomes_stale() -> None:
     cluster = kai.Cluster().queue("a", deserved_gpus=2).queue("b").node("n", gpus=2)
     cluster.running("a/g", gpus=1, min_member=2, node="n").pending("a/g", gpus=1)
     snapshot = cluster.running("b/x", gpus=1, node="n").to_snapshot()
@@ -158,7 +158,7 @@ def test_a_search_that_was_cut_short_is_told_of_a_gang_that_was_broken_up_afterw
     assert codes == ["not_ready", "search_budget_spent", "stale", "evicted"]
 
 
-def test_a_scheduler_can_be_pickled_to_plan_elsewhere() -> None:
+def test_a_pickled_scheduler_makes_the_same_plan() -> None:
     cluster = kai.Cluster(now="2026-01-01T00:00:00Z").queue("a").node("n1", gpus=1)
     cluster.pending("a/x", gpus=1)
     scheduler = kai.Scheduler({"actions": "reclaim"}, as_kai=True)

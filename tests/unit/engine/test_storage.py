@@ -71,7 +71,7 @@ def with_capacity(made: kai.Cluster) -> kai.Cluster:
     )
 
 
-def test_claims_of_one_cycle_share_what_a_driver_has_left() -> None:
+def test_claims_of_one_cycle_share_the_free_storage_of_a_driver() -> None:
     assert nodes(with_capacity(cluster({}, {}))) == ["a", "a"]  # each for itself
     made = with_capacity(cluster({}, {}, scheduleCSIStorage=True))
     plan = kai.Scheduler().plan(made)
@@ -81,7 +81,7 @@ def test_claims_of_one_cycle_share_what_a_driver_has_left() -> None:
     assert "1 node(s) did not have enough free storage for storageclass fast." in reason.message
 
 
-def test_a_node_attaches_no_more_volumes_than_its_driver_says() -> None:
+def test_a_node_attaches_no_more_volumes_than_its_driver_allows() -> None:
     made = cluster({}, {}, {})
     made.add(
         "CSINode",
@@ -109,7 +109,7 @@ def test_a_pod_goes_to_the_zone_of_its_volume() -> None:
 
 @pytest.mark.parametrize("as_kai", [False, True])
 @pytest.mark.parametrize("claims", [None, [], ["other"]])
-def test_no_pod_leaves_for_one_whose_claim_does_not_exist(
+def test_no_pod_is_evicted_for_a_pod_with_a_missing_claim(
     claims: list[str] | None, as_kai: bool
 ) -> None:
     made = kai.Cluster().queue("q", deserved_gpus=2).queue("r").node("n", gpus=2)

@@ -9,7 +9,7 @@ from kai.engine import names, text
 from kai.engine.text import Table
 
 
-def test_the_last_column_wraps_under_itself() -> None:
+def test_the_last_column_wraps_in_its_column() -> None:
     table = Table("T", ("name", "why"), [("a", "word " * 20)])
     lines = text.to_text("", [table], width=60).splitlines()
     assert lines[1] == "  name  why"
@@ -18,7 +18,7 @@ def test_the_last_column_wraps_under_itself() -> None:
     assert max(map(len, lines)) <= 60
 
 
-def test_text_that_has_no_room_gets_lines_of_its_own() -> None:
+def test_text_without_room_gets_its_own_lines() -> None:
     table = Table("T", ("name", "why"), [("n" * 50, "word " * 20)])
     lines = text.to_text("", [table], width=60).splitlines()
     assert lines[1] == "  " + "n" * 50
@@ -30,7 +30,7 @@ def test_numbers_stand_to_the_right() -> None:
     assert text.to_text("", [table]).splitlines()[1:] == ["         n", "  a      1", "  b  1,000"]
 
 
-def test_names_give_way_to_numbers() -> None:
+def test_names_are_shortened_before_numbers() -> None:
     table = Table("T", ("name", "n"), [("x" * 25 + "y" * 25, "1,000")], right=frozenset((1,)))
     lines = text.to_text("", [table], width=40).splitlines()
     assert lines[2] == "  " + "x" * 14 + "..." + "y" * 14 + "  1,000"
@@ -41,7 +41,7 @@ def test_empty_tables_are_left_out_and_notes_kept() -> None:
     assert text.to_text("title", tables) == "title\n\nfull\n  a\n  x\n  and more"
 
 
-def test_html_is_folded_and_escaped() -> None:
+def test_html_is_shortened_and_escaped() -> None:
     html = text.to_html("<t>", [Table("c", ("a",), [("<b>",)] * 60)], most_rows=50)
     assert html.count("&lt;b&gt;") == 50
     assert "and 10 more rows" in html
@@ -70,16 +70,18 @@ NAMES = st.lists(
 
 
 @given(NAMES, st.integers(12, 40))
-def test_two_names_never_look_alike(known: list[str], limit: int) -> None:
+def test_shortened_names_are_distinct(known: list[str], limit: int) -> None:
     short = names.shortened(dict.fromkeys(known, limit))
     assert len(set(short.values())) == len(known)
-    for name, said in short.items():
-        assert said == name or len(said) <= limit
-        assert len(name) > limit or said == name
+    for name, shown in short.items():
+        assert shown == name or len(shown) <= limit
+        assert len(name) > limit or shown == name
 
 
 @given(NAMES, st.sampled_from((60, 80, 120, 200)))
-def test_rows_fit_the_terminal_and_names_of_a_file_are_whole(known: list[str], width: int) -> None:
+def test_rows_fit_the_terminal_and_names_in_a_file_are_complete(
+    known: list[str], width: int
+) -> None:
     sentence = "It needs 2 pods that start together; no GPU is free after this cycle."
     tables = [
         Table("n", ("queue", "in use"), [(f"  {each}", "1,000") for each in known], right={1}),
@@ -101,7 +103,7 @@ def test_a_name_that_cannot_be_cut_is_wrapped() -> None:
     assert max(map(len, lines)) <= 24
 
 
-def test_columns_to_spare_are_left_out_with_a_word() -> None:
+def test_spare_columns_are_left_out_with_a_note() -> None:
     table = Table("T", ("queue", "in use", "weight"), [("a", "1" * 20, "2" * 20)], right={1, 2})
     narrow = text.to_text("", [replace(table, spare=(2,))], width=40)
     assert "2" not in narrow
@@ -110,7 +112,7 @@ def test_columns_to_spare_are_left_out_with_a_word() -> None:
     assert "2" * 20 in text.to_text("", [replace(table, spare=(2,))])
 
 
-def test_heads_of_two_words_stand_on_two_lines_where_it_is_narrow() -> None:
+def test_column_titles_of_two_words_wrap_in_narrow_tables() -> None:
     table = Table("T", ("queue", "fair share"), [("vision-and-speech", "1")], right={1})
     assert text.to_text("", [table], width=28).splitlines()[1:] == [
         "                      fair",
@@ -119,12 +121,12 @@ def test_heads_of_two_words_stand_on_two_lines_where_it_is_narrow() -> None:
     ]
 
 
-def test_what_a_terminal_would_act_on_is_spelled_out() -> None:
+def test_control_characters_are_escaped() -> None:
     table = Table("T", ("name", "n"), [("a\x1b[2J\u202eb\n", "1")], right={1})
     assert text.to_text("", [table]).splitlines()[2] == r"  a\x1b[2J\u202eb\n  1"
 
 
-def test_html_and_markdown_keep_what_stands_below_what() -> None:
+def test_html_and_markdown_keep_the_indentation() -> None:
     table = Table("T", ("queue", "n"), [("a", "1"), ("  b", "1")], right={1})
     assert ">&nbsp;&nbsp;&nbsp;&nbsp;b</td>" in text.to_html("", [table])
     assert "| &nbsp;&nbsp;&nbsp;&nbsp;b | 1 |" in text.to_markdown("", [table])

@@ -23,7 +23,7 @@ def crowded() -> kai.Cluster:
     )
 
 
-def test_stages_follow_each_other_and_add_up() -> None:
+def test_stages_are_consecutive_and_add_up() -> None:
     plan = kai.Scheduler().plan(crowded(), now=NOW)
     assert list(plan.timing) == list(plan.timing_ms)
     *stages, total = plan.timing.values()
@@ -34,7 +34,7 @@ def test_stages_follow_each_other_and_add_up() -> None:
     assert stages[-1].start_ms + stages[-1].ms <= total.ms + 1e-6
 
 
-def test_stages_count_what_they_did() -> None:
+def test_stages_have_counters() -> None:
     timing = kai.Scheduler().plan(crowded(), now=NOW).timing
     assert timing["total"].counters == {"bound": 1, "pipelined": 1, "evicted": 1}
     assert timing["reclaim"].counters == {"evicted": 1}

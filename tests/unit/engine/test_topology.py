@@ -42,7 +42,7 @@ def test_levels_can_be_named_by_alias() -> None:
     assert placed(cluster) == {"a/x-0": "n2", "a/x-1": "n2"}
 
 
-def test_a_group_that_waits_names_the_best_domain_and_what_it_lacks() -> None:
+def test_a_waiting_group_has_the_best_domain_and_its_shortage() -> None:
     cluster = racks(3, 5, 4)
     cluster.pending("a/x", pods=4, gpus=2, min_member=4, topology="site", required_level="rack")
     plan = kai.Scheduler({"actions": "allocate"}).plan(cluster, now=NOW)
@@ -72,17 +72,17 @@ def test_an_unknown_topology_and_level_are_named() -> None:
     assert "does not contain a level with this name" in reason.message
 
 
-def test_wishes_that_make_no_sense_are_listed() -> None:
+def test_invalid_topology_requests_are_listed() -> None:
     cluster = racks(1)
     cluster.pending("a/none", gpus=1, topology="site", required_level="rack", max_domains=2)
     cluster.pending(
         "a/less", gpus=1, topology="site", preferred_level="rack", min_domains=3, max_domains=2
     )
     cluster.pending("a/zero", gpus=1, topology="site", preferred_level="rack", min_domains=0)
-    told = {each.name: str(each) for each in cluster.rejected}
-    assert "preferredTopologyLevel, whose domains it counts" in told["a/none"]
-    assert "is 2, less than the 3 that" in told["a/less"]
-    assert "is not a number of domains: 1 or more" in told["a/zero"]
+    found = {each.name: str(each) for each in cluster.rejected}
+    assert "preferredTopologyLevel, whose domains it counts" in found["a/none"]
+    assert "is 2, less than the 3 that" in found["a/less"]
+    assert "is not a number of domains: 1 or more" in found["a/zero"]
 
 
 def test_pods_are_ranked_by_domain_and_keep_their_rank() -> None:
@@ -96,13 +96,13 @@ def test_pods_are_ranked_by_domain_and_keep_their_rank() -> None:
     assert sorted(ranks["n1"] + ranks["n2"]) == [0, 1, 2]
     assert max(ranks["n1"]) < min(ranks["n2"])
     world = step(cluster.to_snapshot(), plan, now=NOW)
-    told = {
+    found = {
         pod["metadata"]["name"]: pod["metadata"]["annotations"]
         for pod in world["rawObjects"]["pods"]
     }
     for each in plan.decisions:
         assert isinstance(each, kai.Bind)
-        notes = told[each.pod.rpartition("/")[2]]
+        notes = found[each.pod.rpartition("/")[2]]
         assert notes["kai.scheduler/topology-rank"] == str(each.topology_rank)
         assert notes["kai.scheduler/topology-domain"] == each.topology_domain
 
@@ -123,13 +123,13 @@ def test_pods_are_ranked_by_domain_and_keep_their_rank() -> None:
     assert bind.topology_rank == 1
 
 
-def test_a_pod_that_asks_for_no_topology_has_no_rank() -> None:
+def test_a_pod_without_a_topology_has_no_rank() -> None:
     [bind] = kai.Scheduler().plan(racks(1).pending("a/x", gpus=1), now=NOW).decisions
     assert "topology" not in bind.to_dict()
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_nodes_that_come_go_and_move_are_where_a_fresh_load_has_them(seed: int) -> None:
+def test_topology_after_node_events_equals_a_fresh_load(seed: int) -> None:
     draw = random.Random(seed)
     places = [{"zone": f"z{draw.randrange(2)}", "rack": f"r{draw.randrange(3)}"} for _ in range(8)]
 
@@ -143,8 +143,8 @@ def test_nodes_that_come_go_and_move_are_where_a_fresh_load_has_them(seed: int) 
     for name in "xyz":
         level = draw.choice(["required_level", "preferred_level"])
         pods = draw.randint(1, 5)
-        asks = {level: draw.choice(["zone", "rack"])}
-        world.pending(f"a/{name}", pods=pods, gpus=1, min_member=pods, topology="site", **asks)
+        request = {level: draw.choice(["zone", "rack"])}
+        world.pending(f"a/{name}", pods=pods, gpus=1, min_member=pods, topology="site", **request)
     scheduler = kai.Scheduler()
     for change in range(4):
         plan = scheduler.plan(world, now=NOW)

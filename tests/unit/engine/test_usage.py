@@ -41,14 +41,14 @@ def test_a_queue_that_used_more_gets_less() -> None:
     assert shares(cluster, plugins={"proportion": {"kValue": "0"}}) == [8, 8]
 
 
-def test_a_plan_says_what_was_used() -> None:
+def test_a_plan_has_the_past_usage() -> None:
     plan = kai.Scheduler().plan(two_queues().set_usage({"a": {"gpu": 0.5, "cpu": 0.25}}))
     queue = plan.queues["a"]
     assert (queue.gpu.usage, queue.cpu.usage, queue.memory.usage) == (0.5, 0.25, 0)
     assert plan.to_dict()["queues"]["b"]["gpu"]["usage"] == 0
 
 
-def test_the_last_usage_counts_whole() -> None:
+def test_new_usage_replaces_all_earlier_usage() -> None:
     cluster = two_queues().set_usage({"a": {"gpu": 0.5}})
     assert shares(cluster) == [3, 5]
     assert cluster.usage == {"a": {"gpu": 0.5, "cpu": 0.0, "memory": 0.0}}
@@ -56,7 +56,7 @@ def test_the_last_usage_counts_whole() -> None:
     assert shares(cluster.set_usage({})) == [4, 4]
 
 
-def test_a_plan_from_before_stays_as_it_was() -> None:
+def test_an_earlier_plan_keeps_its_usage() -> None:
     cluster = two_queues().set_usage({"a": {"gpu": 0.5}})
     before = kai.Scheduler().plan(cluster)
     kai.Scheduler().plan(cluster.set_usage({"b": {"gpu": 0.5}}))
@@ -87,7 +87,7 @@ def test_usage_of_a_snapshot_can_be_replaced() -> None:
     assert shares(cluster.queue("c").set_usage({"a": {"gpu": 0.5}})) == [3, 5]
 
 
-def test_queues_may_come_after_what_they_used() -> None:
+def test_queues_may_be_added_after_their_usage() -> None:
     cluster = two_queues()
     queue = next(each for each in cluster.objects["queues"] if each["metadata"]["name"] == "a")
     kai.Scheduler().plan(cluster)
@@ -96,7 +96,7 @@ def test_queues_may_come_after_what_they_used() -> None:
     assert shares(cluster.upsert({**queue, "kind": "Queue"})) == [3, 5]
 
 
-def test_usage_survives_a_file_that_names_an_object_twice() -> None:
+def test_usage_is_kept_in_a_file_with_a_duplicate_object() -> None:
     snapshot = two_queues().set_usage({"a": {"gpu": 0.5}}).to_snapshot()
     snapshot["rawObjects"]["queues"] += [{"metadata": {"name": "c"}}] * 2
     cluster = kai.Cluster.from_snapshot(json.dumps(snapshot).encode(), now=NOW)
@@ -105,7 +105,7 @@ def test_usage_survives_a_file_that_names_an_object_twice() -> None:
 
 
 @pytest.mark.parametrize(
-    ("usage", "said"),
+    ("usage", "message"),
     [
         ({"a": 0.5}, "usage: queue a: is not a mapping of gpu, cpu and memory: 0.5"),
         ({"a": {"gpus": 1}}, "usage: queue a: there is no member 'gpus'; did you mean 'gpu'?"),
@@ -121,11 +121,11 @@ def test_usage_survives_a_file_that_names_an_object_twice() -> None:
         ({"a": {"gpu": True}}, "usage: queue a: gpu: must be a number of at least 0, not True"),
     ],
 )
-def test_usage_that_is_none(usage: Any, said: str) -> None:
+def test_invalid_usage_is_refused(usage: Any, message: str) -> None:
     cluster = two_queues().set_usage({"a": {"gpu": 0.5}})
     with pytest.raises(InvalidInputError) as error:
         cluster.set_usage(usage)
-    assert str(error.value) == said
+    assert str(error.value) == message
     assert shares(cluster) == [3, 5]
 
 
@@ -154,7 +154,7 @@ def test_samples_are_summed_up_in_their_window(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("7", "FILE: is a int, not a mapping of queues"),
         ("{", "FILE: not valid JSON"),
@@ -176,19 +176,19 @@ def test_samples_are_summed_up_in_their_window(tmp_path: Path) -> None:
         ("a: {gpu: much}", "FILE: queue a: gpu: must be a number of at least 0, not 'much'"),
     ],
 )
-def test_files_that_are_none(tmp_path: Path, text: str, said: str) -> None:
+def test_invalid_usage_files_are_refused(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "usage.yaml"
     file.write_text(text)
     with pytest.raises(InvalidInputError) as error:
         usages.usage_in(usages.read(file), 0, str(file))
-    assert str(error.value).startswith(said.replace("FILE", str(file)))
+    assert str(error.value).startswith(message.replace("FILE", str(file)))
 
 
 # ---- over time -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("k_value", ["0.5", "1", "4"])
-def test_two_queues_that_want_everything_get_their_weights_in_the_end(k_value: str) -> None:
+def test_two_saturated_queues_converge_to_their_weights(k_value: str) -> None:
     """Spec 1 F44: u = n is the equilibrium. `b` used everything before, and gets less for a
     time."""
     scheduler = kai.Scheduler({"plugins": {"proportion": {"kValue": k_value}}})
@@ -212,7 +212,7 @@ def test_two_queues_that_want_everything_get_their_weights_in_the_end(k_value: s
     assert off[-1] <= off[0]
 
 
-def test_without_the_past_a_queue_that_came_first_does_not_pay() -> None:
+def test_only_past_usage_lowers_the_share_of_a_queue() -> None:
     cluster = two_queues(16, a=3, b=1)
     assert shares(cluster) == [12, 4]
     used = {"a": {"gpu": 0.0}, "b": {"gpu": 1.0}}

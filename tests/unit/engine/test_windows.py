@@ -31,14 +31,14 @@ def test_the_share_of_ten_hours() -> None:
     assert usage_of(samples, Window(size=10 * HOUR)) == {"q": (0.24, 0.0, 0.0)}
 
 
-def test_what_is_older_than_the_window_is_forgotten() -> None:
+def test_samples_older_than_the_window_are_ignored() -> None:
     samples = held([10.0] * 5 + [0.0] * 5)
     assert usage_of(samples, Window(size=5 * MINUTE))["q"][0] == 0
     assert usage_of(samples, Window(size=6 * MINUTE))["q"][0] == pytest.approx(1 / 6)
     assert usage_of(samples, Window(size=5 * MINUTE), now_s=7 * MINUTE)["q"][0] == 0.6
 
 
-def test_a_resource_that_the_cluster_has_not_is_not_used() -> None:
+def test_a_resource_without_capacity_has_no_usage() -> None:
     """KAI divides by zero, and nothing is distributed any more (spec 1 W4)."""
     samples = Samples.of_rows([1.0], [{"q": (0.0, 2.0, 3.0)}], [(0.0, 4.0, 0.0)])
     assert usage_of(samples, Window()) == {"q": (0.0, 0.5, 0.0)}
@@ -49,7 +49,7 @@ def test_without_samples_nothing_was_used() -> None:
     assert usage_of(held([1.0]), Window(size=MINUTE), now_s=HOUR) == {"q": (0.0, 0.0, 0.0)}
 
 
-def test_what_was_used_counts_half_after_a_half_life() -> None:
+def test_usage_counts_half_after_a_half_life() -> None:
     samples = Samples.of_rows(
         [0.0, 600.0], [{"old": (10, 0, 0)}, {"new": (10, 0, 0)}], [(10, 0, 0)] * 2
     )
@@ -60,13 +60,13 @@ def test_what_was_used_counts_half_after_a_half_life() -> None:
         assert usage_of(samples, Window(half_life=off), now_s=1200.0)["old"][0] == 0.5
 
 
-def test_very_old_samples_do_not_vanish_together() -> None:
+def test_very_old_samples_do_not_underflow() -> None:
     samples = held([5.0, 5.0])
     used = usage_of(samples, Window(size=10 * 365 * DAY, half_life=1.0), now_s=365 * DAY)
     assert used["q"][0] == 0.5
 
 
-def test_the_memory_of_kais_simulator() -> None:
+def test_windows_of_samples_equal_kais_simulator() -> None:
     """Spec 1 F127, with the weights as they are written there."""
     seed = random.SystemRandom().getrandbits(32)
     print(f"seed {seed}")
@@ -120,12 +120,12 @@ def test_usage_is_a_plain_sum_over_the_samples_in_the_window() -> None:
         ("2026-01-05T09:00:00", "2026-01-05T09:00:00"),  # it starts later: an empty window
     ],
 )
-def test_tumbling_windows_begin_anew(now: str, reset: str) -> None:
+def test_tumbling_windows_reset_at_their_interval(now: str, reset: str) -> None:
     """Spec 1 F120."""
     assert tumbling_reset_s(at("2026-01-05T10:00:00"), HOUR, at(now)) == at(reset)
 
 
-def test_an_offset_of_tumbling_windows_stays() -> None:
+def test_tumbling_windows_keep_their_offset() -> None:
     start = at("2026-01-05T10:15:30")
     assert tumbling_reset_s(start, HOUR, at("2026-01-07T14:00:00")) == at("2026-01-07T13:15:30")
 
@@ -164,11 +164,11 @@ def test_cron_windows_begin_at_the_last_time_before_now(cron: str, now: str, res
 
 
 @pytest.mark.parametrize("cron", ["", "hello", "* * * *", "61 * * * *", "R * * * *", "@every 1h"])
-def test_what_is_no_cron_string(cron: str) -> None:
-    said = f"error parsing cron string '{cron}' for usage tumbling window: "
+def test_invalid_cron_strings_are_refused(cron: str) -> None:
+    message = f"error parsing cron string '{cron}' for usage tumbling window: "
     with pytest.raises(InvalidInputError) as error:
         Window(kind="cron", cron=cron)
-    assert str(error.value).startswith(said)
+    assert str(error.value).startswith(message)
 
 
 def test_cron_windows_count_from_their_last_reset() -> None:
@@ -181,7 +181,7 @@ def test_cron_windows_count_from_their_last_reset() -> None:
 
 
 @pytest.mark.parametrize(
-    ("params", "said"),
+    ("params", "message"),
     [
         ({"windowType": "Tumbling"}, "windowType: is sliding, tumbling or cron, not 'Tumbling'"),
         ({"windowType": "samples"}, "windowType: is sliding, tumbling or cron, not 'samples'"),
@@ -194,13 +194,13 @@ def test_cron_windows_count_from_their_last_reset() -> None:
         ("1w", "is not a mapping: '1w'"),
     ],
 )
-def test_windows_that_are_none(params: object, said: str) -> None:
+def test_invalid_windows_are_refused(params: object, message: str) -> None:
     with pytest.raises(InvalidInputError) as error:
         Window.of(params)
-    assert str(error.value).startswith(f"usageParams: {said}")
+    assert str(error.value).startswith(f"usageParams: {message}")
 
 
-def test_a_window_is_what_kais_parameters_say() -> None:
+def test_a_window_is_read_from_kais_parameters() -> None:
     assert Window.of({}) == Window(kind="sliding", size=7 * DAY, half_life=None)
     given = {"windowSize": "2d", "halfLifePeriod": "1h30m", "windowType": "tumbling"}
     window = Window.of({**given, "tumblingWindowStartTime": "2026-01-05T10:15:30Z"})
@@ -208,7 +208,7 @@ def test_a_window_is_what_kais_parameters_say() -> None:
     assert window.start_s == at("2026-01-05T10:15:30")
 
 
-def test_columns_have_to_fit_together() -> None:
+def test_columns_must_have_matching_shapes() -> None:
     with pytest.raises(InvalidInputError, match="have no columns of the shapes"):
         Samples(np.zeros(2), ("a",), np.zeros((2, 1, 3)), np.zeros((1, 3)))
     with pytest.raises(InvalidInputError, match="must ascend"):

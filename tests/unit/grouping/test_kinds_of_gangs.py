@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kai.grouping import Gang, Nonsense, Owner, chain_of, gang_of, owner_of
+from kai.grouping import Gang, InvalidField, Owner, chain_of, gang_of, owner_of
 from kai.grouping.owners import Reference
 
 MINIMUM = "kai.scheduler/batch-min-member"
@@ -58,23 +58,23 @@ def parts(made: Gang) -> dict[str, tuple[str, int]]:
 # ---- JobSet --------------------------------------------------------------------------------------
 
 
-def job(name: str, replicas: int = 1, said: Any = None, **spec: Any) -> dict[str, Any]:
-    template = {"metadata": {"annotations": said or {}}, "spec": spec}
+def job(name: str, replicas: int = 1, settings: Any = None, **spec: Any) -> dict[str, Any]:
+    template = {"metadata": {"annotations": settings or {}}, "spec": spec}
     return {"name": name, "replicas": replicas, "template": template}
 
 
-def job_set(*jobs: dict[str, Any], order: str = "AnyOrder", said: Any = None) -> dict[str, Any]:
+def job_set(*jobs: dict[str, Any], order: str = "AnyOrder", settings: Any = None) -> dict[str, Any]:
     spec = {"replicatedJobs": list(jobs), "startupPolicy": {"startupPolicyOrder": order}}
-    return an("JobSet", "js", spec, annotations=said or {})
+    return an("JobSet", "js", spec, annotations=settings or {})
 
 
 def of_job(name: str, index: str) -> dict[str, Any]:
     labels = {"replicatedjob-name": name, "job-index": index}
-    labels = {f"jobset.sigs.k8s.io/{key}": said for key, said in labels.items()}
+    labels = {f"jobset.sigs.k8s.io/{key}": settings for key, settings in labels.items()}
     return an("Pod", f"js-{name}-{index}-0", labels=labels)
 
 
-def test_every_replica_of_a_job_set_is_a_part_of_its_job() -> None:
+def test_every_replica_of_a_job_set_is_a_subgroup_of_its_job() -> None:
     made = gang(of_job("workers", "1"), job_set(job("leader"), job("workers", 2, parallelism=3)))
     assert made.min_sub_group == 2
     assert parts(made) == {
@@ -89,7 +89,7 @@ def test_every_replica_of_a_job_set_is_a_part_of_its_job() -> None:
 
 
 @pytest.mark.parametrize(
-    ("order", "said", "wanted"),
+    ("order", "settings", "wanted"),
     [
         ("InOrder", {}, 1),
         ("InOrder", {MINIMUM: "2"}, 2),
@@ -97,27 +97,27 @@ def test_every_replica_of_a_job_set_is_a_part_of_its_job() -> None:
         ("AnyOrder", {MINIMUM: "9"}, 2),
     ],
 )
-def test_how_many_jobs_of_a_job_set_start_together(order: str, said: Any, wanted: int) -> None:
+def test_how_many_jobs_of_a_job_set_start_together(order: str, settings: Any, wanted: int) -> None:
     jobs = job("leader"), job("workers")
-    assert gang(of_job("leader", "0"), job_set(*jobs, order=order, said=said)).min_sub_group == (
-        wanted
-    )
+    assert gang(
+        of_job("leader", "0"), job_set(*jobs, order=order, settings=settings)
+    ).min_sub_group == (wanted)
 
 
-def test_a_replica_waits_for_the_pods_that_its_template_says() -> None:
-    jobs = job("a", said={MINIMUM: "5"}, parallelism=2), job("b", parallelism=4, completions=3)
+def test_a_replica_waits_for_the_pods_of_its_template() -> None:
+    jobs = job("a", settings={MINIMUM: "5"}, parallelism=2), job("b", parallelism=4, completions=3)
     made = parts(gang(of_job("a", "0"), job_set(*jobs)))
     assert (made["a-replica-0"][1], made["b-replica-0"][1]) == (5, 3)
 
 
-def test_a_job_without_replicas_is_no_part() -> None:
+def test_a_job_without_replicas_is_not_a_subgroup() -> None:
     made = gang(of_job("b", "0"), job_set(job("a", 0), job("b")))
     assert (made.min_sub_group, [*parts(made)]) == (1, ["b", "b-replica-0"])
 
 
 def test_the_topology_of_a_template_is_that_of_its_replicas() -> None:
-    said = {"kai.scheduler/topology": "t", "kai.scheduler/topology-required-placement": "rack"}
-    [job_part, replica] = gang(of_job("a", "0"), job_set(job("a", said=said))).sub_groups
+    settings = {"kai.scheduler/topology": "t", "kai.scheduler/topology-required-placement": "rack"}
+    [job_part, replica] = gang(of_job("a", "0"), job_set(job("a", settings=settings))).sub_groups
     assert "topologyConstraint" not in job_part
     assert replica["topologyConstraint"] == {"topology": "t", "requiredTopologyLevel": "rack"}
 
@@ -127,28 +127,28 @@ def test_the_topology_of_a_template_is_that_of_its_replicas() -> None:
     [
         (job_set(), "spec.replicatedJobs"),
         (job_set(job("a", -1)), "spec.replicatedJobs[0].replicas"),
-        (job_set(job("a"), said={MINIMUM: "0"}), f"metadata.annotations[{MINIMUM}]"),
-        (job_set(job("a"), said={MINIMUM: "all"}), f"metadata.annotations[{MINIMUM}]"),
+        (job_set(job("a"), settings={MINIMUM: "0"}), f"metadata.annotations[{MINIMUM}]"),
+        (job_set(job("a"), settings={MINIMUM: "all"}), f"metadata.annotations[{MINIMUM}]"),
         (
-            job_set(job("a", said={MINIMUM: "0"})),
+            job_set(job("a", settings={MINIMUM: "0"})),
             f"spec.replicatedJobs[0].template.metadata.annotations[{MINIMUM}]",
         ),
     ],
 )
-def test_a_job_set_that_makes_no_sense_says_where(owner: dict[str, Any], field: str) -> None:
-    with pytest.raises(Nonsense) as caught:
+def test_an_invalid_job_set_has_the_field(owner: dict[str, Any], field: str) -> None:
+    with pytest.raises(InvalidField) as caught:
         gang(of_job("a", "0"), owner)
     assert caught.value.field == field
 
 
-def test_a_pod_of_a_job_set_says_which_job_it_is_of() -> None:
+def test_a_pod_of_a_job_set_has_the_label_of_its_job() -> None:
     made = gang(of_job("a", "0"), job_set(job("a")))
-    with pytest.raises(Nonsense) as caught:
+    with pytest.raises(InvalidField) as caught:
         made.sub_group_of(an("Pod", "lost"))
     assert caught.value.field == "metadata.labels[jobset.sigs.k8s.io/replicatedjob-name]"
 
 
-def test_a_train_job_is_looked_through() -> None:
+def test_the_job_set_of_a_train_job_is_read() -> None:
     train = an("TrainJob", "t", labels={"user": "ann"}, annotations={MINIMUM: "1"})
     owner = owner_in(of_job("a", "0"), job_set(job("a"), job("b")), train)
     assert (owner.group_name, owner.labels) == ("pg-js-uid-js", {"user": "ann"})
@@ -181,31 +181,31 @@ def test_a_ray_cluster_starts_with_its_head_and_the_least_workers() -> None:
     assert made.sub_group_of(ray_pod("a")) == "a"
 
 
-def test_a_worker_group_that_starts_from_nothing_has_a_place_for_its_pods() -> None:
+def test_a_worker_group_with_zero_replicas_has_a_subgroup() -> None:
     """KAI leaves it out, and rejects the pods that an autoscaler creates in it later."""
     made = ray_gang({"groupName": "a", "minReplicas": 0, "replicas": 0})
     assert (made.min_member, parts(made)) == (1, {"headgroup": ("", 1), "a": ("", 0)})
 
 
-def test_a_suspended_worker_group_is_no_part() -> None:
+def test_a_suspended_worker_group_is_not_a_subgroup() -> None:
     made = ray_gang({"groupName": "a", "replicas": 2, "suspend": True})
     assert parts(made) == {"headgroup": ("", 1)}
     assert made.sub_group_of(ray_pod("a")) == ""
 
 
-def test_a_ray_group_that_makes_no_sense_says_where() -> None:
-    with pytest.raises(Nonsense) as caught:
+def test_an_invalid_ray_group_has_the_field() -> None:
+    with pytest.raises(InvalidField) as caught:
         ray_gang({"minReplicas": 3, "replicas": 2})
     assert caught.value.field == "spec.workerGroupSpecs[0].minReplicas"
     placed = {"metadata": {"annotations": {"kai.scheduler/topology-required-placement": "rack"}}}
-    with pytest.raises(Nonsense) as caught:
+    with pytest.raises(InvalidField) as caught:
         ray_gang(head=placed)
     assert caught.value.field == (
         "spec.headGroupSpec.template.metadata.annotations[kai.scheduler/topology]"
     )
 
 
-def test_the_ray_cluster_of_a_ray_job_says_how_many_there_are() -> None:
+def test_the_ray_cluster_of_a_ray_job_sets_its_numbers() -> None:
     """Its autoscaler changes the cluster, not the RayJob; KAI fails until the status names the
     cluster."""
     described = ray_spec({"groupName": "a", "replicas": 1})
@@ -215,7 +215,7 @@ def test_the_ray_cluster_of_a_ray_job_says_how_many_there_are() -> None:
     assert (owner.group_name, gang_of(owner, []).min_member) == ("pg-rj-uid-rj", 6)
 
 
-def test_the_submitter_of_a_ray_job_has_its_own_group() -> None:
+def test_the_submitter_of_a_ray_job_is_its_own_group() -> None:
     """KAI puts it into the cluster's group without a sub-group, and it never starts."""
     ray_job = an("RayJob", "rj", labels={"kai.scheduler/queue": "q"})
     owner = owner_in(an("Pod", "rj-x"), an("Job", "rj", labels={"user": "ann"}), ray_job)
@@ -224,13 +224,13 @@ def test_the_submitter_of_a_ray_job_has_its_own_group() -> None:
     assert gang_of(owner, []) == Gang(1)
 
 
-def test_the_clean_up_job_of_a_ray_cluster_has_its_own_group() -> None:
+def test_the_clean_up_job_of_a_ray_cluster_is_its_own_group() -> None:
     cluster = an("RayCluster", "rc", ray_spec())
     owner = owner_in(an("Pod", "p"), an("Job", "clean"), cluster, an("RayJob", "rj"))
     assert owner.group_name == "pg-clean-uid-clean"
 
 
-def test_ray_names_its_priority_class_in_a_label() -> None:
+def test_a_label_sets_the_priority_class_of_ray() -> None:
     cluster = an("RayCluster", "rc", ray_spec(), labels={"ray.io/priority-class-name": "build"})
     assert owner_in(ray_pod("headgroup"), cluster).priority_class == "build"
 
@@ -238,7 +238,7 @@ def test_ray_names_its_priority_class_in_a_label() -> None:
 # ---- the rest ------------------------------------------------------------------------------------
 
 
-def test_a_training_job_starts_whole_unless_it_says_how_many_are_enough() -> None:
+def test_a_training_job_needs_all_pods_unless_it_has_a_minimum() -> None:
     replicas = {"PS": {"replicas": 2}, "Worker": {"replicas": 3}}
     assert gang(an("Pod", "p"), an("TFJob", "tf", {"tfReplicaSpecs": replicas})).min_member == 5
     policy = {"runPolicy": {"schedulingPolicy": {"minAvailable": 4}}}
@@ -246,7 +246,7 @@ def test_a_training_job_starts_whole_unless_it_says_how_many_are_enough() -> Non
     assert gang(an("Pod", "p"), an("TFJob", "tf", spec)).min_member == 4
 
 
-def test_a_launcher_that_waits_for_the_workers_is_wanted_once_it_exists() -> None:
+def test_a_launcher_that_waits_for_workers_counts_when_it_exists() -> None:
     replicas = {"Launcher": {"replicas": 1}, "Worker": {"replicas": 2}}
     spec = {"launcherCreationPolicy": "WaitForWorkersReady", "mpiReplicaSpecs": replicas}
     role = "training.kubeflow.org/job-role"
@@ -258,14 +258,14 @@ def test_a_launcher_that_waits_for_the_workers_is_wanted_once_it_exists() -> Non
     assert gang_of(owner, [worker, ended]).min_member == 2
 
 
-def test_a_step_of_a_workflow_is_a_group_of_its_own() -> None:
+def test_a_step_of_a_workflow_is_its_own_group() -> None:
     workflow = an("Workflow", "w", labels={"user": "ann"}, annotations={"a": "1", "b": "2"})
     owner = owner_in(an("Pod", "step", annotations={"a": "0"}), workflow)
     assert (owner.group_name, owner.labels) == ("pg-step-uid-step", {"user": "ann"})
     assert owner.annotations == {"a": "0", "b": "2"}
 
 
-def test_pods_of_spark_submit_have_the_group_that_spark_names() -> None:
+def test_pods_of_spark_submit_share_the_group_of_their_application() -> None:
     labels = {"spark-app-name": "pi", "spark-app-selector": "spark-1"}
     driver = an("Pod", "driver", labels=labels)
     assert owner_in(driver).group_name == "spark-1"
@@ -274,12 +274,12 @@ def test_pods_of_spark_submit_have_the_group_that_spark_names() -> None:
     assert owner_in(an("Pod", "p", labels={"spark-app-selector": "x"})).group_name == "pg-p-uid-p"
 
 
-def test_a_kind_of_another_api_group_only_has_its_name_in_common() -> None:
+def test_a_kind_of_another_api_group_is_unknown() -> None:
     other = an("JobSet", "js") | {"apiVersion": "example.com/v1"}
     assert gang(an("Pod", "p"), other) == Gang(1)
 
 
-def test_an_owner_with_several_owners_follows_the_one_that_controls_it() -> None:
+def test_the_controlling_owner_of_several_is_followed() -> None:
     first, second = (
         {"apiVersion": "v1", "kind": "Widget", "name": each, "uid": each} for each in "ab"
     )
@@ -290,12 +290,14 @@ def test_an_owner_with_several_owners_follows_the_one_that_controls_it() -> None
     def find(reference: Reference) -> dict[str, Any]:
         return owned if reference.kind == "Job" else {}
 
-    with pytest.raises(Nonsense, match=r"found Job <j in namespace ml> with multiple owners: \["):
+    with pytest.raises(
+        InvalidField, match=r"found Job <j in namespace ml> with multiple owners: \["
+    ):
         chain_of(pod, find)
     second["controller"] = True  # type: ignore[assignment]
     assert [each.key[2] for each in chain_of(pod, find)] == ["p", "j", "b"]
 
 
-def test_the_walk_ends_before_an_owner_that_may_not_be_read() -> None:
+def test_the_chain_ends_before_an_unreadable_owner() -> None:
     pod = an("Pod", "p", ownerReferences=[{"kind": "Secretive", "name": "s", "uid": "u"}])
     assert owner_of(chain_of(pod, lambda _: None)).group_name == "pg-p-uid-p"

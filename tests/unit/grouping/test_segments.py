@@ -44,11 +44,11 @@ def test_workers_are_needed_in_whole_segments(
     ]
 
 
-def test_no_workers_are_not_cut() -> None:
+def test_zero_workers_have_no_segments() -> None:
     assert segments.of_workers(0, 4, 0, RACKS) == [{"name": "worker", "minMember": 0}]
 
 
-def test_there_are_at_most_ten_thousand_segments() -> None:
+def test_more_than_ten_thousand_segments_are_refused() -> None:
     assert len(segments.of_workers(20_000, 2, 0)) == 10_001
     with pytest.raises(
         ValueError, match=r"segmentation 10001 is greater than max allowed .* 10000"
@@ -83,7 +83,7 @@ def test_there_are_at_most_ten_thousand_segments() -> None:
         (2, 2, False, {"segment-0": ["leader", "w1"]}),
     ],
 )
-def test_a_replica_is_cut_into_segments_that_need_the_pods_they_hold(
+def test_segments_of_a_replica_need_all_their_pods(
     pods: int, size: int, excluded: bool, expected: dict[str, list[str]]
 ) -> None:
     held: dict[str, list[str]] = {"": ["leader"]} if excluded else {"segment-0": ["leader"]}
@@ -102,7 +102,7 @@ def test_a_replica_is_cut_into_segments_that_need_the_pods_they_hold(
     assert minima(parts) == needed
 
 
-def test_the_leader_sits_in_the_first_segment_and_only_segments_are_constrained() -> None:
+def test_the_leader_is_in_the_first_segment_and_only_segments_are_constrained() -> None:
     assert segments.of_replica(5, 2, leader_excluded=False, constraint=RACKS) == [
         {"name": "segment-0", "minSubGroup": 2, "topologyConstraint": RACKS},
         {"name": "leader", "minMember": 1, "parent": "segment-0"},
@@ -111,7 +111,7 @@ def test_the_leader_sits_in_the_first_segment_and_only_segments_are_constrained(
     ]
 
 
-def test_an_excluded_leader_is_free_to_be_anywhere() -> None:
+def test_an_excluded_leader_has_no_constraint() -> None:
     assert segments.of_replica(5, 2, leader_excluded=True, constraint=RACKS) == [
         {"name": "leader", "minMember": 1},
         {"name": "segment-0", "minMember": 2, "topologyConstraint": RACKS},
@@ -120,7 +120,7 @@ def test_an_excluded_leader_is_free_to_be_anywhere() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pods", "size", "excluded", "said"),
+    ("pods", "size", "excluded", "message"),
     [
         (4, 1, False, "segmentSize 1 is not valid. It must be greater than 1"),
         (4, -2, False, "segmentSize -2 is not valid. It must be greater than 1"),
@@ -134,9 +134,9 @@ def test_an_excluded_leader_is_free_to_be_anywhere() -> None:
         ),
     ],
 )
-def test_what_cannot_be_cut_is_said_in_a_sentence(
-    pods: int, size: int, excluded: bool, said: str
+def test_an_indivisible_replica_raises_one_sentence(
+    pods: int, size: int, excluded: bool, message: str
 ) -> None:
     with pytest.raises(ValueError) as error:  # noqa: PT011
         segments.of_replica(pods, size, leader_excluded=excluded)
-    assert str(error.value) == said
+    assert str(error.value) == message

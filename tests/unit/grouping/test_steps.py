@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kai.grouping import Gang, Nonsense, Rules, gang_of, pod_group, top_owner
+from kai.grouping import Gang, InvalidField, Rules, gang_of, pod_group, top_owner
 
 
 def manifest(name: str, *, owner: tuple[str, str] | None = None, **metadata: Any) -> dict[str, Any]:
@@ -17,12 +17,12 @@ def manifest(name: str, *, owner: tuple[str, str] | None = None, **metadata: Any
     return {"metadata": metadata}
 
 
-def test_a_pod_without_an_owner_owns_itself() -> None:
+def test_a_pod_without_an_owner_is_its_own_top_owner() -> None:
     owner = top_owner(manifest("p", uid="1"), {})
     assert (owner.key, owner.group_name) == (("Pod", "ml", "p"), "pg-p-1")
 
 
-def test_the_walk_ends_at_the_last_owner_that_is_known() -> None:
+def test_the_chain_ends_at_the_last_known_owner() -> None:
     pod = manifest("p", owner=("JobSet", "run"))
     job_set = manifest("run", owner=("MegaJob", "train"), uid="2", labels={"a": "b"})
     unknown = top_owner(pod, {})
@@ -31,7 +31,7 @@ def test_the_walk_ends_at_the_last_owner_that_is_known() -> None:
     assert top.key == ("MegaJob", "ml", "train")
 
 
-def test_owners_that_own_each_other_end() -> None:
+def test_circular_owners_end_the_chain() -> None:
     loop = {("Job", "ml", "j"): manifest("j", owner=("Job", "j"))}
     assert top_owner(manifest("p", owner=("Job", "j")), loop).key == ("Job", "ml", "j")
 
@@ -40,7 +40,7 @@ def test_owners_that_own_each_other_end() -> None:
     ("kind", "priority"),
     [("Job", "train"), ("Notebook", "build"), ("Service", "inference"), ("MegaJob", "train")],
 )
-def test_the_priority_class_is_that_of_the_kind(kind: str, priority: str) -> None:
+def test_the_kind_sets_the_priority_class(kind: str, priority: str) -> None:
     assert top_owner(manifest("p", owner=(kind, "w")), {}).priority_class == priority
 
 
@@ -53,14 +53,14 @@ def test_a_pod_of_a_deployment_is_grouped_by_itself_with_the_labels_of_the_deplo
     assert owner.labels == {"kai.scheduler/queue": "q"}
 
 
-def test_one_pod_starts_a_gang_unless_a_job_says_otherwise() -> None:
+def test_the_minimum_is_one_pod_unless_the_job_sets_it() -> None:
     def gang(number: str) -> Gang:
         job = manifest("j", annotations={"kai.scheduler/batch-min-member": number})
         top = top_owner(manifest("p", owner=("Job", "j")), {("Job", "ml", "j"): job})
         return gang_of(top, [])
 
     assert gang("3").min_member == 3
-    with pytest.raises(Nonsense, match="is not a number of pods") as caught:
+    with pytest.raises(InvalidField, match="is not a number of pods") as caught:
         gang("many")
     assert caught.value.field == "metadata.annotations[kai.scheduler/batch-min-member]"
 
@@ -86,7 +86,7 @@ def test_a_group_takes_the_first_priority_class_that_exists() -> None:
         ("soon", "", None, None),
     ],
 )
-def test_a_duration_that_is_none_is_passed_over(
+def test_an_invalid_duration_is_skipped(
     of_owner: str, of_pod: str, delay: str | None, period: str | None
 ) -> None:
     names = ("kai.scheduler/preemption-delay", "kai.scheduler/staleness-grace-period")
@@ -100,7 +100,7 @@ def test_a_duration_that_is_none_is_passed_over(
     ("name", "written"),
     [("train", "train"), ("1e3", '"1e3"'), ("2026-01-01", '"2026-01-01"'), ("yes", '"yes"')],
 )
-def test_who_a_group_belongs_to_is_read_as_text(name: str, written: str) -> None:
+def test_the_owner_of_a_group_is_written_as_text(name: str, written: str) -> None:
     pod = manifest(name, uid="1234abcd-0000-4000-8000-000000000000")
     made = pod_group("g", top_owner(pod, {}), pod, Gang(), Rules())
     described = made["metadata"]["annotations"]["kai.scheduler/top-owner-metadata"]

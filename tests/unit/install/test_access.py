@@ -26,7 +26,7 @@ def granted(objects: list[dict[str, Any]], kind: str) -> set[tuple[str, str, str
 
 
 @pytest.mark.parametrize("role", EVERYTHING)
-def test_the_rules_are_granted_and_nothing_else(role: str) -> None:
+def test_exactly_the_rules_are_granted(role: str) -> None:
     made = access.objects(role, "kai", "gpu")
     rules = access.rules_of(role)
     where = {
@@ -41,7 +41,7 @@ def test_the_rules_are_granted_and_nothing_else(role: str) -> None:
         }
 
 
-def test_all_may_do_what_each_role_may_and_no_more() -> None:
+def test_the_role_all_has_the_union_of_the_rights() -> None:
     together = {
         (rule.group, rule.resource, rule.own, rule.reserving, verb)
         for rules in RULES.values()
@@ -81,7 +81,7 @@ def test_one_verb_can_be_taken_away() -> None:
 
 
 @pytest.mark.parametrize("role", EVERY_ROLE)
-def test_leases_are_those_of_the_own_namespace(role: str) -> None:
+def test_leases_are_in_the_own_namespace(role: str) -> None:
     made = access.objects(role, "kai", "gpu")
     leases = [
         each["metadata"]["namespace"]
@@ -103,7 +103,7 @@ def resources_of(manifest: dict[str, Any]) -> set[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("role", EVERY_ROLE)
-def test_what_binds_pods_makes_those_that_hold_gpus_and_only_there(role: str) -> None:
+def test_roles_that_bind_pods_may_create_reservations_in_their_namespace(role: str) -> None:
     beside = [
         each
         for each in access.objects(role, "kai", "gpu")
@@ -118,7 +118,7 @@ def test_what_binds_pods_makes_those_that_hold_gpus_and_only_there(role: str) ->
     assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "kai", "namespace": "gpu"}]
 
 
-def test_a_reservation_pod_may_write_on_itself_and_no_more() -> None:
+def test_a_reservation_pod_may_only_read_and_patch_pods_of_its_namespace() -> None:
     account, rights, binding = access.reservation_account()
     assert {namespace_of(each) for each in (account, rights, binding)} == {
         "kai-resource-reservation"

@@ -47,7 +47,7 @@ NAMES = {
 }
 
 
-def test_there_are_six_crds() -> None:
+def test_there_are_six_resource_definitions() -> None:
     assert set(CRDS) == set(NAMES)
 
 
@@ -77,7 +77,7 @@ def test_queues_are_listed_with_four_columns() -> None:
 
 
 @pytest.mark.parametrize("kind", SPECS)
-def test_the_server_keeps_exactly_the_fields_that_lint_knows(kind: str) -> None:
+def test_schemas_have_exactly_the_fields_of_lint(kind: str) -> None:
     def compare(known: Mapping[str, Any], schema: Mapping[str, Any], at: str) -> None:
         schema = schema.get("items", schema)
         assert set(schema["properties"]) == set(known), at
@@ -95,7 +95,7 @@ def test_a_schema_has_no_defaults_and_a_type_everywhere(kind: str) -> None:
         assert "type" in schema or schema["x-kubernetes-int-or-string"]
 
 
-def test_what_kai_refuses_is_in_the_schemas() -> None:
+def test_schemas_refuse_values_that_kai_refuses() -> None:
     group = below(schema_of("PodGroup"), "spec")
     subgroup = below(group, "subGroups", "[]")
     for counted in (group, subgroup):
@@ -122,7 +122,7 @@ def test_amounts_are_quantities(amount: str) -> None:
     assert not re.search(amounts["pattern"], f"{amount} GPUs")
 
 
-def test_the_default_queue_is_that_of_the_chart() -> None:
+def test_the_default_queue_equals_the_chart() -> None:
     parent, default = manifests.queues()
     assert parent["metadata"]["name"] == "default-parent-queue"
     assert "parentQueue" not in parent["spec"]
@@ -144,7 +144,7 @@ def test_the_default_queue_is_that_of_the_chart() -> None:
     }
 
 
-def test_the_priority_classes_are_those_of_the_chart() -> None:
+def test_the_priority_classes_equal_the_chart() -> None:
     values = {each["metadata"]["name"]: each["value"] for each in manifests.priority_classes()}
     assert values == {"train": 50, "build-preemptible": 75, "build": 100, "inference": 125}
     assert not any(each.get("globalDefault") for each in manifests.priority_classes())
@@ -160,7 +160,7 @@ def where(manifest: dict[str, Any]) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("separate", [False, True])
-def test_every_object_finds_what_it_refers_to(separate: bool) -> None:
+def test_every_reference_between_objects_exists(separate: bool) -> None:
     made = manifests.everything(namespace="gpu", image="registry/kai:1", separate=separate)
     places = {where(each) for each in of_kind(made, "ServiceAccount")}
     accounts = {name for namespace, name in places if namespace == "gpu"}
@@ -190,7 +190,7 @@ def test_every_object_finds_what_it_refers_to(separate: bool) -> None:
     assert len(names) == len(set(names))
 
 
-def test_the_namespace_of_reservation_pods_stays_when_all_is_uninstalled() -> None:
+def test_uninstalling_keeps_the_namespace_of_reservation_pods() -> None:
     """Deleting the pod that holds a shared GPU would end the pods that share it."""
     made = of_kind(manifests.everything(namespace="gpu"), "Namespace")
     kept = {
@@ -202,7 +202,7 @@ def test_the_namespace_of_reservation_pods_stays_when_all_is_uninstalled() -> No
     assert kept == {"gpu": None, "kai-resource-reservation": "keep"}
 
 
-def test_two_installations_share_no_cluster_wide_rights() -> None:
+def test_two_installations_have_separate_cluster_roles() -> None:
     first, second = (
         {
             each["metadata"]["name"]
@@ -229,7 +229,7 @@ def test_a_deployment_runs_twice_without_privileges_and_is_probed() -> None:
     }
 
 
-def test_leases_come_before_writes_and_each_has_its_level() -> None:
+def test_flow_levels_of_leases_precede_those_of_writes() -> None:
     leases, writes = running.flow_schemas(["kai"], "gpu")
     levels = [each["spec"]["priorityLevelConfiguration"]["name"] for each in (leases, writes)]
     assert levels == ["leader-election", "workload-high"]
@@ -238,7 +238,7 @@ def test_leases_come_before_writes_and_each_has_its_level() -> None:
     assert (rule["resources"], rule["namespaces"]) == (["leases"], ["gpu"])
 
 
-def test_yaml_and_json_say_the_same() -> None:
+def test_yaml_and_json_have_the_same_objects() -> None:
     made = manifests.everything()
     text = manifests.to_yaml(made)
     assert not re.search(r"(: |- )[&*]\w", text)  # tools other than kubectl know no anchors

@@ -41,9 +41,9 @@ def test_the_command_of_a_deployment_is_accepted_and_answers_its_probes(
 
     ports = {each["name"]: each["containerPort"] for each in container["ports"]}
     probes = ("livenessProbe", "readinessProbe", "startupProbe")
-    asked = [container[each]["httpGet"] for each in probes]
-    assert [each["path"] for each in asked] == ["/healthz", "/readyz", "/healthz"]
-    assert {f":{ports[each['port']]}" for each in asked} == {options.listen}
+    probed = [container[each]["httpGet"] for each in probes]
+    assert [each["path"] for each in probed] == ["/healthz", "/readyz", "/healthz"]
+    assert {f":{ports[each['port']]}" for each in probed} == {options.listen}
 
     monkeypatch.setenv("POD_NAME", variables["POD_NAME"])
     assert new_identity().partition("_")[0] == "kai-7d9f-x2x"

@@ -70,7 +70,7 @@ def test_half_a_t4() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_way_to_ask_for_gpus(kind: str) -> None:
+def test_every_kind_of_gpu_request(kind: str) -> None:
     gpus, annotations, limits = KINDS[kind]
     if annotations:
         annotations = {**annotations, "gpu-fraction-container-name": "base"}
@@ -85,7 +85,7 @@ def test_every_way_to_ask_for_gpus(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_executors_pod_has_the_task_in_its_first_container(kind: str) -> None:
+def test_an_executor_pod_runs_the_task_in_its_first_container(kind: str) -> None:
     gpus, annotations, limits = KINDS[kind]
     override = airflow.pod_override(request(**gpus), as_native=False)
 
@@ -97,7 +97,7 @@ def test_an_executors_pod_has_the_task_in_its_first_container(kind: str) -> None
     assert override["spec"]["schedulerName"] == "kai-scheduler"
 
 
-def test_what_kai_reads_from_owners_is_on_the_pod() -> None:
+def test_settings_of_the_owner_are_on_the_pod() -> None:
     built = plain(gpus=8, topology="cluster", preferred_level="rack", priority="train")
 
     assert built["annotations"] == {
@@ -108,7 +108,7 @@ def test_what_kai_reads_from_owners_is_on_the_pod() -> None:
     assert built.placement["kai.scheduler/topology"] == "pod"
 
 
-def test_a_pod_is_no_gang_and_a_job_is_one() -> None:
+def test_only_a_job_is_a_gang() -> None:
     pod = plain(gpus=1, gang_min=2)
     job = plain({"operator": "job"}, gpus=1, gang_min=2)
 
@@ -131,7 +131,7 @@ def test_a_pod_is_no_gang_and_a_job_is_one() -> None:
     [("10.0.1", False, False), ("10.5.0", True, False), ("10.25.0", True, True),
      ("11.0.0", True, True), (None, True, True)],
 )  # fmt: skip
-def test_only_arguments_that_the_provider_has(
+def test_only_arguments_of_the_provider_are_set(
     version: str | None, has_schedule_timeout: bool, has_runtime_class: bool
 ) -> None:
     built = plain({"provider_version": version}, gpus=1, runtime_class="nvidia")
@@ -143,7 +143,7 @@ def test_only_arguments_that_the_provider_has(
         assert built["pod_template_dict"]["spec"]["runtimeClassName"] == "nvidia"
 
 
-def test_timeouts_are_raised_and_said() -> None:
+def test_timeouts_are_raised_with_a_warning() -> None:
     raised = plain(gpus=1)
     own = plain({"startup_timeout_seconds": 600, "schedule_timeout_seconds": 7200}, gpus=1)
 
@@ -152,7 +152,7 @@ def test_timeouts_are_raised_and_said() -> None:
     assert (own["startup_timeout_seconds"], own["schedule_timeout_seconds"]) == (600, 7200)
 
 
-def test_a_container_of_another_name() -> None:
+def test_a_container_with_another_name() -> None:
     built = plain(gpu_fraction=0.5, container="train")
 
     assert built["base_container_name"] == "train"
@@ -161,7 +161,7 @@ def test_a_container_of_another_name() -> None:
         airflow.pod_override(request(gpus=1, container="train"))
 
 
-def test_claims_come_as_a_template_since_there_is_no_argument() -> None:
+def test_claims_are_set_in_a_template() -> None:
     built = plain(claim="one-gpu")
 
     assert built["container_resources"] == {"claims": [{"name": "gpu"}]}
@@ -178,7 +178,7 @@ def template(*containers: dict[str, Any]) -> dict[str, Any]:
     return {"metadata": {"labels": {"team": "vision"}}, "spec": {"containers": list(containers)}}
 
 
-def test_a_template_gets_the_settings_under_the_name_that_airflow_gives_it() -> None:
+def test_a_template_has_the_settings_under_airflows_name() -> None:
     own = template(
         {"name": "train", "resources": {"limits": {"nvidia.com/gpu": "1"}}}, {"name": "logs"}
     )
@@ -204,7 +204,7 @@ def test_a_template_without_containers_gets_one() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_template_that_has_the_settings_stays_as_it_is(kind: str) -> None:
+def test_a_template_with_the_settings_is_unchanged(kind: str) -> None:
     gpus = KINDS[kind][0]
     once = plain({"pod_template": template({"name": "base"})}, **gpus)
     twice = plain({"pod_template": once["pod_template_dict"]}, **gpus)
@@ -213,7 +213,7 @@ def test_a_template_that_has_the_settings_stays_as_it_is(kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "says"),
+    ("options", "message"),
     [
         ({"operator": "task"}, "write one of pod, job"),
         ({"provider_version": "newest"}, "write a version such as"),
@@ -221,11 +221,11 @@ def test_a_template_that_has_the_settings_stays_as_it_is(kind: str) -> None:
         ({"pod_template": template({"name": "logs"}, {"name": "base"})}, "put it first"),
     ],
 )
-def test_a_mistake_is_refused_in_a_sentence(options: dict[str, Any], says: str) -> None:
-    with pytest.raises(kai.InvalidRequestError, match=says):
+def test_invalid_arguments_raise_one_sentence(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(kai.InvalidRequestError, match=message):
         plain(options, gpus=1)
 
 
-def test_native_needs_the_library() -> None:
+def test_native_objects_need_the_library() -> None:
     with pytest.raises(kai.InvalidRequestError, match="cncf-kubernetes"):
         airflow.build(request(), as_native=True)

@@ -70,7 +70,7 @@ def test_half_a_t4() -> None:
         ),
     ],
 )
-def test_every_way_to_ask_for_gpus(
+def test_every_kind_of_gpu_request(
     gpus: dict[str, Any], annotations: dict[str, str], limits: dict[str, str]
 ) -> None:
     template = plain(**gpus)["template"]
@@ -86,11 +86,11 @@ def test_every_way_to_ask_for_gpus(
     assert pod["spec"]["containers"][1] == {"name": "main", **template.get("container", {})}
 
 
-def test_gpus_are_never_asked_for_by_the_whole_workflow() -> None:
+def test_the_whole_workflow_requests_no_gpus() -> None:
     assert "gpu" not in json.dumps(plain(gpu_fraction=0.5)["workflow"])
 
 
-def test_only_the_queue_is_on_the_workflow_and_a_step_has_the_rest() -> None:
+def test_the_workflow_has_the_queue_and_a_step_the_rest() -> None:
     built = plain(priority="train", topology="cluster", required_level="rack")
 
     assert built["workflow"]["metadata"] == {"labels": {"kai.scheduler/queue": "team-a"}}
@@ -100,7 +100,7 @@ def test_only_the_queue_is_on_the_workflow_and_a_step_has_the_rest() -> None:
     assert built.placement["kai.scheduler/queue"] == "Workflow and template"
 
 
-def test_what_a_template_has_no_field_for_is_a_patch_of_its_pod() -> None:
+def test_settings_without_a_template_field_are_in_the_pod_patch() -> None:
     template = plain(claim="one-gpu", runtime_class="nvidia")["template"]
 
     assert json.loads(template["podSpecPatch"]) == {
@@ -110,7 +110,7 @@ def test_what_a_template_has_no_field_for_is_a_patch_of_its_pod() -> None:
     assert template["container"]["resources"] == {"claims": [{"name": "gpu"}]}
 
 
-def test_a_step_is_no_gang() -> None:
+def test_a_step_is_not_a_gang() -> None:
     built = plain(gpus=1, gang_min=2)
 
     assert "batch-min-member" not in json.dumps(dict(built))
@@ -128,19 +128,19 @@ def test_older_labels_are_on_the_workflow_as_well(both: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "says"),
+    ("options", "message"),
     [
         ({"kind": "dag"}, "write one of container, script"),
         ({"request": {"container": "train"}}, "in the container main"),
     ],
 )
-def test_a_mistake_is_refused_in_a_sentence(options: dict[str, Any], says: str) -> None:
-    asked = request(**options.pop("request", {}))
-    with pytest.raises(kai.InvalidRequestError, match=says):
-        argo.build(asked, **options)
+def test_invalid_arguments_raise_one_sentence(options: dict[str, Any], message: str) -> None:
+    given = request(**options.pop("request", {}))
+    with pytest.raises(kai.InvalidRequestError, match=message):
+        argo.build(given, **options)
 
 
-def test_native_needs_the_library() -> None:
+def test_native_objects_need_the_library() -> None:
     with pytest.raises(kai.InvalidRequestError, match="as_native=True needs hera"):
         argo.build(request(), as_native=True)
 
@@ -171,7 +171,7 @@ TRAIN = {
 }
 
 
-def test_a_workflow_gets_the_settings_and_keeps_the_rest() -> None:
+def test_a_workflow_gets_the_settings_and_keeps_its_fields() -> None:
     manifest = workflow(STEPS, PREPARE, TRAIN, ttlStrategy={"secondsAfterCompletion": 60})
     before = json.dumps(manifest)
 
@@ -206,14 +206,14 @@ def test_a_workflow_gets_the_settings_and_keeps_the_rest() -> None:
     [{}, {"gpus": 1}, {"mig": "1g.5gb"}, {"gpu_fraction": 0.5}, {"gpu_memory": "5Gi"},
      {"gpu_fraction": 0.5, "devices": 2}, {"claim": "one", "runtime_class": "nvidia"}],
 )  # fmt: skip
-def test_patched_twice_is_as_once(gpus: dict[str, Any]) -> None:
+def test_patching_is_idempotent(gpus: dict[str, Any]) -> None:
     once = argo.patch(workflow(TRAIN), request(**gpus), templates=["train"])
     twice = argo.patch(once, request(**gpus), templates=["train"])
     assert twice == once
     assert merge(once, once) == once
 
 
-def test_a_pod_spec_patch_of_ones_own_stays() -> None:
+def test_an_existing_pod_spec_patch_is_kept() -> None:
     train = {**TRAIN, "podSpecPatch": "terminationGracePeriodSeconds: 5\n"}
     built = argo.patch(workflow(train), request(runtime_class="nvidia"), templates=["train"])
 
@@ -227,13 +227,13 @@ def test_a_pod_spec_patch_of_ones_own_stays() -> None:
 
 
 @pytest.mark.parametrize("kind", ["WorkflowTemplate", "ClusterWorkflowTemplate"])
-def test_templates_hand_the_queue_on_to_their_workflows(kind: str) -> None:
+def test_templates_set_the_queue_of_their_workflows(kind: str) -> None:
     built = argo.patch({**workflow(TRAIN), "kind": kind}, request(gpus=1), templates=["train"])
     assert built["spec"]["workflowMetadata"] == {"labels": {"kai.scheduler/queue": "team-a"}}
     assert built["metadata"]["labels"] == {"team": "vision"}
 
 
-def test_a_cron_workflow_holds_a_workflow() -> None:
+def test_a_cron_workflow_is_patched() -> None:
     manifest = {
         "kind": "CronWorkflow",
         "metadata": {"name": "nightly"},
@@ -249,7 +249,7 @@ def test_a_cron_workflow_holds_a_workflow() -> None:
     assert train["metadata"]["annotations"]["gpu-fraction"] == "0.5"
 
 
-def test_of_several_containers_one_gets_the_gpu() -> None:
+def test_one_of_several_containers_gets_the_gpu() -> None:
     template = {
         "name": "train",
         "containerSet": {"containers": [{"name": "load"}, {"name": "fit", "image": "gpu"}]},
@@ -270,15 +270,15 @@ def test_of_several_containers_one_gets_the_gpu() -> None:
 
 
 @pytest.mark.parametrize(
-    ("manifest", "templates", "says"),
+    ("manifest", "templates", "message"),
     [
         (workflow(TRAIN), ["trian"], "there is no template 'trian': write some of train"),
         (workflow(STEPS), ["steps"], "runs no container"),
         ({"kind": "Job"}, [], "kind is 'Job': write one of Workflow"),
     ],
 )
-def test_what_cannot_be_patched_is_refused(
-    manifest: dict[str, Any], templates: list[str], says: str
+def test_other_manifests_are_refused(
+    manifest: dict[str, Any], templates: list[str], message: str
 ) -> None:
-    with pytest.raises(kai.InvalidRequestError, match=says):
+    with pytest.raises(kai.InvalidRequestError, match=message):
         argo.patch(manifest, request(gpus=1), templates=templates)

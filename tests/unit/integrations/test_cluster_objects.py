@@ -33,7 +33,7 @@ def mutation(policy: dict[str, Any]) -> str:
 # ---- the scheduler's name -----------------------------------------------------------------------
 
 
-def test_new_pods_with_a_queue_and_no_scheduler_get_one() -> None:
+def test_pods_with_a_queue_and_no_scheduler_get_kai() -> None:
     policy = of_kind(scheduler_name_policy(REQUEST), "MutatingAdmissionPolicy")
 
     assert '"kai.scheduler/queue" in object.metadata.labels' in conditions(policy)
@@ -43,7 +43,7 @@ def test_new_pods_with_a_queue_and_no_scheduler_get_one() -> None:
     assert (rule["resources"], rule["operations"]) == (["pods"], ["CREATE"])
 
 
-def test_a_policy_is_in_force_through_its_binding() -> None:
+def test_each_policy_has_a_binding() -> None:
     objects = scheduler_name_policy(REQUEST, pin_queue=True)
 
     for kind in ("MutatingAdmissionPolicy", "ValidatingAdmissionPolicy"):
@@ -54,7 +54,7 @@ def test_a_policy_is_in_force_through_its_binding() -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_another_scheduler_and_another_label_are_used_everywhere(form: str) -> None:
+def test_scheduler_and_label_are_set_everywhere(form: str) -> None:
     text = json.dumps(
         scheduler_name_policy(
             kai.PodRequest(scheduler_name="kai-blue", queue_label_key="example.com/queue"),
@@ -86,18 +86,18 @@ def test_pods_are_found_by_the_label_that_the_request_uses(
     assert {key for key in ("kai.scheduler/queue", "runai/queue") if key in text} == found
 
 
-def test_the_queue_of_the_request_does_not_matter() -> None:
+def test_the_queue_of_the_request_has_no_effect() -> None:
     assert scheduler_name_policy(REQUEST) == scheduler_name_policy(kai.PodRequest(gpus=1))
 
 
-def test_older_clusters_have_the_beta_of_the_policies() -> None:
+def test_older_clusters_get_beta_policies() -> None:
     versions = {
         each["apiVersion"] for each in scheduler_name_policy(REQUEST, api_version="v1beta1")
     }
     assert versions == {"admissionregistration.k8s.io/v1beta1"}
 
 
-def test_kyverno_leaves_the_templates_of_jobs_alone() -> None:
+def test_kyverno_does_not_change_job_templates() -> None:
     (policy,) = scheduler_name_policy(REQUEST, form="kyverno")
 
     assert (
@@ -108,7 +108,7 @@ def test_kyverno_leaves_the_templates_of_jobs_alone() -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_it_is_plain_data_with_a_name_of_choice(form: str) -> None:
+def test_policies_are_plain_data_with_a_chosen_name(form: str) -> None:
     objects = scheduler_name_policy(REQUEST, form=form, pin_queue=True, name="gpu-pods")
 
     assert all(each["metadata"]["name"].startswith("gpu-pods") for each in objects)
@@ -118,15 +118,15 @@ def test_it_is_plain_data_with_a_name_of_choice(form: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "says"),
+    ("options", "message"),
     [
         ({"form": "opa"}, "write one of policy, kyverno"),
         ({"api_version": "v2"}, "write one of v1, v1beta1"),
         ({"name": "Not A Name"}, "not the name of a Kubernetes object"),
     ],
 )
-def test_a_mistake_is_refused_in_a_sentence(options: dict[str, str], says: str) -> None:
-    with pytest.raises(kai.InvalidRequestError, match=says):
+def test_invalid_arguments_raise_one_sentence(options: dict[str, str], message: str) -> None:
+    with pytest.raises(kai.InvalidRequestError, match=message):
         scheduler_name_policy(REQUEST, **options)  # type: ignore[arg-type]
 
 
@@ -156,7 +156,7 @@ def test_a_namespace_with_a_queue_sends_all_its_pods_there() -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_no_owner_there_can_name_another_queue(form: str) -> None:
+def test_owners_in_the_namespace_cannot_use_another_queue(form: str) -> None:
     objects = scheduler_name_policy(REQUEST, form=form, pin_queue=True)
     policy = of_kind(objects, "ValidatingAdmissionPolicy")
     binding = of_kind(objects, "ValidatingAdmissionPolicyBinding")
@@ -170,14 +170,14 @@ def test_no_owner_there_can_name_another_queue(form: str) -> None:
     assert binding["spec"]["matchResources"]["namespaceSelector"]["matchExpressions"]
 
 
-def test_without_it_queues_are_free() -> None:
+def test_without_pin_queue_any_queue_is_allowed() -> None:
     assert "namespaceObject" not in json.dumps(scheduler_name_policy(REQUEST))
 
 
 # ---- Argo's defaults -----------------------------------------------------------------------------
 
 
-def test_workflows_go_to_kai_by_default() -> None:
+def test_workflows_use_kai_by_default() -> None:
     configmap = workflow_defaults(REQUEST)
 
     assert configmap["metadata"] == {
@@ -190,7 +190,7 @@ def test_workflows_go_to_kai_by_default() -> None:
     }
 
 
-def test_defaults_that_are_there_stay() -> None:
+def test_existing_defaults_are_kept() -> None:
     existing = "spec:\n  ttlStrategy:\n    secondsAfterCompletion: 60\n  schedulerName: old\n"
     configmap = workflow_defaults(
         kai.PodRequest(), existing=existing, namespace="kubeflow", name="argo-config"
@@ -205,12 +205,12 @@ def test_defaults_that_are_there_stay() -> None:
     }
 
 
-def test_defaults_are_the_same_when_they_are_merged_twice() -> None:
+def test_merging_defaults_is_idempotent() -> None:
     once = workflow_defaults(REQUEST, existing="spec: {}")
     assert workflow_defaults(REQUEST, existing=once["data"]["workflowDefaults"]) == once
 
 
 @pytest.mark.parametrize("existing", ["- a list", "a: [broken"])
-def test_defaults_that_are_no_mapping_are_refused(existing: str) -> None:
+def test_defaults_that_are_not_a_mapping_are_refused(existing: str) -> None:
     with pytest.raises(kai.InvalidRequestError, match="existing is not a mapping"):
         workflow_defaults(REQUEST, existing=existing)

@@ -59,12 +59,12 @@ def test_a_volcano_job_becomes_a_job_set_of_kai() -> None:
     assert job["spec"]["tasks"][0]["template"]["spec"]["schedulerName"] == "volcano"
 
 
-def test_queues_may_be_called_otherwise() -> None:
+def test_queues_may_be_renamed() -> None:
     built = convert.volcano(volcano_job(task("w", 1)), queues={"default": "team-a"})
     assert built["metadata"]["labels"]["kai.scheduler/queue"] == "team-a"
 
 
-def test_fewer_pods_may_start_together() -> None:
+def test_the_minimum_may_be_less_than_all_pods() -> None:
     one = convert.volcano(volcano_job(task("w", 4), minAvailable=2))
     assert parts(one)["w"]["metadata"]["annotations"] == {MIN: "2"}
     several = convert.volcano(
@@ -78,7 +78,7 @@ def test_fewer_pods_may_start_together() -> None:
     assert none.setting == "minAvailable"
 
 
-def test_what_has_no_counterpart_is_reported() -> None:
+def test_unsupported_fields_are_reported() -> None:
     job = volcano_job(task("w", 1), plugins={"ssh": []}, policies=[{"event": "PodEvicted"}], odd=1)
     built = convert.volcano(job)
     assert {each.setting for each in built.unsupported} == {"spec.plugins", "spec.policies"}
@@ -88,7 +88,7 @@ def test_what_has_no_counterpart_is_reported() -> None:
 
 
 @pytest.mark.parametrize(
-    ("job", "says"),
+    ("job", "message"),
     [
         ({"apiVersion": "batch/v1", "kind": "Job"}, "apiVersion is 'batch/v1'"),
         (volcano_job(), "the Job has no tasks"),
@@ -98,8 +98,8 @@ def test_what_has_no_counterpart_is_reported() -> None:
         (volcano_job(task("w", 0)), "replicas of task w is 0"),
     ],
 )
-def test_jobs_that_make_no_sense_are_refused(job: dict[str, Any], says: str) -> None:
-    with pytest.raises(InvalidRequestError, match=says):
+def test_invalid_jobs_are_refused(job: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidRequestError, match=message):
         convert.volcano(job)
 
 
@@ -116,7 +116,7 @@ def kueue_job(**labels: str) -> dict[str, Any]:
     }
 
 
-def test_a_queue_of_kueue_becomes_one_of_kai_and_does_not_act_twice() -> None:
+def test_a_kueue_queue_becomes_a_kai_queue_and_kueue_is_removed() -> None:
     job = kueue_job(**{"kueue.x-k8s.io/priority-class": "high"})
     built = convert.kueue(job)
     assert built["metadata"]["labels"] == {"kai.scheduler/queue": "research"}
@@ -131,7 +131,7 @@ def test_a_queue_of_kueue_becomes_one_of_kai_and_does_not_act_twice() -> None:
     assert "suspend" in job["spec"]
 
 
-def test_kueue_s_hold_on_a_training_job_goes_as_well() -> None:
+def test_the_suspension_of_a_training_job_by_kueue_is_removed() -> None:
     template = {"spec": {"containers": [{"name": "pytorch", "image": "i"}]}}
     job = {
         "apiVersion": "kubeflow.org/v1",

@@ -44,7 +44,7 @@ def config(**arguments: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_each_kind_of_gpu_has_its_place(
+def test_each_kind_of_gpu_request_is_set(
     gpus: dict[str, Any], annotations: dict[str, str], limits: dict[str, str]
 ) -> None:
     tag = config(**gpus)
@@ -57,7 +57,7 @@ def test_each_kind_of_gpu_has_its_place(
     assert pod["spec"]["containers"][0]["name"] == "dagster"
 
 
-def test_what_kai_reads_from_the_job_is_written_on_the_job() -> None:
+def test_settings_of_the_job_are_on_the_job() -> None:
     built = dagster.build(
         kai.PodRequest(queue="team-a", priority="train", topology="t", required_level="rack")
     )
@@ -96,7 +96,7 @@ def test_the_settings_are_json_in_snake_case() -> None:
     }
 
 
-def test_an_existing_tag_keeps_its_own_and_loses_whole_gpus() -> None:
+def test_an_existing_tag_keeps_its_fields_except_whole_gpus() -> None:
     existing = {
         "container_config": {
             "resources": {"limits": {"nvidia.com/gpu": "1", "memory": "2Gi"}},
@@ -119,7 +119,7 @@ def test_an_existing_tag_keeps_its_own_and_loses_whole_gpus() -> None:
     assert any("nvidia.com/gpu: 1 in the limits" in warning for warning in built.warnings)
 
 
-def test_twice_is_as_once() -> None:
+def test_building_is_idempotent() -> None:
     request = kai.PodRequest(queue="team-a", gpu_fraction=0.5, env={"A": "1"}, topology="t",
                              required_level="rack")  # fmt: skip
     once = dagster.build(request)
@@ -127,16 +127,16 @@ def test_twice_is_as_once() -> None:
     assert dagster.build(request, existing=once) == once
 
 
-def test_a_container_with_another_name_is_the_one_that_is_named() -> None:
-    asked = config(gpu_fraction=0.5, container="trainer")
-    assert asked["container_config"]["name"] == "trainer"
+def test_a_container_with_another_name_gets_the_settings() -> None:
+    given = config(gpu_fraction=0.5, container="trainer")
+    assert given["container_config"]["name"] == "trainer"
     request = kai.PodRequest(queue="team-a", gpu_fraction=0.5)
     built = dagster.build(request, existing={"container_config": {"name": "mine"}})
     annotations = built[TAG]["pod_template_spec_metadata"]["annotations"]
     assert annotations["gpu-fraction-container-name"] == "mine"
 
 
-def test_steps_that_the_run_owns_have_no_topology_of_their_own() -> None:
+def test_steps_owned_by_the_run_have_no_topology() -> None:
     request = kai.PodRequest(queue="team-a", topology="t", required_level="rack")
     built = dagster.build(request, owner_references=True)
     assert [each.setting for each in built.unsupported] == ["topology"]
@@ -145,7 +145,7 @@ def test_steps_that_the_run_owns_have_no_topology_of_their_own() -> None:
         dagster.build(request, owner_references=True, strict=True)
 
 
-def test_a_gang_of_more_pods_than_the_job_has_is_warned_of() -> None:
+def test_a_gang_larger_than_the_job_causes_a_warning() -> None:
     request = kai.PodRequest(queue="team-a", gang_min=2)
     built = dagster.build(request)
     assert built[TAG]["job_metadata"]["annotations"] == {"kai.scheduler/batch-min-member": "2"}
@@ -154,12 +154,12 @@ def test_a_gang_of_more_pods_than_the_job_has_is_warned_of() -> None:
     assert not any("gang_min=2" in warning for warning in enough.warnings)
 
 
-def test_the_start_timeout_is_spoken_of() -> None:
+def test_the_start_timeout_causes_a_warning() -> None:
     built = dagster.build(kai.PodRequest(queue="team-a"))
     assert any("start_timeout_seconds to 3600" in warning for warning in built.warnings)
 
 
-def test_merge_behavior_is_one_that_dagster_has() -> None:
+def test_an_unknown_merge_behavior_is_refused() -> None:
     request = kai.PodRequest(queue="team-a")
     assert dagster.build(request, merge_behavior="SHALLOW")[TAG]["merge_behavior"] == "SHALLOW"
     with pytest.raises(kai.InvalidRequestError, match="write one of DEEP, SHALLOW"):

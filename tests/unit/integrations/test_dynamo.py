@@ -11,7 +11,7 @@ from kai.integrations import dynamo
 QUEUE = "nvidia.com/kai-scheduler-queue"
 
 
-def asked(**arguments: Any) -> kai.PodRequest:
+def request(**arguments: Any) -> kai.PodRequest:
     return kai.PodRequest(queue="inference", **arguments)
 
 
@@ -30,10 +30,10 @@ def asked(**arguments: Any) -> kai.PodRequest:
         ),
     ],
 )
-def test_workers_take_the_gpus_in_dynamo_s_words(
+def test_workers_request_gpus_with_dynamos_fields(
     gpus: dict[str, Any], annotations: dict[str, str], limits: dict[str, Any]
 ) -> None:
-    built = dynamo.build(asked(**gpus), services=["Frontend", "Decode"])
+    built = dynamo.build(request(**gpus), services=["Frontend", "Decode"])
     frontend, decode = (built["spec"]["services"][name] for name in ("Frontend", "Decode"))
     if annotations:
         annotations = {**annotations, "gpu-fraction-container-name": "main"}
@@ -46,13 +46,13 @@ def test_workers_take_the_gpus_in_dynamo_s_words(
     assert built.to_pod_spec()["spec"]["containers"][0]["name"] == "main"
 
 
-def test_a_deployment_always_names_a_queue_that_there_is() -> None:
+def test_a_deployment_has_the_default_queue_without_one() -> None:
     built = dynamo.build(kai.PodRequest(gpus=1))
     assert built["metadata"]["annotations"] == {QUEUE: "default-queue"}
     assert any(QUEUE in each for each in built.warnings)
 
 
-def test_a_deployment_that_exists_keeps_what_is_its_own() -> None:
+def test_an_existing_deployment_keeps_its_fields() -> None:
     mine = {
         "apiVersion": dynamo.API,
         "kind": "DynamoGraphDeployment",
@@ -71,7 +71,7 @@ def test_a_deployment_that_exists_keeps_what_is_its_own() -> None:
         },
     }
     built = dynamo.build(
-        asked(gpu_fraction=0.5, env={"A": "1"}, topology="racks", required_level="rack"),
+        request(gpu_fraction=0.5, env={"A": "1"}, topology="racks", required_level="rack"),
         manifest=mine,
     )
     decode = built["spec"]["services"]["Decode"]
@@ -92,13 +92,13 @@ def test_the_newer_version_has_pod_templates() -> None:
         "kind": "DynamoGraphDeployment",
         "spec": {"components": [{"name": "decode", "podTemplate": template}]},
     }
-    built = dynamo.build(asked(gpu_memory=2000), manifest=mine)
+    built = dynamo.build(request(gpu_memory=2000), manifest=mine)
     (component,) = built["spec"]["components"]
     assert component["podTemplate"]["metadata"]["annotations"]["gpu-memory"] == "2000"
     assert component["podTemplate"]["spec"]["schedulerName"] == "kai-scheduler"
 
 
-def test_a_frontend_takes_no_gpu_whatever_its_name() -> None:
+def test_a_frontend_with_any_name_gets_no_gpu() -> None:
     def template() -> dict[str, Any]:
         return {"spec": {"containers": [{"name": "main", "image": "i"}]}}
 
@@ -107,7 +107,7 @@ def test_a_frontend_takes_no_gpu_whatever_its_name() -> None:
         for name, kind in (("web", "frontend"), ("picker", "epp"), ("engine", "decode"))
     ]
     newer = dynamo.build(
-        asked(gpus=1),
+        request(gpus=1),
         manifest={"kind": "DynamoGraphDeployment", "spec": {"components": components}},
     )
     takers = [
@@ -119,7 +119,7 @@ def test_a_frontend_takes_no_gpu_whatever_its_name() -> None:
 
     services = {"web": {"componentType": "frontend"}, "engine": {"componentType": "worker"}}
     older = dynamo.build(
-        asked(gpus=1),
+        request(gpus=1),
         manifest={"kind": "DynamoGraphDeployment", "spec": {"services": services}},
     )["spec"]["services"]
     assert [name for name in older if "resources" in older[name]] == ["engine"]
@@ -132,7 +132,7 @@ def test_cliques_of_grove_have_labels_beside_their_pods() -> None:
         "kind": "PodCliqueSet",
         "spec": {"template": {"cliques": [{"name": "p", "spec": {"podSpec": pod}}]}},
     }
-    built = dynamo.build(asked(gpu_fraction=0.5, gang_min=2), manifest=mine)
+    built = dynamo.build(request(gpu_fraction=0.5, gang_min=2), manifest=mine)
     (clique,) = built["spec"]["template"]["cliques"]
     assert clique["annotations"]["gpu-fraction-container-name"] == "prefill"
     assert clique["labels"] == {"kai.scheduler/queue": "inference"}
@@ -141,8 +141,8 @@ def test_cliques_of_grove_have_labels_beside_their_pods() -> None:
     assert QUEUE not in str(dict(built))
 
 
-def test_mistakes_are_told() -> None:
+def test_invalid_arguments_are_refused() -> None:
     with pytest.raises(InvalidRequestError, match="services is empty"):
-        dynamo.build(asked(), services=[])
+        dynamo.build(request(), services=[])
     with pytest.raises(InvalidRequestError, match="kind is 'Job'"):
-        dynamo.build(asked(), manifest={"kind": "Job"})
+        dynamo.build(request(), manifest={"kind": "Job"})

@@ -32,7 +32,7 @@ def plain(**arguments: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_each_kind_of_gpu_has_its_place(
+def test_each_kind_of_gpu_request_is_set(
     gpus: dict[str, Any], annotations: dict[str, str], limits: dict[str, str]
 ) -> None:
     template = plain(**gpus)
@@ -46,7 +46,7 @@ def test_each_kind_of_gpu_has_its_place(
     }
 
 
-def test_the_pod_carries_what_kai_reads_from_owners() -> None:
+def test_settings_of_the_owner_are_on_the_pod() -> None:
     template = plain(priority="train", topology="t", required_level="rack")
     assert template["labels"]["priorityClassName"] == "train"
     assert template["annotations"] == {
@@ -55,7 +55,7 @@ def test_the_pod_carries_what_kai_reads_from_owners() -> None:
     }
 
 
-def test_a_template_keeps_its_own_and_loses_whole_gpus() -> None:
+def test_a_template_keeps_its_fields_except_whole_gpus() -> None:
     existing = {
         "pod_spec": {
             "serviceAccountName": "runner",
@@ -77,7 +77,7 @@ def test_a_template_keeps_its_own_and_loses_whole_gpus() -> None:
     assert any("nvidia.com/gpu: 1 in the limits" in warning for warning in built.warnings)
 
 
-def test_a_primary_container_that_is_missing_comes_last() -> None:
+def test_a_missing_primary_container_is_added_last() -> None:
     existing = {"pod_spec": {"containers": [{"name": "side"}]}}
     built = flyte.build(kai.PodRequest(queue="a", gpu_fraction=0.5), existing=existing)
     names = [each["name"] for each in built.pod["spec"]["containers"]]
@@ -85,14 +85,14 @@ def test_a_primary_container_that_is_missing_comes_last() -> None:
     assert built["annotations"]["gpu-fraction-container-name"] == "primary"
 
 
-def test_twice_is_as_once() -> None:
+def test_building_is_idempotent() -> None:
     request = kai.PodRequest(queue="team-a", gpu_fraction=0.5, env={"A": "1"}, cpu=1)
     once = flyte.build(request)
     assert flyte.build(request, existing=once.settings) == once
     assert merge(merge({}, once), once) == once
 
 
-def test_a_gang_is_not_possible() -> None:
+def test_a_gang_is_unsupported() -> None:
     built = flyte.build(kai.PodRequest(queue="a", gang_min=2))
     assert [each.setting for each in built.unsupported] == ["gang_min"]
     assert built["annotations"] == {}
@@ -100,16 +100,16 @@ def test_a_gang_is_not_possible() -> None:
         flyte.build(kai.PodRequest(queue="a", gang_min=2), strict=True)
 
 
-def test_what_would_replace_or_double_the_settings_is_warned_of() -> None:
-    said = " ".join(flyte.build(kai.PodRequest(queue="a", gpu_fraction=0.5, cpu=1)).warnings)
-    assert "accelerator=" in said
-    assert "requests= and limits=" in said
-    assert "pod-pending-timeout" in said
+def test_conflicting_task_arguments_cause_warnings() -> None:
+    text = " ".join(flyte.build(kai.PodRequest(queue="a", gpu_fraction=0.5, cpu=1)).warnings)
+    assert "accelerator=" in text
+    assert "requests= and limits=" in text
+    assert "pod-pending-timeout" in text
     none = " ".join(flyte.build(kai.PodRequest(queue="a")).warnings)
     assert "accelerator=" not in none
     assert "requests= and limits=" not in none
 
 
-def test_an_sdk_is_one_of_two() -> None:
+def test_an_unknown_sdk_is_refused() -> None:
     with pytest.raises(kai.InvalidRequestError, match="write one of flytekit, flyte"):
         flyte.build(kai.PodRequest(queue="a"), sdk="flyte2")

@@ -32,7 +32,7 @@ def jobs(manifest: Any) -> dict[str, Any]:
         ({"gpu_fraction": 0.5, "devices": 2}, "gpu-fraction-num-devices", None),
     ],
 )
-def test_each_kind_of_gpu_is_on_the_pods_and_nowhere_else(
+def test_each_kind_of_gpu_request_is_only_on_the_pods(
     gpus: dict[str, Any], annotation: str | None, limit: str | None
 ) -> None:
     manifest = built(request=kai.PodRequest(queue="team-a", **gpus))
@@ -96,7 +96,7 @@ def test_a_job_of_the_set_may_have_a_number_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "says"),
+    ("options", "message"),
     [
         ({"request": kai.PodRequest(gang_min=2)}, "replicated job worker has 1 pods at a time"),
         ({"min_jobs": 2}, "min_jobs is 2, but there are 1 jobs"),
@@ -107,12 +107,12 @@ def test_a_job_of_the_set_may_have_a_number_of_its_own() -> None:
         ({"as_native": True}, "no Python classes"),
     ],
 )
-def test_mistakes_are_told(options: dict[str, Any], says: str) -> None:
-    with pytest.raises(InvalidRequestError, match=says):
+def test_invalid_arguments_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidRequestError, match=message):
         built(**options)
 
 
-def test_jobs_in_order_are_no_gang() -> None:
+def test_jobs_in_order_cause_a_gang_warning() -> None:
     assert any("in_order" in each for each in built(jobs={"a": 1, "b": 1}, in_order=True).warnings)
     assert not any("in_order" in each for each in built(jobs={"a": 1, "b": 1}).warnings)
 
@@ -126,7 +126,7 @@ def test_the_workaround_for_stale_gangs_is_for_the_versions_that_need_it() -> No
         assert template["metadata"].get("annotations", {}).get(key) == value
 
 
-def test_what_is_built_can_be_merged_into_a_job_set_that_exists() -> None:
+def test_settings_are_merged_into_an_existing_job_set() -> None:
     mine = dict(built(jobs={"worker": 2}))
     mine["metadata"]["labels"]["team"] = "vision"
     again = merge(mine, dict(kubernetes.patch(mine, kai.PodRequest(queue="b", gpus=1))))

@@ -66,7 +66,7 @@ def test_half_a_t4() -> None:
         ),
     ],
 )
-def test_every_way_to_ask_for_gpus(
+def test_every_kind_of_gpu_request(
     gpus: dict[str, Any], annotations: dict[str, str], accelerator: dict[str, str] | None
 ) -> None:
     built = plain(**gpus)
@@ -85,7 +85,7 @@ def test_every_way_to_ask_for_gpus(
     assert built.pod["metadata"] == metadata(built)
 
 
-def test_what_kai_reads_from_owners_is_on_the_pod() -> None:
+def test_settings_of_the_owner_are_on_the_pod() -> None:
     built = plain(
         gpus=8, topology="cluster", required_level="rack", priority="train", preemptible=True
     )
@@ -105,7 +105,7 @@ def test_what_kai_reads_from_owners_is_on_the_pod() -> None:
 # ---- what cannot be said there -------------------------------------------------------------------
 
 
-def test_the_schedulers_name_is_a_policys() -> None:
+def test_a_policy_sets_the_scheduler_name() -> None:
     built = plain(gpu_fraction=0.5)
 
     assert "schedulerName" not in json.dumps(dict(built))
@@ -121,7 +121,7 @@ def test_the_schedulers_name_is_a_policys() -> None:
         built.strict()
 
 
-def test_the_policy_does_not_find_a_pod_without_a_queue() -> None:
+def test_the_policy_skips_a_pod_without_a_queue() -> None:
     built = plain(queue=None, gpus=1)
 
     assert "schedulerName" not in built.pod["spec"]
@@ -129,12 +129,12 @@ def test_the_policy_does_not_find_a_pod_without_a_queue() -> None:
     assert "write queue=" in built.unsupported[0].workaround
 
 
-def test_kyverno_is_another_form_of_the_policy() -> None:
+def test_kyverno_gets_an_equivalent_policy() -> None:
     built = kfp.build(kai.PodRequest(queue="q"), as_native=False, form="kyverno")
     assert [each["kind"] for each in built.cluster_objects] == ["ClusterPolicy"]
 
 
-def test_a_step_that_wants_the_default_scheduler_gets_it() -> None:
+def test_a_step_may_use_the_default_scheduler() -> None:
     built = kfp.build(
         kai.PodRequest(queue="q", scheduler_name="default-scheduler"), as_native=False, strict=True
     )
@@ -150,7 +150,7 @@ def test_a_step_that_wants_the_default_scheduler_gets_it() -> None:
         ("claim", "one-gpu"),
     ],
 )
-def test_what_there_is_no_field_for_is_said_and_left_out(setting: str, value: Any) -> None:
+def test_unsupported_settings_are_reported_and_left_out(setting: str, value: Any) -> None:
     built = plain(**{setting: value})
 
     assert setting in [each.setting for each in built.unsupported]
@@ -161,7 +161,7 @@ def test_what_there_is_no_field_for_is_said_and_left_out(setting: str, value: An
     assert metadata(built) == metadata(plain())
 
 
-def test_without_the_directories_of_mps_its_variables_are_left_out() -> None:
+def test_without_mps_directories_its_variables_are_left_out() -> None:
     mps = {"isolation": "mps", "mps": True, "mps_pipe_directory": "/run/mps"}
     built = plain(gpu_fraction=0.5, env={"A": "1"}, **mps)
 
@@ -172,21 +172,19 @@ def test_without_the_directories_of_mps_its_variables_are_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "message"),
     [
         ({"container": "train"}, "in the container main"),
         ({"cpu": "1e3"}, "cpu is '1e3', which Kubeflow Pipelines does not read"),
         ({"memory_limit": "1.5Gi"}, "memory_limit is '1.5Gi'"),
     ],
 )
-def test_what_kfp_would_refuse_later_is_refused_at_once(
-    arguments: dict[str, Any], says: str
-) -> None:
-    with pytest.raises(kai.InvalidRequestError, match=says):
+def test_values_that_kfp_refuses_are_refused(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(kai.InvalidRequestError, match=message):
         plain(**arguments)
 
 
-def test_native_needs_the_library() -> None:
+def test_native_objects_need_the_library() -> None:
     with pytest.raises(kai.InvalidRequestError, match="as_native=True needs kfp"):
         kfp.build(kai.PodRequest(queue="q"), as_native=True)
 
@@ -209,7 +207,7 @@ class Task:
         self.called["cpu"] = amount
 
 
-def test_a_task_is_given_back_with_the_settings() -> None:
+def test_the_task_is_returned_with_the_settings() -> None:
     task = Task()
     built = plain(gpu_fraction=0.5, cpu=2, env={"A": "1"})
 
@@ -218,7 +216,7 @@ def test_a_task_is_given_back_with_the_settings() -> None:
     assert task.called == {"cpu": "2", "A": "1"}
 
 
-def test_applied_twice_is_as_once_and_foreign_settings_stay() -> None:
+def test_applying_is_idempotent_and_keeps_other_settings() -> None:
     toleration = {"key": "spot", "operator": "Exists"}
     json_form = {"tolerationJson": {"runtimeValue": {"constant": {"key": "a"}}}}
     task = Task(
@@ -239,7 +237,7 @@ def test_applied_twice_is_as_once_and_foreign_settings_stay() -> None:
     }
 
 
-def test_merged_twice_is_as_once() -> None:
+def test_merging_is_idempotent() -> None:
     built = plain(gpu_fraction=0.5, env={"A": "1"})
     assert merge(merge({}, built), built) == merge({}, built) == built
 
@@ -254,7 +252,7 @@ def test_settings_do_not_share_what_a_task_changes() -> None:
     assert json.dumps(dict(built)) == before
 
 
-def test_another_way_to_ask_for_a_gpu_takes_the_place_of_the_first() -> None:
+def test_another_kind_of_gpu_request_replaces_the_first() -> None:
     task = Task()
     kfp.apply(plain(gpu_fraction=0.5), task)
     with pytest.warns(UserWarning, match="gpu-fraction was removed"):

@@ -35,7 +35,7 @@ def predictor(**arguments: Any) -> dict[str, Any]:
     ],
 )
 @pytest.mark.parametrize("mode", ["RawDeployment", "Serverless"])
-def test_each_kind_of_gpu_has_its_place(
+def test_each_kind_of_gpu_request_is_set(
     gpus: dict[str, Any], annotations: dict[str, str], limits: dict[str, str], mode: str
 ) -> None:
     made = predictor(**gpus)
@@ -69,7 +69,7 @@ def test_a_deployment_has_the_topology_of_its_predictor() -> None:
     assert topology.keys().isdisjoint(serverless["spec"]["predictor"]["annotations"])
 
 
-def test_knative_has_to_accept_the_fields_and_to_wait() -> None:
+def test_knative_needs_feature_flags_and_a_longer_timeout() -> None:
     request = kai.PodRequest(
         queue="team-a", gpu_fraction=0.5, gpu_type="Tesla-T4", runtime_class="nvidia"
     )
@@ -89,7 +89,7 @@ def test_knative_has_to_accept_the_fields_and_to_wait() -> None:
     assert "serving.knative.dev/progress-deadline" not in predictor()
 
 
-def test_a_gang_is_the_pods_of_a_revision() -> None:
+def test_a_serverless_gang_sets_the_minimum_replicas() -> None:
     request = kai.PodRequest(queue="team-a", gang_min=2)
     serverless = kserve.build(request, mode="Serverless")
     assert serverless["spec"]["predictor"]["minReplicas"] == 2
@@ -100,7 +100,7 @@ def test_a_gang_is_the_pods_of_a_revision() -> None:
     assert "annotations" not in raw["spec"]["predictor"]
 
 
-def test_what_knative_does_not_take_is_not_written() -> None:
+def test_settings_that_knative_refuses_are_left_out() -> None:
     request = kai.PodRequest(queue="team-a", claim="one-gpu", privileged=True)
     built = kserve.build(request, mode="Serverless")
     assert {each.setting for each in built.unsupported} == {"claim", "privileged"}
@@ -114,7 +114,7 @@ def test_what_knative_does_not_take_is_not_written() -> None:
     }
 
 
-def test_a_service_keeps_its_own_and_loses_whole_gpus() -> None:
+def test_a_service_keeps_its_fields_except_whole_gpus() -> None:
     existing = {
         "apiVersion": "serving.kserve.io/v1beta1",
         "kind": "InferenceService",
@@ -148,7 +148,7 @@ def test_a_service_keeps_its_own_and_loses_whole_gpus() -> None:
     assert names == ["kserve-container", "side"]
 
 
-def test_a_predictor_of_ones_own_and_a_transformer_have_containers() -> None:
+def test_custom_predictors_and_transformers_have_containers() -> None:
     request = kai.PodRequest(queue="team-a", gpu_fraction=0.5, env={"A": "1"})
     container = {"name": "kserve-container", "env": [{"name": "A", "value": "1"}]}
     transformer = kserve.build(request, component="transformer")
@@ -168,7 +168,7 @@ def test_workers_of_a_predictor_get_whole_gpus_from_kserve() -> None:
 
 @pytest.mark.parametrize("mode", ["RawDeployment", "Serverless"])
 @pytest.mark.parametrize("component", ["predictor", "transformer"])
-def test_twice_is_as_once(mode: str, component: str) -> None:
+def test_building_is_idempotent(mode: str, component: str) -> None:
     request = kai.PodRequest(queue="team-a", gpu_fraction=0.5, env={"A": "1"}, cpu=1)
     once = kserve.build(request, mode=mode, component=component)
     again = kserve.build(request, mode=mode, component=component, existing=once)
@@ -176,14 +176,14 @@ def test_twice_is_as_once(mode: str, component: str) -> None:
     assert merge(merge({}, once), once) == once
 
 
-def test_services_are_not_preemptible_unless_told() -> None:
+def test_services_are_not_preemptible_by_default() -> None:
     quiet = kserve.build(kai.PodRequest(queue="a", preemptible=True))
     assert not any("rollout" in warning for warning in quiet.warnings)
-    said = kserve.build(kai.PodRequest(queue="a"))
-    assert any("rollout" in warning for warning in said.warnings)
+    built = kserve.build(kai.PodRequest(queue="a"))
+    assert any("rollout" in warning for warning in built.warnings)
 
 
-def test_names_that_kserve_does_not_know_are_refused() -> None:
+def test_unknown_names_are_refused() -> None:
     request = kai.PodRequest(queue="a")
     with pytest.raises(kai.InvalidRequestError, match="RawDeployment, Serverless"):
         kserve.build(request, mode="raw")

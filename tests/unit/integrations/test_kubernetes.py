@@ -40,7 +40,7 @@ KINDS_OF_GPU: list[tuple[dict[str, Any], dict[str, str], dict[str, str]]] = [
 ]
 
 
-def asked(**arguments: Any) -> kai.PodRequest:
+def requested(**arguments: Any) -> kai.PodRequest:
     return kai.PodRequest(queue="team-a", **arguments)
 
 
@@ -49,10 +49,10 @@ def pod_template(**container: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("gpus", "annotations", "limits"), KINDS_OF_GPU)
-def test_each_kind_of_gpu_has_its_place(
+def test_each_kind_of_gpu_request_is_set(
     gpus: dict[str, Any], annotations: dict[str, str], limits: dict[str, str]
 ) -> None:
-    built = kubernetes.build(asked(**gpus))
+    built = kubernetes.build(requested(**gpus))
     container = built["spec"]["containers"][0]
     assert built["metadata"].get("annotations", {}) == annotations
     assert container.get("resources", {}).get("limits", {}) == limits
@@ -63,17 +63,17 @@ def test_each_kind_of_gpu_has_its_place(
     assert yaml.safe_load(yaml.safe_dump(dict(built))) == dict(built)
 
 
-def test_a_template_alone_cannot_say_what_is_read_from_the_owner() -> None:
-    built = kubernetes.build(asked(gang_min=2, **TOPOLOGY))
+def test_a_template_lacks_the_settings_of_the_owner() -> None:
+    built = kubernetes.build(requested(gang_min=2, **TOPOLOGY))
     assert [each.setting for each in built.unsupported] == ["topology", "gang_min"]
     assert "annotations" not in built["metadata"]
     with pytest.raises(InvalidRequestError, match="kubernetes cannot express topology"):
-        kubernetes.build(asked(**TOPOLOGY), strict=True)
+        kubernetes.build(requested(**TOPOLOGY), strict=True)
 
 
-def test_a_job_says_what_is_read_from_the_job() -> None:
+def test_a_job_has_the_settings_of_the_owner() -> None:
     built = kubernetes.job(
-        asked(gpu_fraction=0.5, gang_min=2, priority="train", **TOPOLOGY),
+        requested(gpu_fraction=0.5, gang_min=2, priority="train", **TOPOLOGY),
         name="train", image="i", parallelism=4, completions=4, indexed=True,
     )  # fmt: skip
     assert built["metadata"]["labels"] == {
@@ -89,14 +89,14 @@ def test_a_job_says_what_is_read_from_the_job() -> None:
     assert built.unsupported == ()
 
 
-def test_more_pods_than_run_at_once_cannot_start_together() -> None:
+def test_a_gang_larger_than_the_parallelism_is_refused() -> None:
     with pytest.raises(InvalidRequestError, match="Job has 2 pods at a time"):
-        kubernetes.job(asked(gang_min=3), name="train", image="i", parallelism=2)
+        kubernetes.job(requested(gang_min=3), name="train", image="i", parallelism=2)
 
 
-def test_a_cron_job_says_it_in_the_template_of_its_jobs() -> None:
+def test_a_cron_job_has_the_settings_in_its_job_template() -> None:
     built = kubernetes.cron_job(
-        asked(gang_min=2, **TOPOLOGY), name="nightly", image="i", schedule="0 3 * * *"
+        requested(gang_min=2, **TOPOLOGY), name="nightly", image="i", schedule="0 3 * * *"
     )
     assert built["spec"]["jobTemplate"]["metadata"]["annotations"] == ON_OWNER
     assert "annotations" not in built["metadata"]
@@ -104,8 +104,8 @@ def test_a_cron_job_says_it_in_the_template_of_its_jobs() -> None:
     assert built.placement["kai.scheduler/topology"] == "spec.jobTemplate of the CronJob"
 
 
-def test_a_pod_by_itself_is_its_own_owner() -> None:
-    built = kubernetes.pod(asked(gpu_memory=2000, **TOPOLOGY), name="p", image="i")
+def test_a_bare_pod_has_the_settings_of_the_owner() -> None:
+    built = kubernetes.pod(requested(gpu_memory=2000, **TOPOLOGY), name="p", image="i")
     assert built["metadata"]["annotations"] == {
         "gpu-memory": "2000",
         "gpu-fraction-container-name": "main",
@@ -114,10 +114,10 @@ def test_a_pod_by_itself_is_its_own_owner() -> None:
     assert built["spec"]["restartPolicy"] == "Never"
 
 
-def test_a_deployment_is_told_of_its_priority() -> None:
-    told = kubernetes.deployment(asked(gpus=1), name="web", image="i", replicas=2)
-    assert any("non-preemptible inference" in warning for warning in told.warnings)
-    chosen = kubernetes.deployment(asked(gpus=1, preemptible=True), name="web", image="i")
+def test_a_deployment_warns_about_its_priority() -> None:
+    built = kubernetes.deployment(requested(gpus=1), name="web", image="i", replicas=2)
+    assert any("non-preemptible inference" in warning for warning in built.warnings)
+    chosen = kubernetes.deployment(requested(gpus=1, preemptible=True), name="web", image="i")
     assert not any("inference" in warning for warning in chosen.warnings)
     labels = chosen["spec"]["template"]["metadata"]["labels"]
     assert labels["kai.scheduler/preemptibility"] == "preemptible"
@@ -125,33 +125,33 @@ def test_a_deployment_is_told_of_its_priority() -> None:
     assert chosen["spec"]["selector"]["matchLabels"].items() <= labels.items()
 
 
-def test_waiting_in_a_queue_is_no_failure() -> None:
-    built = kubernetes.deployment(asked(), name="web", image="i")
+def test_deadlines_allow_waiting_in_a_queue() -> None:
+    built = kubernetes.deployment(requested(), name="web", image="i")
     assert built["spec"]["progressDeadlineSeconds"] == 3600
     assert any("progressDeadlineSeconds is 3600" in each for each in built.warnings)
-    job = dict(kubernetes.job(asked(), name="j", image="i"))
-    said = "spec.activeDeadlineSeconds is 60"
-    assert not any(said in each for each in kubernetes.patch(job, asked()).warnings)
+    job = dict(kubernetes.job(requested(), name="j", image="i"))
+    message = "spec.activeDeadlineSeconds is 60"
+    assert not any(message in each for each in kubernetes.patch(job, requested()).warnings)
     job["spec"]["activeDeadlineSeconds"] = 60
-    assert any(said in each for each in kubernetes.patch(job, asked()).warnings)
+    assert any(message in each for each in kubernetes.patch(job, requested()).warnings)
     # For a pod the time starts when it has a node.
     pod = {"kind": "Pod", "spec": {"activeDeadlineSeconds": 60, **pod_template()["spec"]}}
-    assert not any("activeDeadline" in each for each in kubernetes.patch(pod, asked()).warnings)
+    assert not any("activeDeadline" in each for each in kubernetes.patch(pod, requested()).warnings)
 
 
-def test_services_have_pods_that_start_again() -> None:
+def test_pods_of_services_restart() -> None:
     with pytest.raises(InvalidRequestError, match="omit restart_policy="):
-        kubernetes.deployment(asked(), name="web", image="i", restart_policy="Never")
+        kubernetes.deployment(requested(), name="web", image="i", restart_policy="Never")
 
 
-def test_services_have_no_gang() -> None:
+def test_services_cannot_be_gangs() -> None:
     for make in (kubernetes.deployment, kubernetes.stateful_set, kubernetes.daemon_set):
-        built = make(asked(gang_min=2), name="web", image="i")
+        built = make(requested(gang_min=2), name="web", image="i")
         assert [each.setting for each in built.unsupported] == ["gang_min"]
         assert "batch-min-member" not in str(dict(built))
 
 
-def test_a_fraction_takes_whole_gpus_from_every_container() -> None:
+def test_a_fraction_removes_whole_gpus_from_every_container() -> None:
     whole = {"limits": {"nvidia.com/gpu": 1, "memory": "1Gi"}, "requests": {"nvidia.com/gpu": 1}}
     zero = {"limits": {"nvidia.com/gpu": "0"}}
     template = pod_template(resources=whole)
@@ -159,7 +159,7 @@ def test_a_fraction_takes_whole_gpus_from_every_container() -> None:
     template["spec"]["initContainers"] = [{"name": "first", "resources": copy.deepcopy(zero)}]
     job = {"apiVersion": "batch/v1", "kind": "Job", "spec": {"template": template}}
     before = copy.deepcopy(job)
-    built = kubernetes.patch(job, asked(gpu_fraction=0.5))
+    built = kubernetes.patch(job, requested(gpu_fraction=0.5))
     assert job == before
     spec = built["spec"]["template"]["spec"]
     assert spec["containers"][0]["resources"] == {"limits": {"memory": "1Gi"}}
@@ -170,12 +170,12 @@ def test_a_fraction_takes_whole_gpus_from_every_container() -> None:
 
 @pytest.mark.parametrize("then", [each[0] for each in KINDS_OF_GPU if each[0]])
 @pytest.mark.parametrize("before", [each[0] for each in KINDS_OF_GPU if each[0]])
-def test_a_pod_asks_in_one_way_whatever_it_asked_before(
+def test_a_new_gpu_request_replaces_any_earlier_one(
     before: dict[str, Any], then: dict[str, Any]
 ) -> None:
-    first = kubernetes.job(asked(**before), name="j", image="i")
-    assert dict(kubernetes.patch(first, asked(**then))) == dict(
-        kubernetes.job(asked(**then), name="j", image="i")
+    first = kubernetes.job(requested(**before), name="j", image="i")
+    assert dict(kubernetes.patch(first, requested(**then))) == dict(
+        kubernetes.job(requested(**then), name="j", image="i")
     )
 
 
@@ -255,16 +255,16 @@ def contains(whole: Any, part: Any) -> bool:
     return bool(whole == part)
 
 
-def test_the_table_is_tested_whole() -> None:
+def test_every_workload_kind_is_tested() -> None:
     assert set(MANIFESTS) == set(kinds.WORKLOADS)
 
 
 @pytest.mark.parametrize("gpus", [each[0] for each in KINDS_OF_GPU])
 @pytest.mark.parametrize("kind", sorted(MANIFESTS))
-def test_patching_keeps_what_is_foreign_and_twice_is_as_once(
-    kind: str, gpus: dict[str, Any]
-) -> None:
-    request = asked(cpu="1", cpu_limit="2", env={"A": "1"}, priority="train", **gpus, **TOPOLOGY)
+def test_patching_keeps_other_fields_and_is_idempotent(kind: str, gpus: dict[str, Any]) -> None:
+    request = requested(
+        cpu="1", cpu_limit="2", env={"A": "1"}, priority="train", **gpus, **TOPOLOGY
+    )
     built = kubernetes.patch(manifest(kind), request)
     assert contains(dict(built), manifest(kind))
     assert dict(kubernetes.patch(built, request)) == dict(built)
@@ -285,10 +285,10 @@ def test_patching_keeps_what_is_foreign_and_twice_is_as_once(
     assert ("racks" in text) == (kind not in ("PodTemplate", "InferenceService"))
 
 
-def test_the_pods_that_take_no_gpu_are_kais_all_the_same() -> None:
+def test_roles_without_gpu_get_the_scheduler_and_queue() -> None:
     job = manifest("MPIJob")
     job["spec"]["mpiReplicaSpecs"]["Launcher"] = {"template": pod_template()}
-    request = asked(
+    request = requested(
         gpu_fraction=0.5, platform="gke", gpu_type="nvidia-tesla-t4", cpu="4", env={"A": "1"}
     )
     roles = kubernetes.patch(job, request)["spec"]["mpiReplicaSpecs"]
@@ -303,23 +303,23 @@ def test_the_pods_that_take_no_gpu_are_kais_all_the_same() -> None:
     assert worker["spec"]["nodeSelector"]
 
 
-def test_roles_say_which_pods_take_the_gpus() -> None:
+def test_roles_select_the_pods_that_get_gpus() -> None:
     job = manifest("JobSet")
     job["spec"]["replicatedJobs"].append(
         {"name": "data", "template": {"spec": {"template": pod_template()}}}
     )
-    built = kubernetes.patch(job, asked(gpu_fraction=0.5), roles=["w"])
+    built = kubernetes.patch(job, requested(gpu_fraction=0.5), roles=["w"])
     templates = [each["template"]["spec"]["template"] for each in built["spec"]["replicatedJobs"]]
     assert "annotations" in templates[0]["metadata"]
     assert "annotations" not in templates[1]["metadata"]
     with pytest.raises(InvalidRequestError, match=r"no role 'x': write one of w, data"):
-        kubernetes.patch(job, asked(), roles=["x"])
+        kubernetes.patch(job, requested(), roles=["x"])
 
 
 # Kinds from which KAI reads how many pods start together.
 @pytest.mark.parametrize("kind", sorted(MANIFESTS))
-def test_the_size_of_a_gang_is_written_or_reported(kind: str) -> None:
-    built = kubernetes.patch(manifest(kind), asked(gpus=1, gang_min=1))
+def test_the_gang_minimum_is_written_or_reported(kind: str) -> None:
+    built = kubernetes.patch(manifest(kind), requested(gpus=1, gang_min=1))
     reads = kind.endswith(("Runtime", "JobSet")) or kind in (
         "Job", "PyTorchJob", "TFJob", "XGBoostJob", "JAXJob", "PaddleJob", "MPIJob",
     )  # fmt: skip
@@ -332,8 +332,8 @@ def test_the_size_of_a_gang_is_written_or_reported(kind: str) -> None:
         assert key not in str(built.to_pod_spec())
 
 
-def test_what_an_argo_template_has_no_field_for_is_reported() -> None:
-    built = kubernetes.patch(manifest("Workflow"), asked(runtime_class="nvidia", claim="c"))
+def test_settings_without_an_argo_field_are_reported() -> None:
+    built = kubernetes.patch(manifest("Workflow"), requested(runtime_class="nvidia", claim="c"))
     assert {each.setting for each in built.unsupported} == {"runtime_class", "claim"}
     template = built["spec"]["templates"][0]
     assert "runtimeClassName" not in template
@@ -376,17 +376,15 @@ NULLS: dict[str, Any] = {
         {"kind": "DynamoGraphDeployment", "spec": {"services": {"w": None}}},
     ],
 )
-def test_what_is_null_is_as_if_it_were_not_there(
-    written: dict[str, Any], gpus: dict[str, Any]
-) -> None:
-    request = asked(gang_min=1, **gpus, **TOPOLOGY)
+def test_null_fields_count_as_missing(written: dict[str, Any], gpus: dict[str, Any]) -> None:
+    request = requested(gang_min=1, **gpus, **TOPOLOGY)
     built = kubernetes.patch(written, request)
     assert built.to_pod_spec()["spec"]["schedulerName"] == "kai-scheduler"
     assert dict(kubernetes.patch(built, request)) == dict(built)
 
 
 @pytest.mark.parametrize(
-    ("broken", "says"),
+    ("broken", "message"),
     [
         ({"kind": "Secret"}, "kind is 'Secret': write one of Pod"),
         ({"kind": "TrainJob"}, "use kai.integrations.trainer.build"),
@@ -394,18 +392,18 @@ def test_what_is_null_is_as_if_it_were_not_there(
         ({"kind": "RayJob", "spec": {"clusterSelector": {}}}, "describes no pods"),
     ],
 )
-def test_what_has_no_pods_cannot_be_patched(broken: dict[str, Any], says: str) -> None:
-    with pytest.raises(InvalidRequestError, match=re.escape(says)):
-        kubernetes.patch(broken, asked())
+def test_a_manifest_without_pods_is_refused(broken: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidRequestError, match=re.escape(message)):
+        kubernetes.patch(broken, requested())
 
 
-def test_a_container_that_is_not_there_gets_nothing() -> None:
+def test_a_missing_container_is_refused() -> None:
     with pytest.raises(InvalidRequestError, match="there is no container 'gpu': write one of main"):
-        kubernetes.patch(manifest("Job"), asked(gpu_fraction=0.5, container="gpu"))
+        kubernetes.patch(manifest("Job"), requested(gpu_fraction=0.5, container="gpu"))
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "message"),
     [
         ({"command": "python x.py"}, "write a list of strings"),
         ({"restart_policy": "Sometimes"}, "restart_policy is 'Sometimes'"),
@@ -414,9 +412,9 @@ def test_a_container_that_is_not_there_gets_nothing() -> None:
         ({"name": "No Name"}, "not the name of a Kubernetes object"),
     ],
 )
-def test_mistakes_are_told(arguments: dict[str, Any], says: str) -> None:
-    with pytest.raises(InvalidRequestError, match=re.escape(says)):
-        kubernetes.job(asked(), **{"name": "j", "image": "i", **arguments})
+def test_invalid_arguments_are_refused(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidRequestError, match=re.escape(message)):
+        kubernetes.job(requested(), **{"name": "j", "image": "i", **arguments})
 
 
 BLOCK = re.compile(r"^```python *\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -454,7 +452,7 @@ def test_settings_are_applied_to_the_pod_templates_of_every_kind(kind: str) -> N
     assert "kai-scheduler" in json.dumps(made) or kind == "DynamoGraphDeployment"
 
 
-def test_what_a_kind_cannot_express_is_refused_and_so_is_a_kind_without_pods() -> None:
+def test_unsupported_settings_and_kinds_without_pods_are_refused() -> None:
     gang = kai.pod_settings(queue="team-a", gang_min=2)
     with pytest.raises(InvalidRequestError, match="KAI reads no such number from a Deployment"):
         gang.apply_to(manifest("Deployment"))
@@ -462,7 +460,7 @@ def test_what_a_kind_cannot_express_is_refused_and_so_is_a_kind_without_pods() -
         gang.apply_to({"kind": "Service", "spec": {"selector": {}}})
 
 
-def test_a_container_of_a_workload_is_named() -> None:
+def test_the_container_of_a_workload_is_named() -> None:
     job = manifest("Job")
     job["spec"]["template"]["spec"]["containers"].append({"name": "side"})
     made = kai.pod_settings(queue="a", cpu=3).apply_to(job, container="side")

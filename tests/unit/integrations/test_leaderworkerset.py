@@ -28,7 +28,7 @@ def built(gpus: dict[str, Any] | None = None, **options: Any) -> Any:
         ({"gpu_fraction": 0.5, "devices": 2}, "gpu-fraction-num-devices", None),
     ],
 )
-def test_leader_and_workers_get_each_kind_of_gpu(
+def test_leader_and_workers_get_each_kind_of_gpu_request(
     gpus: dict[str, Any], annotation: str | None, limit: str | None
 ) -> None:
     manifest = built(gpus)
@@ -42,7 +42,7 @@ def test_leader_and_workers_get_each_kind_of_gpu(
     assert manifest["metadata"]["labels"] == {"kai.scheduler/queue": "team-a"}
 
 
-def test_a_leader_may_do_without_a_gpu() -> None:
+def test_a_leader_may_have_no_gpu() -> None:
     group = built({"gpu_fraction": 0.5}, leader=kai.PodRequest(queue="team-a", cpu="1"))["spec"][
         "leaderWorkerTemplate"
     ]
@@ -50,7 +50,7 @@ def test_a_leader_may_do_without_a_gpu() -> None:
     assert group["workerTemplate"]["metadata"]["annotations"]["gpu-fraction"] == "0.5"
 
 
-def test_kai_makes_a_gang_of_each_group() -> None:
+def test_each_group_is_a_gang() -> None:
     manifest = built({"gpus": 1, **RACKS}, replicas=2)
     cluster = kai.load(json.dumps([dict(manifest)]).encode())
     groups = [each["spec"] for each in cluster.objects["podGroups"]]
@@ -59,7 +59,7 @@ def test_kai_makes_a_gang_of_each_group() -> None:
     assert {each["topologyConstraint"]["topology"] for each in groups} == {"racks"}
 
 
-def test_segments_have_a_size_of_their_own_and_a_level() -> None:
+def test_segments_have_a_size_and_a_level() -> None:
     manifest = built(
         {"gpus": 1, **RACKS}, size=5, segment_size=2, segment_required_level="example.com/rack",
         leader_in_segments=False,
@@ -79,7 +79,7 @@ def test_segments_have_a_size_of_their_own_and_a_level() -> None:
 
 
 @pytest.mark.parametrize(
-    ("gpus", "options", "says"),
+    ("gpus", "options", "message"),
     [
         (RACKS, {"segment_size": 1}, "segment_size is 1"),
         (RACKS, {"segment_size": 5}, "segment_size is 5, but size is 4"),
@@ -94,18 +94,20 @@ def test_segments_have_a_size_of_their_own_and_a_level() -> None:
         ({}, {"size": 0}, "size is 0"),
     ],
 )
-def test_mistakes_are_told(gpus: dict[str, Any], options: dict[str, Any], says: str) -> None:
-    with pytest.raises(InvalidRequestError, match=says):
+def test_invalid_arguments_are_refused(
+    gpus: dict[str, Any], options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InvalidRequestError, match=message):
         built(gpus, **options)
 
 
-def test_the_size_is_the_gang_and_no_other_number() -> None:
+def test_the_gang_minimum_must_equal_the_size() -> None:
     assert built({"gang_min": 4}).unsupported == ()
     (other,) = built({"gang_min": 2}).unsupported
     assert other.setting == "gang_min"
     assert "size" in other.workaround
 
 
-def test_a_leader_that_goes_first_is_told_of() -> None:
+def test_a_leader_that_starts_first_causes_a_warning() -> None:
     assert any("LeaderReady" in each for each in built(startup_policy="LeaderReady").warnings)
     assert not any("LeaderReady" in each for each in built().warnings)

@@ -36,7 +36,7 @@ def unsupported(request: kai.PodRequest, **options: Any) -> set[str]:
         ),
     ],
 )
-def test_each_kind_of_gpu_has_its_place(gpus: dict[str, Any], expected: dict[str, Any]) -> None:
+def test_each_kind_of_gpu_request_is_set(gpus: dict[str, Any], expected: dict[str, Any]) -> None:
     tolerations = {"tolerations": [GPU_TOLERATION]} if gpus else {}
     labels = {"labels": {"kai.scheduler/queue": "team-a"}}
     assert arguments(**gpus) == {**labels, **tolerations, **expected}
@@ -61,7 +61,7 @@ def test_each_kind_of_gpu_has_its_place(gpus: dict[str, Any], expected: dict[str
         ({"target": "argo", "parallel": True}, None),
     ],
 )
-def test_the_container_depends_on_where_the_step_runs(
+def test_the_place_of_the_step_sets_the_container_name(
     options: dict[str, Any], container: str | None
 ) -> None:
     built = metaflow.build(kai.PodRequest(queue="team-a", gpu_fraction=0.5), **options)
@@ -71,7 +71,7 @@ def test_the_container_depends_on_where_the_step_runs(
     assert names == (["wait", "main"] if container == "main" else [container or "step"])
 
 
-def test_owner_and_pod_have_all_keys() -> None:
+def test_job_and_pod_have_all_keys() -> None:
     request = kai.PodRequest(
         queue="team-a", gpu_fraction=0.5, priority="train", topology="t", required_level="rack"
     )
@@ -97,7 +97,7 @@ def test_amounts_are_in_units_of_metaflow() -> None:
     }
 
 
-def test_variables_tolerations_and_privileges_are_spelled_as_in_python() -> None:
+def test_variables_tolerations_and_privileges_have_python_names() -> None:
     request = kai.PodRequest(
         queue="team-a",
         env={"A": "1"},
@@ -115,7 +115,7 @@ def test_variables_tolerations_and_privileges_are_spelled_as_in_python() -> None
     assert {each.setting for each in argo.unsupported} == {"scheduler_name", "tolerations"}
 
 
-def test_the_scheduler_is_named_by_a_policy() -> None:
+def test_a_policy_sets_the_scheduler_name() -> None:
     built = metaflow.build(kai.PodRequest(queue="team-a"))
     assert [each.setting for each in built.unsupported] == ["scheduler_name"]
     kinds = [each["kind"] for each in built.cluster_objects]
@@ -131,7 +131,7 @@ def test_the_scheduler_is_named_by_a_policy() -> None:
         metaflow.build(kai.PodRequest(queue="team-a"), strict=True)
 
 
-def test_what_metaflow_has_no_argument_for() -> None:
+def test_settings_without_an_argument_are_unsupported() -> None:
     request = kai.PodRequest(
         queue="a", claim="one-gpu", runtime_class="nvidia", cpu_limit=2, memory_limit="1Gi"
     )
@@ -144,7 +144,7 @@ def test_what_metaflow_has_no_argument_for() -> None:
     assert "runtimeClassName" not in built.pod["spec"]
 
 
-def test_gangs_are_those_of_parallel_steps_under_argo() -> None:
+def test_only_parallel_steps_under_argo_are_gangs() -> None:
     request = kai.PodRequest(queue="a", gang_min=2)
     assert "gang_min" in unsupported(request)
     assert "gang_min" in unsupported(request, target="argo")
@@ -155,7 +155,7 @@ def test_gangs_are_those_of_parallel_steps_under_argo() -> None:
     assert "annotations" not in together["kubernetes"]
 
 
-def test_arguments_of_ones_own_stay_and_whole_gpus_go() -> None:
+def test_existing_arguments_are_kept_except_whole_gpus() -> None:
     existing = {
         "kubernetes": {
             "gpu": 1,
@@ -185,7 +185,7 @@ def test_arguments_of_ones_own_stay_and_whole_gpus_go() -> None:
     assert any("gpu=2 of @resources" in warning for warning in built.warnings)
 
 
-def test_a_gpu_of_zero_is_a_limit_and_goes_as_well() -> None:
+def test_zero_gpus_are_removed_as_well() -> None:
     request = kai.PodRequest(queue="a", gpu_fraction=0.5)
     assert "gpu" not in metaflow.build(request, existing={"kubernetes": {"gpu": 0}})["kubernetes"]
     none = metaflow.build(kai.PodRequest(queue="a"), existing={"kubernetes": {"gpu": 0}})
@@ -193,7 +193,7 @@ def test_a_gpu_of_zero_is_a_limit_and_goes_as_well() -> None:
 
 
 @pytest.mark.parametrize("target", ["job", "argo"])
-def test_twice_is_as_once(target: str) -> None:
+def test_building_is_idempotent(target: str) -> None:
     request = kai.PodRequest(
         queue="team-a", gpu_fraction=0.5, env={"A": "1"}, cpu=1, memory="1Gi", privileged=True
     )
@@ -203,7 +203,7 @@ def test_twice_is_as_once(target: str) -> None:
     assert merge(merge({}, once), once) == once
 
 
-def test_names_that_metaflow_does_not_know_are_refused() -> None:
+def test_unknown_names_are_refused() -> None:
     request = kai.PodRequest(queue="a", gpu_fraction=0.5, container="other")
     with pytest.raises(kai.InvalidRequestError, match="Metaflow names it main"):
         metaflow.build(request, target="argo")

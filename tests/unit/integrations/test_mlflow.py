@@ -35,7 +35,7 @@ def job_of(**arguments: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_each_kind_of_gpu_has_its_place(
+def test_each_kind_of_gpu_request_is_set(
     gpus: dict[str, Any], annotations: dict[str, str], limits: dict[str, str]
 ) -> None:
     pod = json.loads(json.dumps(job_of(**gpus)))["spec"]["template"]
@@ -45,7 +45,7 @@ def test_each_kind_of_gpu_has_its_place(
     assert pod["spec"]["schedulerName"] == "kai-scheduler"
 
 
-def test_what_kai_reads_from_the_job_is_written_on_the_job() -> None:
+def test_settings_of_the_job_are_on_the_job() -> None:
     job = job_of(priority="train", topology="t", required_level="rack")
     labels = {"kai.scheduler/queue": "team-a", "priorityClassName": "train"}
     assert job["metadata"] == {
@@ -60,7 +60,7 @@ def test_what_kai_reads_from_the_job_is_written_on_the_job() -> None:
     assert job["spec"]["template"]["metadata"] == {"labels": labels}
 
 
-def test_without_a_project_the_container_has_no_name_to_say() -> None:
+def test_the_container_name_needs_the_project() -> None:
     built = mlflow.build(kai.PodRequest(queue="team-a", gpu_fraction=0.5))
     annotations = built["kube-job-template"]["spec"]["template"]["metadata"]["annotations"]
     assert annotations == {"gpu-fraction": "0.5"}
@@ -71,7 +71,7 @@ def test_without_a_project_the_container_has_no_name_to_say() -> None:
         mlflow.build(new)
 
 
-def test_a_template_keeps_its_own_and_loses_whole_gpus() -> None:
+def test_a_template_keeps_its_fields_except_whole_gpus() -> None:
     template = {
         "metadata": {"namespace": "ml", "labels": {"team": "vision"}},
         "spec": {
@@ -100,14 +100,14 @@ def test_a_template_keeps_its_own_and_loses_whole_gpus() -> None:
     assert any("nvidia.com/gpu: 1 in the limits" in warning for warning in built.warnings)
 
 
-def test_twice_is_as_once() -> None:
+def test_building_is_idempotent() -> None:
     request = kai.PodRequest(queue="team-a", gpu_fraction=0.5, env={"A": "1"}, cpu=1)
     once = mlflow.build(request, project="mnist")
     assert mlflow.build(request, project="mnist", template=once["kube-job-template"]) == once
     assert merge(merge({}, once), once) == once
 
 
-def test_the_configuration_names_the_template(tmp_path: Path) -> None:
+def test_the_configuration_has_the_path_of_the_template(tmp_path: Path) -> None:
     built = mlflow.build(
         kai.PodRequest(queue="team-a"), repository_uri="example.com/r", kube_context="gke"
     )
@@ -121,14 +121,14 @@ def test_the_configuration_names_the_template(tmp_path: Path) -> None:
     assert json.loads(config.read_text())["kube-job-template-path"] == str(template)
 
 
-def test_what_mlflow_will_refuse_is_warned_of() -> None:
-    said = mlflow.build(kai.PodRequest(queue="a")).warnings
-    assert any("repository_uri=" in warning for warning in said)
-    told = mlflow.build(kai.PodRequest(queue="a"), repository_uri="example.com/r").warnings
-    assert not any("repository_uri=" in warning for warning in told)
+def test_values_that_mlflow_refuses_cause_warnings() -> None:
+    without_uri = mlflow.build(kai.PodRequest(queue="a")).warnings
+    assert any("repository_uri=" in warning for warning in without_uri)
+    with_uri = mlflow.build(kai.PodRequest(queue="a"), repository_uri="example.com/r").warnings
+    assert not any("repository_uri=" in warning for warning in with_uri)
 
 
-def test_a_gang_of_more_pods_than_the_job_has_is_warned_of() -> None:
+def test_a_gang_larger_than_the_job_causes_a_warning() -> None:
     built = mlflow.build(kai.PodRequest(queue="a", gang_min=2))
     annotations = built["kube-job-template"]["metadata"]["annotations"]
     assert annotations == {"kai.scheduler/batch-min-member": "2"}

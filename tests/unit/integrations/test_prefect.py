@@ -38,7 +38,7 @@ def defaults_of(template: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("gpus", "variables"), GPU_KINDS)
-def test_amounts_are_variables_with_the_request_as_default(
+def test_amounts_are_variables_with_defaults_from_the_request(
     gpus: dict[str, Any], variables: dict[str, str]
 ) -> None:
     request = kai.PodRequest(queue="team-a", **gpus)
@@ -58,7 +58,7 @@ def test_amounts_are_variables_with_the_request_as_default(
 
 
 @pytest.mark.parametrize(("gpus", "_variables"), GPU_KINDS)
-def test_the_pod_that_is_foretold_has_no_variables(
+def test_the_predicted_pod_has_no_variables(
     gpus: dict[str, Any], _variables: dict[str, str]
 ) -> None:
     pod = prefect.build(kai.PodRequest(queue="team-a", **gpus)).to_pod_spec()
@@ -78,7 +78,7 @@ def test_the_queue_is_a_variable_on_the_job_and_on_the_pod() -> None:
     assert job["spec"]["template"]["metadata"]["labels"] == labels
 
 
-def test_what_is_no_variable_belongs_to_the_pool() -> None:
+def test_other_settings_are_fixed_for_the_pool() -> None:
     request = kai.PodRequest(
         queue="team-a",
         gpu_fraction=0.5,
@@ -134,14 +134,14 @@ def test_before_0_7_6_there_is_no_variable_for_annotations() -> None:
     assert "annotations" in prefect.base_job_template(request)["job_configuration"]
 
 
-def test_labels_of_ones_own_that_will_be_changed_are_warned_of() -> None:
+def test_existing_labels_that_change_cause_warnings() -> None:
     request = kai.PodRequest(queue="team-a", labels={"costCenter": "7"})
     warnings = prefect.build(request, version="0.7.5").warnings
     assert any("costCenter" in warning for warning in warnings)
     assert not any("costCenter" in warning for warning in prefect.build(request).warnings)
 
 
-def test_nothing_empty_passes_the_schema() -> None:
+def test_the_schema_refuses_empty_values() -> None:
     properties = prefect.base_job_template(kai.PodRequest(queue="a"))["variables"]["properties"]
     kais = ("kai_queue", "kai_priority", "gpu_fraction", "gpu_memory", "gpu_devices", "gpus")
     for name in (*kais, "cpu_request", "memory_request", "cpu_limit", "memory_limit"):
@@ -153,7 +153,7 @@ def test_nothing_empty_passes_the_schema() -> None:
     assert not re.search(properties["kai_queue"]["pattern"], "team a/b")
 
 
-def test_a_template_keeps_its_own_and_loses_whole_gpus() -> None:
+def test_a_template_keeps_its_fields_except_whole_gpus() -> None:
     template = prefect.base_job_template(kai.PodRequest())
     pod = job_of(template)["spec"]["template"]
     pod["spec"]["containers"][0]["resources"]["limits"] = {"nvidia.com/gpu": "1", "memory": "2Gi"}
@@ -174,7 +174,7 @@ def test_a_template_keeps_its_own_and_loses_whole_gpus() -> None:
     assert any("nvidia.com/gpu: 1 in the limits" in warning for warning in built.warnings)
 
 
-def test_variables_of_a_run_have_any_name() -> None:
+def test_variables_of_a_run_may_have_any_name() -> None:
     template = prefect.base_job_template(kai.PodRequest())
     own = {"replicas": "2", "labels": "a", "env": "b"}
     template["variables"]["properties"]["env"]["default"] = own
@@ -182,7 +182,7 @@ def test_variables_of_a_run_have_any_name() -> None:
     assert defaults_of(built["base_job_template"])["env"] == own
 
 
-def test_twice_is_as_once() -> None:
+def test_building_is_idempotent() -> None:
     request = kai.PodRequest(
         queue="team-a", gpu_fraction=0.5, cpu=1, topology="t", required_level="rack"
     )
@@ -193,14 +193,14 @@ def test_twice_is_as_once() -> None:
     assert merge(merge({}, once), once) == once
 
 
-def test_a_longer_timeout_stays() -> None:
+def test_a_longer_timeout_is_kept() -> None:
     template = prefect.base_job_template(kai.PodRequest())
     template["variables"]["properties"]["pod_watch_timeout_seconds"]["default"] = 86400
     made = prefect.base_job_template(kai.PodRequest(), template=template)
     assert defaults_of(made)["pod_watch_timeout_seconds"] == 86400
 
 
-def test_the_container_is_prefects_and_no_other() -> None:
+def test_another_container_is_refused() -> None:
     with pytest.raises(kai.InvalidRequestError, match="prefect-job: remove container="):
         prefect.build(kai.PodRequest(queue="a", container="main"))
     template = prefect.base_job_template(kai.PodRequest())
@@ -209,12 +209,12 @@ def test_the_container_is_prefects_and_no_other() -> None:
         prefect.build(kai.PodRequest(queue="a"), template=template)
 
 
-def test_a_version_is_made_of_numbers() -> None:
+def test_an_invalid_version_is_refused() -> None:
     with pytest.raises(kai.InvalidRequestError, match=r"such as 0\.8\.0"):
         prefect.build(kai.PodRequest(queue="a"), version="newest")
 
 
-def test_a_gang_of_a_run_with_one_pod_is_warned_of() -> None:
+def test_a_gang_of_a_run_with_one_pod_causes_a_warning() -> None:
     built = prefect.build(kai.PodRequest(queue="a", gang_min=2))
     annotations = job_of(built["base_job_template"])["metadata"]["annotations"]
     assert annotations == {"kai.scheduler/batch-min-member": "2"}

@@ -41,7 +41,7 @@ def groups(cluster: Any) -> tuple[Any, Any]:
     ],
 )
 @pytest.mark.parametrize("kind", ray.CLUSTERS)
-def test_workers_take_the_gpus_and_ray_is_told_how_many(
+def test_workers_request_gpus_and_ray_gets_their_number(
     kind: str,
     gpus: dict[str, Any],
     annotations: dict[str, str],
@@ -64,17 +64,17 @@ def test_workers_take_the_gpus_and_ray_is_told_how_many(
 
 
 @pytest.mark.parametrize("patch", [ray.patch, kubernetes.patch])
-def test_the_mode_of_a_job_is_always_said(patch: Any) -> None:
+def test_the_submission_mode_of_a_job_is_always_set(patch: Any) -> None:
     assert built(kind="RayJob")["spec"]["submissionMode"] == "HTTPMode"
     job = dict(built(kind="RayJob", submission_mode="SidecarMode"))
     assert patch(job, kai.PodRequest(queue="a"))["spec"]["submissionMode"] == "SidecarMode"
     del job["spec"]["submissionMode"]
     assert patch(job, kai.PodRequest(queue="a"))["spec"]["submissionMode"] == "HTTPMode"
-    told = built(kind="RayJob", submission_mode="K8sJobMode")
-    assert any("refuses the submissionMode K8sJobMode" in each for each in told.warnings)
+    refused = built(kind="RayJob", submission_mode="K8sJobMode")
+    assert any("refuses the submissionMode K8sJobMode" in each for each in refused.warnings)
 
 
-def test_the_whole_cluster_has_a_topology_and_a_group_may_have_its_own() -> None:
+def test_cluster_and_groups_have_topologies() -> None:
     request = {"gpus": 1, "topology": "racks", "required_level": "example.com/block"}
     own = kai.PodRequest(
         queue="team-a", gpus=1, topology="racks", preferred_level="example.com/rack"
@@ -90,7 +90,7 @@ def test_the_whole_cluster_has_a_topology_and_a_group_may_have_its_own() -> None
     assert "annotations" not in second["template"]["metadata"]
 
 
-def test_a_head_with_a_gpu_is_counted_as_well() -> None:
+def test_a_head_with_a_gpu_sets_its_number_for_ray() -> None:
     head, _ = groups(built(HALF, head=kai.PodRequest(queue="team-a", gpu_memory="2Gi")))
     assert head["template"]["metadata"]["annotations"]["gpu-memory"] == "2048"
     assert head["rayStartParams"] == {"num-gpus": "1"}
@@ -107,29 +107,29 @@ def test_the_size_of_the_gang_follows_from_the_groups() -> None:
     assert any("starts with no workers" in each for each in empty.warnings)
 
 
-def test_a_priority_that_goes_before_all_others_is_corrected() -> None:
+def test_the_priority_label_of_kuberay_is_corrected() -> None:
     cluster = dict(built())
     cluster["metadata"]["labels"][ray.PRIORITY_LABEL] = "build"
-    told = ray.patch(cluster, kai.PodRequest(queue="team-a", priority="train"))
-    assert told["metadata"]["labels"][ray.PRIORITY_LABEL] == "train"
-    assert any("was build" in each for each in told.warnings)
+    corrected = ray.patch(cluster, kai.PodRequest(queue="team-a", priority="train"))
+    assert corrected["metadata"]["labels"][ray.PRIORITY_LABEL] == "train"
+    assert any("was build" in each for each in corrected.warnings)
     kept = ray.patch(cluster, kai.PodRequest(queue="team-a"))
     assert kept["metadata"]["labels"][ray.PRIORITY_LABEL] == "build"
 
 
-def test_the_label_before_kai_0_6_is_not_what_kuberay_reads() -> None:
-    said = "KubeRay's own integration"
-    assert any(said in each for each in built({"legacy": True}).warnings)
-    assert not any(said in each for each in built({"both": True}).warnings)
+def test_the_queue_label_before_kai_0_6_causes_a_warning() -> None:
+    message = "KubeRay's own integration"
+    assert any(message in each for each in built({"legacy": True}).warnings)
+    assert not any(message in each for each in built({"both": True}).warnings)
 
 
-def test_groups_of_ray_have_no_segments() -> None:
+def test_worker_groups_have_no_segments() -> None:
     (one,) = built({"annotations": {"kai.scheduler/segment-size": "2"}}).unsupported
     assert one.setting == "annotations"
 
 
 @pytest.mark.parametrize(
-    ("options", "says"),
+    ("options", "message"),
     [
         ({"kind": "RayServe"}, "kind is 'RayServe'"),
         ({"kind": "RayJob", "submission_mode": "Http"}, "submission_mode is 'Http'"),
@@ -139,12 +139,12 @@ def test_groups_of_ray_have_no_segments() -> None:
         ({"groups": {"head": WorkerGroup()}}, "a group has the name 'head'"),
     ],
 )
-def test_mistakes_are_told(options: dict[str, Any], says: str) -> None:
-    with pytest.raises(InvalidRequestError, match=says):
+def test_invalid_arguments_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidRequestError, match=message):
         built(**options)
 
 
-def test_fewest_workers_are_not_more_than_there_are() -> None:
+def test_more_minimum_workers_than_workers_are_refused() -> None:
     with pytest.raises(InvalidRequestError, match="write min_replicas <= replicas"):
         WorkerGroup(replicas=1, min_replicas=2)
     cluster = dict(built())

@@ -34,7 +34,7 @@ def pod_config(**arguments: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_each_kind_of_gpu_has_its_place(
+def test_each_kind_of_gpu_request_is_set(
     gpus: dict[str, Any], annotations: dict[str, str], limits: dict[str, str]
 ) -> None:
     config = json.loads(json.dumps(pod_config(**gpus)))
@@ -47,7 +47,7 @@ def test_each_kind_of_gpu_has_its_place(
     assert pod["spec"]["containers"][0]["name"] == "ray-node"
 
 
-def test_pods_are_their_own_owners() -> None:
+def test_pods_have_the_settings_of_the_owner() -> None:
     config = pod_config(priority="train", topology="t", required_level="rack")
     assert config["metadata"] == {
         "labels": {"kai.scheduler/queue": "team-a", "priorityClassName": "train"},
@@ -58,7 +58,7 @@ def test_pods_are_their_own_owners() -> None:
     }
 
 
-def test_the_time_to_wait_is_raised() -> None:
+def test_the_provision_timeout_is_raised() -> None:
     request = kai.PodRequest(queue="team-a")
     assert skypilot.build(request)["kubernetes"]["provision_timeout"] == 3600
     for_ever = skypilot.build(request, provision_timeout=-1)
@@ -68,18 +68,18 @@ def test_the_time_to_wait_is_raised() -> None:
         skypilot.build(request, provision_timeout="1h")  # type: ignore[arg-type]
 
 
-def test_a_part_of_a_gpu_is_nothing_that_skypilot_sees() -> None:
-    said = " ".join(skypilot.build(kai.PodRequest(queue="a", gpu_fraction=0.5)).warnings)
-    assert "omit accelerators:" in said
+def test_a_part_of_a_gpu_causes_warnings_about_accelerators() -> None:
+    text = " ".join(skypilot.build(kai.PodRequest(queue="a", gpu_fraction=0.5)).warnings)
+    assert "omit accelerators:" in text
     # Ray hides all GPUs from tasks without a GPU of their own.
-    assert "unset CUDA_VISIBLE_DEVICES" in said
+    assert "unset CUDA_VISIBLE_DEVICES" in text
     whole = " ".join(skypilot.build(kai.PodRequest(queue="a", gpus=2)).warnings)
     assert "write accelerators: with 2 of your model" in whole
     none = " ".join(skypilot.build(kai.PodRequest(queue="a")).warnings)
     assert "accelerators" not in none
 
 
-def test_nodes_of_one_task_are_no_gang() -> None:
+def test_a_gang_of_the_nodes_of_a_task_is_unsupported() -> None:
     built = skypilot.build(kai.PodRequest(queue="a", gang_min=2))
     assert [each.setting for each in built.unsupported] == ["gang_min"]
     assert "pod-group-name" in built.unsupported[0].workaround
@@ -88,7 +88,7 @@ def test_nodes_of_one_task_are_no_gang() -> None:
         skypilot.build(kai.PodRequest(queue="a", gang_min=2), strict=True)
 
 
-def test_a_configuration_keeps_its_own_and_loses_whole_gpus() -> None:
+def test_a_configuration_keeps_its_fields_except_whole_gpus() -> None:
     existing = {
         "jobs": {"controller": {}},
         "kubernetes": {
@@ -115,7 +115,7 @@ def test_a_configuration_keeps_its_own_and_loses_whole_gpus() -> None:
     assert any("nvidia.com/gpu: 1 in the limits" in warning for warning in built.warnings)
 
 
-def test_a_context_has_settings_of_its_own() -> None:
+def test_a_context_has_its_own_settings() -> None:
     existing = {"kubernetes": {"pod_config": {"spec": {"hostNetwork": True}}}}
     built = skypilot.build(kai.PodRequest(queue="a"), existing=existing, context="gke")
     assert built["kubernetes"]["pod_config"] == {"spec": {"hostNetwork": True}}
@@ -124,13 +124,13 @@ def test_a_context_has_settings_of_its_own() -> None:
     assert of_context["provision_timeout"] == 3600
 
 
-def test_twice_is_as_once() -> None:
+def test_building_is_idempotent() -> None:
     request = kai.PodRequest(queue="team-a", gpu_fraction=0.5, env={"A": "1"}, cpu=1)
     once = skypilot.build(request)
     assert skypilot.build(request, existing=once) == once
     assert merge(merge({}, once), once) == once
 
 
-def test_the_container_is_skypilots_and_no_other() -> None:
+def test_another_container_is_refused() -> None:
     with pytest.raises(kai.InvalidRequestError, match="ray-node: omit it"):
         skypilot.build(kai.PodRequest(queue="a", container="main"))

@@ -9,7 +9,7 @@ from kai.errors import InvalidRequestError
 from kai.integrations import kubernetes, spark
 
 
-def asked(**arguments: Any) -> kai.PodRequest:
+def requested(**arguments: Any) -> kai.PodRequest:
     return kai.PodRequest(queue="team-a", **arguments)
 
 
@@ -28,10 +28,10 @@ def asked(**arguments: Any) -> kai.PodRequest:
         ),
     ],
 )
-def test_the_executors_take_the_gpus(
+def test_the_executors_request_the_gpus(
     gpus: dict[str, Any], annotations: dict[str, str], gpu: dict[str, Any] | None
 ) -> None:
-    built = spark.build(asked(cpu="1", cpu_limit="2", **gpus), name="etl")
+    built = spark.build(requested(cpu="1", cpu_limit="2", **gpus), name="etl")
     driver, executor = built["spec"]["driver"], built["spec"]["executor"]
     if annotations:
         name = {"gpu-fraction-container-name": "spark-kubernetes-executor"}
@@ -48,7 +48,7 @@ def test_the_executors_take_the_gpus(
     assert built.to_pod_spec()["metadata"].get("annotations", {}) == annotations
 
 
-def test_an_application_that_exists_keeps_what_is_its_own() -> None:
+def test_an_existing_application_keeps_its_fields() -> None:
     mine = {
         "apiVersion": spark.API,
         "kind": "SparkApplication",
@@ -65,7 +65,7 @@ def test_an_application_that_exists_keeps_what_is_its_own() -> None:
             },
         },
     }
-    built = kubernetes.patch(mine, asked(gpu_fraction=0.5, env={"B": "2"}))
+    built = kubernetes.patch(mine, requested(gpu_fraction=0.5, env={"B": "2"}))
     executor = built["spec"]["executor"]
     assert "gpu" not in executor
     assert executor["memory"] == "4g"
@@ -74,13 +74,13 @@ def test_an_application_that_exists_keeps_what_is_its_own() -> None:
     assert any("batchScheduler is volcano" in each for each in built.warnings)
     assert any("nvidia.com/gpu" in each for each in built.warnings)
     scheduled = {"kind": "ScheduledSparkApplication", "spec": {"template": mine["spec"]}}
-    patched = kubernetes.patch(scheduled, asked(gpu_fraction=0.5, env={"B": "2"}))
+    patched = kubernetes.patch(scheduled, requested(gpu_fraction=0.5, env={"B": "2"}))
     assert patched["spec"]["template"] == built["spec"]
     assert patched.warnings == built.warnings
 
 
-def test_what_an_application_has_no_field_for_is_reported() -> None:
-    request = asked(
+def test_settings_without_an_application_field_are_reported() -> None:
+    request = requested(
         gpu_memory="4Gi", memory="8Gi", runtime_class="nvidia", gang_min=2, isolation="mps"
     )
     built = spark.build(request)
@@ -97,15 +97,15 @@ def test_what_an_application_has_no_field_for_is_reported() -> None:
         spark.build(request, strict=True)
 
 
-def test_a_topology_is_on_the_pods_which_own_themselves() -> None:
-    built = spark.build(asked(topology="racks", required_level="rack"))
+def test_a_topology_is_on_the_pods() -> None:
+    built = spark.build(requested(topology="racks", required_level="rack"))
     for part in ("driver", "executor"):
         assert built["spec"][part]["annotations"]["kai.scheduler/topology"] == "racks"
 
 
-def test_the_same_as_properties_for_spark_submit() -> None:
+def test_properties_for_spark_submit_have_the_same_settings() -> None:
     conf = spark.submit_conf(
-        asked(
+        requested(
             gpu_fraction=0.5, platform="gke", gpu_type="nvidia-tesla-t4", cpu="1",
             cpu_limit="2", env={"A": "1"}, priority="train",
         )
@@ -129,12 +129,12 @@ def test_the_same_as_properties_for_spark_submit() -> None:
     assert "tolerations" not in conf.to_pod_spec()["spec"]
 
 
-def test_whole_gpus_are_spark_s_own_business() -> None:
-    conf = spark.submit_conf(asked(gpus=2), discovery_script="/opt/gpus.sh")
+def test_whole_gpus_are_set_with_sparks_properties() -> None:
+    conf = spark.submit_conf(requested(gpus=2), discovery_script="/opt/gpus.sh")
     assert conf["spark.executor.resource.gpu.amount"] == "2"
     assert conf["spark.executor.resource.gpu.vendor"] == "nvidia.com"
     assert conf["spark.executor.resource.gpu.discoveryScript"] == "/opt/gpus.sh"
-    slice_ = spark.submit_conf(asked(mig="1g.5gb", gang_min=2, privileged=True))
+    slice_ = spark.submit_conf(requested(mig="1g.5gb", gang_min=2, privileged=True))
     assert {each.setting for each in slice_.unsupported} == {
         "mig",
         "gang_min",

@@ -56,7 +56,7 @@ def runtime_job(job: Any, at: int = 0) -> Any:
         ),
     ],
 )
-def test_each_kind_of_gpu_has_its_place_in_each_version(
+def test_each_kind_of_gpu_request_is_set_in_each_version(
     version: str, gpus: dict[str, Any], annotations: dict[str, str], limits: dict[str, str]
 ) -> None:
     job = built(version, gpus)
@@ -86,7 +86,7 @@ def test_the_scheduler_is_in_the_runtime_and_never_in_the_job(version: str) -> N
 
 
 @pytest.mark.parametrize("version", trainer.VERSIONS)
-def test_queue_and_topology_are_on_the_job_and_the_gang_on_the_replicated_one(
+def test_queue_and_topology_are_on_the_job_and_the_gang_on_the_replicated_job(
     version: str,
 ) -> None:
     job = built(
@@ -103,7 +103,7 @@ def test_queue_and_topology_are_on_the_job_and_the_gang_on_the_replicated_one(
     assert job.unsupported == ()
 
 
-def test_variables_and_resources_are_the_trainers() -> None:
+def test_variables_and_resources_are_fields_of_the_trainer() -> None:
     job = built(gpus={"env": {"A": "1"}, "cpu": "2", "gpus": 1}, num_proc_per_node=1)
     assert job["spec"]["trainer"] == {
         "numProcPerNode": 1,
@@ -113,14 +113,14 @@ def test_variables_and_resources_are_the_trainers() -> None:
 
 
 @pytest.mark.parametrize("version", trainer.VERSIONS)
-def test_a_privileged_container_is_where_the_version_has_room_for_it(version: str) -> None:
+def test_a_privileged_container_needs_a_newer_version(version: str) -> None:
     job = built(version, {"privileged": True})
     in_job = "privileged" in str(dict(job))
     assert in_job == (version in ("2.2", "2.3"))
     assert ("privileged" in str(job.cluster_objects)) != in_job
 
 
-def test_a_runtime_of_ones_own_is_copied_without_what_the_server_wrote() -> None:
+def test_a_given_runtime_is_copied_without_server_fields() -> None:
     def replicated(name: str) -> dict[str, Any]:
         pod = {"spec": {"containers": [{"name": name, "image": "mine"}]}}
         return {"name": name, "template": {"spec": {"template": pod}}}
@@ -153,7 +153,7 @@ def test_a_runtime_of_ones_own_is_copied_without_what_the_server_wrote() -> None
     assert "schedulerName" not in str(base)
 
 
-def test_a_runtime_of_2_0_is_of_one_share() -> None:
+def test_a_runtime_of_2_0_fits_one_gpu_request() -> None:
     job = built("2.0", {"gpu_fraction": 0.5}, runtime_name="half-a-gpu")
     assert job["spec"]["runtimeRef"]["name"] == "half-a-gpu"
     assert job.cluster_objects[0]["metadata"]["name"] == "half-a-gpu"
@@ -162,7 +162,7 @@ def test_a_runtime_of_2_0_is_of_one_share() -> None:
 
 
 @pytest.mark.parametrize(
-    ("gpus", "options", "says"),
+    ("gpus", "options", "message"),
     [
         ({}, {"version": "1.9"}, "trainer_version is '1.9'"),
         ({}, {"runtime": "deepspeed"}, "write base= with its manifest"),
@@ -170,13 +170,15 @@ def test_a_runtime_of_2_0_is_of_one_share() -> None:
         ({}, {"job": "trainer"}, "write job= with one of node"),
     ],
 )
-def test_mistakes_are_told(gpus: dict[str, Any], options: dict[str, Any], says: str) -> None:
-    with pytest.raises(InvalidRequestError, match=says):
+def test_invalid_arguments_are_refused(
+    gpus: dict[str, Any], options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InvalidRequestError, match=message):
         built(gpus=gpus, **options)
 
 
-def test_a_part_of_a_gpu_is_no_gpu_to_count_processes_by() -> None:
-    said = "num_proc_per_node=1"
-    assert any(said in each for each in built(gpus={"gpu_fraction": 0.5}).warnings)
-    told = built(gpus={"gpu_fraction": 0.5}, num_proc_per_node=1)
-    assert not any(said in each for each in told.warnings)
+def test_a_part_of_a_gpu_needs_the_number_of_processes() -> None:
+    message = "num_proc_per_node=1"
+    assert any(message in each for each in built(gpus={"gpu_fraction": 0.5}).warnings)
+    given = built(gpus={"gpu_fraction": 0.5}, num_proc_per_node=1)
+    assert not any(message in each for each in given.warnings)

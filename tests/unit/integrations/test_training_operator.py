@@ -32,7 +32,7 @@ def built(gpus: dict[str, Any] | None = None, **options: Any) -> Any:
         ),
     ],
 )
-def test_every_role_has_the_gpu_in_the_container_of_the_operator(
+def test_each_role_requests_the_gpu_in_the_operators_container(
     gpus: dict[str, Any], annotations: dict[str, str], limits: dict[str, str]
 ) -> None:
     job = built(gpus, replicas={"Master": 1, "Worker": 3})
@@ -73,7 +73,7 @@ def test_each_kind_has_its_roles(
     assert "schedulingPolicy" not in job["spec"]["runPolicy"]
 
 
-def test_kai_groups_the_job_as_it_was_asked() -> None:
+def test_the_grouper_uses_the_gang_settings_of_the_job() -> None:
     job = built(
         {"gpus": 1, "gang_min": 3, "priority": "train", **RACKS},
         replicas={"Master": 1, "Worker": 4},
@@ -91,22 +91,22 @@ def test_kai_groups_the_job_as_it_was_asked() -> None:
     assert "example.com/rack" in json.dumps(group["subGroups"])
 
 
-def test_a_job_has_one_number_and_a_role_has_none() -> None:
+def test_the_gang_minimum_of_a_role_is_unsupported() -> None:
     own = kai.PodRequest(queue="team-a", gang_min=1)
     (lost,) = built(replicas={"Master": 1, "Worker": 2}, requests={"Worker": own}).unsupported
     assert lost.setting == "gang_min"
 
 
-def test_an_empty_role_of_a_job_that_exists_is_told_of() -> None:
+def test_an_empty_role_of_an_existing_job_causes_a_warning() -> None:
     job = dict(built(replicas={"Master": 1, "Worker": 2}))
-    said = "role Worker of the PyTorchJob has no replicas"
+    message = "role Worker of the PyTorchJob has no replicas"
     request = kai.PodRequest(queue="team-a")
-    assert not any(said in each for each in kubernetes.patch(job, request).warnings)
+    assert not any(message in each for each in kubernetes.patch(job, request).warnings)
     job["spec"]["pytorchReplicaSpecs"]["Worker"]["replicas"] = 0
-    assert any(said in each for each in kubernetes.patch(job, request).warnings)
+    assert any(message in each for each in kubernetes.patch(job, request).warnings)
 
 
-def test_an_elastic_job_says_its_bounds() -> None:
+def test_an_elastic_job_has_its_bounds() -> None:
     job = built(replicas={"Worker": 4}, elastic=(2, 8))
     assert job["spec"]["elasticPolicy"] == {"minReplicas": 2, "maxReplicas": 8}
 
@@ -118,7 +118,7 @@ def test_mpi_jobs_of_the_newer_api_have_slots() -> None:
 
 
 @pytest.mark.parametrize(
-    ("gpus", "options", "says"),
+    ("gpus", "options", "message"),
     [
         ({}, {"kind": "Job"}, "kind is 'Job': write one of PyTorchJob"),
         ({}, {"replicas": {"Master": 0}}, r"replicas\['Master'\] is 0"),
@@ -133,6 +133,8 @@ def test_mpi_jobs_of_the_newer_api_have_slots() -> None:
         ),
     ],
 )
-def test_mistakes_are_told(gpus: dict[str, Any], options: dict[str, Any], says: str) -> None:
-    with pytest.raises(InvalidRequestError, match=says):
+def test_invalid_arguments_are_refused(
+    gpus: dict[str, Any], options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InvalidRequestError, match=message):
         built(gpus, **options)

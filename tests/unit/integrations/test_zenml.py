@@ -47,7 +47,7 @@ def plain(request: kai.PodRequest, **options: Any) -> Built:
 # ---- the example, line by line ------------------------------------------------------------------
 
 
-def test_the_example_comes_out_as_it_was_meant() -> None:
+def test_the_example_is_built_correctly() -> None:
     assert plain(example()) == {
         "privileged": True,
         "pod_settings": {
@@ -78,13 +78,13 @@ def test_e1_settings_are_for_one_step() -> None:
     ]
 
 
-def test_e2_the_scheduler_is_named() -> None:
+def test_e2_the_scheduler_name_is_set() -> None:
     assert plain(half())["pod_settings"]["scheduler_name"] == "kai-scheduler"
     other = plain(half(scheduler_name="kai-of-team-a"))
     assert other["pod_settings"]["scheduler_name"] == "kai-of-team-a"
 
 
-def test_e3_the_old_queue_label_is_written_on_request_and_warned_of() -> None:
+def test_e3_the_old_queue_label_is_written_on_request_with_a_warning() -> None:
     assert plain(half())["pod_settings"]["labels"] == {"kai.scheduler/queue": "test"}
     old = plain(half(legacy=True))
     assert old["pod_settings"]["labels"] == {"runai/queue": "test"}
@@ -93,7 +93,7 @@ def test_e3_the_old_queue_label_is_written_on_request_and_warned_of() -> None:
     assert set(both["pod_settings"]["labels"]) == {"kai.scheduler/queue", "runai/queue"}
 
 
-def test_e5_the_gpu_type_annotation_goes_through_and_is_said_to_be_dead() -> None:
+def test_e5_the_gpu_type_annotation_is_passed_on_with_a_warning() -> None:
     built = plain(half(annotations={"gpu-type": "nvidia-tesla-t4"}))
     assert built["pod_settings"]["annotations"]["gpu-type"] == "nvidia-tesla-t4"
     assert any("ignores the annotation gpu-type" in each for each in built.warnings)
@@ -108,7 +108,7 @@ def test_e6_memory_instead_of_a_fraction(memory: object) -> None:
     }
 
 
-def test_e7_a_toleration_that_is_there_already_is_not_repeated() -> None:
+def test_e7_an_existing_toleration_is_not_repeated() -> None:
     assert plain(half(tolerations=[TOLERATION]))["pod_settings"]["tolerations"] == [TOLERATION]
     spot = {"key": "cloud.google.com/gke-spot", "operator": "Exists"}
     given = plain(half(), existing={"pod_settings": {"tolerations": [TOLERATION, spot]}})
@@ -133,20 +133,20 @@ def test_e8_e9_e11_the_ignored_keys_are_written_for_comparison_only() -> None:
         plain(request, compat="other")
 
 
-def test_e9_variables_are_a_list_in_the_end() -> None:
+def test_e9_variables_are_a_list() -> None:
     assert plain(half(env=VARIABLES))["pod_settings"]["env"] == [
         {"name": "NVIDIA_DRIVER_CAPABILITIES", "value": "all"},
         {"name": "NVIDIA_REQUIRE_CUDA", "value": "cuda>=12.2"},
     ]
 
 
-def test_e10_resources_without_gpus_stay() -> None:
+def test_e10_resources_without_gpus_are_kept() -> None:
     resources = {"requests": {"cpu": "500m", "memory": "1Gi"}, "limits": {"memory": "2Gi"}}
     assert plain(half(), resources=resources)["pod_settings"]["resources"] == resources
 
 
 @pytest.mark.parametrize("key", ["nvidia.com/gpu", "nvidia.com/mig-1g.5gb"])
-def test_e10_gpus_in_resources_are_taken_away_beside_a_share(key: str) -> None:
+def test_e10_gpus_in_resources_are_removed_if_a_share_is_requested(key: str) -> None:
     built = plain(half(), resources={"limits": {key: "0", "memory": "2Gi"}})
     assert built["pod_settings"]["resources"] == {"limits": {"memory": "2Gi"}}
     assert any(f"{key}: 0 in the limits was removed" in each for each in built.warnings)
@@ -154,7 +154,7 @@ def test_e10_gpus_in_resources_are_taken_away_beside_a_share(key: str) -> None:
     assert "resources" not in only["pod_settings"]  # an empty one crashes ZenML 0.82
 
 
-def test_e10_gpus_in_resources_that_the_request_knows_nothing_of_are_refused() -> None:
+def test_e10_gpus_in_resources_without_a_gpu_request_are_refused() -> None:
     with pytest.raises(kai.InvalidRequestError, match="gpus=1"):
         plain(kai.PodRequest(queue="test"), resources={"limits": {"nvidia.com/gpu": "1"}})
 
@@ -173,13 +173,13 @@ def test_e12_a_runtime_class_only_on_request() -> None:
     assert built.placement["runtimeClassName"] == "pod"
 
 
-def test_e13_an_image_as_it_is() -> None:
+def test_e13_an_image_is_passed_on() -> None:
     settings = {"parent_image": "example/pytorch-zenml-gpu:root", "skip_build": True}
     assert zenml.docker_settings(**settings, as_native=False) == settings
 
 
 @pytest.mark.parametrize(
-    ("values", "says"),
+    ("values", "message"),
     [
         ({"env": VARIABLES}, "write the variables as env= of kai.PodRequest"),
         ({"environment": {"NVIDIA_VISIBLE_DEVICES": "all"}}, "NVIDIA_VISIBLE_DEVICES"),
@@ -187,14 +187,14 @@ def test_e13_an_image_as_it_is() -> None:
         ({"skip_build": True, "environment": VARIABLES}, "builds no image"),
     ],
 )
-def test_e13_variables_of_an_image_that_would_be_lost_or_do_harm(
-    values: dict[str, Any], says: str
+def test_e13_lost_or_harmful_variables_of_an_image_are_refused(
+    values: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(kai.InvalidRequestError, match=says):
+    with pytest.raises(kai.InvalidRequestError, match=message):
         zenml.docker_settings(**values, as_native=False)
 
 
-def test_e13_the_pod_is_never_told_its_devices_by_hand() -> None:
+def test_e13_a_variable_with_devices_is_refused() -> None:
     with pytest.raises(kai.InvalidRequestError, match="NVIDIA_VISIBLE_DEVICES"):
         half(env={"NVIDIA_VISIBLE_DEVICES": "all"})
 
@@ -242,7 +242,7 @@ def test_the_pod_of_each_kind_of_gpu(kind: str, version: str | None, target: str
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_twice_is_as_once(kind: str) -> None:
+def test_building_is_idempotent(kind: str) -> None:
     request = kai.PodRequest(queue="test", **KINDS[kind], env=VARIABLES, cpu=1)
     once = plain(request)
     assert merge(once.settings, once.settings) == once
@@ -254,7 +254,7 @@ def test_twice_is_as_once(kind: str) -> None:
     assert other["pod_settings"]["labels"] == {"team": "vision"}
 
 
-def test_the_gpus_of_settings_that_exist_make_room() -> None:
+def test_a_gpu_request_replaces_that_of_existing_settings() -> None:
     whole = plain(kai.PodRequest(queue="test", gpus=1))
     shared = plain(half(), existing=whole)
     assert shared == plain(half())
@@ -263,7 +263,7 @@ def test_the_gpus_of_settings_that_exist_make_room() -> None:
     assert any("annotation gpu-fraction was removed" in each for each in back.warnings)
 
 
-def test_settings_that_exist_do_not_say_which_device() -> None:
+def test_devices_in_existing_settings_are_removed() -> None:
     env = [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}, {"name": "A", "value": "1"}]
     built = plain(half(), existing={"pod_settings": {"env": env}})
     assert built["pod_settings"]["env"] == [{"name": "A", "value": "1"}]
@@ -272,7 +272,7 @@ def test_settings_that_exist_do_not_say_which_device() -> None:
     assert whole["pod_settings"]["env"] == env
 
 
-def test_a_longer_timeout_that_exists_stays() -> None:
+def test_a_longer_existing_timeout_is_kept() -> None:
     for existing, kept in ((600, 3600), (7200, 7200)):
         built = plain(half(), existing={"pod_startup_timeout": existing}, zenml_version="0.82.0")
         assert built["pod_startup_timeout"] == kept
@@ -281,7 +281,7 @@ def test_a_longer_timeout_that_exists_stays() -> None:
 # ---- what ZenML does with it --------------------------------------------------------------------
 
 
-def test_where_everything_is_written() -> None:
+def test_the_placement_lists_all_settings() -> None:
     request = example(priority="train", preemption_delay="5m", runtime_class="nvidia")
     assert plain(request).placement == {
         "runai/queue": "Job and pod",
@@ -322,7 +322,7 @@ def test_a_topology_does_not_reach_the_job_of_a_step(target: str) -> None:
         plain(half(**RACK), target=target, strict=True)
 
 
-def test_a_topology_reaches_the_pod_that_is_a_step_before_0_84() -> None:
+def test_before_0_84_a_topology_reaches_the_pod_of_a_step() -> None:
     built = plain(half(**RACK, gang_min=4), zenml_version="0.83.1")
     annotations = built["pod_settings"]["annotations"]
     assert annotations["kai.scheduler/topology"] == "site"
@@ -331,7 +331,7 @@ def test_a_topology_reaches_the_pod_that_is_a_step_before_0_84() -> None:
     assert [each.setting for each in built.unsupported] == ["gang_min"]
 
 
-def test_a_claim_has_no_place() -> None:
+def test_a_claim_is_unsupported() -> None:
     built = plain(kai.PodRequest(queue="test", claim="one-gpu"))
     assert [each.setting for each in built.unsupported] == ["claim"]
     assert "resources" not in built["pod_settings"]
@@ -340,14 +340,14 @@ def test_a_claim_has_no_place() -> None:
 
 @pytest.mark.parametrize("target", ["orchestrator", "step_operator"])
 @pytest.mark.parametrize(("version", "waits"), [("0.82.0", 3600), ("0.84.1", 3600)])
-def test_older_versions_give_up_on_a_pod_that_waits(version: str, waits: int, target: str) -> None:
+def test_older_versions_need_a_longer_timeout(version: str, waits: int, target: str) -> None:
     built = plain(half(), zenml_version=version, target=target)
     assert built["pod_startup_timeout"] == waits
     assert any("600 s" in each and "3600 s" in each for each in built.warnings)
 
 
 @pytest.mark.parametrize("version", [None, "0.84.2", "0.98.0"])
-def test_newer_versions_wait(version: str | None) -> None:
+def test_newer_versions_need_no_timeout(version: str | None) -> None:
     built = plain(half(), zenml_version=version)
     assert "pod_startup_timeout" not in built
     assert not any("600 s" in each for each in built.warnings)
@@ -357,7 +357,7 @@ def shares_group(built: Built) -> bool:
     return any("one pod group" in each for each in built.warnings)
 
 
-def test_steps_that_share_a_pod_group_are_named() -> None:
+def test_steps_that_share_a_pod_group_cause_a_warning() -> None:
     assert shares_group(plain(half()))
     assert not shares_group(plain(half(), skip_owner_references=True))
     assert not shares_group(plain(half(), dynamic=True))
@@ -381,7 +381,7 @@ def test_a_preempted_step_can_start_again() -> None:
 
 
 @pytest.mark.parametrize("options", [{"target": "step_operator"}, {"zenml_version": "0.83.1"}])
-def test_a_preempted_step_fails_where_there_is_no_failure_policy(options: dict[str, str]) -> None:
+def test_a_preempted_step_fails_without_a_failure_policy(options: dict[str, str]) -> None:
     built = plain(half(), ignore_preemption=True, **options)
     assert "pod_failure_policy" not in built
     assert [each.setting for each in built.unsupported] == ["ignore_preemption"]
@@ -390,12 +390,12 @@ def test_a_preempted_step_fails_where_there_is_no_failure_policy(options: dict[s
 @pytest.mark.parametrize(
     "label", ["project_id", "run_id", "run_name", "pipeline", "step_name", "run"]
 )
-def test_the_labels_by_which_zenml_finds_its_jobs_are_its_own(label: str) -> None:
+def test_labels_of_zenml_are_refused(label: str) -> None:
     with pytest.raises(kai.InvalidRequestError, match=f"labels has {label}"):
         plain(half(labels={label: "mine"}))
 
 
-def test_whole_gpus_of_resource_settings_are_warned_of() -> None:
+def test_whole_gpus_of_resource_settings_cause_a_warning() -> None:
     built = plain(half(), resource_settings={"gpu_count": 1})
     assert any("gpu_count=1" in each for each in built.warnings)
     for harmless in (None, {}, {"gpu_count": 0}, {"cpu_count": 2}):
@@ -410,7 +410,7 @@ def test_another_container_is_refused() -> None:
 
 
 @pytest.mark.parametrize("version", ["0.81.0", "newest", "0.9"])
-def test_versions_that_are_none_or_too_old(version: str) -> None:
+def test_invalid_and_old_versions_are_refused(version: str) -> None:
     with pytest.raises(kai.InvalidRequestError, match="zenml_version"):
         plain(half(), zenml_version=version)
 
@@ -433,7 +433,7 @@ def test_a_component_gives_no_gpu_to_every_step() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_kind_of_gpu_gets_into_a_component(kind: str) -> None:
+def test_a_component_has_no_gpu_request_of_any_kind(kind: str) -> None:
     text = zenml.terraform_pod_settings(kai.PodRequest(queue="test", **KINDS[kind]))
     assert json.loads(text)["labels"] == {"kai.scheduler/queue": "test"}
     assert "gpu" not in text
@@ -444,7 +444,7 @@ def test_a_component_keeps_all_of_a_request_without_gpu() -> None:
     assert zenml.component_settings(request) == plain(request)
 
 
-def test_the_variables_of_terraform_are_texts() -> None:
+def test_terraform_variables_are_texts() -> None:
     assert kai.terraform.variables(example()) == {
         "gpu_fraction": "0.5",
         "kai_scheduler_queue": "test",
@@ -463,7 +463,7 @@ def test_the_variables_of_terraform_are_texts() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_kai_writes_is_clean(kind: str) -> None:
+def test_built_settings_have_no_findings(kind: str) -> None:
     request = kai.PodRequest(
         queue="test", **KINDS[kind], env=VARIABLES, privileged=True, runtime_class="nvidia"
     )
@@ -473,7 +473,7 @@ def test_what_kai_writes_is_clean(kind: str) -> None:
     assert lint(json.loads(zenml.terraform_pod_settings(request))) == []
 
 
-def test_what_the_example_wrote_is_not() -> None:
+def test_the_original_example_has_findings() -> None:
     found = lint(plain(example(), compat="example"))
     assert [each.path for each in found] == [
         "pod_settings.node_selector",

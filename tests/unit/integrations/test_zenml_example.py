@@ -64,14 +64,14 @@ def test_the_plan_of_one_run() -> None:
     assert "waits" not in text
 
 
-def test_two_runs_share_a_card_and_the_fifth_waits() -> None:
+def test_two_runs_share_a_gpu_and_the_fifth_waits() -> None:
     text = planned("--runs", "5")
     nodes = [row[-1] for row in rows(text) if row[1] == "train_iris_model"]
     assert nodes == ["gpu-pool-1", "gpu-pool-1", "gpu-pool-2", "gpu-pool-2", "waits"]
     assert "run-5-train-iris-model waits in queue test" in text
 
 
-def test_the_readme_shows_the_plan_as_it_is() -> None:
+def test_the_readme_shows_the_printed_plan() -> None:
     blocks = (EXAMPLE / "README.md").read_text(encoding="utf-8").split("```")[1::2]
     [shown] = [each for each in blocks if "run.py --plan" in each]
     text = planned("--runs", "5")
@@ -95,7 +95,7 @@ def test_the_queues_of_the_example() -> None:
     assert [top, leaf] == kai.queues.unlimited("test", parent="default")
 
 
-def test_the_variables_of_terraform_are_those_of_the_settings(
+def test_the_terraform_variables_equal_the_settings(
     modules: dict[str, ModuleType],
 ) -> None:
     file = EXAMPLE / "terraform" / "kai.auto.tfvars.json"
@@ -116,7 +116,7 @@ def test_terraform_can_plan_before_there_are_connectors() -> None:
     assert "connector_resource_id" not in text
 
 
-def test_no_gpu_is_given_to_every_step(modules: dict[str, ModuleType]) -> None:
+def test_the_component_requests_no_gpu(modules: dict[str, ModuleType]) -> None:
     settings = json.loads(json.loads(modules["variables"].text())["pod_settings"])
     assert settings == {
         "scheduler_name": "kai-scheduler",
@@ -125,7 +125,7 @@ def test_no_gpu_is_given_to_every_step(modules: dict[str, ModuleType]) -> None:
     assert lint(settings) == []
 
 
-def test_the_sample_pod_of_terraform_is_one_that_kai_takes(
+def test_the_sample_pod_of_terraform_has_no_findings(
     modules: dict[str, ModuleType],
 ) -> None:
     """A GPU fraction without a whole GPU."""
@@ -148,7 +148,9 @@ def test_the_sample_pod_of_terraform_is_one_that_kai_takes(
     assert bound.portion == 0.5
 
 
-def test_the_driver_has_to_know_the_cuda_of_the_image(modules: dict[str, ModuleType]) -> None:
+def test_the_driver_must_support_the_cuda_version_of_the_image(
+    modules: dict[str, ModuleType],
+) -> None:
     """The first example required CUDA 12.2 with an image of 12.1."""
     dockerfile = (EXAMPLE / "Dockerfile").read_text(encoding="utf-8")
     found = re.search(r"^FROM .*-cuda([0-9.]+)-", dockerfile, re.MULTILINE)
@@ -156,7 +158,7 @@ def test_the_driver_has_to_know_the_cuda_of_the_image(modules: dict[str, ModuleT
     assert modules["settings"].HALF_A_T4.env["NVIDIA_REQUIRE_CUDA"] == f"cuda>={found[1]}"
 
 
-def test_every_settings_of_the_example_is_clean(modules: dict[str, ModuleType]) -> None:
+def test_all_settings_of_the_example_have_no_findings(modules: dict[str, ModuleType]) -> None:
     for request in modules["settings"].STEPS.values():
         if request is not None:
             built = zenml.build(request, as_native=False, strict=True)

@@ -54,7 +54,7 @@ class FakeKubelet:
     requests."""
 
     def __init__(self, socket: Path) -> None:
-        self.socket, self.data, self.asked = str(socket), answer(), 0
+        self.socket, self.data, self.calls = str(socket), answer(), 0
         self.code: grpc.StatusCode | None = None
         self.serves = True
 
@@ -75,7 +75,7 @@ class FakeKubelet:
         Path(self.socket).unlink(missing_ok=True)
 
     async def _list(self, request: bytes, context: Any) -> bytes:
-        self.asked += 1
+        self.calls += 1
         if self.code is not None:
             await context.abort(self.code, "not now")
         return self.data

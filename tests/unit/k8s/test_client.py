@@ -81,14 +81,14 @@ def test_a_binding_is_posted_to_the_pod() -> None:
         ("json", [{"op": "add", "path": "/a", "value": 1}], "application/json-patch+json"),
     ],
 )
-def test_a_patch_carries_its_type(patch_type: Any, body: Any, content: str) -> None:
+def test_a_patch_has_its_content_type(patch_type: Any, body: Any, content: str) -> None:
     write = Write(Lane.CONDITION, "patch", "Pod", "team", "train-0", body, patch_type=patch_type)
     _, seen = sent(write, ok())
     assert seen[0].headers["Content-Type"] == content
     assert seen[0].body == body
 
 
-def test_a_deletion_carries_the_uid() -> None:
+def test_a_deletion_has_the_uid() -> None:
     _, seen = sent(delete("u7"), ok())
     assert seen[0].body == {"preconditions": {"uid": "u7"}}
 
@@ -111,21 +111,21 @@ def test_an_object_is_created_in_the_collection_of_its_namespace() -> None:
     ("code", "result"),
     [(404, Result.GONE), (409, Result.CONFLICT), (403, Result.REFUSED), (422, Result.REFUSED)],
 )
-def test_an_answer_is_told_by_what_has_to_follow(code: int, result: Result) -> None:
+def test_status_codes_are_mapped_to_results(code: int, result: Result) -> None:
     outcome, seen = sent(bind(), status(code, reason="R", message="100%s of it"))
     assert outcome.result is result
     assert (outcome.status, outcome.reason, outcome.message) == (code, "R", "100%s of it")
     assert len(seen) == 1
 
 
-def test_a_missing_right_is_not_tried_again_at_once_and_may_come() -> None:
-    said = 'pods "a" is forbidden: User "ann" cannot create resource "pods/binding" in API group ""'
-    outcome, seen = sent(bind(), status(403, reason="Forbidden", message=said))
+def test_a_write_with_a_missing_right_is_not_repeated_at_once() -> None:
+    text = 'pods "a" is forbidden: User "ann" cannot create resource "pods/binding" in API group ""'
+    outcome, seen = sent(bind(), status(403, reason="Forbidden", message=text))
     assert (outcome.result, outcome.status) == (Result.FAILED, 403)
     assert len(seen) == 1
 
 
-def test_a_path_that_is_not_served_is_no_object_that_is_gone() -> None:
+def test_an_unknown_path_is_not_a_deleted_object() -> None:
     async def scenario(api: FakeApi) -> Outcome:
         async with api.client() as client:
             return await client.send(bind())
@@ -145,7 +145,7 @@ def test_a_disruption_budget_refuses_an_eviction() -> None:
 # ---- what is tried again -------------------------------------------------------------------------
 
 
-def test_a_busy_server_is_asked_again_after_the_time_it_names() -> None:
+def test_a_write_to_a_busy_server_is_repeated_after_retry_after() -> None:
     clock, pauses = QuickClock(), list[float]()
     busy = status(429, {"Retry-After": "3"})
     outcome, seen = sent(bind(), busy, busy, ok(code=201), clock=clock, busy=pauses.append)
@@ -155,7 +155,7 @@ def test_a_busy_server_is_asked_again_after_the_time_it_names() -> None:
     assert [round(each, 3) for each in pauses] == clock.slept
 
 
-def test_the_time_that_a_server_names_is_bounded() -> None:
+def test_retry_after_is_bounded() -> None:
     clock = QuickClock()
     outcome, _ = sent(
         bind(), status(429, {"Retry-After": "3600"}), ok(), clock=clock, timeout=100.0
@@ -164,7 +164,7 @@ def test_the_time_that_a_server_names_is_bounded() -> None:
     assert clock.slept[0] < 40
 
 
-def test_waits_grow_and_depend_on_chance() -> None:
+def test_waits_grow_and_are_random() -> None:
     clock = QuickClock()
     outcome, seen = sent(label(), status(503), clock=clock)
     assert outcome.result is Result.FAILED
@@ -177,7 +177,7 @@ def test_waits_grow_and_depend_on_chance() -> None:
     assert clock.slept == [0.1, 0.2, 0.4, 0.8]
 
 
-def test_a_write_ends_with_its_time() -> None:
+def test_a_write_ends_at_its_timeout() -> None:
     clock = QuickClock()
     busy = status(429, {"Retry-After": "3"})
     outcome, seen = sent(bind(), busy, clock=clock, timeout=5.0)
@@ -186,21 +186,21 @@ def test_a_write_ends_with_its_time() -> None:
     assert sum(clock.slept) == pytest.approx(5.0, abs=0.01)
 
 
-def test_nothing_is_sent_once_the_lease_is_gone() -> None:
+def test_nothing_is_sent_after_the_lease_is_lost() -> None:
     outcome, seen = sent(bind(), ok(), guard=lambda: False)
     assert outcome.result is Result.FAILED
     assert outcome.reason == "NotLeading"
     assert seen == []
 
 
-def test_the_lease_is_looked_at_before_each_try() -> None:
+def test_the_lease_is_checked_before_each_try() -> None:
     answers = [True, False]
     outcome, seen = sent(label(), status(503), guard=lambda: answers.pop(0))
     assert outcome.reason == "NotLeading"
     assert len(seen) == 1
 
 
-def test_no_connection_means_that_nothing_was_sent() -> None:
+def test_without_a_connection_nothing_was_sent() -> None:
     async def scenario(api: FakeApi) -> Any:
         client = api.client()
         await api.__aexit__()
@@ -228,21 +228,21 @@ def test_a_binding_without_an_answer_is_lost_and_not_repeated(answer: Any) -> No
 
 
 @pytest.mark.parametrize("write", [label(), delete(), evict()])
-def test_what_may_be_done_twice_is_repeated(write: Write) -> None:
+def test_idempotent_writes_are_repeated(write: Write) -> None:
     outcome, seen = sent(write, disconnect, ok())
     assert outcome.result is Result.DONE
     assert len(seen) >= 2
 
 
 @pytest.mark.parametrize("code", [500, 504])
-def test_a_binding_that_is_there_after_an_error_may_be_ours(code: int) -> None:
+def test_a_conflict_after_an_error_leaves_the_binding_in_doubt(code: int) -> None:
     outcome, seen = sent(bind(), status(code), status(409, message="is already assigned"))
     assert outcome.result is Result.LOST
     assert outcome.status == 409
     assert len(seen) == 2
 
 
-def test_a_binding_that_was_only_put_off_is_in_conflict_with_another() -> None:
+def test_a_conflict_after_a_busy_answer_is_a_conflict() -> None:
     outcome, _ = sent(bind(), status(503), status(409))
     assert outcome.result is Result.CONFLICT
 
@@ -263,7 +263,7 @@ def test_a_binding_that_ends_in_errors_is_lost() -> None:
         ([{"op": "test", "path": "/metadata/uid", "value": "u"}], True),
     ],
 )
-def test_patches_that_depend_on_the_object_are_not_repeated(body: Any, once: bool) -> None:
+def test_patches_with_a_precondition_are_not_repeated(body: Any, once: bool) -> None:
     kind = "json" if isinstance(body, list) else "merge"
     write = Write(Lane.CONDITION, "patch", "Pod", "team", "p", body, patch_type=kind)
     assert must_not_repeat(write) is once
@@ -309,7 +309,7 @@ def test_a_refused_token_is_read_again(tmp_path: Path) -> None:
     assert run(scenario).result is Result.DONE
 
 
-def test_a_token_that_does_not_change_is_tried_once(tmp_path: Path) -> None:
+def test_an_unchanged_token_is_tried_once(tmp_path: Path) -> None:
     async def scenario(api: FakeApi) -> None:
         api.on("GET", POD, status(401, message="Unauthorized"))
         async with api.client(name="ann", token="wrong") as client:
@@ -337,7 +337,7 @@ def test_a_token_file_is_read_again_every_minute(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_a_token_file_that_is_gone_for_a_moment_does_no_harm(tmp_path: Path) -> None:
+def test_a_token_file_may_be_missing_for_a_moment(tmp_path: Path) -> None:
     file, clock = tmp_path / "token", QuickClock()
     file.write_text("one")
 
@@ -353,7 +353,7 @@ def test_a_token_file_that_is_gone_for_a_moment_does_no_harm(tmp_path: Path) -> 
     run(scenario)
 
 
-def test_a_proxy_gets_the_requests(tmp_path: Path) -> None:
+def test_requests_go_through_the_proxy(tmp_path: Path) -> None:
     async def scenario(proxy: FakeApi) -> None:
         proxy.on("GET", POD, ok())
         access = Access(server="http://api.example.test:8080", source="test", proxy=proxy.url)
@@ -364,7 +364,7 @@ def test_a_proxy_gets_the_requests(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_an_authority_that_is_missing_is_a_mistake_in_the_kubeconfig(tmp_path: Path) -> None:
+def test_a_missing_certificate_authority_is_an_invalid_kubeconfig(tmp_path: Path) -> None:
     file = tmp_path / "config"
     cluster = "{name: c, cluster: {server: 'https://10.0.0.1', certificate-authority: no.crt}}"
     context = "{name: x, context: {cluster: c}}"
@@ -375,7 +375,7 @@ def test_an_authority_that_is_missing_is_a_mistake_in_the_kubeconfig(tmp_path: P
         asyncio.run(Client.connect(file))
 
 
-def test_a_user_with_a_password_and_someone_elses_name() -> None:
+def test_a_user_with_a_password_and_impersonation() -> None:
     async def scenario(api: FakeApi) -> None:
         api.on("GET", POD, ok())
         groups = {"Impersonate-User": ("bo",), "Impersonate-Group": ("a", "b")}
@@ -391,7 +391,7 @@ def test_a_user_with_a_password_and_someone_elses_name() -> None:
 # ---- reading -------------------------------------------------------------------------------------
 
 
-def test_an_object_that_is_not_there_is_none() -> None:
+def test_a_missing_object_is_none() -> None:
     async def scenario(api: FakeApi) -> None:
         api.on("GET", POD, status(404))
         async with api.client() as client:
@@ -400,7 +400,7 @@ def test_an_object_that_is_not_there_is_none() -> None:
     run(scenario)
 
 
-def test_reading_goes_on_after_a_busy_moment() -> None:
+def test_a_read_is_repeated_after_a_busy_answer() -> None:
     async def scenario(api: FakeApi) -> None:
         api.on("GET", POD, status(429), disconnect, ok({"kind": "Pod"}))
         async with api.client() as client:
@@ -436,7 +436,7 @@ def test_a_right_that_is_missing_is_named() -> None:
     run(scenario)
 
 
-def test_the_servers_clock_counts_for_ages() -> None:
+def test_ages_use_the_servers_clock() -> None:
     clock = QuickClock()
 
     async def scenario(api: FakeApi) -> None:
@@ -450,7 +450,7 @@ def test_the_servers_clock_counts_for_ages() -> None:
     run(scenario)
 
 
-def test_a_server_of_something_else_is_no_api_server(tmp_path: Path) -> None:
+def test_another_http_server_is_not_an_api_server(tmp_path: Path) -> None:
     async def scenario(api: FakeApi) -> None:
         file = tmp_path / "config"
         cluster = f"{{name: c, cluster: {{server: '{api.url}'}}}}"

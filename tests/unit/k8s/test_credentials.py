@@ -49,7 +49,7 @@ def calls(tmp_path: Path) -> list[str]:
     return (tmp_path / "calls").read_text().splitlines()
 
 
-def test_a_plugin_gets_what_it_asks_for(tmp_path: Path) -> None:
+def test_a_plugin_gets_its_variables_and_cluster(tmp_path: Path) -> None:
     wanted = plugin(tmp_path, {"token": "t"}, wants_cluster=True, env={"EXTRA": "extra"})
     cluster = {"server": "https://10.0.0.1", "tls-server-name": "name"}
     settings = {"name": "client.authentication.k8s.io/exec", "extension": {"audience": "a"}}
@@ -57,17 +57,17 @@ def test_a_plugin_gets_what_it_asks_for(tmp_path: Path) -> None:
     authority = Material(data=b"pem")
     assert run_plugin(wanted, access(cluster=known, authority=authority)) == {"token": "t"}
     assert calls(tmp_path)[0].endswith("extra")
-    asked = json.loads(calls(tmp_path)[0].removesuffix("extra"))
-    assert asked["kind"] == "ExecCredential"
-    assert asked["spec"]["cluster"] == {
+    received = json.loads(calls(tmp_path)[0].removesuffix("extra"))
+    assert received["kind"] == "ExecCredential"
+    assert received["spec"]["cluster"] == {
         **cluster,
         "certificate-authority-data": "cGVt",
         "config": {"audience": "a"},
     }
-    assert asked["spec"]["interactive"] is False
+    assert received["spec"]["interactive"] is False
 
 
-def test_a_token_is_used_until_it_runs_out(tmp_path: Path) -> None:
+def test_a_token_is_used_until_it_expires(tmp_path: Path) -> None:
     clock = QuickClock()
     until = to_text(int(clock.wall() + 600) * 1_000_000_000)
     wanted = plugin(tmp_path, {"token": "tNUMBER", "expirationTimestamp": until})
@@ -127,7 +127,7 @@ def printing(text: str, code: int = 0) -> tuple[str, ...]:
         (Plugin("any", interactive="Always"), "must run in a terminal"),
     ],
 )
-def test_a_plugin_that_fails_is_named(wanted: Plugin, problem: str) -> None:
+def test_a_failing_plugin_is_named(wanted: Plugin, problem: str) -> None:
     with pytest.raises(kai.UnreachableError, match=problem) as raised:
         run_plugin(wanted, access())
     assert str(raised.value).startswith(f"the log-in plug-in {wanted.command}")
@@ -162,7 +162,7 @@ def over_tls(pki: Path, **how: Any) -> Any:
     return asyncio.run(main())
 
 
-def test_a_client_certificate_is_shown(pki: Path) -> None:
+def test_a_client_certificate_is_sent(pki: Path) -> None:
     certificate, key = pki / "client.crt", pki / "client.key"
     of_files = User(certificate=Material(file=certificate), key=Material(file=key))
     of_data = User(certificate=Material(certificate.read_bytes()), key=Material(key.read_bytes()))
@@ -170,7 +170,7 @@ def test_a_client_certificate_is_shown(pki: Path) -> None:
         assert over_tls(pki, user=user)["subject"] == [[["commonName", "client"]]]
 
 
-def test_a_certificate_of_a_plugin_is_shown(pki: Path, tmp_path: Path) -> None:
+def test_a_certificate_of_a_plugin_is_sent(pki: Path, tmp_path: Path) -> None:
     pair = {
         "clientCertificateData": (pki / "client.crt").read_text(),
         "clientKeyData": (pki / "client.key").read_text(),
@@ -179,25 +179,25 @@ def test_a_certificate_of_a_plugin_is_shown(pki: Path, tmp_path: Path) -> None:
     assert over_tls(pki, user=user)["subject"] == [[["commonName", "client"]]]
 
 
-def test_a_server_has_to_show_its_name(pki: Path) -> None:
+def test_the_name_in_the_servers_certificate_is_checked(pki: Path) -> None:
     with pytest.raises(kai.UnreachableError, match=r"is not trusted: .*127\.0\.0\.1"):
         over_tls(pki, server_name="")
     over_tls(pki, server_name="", insecure=True)
 
 
-def test_a_server_of_another_authority_does_not_count(pki: Path) -> None:
+def test_a_certificate_of_another_authority_is_refused(pki: Path) -> None:
     other = Material(file=pki / "other.crt")
     with pytest.raises(kai.UnreachableError, match="its certificate is not trusted"):
         over_tls(pki, authority=other)
     over_tls(pki, authority=other, insecure=True)
 
 
-def test_a_proxy_carries_encrypted_connections(pki: Path) -> None:
-    asked = list[bytes]()
+def test_encrypted_connections_go_through_a_proxy(pki: Path) -> None:
+    received = list[bytes]()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await reader.readuntil(b"\r\n\r\n")
-        asked.append(head)
+        received.append(head)
         host, _, port = head.split()[1].decode().rpartition(":")
         there = await asyncio.open_connection(host, int(port))
         writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
@@ -226,13 +226,13 @@ def test_a_proxy_carries_encrypted_connections(pki: Path) -> None:
                 assert await client.get("Node", "", "n") is not None
         proxy.close()
         await proxy.wait_closed()
-        assert asked[0].startswith(f"CONNECT 127.0.0.1:{api.port} ".encode())
-        assert b"Proxy-Authorization: Basic YW5uOnNlY3JldA==" in asked[0]
+        assert received[0].startswith(f"CONNECT 127.0.0.1:{api.port} ".encode())
+        assert b"Proxy-Authorization: Basic YW5uOnNlY3JldA==" in received[0]
 
     asyncio.run(main())
 
 
-def test_certificates_that_are_none_are_named(pki: Path) -> None:
+def test_invalid_certificates_are_named(pki: Path) -> None:
     async def refresh(access: Access) -> None:
         await Credentials(access, QuickClock()).refresh()
 

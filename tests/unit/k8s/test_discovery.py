@@ -38,16 +38,16 @@ SERVER: dict[str, Any] = {
 
 class Server:
     def __init__(self) -> None:
-        self.clock, self.asked = QuickClock(), list[str]()
+        self.clock, self.calls = QuickClock(), list[str]()
         self.discovery = Discovery(self.fetch, self.clock)
 
     async def fetch(self, path: str) -> tuple[int, bytes]:
-        self.asked.append(path)
+        self.calls.append(path)
         found = SERVER.get(path)
         return (200, json.dumps(found).encode()) if found else (404, b"")
 
 
-def test_a_kind_is_found_at_its_version() -> None:
+def test_a_kind_is_found_with_its_version() -> None:
     discovery = Server().discovery
     found = asyncio.run(discovery.find("Widget", "example.test/v1"))
     assert found == Resource("Widget", "example.test", "v1", "widgets", False)
@@ -55,7 +55,7 @@ def test_a_kind_is_found_at_its_version() -> None:
     assert asyncio.run(discovery.find("Pod", "v1")) == Resource("Pod", "", "v1", "pods")
 
 
-def test_an_unknown_kind_is_looked_for_in_all_groups() -> None:
+def test_an_unknown_kind_is_searched_in_all_groups() -> None:
     found = asyncio.run(Server().discovery.served("Widget"))
     assert found is not None
     assert found.path("", "w") == "/apis/example.test/v1/widgets/w"
@@ -63,20 +63,20 @@ def test_an_unknown_kind_is_looked_for_in_all_groups() -> None:
     assert asyncio.run(Server().discovery.served("Gadget")) is None
 
 
-def test_a_known_kind_is_found_at_the_version_that_the_server_has() -> None:
+def test_a_known_kind_is_found_with_the_version_of_the_server() -> None:
     found = asyncio.run(Server().discovery.served("MPIJob"))
     assert found is not None
     assert found.api_version == "kubeflow.org/v2beta1"
     assert asyncio.run(Server().discovery.served("RayJob")) is None
 
 
-def test_answers_are_kept_for_a_minute() -> None:
+def test_answers_are_cached_for_a_minute() -> None:
     server = Server()
 
     async def main() -> None:
-        for later, asked in ((0, 1), (50, 1), (20, 2)):
+        for later, calls in ((0, 1), (50, 1), (20, 2)):
             server.clock.now += later
             await server.discovery.find("Job", "batch/v1")
-            assert len(server.asked) == asked
+            assert len(server.calls) == calls
 
     asyncio.run(main())

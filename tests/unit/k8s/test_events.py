@@ -39,7 +39,7 @@ class Recorded:
         self.events.emit(about, "Normal", reason, message)
 
 
-def test_an_event_as_kubectl_shows_it() -> None:
+def test_an_event_has_the_fields_that_kubectl_shows() -> None:
     it = Recorded()
     it.events.emit(POD, "Warning", "Unschedulable", "100%s full %d", {"a": "b"})
     (write,) = it.puts.writes
@@ -64,7 +64,7 @@ def test_an_event_as_kubectl_shows_it() -> None:
     assert body["firstTimestamp"] == body["lastTimestamp"] == "2027-01-15T08:16:40Z"
 
 
-def test_the_same_event_again_is_counted() -> None:
+def test_a_repeated_event_is_counted() -> None:
     it = Recorded()
     it.emit()
     it.puts.answer()
@@ -76,7 +76,7 @@ def test_the_same_event_again_is_counted() -> None:
     assert patch.key == f"event/{create.name}"
 
 
-def test_events_that_come_before_the_first_is_there_are_counted_together() -> None:
+def test_events_during_the_first_write_are_counted_together() -> None:
     it = Recorded()
     for _ in range(5):
         it.emit()
@@ -96,7 +96,7 @@ def test_other_messages_reasons_and_objects_are_other_events() -> None:
     assert len({each.name for each in it.puts.writes}) == 4
 
 
-def test_an_event_that_the_server_has_forgotten_is_a_new_one() -> None:
+def test_an_event_that_the_server_deleted_is_created_again() -> None:
     it = Recorded()
     it.emit()
     it.puts.answer()
@@ -107,7 +107,7 @@ def test_an_event_that_the_server_has_forgotten_is_a_new_one() -> None:
     assert it.puts.writes[2].body["count"] == 1  # type: ignore[call-overload,index]
 
 
-def test_an_event_that_was_not_written_is_tried_again() -> None:
+def test_a_failed_event_write_is_repeated() -> None:
     it = Recorded()
     it.emit()
     it.puts.answer(Result.FAILED)
@@ -142,8 +142,8 @@ def test_repeated_events_leave_room_for_new_ones() -> None:
     assert it.puts.writes[-1].body["count"] == 101  # type: ignore[call-overload,index]
 
 
-def test_what_is_remembered_is_bounded() -> None:
-    it = Recorded(remembered=10)
+def test_the_memory_is_bounded() -> None:
+    it = Recorded(most_known=10)
     for number in range(50):
         it.emit(about=About("Pod", "team", f"p{number}"))
         it.puts.answer()
@@ -162,7 +162,7 @@ def test_events_of_objects_without_a_namespace() -> None:
     assert "namespace" not in body["involvedObject"]
 
 
-def test_times_are_those_of_the_server_where_its_clock_is_given() -> None:
+def test_times_use_the_servers_clock_if_given() -> None:
     it = Recorded(wall=lambda: 1_800_000_000.5)
     it.emit()
     (write,) = it.puts.writes
@@ -170,7 +170,7 @@ def test_times_are_those_of_the_server_where_its_clock_is_given() -> None:
     assert body["firstTimestamp"] == body["lastTimestamp"] == "2027-01-15T08:00:00Z"
 
 
-def test_names_are_never_too_long_and_never_the_same() -> None:
+def test_names_are_unique_and_short_enough() -> None:
     it = Recorded()
     it.emit(about=About("Pod", "team", "x" * 253))
     it.emit(about=About("Pod", "team", "x" * 253), message="other")

@@ -39,7 +39,7 @@ def read(tmp_path: Path, value: Any, context: str | None = None) -> Access:
     return find_access(written(tmp_path / "config", value), context)
 
 
-def test_the_current_context_is_taken(tmp_path: Path) -> None:
+def test_the_current_context_is_the_default(tmp_path: Path) -> None:
     access = read(tmp_path, config())
     assert (access.server, access.namespace) == ("https://10.0.0.1:6443", "t")
     assert (access.user.name, access.user.token) == ("ann", "secret")
@@ -152,7 +152,7 @@ def test_a_plugin_is_read(tmp_path: Path) -> None:
         (config({"exec": "login"}), "users[name=ann].user.exec: is not a mapping"),
     ],
 )
-def test_a_mistake_is_named_by_file_and_field(tmp_path: Path, value: Any, problem: str) -> None:
+def test_an_error_has_the_file_and_the_field(tmp_path: Path, value: Any, problem: str) -> None:
     with pytest.raises(kai.InvalidInputError) as raised:
         read(tmp_path, value)
     assert str(raised.value).startswith(str(tmp_path / "config"))
@@ -163,7 +163,7 @@ def test_a_mistake_is_named_by_file_and_field(tmp_path: Path, value: Any, proble
 # ---- which files ---------------------------------------------------------------------------------
 
 
-def test_of_several_files_the_first_with_a_name_counts(tmp_path: Path) -> None:
+def test_the_first_of_several_files_with_a_name_counts(tmp_path: Path) -> None:
     first = config({"token": "of first"})
     del first["current-context"], first["clusters"]
     second = config({"token": "of second", "client-key": "k", "client-certificate": "c"})
@@ -176,18 +176,18 @@ def test_of_several_files_the_first_with_a_name_counts(tmp_path: Path) -> None:
     assert access.authority == Material(file=tmp_path / "two/ca.crt")
 
 
-def test_without_kubeconfig_the_one_of_the_home_folder_counts(tmp_path: Path) -> None:
+def test_the_file_in_the_home_folder_is_the_default(tmp_path: Path) -> None:
     written(tmp_path / ".kube/config", config())
     environ = {"HOME": str(tmp_path), "KUBERNETES_SERVICE_HOST": "10.0.0.2"}
     assert find_access(environ=environ).server == "https://10.0.0.1:6443"
 
 
-def test_a_file_that_is_named_has_to_be_there(tmp_path: Path) -> None:
+def test_a_named_file_must_exist(tmp_path: Path) -> None:
     with pytest.raises(kai.InvalidInputError, match=r"nowhere: No such file or directory$"):
         find_access(tmp_path / "nowhere")
 
 
-def test_without_any_the_message_says_where_it_was_looked_for(tmp_path: Path) -> None:
+def test_the_message_lists_the_searched_places(tmp_path: Path) -> None:
     with pytest.raises(
         kai.InvalidInputError, match=r"no kubeconfig: .*/\.kube/config does not exist"
     ):
@@ -207,7 +207,7 @@ def test_a_pod_uses_its_service_account(tmp_path: Path, host: str, server: str) 
     assert access.authority == Material(file=tmp_path / "ca.crt")
 
 
-def test_a_pod_without_a_token_is_told(tmp_path: Path) -> None:
+def test_a_pod_without_a_token_is_an_error(tmp_path: Path) -> None:
     environ = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
     with pytest.raises(kai.InvalidInputError, match="the pod has no service account token"):
         in_cluster(environ, tmp_path)
@@ -241,11 +241,11 @@ def test_a_pod_without_a_token_is_told(tmp_path: Path) -> None:
         ("http://api.example.test", "", False),
     ],
 )
-def test_proxies_and_their_exceptions(server: str, excepted: str, proxied: bool) -> None:
+def test_proxies_and_their_exceptions_are_read(server: str, excepted: str, proxied: bool) -> None:
     environ = {"HTTPS_PROXY": "http://proxy:3128", "NO_PROXY": excepted}
     assert proxy_of(server, environ) == ("http://proxy:3128" if proxied else "")
 
 
-def test_a_proxy_may_be_named_without_its_scheme_and_in_small_letters() -> None:
+def test_a_proxy_may_have_no_scheme_and_lower_case_variables() -> None:
     assert proxy_of("https://api.test", {"https_proxy": "proxy:3128"}) == "http://proxy:3128"
     assert proxy_of("http://api.test", {"http_proxy": "http://p"}) == "http://p"

@@ -31,7 +31,7 @@ def play(tmp_path: Path) -> Callable[[Story], None]:
     return run
 
 
-def test_what_the_containers_of_pods_have(play: Callable[[Story], None]) -> None:
+def test_resources_of_containers_are_read(play: Callable[[Story], None]) -> None:
     async def story(kubelet: FakeKubelet) -> None:
         two = [
             container([("nvidia.com/gpu", ["a", "b"], [0])], [4, 5], [("memory", 1 << 40, [0])]),
@@ -52,7 +52,7 @@ def test_what_the_containers_of_pods_have(play: Callable[[Story], None]) -> None
     play(story)
 
 
-def test_a_large_node_is_read_whole(play: Callable[[Story], None]) -> None:
+def test_a_large_node_is_read_completely(play: Callable[[Story], None]) -> None:
     """grpc accepts only 4 MiB by default."""
 
     async def story(kubelet: FakeKubelet) -> None:
@@ -65,7 +65,7 @@ def test_a_large_node_is_read_whole(play: Callable[[Story], None]) -> None:
     play(story)
 
 
-def test_what_goes_wrong_is_one_sentence(play: Callable[[Story], None], tmp_path: Path) -> None:
+def test_an_error_raises_one_sentence(play: Callable[[Story], None], tmp_path: Path) -> None:
     async def story(kubelet: FakeKubelet) -> None:
         kubelet.code = grpc.StatusCode.UNAVAILABLE
         with pytest.raises(kai.UnreachableError, match=r"kubelet\.sock: unavailable: not now$"):
@@ -94,14 +94,14 @@ def test_a_kubelet_without_the_api_is_named(tmp_path: Path) -> None:
     asyncio.run(scene())
 
 
-def test_fields_that_are_not_known_are_skipped() -> None:
+def test_unknown_fields_are_skipped() -> None:
     """Field 9 is a string of three letters, which a later kubelet might send."""
     unknown = b"\x4a\x03new"
     pod = b"\x0a\x01a\x12\x01t" + unknown
     assert read(b"\x0a" + bytes([len(pod)]) + pod, "x") == [PodResources("t/a", [], [])]
 
 
-def test_the_cpus_of_numa_nodes(tmp_path: Path) -> None:
+def test_cpus_of_numa_nodes_are_read(tmp_path: Path) -> None:
     root = sysfs(tmp_path, "0-3,8-11", "4-7,12-15")
     (tmp_path / "devices/system/node/node-list").mkdir()
     assert cpu_lists(root) == {0: "0-3,8-11\n", 1: "4-7,12-15\n"}

@@ -94,7 +94,7 @@ class Candidate:
         *leases: str,
         times: Times | None = None,
     ) -> None:
-        self.said = list[str]()
+        self.calls = list[str]()
         self.client = api.client(clock)
         self.election = LeaderElection(
             self.client,
@@ -102,8 +102,8 @@ class Candidate:
             leases or ("a",),
             name,
             times=times,
-            on_started=lambda: self.said.append("started"),
-            on_lost=lambda: self.said.append("lost"),
+            on_started=lambda: self.calls.append("started"),
+            on_lost=lambda: self.calls.append("lost"),
         )
         self.task = asyncio.create_task(self.election.run())
 
@@ -132,7 +132,7 @@ async def pass_time(clock: ManualClock, seconds: float) -> None:
         await settle()
 
 
-def test_the_first_one_leads_and_the_second_one_waits() -> None:
+def test_the_first_candidate_leads_and_the_second_waits() -> None:
     async def scenario(api: FakeApi, leases: Leases, clock: ManualClock) -> None:
         one = Candidate(api, clock, "one")
         await pass_time(clock, 1)
@@ -140,7 +140,7 @@ def test_the_first_one_leads_and_the_second_one_waits() -> None:
         await pass_time(clock, 60)
         assert (one.leads, two.leads) == (True, False)
         assert leases.holder() == "one"
-        assert one.said == ["started"]
+        assert one.calls == ["started"]
         assert one.election.renewals >= 10
         assert two.election.problem == "a is held by one"
         record = leases.kept["a"]["spec"]
@@ -171,7 +171,7 @@ def test_a_lease_is_released_at_the_end() -> None:
     run(scenario)
 
 
-def test_a_lease_runs_out_by_itself_when_a_write_may_still_be_on_its_way() -> None:
+def test_a_lease_with_a_write_under_way_is_left_to_expire() -> None:
     async def scenario(api: FakeApi, leases: Leases, clock: ManualClock) -> None:
         one = Candidate(api, clock, "one")
         await pass_time(clock, 1)
@@ -190,7 +190,7 @@ def test_a_lease_runs_out_by_itself_when_a_write_may_still_be_on_its_way() -> No
     run(scenario)
 
 
-def test_a_lease_counts_in_whole_seconds_for_others_and_never_for_less_than_it_lasts() -> None:
+def test_the_written_duration_is_rounded_up_to_seconds() -> None:
     async def scenario(api: FakeApi, leases: Leases, clock: ManualClock) -> None:
         one = Candidate(api, clock, "one", times=Times(2.5, 1.5, 0.5))
         await pass_time(clock, 1)
@@ -200,7 +200,7 @@ def test_a_lease_counts_in_whole_seconds_for_others_and_never_for_less_than_it_l
     run(scenario)
 
 
-def test_a_leader_without_answers_stops_before_another_one_starts() -> None:
+def test_a_leader_without_answers_stops_before_another_starts() -> None:
     async def scenario(api: FakeApi, leases: Leases, clock: ManualClock) -> None:
         one = Candidate(api, clock, "one")
         await pass_time(clock, 1)
@@ -221,7 +221,7 @@ def test_a_leader_without_answers_stops_before_another_one_starts() -> None:
         assert ended is not None
         assert started is not None
         assert started - ended >= one.election.write_timeout - 0.5
-        assert one.said == ["started", "lost"]
+        assert one.calls == ["started", "lost"]
         assert one.election.failures > 0
         assert leases.kept["a"]["spec"]["leaseTransitions"] == 1
         await one.stop()
@@ -230,7 +230,7 @@ def test_a_leader_without_answers_stops_before_another_one_starts() -> None:
     run(scenario)
 
 
-def test_a_process_that_was_stopped_knows_at_once_that_it_leads_no_more() -> None:
+def test_a_paused_process_does_not_lead_after_its_lease_expired() -> None:
     async def scenario(api: FakeApi, leases: Leases, clock: ManualClock) -> None:
         one = Candidate(api, clock, "one")
         await pass_time(clock, 1)
@@ -243,7 +243,7 @@ def test_a_process_that_was_stopped_knows_at_once_that_it_leads_no_more() -> Non
     run(scenario)
 
 
-def test_leadership_counts_from_before_the_renewal_was_sent() -> None:
+def test_a_lease_is_held_from_before_its_renewal_was_sent() -> None:
     async def scenario(api: FakeApi, leases: Leases, clock: ManualClock) -> None:
         one = Candidate(api, clock, "one")
         await pass_time(clock, 1)
@@ -266,7 +266,7 @@ def test_leadership_counts_from_before_the_renewal_was_sent() -> None:
     run(scenario)
 
 
-def test_a_renewal_without_an_answer_is_no_loss() -> None:
+def test_a_renewal_without_an_answer_keeps_the_lease() -> None:
     async def scenario(api: FakeApi, leases: Leases, clock: ManualClock) -> None:
         one = Candidate(api, clock, "one")
         await pass_time(clock, 1)
@@ -275,7 +275,7 @@ def test_a_renewal_without_an_answer_is_no_loss() -> None:
         leases.broken = ""
         await pass_time(clock, 10)
         assert one.leads
-        assert one.said == ["started"]
+        assert one.calls == ["started"]
         await one.stop()
 
     run(scenario)
@@ -299,7 +299,7 @@ def test_wall_clocks_are_not_compared() -> None:
     run(scenario)
 
 
-def test_several_leases_are_taken_together_or_not_at_all() -> None:
+def test_several_leases_are_acquired_together_or_not_at_all() -> None:
     async def scenario(api: FakeApi, leases: Leases, clock: ManualClock) -> None:
         other = Candidate(api, clock, "other", "b")
         await pass_time(clock, 1)
@@ -319,7 +319,7 @@ def test_several_leases_are_taken_together_or_not_at_all() -> None:
     run(scenario)
 
 
-def test_a_lease_that_is_taken_meanwhile_gives_the_others_back() -> None:
+def test_losing_one_lease_releases_the_others() -> None:
     async def scenario(api: FakeApi, leases: Leases, clock: ManualClock) -> None:
         create = api._answers["POST", LEASES][0]
 
@@ -338,7 +338,7 @@ def test_a_lease_that_is_taken_meanwhile_gives_the_others_back() -> None:
     run(scenario)
 
 
-def test_one_lease_lost_ends_all() -> None:
+def test_one_lost_lease_ends_leadership() -> None:
     async def scenario(api: FakeApi, leases: Leases, clock: ManualClock) -> None:
         both = Candidate(api, clock, "both", "a", "b")
         await pass_time(clock, 1)
@@ -346,13 +346,13 @@ def test_one_lease_lost_ends_all() -> None:
         leases.hold("b", "other")
         await pass_time(clock, 6)
         assert not both.leads
-        assert both.said == ["started", "lost"]
+        assert both.calls == ["started", "lost"]
         await both.stop()
 
     run(scenario)
 
 
-def test_a_right_that_is_missing_is_told() -> None:
+def test_a_missing_right_is_reported() -> None:
     async def scenario(api: FakeApi, leases: Leases, clock: ManualClock) -> None:
         async def forbid(request: web.Request) -> web.StreamResponse:
             status = {"kind": "Status", "message": "leases is forbidden: User x cannot create"}

@@ -92,7 +92,7 @@ def initial(*names: str, version: int = 10) -> list[bytes]:
 # ---- watch-lists ---------------------------------------------------------------------------------
 
 
-def test_one_stream_brings_what_is_there_and_then_the_changes() -> None:
+def test_one_stream_has_the_objects_and_then_the_changes() -> None:
     async def scenario(api: FakeApi, client: Client, sink: Steps) -> None:
         api.on("GET", PODS, api.stream(*initial("a", "b"), event("ADDED", "c", 11), stay=True))
         watch = await watched(client, sink, lambda _: len(sink.objects) == 3)
@@ -109,7 +109,7 @@ def test_one_stream_brings_what_is_there_and_then_the_changes() -> None:
     run(scenario)
 
 
-def test_events_may_be_cut_anywhere() -> None:
+def test_events_may_be_split_anywhere() -> None:
     async def scenario(api: FakeApi, client: Client, sink: Steps) -> None:
         text = b"".join([*initial("a"), event("MODIFIED", "a", 11, spec={"nodeName": "n1"})])
         pieces = [text[at : at + 7] for at in range(0, len(text), 7)]
@@ -120,7 +120,7 @@ def test_events_may_be_cut_anywhere() -> None:
     run(scenario)
 
 
-def test_a_stream_that_ends_goes_on_from_its_last_version() -> None:
+def test_a_stream_that_ends_continues_from_its_last_version() -> None:
     async def scenario(api: FakeApi, client: Client, sink: Steps) -> None:
         more = api.stream(event("ADDED", "c", 31), stay=True)
         api.on("GET", PODS, api.stream(*initial("a"), bookmark(30)), more)
@@ -145,7 +145,7 @@ def test_a_stream_that_breaks_in_the_middle_of_an_event_loses_nothing() -> None:
     run(scenario)
 
 
-def test_a_stream_that_breaks_before_all_objects_came_starts_again() -> None:
+def test_a_stream_that_breaks_before_all_objects_starts_again() -> None:
     async def scenario(api: FakeApi, client: Client, sink: Steps) -> None:
         begun = api.stream(event("ADDED", "old", 5), cut=True)
         api.on("GET", PODS, begun, api.stream(*initial("a"), stay=True))
@@ -158,7 +158,7 @@ def test_a_stream_that_breaks_before_all_objects_came_starts_again() -> None:
 
 
 @pytest.mark.parametrize("code", [400, 422])
-def test_a_server_without_watch_lists_is_asked_for_pages(code: int) -> None:
+def test_a_server_without_watch_lists_is_listed_in_pages(code: int) -> None:
     async def scenario(api: FakeApi, client: Client, sink: Steps) -> None:
         no = status(code, message="sendInitialEvents is forbidden")
         api.on("GET", PODS, no, page(["a"], 7, "t1"), page(["b"], 7), api.stream(stay=True))
@@ -175,7 +175,7 @@ def test_a_server_without_watch_lists_is_asked_for_pages(code: int) -> None:
 # ---- pages ---------------------------------------------------------------------------------------
 
 
-def test_a_continue_token_that_is_forgotten_starts_the_list_again() -> None:
+def test_an_expired_continue_token_starts_the_list_again() -> None:
     async def scenario(api: FakeApi, client: Client, sink: Steps) -> None:
         client.has_watch_lists = False
         gone = status(410, reason="Expired")
@@ -188,7 +188,7 @@ def test_a_continue_token_that_is_forgotten_starts_the_list_again() -> None:
     run(scenario)
 
 
-def test_objects_that_a_new_list_lacks_are_gone() -> None:
+def test_objects_missing_from_a_new_list_are_deleted() -> None:
     async def scenario(api: FakeApi, client: Client, sink: Steps) -> None:
         gone = api.stream(error_event(410))
         again = api.stream(*initial("b", version=50), stay=True)
@@ -199,7 +199,7 @@ def test_objects_that_a_new_list_lacks_are_gone() -> None:
     run(scenario)
 
 
-def test_a_list_that_is_none_is_a_problem_and_not_an_empty_cluster() -> None:
+def test_an_invalid_list_is_a_problem_and_not_an_empty_cluster() -> None:
     async def scenario(api: FakeApi, client: Client, sink: Steps) -> None:
         client.has_watch_lists = False
         api.on("GET", PODS, ok({"hello": 1}), page(["a"], 9), api.stream(stay=True))
@@ -220,7 +220,7 @@ def test_a_list_that_is_none_is_a_problem_and_not_an_empty_cluster() -> None:
     run(scenario)
 
 
-def test_a_list_alone() -> None:
+def test_a_list_without_a_watch() -> None:
     async def scenario(api: FakeApi, client: Client, sink: Steps) -> None:
         api.on("GET", PODS, page(["a"], 7, "t1"), status(410), page(["b"], 8))
         await Watch(client, "Pod", sink).list_once()
@@ -239,7 +239,7 @@ def test_a_list_alone() -> None:
 
 
 @pytest.mark.parametrize("how", ["status", "event"])
-def test_a_forgotten_version_is_listed_again_at_once(how: str) -> None:
+def test_an_expired_version_is_listed_again_at_once(how: str) -> None:
     clock = QuickClock()
 
     async def scenario(api: FakeApi, client: Client, sink: Steps) -> None:
@@ -257,7 +257,7 @@ def test_a_forgotten_version_is_listed_again_at_once(how: str) -> None:
     run(scenario, clock)
 
 
-def test_versions_that_are_forgotten_again_and_again_are_listed_ever_more_slowly() -> None:
+def test_repeatedly_expired_versions_are_listed_with_growing_waits() -> None:
     clock = QuickClock()
 
     async def scenario(api: FakeApi, client: Client, sink: Steps) -> None:
@@ -273,7 +273,7 @@ def test_versions_that_are_forgotten_again_and_again_are_listed_ever_more_slowly
 # ---- trouble -------------------------------------------------------------------------------------
 
 
-def test_tries_come_ever_more_slowly_and_say_why() -> None:
+def test_tries_have_growing_waits_and_a_reason() -> None:
     clock = QuickClock()
 
     async def scenario(api: FakeApi, client: Client, sink: Steps) -> None:
@@ -287,7 +287,7 @@ def test_tries_come_ever_more_slowly_and_say_why() -> None:
     run(scenario, clock)
 
 
-def test_the_problem_is_over_when_events_come() -> None:
+def test_events_end_the_problem() -> None:
     async def scenario(api: FakeApi, client: Client, sink: Steps) -> None:
         api.on("GET", PODS, status(500), disconnect, api.stream(*initial("a"), stay=True))
         watch = await watched(client, sink, lambda each: each.synced)
@@ -296,7 +296,7 @@ def test_the_problem_is_over_when_events_come() -> None:
     run(scenario)
 
 
-def test_a_server_that_is_gone_for_a_while_costs_no_new_list() -> None:
+def test_a_short_outage_needs_no_new_list() -> None:
     async def scenario(api: FakeApi, client: Client, sink: Steps) -> None:
         more = api.stream(event("ADDED", "b", 11), stay=True)
         api.on("GET", PODS, api.stream(*initial("a"), cut=True), *[disconnect] * 8, more)
@@ -307,7 +307,7 @@ def test_a_server_that_is_gone_for_a_while_costs_no_new_list() -> None:
     run(scenario)
 
 
-def test_a_busy_server_says_when_to_come_back() -> None:
+def test_a_busy_server_sets_the_wait() -> None:
     clock = QuickClock()
 
     async def scenario(api: FakeApi, client: Client, sink: Steps) -> None:
@@ -340,7 +340,7 @@ def test_a_silent_stream_is_opened_again() -> None:
     run(scenario)
 
 
-def test_a_token_that_has_run_out_is_renewed(tmp_path: Any) -> None:
+def test_an_expired_token_is_renewed(tmp_path: Any) -> None:
     file = tmp_path / "token"
     file.write_text("old")
 
@@ -361,7 +361,7 @@ def test_a_token_that_has_run_out_is_renewed(tmp_path: Any) -> None:
     asyncio.run(main())
 
 
-def test_a_stream_of_something_else_is_a_problem(tmp_path: Any) -> None:
+def test_another_kind_of_stream_is_a_problem(tmp_path: Any) -> None:
     async def scenario(api: FakeApi, client: Client, sink: Steps) -> None:
         page = api.stream(b"<html>log in</html>\n")
         api.on("GET", PODS, page, api.stream(*initial("a"), stay=True))
@@ -372,7 +372,7 @@ def test_a_stream_of_something_else_is_a_problem(tmp_path: Any) -> None:
     run(scenario)
 
 
-def test_a_quiet_stream_that_ends_in_time_is_no_problem() -> None:
+def test_a_quiet_stream_that_ends_in_time_is_not_a_problem() -> None:
     clock = QuickClock()
 
     async def scenario(api: FakeApi, client: Client, sink: Steps) -> None:
@@ -406,7 +406,7 @@ def test_nothing_is_read_while_the_sink_is_full() -> None:
     run(scenario, clock)
 
 
-def test_selectors_namespaces_and_metadata_alone() -> None:
+def test_selectors_namespaces_and_metadata_are_parameters() -> None:
     async def scenario(api: FakeApi, client: Client, sink: Steps) -> None:
         path = "/api/v1/namespaces/team/pods"
         api.on("GET", path, status(422), page(["a"], 7), api.stream(stay=True))
@@ -447,7 +447,7 @@ def test_a_kind_that_must_be_there_does_not_count_as_empty() -> None:
     run(scenario, clock)
 
 
-def test_a_kind_is_watched_at_the_version_that_the_server_has() -> None:
+def test_a_kind_is_watched_with_the_version_of_the_server() -> None:
     async def scenario(api: FakeApi, client: Client, sink: Steps) -> None:
         group = "/apis/kubeflow.org"
         versions = [{"version": "v2beta1"}]
@@ -464,7 +464,7 @@ def test_a_kind_is_watched_at_the_version_that_the_server_has() -> None:
     run(scenario)
 
 
-def test_on_sync_comes_after_each_complete_list() -> None:
+def test_on_sync_follows_each_complete_list() -> None:
     async def scenario(api: FakeApi, client: Client, sink: Steps) -> None:
         again = api.stream(*initial("a", "b"), stay=True)
         api.on("GET", PODS, api.stream(*initial("a")), status(410), again)

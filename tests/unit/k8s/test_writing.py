@@ -72,7 +72,7 @@ def run(scenario: Callable[[FakeClient, Writer, Done], Awaitable[Any]], workers:
     return asyncio.run(main())
 
 
-def test_what_was_not_sent_can_be_taken_back() -> None:
+def test_unsent_writes_can_be_taken_back() -> None:
     async def scenario(client: FakeClient, writer: Writer, done: Done) -> None:
         for name in ("a", "b", "c", "d"):
             writer.put(write(name), done)
@@ -89,7 +89,7 @@ def test_what_was_not_sent_can_be_taken_back() -> None:
     run(scenario, workers=2)
 
 
-def test_a_write_on_its_way_that_is_taken_back_is_not_tried_again() -> None:
+def test_a_write_taken_back_while_it_is_sent_is_not_repeated() -> None:
     async def scenario(client: FakeClient, writer: Writer, done: Done) -> None:
         for name in ("a", "b", "c"):
             writer.put(write(name), done)
@@ -108,7 +108,7 @@ def test_a_write_on_its_way_that_is_taken_back_is_not_tried_again() -> None:
     run(scenario)
 
 
-def test_urgent_writes_go_first() -> None:
+def test_urgent_writes_are_sent_first() -> None:
     async def scenario(client: FakeClient, writer: Writer, done: Done) -> None:
         writer.put(write("first"))
         await settle()
@@ -121,7 +121,7 @@ def test_urgent_writes_go_first() -> None:
     run(scenario, workers=1)
 
 
-def test_no_more_are_on_their_way_than_there_are_workers() -> None:
+def test_at_most_one_write_per_worker_is_under_way() -> None:
     async def scenario(client: FakeClient, writer: Writer, done: Done) -> None:
         for number in range(10):
             writer.put(write(f"p{number}"), done)
@@ -140,7 +140,7 @@ def test_no_more_are_on_their_way_than_there_are_workers() -> None:
     run(scenario)
 
 
-def test_conditions_and_events_leave_workers_for_what_is_urgent() -> None:
+def test_conditions_and_events_leave_workers_for_urgent_writes() -> None:
     async def scenario(client: FakeClient, writer: Writer, done: Done) -> None:
         for number in range(10):
             writer.put(write(f"event{number}", Lane.EVENT))
@@ -156,7 +156,7 @@ def test_conditions_and_events_leave_workers_for_what_is_urgent() -> None:
     run(scenario, workers=8)
 
 
-def test_a_later_write_of_the_same_key_takes_the_place_of_one_that_waits() -> None:
+def test_a_later_write_of_the_same_key_replaces_a_waiting_one() -> None:
     async def scenario(client: FakeClient, writer: Writer, done: Done) -> None:
         writer.put(write("first"))
         await settle()
@@ -174,7 +174,7 @@ def test_a_later_write_of_the_same_key_takes_the_place_of_one_that_waits() -> No
     run(scenario, workers=1)
 
 
-def test_a_write_waits_for_the_one_of_its_key_that_is_on_its_way() -> None:
+def test_a_write_waits_for_an_earlier_one_of_its_key() -> None:
     async def scenario(client: FakeClient, writer: Writer, done: Done) -> None:
         writer.put(write("a", key="k", body={"n": 1}), done)
         await settle()
@@ -193,7 +193,7 @@ def test_a_write_waits_for_the_one_of_its_key_that_is_on_its_way() -> None:
     run(scenario)
 
 
-def test_a_write_that_became_urgent_moves_up() -> None:
+def test_a_write_that_becomes_urgent_changes_its_lane() -> None:
     async def scenario(client: FakeClient, writer: Writer, done: Done) -> None:
         writer.put(write("first"))
         await settle()
@@ -208,7 +208,7 @@ def test_a_write_that_became_urgent_moves_up() -> None:
     run(scenario, workers=1)
 
 
-def test_a_busy_server_holds_up_the_lanes_below() -> None:
+def test_a_busy_answer_delays_the_lower_lanes() -> None:
     async def scenario(client: FakeClient, writer: Writer, done: Done) -> None:
         writer.put(write("busy", Lane.CONDITION))
         await settle()
@@ -224,7 +224,7 @@ def test_a_busy_server_holds_up_the_lanes_below() -> None:
     run(scenario, workers=8)
 
 
-def test_each_write_knows_its_time_and_its_guard() -> None:
+def test_each_write_gets_its_timeout_and_guard() -> None:
     async def main() -> None:
         client = FakeClient()
         writer = Writer(client, timeout=5.0, guard=lambda: True)  # type: ignore[arg-type]
@@ -242,7 +242,7 @@ def test_each_write_knows_its_time_and_its_guard() -> None:
 # ---- the end -------------------------------------------------------------------------------------
 
 
-def test_draining_finishes_what_is_there_and_takes_nothing_more() -> None:
+def test_draining_finishes_existing_writes_and_refuses_new_ones() -> None:
     async def scenario(client: FakeClient, writer: Writer, done: Done) -> None:
         for number in range(6):
             writer.put(write(f"p{number}"), done)
@@ -262,7 +262,7 @@ def test_draining_finishes_what_is_there_and_takes_nothing_more() -> None:
     run(scenario)
 
 
-def test_bindings_are_finished_while_conditions_are_still_taken() -> None:
+def test_bindings_are_finished_while_conditions_are_still_accepted() -> None:
     async def scenario(client: FakeClient, writer: Writer, done: Done) -> None:
         writer.put(write("bind"), lambda *_: writer.put(write("bind after it"), done))
         writer.put(write("condition", Lane.CONDITION), done)
@@ -294,7 +294,7 @@ def test_finishing_ends_in_time() -> None:
     run(scenario)
 
 
-def test_what_is_not_finished_in_time_is_known() -> None:
+def test_draining_returns_the_writes_that_are_not_finished_in_time() -> None:
     async def scenario(client: FakeClient, writer: Writer, done: Done) -> None:
         for number in range(6):
             writer.put(write(f"p{number}", key=f"k{number}"), done)
@@ -310,7 +310,7 @@ def test_what_is_not_finished_in_time_is_known() -> None:
     run(scenario)
 
 
-def test_a_mistake_in_a_callback_costs_no_worker(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_exception_in_a_callback_does_not_end_a_worker(caplog: pytest.LogCaptureFixture) -> None:
     def wrong(_: Write, outcome: Outcome) -> None:
         raise ZeroDivisionError
 
@@ -331,7 +331,7 @@ def test_a_mistake_in_a_callback_costs_no_worker(caplog: pytest.LogCaptureFixtur
     ]
 
 
-def test_metrics_get_waits_and_times() -> None:
+def test_metrics_have_waits_and_durations() -> None:
     seen = list[tuple[str, float, float]]()
 
     async def main() -> None:
@@ -356,7 +356,7 @@ def test_metrics_get_waits_and_times() -> None:
     assert seen == [("a", 0, 2), ("b", 2, 1)]
 
 
-def test_what_is_under_way_and_was_tried_again_is_counted() -> None:
+def test_writes_under_way_and_repeated_are_counted() -> None:
     async def scene() -> None:
         client = FakeClient()
         writer = Writer(client, workers=2)  # type: ignore[arg-type]

@@ -40,6 +40,6 @@ def test_the_page_has_every_code() -> None:
     assert on_page() == in_code()
 
 
-def test_the_table_says_what_the_page_says() -> None:
+def test_the_table_equals_the_page() -> None:
     rows = re.findall(r"^\| `([a-z-]+)` \| [a-z, ]+ \| (.*) \|$", PAGE.read_text(), re.MULTILINE)
     assert {code: what.replace("`", "") for code, what in rows} == CODES

@@ -74,13 +74,13 @@ def only(manifest: Any, **options: Any) -> Finding:
         {"kind": "Pod", "metadata": {"name": "other"}, "spec": {"containers": [GPU]}},
     ],
 )
-def test_what_is_right_is_left_alone(manifest: dict[str, Any]) -> None:
+def test_a_valid_manifest_has_no_findings(manifest: dict[str, Any]) -> None:
     assert lint(manifest) == []
 
 
-def test_what_our_builders_make_is_right() -> None:
-    for asked in ({"gpu_fraction": 0.5}, {"gpu_memory": "5Gi", "devices": 2}, {"gpus": 1}, {}):
-        built = kai.pod_settings(queue="test", **asked)
+def test_built_manifests_have_no_findings() -> None:
+    for request in ({"gpu_fraction": 0.5}, {"gpu_memory": "5Gi", "devices": 2}, {"gpus": 1}, {}):
+        built = kai.pod_settings(queue="test", **request)
         assert lint(built.apply_to({"kind": "Pod", "spec": {"containers": [{"name": "m"}]}})) == []
 
 
@@ -111,11 +111,11 @@ def test_fractions_that_kai_refuses(value: str, fix: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["0.5", "5e-1", ".25", "+0.5", "0.50"])
-def test_fractions_that_kai_takes(value: str) -> None:
+def test_fractions_that_kai_accepts(value: str) -> None:
     assert lint(pod({"gpu-fraction": value})) == []
 
 
-def test_a_fraction_that_is_announced_otherwise() -> None:
+def test_a_fraction_that_is_rounded() -> None:
     assert only(pod({"gpu-fraction": "0.125"})).code == "fraction-rounded"
     assert "becomes 0.00" in only(pod({"gpu-fraction": "0.004"})).message
 
@@ -138,12 +138,12 @@ def test_both_a_fraction_and_memory() -> None:
         ({"mps": "true"}, "mps-without-share"),
     ],
 )
-def test_what_goes_with_a_part_only(annotations: dict[str, str], code: str) -> None:
+def test_annotations_that_need_a_part_of_a_gpu(annotations: dict[str, str], code: str) -> None:
     assert only(pod(annotations)).code == code
 
 
 @pytest.mark.parametrize("amount", ["1", 0, "0", "2m"])
-def test_a_whole_gpu_beside_a_part(amount: Any) -> None:
+def test_a_whole_gpu_together_with_a_part(amount: Any) -> None:
     """A limit of zero counts too, and so does that of a sidecar or an init container."""
     limits = {"limits": {"nvidia.com/gpu": amount}}
     main, side = {"name": "main"}, {"name": "side", "resources": limits}
@@ -155,27 +155,27 @@ def test_a_whole_gpu_beside_a_part(amount: Any) -> None:
     ]
 
 
-def test_a_slice_beside_a_part() -> None:
+def test_a_slice_together_with_a_part() -> None:
     """It passes KAI's admission."""
     sliced = {"name": "main", "resources": {"limits": {"nvidia.com/mig-1g.5gb": 1}}}
     assert only(pod(HALF, sliced)).code == "whole-gpu-beside-fraction"
 
 
-def test_a_container_that_is_not_there() -> None:
+def test_a_missing_container() -> None:
     finding = only(pod({**HALF, "gpu-fraction-container-name": "trainer"}))
     assert (finding.code, finding.fix) == ("container-missing", "write main")
     init = pod({**HALF, "gpu-fraction-container-name": "i"}, initContainers=[{"name": "i"}])
     assert lint(init) == []
 
 
-def test_which_container_gets_the_part() -> None:
+def test_several_containers_without_a_name_for_the_part() -> None:
     finding = only(pod(HALF, {"name": "a"}, {"name": "b"}))
     assert (finding.code, finding.severity) == ("container-not-named", "warning")
     assert only(pod({**HALF, "sidecar.istio.io/inject": "true"})).code == "container-not-named"
 
 
 @pytest.mark.parametrize(
-    ("annotations", "said"),
+    ("annotations", "sentence"),
     [
         ({"main.gpus.devices": "0"}, "KAI writes the devices"),
         ({"main.gpu-memory.limit": "much"}, "not a quantity"),
@@ -184,14 +184,14 @@ def test_which_container_gets_the_part() -> None:
         ({"main.gpu-memory.limit": "1Gi", "main.gpu-memory.request": "2Gi"}, "above the limit"),
     ],
 )
-def test_annotations_that_name_the_container(annotations: dict[str, str], said: str) -> None:
+def test_annotations_that_name_the_container(annotations: dict[str, str], sentence: str) -> None:
     """spec 7 NX2."""
     named = {f"nvidia.com/container.{key}": value for key, value in annotations.items()}
     finding = only(pod(named, {"name": "main"}, {"name": "side"}))
-    assert (finding.code, said in finding.message) == ("nvfractions-refused", True)
+    assert (finding.code, sentence in finding.message) == ("nvfractions-refused", True)
 
 
-def test_annotations_that_name_the_container_rightly() -> None:
+def test_annotations_that_name_the_right_container() -> None:
     named = {
         "nvidia.com/container.main.gpu-memory.request": "1Gi",
         "nvidia.com/container.main.gpu-memory.limit": "1024Mi",
@@ -210,12 +210,12 @@ def test_a_variable_that_kai_replaces() -> None:
 
 
 @pytest.mark.parametrize("value", [0.5, 1, True, None, ["a"]])
-def test_values_that_are_no_texts(value: Any) -> None:
+def test_values_that_are_not_texts(value: Any) -> None:
     found = lint(pod({"own": value}))
     assert [each.code for each in found] == ["not-text"]
 
 
-def test_labels_and_annotations_that_changed_places() -> None:
+def test_labels_as_annotations_and_annotations_as_labels() -> None:
     assert codes(pod({"kai.scheduler/queue": "test"}, labels={})) == [
         ("queue-annotation", "metadata.annotations[kai.scheduler/queue]")
     ]
@@ -225,14 +225,14 @@ def test_labels_and_annotations_that_changed_places() -> None:
     assert only(odd).code == "preemptibility-unknown"
 
 
-def test_keys_that_are_almost_right() -> None:
+def test_misspelt_keys() -> None:
     finding = only(pod({"kai.scheduler/preemption-dealy": "5m"}))
     assert finding.fix == "did you mean kai.scheduler/preemption-delay?"
     assert only(pod({"kai.scheduler/preemption-delay": "5"})).code == "duration-refused"
     assert only(pod({"gpu-type": "nvidia-tesla-t4"})).code == "annotation-ignored"
 
 
-def test_gpu_keys_on_a_workload_do_nothing() -> None:
+def test_gpu_keys_on_a_workload_have_no_effect() -> None:
     """spec 7 C8."""
     finding = only(job(HALF))
     assert (finding.code, finding.path) == (
@@ -243,7 +243,7 @@ def test_gpu_keys_on_a_workload_do_nothing() -> None:
 
 
 @pytest.mark.parametrize("key", ["kai.scheduler/topology", "kai.scheduler/batch-min-member"])
-def test_what_the_owner_has_to_say_does_nothing_on_its_pods(key: str) -> None:
+def test_keys_of_the_owner_have_no_effect_on_its_pods(key: str) -> None:
     """spec 7 C13."""
     finding = only(job(None, {key: "1"}))
     assert finding.path == f"spec.template.metadata.annotations[{key}]"
@@ -267,7 +267,7 @@ def test_topologies_without_a_level_and_levels_without_a_topology() -> None:
     assert (finding.code, finding.severity) == ("topology-incomplete", "error")
 
 
-def test_how_many_pods_start_together() -> None:
+def test_the_minimum_of_pods_that_start_together() -> None:
     finding = only(job({"kai.scheduler/min-member": "2"}))
     assert (finding.code, finding.edit is not None) == ("min-member-key", True)
     assert only(job({"kai.scheduler/batch-min-member": "0"})).code == "min-member-refused"
@@ -275,7 +275,7 @@ def test_how_many_pods_start_together() -> None:
     assert only(deployment).code == "annotation-ignored"
 
 
-def test_a_cron_job_is_read_from_the_job_it_makes() -> None:
+def test_the_job_template_of_a_cron_job_is_checked() -> None:
     """spec 7 J3."""
     inner = job({"kai.scheduler/topology": "t", "kai.scheduler/topology-required-placement": "r"})
     cron = {
@@ -291,7 +291,7 @@ def test_a_cron_job_is_read_from_the_job_it_makes() -> None:
     assert only(cron).code == "annotation-ignored"
 
 
-def test_a_training_runtime_is_a_template_of_the_owner() -> None:
+def test_the_template_of_a_training_runtime_is_checked() -> None:
     """Its JobSets have the metadata of `spec.template`, and none of its own."""
     replicated = [{"name": "w", "template": {"spec": {"template": pod(labels={})}}}]
     template = {
@@ -304,7 +304,7 @@ def test_a_training_runtime_is_a_template_of_the_owner() -> None:
     assert only(runtime).path == "spec.template.metadata.annotations[gpu-fraction]"
 
 
-def test_segments_are_for_workers_of_two_kinds() -> None:
+def test_only_two_kinds_have_segments() -> None:
     segment = {"kai.scheduler/segment-size": "2"}
     assert only(job(None, segment)).code == "annotation-ignored"
     template = pod(segment, labels={})
@@ -323,7 +323,7 @@ def test_segments_are_for_workers_of_two_kinds() -> None:
 # ---- scheduler and queue -------------------------------------------------------------------------
 
 
-def test_nothing_names_kai() -> None:
+def test_the_scheduler_name_is_missing() -> None:
     manifest = pod(HALF)
     del manifest["spec"]["schedulerName"]
     assert only(manifest).code == "scheduler-missing"
@@ -332,31 +332,31 @@ def test_nothing_names_kai() -> None:
     assert lint(manifest, scheduler_name="default-scheduler") == []
 
 
-def test_a_queue_label_alone_asks_for_kai() -> None:
+def test_a_queue_label_needs_the_scheduler_name() -> None:
     manifest = job()
     del manifest["spec"]["template"]["spec"]["schedulerName"]
     assert only(manifest).code == "scheduler-missing"
 
 
-def test_no_queue_is_named() -> None:
+def test_the_queue_is_missing() -> None:
     assert only(pod(labels={})).code == "queue-missing"
     assert lint(pod(labels={"project": "test"})) == []
 
 
-def test_the_label_of_before() -> None:
+def test_the_old_queue_label() -> None:
     old = pod(labels={"runai/queue": "test"})
     assert only(old).code == "queue-legacy"
     assert lint(old, queue_label_key="runai/queue") == []
     assert lint(pod(labels={"runai/queue": "test", **QUEUE})) == []
 
 
-def test_the_owner_overrules_its_pods() -> None:
+def test_the_queue_of_the_owner_overrides_that_of_its_pods() -> None:
     manifest = job()
     manifest["spec"]["template"]["metadata"]["labels"] = {"kai.scheduler/queue": "other"}
     assert only(manifest).code == "queue-overruled"
 
 
-def test_queues_beside_the_workload() -> None:
+def test_queues_in_the_same_input() -> None:
     """They are assumed to be in the cluster too."""
     queues = unlimited("test")
     assert lint([*queues, job()]) == []
@@ -365,7 +365,7 @@ def test_queues_beside_the_workload() -> None:
     assert "another" in finding.fix
 
 
-def test_all_queues_are_given() -> None:
+def test_an_input_with_all_queues() -> None:
     queues = unlimited("test")
     assert lint(job(), queues=queues) == []
     assert only(job(), queues=unlimited("another")).severity == "error"
@@ -395,7 +395,7 @@ def test_a_queue_without_a_parent_is_a_warning() -> None:
     assert list(flat.decisions) == []
 
 
-def test_queues_themselves() -> None:
+def test_queue_manifests() -> None:
     parent, test = unlimited("test")
     assert lint([parent, test]) == []
     assert only(parent).code == "queue-without-parent"
@@ -430,7 +430,7 @@ def workflow(annotations: dict[str, str], **template: Any) -> dict[str, Any]:
     }
 
 
-def test_argos_main_container_is_not_the_first() -> None:
+def test_the_container_name_in_an_argo_template() -> None:
     """spec 7 A2."""
     finding = only(workflow(HALF, container={"image": "i"}))
     assert (finding.code, finding.severity) == ("container-not-named", "error")
@@ -444,7 +444,7 @@ def test_argos_main_container_is_not_the_first() -> None:
     )
 
 
-def test_argos_scheduler_may_come_from_its_settings() -> None:
+def test_the_scheduler_may_be_set_for_an_argo_workflow() -> None:
     manifest = workflow({**HALF, "gpu-fraction-container-name": "main"}, container={})
     del manifest["spec"]["schedulerName"]
     assert only(manifest).severity == "warning"
@@ -488,7 +488,7 @@ def test_ray_counts_whole_gpus() -> None:
     assert lint(ray("RayCluster", group)) == []
 
 
-def test_a_submitter_that_comes_after_the_cluster() -> None:
+def test_a_submitter_that_starts_after_the_cluster() -> None:
     group: dict[str, Any] = {"groupName": "g", "template": pod(labels={})}
     assert only(ray("RayJob", group)).path == "spec"
     mode = ray("RayJob", group, submissionMode="K8sJobMode")
@@ -510,7 +510,7 @@ def test_kubeflows_scheduling_policy_is_not_read() -> None:
     assert only(manifest).code == "scheduling-policy-ignored"
 
 
-def test_spark_kserve_and_grove_write_pods_in_their_own_ways() -> None:
+def test_pods_of_spark_kserve_and_grove_are_checked() -> None:
     gpu = {"gpu": {"name": "nvidia.com/gpu", "quantity": 1}}
     spark = {
         "kind": "SparkApplication",
@@ -546,14 +546,14 @@ def test_pod_templates_of_unknown_kinds_are_read() -> None:
     assert finding.path == "spec.replicas[0].template.metadata.annotations[gpu-memory]"
 
 
-def test_lists_are_looked_into() -> None:
+def test_lists_are_checked() -> None:
     finding = only({"kind": "List", "items": [job(), job(HALF)]})
     assert finding.at[:2] == ("items", 1)
     assert "Job j" in str(finding)
 
 
 @pytest.mark.parametrize("nonsense", [5, "text", None, {}, {"a": 1}, [{"a": 1}]])
-def test_something_else_is_refused(nonsense: Any) -> None:
+def test_input_that_is_not_a_manifest_is_refused(nonsense: Any) -> None:
     with pytest.raises(kai.InvalidRequestError, match="give a Kubernetes manifest"):
         lint(nonsense)
 
@@ -572,11 +572,11 @@ def test_something_else_is_refused(nonsense: Any) -> None:
         pod({"gpu-fraction": None}),
     ],
 )
-def test_manifests_that_are_nonsense_are_survived(nonsense: dict[str, Any]) -> None:
+def test_invalid_manifests_do_not_crash(nonsense: dict[str, Any]) -> None:
     lint(nonsense)
 
 
-def test_what_no_file_could_hold_is_survived() -> None:
+def test_odd_keys_and_circular_manifests_do_not_crash() -> None:
     assert lint(pod({5: "x"}, labels={**QUEUE, None: "y"})) == []  # type: ignore[dict-item]
     endless: dict[str, Any] = {"kind": "Pod"}
     endless["spec"] = endless

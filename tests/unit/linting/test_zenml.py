@@ -47,17 +47,17 @@ def test_settings_of_other_components(key: str) -> None:
     assert found[0].at[0] == key
 
 
-def test_each_level_by_itself() -> None:
+def test_each_level_is_checked() -> None:
     component = EXAMPLE["orchestrator"]
     assert len(lint(component)) == len(lint(component["pod_settings"])) == 3
 
 
-def test_a_key_that_is_no_component() -> None:
+def test_a_key_that_is_not_a_component() -> None:
     found = lint({"kubernetes": {}, "docker": {}})
     assert [each.fix for each in found] == ["write orchestrator"]
 
 
-def test_pod_settings_beside_their_place() -> None:
+def test_pod_settings_at_the_wrong_level() -> None:
     found = lint({"pod_settings": {}, "node_selectors": {}, "node_selector": {}, "timeout": 5})
     assert [each.fix for each in found] == [
         "in pod_settings write node_selectors",
@@ -74,7 +74,7 @@ def test_misspelt_names_and_refused_values() -> None:
     assert found[0].fix == "write tolerations"
 
 
-def test_kais_rules_hold_there_as_well() -> None:
+def test_kais_rules_are_checked() -> None:
     settings = {
         "pod_settings": {
             "annotations": {"gpu-fraction": "0.5"},
@@ -97,6 +97,6 @@ class Model:
         return self.fields
 
 
-def test_zenmls_own_objects() -> None:
+def test_zenml_objects_are_checked() -> None:
     settings = Model(pod_settings={"node_selector": {}})
     assert len(lint(settings)) == len(lint({"orchestrator": settings})) == 1

@@ -69,7 +69,7 @@ def test_a_filter_keeps_pods_away() -> None:
     assert nodes_with(only_empty) == {"a/x-0": "n1"}
 
 
-def test_a_group_that_a_filter_keeps_waiting_says_so() -> None:
+def test_a_group_that_waits_for_a_filter_has_the_reason() -> None:
     @kai.policy.filter
     def nowhere(pod: Any, nodes: Any) -> Any:
         return np.zeros(len(nodes), dtype=bool)
@@ -79,7 +79,7 @@ def test_a_group_that_a_filter_keeps_waiting_says_so() -> None:
     assert "3 nodes refused by your policy" in plan.why("a/x")
 
 
-def test_a_policy_chooses_the_card() -> None:
+def test_a_policy_chooses_the_device() -> None:
     cluster = kai.Cluster(now=NOW).queue("a").node("n1", gpus=4)
     cluster.running("a/half", gpu_fraction=0.5, node="n1", gpu_groups=["one"])
     cluster.running("a/third", gpu_fraction=0.3, node="n1", gpu_groups=["two"])
@@ -99,7 +99,7 @@ def test_a_policy_chooses_the_card() -> None:
     assert packed.decisions[0].gpu_groups == ("one",)  # type: ignore[union-attr]
 
 
-def test_groups_go_in_the_order_of_their_keys() -> None:
+def test_groups_are_ordered_by_their_keys() -> None:
     cluster = kai.Cluster(now=NOW).queue("a").node("n1", gpus=4)
     cluster.pending("a/old", gpus=4, created="2025-12-31T22:00:00Z")
     cluster.pending("a/new", gpus=1, pods=2, created="2025-12-31T23:00:00Z", priority=75)
@@ -128,7 +128,7 @@ def test_groups_go_in_the_order_of_their_keys() -> None:
     assert len(seen) == 1
 
 
-def test_equal_keys_leave_the_order_to_kai() -> None:
+def test_equal_keys_keep_kais_order() -> None:
     @kai.policy.pod_group_order
     def equal(groups: Any) -> Any:
         return np.zeros(len(groups))
@@ -142,7 +142,7 @@ def test_equal_keys_leave_the_order_to_kai() -> None:
 # ---- what they get -------------------------------------------------------------------------------
 
 
-def test_tables_have_what_is_idle_and_the_pod_what_it_asks_for() -> None:
+def test_tables_have_idle_resources_and_the_pod_its_request() -> None:
     seen: list[Any] = []
 
     @kai.policy.score
@@ -166,7 +166,7 @@ def test_tables_have_what_is_idle_and_the_pod_what_it_asks_for() -> None:
 
 
 @pytest.mark.parametrize("gpus", [0, 1, 2])
-def test_there_is_a_column_for_each_card(gpus: int) -> None:
+def test_there_is_a_column_for_each_device(gpus: int) -> None:
     seen: list[Any] = []
 
     @kai.policy.score
@@ -179,7 +179,7 @@ def test_there_is_a_column_for_each_card(gpus: int) -> None:
     assert seen == [(3, gpus)]
 
 
-def test_row_wise_policies_get_the_rows_that_have_changed() -> None:
+def test_row_wise_policies_get_the_changed_rows() -> None:
     cluster = kai.Cluster(now=NOW).queue("a").nodes("n", 5, gpus=2).pending("a/x", gpus=1, pods=3)
     rows: list[list[str]] = []
 
@@ -231,7 +231,7 @@ def test_a_table_that_is_kept_keeps_its_values() -> None:
                 getattr(table, name)[:] = 0
 
 
-def test_a_table_ends_with_its_cycle() -> None:
+def test_a_table_is_invalid_after_its_cycle() -> None:
     kept: list[Any] = []
 
     @kai.policy.score
@@ -284,10 +284,12 @@ BROKEN: list[tuple[Function, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("function", "said"), BROKEN, ids=[said[:30] for _, said in BROKEN])
+@pytest.mark.parametrize(
+    ("function", "message"), BROKEN, ids=[message[:30] for _, message in BROKEN]
+)
 @pytest.mark.parametrize("whole_table", [False, True])
-def test_a_broken_policy_is_one_error_and_nothing_is_lost(
-    function: Function, said: str, whole_table: bool
+def test_a_broken_policy_is_one_error_and_keeps_the_cluster(
+    function: Function, message: str, whole_table: bool
 ) -> None:
     cluster = small_cluster()
     before = cluster.to_snapshot()
@@ -298,7 +300,7 @@ def test_a_broken_policy_is_one_error_and_nothing_is_lost(
         return function(pod, nodes) if broken["is"] else prefers_n3.function(pod, nodes)
 
     scheduler = kai.Scheduler(policies=[corrected])
-    with pytest.raises(kai.PolicyError, match=said) as raised:
+    with pytest.raises(kai.PolicyError, match=message) as raised:
         scheduler.plan(cluster)
     assert "policy corrected (" in str(raised.value)
     assert "\n" not in str(raised.value)
@@ -317,13 +319,13 @@ def test_a_broken_policy_is_one_error_and_nothing_is_lost(
     assert [each.node for each in scheduler.plan(cluster).decisions] == ["n3"]
 
 
-def test_what_a_policy_raised_is_the_cause() -> None:
+def test_the_exception_of_a_policy_is_the_cause() -> None:
     with pytest.raises(kai.PolicyError) as raised:
         nodes_with(kai.policy.score(fails))
     assert isinstance(raised.value.__cause__, LookupError)
 
 
-def test_ctrl_c_in_a_policy_is_ctrl_c() -> None:
+def test_ctrl_c_in_a_policy_is_a_keyboard_interrupt() -> None:
     @kai.policy.score
     def interrupted(pod: Any, nodes: Any) -> Any:
         raise KeyboardInterrupt
@@ -333,7 +335,7 @@ def test_ctrl_c_in_a_policy_is_ctrl_c() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [
         (np.zeros(3), "float64 instead of booleans"),
         (np.ones(3, int), "int64 instead of booleans"),
@@ -341,13 +343,13 @@ def test_ctrl_c_in_a_policy_is_ctrl_c() -> None:
         (None, "returned nothing"),
     ],
 )
-def test_a_broken_filter_is_one_error(answer: Any, said: str) -> None:
-    with pytest.raises(kai.PolicyError, match=said):
+def test_a_broken_filter_is_one_error(answer: Any, message: str) -> None:
+    with pytest.raises(kai.PolicyError, match=message):
         nodes_with(kai.policy.filter(lambda pod, nodes: answer))
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [
         (np.array([np.nan]), "the key of a/x is nan"),
         (np.zeros(2), r"of shape \(2,\)"),
@@ -355,12 +357,12 @@ def test_a_broken_filter_is_one_error(answer: Any, said: str) -> None:
         (np.array([True]), "an array of bool"),
     ],
 )
-def test_a_broken_order_is_one_error(answer: Any, said: str) -> None:
-    with pytest.raises(kai.PolicyError, match=said):
+def test_a_broken_order_is_one_error(answer: Any, message: str) -> None:
+    with pytest.raises(kai.PolicyError, match=message):
         nodes_with(kai.policy.pod_group_order(lambda groups: answer))
 
 
-def test_what_is_no_policy_is_refused() -> None:
+def test_an_object_that_is_not_a_policy_is_refused() -> None:
     with pytest.raises(
         kai.InvalidConfigError, match=r"'writes' is not a policy; write @kai\.policy"
     ):
@@ -372,7 +374,9 @@ def test_what_is_no_policy_is_refused() -> None:
         kai.Scheduler(policies=[order, order])
 
 
-def test_without_numpy_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_numpy_the_error_names_the_package_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setitem(__import__("sys").modules, "numpy", None)
     with pytest.raises(kai.InvalidConfigError, match=r"pip install 'kai-sched\[sim\]'"):
         Runner([prefers_n3])
@@ -393,7 +397,7 @@ def test_policies_of_a_file_can_be_pickled(tmp_path: Path) -> None:
     assert nodes_with(*again) == {"a/x-0": "n3"}
 
 
-def test_a_pickled_policy_is_the_one_of_its_time(tmp_path: Path) -> None:
+def test_a_pickled_policy_keeps_its_source(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(FILE)
     pickled = pickle.dumps(kai.policy.load(file))
@@ -404,13 +408,13 @@ def test_a_pickled_policy_is_the_one_of_its_time(tmp_path: Path) -> None:
     assert nodes_with(*pickle.loads(changed)) == {"a/x-0": "n1"}
 
 
-def test_the_page_shows_the_file_of_fgd() -> None:
+def test_the_page_shows_the_fgd_policy_file() -> None:
     root = Path(__file__).parents[3]
     page = (root / "docs" / "howto" / "write-a-policy.md").read_text()
     assert (root / "examples" / "policies" / "fgd.py").read_text() in page
 
 
-def test_a_plan_with_policies_can_be_read_after_the_cluster_went_on() -> None:
+def test_a_plan_with_policies_can_be_read_after_events() -> None:
     cluster = small_cluster().node("n4", gpus=4)
     scheduler = kai.Scheduler(policies=[prefers_n3, only_empty])
     scheduler.plan(cluster)
@@ -433,7 +437,9 @@ def prefers_n3(pod, nodes):
 """
 
 
-def test_the_command_line_takes_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_accepts_a_policy_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     import json
 
     file, snapshot = tmp_path / "mine.py", tmp_path / "snapshot.json"
@@ -444,13 +450,13 @@ def test_the_command_line_takes_a_file(tmp_path: Path, capsys: pytest.CaptureFix
     assert [each["node"] for each in json.loads(capsys.readouterr().out)["decisions"]] == ["n3"]
     file.write_text(FILE.replace("return", "0 / 0\n    return"))
     assert main([*arguments, "--policy", str(file)]) == 2
-    said = capsys.readouterr().err
-    assert "mine.py, line 8): ZeroDivisionError" in said
-    assert said.count("\n") == 1
+    output = capsys.readouterr().err
+    assert "mine.py, line 8): ZeroDivisionError" in output
+    assert output.count("\n") == 1
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (None, "there is no such file"),
         ("def f(", "SyntaxError"),
@@ -458,19 +464,19 @@ def test_the_command_line_takes_a_file(tmp_path: Path, capsys: pytest.CaptureFix
         ("def score(pod, nodes): return 0", "contains no policy; write @kai.policy.score"),
     ],
 )
-def test_a_file_that_is_no_good_is_one_sentence(
-    text: str | None, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_an_invalid_policy_file_prints_one_sentence(
+    text: str | None, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "mine.py"
     if text is not None:
         file.write_text(text)
     assert main(["plan", str(tmp_path), "--policy", str(file)]) == 2
     errors = capsys.readouterr().err
-    assert said in errors
+    assert message in errors
     assert "--policy" in errors
 
 
-def test_a_running_scheduler_takes_policies_only_if_that_is_allowed(
+def test_a_running_scheduler_accepts_policies_only_if_allowed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("aiohttp")
@@ -497,7 +503,7 @@ def simulated(*policies: kai.policy.Policy) -> Any:
     return simulate(workload, policies=policies)
 
 
-def test_policies_hold_in_a_simulation() -> None:
+def test_policies_apply_in_a_simulation() -> None:
     @kai.policy.pod_group_order
     def smallest(groups: Any) -> Any:
         return groups.gpus
@@ -563,7 +569,7 @@ def test_least_attained_service_in_python_runs_as_the_compiled_one() -> None:
     assert {gpu / run for run, gpu, _ in seen if run} <= {5.0, 6.0, 7.0, 8.0}
 
 
-def test_a_simulation_whose_policy_fails_has_the_timeline_so_far() -> None:
+def test_a_failing_policy_keeps_the_timeline_so_far() -> None:
     calls = []
 
     @kai.policy.score

@@ -66,7 +66,7 @@ def test_some_values_mean_no_gpu(value: str) -> None:
     assert (found.hinted, found.visible) == (False, ())
 
 
-def test_names_lose_what_cdi_writes_before_them() -> None:
+def test_the_cdi_prefix_is_removed_from_names() -> None:
     prefix = "k8s.device-plugin.nvidia.com/gpu="
     environ = {"NVIDIA_VISIBLE_DEVICES": f"{prefix}GPU-1,{prefix}GPU-2"}
     assert looked_at(environ=environ).visible == ("GPU-1", "GPU-2")
@@ -83,7 +83,7 @@ def test_a_driver_that_counts_devices_is_proof(
     assert started_in() not in (None, 0), "CUDA was started in this process"
 
 
-def test_the_driver_is_asked_here_only_on_request(
+def test_the_driver_is_queried_in_process_only_on_request(
     libcuda: Libcuda, started_in: Callable[[], int | None]
 ) -> None:
     assert looked_at(libraries=(libcuda(8192),), in_process=True).device_memory_mib == (8192,)
@@ -91,17 +91,17 @@ def test_the_driver_is_asked_here_only_on_request(
 
 
 @pytest.mark.parametrize(
-    ("build", "said"), [({"init": 100}, "cuInit returns 100"), ({}, "0 devices")]
+    ("build", "message"), [({"init": 100}, "cuInit returns 100"), ({}, "0 devices")]
 )
-def test_a_driver_without_devices_is_none(
-    libcuda: Libcuda, build: dict[str, int], said: str
+def test_a_driver_without_devices_is_not_proof(
+    libcuda: Libcuda, build: dict[str, int], message: str
 ) -> None:
     found = looked_at(libraries=(libcuda(**build),))
     assert not found.available
-    assert said in str(found)
+    assert message in str(found)
 
 
-def test_a_library_that_is_no_driver_is_survived() -> None:
+def test_a_library_that_is_not_a_driver_does_not_crash() -> None:
     found = looked_at(libraries=("libc.so.6",))
     assert not found.available
     assert "lacks a function" in str(found)
@@ -114,21 +114,21 @@ def test_nvidia_smi_is_proof(nvidia_smi: Smi) -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "said"),
+    ("script", "message"),
     [
         ("echo no devices >&2; exit 9", "exit status 9: no devices"),
         ("exit 0", "lists no device"),
         ("sleep 30", "no answer within 0.2 s"),
     ],
 )
-def test_nvidia_smi_may_fail(nvidia_smi: Smi, script: str, said: str) -> None:
+def test_nvidia_smi_may_fail(nvidia_smi: Smi, script: str, message: str) -> None:
     # The driver gets four times as long.
     found = looked_at(nvidia_smi=nvidia_smi(script), timeout_s=0.2, libraries=())
     assert not found.available
-    assert said in str(found)
+    assert message in str(found)
 
 
-def test_frameworks_are_asked_when_they_are_named(tmp_path: Path) -> None:
+def test_named_frameworks_are_queried(tmp_path: Path) -> None:
     (tmp_path / "cupy.py").write_text(
         "class cuda:\n    class runtime:\n        getDeviceCount = staticmethod(lambda: 3)\n"
     )
@@ -136,12 +136,12 @@ def test_frameworks_are_asked_when_they_are_named(tmp_path: Path) -> None:
     environ = {"PYTHONPATH": str(tmp_path)}
     found = looked_at(environ=environ, frameworks=("cupy", "torch", "abacus"))
     assert (found.available, found.device_count) == (True, 3)
-    said = {each.source: each.detail for each in found.evidence}
-    assert "broken" in said["torch"]
-    assert "write one of" in said["abacus"]
+    fields = {each.source: each.detail for each in found.evidence}
+    assert "broken" in fields["torch"]
+    assert "write one of" in fields["abacus"]
 
 
-def test_a_share_is_told_by_variables() -> None:
+def test_a_share_is_read_from_variables() -> None:
     found = looked_at(
         environ={
             "GPU_PORTION": "0.50",
@@ -175,12 +175,12 @@ def test_a_share_is_told_by_variables() -> None:
         ({"CUDA_MPS_PINNED_DEVICE_MEM_LIMIT": "nonsense"}, (None, None, False)),
     ],
 )
-def test_shares_that_are_odd(environ: dict[str, str], expected: tuple[Any, ...]) -> None:
+def test_invalid_and_unusual_shares(environ: dict[str, str], expected: tuple[Any, ...]) -> None:
     found = looked_at(environ=environ)
     assert (found.portion, found.memory_limit_mib, found.shared) == expected
 
 
-def test_nothing_given_looks_at_this_machine() -> None:
+def test_detect_without_arguments_reads_this_machine() -> None:
     found = kai.runtime.detect(timeout_s=2)
     assert found.available == any(each.proof and each.says_gpu for each in found.evidence)
     assert set(found.variables) <= set(os.environ)

@@ -23,7 +23,7 @@ def _nothing_done() -> Iterator[None]:
     LIMIT._done.clear()  # type: ignore[attr-defined]
 
 
-class Told(ModuleType):
+class FakeTorch(ModuleType):
     """Replaces torch, and records its calls."""
 
     def __init__(self) -> None:
@@ -35,46 +35,46 @@ class Told(ModuleType):
 
 
 @pytest.fixture
-def torch(monkeypatch: pytest.MonkeyPatch) -> Told:
-    told = Told()
-    monkeypatch.setitem(sys.modules, "torch", told)
-    return told
+def torch(monkeypatch: pytest.MonkeyPatch) -> FakeTorch:
+    built = FakeTorch()
+    monkeypatch.setitem(sys.modules, "torch", built)
+    return built
 
 
-def test_half_of_a_t4(torch: Told) -> None:
+def test_half_of_a_t4(torch: FakeTorch) -> None:
     done = of_limit("torch", environ=dict(HALF), totals_mib=[15360])
     assert torch.calls == [(0.466, 0)]
     assert (done.applied, done.isolation, done.portion) == (("torch",), "none", 0.5)
     assert (done.budgets_mib, done.totals_mib, done.fractions) == ((7680,), (15360,), (0.466,))
 
 
-def test_a_share_is_not_scaled_twice(torch: Told) -> None:
+def test_a_share_is_not_scaled_twice(torch: FakeTorch) -> None:
     """spec 7 W2: with HAMi-core, CUDA reports the share already."""
     environ = {**HALF, "CUDA_DEVICE_MEMORY_LIMIT": "7680m"}
     done = of_limit("torch", environ=environ, totals_mib=[7680])
     assert (done.isolation, torch.calls) == ("hamicore", [(0.933, 0)])
 
 
-def test_what_mps_enforces_is_the_budget(torch: Told) -> None:
+def test_the_limit_of_mps_is_the_budget(torch: FakeTorch) -> None:
     environ = {**HALF, "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT": "0=7650M,1=7650M"}
     done = of_limit("torch", environ=environ, totals_mib=[15360, 7650])
     assert (done.isolation, done.budgets_mib) == ("mps", (7650, 7650))
     assert torch.calls == [(0.464, 0), (0.933, 1)]
 
 
-def test_each_device_and_process_gets_its_part(torch: Told) -> None:
+def test_each_device_and_process_gets_its_part(torch: FakeTorch) -> None:
     of_limit("torch", environ=dict(HALF), totals_mib=[15360, 15360], processes=2)
     assert torch.calls == [(0.216, 0), (0.216, 1)]
 
 
-def test_twice_is_as_once(torch: Told) -> None:
+def test_limiting_is_idempotent(torch: FakeTorch) -> None:
     first = of_limit("torch", environ=dict(HALF), totals_mib=[15360])
     assert of_limit("torch", environ=dict(HALF), totals_mib=[40960]) is first
     assert len(torch.calls) == 1
 
 
-def test_the_driver_is_asked_in_a_process_of_its_own(
-    torch: Told,
+def test_the_driver_is_queried_in_its_own_process(
+    torch: FakeTorch,
     libcuda: Callable[..., str],
     started_in: Callable[[], int | None],
     monkeypatch: pytest.MonkeyPatch,
@@ -85,19 +85,19 @@ def test_the_driver_is_asked_in_a_process_of_its_own(
     assert started_in() not in (None, 0)
 
 
-def test_without_an_announced_share_nothing_is_limited(torch: Told) -> None:
+def test_without_an_announced_share_nothing_is_limited(torch: FakeTorch) -> None:
     with pytest.warns(RuntimeWarning, match="this container has no share of a GPU"):
         done = of_limit("torch", environ={}, totals_mib=[15360])
     assert (torch.calls, done.applied, done.fractions) == ([], (), ())
 
 
-def test_a_share_that_is_too_small_is_said(torch: Told) -> None:
+def test_a_too_small_share_causes_a_warning(torch: FakeTorch) -> None:
     with pytest.warns(RuntimeWarning, match="leaves nothing after 512 MiB"):
         done = of_limit("torch", environ={"GPU_PORTION": "0.03"}, totals_mib=[15360])
     assert (torch.calls, len(done.problems)) == ([], 1)
 
 
-def test_a_framework_that_fails_does_not_stop_the_pod(torch: Told) -> None:
+def test_a_framework_that_fails_does_not_stop_the_pod(torch: FakeTorch) -> None:
     def fail(*_: Any) -> None:
         raise RuntimeError("out of luck")
 
@@ -106,12 +106,14 @@ def test_a_framework_that_fails_does_not_stop_the_pod(torch: Told) -> None:
         assert of_limit("torch", environ=dict(HALF), totals_mib=[15360]).applied == ()
 
 
-def test_an_unknown_framework_is_said() -> None:
+def test_an_unknown_framework_causes_a_warning() -> None:
     with pytest.warns(RuntimeWarning, match="write one of torch, tensorflow, jax, cupy"):
         of_limit("abacus", environ=dict(HALF), totals_mib=[15360])
 
 
-def test_no_driver_is_said(torch: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_driver_causes_a_warning(
+    torch: FakeTorch, monkeypatch: pytest.MonkeyPatch
+) -> None:
     default = (("libnothing-at-all.so",),)
     monkeypatch.setattr(kai.runtime.driver.memory_of_devices, "__defaults__", default)
     with pytest.warns(RuntimeWarning, match="no driver library was found"):
@@ -121,13 +123,15 @@ def test_no_driver_is_said(torch: Told, monkeypatch: pytest.MonkeyPatch) -> None
     assert torch.calls == []
 
 
-def test_jax_is_told_by_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jax_gets_its_limit_in_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     environ = dict(HALF)
     of_limit("jax", environ=environ, totals_mib=[15360, 16384])
     assert environ["XLA_CLIENT_MEM_FRACTION"] == "0.466"
 
 
-def test_jax_that_was_told_or_has_started_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jax_with_a_setting_or_already_started_is_not_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     environ = {**HALF, "XLA_PYTHON_CLIENT_MEM_FRACTION": "0.3"}
     with pytest.warns(RuntimeWarning, match=r"already has XLA_PYTHON_CLIENT_MEM_FRACTION=0\.3"):
         of_limit("jax", environ=environ, totals_mib=[15360])
@@ -138,38 +142,38 @@ def test_jax_that_was_told_or_has_started_is_left_alone(monkeypatch: pytest.Monk
     assert "XLA_CLIENT_MEM_FRACTION" not in environ
 
 
-def test_tensorflow_gets_logical_devices(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[tuple[str, list[int]]] = []
+def test_tensorflow_gets_its_limit_as_logical_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[tuple[str, list[int]]] = []
     config = SimpleNamespace(
         list_physical_devices=lambda kind: [f"{kind}:0"],
         LogicalDeviceConfiguration=lambda memory_limit: memory_limit,
-        set_logical_device_configuration=lambda gpu, wanted: told.append((gpu, wanted)),
+        set_logical_device_configuration=lambda gpu, wanted: calls.append((gpu, wanted)),
     )
     monkeypatch.setitem(sys.modules, "tensorflow", SimpleNamespace(config=config))  # type: ignore[arg-type]
     of_limit("tensorflow", environ=dict(HALF), totals_mib=[15360])
-    assert told == [("GPU:0", [7168])]
+    assert calls == [("GPU:0", [7168])]
 
 
-def test_cupy_gets_a_limit_of_its_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cupy_gets_its_limit_as_a_pool_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     from contextlib import nullcontext
 
-    told: list[int] = []
-    pool = SimpleNamespace(set_limit=lambda size: told.append(size))
+    calls: list[int] = []
+    pool = SimpleNamespace(set_limit=lambda size: calls.append(size))
     cupy = SimpleNamespace(
         cuda=SimpleNamespace(Device=lambda ordinal: nullcontext(ordinal)),
         get_default_memory_pool=lambda: pool,
     )
     monkeypatch.setitem(sys.modules, "cupy", cupy)  # type: ignore[arg-type]
     of_limit("cupy", environ=dict(HALF), totals_mib=[15360])
-    assert told == [7168 * 1024**2]
+    assert calls == [7168 * 1024**2]
 
 
-def test_auto_takes_what_is_imported(torch: Told) -> None:
+def test_auto_limits_imported_frameworks(torch: FakeTorch) -> None:
     assert of_limit(environ=dict(HALF), totals_mib=[15360]).applied == ("torch",)
     assert len(torch.calls) == 1
 
 
-def test_auto_without_any_framework_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_auto_without_a_framework_causes_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LIMIT, "_frameworks", lambda _: [])
     with pytest.warns(RuntimeWarning, match="no framework was found"):
         of_limit(environ=dict(HALF), totals_mib=[15360])

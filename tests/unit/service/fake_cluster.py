@@ -77,7 +77,7 @@ class FakeCluster:
     def reads(self) -> list[str]:
         return self._api.paths("GET")
 
-    def asked_for(self, kind: str) -> set[str]:
+    def requests_for(self, kind: str) -> set[str]:
         """The formats in which the kind was requested: the headers Accept."""
         path = RESOURCES[kind].path()
         return {each.headers["Accept"] for each in self._api.seen if each.path == path}
@@ -119,7 +119,7 @@ class FakeCluster:
             known = self._objects[kind].get(name)
             each["metadata"]["resourceVersion"] = str(self._version)
             self._objects[kind][name] = each
-            self._tell(kind, "MODIFIED" if known else "ADDED", each)
+            self._send_event(kind, "MODIFIED" if known else "ADDED", each)
             namespace = each["metadata"].get("namespace", "")
             path = RESOURCES[kind].path(namespace, name)
             self._api.on("GET", path, lambda r, k=kind, n=name: self._one(k, n))
@@ -128,14 +128,14 @@ class FakeCluster:
         gone = self._objects[kind].pop(name)
         self._version += 1
         gone["metadata"]["resourceVersion"] = str(self._version)
-        self._tell(kind, "DELETED", gone)
+        self._send_event(kind, "DELETED", gone)
 
     async def _cut(self) -> None:
         for watches in self._watches.values():
             for watch in watches:
                 watch.put_nowait(None)
 
-    def _tell(self, kind: str, what: str, item: Object) -> None:
+    def _send_event(self, kind: str, what: str, item: Object) -> None:
         line = json.dumps({"type": what, "object": item}).encode() + b"\n"
         for watch in self._watches[kind]:
             watch.put_nowait(line)

@@ -16,7 +16,7 @@ class FakePrometheus:
     def __init__(self) -> None:
         self.used: dict[str, dict[str, float]] = {}
         self.had: dict[str, float] = {}
-        self.asked: list[dict[str, str]] = []
+        self.queries: list[dict[str, str]] = []
         self.fails: Callable[[], web.Response] | None = None
         self.silent = False
 
@@ -36,7 +36,7 @@ class FakePrometheus:
 
     async def _answer(self, request: web.Request) -> web.Response:
         form = {name: str(value) for name, value in (await request.post()).items()}
-        self.asked.append(form)
+        self.queries.append(form)
         if self.silent:
             await asyncio.sleep(3600)
         if self.fails is not None:

@@ -29,7 +29,7 @@ def make_much() -> list[list[int]]:
     return [[] for _ in range((MUCH + 1) * YOUNG)]
 
 
-def test_what_is_new_is_looked_through_in_an_idle_moment(collecting: Collecting) -> None:
+def test_new_objects_are_collected_in_an_idle_moment(collecting: Collecting) -> None:
     full = collecting.count[2]
     assert not collecting.is_idle(0), "hardly anything is new"
     cycle = Cycle()
@@ -46,7 +46,7 @@ def test_what_is_new_is_looked_through_in_an_idle_moment(collecting: Collecting)
     del much
 
 
-def test_what_has_survived_is_looked_through_once_an_hour(collecting: Collecting) -> None:
+def test_old_objects_are_collected_once_an_hour(collecting: Collecting) -> None:
     cycle, much = Cycle(), make_much()
     garbage = weakref.ref(cycle)
     assert collecting.is_idle(0)
@@ -60,7 +60,7 @@ def test_what_has_survived_is_looked_through_once_an_hour(collecting: Collecting
     assert gc.get_freeze_count() > len(much)
 
 
-def test_thresholds_are_what_they_were_when_it_ends() -> None:
+def test_thresholds_are_restored_at_the_end() -> None:
     before, callbacks = gc.get_threshold(), [*gc.callbacks]
     with Collecting():
         assert gc.get_threshold() == (YOUNG, MIDDLE, before[2])

@@ -281,7 +281,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("wrong", "command"), CASES)
-def test_what_is_wrong_is_one_sentence(
+def test_each_connection_error_prints_one_sentence(
     given: Callable[[Given], Path], capfd: pytest.CaptureFixture[str], wrong: str, command: str
 ) -> None:
     what, status, sentence = WRONG[wrong]

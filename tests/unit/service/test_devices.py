@@ -57,7 +57,7 @@ def test_devices_have_uuids_in_every_version(monkeypatch: pytest.MonkeyPatch) ->
     assert nvml.open == 0
 
 
-def test_no_device_is_no_error_here(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_devices_give_an_empty_list(monkeypatch: pytest.MonkeyPatch) -> None:
     assert shown(monkeypatch, FakeNvml()) == []
 
 
@@ -77,7 +77,7 @@ def test_the_driver_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("broken", ["nvmlDeviceGetCount", "nvmlDeviceGetUUID"])
-def test_nvml_fails_later(monkeypatch: pytest.MonkeyPatch, broken: str) -> None:
+def test_an_nvml_call_fails(monkeypatch: pytest.MonkeyPatch, broken: str) -> None:
     nvml = FakeNvml("GPU-1", broken={broken: "GPU is lost"})
     with pytest.raises(InvalidInputError, match="the devices cannot be read: GPU is lost"):
         shown(monkeypatch, nvml)

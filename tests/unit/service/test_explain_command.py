@@ -25,19 +25,19 @@ def run(cluster: FakeCluster, capfd: pytest.CaptureFixture[str]) -> Run:
 
 
 @pytest.fixture
-def said(run: Run) -> Callable[[str], dict[str, Any]]:
+def explained(run: Run) -> Callable[[str], dict[str, Any]]:
     """The output of --json for a pod."""
 
-    def said(name: str) -> dict[str, Any]:
+    def explained(name: str) -> dict[str, Any]:
         status, out, err = run(name, "--json")
         assert (status, err) == (0, "")
         found: dict[str, Any] = json.loads(out)
         return found
 
-    return said
+    return explained
 
 
-Said = Callable[[str], dict[str, Any]]
+Explained = Callable[[str], dict[str, Any]]
 
 
 def request(name: str, node: str, **status: Any) -> Object:
@@ -47,18 +47,18 @@ def request(name: str, node: str, **status: Any) -> Object:
     return {"kind": "BindRequest", "metadata": metadata, "spec": spec, "status": status}
 
 
-def test_a_pod_with_room_waits_for_the_next_cycle(cluster: FakeCluster, said: Said) -> None:
+def test_a_pod_with_room_waits_for_the_next_cycle(
+    cluster: FakeCluster, explained: Explained
+) -> None:
     cluster.put(*small())
-    found = said("team/p1")
+    found = explained("team/p1")
     assert found["waits_for"] == "scheduler"
     assert found["layers"]["plan"]["decision"] == "bind it to n1"
     assert found["layers"]["pod_group"]["found"] == "not created yet"
     assert cluster.writes == []
 
 
-def test_the_layers_stand_in_order_and_the_last_sentence_says_what_to_do(
-    cluster: FakeCluster, run: Run
-) -> None:
+def test_the_layers_are_in_order_and_advice_is_last(cluster: FakeCluster, run: Run) -> None:
     cluster.put(*small(), pod("big", gpus=2), pod("huge", gpus=4))
     status, out, err = run("huge")
     assert (status, err) == (0, "")
@@ -70,104 +70,105 @@ def test_the_layers_stand_in_order_and_the_last_sentence_says_what_to_do(
     assert max(map(len, out.splitlines())) <= 80
 
 
-def test_an_unknown_queue_is_named(cluster: FakeCluster, said: Said) -> None:
+def test_an_unknown_queue_is_named(cluster: FakeCluster, explained: Explained) -> None:
     cluster.put(*small(), pod("lost", queue="visoin"))
-    found = said("lost")
+    found = explained("lost")
     assert found["waits_for"] == "queue"
     assert "the queue visoin, which does not exist: create it" in found["explanation"]
     assert found["layers"]["queues"][0]["queue"] == "visoin"
 
 
-def test_a_queue_without_its_parent(cluster: FakeCluster, said: Said) -> None:
+def test_a_queue_without_its_parent(cluster: FakeCluster, explained: Explained) -> None:
     cluster.put(*small(), queue("child", "gone"), pod("lost", queue="child"))
     assert (
-        "the queue gone, the parent of child, which does not exist" in said("lost")["explanation"]
+        "the queue gone, the parent of child, which does not exist"
+        in explained("lost")["explanation"]
     )
 
 
-def test_a_queue_at_its_limit(cluster: FakeCluster, said: Said) -> None:
+def test_a_queue_at_its_limit(cluster: FakeCluster, explained: Explained) -> None:
     limited = queue("small", "top")
     limited["spec"]["resources"]["gpu"]["limit"] = 1
     cluster.put(*small(), limited, pod("two", queue="small", gpus=2))
-    found = said("two")
+    found = explained("two")
     assert found["waits_for"] == "limit"
     assert found["layers"]["queues"][0]["limit"] == "1"
     assert "the limit of queue small" in found["explanation"]
 
 
-def test_a_pod_of_another_scheduler(cluster: FakeCluster, said: Said) -> None:
+def test_a_pod_of_another_scheduler(cluster: FakeCluster, explained: Explained) -> None:
     other = pod("other")
     other["spec"]["schedulerName"] = "default-scheduler"
     cluster.put(*small(), other)
-    found = said("other")
+    found = explained("other")
     assert found["waits_for"] == "other_scheduler"
     assert found["layers"]["pod"]["scheduler"] == "default-scheduler, not kai-scheduler"
 
 
-def test_a_bind_request_that_no_binder_has_carried_out(cluster: FakeCluster, said: Said) -> None:
+def test_a_bind_request_without_a_binder(cluster: FakeCluster, explained: Explained) -> None:
     cluster.put(*small(), request("p1", "n1"))
-    found = said("p1")
+    found = explained("p1")
     assert found["waits_for"] == "binder"
     assert found["layers"]["bind_request"] == {"phase": "Pending", "node": "n1"}
     assert found["layers"]["node"]["ready"] == "True"
 
 
-def test_a_binding_that_failed(cluster: FakeCluster, said: Said) -> None:
+def test_a_binding_that_failed(cluster: FakeCluster, explained: Explained) -> None:
     cluster.put(*small(), request("p1", "n1", phase="Failed", reason="node is gone"))
-    found = said("p1")
+    found = explained("p1")
     assert found["waits_for"] == "binding"
     assert "(node is gone)" in found["explanation"]
 
 
 def test_a_pod_that_shares_a_gpu_waits_for_its_reservation(
-    cluster: FakeCluster, said: Said
+    cluster: FakeCluster, explained: Explained
 ) -> None:
-    asked = request("p1", "n1")
-    asked["spec"]["selectedGPUGroups"] = ["g-1"]
+    given = request("p1", "n1")
+    given["spec"]["selectedGPUGroups"] = ["g-1"]
     holder = pod("gpu-reservation-n1", gpus=1)
     holder["metadata"]["labels"] = {"app": "kai-resource-reservation", "runai-gpu-group": "g-1"}
     holder["metadata"]["namespace"] = "kai-resource-reservation"
     holder["spec"] |= {"nodeName": "n1", "schedulerName": "default-scheduler"}
-    cluster.put(*small(), asked, holder)
-    found = said("p1")
+    cluster.put(*small(), given, holder)
+    found = explained("p1")
     assert found["waits_for"] == "gpu_reservation"
     [reservation] = found["layers"]["gpu_reservations"]
     assert (reservation["GPU_group"], reservation["GPU"]) == ("g-1", "unknown yet")
 
 
-def test_a_pod_that_runs(cluster: FakeCluster, said: Said) -> None:
+def test_a_running_pod(cluster: FakeCluster, explained: Explained) -> None:
     runs = pod("runs")
     runs["spec"]["nodeName"], runs["status"] = "n1", {"phase": "Running"}
     cluster.put(*small(), runs)
-    assert said("runs")["explanation"] == "It runs on n1 and waits for nothing."
+    assert explained("runs")["explanation"] == "It runs on n1 and waits for nothing."
 
 
-def test_a_pod_whose_annotation_makes_no_sense(cluster: FakeCluster, said: Said) -> None:
+def test_a_pod_with_an_invalid_annotation(cluster: FakeCluster, explained: Explained) -> None:
     odd = pod("odd", gpus=0)
     odd["metadata"]["annotations"] = {"gpu-fraction": "half"}
     cluster.put(*small(), odd)
-    found = said("odd")
+    found = explained("odd")
     assert found["waits_for"] == "change"
     assert "gpu-fraction" in found["explanation"]
 
 
-def test_gates(cluster: FakeCluster, said: Said) -> None:
+def test_a_pod_with_scheduling_gates(cluster: FakeCluster, explained: Explained) -> None:
     gated = pod("gated")
     gated["spec"]["schedulingGates"] = [{"name": "example.com/quota"}]
     cluster.put(*small(), gated)
-    assert said("gated")["waits_for"] == "gates"
+    assert explained("gated")["waits_for"] == "gates"
 
 
-def test_room_that_others_have(cluster: FakeCluster, said: Said) -> None:
+def test_a_pod_without_room(cluster: FakeCluster, explained: Explained) -> None:
     runs = pod("runs", gpus=2)
     runs["spec"]["nodeName"], runs["status"] = "n1", {"phase": "Running"}
     cluster.put(*small(), runs)
-    found = said("p1")
+    found = explained("p1")
     assert found["waits_for"] == "room"
     assert found["layers"]["queues"][0]["in_use"] == "2"
 
 
-def test_a_pod_that_is_not_there(cluster: FakeCluster, run: Run) -> None:
+def test_a_missing_pod(cluster: FakeCluster, run: Run) -> None:
     cluster.put(*small(), pod("train-0"))
     status, out, err = run("team/trian-0")
     assert (status, out) == (1, "")
@@ -181,6 +182,6 @@ def test_a_pod_of_that_name_in_another_namespace(cluster: FakeCluster, run: Run)
     assert err == "kai: there is no pod 'speech/p1'; did you mean 'team/p1'?\n"
 
 
-def test_without_a_cluster_it_says_what_there_is(capfd: pytest.CaptureFixture[str]) -> None:
+def test_without_a_cluster_the_options_are_listed(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "team/p1"]) == 2
     assert "kai plan FILE --explain GROUP" in capfd.readouterr().err.replace("\n", " ")

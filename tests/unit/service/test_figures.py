@@ -49,7 +49,7 @@ def test_a_pod_has_waited_from_its_creation_until_it_was_bound_and_counts_once()
     assert waited(figures, "b", at=CREATED_S - 0.4) == [0], "clocks differ by less than a second"
 
 
-def test_a_watch_that_is_faster_than_the_answer_loses_nothing() -> None:
+def test_a_watch_event_before_the_answer_counts() -> None:
     figures = Figures()
     figures.saw([pod("a")])
     figures.saw([pod("a", node="n1")])
@@ -63,14 +63,14 @@ def test_pods_that_had_a_node_before_or_have_no_time_are_left_out() -> None:
     assert waited(figures, "old", "new", "odd", "unknown") == []
 
 
-def test_a_pod_that_went_is_forgotten_unless_another_one_has_its_name() -> None:
+def test_a_deleted_pod_is_forgotten_unless_it_was_recreated() -> None:
     figures = Figures()
     figures.saw([pod("a"), pod("b")])
     figures.gone(["team/a", "team/b"], Feed("team/b"))  # type: ignore[arg-type]
     assert waited(figures, "a", "b") == [2.5]
 
 
-def test_fair_shares_are_read_once_a_plan_and_once_a_second() -> None:
+def test_fair_shares_are_read_at_most_once_a_second() -> None:
     reads = []
 
     def plan(share: float | None) -> Any:

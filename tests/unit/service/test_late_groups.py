@@ -30,7 +30,7 @@ def grouped(waits: dict[str, Any]) -> tuple[World, str]:
     return world, str(manifest["metadata"]["name"])
 
 
-def test_the_group_of_a_gated_pod_says_so_though_it_was_created_after_the_plan() -> None:
+def test_a_late_group_of_a_gated_pod_gets_its_condition() -> None:
     world, name = grouped(alone("p", schedulingGates=[{"name": "example/quota"}]))
     assert world.turn().events == []
     [event] = world.turn(after=NOT_READY_S).events
@@ -39,7 +39,7 @@ def test_the_group_of_a_gated_pod_says_so_though_it_was_created_after_the_plan()
     assert world.turn(after=60).events == []
 
 
-def test_so_does_the_group_of_a_pod_that_fits_nowhere() -> None:
+def test_a_late_group_of_a_pod_without_room_gets_its_condition() -> None:
     world, name = grouped(alone("p", nodeSelector={"no": "such"}))
     turn = world.turn()
     [write] = [each for each in turn.writes if each.kind == "PodGroup"]
@@ -57,7 +57,7 @@ def of_a_job(**labels: str) -> dict[str, Any]:
     return pod("p", "mine", labels=labels, ownerReferences=[JOB])
 
 
-def test_a_jobs_pod_that_names_another_group_is_planned_as_one_of_its_own() -> None:
+def test_a_pod_of_a_job_with_another_group_annotation_is_planned_alone() -> None:
     """Recording 81. The pod was once planned in the group that it names, and bound in it."""
     options = Options(roles=("scheduler", "pod-grouper"))
     world = World(options, Node=[node("n1")], PodGroup=[group("mine")], Pod=[of_a_job()])
@@ -81,7 +81,7 @@ def test_a_jobs_pod_that_names_another_group_is_planned_as_one_of_its_own() -> N
     assert (binding.group, binding.names_group) == ("pg-j-uid-j", False)
 
 
-def test_it_stays_in_the_group_that_it_names_where_its_job_is_not_there() -> None:
+def test_a_pod_keeps_its_group_annotation_if_its_job_is_missing() -> None:
     options = Options(roles=("scheduler", "pod-grouper"))
     world = World(options, Node=[node("n1")], PodGroup=[group("mine")], Pod=[of_a_job()])
     [reference] = world.turn().grouped.needs

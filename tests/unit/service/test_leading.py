@@ -49,7 +49,7 @@ def test_a_plan_of_an_earlier_term_is_taken_back() -> None:
             turn = Turn(bindings=[Binding("team/a", "u", "n1", 7, "pg-a")])
             service._take_back(turn)
             assert turn.bindings == []
-            assert service._news().forgotten == (7,)
+            assert service._inputs().forgotten == (7,)
 
     asyncio.run(scene())
 
@@ -57,9 +57,7 @@ def test_a_plan_of_an_earlier_term_is_taken_back() -> None:
 @pytest.mark.parametrize(("uid", "request_name", "taken"), [
     ("u", "", True), ("another", "", False), ("u", "team/a", False),
 ])  # fmt: skip
-def test_a_pod_that_was_read_is_taken_in_if_it_was_known(
-    uid: str, request_name: str, taken: bool
-) -> None:
+def test_a_read_pod_updates_only_a_known_pod(uid: str, request_name: str, taken: bool) -> None:
     """The grouper gets pods only from the watch, and a known pod is not news."""
 
     async def scene() -> None:

@@ -15,7 +15,7 @@ import kai
 from kai.api.resources import VERSIONED
 from kai.service import view
 from kai.service.live import read_once
-from kai.service.planner import News, Planner, Turn
+from kai.service.planner import Inputs, Planner, Turn
 
 PATIENCE_S = 20.0
 
@@ -53,7 +53,7 @@ def test_pods_without_a_pod_group_are_planned_and_nothing_is_written(cluster: Fa
         live.plan()
 
 
-def test_it_is_followed_and_plans_stay_as_they_are(cluster: FakeCluster) -> None:
+def test_a_live_cluster_changes_and_earlier_plans_do_not(cluster: FakeCluster) -> None:
     cluster.put(*small(), pod("p2", gpus=2))
     live = kai.connect(kubeconfig=cluster.kubeconfig, context="fake")
     assert repr(live) == "<kai.Live fake: not connected>"
@@ -72,7 +72,7 @@ def test_it_is_followed_and_plans_stay_as_they_are(cluster: FakeCluster) -> None
     assert cluster.writes == []
 
 
-def test_a_pod_waits_for_a_config_map_of_which_only_metadata_is_read(cluster: FakeCluster) -> None:
+def test_a_pod_waits_for_a_config_map_read_as_metadata(cluster: FakeCluster) -> None:
     def config_map(name: str) -> dict[str, Any]:
         return {"kind": "ConfigMap", "metadata": {"name": name, "namespace": "team"}}
 
@@ -86,13 +86,13 @@ def test_a_pod_waits_for_a_config_map_of_which_only_metadata_is_read(cluster: Fa
         cluster.put(config_map("settings"))
         until(lambda: "team/needs" in bound(live.plan()))
     for kind in ("ConfigMap", "Namespace"):
-        asked = cluster.asked_for(kind)
-        assert asked, kind
-        assert all("as=PartialObjectMetadata" in each for each in asked), kind
-    assert "application/json" in cluster.asked_for("Pod")
+        requests = cluster.requests_for(kind)
+        assert requests, kind
+        assert all("as=PartialObjectMetadata" in each for each in requests), kind
+    assert "application/json" in cluster.requests_for("Pod")
 
 
-def test_inside_a_loop_that_runs(cluster: FakeCluster) -> None:
+def test_inside_a_running_event_loop(cluster: FakeCluster) -> None:
     cluster.put(*small())
 
     async def notebook() -> None:
@@ -103,7 +103,7 @@ def test_inside_a_loop_that_runs(cluster: FakeCluster) -> None:
     asyncio.run(notebook())
 
 
-def test_what_was_there_before_a_refresh_is_in_the_next_plan(cluster: FakeCluster) -> None:
+def test_objects_created_before_a_refresh_are_in_the_next_plan(cluster: FakeCluster) -> None:
     cluster.put(*small())
     with kai.connect(kubeconfig=cluster.kubeconfig) as live:
         for number in range(3):
@@ -112,7 +112,7 @@ def test_what_was_there_before_a_refresh_is_in_the_next_plan(cluster: FakeCluste
             assert len(live.plan().free_gpus) == 2 + number
 
 
-def test_other_schedulers_can_be_asked(cluster: FakeCluster) -> None:
+def test_other_schedulers_can_plan_a_live_cluster(cluster: FakeCluster) -> None:
     cluster.put(*small())
     allocates_nothing = kai.Scheduler({"actions": "reclaim"})
     with kai.connect(kubeconfig=cluster.kubeconfig) as live:
@@ -125,7 +125,7 @@ def test_other_schedulers_can_be_asked(cluster: FakeCluster) -> None:
         assert live.plan().pod_groups == {}
 
 
-def test_a_promise_of_an_earlier_plan_binds_no_later_one(cluster: FakeCluster) -> None:
+def test_a_promise_of_an_earlier_plan_does_not_affect_a_later_one(cluster: FakeCluster) -> None:
     """A scheduler keeps its promises; a view makes none, because its plans are not carried out."""
     low = pod("low", gpus=2, priority="train")
     low["spec"]["nodeName"], low["status"]["phase"] = "n1", "Running"
@@ -145,7 +145,7 @@ def test_a_promise_of_an_earlier_plan_binds_no_later_one(cluster: FakeCluster) -
         assert pipelined(live.plan(scheduler)) == ["team/higher"]
 
 
-def test_a_copy_with_all_objects_is_for_what_if(cluster: FakeCluster, tmp_path: Path) -> None:
+def test_a_snapshot_is_a_copy_for_changes(cluster: FakeCluster, tmp_path: Path) -> None:
     cluster.put(*small(), pod("p2", gpus=2))
     with kai.connect(kubeconfig=cluster.kubeconfig) as live:
         copy = live.snapshot()
@@ -161,11 +161,11 @@ def test_a_copy_with_all_objects_is_for_what_if(cluster: FakeCluster, tmp_path: 
 # ---- what goes wrong -----------------------------------------------------------------------------
 
 
-def test_kinds_that_are_missing_are_named_with_what_to_do(cluster: FakeCluster) -> None:
+def test_missing_kinds_are_named_with_advice(cluster: FakeCluster) -> None:
     cluster.lacks = {"PodGroup", "Topology", "BindRequest"}
     cluster.put(*small())
-    said = r"the cluster has no podgroups\.scheduling\.run\.ai; .*kai install --crds-only"
-    with pytest.raises(kai.RefusedError, match=said):
+    message = r"the cluster has no podgroups\.scheduling\.run\.ai; .*kai install --crds-only"
+    with pytest.raises(kai.RefusedError, match=message):
         kai.connect(kubeconfig=cluster.kubeconfig).plan()
     cluster.lacks = {"Topology", "BindRequest"}
     with kai.connect(kubeconfig=cluster.kubeconfig) as live:
@@ -174,7 +174,7 @@ def test_kinds_that_are_missing_are_named_with_what_to_do(cluster: FakeCluster) 
 
 
 @pytest.mark.parametrize("verb", ["list", "watch"])
-def test_a_right_that_is_missing_is_named(
+def test_a_missing_right_is_named(
     cluster: FakeCluster, verb: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(view, "PATIENCE_S", 0.1)
@@ -184,7 +184,7 @@ def test_a_right_that_is_missing_is_named(
         kai.connect(kubeconfig=cluster.kubeconfig).open()
 
 
-def test_owners_that_may_not_be_read_are_in_the_warnings(cluster: FakeCluster) -> None:
+def test_unreadable_owners_cause_a_warning(cluster: FakeCluster) -> None:
     train = job("train")
     cluster.put(*small(), train, pod("t1", owner=train))
     cluster.forbidden = {"get Job"}
@@ -195,13 +195,13 @@ def test_owners_that_may_not_be_read_are_in_the_warnings(cluster: FakeCluster) -
     assert warning.startswith("Job team/train: their pods are grouped without their owners: ")
 
 
-def test_owners_that_come_while_pods_are_grouped_count(
+def test_owners_created_during_grouping_count(
     cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     train, turn = job("train"), Planner.turn
 
-    def slow(planner: Planner, news: News) -> Turn:
-        done = turn(planner, news)
+    def slow(planner: Planner, inputs: Inputs) -> Turn:
+        done = turn(planner, inputs)
         time.sleep(0.1)
         return done
 
@@ -221,7 +221,7 @@ def test_owners_of_pods_that_are_in_a_group_are_not_read(cluster: FakeCluster) -
     assert not [path for path in cluster.reads if "jobs" in path]
 
 
-def test_a_plan_of_a_cluster_that_is_away_says_so(cluster: FakeCluster) -> None:
+def test_a_plan_of_an_unreachable_cluster_has_a_warning(cluster: FakeCluster) -> None:
     cluster.put(*small())
     with kai.connect(kubeconfig=cluster.kubeconfig) as live:
         assert live.plan().warnings == ()

@@ -51,7 +51,7 @@ def busy(cluster: FakeCluster) -> FakeCluster:
 
 @pytest.mark.parametrize("form", ["text", "wide", "csv", "json"])
 @pytest.mark.parametrize("command", COMMANDS)
-def test_the_answer_is_that_for_a_snapshot(
+def test_live_output_equals_that_of_a_snapshot(
     busy: FakeCluster, run: Run, command: str, form: str, tmp_path: Path
 ) -> None:
     where = ("--kubeconfig", busy.kubeconfig)
@@ -89,7 +89,7 @@ def test_a_pod_group_is_explained(busy: FakeCluster, run: Run) -> None:
     assert "one pod requests 8 GPUs, but the largest node has 4" in " ".join(done.out.split())
 
 
-def test_a_server_that_cannot_be_reached_is_one_sentence(busy: FakeCluster, run: Run) -> None:
+def test_an_unreachable_server_prints_one_sentence(busy: FakeCluster, run: Run) -> None:
     busy.stop_serving()
     for command in COMMANDS:
         done = run(command, "--live", "--kubeconfig", busy.kubeconfig)
@@ -102,7 +102,9 @@ def test_a_server_that_cannot_be_reached_is_one_sentence(busy: FakeCluster, run:
     assert not out.exists()
 
 
-def test_missing_kinds_are_named_with_what_adds_them(busy: FakeCluster, run: Run) -> None:
+def test_missing_kinds_are_named_with_the_command_that_adds_them(
+    busy: FakeCluster, run: Run
+) -> None:
     busy.lacks = {"Queue"}
     done = run("queues", "--live", "--kubeconfig", busy.kubeconfig)
     assert done.status == 2
@@ -110,13 +112,13 @@ def test_missing_kinds_are_named_with_what_adds_them(busy: FakeCluster, run: Run
     assert done.err.count("\n") == 1
 
 
-def test_a_cluster_without_queues_says_where_they_come_from(cluster: FakeCluster, run: Run) -> None:
+def test_a_cluster_without_queues_gets_advice(cluster: FakeCluster, run: Run) -> None:
     done = run("queues", "--live", "--kubeconfig", cluster.kubeconfig)
     assert "There is no queue. `kai install` prints two" in done.out
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["queues"], "INPUT... is missing: give a file or a directory, or read a cluster"),
         (["queues", "--live", "s.zip"], "--live and INPUT ('s.zip') exclude each other"),
@@ -129,19 +131,19 @@ def test_a_cluster_without_queues_says_where_they_come_from(cluster: FakeCluster
         ),
     ],
 )
-def test_arguments_that_make_no_sense(run: Run, arguments: list[str], said: str) -> None:
+def test_invalid_arguments_are_refused(run: Run, arguments: list[str], message: str) -> None:
     done = run(*arguments)
     assert done.status == 2
-    assert said in done.err
+    assert message in done.err
 
 
-def test_a_snapshot_that_cannot_be_written(busy: FakeCluster, run: Run, tmp_path: Path) -> None:
+def test_an_unwritable_snapshot(busy: FakeCluster, run: Run, tmp_path: Path) -> None:
     out = tmp_path / "nowhere" / "s.zip"
     done = run("snapshot", "--kubeconfig", busy.kubeconfig, "--out", out)
     assert (done.status, done.err) == (2, f"kai: {out}: no such file or directory\n")
 
 
-def test_a_snapshot_has_the_configuration_it_was_asked_for(
+def test_a_snapshot_has_the_given_configuration(
     busy: FakeCluster, run: Run, tmp_path: Path
 ) -> None:
     config, out = tmp_path / "c.yaml", tmp_path / "s.zip"
@@ -187,20 +189,20 @@ def configured(tmp_path: Path, address: str) -> tuple[str, Path]:
 
 
 @pytest.mark.parametrize("command", ["plan", "queues"])
-def test_past_usage_comes_from_the_database_of_the_configuration(
+def test_past_usage_is_read_from_the_configured_database(
     busy: FakeCluster, run: Run, command: str, prometheus: FakePrometheus, tmp_path: Path
 ) -> None:
     where = ("--live", "--kubeconfig", busy.kubeconfig, "--json", *NOW)
     config = configured(tmp_path, prometheus.url)
     done = run(command, *where, *config)
     assert (done.status, done.err) == (0, "")
-    assert len(prometheus.asked) == 6
+    assert len(prometheus.queries) == 6
     assert usage_in(done.out) == 0.75
     assert usage_in(run(command, *where).out) == 0
     file = tmp_path / "usage.yaml"
     file.write_text("a: {gpu: 0.5}")
     assert usage_in(run(command, *where, *config, "--usage", file).out) == 0.5
-    assert len(prometheus.asked) == 6, "a file counts more, and nothing is fetched"
+    assert len(prometheus.queries) == 6, "a file counts more, and nothing is fetched"
 
 
 def usage_in(text: str) -> float:
@@ -222,7 +224,7 @@ def test_a_database_that_does_not_answer_is_a_warning(
     assert run("plan", *where, *configured(tmp_path, "tcp://nowhere")).status == 2
 
 
-def test_a_connection_fetches_as_often_as_the_configuration_says(
+def test_a_connection_fetches_at_the_configured_interval(
     busy: FakeCluster, prometheus: FakePrometheus
 ) -> None:
     db = {"clientType": "prometheus", "connectionString": prometheus.url}
@@ -232,5 +234,5 @@ def test_a_connection_fetches_as_often_as_the_configuration_says(
     ) as live:
         assert live.plan().queues["a"].gpu.usage == 0.75
         assert live.plan().queues["a"].gpu.usage == 0.75
-        assert len(prometheus.asked) == 6
+        assert len(prometheus.queries) == 6
         assert live.snapshot().to_snapshot()["usage"]["a"]["gpu"] == 0.75

@@ -9,7 +9,7 @@ import logging
 from kai.service.log import Bridge, Calm, Line, Log
 
 
-class Said:
+class Logged:
     def __init__(self) -> None:
         self.now = 100.0
         self._stream = io.StringIO()
@@ -21,8 +21,8 @@ class Said:
         return self._stream.getvalue().splitlines()
 
 
-def test_a_warning_that_repeats_is_said_once_in_ten_seconds_and_counted() -> None:
-    it = Said()
+def test_a_repeated_warning_is_logged_every_ten_seconds_with_a_count() -> None:
+    it = Logged()
     for number in range(1000):
         it.calm.warning("a pod cannot be bound", name=f"p{number}")
     it.calm.warning("another one")
@@ -37,7 +37,7 @@ def test_a_warning_that_repeats_is_said_once_in_ten_seconds_and_counted() -> Non
 
 
 def test_lines_of_python_logging_have_the_same_form() -> None:
-    it = Said()
+    it = Logged()
     logger = logging.Logger("kai.k8s.leases")
     logger.addHandler(Bridge(it.log))
     logger.info("left out")
@@ -51,8 +51,8 @@ def test_lines_of_python_logging_have_the_same_form() -> None:
     assert second.startswith('1970-01-01T00:00:00.000Z error kai: a mistake why="Traceback')
 
 
-def test_several_lines_of_one_kind_are_written_before_it_is_calm() -> None:
-    it = Said()
+def test_some_lines_of_one_kind_are_logged_before_they_are_counted() -> None:
+    it = Logged()
     calm = Calm(it.log, lambda: it.now, at_once=2)
     for number in range(5):
         calm.write(Line("info", "an object cannot be used", {"name": f"o{number}", "field": ""}))

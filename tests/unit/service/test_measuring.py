@@ -66,7 +66,7 @@ class Measured:
         return values.get((controller, "success"), 0), errors
 
 
-def test_what_is_under_way() -> None:
+def test_decisions_and_writes_under_way_are_counted() -> None:
     lines = Measured().page()
     for line in (
         "kai_is_leading 0",
@@ -98,7 +98,7 @@ def test_a_binding_counts_for_its_latency_if_the_pod_is_bound() -> None:
     assert it.reconciled("bindrequest") == (1, 2)
 
 
-def test_a_write_that_fails_is_an_error_of_its_controller_alone() -> None:
+def test_a_failed_write_is_an_error_only_of_its_controller() -> None:
     it = Measured()
     it.wrote(GROUP_STATUS, Result.REFUSED, Result.DONE, Result.GONE)
     it.wrote(QUEUE_STATUS, Result.FAILED)
@@ -121,7 +121,7 @@ def removal(pod: str, action: str, for_group: str | None) -> Removal:
     return Removal(Eviction(f"team/{pod}", "u", action, "", "team/victim", for_group), 1)
 
 
-def test_groups_are_counted_by_the_action_that_helped_them() -> None:
+def test_groups_are_counted_by_action() -> None:
     it = Measured()
     bindings = [Binding(f"team/{pod}", "u", "n1", 1, group) for pod, group in ("ax", "bx", "cy")]
     removals = [
@@ -164,7 +164,7 @@ def test_pod_groups_that_lost_pods_do_not_pile_up() -> None:
 
 
 @pytest.mark.parametrize("actions", ["allocate", "allocate, reclaim"])
-def test_budgets_are_those_of_the_actions_that_run(actions: str) -> None:
+def test_budgets_of_configured_actions_are_shown(actions: str) -> None:
     it = Measured()
     budgets = '{"maxActionSearchDuration": {"default": "5m0s", "reclaim": "30s"}}'
     it.measuring.configured(f'{{"actions": "{actions}", "scenarioSearchBudgets": {budgets}}}')
@@ -173,7 +173,7 @@ def test_budgets_are_those_of_the_actions_that_run(actions: str) -> None:
     assert it.metrics.job_budget.values == {(): 0}
 
 
-def test_what_is_remembered_of_kinds_of_writes_does_not_grow_with_their_objects() -> None:
+def test_the_state_per_kind_of_write_does_not_grow() -> None:
     it = Measured()
     for number in range(500):
         name = f"{number:03}"

@@ -140,7 +140,7 @@ class Running:
         self.service, self._url = service, f"http://127.0.0.1:{pages.port}"
 
     async def get(self, path: str) -> tuple[int, str]:
-        def ask() -> tuple[int, str]:
+        def get_page() -> tuple[int, str]:
             try:
                 with urllib.request.urlopen(self._url + path) as answer:
                     return answer.status, answer.read().decode()
@@ -148,7 +148,7 @@ class Running:
                 with error:
                     return error.code, error.read().decode()
 
-        return await asyncio.to_thread(ask)
+        return await asyncio.to_thread(get_page)
 
     async def page(self) -> Page:
         return Page((await self.get("/metrics"))[1])
@@ -199,7 +199,7 @@ def living(tmp_path: Path) -> Iterator[LivingCluster]:
         yield made
 
 
-def asking(name: str, **options: Any) -> Object:
+def requesting(name: str, **options: Any) -> Object:
     """A waiting pod that also requests a core and 2 GB."""
     made = pod(name, **options)
     made["spec"]["containers"][0]["resources"]["requests"] |= {"cpu": "1", "memory": "2G"}
@@ -215,9 +215,9 @@ def test_a_page_after_pods_were_bound_one_was_evicted_and_one_waits(living: Livi
     pages: list[Page] = []
 
     async def story(it: Running) -> None:
-        living.put(asking("a1"), asking("a2"))
+        living.put(requesting("a1"), requesting("a2"))
         pages.append(await it.until(lambda page: bound(page) == 2))
-        living.put(asking("b1", queue="b"), pod("large", queue="b", gpus=9))
+        living.put(requesting("b1", queue="b"), pod("large", queue="b", gpus=9))
         await it.until(lambda page: bound(page) == 3)
 
         def is_settled(page: Page) -> bool:
@@ -234,7 +234,7 @@ def test_a_page_after_pods_were_bound_one_was_evicted_and_one_waits(living: Livi
         pages.append(await it.until(is_settled))
 
     log = play(living, story)
-    says_what_it_did(log)
+    has_its_counts(log)
     before, after = pages
     has_what_spec_and_list_have(after, ROLES)
     only_goes_up(before, after)
@@ -273,7 +273,7 @@ def test_a_page_after_pods_were_bound_one_was_evicted_and_one_waits(living: Livi
     assert after.value("kai_queue_allocated_memory_bytes", queue_name="a") == 2 * 10**9
 
 
-def says_what_it_did(log: str) -> None:
+def has_its_counts(log: str) -> None:
     lines = [line.partition("Z ")[2] for line in log.splitlines()]
     assert lines[0].startswith(f"info kai: started version={kai.__version__} roles=scheduler,")
     assert lines.count("info kai: ready") == 1
@@ -318,7 +318,7 @@ def only_goes_up(before: Page, after: Page) -> None:
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_a_role_has_the_metrics_of_kais_program_and_ours(role: str) -> None:
+def test_a_role_has_the_metrics_of_kais_program_and_additional_ones(role: str) -> None:
     names = {each.name for each in Metrics(roles=(role,))}
     others = {name for each in ROLES if each != role for name in OF_KAI.get(each, ())}
     assert names >= set(OF_KAI.get(role, ())) | set(OF_KAI[""])
@@ -327,18 +327,18 @@ def test_a_role_has_the_metrics_of_kais_program_and_ours(role: str) -> None:
     assert ("kai_cycle_duration_seconds" in names) == (role == "scheduler")
 
 
-def test_another_namespace_is_the_begin_of_every_name_but_those_of_controller_runtime() -> None:
+def test_the_namespace_prefixes_all_names_except_controller_runtime() -> None:
     names = [each.name for each in Metrics("mine")]
     assert {name.split("_")[0] for name in names} == {"mine", "workqueue", "controller"}
 
 
 @pytest.mark.parametrize("name", ["", "my metrics", "1st", "a-b"])
-def test_a_namespace_that_no_metric_can_have_is_refused(name: str) -> None:
+def test_an_invalid_metrics_namespace_is_refused(name: str) -> None:
     with pytest.raises(kai.InvalidInputError, match="metrics namespace"):
         Options(metrics_namespace=name)
 
 
-def test_labels_of_queues_that_were_chosen_are_labels_of_their_metrics(
+def test_chosen_queue_labels_are_metric_labels(
     living: LivingCluster,
 ) -> None:
     labelled = queue("c", "top")
@@ -374,14 +374,14 @@ def test_labels_of_queues_that_were_chosen_are_labels_of_their_metrics(
         ),
     ],
 )
-def test_labels_that_metrics_cannot_have_are_refused(
+def test_invalid_metric_labels_are_refused(
     labels: dict[str, str], defaults: dict[str, str], why: str
 ) -> None:
     with pytest.raises(kai.InvalidInputError, match=why):
         Options(queue_label_to_metric_label=labels, queue_label_to_default_metric_value=defaults)
 
 
-def test_a_queue_that_goes_takes_its_gauges_with_it(living: LivingCluster) -> None:
+def test_a_deleted_queue_has_no_gauges(living: LivingCluster) -> None:
     async def story(it: Running) -> None:
         living.put(pod("a1"))
         await it.until(lambda page: 'kai_queue_info{queue_name="b"' in page.text)
@@ -394,7 +394,9 @@ def test_a_queue_that_goes_takes_its_gauges_with_it(living: LivingCluster) -> No
     play(living, story)
 
 
-def test_one_that_waits_for_its_lease_is_ready_and_shows_no_queues(living: LivingCluster) -> None:
+def test_a_process_that_waits_for_its_lease_is_ready_and_has_no_queue_metrics(
+    living: LivingCluster,
+) -> None:
     """KAI's standbys answer their probes, too; with two processes reporting queues, they would be
     shown twice."""
     held = {"holderIdentity": "other", "leaseDurationSeconds": 3600, "renewTime": "now"}
@@ -421,7 +423,7 @@ def test_one_that_waits_for_its_lease_is_ready_and_shows_no_queues(living: Livin
 # ---- series --------------------------------------------------------------------------------------
 
 
-def test_text_is_what_prometheus_reads() -> None:
+def test_the_text_format_is_that_of_prometheus() -> None:
     depth, seconds = Gauge("depth", 'A "depth" \\ of\ntwo lines', ("name",)), Histogram(
         "seconds", "Seconds", bounds=(0.5, 1)
     )  # fmt: skip
@@ -443,7 +445,7 @@ def test_text_is_what_prometheus_reads() -> None:
     assert two.type == "histogram"
 
 
-def test_a_counter_with_a_bound_forgets_what_was_not_counted_for_the_longest_time() -> None:
+def test_a_bounded_counter_drops_the_least_recent_labels() -> None:
     evicted = Counter("evicted", "Pods", ("group",), most=2)
     for group in ("a", "b", "a", "c"):
         evicted.add(group)

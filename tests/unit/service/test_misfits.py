@@ -41,13 +41,13 @@ def events(turn: Turn) -> dict[str, str]:
 
 def ignored(turn: Turn) -> list[tuple[str, str]]:
     """Kind and name of the objects in log lines."""
-    said = "an object cannot be used"
+    text = "an object cannot be used"
     return [
-        (each.fields["kind"], each.fields["name"]) for each in turn.lines if each.message == said
+        (each.fields["kind"], each.fields["name"]) for each in turn.lines if each.message == text
     ]
 
 
-def test_the_rest_is_planned_and_each_shows_what_is_wrong_with_it() -> None:
+def test_each_invalid_object_shows_its_problem_and_the_rest_is_planned() -> None:
     world = World(
         Node=[node("n1")],
         Queue=[queue("top"), queue("leaf", "top"), queue("orphan", "gone")],
@@ -75,7 +75,7 @@ def test_the_rest_is_planned_and_each_shows_what_is_wrong_with_it() -> None:
     assert ignored(later) == []
 
 
-def test_what_comes_later_is_reported_too_and_what_is_repaired_is_planned() -> None:
+def test_later_invalid_objects_are_reported_and_corrected_ones_planned() -> None:
     world = World(Node=[node("n1")], PodGroup=[group("g")])
     world.turn()
     world.event("ADDED", "Pod", bad_pod("p"))
@@ -91,7 +91,7 @@ def test_what_comes_later_is_reported_too_and_what_is_repaired_is_planned() -> N
     assert places(world.turn(after=2.0)) == {"team/p": "n1"}
 
 
-def test_a_bad_pod_that_runs_is_left_alone() -> None:
+def test_an_invalid_running_pod_is_not_evicted() -> None:
     world = World(
         Node=[node("n1")], PodGroup=[group("g")], Pod=[bad_pod("p", on="n1", phase="Running")]
     )
@@ -100,7 +100,7 @@ def test_a_bad_pod_that_runs_is_left_alone() -> None:
     assert events(turn) == {}
 
 
-def test_only_the_scheduler_of_the_default_pool_reports_what_cannot_be_read() -> None:
+def test_only_the_scheduler_of_the_default_pool_reports_invalid_objects() -> None:
     lists = {"Node": [node("n1")], "PodGroup": [group("g")], "Pod": [bad_pod("p")]}
     other = World(Options(roles=("scheduler",), node_pool="a100"), **lists)
     turn = other.turn()
@@ -108,7 +108,7 @@ def test_only_the_scheduler_of_the_default_pool_reports_what_cannot_be_read() ->
     assert len(ignored(turn)) == 1
 
 
-def test_conditions_of_a_group_name_the_node_pool_of_the_scheduler() -> None:
+def test_conditions_of_a_group_have_the_node_pool_of_the_scheduler() -> None:
     pool = {"kai.scheduler/node-pool": "a100"}
     waits = group("g", queue="nowhere")
     waits["metadata"]["labels"] = pool

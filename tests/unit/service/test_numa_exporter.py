@@ -44,8 +44,8 @@ class World:
 
     async def looks(self, count: int = 3) -> None:
         """Waits for this many further reads of the kubelet."""
-        wanted = self.kubelet.asked + count
-        await until(lambda: self.kubelet.asked >= wanted)
+        wanted = self.kubelet.calls + count
+        await until(lambda: self.kubelet.calls >= wanted)
 
 
 def play(tmp_path: Path, story: Callable[[World], Awaitable[None]], resync_s: float = 0) -> World:
@@ -110,7 +110,7 @@ def test_without_an_interval_no_pods_are_listed(tmp_path: Path) -> None:
     play(tmp_path, story, resync_s=0)
 
 
-def test_a_kubelet_that_does_not_answer_is_one_line_and_one_when_it_does(tmp_path: Path) -> None:
+def test_a_silent_kubelet_is_logged_once_and_so_is_its_return(tmp_path: Path) -> None:
     import grpc
 
     async def story(world: World) -> None:
@@ -129,10 +129,10 @@ def test_a_kubelet_that_does_not_answer_is_one_line_and_one_when_it_does(tmp_pat
     assert world.written == [TEXT]
 
 
-def test_a_right_that_is_missing_is_one_line_and_the_placement_follows(tmp_path: Path) -> None:
+def test_a_missing_right_is_logged_once_and_written_later(tmp_path: Path) -> None:
     async def story(world: World) -> None:
-        said = 'pods "a" is forbidden: User "x" cannot patch resource "pods" in API group ""'
-        world.api.on("PATCH", POD, status(403, reason="Forbidden", message=said))
+        text = 'pods "a" is forbidden: User "x" cannot patch resource "pods" in API group ""'
+        world.api.on("PATCH", POD, status(403, reason="Forbidden", message=text))
         world.kubelet.data = answer(("team/a", GPUS))
         await until(lambda: len(world.written) >= 3)
         world.api.on("PATCH", POD, ok({}))
@@ -145,7 +145,7 @@ def test_a_right_that_is_missing_is_one_line_and_the_placement_follows(tmp_path:
     assert back == "info kai: can write the placements of pods again"
 
 
-def test_sysfs_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
+def test_an_unreadable_sysfs_is_logged_once(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         (tmp_path / "sys/devices/system/node/node1/cpulist").write_text("many")
         await until(lambda: len(world.lines) >= 2)

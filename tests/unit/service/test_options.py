@@ -23,12 +23,12 @@ from kai.service.options import Options
         {"lease_seconds": 2.0, "renew_seconds": 1.0, "retry_seconds": 1.0},
     ],
 )
-def test_a_leader_has_to_stop_before_its_lease_is_over(times: dict[str, Any]) -> None:
+def test_the_renew_deadline_must_be_below_the_lease_duration(times: dict[str, Any]) -> None:
     with pytest.raises(InvalidInputError, match="each must be longer than the next one"):
         Options(**times)
 
 
-def test_a_way_to_bind_that_does_not_exist() -> None:
+def test_an_unknown_way_to_bind() -> None:
     with pytest.raises(InvalidInputError) as refusal:
         Options(binding="bind-request")  # type: ignore[arg-type]
     assert str(refusal.value) == (
@@ -46,7 +46,7 @@ def test_the_role_binder_has_the_lease_of_kais_binder() -> None:
     )
 
 
-def test_the_command_line_gives_the_times_of_leases() -> None:
+def test_the_command_line_sets_the_times_of_leases() -> None:
     arguments = ["all", "--leader-elect-lease-duration", "5"]
     error = CliRunner().invoke(command, arguments).exception
     assert isinstance(error, InvalidInputError)
@@ -80,13 +80,13 @@ def test_the_command_line_gives_the_times_of_leases() -> None:
         ),
     ],
 )
-def test_reservation_pods_that_cannot_be(options: dict[str, Any], why: str) -> None:
+def test_invalid_reservation_pod_options(options: dict[str, Any], why: str) -> None:
     with pytest.raises(InvalidInputError) as refusal:
         Options(**options)
     assert str(refusal.value) == why
 
 
-def test_reservation_pods_are_kais_unless_options_say_otherwise() -> None:
+def test_reservation_pods_have_kais_defaults() -> None:
     assert Options().reservations() == Reservations(image=default_image())
     resources = {"requests": {"cpu": "10m"}}
     chosen = Options(

@@ -51,7 +51,7 @@ def run(story: Callable[[World], Awaitable[None]]) -> None:
     asyncio.run(main())
 
 
-def test_an_owner_is_read_at_once_and_then_now_and_again() -> None:
+def test_an_owner_is_read_at_once_and_then_at_intervals() -> None:
     async def story(world: World) -> None:
         world.owners.need([JOB])
         await world.clock.advance(2 * EVERY_S + 5)
@@ -65,7 +65,7 @@ def test_an_owner_is_read_at_once_and_then_now_and_again() -> None:
     run(story)
 
 
-def test_a_pod_that_joins_is_a_reason_to_look_again_but_not_a_hundred_times() -> None:
+def test_many_new_pods_of_an_owner_cause_few_reads() -> None:
     async def story(world: World) -> None:
         world.owners.need([JOB])
         await world.clock.advance(1.0)
@@ -81,7 +81,7 @@ def test_a_pod_that_joins_is_a_reason_to_look_again_but_not_a_hundred_times() ->
     run(story)
 
 
-def test_an_owner_that_is_not_there_yet_is_looked_for() -> None:
+def test_a_missing_owner_is_searched_again() -> None:
     async def story(world: World) -> None:
         world.there[JOB] = False
         world.owners.need([JOB])
@@ -113,7 +113,7 @@ def test_a_pod_group_is_read_until_there_is_an_answer(answer: bool) -> None:
     run(story)
 
 
-def test_of_many_owners_only_some_are_read_anew_in_a_second() -> None:
+def test_reads_of_many_owners_are_limited_per_second() -> None:
     async def story(world: World) -> None:
         many = [JOB._replace(name=f"j{number:04}") for number in range(400)]
         world.owners.need(many)
@@ -150,7 +150,7 @@ class Server:
         (UnreachableError("connection refused"), None, []),
     ],
 )
-def test_while_the_server_fails_an_owner_stays_as_it_was(
+def test_an_owner_is_unchanged_while_the_server_fails(
     answer: bytes | Exception | None, found: bool | None, handed_on: list[object]
 ) -> None:
     """Pods of an owner without the right to read it are grouped without it; doing that for a

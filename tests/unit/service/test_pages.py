@@ -14,7 +14,7 @@ from kai.service.metrics import Metrics
 from kai.service.pages import Pages, _is_loopback
 
 
-def asked(snapshot: Callable[[], Awaitable[bytes]]) -> tuple[int, str, bytes]:
+def fetched(snapshot: Callable[[], Awaitable[bytes]]) -> tuple[int, str, bytes]:
     async def main() -> tuple[int, str, bytes]:
         pages = Pages(Metrics(), str, str, snapshot)
         await pages.start("127.0.0.1:0")
@@ -35,18 +35,18 @@ def get(url: str) -> tuple[int, str, bytes]:
             return error.code, error.headers["Content-Type"], error.read()
 
 
-def test_the_archive_is_the_answer() -> None:
+def test_the_response_is_the_archive() -> None:
     async def snapshot() -> bytes:
         return b"PK"
 
-    assert asked(snapshot) == (200, "application/zip", b"PK")
+    assert fetched(snapshot) == (200, "application/zip", b"PK")
 
 
-def test_a_server_that_is_away_is_a_sentence() -> None:
+def test_an_unreachable_server_is_one_sentence() -> None:
     async def snapshot() -> bytes:
         raise kai.UnreachableError("https://10.0.0.1: connection refused")
 
-    status, _, text = asked(snapshot)
+    status, _, text = fetched(snapshot)
     assert (status, text) == (503, b"https://10.0.0.1: connection refused\n")
 
 
@@ -57,5 +57,5 @@ def test_a_server_that_is_away_is_a_sentence() -> None:
         *(("10.128.0.7", False), ("::ffff:10.128.0.7", False), ("", False), (None, False)),
     ],
 )
-def test_other_machines_get_none(address: str | None, is_one: bool) -> None:
+def test_only_this_machine_gets_the_archive(address: str | None, is_one: bool) -> None:
     assert _is_loopback(address) == is_one

@@ -22,7 +22,7 @@ def bind_request(name: str, node: str) -> dict[str, Any]:
     }
 
 
-def test_a_decision_has_what_its_bind_request_says() -> None:
+def test_a_decision_has_the_fields_of_its_bind_request() -> None:
     lists = {"Node": [node("n1")], "PodGroup": [group("g")], "Pod": [pod("a", gpus=2)]}
     [binding] = World(binding="bind-requests", **lists).turn().bindings
     assert binding.spec == {
@@ -32,7 +32,7 @@ def test_a_decision_has_what_its_bind_request_says() -> None:
     assert binding.annotations == {}
 
 
-def test_a_pod_with_a_bind_request_is_on_its_way() -> None:
+def test_a_pod_with_a_bind_request_is_planned_as_binding() -> None:
     """Another process may have created it."""
     assert "BindRequest" in needed_by(["scheduler"])
     world = World(
@@ -44,15 +44,15 @@ def test_a_pod_with_a_bind_request_is_on_its_way() -> None:
     assert [each.pod for each in world.turn().bindings] == ["team/b"]
 
 
-def test_what_bind_requests_are_about_is_looked_up() -> None:
+def test_targets_of_bind_requests_are_looked_up() -> None:
     world = World(
         Node=[node("n1")], PodGroup=[group("g")], Pod=[pod("a", gpus=0), pod("b", on="n1")]
     )
-    asked = [Request.of(bind_request(*each)) for each in (("a", "n1"), ("b", "gone"), ("c", "n1"))]
-    turn = world.turn(requests=asked)
+    given = [Request.of(bind_request(*each)) for each in (("a", "n1"), ("b", "gone"), ("c", "n1"))]
+    turn = world.turn(requests=given)
     assert turn.targets == list(
         zip(
-            asked,
+            given,
             [Target("uid-a", "", True), Target("uid-b", "n1", False), Target("", "", True)],
             strict=True,
         )

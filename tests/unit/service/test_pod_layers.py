@@ -11,7 +11,7 @@ from kai.api.times import to_ns
 from kai.engine.text import to_text
 from kai.engine.values import GroupPlan, Reason
 from kai.service.pod_facts import PodFacts, QueueFacts, Verdict
-from kai.service.pod_layers import Story, rows_of, story_of, tables_of
+from kai.service.pod_layers import PodReport, report_of, rows_of, tables_of
 
 NOW = to_ns("2026-01-01T01:00:00Z")
 Object = dict[str, Any]
@@ -52,46 +52,46 @@ def event(seconds: int, kind: str, reason: str, count: int = 1) -> Object:
     }
 
 
-def layer(story: Story, name: str) -> Any:
-    return story.to_dict()["layers"][name]
+def layer(report: PodReport, name: str) -> Any:
+    return report.to_dict()["layers"][name]
 
 
-def test_a_pod_that_waits_for_room() -> None:
-    story = story_of(FACTS)
-    assert [each.name for each in story.layers] == ["pod", "pod_group", "queues", "plan"]
-    assert layer(story, "pod") == {
+def test_layers_of_a_pod_that_waits_for_room() -> None:
+    report = report_of(FACTS)
+    assert [each.name for each in report.layers] == ["pod", "pod_group", "queues", "plan"]
+    assert layer(report, "pod") == {
         "phase": "Pending, created 5m ago",
         "scheduler": "kai-scheduler",
         "asks_for": "1 GPU, CPU 2",
     }
-    assert layer(story, "pod_group") == {"queue": "q", "minimum": "2 pods"}
-    own, above = layer(story, "queues")
+    assert layer(report, "pod_group") == {"queue": "q", "minimum": "2 pods"}
+    own, above = layer(report, "queues")
     assert (own["quota"], own["limit"], own["fair_share"], own["in_use"]) == ("2", "-", "4", "3.5")
     assert above["note"] == "parent of q"
-    assert story.waits_for.what == "room"
+    assert report.waits_for.what == "room"
 
 
-def test_events_stand_in_order_and_the_oldest_are_counted() -> None:
+def test_events_are_in_order_and_the_oldest_are_counted() -> None:
     found = tuple(event(second, "Pod", f"R{second}", count=second) for second in range(1, 14))
-    story = story_of(replace(FACTS, events=found))
-    rows = layer(story, "events")
+    report = report_of(replace(FACTS, events=found))
+    rows = layer(report, "events")
     assert [each["reason"] for each in rows] == [f"R{second}" for second in range(4, 14)]
     assert rows[-1] == {
         **{"ago": "47s", "about": "Pod", "reason": "R13", "message": "R13 it is (x13)"},
     }
-    assert "and 3 older events" in to_text("", tables_of(story.layers))
+    assert "and 3 older events" in to_text("", tables_of(report.layers))
 
 
-def test_events_that_may_not_be_read() -> None:
-    story = story_of(replace(FACTS, events=None))
-    assert layer(story, "events") == {"read": "no: this user may not list events"}
+def test_unreadable_events() -> None:
+    report = report_of(replace(FACTS, events=None))
+    assert layer(report, "events") == {"read": "no: this user may not list events"}
 
 
-def test_a_page_fits_80_columns_whatever_the_texts_are() -> None:
+def test_a_page_with_any_text_fits_80_columns() -> None:
     long = "a message that goes on " * 20
     odd = pod()
     odd["status"]["conditions"] = [{"type": "PodScheduled", "status": "False", "message": long}]
-    story = story_of(
+    report = report_of(
         replace(
             FACTS,
             pod=odd,
@@ -102,18 +102,18 @@ def test_a_page_fits_80_columns_whatever_the_texts_are() -> None:
             verdict=waiting("not_enough_gpus", long),
         )
     )
-    page = to_text("", tables_of(story.layers))
+    page = to_text("", tables_of(report.layers))
     assert max(map(len, page.splitlines())) <= 80
     assert page.count("a message that goes on") >= 20
 
 
 def test_rows_for_a_table_have_their_layer() -> None:
-    rows = list(rows_of(story_of(FACTS).layers))
+    rows = list(rows_of(report_of(FACTS).layers))
     assert {"layer": "pod", "name": "scheduler", "value": "kai-scheduler"} in rows
 
 
 @pytest.mark.parametrize(
-    ("reason", "about", "what", "said"),
+    ("reason", "about", "what", "message"),
     [
         ("over_limit", {"queue": "top"}, "limit", "the limit of queue top"),
         ("non_preemptible_over_quota", {}, "quota", "the quota of queue q"),
@@ -130,15 +130,15 @@ def test_rows_for_a_table_have_their_layer() -> None:
     ],
 )
 def test_each_reason_has_its_sentence(
-    reason: str, about: dict[str, Any], what: str, said: str
+    reason: str, about: dict[str, Any], what: str, message: str
 ) -> None:
-    found = story_of(replace(FACTS, verdict=waiting(reason, **about))).waits_for
+    found = report_of(replace(FACTS, verdict=waiting(reason, **about))).waits_for
     assert found.what == what
-    assert said in found.sentence
+    assert message in found.sentence
 
 
 def test_another_reason_is_explained_as_kai_plan_does() -> None:
-    found = story_of(replace(FACTS, verdict=waiting("search_budget_spent", "It ran out.")))
+    found = report_of(replace(FACTS, verdict=waiting("search_budget_spent", "It ran out.")))
     assert found.waits_for.sentence == "It waits: It ran out."
 
 
@@ -160,19 +160,19 @@ def test_another_reason_is_explained_as_kai_plan_does() -> None:
         ({"verdict": Verdict("pipeline", "n1")}, "leaving_pods"),
     ],
 )
-def test_the_first_thing_in_the_way_counts(changes: dict[str, Any], what: str) -> None:
-    assert story_of(replace(FACTS, **changes)).waits_for.what == what
+def test_the_first_obstacle_is_reported(changes: dict[str, Any], what: str) -> None:
+    assert report_of(replace(FACTS, **changes)).waits_for.what == what
 
 
 @pytest.mark.parametrize(("phase", "what"), [("Succeeded", "nothing"), ("Failed", "nothing")])
-def test_a_pod_that_has_ended(phase: str, what: str) -> None:
+def test_a_finished_pod(phase: str, what: str) -> None:
     done = {**pod(), "status": {"phase": phase}}
-    assert story_of(replace(FACTS, pod=done)).waits_for.what == what
+    assert report_of(replace(FACTS, pod=done)).waits_for.what == what
 
 
 def test_a_pod_that_is_deleted_waits_for_its_end() -> None:
     leaving = pod()
     leaving["metadata"] |= {"deletionTimestamp": "2026-01-01T00:59:30Z", "finalizers": ["x/y"]}
-    story = story_of(replace(FACTS, pod=leaving))
-    assert layer(story, "pod")["phase"] == "Pending, created 5m ago, deleted 30s ago"
-    assert "its finalizers are x/y" in story.waits_for.sentence
+    report = report_of(replace(FACTS, pod=leaving))
+    assert layer(report, "pod")["phase"] == "Pending, created 5m ago, deleted 30s ago"
+    assert "its finalizers are x/y" in report.waits_for.sentence

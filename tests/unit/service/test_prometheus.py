@@ -160,7 +160,7 @@ async def until(is_so: Callable[[], Awaitable[object]], why: Callable[[], object
         await asyncio.sleep(0.2)
 
 
-def test_usage_is_what_the_samples_of_prometheus_add_up_to(tmp_path: Path) -> None:
+def test_usage_equals_the_sum_of_the_samples_of_prometheus(tmp_path: Path) -> None:
     """Each kind of window, compared with the same sums over Prometheus' samples."""
     now_held = {"a": 8.0, "b": 0.0}
 
@@ -220,7 +220,7 @@ def samples_of(prometheus: Prometheus, found: UsageDb, now: float) -> Samples:
     return Samples.of_rows(moments, rows, capacities)  # type: ignore[arg-type]
 
 
-def test_kai_run_learns_from_its_own_metrics_what_queues_used(tmp_path: Path) -> None:
+def test_kai_run_reads_past_usage_from_its_own_metrics(tmp_path: Path) -> None:
     """`a` uses 2 of 8 GPUs: its pods are bound, its status is written, its gauge is scraped, and
     the scheduler fetches the resulting usage."""
 

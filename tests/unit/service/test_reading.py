@@ -11,7 +11,7 @@ from kai.service.options import Options
 from kai.service.reading import Reading, Traffic
 
 
-def test_a_new_watch_does_not_forget_what_the_one_before_has_read() -> None:
+def test_traffic_of_earlier_watches_is_added() -> None:
     """A process that starts leading lists pods again with a new watch; counters only increase."""
     client: Any = SimpleNamespace(clock=Clock())
     reading = Reading(client, DictSink(), Options(), lambda: None)

@@ -17,7 +17,7 @@ from kai.service.reports import LINES_AT_ONCE, Reports
 WRITE = Write(Lane.CONDITION, "patch", "Pod", "team", "a", {}, "status")
 
 
-class Said:
+class Logged:
     def __init__(self, level: LogLevel = "info") -> None:
         self._stream = io.StringIO()
         self.reports = Reports(Log(stream=self._stream, level=level), Clock())
@@ -38,8 +38,8 @@ class Said:
         return lines
 
 
-def test_watches_that_do_not_get_on() -> None:
-    it = Said()
+def test_failing_watches_are_reported() -> None:
+    it = Logged()
     it.watches["Pod"].problem = "connection refused"
     assert it.look() == []  # it may end in a moment
     assert it.look() == ['warning kai: cannot watch kinds=Pod why="connection refused"']
@@ -52,8 +52,8 @@ def test_watches_that_do_not_get_on() -> None:
     assert it.look() == []
 
 
-def test_what_leading_waits_for_is_said_once() -> None:
-    it = Said()
+def test_the_reason_to_wait_for_leadership_is_logged_once() -> None:
+    it = Logged()
     it.election.problem = "kai-scheduler is held by other"
     assert it.look() == ['info kai: waiting to lead why="kai-scheduler is held by other"']
     assert it.look() == []
@@ -61,8 +61,8 @@ def test_what_leading_waits_for_is_said_once() -> None:
     assert it.look() == []
 
 
-def test_writes_that_failed_or_got_no_answer() -> None:
-    it = Said()
+def test_failed_and_unanswered_writes_are_reported() -> None:
+    it = Logged()
     it.reports.answered(WRITE, Outcome(Result.DONE, 200))
     it.reports.answered(WRITE, Outcome(Result.FAILED, 0, NOT_LEADING, "the lease is not ours"))
     it.reports.answered(WRITE, Outcome(Result.GONE, 404))
@@ -85,21 +85,21 @@ def cycle(number: int, *lines: Line) -> Turn:
     return Turn(number, True, bindings, lines=[*lines], timing_ms=timing, waiting=2)
 
 
-def test_a_cycle_has_a_line_with_its_counts_and_times_if_all_is_asked_for() -> None:
-    it = Said("debug")
+def test_a_verbose_log_has_a_line_for_each_cycle() -> None:
+    it = Logged("debug")
     it.reports.turned(cycle(7))
     it.reports.turned(Turn())  # one without a plan
     assert it.lines() == [
         "debug kai: planned cycle=7 binds=1 evicts=0 waiting=2 groups=0 writes=0 events=0"
         " ms=3.14 open_ms=1.0 plan_ms=2.0"
     ]
-    quiet = Said()
+    quiet = Logged()
     quiet.reports.turned(cycle(7))
     assert quiet.lines() == []
 
 
-def test_pods_that_were_bound_and_evicted_are_one_line_a_second() -> None:
-    it = Said()
+def test_bound_and_evicted_pods_are_one_line_a_second() -> None:
+    it = Logged()
     for number in range(1, 4):
         it.reports.turned(cycle(number))
         it.reports.placed(bound=100)
@@ -109,8 +109,8 @@ def test_pods_that_were_bound_and_evicted_are_one_line_a_second() -> None:
     assert it.look() == []
 
 
-def test_lines_of_a_cycle_have_its_number_and_are_not_too_many() -> None:
-    it = Said()
+def test_lines_of_a_cycle_have_its_number_and_are_limited() -> None:
+    it = Logged()
     line = Line("warning", "a node rejected a pod", {"node": "n1", "pod": "team/a"})
     it.reports.turned(cycle(9, *[line] * (LINES_AT_ONCE + 5)))
     lines = it.lines()
@@ -120,8 +120,8 @@ def test_lines_of_a_cycle_have_its_number_and_are_not_too_many() -> None:
     assert it.lines() == ["info kai: another one"]
 
 
-def test_owners_that_cannot_be_read_are_not_a_line_each() -> None:
-    it = Said()
+def test_unreadable_owners_share_a_line() -> None:
+    it = Logged()
     for number in range(50):
         it.reports.not_read("Job", f"team/j{number}", "gone")
     assert it.lines() == ["warning kai: Job cannot be read name=team/j0 why=gone"]

@@ -67,7 +67,7 @@ def test_the_device_is_written_on_the_pod() -> None:
     assert log == [f"info kai: wrote the device on the pod pod={POD} device=GPU-7"]
 
 
-def test_a_program_that_starts_again_writes_nothing() -> None:
+def test_a_restarted_program_writes_nothing() -> None:
     """It does not search for devices either."""
 
     def act(api: FakeApi) -> None:
@@ -78,7 +78,7 @@ def test_a_program_that_starts_again_writes_nothing() -> None:
     assert log == [f"info kai: the pod already has the device pod={POD} device=GPU-3"]
 
 
-def test_an_empty_annotation_is_none() -> None:
+def test_an_empty_annotation_counts_as_missing() -> None:
     def act(api: FakeApi) -> None:
         api.on("GET", PATH, ok(pod(**{ANNOTATION: ""})))
         api.on("PATCH", PATH, ok(pod()))
@@ -86,7 +86,7 @@ def test_an_empty_annotation_is_none() -> None:
     assert story(act)[0] == [PATCH]
 
 
-def test_what_fails_is_tried_again_with_longer_waits() -> None:
+def test_failed_requests_are_repeated_with_longer_waits() -> None:
     forbidden = status(403, reason="Forbidden", message="may not patch")
     clock = QuickClock()
     clock.dice = 1.0
@@ -106,7 +106,7 @@ def test_what_fails_is_tried_again_with_longer_waits() -> None:
     ]
 
 
-def test_a_lost_answer_is_looked_up() -> None:
+def test_a_lost_answer_is_checked() -> None:
     def act(api: FakeApi) -> None:
         api.on("GET", PATH, ok(pod()), ok(pod(**{ANNOTATION: "GPU-7"})))
         api.on("PATCH", PATH, disconnect)
@@ -116,7 +116,7 @@ def test_a_lost_answer_is_looked_up() -> None:
 
 
 @pytest.mark.parametrize("count", [0, 2])
-def test_there_has_to_be_one_device(count: int) -> None:
+def test_exactly_one_device_is_required(count: int) -> None:
     with pytest.raises(InvalidInputError, match=f"^found {count} devices, 1 was expected$"):
         only_one([f"GPU-{number}" for number in range(count)])
 
@@ -127,7 +127,7 @@ def test_there_has_to_be_one_device(count: int) -> None:
         story(act, lambda: ["GPU-1"] * count)
 
 
-def test_made_up_devices_are_the_same_each_time_and_differ() -> None:
+def test_fake_devices_are_reproducible_and_distinct() -> None:
     names = [PodName("ns", f"gpu-reservation-{number}") for number in range(50)]
     assert len({fake_device(each) for each in names}) == 50
     assert [fake_device(each) for each in names] == [fake_device(each) for each in names]
@@ -167,7 +167,7 @@ async def until(is_so: Callable[[], Any]) -> None:
         await asyncio.sleep(0.002)
 
 
-def test_it_holds_the_device_until_it_is_to_end(tmp_path: Path) -> None:
+def test_the_device_is_held_until_the_program_stops(tmp_path: Path) -> None:
     async def steps(api: FakeApi, stop: asyncio.Event, task: asyncio.Task[None]) -> None:
         api.on("GET", PATH, ok(pod()))
         api.on("PATCH", PATH, ok(pod()))
@@ -179,7 +179,7 @@ def test_it_holds_the_device_until_it_is_to_end(tmp_path: Path) -> None:
     holding(tmp_path, steps)
 
 
-def test_it_ends_also_while_no_answer_comes(tmp_path: Path) -> None:
+def test_the_program_can_stop_while_it_waits_for_an_answer(tmp_path: Path) -> None:
     async def steps(api: FakeApi, stop: asyncio.Event, task: asyncio.Task[None]) -> None:
         api.on("GET", PATH, api.swallow())
         await until(lambda: PATH in api.paths())
@@ -188,7 +188,7 @@ def test_it_ends_also_while_no_answer_comes(tmp_path: Path) -> None:
     holding(tmp_path, steps)
 
 
-def test_a_device_too_few_ends_it_at_once(tmp_path: Path) -> None:
+def test_a_missing_device_ends_the_program(tmp_path: Path) -> None:
     async def run() -> None:
         async with FakeApi() as api:
             api.on("GET", PATH, ok(pod()))

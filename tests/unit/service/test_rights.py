@@ -42,7 +42,7 @@ BINDING = Write(Lane.BINDING, "create", "Pod", "team", "a", {}, "binding")
 FIX = 'fix="apply what kai install prints"'
 
 
-class Said:
+class Logged:
     def __init__(self) -> None:
         self.clock = QuickClock()
         self._stream = io.StringIO()
@@ -60,7 +60,7 @@ class Said:
 # ---- answers of the API server -------------------------------------------------------------------
 
 
-def test_what_is_missing_is_read_from_the_message() -> None:
+def test_the_missing_right_is_read_from_the_message() -> None:
     assert denial(forbidden("patch", "podgroups/status", "scheduling.run.ai")) == Denial(
         "patch", "podgroups/status", "scheduling.run.ai", USER, "team"
     )
@@ -77,15 +77,15 @@ def test_what_is_missing_is_read_from_the_message() -> None:
         "",
     ],
 )
-def test_what_admission_forbids_is_no_missing_right(message: str) -> None:
+def test_a_refusal_by_admission_is_not_a_missing_right(message: str) -> None:
     assert denial(message) is None
 
 
 # ---- lines ---------------------------------------------------------------------------------------
 
 
-def test_a_thousand_refused_writes_are_one_line_and_again_after_five_minutes() -> None:
-    it = Said()
+def test_a_thousand_refused_writes_are_one_line_per_five_minutes() -> None:
+    it = Logged()
     line = f"warning kai: may not create pods/binding namespace=team user={USER} {FIX}"
     for _ in range(1000):
         it.reports.answered(BINDING, DENIED)
@@ -101,8 +101,8 @@ def test_a_thousand_refused_writes_are_one_line_and_again_after_five_minutes() -
 
 
 @pytest.mark.parametrize("result", [Result.DONE, Result.CONFLICT, Result.GONE])
-def test_the_first_write_that_is_allowed_is_said(result: Result) -> None:
-    it = Said()
+def test_the_first_allowed_write_is_logged(result: Result) -> None:
+    it = Logged()
     it.reports.answered(BINDING, DENIED)
     it.lines()
     it.reports.answered(BINDING, Outcome(result, 201))
@@ -110,8 +110,8 @@ def test_the_first_write_that_is_allowed_is_said(result: Result) -> None:
     assert it.lines() == ["info kai: may create pods/binding again"]
 
 
-def test_an_answer_to_an_earlier_request_does_not_bring_a_right_back() -> None:
-    it = Said()
+def test_an_answer_to_an_earlier_request_does_not_restore_a_right() -> None:
+    it = Logged()
     it.reports.answered(BINDING, DENIED)
     it.lines()
     it.clock.now += 0.1
@@ -121,8 +121,8 @@ def test_an_answer_to_an_earlier_request_does_not_bring_a_right_back() -> None:
     assert it.lines() == ["info kai: may create pods/binding again"]
 
 
-def test_a_right_that_is_there_in_some_namespaces_comes_and_goes_in_no_line() -> None:
-    it = Said()
+def test_a_right_that_exists_in_some_namespaces_is_logged_once() -> None:
+    it = Logged()
     it.reports.answered(BINDING, DENIED)
     it.lines()
     elsewhere = Write(Lane.BINDING, "create", "Pod", "other", "a", {}, "binding")
@@ -132,8 +132,8 @@ def test_a_right_that_is_there_in_some_namespaces_comes_and_goes_in_no_line() ->
     assert it.lines() == []
 
 
-def test_watches_and_leases() -> None:
-    it = Said()
+def test_missing_rights_of_watches_and_leases() -> None:
+    it = Logged()
     pods: Any = SimpleNamespace(problem="", absent=False, synced=True)
     election: Any = SimpleNamespace(problem="", is_leading=lambda: True, namespace="gpu")
     pods.problem = forbidden("watch", "pods", where="")
@@ -156,8 +156,8 @@ def test_watches_and_leases() -> None:
     ]
 
 
-def test_a_watch_that_was_just_started_anew_proves_nothing() -> None:
-    it = Said()
+def test_a_restarted_watch_does_not_restore_a_right() -> None:
+    it = Logged()
     pods: Any = SimpleNamespace(problem=forbidden("watch", "pods"), absent=False, synced=True)
     for _ in range(2):
         it.reports.look({"Pod": pods}, None)
@@ -181,15 +181,15 @@ def test_a_watch_that_was_just_started_anew_proves_nothing() -> None:
         (Denial("delete", "nodes", "", USER), "a ClusterRole that allows it"),
     ],
 )
-def test_what_gives_the_right(missing: Denial, how: str) -> None:
+def test_advice_names_the_role_that_gives_the_right(missing: Denial, how: str) -> None:
     assert fix(missing) == how
 
 
 # ---- what follows --------------------------------------------------------------------------------
 
 
-def test_tries_are_as_far_apart_as_the_right_has_been_missing() -> None:
-    it = Said()
+def test_waits_grow_with_the_time_the_right_is_missing() -> None:
+    it = Logged()
     missing = denial(DENIED.message)
     assert missing is not None
     waits = []
@@ -200,20 +200,20 @@ def test_tries_are_as_far_apart_as_the_right_has_been_missing() -> None:
     assert waits == [1, 1, 3, 7, 30]
 
 
-def test_an_answer_is_held_back_so_that_nothing_is_tried_at_once() -> None:
+def test_the_answer_to_a_refused_write_is_delayed() -> None:
     async def scene() -> None:
         async with FakeApi() as api, api.client(clock := QuickClock()) as client:
             service = Service(client, Options(leader_elect=False), Log(stream=io.StringIO()))
             service._observe(BINDING, DENIED, 0, 0)
             clock.now += 5
             service._answered(BINDING, DENIED)
-            assert service._news().answers == ()
+            assert service._inputs().answers == ()
             await asyncio.gather(*service._life._tasks)
             assert clock.slept == [5]
-            assert service._news().answers == ((BINDING, DENIED),)
+            assert service._inputs().answers == ((BINDING, DENIED),)
             refused = Outcome(Result.REFUSED, 422, "Invalid", "no")
             service._answered(BINDING, refused)
-            assert service._news().answers == ((BINDING, refused),)
+            assert service._inputs().answers == ((BINDING, refused),)
 
     asyncio.run(scene())
 
@@ -232,7 +232,7 @@ GROUP = Reference("scheduling.run.ai/v2alpha2", "PodGroup", "team", "g", "")
         (GROUP, "/apis/scheduling.run.ai/v2alpha2/namespaces/team/podgroups/g", 0),
     ],
 )
-def test_an_owner_counts_as_unreadable_only_where_the_right_is_missing(
+def test_an_owner_is_unreadable_only_if_the_right_is_missing(
     reference: Reference, path: str, answers: int
 ) -> None:
     no_right = status(403, message=forbidden("get", "jobs", "batch"))
@@ -247,14 +247,14 @@ def test_an_owner_counts_as_unreadable_only_where_the_right_is_missing(
             owners = []
             while not owners:
                 await asyncio.sleep(0)
-                owners = service._news().owners
+                owners = service._inputs().owners
             service._owners.forget([reference])
             assert owners == [(reference, False if answers else None)]
 
     asyncio.run(scene())
 
 
-def test_a_status_that_could_not_be_written_is_worked_out_again() -> None:
+def test_a_status_that_was_not_written_is_computed_again() -> None:
     class Feed:
         def group_facts(self, names: list[str]) -> Any:
             return [("u", "", "", "", "", "") for _ in names]
@@ -283,7 +283,7 @@ def test_a_status_that_could_not_be_written_is_worked_out_again() -> None:
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_a_role_may_list_and_watch_what_it_reads_and_uses_no_other_such_right(role: str) -> None:
+def test_a_role_uses_exactly_its_rights_to_list_and_watch(role: str) -> None:
     from kai.api.resources import resource
 
     read = {(resource(kind).plural, resource(kind).group) for kind in watched_by([role])}
@@ -292,14 +292,14 @@ def test_a_role_may_list_and_watch_what_it_reads_and_uses_no_other_such_right(ro
         assert granted == read
 
 
-def test_all_that_is_read_is_needed_first() -> None:
+def test_all_watched_kinds_are_needed_first() -> None:
     pods = {"Pod", "PodGroup", "PriorityClass", "ResourceClaim"}
     assert needed_by(["queue-controller"]) == {*pods, "Queue"}
     assert watched_by(ROLES) == watched_by(["scheduler"])
     assert needed_by(ROLES) == set(watched_by(ROLES))
 
 
-def test_rights_that_are_used_are_not_listed_as_such_of_later() -> None:
+def test_used_rights_are_not_listed_as_later_rights() -> None:
     for role in access.ROLES:
         used, later = (
             {(verb, rule.resource, rule.group) for rule in rules for verb in rule.verbs}
@@ -308,8 +308,8 @@ def test_rights_that_are_used_are_not_listed_as_such_of_later() -> None:
         assert used & later == set()
 
 
-def test_rights_count() -> None:
-    it = Said()
+def test_missing_rights_are_counted() -> None:
+    it = Logged()
     rights = Rights(it.log, it.clock.monotonic)
     assert not rights
     missing = denial(DENIED.message)

@@ -12,7 +12,7 @@ import kai
 from kai.service.options import Options, RunOptions, options_of
 
 
-def test_run_takes_every_option() -> None:
+def test_run_has_every_option() -> None:
     """Including those for type checkers."""
     assert {each.name for each in fields(Options)} == {"roles", *RunOptions.__annotations__}
     declared = {each.name: each.type for each in fields(Options)}
@@ -22,7 +22,7 @@ def test_run_takes_every_option() -> None:
     }
 
 
-def test_roles_by_name() -> None:
+def test_roles_are_selected_by_name() -> None:
     every = ("scheduler", "binder", "pod-grouper", "pod-group-controller", "queue-controller")
     assert options_of(["all"], {}).roles == every
     assert options_of(iter(["queue-controller", "scheduler"]), {}).roles == (every[0], every[4])

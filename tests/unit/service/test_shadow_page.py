@@ -26,35 +26,35 @@ def report(*compared: Compared, **more: Any) -> dict[str, Any]:
     }
 
 
-def test_before_anything_was_decided() -> None:
+def test_a_page_without_decisions() -> None:
     assert "No decisions yet." in html(report())
 
 
-def test_a_difference_has_its_pod_both_decisions_and_its_switch() -> None:
+def test_a_difference_shows_its_pod_both_decisions_and_its_switch() -> None:
     same = replace(ONE, outcome="same", cause="", switches=())
     page = html(report(same, same, same, ONE))
-    for said in (
+    for text in (
         *("75.0 %", "3 of 4 decisions are the same.", "2026-01-01 00:00:00", "team/a"),
         *("bind to n1", "bind to n2", "switch queue_depth", "compat: {queue_depth: kai}"),
         "1,234 plans",
     ):
-        assert said in page
+        assert text in page
 
 
-def test_names_are_no_markup() -> None:
+def test_names_are_escaped() -> None:
     page = html(report(replace(ONE, theirs="bind to <b>"), scheduler="<i>"))
     assert "<b>" not in page
     assert "<i>" not in page
     assert "bind to &lt;b&gt;" in page
 
 
-def test_what_has_no_cause_stands_out() -> None:
+def test_differences_without_a_cause_are_highlighted() -> None:
     page = html(report(replace(ONE, cause="unknown", switches=())))
     assert '<tr class="unknown">' in page
     assert "no cause was found for 1" in page
 
 
-def test_of_many_differences_the_last_are_shown() -> None:
+def test_the_last_of_many_differences_are_shown() -> None:
     many = [replace(ONE, pod=f"team/p{number}") for number in range(300)]
     page = html(report(*many))
     assert "The last 200 differences" in page
@@ -62,6 +62,6 @@ def test_of_many_differences_the_last_are_shown() -> None:
     assert "team/p99<" not in page
 
 
-def test_each_outcome_and_cause_has_words() -> None:
+def test_each_outcome_and_cause_has_a_text() -> None:
     assert shadow_page.OUTCOMES.keys() == {*OUTCOMES}
     assert shadow_page.CAUSES.keys() == {*CAUSES}

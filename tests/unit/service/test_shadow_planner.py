@@ -13,7 +13,7 @@ from kai.controllers.shadow import Compared
 from kai.engine.values import Evict
 from kai.service.kinds import WATCHED
 from kai.service.options import Options
-from kai.service.planner import News
+from kai.service.planner import Inputs
 from kai.service.shadow_planner import ShadowPlanner
 
 NOW = "2026-01-01T00:00:00Z"
@@ -63,20 +63,20 @@ class World:
 
     def turn(self, after: float = 0.0) -> list[Compared]:
         self.now_ns += int(after * 1e9)
-        turn = self.planner.turn(News(now_ns=self.now_ns))
+        turn = self.planner.turn(Inputs(now_ns=self.now_ns))
         return [self.planner.explained(each) for each in turn.cases]
 
 
-def test_a_shadow_plans_with_what_queues_have_used() -> None:
+def test_a_shadow_plans_with_past_usage() -> None:
     cluster = kai.Cluster(now=NOW).queue("a").queue("b").node("n", gpus=1)
     world = World(cluster.pending("a/x", gpus=1).pending("b/x", gpus=1))
     usage = {"a": (0.9, 0.0, 0.0)}
-    world.planner.turn(News(now_ns=world.now_ns, usage=usage))
+    world.planner.turn(Inputs(now_ns=world.now_ns, usage=usage))
     assert world.planner._core.cluster.usage() == usage
     assert [each.pod for each in world.turn(after=30.0)] == ["b/x-0"]
 
 
-def test_a_decision_of_kai_is_explained_by_the_switch_that_makes_kai_right() -> None:
+def test_a_decision_of_kai_is_explained_by_its_switch() -> None:
     """b deserves a GPU; in KAI a group that can never be placed prevents it from getting one (A in
     docs/compatibility.md)."""
     owed = kai.Cluster(now=NOW).queue("a", deserved_gpus=2).queue("b", deserved_gpus=2)
@@ -105,7 +105,7 @@ def test_a_placement_of_kai_is_explained_by_its_switch_under_the_same_configurat
     assert (found.cause, found.switches) == ("switch", ("held_gpus",))
 
 
-def test_a_tie_is_broken_by_the_names_of_nodes() -> None:
+def test_node_names_break_ties() -> None:
     world = World(kai.Cluster(now=NOW).queue("a").nodes("n", 2, gpus=2).pending("a/x", gpus=1))
     world.turn()
     world.asks_for("a/x-0", "n2")
@@ -113,7 +113,7 @@ def test_a_tie_is_broken_by_the_names_of_nodes() -> None:
     assert (found.outcome, found.ours, found.cause) == ("other_node", "bind to n1", "equal_score")
 
 
-def test_a_node_with_a_lower_score_is_no_tie() -> None:
+def test_a_node_with_a_lower_score_is_not_a_tie() -> None:
     """kai packs."""
     packed = kai.Cluster(now=NOW).queue("a").nodes("n", 2, gpus=2)
     packed.running("a/y", gpus=1, node="n2").pending("a/x", gpus=1)
@@ -124,18 +124,18 @@ def test_a_node_with_a_lower_score_is_no_tie() -> None:
     assert (found.outcome, found.ours, found.cause) == ("other_node", "bind to n2", "unknown")
 
 
-def test_the_state_is_that_of_the_plan_though_the_cluster_has_gone_on() -> None:
+def test_the_state_is_that_of_the_plan_after_later_events() -> None:
     """n1 is deleted between the plan and the search for the cause."""
     world = World(kai.Cluster(now=NOW).queue("a").nodes("n", 2, gpus=2).pending("a/x", gpus=1))
     world.turn()
     world.asks_for("a/x-0", "n2")
-    turn = world.planner.turn(News(now_ns=world.now_ns))
+    turn = world.planner.turn(Inputs(now_ns=world.now_ns))
     world.event("DELETED", "Node", {"metadata": {"name": "n1"}})
     world.turn()
     assert [world.planner.explained(each).cause for each in turn.cases] == ["equal_score"]
 
 
-def test_a_pod_that_makes_no_sense_here_and_runs_there_is_explained() -> None:
+def test_an_invalid_pod_that_the_other_scheduler_runs_is_explained() -> None:
     odd = kai.Cluster(now=NOW).queue("a").node("n", gpus=1)
     odd.pending("a/x", annotations={"gpu-fraction": "NaN"})
     world = World(odd)
@@ -145,7 +145,7 @@ def test_a_pod_that_makes_no_sense_here_and_runs_there_is_explained() -> None:
     assert (found.outcome, found.cause) == ("extra", "left_out")
 
 
-def test_a_pod_that_waits_says_why() -> None:
+def test_a_waiting_pod_has_its_reason() -> None:
     full = kai.Cluster(now=NOW).queue("a").node("n", gpus=1).pending("a/x", gpus=2)
     world = World(full)
     world.turn()
@@ -154,7 +154,7 @@ def test_a_pod_that_waits_says_why() -> None:
     assert (found.ours, found.reason) == ("wait", "larger_than_any_node")
 
 
-def test_promises_of_plans_that_nobody_keeps_are_forgotten() -> None:
+def test_promises_that_the_other_scheduler_does_not_keep_are_dropped() -> None:
     """The plan moves a/low for a/mid; the other scheduler leaves the place free, and a pod with a
     higher priority arrives."""
     room = kai.Cluster(now=NOW).queue("a").node("n", gpus=1)

@@ -71,7 +71,7 @@ def run(cluster: FakeCluster, file: Path, scene: Scene, **options: Any) -> Runni
     return asyncio.run(main())
 
 
-def test_what_kube_scheduler_binds_is_compared(cluster: FakeCluster, tmp_path: Path) -> None:
+def test_bindings_of_kube_scheduler_are_compared(cluster: FakeCluster, tmp_path: Path) -> None:
     """It has no pod groups and no BindRequests."""
     cluster.put(*small(), node("n2", 1))
 
@@ -112,7 +112,7 @@ def test_a_difference_is_explained_and_shown(cluster: FakeCluster, tmp_path: Pat
     assert (found["ours"], found["theirs"]) == ("bind to n1", "bind to n2")
 
 
-def test_what_is_missed_shows_though_nothing_happens(cluster: FakeCluster, tmp_path: Path) -> None:
+def test_a_missed_decision_is_reported_without_events(cluster: FakeCluster, tmp_path: Path) -> None:
     cluster.put(*small())
 
     async def scene(running: Running) -> None:
@@ -123,9 +123,7 @@ def test_what_is_missed_shows_though_nothing_happens(cluster: FakeCluster, tmp_p
     assert (found["outcome"], found["ours"]) == ("missed", "bind to n1")
 
 
-def test_a_report_that_cannot_be_written_ends_it_at_once(
-    cluster: FakeCluster, tmp_path: Path
-) -> None:
+def test_an_unwritable_report_ends_the_program(cluster: FakeCluster, tmp_path: Path) -> None:
     async def scene(running: Running) -> None:
         raise AssertionError
 
@@ -134,13 +132,13 @@ def test_a_report_that_cannot_be_written_ends_it_at_once(
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ({"roles": ("binder",), "shadow": True}, "needs the role scheduler"),
         ({"shadow_report": "x.json"}, "use --shadow"),
         ({"shadow": True, "shadow_patience": 0.0}, "the shadow patience must be longer than 0 s"),
     ],
 )
-def test_options_that_make_no_sense(given: dict[str, Any], said: str) -> None:
-    with pytest.raises(InvalidInputError, match=said):
+def test_invalid_options_are_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
         Options(**given)

@@ -16,7 +16,7 @@ from kai.api.writes import Outcome, Result
 from kai.controllers.grouper import Rules
 from kai.engine.plan import Plan
 from kai.service.options import Options
-from kai.service.planner import News, Planner, Turn, make_core
+from kai.service.planner import Inputs, Planner, Turn, make_core
 from kai.service.reading import WATCHED
 from kai.service.snapshots import Objects, archive, compact
 
@@ -53,10 +53,10 @@ class Running:
         self.now_ns += int(seconds * 1e9)
         self.lists([self.core.feed])
         rules = Rules(classes=frozenset(self.objects["PriorityClass"]))
-        turn = self.planner.turn(News(self.now_ns, rules=rules))
+        turn = self.planner.turn(Inputs(self.now_ns, rules=rules))
         while turn.grouped.needs:
             found = [(each, self.owners.get(each.name)) for each in turn.grouped.needs]
-            turn = self.planner.turn(News(self.now_ns, owners=found))
+            turn = self.planner.turn(Inputs(self.now_ns, owners=found))
         return turn
 
     def snapshot(self, path: Path) -> kai.Cluster:
@@ -81,19 +81,19 @@ MEMBERS = ("decisions", "pod_groups", "pods", "queues")
 
 def next_of(cluster: kai.Cluster) -> dict[str, Any]:
     """The output of `kai plan`, without fields about the file and the clock."""
-    said = kai.Scheduler().plan(cluster).to_dict()
-    return {name: said[name] for name in MEMBERS}
+    data = kai.Scheduler().plan(cluster).to_dict()
+    return {name: data[name] for name in MEMBERS}
 
 
 def next_of_running(kai_run: Running) -> dict[str, Any]:
     """Its next plan; nothing of it is assumed, so it can be made twice."""
     core = kai_run.core
     compiled = core.session.plan(core.cluster, now_ns=kai_run.now_ns)
-    said = Plan(compiled, input=None, now_ns=kai_run.now_ns).to_dict()
-    return {name: said[name] for name in MEMBERS}
+    data = Plan(compiled, input=None, now_ns=kai_run.now_ns).to_dict()
+    return {name: data[name] for name in MEMBERS}
 
 
-def test_what_was_decided_and_not_seen_yet_is_not_decided_again(tmp_path: Path) -> None:
+def test_decisions_under_way_are_not_repeated(tmp_path: Path) -> None:
     kai_run = Running()
     train = job("train")
     kai_run.put(*classes(), queue("top"), queue("a", "top"), node("n1", 2), train)
@@ -103,13 +103,13 @@ def test_what_was_decided_and_not_seen_yet_is_not_decided_again(tmp_path: Path) 
     kai_run.put(pod("late", gpus=0))
     assert [each.pod for each in kai_run.turn().bindings] == ["team/late"]
     taken = kai_run.snapshot(tmp_path / "s.zip")
-    said = next_of(taken)
-    assert said == next_of_running(kai_run)
-    assert said["decisions"] == []
-    assert said["pods"].keys() == {"team/t3"}
+    found = next_of(taken)
+    assert found == next_of_running(kai_run)
+    assert found["decisions"] == []
+    assert found["pods"].keys() == {"team/t3"}
 
 
-def test_promises_are_kept_and_groups_in_memory_count(tmp_path: Path) -> None:
+def test_promises_and_groups_in_memory_are_saved(tmp_path: Path) -> None:
     kai_run = Running()
     low = running("low", "n1", gpus=2)
     kai_run.put(*classes(), queue("top"), queue("a", "top"), node("n1", 2), low)
@@ -120,16 +120,16 @@ def test_promises_are_kept_and_groups_in_memory_count(tmp_path: Path) -> None:
     kai_run.put(low, pod("higher", gpus=2, priority="top"))
     kai_run.turn(1)
     taken = kai_run.snapshot(tmp_path / "s.zip")
-    said = next_of(taken)
-    assert said == next_of_running(kai_run)
-    assert [(each["kind"], each["pod"]) for each in said["decisions"]] == [
+    found = next_of(taken)
+    assert found == next_of_running(kai_run)
+    assert [(each["kind"], each["pod"]) for each in found["decisions"]] == [
         ("pipeline", "team/high")
     ]
     without = kai.Cluster.from_snapshot(taken.to_snapshot(), now=taken.now)
-    assert next_of(without) != said, "the memory makes the difference"
+    assert next_of(without) != found, "the memory makes the difference"
 
 
-def test_a_promise_to_a_group_that_was_created_later_is_kept(tmp_path: Path) -> None:
+def test_a_promise_to_a_later_group_is_saved(tmp_path: Path) -> None:
     """The plan contained it before the API server did, which reports it as younger."""
     kai_run = Running()
     low, high = running("low", "n1", gpus=2), pod("high", gpus=2, priority="build")
@@ -144,14 +144,14 @@ def test_a_promise_to_a_group_that_was_created_later_is_kept(tmp_path: Path) -> 
     high["metadata"].setdefault("annotations", {})[keys.POD_GROUP_ANNOTATION] = group
     kai_run.put(low, high, created, pod("higher", gpus=2, priority="top"))
     answers = [(change.write(), Outcome(Result.DONE, 201))]
-    kai_run.planner.turn(News(kai_run.now_ns, answers=answers))
+    kai_run.planner.turn(Inputs(kai_run.now_ns, answers=answers))
     kai_run.turn(1)
     taken = kai_run.snapshot(tmp_path / "s.zip")
     assert next_of(taken) == next_of_running(kai_run)
     assert [each["pod"] for each in next_of(taken)["decisions"]] == ["team/high"]
 
 
-def test_an_assumption_that_has_come_true_since_is_no_trouble(tmp_path: Path) -> None:
+def test_a_confirmed_assumption_does_no_harm(tmp_path: Path) -> None:
     """Objects are listed after the memory was read."""
     kai_run = Running()
     kai_run.put(*classes(), queue("top"), queue("a", "top"), node("n1", 2), pod("p1"), pod("p2"))
@@ -178,7 +178,7 @@ def of_team(kind: str, name: str, spec: Object, **more: Any) -> Object:
     return {"kind": kind, "metadata": metadata, "spec": spec, **more}
 
 
-def test_claims_and_volumes_are_planned_as_they_were_read(tmp_path: Path) -> None:
+def test_claims_and_volumes_are_saved(tmp_path: Path) -> None:
     kai_run = Running()
     kai_run.put(*classes(), queue("top"), queue("a", "top"))
     kai_run.put(*(node(name, 0, **{"kubernetes.io/hostname": name}) for name in ("n1", "n2")))
@@ -189,11 +189,11 @@ def test_claims_and_volumes_are_planned_as_they_were_read(tmp_path: Path) -> Non
     kai_run.put({"kind": "ResourceSlice", "metadata": {"name": "s"}, "spec": devices})
     request = {"name": "gpu", "exactly": {"deviceClassName": driver}}
     for name in ("c1", "c2"):
-        asked = of_team("ResourceClaim", name, {"devices": {"requests": [request]}})
-        asked["metadata"]["labels"] = {"kai.scheduler/queue": "a"}
+        given = of_team("ResourceClaim", name, {"devices": {"requests": [request]}})
+        given["metadata"]["labels"] = {"kai.scheduler/queue": "a"}
         user = pod(f"of-{name}", gpus=0)
         user["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimName": name}]
-        kai_run.put(asked, user)
+        kai_run.put(given, user)
     made = {"provisioner": "kubernetes.io/no-provisioner"}
     waits = {"volumeBindingMode": "WaitForFirstConsumer"}
     kai_run.put({"kind": "StorageClass", "metadata": {"name": "local"}, **made, **waits})
@@ -221,14 +221,14 @@ def test_claims_and_volumes_are_planned_as_they_were_read(tmp_path: Path) -> Non
         "team/of-c1": ["resource claims"],
         "team/of-data": ["volumes"],
     }
-    said = next_of(kai_run.snapshot(tmp_path / "s.zip"))
-    assert said == next_of_running(kai_run)
-    assert said["decisions"] == []
-    why = said["pods"]["team/of-nothing"]["message"]
+    found = next_of(kai_run.snapshot(tmp_path / "s.zip"))
+    assert found == next_of_running(kai_run)
+    assert found["decisions"] == []
+    why = found["pods"]["team/of-nothing"]["message"]
     assert 'persistentvolumeclaim "nothing" not found' in why
 
 
-def test_the_configuration_goes_with_it(tmp_path: Path) -> None:
+def test_the_configuration_is_saved(tmp_path: Path) -> None:
     options = Options(
         roles=("scheduler", "pod-grouper"), config={"actions": "reclaim"}, node_pool="blue"
     )
@@ -248,7 +248,7 @@ def test_the_configuration_goes_with_it(tmp_path: Path) -> None:
     assert set(compat.values()) == {"kai"}
 
 
-def test_secrets_and_what_no_decision_depends_on_stay_behind() -> None:
+def test_secrets_and_irrelevant_fields_are_left_out() -> None:
     secret = pod("p")
     applied = "kubectl.kubernetes.io/last-applied-configuration"
     secret["metadata"]["annotations"] = {applied: "hunter2", "gpu-fraction": "0.5"}
@@ -276,7 +276,7 @@ def test_secrets_and_what_no_decision_depends_on_stay_behind() -> None:
     assert compact("Node", shown) == node("n", 1)
 
 
-def test_pages_are_kept_in_little_room() -> None:
+def test_pages_are_stored_compressed() -> None:
     listed = Objects()
     listed.begin_list("Pod")
     for number in range(3):

@@ -8,7 +8,7 @@ import pytest
 
 from kai.service.kinds import WATCHED, needed_by, watched_by
 from kai.service.options import Options
-from kai.service.planner import News, Planner, make_core, not_used
+from kai.service.planner import Inputs, Planner, make_core, not_used
 
 
 @pytest.mark.parametrize("late", WATCHED)
@@ -28,12 +28,12 @@ def test_no_plan_is_made_before_all_kinds_are_listed(late: str) -> None:
     for kind in WATCHED:
         if kind != late:
             list_nothing(kind)
-    assert not planner.turn(News(now_ns=1)).planned
+    assert not planner.turn(Inputs(now_ns=1)).planned
     list_nothing(late)
-    assert planner.turn(News(now_ns=2)).planned
+    assert planner.turn(Inputs(now_ns=2)).planned
 
 
-def test_zones_of_nodes_are_read_only_with_the_plugin_that_looks_at_them() -> None:
+def test_numa_zones_are_read_only_with_their_plugin() -> None:
     zones = "NodeResourceTopology"
     assert zones in not_used(Options())
     assert zones not in not_used(Options(config={"plugins": {"numa": True}}))

@@ -15,7 +15,7 @@ from kai.controllers.evicting import Removal
 from kai.engine.values import Bind, NumaZone
 from kai.service.kinds import WATCHED, needed_by
 from kai.service.options import Options
-from kai.service.planner import News, Planner, Turn, make_core
+from kai.service.planner import Inputs, Planner, Turn, make_core
 from kai.verify import default_cases, read_cases
 
 START_NS = 1_800_000_000_000_000_000
@@ -109,9 +109,9 @@ class World:
         line = json.dumps({"type": what, "object": self._versioned(item)}).encode()
         self.core.feed.watch_bytes(kind, line + b"\n")
 
-    def turn(self, after: float = 0.0, **news: Any) -> Turn:
+    def turn(self, after: float = 0.0, **inputs: Any) -> Turn:
         self.now_ns += int(after * 1e9)
-        return self.planner.turn(News(now_ns=self.now_ns, **news))
+        return self.planner.turn(Inputs(now_ns=self.now_ns, **inputs))
 
 
 def places(turn: Turn) -> dict[str, str]:
@@ -135,7 +135,7 @@ def two_bound() -> tuple[World, list[Binding]]:
     return world, bindings
 
 
-def test_a_heartbeat_is_no_change_of_a_node() -> None:
+def test_a_heartbeat_does_not_change_a_node() -> None:
     world, _ = two_bound()
     beats = node("n1")
     beats["status"]["conditions"] = [{**READY[0], "lastHeartbeatTime": "2027-01-01T00:00:00Z"}]
@@ -153,35 +153,35 @@ def test_a_heartbeat_is_no_change_of_a_node() -> None:
         ("DELETED", node("n1")),
     ],
 )
-def test_pods_that_were_going_to_a_node_that_takes_them_no_more_go_elsewhere(
+def test_bindings_to_a_node_that_becomes_unusable_are_planned_again(
     what: tuple[str, dict[str, Any]],
 ) -> None:
     world, bindings = two_bound()
     world.event(what[0], "Node", what[1])
     places_now = places(world.turn())
     assert world.changed == ["n1"]
-    turn = world.turn(asked=bindings)
-    assert turn.asked == bindings
+    turn = world.turn(to_check=bindings)
+    assert turn.to_check == bindings
     assert list(turn.broken) == [each.assumption for each in bindings]
     assert {**places_now, **places(turn)} == {"team/a": "n2", "team/b": "n2"}
 
 
-def test_a_foreign_pod_takes_the_room_of_the_later_one_alone() -> None:
+def test_a_pod_of_another_scheduler_displaces_only_the_later_binding() -> None:
     world, bindings = two_bound()
     world.event("ADDED", "Pod", pod("ds", "", on="n1", scheduler="default-scheduler"))
     world.turn()
     assert world.changed == ["n1"]
-    turn = world.turn(asked=bindings)
+    turn = world.turn(to_check=bindings)
     assert list(turn.broken) == [bindings[1].assumption]
     assert places(turn) == {"team/b": "n2"}
 
 
-def test_a_binding_that_holds_still_is_not_decided_again() -> None:
+def test_a_valid_binding_is_not_decided_again() -> None:
     world, bindings = two_bound()
     world.event("MODIFIED", "Node", node("n1", taints=[{"key": "k", "effect": "PreferNoSchedule"}]))
     world.turn()
     assert world.changed == ["n1"]
-    turn = world.turn(asked=bindings)
+    turn = world.turn(to_check=bindings)
     assert (list(turn.broken), turn.bindings) == ([], [])
 
 
@@ -226,7 +226,7 @@ def test_after_a_while_the_group_uses_the_node_again() -> None:
     assert places(world.turn(after=20.0)) == {"team/a3": "n1"}
 
 
-def test_a_pod_that_fails_by_itself_keeps_no_node_away() -> None:
+def test_a_pod_that_fails_by_itself_excludes_no_node() -> None:
     world = World(Node=[node("n1")], PodGroup=[group("g")], Pod=[pod("a")])
     world.turn()
     world.event("MODIFIED", "Pod", failed("a", "n1", "Error"))
@@ -264,14 +264,14 @@ def nominated(turn: Turn) -> dict[str, str | None]:
     return found
 
 
-def test_a_refusal_ends_the_promise_and_takes_no_other_victim() -> None:
+def test_a_refused_eviction_ends_the_promise_without_another_victim() -> None:
     world, [removal] = reclaiming()
     why = "Cannot evict pod as it would violate the pod's disruption budget."
     turn = world.turn(spared=[(removal, why)], forgotten=[removal.assumption])
     assert victims(turn) == []
     assert nominated(turn) == {"p": None}
-    said = {each.reason: (each.type, each.name, each.message) for each in turn.events}
-    assert said["EvictionRefused"] == (
+    found = {each.reason: (each.type, each.name, each.message) for each in turn.events}
+    assert found["EvictionRefused"] == (
         *("Warning", "p"),
         f"Pod {removal.order.pod} was not evicted: {why}",
     )
@@ -282,7 +282,7 @@ def test_a_refusal_ends_the_promise_and_takes_no_other_victim() -> None:
     assert len(turn.removals) == 1
 
 
-def test_a_refusal_says_when_the_group_may_evict_again() -> None:
+def test_a_refused_eviction_has_the_time_of_the_next() -> None:
     world, [removal] = reclaiming()
     turn = world.turn(spared=[(removal, "no")], forgotten=[removal.assumption])
     [condition] = [
@@ -295,7 +295,7 @@ def test_a_refusal_says_when_the_group_may_evict_again() -> None:
     assert "may not trigger evictions before 2027-01-15T08:00:10Z" in condition["message"]
 
 
-def test_while_a_victim_has_not_left_nobody_else_is_evicted() -> None:
+def test_no_other_pod_is_evicted_while_a_victim_terminates() -> None:
     world, [removal] = reclaiming()
     world.turn(evicted=[removal])
     name = removal.order.pod.partition("/")[2]
@@ -319,13 +319,15 @@ def managed(manager: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(("manager", "place"), [("autoscaler", "n2"), (keys.FIELD_MANAGER, "n1")])
-def test_what_others_nominate_is_a_wish_and_our_own_word_is_none(manager: str, place: str) -> None:
+def test_a_nominated_node_of_another_client_counts_and_an_own_one_does_not(
+    manager: str, place: str
+) -> None:
     wants = pod("a", status={"nominatedNodeName": "n2"}, managedFields=managed(manager))
     world = World(Node=[node("n1"), node("n2")], PodGroup=[group("g")], Pod=[wants])
     assert places(world.turn()) == {"team/a": place}
 
 
-def test_a_promise_of_an_earlier_leader_is_cleared_and_a_wish_of_others_is_not() -> None:
+def test_only_nominated_nodes_of_an_earlier_leader_are_cleared() -> None:
     for manager, written in ((keys.FIELD_MANAGER, {"a": None}), ("autoscaler", {})):
         wants = pod("a", gpus=4, status={"nominatedNodeName": "n1"}, managedFields=managed(manager))
         world = World(Node=[node("n1"), node("n2")], PodGroup=[group("g")], Pod=[wants])
@@ -346,7 +348,7 @@ def test_a_promise_ends_with_the_binding() -> None:
 # ---- what a pod gets with its binding ------------------------------------------------------------
 
 
-def test_a_pod_gets_the_zones_that_the_plan_expects() -> None:
+def test_a_pod_gets_the_predicted_zones() -> None:
     zones = (NumaZone("node-0", {"cpu": 2.5, keys.NVIDIA_GPU: 1}),)
     spec = spec_of(Bind("team/a", "n1", gpus=1, numa_zones=zones))
     assert pod_annotations({}, spec) == {
@@ -357,7 +359,7 @@ def test_a_pod_gets_the_zones_that_the_plan_expects() -> None:
     }
 
 
-def test_half_a_gpu_is_not_bound_yet_and_keeps_its_room() -> None:
+def test_a_fraction_waits_for_its_device_and_keeps_its_room() -> None:
     half = pod("half", gpus=0)
     half["metadata"]["annotations"]["gpu-fraction"] = "0.5"
     world = World(Node=[node("n1", gpus=1)], PodGroup=[group("g")], Pod=[half])
@@ -375,7 +377,7 @@ def test_half_a_gpu_is_not_bound_yet_and_keeps_its_room() -> None:
 # ---- the end -------------------------------------------------------------------------------------
 
 
-def test_a_process_that_ends_writes_what_became_of_bindings_and_decides_nothing_more() -> None:
+def test_a_stopping_process_writes_results_of_bindings_and_decides_nothing() -> None:
     world, [first, _] = two_bound()
     world.event("ADDED", "Pod", pod("late"))
     turn = world.turn(bound=[first], ends=True)

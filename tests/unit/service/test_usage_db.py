@@ -40,7 +40,7 @@ def test_defaults() -> None:
     assert (found.timeout, found.resolution, found.warnings) == (10, 60, ())
 
 
-def test_without_a_database_there_is_none() -> None:
+def test_without_a_configuration_there_is_no_database() -> None:
     assert read_usage_db({}, {}) is None
     assert read_usage_db({"usageDBConfig": {}}, {}) is None
     assert usage_db_of(Options()) is None
@@ -57,7 +57,7 @@ def test_the_address_may_be_in_a_variable() -> None:
     assert missing.address == ""
 
 
-def test_what_cannot_be_is_raised_to_what_can() -> None:
+def test_values_out_of_range_are_replaced() -> None:
     assert db(fetchInterval="10m").staleness == 600
     assert db(stalenessPeriod="1s").staleness == 60
     assert not db(halfLifePeriod="0").window.decays
@@ -82,7 +82,7 @@ def test_extra_parameters() -> None:
     )
 
 
-def test_names_that_are_not_known_are_skipped_and_said() -> None:
+def test_unknown_names_are_skipped_with_a_warning() -> None:
     """KAI's documentation puts extraParams where its code does not read them (spec 1 F117)."""
     config = {"clientType": "prometheus", "connectionString": "http://a", "extraParams": {}}
     found = read_usage_db({"usageDBConfig": {**config, "usageParams": {"windowsize": "1d"}}}, {})
@@ -96,7 +96,7 @@ def test_names_that_are_not_known_are_skipped_and_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"clientType": ""}, "client type cannot be empty"),
         ({"clientType": None}, "client type cannot be empty"),
@@ -144,21 +144,21 @@ def test_names_that_are_not_known_are_skipped_and_said() -> None:
         ({"usageParams": {"waitTimeout": 5}}, "usageParams: waitTimeout: is not a string: 5"),
     ],
 )
-def test_configurations_that_are_none(change: dict[str, Any], said: str) -> None:
+def test_invalid_configurations_are_refused(change: dict[str, Any], message: str) -> None:
     config = {"clientType": "prometheus", "connectionString": "http://a", **change}
     with pytest.raises(InvalidConfigError) as error:
         read_usage_db({"usageDBConfig": config}, {})
-    assert str(error.value).startswith(f"usageDBConfig: {said}")
+    assert str(error.value).startswith(f"usageDBConfig: {message}")
 
 
-def test_a_cron_string_of_another_window_is_not_looked_at() -> None:
+def test_the_cron_string_of_another_window_kind_is_ignored() -> None:
     assert db(cronString="often").window.kind == "sliding"
 
 
 # ---- queries -------------------------------------------------------------------------------------
 
 
-def test_the_queries_are_those_of_kai() -> None:
+def test_the_queries_equal_kais() -> None:
     """Spec 1 F118, word for word."""
     queries = db(halfLifePeriod="10m").queries(NOW)
     assert queries["gpu", "used"] == (
@@ -173,7 +173,7 @@ def test_the_queries_are_those_of_kai() -> None:
     assert len(plain) == 6
 
 
-def test_other_windows_are_asked_for_since_their_reset() -> None:
+def test_resetting_windows_are_queried_since_their_reset() -> None:
     """KAI queries a range of an instant, which Prometheus rejects (spec 1 W1)."""
     tumbling = db(
         windowType="tumbling", windowSize="1d", tumblingWindowStartTime="2025-11-10T10:00:00Z"
@@ -210,7 +210,7 @@ def used(**answers: dict[str, Any]) -> dict[str, tuple[float, float, float]]:
     return usage_from(db(), found)
 
 
-def test_usage_is_what_was_held_of_what_there_was() -> None:
+def test_usage_is_allocation_divided_by_capacity() -> None:
     """Spec 1 F119: 8 GPUs for 3 of 10 hours, of 10 GPUs."""
     gpu = {"used": [("a", "1440"), ("org", "1440"), ("b", "0")], "had": [("", "6000")]}
     cpu = {"used": [("b", "5")], "had": [("", "10"), ("other", "99")]}
@@ -238,19 +238,19 @@ def test_a_cluster_without_gpus_has_a_history_of_the_rest() -> None:
 @pytest.mark.parametrize(
     "answers", [{}, {"gpu": {"used": [("a", "1")]}, "cpu": {"had": [("", "4")]}}]
 )
-def test_what_was_used_of_nothing_known_is_an_error(answers: dict[str, Any]) -> None:
+def test_usage_without_capacity_is_an_error(answers: dict[str, Any]) -> None:
     with pytest.raises(InvalidInputError, match="no data returned for cluster capacity metric sum"):
         used(**answers)
 
 
 @pytest.mark.parametrize("value", ["NaN", "+Inf", "-1"])
-def test_values_that_are_no_usage(value: str) -> None:
+def test_invalid_values_are_refused(value: str) -> None:
     with pytest.raises(InvalidInputError, match="kai_queue_allocated_gpus of queue a is"):
         used(gpu={"used": [("a", value)], "had": [("", "4")]})
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "message"),
     [
         (b"", "the answer is not one of Prometheus"),
         (b"[]", "the answer is not one of Prometheus"),
@@ -266,7 +266,7 @@ def test_values_that_are_no_usage(value: str) -> None:
         ),
     ],
 )
-def test_answers_that_are_none(body: bytes, said: str) -> None:
+def test_invalid_answers_are_refused(body: bytes, message: str) -> None:
     with pytest.raises(InvalidInputError) as error:
         vector_of(body)
-    assert str(error.value).startswith(said)
+    assert str(error.value).startswith(message)

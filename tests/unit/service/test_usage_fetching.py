@@ -37,7 +37,7 @@ def db(address: str, **params: Any) -> UsageDb:
     return found
 
 
-def asked(story: Callable[[FakePrometheus], Awaitable[None]]) -> None:
+def with_prometheus(story: Callable[[FakePrometheus], Awaitable[None]]) -> None:
     async def main() -> None:
         async with FakePrometheus() as prometheus:
             prometheus.used = {GPUS: {"a": 1440.0}}
@@ -56,18 +56,18 @@ def test_usage_is_fetched_by_six_queries_at_one_moment() -> None:
     async def story(prometheus: FakePrometheus) -> None:
         found = db(prometheus.url)
         assert await fetched(found) == {"a": (0.24, 0.0, 0.0)}
-        assert {each["query"] for each in prometheus.asked} == {
+        assert {each["query"] for each in prometheus.queries} == {
             *found.queries(1_800_000_000.5).values()
         }
-        assert {(each["time"], each["timeout"]) for each in prometheus.asked} == {
+        assert {(each["time"], each["timeout"]) for each in prometheus.queries} == {
             ("1800000000.5", "10s")
         }
 
-    asked(story)
+    with_prometheus(story)
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [
         ((500, "oops"), "HTTP status 500"),
         ((401, '{"message": "who are you"}'), "HTTP status 401"),
@@ -78,24 +78,24 @@ def test_usage_is_fetched_by_six_queries_at_one_moment() -> None:
         ((200, "<html>"), "the answer is not one of Prometheus"),
     ],
 )
-def test_answers_that_are_none_are_sentences(answer: tuple[int, str], said: str) -> None:
+def test_an_invalid_answer_is_one_sentence(answer: tuple[int, str], message: str) -> None:
     async def story(prometheus: FakePrometheus) -> None:
         prometheus.fails = lambda: web.Response(status=answer[0], text=answer[1])
         with pytest.raises(InvalidInputError) as error:
             await fetched(db(prometheus.url))
         assert str(error.value).startswith("sum_over_time((")
-        assert str(error.value).endswith(said)
+        assert str(error.value).endswith(message)
 
-    asked(story)
+    with_prometheus(story)
 
 
-def test_a_server_that_says_nothing_or_is_away_is_a_sentence() -> None:
+def test_a_silent_or_unreachable_server_is_one_sentence() -> None:
     async def story(prometheus: FakePrometheus) -> None:
         prometheus.silent = True
         with pytest.raises(InvalidInputError, match=r"no answer within 0.05 s"):
             await fetched(db(prometheus.url, extraParams={"usageQueryTimeout": "50ms"}))
 
-    asked(story)
+    with_prometheus(story)
     with pytest.raises(InvalidInputError, match="ClientConnectorError"):
         asyncio.run(fetched(db("http://127.0.0.1:1")))
     with pytest.raises(InvalidInputError, match="the connection string is empty"):
@@ -135,7 +135,7 @@ class Fetching:
         return self.metrics.usage_failures.values[()]
 
 
-def test_a_fetch_that_fails_keeps_what_was_fetched_before() -> None:
+def test_a_failed_fetch_keeps_the_earlier_usage() -> None:
     """Spec 1 F121."""
 
     async def story(prometheus: FakePrometheus) -> None:
@@ -148,20 +148,20 @@ def test_a_fetch_that_fails_keeps_what_was_fetched_before() -> None:
                 await it.until(lambda times=times: it.failures() == times)
             assert len(it.got) == 1
             assert it.usage.age() == pytest.approx(360.0)
-            said = it.stream.getvalue()
-            assert said.count("the usage of queues cannot be fetched") == 6
-            assert said.count("the usage of queues is old, but still used age_s=360") == 1
-            assert "age_s=300" not in said
+            output = it.stream.getvalue()
+            assert output.count("the usage of queues cannot be fetched") == 6
+            assert output.count("the usage of queues is old, but still used age_s=360") == 1
+            assert "age_s=300" not in output
             prometheus.fails, prometheus.used = None, {GPUS: {"a": 600.0}}
             await it.clock.advance(60.0)
             await it.until(lambda: len(it.got) == 2)
             assert it.got[-1]["a"][0] == 0.1
             assert it.usage.age() == 0
 
-    asked(story)
+    with_prometheus(story)
 
 
-def test_scheduling_waits_for_the_first_fetch_but_not_for_ever() -> None:
+def test_scheduling_waits_for_the_first_fetch_for_a_limited_time() -> None:
     async def story(prometheus: FakePrometheus) -> None:
         prometheus.fails = lambda: web.Response(status=503, text="no")
         async with Fetching(db(prometheus.url, waitTimeout="30s")) as it:
@@ -173,10 +173,10 @@ def test_scheduling_waits_for_the_first_fetch_but_not_for_ever() -> None:
             assert it.usage.is_ready()
             assert it.usage.age() is None
 
-    asked(story)
+    with_prometheus(story)
 
 
-def test_what_was_skipped_is_said_once() -> None:
+def test_skipped_members_are_logged_once() -> None:
     async def story(prometheus: FakePrometheus) -> None:
         async with Fetching(db(prometheus.url, windowsize="1d")) as it:
             await it.until(lambda: it.got)
@@ -184,7 +184,7 @@ def test_what_was_skipped_is_said_once() -> None:
             await it.until(lambda: len(it.got) == 2)
             assert it.stream.getvalue().count("windowsize is not known") == 1
 
-    asked(story)
+    with_prometheus(story)
 
 
 # ---- a service -----------------------------------------------------------------------------------
@@ -195,7 +195,7 @@ def config_of(address: str, **params: Any) -> dict[str, Any]:
     return {"usageDBConfig": database}
 
 
-def test_a_service_plans_with_what_was_fetched(cluster: FakeCluster) -> None:
+def test_a_service_plans_with_the_fetched_usage(cluster: FakeCluster) -> None:
     cluster.put(queue("a"), queue("b"), node("n1", 8))
 
     async def story(prometheus: FakePrometheus) -> None:
@@ -225,20 +225,20 @@ def test_a_service_plans_with_what_was_fetched(cluster: FakeCluster) -> None:
 
     async def is_used(service: Service, wanted: float) -> None:
         labels = 'queue_name="a",queue_metadata_name="a",queue_display_name=""'
-        said = f"kai_queue_gpu_usage{{{labels}}} {wanted}\n"
+        message = f"kai_queue_gpu_usage{{{labels}}} {wanted}\n"
         ends = time.monotonic() + PATIENCE_S
         while True:
             page = (await service.metrics.page()).decode()
             planned_with = service._planner.state().usage.get("a", ())
-            if said in page and planned_with == (wanted, 0.0, 0.0):
+            if message in page and planned_with == (wanted, 0.0, 0.0):
                 return
             assert time.monotonic() < ends, page
             await asyncio.sleep(0.05)
 
-    asked(story)
+    with_prometheus(story)
 
 
-def test_a_database_that_cannot_be_used_ends_the_start(cluster: FakeCluster) -> None:
+def test_an_invalid_database_ends_the_start(cluster: FakeCluster) -> None:
     async def main() -> None:
         async with await Client.connect(cluster.kubeconfig) as client:
             Service(client, Options(config=config_of("")), Log(stream=io.StringIO()))

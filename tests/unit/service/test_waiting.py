@@ -48,7 +48,7 @@ def running(cluster: FakeCluster, story: Callable[[], Awaitable[None]]) -> None:
     asyncio.run(both())
 
 
-class Said:
+class Logged:
     def __init__(self, capfd: pytest.CaptureFixture[str]) -> None:
         self._capfd, self.lines = capfd, list[str]()
 
@@ -61,44 +61,44 @@ class Said:
 
 
 @pytest.fixture
-def said(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Said:
+def logged(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Logged:
     monkeypatch.setattr(reports, "LOOK_EVERY_S", 0.05)
-    return Said(capfd)
+    return Logged(capfd)
 
 
-def test_without_rights_it_says_which_and_waits(cluster: FakeCluster, said: Said) -> None:
+def test_missing_rights_are_logged_and_waited_for(cluster: FakeCluster, logged: Logged) -> None:
     cluster.put(*small())
     cluster.forbidden = {f"{verb} {kind}" for kind in WATCHED for verb in ("list", "watch")}
 
     async def story() -> None:
-        await said.has(f"warning kai: may not watch nodes user=ann {FIX}")
-        await said.has(
+        await logged.has(f"warning kai: may not watch nodes user=ann {FIX}")
+        await logged.has(
             f"warning kai: may not watch podgroups group=scheduling.run.ai user=ann {FIX}"
         )
         cluster.forbidden = set()
-        await said.has("info kai: may watch nodes again")
-        await said.has("info kai: may watch podgroups again group=scheduling.run.ai")
+        await logged.has("info kai: may watch nodes again")
+        await logged.has("info kai: may watch podgroups again group=scheduling.run.ai")
 
     running(cluster, story)
-    missing = [line for line in said.lines if " may not " in line]
+    missing = [line for line in logged.lines if " may not " in line]
     read = needed_by(["scheduler"], OF_PLUGINS)
     assert len(missing) == len(set(missing)) == len(read)
 
 
-def test_without_kinds_it_says_what_installs_them(cluster: FakeCluster, said: Said) -> None:
+def test_missing_kinds_are_logged_with_advice(cluster: FakeCluster, logged: Logged) -> None:
     cluster.put(*small())
     cluster.lacks = {"Queue", "PodGroup", "Topology"}
     names = "podgroups.scheduling.run.ai, queues.scheduling.run.ai"
     install = 'fix="kai install --crds-only | kubectl apply --server-side -f -"'
 
     async def story() -> None:
-        await said.has(f"warning kai: the cluster has no {names} {install}")
+        await logged.has(f"warning kai: the cluster has no {names} {install}")
 
     running(cluster, story)
-    assert len(said.lines) <= 2  # of one kind, and of both
+    assert len(logged.lines) <= 2  # of one kind, and of both
 
 
-def test_a_signal_ends_it_while_the_server_does_not_answer(
+def test_a_signal_ends_the_wait_for_a_silent_server(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with socket.socket() as silent:

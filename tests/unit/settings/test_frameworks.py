@@ -18,16 +18,16 @@ def env(**arguments: Any) -> dict[str, str]:
     return dict(settings_for(PodRequest(**arguments)).env)
 
 
-def said(**arguments: Any) -> str:
+def warnings_of(**arguments: Any) -> str:
     return "\n".join(settings_for(PodRequest(**arguments)).warnings)
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
-def test_every_framework_is_known(framework: str) -> None:
+def test_every_framework_has_settings(framework: str) -> None:
     settings_for(PodRequest(**HALF, framework=framework))
 
 
-def test_torch_is_told_its_fraction_only_where_it_understands() -> None:
+def test_torch_gets_its_fraction_only_in_versions_that_support_it() -> None:
     plain = "garbage_collection_threshold:0.8"
     assert env(**HALF, framework="torch") == {"PYTORCH_CUDA_ALLOC_CONF": plain}
     for old in ("2.4", "2.9.1+cu128", "nightly"):
@@ -35,12 +35,12 @@ def test_torch_is_told_its_fraction_only_where_it_understands() -> None:
         assert written == {"PYTORCH_CUDA_ALLOC_CONF": plain}
     for new in ("2.10", "2.11.0", "3.0"):
         written = env(**HALF, framework="torch", framework_versions={"torch": new})
-        told = f"per_process_memory_fraction:0.464,{plain}"
-        assert written == {"PYTORCH_CUDA_ALLOC_CONF": told}
-    assert "kai.runtime.limit()" in said(**HALF, framework="torch")
+        expected = f"per_process_memory_fraction:0.464,{plain}"
+        assert written == {"PYTORCH_CUDA_ALLOC_CONF": expected}
+    assert "kai.runtime.limit()" in warnings_of(**HALF, framework="torch")
 
 
-def test_torch_options_of_the_users_own_stay() -> None:
+def test_torch_options_of_the_user_are_kept() -> None:
     for own in ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"):
         request = PodRequest(**HALF, framework="torch", env={own: "expandable_segments:True"})
         part = pod_part(request)
@@ -48,7 +48,7 @@ def test_torch_options_of_the_users_own_stay() -> None:
         assert any(own in each for each in part.warnings)
 
 
-def test_jax_is_told_once() -> None:
+def test_jax_gets_one_setting() -> None:
     """JAX reports an error if both names are set."""
     assert env(**HALF, framework="jax") == {"XLA_CLIENT_MEM_FRACTION": "0.464"}
     own = {"XLA_PYTHON_CLIENT_MEM_FRACTION": "0.3"}
@@ -56,21 +56,21 @@ def test_jax_is_told_once() -> None:
     assert pod_part(PodRequest(**HALF, framework="jax", env=own)).env == own
 
 
-def test_jax_does_not_take_it_all_where_its_part_is_not_known() -> None:
+def test_jax_does_not_preallocate_an_unknown_part() -> None:
     assert env(gpu_memory=4096, framework="jax") == {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
 
 
-def test_the_default_of_jax_would_break_a_half_and_ours_does_not() -> None:
+def test_the_fraction_for_jax_fits_a_half() -> None:
     assert float(env(gpu_fraction=0.5, framework="jax")["XLA_CLIENT_MEM_FRACTION"]) == 0.475
 
 
-def test_tensorflow_grows() -> None:
+def test_tensorflow_grows_its_memory() -> None:
     assert env(**HALF, framework="tensorflow") == {"TF_FORCE_GPU_ALLOW_GROWTH": "true"}
-    assert "is not a limit" in said(**HALF, framework="tensorflow")
+    assert "is not a limit" in warnings_of(**HALF, framework="tensorflow")
 
 
 @pytest.mark.parametrize(
-    ("asked", "utilization"),
+    ("given", "utilization"),
     [
         ({**HALF}, "0.49"),
         ({**HALF, "isolation": "hamicore"}, "0.9"),
@@ -80,14 +80,14 @@ def test_tensorflow_grows() -> None:
         ({"gpu_fraction": 0.5}, "0.47"),
     ],
 )
-def test_vllm_is_told_on_its_command_line(asked: dict[str, Any], utilization: str) -> None:
-    settings = settings_for(PodRequest(**asked, framework="vllm"))
+def test_vllm_gets_an_argument(given: dict[str, Any], utilization: str) -> None:
+    settings = settings_for(PodRequest(**given, framework="vllm"))
     assert settings.arguments["vllm"] == ("--gpu-memory-utilization", utilization)
     assert any(f"--gpu-memory-utilization {utilization}" in each for each in settings.warnings)
     assert settings.env == {}
 
 
-def test_vllm_of_an_unknown_part_is_told_nothing() -> None:
+def test_vllm_with_an_unknown_part_gets_no_argument() -> None:
     settings = settings_for(PodRequest(gpu_memory=4096, framework="vllm"))
     assert settings.arguments == {}
     assert "is unknown" in settings.warnings[0]
@@ -101,16 +101,16 @@ def test_cupy_has_a_limit_in_bytes_or_in_per_cent() -> None:
     assert env(gpu_fraction=0.5, framework="cupy") == {"CUPY_GPU_MEMORY_LIMIT": "47%"}
 
 
-def test_arguments_of_the_other_servers() -> None:
+def test_other_servers_get_arguments() -> None:
     settings = settings_for(PodRequest(**HALF, framework=["sglang", "triton"]))
     assert settings.arguments == {
         "sglang": ("--mem-fraction-static", "0.464"),
         "triton": ("--backend-config=tensorflow,gpu-memory-fraction=0.464",),
     }
-    assert "7650 MiB - weights - 512 MiB" in said(**HALF, framework="tensorrt-llm")
+    assert "7650 MiB - weights - 512 MiB" in warnings_of(**HALF, framework="tensorrt-llm")
 
 
-def test_several_frameworks_go_together() -> None:
+def test_several_frameworks_are_combined() -> None:
     assert set(env(**HALF, framework=["torch", "jax"])) == {
         "PYTORCH_CUDA_ALLOC_CONF",
         "XLA_CLIENT_MEM_FRACTION",
@@ -139,25 +139,25 @@ def test_the_threads_of_mps_are_whole_per_cents() -> None:
         assert written["CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"] == percentage
 
 
-def test_mps_on_an_unknown_device_limits_memory_only_where_it_was_named() -> None:
+def test_mps_on_an_unknown_device_limits_only_memory_requests() -> None:
     name = "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"
     assert name not in env(gpu_fraction=0.5, isolation="mps")
     assert env(gpu_memory=4096, isolation="mps")[name] == "0=4096M"
 
 
-def test_hami_sets_its_limit_itself() -> None:
+def test_hami_needs_no_settings() -> None:
     assert env(**HALF, isolation="hamicore") == {}
-    assert "no limit" in said(gpu_fraction=0.004, isolation="hamicore")
+    assert "no limit" in warnings_of(gpu_fraction=0.004, isolation="hamicore")
 
 
 def test_whole_gpus_need_no_settings() -> None:
-    for asked in ({}, {"gpus": 1}, {"mig": "1g.5gb"}):
-        settings = settings_for(PodRequest(**asked, framework="jax", isolation="hamicore"))
+    for request in ({}, {"gpus": 1}, {"mig": "1g.5gb"}):
+        settings = settings_for(PodRequest(**request, framework="jax", isolation="hamicore"))
         assert (settings.env, settings.arguments) == ({}, {})
         assert "has no effect" in settings.warnings[0]
 
 
-def test_a_share_too_small_for_a_framework_is_refused_when_it_is_asked_for() -> None:
+def test_a_share_too_small_for_a_framework_is_refused() -> None:
     small = {"gpu_memory": 512, "framework": "torch"}
     with pytest.raises(kai.InvalidRequestError, match="larger share, or write a smaller headroom"):
         PodRequest(**small)
@@ -166,7 +166,7 @@ def test_a_share_too_small_for_a_framework_is_refused_when_it_is_asked_for() -> 
         PodRequest(gpu_memory=2048, framework="torch", processes=4)
 
 
-def test_settings_reach_the_pod() -> None:
+def test_settings_are_set_on_the_pod() -> None:
     part = pod_part(PodRequest(**HALF, framework="jax", isolation="mps", env={"A": "b"}))
     fields = part.container_fields()
     assert {"name": "XLA_CLIENT_MEM_FRACTION", "value": "0.464"} in fields["env"]

@@ -46,7 +46,7 @@ def client(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("client")
-def test_values_become_objects_all_the_way_down_and_come_back() -> None:
+def test_nested_values_become_objects_and_are_converted_back() -> None:
     values = {
         "theParts": [{"someName": "a", "byKey": {"b": {"someName": "c"}}}],
         "at": "2026-01-02T03:04:05Z",
@@ -59,18 +59,18 @@ def test_values_become_objects_all_the_way_down_and_come_back() -> None:
 
 
 @pytest.mark.usefixtures("client")
-def test_a_key_that_no_class_knows_is_not_dropped() -> None:
+def test_an_unknown_key_is_refused() -> None:
     with pytest.raises(InvalidRequestError, match=r"V1Part of this client has no 'some_name'"):
         to_native("V1Whole", {"theParts": [{"some_name": "a"}]})
 
 
 @pytest.mark.usefixtures("client")
-def test_what_a_class_refuses_is_told() -> None:
+def test_an_error_of_a_class_is_reported() -> None:
     with pytest.raises(InvalidRequestError, match="V1Part cannot be created from these values"):
         to_native("V1Part", {"someName": "refused"})
 
 
-def test_times_are_in_utc_and_what_is_not_set_is_not_there() -> None:
+def test_times_are_in_utc_and_unset_fields_are_left_out() -> None:
     later = timezone(timedelta(hours=2))
     whole = V1Whole(at=datetime(2026, 1, 2, 5, 4, 5, tzinfo=later))
     assert to_plain(whole) == {"at": "2026-01-02T03:04:05Z"}
@@ -80,7 +80,7 @@ def test_times_are_in_utc_and_what_is_not_set_is_not_there() -> None:
     }
 
 
-def test_models_of_other_libraries_are_dumped_by_their_names_in_json() -> None:
+def test_models_of_other_libraries_have_their_json_names() -> None:
     class Model:
         def model_dump(self, *, by_alias: bool, exclude_none: bool) -> dict[str, Any]:
             return {"someName": "a"} if by_alias and exclude_none else {}

@@ -13,7 +13,7 @@ from kai.settings import Built, page
 
 
 @pytest.mark.parametrize("orchestrator", kai.integrations.ORCHESTRATORS)
-def test_the_page_of_settings_is_their_yaml(orchestrator: str) -> None:
+def test_the_page_of_settings_is_yaml(orchestrator: str) -> None:
     request = kai.pod_settings(queue="test", gpu_fraction=0.5, framework="torch", env={"A": "yes"})
     built = request.for_orchestrator(orchestrator, as_native=False)
     first = str(built).split("\n\n")[0]
@@ -22,16 +22,16 @@ def test_the_page_of_settings_is_their_yaml(orchestrator: str) -> None:
     assert yaml.safe_load(first)[title[:-1]] == json.loads(json.dumps(dict(built)))
 
 
-def test_the_page_says_what_else_there_is_to_know() -> None:
+def test_the_page_has_warnings_and_unsupported_settings() -> None:
     built = kai.pod_settings(queue="test", gpu_fraction=0.5).for_kfp(as_native=False)
-    said = str(built)
-    assert "\n\nNot supported:\n  - scheduler_name: Kubeflow" in said
-    assert "\n\nWarnings:\n  - nothing limits the pod to its share" in said
-    assert "\n\nAn administrator must apply once:\n  - MutatingAdmissionPolicy kai-sched" in said
+    text = str(built)
+    assert "\n\nNot supported:\n  - scheduler_name: Kubeflow" in text
+    assert "\n\nWarnings:\n  - nothing limits the pod to its share" in text
+    assert "\n\nAn administrator must apply once:\n  - MutatingAdmissionPolicy kai-sched" in text
     assert repr(built) == "<settings for kfp: kubernetes; 1 not supported; 1 warning>"
 
 
-def test_settings_without_anything_are_a_page_too() -> None:
+def test_empty_settings_have_a_page() -> None:
     empty = Built(orchestrator="x", settings={}, native={}, pod={}, placement={})
     assert str(empty) == "Settings for x:\n  {}"
     assert repr(empty) == "<settings for x: nothing>"
@@ -55,11 +55,11 @@ def test_settings_without_anything_are_a_page_too() -> None:
         },
     ],
 )
-def test_any_settings_read_back_as_they_were(value: dict[str, Any]) -> None:
+def test_any_settings_are_read_back(value: dict[str, Any]) -> None:
     assert yaml.safe_load("\n".join(page.lines(value))) == value
 
 
-def test_a_request_shows_what_was_asked_for_and_no_more() -> None:
+def test_the_repr_of_a_request_has_only_the_given_arguments() -> None:
     request = kai.PodRequest(queue="test", gpu_fraction=0.5, gpu_type="T4", env={"A": "1"})
     assert repr(request) == (
         "PodRequest(queue='test', gpu_fraction=0.5, gpu_type='T4', env={'A': '1'})"

@@ -34,7 +34,7 @@ def test_half_a_gpu() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "annotations", "resources"),
+    ("given", "annotations", "resources"),
     [
         ({}, {}, {}),
         ({"gpus": 0}, {}, {}),
@@ -65,10 +65,10 @@ def test_half_a_gpu() -> None:
         ),
     ],
 )
-def test_gpus_are_asked_for_in_one_way(
-    asked: dict[str, Any], annotations: dict[str, str], resources: dict[str, Any]
+def test_a_pod_has_one_kind_of_gpu_request(
+    given: dict[str, Any], annotations: dict[str, str], resources: dict[str, Any]
 ) -> None:
-    part = pod_part(PodRequest(**asked))
+    part = pod_part(PodRequest(**given))
     assert (part.annotations, part.resources) == (annotations, resources)
 
 
@@ -81,7 +81,7 @@ def test_nvfractions_need_the_name_of_the_container() -> None:
     )
 
 
-def test_what_kai_reads_from_the_owner_is_not_on_the_pod() -> None:
+def test_settings_of_the_owner_are_not_on_the_pod() -> None:
     request = PodRequest(topology="t", required_level="rack", gang_min=4, preemption_delay="5m")
     part = pod_part(request)
     assert part.metadata() == {"annotations": {"kai.scheduler/preemption-delay": "5m"}}
@@ -93,7 +93,7 @@ def test_what_kai_reads_from_the_owner_is_not_on_the_pod() -> None:
     }
 
 
-def test_the_stale_gang_workaround_is_for_the_version_that_needs_it() -> None:
+def test_the_stale_gang_workaround_depends_on_the_version() -> None:
     """spec 7 KW17."""
     for version, expected in (("0.17", "-1s"), ("0.18", None)):
         part = pod_part(PodRequest(workaround_stale_gang=True, kai_version=version))
@@ -119,7 +119,7 @@ def existing() -> dict[str, Any]:
     }
 
 
-def test_nothing_foreign_is_lost_and_twice_is_as_once() -> None:
+def test_other_fields_are_kept_and_patching_is_idempotent() -> None:
     part = pod_part(PodRequest(queue="q", gpu_fraction=0.5, env={"A": "new", "B": "b"}))
     once, warnings = merge_into_pod(existing(), part, container="main")
     assert once["metadata"]["annotations"] == {"gpu-fraction": "0.5", "own": "1"}
@@ -135,14 +135,14 @@ def test_nothing_foreign_is_lost_and_twice_is_as_once() -> None:
     assert (twice, warnings) == (once, ())
 
 
-def test_whole_gpus_take_the_place_of_a_fraction() -> None:
+def test_whole_gpus_replace_a_fraction() -> None:
     merged, warnings = merge_into_pod(existing(), pod_part(PodRequest(gpus=1)))
     assert "gpu-fraction" not in merged["metadata"]["annotations"]
     assert merged["spec"]["containers"][0]["resources"]["limits"] == {"nvidia.com/gpu": "1"}
     assert len(warnings) == 1
 
 
-def test_one_way_of_asking_takes_the_place_of_another() -> None:
+def test_a_new_kind_of_gpu_request_replaces_the_earlier_one() -> None:
     pod = kai.pod_settings(gpu_fraction=0.5, devices=2, mps=True).apply_to(existing())
     pod["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/mig-1g.5gb": "1"}}
     merged, warnings = merge_into_pod(pod, pod_part(PodRequest(gpu_memory=1000)))
@@ -151,26 +151,26 @@ def test_one_way_of_asking_takes_the_place_of_another() -> None:
     assert len(warnings) == 4
 
 
-def test_a_request_without_gpus_leaves_those_of_the_pod() -> None:
+def test_a_request_without_gpus_keeps_those_of_the_pod() -> None:
     merged, warnings = merge_into_pod(existing(), pod_part(PodRequest(queue="q")))
     assert merged["metadata"]["annotations"]["gpu-fraction"] == "0.9"
     assert warnings == ()
 
 
-def test_a_container_that_is_not_there_is_refused() -> None:
+def test_a_missing_container_is_refused() -> None:
     part = pod_part(PodRequest(gpu_fraction=0.5), container="trainer")
     with pytest.raises(kai.InvalidRequestError, match="write one of main, c"):
         merge_into_pod(existing(), part)
 
 
-def test_merging_leaves_its_arguments_alone() -> None:
+def test_merging_does_not_change_its_arguments() -> None:
     before = existing()
     merge_into_pod(before, pod_part(PodRequest(gpu_fraction=0.5)))
     merge(before, {"spec": {"containers": [{"name": "main", "image": "other"}]}})
     assert before == existing()
 
 
-def test_lists_are_merged_by_what_names_their_entries() -> None:
+def test_lists_are_merged_by_the_keys_of_their_entries() -> None:
     merged = merge(
         {"env": [{"name": "A", "value": "1"}], "volumeMounts": [{"mountPath": "/a"}], "args": [1]},
         {
@@ -193,7 +193,7 @@ def built(**more: Any) -> Built:
     return Built(orchestrator="x", settings={"a": 1}, native={"a": 1}, pod={}, placement={}, **more)
 
 
-def test_a_result_is_its_settings() -> None:
+def test_a_result_is_a_mapping_of_its_settings() -> None:
     result = built()
     assert dict(**result) == {"a": 1}
     assert result == {"a": 1}
@@ -202,13 +202,13 @@ def test_a_result_is_its_settings() -> None:
     assert result.strict() is result
 
 
-def test_strict_refuses_what_cannot_be_expressed() -> None:
+def test_strict_refuses_unsupported_settings() -> None:
     result = built(unsupported=(Unsupported("topology", "is read elsewhere", "write it there"),))
     with pytest.raises(kai.InvalidRequestError, match="x cannot express topology: is read"):
         result.strict()
 
 
-def test_native_objects_are_made_where_the_library_is() -> None:
+def test_native_objects_are_made_if_the_library_is_installed() -> None:
     def missing() -> Any:
         raise ImportError("no module")
 
@@ -219,7 +219,7 @@ def test_native_objects_are_made_where_the_library_is() -> None:
         native_or({}, missing, as_native=True, library="l")
 
 
-def test_a_patch_for_a_pod() -> None:
+def test_settings_as_a_patch_for_a_pod() -> None:
     settings = kai.pod_settings(queue="q", gpu_fraction=0.5, env={"A": "b"})
     patch = settings.to_pod_patch(container="main")
     assert patch["spec"]["containers"] == [{"name": "main", "env": [{"name": "A", "value": "b"}]}]

@@ -124,21 +124,19 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("arguments", "sentence"), WRONG)
-def test_what_makes_no_sense_is_refused_with_a_hint(
-    arguments: dict[str, Any], sentence: str
-) -> None:
+def test_invalid_requests_are_refused_with_a_hint(arguments: dict[str, Any], sentence: str) -> None:
     with pytest.raises(kai.InvalidRequestError, match=sentence) as caught:
         PodRequest(**arguments)
     assert "\n" not in str(caught.value)
 
 
-def test_an_unknown_argument_is_pythons_own_error() -> None:
+def test_an_unknown_argument_is_a_type_error() -> None:
     with pytest.raises(TypeError, match="gpu_fractoin"):
         PodRequest(gpu_fractoin=0.5)  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize(
-    ("asked", "text"),
+    ("given", "text"),
     [
         (0.5, "0.5"),
         ("0.50", "0.5"),
@@ -150,8 +148,8 @@ def test_an_unknown_argument_is_pythons_own_error() -> None:
         ("0.333", "0.333"),
     ],
 )
-def test_a_fraction_is_a_plain_decimal(asked: Any, text: str) -> None:
-    request = PodRequest(gpu_fraction=asked)
+def test_a_fraction_is_a_plain_decimal(given: Any, text: str) -> None:
+    request = PodRequest(gpu_fraction=given)
     assert (request.gpu_fraction, request.gpu_kind) == (text, "fraction")
 
 
@@ -163,13 +161,13 @@ def test_a_fraction_of_one_is_a_whole_gpu(devices: int, gpus: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "mib"), [("5Gi", 5120), ("5120Mi", 5120), ("5120", 5120), (5120, 5120)]
+    ("given", "mib"), [("5Gi", 5120), ("5120Mi", 5120), ("5120", 5120), (5120, 5120)]
 )
-def test_memory_is_mib(asked: Any, mib: int) -> None:
-    assert PodRequest(gpu_memory=asked).gpu_memory == mib
+def test_memory_is_in_mib(given: Any, mib: int) -> None:
+    assert PodRequest(gpu_memory=given).gpu_memory == mib
 
 
-def test_shares_that_two_decimals_cannot_tell_get_a_warning() -> None:
+def test_shares_that_two_decimals_cannot_express_cause_a_warning() -> None:
     def warned(fraction: float) -> bool:
         return any("two decimals" in each for each in PodRequest(gpu_fraction=fraction).warnings)
 
@@ -196,7 +194,7 @@ def test_tolerations_of_a_client_library_are_read() -> None:
         assert PodRequest(tolerations=[each]).tolerations == expected
 
 
-def test_models_and_pools_become_the_platforms_labels() -> None:
+def test_models_and_pools_become_labels_of_the_platform() -> None:
     gke = PodRequest(platform="gke", gpu_type="nvidia-tesla-t4", node_pool="gpu-pool")
     assert gke.node_selector == {
         "cloud.google.com/gke-accelerator": "nvidia-tesla-t4",
@@ -205,7 +203,7 @@ def test_models_and_pools_become_the_platforms_labels() -> None:
     assert PodRequest(gpu_type="Tesla-T4").node_selector == {"nvidia.com/gpu.product": "Tesla-T4"}
 
 
-def test_both_labels_for_mixed_fleets() -> None:
+def test_mixed_fleets_get_both_queue_labels() -> None:
     assert PodRequest(queue="q").queue_labels == {"kai.scheduler/queue": "q"}
     assert PodRequest(queue="q", legacy=True).queue_labels == {"runai/queue": "q"}
     assert PodRequest(queue="q", both=True).queue_labels == {
@@ -215,7 +213,7 @@ def test_both_labels_for_mixed_fleets() -> None:
     assert PodRequest(queue="q", queue_label_key="org/team").queue_labels == {"org/team": "q"}
 
 
-def test_changes_start_from_what_was_written() -> None:
+def test_changes_start_from_the_given_arguments() -> None:
     t4 = PodRequest(gpu_fraction=0.5, platform="gke", gpu_type="nvidia-tesla-t4")
     l4 = t4.with_changes(gpu_type="nvidia-l4")
     assert l4.node_selector == {"cloud.google.com/gke-accelerator": "nvidia-l4"}
@@ -226,7 +224,7 @@ def test_changes_start_from_what_was_written() -> None:
         t4.with_changes(gpus=1)
 
 
-def test_a_request_never_changes() -> None:
+def test_a_request_is_immutable() -> None:
     env = {"A": "b"}
     request = PodRequest(env=env, tolerations=iter([{"operator": "Exists"}]))
     env["A"] = "c"
@@ -239,7 +237,7 @@ def test_a_request_never_changes() -> None:
         request.env["A"] = "d"  # type: ignore[index]
 
 
-def test_a_request_can_be_copied_and_sent_elsewhere() -> None:
+def test_a_request_can_be_copied_and_pickled() -> None:
     request = PodRequest(queue="q", gpu_fraction=0.5, env={"A": "b"}, framework="torch")
     assert copy.deepcopy(request) == request
     assert pickle.loads(pickle.dumps(request)) == request

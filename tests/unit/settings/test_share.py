@@ -30,7 +30,7 @@ CARDS = {
 
 
 @pytest.mark.parametrize("card", CARDS)
-def test_a_card_is_shared_as_kai_shares_it(card: str) -> None:
+def test_a_device_is_shared_as_in_kai(card: str) -> None:
     total, *expected = CARDS[card]
     half, eighth = (
         gpu_memory.portion(total, fraction=0.5),
@@ -51,7 +51,7 @@ def test_a_card_is_shared_as_kai_shares_it(card: str) -> None:
     ] == expected
 
 
-def test_limits_may_add_up_to_more_than_the_card() -> None:
+def test_limits_may_add_up_to_more_than_the_device() -> None:
     """71 pods of 2000 MiB fit an H200, and HAMi allows them 204,125 MiB of its 143,771."""
     fit = gpu_memory.capacity(143771) // gpu_memory.reserved(143771, memory=2000)
     limit = gpu_memory.hami_limit(143771, gpu_memory.portion(143771, memory=2000))
@@ -66,7 +66,7 @@ def test_a_portion_is_rounded_up_in_floating_point() -> None:
 @pytest.mark.parametrize(
     ("portion", "text"), [(0.125, "0.12"), (0.375, "0.38"), (0.004, "0.00"), (0.5, "0.50")]
 )
-def test_what_the_pod_is_told_has_two_decimals(portion: float, text: str) -> None:
+def test_the_portion_in_the_pod_has_two_decimals(portion: float, text: str) -> None:
     assert gpu_memory.announced(portion) == text
 
 
@@ -75,7 +75,7 @@ def test_a_label_in_bytes_is_read_as_one() -> None:
     assert gpu_memory.hami_limit(15360 * 1024 * 1024, 0.5) == 7680
 
 
-def test_a_node_without_the_label_has_an_imaginary_card() -> None:
+def test_a_node_without_the_label_has_a_default_device() -> None:
     """No division by zero, and no limit that nothing sets."""
     assert gpu_memory.capacity(None) == 100
     assert gpu_memory.reserved(None, fraction=0.5) == 50
@@ -83,7 +83,7 @@ def test_a_node_without_the_label_has_an_imaginary_card() -> None:
     assert gpu_memory.hami_limit(None, 0.5) is None
 
 
-def test_a_share_announced_as_nothing_is_not_limited() -> None:
+def test_a_share_rounded_to_zero_is_not_limited() -> None:
     assert gpu_memory.hami_limit(15360, 0.004) is None
 
 
@@ -98,11 +98,11 @@ EXAMPLES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "total", "asked", "isolation", "expected"), EXAMPLES)
-def test_what_an_allocator_is_told(
-    name: str, total: int, asked: dict[str, object], isolation: str, expected: tuple[object, ...]
+@pytest.mark.parametrize(("name", "total", "given", "isolation", "expected"), EXAMPLES)
+def test_fractions_for_allocators(
+    name: str, total: int, given: dict[str, object], isolation: str, expected: tuple[object, ...]
 ) -> None:
-    share = share_of(**asked, gpu_memory_total=total, isolation=isolation)
+    share = share_of(**given, gpu_memory_total=total, isolation=isolation)
     part = share.allocator_fraction()
     assert part is not None
     assert (share.budget, share.total, f"{float(part):.3f}") == expected, name
@@ -132,7 +132,7 @@ def test_processes_and_headroom_stay_within_the_share(
         assert taken > whole - processes * (share.total / 1000 + 1)  # and not far below it
 
 
-def test_a_share_of_a_share_is_not_taken() -> None:
+def test_the_fraction_is_not_applied_twice_with_hami_core() -> None:
     """spec 7 W2: with HAMi-core the total is the share already."""
     share = share_of(gpu_fraction=0.5, gpu_memory_total=15360, isolation="hamicore")
     part = share.allocator_fraction()
@@ -141,7 +141,7 @@ def test_a_share_of_a_share_is_not_taken() -> None:
     assert part * share.total > 7000
 
 
-def test_of_an_unknown_card_a_little_less_is_taken() -> None:
+def test_the_fraction_of_an_unknown_device_has_headroom() -> None:
     """spec 7 W3."""
     assert share_of(gpu_fraction=0.5).allocator_fraction() == Fraction(475, 1000)
     assert share_of(gpu_fraction=0.3).allocator_fraction() == Fraction(285, 1000)

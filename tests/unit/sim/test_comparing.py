@@ -67,7 +67,7 @@ def test_equal_configurations_have_no_difference(weeks: Workload) -> None:
     assert "base: cannot tell" in str(done)
 
 
-def test_without_randomness_there_is_a_difference_and_no_interval(weeks: Workload) -> None:
+def test_without_randomness_a_difference_has_no_interval(weeks: Workload) -> None:
     calls: list[tuple[int, int]] = []
     done = kai.compare(
         FIFO, None, workload=weeks, vary=(), progress=lambda *each: calls.append(each)
@@ -85,14 +85,14 @@ def test_without_randomness_there_is_a_difference_and_no_interval(weeks: Workloa
     assert "interval  " not in str(done)
 
 
-def test_a_short_workload_is_not_varied_unless_asked() -> None:
+def test_a_short_workload_is_not_varied_by_default() -> None:
     short = generate(1, days=3, load=0.5, nodes=NODES, gpus={1: 1})
     assert kai.compare(FIFO, None, workload=short).varies == ()
     with pytest.raises(InvalidInputError, match=r"made-up-1: lasts .* days, and a block has 7"):
         kai.compare(FIFO, None, workload=short, vary=["weeks"])
 
 
-def test_seeds_that_change_nothing_are_no_evidence(weeks: Workload) -> None:
+def test_seeds_without_effect_give_no_verdict(weeks: Workload) -> None:
     """No policy here reads estimates: the same pair 5 times is one pair."""
     done = kai.compare(FIFO, None, workload=weeks, vary=["estimates"], seeds=5)
     assert done.verdict is None
@@ -107,7 +107,7 @@ def test_one_seed_has_no_interval(weeks: Workload) -> None:
     )
 
 
-def test_the_primary_metric_and_the_others_are_chosen(weeks: Workload) -> None:
+def test_the_primary_metric_and_the_others_are_arguments(weeks: Workload) -> None:
     done = kai.compare(
         FIFO,
         None,
@@ -124,7 +124,7 @@ def test_the_primary_metric_and_the_others_are_chosen(weeks: Workload) -> None:
     assert done.metrics[1].title == "b: waiting, mean"
 
 
-def test_unfinished_jobs_are_pointed_out(weeks: Workload) -> None:
+def test_unfinished_jobs_are_noted(weeks: Workload) -> None:
     day = 86_400
     done = kai.compare(
         None, kai.Side(nodes=FIVE), workload=weeks, vary=(), until_s=3 * day, metrics=["unfinished"]
@@ -132,7 +132,7 @@ def test_unfinished_jobs_are_pointed_out(weeks: Workload) -> None:
     assert any("leave different numbers of jobs unfinished" in note for note in done.notes)
 
 
-def test_a_name_that_is_not_known_is_a_note(weeks: Workload) -> None:
+def test_an_unknown_member_is_noted(weeks: Workload) -> None:
     done = kai.compare(None, {"actions": "allocate", "acions": 1}, workload=weeks, vary=())
     assert any(note.startswith("variant: ") and "acions" in note for note in done.notes)
 
@@ -140,7 +140,7 @@ def test_a_name_that_is_not_known_is_a_note(weeks: Workload) -> None:
 # --- worlds ---------------------------------------------------------------------------------------
 
 
-def test_both_sides_of_a_seed_meet_the_same_world(weeks: Workload) -> None:
+def test_both_sides_of_a_seed_get_the_same_world(weeks: Workload) -> None:
     worlds = Worlds(weeks, ("failures", "weeks", "estimates"))
     assert worlds.names == ("weeks", "estimates", "failures")
     one, again, other = worlds.world(1), worlds.world(1), worlds.world(2)
@@ -150,7 +150,7 @@ def test_both_sides_of_a_seed_meet_the_same_world(weeks: Workload) -> None:
     assert one.life.failures == Failures(30.0)
 
 
-def test_what_does_not_vary_stays(weeks: Workload) -> None:
+def test_sources_that_do_not_vary_are_equal_for_all_seeds(weeks: Workload) -> None:
     worlds = Worlds(weeks, ("estimates",), life=Life(failures=Failures(3.0)))
     one, two = worlds.world(1), worlds.world(2)
     assert one.workload.jobs.name == weeks.jobs.name
@@ -159,7 +159,7 @@ def test_what_does_not_vary_stays(weeks: Workload) -> None:
     assert Worlds(weeks).names == ("weeks",)
 
 
-def test_failures_make_pairs_that_differ(weeks: Workload) -> None:
+def test_failures_give_different_pairs(weeks: Workload) -> None:
     life = Life(failures=Failures(mean_days_between=2, mean_repair_hours=12))
     done = kai.compare(None, FIFO, workload=weeks, vary=["failures"], life=life, seeds=3)
     assert len(set(done.primary.values)) == 3
@@ -231,7 +231,7 @@ def test_policies_give_the_same_bytes_on_any_executor(weeks: Workload, tmp_path:
 
 
 @pytest.mark.parametrize("executor", [None, 2])
-def test_a_policy_that_fails_is_one_error(
+def test_a_failing_policy_is_one_error(
     weeks: Workload, tmp_path: Path, executor: int | None
 ) -> None:
     (tmp_path / "mine.py").write_text(POLICIES)
@@ -240,7 +240,7 @@ def test_a_policy_that_fails_is_one_error(
         kai.compare(None, kai.Side(policies=[fails]), workload=weeks, seeds=2, executor=executor)
 
 
-def test_a_policy_that_processes_cannot_import_is_a_sentence(weeks: Workload) -> None:
+def test_a_policy_that_processes_cannot_import_raises_one_sentence(weeks: Workload) -> None:
     @kai.policy.pod_group_order
     def local(groups: Any) -> Any:
         return groups.gpus
@@ -252,7 +252,7 @@ def test_a_policy_that_processes_cannot_import_is_a_sentence(weeks: Workload) ->
         kai.compare(None, mine, workload=weeks, seeds=2, executor=2)
 
 
-def test_a_policy_that_was_typed_is_a_sentence() -> None:
+def test_a_policy_without_a_file_raises_one_sentence() -> None:
     typed = (
         "import kai\nfrom kai.sim.generators import generate\n"
         "mine = kai.policy.pod_group_order(lambda groups: groups.gpus)\n"
@@ -267,20 +267,18 @@ def test_a_policy_that_was_typed_is_a_sentence() -> None:
     assert "InvalidInputError: policy <lambda> is not in a file that other" in done.stderr
 
 
-def test_ray_that_is_not_installed_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_ray_library_raises_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(InvalidInputError, match=r"pip install 'kai-sched\[ray\]'"):
         RayExecutor()
 
 
-def test_a_mistake_in_a_process_is_one_here(weeks: Workload) -> None:
+def test_an_error_in_a_process_is_raised(weeks: Workload) -> None:
     with pytest.raises(InvalidInputError, match=r"^queue a: jobs use it"):
         kai.compare(None, kai.Side(queues=[Queue("x")]), workload=weeks, seeds=2, executor=2)
 
 
-def test_an_interrupt_is_all_that_is_left_of_processes(
-    weeks: Workload, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupt_ends_the_processes(weeks: Workload, monkeypatch: pytest.MonkeyPatch) -> None:
     raised: list[object] = []
     monkeypatch.setattr(threading, "excepthook", lambda args: raised.append(args.exc_value))
 
@@ -292,7 +290,7 @@ def test_an_interrupt_is_all_that_is_left_of_processes(
     assert raised == []  # by the thread that manages the processes
 
 
-def test_a_script_without_a_guard_is_told(tmp_path: Path) -> None:
+def test_a_script_without_a_main_guard_gets_advice(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
         "import kai\nfrom kai.sim.generators import generate\n"
@@ -303,26 +301,28 @@ def test_a_script_without_a_guard_is_told(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, script], env=env, capture_output=True, text=True, check=False
     )
-    said = [line for line in done.stderr.splitlines() if "KaiError: a process ended before" in line]
-    assert len(said) == 1
-    assert "`if __name__ == '__main__':`" in said[0]
+    output = [
+        line for line in done.stderr.splitlines() if "KaiError: a process ended before" in line
+    ]
+    assert len(output) == 1
+    assert "`if __name__ == '__main__':`" in output[0]
 
 
 # --- forms ----------------------------------------------------------------------------------------
 
 
-def test_json_has_everything_and_nothing_of_this_machine(weeks: Workload) -> None:
+def test_json_has_all_results_and_nothing_of_the_machine(weeks: Workload) -> None:
     done = kai.compare(FIFO, None, workload=weeks, seeds=3)
-    said = json.loads(done.to_json())
-    assert said["verdict"] == done.verdict
-    assert said["primary"] == "completion_mean_s"
-    assert len(said["metrics"]) == len(MEASURES)
-    assert said["metrics"][0]["values"] == [list(pair) for pair in done.primary.values]
-    assert said["metrics"][0]["relative"] == done.primary.relative
+    data = json.loads(done.to_json())
+    assert data["verdict"] == done.verdict
+    assert data["primary"] == "completion_mean_s"
+    assert len(data["metrics"]) == len(MEASURES)
+    assert data["metrics"][0]["values"] == [list(pair) for pair in done.primary.values]
+    assert data["metrics"][0]["relative"] == done.primary.relative
     assert "wall_s" not in done.to_json()
 
 
-def test_the_page_stands_alone(weeks: Workload) -> None:
+def test_the_page_is_self_contained(weeks: Workload) -> None:
     done = kai.compare(
         kai.Side(config=FIFO, name="<b>&"), None, workload=weeks, seeds=6
     )  # fmt: skip
@@ -343,7 +343,7 @@ def test_the_page_stands_alone(weeks: Workload) -> None:
     assert "nan" not in page.lower().replace("tenant", "")
 
 
-def test_a_page_without_an_interval(weeks: Workload) -> None:
+def test_a_page_of_a_comparison_without_an_interval(weeks: Workload) -> None:
     page = kai.compare(FIFO, None, workload=weeks, vary=()).to_html()
     assert "no interval" in page
     assert ">seed " not in page
@@ -352,7 +352,7 @@ def test_a_page_without_an_interval(weeks: Workload) -> None:
 # --- metrics --------------------------------------------------------------------------------------
 
 
-def test_every_metric_is_one_of_a_timeline(weeks: Workload) -> None:
+def test_every_metric_exists_in_a_timeline(weeks: Workload) -> None:
     metrics = measured(simulate(weeks))
     assert measure("completion_p99_s").of(metrics) == metrics.completion.p99_s
     assert measure("rho_max").of(metrics) == metrics.rho["max"]
@@ -389,7 +389,7 @@ def test_fragmentation_is_not_measured_otherwise(
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ({"primary": "fragmentatio"}, "did you mean 'fragmentation'"),
         ({"primary": "waitin_mean_s"}, "did you mean 'waiting_mean_s'"),
@@ -404,8 +404,10 @@ def test_fragmentation_is_not_measured_otherwise(
         ({"workload": "no-such-file"}, "no-such-file"),
     ],
 )
-def test_a_mistake_is_a_sentence(weeks: Workload, given: dict[str, Any], said: str) -> None:
-    with pytest.raises(InvalidInputError, match=said.replace("(", r"\(")):
+def test_invalid_arguments_raise_one_sentence(
+    weeks: Workload, given: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InvalidInputError, match=message.replace("(", r"\(")):
         kai.compare(FIFO, None, **{"workload": weeks, "seeds": 2, **given})
 
 
@@ -455,7 +457,7 @@ def test_two_points_of_a_sweep_are_compared_as_two_configurations(weeks: Workloa
         found.compare(0, 3)
 
 
-def test_a_member_deep_inside_a_configuration_is_changed(weeks: Workload) -> None:
+def test_a_nested_member_of_a_configuration_is_changed(weeks: Workload) -> None:
     base = {"plugins": {"nodeplacement": {"gpu": "binpack", "cpu": "binpack"}}}
     found = kai.sweep({"config.plugins.nodeplacement.gpu": ["spread"]}, weeks, base=base)
     assert json.loads(found.work.points[0].config or "") == {
@@ -465,7 +467,7 @@ def test_a_member_deep_inside_a_configuration_is_changed(weeks: Workload) -> Non
 
 
 @pytest.mark.parametrize(
-    ("grid", "said"),
+    ("grid", "message"),
     [
         ({"node.n.count": [1]}, "did you mean 'nodes'"),
         ({"nodes.m.count": [1]}, "there is no node pool 'm'"),
@@ -474,8 +476,8 @@ def test_a_member_deep_inside_a_configuration_is_changed(weeks: Workload) -> Non
         ({"config.actions": []}, "config.actions: expected a list of values"),
     ],
 )
-def test_a_mistake_in_a_grid_is_a_sentence(
-    weeks: Workload, grid: dict[str, Any], said: str
+def test_an_invalid_grid_raises_one_sentence(
+    weeks: Workload, grid: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(InvalidInputError, match=said):
+    with pytest.raises(InvalidInputError, match=message):
         kai.sweep(grid, weeks)

@@ -39,7 +39,7 @@ def plain_interval(given: list[float], draws: int, seed: int, alpha: float) -> t
 
 @pytest.mark.parametrize("count", [6, 9, 20])
 @pytest.mark.parametrize("alpha", [0.05, 0.01])
-def test_the_interval_is_that_of_the_definitions(count: int, alpha: float) -> None:
+def test_the_interval_follows_its_definition(count: int, alpha: float) -> None:
     for seed in range(5):
         given = [random.Random(seed).lognormvariate(0, 1) - 1 for _ in range(count)]
         measured = MeanDifference.of(given, draws=999, seed=seed)
@@ -47,7 +47,7 @@ def test_the_interval_is_that_of_the_definitions(count: int, alpha: float) -> No
         assert measured.interval(alpha) == pytest.approx(expected), f"seed {seed}"
 
 
-def test_a_p_value_and_an_interval_never_disagree() -> None:
+def test_p_value_and_interval_agree() -> None:
     numbers = random.Random(3)
     for trial in range(300):
         count = numbers.randint(2, 25)
@@ -60,7 +60,7 @@ def test_a_p_value_and_an_interval_never_disagree() -> None:
             assert low <= measured.mean <= high
 
 
-def test_subset_means_have_the_p_value_of_all_turned_signs() -> None:
+def test_subset_means_give_the_p_value_of_all_sign_changes() -> None:
     """Hartigan's test turns signs: here all 2^9 ways to turn them."""
     given = [0.9, -0.2, 1.4, 0.1, 0.8, -0.4, 1.1, 0.3, 0.2]
     signs = itertools.product((1, -1), repeat=len(given))
@@ -71,7 +71,7 @@ def test_subset_means_have_the_p_value_of_all_turned_signs() -> None:
     assert 2 * ((means <= 0).sum() + empty) / 50_000 == pytest.approx(exact, abs=0.006)
 
 
-def test_differences_that_change_sign_turn_the_interval_around() -> None:
+def test_negated_differences_mirror_the_interval() -> None:
     given = [random.Random(5).gauss(1, 2) for _ in range(12)]
     low, high = MeanDifference.of(given).interval(0.05)
     assert MeanDifference.of([-each for each in given]).interval(0.05) == (-high, -low)
@@ -79,7 +79,7 @@ def test_differences_that_change_sign_turn_the_interval_around() -> None:
     assert shifted == pytest.approx((3 * low + 7, 3 * high + 7))
 
 
-def test_many_normal_differences_have_the_interval_of_student() -> None:
+def test_many_normal_differences_give_the_student_interval() -> None:
     numbers = np.random.Generator(np.random.PCG64(1)).standard_normal(400)
     measured = MeanDifference.of(numbers.tolist())
     low, high = measured.interval(0.05)
@@ -87,7 +87,7 @@ def test_many_normal_differences_have_the_interval_of_student() -> None:
     assert high == pytest.approx(measured.mean + 1.966 * measured.error, abs=0.15 * measured.error)
 
 
-def test_equal_differences_count_by_their_number() -> None:
+def test_equal_differences_are_bounded_by_their_number() -> None:
     """All differences on one side have a probability of 2^(1 - n) if both sides are as likely."""
     assert MeanDifference.of([0.1] * 3).interval(0.05) == (-math.inf, math.inf)
     assert MeanDifference.of([0.1] * 20).interval(0.05) == pytest.approx((0.1, 0.1))
@@ -96,7 +96,7 @@ def test_equal_differences_count_by_their_number() -> None:
     assert MeanDifference.of([0.0] * 20).interval(0.05) == (0, 0)
 
 
-def test_one_difference_among_zeros_tells_nothing() -> None:
+def test_one_difference_among_zeros_is_not_significant() -> None:
     measured = MeanDifference.of([0.0] * 19 + [5.0])
     low, high = measured.interval(0.05)
     assert measured.p_value > 0.5

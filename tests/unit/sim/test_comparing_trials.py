@@ -42,7 +42,7 @@ def heavy(random: np.random.Generator, sigma: float) -> Any:
 
 
 @pytest.mark.parametrize("sigma", [0.3, 0.5, 1.0, 1.5])
-def test_equal_policies_are_called_different_in_3_to_7_percent(sigma: float) -> None:
+def test_equal_policies_differ_in_3_to_7_percent_of_trials(sigma: float) -> None:
     share = share_found(lambda random: heavy(random, sigma) - heavy(random, sigma))
     assert 0.03 <= share <= 0.07, share
 
@@ -61,7 +61,7 @@ def test_skewed_differences_cause_few_more_false_alarms() -> None:
     assert 0.03 <= share <= 0.07, share
 
 
-def test_a_tenth_less_is_found_in_90_percent() -> None:
+def test_a_difference_of_a_tenth_is_found_in_90_percent() -> None:
     def paired(random: np.random.Generator) -> Any:
         base = heavy(random, 1.0)
         effect = -0.1 + 0.05 * random.standard_normal(PAIRS)  # a different one in each world
@@ -110,7 +110,7 @@ def test_equal_policies_in_independent_worlds() -> None:
         assert alarms <= max(5, 0.1 * TRIALS)  # 6 or more of 30 have a probability of 0.3 %
 
 
-def test_half_as_many_nodes_more_are_found() -> None:
+def test_half_as_many_more_nodes_are_found() -> None:
     trials = max(4, TRIALS // 5)
     found = 0
     for trial in range(trials):

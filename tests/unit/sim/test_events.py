@@ -9,7 +9,7 @@ from kai.sim.world import step
 NOW = "2026-01-01T00:00:00Z"
 
 
-def test_only_what_differs_is_an_event() -> None:
+def test_only_differences_are_events() -> None:
     cluster = kai.Cluster().queue("a").node("n", gpus=1)
     before = cluster.pending("a/x", gpus=1).pending("a/y", gpus=1).to_snapshot()
     after = step(before, kai.Scheduler().plan(cluster, now=NOW), now=NOW)
@@ -21,7 +21,7 @@ def test_only_what_differs_is_an_event() -> None:
     assert list(changes(after, after)) == []
 
 
-def test_what_is_gone_is_deleted() -> None:
+def test_missing_objects_are_deleted() -> None:
     before = kai.Cluster().queue("a").node("n", gpus=1).pending("a/x", gpus=1).to_snapshot()
     objects = {**before["rawObjects"], "nodes": [], "pods": []}
     after = {**before, "rawObjects": objects}
@@ -29,7 +29,7 @@ def test_what_is_gone_is_deleted() -> None:
     assert gone == {("Node", "n"), ("Pod", "a/x-0")}
 
 
-def test_a_cluster_is_as_the_second_world_says() -> None:
+def test_events_turn_a_cluster_into_the_second_world() -> None:
     scheduler = kai.Scheduler()
     cluster = kai.Cluster().queue("a").nodes("n", 2, gpus=1).pending("a/x", pods=2, gpus=1)
     before = cluster.running("a/old", gpus=1, node="n1").to_snapshot()

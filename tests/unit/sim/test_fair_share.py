@@ -38,7 +38,7 @@ def test_the_example_of_the_simulator() -> None:
     assert fair_shares(json.dumps(request)) == fair_shares(request)
 
 
-def test_what_is_left_out_of_a_share() -> None:
+def test_defaults_of_a_share() -> None:
     assert gpus(10, {"uid": "a"}) == [10]  # deserved 0, no limit, weight 1, request 100000
     assert gpus(10, queue("a", overQuotaWeight=0)) == [0]
     assert gpus(10, queue("a", maxAllowed=4)) == [4]
@@ -50,9 +50,9 @@ def test_what_is_left_out_of_a_share() -> None:
     assert (answer["a"]["cpu"], answer["b"]["cpu"]) == (3, 7)
 
 
-def test_what_was_used_and_what_the_share_was_do_not_count() -> None:
-    told = {"fairShare": 9, "absoluteUsage": 5, "vacantAdjustedUsage": 5, "allocated": 7}
-    assert gpus(9, queue("a", **told), queue("b")) == [5, 4]
+def test_past_usage_and_earlier_shares_are_ignored() -> None:
+    past = {"fairShare": 9, "absoluteUsage": 5, "vacantAdjustedUsage": 5, "allocated": 7}
+    assert gpus(9, queue("a", **past), queue("b")) == [5, 4]
 
 
 def test_all_queues_are_siblings() -> None:
@@ -61,7 +61,7 @@ def test_all_queues_are_siblings() -> None:
     assert gpus(4, parent, child) == [4, 4]
 
 
-def test_priority_is_0_where_nothing_is_said() -> None:
+def test_the_default_priority_is_0() -> None:
     assert gpus(6, queue("a"), {**queue("b"), "priority": 1}) == [0, 6]
     assert gpus(6, queue("a"), {**queue("b"), "priority": -1}) == [6, 0]
 
@@ -75,13 +75,13 @@ def test_the_older_queue_gets_the_odd_unit() -> None:
     assert gpus(3, queue("b"), queue("a")) == [1, 2]
 
 
-def test_names_are_read_whatever_their_case() -> None:
+def test_names_are_read_in_any_case() -> None:
     given = {"TOTALRESOURCE": {"gpu": 4}, "Queues": [{"UID": "a", "resourceshare": {}}]}
     assert fair_shares(given)["a"]["gpu"] == 4
 
 
 @pytest.mark.parametrize(
-    ("request_", "said"),
+    ("request_", "message"),
     [
         ("{", "not valid JSON: it ends in the middle of a value, on line 1 (cut short?)"),
         ("[]", "the request is a list, not an object"),
@@ -103,10 +103,10 @@ def test_names_are_read_whatever_their_case() -> None:
         ),
     ],
 )
-def test_requests_that_make_no_sense(request_: Any, said: str) -> None:
+def test_invalid_requests(request_: Any, message: str) -> None:
     with pytest.raises(InvalidInputError) as error:
         fair_shares(request_)
-    assert str(error.value) == said
+    assert str(error.value) == message
 
 
 # ---- the formula, plainly ------------------------------------------------------------------------

@@ -63,7 +63,7 @@ def is_within(cluster: object, filled: object) -> bool:
     return bool((used <= cluster.nodes[:, :3] * [1, 1, 1000]).all())
 
 
-def test_a_pod_is_moved_where_that_makes_room_for_another_one() -> None:
+def test_a_pod_is_moved_to_make_room_for_another() -> None:
     # Two nodes with one GPU each. One pod fits on both nodes, the other is restricted to the first.
     cluster = filling.FillCluster(
         node_names=("a", "b"),
@@ -83,18 +83,18 @@ def test_a_pod_is_moved_where_that_makes_room_for_another_one() -> None:
 
 @pytest.mark.parametrize("policy", ["fgd", "least-waste"])
 @pytest.mark.parametrize("options", [{"migrate": True}, {"learn_every": 0.1}])
-def test_with_migration_and_a_learnt_mix_no_node_holds_more_than_it_has(
+def test_with_migration_no_node_holds_more_than_it_has(
     policy: str, options: dict[str, object]
 ) -> None:
     cluster = small()
     for seed in range(5):
         filled = filling.fill(cluster, policy, seed=seed, **options)
         assert is_within(cluster, filled)
-        asked = cluster.pods[filled.pod[filled.node >= 0]]
-        assert filled.used_milli[-1] == (asked[:, 2] * asked[:, 3]).sum()
+        request = cluster.pods[filled.pod[filled.node >= 0]]
+        assert filled.used_milli[-1] == (request[:, 2] * request[:, 3]).sum()
 
 
-def test_a_learnt_mix_has_only_pods_that_have_arrived() -> None:
+def test_a_learnt_mix_has_only_arrived_pods() -> None:
     """Different pods at the end of the list do not change the placement of earlier pods."""
     cluster = small()
     first = filling.fill(cluster, "fgd", seed=1, demand=0, learn_every=0.05)
@@ -142,7 +142,7 @@ def published() -> Iterator[tuple[str, str, int, list[float]]]:
 
 @needs_lists
 @pytest.mark.parametrize("workload", ["default", "gpuspec33", "multigpu30"])
-def test_least_waste_puts_more_gpus_to_use_than_fgd(workload: str) -> None:
+def test_least_waste_allocates_more_gpus_than_fgd(workload: str) -> None:
     cluster = filling.openb_cluster(workload)
     own, fgd = (
         filling.fill(cluster, policy, seed=42).allocated_percent()
@@ -154,7 +154,7 @@ def test_least_waste_puts_more_gpus_to_use_than_fgd(workload: str) -> None:
 
 @needs_lists
 @pytest.mark.parametrize("workload", ["default", "gpushare100", "multigpu50"])
-def test_published_figures_come_out_to_the_last_digit(workload: str) -> None:
+def test_published_figures_are_reproduced_exactly(workload: str) -> None:
     cluster = filling.openb_cluster(workload)
     assert cluster.gpus == 6212
     runs = 0

@@ -37,7 +37,7 @@ def times(timeline: Timeline, column: str) -> dict[str, float]:
     return dict(zip(timeline.workload.jobs.name, timeline.jobs[column].tolist(), strict=True))
 
 
-def test_pods_run_on_and_waiting_ones_are_decided_on() -> None:
+def test_running_pods_continue_and_pending_pods_are_planned() -> None:
     given = workload_of(cluster(), remaining=Remaining.parse("1h"))
     assert given.jobs.name == ("a/bulk", "b/gang")
     assert (given.gpus, given.start) == (8, NOW)
@@ -52,7 +52,7 @@ def test_pods_run_on_and_waiting_ones_are_decided_on() -> None:
     assert jobs["kept_gpu_s"].tolist() == pytest.approx([6 * 3600, 4 * 3600])
 
 
-def test_forever_is_as_long_as_the_simulation() -> None:
+def test_forever_lasts_as_long_as_the_simulation() -> None:
     timeline = simulate(workload_of(cluster()), until_s=7200)
     assert timeline.end_s == 7200
     assert timeline.metrics().unfinished_jobs == ("a/bulk", "b/gang")
@@ -60,7 +60,7 @@ def test_forever_is_as_long_as_the_simulation() -> None:
     assert simulate(workload_of(cluster())).end_s < 100
 
 
-def test_jobs_arrive_later_in_queues_of_the_cluster() -> None:
+def test_later_jobs_arrive_in_queues_of_the_cluster() -> None:
     later = arrivals(Job("new", "b", 600, 60, gpus=4), Job("half", "a", 0, 60, gpus=0.5))
     given = workload_of(cluster(), remaining=Remaining.parse("10m"), arrivals=later)
     timeline = simulate(given)
@@ -94,7 +94,7 @@ def test_jobs_of_a_trace_have_pods_that_fit_the_nodes_of_the_cluster(tmp_path: P
     assert (later.jobs.pods.tolist(), later.jobs.gpus.tolist()) == ([2], [4])
 
 
-def test_pods_of_a_group_need_not_be_alike() -> None:
+def test_pods_of_a_group_may_differ() -> None:
     mixed = cluster().node("n2", gpus=4).running("a/mixed", gpus=1, node="n2")
     pod = {**mixed.objects["pods"][-1]}
     metadata = {**pod["metadata"], "name": "mixed-big", "uid": "big"}
@@ -130,7 +130,7 @@ def test_the_configuration_is_that_of_the_snapshot() -> None:
     assert again.jobs["evictions"].sum() == 2
 
 
-def test_the_order_of_objects_makes_no_difference(tmp_path: Path) -> None:
+def test_the_order_of_objects_does_not_matter(tmp_path: Path) -> None:
     snapshot = cluster().to_snapshot()
     turned = {name: listed[::-1] for name, listed in snapshot["rawObjects"].items()}
     again = {**snapshot, "rawObjects": turned}
@@ -141,13 +141,13 @@ def test_the_order_of_objects_makes_no_difference(tmp_path: Path) -> None:
     assert (tmp_path / "one").read_bytes() == (tmp_path / "other").read_bytes()
 
 
-def test_a_workload_travels_to_another_process() -> None:
+def test_a_workload_can_be_pickled() -> None:
     given = workload_of(cluster(), remaining=Remaining.parse("1h"))
     there = pickle.loads(pickle.dumps(given))
     assert simulate(there).metrics() == simulate(given).metrics()
 
 
-def test_claims_are_held_for_as_long_as_the_pod_is_there() -> None:
+def test_claims_are_held_while_the_pod_exists() -> None:
     """Two pods need the one device of a claim template's class, so one waits for the other."""
     from kai.verify import default_cases, read_cases
 
@@ -164,7 +164,7 @@ def test_claims_are_held_for_as_long_as_the_pod_is_there() -> None:
 # ---- how long groups still run -------------------------------------------------------------------
 
 
-def test_models_of_what_remains() -> None:
+def test_models_of_the_remaining_time() -> None:
     assert Remaining.parse("90m").of("a/x", 1, {}) == 5400
     assert Remaining.parse("forever").of("a/x", 1, {}) == float("inf")
     drawn = [Remaining.parse("exponential:2h").of(f"a/{i}", 1, {}) for i in range(2000)]
@@ -189,12 +189,12 @@ def test_models_of_what_remains() -> None:
     ["", "soon", "exponential", "exponential:", "exponential:1h,2", "log-normal:1h", "forever:1h",
      "log-normal:1h,x", "annotation:", "annotation:key,soon", "log-normal:1h,-1", "exponential:0"],
 )  # fmt: skip
-def test_what_is_no_model_is_refused(text: str) -> None:
+def test_invalid_models_are_refused(text: str) -> None:
     with pytest.raises(InvalidInputError, match="is not one of 8h, forever, exponential:8h"):
         Remaining.parse(text)
 
 
-def test_annotations_of_a_snapshot() -> None:
+def test_the_remaining_time_from_an_annotation() -> None:
     snapshot = cluster().to_snapshot()
     for group in snapshot["rawObjects"]["podGroups"]:
         if group["metadata"]["name"] == "bulk":

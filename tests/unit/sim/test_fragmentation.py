@@ -134,7 +134,7 @@ def test_a_window_without_length_has_no_mean() -> None:
     assert kai.simulate(work).metrics(fragmentation=True).fragmentation is None
 
 
-def test_it_can_be_measured_against_other_pods() -> None:
+def test_a_timeline_can_be_measured_against_other_pods() -> None:
     jobs = [Job("x", queue="a", arrival_s=1, duration_s=10, gpus=1, cpu=1)]
     timeline = kai.simulate(
         Workload.of(jobs, queues=(Queue("a"),), nodes=(NodePool("n", gpus=2, cpu=8.0),))

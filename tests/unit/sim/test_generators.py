@@ -33,7 +33,7 @@ def test_the_same_seed_makes_the_same_workload() -> None:
     assert not equal(one.jobs, generate(8, days=3, burst=3, daily_swing=0.5).jobs)
 
 
-def test_a_known_seed_makes_known_jobs() -> None:
+def test_a_fixed_seed_gives_fixed_jobs() -> None:
     # Fails if other numbers are drawn for a seed, because results then change.
     jobs = generate(1, days=1, jobs_per_day=5).jobs
     text = write_yaml(Workload(jobs, (), (NodePool("n"),)))
@@ -85,7 +85,7 @@ def test_bursts_have_jobs_of_one_class() -> None:
     assert shares[jobs.queue_names.index("b")] == pytest.approx(0.75, abs=0.03)
 
 
-def test_the_load_is_as_asked_for() -> None:
+def test_the_load_equals_the_argument() -> None:
     model = made_up(load=0.7, nodes=[NodePool("n", 50, gpus=8)])
     assert model.mean_demand_gpus == pytest.approx(0.7 * 400)
     assert model.generate(1, days=400).load == pytest.approx(0.7, rel=0.03)
@@ -138,7 +138,7 @@ def test_sizes_of_bursts() -> None:
     assert Bursts.of(np.array([1, 1, 5])).mean == pytest.approx(7 / 3)
 
 
-def test_a_fitted_model_makes_workloads_like_the_one_it_was_fitted_to() -> None:
+def test_a_fitted_model_generates_similar_workloads() -> None:
     source = generate(
         11,
         days=84,
@@ -175,7 +175,7 @@ def test_a_short_workload_gives_an_even_rate() -> None:
     assert len(fit(generate(1, days=10, jobs_per_day=100)).profile) == 24
 
 
-def test_numbers_that_make_no_sense_are_refused() -> None:
+def test_invalid_numbers_are_refused() -> None:
     for wrong in ({"daily_swing": 2}, {"gpus": {}}, {"queues": {"a": -1}}, {"burst": 0.5}):
         with pytest.raises(InvalidInputError):
             made_up(**wrong)  # type: ignore[arg-type]

@@ -191,7 +191,7 @@ def check(workload: Workload, gpus: int, arguments: Mapping[str, str]) -> list[R
 
 @pytest.mark.skipif(not TIRESIAS.exists(), reason=f"no trace {TIRESIAS}; KAI_DATA names the folder")
 @pytest.mark.parametrize("policy", POLICIES)
-def test_tiresias_jobs_start_and_stop_when_the_oracle_says(policy: str) -> None:
+def test_tiresias_jobs_start_and_stop_as_in_the_oracle(policy: str) -> None:
     """60 jobs on 16 GPUs; levels end at 325, 720 and 1,800 (GPU-)seconds."""
     jobs = traces.read(TIRESIAS, nodes=[NodePool("n", 1, gpus=16)]).jobs
     assert len(jobs.queue_names) == 1
@@ -247,7 +247,7 @@ def random_case(policy: str, seed: int) -> tuple[Workload, int, dict[str, str]]:
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_random_jobs_start_and_stop_when_the_oracle_says(policy: str) -> None:
+def test_random_jobs_start_and_stop_as_in_the_oracle(policy: str) -> None:
     stops = 0
     for seed in SEEDS:
         workload, gpus, arguments = random_case(policy, seed)

@@ -45,7 +45,7 @@ def happened(timeline: Timeline, event: str) -> list[tuple[float, str]]:
 SPOT = NodePool("spot", 0, gpus=4, autoscale=Autoscale(most=3, ready_s=60, idle_s=300), price=7.2)
 
 
-def test_nodes_come_for_pods_that_wait_and_are_paid_from_their_order() -> None:
+def test_nodes_are_added_for_waiting_pods_and_paid_from_their_order() -> None:
     jobs = [Job(f"j{i}", "a", 100, 600, gpus=4) for i in range(3)]
     given = workload(*jobs, Job("late", "a", 3000, 100), nodes=(NodePool("n", gpus=4), SPOT))
     timeline = simulate(given)
@@ -59,7 +59,7 @@ def test_nodes_come_for_pods_that_wait_and_are_paid_from_their_order() -> None:
     assert metrics.cost == pytest.approx(spot_hours * 7.2)
 
 
-def test_nodes_that_are_not_there_yet_are_no_capacity() -> None:
+def test_nodes_under_creation_are_not_capacity() -> None:
     job = Job("one", "a", 0, 100, gpus=4)
     fixed = simulate(workload(job, Job("two", "a", 100, 1))).metrics()
     scaled = workload(job, Job("two", "a", 100, 1), nodes=(NodePool("n", gpus=4), SPOT))
@@ -88,7 +88,7 @@ def test_the_interval_of_the_autoscaler() -> None:
 # ---- maintenance ---------------------------------------------------------------------------------
 
 
-def test_a_drained_node_gives_its_pods_away() -> None:
+def test_pods_of_a_drained_node_are_evicted() -> None:
     window = Maintenance("kernel", 100, 50, nodes=("n",), drain=True)
     given = replace(workload(Job("one", "a", 0, 200, gpus=4)), maintenance=(window,))
     timeline = simulate(given)
@@ -99,7 +99,7 @@ def test_a_drained_node_gives_its_pods_away() -> None:
     assert simulate(softly).jobs["end_s"].tolist() == [200]
 
 
-def test_repeated_maintenance_takes_the_next_nodes_each_time() -> None:
+def test_repeated_maintenance_uses_the_next_nodes_each_time() -> None:
     window = Maintenance("rolling", 100, 10, count=2, every_s=1000)
     given = workload(Job("one", "a", 0, 1), Job("last", "a", 2500, 1), nodes=(NodePool("n", 3),))
     timeline = simulate(replace(given, maintenance=(window,)), until_s=3000)
@@ -113,7 +113,7 @@ def test_repeated_maintenance_takes_the_next_nodes_each_time() -> None:
     ]
 
 
-def test_nodes_are_chosen_by_label_and_model() -> None:
+def test_nodes_are_selected_by_label_and_model() -> None:
     nodes = (
         NodePool("a", 2, gpus=4, labels=(("zone", "east"),)),
         NodePool("b", 2, gpus=4, model="H100"),
@@ -128,7 +128,7 @@ def test_nodes_are_chosen_by_label_and_model() -> None:
 
 
 @pytest.mark.parametrize(
-    ("window", "said"),
+    ("window", "message"),
     [
         (Maintenance("m", -1, 5), "at_s -1 is not a time"),
         (Maintenance("m", 0, 0), "duration_s 0 is not a time above 0"),
@@ -139,17 +139,17 @@ def test_nodes_are_chosen_by_label_and_model() -> None:
         (Maintenance("m", 0, 5, every_s=1e-6), "every_s 1e-06 makes more than 1,000,000 windows"),
     ],
 )
-def test_maintenance_that_makes_no_sense_is_refused(window: Maintenance, said: str) -> None:
+def test_invalid_maintenance_is_refused(window: Maintenance, message: str) -> None:
     given = replace(workload(Job("one", "a", 0, 10)), maintenance=(window,))
     with pytest.raises(InvalidInputError) as raised:
         simulate(given)
-    assert str(raised.value).startswith(f"maintenance m: {said}")
+    assert str(raised.value).startswith(f"maintenance m: {message}")
 
 
 # ---- jobs that change size -----------------------------------------------------------------------
 
 
-def test_a_job_that_shrinks_leaves_its_place_to_others() -> None:
+def test_a_shrinking_job_makes_room_for_others() -> None:
     given = workload(
         Job("wide", "a", 0, 100, pods=4, resizes=(Resize(50, 1, 1), Resize(70, 2, 1))),
         Job("next", "b", 10, 10, gpus=2),
@@ -162,17 +162,17 @@ def test_a_job_that_shrinks_leaves_its_place_to_others() -> None:
 
 
 @pytest.mark.parametrize(
-    ("resizes", "said"),
+    ("resizes", "message"),
     [
         ((Resize(-1, 1, 1),), "resizes: after_s -1 is not a time of at least 0"),
         ((Resize(1, 2, 3),), "resizes: min_pods 3 is not between 1 and pods, which is 2"),
         ((Resize(5, 1, 1), Resize(5, 2, 1)), "resizes: are not in the order of their times"),
     ],
 )
-def test_resizes_that_make_no_sense_are_refused(resizes: tuple[Resize, ...], said: str) -> None:
+def test_invalid_resizes_are_refused(resizes: tuple[Resize, ...], message: str) -> None:
     with pytest.raises(InvalidInputError) as raised:
         Jobs.of([Job("fine", "a", 0, 1), Job("j", "a", 0, 1, resizes=resizes)])
-    assert str(raised.value) == f"job j: {said}"
+    assert str(raised.value) == f"job j: {message}"
 
 
 # ---- all together --------------------------------------------------------------------------------
@@ -208,7 +208,7 @@ def random_life(seed: int) -> Workload:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_any_order_gives_the_same_and_nothing_is_lost(seed: int, tmp_path: Path) -> None:
+def test_any_order_gives_the_same_timeline(seed: int, tmp_path: Path) -> None:
     given = random_life(seed)
     order = list(range(20))
     random.Random(seed + 1).shuffle(order)
@@ -237,7 +237,7 @@ def test_any_order_gives_the_same_and_nothing_is_lost(seed: int, tmp_path: Path)
     assert loaded.workload.jobs.job(3) == given.jobs.job(3)
 
 
-def test_pictures_of_nodes_that_come_and_go() -> None:
+def test_pictures_of_added_and_removed_nodes() -> None:
     from kai.sim import series
 
     given = random_life(1)
@@ -268,7 +268,7 @@ def read(tmp_path: Path, text: str) -> Workload:
     return traces.read(tmp_path / "w.yaml")
 
 
-def test_a_file_has_all_of_it(tmp_path: Path) -> None:
+def test_a_file_may_have_all_kinds_of_events(tmp_path: Path) -> None:
     given = read(tmp_path, FILE)
     assert given.nodes[1] == NodePool("spot", 1, 8, autoscale=Autoscale(10, 1, 180, 900), price=30)
     assert given.maintenance == (
@@ -282,7 +282,7 @@ def test_a_file_has_all_of_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (("max: 10", "mx: 10"), "nodes.spot.autoscale.mx: `autoscale` has no key 'mx'"),
         (("max: 10, ", ""), "nodes.spot.autoscale: has no max"),
@@ -308,8 +308,10 @@ def test_a_file_has_all_of_it(tmp_path: Path) -> None:
         (("[{after", "7 #[{after"), "jobs.wide.resizes: is 7 instead of a list"),
     ],
 )
-def test_a_mistake_names_its_keys(tmp_path: Path, change: tuple[str, str], said: str) -> None:
+def test_an_error_has_its_keys(tmp_path: Path, change: tuple[str, str], message: str) -> None:
     assert change[0] in FILE
     with pytest.raises(InvalidInputError) as raised:
         read(tmp_path, FILE.replace(*change, 1).replace("7 #[{", "7} #[{"))
-    assert re.fullmatch(r"w\.yaml:\d+: " + re.escape(said) + ".*", str(raised.value)), raised.value
+    assert re.fullmatch(r"w\.yaml:\d+: " + re.escape(message) + ".*", str(raised.value)), (
+        raised.value
+    )

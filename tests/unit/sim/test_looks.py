@@ -28,7 +28,7 @@ def two_teams() -> kai.sim.Workload:
     )
 
 
-def test_every_name_of_kai_sim_is_there_without_another_import() -> None:
+def test_kai_sim_exports_every_name() -> None:
     for name in kai.sim.__all__:
         assert getattr(kai.sim, name) is not None
     assert set(kai.sim.__all__) < set(dir(kai.sim))
@@ -36,7 +36,7 @@ def test_every_name_of_kai_sim_is_there_without_another_import() -> None:
         _ = kai.sim.nothing  # type: ignore[attr-defined]
 
 
-def test_a_queue_has_other_fields_in_a_copy() -> None:
+def test_with_queue_changes_a_queue_in_a_copy() -> None:
     workload = two_teams()
     changed = workload.with_queue("vision", deserved_gpus=2, weight=3)
     assert changed.queue("vision") == workload.queue("vision", deserved_gpus=2, weight=3)
@@ -116,16 +116,16 @@ def notebook(monkeypatch: pytest.MonkeyPatch) -> Shown:
     return shown
 
 
-def test_a_notebook_shows_a_bar_with_the_virtual_date_that_goes_away(
+def test_a_notebook_shows_a_temporary_bar_with_the_virtual_date(
     notebook: Shown, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(progress, "APPEARS_AFTER_S", 0.0)
     monkeypatch.setattr("kai.sim.simulate.STEPS", 1)
     kai.simulate(two_teams(), progress=True, progress_every_s=0.0)
-    said = [bundle["text/plain"] for bundle in notebook.bundles]
-    assert "2026-01-05 09:00, 2 of 4 jobs ended" in " | ".join(said)
+    found = [bundle["text/plain"] for bundle in notebook.bundles]
+    assert "2026-01-05 09:00, 2 of 4 jobs ended" in " | ".join(found)
     assert '<progress value="0.9' in notebook.bundles[-2]["text/html"]
-    assert said[-1] == ""
+    assert found[-1] == ""
 
 
 def test_a_short_simulation_shows_no_bar(notebook: Shown) -> None:
@@ -138,18 +138,18 @@ def test_simulations_of_a_comparison_are_counted(
 ) -> None:
     monkeypatch.setattr(progress, "APPEARS_AFTER_S", 0.0)
     kai.compare(None, {"actions": "allocate"}, workload=two_teams(), progress=True)
-    said = [bundle["text/plain"] for bundle in notebook.bundles]
-    assert said == ["50% 1 of 2 simulations", "100% 2 of 2 simulations", ""]
+    found = [bundle["text/plain"] for bundle in notebook.bundles]
+    assert found == ["50% 1 of 2 simulations", "100% 2 of 2 simulations", ""]
 
 
-def test_without_a_person_there_is_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_there_is_no_bar_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", None if sys.stderr is None else sys.__stdout__)
     if sys.stderr is not None and not sys.stderr.isatty():
         with progress.bar() as moved:
             assert moved is None
 
 
-def test_a_sweep_names_what_a_mapping_names() -> None:
+def test_a_sweep_uses_the_names_of_a_mapping() -> None:
     policies = {"KAI": None, "place only": {"actions": "allocate"}}
     found = kai.sweep({"config": policies, "queues.vision.weight": [1, 2]}, two_teams())
     assert [point["config"] for point in found.points] == ["KAI", "KAI", "place only", "place only"]

@@ -146,7 +146,7 @@ def nodes_there(timeline: Timeline, second: int) -> int:
 
 
 @pytest.mark.parametrize("number", [0, 2, 3, 5])
-def test_nodes_of_an_autoscaler_count_while_they_are_there(number: int) -> None:
+def test_nodes_of_an_autoscaler_count_while_they_exist(number: int) -> None:
     """Also for what jobs hold that change their size. All happens in whole seconds: numbers are
     even, and no job has more than twice its pods."""
     given = {**WINDOWS[number], "fetchInterval": "17s"}
@@ -175,7 +175,7 @@ def some_cluster() -> kai.Cluster:
 
 
 @pytest.mark.parametrize("number", [0, 1, 2])
-def test_what_the_first_moment_holds_counts_from_then_on(number: int) -> None:
+def test_pods_of_the_first_moment_count_from_then_on(number: int) -> None:
     given = {**WINDOWS[number], "fetchInterval": "17s"}
     later = Workload(Jobs.of([Job("late", "a", 70, 50, gpus=2)]), QUEUES, (NodePool("x"),))
     workload = workload_of(some_cluster(), remaining=Remaining.parse("100s"), arrivals=later)
@@ -185,7 +185,7 @@ def test_what_the_first_moment_holds_counts_from_then_on(number: int) -> None:
     assert_usage(timeline, given, lambda second: 3)
 
 
-def test_what_queues_of_the_first_moment_had_used_counts_until_the_first_fetch() -> None:
+def test_usage_of_the_first_moment_counts_until_the_first_fetch() -> None:
     """Its decision is that of a plan; then there is the simulation's own history."""
     past = {"a": {"gpu": 0.9}, "b": {"gpu": 0.0}}
     cluster = kai.Cluster(now=f"{START}Z").queue("a").queue("b").node("n", gpus=8)
@@ -209,7 +209,7 @@ def test_what_queues_of_the_first_moment_had_used_counts_until_the_first_fetch()
     assert sorted(own, key=own.__getitem__)[1] == "first"
 
 
-def test_fair_shares_are_those_of_the_usage_that_was_fetched() -> None:
+def test_fair_shares_use_the_fetched_usage() -> None:
     timeline = simulate(
         both(30, 30, gpus=1), config=config(windowSize="10m", fetchInterval="30s"), until_s=900
     )
@@ -258,7 +258,7 @@ def mean_usage(timeline: Timeline, queue: int, seconds: range) -> float:
         (0, {"windowSize": "1h", "halfLifePeriod": "100s"}),
     ],
 )
-def test_jobs_that_need_the_whole_cluster_take_turns_by_weight(
+def test_jobs_of_the_whole_cluster_alternate_by_weight(
     period_s: float, window: dict[str, str]
 ) -> None:
     """Shares are fair at no moment; over 1,000 samples usage is 3:1 within 2 %.
@@ -279,7 +279,7 @@ def test_jobs_that_need_the_whole_cluster_take_turns_by_weight(
     assert shares(simulate(both(4, 4, gpus=16), until_s=4000), 3000, 4000) == [1, 0]
 
 
-def test_where_jobs_leave_a_part_idle_the_larger_weight_gets_more() -> None:
+def test_with_idle_gpus_the_larger_weight_gets_more() -> None:
     """Usage is a fraction of the cluster's capacity, not of the used amount (spec 1 F119).
 
     Of 16 GPUs one job of 12 at a time holds 3/4, so that u_a + u_b = 3/4. With a large k, the fair
@@ -298,7 +298,7 @@ def test_where_jobs_leave_a_part_idle_the_larger_weight_gets_more() -> None:
     assert a / b > 3.5
 
 
-def test_small_jobs_end_at_their_weights() -> None:
+def test_small_jobs_converge_to_their_weights() -> None:
     timeline = simulate(
         both(64, 64, gpus=1), config=config(windowSize="200s", fetchInterval="1s"), until_s=2000
     )
@@ -316,7 +316,7 @@ def test_small_jobs_end_at_their_weights() -> None:
         {"windowType": "cron", "cronString": "*/10 * * * *"},
     ],
 )
-def test_a_window_that_begins_anew_forgets(window: dict[str, str]) -> None:
+def test_a_tumbling_window_forgets_at_its_reset(window: dict[str, str]) -> None:
     timeline = simulate(
         both(4, 4, gpus=16), config=strong(fetchInterval="1s", **window), until_s=3000
     )
@@ -333,21 +333,21 @@ def test_a_window_that_begins_anew_forgets(window: dict[str, str]) -> None:
 # --- configuration -------------------------------------------------------------------------------
 
 
-def test_a_configuration_without_a_usage_database_counts_no_past() -> None:
+def test_without_a_usage_database_past_usage_is_ignored() -> None:
     timeline = simulate(both(4, 4, gpus=12), config={"actions": "allocate"}, until_s=100)
     assert len(timeline.usage["at_s"]) == 0
     assert params_in({"actions": "allocate"}) is params_in(None) is None
 
 
 @pytest.mark.parametrize("client", ["prometheus", "fake-with-history"])
-def test_no_database_is_needed(client: str) -> None:
+def test_simulated_usage_needs_no_database(client: str) -> None:
     params = params_in({"usageDBConfig": {"clientType": client}})
     assert params is not None
     assert (params.window.size, params.fetch_interval) == (7 * 86_400, 60)
 
 
 @pytest.mark.parametrize(
-    ("db", "said"),
+    ("db", "message"),
     [
         ({"usageParams": {}}, "usageDBConfig: client type cannot be empty"),
         ({"clientType": "graphite"}, "usageDBConfig: unknown client type: graphite, supported"),
@@ -369,13 +369,13 @@ def test_no_database_is_needed(client: str) -> None:
         ),
     ],
 )
-def test_a_configuration_that_makes_no_sense_is_a_sentence(db: Any, said: str) -> None:
+def test_an_invalid_configuration_raises_one_sentence(db: Any, message: str) -> None:
     with pytest.raises(kai.InvalidConfigError) as error:
         simulate(both(1, 1, gpus=12), config={"usageDBConfig": db})
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
-def test_members_that_are_skipped_are_warned_of() -> None:
+def test_skipped_members_cause_a_warning() -> None:
     params = params_in({"usageDBConfig": {**PROMETHEUS, "usageParams": {"windowsize": "1h"}}})
     assert params is not None
     assert params.warnings == (
@@ -384,12 +384,12 @@ def test_members_that_are_skipped_are_warned_of() -> None:
     )
 
 
-def test_an_argument_has_no_unknown_members() -> None:
+def test_unknown_members_of_the_argument_are_refused() -> None:
     with pytest.raises(kai.InvalidInputError, match="usage: there is no member 'window'"):
         simulate(both(1, 1, gpus=12), usage={"window": "1h"})
 
 
-def test_the_argument_counts_more_than_the_configuration_and_this_more_than_the_workload(
+def test_argument_overrides_configuration_and_configuration_overrides_workload(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     text = """
@@ -420,17 +420,17 @@ def test_a_workload_is_written_with_its_usage() -> None:
 
 
 @pytest.mark.parametrize(
-    ("params", "said"),
+    ("params", "message"),
     [
         ("{window: 1h}", "w.yaml:1: usageParams.window: `usageParams` has no key 'window'"),
         ("{windowSize: often}", "w.yaml:1: usageParams: windowSize: 'often' is not a duration"),
         ("7", "w.yaml:1: usageParams: is 7 instead of a mapping"),
     ],
 )
-def test_usage_of_a_workload_that_makes_no_sense_is_named(params: str, said: str) -> None:
+def test_invalid_usage_of_a_workload_is_named(params: str, message: str) -> None:
     with pytest.raises(kai.InvalidInputError) as error:
         of_yaml("w.yaml", f"usageParams: {params}\nnodes: {{n: {{}}}}\njobs: {{}}\n")
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 def test_the_same_input_gives_the_same_bytes_in_any_order(tmp_path: Path) -> None:

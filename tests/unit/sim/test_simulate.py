@@ -38,7 +38,7 @@ def test_a_job_runs_when_there_is_room() -> None:
     assert metrics.held_gpu_hours == pytest.approx(500 / 3600)
 
 
-def test_gpu_hours_are_useful_lost_or_idle() -> None:
+def test_gpu_hours_are_useful_or_lost_or_idle() -> None:
     given = workload(
         Job("low", "a", 0, 100, gpus=4, checkpoint_s=30),
         Job("high", "a", 50, 10, gpus=4, priority_class="build-preemptible"),
@@ -52,7 +52,7 @@ def test_gpu_hours_are_useful_lost_or_idle() -> None:
     assert (low["restarts"], low["evictions"]) == (1, 1)
 
 
-def test_a_queue_lends_what_it_does_not_use() -> None:
+def test_a_queue_lends_unused_gpus() -> None:
     timeline = simulate(workload(Job("one", "a", 0, 3600, gpus=4), Job("two", "a", 3600, 1)))
     queues = timeline.metrics().queues
     assert queues["a"].borrowed_gpu_hours == pytest.approx(2)
@@ -60,14 +60,14 @@ def test_a_queue_lends_what_it_does_not_use() -> None:
     assert queues["a"].lent_gpu_hours == queues["b"].borrowed_gpu_hours == 0
 
 
-def test_queues_that_want_more_share_evenly_or_not() -> None:
+def test_jain_index_and_share_error_of_saturated_queues() -> None:
     many = [Job(f"{q}-{i}", q, 0, 100, gpus=1) for q in "ab" for i in range(8)]
     metrics = simulate(workload(*many, Job("last", "a", 150, 1))).metrics()
     assert metrics.jain_index == pytest.approx(1)
     assert metrics.share_error == pytest.approx(0)
 
 
-def test_rho_is_measured_against_a_part_of_the_cluster() -> None:
+def test_rho_is_relative_to_a_part_of_the_cluster() -> None:
     # Two queues: alone, four GPUs' work runs on two, in 200 s. It waits 100 s and runs 100 s.
     given = workload(Job("first", "a", 0, 100, gpus=4), Job("second", "b", 0, 100, gpus=4))
     metrics = simulate(given).metrics()
@@ -75,7 +75,7 @@ def test_rho_is_measured_against_a_part_of_the_cluster() -> None:
     assert metrics.rho["mean"] == pytest.approx(0.75)
 
 
-def test_what_arrives_before_the_window_does_not_count() -> None:
+def test_jobs_that_arrive_before_the_window_do_not_count() -> None:
     timeline = simulate(workload(Job("early", "a", 0, 10), Job("late", "a", 100, 10)))
     assert timeline.metrics(warm_up_s=50).jobs == 1
     with pytest.raises(kai.InvalidInputError, match="warm_up_s: expected 0 to the last arrival"):
@@ -90,7 +90,7 @@ def test_jobs_that_have_not_ended_are_listed() -> None:
     assert math.isnan(timeline.jobs["end_s"][0])
 
 
-def test_a_node_that_is_gone_has_no_capacity() -> None:
+def test_a_removed_node_has_no_capacity() -> None:
     given = workload(Job("one", "a", 0, 50, gpus=1), Job("two", "a", 100, 1), nodes=2)
     whole = simulate(given).metrics().utilization
     outage = Outage("n-1", from_s=0, until_s=100)
@@ -168,7 +168,7 @@ def test_a_timeline_is_saved_and_loaded(tmp_path: Path) -> None:
             Timeline.load(tmp_path / name)
 
 
-def test_tables_have_names() -> None:
+def test_tables_have_the_names_of_objects() -> None:
     pytest.importorskip("pandas")
     timeline = simulate(workload(Job("one", "a", 0, 10, gpus=1)))
     assert timeline.to_pandas("jobs")["queue"].tolist() == ["a"]
@@ -180,26 +180,26 @@ def test_tables_have_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"period_s": -1}, "period_s: expected a number of seconds of 0 or more, not -1"),
         ({"life": Life(outages=(Outage("x", 0),))}, "outage: node x does not exist"),
         ({"life": Life(failures=Failures(0))}, "failures: expected times above 0"),
     ],
 )
-def test_options_that_make_no_sense_are_refused(options: dict[str, object], said: str) -> None:
+def test_invalid_options_are_refused(options: dict[str, object], message: str) -> None:
     with pytest.raises(kai.InvalidInputError) as raised:
         simulate(workload(Job("one", "a", 0, 10)), **options)  # type: ignore[arg-type]
-    assert str(raised.value) == said
+    assert str(raised.value) == message
 
 
-def test_a_queue_that_is_missing_is_named() -> None:
+def test_a_missing_queue_is_named() -> None:
     given = replace(workload(Job("one", "a", 0, 10)), queues=(Queue("b"),))
     with pytest.raises(kai.InvalidInputError, match="queue a: jobs use it"):
         simulate(given)
 
 
-def test_ctrl_c_leaves_the_timeline_so_far() -> None:
+def test_ctrl_c_keeps_the_timeline_so_far() -> None:
     jobs = [Job(f"j{i}", "a", i, 10) for i in range(20_000)]
 
     def stop(progress: object) -> None:

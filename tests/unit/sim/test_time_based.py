@@ -41,7 +41,7 @@ Jobs:
 """
 
 
-def test_names_are_read_whatever_their_case() -> None:
+def test_names_are_read_in_any_case() -> None:
     assert read_input(CONFIG) == Input(
         cycles=1024,
         window_size=256,
@@ -57,7 +57,7 @@ def test_names_are_read_whatever_their_case() -> None:
     )
 
 
-def test_a_count_of_nodes_counts() -> None:
+def test_the_count_of_nodes_is_used() -> None:
     """KAI creates one node for each entry; two entries with equal GPUs have one name, which is an
     error."""
     nodes = read_input("Nodes: [{GPUs: 16, Count: 2}, {GPUs: 8}, {GPUs: 16}, {GPUs: 4, Count: 0}]")
@@ -70,13 +70,13 @@ def test_a_count_of_nodes_counts() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{}", "cycles: null", "Queues: null", "jobs: null"])
-def test_what_is_left_out_is_the_default(text: str) -> None:
+def test_missing_members_have_defaults(text: str) -> None:
     """KAI stops if HalfLifePeriod is missing."""
     assert read_input(text) == Input(cycles=100, window_size=5, half_life=0, k_value=1)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("7", "the input: is not a mapping: 7"),
         ("cycle: 7", "the input: there is no member 'cycle'; did you mean 'Cycles'?"),
@@ -105,13 +105,13 @@ def test_what_is_left_out_is_the_default(text: str) -> None:
         ("a: [", "not valid YAML: "),
     ],
 )
-def test_inputs_that_are_none(text: str, said: str) -> None:
+def test_invalid_inputs_are_refused(text: str, message: str) -> None:
     with pytest.raises(InvalidInputError) as error:
         read_input(text)
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
-def test_the_csv_is_that_of_kai() -> None:
+def test_the_csv_equals_kais() -> None:
     """Spec 1 F128: six decimals; fair shares of one and more are cut to whole numbers."""
     out = io.StringIO()
     write_csv([Row(0, "a", 12, 12.9), Row(0, "b", 0.5, 0.25), Row(7, "a", 0, 1)], out)
@@ -153,9 +153,7 @@ def by_queue(rows: list[Row], column: str) -> dict[str, list[float]]:
 
 @pytest.mark.parametrize("half_life", [0, 10])
 @pytest.mark.parametrize(("gpus", "k"), [(1, 1), (3, 2), (12, 100), (16, 100)])
-def test_each_cycle_divides_by_the_samples_of_the_cycles_before(
-    gpus: int, k: float, half_life: int
-) -> None:
+def test_each_cycle_uses_the_samples_of_earlier_cycles(gpus: int, k: float, half_life: int) -> None:
     """The fair shares of the rows follow from the allocations in the rows before (spec 1 F127)."""
     given = two(gpus=gpus, k=k, half_life=half_life, cycles=150)
     rows = list(rows_of(given, run(given)))
@@ -176,7 +174,7 @@ def test_each_cycle_divides_by_the_samples_of_the_cycles_before(
         assert [shares["a"][cycle], shares["b"][cycle]] == expected, cycle
 
 
-def test_rows_are_by_cycle_and_then_by_name() -> None:
+def test_rows_are_sorted_by_cycle_and_name() -> None:
     given = two(cycles=3, gpus=4)
     rows = list(rows_of(given, run(given)))
     assert [(row.time, row.queue) for row in rows] == [
@@ -194,7 +192,7 @@ def test_without_jobs_or_cycles_there_are_no_rows(text: str) -> None:
 
 @pytest.mark.parametrize(("gpus", "k"), [(1, 1), (4, 1), (16, 30), (16, 100)])
 @pytest.mark.parametrize(("window", "half_life"), [(256, 0), (256, 128), (1000, 0)])
-def test_two_queues_that_want_everything_end_at_their_weights(
+def test_two_saturated_queues_converge_to_their_weights(
     gpus: int, k: float, window: int, half_life: int
 ) -> None:
     """Within 2 % over the last 1,000 samples, also if only one job at a time fits."""
@@ -206,7 +204,7 @@ def test_two_queues_that_want_everything_end_at_their_weights(
         assert a / b == pytest.approx(3, rel=0.02)
 
 
-def test_whole_clusters_take_turns() -> None:
+def test_jobs_of_the_whole_cluster_alternate() -> None:
     """KAI's own example: jobs of 16 GPUs on 16, weights 1 and 1."""
     given = two(cycles=1024, window=256, half_life=128, gpus=16, weight=1)
     held = by_queue(list(rows_of(given, run(given))), "allocated")
@@ -215,7 +213,7 @@ def test_whole_clusters_take_turns() -> None:
     assert sum(held["a"]) / (1024 * 16) == pytest.approx(0.5, abs=0.1)
 
 
-def test_the_answer_as_json_has_what_queues_had_used() -> None:
+def test_the_json_result_has_past_usage() -> None:
     given = two(cycles=4, gpus=4)
     answer = answer_of(given, run(given))
     assert (answer["cycles"], answer["gpus"]) == (4, 16)

@@ -122,7 +122,7 @@ def test_a_folder_of_itp_clusters_is_one_cluster_with_a_queue_for_each(tmp_path:
     assert [each.name for each in traces.read_all(tmp_path)] == ["east", "west"]
 
 
-def test_muri_counts_in_milliseconds(tmp_path: Path) -> None:
+def test_muri_times_are_in_milliseconds(tmp_path: Path) -> None:
     workload = read(tmp_path, MURI)
     first, second = rows(workload)
     assert (first.arrival_s, first.duration_s, second.arrival_s) == (0, 90, 2.5)
@@ -217,7 +217,7 @@ def test_sacct_jobs_without_their_steps(tmp_path: Path) -> None:
     assert "still runs" in workload.source
 
 
-def test_a_sacct_job_keeps_to_the_model_it_asked_for_where_nodes_have_it(tmp_path: Path) -> None:
+def test_a_sacct_job_keeps_its_requested_model_if_nodes_have_it(tmp_path: Path) -> None:
     pools = [NodePool("a", 2, model="A100"), NodePool("v", 1, model="V100")]
     jobs = rows(read(tmp_path, SACCT, nodes=pools, queues_by="one"))
     assert [job.models for job in jobs] == [("A100",), (), ()]
@@ -239,14 +239,14 @@ def test_a_sacct_job_that_ran_twice_is_two_jobs(tmp_path: Path) -> None:
     assert [(job.name, job.duration_s, job.gpus) for job in jobs] == [("7", 60, 2), ("7-2", 120, 2)]
 
 
-def test_sacct_says_which_columns_it_needs(tmp_path: Path) -> None:
+def test_missing_sacct_columns_are_named(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="needs a column Elapsed, ElapsedRaw, or Start"):
         read(tmp_path, "JobID|Submit|ReqTRES\n7|2026-01-05T10:00:00|cpu=1\n")
     with pytest.raises(InvalidInputError, match="needs a column AllocTRES, ReqTRES"):
         read(tmp_path, "JobID|Submit|Elapsed\n7|2026-01-05T10:00:00|00:01:00\n")
 
 
-def test_rows_that_make_no_sense_are_counted_with_the_first_of_each_reason(tmp_path: Path) -> None:
+def test_invalid_rows_are_counted_with_the_first_of_each_reason(tmp_path: Path) -> None:
     bad = """timestamp,duration,num_gpus,gpu_time,cluster
 2017-10-09 07:00:10,60.0,1,60.0,a
 2017-10-09 07:00:11,soon,1,60.0,a
@@ -273,7 +273,7 @@ yesterday,60.0,1,60.0,a
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "trace.csv: is empty"),
         (PHILLY.split("\n")[0] + "\n", "trace.csv: has no rows"),
@@ -288,14 +288,14 @@ yesterday,60.0,1,60.0,a
         ("jobs: [", "trace.csv:1: not valid YAML"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_one_sentence(tmp_path: Path, text: str, said: str) -> None:
+def test_an_invalid_file_raises_one_sentence(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(InvalidInputError) as error:
         read(tmp_path, text)
-    assert said in str(error.value)
+    assert message in str(error.value)
     assert "\n" not in str(error.value)
 
 
-def test_what_is_no_file_is_one_sentence(tmp_path: Path) -> None:
+def test_a_missing_file_raises_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match=r"^absent\.csv: no such file or directory$"):
         traces.read(tmp_path / "absent.csv")
     for folder in (tmp_path / "absent", tmp_path):
@@ -326,7 +326,7 @@ def test_a_format_can_be_named(tmp_path: Path) -> None:
         read(tmp_path, SWF, queues_by="colour")
 
 
-def test_nodes_and_queues_that_are_given_replace_those_of_the_trace(tmp_path: Path) -> None:
+def test_given_nodes_and_queues_replace_those_of_the_trace(tmp_path: Path) -> None:
     pools = [NodePool("small", 3, gpus=4)]
     workload = read(tmp_path, PHILLY, nodes=pools, queues=[Queue("all", deserved_gpus=12)])
     assert [(job.queue, job.pods, job.gpus) for job in rows(workload)] == [
@@ -376,7 +376,7 @@ def test_gavels_throughputs_become_speeds_by_gpu_model(tmp_path: Path) -> None:
         throughputs.speeds(name, 1, reference="v10")
 
 
-def test_speeds_are_applied_to_jobs_that_run_what_was_measured(tmp_path: Path) -> None:
+def test_speeds_are_applied_to_jobs_of_measured_applications(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text(GAVEL)
     throughputs = traces.read_throughputs(tmp_path / "t.json")
     workload = read(tmp_path, MURI)
@@ -388,10 +388,10 @@ def test_speeds_are_applied_to_jobs_that_run_what_was_measured(tmp_path: Path) -
     assert rows(drawn)[1].speeds == (("k80", 0.25), ("v100", 1.0))
 
 
-def test_a_file_without_throughputs_is_one_sentence(tmp_path: Path) -> None:
-    for text, said in (("[1", "not valid JSON"), ("[]", "has no throughputs"), ("{}", "has no")):
+def test_a_file_without_throughputs_raises_one_sentence(tmp_path: Path) -> None:
+    for text, message in (("[1", "not valid JSON"), ("[]", "has no throughputs"), ("{}", "has no")):
         (tmp_path / "t.json").write_text(text)
-        with pytest.raises(InvalidInputError, match=rf"^t\.json: {said}"):
+        with pytest.raises(InvalidInputError, match=rf"^t\.json: {message}"):
             traces.read_throughputs(tmp_path / "t.json")
 
 

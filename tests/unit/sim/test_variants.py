@@ -52,7 +52,7 @@ def test_a_job_on_the_edge_of_a_week_is_in_one_of_them() -> None:
     assert drawn == {("j0-w1",), ("j1-w1", "j2-w1")}
 
 
-def test_a_workload_without_a_whole_week_cannot_be_drawn_from() -> None:
+def test_a_workload_without_a_whole_week_is_refused() -> None:
     with pytest.raises(InvalidInputError, match=r"^three: lasts 0\.0 days, and a block has 7$"):
         bootstrap(workload(0, 100), 1)
     assert len(bootstrap(workload(0, 100, 86_400), 1, block_days=1).jobs) == 2

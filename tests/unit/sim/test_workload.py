@@ -16,7 +16,7 @@ def jobs(*arrivals: float, **members: object) -> Jobs:
     )
 
 
-def test_a_job_comes_back_from_its_columns_as_it_was() -> None:
+def test_a_job_is_read_back_from_its_columns() -> None:
     job = Job(
         "train",
         "vision",
@@ -36,7 +36,7 @@ def test_a_job_comes_back_from_its_columns_as_it_was() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         ({"gpus": 1.5}, "job job-0: gpus 1.5 is neither a whole number nor a part of one GPU"),
         ({"pods": 0}, "job job-0: pods 0 is less than 1"),
@@ -44,18 +44,18 @@ def test_a_job_comes_back_from_its_columns_as_it_was() -> None:
         ({"cpu": -1}, "job job-0: cpu -1 is negative"),
     ],
 )
-def test_a_number_that_makes_no_sense_is_one_sentence(wrong: dict[str, object], said: str) -> None:
+def test_an_invalid_number_raises_one_sentence(wrong: dict[str, object], message: str) -> None:
     with pytest.raises(InvalidInputError) as error:
         jobs(0, **wrong)
-    assert str(error.value) == said
+    assert str(error.value) == message
 
 
-def test_two_jobs_with_one_name_are_refused() -> None:
+def test_duplicate_job_names_are_refused() -> None:
     with pytest.raises(InvalidInputError, match=r"^job a: two jobs have this name$"):
         Jobs.of([Job("a", "q", 0, 1), Job("b", "q", 0, 1), Job("a", "q", 5, 1)])
 
 
-def test_coded_columns_have_a_value_for_each_job() -> None:
+def test_coded_columns_must_have_a_value_for_each_job() -> None:
     two = jobs(0, 1).with_coded(application=["b", "a"])
     assert [two.job(row).application for row in (0, 1)] == ["b", "a"]
     with pytest.raises(InvalidInputError, match="application has 1 rows instead of 2"):

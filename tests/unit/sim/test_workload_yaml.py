@@ -109,7 +109,7 @@ def test_every_member_is_read(tmp_path: Path) -> None:
     )
 
 
-def test_a_series_is_jobs_that_arrive_one_after_the_other(tmp_path: Path) -> None:
+def test_a_series_has_jobs_that_arrive_one_after_the_other(tmp_path: Path) -> None:
     jobs = read(tmp_path, WHOLE).jobs
     sweep = {
         name: at for name, at in zip(jobs.name, jobs.arrival_s, strict=True) if name != "train"
@@ -118,13 +118,13 @@ def test_a_series_is_jobs_that_arrive_one_after_the_other(tmp_path: Path) -> Non
     assert list(jobs.arrival_s) == sorted(jobs.arrival_s)
 
 
-def test_little_is_needed(tmp_path: Path) -> None:
+def test_a_minimal_workload_is_read(tmp_path: Path) -> None:
     workload = read(tmp_path, "nodes: {n: {}}\njobs: {train: {duration: 1h}}\n")
     assert workload.queues == (Queue("default", deserved_gpus=8),)
     assert workload.jobs.job(0) == Job("train", "default", 0, 3600, min_pods=1)
 
 
-def test_nodes_may_be_given_elsewhere(tmp_path: Path) -> None:
+def test_nodes_may_be_in_another_file(tmp_path: Path) -> None:
     text = "jobs: {train: {duration: 1h}}\n"
     assert refused(tmp_path, text) == (
         "w.yaml:1: has no nodes; write `nodes`, or name a file with nodes (--cluster, or nodes=)"
@@ -136,7 +136,7 @@ def test_nodes_may_be_given_elsewhere(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (("duration: 90m", "duraton: 90m"), "jobs.train.duraton: `train` has no key 'duraton'; "
          "did you mean 'duration'?"),
@@ -190,47 +190,47 @@ def test_nodes_may_be_given_elsewhere(tmp_path: Path) -> None:
          "time such as 2026-01-31T08:00:00"),
     ],
 )  # fmt: skip
-def test_a_mistake_is_one_sentence_with_its_line(
-    tmp_path: Path, change: tuple[str, str], said: str
+def test_an_error_is_one_sentence_with_its_line(
+    tmp_path: Path, change: tuple[str, str], message: str
 ) -> None:
     assert change[0] in WHOLE
     text = WHOLE.replace(*change, 1)
     answer = refused(tmp_path, text)
     match = re.fullmatch(r"w\.yaml:(\d+): (.*)", answer)
     assert match is not None, answer
-    assert match[2] == said
+    assert match[2] == message
     line = text.split("\n")[int(match[1]) - 1]
-    last = said.split(":")[0].split(".")[-1]
+    last = message.split(":")[0].split(".")[-1]
     assert f"{last}:" in line
 
 
-def test_a_file_that_begins_with_comments_is_known(tmp_path: Path) -> None:
+def test_a_file_that_begins_with_comments_is_recognized(tmp_path: Path) -> None:
     text = "# queues, nodes\n\n# and jobs\nnodes: {n: {}}\njobs: {train: {duration: 1h}}\n"
     assert len(read(tmp_path, text).jobs) == 1
 
 
-def test_a_key_that_is_there_twice_is_a_mistake(tmp_path: Path) -> None:
+def test_a_duplicate_key_is_an_error(tmp_path: Path) -> None:
     text = "nodes: {n: {}}\njobs:\n  a: {duration: 1h}\n  a: {duration: 2h}\n"
     assert refused(tmp_path, text).startswith("w.yaml:4: ")
 
 
-def test_an_unknown_key_is_named_even_where_none_is_near(tmp_path: Path) -> None:
+def test_an_unknown_key_without_a_similar_key_is_named(tmp_path: Path) -> None:
     text = "nodes: {n: {}}\njobs: {a: {duration: 1h, zzz: 1}}\n"
     assert refused(tmp_path, text) == "w.yaml:2: jobs.a.zzz: `a` has no key 'zzz'"
 
 
-def test_two_jobs_of_one_name_are_one_sentence(tmp_path: Path) -> None:
+def test_duplicate_job_names_raise_one_sentence(tmp_path: Path) -> None:
     text = """nodes: {n: {}}
 jobs: {a-1: {duration: 1h}, a: {duration: 1h, repeat: {count: 2, every: 1m}}}"""
     assert refused(tmp_path, text) == "w.yaml: job a-1: two jobs have this name"
 
 
 @pytest.mark.parametrize("text", ["7", "[1]", "a: 1\n---\na: 2", "jobs: 5\nnodes: {n: {}}"])
-def test_what_is_no_workload_is_one_sentence(tmp_path: Path, text: str) -> None:
+def test_a_file_that_is_not_a_workload_raises_one_sentence(tmp_path: Path, text: str) -> None:
     assert refused(tmp_path, text).startswith("w.yaml:")
 
 
-def test_what_is_written_is_read_as_it_was(tmp_path: Path) -> None:
+def test_a_written_workload_is_read_unchanged(tmp_path: Path) -> None:
     workload = read(tmp_path, WHOLE)
     again = read(tmp_path, traces.write_yaml(workload, tmp_path / "again.yaml"))
     assert traces.write_yaml(again) == (tmp_path / "again.yaml").read_text()
@@ -271,7 +271,7 @@ def random_job(random: np.random.Generator, place: int) -> Job:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_random_workloads_are_read_as_they_were_written(tmp_path: Path, seed: int) -> None:
+def test_random_written_workloads_are_read_unchanged(tmp_path: Path, seed: int) -> None:
     random = np.random.Generator(np.random.PCG64(seed))
     jobs = Jobs.of(random_job(random, place) for place in range(20))
     workload = Workload(
@@ -292,7 +292,7 @@ def test_random_workloads_are_read_as_they_were_written(tmp_path: Path, seed: in
         assert again.jobs.job(row) == jobs.job(row)
 
 
-def test_a_job_may_never_save_its_work(tmp_path: Path) -> None:
+def test_a_job_may_have_no_checkpoints(tmp_path: Path) -> None:
     job = "jobs: {train: {duration: 2h30m, checkpoint: never, restart: '90'}}\n"
     text = "nodes: {n: {gpu: 1}}\n" + job
     workload = read(tmp_path, text)

@@ -89,7 +89,7 @@ def test_a_pod_stuck_in_terminating_stays() -> None:
     assert step(before, plan(), now=NOW)["rawObjects"]["pods"] == before["rawObjects"]["pods"]
 
 
-def test_an_evicted_pod_of_a_deleted_group_keeps_terminating_on_its_node() -> None:
+def test_an_evicted_pod_of_a_deleted_group_stays_terminating_on_its_node() -> None:
     before = world(pod("p", node="n1"))
     after = only_pod(step(before, plan(evict("ns/p")), now=NOW, delete_on_evict=["ns/group"]))
     assert after["spec"]["nodeName"] == "n1"
@@ -106,14 +106,14 @@ def test_a_pod_that_one_plan_binds_and_evicts_starts_again() -> None:
     assert "deletionTimestamp" in leaving["metadata"]
 
 
-def test_a_promised_pod_that_is_evicted_waits_as_before() -> None:
+def test_a_pipelined_pod_that_is_evicted_stays_pending() -> None:
     before = world(pod("p"))
     after = step(before, plan(pipeline("ns/p", "n1"), evict("ns/p")), now=NOW)
     assert after["rawObjects"]["pods"][0]["spec"] == {}
     assert only_pod(after)["status"]["phase"] == "Pending"
 
 
-def test_a_terminating_pod_of_a_deleted_group_is_left_as_it_is() -> None:
+def test_a_terminating_pod_of_a_deleted_group_is_unchanged() -> None:
     before = world(pod("p", node="n1", deletionTimestamp="2026-01-01T11:59:50Z"))
     after = step(before, plan(), now=NOW, delete_on_evict=["ns/group"])
     assert after["rawObjects"]["pods"] == before["rawObjects"]["pods"]
@@ -156,7 +156,7 @@ def test_a_bound_pod_on_shared_devices_is_labelled_with_them(
     assert after["metadata"]["annotations"]["received-resource-type"] == "Fraction"
 
 
-def test_a_bound_pod_with_a_mig_slice_says_so() -> None:
+def test_a_bound_pod_with_a_mig_slice_is_annotated() -> None:
     before = world(pod("p"))
     requests = {"nvidia.com/mig-1g.5gb": "1"}
     before["rawObjects"]["pods"][0]["spec"]["containers"] = [{"resources": {"requests": requests}}]
@@ -182,7 +182,7 @@ def test_the_claim_of_a_bound_pod_is_allocated_on_the_node_and_reserved() -> Non
     assert term["matchFields"][0]["values"] == ["n1"]
 
 
-def test_with_the_last_reservation_the_allocation_goes() -> None:
+def test_the_last_reservation_removes_the_allocation() -> None:
     reserved = [{"resource": "pods", "name": "p"}, {"resource": "pods", "name": "q"}]
     shared = claim(reservedFor=reserved, allocation={"devices": {}})
     before = world(
@@ -212,7 +212,7 @@ def test_a_group_with_a_running_pod_started_a_minute_ago(kind: str) -> None:
         assert annotations == {"kai.scheduler/last-start-timestamp": "2026-01-01T11:59:00Z"}
 
 
-def test_bind_requests_are_carried_out_and_gone() -> None:
+def test_bind_requests_are_executed_and_removed() -> None:
     spec = {"podName": "p", "selectedNode": "n1", "selectedGPUGroups": ["g"]}
     request = {"metadata": {"name": "p", "namespace": "ns"}, "spec": spec}
     before = world(pod("p"), bindRequests=[request])
@@ -222,7 +222,7 @@ def test_bind_requests_are_carried_out_and_gone() -> None:
     assert only_pod(after)["metadata"]["labels"] == {"runai-gpu-group": "g"}
 
 
-def test_all_other_time_stamps_stay() -> None:
+def test_all_other_time_stamps_are_unchanged() -> None:
     before = world(pod("p", node="n1", creationTimestamp="2024-01-01T00:00:00Z"))
     after = only_pod(step(before, plan(evict("ns/p")), now=NOW))
     assert after["metadata"]["creationTimestamp"] == "2024-01-01T00:00:00Z"
@@ -240,9 +240,9 @@ def test_the_input_is_never_changed() -> None:
     assert before == untouched
 
 
-def test_the_claim_for_extended_resources_comes_and_goes_with_its_pod() -> None:
-    said = {"deviceRequests": [1], "containerMappings": [2], "allocation": {"devices": {}}}
-    given = SimpleNamespace(to_dict=lambda: said)
+def test_the_claim_for_extended_resources_is_created_and_deleted_with_its_pod() -> None:
+    found = {"deviceRequests": [1], "containerMappings": [2], "allocation": {"devices": {}}}
+    given = SimpleNamespace(to_dict=lambda: found)
     decision = SimpleNamespace(
         kind="bind", pod="ns/p", node="n1", gpu_groups=(), extended_claim=given
     )

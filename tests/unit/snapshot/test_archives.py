@@ -42,18 +42,18 @@ def as_zip(data: bytes, name: str = "snapshot.json") -> bytes:
         as_json(config={"actions": "allocate"}, discovery={"resources": [{"a": [1, 2]}]}),
     ],
 )
-def test_a_snapshot_is_found_in_any_wrapping(data: bytes) -> None:
+def test_a_snapshot_is_found_in_any_archive_format(data: bytes) -> None:
     assert len(kai.load(data).objects["pods"]) == 1
 
 
-def test_a_snapshot_is_handed_on_as_it_is() -> None:
+def test_a_snapshot_without_an_archive_is_not_copied() -> None:
     data = as_json()
     found = archive.find_snapshot(data)
     assert found is not None
     assert found.data is data
 
 
-def test_a_recorded_case_is_its_snapshot_at_its_time() -> None:
+def test_a_recorded_case_has_a_snapshot_and_a_time() -> None:
     case = {
         "id": "x",
         "about": "a",
@@ -85,7 +85,7 @@ def test_a_recorded_case_needs_no_time_and_a_snapshot() -> None:
         {"kind": "ConfigMap", "metadata": {"name": "x"}, "data": {"x": '{"rawObjects": {}}'}},
     ],
 )
-def test_manifests_that_only_mention_a_snapshot_are_manifests(value: dict[str, Any]) -> None:
+def test_manifests_with_the_word_snapshot_are_manifests(value: dict[str, Any]) -> None:
     assert archive.find_snapshot(json.dumps(value).encode()) is None
 
 
@@ -105,9 +105,7 @@ def test_manifests_that_only_mention_a_snapshot_are_manifests(value: dict[str, A
         (b'{"rawObjects": ' + b"[" * 100_000, "nested|deep|JSON"),
     ],
 )
-def test_a_file_that_cannot_be_read_is_one_sentence(
-    tmp_path: Path, data: bytes, message: str
-) -> None:
+def test_an_unreadable_file_raises_one_sentence(tmp_path: Path, data: bytes, message: str) -> None:
     path = tmp_path / "input"
     path.write_bytes(data)
     with pytest.raises(kai.InvalidInputError, match=message) as caught:
@@ -116,7 +114,7 @@ def test_a_file_that_cannot_be_read_is_one_sentence(
     assert "\n" not in str(caught.value)
 
 
-def test_a_damaged_archive_is_noticed(tmp_path: Path) -> None:
+def test_a_damaged_archive_is_refused(tmp_path: Path) -> None:
     data = bytearray(as_zip(as_json()))
     data[len(data) // 3] ^= 0xFF
     with pytest.raises(kai.InvalidInputError, match="cut short or damaged"):

@@ -47,37 +47,35 @@ def server(tmp_path: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("path", ["", "/", "/get-snapshot", "/kai/get-snapshot"])
-def test_the_path_may_be_left_out(server: str, path: str) -> None:
+def test_the_path_is_optional(server: str, path: str) -> None:
     for address in (server, server.removeprefix("http://")):
         assert kai.load(fetch(address + path)).counts["nodes"] == 1
 
 
-def test_a_proxy_is_not_asked_for_this_machine(
-    server: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_proxy_is_used_for_this_machine(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     assert fetch(server)
 
 
 @pytest.mark.parametrize(
-    ("path", "said"),
+    ("path", "message"),
     [
         ("/off", "/off: 404: plugin not found$"),
         ("/page", "/page: the answer is not a snapshot"),
         ("/cut", "/cut: the answer: not a complete zip archive"),
     ],
 )
-def test_another_answer_is_a_sentence(server: str, path: str, said: str) -> None:
-    with pytest.raises(kai.InvalidInputError, match=said):
+def test_an_invalid_response_raises_one_sentence(server: str, path: str, message: str) -> None:
+    with pytest.raises(kai.InvalidInputError, match=message):
         fetch(server + path)
 
 
-def test_no_answer_is_a_sentence() -> None:
+def test_a_missing_response_raises_one_sentence() -> None:
     with pytest.raises(kai.UnreachableError, match=r"^http://127\.0\.0\.1:9/get-snapshot: conn"):
         fetch("http://127.0.0.1:9")
 
 
 @pytest.mark.parametrize("url", ["", "file:///etc/passwd", "http://", "http://a:b", "http://[::"])
-def test_what_is_no_address_is_a_sentence(url: str) -> None:
+def test_an_invalid_address_raises_one_sentence(url: str) -> None:
     with pytest.raises(kai.InvalidInputError, match="is not an address"):
         fetch(url)

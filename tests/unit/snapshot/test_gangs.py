@@ -33,12 +33,12 @@ def pytorch(
     master: int | None = 1,
     worker: int | None = 4,
     *,
-    said: Any = None,
+    given: Any = None,
     annotations: Any = None,
     **spec: Any,
 ) -> dict[str, Any]:
-    """A PyTorchJob; `said`: annotations of the worker template."""
-    roles = {"Master": (master, template()), "Worker": (worker, template(said))}
+    """A PyTorchJob; `given`: annotations of the worker template."""
+    roles = {"Master": (master, template()), "Worker": (worker, template(given))}
     return {
         "apiVersion": "kubeflow.org/v1",
         "kind": "PyTorchJob",
@@ -62,13 +62,13 @@ def lws(
     size: int = 5,
     *,
     replicas: int = 1,
-    said: Any = None,
+    given: Any = None,
     annotations: Any = None,
     sub_groups: Any = None,
     **spec: Any,
 ) -> dict[str, Any]:
-    """A LeaderWorkerSet; `said`: annotations of the worker template."""
-    made = {"size": size, "workerTemplate": template(said)}
+    """A LeaderWorkerSet; `given`: annotations of the worker template."""
+    made = {"size": size, "workerTemplate": template(given)}
     if sub_groups:
         made["subGroupPolicy"] = sub_groups
     return {
@@ -80,24 +80,24 @@ def lws(
 
 
 def owned(
-    name: str, owner: dict[str, Any], labels: dict[str, str], said: Any = None, **more: Any
+    name: str, owner: dict[str, Any], labels: dict[str, str], given: Any = None, **more: Any
 ) -> dict[str, Any]:
     """A pod of a saved cluster, whose template is not known."""
     reference = {"kind": owner["kind"], "name": owner["metadata"]["name"]}
     metadata = {
         "name": name,
         "labels": labels,
-        "annotations": said or {},
+        "annotations": given or {},
         "ownerReferences": [reference],
     }
     return {"kind": "Pod", "metadata": metadata, "spec": {"containers": []}, **more}
 
 
-def worker(index: int | str, job: dict[str, Any], said: Any = None) -> dict[str, Any]:
-    return owned(f"pt-worker-{index}", job, {TYPE: "worker", INDEX: str(index)}, said)
+def worker(index: int | str, job: dict[str, Any], given: Any = None) -> dict[str, Any]:
+    return owned(f"pt-worker-{index}", job, {TYPE: "worker", INDEX: str(index)}, given)
 
 
-def member(index: int | str, owner: dict[str, Any], said: Any = None) -> dict[str, Any]:
+def member(index: int | str, owner: dict[str, Any], given: Any = None) -> dict[str, Any]:
     """A pod of the first replica of a LeaderWorkerSet."""
     labels = {
         f"{LWS}/name": "serve",
@@ -105,7 +105,7 @@ def member(index: int | str, owner: dict[str, Any], said: Any = None) -> dict[st
         f"{LWS}/worker-index": str(index),
     }
     name = "serve-0" if index in (0, "0") else f"serve-0-{index}"
-    return owned(name, owner, labels, said)
+    return owned(name, owner, labels, given)
 
 
 def spec_of(*manifests: Any) -> dict[str, Any]:
@@ -144,8 +144,8 @@ def refusal(*manifests: Any) -> str:
     cluster = load(*manifests)
     assert not cluster.objects["podGroups"]
     assert not cluster.objects["pods"]
-    [said] = {f"{each.field}: {each.message}" for each in cluster.rejected}
-    return said
+    [given] = {f"{each.field}: {each.message}" for each in cluster.rejected}
+    return given
 
 
 # ---- PyTorchJob: the minimum ---------------------------------------------------------------------
@@ -179,7 +179,7 @@ def test_a_pytorch_job_needs_its_master_and_enough_workers(
     assert parts(job) == expected
 
 
-def test_a_role_has_one_pod_unless_it_says_more() -> None:
+def test_a_role_has_one_pod_by_default() -> None:
     job = pytorch()
     for role in job["spec"]["pytorchReplicaSpecs"].values():
         del role["replicas"]
@@ -187,14 +187,14 @@ def test_a_role_has_one_pod_unless_it_says_more() -> None:
 
 
 def test_a_job_whose_workers_are_not_needed_starts_with_its_master() -> None:
-    job = pytorch(1, 0, said=IN_RACKS)
+    job = pytorch(1, 0, given=IN_RACKS)
     assert spec_of(job)["subGroups"] == [
         {"name": "master", "minMember": 1},
         {"name": "worker", "minMember": 0},
     ]
 
 
-def test_pods_are_in_the_part_of_their_role() -> None:
+def test_pods_are_in_the_subgroup_of_their_role() -> None:
     assert sub_groups(load(pytorch(1, 2))) == {
         "pt-master-0": "master",
         "pt-worker-0": "worker",
@@ -210,16 +210,16 @@ def test_pods_are_in_the_part_of_their_role() -> None:
 @pytest.mark.parametrize(
     ("job", "expected"),
     [
-        (pytorch(1, 4, said={SIZE: "2"}), {"worker": 2, "worker-0": 2, "worker-1": 2}),
+        (pytorch(1, 4, given={SIZE: "2"}), {"worker": 2, "worker-0": 2, "worker-1": 2}),
         (
-            pytorch(1, 5, said={SIZE: "2"}),
+            pytorch(1, 5, given={SIZE: "2"}),
             {"worker": 3, "worker-0": 2, "worker-1": 2, "worker-2": 1},
         ),
         (
-            pytorch(1, 8, said={SIZE: "2"}, **least(5)),
+            pytorch(1, 8, given={SIZE: "2"}, **least(5)),
             {"worker": 4, "worker-0": 2, "worker-1": 2, "worker-2": 0, "worker-3": 0},
         ),
-        (pytorch(1, 3, said={SIZE: "8"}), {"worker": 1, "worker-0": 3}),
+        (pytorch(1, 3, given={SIZE: "8"}), {"worker": 1, "worker-0": 3}),
     ],
 )
 def test_workers_start_in_whole_segments(job: dict[str, Any], expected: dict[str, int]) -> None:
@@ -228,7 +228,7 @@ def test_workers_start_in_whole_segments(job: dict[str, Any], expected: dict[str
 
 def test_an_elastic_job_of_ten_workers_in_racks_of_four() -> None:
     """spec 4 E13."""
-    spec = spec_of(pytorch(1, 10, said=IN_RACKS, **least(7)))
+    spec = spec_of(pytorch(1, 10, given=IN_RACKS, **least(7)))
     assert spec["minMember"] == 7
     assert "topologyConstraint" not in spec
     within = {"parent": "worker", "topologyConstraint": RACK}
@@ -249,13 +249,13 @@ def test_whole_segments_start_and_then_the_rest_one_by_one(gpus: int, placed: in
         "metadata": {"name": "n"},
         "status": {"capacity": {"nvidia.com/gpu": gpus}},
     }
-    plan = kai.Scheduler().plan(load(node, pytorch(1, 10, said={SIZE: "4"}, **least(7))))
+    plan = kai.Scheduler().plan(load(node, pytorch(1, 10, given={SIZE: "4"}, **least(7))))
     expected = ["pt-master-0", *(f"pt-worker-{index}" for index in range(10))][:placed]
     assert sorted(each.pod for each in plan.decisions) == [f"default/{each}" for each in expected]
 
 
 def test_consecutive_workers_share_a_segment() -> None:
-    found = sub_groups(load(pytorch(1, 5, said={SIZE: "2"})))
+    found = sub_groups(load(pytorch(1, 5, given={SIZE: "2"})))
     assert found == {
         "pt-master-0": "master",
         "pt-worker-0": "worker-0",
@@ -266,8 +266,8 @@ def test_consecutive_workers_share_a_segment() -> None:
     }
 
 
-def test_a_worker_beyond_the_last_segment_is_in_none() -> None:
-    job = pytorch(None, 2, said={SIZE: "2"})
+def test_a_worker_beyond_the_last_segment_has_no_segment() -> None:
+    job = pytorch(None, 2, given={SIZE: "2"})
     found = sub_groups(load(job, worker(1, job), worker(2, job)))
     assert found == {"pt-worker-1": "worker-0", "pt-worker-2": None}
 
@@ -275,30 +275,30 @@ def test_a_worker_beyond_the_last_segment_is_in_none() -> None:
 @pytest.mark.parametrize(
     ("job", "expected"),
     [
-        (pytorch(1, 2, said=IN_RACKS), RACK),
-        (pytorch(1, 2, said={SIZE: "4", REQUIRED: "rack"}, annotations={TOPOLOGY: "racks"}), RACK),
+        (pytorch(1, 2, given=IN_RACKS), RACK),
+        (pytorch(1, 2, given={SIZE: "4", REQUIRED: "rack"}, annotations={TOPOLOGY: "racks"}), RACK),
         (
-            pytorch(1, 2, said=IN_RACKS, annotations={TOPOLOGY: "others"}),
+            pytorch(1, 2, given=IN_RACKS, annotations={TOPOLOGY: "others"}),
             RACK,  # the template has precedence
         ),
         (
-            pytorch(1, 2, said=IN_RACKS | {PREFERRED: "host"}),
+            pytorch(1, 2, given=IN_RACKS | {PREFERRED: "host"}),
             RACK | {"preferredTopologyLevel": "host"},
         ),
         (
-            pytorch(1, 2, said={SIZE: "4", TOPOLOGY: "racks", PREFERRED: "host"}),
+            pytorch(1, 2, given={SIZE: "4", TOPOLOGY: "racks", PREFERRED: "host"}),
             {"topology": "racks", "preferredTopologyLevel": "host"},
         ),
-        (pytorch(1, 2, said={SIZE: "4", REQUIRED: "rack"}), None),  # no topology
-        (pytorch(1, 2, said={SIZE: "4", TOPOLOGY: "racks"}), None),  # no level
+        (pytorch(1, 2, given={SIZE: "4", REQUIRED: "rack"}), None),  # no topology
+        (pytorch(1, 2, given={SIZE: "4", TOPOLOGY: "racks"}), None),  # no level
         (
             # A level on the job is not a level of its segments.
-            pytorch(1, 2, said={SIZE: "4", TOPOLOGY: "racks"}, annotations={REQUIRED: "rack"}),
+            pytorch(1, 2, given={SIZE: "4", TOPOLOGY: "racks"}, annotations={REQUIRED: "rack"}),
             None,
         ),
     ],
 )
-def test_segments_are_where_the_annotations_say(
+def test_annotations_set_the_topology_of_segments(
     job: dict[str, Any], expected: dict[str, str] | None
 ) -> None:
     assert constraints(job) == ({"worker-0": expected} if expected else {})
@@ -306,14 +306,14 @@ def test_segments_are_where_the_annotations_say(
 
 def test_a_topology_for_segments_alone_leaves_the_group_free() -> None:
     """KAI gives the group a constraint without a level, and it never starts (spec 4 W3)."""
-    job = pytorch(1, 2, said={SIZE: "2", REQUIRED: "rack"}, annotations={TOPOLOGY: "racks"})
+    job = pytorch(1, 2, given={SIZE: "2", REQUIRED: "rack"}, annotations={TOPOLOGY: "racks"})
     assert "topologyConstraint" not in spec_of(job)
     assert constraints(job) == {"worker-0": RACK}
 
 
 def test_a_job_and_its_segments_may_be_constrained_both() -> None:
     within = {TOPOLOGY: "racks", "kai.scheduler/topology-required-placement": "zone"}
-    job = pytorch(1, 2, said={SIZE: "2", REQUIRED: "rack"}, annotations=within)
+    job = pytorch(1, 2, given={SIZE: "2", REQUIRED: "rack"}, annotations=within)
     zone = {"topology": "racks", "requiredTopologyLevel": "zone"}
     assert spec_of(job)["topologyConstraint"] == zone
     assert constraints(job) == {"worker-0": RACK}
@@ -322,20 +322,20 @@ def test_a_job_and_its_segments_may_be_constrained_both() -> None:
 # ---- which pods count ----------------------------------------------------------------------------
 
 
-def test_workers_speak_where_their_template_says_nothing() -> None:
+def test_annotations_of_workers_count_without_those_of_the_template() -> None:
     job = pytorch(None, 4)
     pods = [worker(index, job, IN_RACKS | {SIZE: "2"}) for index in range(4)]
     assert parts(job, *pods) == {"worker": 2, "worker-0": 2, "worker-1": 2}
     assert constraints(job, *pods) == {"worker-0": RACK, "worker-1": RACK}
 
 
-def test_the_template_is_heard_before_the_pods() -> None:
-    job = pytorch(None, 4, said={SIZE: "2"})
+def test_annotations_of_the_template_override_those_of_the_pods() -> None:
+    job = pytorch(None, 4, given={SIZE: "2"})
     pods = [worker(index, job, {SIZE: "4"}) for index in range(4)]
     assert parts(job, *pods) == {"worker": 2, "worker-0": 2, "worker-1": 2}
 
 
-def test_pods_that_differ_make_the_same_group_in_any_order() -> None:
+def test_different_pods_in_any_order_give_the_same_group() -> None:
     """In KAI the last pod decides (spec 4 W9); here the lowest index with the key."""
     job = pytorch(1, 4)
     pods = [
@@ -350,17 +350,17 @@ def test_pods_that_differ_make_the_same_group_in_any_order() -> None:
         assert constraints(job, *order) == {"worker-0": RACK, "worker-1": RACK}
 
 
-def test_a_leader_does_not_speak_for_the_workers() -> None:
-    leader_says = lws(3)
-    leader_says["spec"]["leaderWorkerTemplate"]["leaderTemplate"] = template(IN_RACKS)
-    assert parts(leader_says) == {"leader": 1, "workers": 2}
+def test_annotations_of_the_leader_do_not_count_for_workers() -> None:
+    with_leader = lws(3)
+    with_leader["spec"]["leaderWorkerTemplate"]["leaderTemplate"] = template(IN_RACKS)
+    assert parts(with_leader) == {"leader": 1, "workers": 2}
 
 
 # ---- PyTorchJob: invalid fields ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("size", "said"),
+    ("size", "given"),
     [
         ("four", 'invalid segment size "four" on worker podTemplate: it is not a whole number'),
         ("2.5", 'invalid segment size "2.5" on worker podTemplate: it is not a whole number'),
@@ -369,16 +369,16 @@ def test_a_leader_does_not_speak_for_the_workers() -> None:
         ("-2", "segment size -2 on worker podTemplate needs to be a positive integer"),
     ],
 )
-def test_a_segment_size_that_makes_no_sense_is_told_to_every_pod(size: Any, said: str) -> None:
-    assert refusal(pytorch(1, 4, said={SIZE: size})) == f"metadata.annotations[{SIZE}]: {said}"
+def test_an_invalid_segment_size_is_reported_for_every_pod(size: Any, given: str) -> None:
+    assert refusal(pytorch(1, 4, given={SIZE: size})) == f"metadata.annotations[{SIZE}]: {given}"
 
 
-def test_a_size_of_nine_thousand_digits_is_a_sentence_too() -> None:
-    assert "it is not a whole number" in refusal(pytorch(1, 4, said={SIZE: "9" * 9000}))
+def test_a_size_of_nine_thousand_digits_is_one_sentence() -> None:
+    assert "it is not a whole number" in refusal(pytorch(1, 4, given={SIZE: "9" * 9000}))
 
 
 @pytest.mark.parametrize("size", ["0", "-1"])
-def test_the_size_that_a_pod_says_is_checked_as_well(size: str) -> None:
+def test_the_segment_size_of_a_pod_is_checked(size: str) -> None:
     """KAI divides by it (spec 4 W8)."""
     job = pytorch(None, 2)
     assert refusal(job, worker(0, job), worker(1, job, {SIZE: size})).endswith(
@@ -387,7 +387,7 @@ def test_the_size_that_a_pod_says_is_checked_as_well(size: str) -> None:
 
 
 def test_too_many_segments_are_refused() -> None:
-    job = pytorch(1, 10_001, said={SIZE: "1"})
+    job = pytorch(1, 10_001, given={SIZE: "1"})
     assert refusal(job, worker(0, job)).endswith(
         "number of subgroups created for the segmentation 10001 is greater than max allowed "
         "segmentation 10000"
@@ -395,28 +395,26 @@ def test_too_many_segments_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("index", "said"),
+    ("index", "given"),
     [
         (None, "replica index label not found on pod default/bad"),
         ("one", "invalid replica index one, err: it is not a whole number"),
         ("-1", "replica index -1 is not valid. It must be bigger than 0"),
     ],
 )
-def test_a_worker_that_does_not_say_which_it_is_is_left_out_alone(
-    index: str | None, said: str
-) -> None:
-    job = pytorch(None, 2, said={SIZE: "2"})
+def test_only_a_worker_without_a_valid_index_is_left_out(index: str | None, given: str) -> None:
+    job = pytorch(None, 2, given={SIZE: "2"})
     bad = owned("bad", job, {TYPE: "worker"} | ({} if index is None else {INDEX: index}))
     cluster = load(job, worker(1, job), bad)
     assert sub_groups(cluster) == {"pt-worker-1": "worker-0"}
     [rejected] = cluster.rejected
-    assert str(rejected) == f"Pod default/bad: metadata.labels[{INDEX}]: {said}"
+    assert str(rejected) == f"Pod default/bad: metadata.labels[{INDEX}]: {given}"
     whole = pytorch(None, 2)
     assert sub_groups(load(whole, bad)) == {"bad": "worker"}  # only segments need it
 
 
 @pytest.mark.parametrize(
-    ("broken", "said"),
+    ("broken", "given"),
     [
         ({"elasticPolicy": {"minReplicas": -1}}, "spec.elasticPolicy.minReplicas: is -1, not a"),
         (
@@ -426,16 +424,16 @@ def test_a_worker_that_does_not_say_which_it_is_is_left_out_alone(
         ({"pytorchReplicaSpecs": None}, "spec.pytorchReplicaSpecs: is missing"),
     ],
 )
-def test_a_job_that_makes_no_sense_is_named(broken: dict[str, Any], said: str) -> None:
+def test_an_invalid_job_is_named(broken: dict[str, Any], given: str) -> None:
     job = pytorch(1, 1)
     job["spec"] |= broken
-    assert said in refusal(job, worker(0, job))
+    assert given in refusal(job, worker(0, job))
 
 
 # ---- LeaderWorkerSet -----------------------------------------------------------------------------
 
 
-def test_every_replica_is_a_group_of_its_own() -> None:
+def test_every_replica_is_its_own_group() -> None:
     cluster = load(lws(2, replicas=2))
     assert {
         each["metadata"]["name"]: each["metadata"]["annotations"]["pod-group-name"]
@@ -450,14 +448,14 @@ def test_every_replica_is_a_group_of_its_own() -> None:
         kai.Scheduler().plan(cluster).why("serve")
 
 
-def test_the_groups_of_a_saved_set_carry_its_uid() -> None:
+def test_the_groups_of_a_saved_set_have_its_uid() -> None:
     saved = lws(1)
     saved["metadata"]["uid"] = "u"
     [group] = load(saved).objects["podGroups"]
     assert group["metadata"]["name"] == "pg-serve-u-group-0"
 
 
-def test_a_replica_is_its_leader_and_its_workers() -> None:
+def test_a_replica_has_a_leader_and_workers() -> None:
     assert spec_of(lws(4))["minMember"] == 4
     assert parts(lws(4)) == {"leader": 1, "workers": 3}
     assert parts(lws(1)) == {"leader": 1}
@@ -506,11 +504,11 @@ def test_one_segment_of_all_workers_starts(policy: str) -> None:
 @pytest.mark.parametrize(
     ("cut", "expected"),
     [
-        ({"said": {SIZE: "2"}}, 2),
-        ({"said": {SIZE: "2"}, "annotations": {SIZE: "3"}}, 3),
+        ({"given": {SIZE: "2"}}, 2),
+        ({"given": {SIZE: "2"}, "annotations": {SIZE: "3"}}, 3),
         (
             {
-                "said": {SIZE: "2"},
+                "given": {SIZE: "2"},
                 "annotations": {SIZE: "3"},
                 "sub_groups": {"subGroupSize": 4},
             },
@@ -518,7 +516,7 @@ def test_one_segment_of_all_workers_starts(policy: str) -> None:
         ),
     ],
 )
-def test_the_size_of_segments_comes_from_the_set_and_then_its_template(
+def test_the_set_overrides_the_segment_size_of_its_template(
     cut: dict[str, Any], expected: int
 ) -> None:
     # Of 12 pods, (12 - 1) mod 2, 3 and 4 is not 0: the first segment contains the leader and the
@@ -526,32 +524,32 @@ def test_the_size_of_segments_comes_from_the_set_and_then_its_template(
     assert parts(lws(12, **cut))["workers"] == expected - 1
 
 
-def test_segments_of_a_replica_are_constrained_and_not_their_parts() -> None:
-    assert constraints(lws(4, said=IN_RACKS | {SIZE: "2"})) == {
+def test_segments_of_a_replica_are_constrained_and_not_their_subgroups() -> None:
+    assert constraints(lws(4, given=IN_RACKS | {SIZE: "2"})) == {
         "segment-0": RACK,
         "segment-1": RACK,
     }
-    named = lws(4, said={SIZE: "2", REQUIRED: "rack"}, annotations={TOPOLOGY: "racks"})
+    named = lws(4, given={SIZE: "2", REQUIRED: "rack"}, annotations={TOPOLOGY: "racks"})
     assert constraints(named) == {"segment-0": RACK, "segment-1": RACK}
     assert "topologyConstraint" not in spec_of(named)
     excluded = {"subGroupPolicyType": "LeaderExcluded"}
-    assert constraints(lws(5, said=IN_RACKS | {SIZE: "2"}, sub_groups=excluded)) == {
+    assert constraints(lws(5, given=IN_RACKS | {SIZE: "2"}, sub_groups=excluded)) == {
         "segment-0": RACK,
         "segment-1": RACK,
     }
 
 
 @pytest.mark.parametrize(
-    ("broken", "said"),
+    ("broken", "given"),
     [
-        (lws(4, said={SIZE: "1"}), "segmentSize 1 is not valid. It must be greater than 1"),
-        (lws(4, said={SIZE: "0"}), "segmentSize 0 is not valid. It must be greater than 1"),
+        (lws(4, given={SIZE: "1"}), "segmentSize 1 is not valid. It must be greater than 1"),
+        (lws(4, given={SIZE: "0"}), "segmentSize 0 is not valid. It must be greater than 1"),
         (
             lws(4, sub_groups={"subGroupSize": -3}),
             "spec.leaderWorkerTemplate.subGroupPolicy.subGroupSize: segmentSize -3 is not valid. "
             "It must be greater than 1",
         ),
-        (lws(4, said={SIZE: "5"}), "segmentSize 5 is greater than replicasSize 4"),
+        (lws(4, given={SIZE: "5"}), "segmentSize 5 is greater than replicasSize 4"),
         (
             lws(4, annotations={SIZE: "x"}),
             'invalid segment size "x" on LeaderWorkerSet: it is not a whole number',
@@ -561,7 +559,7 @@ def test_segments_of_a_replica_are_constrained_and_not_their_parts() -> None:
             "replicasSize 6 is not divisible by segmentSize 4. LeaderExcluded policy is only "
             "supported when replicasSize is divisible by segmentSize.",
         ),
-        (lws(20_002, said={SIZE: "2"}), "segments 10001 is greater than max allowed"),
+        (lws(20_002, given={SIZE: "2"}), "segments 10001 is greater than max allowed"),
         (lws(4, startupPolicy="Soon"), "spec.startupPolicy: is 'Soon', not LeaderCreated or"),
         (
             lws(4, sub_groups={"subGroupPolicyType": "LeaderOnly"}),
@@ -569,42 +567,42 @@ def test_segments_of_a_replica_are_constrained_and_not_their_parts() -> None:
         ),
     ],
 )
-def test_a_set_that_cannot_be_cut_says_why(broken: dict[str, Any], said: str) -> None:
-    assert said in refusal(broken, member(0, broken))
+def test_an_indivisible_set_has_the_reason(broken: dict[str, Any], given: str) -> None:
+    assert given in refusal(broken, member(0, broken))
 
 
 @pytest.mark.parametrize(
-    ("index", "said"),
+    ("index", "given"),
     [
         ("one", "invalid worker index one, err: it is not a whole number"),
         ("-1", "worker index -1 is not valid. It must be bigger than 0"),
     ],
 )
-def test_a_pod_with_a_wrong_worker_index_is_left_out_alone(index: str, said: str) -> None:
+def test_only_a_pod_with_an_invalid_worker_index_is_left_out(index: str, given: str) -> None:
     owner = lws(3)
     cluster = load(owner, member(0, owner), member(index, owner))
     assert sub_groups(cluster) == {"serve-0": "leader"}
-    assert [each.message for each in cluster.rejected] == [said]
+    assert [each.message for each in cluster.rejected] == [given]
 
 
 # ---- LeaderWorkerSet: the leader first -----------------------------------------------------------
 
 
-def test_a_leader_that_has_to_be_ready_first_starts_alone() -> None:
+def test_a_leader_that_must_be_ready_first_starts_alone() -> None:
     owner = lws(4, startupPolicy="LeaderReady")
     leader = member(0, owner)
     assert spec_of(owner, leader)["minMember"] == 1
     assert parts(owner, leader) == {"leader": 1}
 
 
-def test_the_whole_replica_is_wanted_once_a_worker_exists() -> None:
+def test_the_whole_replica_is_required_once_a_worker_exists() -> None:
     owner = lws(4, startupPolicy="LeaderReady")
     for order in itertools.permutations([member(0, owner), member(1, owner), member(2, owner)]):
         assert spec_of(owner, *order)["minMember"] == 4
         assert parts(owner, *order) == {"leader": 1, "workers": 3}
 
 
-def test_a_running_leader_without_workers_lacks_no_pod() -> None:
+def test_a_running_leader_without_workers_is_complete() -> None:
     """It is still starting; KAI treats it as the rest of a broken gang."""
     owner = lws(4, startupPolicy="LeaderReady")
     leader = member(0, owner) | {"status": {"phase": "Running"}}
@@ -637,20 +635,20 @@ def test_a_leader_starts_before_its_segments_have_pods(policy: str) -> None:
     assert [each.pod for each in plan.decisions] == ["default/serve-0"]
 
 
-def test_a_set_of_which_no_pods_are_given_is_planned_whole() -> None:
+def test_a_set_without_given_pods_is_planned_with_all_pods() -> None:
     assert parts(lws(4, startupPolicy="LeaderReady")) == {"leader": 1, "workers": 3}
 
 
-def test_a_replica_that_starts_with_its_leader_has_the_size_its_pods_say() -> None:
+def test_annotations_of_pods_set_the_size_of_a_replica() -> None:
     """During a rolling update old replicas keep their size."""
-    said = {f"{LWS}/size": "3"}
+    given = {f"{LWS}/size": "3"}
     owner = lws(4, startupPolicy="LeaderReady")
-    pods = [member(0, owner, said), member(1, owner, said)]
+    pods = [member(0, owner, given), member(1, owner, given)]
     assert parts(owner, *pods) == {"leader": 1, "workers": 2}
     assert parts(lws(4), *pods) == {"leader": 1, "workers": 3}
     pods[0]["metadata"]["annotations"] = {f"{LWS}/size": "many"}
-    said_so = refusal(owner, *pods)
-    assert said_so == f"metadata.annotations[{LWS}/size]: is 'many', not a number of pods"
+    refused = refusal(owner, *pods)
+    assert refused == f"metadata.annotations[{LWS}/size]: is 'many', not a number of pods"
 
 
 # ---- pods of a saved cluster ---------------------------------------------------------------------
@@ -686,7 +684,7 @@ def test_a_set_and_its_pods_are_enough() -> None:
     assert sub_groups(cluster) == {"serve-0": "leader", "serve-0-1": "workers"}
 
 
-def test_pods_whose_set_is_not_given_are_named_once() -> None:
+def test_pods_with_a_missing_set_are_named_once() -> None:
     owner = lws(2, replicas=2)
     other = member(0, owner)
     other["metadata"] |= {"name": "serve-1"}
@@ -699,8 +697,8 @@ def test_pods_whose_set_is_not_given_are_named_once() -> None:
     ]
 
 
-def test_a_group_that_was_not_saved_gets_its_parts_again() -> None:
-    job = pytorch(None, 2, said={SIZE: "2"})
+def test_a_group_that_was_not_saved_gets_its_subgroups_again() -> None:
+    job = pytorch(None, 2, given={SIZE: "2"})
     pods = [worker(index, job, {"pod-group-name": "pg-pt-u"}) for index in range(2)]
     cluster = load(job, *pods)
     [group] = cluster.objects["podGroups"]
@@ -709,7 +707,7 @@ def test_a_group_that_was_not_saved_gets_its_parts_again() -> None:
     assert set(sub_groups(cluster).values()) == {"worker-0"}
 
 
-def test_a_group_that_exists_keeps_its_constraint_and_its_pods_find_their_parts() -> None:
+def test_an_existing_group_keeps_its_constraint_and_pods_get_subgroups() -> None:
     """spec 4 C2: a workload without a topology does not remove an existing constraint."""
     job = pytorch(None, 1)
     job["metadata"]["uid"] = "u"
@@ -718,13 +716,13 @@ def test_a_group_that_exists_keeps_its_constraint_and_its_pods_find_their_parts(
         "topologyConstraint": RACK,
         "subGroups": [{"name": "worker", "minMember": 1}],
     }
-    given = {"kind": "PodGroup", "metadata": {"name": "pg-pt-u"}, "spec": spec}
-    cluster = load(job, given, worker(0, job))
-    assert spec_of(job, given, worker(0, job)) == spec
+    existing = {"kind": "PodGroup", "metadata": {"name": "pg-pt-u"}, "spec": spec}
+    cluster = load(job, existing, worker(0, job))
+    assert spec_of(job, existing, worker(0, job)) == spec
     assert sub_groups(cluster) == {"pt-worker-0": "worker"}
 
 
-def test_a_label_of_another_part_is_replaced() -> None:
+def test_a_label_of_another_subgroup_is_replaced() -> None:
     job = pytorch(None, 1)
     pod = worker(0, job)
     pod["metadata"]["labels"]["kai.scheduler/subgroup-name"] = "old"

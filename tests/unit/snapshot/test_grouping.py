@@ -44,7 +44,7 @@ def group_of_pods(cluster: kai.Cluster) -> dict[str, str | None]:
     }
 
 
-def test_a_bare_pod_is_a_group_of_its_own() -> None:
+def test_a_bare_pod_is_its_own_group() -> None:
     cluster = load(pod("p"), pod("saved", uid="1234"))
     assert groups(cluster)["pg-p"] == {
         "queue": "default-queue",
@@ -63,23 +63,21 @@ def test_a_bare_pod_is_a_group_of_its_own() -> None:
         ("Deployment", {"w-0": "pg-w-0", "w-1": "pg-w-1"}),
     ],
 )
-def test_a_workload_is_one_group_but_each_pod_of_a_deployment_its_own(
-    kind: str, expected: dict[str, str]
-) -> None:
+def test_only_a_deployment_has_a_group_for_each_pod(kind: str, expected: dict[str, str]) -> None:
     assert group_of_pods(load(workload(kind))) == expected
 
 
-def test_a_deployment_serves_and_so_its_pods_matter_more() -> None:
+def test_pods_of_a_deployment_have_the_inference_priority() -> None:
     assert {g["priorityClassName"] for g in groups(load(workload("Deployment"))).values()} == {
         "inference"
     }
 
 
-def test_a_job_may_say_how_many_pods_start_together() -> None:
-    said = {"kai.scheduler/batch-min-member": "2"}
-    assert groups(load(workload("Job", annotations=said)))["pg-w"]["minMember"] == 2
-    assert groups(load(workload("StatefulSet", annotations=said)))["pg-w"]["minMember"] == 1
-    run = workload("Job", annotations=said, ownerReferences=[{"kind": "CronJob", "name": "c"}])
+def test_a_job_may_set_its_minimum_of_pods() -> None:
+    given = {"kai.scheduler/batch-min-member": "2"}
+    assert groups(load(workload("Job", annotations=given)))["pg-w"]["minMember"] == 2
+    assert groups(load(workload("StatefulSet", annotations=given)))["pg-w"]["minMember"] == 1
+    run = workload("Job", annotations=given, ownerReferences=[{"kind": "CronJob", "name": "c"}])
     assert groups(load(run))["pg-w"]["minMember"] == 1
     cluster = load(workload("Job", annotations={"kai.scheduler/batch-min-member": "two"}))
     assert "'two' is not a number of pods, on Job w" in str(cluster.rejected[0])
@@ -96,9 +94,7 @@ def test_a_job_may_say_how_many_pods_start_together() -> None:
         ({}, {}, "default-queue"),
     ],
 )
-def test_the_queue_comes_from_labels(
-    owner: dict[str, str], own: dict[str, str], queue: str
-) -> None:
+def test_labels_set_the_queue(owner: dict[str, str], own: dict[str, str], queue: str) -> None:
     cluster = load(workload("Job", labels=owner, template={"labels": own}))
     assert groups(cluster)["pg-w"]["queue"] == queue
 
@@ -158,7 +154,7 @@ IN_A_RACK = {
 
 
 @pytest.mark.parametrize("kind", ["Job", "StatefulSet", "ReplicaSet", "Deployment"])
-def test_the_owner_says_where_in_a_topology_its_groups_have_to_be(kind: str) -> None:
+def test_the_owner_sets_the_topology_constraint(kind: str) -> None:
     cluster = load(workload(kind, annotations=IN_A_RACK))
     assert [each.get("topologyConstraint") for each in groups(cluster).values()] == [
         PLACED for _ in groups(cluster)
@@ -171,7 +167,7 @@ def test_the_owner_says_where_in_a_topology_its_groups_have_to_be(kind: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("message", "expected"),
     [
         (["topology", "topology-required-placement"], ["topology", "requiredTopologyLevel"]),
         (["topology", "topology-preferred-placement"], ["topology", "preferredTopologyLevel"]),
@@ -184,8 +180,8 @@ def test_the_owner_says_where_in_a_topology_its_groups_have_to_be(kind: str) -> 
         (["topology-preferred-placement"], []),
     ],
 )
-def test_a_constraint_names_a_topology_and_a_level(said: list[str], expected: list[str]) -> None:
-    cluster = load(pod(annotations={f"kai.scheduler/{each}": "x" for each in said}))
+def test_a_constraint_names_a_topology_and_a_level(message: list[str], expected: list[str]) -> None:
+    cluster = load(pod(annotations={f"kai.scheduler/{each}": "x" for each in message}))
     constraint = groups(cluster)["pg-p"].get("topologyConstraint", {})
     assert constraint == dict.fromkeys(expected, "x")
 
@@ -201,7 +197,7 @@ def test_a_saved_replica_set_of_a_deployment_groups_its_pods_one_by_one() -> Non
     assert group_of_pods(load(owned)) == {"api-1": "pg-api-u"}
 
 
-def test_owners_of_any_kind_lend_their_labels() -> None:
+def test_labels_of_owners_of_any_kind_count() -> None:
     widget = {
         "apiVersion": "example.com/v1",
         "kind": "Widget",
@@ -213,7 +209,7 @@ def test_owners_of_any_kind_lend_their_labels() -> None:
     }
 
 
-def test_pods_of_a_gang_kai_does_not_know_are_named() -> None:
+def test_pods_of_an_unknown_gang_are_named() -> None:
     owned = pod(ownerReferences=[{"kind": "PyTorchJob", "name": "pt", "uid": "u"}])
     [rejected] = load(owned).rejected
     assert str(rejected) == (
@@ -226,7 +222,7 @@ def test_pods_of_a_gang_kai_does_not_know_are_named() -> None:
     assert str(load(owned).rejected[0]).endswith("is not known; give its PodGroup")
 
 
-def test_a_group_that_is_given_is_kept() -> None:
+def test_a_given_group_is_kept() -> None:
     given = {"kind": "PodGroup", "metadata": {"name": "g"}, "spec": {"queue": "a", "minMember": 2}}
     annotations = {"pod-group-name": "g"}
     cluster = load(given, pod("p", annotations=annotations), pod("q", annotations=annotations))
@@ -234,19 +230,19 @@ def test_a_group_that_is_given_is_kept() -> None:
     assert group_of_pods(cluster) == {"p": "g", "q": "g"}
 
 
-def test_a_group_that_was_not_saved_is_made_again_under_its_name() -> None:
+def test_a_group_that_was_not_saved_is_created_with_its_name() -> None:
     owned = pod(labels={QUEUE: "a"}, annotations={"pod-group-name": "pg-j-u"})
     assert groups(load(owned))["pg-j-u"]["queue"] == "a"
 
 
-def test_two_groups_never_share_a_name() -> None:
+def test_group_names_are_unique() -> None:
     cluster = load(pod("x"), workload("Job", name="x"), workload("Job", name="x", namespace="b"))
     names = [each["metadata"]["name"] for each in cluster.objects["podGroups"]]
     assert len(set(names)) == 3
     assert all(name.startswith("pg-x-") for name in names)
 
 
-def test_foreign_ended_and_skipped_pods_get_none() -> None:
+def test_foreign_finished_and_skipped_pods_get_no_group() -> None:
     skip = {"kai.scheduler/skip-podgrouper": "true"}
     cluster = load(
         pod("foreign", spec={"schedulerName": "default-scheduler"}),
@@ -261,7 +257,7 @@ def test_foreign_ended_and_skipped_pods_get_none() -> None:
     assert "names none" in rejected.message
 
 
-def test_a_workload_explains_its_group_by_its_own_name() -> None:
+def test_a_group_is_explained_by_the_name_of_its_workload() -> None:
     node = {"kind": "Node", "metadata": {"name": "n1"}, "status": {"capacity": {"cpu": 1}}}
     plan = kai.Scheduler().plan(load(node, workload("Job")))
     assert plan.why("default/w") == plan.why("w") == "default/pg-w is placed: 2 pods on n1."

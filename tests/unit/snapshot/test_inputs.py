@@ -40,12 +40,12 @@ def test_manifests_of_several_arguments_are_one_input(directory: Path) -> None:
     assert len(cluster.objects["pods"]) == 1
 
 
-def test_load_refuses_to_choose(directory: Path) -> None:
+def test_load_refuses_several_inputs(directory: Path) -> None:
     with pytest.raises(kai.InvalidInputError, match=r"there are 3 inputs, use kai.load_all"):
         kai.load(directory)
 
 
-def test_bytes_have_no_name() -> None:
+def test_a_cluster_of_bytes_has_no_name() -> None:
     cluster = kai.load([NODE.encode(), POD.encode()])
     assert cluster.name is None
     assert len(cluster.objects["nodes"]) == 1
@@ -56,13 +56,13 @@ def test_standard_input_is_a_dash(monkeypatch: pytest.MonkeyPatch) -> None:
     assert kai.load("-").name == "-"
 
 
-def test_what_cannot_be_read_stops_no_other_input(directory: Path) -> None:
+def test_an_unreadable_input_does_not_stop_the_others(directory: Path) -> None:
     (directory / "a.json").write_text('{"rawObjects": ')
     found = list(snapshot.read(directory))
     assert [type(each) for each in found] == [kai.InvalidInputError, kai.Cluster, kai.Cluster]
 
 
-def test_manifests_are_planned_whole_or_not_at_all(directory: Path) -> None:
+def test_one_invalid_manifest_file_rejects_all_manifests(directory: Path) -> None:
     (directory / "broken.yaml").write_text("a: [")
     found = list(snapshot.read(directory))
     assert sum(isinstance(each, kai.InvalidInputError) for each in found) == 1
@@ -72,26 +72,26 @@ def test_manifests_are_planned_whole_or_not_at_all(directory: Path) -> None:
     ]
 
 
-def test_a_file_is_taken_whole_or_not_at_all() -> None:
+def test_a_file_is_read_completely_or_not_at_all() -> None:
     with pytest.raises(kai.InvalidInputError):
         kai.load(f"{NODE}---\na: [".encode())
 
 
 @pytest.mark.parametrize("name", ["missing.yaml", "empty"])
-def test_nothing_to_read_is_said(tmp_path: Path, name: str) -> None:
+def test_missing_and_empty_inputs_are_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(kai.InvalidInputError, match=r"no such file|no snapshot and no"):
         kai.load(tmp_path / name)
 
 
-def test_strict_raises_for_what_was_left_out() -> None:
+def test_strict_raises_for_left_out_objects() -> None:
     bad = f"{NODE}---\nkind: Job\nmetadata: {{name: j}}\n".encode()
     assert len(kai.load(bad).rejected) == 1
     with pytest.raises(kai.InvalidClusterError, match=r"Job default/j: spec: is missing"):
         kai.load(bad, strict=True)
 
 
-def test_a_list_of_any_depth_is_its_items() -> None:
+def test_nested_lists_are_flattened() -> None:
     inner = {"kind": "PodList", "items": [json.loads('{"metadata": {"name": "p"}, "spec": {}}')]}
     text = json.dumps({"kind": "List", "apiVersion": "v1", "items": [[inner], inner]})
     assert len(kai.load(text.encode()).objects["pods"]) == 1

@@ -39,7 +39,7 @@ def test_a_job_gets_its_pods_and_its_group() -> None:
     )
 
 
-def test_it_comes_now_and_its_class_is_that_of_the_cluster() -> None:
+def test_a_loaded_job_is_created_now_with_a_class_of_the_cluster() -> None:
     living = kai.load(JOB, into=cluster().pending("vision/first", gpus=4, priority="rush"))
     order = kai.Scheduler().plan(living.cordon("n1")).order
     assert [turn.group for turn in order] == ["vision/first", "vision/pg-urgent"]
@@ -48,7 +48,7 @@ def test_it_comes_now_and_its_class_is_that_of_the_cluster() -> None:
     assert order[1].created.isoformat() == "2026-01-01T00:00:00+00:00"
 
 
-def test_what_every_cluster_has_is_not_added_again() -> None:
+def test_default_objects_are_not_added_again() -> None:
     before = cluster()
     living = kai.load(b"{kind: Node, metadata: {name: n2}}", into=before.copy())
     assert [queue["metadata"]["name"] for queue in living.objects["queues"]] == ["vision", "speech"]
@@ -56,13 +56,13 @@ def test_what_every_cluster_has_is_not_added_again() -> None:
     assert len(living.objects["nodes"]) == 2
 
 
-def test_an_object_takes_the_place_of_one_of_its_name() -> None:
+def test_an_object_replaces_one_with_its_name() -> None:
     node = b"{kind: Node, metadata: {name: n1}, status: {capacity: {nvidia.com/gpu: 6}}}"
     plan = kai.Scheduler().plan(kai.load(node, into=cluster()))
     assert plan.nodes["n1"].gpus == 6
 
 
-def test_what_makes_no_sense_is_rejected() -> None:
+def test_invalid_objects_are_rejected() -> None:
     broken = b"{kind: Node, metadata: {namespace: x}}"
     living = kai.load(broken, into=cluster())
     assert [each.field for each in living.rejected] == ["metadata.name"]
@@ -71,7 +71,7 @@ def test_what_makes_no_sense_is_rejected() -> None:
         kai.load(broken, into=cluster(), strict=True)
 
 
-def test_a_snapshot_is_a_cluster_of_its_own(tmp_path: Path) -> None:
+def test_a_snapshot_cannot_be_loaded_into_a_cluster(tmp_path: Path) -> None:
     cluster().save(tmp_path / "snapshot.zip")
     with pytest.raises(kai.InvalidInputError, match=r"only manifests can be added"):
         kai.load(tmp_path / "snapshot.zip", into=cluster())

@@ -26,7 +26,7 @@ def only(cluster: kai.Cluster, kind: str) -> dict[str, Any]:
     return found
 
 
-def test_a_node_is_ready_and_has_room_unless_it_says_otherwise() -> None:
+def test_a_node_is_ready_and_has_room_by_default() -> None:
     node = only(load(NODE), "nodes")
     assert node["status"]["allocatable"] == {"nvidia.com/gpu": 8, "pods": "110"}
     assert node["status"]["conditions"] == [{"type": "Ready", "status": "True"}]
@@ -43,7 +43,7 @@ def test_a_node_is_ready_and_has_room_unless_it_says_otherwise() -> None:
         ({}, {"cpu": 2, "memory": "1Gi"}, False),
     ],
 )
-def test_a_pod_that_asks_for_all_it_may_have_is_guaranteed(
+def test_a_pod_with_equal_requests_and_limits_is_guaranteed(
     limits: dict[str, Any], requests: dict[str, Any], guaranteed: bool
 ) -> None:
     container = {"resources": {"limits": limits, "requests": requests}}
@@ -51,13 +51,13 @@ def test_a_pod_that_asks_for_all_it_may_have_is_guaranteed(
     assert (found["status"].get("qosClass") == "Guaranteed") == guaranteed
 
 
-def test_a_class_of_service_that_is_given_stays() -> None:
+def test_a_given_class_of_service_is_kept() -> None:
     limits = {"limits": {"cpu": 2, "memory": "1Gi"}}
     manifest = pod(containers=[{"resources": limits}]) | {"status": {"qosClass": "Burstable"}}
     assert only(load(manifest), "pods")["status"]["qosClass"] == "Burstable"
 
 
-def test_what_a_node_says_stays() -> None:
+def test_fields_of_a_node_are_kept() -> None:
     conditions = [{"type": "Ready", "status": "False"}]
     status = {
         "capacity": {"cpu": 9},
@@ -73,7 +73,7 @@ def test_what_a_node_says_stays() -> None:
     assert node["metadata"]["labels"] == labels
 
 
-def test_a_pod_is_pending_ours_and_asks_for_what_it_is_limited_to() -> None:
+def test_a_pod_is_pending_with_requests_equal_to_its_limits() -> None:
     container = {"resources": {"limits": {"cpu": 2, "nvidia.com/gpu": 1}, "requests": {"cpu": 1}}}
     found = only(load(pod(containers=[container], initContainers=[container])), "pods")
     assert found["status"] == {"phase": "Pending"}
@@ -85,7 +85,7 @@ def test_a_pod_is_pending_ours_and_asks_for_what_it_is_limited_to() -> None:
         }
 
 
-def test_the_charts_queues_and_priority_classes_exist_unless_replaced() -> None:
+def test_queues_and_priority_classes_of_the_chart_are_defaults() -> None:
     spec = {"parentQueue": "mine", "resources": {}}
     own = {"kind": "Queue", "metadata": {"name": "default-queue"}, "spec": spec}
     lists = load(NODE, own).objects
@@ -95,7 +95,7 @@ def test_the_charts_queues_and_priority_classes_exist_unless_replaced() -> None:
     assert {"train": 50, "build": 100}.items() <= values.items()
 
 
-def test_what_no_plan_depends_on_is_passed_over() -> None:
+def test_irrelevant_kinds_are_skipped() -> None:
     others = [
         {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}},
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "s"}},
@@ -115,7 +115,7 @@ def mounting(config_map: str) -> dict[str, Any]:
     return pod(containers=[{"name": "main", "envFrom": [source]}])
 
 
-def test_config_maps_are_looked_for_once_the_input_has_any() -> None:
+def test_config_maps_are_checked_if_the_input_has_any() -> None:
     settings = {"kind": "ConfigMap", "metadata": {"name": "settings"}}
     assert "config_map_missing" not in reasons(load(NODE, mounting("other")))
     assert "config_map_missing" in reasons(load(NODE, settings, mounting("other")))
@@ -123,7 +123,7 @@ def test_config_maps_are_looked_for_once_the_input_has_any() -> None:
     assert reasons(load(NODE, settings, mounting("kube-root-ca.crt"))) == []
 
 
-def test_claims_are_looked_for_once_the_input_says_how_they_are_served() -> None:
+def test_claims_are_checked_if_the_input_has_storage_classes() -> None:
     volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
     claim = {"kind": "PersistentVolumeClaim", "metadata": {"name": "data"}, "spec": {}}
     at_once = {"kind": "StorageClass", "metadata": {"name": "c"}, "provisioner": "p"}
@@ -167,20 +167,20 @@ def reasons(cluster: kai.Cluster) -> list[str]:
         ),
     ],
 )
-def test_what_makes_no_sense_is_left_out_by_name(manifest: Any, rejected: str) -> None:
+def test_invalid_objects_are_left_out_by_name(manifest: Any, rejected: str) -> None:
     cluster = load(NODE, manifest, pod("fine"))
     [found] = cluster.rejected
     assert rejected in str(found)
     assert kai.Scheduler().plan(cluster).pod_groups["default/pg-fine"].verdict == "placed"
 
 
-def test_a_document_with_a_key_given_twice_is_left_out() -> None:
+def test_a_document_with_a_duplicate_key_is_left_out() -> None:
     text = b"kind: Node\nmetadata: {name: n1}\n---\nkind: Pod\nkind: Pod\nmetadata: {name: p}\n"
     [rejected] = kai.load(text).rejected
     assert str(rejected).startswith("Pod default/p: the key 'kind' is given twice")
 
 
-def test_of_two_different_objects_of_one_name_neither_is_believed() -> None:
+def test_different_objects_with_one_name_are_all_left_out() -> None:
     twice = [
         {"kind": "Queue", "metadata": {"name": "q"}, "spec": {"priority": n, "resources": {}}}
         for n in (1, 2)
@@ -192,7 +192,7 @@ def test_of_two_different_objects_of_one_name_neither_is_believed() -> None:
     assert load(NODE, twice[0], twice[0]).rejected == ()
 
 
-def test_neither_order_nor_files_matter() -> None:
+def test_order_and_files_do_not_matter() -> None:
     manifests: list[Any] = [NODE, {**NODE, "metadata": {"name": "n2"}}]
     manifests += [pod(f"p{number}") for number in range(12)]
     manifests += [
@@ -211,7 +211,7 @@ def test_neither_order_nor_files_matter() -> None:
         assert kai.load(files).to_snapshot() == expected
 
 
-def test_equally_old_pods_are_taken_in_the_order_of_their_numbers() -> None:
+def test_equally_old_pods_are_ordered_by_their_numbers() -> None:
     job = {
         "kind": "Job",
         "metadata": {"name": "j"},
@@ -278,7 +278,7 @@ def broken(draw: st.DrawFn) -> Any:
 
 
 @given(st.lists(broken(), max_size=3))
-def test_no_nonsense_brings_the_reader_down(manifests: list[Any]) -> None:
+def test_random_invalid_objects_do_not_crash_the_reader(manifests: list[Any]) -> None:
     plan = kai.Scheduler().plan(load(NODE, *manifests, pod("fine")))
     assert plan.pod_groups["default/pg-fine"].verdict in ("placed", "unschedulable")
     assert str(plan)

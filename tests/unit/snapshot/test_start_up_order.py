@@ -46,10 +46,10 @@ def cluster_of(owner: dict[str, Any], labels: list[dict[str, str]]) -> list[dict
     pods: list[dict[str, Any]] = [
         {
             "kind": "Pod",
-            "metadata": {"name": f"p-{index}", "labels": said, "ownerReferences": [reference]},
+            "metadata": {"name": f"p-{index}", "labels": text, "ownerReferences": [reference]},
             "spec": {"containers": [container]},
         }
-        for index, said in enumerate(labels)
+        for index, text in enumerate(labels)
     ]
     pods[0]["spec"]["nodeName"], pods[0]["status"] = "n", {"phase": "Running"}
     return [NODE, owner, *pods]
@@ -73,7 +73,7 @@ def evicted(manifests: list[dict[str, Any]]) -> list[str]:
     [cluster_of(*job_set("InOrder")), cluster_of(*leader_worker_set("LeaderReady"))],
     ids=["JobSet InOrder", "LeaderWorkerSet LeaderReady"],
 )
-def test_the_first_to_start_is_not_stale(manifests: list[dict[str, Any]]) -> None:
+def test_a_first_part_that_runs_alone_is_not_stale(manifests: list[dict[str, Any]]) -> None:
     """KAI evicts both after a minute (spec 6 S14 and S15)."""
     assert evicted(manifests) == []
 
@@ -83,11 +83,13 @@ def test_the_first_to_start_is_not_stale(manifests: list[dict[str, Any]]) -> Non
     [cluster_of(*job_set("AnyOrder")), cluster_of(*leader_worker_set("LeaderCreated"))],
     ids=["JobSet AnyOrder", "LeaderWorkerSet LeaderCreated"],
 )
-def test_what_starts_together_is_stale_without_the_rest(manifests: list[dict[str, Any]]) -> None:
+def test_parts_that_start_together_are_stale_without_the_rest(
+    manifests: list[dict[str, Any]],
+) -> None:
     assert evicted(manifests) == ["default/p-0"]
 
 
-def test_a_replica_whose_workers_came_up_is_stale_again_without_some() -> None:
+def test_a_replica_that_lost_a_worker_is_stale() -> None:
     manifests = cluster_of(*leader_worker_set("LeaderReady"))
     worker = manifests[3]
     worker["spec"]["nodeName"], worker["status"] = "n", {"phase": "Running"}

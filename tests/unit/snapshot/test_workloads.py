@@ -43,7 +43,7 @@ def test_replicas_become_pods(kind: str) -> None:
         ({"completions": 5}, {}, 1),
     ],
 )
-def test_a_job_gets_the_pods_that_run_at_once_and_are_to_be_done(
+def test_a_job_gets_its_parallel_pods_that_are_still_needed(
     spec: dict[str, Any], status: dict[str, Any], number: int
 ) -> None:
     assert len(pods({**workload("Job", **spec), "status": status})) == number
@@ -95,7 +95,7 @@ def test_a_pytorch_job_gets_the_pods_of_its_roles() -> None:
     assert f"{training}/job-role" not in found[2]["metadata"]["labels"]
 
 
-def test_a_pytorch_job_that_is_over_or_suspended_gets_none() -> None:
+def test_a_finished_or_suspended_pytorch_job_gets_no_pods() -> None:
     for kind in ("Succeeded", "Failed"):
         status = {"conditions": [{"type": kind, "status": "True"}]}
         assert pods({**pytorch_job(), "status": status}) == []
@@ -104,7 +104,7 @@ def test_a_pytorch_job_that_is_over_or_suspended_gets_none() -> None:
     assert pods({**pytorch_job(), "apiVersion": "example.com/v1"}) == []
 
 
-def test_a_leader_worker_set_gets_leaders_and_their_workers() -> None:
+def test_a_leader_worker_set_gets_leaders_and_workers() -> None:
     leader = {"metadata": {"labels": {"app": "leader"}}, "spec": {"containers": []}}
     found = load(leader_worker_set(leaderTemplate=leader)).objects["pods"]
     assert [each["metadata"]["name"] for each in found] == ["w-0", "w-0-1", "w-1", "w-1-1"]
@@ -144,18 +144,18 @@ def test_a_leader_worker_set_gets_leaders_and_their_workers() -> None:
         ({**leader_worker_set(), "spec": {}}, "workerTemplate.spec: is missing"),
     ],
 )
-def test_a_gang_that_makes_no_sense_is_named(broken: dict[str, Any], rejected: str) -> None:
+def test_an_invalid_gang_is_named(broken: dict[str, Any], rejected: str) -> None:
     [found] = load(broken).rejected
     assert rejected in str(found)
 
 
-def test_a_cron_job_makes_none() -> None:
+def test_a_cron_job_gets_no_pods() -> None:
     assert (
         pods({"kind": "CronJob", "metadata": {"name": "c"}, "spec": {"schedule": "@daily"}}) == []
     )
 
 
-def test_pods_look_as_the_controller_would_make_them() -> None:
+def test_pods_have_the_fields_that_controllers_set() -> None:
     [found] = load(workload("StatefulSet", ordinals={"start": 3})).objects["pods"]
     assert found["metadata"]["name"] == "w-3"
     assert found["metadata"]["labels"] == {
@@ -189,12 +189,12 @@ def test_a_saved_cluster_keeps_the_pods_it_has() -> None:
         ({"template": {"spec": []}}, "spec.template.spec: is missing"),
     ],
 )
-def test_a_workload_that_makes_no_sense_is_named(spec: dict[str, Any], rejected: str) -> None:
+def test_an_invalid_workload_is_named(spec: dict[str, Any], rejected: str) -> None:
     [found] = load(workload("Deployment", **spec)).rejected
     assert rejected in str(found)
 
 
-def test_a_pod_of_its_own_is_not_overwritten() -> None:
+def test_an_existing_pod_is_not_overwritten() -> None:
     own = {"kind": "Pod", "metadata": {"name": "w-0"}, "spec": {"containers": []}}
     cluster = load(workload("Deployment", replicas=2), own)
     assert [str(each) for each in cluster.rejected] == [

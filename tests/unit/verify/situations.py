@@ -23,8 +23,8 @@ def pipeline(pod: str, node: str, *groups: str) -> SimpleNamespace:
 def evict(pod: str, action: str = "by hand", for_group: str | None = None) -> SimpleNamespace:
     """An eviction by an action without rules, unless one is named; ``for_group`` is a group of
     default/."""
-    whom = None if for_group is None else f"default/{for_group}"
-    return SimpleNamespace(kind="evict", pod=f"ns/{pod}", action=action, for_group=whom)
+    full_name = None if for_group is None else f"default/{for_group}"
+    return SimpleNamespace(kind="evict", pod=f"ns/{pod}", action=action, for_group=full_name)
 
 
 class Situation:

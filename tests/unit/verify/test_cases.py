@@ -39,13 +39,13 @@ FOUND = [
 ]
 
 
-def test_a_collection_is_read_by_its_folders(collection: Path) -> None:
+def test_the_folders_of_a_collection_are_read(collection: Path) -> None:
     found = read_cases([collection])
     assert [(case.area, case.kind, case.id) for case in found] == FOUND
     assert [case.data["id"] for case in found] == [each[2] for each in FOUND]
 
 
-def test_an_archive_holds_the_same(collection: Path) -> None:
+def test_an_archive_has_the_same_cases(collection: Path) -> None:
     archive = collection / "copy.tar.xz"
     with tarfile.open(archive, "w:xz") as packed:
         for folder in ("cases", "random", "large", "tables"):
@@ -53,7 +53,7 @@ def test_an_archive_holds_the_same(collection: Path) -> None:
     assert [(case.area, case.kind, case.id) for case in read_cases([archive])] == FOUND
 
 
-def test_single_files_are_known_by_their_folder(collection: Path) -> None:
+def test_single_files_are_recognized_by_their_folder(collection: Path) -> None:
     (found,) = read_cases([collection / "cases" / "reclaim" / "a-1.json"])
     assert found.area == "cases/reclaim"
 
@@ -61,7 +61,7 @@ def test_single_files_are_known_by_their_folder(collection: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "kind"), [(CASE, "case"), (RANDOM, "random"), (LARGE, "large")]
 )
-def test_a_file_elsewhere_is_known_by_its_content(
+def test_a_file_elsewhere_is_recognized_by_its_content(
     tmp_path: Path, content: dict[str, Any], kind: str
 ) -> None:
     (tmp_path / "mine.json").write_text(json.dumps(content))
@@ -90,7 +90,7 @@ def test_other_files_are_refused_in_one_sentence(
     assert str(caught.value).startswith(f"{path}: {sentence}")
 
 
-def test_what_cannot_be_read_is_refused_in_one_sentence(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_refused_in_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(CaseError, match="no such file or directory"):
         read_cases([tmp_path / "none"])
     with pytest.raises(CaseError, match="the directory has no cases"):
@@ -100,12 +100,14 @@ def test_what_cannot_be_read_is_refused_in_one_sentence(tmp_path: Path) -> None:
         read_cases([tmp_path / "cut.tar.xz"])
 
 
-def test_the_environment_points_elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_environment_variable_sets_the_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("KAI_CONFORMANCE", str(tmp_path))
     assert default_cases() == tmp_path
 
 
-def test_without_an_environment_it_is_the_checkouts_own_copy(
+def test_the_default_is_the_copy_of_the_checkout(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv("KAI_CONFORMANCE", raising=False)
@@ -113,6 +115,6 @@ def test_without_an_environment_it_is_the_checkouts_own_copy(
 
 
 @pytest.mark.parametrize("wanted", ["cases/reclaim", "reclaim", "cases"])
-def test_an_area_may_be_named_by_either_end(wanted: str) -> None:
+def test_an_area_may_be_named_by_any_part_of_its_path(wanted: str) -> None:
     assert in_area(Case("x", "cases/reclaim", "case", "x.json", dict), wanted)
     assert not in_area(Case("x", "random/fairness", "random", "x.json", dict), wanted)

@@ -32,8 +32,8 @@ class Ran:
 def verify(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
     def run(*arguments: object) -> Ran:
         status = main(["verify", *map(str, arguments)])
-        said = capsys.readouterr()
-        return Ran(status, said.out, said.err)
+        output = capsys.readouterr()
+        return Ran(status, output.out, output.err)
 
     return run
 
@@ -58,7 +58,7 @@ def test_agreement_is_status_0(verify: Callable[..., Ran], good: Path) -> None:
     assert "All judged cases agree" in result.output
 
 
-def test_scenarios_are_called_so_and_columns_without_content_left_out(
+def test_scenarios_are_named_and_empty_columns_left_out(
     verify: Callable[..., Ran], good: Path
 ) -> None:
     lines = verify(good).output.splitlines()
@@ -67,7 +67,7 @@ def test_scenarios_are_called_so_and_columns_without_content_left_out(
     assert verify(good, "--as-kai").output.startswith("1 scenario, decided as KAI does\n")
 
 
-def test_a_difference_is_status_1_and_said_in_words(
+def test_a_difference_is_printed_and_exits_with_1(
     verify: Callable[..., Ran], good: Path, bad: Path
 ) -> None:
     result = verify(good, bad)
@@ -152,7 +152,7 @@ def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return file
 
 
-def test_a_switch_that_explains_a_case_is_told_with_it(
+def test_a_switch_that_explains_a_case_is_listed(
     verify: Callable[..., Ran], recorded: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Engine, "turned_off", ("slow_job",))
@@ -165,15 +165,15 @@ def test_a_switch_that_explains_a_case_is_told_with_it(
     assert report["explained_together"] == []
 
 
-def test_switches_that_explain_a_case_together_are_told_with_the_reason(
+def test_several_switches_that_explain_a_case_are_listed_with_the_reason(
     verify: Callable[..., Ran], recorded: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Engine, "turned_off", ("same_cycle_eviction", "victim_shares"))
     result = verify(recorded)
     assert result.exit_code == 0, result.output
-    said = " ".join(result.output.split())
-    assert "explained by several switches same_cycle_eviction and victim_shares: reclaim-7" in said
-    assert "same_cycle_eviction and victim_shares: the order of victims decides" in said
+    text = " ".join(result.output.split())
+    assert "explained by several switches same_cycle_eviction and victim_shares: reclaim-7" in text
+    assert "same_cycle_eviction and victim_shares: the order of victims decides" in text
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_switches_that_explain_a_case_together_are_told_with_the_reason(
         (("nothing",), "differ; no switch explains it"),
     ],
 )
-def test_what_no_switches_explain_is_status_1(
+def test_an_unexplained_difference_exits_with_1(
     verify: Callable[..., Ran],
     recorded: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -203,7 +203,7 @@ def test_what_no_switches_explain_is_status_1(
     assert difference["explained_only_together_by"] == together
 
 
-def test_a_reported_case_tells_whether_kai_was_seen_to_decide_so(
+def test_a_reported_case_shows_whether_kai_decided_so(
     verify: Callable[..., Ran], recorded: Path
 ) -> None:
     recorded.write_text(json.dumps({**CASE, "varies": ["/bind"], "alternatives": []}))
@@ -212,7 +212,7 @@ def test_a_reported_case_tells_whether_kai_was_seen_to_decide_so(
     assert ["reclaim", "1", "1"] in rows
 
 
-def test_what_cannot_be_read_is_status_2_and_one_sentence(
+def test_an_unreadable_file_exits_with_2_and_one_sentence(
     verify: Callable[..., Ran], tmp_path: Path
 ) -> None:
     (tmp_path / "it.yaml").write_text("name: x\nexpects: {}\n")
@@ -222,9 +222,7 @@ def test_what_cannot_be_read_is_status_2_and_one_sentence(
     assert result.error == f"kai: {tmp_path / 'it.yaml'}:2: expects: {problem}\n"
 
 
-def test_a_mistake_inside_a_scenario_is_status_2(
-    verify: Callable[..., Ran], tmp_path: Path
-) -> None:
+def test_an_invalid_scenario_exits_with_2(verify: Callable[..., Ran], tmp_path: Path) -> None:
     text = SCENARIO.format(placed=1).replace("{gpu: 1}}\nexpect", "{gpu: 1, pods: -1}}\nexpect")
     (tmp_path / "it.yaml").write_text(text)
     result = verify(tmp_path / "it.yaml")
@@ -248,7 +246,7 @@ def test_a_broken_file_does_not_stop_the_others(
     assert report["areas"]["scenarios"]["agree"] == 1
 
 
-def test_a_mistaken_scenario_does_not_stop_the_others_of_its_file(
+def test_an_invalid_scenario_does_not_stop_the_others_of_its_file(
     verify: Callable[..., Ran], tmp_path: Path
 ) -> None:
     path = tmp_path / "it.yaml"
@@ -258,7 +256,7 @@ def test_a_mistaken_scenario_does_not_stop_the_others_of_its_file(
     assert "1/1" in result.output
 
 
-def test_an_unknown_area_names_those_there_are(verify: Callable[..., Ran], good: Path) -> None:
+def test_an_unknown_area_lists_the_areas(verify: Callable[..., Ran], good: Path) -> None:
     result = verify(good, "--area", "reclaim")
     assert result.exit_code == 2
     assert result.error == "kai: no case is in reclaim; the areas are: scenarios\n"
@@ -268,7 +266,7 @@ def test_an_area_can_be_chosen(verify: Callable[..., Ran], good: Path) -> None:
     assert verify(good, "--area", "scenarios").exit_code == 0
 
 
-def test_every_line_of_the_table_fits_80_characters(
+def test_every_line_of_the_table_fits_80_columns(
     verify: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("KAI_CONFORMANCE", raising=False)
@@ -278,7 +276,7 @@ def test_every_line_of_the_table_fits_80_characters(
     assert max(map(len, table.splitlines())) <= 80
 
 
-def test_a_recorded_file_that_is_broken_does_not_stop_the_others(
+def test_a_broken_recorded_file_does_not_stop_the_others(
     verify: Callable[..., Ran], recorded: Path
 ) -> None:
     recorded.with_name("broken.json").write_text("{")

@@ -201,7 +201,7 @@ def test_a_wrong_message_differs() -> None:
     assert message_texts(theirs, {}) == 1
 
 
-def test_messages_that_are_not_judged_are_left_out() -> None:
+def test_unjudged_messages_are_left_out() -> None:
     ours = Outcome(messages={"ns/c": ("one",)})
     theirs = Outcome(messages={"ns/c": ("two",)})
     assert compare_messages(ours, theirs, judged=lambda group, text: False) == []
@@ -246,7 +246,7 @@ def test_counts_of_repeated_errors_do_not_matter(mine: str, other: str) -> None:
         ),
     ],
 )
-def test_everything_else_in_a_message_matters(mine: str, other: str) -> None:
+def test_other_changes_of_a_message_differ(mine: str, other: str) -> None:
     assert not same_message(mine, other)
 
 
@@ -269,12 +269,12 @@ def test_a_wrong_queue_number_differs() -> None:
     assert queue_texts(wrong) == ["queue team-a: fair share of gpu is 2, KAI has 2.5"]
 
 
-def test_unlimited_equals_only_unlimited() -> None:
+def test_unlimited_equals_only_itself() -> None:
     wrong = {"gpu": {"deserved": 0, "fairShare": 2.5}, "cpu": {"request": 1500}}
     assert queue_texts(wrong) == ["queue team-a: deserved of gpu is 0, KAI has unlimited"]
 
 
-def test_units_are_ours() -> None:
+def test_amounts_are_converted_from_kais_units() -> None:
     assert KAI.queues["team-a"]["cpu"]["request"] == 1.5
 
 

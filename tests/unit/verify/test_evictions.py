@@ -21,18 +21,18 @@ def two_queues(**victim: Any) -> Situation:
     return here.pod("run-0", "n1", "run").pod("run-1", "n1", "run").pod("want-0", "", "want")
 
 
-def taken(action: str, *pods: str, whom: str = "want") -> list[Any]:
-    return [*(evict(pod, action, whom) for pod in pods), pipeline("want-0", "n1")]
+def taken(action: str, *pods: str, for_group: str = "want") -> list[Any]:
+    return [*(evict(pod, action, for_group) for pod in pods), pipeline("want-0", "n1")]
 
 
 BORROWED = {"q": (1, 1, 2), "p": (1, 1, 0)}
 
 
-def test_a_queue_takes_back_what_it_deserves() -> None:
+def test_a_queue_may_reclaim_up_to_its_deserved_amount() -> None:
     assert two_queues().broken(*taken("reclaim", "run-1"), gpus=BORROWED) == []
 
 
-def test_what_one_plan_places_it_does_not_evict() -> None:
+def test_one_plan_does_not_place_and_evict_a_pod() -> None:
     here = Situation().queue("q").node("n1", 2).pod("a").pod("b")
     bound = [bind("a", "n1"), evict("a"), bind("b", "n1")]
     assert here.broken(*bound) == ["decision: pod ns/a is bound and evicted by one plan"]
@@ -49,13 +49,13 @@ def test_no_pod_is_evicted_twice() -> None:
 
 
 @pytest.mark.parametrize("action", ["reclaim", "preempt", "consolidation"])
-def test_what_cannot_be_preempted_is_no_victim(action: str) -> None:
+def test_a_non_preemptible_group_is_not_a_victim(action: str) -> None:
     here = two_queues(preemptibility="non-preemptible")
     text = f"victim: {action} takes from group default/run, which cannot be preempted"
     assert text in here.broken(*taken(action, "run-1"))
 
 
-def test_a_group_that_evicts_gains_something() -> None:
+def test_a_group_with_victims_is_placed() -> None:
     assert two_queues().broken(evict("run-1", "reclaim", "want")) == [
         "victim: reclaim evicts for group default/want, and that group gets nothing"
     ]
@@ -75,7 +75,7 @@ def test_a_group_within_its_preemption_delay_evicts_no_pod() -> None:
     ]
 
 
-def test_a_queue_that_runs_nothing_has_no_victims() -> None:
+def test_a_queue_without_running_pods_has_no_victims() -> None:
     here = two_queues().queue("child", "q")
     assert here.broken(*taken("reclaim", "run-1")) == [
         "victim: reclaim takes from group default/run, whose queue q can run nothing"
@@ -91,7 +91,7 @@ def one_queue(low: int, high: int) -> Situation:
     return here.group("want", priorityClassName="high").pod("want-0", "", "want")
 
 
-def test_preemption_takes_lower_priorities_only() -> None:
+def test_preemption_evicts_only_lower_priorities() -> None:
     assert one_queue(50, 51).broken(*taken("preempt", "run-0")) == []
     assert one_queue(50, 50).broken(*taken("preempt", "run-0")) == [
         "victim: preempt takes from group default/run, which has no lower priority than "
@@ -105,13 +105,13 @@ def test_preemption_stays_in_its_queue() -> None:
     ]
 
 
-def test_reclaim_takes_from_other_queues() -> None:
+def test_reclaim_evicts_only_from_other_queues() -> None:
     assert one_queue(50, 60).broken(*taken("reclaim", "run-0")) == [
         "victim: reclaim takes from group default/run, which is in the same queue as default/want"
     ]
 
 
-def test_consolidation_loses_no_pod() -> None:
+def test_consolidation_places_every_victim_again() -> None:
     here = two_queues().node("n2")
     moved = [evict("run-1", "consolidation", "want"), pipeline("want-0", "n1")]
     assert here.broken(*moved, pipeline("run-1", "n2")) == []
@@ -150,21 +150,21 @@ def replicas(**spec: Any) -> Situation:
     return here
 
 
-def test_a_gang_leaves_whole_or_keeps_its_minimum() -> None:
+def test_a_gang_is_evicted_completely_or_keeps_its_minimum() -> None:
     assert replicas().broken(*(evict(f"run-{number}") for number in range(4))) == []
     assert replicas().broken(evict("run-2"), evict("run-3")) == [
         "gang: group default/run is left running below its minimum: 0 of 2 in two"
     ]
 
 
-def test_a_sub_group_that_is_not_needed_leaves_whole_too() -> None:
+def test_an_optional_sub_group_is_evicted_completely_too() -> None:
     assert replicas(minSubGroup=1).broken(evict("run-2"), evict("run-3")) == []
     assert replicas(minSubGroup=1).broken(evict("run-3")) == [
         "gang: sub-group two of group default/run is left running below its minimum: 1 of 2 in two"
     ]
 
 
-def test_capacity_holds_with_what_is_promised() -> None:
+def test_pipelined_pods_count_for_capacity() -> None:
     here = two_queues().group("more", queue="p").pod("more-0", "", "more")
     both = [evict("run-1", "reclaim", "want"), pipeline("want-0", "n1"), pipeline("more-0", "n1")]
     assert here.broken(*both) == [
@@ -177,7 +177,7 @@ def test_capacity_holds_with_what_is_promised() -> None:
 
 @pytest.mark.parametrize("started", [RECENT, LONG_AGO, "soon"])
 @pytest.mark.parametrize("action", ["preempt", "reclaim"])
-def test_a_minimum_run_time_protects(action: str, started: str) -> None:
+def test_a_minimum_run_time_protects_a_group(action: str, started: str) -> None:
     here = Situation().priority("high", 60).node("n1", 1)
     here.queue("q", preemptMinRuntime="1h", reclaimMinRuntime="1h").queue("p")
     here.group("run", annotations={STARTED: started}).pod("run-0", "n1", "run")
@@ -201,7 +201,7 @@ def test_an_elastic_group_keeps_its_minimum_within_its_minimum_run_time() -> Non
     ("pending", "victim", "protected"),
     [("leaf1", "leaf3", False), ("leaf1", "leaf2", True), ("leaf3", "leaf1", True)],
 )
-def test_reclaim_asks_the_branch_of_the_victim(
+def test_the_minimum_run_time_depends_on_the_branch_of_the_victim(
     pending: str, victim: str, *, protected: bool
 ) -> None:
     """The table of spec 1 F105, with minimum run times around the two minutes since the start."""
@@ -223,7 +223,7 @@ def test_reclaim_asks_the_branch_of_the_victim(
         (None, False),
     ],
 )
-def test_the_plugin_has_the_minimum_run_time_of_queues_that_name_none(
+def test_the_plugin_sets_the_default_minimum_run_time(
     arguments: dict[str, str] | None, *, protected: bool
 ) -> None:
     here = Situation().queue("q").queue("p").node("n1")
@@ -252,7 +252,7 @@ def test_a_queue_reclaims_no_more_than_its_fair_share() -> None:
         ({"q": (2, 2, 2), "p": (1, 1, 0)}, "quota"),
     ],
 )
-def test_a_queue_that_is_not_past_what_protects_it_loses_nothing(
+def test_a_queue_within_its_protected_amount_has_no_victims(
     numbers: dict[str, tuple[float, float, float]], why: str
 ) -> None:
     assert two_queues().broken(*taken("reclaim", "run-1"), gpus=numbers) == [
@@ -261,7 +261,7 @@ def test_a_queue_that_is_not_past_what_protects_it_loses_nothing(
     ]
 
 
-def test_each_elastic_pod_is_a_piece_of_its_own() -> None:
+def test_each_elastic_pod_is_checked_separately() -> None:
     here = two_queues()
     here.objects["podGroups"][1]["spec"]["minMember"] = 2
     here.pod("want-1", "", "want")
@@ -275,7 +275,7 @@ def test_each_elastic_pod_is_a_piece_of_its_own() -> None:
     assert here.broken(*both, gpus=numbers) == []
 
 
-def test_a_queue_above_is_asked_where_two_branches_part() -> None:
+def test_parent_queues_are_checked_where_two_branches_part() -> None:
     here = Situation().node("n1", 2)
     for name in ("q", "p"):
         here.queue(f"{name}-team").queue(name, f"{name}-team")
@@ -289,7 +289,7 @@ def test_a_queue_above_is_asked_where_two_branches_part() -> None:
     ]
 
 
-def test_where_queues_stand_side_by_side_those_above_are_not_asked() -> None:
+def test_parents_of_sibling_queues_are_not_checked() -> None:
     here = Situation().node("n1", 2).queue("team", gpu={"quota": 2}).queue("q", "team")
     here.queue("p", "team").group("run", minMember=0).group("want", queue="p")
     here.pod("run-0", "n1", "run").pod("run-1", "n1", "run").pod("want-0", "", "want")
@@ -311,7 +311,7 @@ def test_gpu_memory_counts_as_part_of_the_smallest_device() -> None:
     )
 
 
-def test_a_moved_pod_is_not_lost_unless_it_is_said_so() -> None:
+def test_a_moved_pod_is_not_lost_by_default() -> None:
     here = two_queues().node("n2")
     moved = [*taken("reclaim", "run-1"), pipeline("run-1", "n2")]
     within = {"q": (2, 2, 2), "p": (1, 1, 0)}
@@ -340,12 +340,12 @@ def test_saturation_is_compared_at_every_level(multiplier: str, *, accepted: boo
             }
         ]
     }
-    said = here.broken(*taken("reclaim", "run-6"), gpus=numbers, config=config)
-    assert (said == []) == accepted
-    assert all("more saturated" in text for text in said)
+    message = here.broken(*taken("reclaim", "run-6"), gpus=numbers, config=config)
+    assert (message == []) == accepted
+    assert all("more saturated" in text for text in message)
 
 
-def test_what_was_decided_before_counts() -> None:
+def test_earlier_decisions_of_the_plan_count() -> None:
     here = two_queues().group("first", queue="p").pod("first-0", "", "first").node("n2")
     plan = [bind("first-0", "n2"), *taken("reclaim", "run-1")]
     assert here.broken(*plan, gpus=BORROWED)[0] == (
@@ -353,7 +353,7 @@ def test_what_was_decided_before_counts() -> None:
     )
 
 
-def test_what_a_group_gains_without_victims_afterwards_is_no_claim() -> None:
+def test_pods_placed_later_without_victims_do_not_count() -> None:
     here = two_queues().node("n2").pod("want-1", "", "want")
     more = [*taken("reclaim", "run-1"), pipeline("want-1", "n2")]
     assert here.broken(*more, gpus=BORROWED) == []
@@ -379,14 +379,14 @@ def gone(*pods: str) -> list[Any]:
     return [evict(pod, "stalegangeviction") for pod in pods]
 
 
-def test_a_stale_gang_leaves_whole() -> None:
+def test_a_stale_gang_is_evicted_completely() -> None:
     assert stale(2).broken(*gone("g-0", "g-1")) == []
     assert stale(2).broken(*gone("g-0")) == [
         "stale: group default/g is evicted as stale, but pod ns/g-1 stays"
     ]
 
 
-def test_a_pod_of_a_stale_gang_that_was_moved_is_gone_as_well() -> None:
+def test_a_moved_pod_of_a_stale_gang_counts_as_evicted() -> None:
     here = stale(2).node("n2").group("want").pod("want-0", "", "want")
     moved = [evict("g-1", "consolidation", "want"), pipeline("want-0", "n1"), pipeline("g-1", "n2")]
     assert here.broken(*moved, *gone("g-0")) == []
@@ -424,7 +424,7 @@ def test_a_stale_gang_has_its_grace_period(
     assert stale(since=since, **spec).broken(*gone("g-0"), **more) == ([text] if early else [])
 
 
-def test_what_is_not_needed_makes_no_gang_stale() -> None:
+def test_optional_pods_make_no_gang_stale() -> None:
     here = replicas(minSubGroup=1, annotations={STALE: LONG_AGO})
     for pod in here.objects["pods"][:1]:
         pod["status"]["phase"] = "Pending"

@@ -134,24 +134,24 @@ def test_a_wrong_queue_number_alone_fails() -> None:
 
 
 @pytest.mark.parametrize("why", [{"notes": ["it depends"]}, {"varies": ["/bind"]}])
-def test_a_case_in_which_kai_contradicts_itself_is_reported(why: dict[str, Any]) -> None:
+def test_a_case_where_kai_contradicts_itself_is_reported(why: dict[str, Any]) -> None:
     result = run(random_case(**why), planner(plan(share=7)))
     assert (result.verdict, result.failed, result.alternative) == ("reported", False, False)
 
 
-def test_a_reported_case_tells_whether_kai_was_seen_to_decide_so() -> None:
+def test_a_reported_case_has_whether_kai_decided_so() -> None:
     other = {"runs": 3, "bind": {"ns/a-0": {"node": "n2"}}}
     reported = random_case(varies=["/bind"], alternatives=[other])
     assert run(reported, planner(plan(bind("ns/a-0", "n2")))).alternative
     assert run(reported, planner(plan(bind("ns/a-0", "n1")))).alternative
 
 
-def test_a_reported_case_must_have_a_plan_that_can_be_carried_out() -> None:
+def test_a_reported_case_must_have_an_executable_plan() -> None:
     result = run(random_case(notes=["x"]), planner(plan(bind("ns/a-0"), bind("ns/a-0"))))
     assert (result.verdict, result.failed) == ("invalid", True)
 
 
-def test_a_rule_that_kai_breaks_in_the_same_place_is_excused() -> None:
+def test_a_rule_that_kai_breaks_too_is_excused() -> None:
     data = random_case(notes=["x"]).data
     data["snapshot"]["rawObjects"]["nodes"][0]["spec"] = {"unschedulable": True}
     decided = plan(bind("ns/a-0"))
@@ -159,12 +159,12 @@ def test_a_rule_that_kai_breaks_in_the_same_place_is_excused() -> None:
     assert run(case("random", data), Planner(decided, as_kai=False)).verdict == "invalid"
 
 
-def test_what_is_not_built_is_what_the_plan_says() -> None:
+def test_the_plan_sets_the_missing_features() -> None:
     result = run(random_case(), planner(plan(needs="telepathy")))
     assert (result.verdict, result.needs, result.failed) == ("not_built", ("telepathy",), False)
 
 
-def test_queue_numbers_count_also_where_decisions_wait_for_what_is_not_built() -> None:
+def test_queue_numbers_count_with_missing_features() -> None:
     result = run(random_case(), planner(plan(needs="gpu-fraction", share=3)))
     assert (result.verdict, result.failed) == ("not_built", True)
 
@@ -178,7 +178,7 @@ def test_a_crash_is_a_result() -> None:
     assert str(result.differences[0]) == "RuntimeError: no idea"
 
 
-def test_one_mend_may_explain_a_difference() -> None:
+def test_one_switch_may_explain_a_difference() -> None:
     def mended(snapshot: Mapping[str, Any], *, now: str) -> Any:
         as_kai = (snapshot["config"].get("compat") or {}).get("second") == "kai"
         return plan(bind("ns/a-0", "n1" if as_kai else "n2"))
@@ -196,7 +196,7 @@ def test_one_mend_may_explain_a_difference() -> None:
         (("queue_depth", "slow_job"), "differ"),
     ],
 )
-def test_several_switches_explain_a_difference_if_it_is_known_why(
+def test_several_switches_explain_a_difference_with_a_known_reason(
     pair: tuple[str, str], verdict: str
 ) -> None:
     def mended(snapshot: Mapping[str, Any], *, now: str) -> Any:
@@ -220,7 +220,7 @@ class Planner:
         return self.decided
 
 
-def test_with_mends_no_plan_evicts_what_it_bound() -> None:
+def test_by_default_a_plan_may_not_evict_a_bound_pod() -> None:
     data = random_case().data
     data["expect"]["evict"] = {"ns/a-0": {"action": "reclaim", "preemptor": "ns/a"}}
     both = case("random", data)
@@ -230,7 +230,7 @@ def test_with_mends_no_plan_evicts_what_it_bound() -> None:
     assert [str(d) for d in result.differences] == ["pod ns/a-0 is bound and evicted by one plan"]
 
 
-def test_turning_a_mend_off_excuses_what_kai_does() -> None:
+def test_a_switch_turned_off_excuses_what_kai_does() -> None:
     data = random_case().data
     data["expect"]["evict"] = {"ns/a-0": {"action": "reclaim", "preemptor": "ns/a"}}
 
@@ -270,7 +270,7 @@ def demanding(expect: dict[str, Any], **more: Any) -> Case:
     return case("case", data, "cases/allocate")
 
 
-def test_expect_decides_and_what_kai_did_is_a_second_figure() -> None:
+def test_expect_decides_and_the_observed_result_is_reported() -> None:
     expect = {"kind": "cycle", "pods": {"ns/a-0": {"status": "Binding"}}}
     there = demanding(expect, observed={"bind": {"ns/a-0": {"node": "n1"}}})
     assert run(there, planner(plan(bind("ns/a-0", "n1")))).observed
@@ -297,12 +297,12 @@ def test_expect_decides_and_what_kai_did_is_a_second_figure() -> None:
         ({"maxBinds": 0}, "1 pods were bound, at most 0 may be: ns/a-0"),
     ],
 )
-def test_every_demand_of_a_case_counts(expect: dict[str, Any], text: str) -> None:
+def test_every_expectation_of_a_case_is_checked(expect: dict[str, Any], text: str) -> None:
     result = run(demanding({"kind": "cycle", **expect}), planner(plan(bind("ns/a-0"))))
     assert [str(difference) for difference in result.differences] == [text]
 
 
-def test_symbolic_groups_say_which_pods_share_a_device() -> None:
+def test_symbolic_groups_describe_shared_devices() -> None:
     data = demanding({}).data
     first = data["snapshot"]["rawObjects"]["pods"][0]
     second = copy.deepcopy(first)
@@ -351,7 +351,7 @@ def eventually(status: str) -> Case:
     return demanding(expect, rounds={"until": 2, "after": 1})
 
 
-def test_several_rounds_are_lived_through() -> None:
+def test_several_cycles_are_run() -> None:
     nothing, start = plan(), plan(bind("ns/a-0"))
     assert run(eventually("Running"), planner(start, nothing)).verdict == "agree"
     assert run(eventually("Running"), planner(nothing, start, nothing)).verdict == "agree"
@@ -361,7 +361,7 @@ def test_several_rounds_are_lived_through() -> None:
     ]
 
 
-def test_what_must_hold_still_holds_in_the_rounds_after() -> None:
+def test_stable_expectations_are_checked_in_later_cycles() -> None:
     result = run(
         eventually("Running"), planner(plan(bind("ns/a-0")), plan(), plan(evict("ns/a-0")))
     )
@@ -400,14 +400,14 @@ def test_a_report_names_the_cases_that_switches_explain() -> None:
     together = run_with(*pair)
     differ = run(random_case(), planner(plan()), switches=["first", "second"])
     unseen = run(random_case(notes=["x"]), planner(plan()))
-    told = Report(as_kai=False, results=[explained, together, differ, unseen]).to_dict()
-    assert told["areas"]["random/fairness"]["explained"] == 2
-    assert told["explained_by"] == {"first": ["random/fairness/it"]}
-    [several] = told["explained_together"]
+    built = Report(as_kai=False, results=[explained, together, differ, unseen]).to_dict()
+    assert built["areas"]["random/fairness"]["explained"] == 2
+    assert built["explained_by"] == {"first": ["random/fairness/it"]}
+    [several] = built["explained_together"]
     assert (several["switches"], several["cases"]) == (list(pair), ["random/fairness/it"])
     assert several["why"] == [f"same_cycle_eviction and victim_shares: {TOGETHER[frozenset(pair)]}"]
-    assert told["unseen"] == ["random/fairness/it"]
-    assert [each["explained_only_together_by"] for each in told["differences"]] == [[]]
+    assert built["unseen"] == ["random/fairness/it"]
+    assert [each["explained_only_together_by"] for each in built["differences"]] == [[]]
 
 
 def test_percentages_are_rounded_down() -> None:
@@ -420,7 +420,7 @@ def test_a_result_with_nothing_wrong_does_not_fail() -> None:
     assert not Result(random_case(), "reported").failed
 
 
-def test_what_is_known_of_a_case_is_no_failure_and_anything_else_is() -> None:
+def test_only_known_problems_of_a_case_are_excused() -> None:
     name, entry = next(iter(KNOWN_AS_KAI.items()))
     known = [Difference(rule, about, "it breaks a rule") for rule, about in entry.broken]
     assert why_known(name, known) == entry.reason

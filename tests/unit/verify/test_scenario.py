@@ -69,14 +69,14 @@ def test_a_placement_is_what_kais_operator_makes_of_it(tmp_path: Path) -> None:
     assert "gpupack" not in plugins
 
 
-def test_plugins_of_the_configuration_go_before_those_of_the_placement(tmp_path: Path) -> None:
+def test_plugins_of_the_configuration_override_those_of_the_placement(tmp_path: Path) -> None:
     text = GOOD.replace("placement:", "config: {plugins: {numa: true, gpupack: true}}\nplacement:")
     (scenario,) = read_scenarios(write(tmp_path, text))
     plugins = scenario.build().to_snapshot()["config"]["plugins"]
     assert (plugins["numa"], plugins["gpupack"], plugins["gpuspread"]) == (True, True, True)
 
 
-def test_a_file_may_hold_several(tmp_path: Path) -> None:
+def test_a_file_may_have_several_scenarios(tmp_path: Path) -> None:
     text = f"{GOOD}---{GOOD.replace('a group starts', 'another')}"
     assert [s.name for s in read_scenarios(write(tmp_path, text))] == ["a group starts", "another"]
 
@@ -183,18 +183,18 @@ def test_a_file_may_hold_several(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_mistake_is_one_clear_sentence(tmp_path: Path, old: str, new: str, sentence: str) -> None:
+def test_an_error_is_one_clear_sentence(tmp_path: Path, old: str, new: str, sentence: str) -> None:
     assert old in GOOD
     path = write(tmp_path, GOOD.replace(old, new))
     with pytest.raises(InvalidInputError) as caught:
         read_scenarios(path)[0].build()
-    said = str(caught.value)
-    assert re.match(rf"{re.escape(str(path))}:\d+: ", said)
-    assert sentence in said
-    assert "\n" not in said
+    text = str(caught.value)
+    assert re.match(rf"{re.escape(str(path))}:\d+: ", text)
+    assert sentence in text
+    assert "\n" not in text
 
 
-def test_an_empty_or_missing_file_says_so(tmp_path: Path) -> None:
+def test_an_empty_or_missing_file_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="the file has no scenario"):
         read_scenarios(write(tmp_path, ""))
     with pytest.raises(InvalidInputError, match="no such file"):
@@ -245,12 +245,12 @@ def test_a_member_mistyped_by_one_letter_is_reported(
             inner = inner[step]
         inner[wrong] = inner.pop(name, 1)
         path = write(tmp_path, json.dumps(document))
-        (said,) = map(str, scenarios_in(path))
+        (message,) = map(str, scenarios_in(path))
         if name == "name" and not place:
-            assert "there is no member 'nme'; did you mean 'name'?" in said
+            assert "there is no member 'nme'; did you mean 'name'?" in message
         else:
             where = ".".join([*place, wrong])
-            assert f": {where}: there is no member {wrong!r}" in said, said
+            assert f": {where}: there is no member {wrong!r}" in message, message
 
 
 @pytest.mark.parametrize("word", [*VERDICTS, *REASON_CODES])
@@ -258,5 +258,5 @@ def test_a_word_of_a_plan_mistyped_by_one_letter_is_reported(tmp_path: Path, wor
     document = situation()
     what = "verdict" if word in VERDICTS else "reasons"
     document["expect"]["vision/train"] = {what: word[:3] + word[4:]}
-    (said,) = map(str, scenarios_in(write(tmp_path, json.dumps(document))))
-    assert f"did you mean {word!r}?" in said
+    (message,) = map(str, scenarios_in(write(tmp_path, json.dumps(document))))
+    assert f"did you mean {word!r}?" in message

@@ -18,11 +18,11 @@ def needs(*sets: tuple[str, ...]) -> Callable[[tuple[str, ...]], bool]:
 
 
 @pytest.mark.parametrize("needed", [("s0", "s7"), ("s1", "s2", "s3"), ("s1", "s2", "s3", "s4")])
-def test_what_is_superfluous_is_left_out(needed: tuple[str, ...]) -> None:
+def test_superfluous_switches_are_left_out(needed: tuple[str, ...]) -> None:
     assert fewest(SWITCHES, needs(needed), near=[]) == needed
 
 
-def test_nothing_explains_what_all_together_do_not() -> None:
+def test_no_set_is_found_if_all_switches_together_fail() -> None:
     assert fewest(SWITCHES, lambda chosen: False, near=[]) == ()
     assert fewest(["s0"], lambda chosen: True, near=[]) == ()
 
@@ -40,7 +40,7 @@ def test_an_unknown_pair_has_no_reason() -> None:
     assert why_together(()) == ()
 
 
-def test_the_reasons_have_to_connect_all_switches() -> None:
+def test_the_reasons_must_connect_all_switches() -> None:
     pair = ("same_cycle_eviction", "victim_shares")
     [why] = why_together(pair)
     assert why == f"same_cycle_eviction and victim_shares: {TOGETHER[frozenset(pair)]}"

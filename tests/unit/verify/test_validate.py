@@ -27,7 +27,7 @@ def test_a_good_plan_violates_nothing() -> None:
 # --- single decisions ----------------------------------------------------------------------------
 
 
-def test_unknown_pods_and_nodes() -> None:
+def test_unknown_pods_and_nodes_are_violations() -> None:
     here = situation().node("n1").pod("a")
     assert here.broken(bind("x", "n1")) == ["decision: pod ns/x is not in the cluster"]
     assert here.broken(bind("a", "n9")) == ["decision: pod ns/a: there is no node n9"]
@@ -54,12 +54,12 @@ def test_a_waiting_pod_cannot_be_evicted() -> None:
     assert here.broken(evict("a")) == ["decision: pod ns/a is Pending, it cannot be evicted"]
 
 
-def test_pods_of_other_schedulers_are_left_alone() -> None:
+def test_pods_of_other_schedulers_cannot_be_placed() -> None:
     here = situation().node("n1").pod("a", schedulerName="default-scheduler")
     assert here.broken(bind("a", "n1")) == ["decision: pod ns/a belongs to another scheduler"]
 
 
-def test_a_pod_that_leaves_may_be_promised_another_node() -> None:
+def test_a_terminating_pod_may_be_pipelined_to_another_node() -> None:
     here = situation().node("n1").node("n2").pod("a", "n1", deletionTimestamp=NOW).pod("b")
     assert here.broken(pipeline("a", "n2"), pipeline("b", "n1")) == []
     (text,) = here.broken(pipeline("a", "n1"))
@@ -99,7 +99,7 @@ def test_pods_of_other_schedulers_count() -> None:
     assert here.broken(bind("a", "n1")) == ["capacity: node n1 has 1 gpu, its pods take 2"]
 
 
-def test_a_place_is_not_free_before_the_evicted_pod_is_gone() -> None:
+def test_room_of_an_evicted_pod_is_not_free_yet() -> None:
     here = situation().node("n1").pod("run", "n1").pod("a")
     assert here.broken(evict("run"), bind("a", "n1")) == [
         "capacity: node n1 has 1 gpu, its pods take 2"
@@ -107,14 +107,14 @@ def test_a_place_is_not_free_before_the_evicted_pod_is_gone() -> None:
     assert here.broken(evict("run"), pipeline("a", "n1")) == []
 
 
-def test_a_promise_counts_on_what_is_leaving_and_no_more() -> None:
+def test_pipelined_pods_may_use_only_releasing_room() -> None:
     here = situation().node("n1", 2).pod("run", "n1").pod("old", "n1").pod("a").pod("b")
     assert here.broken(evict("old"), pipeline("a", "n1"), pipeline("b", "n1")) == [
         "capacity: node n1 has 2 gpu, its pods take 3 once everything leaving it has left"
     ]
 
 
-def test_a_stuck_pod_never_leaves() -> None:
+def test_a_stuck_terminating_pod_frees_no_room() -> None:
     stuck = "2026-01-01T11:00:00Z"
     here = situation().node("n1").pod("run", "n1", deletionTimestamp=stuck).pod("a")
     assert here.broken(pipeline("a", "n1")) == [
@@ -144,7 +144,7 @@ def test_initialisation_and_overhead_count() -> None:
     assert here.broken(bind("a", "n1")) == ["capacity: node n1 has 8 cpu, its pods take 8.5"]
 
 
-def test_a_node_that_the_plan_does_not_touch_is_not_its_fault() -> None:
+def test_an_untouched_node_is_not_checked() -> None:
     here = situation().node("n1").pod("x", "n1").pod("y", "n1").node("n2").pod("a")
     assert here.broken(bind("a", "n2")) == []
 
@@ -156,7 +156,7 @@ def half(**more: str) -> dict[str, Any]:
     return {"requests": {}, "annotations": {"gpu-fraction": "0.5", **more}}
 
 
-def test_a_shared_device_is_not_given_out_more_than_once_over() -> None:
+def test_a_shared_device_is_not_over_committed() -> None:
     here = situation().node("n1")
     here.pod("a", **half()).pod("b", **half()).pod("c", **half())
     assert here.broken(bind("a", "n1", "g"), bind("b", "n1", "g")) == []
@@ -179,7 +179,7 @@ def test_memory_of_a_shared_device_counts() -> None:
     ]
 
 
-def test_a_pod_gets_as_many_devices_as_it_asks_for() -> None:
+def test_a_pod_gets_as_many_devices_as_it_requests() -> None:
     here = situation().node("n1", 4).pod("a", **half(**{"gpu-fraction-num-devices": "2"}))
     assert here.broken(bind("a", "n1", "g", "h")) == []
     assert here.broken(bind("a", "n1", "g")) == ["device: pod ns/a requests 2 devices, but has 1"]
@@ -300,7 +300,7 @@ def test_affinity_needs_a_pod_near() -> None:
     ]
 
 
-def test_the_first_of_its_kind_may_be_alone() -> None:
+def test_the_first_pod_with_its_own_affinity_may_be_alone() -> None:
     here = (
         situation().node("n1").pod("a", labels={"app": "x"}, affinity=near("podAffinity", app="x"))
     )
@@ -317,7 +317,7 @@ def gang(minimum: int, pods: int, running: int = 0) -> Situation:
     return here
 
 
-def test_a_gang_is_placed_whole() -> None:
+def test_a_gang_is_placed_completely() -> None:
     assert gang(2, 3).broken(bind("g-0", "n1"), bind("g-1", "n1")) == []
     assert gang(2, 3).broken(bind("g-0", "n1")) == [
         "gang: group default/g is placed below its minimum: 1 of 2"
@@ -328,7 +328,7 @@ def test_a_running_part_of_a_gang_counts() -> None:
     assert gang(2, 2, running=1).broken(bind("g-1", "n1")) == []
 
 
-def test_what_has_succeeded_is_there_for_its_gang() -> None:
+def test_succeeded_pods_count_for_their_gang() -> None:
     here = gang(2, 1).pod("g-9", "n1", "g", phase="Succeeded")
     assert here.broken(bind("g-0", "n1")) == []
     assert here.broken(bind("g-0", "n1"), as_kai=True) == [
@@ -336,13 +336,13 @@ def test_what_has_succeeded_is_there_for_its_gang() -> None:
     ]
 
 
-def test_a_gang_of_which_some_have_succeeded_leaves_whole() -> None:
+def test_succeeded_pods_count_when_a_gang_is_evicted() -> None:
     here = gang(2, 2, running=2).pod("g-9", "n1", "g", phase="Succeeded")
     assert here.broken(evict("g-0"), evict("g-1")) == []
     assert here.broken(evict("g-0")) == []  # the other one and the succeeded one are two
 
 
-def test_a_gang_that_is_moved_needs_no_more_than_it_had() -> None:
+def test_a_moved_gang_needs_only_its_earlier_size() -> None:
     here = gang(3, 2, running=2).node("n2", 8).group("want").pod("want-0", "", "want")
     moved = [evict("g-1", "consolidation", "want"), pipeline("want-0", "n1")]
     assert here.broken(*moved, pipeline("g-1", "n2")) == []
@@ -394,7 +394,7 @@ def test_a_required_topology_level_holds_for_the_whole_group() -> None:
 
 
 @pytest.mark.parametrize("level", ["q", "department"])
-def test_limits_hold_on_every_level(level: str) -> None:
+def test_limits_are_checked_on_every_level(level: str) -> None:
     limits = {level: {"gpu": {"limit": 1}}}
     here = Situation().queue("department", **limits.get("department", {}))
     here.queue("q", "department", **limits.get("q", {}))
@@ -421,7 +421,7 @@ def test_a_queue_without_resources_has_limit_zero() -> None:
     assert here.broken(bind("a", "n1")) == ["limit: queue q has 1 gpu, its limit is 0"]
 
 
-def test_what_cannot_be_preempted_stays_within_the_quota() -> None:
+def test_non_preemptible_pods_stay_within_the_quota() -> None:
     here = Situation().queue("q", gpu={"quota": 1}).node("n1", 8)
     here.group("fixed", preemptibility="non-preemptible", minMember=0)
     here.pod("run", "n1", "fixed").pod("a", "", "fixed").pod("b")
@@ -431,7 +431,7 @@ def test_what_cannot_be_preempted_stays_within_the_quota() -> None:
     ]
 
 
-def test_a_high_priority_makes_a_group_fixed() -> None:
+def test_a_high_priority_makes_a_group_non_preemptible() -> None:
     here = Situation().queue("q", gpu={"quota": 0}).node("n1").group("g", priorityClassName="build")
     here.objects["priorityClasses"].append({"metadata": {"name": "build"}, "value": 100})
     here.pod("a", "", "g")
@@ -440,12 +440,12 @@ def test_a_high_priority_makes_a_group_fixed() -> None:
     ]
 
 
-def test_what_was_evicted_no_longer_counts() -> None:
+def test_evicted_pods_do_not_count() -> None:
     here = Situation().queue("q", gpu={"limit": 1}).node("n1", 8).pod("run", "n1").pod("a")
     assert here.broken(evict("run"), bind("a", "n1")) == []
 
 
-def test_a_queue_that_gains_nothing_may_be_past_its_limit() -> None:
+def test_a_queue_without_new_pods_may_exceed_its_limit() -> None:
     here = Situation().queue("q", gpu={"limit": 0}).queue("r").node("n1", 8).pod("run", "n1")
     here.group("other", queue="r").pod("a", "", "other")
     assert here.broken(bind("a", "n1")) == []

@@ -64,7 +64,7 @@ def _variable(name: str, names: ConfigMaps, *, optional: bool = False) -> dict[s
 def _block_devices(pod: dict[str, Any]) -> None:
     """Hides the devices. A variable that is a reference stays; the pod is rejected for it."""
     for part, index, fields in list(without_device(pod)):
-        if _asks_for_gpus(fields):
+        if _requests_gpus(fields):
             continue
         container = pod["spec"][part][index]
         variables = container.get("env") or []
@@ -75,7 +75,7 @@ def _block_devices(pod: dict[str, Any]) -> None:
             found[0]["value"] = "void"
 
 
-def _asks_for_gpus(container: Mapping[str, Any]) -> bool:
+def _requests_gpus(container: Mapping[str, Any]) -> bool:
     """Whether the container requests GPUs; an amount of 0 does not count. Limits are used if there
     are no requests."""
     return any(

@@ -89,7 +89,7 @@ class Requesting(Bindings):
         if is_of_pod and request.node == binding.node and not request.has_failed:
             self._succeed(steps, binding)
         elif is_of_pod and not request.has_failed:
-            self._respect(now, steps, binding)
+            self._keep_existing(now, steps, binding)
         else:
             steps.writes.append(deletion(request, None))
             if trouble.in_doubt:
@@ -98,7 +98,7 @@ class Requesting(Bindings):
                 self.fail(now, steps, binding, "")
         return steps
 
-    def _respect(self, now: float, steps: Steps, binding: Binding) -> None:
+    def _keep_existing(self, now: float, steps: Steps, binding: Binding) -> None:
         """The watch will soon show the other BindRequest."""
         self.trouble(binding.pod, binding.uid).in_doubt = False  # the name is in use
         self.fail(now, steps, binding, "")

@@ -126,7 +126,7 @@ class RequestBinder:
         request, task.has_node = task.request, target.has_node
         task.waits_for_volumes = target.waits_for_volumes
         if not request.node:
-            self._fail(now, steps, task, "no node is selected", says=False)
+            self._fail(now, steps, task, "no node is selected", on_pod=False)
             return steps
         is_its_pod = bool(target.uid) and request.owner in ("", target.uid)
         if is_its_pod and target.has_node and not target.node:
@@ -225,18 +225,18 @@ class RequestBinder:
         request = task.request
         if pod is None:
             own = request.pod.partition("/")[2]
-            self._fail(now, steps, task, f'Pod "{own}" not found', says=False)
+            self._fail(now, steps, task, f'Pod "{own}" not found', on_pod=False)
             return
         metadata, node = pod["metadata"], pod.get("spec", {}).get("nodeName", "")
         task.uid, task.waits_for_volumes = metadata["uid"], bool(claims_of(pod))
         if request.owner not in ("", task.uid):
-            self._fail(now, steps, task, "another pod has its name now", says=False)
+            self._fail(now, steps, task, "another pod has its name now", on_pod=False)
         elif node == request.node:
             self._succeed(steps, task)
         elif node:
-            self._fail(now, steps, task, f"the pod is on node {node}", says=False)
+            self._fail(now, steps, task, f"the pod is on node {node}", on_pod=False)
         elif "deletionTimestamp" in metadata:
-            self._fail(now, steps, task, "the pod is being deleted", says=False)
+            self._fail(now, steps, task, "the pod is being deleted", on_pod=False)
         elif task.has_node:
             self._bind(now, steps, task, task.uid)
         else:
@@ -273,7 +273,7 @@ class RequestBinder:
                 self._by_number.pop(binding.assumption, None)
                 if task is not None:
                     self._fail(now, steps, task, why)
-        for binding in ways.ask:
+        for binding in ways.to_check:
             task = self._of(binding)
             self._ways.set_aside(binding)
             if task is not None:
@@ -291,11 +291,11 @@ class RequestBinder:
         status: dict[str, Any] = {"phase": SUCCEEDED}
         if request.reason:
             status["reason"] = None
-        steps.writes += task.say(status)
-        self._say(steps, task, bound_to(request.node))
+        steps.writes += task.status_writes(status)
+        self._write_condition(steps, task, bound_to(request.node))
 
-    def _fail(self, now: float, steps: Steps, task: Task, why: str, *, says: bool = True) -> None:
-        """`says`: also write it on the pod."""
+    def _fail(self, now: float, steps: Steps, task: Task, why: str, *, on_pod: bool = True) -> None:
+        """`on_pod`: also write it on the pod."""
         request = task.request
         self._ways.take_back(_binding_of(task, task.uid, 0))
         task.attempts += 1
@@ -303,16 +303,16 @@ class RequestBinder:
         task.stage = Stage.OVER if is_final else Stage.RESTS
         task.due = None if is_final else now + wait_of(task.attempts - 1)
         status = {"phase": FAILED, "reason": why, "failedAttempts": task.attempts}
-        steps.writes += task.say(status)
-        if says:
-            self._say(steps, task, not_bound(request.pod, request.node, why))
+        steps.writes += task.status_writes(status)
+        if on_pod:
+            self._write_condition(steps, task, not_bound(request.pod, request.node, why))
         steps.failed.append((_binding_of(task, task.uid, 0), why))
         self._time(task)
 
-    def _say(self, steps: Steps, task: Task, condition: Condition) -> None:
+    def _write_condition(self, steps: Steps, task: Task, condition: Condition) -> None:
         if task.pod.current(texts.BOUND) == condition:
             return
-        steps.writes += task.say_on_pod(condition, self._stamp())
+        steps.writes += task.condition_writes(condition, self._stamp())
         steps.events.append(binder_event(task.request.pod, task.uid, condition))
 
     def _check(self, task: Task) -> None:

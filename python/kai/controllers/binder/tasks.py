@@ -67,7 +67,7 @@ class Task:
             if same:
                 self.status, self.sent, self.status_due, self.failures = None, "", None, 0
 
-    def say(self, status: Mapping[str, Any]) -> list[Write]:
+    def status_writes(self, status: Mapping[str, Any]) -> list[Write]:
         """Sets the status of the BindRequest."""
         self.status, self.sent = status, ""
         return self.write_status()
@@ -89,7 +89,7 @@ class Task:
             self.failures += 1
         return []
 
-    def say_on_pod(self, condition: Condition, stamp: str) -> list[Write]:
+    def condition_writes(self, condition: Condition, stamp: str) -> list[Write]:
         """The pod gets this condition, unless it has it."""
         self.pod.want(texts.BOUND, condition)
         return self.write_pod(stamp)

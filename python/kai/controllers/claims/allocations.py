@@ -84,9 +84,9 @@ def configured(allocation: Manifest, claim: Manifest, classes: Mapping[str, Mani
     claim."""
     config: list[dict[str, Any]] = []
     for name, requests in sorted(classes_of(claim, allocation).items()):
-        said = objects(mapping(mapping(classes.get(name)).get("spec")).get("config"))
+        of_class = objects(mapping(mapping(classes.get(name)).get("spec")).get("config"))
         for request in requests:
-            config += ({"source": "FromClass", "requests": [request], **each} for each in said)
+            config += ({"source": "FromClass", "requests": [request], **each} for each in of_class)
     given = {request for request, *_ in _devices(allocation)}
     for each in objects(mapping(mapping(claim.get("spec")).get("devices")).get("config")):
         requests = each.get("requests") or []
@@ -170,6 +170,6 @@ def made_claim(
 def pod_status(uid: str, name: str, mappings: Sequence[Manifest]) -> dict[str, Any]:
     """A patch of the pod: the claim from which its containers get devices."""
     keys = ("containerName", "resourceName", "requestName")
-    told = [{key: each[key] for key in keys if key in each} for each in mappings]
-    status = {"resourceClaimName": name, "requestMappings": told}
+    given = [{key: each[key] for key in keys if key in each} for each in mappings]
+    status = {"resourceClaimName": name, "requestMappings": given}
     return {"metadata": {"uid": uid}, "status": {"extendedResourceClaimStatus": status}}

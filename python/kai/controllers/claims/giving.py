@@ -178,14 +178,14 @@ class ClaimGiver:
                 return
         extended = binding.spec.get("extendedResourceClaimAllocation")
         if extended:
-            told = pod.get("status", {}).get("extendedResourceClaimStatus") or {}
-            name = told.get("resourceClaimName") or allocations.made_name(
+            existing = pod.get("status", {}).get("extendedResourceClaimStatus") or {}
+            name = existing.get("resourceClaimName") or allocations.made_name(
                 task.binding.own_name, binding.uid
             )
             requests = list(extended.get("deviceRequests") or ())
             task.claims.append(_Claim(name, extended.get("allocation") or {}, requests))
             task.mappings = list(extended.get("containerMappings") or ())
-            task.named = bool(told)
+            task.named = bool(existing)
         for claim in task.claims:
             self._look(given, task, claim)
         self._settle(given, task)

@@ -43,7 +43,7 @@ def patch_of(
     has, wants = labels_of(existing), labels_of(wanted)
     kept = (rules.queue_label, rules.node_pool_label)
     labels: dict[str, Any] = {
-        key: said for key, said in wants.items() if key not in kept and has.get(key) != said
+        key: value for key, value in wants.items() if key not in kept and has.get(key) != value
     }
     queue = wants.get(rules.queue_label)
     if queue and queue != has.get(rules.queue_label):
@@ -52,7 +52,7 @@ def patch_of(
             spec["queue"] = queue
     labels |= {key: None for key in gone_labels if key in has and key not in (*kept, *wants)}
     has, wants = annotations_of(existing), annotations_of(wanted)
-    annotations = {key: said for key, said in wants.items() if has.get(key) != said}
+    annotations = {key: value for key, value in wants.items() if has.get(key) != value}
     annotations |= {key: None for key in gone_annotations if key in has and key not in wants}
     metadata: dict[str, Any] = {}
     if labels:
@@ -81,13 +81,13 @@ def _is_bookkeeping(patch: Mapping[str, Any]) -> bool:
 def patched(existing: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
     """The object after a merge patch."""
     result = dict(existing)
-    for key, said in patch.items():
-        if said is None:
+    for key, value in patch.items():
+        if value is None:
             result.pop(key, None)
-        elif isinstance(said, Mapping):
-            result[key] = patched(mapping(result.get(key)), said)
+        elif isinstance(value, Mapping):
+            result[key] = patched(mapping(result.get(key)), value)
         else:
-            result[key] = said
+            result[key] = value
     return result
 
 

@@ -27,7 +27,7 @@ from kai.controllers.grouper.decisions import Assignment, Decided, GroupChange, 
 from kai.controllers.grouper.existing import patch_of, patched
 from kai.grouping import (
     Gang,
-    Nonsense,
+    InvalidField,
     Owner,
     Reference,
     Rules,
@@ -68,7 +68,7 @@ class _Pod:
     again: bool = False  # names its group, and is checked all the same
     is_held: bool = False  # does not belong to the group that it names
     problem: str = ""
-    told: tuple[str, str] | None = None  # the group and sub-group that were decided
+    decided: tuple[str, str] | None = None  # the group and sub-group that were decided
     waits_for: Reference | None = None
 
 
@@ -78,12 +78,15 @@ class _Group:
 
     first: Manifest  # its oldest pod, for settings that the owner lacks
     members: dict[str, None] = field(default_factory=dict)
-    heard: dict[str, Manifest] = field(default_factory=dict)  # pods that the gang depends on
+    dependencies: dict[str, Manifest] = field(default_factory=dict)  # pods that the gang depends on
     parts: Sequence[Mapping[str, Any]] = ()
     follows: dict[Reference, None] = field(default_factory=dict)  # the owners of its pods
     existing: Mapping[str, Any] | None = None
-    asked: bool = False  # the object at the API server is being read
-    said: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())  # keys of the owner
+    is_reading: bool = False  # the object at the API server is being read
+    owner_keys: tuple[frozenset[str], frozenset[str]] = (
+        frozenset(),
+        frozenset(),
+    )  # keys of the owner
 
 
 class Grouper:
@@ -130,7 +133,7 @@ class Grouper:
         if known is not None and _uid(known.manifest) != uid:
             self.pod_gone(name)
             known = None
-        if known is not None and self._does_as_told(name, known, pod):
+        if known is not None and self._is_settled_as_decided(name, known, pod):
             return
         again = False
         if known is None and isinstance(settled := self._settled.get(name), int):
@@ -148,13 +151,13 @@ class Grouper:
                 return
             del self._pods[name]
             self._dirty_pods.pop(name, None)
-            self._waits_no_more(name, pod)
+            self._stop_waiting(name, pod)
         group_name: str | int | None = self._settled.pop(name, None)
-        if pod is not None and pod.told is not None:
-            group_name = _beside(name, pod.told[0])
+        if pod is not None and pod.decided is not None:
+            group_name = _in_namespace_of(name, pod.decided[0])
         if isinstance(group_name, str) and (group := self._groups.get(group_name)) is not None:
             group.members.pop(name, None)
-            if group.heard.pop(name, None) is not None and group.members:
+            if group.dependencies.pop(name, None) is not None and group.members:
                 self._dirty_groups[group_name] = None
             elif not group.members and not group.follows:
                 self._drop(group_name, group)  # it belonged to this pod alone
@@ -182,8 +185,8 @@ class Grouper:
         elif self._restored.pop(reference, None) is not None:
             self._needed.discard(reference)
         else:
-            said = f"failed to find {kind}: <{namespace}/{name}>, uid: <{uid}>: {message}"
-            self._put(reference, _Missing(said))
+            text = f"failed to find {kind}: <{namespace}/{name}>, uid: <{uid}>: {message}"
+            self._put(reference, _Missing(text))
 
     def object_forbidden(self, reference: Reference) -> None:
         """An object in `Decided.needs` may not be read: the object below it counts as the top
@@ -220,7 +223,7 @@ class Grouper:
     def group_exists(self, name: str) -> None:
         """A group to create exists already: its current state is needed."""
         if (group := self._groups.get(name)) is not None:
-            self._ask(name, group)
+            self._read_group(name, group)
 
     def group_refused(self, name: str, message: str) -> None:
         """The API server rejects a group: its pods have no group until something changes."""
@@ -228,21 +231,21 @@ class Grouper:
             group.existing = None
             for member in group.members:
                 if (pod := self._pods.get(member)) is not None:
-                    pod.told = None
+                    pod.decided = None
                     self._problem(member, pod, message)
 
     def retry(self, what: GroupChange | Assignment) -> None:
         """A write was not applied: the next decision repeats it, if it is still right."""
         if isinstance(what, Assignment):
             if (pod := self._pods.get(what.pod)) is not None:
-                pod.told = None
+                pod.decided = None
                 self._dirty_pods[what.pod] = None
         elif (group := self._groups.get(what.name)) is not None:
             if what.patch is None:
                 group.existing = None
                 self._dirty_groups[what.name] = None
             else:
-                self._ask(what.name, group)
+                self._read_group(what.name, group)
         else:
             self.group_gone(what.name)  # its pod was settled meanwhile, and removed
 
@@ -269,7 +272,7 @@ class Grouper:
     def _look_at(self, name: str, pod: _Pod) -> str:
         """The group of a pod; "" if it has none or waits for an owner."""
         manifest = pod.manifest
-        self._waits_no_more(name, pod)
+        self._stop_waiting(name, pod)
         if self._needs_no_group(manifest, pod):
             self._settle(name, manifest, "")
             return ""
@@ -280,7 +283,7 @@ class Grouper:
             self._wait(name, pod, unknown.reference)
             self._hold(name, pod)
             return ""
-        except Nonsense as error:
+        except InvalidField as error:
             self._problem(name, pod, error.message)
             if walked:
                 self._wait(name, pod, next(reversed(walked)))
@@ -289,52 +292,54 @@ class Grouper:
             self._settle(name, manifest, "")
             return ""
         owner = owner_of(chain)
-        group_name = _beside(name, owner.group_name)
+        group_name = _in_namespace_of(name, owner.group_name)
         group = self._groups.get(group_name)
         if group is None:
             self._groups[group_name] = group = _Group(manifest)
             self._owners[group_name] = owner
             if annotations_of(manifest).get(keys.POD_GROUP_ANNOTATION) == owner.group_name:
-                self._ask(group_name, group)
+                self._read_group(group_name, group)
         for reference in walked:
             self._follow(group_name, group, reference)
-        if pod.told is None:  # it is new
+        if pod.decided is None:  # it is new
             known = (each for each in walked if each not in self._fresh)
             self._decided.joined += [each for each in known if each not in self._decided.joined]
-        if group.asked:
+        if group.is_reading:
             self._hold(name, pod)
         group.members[name] = None
-        if (is_heard := gangs.OF_PODS.get(owner.key[0])) is not None and is_heard(manifest):
-            group.heard[name] = manifest
+        if (is_dependency := gangs.OF_PODS.get(owner.key[0])) is not None and is_dependency(
+            manifest
+        ):
+            group.dependencies[name] = manifest
         else:
-            group.heard.pop(name, None)
+            group.dependencies.pop(name, None)
         return group_name
 
     def _needs_no_group(self, manifest: Manifest, pod: _Pod) -> bool:
-        said = annotations_of(manifest)
-        if _skips(said):
+        annotations = annotations_of(manifest)
+        if _skips(annotations):
             return True
-        if keys.POD_GROUP_ANNOTATION in said:
+        if keys.POD_GROUP_ANNOTATION in annotations:
             # A pod without an owner may name any group; a pod of ours has a decided one.
-            return reference_of(manifest) is None and pod.told is None and not pod.again
+            return reference_of(manifest) is None and pod.decided is None and not pod.again
         ended = at(manifest, "status", "phase") in ("Succeeded", "Failed")
         return ended or at(manifest, "metadata", "deletionTimestamp") is not None
 
     def _decide_group(self, name: str, group: _Group, pods: Iterable[str]) -> None:
         """Updates the group, and assigns these pods to it."""
-        if group.asked:
+        if group.is_reading:
             return  # the answer marks it as changed
         walked: dict[Reference, None] = {}
         try:
             owner = self._owners.get(name) or owner_of(
                 chain_of(group.first, lambda each: self._find(each, walked))
             )
-            gang = gang_of(owner, [*group.heard.values()])
+            gang = gang_of(owner, [*group.dependencies.values()])
         except _NotKnownYet as unknown:
             self._follow(name, group, unknown.reference)
             self._need(unknown.reference)
             return
-        except Nonsense as error:
+        except InvalidField as error:
             for member in group.members:
                 if (pod := self._pods.get(member)) is not None:
                     self._problem(member, pod, error.message)
@@ -343,7 +348,7 @@ class Grouper:
         parts_changed, group.parts = group.parts != gang.sub_groups, gang.sub_groups
         for member in list(group.members if parts_changed else pods):
             pod = self._pods.get(member)
-            manifest = pod.manifest if pod is not None else group.heard.get(member)
+            manifest = pod.manifest if pod is not None else group.dependencies.get(member)
             if manifest is not None:
                 self._assign(member, manifest, owner.group_name, gang)
         if not group.follows and not any(member in self._pods for member in group.members):
@@ -355,12 +360,15 @@ class Grouper:
         wanted["metadata"].pop("creationTimestamp", None)
         if came := at(group.first, "metadata", "creationTimestamp"):
             wanted["metadata"]["creationTimestamp"] = came
-        before, group.said = group.said, (frozenset(owner.labels), frozenset(owner.annotations))
+        before, group.owner_keys = (
+            group.owner_keys,
+            (frozenset(owner.labels), frozenset(owner.annotations)),
+        )
         if group.existing is None:
             group.existing = wanted
             self._decided.groups.append(GroupChange(wanted))
             return
-        labels, annotations = (was - now for was, now in zip(before, group.said, strict=True))
+        labels, annotations = (was - now for was, now in zip(before, group.owner_keys, strict=True))
         patch = patch_of(
             wanted, group.existing, self._rules, gone_labels=labels, gone_annotations=annotations
         )
@@ -373,7 +381,7 @@ class Grouper:
         pod = self._pods.get(name)
         try:
             sub_group = gang.sub_group_of(manifest)
-        except Nonsense as error:
+        except InvalidField as error:
             if pod is not None:
                 self._problem(name, pod, error.message)
             return
@@ -385,24 +393,24 @@ class Grouper:
         if pod is None:  # it was settled, and its gang has other sub-groups now
             pod = self._pods[name] = _Pod(manifest, ("", 0))
         pod.problem = ""
-        if pod.told != (group_name, sub_group):
-            pod.told, pod.is_held = (group_name, sub_group), False
+        if pod.decided != (group_name, sub_group):
+            pod.decided, pod.is_held = (group_name, sub_group), False
             assignment = Assignment(name, _uid(manifest), group_name, sub_group, patch)
             self._decided.assignments.append(assignment)
 
     # ---- what is remembered ----------------------------------------------------------------------
 
-    def _does_as_told(self, name: str, known: _Pod, pod: Manifest) -> bool:
+    def _is_settled_as_decided(self, name: str, known: _Pod, pod: Manifest) -> bool:
         """Whether a bare pod names its group now and is otherwise unchanged: the usual end."""
-        if known.told is None or name in self._dirty_pods or known.waits_for is not None:
+        if known.decided is None or name in self._dirty_pods or known.waits_for is not None:
             return False
-        group_name = known.told[0]
-        full_name = _beside(name, group_name)
+        group_name = known.decided[0]
+        full_name = _in_namespace_of(name, group_name)
         group = self._groups.get(full_name)
         if (
             group is None
             or group.follows
-            or group.asked
+            or group.is_reading
             or full_name in self._dirty_groups
             or len(group.members) > 1
             or annotations_of(pod).get(keys.POD_GROUP_ANNOTATION) != group_name
@@ -429,10 +437,10 @@ class Grouper:
 
     def _settle(self, name: str, manifest: Manifest, group_name: str) -> None:
         """Removes a pod that needs nothing more."""
-        self._let_go(name, self._pods.pop(name))
-        group = self._groups.get(_beside(name, group_name)) if group_name else None
+        self._end_hold(name, self._pods.pop(name))
+        group = self._groups.get(_in_namespace_of(name, group_name)) if group_name else None
         if group is not None and (group.follows or group_name != _bare_group(name, _uid(manifest))):
-            self._settled[name] = _beside(name, group_name)
+            self._settled[name] = _in_namespace_of(name, group_name)
         elif reference_of(manifest) is None:
             self._settled[name] = _number_of(manifest)
 
@@ -447,7 +455,7 @@ class Grouper:
             self._dirty_groups[name] = None
 
     def _find(self, reference: Reference, walked: dict[Reference, None]) -> Manifest | None:
-        """The object that owns a pod. Raises _NotKnownYet, and Nonsense if it does not exist."""
+        """The owner of a pod. Raises _NotKnownYet, and InvalidField if it does not exist."""
         walked[reference] = None
         found = self._objects.get(reference)
         if found is None and reference.kind == "Pod":
@@ -459,7 +467,7 @@ class Grouper:
         if isinstance(found, _Missing):
             if found.message is None:
                 return None
-            raise Nonsense("metadata.ownerReferences", found.message)
+            raise InvalidField("metadata.ownerReferences", found.message)
         return found
 
     def _need(self, reference: Reference) -> None:
@@ -473,7 +481,7 @@ class Grouper:
         if reference not in self._objects:
             self._need(reference)
 
-    def _waits_no_more(self, name: str, pod: _Pod) -> None:
+    def _stop_waiting(self, name: str, pod: _Pod) -> None:
         reference, pod.waits_for = pod.waits_for, None
         if reference is not None and (waiting := self._waiting.get(reference)) is not None:
             waiting.pop(name, None)
@@ -486,13 +494,13 @@ class Grouper:
             group.follows[reference] = None
             self._following.setdefault(reference, {})[name] = None
 
-    def _ask(self, name: str, group: _Group) -> None:
+    def _read_group(self, name: str, group: _Group) -> None:
         """Requests the group's state at the API server."""
-        group.asked = True
+        group.is_reading = True
         self._need(_reference_of_group(name))
 
     def _answered(self, name: str, group: _Group) -> None:
-        group.asked = False
+        group.is_reading = False
         self._needed.discard(_reference_of_group(name))
 
     def _drop(self, name: str, group: _Group) -> None:
@@ -520,21 +528,21 @@ class Grouper:
         named = text(annotations_of(pod.manifest).get(keys.POD_GROUP_ANNOTATION))
         if (
             named
-            and pod.told is None
+            and pod.decided is None
             and not at(pod.manifest, "spec", "nodeName")
             and not _MADE_BY_A_GROUPER.search(named)
         ):
             pod.is_held = True
             self._decided.holds.append(Hold(name, _uid(pod.manifest), ""))
 
-    def _let_go(self, name: str, pod: _Pod) -> None:
+    def _end_hold(self, name: str, pod: _Pod) -> None:
         if pod.is_held:
             pod.is_held = False
             named = text(annotations_of(pod.manifest).get(keys.POD_GROUP_ANNOTATION))
             self._decided.holds.append(Hold(name, _uid(pod.manifest), named))
 
     def _problem(self, name: str, pod: _Pod, message: str) -> None:
-        self._let_go(name, pod)
+        self._end_hold(name, pod)
         if pod.problem != message:
             pod.problem = message
             self._decided.problems.append(Problem(name, _uid(pod.manifest), message))
@@ -547,7 +555,7 @@ def _uid(manifest: Manifest) -> str:
     return text(at(manifest, "metadata", "uid"))
 
 
-def _beside(pod: str, name: str) -> str:
+def _in_namespace_of(pod: str, name: str) -> str:
     """The full name for this name in the pod's namespace."""
     return f"{pod.partition('/')[0]}/{name}"
 
@@ -600,7 +608,7 @@ _OF_SPEC = ("priorityClassName", "nodeName")
 
 def _metadata(manifest: Manifest) -> dict[str, Any]:
     metadata = mapping(manifest.get("metadata"))
-    return {key: said for key, said in metadata.items() if key in _OF_METADATA}
+    return {key: value for key, value in metadata.items() if key in _OF_METADATA}
 
 
 def _trimmed(pod: Manifest) -> dict[str, Any]:
@@ -618,7 +626,7 @@ def _trimmed_owner(reference: Reference, manifest: Manifest) -> dict[str, Any]:
 
 
 def _without_status(group: Manifest) -> dict[str, Any]:
-    kept = {key: said for key, said in group.items() if key != "status"}
+    kept = {key: value for key, value in group.items() if key != "status"}
     return {**kept, "metadata": _metadata(group)}
 
 
@@ -629,9 +637,9 @@ def _patch_of_pod(
     patch: dict[str, dict[str, Any]] = {}
     if annotations_of(pod).get(keys.POD_GROUP_ANNOTATION) != group:
         patch["annotations"] = {keys.POD_GROUP_ANNOTATION: group}
-    said = labels_of(pod).get(keys.SUBGROUP_LABEL)
-    if sub_group and said != sub_group:
+    label = labels_of(pod).get(keys.SUBGROUP_LABEL)
+    if sub_group and label != sub_group:
         patch["labels"] = {keys.SUBGROUP_LABEL: sub_group}
-    elif has_parts and not sub_group and said is not None:
+    elif has_parts and not sub_group and label is not None:
         patch["labels"] = {keys.SUBGROUP_LABEL: None}
     return patch

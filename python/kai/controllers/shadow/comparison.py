@@ -81,7 +81,7 @@ class _Leaving:
 
 
 @dataclass(slots=True)
-class _Wish:
+class _Decision:
     """A decision that consecutive plans repeat, and that has not happened."""
 
     since: float
@@ -105,8 +105,8 @@ class Comparison:
         self._devices = DeviceBook()
         self._evicted: dict[str, float] = {}  # by pod group, when its time stamp changed
         self._leaving: list[_Leaving] = []
-        self._binds: dict[str, _Wish] = {}  # by pod
-        self._evictions: dict[tuple[str, str], _Wish] = {}  # by action, and group or pod
+        self._binds: dict[str, _Decision] = {}  # by pod
+        self._evictions: dict[tuple[str, str], _Decision] = {}  # by action, and group or pod
         self._cases: list[Case] = []
 
     # ---- plans -----------------------------------------------------------------------------------
@@ -116,28 +116,28 @@ class Comparison:
         self._plans.append((self._serial, plan))
         while len(self._plans) > 1 and self._plans[1][1].at < plan.at - self._lookback:
             self._plans.popleft()
-        self._binds = self._still(self._binds, self._wanted_binds(plan), plan.at)
-        self._evictions = self._still(self._evictions, self._wanted_evictions(plan), plan.at)
+        self._binds = self._still(self._binds, self._planned_binds(plan), plan.at)
+        self._evictions = self._still(self._evictions, self._planned_evictions(plan), plan.at)
 
-    def _wanted_binds(self, plan: Planned) -> Iterable[tuple[str, str]]:
+    def _planned_binds(self, plan: Planned) -> Iterable[tuple[str, str]]:
         for pod, chosen in plan.chosen.items():
             tracked = self._pods.get(pod)
             # A pod that was not shown yet will be shown in a moment.
             if chosen.kind == "bind" and (tracked is None or tracked.waits):
                 yield pod, pod
 
-    def _wanted_evictions(self, plan: Planned) -> Iterable[tuple[tuple[str, str], str]]:
+    def _planned_evictions(self, plan: Planned) -> Iterable[tuple[tuple[str, str], str]]:
         for pod, chosen in plan.chosen.items():
             if chosen.kind == "evict":
                 yield (chosen.action, chosen.for_group or pod), pod
 
     def _still(
-        self, before: dict[Key, _Wish], wanted: Iterable[tuple[Key, str]], at: float
-    ) -> dict[Key, _Wish]:
-        found: dict[Key, _Wish] = {}
+        self, before: dict[Key, _Decision], wanted: Iterable[tuple[Key, str]], at: float
+    ) -> dict[Key, _Decision]:
+        found: dict[Key, _Decision] = {}
         for key, pod in wanted:
             if key not in found:
-                found[key] = before.get(key) or _Wish(at, pod)
+                found[key] = before.get(key) or _Decision(at, pod)
                 found[key].pod = pod
         return found
 
@@ -217,17 +217,17 @@ class Comparison:
                 waiting.append(each)
         self._leaving = waiting
         self._evicted = {k: at for k, at in self._evicted.items() if now - at <= EVICTION_SHOWS_S}
-        for pod, wish in self._binds.items():
-            self._miss(now, "bind", pod, wish)
-        for wish in self._evictions.values():
-            self._miss(now, "evict", wish.pod, wish)
+        for pod, decision in self._binds.items():
+            self._miss(now, "bind", pod, decision)
+        for decision in self._evictions.values():
+            self._miss(now, "evict", decision.pod, decision)
 
     def next_tick(self) -> float | None:
         """The time of the next `tick` if nothing else happens."""
-        wishes = (*self._binds.values(), *self._evictions.values())
+        decisions = (*self._binds.values(), *self._evictions.values())
         times = [
             each.since + self._patience
-            for each in wishes
+            for each in decisions
             if not each.is_reported and each.pod in self._pods
         ]
         times += [each.at + EVICTION_SHOWS_S for each in self._leaving]
@@ -247,8 +247,8 @@ class Comparison:
         plans = [(serial, plan) for serial, plan in self._plans if serial > since]
         if self._serial and self._is_mine(tracked.seen):
             case = self._compare_bind(now, tracked.seen, node, groups, plans)
-            wish = self._binds.get(name)
-            if case.compared.outcome == "same" and wish is not None and wish.is_reported:
+            decision = self._binds.get(name)
+            if case.compared.outcome == "same" and decision is not None and decision.is_reported:
                 case = replace(case, compared=replace(case.compared, cause="late"))
             self._cases.append(case)
         self._devices.put(name, groups, self._serial)
@@ -264,8 +264,8 @@ class Comparison:
     ) -> Case:
         theirs = f"bind to {node}"
         if not plans:
-            said = (now, 0, "bind", pod.name, pod.group, "not_compared", "not planned", theirs)
-            return Case(Compared(*said))  # type: ignore[arg-type]
+            values = (now, 0, "bind", pod.name, pod.group, "not_compared", "not planned", theirs)
+            return Case(Compared(*values))  # type: ignore[arg-type]
         partners = frozenset(
             name
             for _, plan in plans
@@ -377,11 +377,11 @@ class Comparison:
 
     # ---- what does not happen --------------------------------------------------------------------
 
-    def _miss(self, now: float, subject: Subject, pod: str, wish: _Wish) -> None:
+    def _miss(self, now: float, subject: Subject, pod: str, decision: _Decision) -> None:
         tracked = self._pods.get(pod)
-        if tracked is None or wish.is_reported or now - wish.since < self._patience:
+        if tracked is None or decision.is_reported or now - decision.since < self._patience:
             return
-        wish.is_reported = True
+        decision.is_reported = True
         serial, plan = self._plans[-1]
         compared = Compared(
             *(now, plan.cycle, subject, pod, self._group_of(pod), "missed"),

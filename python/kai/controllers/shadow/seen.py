@@ -118,7 +118,7 @@ def gpu_groups_of(labels: Mapping[str, Any]) -> frozenset[str]:
 
 def _shape(manifest: Mapping[str, Any]) -> str:
     spec = mapping(manifest.get("spec"))
-    asked = [
+    requests = [
         each.get("resources")
         for part in ("containers", "initContainers")
         for each in objects(spec.get(part))
@@ -133,4 +133,4 @@ def _shape(manifest: Mapping[str, Any]) -> str:
     }
     part = labels_of(manifest).get(keys.SUBGROUP_LABEL)
     others = {key: spec.get(key) for key in _SHAPE}
-    return json.dumps([asked, shared, part, others], sort_keys=True, default=str)
+    return json.dumps([requests, shared, part, others], sort_keys=True, default=str)

@@ -27,10 +27,10 @@ from kai.controllers.verdicts.facts import (
     Event,
     GroupSeen,
     PodSeen,
-    Said,
     Seen,
     Ticket,
     Verdict,
+    VerdictSource,
     binder_event,
     bound_to,
     not_bound,
@@ -38,7 +38,7 @@ from kai.controllers.verdicts.facts import (
 from kai.controllers.verdicts.groups import DEFAULT_POOL, Groups
 from kai.controllers.verdicts.orders import LAST_EVICTION, Eviction, binding, counted, evictions
 from kai.controllers.verdicts.pace import COUNTS_A_SECOND, OTHERS_A_SECOND, Budget
-from kai.controllers.verdicts.plans import Saying
+from kai.controllers.verdicts.plans import PlanVerdicts
 from kai.controllers.verdicts.pods import Pods
 from kai.engine.plan import Plan
 
@@ -49,10 +49,10 @@ __all__ = [
     "Eviction",
     "GroupSeen",
     "PodSeen",
-    "Said",
     "Seen",
     "Ticket",
     "Verdict",
+    "VerdictSource",
     "Verdicts",
     "binder_event",
     "binding",
@@ -96,26 +96,26 @@ class Verdicts:
         groups that are missing in the plan. `late`: groups whose pods the plan binds, but whose
         bindings wait after a failure: they get no time of a start.
         """
-        said = self.read(plan, seen, changed)
+        verdicts = self.read(plan, seen, changed)
         if late:
-            said.start_later(late)
-        said.add(bad_pods or {}, bad_groups or {})
-        return self.take_in(now, said, seen)
+            verdicts.start_later(late)
+        verdicts.add(bad_pods or {}, bad_groups or {})
+        return self.take_in(now, verdicts, seen)
 
-    def read(self, plan: Plan, seen: Seen, changed: Iterable[str] | None = None) -> Saying:
+    def read(self, plan: Plan, seen: Seen, changed: Iterable[str] | None = None) -> PlanVerdicts:
         """The first half of `decide`; it takes two thirds of the time and changes no state.
 
         May run on another thread than the other methods, one plan after the other, if `seen` allows
         it.
         """
-        return Saying(plan, seen, last=self._last, known=self._groups.known, changed=changed)
+        return PlanVerdicts(plan, seen, last=self._last, known=self._groups.known, changed=changed)
 
-    def take_in(self, now: float, said: Said, seen: Seen) -> Decided:
+    def take_in(self, now: float, source: VerdictSource, seen: Seen) -> Decided:
         """The second half: the writes for a plan, or for any other object with the interface of
-        `Said`."""
+        `VerdictSource`."""
         out = Decided()
-        self._groups.take_in(now, said.groups, seen, out)
-        self._pods.take_in(now, said, seen, out)
+        self._groups.take_in(now, source.groups, seen, out)
+        self._pods.take_in(now, source, seen, out)
         self._groups.due(now, out)
         self._pods.due(now, out)
         return self._finish(now, out)

@@ -137,7 +137,7 @@ class Verdict(NamedTuple):
     """What the group has received, in the format of a job order's annotation."""
 
 
-class Said(Protocol):
+class VerdictSource(Protocol):
     """The part of a plan that the writers need (kai.controllers.verdicts.plans)."""
 
     @property
@@ -154,5 +154,5 @@ class Said(Protocol):
 
     @property
     def groups(self) -> Iterable[Verdict]:
-        """The groups with news, and the groups that have a state although the plan has no verdict
+        """The changed groups, and the groups that have a state although the plan has no verdict
         on them any more."""

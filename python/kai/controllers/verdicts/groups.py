@@ -32,19 +32,20 @@ class Last(NamedTuple):
 
 
 class _Group:
-    """`wish`: the verdict of a plan on a waiting group; None: it does not wait. `others`: entries
-    of other node pools. `last_id`: of the newest entry. `said`: the shapes of the last events by
-    reason. `unready`: it waits for its own pods; `silent`: as before, and not reported yet."""
+    """`pending`: the verdict of a plan on a waiting group; None: it does not wait. `others`:
+    entries of other node pools. `last_id`: of the newest entry. `last_events`: the shapes of the
+    last events by reason. `unready`: it waits for its own pods; `silent`: as before, and not
+    reported yet."""
 
     __slots__ = (
-        *("holds", "last_id", "looked", "others", "pace", "pool", "said", "silent", "stale"),
-        *("stamps", "status", "uid", "unready", "wish"),
+        *("holds", "last_events", "last_id", "looked", "others", "pace", "pool", "silent", "stale"),
+        *("stamps", "pending", "status", "uid", "unready"),
     )
 
     def __init__(self, seen: GroupSeen, now: float) -> None:
         self.uid = seen.uid
-        self.wish: Verdict | None = None
-        self.said: dict[str, int] = {}
+        self.pending: Verdict | None = None
+        self.last_events: dict[str, int] = {}
         self.unready = False
         self.silent: Verdict | None = None
         self.stale = keys.STALE_ANNOTATION in seen.stamps
@@ -54,7 +55,7 @@ class _Group:
         self.look(seen, now)
         last = self.status.there[_CONDITIONS]
         if last is not None:
-            self.said["Unschedulable"] = shape(last.message)
+            self.last_events["Unschedulable"] = shape(last.message)
 
     def look(self, seen: GroupSeen, now: float) -> None:
         self.looked = now
@@ -66,12 +67,12 @@ class _Group:
         self.last_id = max(self.last_id, _transition_id(last))
         self.stamps.look({name: seen.stamps.get(name, "") for name in STAMPS})
 
-    def say(self, reason: str, text: str) -> bool:
+    def is_new_event(self, reason: str, text: str) -> bool:
         """Whether an event with that reason differs from the last one."""
-        what = shape(text)
-        if self.said.get(reason) == what:
+        event_shape = shape(text)
+        if self.last_events.get(reason) == event_shape:
             return False
-        self.said[reason] = what
+        self.last_events[reason] = event_shape
         return True
 
 
@@ -102,12 +103,12 @@ class Groups:
         return self._groups
 
     def take_in(self, now: float, verdicts: Iterable[Verdict], seen: Seen, out: Decided) -> None:
-        """Takes in a plan's verdicts on the groups with news."""
+        """Takes in a plan's verdicts on the changed groups."""
         for verdict in verdicts:
             group = self._groups.get(verdict.name)
             facts = seen.group(verdict.name)
             if facts is None:
-                self._owe(now, verdict)
+                self._note_unseen(now, verdict)
                 continue
             _, started = self.unseen.pop(verdict.name, (now, ""))
             if started and keys.LAST_START_ANNOTATION not in facts.stamps:
@@ -115,7 +116,7 @@ class Groups:
             if group is None:
                 if _is_right(verdict, facts):
                     continue
-            elif now < group.looked + LOOK_S and (group.wish, group.holds, group.uid) == (
+            elif now < group.looked + LOOK_S and (group.pending, group.holds, group.uid) == (
                 verdict,
                 facts.holds,
                 facts.uid,
@@ -127,14 +128,14 @@ class Groups:
             self._verdict(now, verdict, group, out)
             self._send_status(now, verdict.name, group, out)
             self._send_stamps(now, verdict.name, group, out)
-            self._rest(now, verdict.name, group)
+            self._schedule_forget(now, verdict.name, group)
         for name in [name for name, (since, _) in self.unseen.items() if now >= since + LOOK_S]:
             del self.unseen[name]
         for name, group in list(self._groups.items()):
             if now >= group.looked + LOOK_S:
                 self._look(now, name, group, seen, out)
 
-    def _owe(self, now: float, verdict: Verdict) -> None:
+    def _note_unseen(self, now: float, verdict: Verdict) -> None:
         """The group is not created yet: its verdict is written later."""
         started = verdict.last_start or self.unseen.get(verdict.name, (now, ""))[1]
         if verdict.message or started:
@@ -149,7 +150,7 @@ class Groups:
         if (group.stamps.current(field) or "") < value:
             group.stamps.want(field, value)
             self._send_stamps(now, name, group, out)
-        self._rest(now, name, group)
+        self._schedule_forget(now, name, group)
         return group.uid
 
     def gone(self, name: str, uid: str = "") -> None:
@@ -184,14 +185,14 @@ class Groups:
                 retries.set(name, now + wait)
             return
         written.confirm(number)
-        self._rest(now, name, group)
+        self._schedule_forget(now, name, group)
 
     def due(self, now: float, out: Decided) -> None:
         """The writes that waited for their time."""
         while len(out.writes) < BATCH and (name := self._firsts.pop_one(now)) is not None:
             group = self._groups.get(name)
-            if group is not None and group.wish is not None:
-                self._write_wish(now, name, group, out)
+            if group is not None and group.pending is not None:
+                self._write_pending(now, name, group, out)
                 self._send_status(now, name, group, out)
         for timers, budget in (
             (self._others, self._others_budget),
@@ -199,13 +200,13 @@ class Groups:
         ):
             for name in timers.pop(now, budget):
                 group = self._groups.get(name)
-                if group is not None and group.wish is not None:
-                    self._write_wish(now, name, group, out)
+                if group is not None and group.pending is not None:
+                    self._write_pending(now, name, group, out)
                     self._send_status(now, name, group, out)
         for name in self._not_ready.pop(now):
             group = self._groups.get(name)
             if group is not None and group.silent is not None:
-                if group.say("NotReady", group.silent.message):
+                if group.is_new_event("NotReady", group.silent.message):
                     out.events.append(_event(name, group.uid, "NotReady", group.silent.message))
                 group.silent = None
         for name in self._status_retries.pop(now):
@@ -245,14 +246,14 @@ class Groups:
         return group
 
     def _look(self, now: float, name: str, group: _Group, seen: Seen, out: Decided) -> None:
-        """Compares a group without news with the cluster."""
+        """Compares an unchanged group with the cluster."""
         facts = seen.group(name)
         if facts is None or facts.uid != group.uid:
             self.gone(name)
             return
         group.look(facts, now)
-        if group.wish is not None:
-            self._wish(now, name, group, group.wish, out)
+        if group.pending is not None:
+            self._set_pending(now, name, group, group.pending, out)
             self._send_status(now, name, group, out)
 
     def _stamps(self, now: float, verdict: Verdict, group: _Group, out: Decided) -> None:
@@ -269,8 +270,8 @@ class Groups:
     def _staleness(self, verdict: Verdict, group: _Group, out: Decided) -> None:
         group.stale = bool(verdict.stale)
         if not verdict.stale:
-            group.said.pop("StaleJob", None)
-        elif group.say("StaleJob", verdict.stale):
+            group.last_events.pop("StaleJob", None)
+        elif group.is_new_event("StaleJob", verdict.stale):
             out.events.append(_event(verdict.name, group.uid, "StaleJob", verdict.stale))
 
     def _verdict(self, now: float, verdict: Verdict, group: _Group, out: Decided) -> None:
@@ -279,7 +280,7 @@ class Groups:
         group.unready = verdict.verdict == "not_ready" and bool(verdict.message)
         if group.unready:
             self._stop_waiting(name, group)
-            if group.said.get("NotReady") != shape(verdict.message):
+            if group.last_events.get("NotReady") != shape(verdict.message):
                 group.silent = verdict
                 if self._not_ready.get(name) is None:
                     self._not_ready.set(name, now + NOT_READY_S)
@@ -290,26 +291,30 @@ class Groups:
             # It does not wait any more: the condition's message is outdated.
             self._stop_waiting(name, group)
             if verdict.verdict in ("placed", "running", "not_ready"):
-                group.said.pop("Unschedulable", None)
-                group.said.pop("NotReady", None)
+                group.last_events.pop("Unschedulable", None)
+                group.last_events.pop("NotReady", None)
                 self._clear_conditions(group)
             return
         self._forget.clear(name)
-        self._wish(now, name, group, verdict._replace(message=sys.intern(verdict.message)), out)
+        self._set_pending(
+            now, name, group, verdict._replace(message=sys.intern(verdict.message)), out
+        )
 
-    def _wish(self, now: float, name: str, group: _Group, wish: Verdict, out: Decided) -> None:
+    def _set_pending(
+        self, now: float, name: str, group: _Group, pending: Verdict, out: Decided
+    ) -> None:
         """Writes why the group waits: now, or when its pace allows it."""
-        group.wish = wish
-        if group.holds or wish.verdict == "partly_placed":
+        group.pending = pending
+        if group.holds or pending.verdict == "partly_placed":
             # Some of its pods run, so it has no condition; the event names the waiting pods (spec 5
             # A21).
             self._clear_conditions(group)
-        how = self._difference(group, wish)
+        how = self._difference(group, pending)
         if how is None:
             self._clear(name)
         elif how == "first":
             if len(out.writes) < BATCH:
-                self._write_wish(now, name, group, out)
+                self._write_pending(now, name, group, out)
             else:
                 self._firsts.set(name, now)
         else:
@@ -325,40 +330,40 @@ class Groups:
             group.status.want(_CONDITIONS, None)
 
     def _stop_waiting(self, name: str, group: _Group) -> None:
-        group.wish = None
+        group.pending = None
         self._clear(name)
 
     def _difference(
-        self, group: _Group, wish: Verdict
+        self, group: _Group, pending: Verdict
     ) -> Literal["first", "other", "counts"] | None:
-        if group.holds or wish.verdict == "partly_placed":
-            told = group.said.get("Unschedulable")
-            if told is None:
+        if group.holds or pending.verdict == "partly_placed":
+            last_event = group.last_events.get("Unschedulable")
+            if last_event is None:
                 return "first"
-            return None if told == shape(wish.message) else "other"
+            return None if last_event == shape(pending.message) else "other"
         current = group.status.current(_CONDITIONS)
-        entry = self._entry(group, wish)
+        entry = self._entry(group, pending)
         if current == entry:
             return None
         if not isinstance(current, Last) or current.node_pool != entry.node_pool:
             return "first"
         return "counts" if shape(current.message) == shape(entry.message) else "other"
 
-    def _entry(self, group: _Group, wish: Verdict) -> Last:
-        return Last(_TYPE, group.pool, "Unschedulable", wish.message, "True")
+    def _entry(self, group: _Group, pending: Verdict) -> Last:
+        return Last(_TYPE, group.pool, "Unschedulable", pending.message, "True")
 
-    def _write_wish(self, now: float, name: str, group: _Group, out: Decided) -> None:
-        wish = group.wish
-        assert wish is not None
-        how = self._difference(group, wish)
+    def _write_pending(self, now: float, name: str, group: _Group, out: Decided) -> None:
+        pending = group.pending
+        assert pending is not None
+        how = self._difference(group, pending)
         self._clear(name)
         if how is None:
             return
         group.pace.wrote(now, how)
-        if group.say("Unschedulable", wish.message):
-            out.events.append(_event(name, group.uid, "Unschedulable", wish.message))
-        if not group.holds and wish.verdict != "partly_placed":
-            group.status.want(_CONDITIONS, self._entry(group, wish))
+        if group.is_new_event("Unschedulable", pending.message):
+            out.events.append(_event(name, group.uid, "Unschedulable", pending.message))
+        if not group.holds and pending.verdict != "partly_placed":
+            group.status.want(_CONDITIONS, self._entry(group, pending))
 
     def _send_status(self, now: float, name: str, group: _Group, out: Decided) -> None:
         if self._status_retries.get(name) is not None:
@@ -370,7 +375,7 @@ class Groups:
         entries: list[Mapping[str, Any]] | None = None
         if last is not None:
             group.last_id += 1
-            reasons = () if group.wish is None else group.wish.reasons
+            reasons = () if group.pending is None else group.pending.reasons
             entries = [*group.others, _to_object(last, reasons, group.last_id, now)]
         body = {"metadata": {"uid": group.uid}, "status": {_CONDITIONS: entries}}
         out.writes.append(
@@ -396,14 +401,14 @@ class Groups:
 
     def _is_done(self, group: _Group) -> bool:
         return (
-            group.wish is None
+            group.pending is None
             and not group.unready
             and not group.stale
             and group.status.is_settled
             and group.stamps.is_settled
         )
 
-    def _rest(self, now: float, name: str, group: _Group) -> None:
+    def _schedule_forget(self, now: float, name: str, group: _Group) -> None:
         """Removes the state after a while, if nothing is left to do."""
         if self._is_done(group):
             self._forget.set(name, max(now + LINGER_S, group.pace.free_at))

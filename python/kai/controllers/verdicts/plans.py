@@ -1,4 +1,4 @@
-"""Reads the part of a `kai.Plan` that the writers need, limited to the news."""
+"""Reads the part of a `kai.Plan` that the writers need, limited to the changes."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _OTHER_REASON = "PodSchedulingErrors"
 _NODE_POOL = re.compile(r"^Node-Pool '[^']*': ")  # of groups with schedulingBackoff (spec 5 A17)
 
 
-class Saying:
-    """The verdicts of one plan; an implementation of `Said`.
+class PlanVerdicts:
+    """The verdicts of one plan; an implementation of `VerdictSource`.
 
     `last`: the previous plan's verdicts on waiting groups; it is updated. `known`: the groups with
     a state in the writers. `changed`: the groups that changed since, or have a pod that did; None:
@@ -63,7 +63,7 @@ class Saying:
                 evicted.add(decision.pod)
         for pod in evicted & self.promised.keys():
             del self.promised[pod]  # a pod that moves: its successor has another name or UID
-        names = self._with_news(last, known, changed)
+        names = self._changed_groups(last, known, changed)
         self.groups = [self._verdict(group) for group in groups_named(plan, names)]
 
     def add(self, pods: Mapping[str, str], groups: Mapping[str, str]) -> None:
@@ -80,7 +80,7 @@ class Saying:
             each._replace(last_start=None) if each.name in groups else each for each in self.groups
         ]
 
-    def _with_news(
+    def _changed_groups(
         self,
         last: dict[str, tuple[str, str, str]],
         known: Collection[str],
@@ -92,11 +92,15 @@ class Saying:
         last.clear()
         looked_at = None if wanted is None else wanted.union(known)
         for each in outlines(self._plan, looked_at):
-            news = wanted is None or each.name in wanted or (each.name in known and _rests(each))
+            is_changed = (
+                wanted is None
+                or each.name in wanted
+                or (each.name in known and _has_no_verdict(each))
+            )
             if each.reason or each.verdict in _WAITS:
-                said = last[each.name] = (each.verdict, each.reason, each.message)
-                news = news or before.get(each.name) != said
-            if news or each.bound or each.evicted:
+                outcome = last[each.name] = (each.verdict, each.reason, each.message)
+                is_changed = is_changed or before.get(each.name) != outcome
+            if is_changed or each.bound or each.evicted:
                 names.append(each.name)
         return names
 
@@ -176,7 +180,7 @@ def _all_leave(stale: Reason) -> bool:
     return all(each["active"] == each["leaving"] for each in stale.facts["pod_sets"])
 
 
-def _rests(each: Outline) -> bool:
+def _has_no_verdict(each: Outline) -> bool:
     """Whether the group has no verdict, so that an earlier one may need a correction."""
     return not each.reason and each.verdict not in _WAITS
 

@@ -13,9 +13,9 @@ from kai.controllers.verdicts.facts import (
     Decided,
     Event,
     PodSeen,
-    Said,
     Seen,
     Ticket,
+    VerdictSource,
     binder_event,
     bound_to,
     not_bound,
@@ -44,27 +44,27 @@ _EVENT_OF = {UNSCHEDULABLE: UNSCHEDULABLE, BINDING_ERROR: "FailedBinding"}
 
 
 class _Pod:
-    """`wish`: the condition that it needs; None: it does not wait. `refused`: its PodBound, if a
-    binding of ours failed. `node`: its promised node. `said`: the shape of the last event by
+    """`needed`: the condition that it needs; None: it does not wait. `refused`: its PodBound, if a
+    binding of ours failed. `node`: its promised node. `last_events`: the shape of the last event by
     reason."""
 
     __slots__ = (
-        *("looked", "marked", "node", "pace", "placed"),
-        *("refused", "said", "uid", "wish", "written"),
+        *("last_events", "looked", "marked", "needed", "node", "pace", "placed"),
+        *("refused", "uid", "written"),
     )
 
     def __init__(self, seen: PodSeen, now: float) -> None:
         self.uid = seen.uid
         self.marked, self.placed = seen.marked, seen.placed
-        self.wish: Condition | None = None
+        self.needed: Condition | None = None
         self.refused: Condition | None = None
         self.node = seen.nominated
         self.written = Written(_there(seen))
         self.pace = Pace()
-        self.said: tuple[int | None, int | None] = (None, None)
+        self.last_events: tuple[int | None, int | None] = (None, None)
         self.looked = now
         if seen.scheduled is not None and seen.scheduled.status == "False":
-            self.say(seen.scheduled.reason, shape(seen.scheduled.message))
+            self.is_new_event(seen.scheduled.reason, shape(seen.scheduled.message))
 
     def look(self, now: float, seen: PodSeen) -> None:
         """Compares it with the cluster, if the last time was long ago."""
@@ -72,14 +72,14 @@ class _Pod:
             self.looked = now
             self.written.look(_there(seen))
 
-    def say(self, reason: str, what: int) -> bool:
+    def is_new_event(self, reason: str, event_shape: int) -> bool:
         """Whether an event with that reason differs from the last one."""
-        waiting, failed = self.said
+        waiting, failed = self.last_events
         if reason == UNSCHEDULABLE:
-            self.said = (what, failed)
-            return waiting != what
-        self.said = (waiting, what)
-        return failed != what
+            self.last_events = (event_shape, failed)
+            return waiting != event_shape
+        self.last_events = (waiting, event_shape)
+        return failed != event_shape
 
 
 def _there(seen: PodSeen) -> dict[str, Any]:
@@ -98,18 +98,18 @@ class Pods:
     def __len__(self) -> int:
         return len(self._pods)
 
-    def take_in(self, now: float, said: Said, seen: Seen, out: Decided) -> None:
+    def take_in(self, now: float, source: VerdictSource, seen: Seen, out: Decided) -> None:
         """Takes in a plan: the waiting pods with their messages, and the promised nodes."""
-        bound = set(said.bound)
-        promised = said.promised
+        bound = set(source.bound)
+        promised = source.promised
         for name, pod in list(self._pods.items()):
-            if pod.wish is not None and name not in said.waiting:
-                pod.wish = None
+            if pod.needed is not None and name not in source.waiting:
+                pod.needed = None
                 self._clear(name)
-                self._rest(now, name, pod)
+                self._schedule_forget(now, name, pod)
             if pod.node and name not in promised and name not in bound:
                 self._promise(now, name, pod, "", out)
-        for name, text in said.waiting.items():
+        for name, text in source.waiting.items():
             self._wait(now, name, text, promised, seen, out)
         for name, node in promised.items():
             known = self._pods.get(name)
@@ -141,7 +141,7 @@ class Pods:
         pod = self._find(now, name, seen)
         if pod is None:
             return
-        pod.wish, pod.said, pod.node, pod.pace = None, (None, None), "", Pace()
+        pod.needed, pod.last_events, pod.node, pod.pace = None, (None, None), "", Pace()
         self._clear(name)
         written = pod.written
         written.wanted.pop(SCHEDULED, None)
@@ -159,7 +159,7 @@ class Pods:
             written.want(BOUND, condition)
             out.events.append(binder_event(name, pod.uid, condition))
         self._send(now, name, pod, out)
-        self._rest(now, name, pod)
+        self._schedule_forget(now, name, pod)
 
     def failed(
         self,
@@ -180,7 +180,7 @@ class Pods:
         if pod.node:
             self._promise(now, name, pod, "", out)
         pod.refused = not_bound(name, node, error) if here else None
-        self._wish(now, name, pod, Condition("False", BINDING_ERROR, sys.intern(text)), out)
+        self._set_needed(now, name, pod, Condition("False", BINDING_ERROR, sys.intern(text)), out)
 
     def gone(self, name: str, uid: str = "") -> None:
         """The pod with this UID, if given, does not exist any more."""
@@ -206,28 +206,28 @@ class Pods:
                 self._retries.set(name, now + wait)
             return
         pod.written.confirm(number)
-        self._rest(now, name, pod)
+        self._schedule_forget(now, name, pod)
 
     def due(self, now: float, out: Decided) -> None:
         """The writes that waited for their time."""
         while len(out.writes) < BATCH and (name := self._firsts.pop_one(now)) is not None:
             pod = self._pods.get(name)
-            if pod is not None and pod.wish is not None:
-                self._write_wish(now, name, pod, out)
+            if pod is not None and pod.needed is not None:
+                self._write_needed(now, name, pod, out)
         for timers, budget in (
             (self._others, self._others_budget),
             (self._counts, self._counts_budget),
         ):
             for name in timers.pop(now, budget):
                 pod = self._pods.get(name)
-                if pod is not None and pod.wish is not None:
-                    self._write_wish(now, name, pod, out)
+                if pod is not None and pod.needed is not None:
+                    self._write_needed(now, name, pod, out)
         for name in self._retries.pop(now):
             if (pod := self._pods.get(name)) is not None:
                 self._send(now, name, pod, out)
         for name in self._forget.pop(now):
             pod = self._pods.get(name)
-            if pod is not None and pod.wish is None and not pod.node and pod.written.is_settled:
+            if pod is not None and pod.needed is None and not pod.node and pod.written.is_settled:
                 del self._pods[name]
 
     def wake(self, now: float) -> float | None:
@@ -265,9 +265,9 @@ class Pods:
         out: Decided,
     ) -> None:
         pod = self._pods.get(name)
-        if pod is not None and pod.wish is not None and now < pod.looked + LOOK_S:
-            wish = pod.wish
-            if wish.message == text and wish.reason == UNSCHEDULABLE:
+        if pod is not None and pod.needed is not None and now < pod.looked + LOOK_S:
+            needed = pod.needed
+            if needed.message == text and needed.reason == UNSCHEDULABLE:
                 return
         facts = seen.pod(name)
         pod = self._find(now, name, seen)
@@ -280,22 +280,24 @@ class Pods:
         if pod.written.current(BOUND) is not None:
             pod.written.want(BOUND, None)  # of an earlier try
             self._send(now, name, pod, out)
-        self._wish(now, name, pod, Condition("False", UNSCHEDULABLE, sys.intern(text)), out)
+        self._set_needed(now, name, pod, Condition("False", UNSCHEDULABLE, sys.intern(text)), out)
 
-    def _wish(self, now: float, name: str, pod: _Pod, wish: Condition, out: Decided) -> None:
+    def _set_needed(
+        self, now: float, name: str, pod: _Pod, needed: Condition, out: Decided
+    ) -> None:
         """Writes the condition: now, or when its pace allows it."""
-        pod.wish = wish
+        pod.needed = needed
         self._forget.clear(name)
-        how = self._difference(pod, wish)
+        how = self._difference(pod, needed)
         if how is None:
             self._clear(name)
             return
         if how == "first":
-            if wish.message.startswith(_TOO_EARLY):
+            if needed.message.startswith(_TOO_EARLY):
                 if self._firsts.get(name) is None:
                     self._firsts.set(name, now + TOO_EARLY_S)
             elif len(out.writes) < BATCH:
-                self._write_wish(now, name, pod, out)
+                self._write_needed(now, name, pod, out)
             else:
                 self._firsts.set(name, now)
             return
@@ -306,40 +308,42 @@ class Pods:
         at = timers.get(name)
         timers.set(name, pod.pace.next(how, now, name) if at is None else at)
 
-    def _difference(self, pod: _Pod, wish: Condition) -> Literal["first", "other", "counts"] | None:
+    def _difference(
+        self, pod: _Pod, needed: Condition
+    ) -> Literal["first", "other", "counts"] | None:
         current = pod.written.current(SCHEDULED)
-        if not pod.marked and wish.reason == UNSCHEDULABLE:
-            told = pod.said[0]
-            if told is None:
+        if not pod.marked and needed.reason == UNSCHEDULABLE:
+            last_event = pod.last_events[0]
+            if last_event is None:
                 return "first"
-            return None if told == shape(wish.message) else "other"
-        if current == wish:
+            return None if last_event == shape(needed.message) else "other"
+        if current == needed:
             return None
         if not isinstance(current, Condition) or current.status != "False":
             return "first"
-        if current.reason != wish.reason:
+        if current.reason != needed.reason:
             # Autoscalers react to the first reason and not to the other.
-            return "first" if wish.reason == UNSCHEDULABLE else "other"
-        return "counts" if shape(current.message) == shape(wish.message) else "other"
+            return "first" if needed.reason == UNSCHEDULABLE else "other"
+        return "counts" if shape(current.message) == shape(needed.message) else "other"
 
-    def _write_wish(self, now: float, name: str, pod: _Pod, out: Decided) -> None:
-        wish = pod.wish
-        assert wish is not None
-        how = self._difference(pod, wish)
+    def _write_needed(self, now: float, name: str, pod: _Pod, out: Decided) -> None:
+        needed = pod.needed
+        assert needed is not None
+        how = self._difference(pod, needed)
         self._clear(name)
         if how is None:
             return
         restarts = how == "first" and not isinstance(pod.written.current(SCHEDULED), Condition)
         pod.pace.wrote(now, "first" if restarts else "counts" if how == "counts" else "other")
-        if pod.say(wish.reason, shape(wish.message)):
-            reason = _EVENT_OF[wish.reason]
-            out.events.append(_event(name, pod.uid, "Warning", reason, wish.message))
-            if wish.reason == BINDING_ERROR and pod.refused is not None:
+        if pod.is_new_event(needed.reason, shape(needed.message)):
+            reason = _EVENT_OF[needed.reason]
+            out.events.append(_event(name, pod.uid, "Warning", reason, needed.message))
+            if needed.reason == BINDING_ERROR and pod.refused is not None:
                 out.events.append(binder_event(name, pod.uid, pod.refused))
-        if wish.reason == BINDING_ERROR and pod.refused is not None:
+        if needed.reason == BINDING_ERROR and pod.refused is not None:
             pod.written.want(BOUND, pod.refused)
-        if pod.marked or wish.reason != UNSCHEDULABLE:
-            pod.written.want(SCHEDULED, wish)
+        if pod.marked or needed.reason != UNSCHEDULABLE:
+            pod.written.want(SCHEDULED, needed)
         self._send(now, name, pod, out)
 
     def _promise(self, now: float, name: str, pod: _Pod, node: str, out: Decided) -> None:
@@ -351,7 +355,7 @@ class Pods:
         # A pod that moves has a node, and the API server accepts no other one for it.
         pod.written.want(NOMINATED, "" if pod.placed else node)
         self._send(now, name, pod, out)
-        self._rest(now, name, pod)
+        self._schedule_forget(now, name, pod)
 
     def _look_again(self, now: float, name: str, pod: _Pod, seen: Seen, out: Decided) -> None:
         """Writes the promised node again if the object has lost it."""
@@ -380,9 +384,9 @@ class Pods:
             )
         )
 
-    def _rest(self, now: float, name: str, pod: _Pod) -> None:
+    def _schedule_forget(self, now: float, name: str, pod: _Pod) -> None:
         """Removes the state after a while, if nothing is left to do."""
-        if pod.wish is None and not pod.node and pod.written.is_settled:
+        if pod.needed is None and not pod.node and pod.written.is_settled:
             self._forget.set(name, max(now + LINGER_S, pod.pace.free_at))
 
     def _clear(self, name: str) -> None:

@@ -311,8 +311,10 @@ class VolumeGiver:
     def _fail(self, given: Given, task: _Task, step: str, why: str) -> None:
         binding = task.binding
         where = "" if step == "PreFilter" else f" and node {binding.node}"
-        said = f"K8sPlugin VolumeBinding failed {step} for pod: {binding.pod}{where}. error: {why}"
-        given.failed.append((binding, f"plugin volumebinding failed in PreBind: {said}"))
+        message = (
+            f"K8sPlugin VolumeBinding failed {step} for pod: {binding.pod}{where}. error: {why}"
+        )
+        given.failed.append((binding, f"plugin volumebinding failed in PreBind: {message}"))
 
     # ---- taking back -----------------------------------------------------------------------------
 

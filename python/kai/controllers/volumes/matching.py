@@ -123,7 +123,7 @@ def best(
     own = [each for each in of_class if is_kept_for(each, claim) and _fits(claim, each)]
     if own:
         return own[0] if is_reached(own[0]) else None
-    return next((each for each in of_class if _would_do(each, claim) and is_reached(each)), None)
+    return next((each for each in of_class if _matches(each, claim) and is_reached(each)), None)
 
 
 def is_kept_for(volume: Volume, claim: Claim) -> bool:
@@ -137,7 +137,7 @@ def _fits(claim: Claim, volume: Volume) -> bool:
     return volume.bytes >= claim.bytes and volume.is_block == claim.is_block
 
 
-def _would_do(volume: Volume, claim: Claim) -> bool:
+def _matches(volume: Volume, claim: Claim) -> bool:
     return (
         _fits(claim, volume)
         and volume.claim is None

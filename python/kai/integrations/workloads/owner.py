@@ -28,10 +28,10 @@ def merge_at(manifest: dict[str, Any], path: str, values: Mapping[str, Any]) -> 
 
 
 def write_topology_of_part(
-    found: Found, asked: PodRequest, kind: Kind, placement: Placement
+    found: Found, request: PodRequest, kind: Kind, placement: Placement
 ) -> list[Unsupported]:
     """The separate topology of one role (spec 7 R5, J7)."""
-    part = pod_part(asked.with_changes(gang_min=None), container=kind.container or "main")
+    part = pod_part(request.with_changes(gang_min=None), container=kind.container or "main")
     annotations = {"annotations": dict(part.owner_annotations)}
     if kind.owns_itself:
         return []  # written with the pod
@@ -47,26 +47,26 @@ def write_topology_of_part(
     return []
 
 
-def write_ray_gpus(found: Found, asked: PodRequest) -> list[str]:
+def write_ray_gpus(found: Found, request: PodRequest) -> list[str]:
     """Ray counts the GPUs of a group from its limits, and only whole GPUs (spec 7 R4)."""
     group: Any = found.holder
-    said: list[str] = []
-    if asked.gpu_kind == "none":
-        return said
+    warnings: list[str] = []
+    if request.gpu_kind == "none":
+        return warnings
     # Whole numbers: half a GPU is an error in Ray's autoscaler.
-    gpus = str(asked.gpus if asked.gpu_kind == "whole" else asked.devices)
+    gpus = str(request.gpus if request.gpu_kind == "whole" else request.devices)
     counted = group.get("rayStartParams") or {}
     before = counted.get("num-gpus")
-    if asked.gpu_kind != "whole" or before is not None:
+    if request.gpu_kind != "whole" or before is not None:
         group["rayStartParams"] = {**counted, "num-gpus": gpus}
         if before not in (None, gpus):
-            said.append(f"num-gpus of Ray group {found.role} was {before}: it is {gpus} now")
+            warnings.append(f"num-gpus of Ray group {found.role} was {before}: it is {gpus} now")
     if "GPU" in (group.get("resources") or {}) and group["resources"]["GPU"] != gpus:
-        said.append(f"GPU in the resources of Ray group {found.role} is {gpus} now")
+        warnings.append(f"GPU in the resources of Ray group {found.role} is {gpus} now")
         group["resources"] = {**group["resources"], "GPU": gpus}
-    if asked.gpu_kind == "claim":
-        said.append("Ray counts one GPU for the claim: set num-gpus if the claim requests more")
-    return said
+    if request.gpu_kind == "claim":
+        warnings.append("Ray counts one GPU for the claim: set num-gpus if the claim requests more")
+    return warnings
 
 
 def write_gang(

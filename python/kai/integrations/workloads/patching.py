@@ -59,41 +59,41 @@ def patch(
     found = list(found_in(manifest, kind))
     check_roles(name, kind, found, [*(wanted or ()), *own])
 
-    said = _Said()
+    report = _Report()
     shown: tuple[bool, Mapping[str, Any]] | None = None
     gangs: dict[str, int] = {}  # of each role that has a number
     for each in found:
         takes_gpus = each.takes_gpus if wanted is None else each.role in wanted
-        asked = own.get(each.role) or (request if takes_gpus else without_gpus(request))
-        written = _write_role(each, asked, name, kind, each.role in own, said)
-        takes_gpus = takes_gpus or asked.gpu_kind != "none"
-        if asked.gang_min is not None and (takes_gpus or each.role in own):
-            gangs[each.role] = asked.gang_min
-        if asked.queue not in (None, request.queue):
-            said.warn(
-                f"{each.role} requests queue {asked.queue}: KAI puts a whole workload into one"
+        requested = own.get(each.role) or (request if takes_gpus else without_gpus(request))
+        written = _write_role(each, requested, name, kind, each.role in own, report)
+        takes_gpus = takes_gpus or requested.gpu_kind != "none"
+        if requested.gang_min is not None and (takes_gpus or each.role in own):
+            gangs[each.role] = requested.gang_min
+        if requested.queue not in (None, request.queue):
+            report.warn(
+                f"{each.role} requests queue {requested.queue}: KAI puts a whole workload into one"
                 f" queue, and uses {request.queue or defaults.DEFAULT_QUEUE} for this {name}"
             )
         if shown is None or (takes_gpus and not shown[0]):
             shown = (takes_gpus, written)
 
-    _write_whole(manifest, request, name, kind, gangs, said)
-    said.warn(*empty_roles(name, kind, found))
+    _write_whole(manifest, request, name, kind, gangs, report)
+    report.warn(*empty_roles(name, kind, found))
     if name != "Pod":
-        said.warn(*deadlines(manifest))
+        report.warn(*deadlines(manifest))
     built = Built(
         orchestrator=orchestrator,
         settings=manifest,
         native=_native(manifest, kind, as_native),
         pod=copy.deepcopy({**(shown[1] if shown else {}), "apiVersion": "v1", "kind": "Pod"}),
-        placement=said.placement.written(),
-        unsupported=tuple(said.unsupported),
-        warnings=tuple(said.warnings),
+        placement=report.placement.written(),
+        unsupported=tuple(report.unsupported),
+        warnings=tuple(report.warnings),
     )
     return built.strict() if strict else built
 
 
-class _Said:
+class _Report:
     """The warnings, unsupported settings and placement of a workload, each once."""
 
     def __init__(self) -> None:
@@ -109,18 +109,18 @@ class _Said:
 
 
 def _write_role(
-    each: Found, asked: PodRequest, name: str, kind: Kind, is_own: bool, said: _Said
+    each: Found, request: PodRequest, name: str, kind: Kind, is_own: bool, report: _Report
 ) -> Mapping[str, Any]:
     """Writes the settings into the pods of one role, and returns their template."""
-    written, part, warnings, lost = with_settings(each.read(), asked, kind, each.shape)
+    written, part, warnings, lost = with_settings(each.read(), request, kind, each.shape)
     each.write(written)
-    said.warn(*part.warnings, *warnings)
-    said.lack(*lost)
-    said.placement.of_pod(part, name if name == "Pod" else "pod template", kind.owns_itself)
-    if asked.topology is not None and is_own:
-        said.lack(*write_topology_of_part(each, asked, kind, said.placement))
+    report.warn(*part.warnings, *warnings)
+    report.lack(*lost)
+    report.placement.of_pod(part, name if name == "Pod" else "pod template", kind.owns_itself)
+    if request.topology is not None and is_own:
+        report.lack(*write_topology_of_part(each, request, kind, report.placement))
     if kind.ray:
-        said.warn(*write_ray_gpus(each, asked))
+        report.warn(*write_ray_gpus(each, request))
     return written
 
 
@@ -130,16 +130,16 @@ def _write_whole(
     name: str,
     kind: Kind,
     gangs: Mapping[str, int],
-    said: _Said,
+    report: _Report,
 ) -> None:
     """Writes the settings that all pods share: queue, priority, topology, and how many start."""
     part = pod_part(request.with_changes(gang_min=None), container=kind.container or "main")
     metadata = _owner_metadata(part, kind, request)
     if kind.owner and metadata:
         merge_at(manifest, kind.owner, metadata)
-        said.placement.of_metadata(metadata, owner_name(name, kind))
+        report.placement.of_metadata(metadata, owner_name(name, kind))
     if request.topology is not None and not kind.topology:
-        said.lack(
+        report.lack(
             Unsupported(
                 "topology",
                 f"KAI reads no topology from a {name}",
@@ -147,7 +147,7 @@ def _write_whole(
             )
         )
     if request.gang_min is not None or gangs:
-        said.lack(*write_gang(manifest, name, kind, request.gang_min, gangs, said.placement))
+        report.lack(*write_gang(manifest, name, kind, request.gang_min, gangs, report.placement))
 
 
 def _owner_metadata(part: PodPart, kind: Kind, request: PodRequest) -> dict[str, Any]:

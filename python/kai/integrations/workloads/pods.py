@@ -99,22 +99,22 @@ def _walk(value: Any, path: str, role: str) -> Iterator[tuple[Any, Any, str]]:
 _ENTRY = re.compile(r"\[\w+\]")
 
 
-def check_roles(name: str, kind: Kind, found: Iterable[Found], asked: Iterable[str]) -> None:
+def check_roles(name: str, kind: Kind, found: Iterable[Found], roles: Iterable[str]) -> None:
     known = [each.role for each in found]
     if not known:
         paths = " or ".join(_ENTRY.sub("[]", each.path).replace("{}", ".*") for each in kind.pods)
         raise rules.refuse(f"this {name} describes no pods: write them at {paths}")
-    for role in asked:
+    for role in roles:
         if role not in known:
             raise rules.refuse(f"this {name} has no role {role!r}: write one of {', '.join(known)}")
 
 
 def with_settings(
-    pod: dict[str, Any], asked: PodRequest, kind: Kind, shape: Shape | None
+    pod: dict[str, Any], request: PodRequest, kind: Kind, shape: Shape | None
 ) -> tuple[dict[str, Any], PodPart, list[str], list[Unsupported]]:
     names = [each.get("name") for each in pod.get("spec", {}).get("containers") or []]
     own = kind.container if not names or kind.container in names else names[0]
-    part = pod_part(asked.with_changes(gang_min=None), container=own)
+    part = pod_part(request.with_changes(gang_min=None), container=own)
     lost = []
     for setting, hint in (shape.no_field_for if shape else {}).items():
         if getattr(part, setting):
@@ -124,10 +124,10 @@ def with_settings(
             part = replace(part, **nothing)
             argument = _ARGUMENT.get(setting, setting)
             lost.append(Unsupported(argument, "there is no field for it", hint))
-    merged, said = merge_into_pod(
+    merged, warnings = merge_into_pod(
         pod, part, container=part.container if names else None, owns_itself=kind.owns_itself
     )
-    return merged, part, [*said], lost
+    return merged, part, [*warnings], lost
 
 
 _ARGUMENT = {"resource_claims": "claim", "volumes": "isolation"}

@@ -177,8 +177,8 @@ def _take_gpus(pod_given: dict[str, Any], request: PodRequest, part: PodPart) ->
     pod_given["resources"] = filled(pod_given["resources"])
     annotations = pod_given.get("annotations") or {}
     if request.gpu_kind != "none":
-        asked_otherwise = annotations.keys() - part.annotations.keys()
-        for key in sorted(key for key in asked_otherwise if is_gpu_annotation(key)):
+        other_requests = annotations.keys() - part.annotations.keys()
+        for key in sorted(key for key in other_requests if is_gpu_annotation(key)):
             del annotations[key]
             warnings.append(f"the annotation {key} was removed: the request has the GPUs")
     env = pod_given.get("env") or []
@@ -216,14 +216,14 @@ _COMPAT_WARNING = (
 )
 
 
-def _about_version(version: versions.Version, asked: str | None) -> Iterator[str]:
+def _about_version(version: versions.Version, given: str | None) -> Iterator[str]:
     if version < versions.NO_START_TIMEOUT:
         yield (
             f"ZenML {versions.text(version)} gives up on a pod that has not started after 600 s,"
             f" and waiting in a queue is normal: pod_startup_timeout is raised to {START_TIMEOUT} s"
         )
     there = installed_version("zenml", "zenml")
-    if asked is None and there is not None and versions.is_older(there):
+    if given is None and there is not None and versions.is_older(there):
         yield (
             f"the settings are for ZenML {versions.text(versions.NO_START_TIMEOUT)} or newer, and"
             f" {there} is installed: write zenml_version={there!r}"

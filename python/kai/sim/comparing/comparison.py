@@ -143,8 +143,8 @@ def compare(
     worlds = Worlds(workload_of(workload), vary, weeks, estimate_error, life)
     chosen = seeds_of(seeds) if worlds.names else seeds_of(seeds)[:1]
     work = Work(points, worlds, names, period_s, until_s, warm_up_s)
-    asked = [(place, seed) for seed in chosen for place in (0, 1)]
-    values = run_all(work, asked, executor=executor, progress=progress)
+    runs = [(place, seed) for seed in chosen for place in (0, 1)]
+    values = run_all(work, runs, executor=executor, progress=progress)
     return compared(work, chosen, values[::2], values[1::2], level=level)
 
 

@@ -32,8 +32,8 @@ class RayExecutor(Executor):
         try:
             import ray
         except ImportError:
-            said = "the executor 'ray' needs Ray: pip install 'kai-sched[ray]'"
-            raise InvalidInputError(said) from None
+            message = "the executor 'ray' needs Ray: pip install 'kai-sched[ray]'"
+            raise InvalidInputError(message) from None
         self._ray: Any = ray
         self._opened = not ray.is_initialized()
         if self._opened:

@@ -63,11 +63,11 @@ def page(found: Findings) -> str:
 
 def fragment(found: Findings) -> str:
     """The same for a place inside another page, such as a notebook."""
-    said = escape(words.heading(found)).replace(" %", "&nbsp;%")
+    title = escape(words.heading(found)).replace(" %", "&nbsp;%")
     about = [f"<p>{escape(each)}</p>" for each in words.paragraphs(found)]
     parts = [
         f'<div class="kai"><style>{_STYLE}</style>',
-        f"<h1>{said}</h1>",
+        f"<h1>{title}</h1>",
         f'<p class="soft">Workload: {escape(found.workload or "without a name")}. '
         f"Base: {escape(found.base)}. Variant: {escape(found.variant)}.</p>",
         *_forest(found),
@@ -99,9 +99,11 @@ def _forest(found: Findings) -> Iterator[str]:
     reach = max(0.01, *(abs(part) for each in shown for part in _ends(each)))
     reach = min(reach, _MOST) * 1.05
     height = _TOP + _ROW * len(shown) + 10
-    said = escape("Differences in percent of the base's mean, with their intervals")
-    yield f"<h2>{said}</h2>"
-    yield (f'<svg viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" role="img" aria-label="{said}">')
+    title = escape("Differences in percent of the base's mean, with their intervals")
+    yield f"<h2>{title}</h2>"
+    yield (
+        f'<svg viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" role="img" aria-label="{title}">'
+    )
     for part in _ticks(reach):
         x = _x(part, reach)
         bold = ' stroke-width="2"' if part == 0 else ' stroke-dasharray="2 3"'
@@ -197,9 +199,9 @@ def _seeds(found: Findings) -> Iterator[str]:
     unit, factor = words.unit_of(primary)
     largest = max(max(base, variant) for _, base, variant in pairs) or 1.0
     height = _TOP + 18 * len(pairs) + 10
-    said = escape(f"{primary.title}{f', {unit}' if unit else ''}: each seed")
-    yield f"<h2>{said}</h2>"
-    yield f'<svg viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" role="img" aria-label="{said}">'
+    title = escape(f"{primary.title}{f', {unit}' if unit else ''}: each seed")
+    yield f"<h2>{title}</h2>"
+    yield f'<svg viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" role="img" aria-label="{title}">'
     for value in (tick for tick in _ticks(largest / factor) if tick >= 0):
         x = _LEFT + _PLOT * value * factor / largest
         label = words.amount(value)

@@ -87,7 +87,7 @@ def run_one(work: Work, place: int, seed: int) -> Values:
 
 def run_all(
     work: Work,
-    asked: Sequence[tuple[int, int]],
+    runs: Sequence[tuple[int, int]],
     *,
     executor: ExecutorChoice = None,
     progress: Progress | None = None,
@@ -103,18 +103,18 @@ def run_all(
     for invalid simulations, PolicyError if a policy fails, and KaiError if
     processes end before their work is done.
     """
-    with _opened(executor, len(asked)) as pool, _moving(progress) as move:
+    with _opened(executor, len(runs)) as pool, _moving(progress) as move:
         if pool is None:
-            return list(_one_by_one(work, asked, move))
+            return list(_one_by_one(work, runs, move))
         if isinstance(pool, ProcessPoolExecutor):
             for point in work.points:
                 _check_sendable(point.policies)
         with _interrupts_wait():
-            futures = [pool.submit(run_one, work, place, seed) for place, seed in asked]
+            futures = [pool.submit(run_one, work, place, seed) for place, seed in runs]
         try:
             for done, future in enumerate(as_completed(futures), start=1):
                 future.result()
-                move(done, len(asked))
+                move(done, len(runs))
         except BrokenExecutor:
             raise KaiError(
                 "a process ended before its simulation: either memory ran out, or the script lacks "
@@ -130,11 +130,11 @@ def run_all(
 
 
 def _one_by_one(
-    work: Work, asked: Sequence[tuple[int, int]], move: Callable[[int, int], None]
+    work: Work, runs: Sequence[tuple[int, int]], move: Callable[[int, int], None]
 ) -> Iterator[Values]:
-    for done, (place, seed) in enumerate(asked, start=1):
+    for done, (place, seed) in enumerate(runs, start=1):
         yield work.run(place, seed)
-        move(done, len(asked))
+        move(done, len(runs))
 
 
 @contextlib.contextmanager

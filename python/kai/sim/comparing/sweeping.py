@@ -155,8 +155,8 @@ def sweep(
     worlds = Worlds(known, vary, weeks, estimate_error, life)
     chosen = seeds_of(seeds) if worlds.names else seeds_of(seeds)[:1]
     work = Work(points, worlds, names, period_s, until_s, warm_up_s)
-    asked = [(place, seed) for place in range(len(points)) for seed in chosen]
-    values = run_all(work, asked, executor=executor, progress=progress)
+    runs = [(place, seed) for place in range(len(points)) for seed in chosen]
+    values = run_all(work, runs, executor=executor, progress=progress)
     step = len(chosen)
     by_point = tuple(tuple(values[i : i + step]) for i in range(0, len(values), step))
     return Sweep(tuple(shown for shown, _ in combinations), chosen, names, by_point, work)
@@ -206,8 +206,8 @@ def _point(
     parts = []
     for name, value in values.items():
         is_named = name == "config" and labels[name] is not value
-        said = str(shown[name])
-        parts.append(said if is_named else f"{name.removeprefix('config.')}={said}")
+        shown_value = str(shown[name])
+        parts.append(shown_value if is_named else f"{name.removeprefix('config.')}={shown_value}")
     text = ", ".join(parts)
     return Point.of(replace(side, name=text or "base"), "base")
 

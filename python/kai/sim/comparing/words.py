@@ -22,20 +22,20 @@ def as_text(found: Findings) -> str:
 def heading(found: Findings) -> str:
     """The answer in a sentence."""
     primary = found.primary
-    said = {
+    prefix = {
         BETTER: f"{found.variant} is better than {found.base}",
         WORSE: f"{found.variant} is worse than {found.base}",
         CANNOT_TELL: f"{found.variant} against {found.base}: cannot tell",
         None: f"{found.variant} against {found.base}",
     }[primary.verdict]
     if primary.difference is None:
-        return f"{said}: no pair has a value for {primary.title}"
+        return f"{prefix}: no pair has a value for {primary.title}"
     by = f"{primary.title} {difference(primary)}"
     if primary.relative is not None:
         by += f" ({signed(100 * primary.relative)} %)"
     if primary.level is not None:
         by += f", interval {interval(primary)}"
-    return f"{said}: {by}"
+    return f"{prefix}: {by}"
 
 
 def table(found: Findings) -> Table:
@@ -73,11 +73,13 @@ def paragraphs(found: Findings) -> Iterable[str]:
         yield f"A seed varies {'; '.join(found.varies)}."
     others = sum(each.level is not None for each in found.metrics[1:])
     if found.primary.level is not None:
-        said = f"Intervals are those of the mean difference, at {percent(found.level)}"
+        sentence = f"Intervals are those of the mean difference, at {percent(found.level)}"
         if others:
-            said += "; the intervals of the other metrics are wider, as they hold for all together "
-            said += "(Holm)"
-        yield said + "."
+            sentence += (
+                "; the intervals of the other metrics are wider, as they hold for all together "
+            )
+            sentence += "(Holm)"
+        yield sentence + "."
     yield from found.notes
 
 

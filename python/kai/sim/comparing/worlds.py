@@ -96,17 +96,17 @@ class Worlds:
 
     def sentences(self) -> tuple[str, ...]:
         """What a seed varies, for people."""
-        said = []
+        found = []
         if "weeks" in self.names:
             drawn = self._whole_weeks if self.weeks is None else self.weeks
-            said.append(f"weeks: {drawn} drawn with replacement out of {self._whole_weeks}")
+            found.append(f"weeks: {drawn} drawn with replacement out of {self._whole_weeks}")
         if "estimates" in self.names:
-            said.append(f"estimates: log-normal error of {self.estimate_error:g}")
+            found.append(f"estimates: log-normal error of {self.estimate_error:g}")
         if "failures" in self.names:
             failures = self.life.failures
             assert failures is not None
-            said.append(
+            found.append(
                 f"failures: each node fails every {failures.mean_days_between:g} days on average, "
                 f"for {failures.mean_repair_hours:g} h"
             )
-        return tuple(said)
+        return tuple(found)

@@ -63,8 +63,8 @@ def of_yaml(
     if nodes is None:
         nodes = _nodes(page, top)
     if not nodes:
-        said = "has no nodes; write `nodes`, or name a file with nodes (--cluster, or nodes=)"
-        raise page.error((), said)
+        problem = "has no nodes; write `nodes`, or name a file with nodes (--cluster, or nodes=)"
+        raise page.error((), problem)
     if queues is None:
         queues = _queues(page, top) or other_queues
     if not queues:
@@ -177,8 +177,8 @@ def _check_parents(page: Page, queues: list[Queue]) -> None:
     for each in queues:
         if each.parent and each.parent not in parents:
             near = did_you_mean(each.parent, parents)
-            said = f"there is no queue {each.parent!r}{near}"
-            raise page.error(("queues", each.name, "parent"), said)
+            problem = f"there is no queue {each.parent!r}{near}"
+            raise page.error(("queues", each.name, "parent"), problem)
         above, steps = each.parent, 0
         while above and steps <= len(queues):
             above, steps = parents[above], steps + 1
@@ -195,8 +195,8 @@ def _nodes(page: Page, top: Mapping[str, Any]) -> tuple[NodePool, ...]:
         first = 1 if autoscale is None else autoscale.least
         count = int(page.number((*path, "count"), first, least=min(first, 1), whole=True))
         if autoscale is not None and not autoscale.least <= count <= autoscale.most:
-            said = f"is {count}, but autoscale has {autoscale.least} to {autoscale.most} nodes"
-            raise page.error((*path, "count"), said)
+            problem = f"is {count}, but autoscale has {autoscale.least} to {autoscale.most} nodes"
+            raise page.error((*path, "count"), problem)
         pools.append(
             NodePool(
                 name,
@@ -250,8 +250,8 @@ def _maintenance(page: Page, name: str, nodes: tuple[NodePool, ...]) -> Maintena
     known = {each: pool for pool in nodes for each in (pool.name, *pool.names())}
     for each in page.texts((*path, "nodes")):
         if each not in known:
-            said = f"there is no node {each!r}{did_you_mean(each, known)}"
-            raise page.error((*path, "nodes"), said)
+            problem = f"there is no node {each!r}{did_you_mean(each, known)}"
+            raise page.error((*path, "nodes"), problem)
     count = page.value((*path, "count"))
     return Maintenance(
         name,
@@ -296,8 +296,8 @@ def _job(page: Page, path: Path, leaves: list[str], classes: Mapping[str, int]) 
     queue = page.text((*path, "queue")) or (leaves[0] if len(leaves) == 1 else "")
     if queue not in leaves:
         near = did_you_mean(queue, leaves)
-        said = f"there is no queue {queue!r} to run jobs{near}" if queue else "has no queue"
-        raise page.error((*path, "queue") if queue else path, said)
+        problem = f"there is no queue {queue!r} to run jobs{near}" if queue else "has no queue"
+        raise page.error((*path, "queue") if queue else path, problem)
     priority = page.text((*path, "priority")) or "train"
     if priority not in classes:
         near = did_you_mean(priority, classes)

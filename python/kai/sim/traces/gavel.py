@@ -102,9 +102,13 @@ class Throughputs:
                 )
             found += bool(known[key])
             tables.append(known[key] or jobs.speed_tables[jobs.speeds[row]])
-        said = f"{found:,} jobs have speeds by GPU model, with durations measured on {reference}"
+        description = (
+            f"{found:,} jobs have speeds by GPU model, with durations measured on {reference}"
+        )
         return replace(
-            workload, jobs=jobs.with_coded(speeds=tables), source=f"{workload.source}; {said}"
+            workload,
+            jobs=jobs.with_coded(speeds=tables),
+            source=f"{workload.source}; {description}",
         )
 
     def _row(self, application: str, gpus: float) -> Mapping[str, float]:

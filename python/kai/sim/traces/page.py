@@ -134,14 +134,14 @@ class Page:
             raise InvalidInputError(f"{file}{line}: {documents[0].problem}")
         self.root = documents[0].value
 
-    def error(self, path: Path, said: str) -> InvalidInputError:
+    def error(self, path: Path, problem: str) -> InvalidInputError:
         """An error with the line and the keys that lead to a value."""
         if self._nodes is None:
             self._nodes = places.nodes_of(self._text)
         line = places.line_of(self._nodes, 0, path)
         place = f"{self.file}:{line}" if line else self.file
         keys = ".".join(map(str, path))
-        return InvalidInputError(f"{place}: {keys + ': ' if keys else ''}{said}")
+        return InvalidInputError(f"{place}: {keys + ': ' if keys else ''}{problem}")
 
     def value(self, path: Path) -> Any:
         """The value at the path; None if there is none."""

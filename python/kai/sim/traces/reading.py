@@ -169,9 +169,9 @@ def _text(path: PathLike, name: str) -> str:
     try:
         data = files.read(path)
         if data.startswith(b"\x1f\x8b"):
-            said = files.too_large("unpacks to more", files.LARGEST)
+            message = files.too_large("unpacks to more", files.LARGEST)
             with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
-                data = files.all_of(stream, files.LARGEST, str(said))
+                data = files.all_of(stream, files.LARGEST, str(message))
         return decode(data)
     except (EOFError, zlib.error, gzip.BadGzipFile):
         raise InvalidInputError(f"{name}: is not a complete gzip file") from None

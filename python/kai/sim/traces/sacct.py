@@ -187,8 +187,8 @@ def _memory(tres: str) -> float:
 
 
 def _models(tres: str, known: Sequence[str]) -> tuple[str, ...]:
-    asked = {model.lower() for model, _ in _GPU.findall(tres) if model}
-    return tuple(sorted(model for model in known if model.lower() in asked))
+    requested = {model.lower() for model, _ in _GPU.findall(tres) if model}
+    return tuple(sorted(model for model in known if model.lower() in requested))
 
 
 def _nodes(

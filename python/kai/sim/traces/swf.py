@@ -77,8 +77,11 @@ def swf(file: str, text: str, *, processors: str = "gpus", queues_by: str = "") 
     table.leave_out("status", np.isin(status, _PARTS), "is that of a part of a job")
     arrival_s = table.numbers("submit", least=0)
     duration_s = table.numbers("run_time", least=0)
-    asked, allocated = table.gpus("processors_asked", least=-1), table.gpus("processors", least=-1)
-    count = np.where(asked > 0, asked, allocated)
+    requested, allocated = (
+        table.gpus("processors_asked", least=-1),
+        table.gpus("processors", least=-1),
+    )
+    count = np.where(requested > 0, requested, allocated)
     table.leave_out("processors", count < 1, "and processors_asked have no number")
     estimate_s = table.numbers("time_asked")
     kept = table.kept()

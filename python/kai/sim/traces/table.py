@@ -195,8 +195,8 @@ class Table:
         """
         rows = np.flatnonzero(self._good)
         if not len(rows):
-            said = next(iter(self.problems()), f"{self.file}: has no rows")
-            raise InvalidInputError(f"{said}; nothing is left" if self._reasons else said)
+            problem = next(iter(self.problems()), f"{self.file}: has no rows")
+            raise InvalidInputError(f"{problem}; nothing is left" if self._reasons else problem)
         return rows
 
     def problems(self) -> tuple[str, ...]:

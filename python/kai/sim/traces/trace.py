@@ -144,10 +144,10 @@ def sized_nodes(
     return (NodePool("node", count, gpus=NODE_GPUS if of_gpus else 0, cpu=_NODE_CORES),)
 
 
-def _nodes_for(arrival_s: Floats, duration_s: Floats, asked: Floats, each: float) -> int:
-    demand = mean_demand_gpus(arrival_s, asked * duration_s)
+def _nodes_for(arrival_s: Floats, duration_s: Floats, gpus: Floats, each: float) -> int:
+    demand = mean_demand_gpus(arrival_s, gpus * duration_s)
     wanted = demand / TARGET_LOAD / each if math.isfinite(demand) else 0.0
-    largest = math.ceil(float(asked.max(initial=0)) / each)
+    largest = math.ceil(float(gpus.max(initial=0)) / each)
     return max(int(wanted + 0.5), largest)
 
 

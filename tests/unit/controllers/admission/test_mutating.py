@@ -53,18 +53,18 @@ def env_of(patched: dict[str, Any], index: int = 0, part: str = "containers") ->
     return patched["spec"][part][index].get("env", [])
 
 
-def test_a_pod_without_a_part_of_a_gpu_stays_as_it_is() -> None:
+def test_a_pod_without_a_part_of_a_gpu_is_unchanged() -> None:
     whole = pod(container(resources=gpus("1")))
     assert created(whole) == whole
     assert created(pod()) == pod()
 
 
-def test_a_second_call_changes_nothing() -> None:
+def test_the_mutation_is_idempotent() -> None:
     once = created(half(container(), container("side")), hami=True, blocks_devices=True)
     assert mutate(once, Rules(hami=True, blocks_devices=True), draw=lambda _: "other") == once
 
 
-def test_the_container_keeps_its_own_variables_but_for_those_of_that_name() -> None:
+def test_only_variables_of_the_same_names_are_replaced() -> None:
     own = [{"name": "GPU_PORTION", "value": "1"}, {"name": "A", "value": "b"}]
     names = [each["name"] for each in env_of(created(half(container(env=own))))]
     assert names == ["A", DEVICES, "RUNAI_NUM_OF_GPUS", "GPU_PORTION"]
@@ -79,7 +79,7 @@ def test_with_hami_core_the_memory_limit_comes_last_and_may_be_missing() -> None
     }
 
 
-def test_the_name_that_a_pod_has_already_is_kept() -> None:
+def test_an_existing_config_map_name_is_kept() -> None:
     patched = created(half(annotations={"runai/shared-gpu-configmap": "mine"}))
     assert patched["spec"]["volumes"] == [
         {"name": "mine-0-vol", "configMap": {"name": "mine-0"}},
@@ -98,9 +98,9 @@ def test_the_runtime_class_is_set_where_there_is_none(
     assert patched["spec"].get("runtimeClassName") == becomes
 
 
-def test_a_missing_container_is_refused_in_kais_words() -> None:
-    said = r"failed to get fraction container ref: container with name b not found for fraction"
-    with pytest.raises(NotFoundError, match=said):
+def test_a_missing_container_is_refused_with_kais_message() -> None:
+    message = r"failed to get fraction container ref: container with name b not found for fraction"
+    with pytest.raises(NotFoundError, match=message):
         created(half(annotations={"gpu-fraction-container-name": "b"}))
 
 
@@ -109,7 +109,7 @@ def test_a_pod_without_containers_is_left_to_the_api_server() -> None:
     assert created(nothing, blocks_devices=True) == nothing
 
 
-def test_blocking_hides_devices_from_containers_that_ask_for_none() -> None:
+def test_blocking_hides_devices_from_containers_without_a_request() -> None:
     patched = created(
         half(
             container("gets"),
@@ -127,12 +127,12 @@ def test_blocking_hides_devices_from_containers_that_ask_for_none() -> None:
     assert env_of(patched, part="initContainers") == [VOID]
 
 
-def test_blocking_leaves_a_reference_to_the_refusal() -> None:
+def test_blocking_does_not_change_a_variable_with_a_reference() -> None:
     reference = {"name": DEVICES, "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
     assert env_of(created(pod(container(env=[reference])), blocks_devices=True)) == [reference]
 
 
-def test_the_patch_has_only_what_changed() -> None:
+def test_the_patch_has_only_the_changes() -> None:
     given = half(container(), container("side"))
     patch = json_patch(given, created(given))
     assert [(each["op"], each["path"]) for each in patch] == [
@@ -145,7 +145,7 @@ def test_the_patch_has_only_what_changed() -> None:
     assert json_patch(given, given) == []
 
 
-def test_a_patch_takes_out_and_replaces() -> None:
+def test_a_patch_removes_and_replaces_values() -> None:
     assert json_patch({"a": 1, "b": [1, {"c": 2}], "d": [1]}, {"b": [1, {"c": 3}], "d": []}) == [
         {"op": "remove", "path": "/a"},
         {"op": "replace", "path": "/b/1/c", "value": 3},

@@ -55,7 +55,7 @@ def first(given: dict[str, Any], **rules: Any) -> str:
         ("0.5_0", f"{WRITTEN}0.5_0"),
     ],
 )
-def test_fractions(value: str, answer: str) -> None:
+def test_fractions_are_checked(value: str, answer: str) -> None:
     assert first(pod({"gpu-fraction": value})) == answer
 
 
@@ -64,7 +64,7 @@ def test_fractions(value: str, answer: str) -> None:
     [("1", True), ("007", True), ("18446744073709551615", True)]
     + [(each, False) for each in ("18446744073709551616", "+5", "0", "", "1.0", "\u0665", "5 ")],
 )
-def test_whole_numbers(value: str, is_good: bool) -> None:
+def test_whole_numbers_are_checked(value: str, is_good: bool) -> None:
     assert first(pod({"gpu-memory": value})) == ("" if is_good else MEMORY)
     devices = pod({"gpu-fraction": "0.5", "gpu-fraction-num-devices": value})
     assert first(devices) == ("" if is_good else COUNT)
@@ -80,8 +80,8 @@ def test_parts_of_gpus_may_be_disabled() -> None:
 
 
 def test_mps_needs_a_part_of_a_gpu() -> None:
-    said = "MPS is only supported with GPU fraction request"
-    assert first(pod({"mps": "true"})) == said
+    message = "MPS is only supported with GPU fraction request"
+    assert first(pod({"mps": "true"})) == message
     assert first(pod({"mps": "false"})) == ""
     assert first(pod({"mps": "true", "gpu-fraction": "0.5"})) == ""
 
@@ -93,7 +93,7 @@ def test_a_limit_of_whole_gpus_beside_a_part_is_refused_even_if_it_is_zero(part:
     assert first(given).startswith("cannot have both GPU fraction request and whole GPU")
 
 
-def test_all_reasons_are_there_and_the_first_is_the_answer() -> None:
+def test_all_reasons_are_listed_and_kais_first() -> None:
     found = refusals(pod({"gpu-fraction": "2", "gpu-memory": "x"}), Rules())
     assert found == ["cannot request both GPU and GPU memory", MEMORY, FRACTION]
 
@@ -134,7 +134,7 @@ def test_blocking_refuses_containers_that_choose_devices() -> None:
         {"mps": "true", "gpu-memory": "100"},
     ],
 )
-def test_lint_reports_as_refused_what_is_refused(annotations: dict[str, str]) -> None:
+def test_lint_refuses_what_admission_refuses(annotations: dict[str, str]) -> None:
     given = pod(annotations)
     reported = list(admission.refusals(pods_in(given), scheduler="kai-scheduler"))
     assert bool(reported) == bool(refusals(given, Rules()))

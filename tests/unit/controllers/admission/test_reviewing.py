@@ -49,23 +49,23 @@ def test_a_pod_that_shares_is_admitted_with_a_patch() -> None:
     }
 
 
-def test_a_pod_that_needs_nothing_is_admitted_as_it_is() -> None:
+def test_a_pod_without_a_part_of_a_gpu_is_admitted_unchanged() -> None:
     assert mutated(review({})) == ALLOWED
     assert validated(review({"gpu-fraction": "0.5"})) == ALLOWED
 
 
-def test_pods_of_other_schedulers_are_left_alone() -> None:
+def test_pods_of_other_schedulers_are_unchanged() -> None:
     others = review({"gpu-fraction": "2", "mps": "true"}, schedulerName="default-scheduler")
     assert mutated(others) == ALLOWED
     assert validated(others) == ALLOWED
 
 
 def test_a_pod_is_refused_with_the_first_reason() -> None:
-    said = "cannot request both GPU and GPU memory"
-    assert validated(review({"gpu-fraction": "2", "gpu-memory": "0"})) == refusal(said)
-    said = "failed to get fraction container ref: container with name b not found for fraction"
+    message = "cannot request both GPU and GPU memory"
+    assert validated(review({"gpu-fraction": "2", "gpu-memory": "0"})) == refusal(message)
+    message = "failed to get fraction container ref: container with name b not found for fraction"
     missing = review({"gpu-fraction": "0.5", "gpu-fraction-container-name": "b"})
-    assert mutated(missing) == refusal(f"{said} request")
+    assert mutated(missing) == refusal(f"{message} request")
 
 
 def test_a_pod_of_another_namespace_than_the_request_is_refused() -> None:
@@ -74,6 +74,6 @@ def test_a_pod_of_another_namespace_than_the_request_is_refused() -> None:
     )
 
 
-def test_nonsense_is_answered() -> None:
+def test_an_invalid_review_is_allowed() -> None:
     assert mutation({}, Rules(), draw=str)["response"] == {"uid": "", "allowed": True}
     assert validation({"request": 3}, Rules())["response"] == {"uid": "", "allowed": True}

@@ -22,7 +22,7 @@ BOUND = "Pod bound successfully to node n1"
 NOT_BOUND = "Failed to bind pod team/a-0 to node n1: policy says no"
 
 
-class Desk:
+class Harness:
     """A binder, and its last steps."""
 
     def __init__(self, **about: Any) -> None:
@@ -35,16 +35,16 @@ class Desk:
         self.steps = self.binder.put(self.now, Request.of(request(**about)))
 
     def check(self, target: Target = THERE) -> None:
-        [asked] = self.binder.take()
-        self.steps = self.binder.checked(self.now, asked, target)
+        [binding] = self.binder.take()
+        self.steps = self.binder.checked(self.now, binding, target)
 
     def answer(self, outcome: Outcome, kind: str = "binding") -> None:
         [write] = [each for each in self.steps.writes if kind_of(each) == kind]
         self.steps = self.binder.answered(self.now, write, outcome)
 
     def look(self, found: dict[str, Any] | None, kind: str = "Pod") -> None:
-        [(binding, asked)] = self.steps.look
-        assert asked == kind
+        [(binding, kind_to_read)] = self.steps.look
+        assert kind_to_read == kind
         self.steps = self.binder.seen(self.now, binding, kind, found)
 
     def tick(self, now: float) -> None:
@@ -62,7 +62,7 @@ class Desk:
         return dict(write.body["status"])
 
     @property
-    def said(self) -> tuple[str, str, str]:
+    def condition(self) -> tuple[str, str, str]:
         """Status, reason and message of the condition; the event is the same."""
         [write] = [each for each in self.steps.writes if kind_of(each) == "condition"]
         assert isinstance(write.body, dict)
@@ -87,28 +87,28 @@ def pod(node: str = "", uid: str = "uid-a-0", **metadata: Any) -> dict[str, Any]
     return {"metadata": {"uid": uid, **metadata}, "spec": {"nodeName": node} if node else {}}
 
 
-def test_a_pod_is_bound_and_request_and_pod_say_so() -> None:
-    desk = Desk()
-    desk.check()
-    [write] = desk.steps.writes
+def test_a_bound_pod_and_its_request_have_the_result() -> None:
+    harness = Harness()
+    harness.check()
+    [write] = harness.steps.writes
     assert isinstance(write.body, dict)
     assert (write.name, write.body["metadata"]["uid"]) == ("a-0", "uid-a-0")
     assert write.body["target"]["name"] == "n1"
-    desk.answer(DONE)
-    assert desk.writes == ["status", "condition"]
-    assert desk.status == {"phase": "Succeeded"}
-    assert desk.said == ("True", "Bound", BOUND)
-    status, condition = desk.steps.writes
-    desk.binder.answered(1, status, DONE)
-    desk.binder.answered(1, condition, DONE)
-    desk.put(version="2", phase="Succeeded")
-    assert desk.steps == Steps()
-    assert len(desk.binder) == 0
-    assert desk.binder.take() == []
+    harness.answer(DONE)
+    assert harness.writes == ["status", "condition"]
+    assert harness.status == {"phase": "Succeeded"}
+    assert harness.condition == ("True", "Bound", BOUND)
+    status, condition = harness.steps.writes
+    harness.binder.answered(1, status, DONE)
+    harness.binder.answered(1, condition, DONE)
+    harness.put(version="2", phase="Succeeded")
+    assert harness.steps == Steps()
+    assert len(harness.binder) == 0
+    assert harness.binder.take() == []
 
 
-def test_the_pod_gets_what_the_request_has_for_it() -> None:
-    desk = Desk()
+def test_the_annotations_of_the_request_are_set_on_the_pod() -> None:
+    harness = Harness()
     given = request()
     given["spec"] |= {
         "receivedResourceType": "Regular",
@@ -118,9 +118,9 @@ def test_the_pod_gets_what_the_request_has_for_it() -> None:
         "uid": "another",
         "annotations": {keys.TOPOLOGY_RANK_ANNOTATION: "3", "note": "mine"},
     }
-    desk.binder.put(0, Request.of(given))
-    desk.check()
-    [write] = desk.steps.writes
+    harness.binder.put(0, Request.of(given))
+    harness.check()
+    [write] = harness.steps.writes
     assert isinstance(write.body, dict)
     assert write.body["metadata"]["annotations"] == {
         keys.RECEIVED_TYPE_ANNOTATION: "Regular",
@@ -129,84 +129,84 @@ def test_the_pod_gets_what_the_request_has_for_it() -> None:
     }
 
 
-def test_requests_that_are_over_or_leaving_are_left_alone() -> None:
+def test_finished_and_terminating_requests_are_skipped() -> None:
     for about in ({"phase": "Succeeded"}, {"phase": "Failed"}):
-        assert len(Desk(**about).binder) == 0
+        assert len(Harness(**about).binder) == 0
     leaving = request()
     leaving["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    desk = Desk()
-    desk.binder.put(0, Request.of(leaving))
-    assert len(desk.binder) == 0
+    harness = Harness()
+    harness.binder.put(0, Request.of(leaving))
+    assert len(harness.binder) == 0
 
 
 # ---- failures ------------------------------------------------------------------------------------
 
 
 def test_a_failure_without_a_limit_is_final() -> None:
-    desk = Desk()
-    desk.check()
-    desk.answer(REFUSED)
-    assert desk.status == {"phase": "Failed", "reason": "policy says no", "failedAttempts": 1}
-    assert desk.said == ("False", "BindingError", NOT_BOUND)
-    status, condition = desk.steps.writes
-    desk.binder.answered(1, status, DONE)
-    desk.binder.answered(1, condition, DONE)
-    desk.put(version="2", phase="Failed", reason="policy says no", failedAttempts=1)
-    desk.tick(1000)
-    assert desk.steps == Steps()
-    assert desk.binder.take() == []
-    assert len(desk.binder) == 0
+    harness = Harness()
+    harness.check()
+    harness.answer(REFUSED)
+    assert harness.status == {"phase": "Failed", "reason": "policy says no", "failedAttempts": 1}
+    assert harness.condition == ("False", "BindingError", NOT_BOUND)
+    status, condition = harness.steps.writes
+    harness.binder.answered(1, status, DONE)
+    harness.binder.answered(1, condition, DONE)
+    harness.put(version="2", phase="Failed", reason="policy says no", failedAttempts=1)
+    harness.tick(1000)
+    assert harness.steps == Steps()
+    assert harness.binder.take() == []
+    assert len(harness.binder) == 0
 
 
-def test_the_limit_is_honoured_and_the_waits_double() -> None:
-    desk = Desk(limit=4)
+def test_tries_stop_at_the_limit_and_waits_double() -> None:
+    harness = Harness(limit=4)
     for failures, wait in enumerate((1, 2, 4, None), 1):
-        desk.check()
-        desk.answer(REFUSED)
-        assert desk.status["failedAttempts"] == failures
-        desk.put(
+        harness.check()
+        harness.answer(REFUSED)
+        assert harness.status["failedAttempts"] == failures
+        harness.put(
             version=str(failures + 1), limit=4, phase="Failed",
             reason="policy says no", failedAttempts=failures,
         )  # fmt: skip
-        due = desk.binder.next_tick()
+        due = harness.binder.next_tick()
         if wait is not None:
-            assert due == desk.now + wait
-            desk.tick(desk.now + wait - 0.1)
-            assert desk.binder.take() == []
-            desk.tick(due)
-    desk.tick(desk.now + 1000)
-    assert desk.binder.take() == []
+            assert due == harness.now + wait
+            harness.tick(harness.now + wait - 0.1)
+            assert harness.binder.take() == []
+            harness.tick(due)
+    harness.tick(harness.now + 1000)
+    assert harness.binder.take() == []
 
 
 def test_the_same_error_is_reported_once() -> None:
-    desk = Desk(limit=3)
-    desk.check()
-    desk.answer(REFUSED)
-    desk.tick(1)
-    desk.check()
-    desk.answer(REFUSED)
-    assert desk.writes == ["status"]
-    assert desk.status["failedAttempts"] == 2
+    harness = Harness(limit=3)
+    harness.check()
+    harness.answer(REFUSED)
+    harness.tick(1)
+    harness.check()
+    harness.answer(REFUSED)
+    assert harness.writes == ["status"]
+    assert harness.status["failedAttempts"] == 2
 
 
-def test_tries_of_an_earlier_life_count() -> None:
-    desk = Desk(limit=3, phase="Failed", reason="no", failedAttempts=2)
-    desk.check()
-    desk.answer(REFUSED)
-    assert desk.status["failedAttempts"] == 3
-    desk.tick(1000)
-    assert desk.binder.take() == []
+def test_tries_of_an_earlier_process_count() -> None:
+    harness = Harness(limit=3, phase="Failed", reason="no", failedAttempts=2)
+    harness.check()
+    harness.answer(REFUSED)
+    assert harness.status["failedAttempts"] == 3
+    harness.tick(1000)
+    assert harness.binder.take() == []
 
 
-def test_a_success_after_failures_takes_the_reason_away() -> None:
-    desk = Desk(limit=3, phase="Failed", reason="no", failedAttempts=1)
-    desk.check()
-    desk.answer(DONE)
-    assert desk.status == {"phase": "Succeeded", "reason": None}
-    assert desk.said == ("True", "Bound", BOUND)
+def test_a_success_after_failures_clears_the_reason() -> None:
+    harness = Harness(limit=3, phase="Failed", reason="no", failedAttempts=1)
+    harness.check()
+    harness.answer(DONE)
+    assert harness.status == {"phase": "Succeeded", "reason": None}
+    assert harness.condition == ("True", "Bound", BOUND)
 
 
-def test_what_it_cannot_give_fails_and_binds_nothing() -> None:
+def test_unsupported_requests_fail_without_binding() -> None:
     for more, text in (
         ({"selectedGPUGroups": ["g"]}, "a part of a GPU"),
         ({"receivedResourceType": "Fraction"}, "a part of a GPU"),
@@ -214,76 +214,76 @@ def test_what_it_cannot_give_fails_and_binds_nothing() -> None:
     ):
         given = request(uid="other")
         given["spec"] |= more
-        desk = Desk()
-        desk.binder.put(0, Request.of(given))
-        desk.check()
-        assert desk.status["reason"] == f"this binder does not support {text} yet"
-        assert desk.said[:2] == ("False", "BindingError")
-        assert "binding" not in desk.writes
+        harness = Harness()
+        harness.binder.put(0, Request.of(given))
+        harness.check()
+        assert harness.status["reason"] == f"this binder does not support {text} yet"
+        assert harness.condition[:2] == ("False", "BindingError")
+        assert "binding" not in harness.writes
 
 
 # ---- what does not fit ---------------------------------------------------------------------------
 
 
-def test_a_pod_that_no_watch_has_shown_yet_is_read() -> None:
+def test_a_pod_that_is_missing_from_the_watch_is_read() -> None:
     """KAI reports 'Pod not found' for it, and then Bound (recording 25)."""
-    desk = Desk()
-    desk.check(Target("", "", has_node=True))
-    desk.look(pod())
-    assert desk.writes == ["binding"]
+    harness = Harness()
+    harness.check(Target("", "", has_node=True))
+    harness.look(pod())
+    assert harness.writes == ["binding"]
 
 
-def test_a_pod_that_was_made_anew_is_read_and_not_bound() -> None:
-    desk = Desk()
-    desk.check(Target("another", "", has_node=True))
-    assert desk.writes == []
-    desk.look(pod(uid="another"))
-    assert desk.status["reason"] == "another pod has its name now"
+def test_a_recreated_pod_is_read_and_not_bound() -> None:
+    harness = Harness()
+    harness.check(Target("another", "", has_node=True))
+    assert harness.writes == []
+    harness.look(pod(uid="another"))
+    assert harness.status["reason"] == "another pod has its name now"
 
 
-def test_a_node_that_no_watch_has_shown_yet_is_read() -> None:
-    desk = Desk()
-    desk.check(Target("uid-a-0", "", has_node=False))
-    desk.look(pod())
-    desk.look({"metadata": {"name": "n1"}}, "Node")
-    assert desk.writes == ["binding"]
+def test_a_node_that_is_missing_from_the_watch_is_read() -> None:
+    harness = Harness()
+    harness.check(Target("uid-a-0", "", has_node=False))
+    harness.look(pod())
+    harness.look({"metadata": {"name": "n1"}}, "Node")
+    assert harness.writes == ["binding"]
 
 
-def test_a_node_that_is_gone() -> None:
-    desk = Desk()
-    desk.check(Target("uid-a-0", "", has_node=False))
-    desk.look(pod())
-    desk.look(None, "Node")
-    assert desk.status["reason"] == 'Node "n1" not found'
-    assert desk.said[0] == "False"
+def test_a_node_that_was_deleted() -> None:
+    harness = Harness()
+    harness.check(Target("uid-a-0", "", has_node=False))
+    harness.look(pod())
+    harness.look(None, "Node")
+    assert harness.status["reason"] == 'Node "n1" not found'
+    assert harness.condition[0] == "False"
 
 
 def test_a_request_without_a_node() -> None:
-    desk = Desk(node="")
-    desk.check(Target("uid-a-0", "", has_node=False))
-    assert desk.writes == ["status"]
-    assert desk.status["reason"] == "no node is selected"
+    harness = Harness(node="")
+    harness.check(Target("uid-a-0", "", has_node=False))
+    assert harness.writes == ["status"]
+    assert harness.status["reason"] == "no node is selected"
 
 
-def test_of_two_requests_for_a_pod_one_is_carried_out() -> None:
-    desk = Desk()
-    desk.check()
-    first = desk.steps
+def test_only_one_of_two_requests_for_a_pod_is_executed() -> None:
+    harness = Harness()
+    harness.check()
+    first = harness.steps
     second = request(node="n2")
     second["metadata"] |= {"name": "second", "uid": "second"}
-    desk.binder.put(0, Request.of(second))
-    desk.check()
-    assert desk.writes == []
-    desk.steps = first
-    desk.answer(DONE)
-    assert desk.status == {"phase": "Succeeded"}
-    desk.tick(1)
-    desk.check(Target("uid-a-0", "n1", has_node=True))
-    desk.look(pod("n1"))
-    assert desk.status["reason"] == "the pod is on node n1"
+    harness.binder.put(0, Request.of(second))
+    harness.check()
+    assert harness.writes == []
+    harness.steps = first
+    harness.answer(DONE)
+    assert harness.status == {"phase": "Succeeded"}
+    harness.tick(1)
+    harness.check(Target("uid-a-0", "n1", has_node=True))
+    harness.look(pod("n1"))
+    assert harness.status["reason"] == "the pod is on node n1"
 
 
-def test_other_endings_are_written_only_on_the_request() -> None:
+def test_other_failures_are_written_only_on_the_request() -> None:
     deleted = pod(deletionTimestamp="2026-01-01T00:00:00Z")
     for found, why in (
         (None, 'Pod "a-0" not found'),
@@ -292,212 +292,212 @@ def test_other_endings_are_written_only_on_the_request() -> None:
         (deleted, "the pod is being deleted"),
     ):
         for outcome in (None, LOST, CONFLICT):
-            desk = Desk()
-            desk.check(THERE if outcome is not None else Target())
+            harness = Harness()
+            harness.check(THERE if outcome is not None else Target())
             if outcome is not None:
-                desk.answer(outcome)
-            desk.look(found)
-            assert desk.writes == ["status"]
-            assert desk.status == {"phase": "Failed", "reason": why, "failedAttempts": 1}
-            assert desk.steps.events == []
-            assert desk.binder.in_doubt == 0
-            desk.tick(1000)
-            assert desk.steps == Steps()
+                harness.answer(outcome)
+            harness.look(found)
+            assert harness.writes == ["status"]
+            assert harness.status == {"phase": "Failed", "reason": why, "failedAttempts": 1}
+            assert harness.steps.events == []
+            assert harness.binder.in_doubt == 0
+            harness.tick(1000)
+            assert harness.steps == Steps()
 
 
 def test_a_pod_that_was_bound_before_the_process_ended() -> None:
-    desk = Desk()
-    desk.check(Target("uid-a-0", "n1", has_node=True))
-    desk.look(pod("n1"))
-    assert desk.status == {"phase": "Succeeded"}
-    assert desk.said == ("True", "Bound", BOUND)
+    harness = Harness()
+    harness.check(Target("uid-a-0", "n1", has_node=True))
+    harness.look(pod("n1"))
+    assert harness.status == {"phase": "Succeeded"}
+    assert harness.condition == ("True", "Bound", BOUND)
 
 
-def test_a_condition_that_is_there_is_not_written_again() -> None:
-    desk = Desk()
-    desk.check(Target("uid-a-0", "n1", has_node=True))
+def test_an_existing_condition_is_not_written_again() -> None:
+    harness = Harness()
+    harness.check(Target("uid-a-0", "n1", has_node=True))
     there = {"type": "PodBound", "status": "True", "reason": "Bound", "message": BOUND}
-    desk.look(pod("n1") | {"status": {"conditions": [{"type": "Ready"}, there]}})
-    assert desk.writes == ["status"]
-    assert desk.steps.events == []
+    harness.look(pod("n1") | {"status": {"conditions": [{"type": "Ready"}, there]}})
+    assert harness.writes == ["status"]
+    assert harness.steps.events == []
 
 
 # ---- doubt ---------------------------------------------------------------------------------------
 
 
-def test_a_binding_without_an_answer_that_happened() -> None:
-    desk = Desk()
-    desk.check()
-    desk.answer(LOST)
-    assert desk.binder.in_doubt == 1
-    desk.look(pod("n1"))
-    assert desk.status == {"phase": "Succeeded"}
-    assert desk.binder.in_doubt == 0
+def test_a_lost_answer_of_a_binding_that_happened() -> None:
+    harness = Harness()
+    harness.check()
+    harness.answer(LOST)
+    assert harness.binder.in_doubt == 1
+    harness.look(pod("n1"))
+    assert harness.status == {"phase": "Succeeded"}
+    assert harness.binder.in_doubt == 0
 
 
-def test_a_binding_in_doubt_never_counts_as_failed() -> None:
+def test_a_binding_in_doubt_is_not_a_failure() -> None:
     """Otherwise the pod would be sent to another node, and another pod would get its place."""
-    desk = Desk()
-    desk.check()
-    desk.answer(LOST)
+    harness = Harness()
+    harness.check()
+    harness.answer(LOST)
     for outcome in (LOST, REFUSED, BUSY):
-        desk.look(pod())
-        [write] = desk.steps.writes
+        harness.look(pod())
+        [write] = harness.steps.writes
         assert isinstance(write.body, dict)
         assert write.body["target"]["name"] == "n1"
-        desk.answer(outcome)
-        assert desk.writes == []
-        if not desk.steps.look:
-            due = desk.binder.next_tick()
+        harness.answer(outcome)
+        assert harness.writes == []
+        if not harness.steps.look:
+            due = harness.binder.next_tick()
             assert due is not None
-            desk.tick(due)
-    desk.look(pod("n1"))
-    assert desk.status == {"phase": "Succeeded"}
+            harness.tick(due)
+    harness.look(pod("n1"))
+    assert harness.status == {"phase": "Succeeded"}
 
 
 def test_a_conflict_about_a_pod_that_waits_is_a_failure() -> None:
-    desk = Desk()
-    desk.check()
-    desk.answer(CONFLICT)
-    desk.look(pod())
-    assert desk.status["reason"] == CONFLICT.message
+    harness = Harness()
+    harness.check()
+    harness.answer(CONFLICT)
+    harness.look(pod())
+    assert harness.status["reason"] == CONFLICT.message
 
 
 def test_a_request_that_is_deleted_is_not_tried_again() -> None:
     """Its pod may be on its way to another node."""
-    desk = Desk()
-    desk.check()
-    [write] = desk.steps.writes
-    desk.answer(LOST)
-    [(binding, _)] = desk.steps.look
-    desk.binder.gone("team/a-0", "another")
-    assert len(desk.binder) == 1
-    desk.binder.gone("team/a-0", "request-a-0")
-    assert desk.binder.seen(1, binding, "Pod", pod()) == Steps()
-    assert desk.binder.answered(1, write, DONE) == Steps()
-    desk.tick(1000)
-    assert desk.steps == Steps()
+    harness = Harness()
+    harness.check()
+    [write] = harness.steps.writes
+    harness.answer(LOST)
+    [(binding, _)] = harness.steps.look
+    harness.binder.gone("team/a-0", "another")
+    assert len(harness.binder) == 1
+    harness.binder.gone("team/a-0", "request-a-0")
+    assert harness.binder.seen(1, binding, "Pod", pod()) == Steps()
+    assert harness.binder.answered(1, write, DONE) == Steps()
+    harness.tick(1000)
+    assert harness.steps == Steps()
 
 
-def test_a_request_that_was_made_anew_is_carried_out_as_well() -> None:
-    desk = Desk()
-    desk.check()
-    [old] = desk.steps.writes
-    desk.put(uid="later", node="n2")
-    assert desk.binder.answered(1, old, REFUSED) == Steps()
-    desk.check()
-    [write] = desk.steps.writes
+def test_a_recreated_request_is_executed() -> None:
+    harness = Harness()
+    harness.check()
+    [old] = harness.steps.writes
+    harness.put(uid="later", node="n2")
+    assert harness.binder.answered(1, old, REFUSED) == Steps()
+    harness.check()
+    [write] = harness.steps.writes
     assert isinstance(write.body, dict)
     assert write.body["target"]["name"] == "n2"
 
 
-def test_a_process_that_may_not_act_asks_again() -> None:
-    desk = Desk()
-    desk.check()
-    desk.answer(Outcome(Result.FAILED, 0, NOT_LEADING))
-    assert desk.steps == Steps()
-    desk.check()
-    assert desk.writes == ["binding"]
+def test_a_binding_is_checked_again_if_the_lease_was_lost() -> None:
+    harness = Harness()
+    harness.check()
+    harness.answer(Outcome(Result.FAILED, 0, NOT_LEADING))
+    assert harness.steps == Steps()
+    harness.check()
+    assert harness.writes == ["binding"]
 
 
 def test_bindings_to_a_node_that_changed_are_checked_again() -> None:
-    desk = Desk()
-    desk.check()
-    [write] = desk.steps.writes
+    harness = Harness()
+    harness.check()
+    [write] = harness.steps.writes
     assert isinstance(write.about, Binding)
-    desk.binder.hold([write.about], {"n2"})
-    assert desk.binder.take() == []
-    desk.binder.hold([write.about], {"n1"})
-    desk.check(Target("uid-a-0", "", has_node=False))
-    assert desk.writes == []
-    assert desk.binder.answered(1, write, DONE) == Steps()  # it was not sent
+    harness.binder.hold([write.about], {"n2"})
+    assert harness.binder.take() == []
+    harness.binder.hold([write.about], {"n1"})
+    harness.check(Target("uid-a-0", "", has_node=False))
+    assert harness.writes == []
+    assert harness.binder.answered(1, write, DONE) == Steps()  # it was not sent
 
 
-def test_a_binding_that_was_taken_back_on_its_way_is_checked_again() -> None:
-    desk = Desk()
-    desk.check()
-    desk.answer(Outcome(Result.TAKEN_BACK))
-    desk.check()
-    assert desk.writes == ["binding"]
+def test_a_binding_taken_back_before_it_is_sent_is_checked_again() -> None:
+    harness = Harness()
+    harness.check()
+    harness.answer(Outcome(Result.TAKEN_BACK))
+    harness.check()
+    assert harness.writes == ["binding"]
 
 
-def test_a_pod_that_goes_while_it_is_bound() -> None:
-    desk = Desk()
-    desk.check()
-    desk.binder.pod_gone("team/a-0", "another")
-    assert desk.binder.take() == []
-    desk.binder.pod_gone("team/a-0", "uid-a-0")
-    desk.check(Target())
-    desk.look(None)
-    assert desk.status["reason"] == 'Pod "a-0" not found'
+def test_a_pod_that_is_deleted_while_it_is_bound() -> None:
+    harness = Harness()
+    harness.check()
+    harness.binder.pod_gone("team/a-0", "another")
+    assert harness.binder.take() == []
+    harness.binder.pod_gone("team/a-0", "uid-a-0")
+    harness.check(Target())
+    harness.look(None)
+    assert harness.status["reason"] == 'Pod "a-0" not found'
 
 
-def test_another_binder_has_finished_it() -> None:
-    desk = Desk()
-    desk.check()
-    desk.put(version="2", phase="Succeeded")
-    assert len(desk.binder) == 0
+def test_a_request_that_another_binder_finished_is_dropped() -> None:
+    harness = Harness()
+    harness.check()
+    harness.put(version="2", phase="Succeeded")
+    assert len(harness.binder) == 0
 
 
 # ---- what is written of it -----------------------------------------------------------------------
 
 
-def bound() -> Desk:
-    desk = Desk()
-    desk.check()
-    desk.answer(DONE)
-    return desk
+def bound() -> Harness:
+    harness = Harness()
+    harness.check()
+    harness.answer(DONE)
+    return harness
 
 
-def test_a_status_names_the_version_that_was_seen() -> None:
-    desk = bound()
-    [write, _] = desk.steps.writes
+def test_a_status_write_has_the_version_of_the_watched_request() -> None:
+    harness = bound()
+    [write, _] = harness.steps.writes
     assert isinstance(write.body, dict)
     assert write.body["metadata"] == {"resourceVersion": "1"}
-    desk.answer(CONFLICT, "status")
-    assert desk.steps == Steps()  # the later version will arrive
-    desk.put(version="2", labels={"note": "mine"})
-    [write] = desk.steps.writes
+    harness.answer(CONFLICT, "status")
+    assert harness.steps == Steps()  # the later version will arrive
+    harness.put(version="2", labels={"note": "mine"})
+    [write] = harness.steps.writes
     assert isinstance(write.body, dict)
     assert write.body["metadata"] == {"resourceVersion": "2"}
 
 
-def test_a_status_is_written_until_it_is_there() -> None:
-    desk = bound()
+def test_a_status_is_written_again_until_it_succeeds() -> None:
+    harness = bound()
     for outcome, wait in ((BUSY, 1), (LOST, 2), (CONFLICT, 4)):
-        desk.answer(outcome, "status")
-        assert desk.steps == Steps()
-        assert desk.binder.next_tick() == desk.now + wait
-        desk.tick(desk.now + wait)
-        assert desk.writes == ["status"]
-    desk.put(version="2", phase="Succeeded")
-    desk.tick(1000)
-    assert desk.steps == Steps()
+        harness.answer(outcome, "status")
+        assert harness.steps == Steps()
+        assert harness.binder.next_tick() == harness.now + wait
+        harness.tick(harness.now + wait)
+        assert harness.writes == ["status"]
+    harness.put(version="2", phase="Succeeded")
+    harness.tick(1000)
+    assert harness.steps == Steps()
 
 
-def test_a_condition_is_written_until_it_is_there() -> None:
-    desk = bound()
+def test_a_condition_is_written_again_until_it_succeeds() -> None:
+    harness = bound()
     for outcome, wait in ((BUSY, 1), (LOST, 2)):
-        desk.answer(outcome, "condition")
-        assert desk.binder.next_tick() == desk.now + wait
-        desk.tick(desk.now + wait)
-        assert desk.writes == ["condition"]
-    desk.answer(DONE, "condition")
-    desk.put(version="2", phase="Succeeded")
-    assert len(desk.binder) == 0
+        harness.answer(outcome, "condition")
+        assert harness.binder.next_tick() == harness.now + wait
+        harness.tick(harness.now + wait)
+        assert harness.writes == ["condition"]
+    harness.answer(DONE, "condition")
+    harness.put(version="2", phase="Succeeded")
+    assert len(harness.binder) == 0
 
 
-def test_a_condition_of_a_pod_that_is_gone_is_given_up() -> None:
-    desk = bound()
-    desk.answer(Outcome(Result.GONE, 404), "condition")
-    desk.put(version="2", phase="Succeeded")
-    assert len(desk.binder) == 0
+def test_a_condition_of_a_deleted_pod_is_dropped() -> None:
+    harness = bound()
+    harness.answer(Outcome(Result.GONE, 404), "condition")
+    harness.put(version="2", phase="Succeeded")
+    assert len(harness.binder) == 0
 
 
-def test_an_earlier_version_that_comes_late_binds_nothing() -> None:
-    desk = bound()
-    for write in desk.steps.writes:
-        desk.binder.answered(1, write, DONE)
-    desk.put(version="1", labels={"note": "mine"})
-    assert desk.steps == Steps()
-    assert desk.binder.take() == []
+def test_a_late_event_with_an_earlier_version_binds_nothing() -> None:
+    harness = bound()
+    for write in harness.steps.writes:
+        harness.binder.answered(1, write, DONE)
+    harness.put(version="1", labels={"note": "mine"})
+    assert harness.steps == Steps()
+    assert harness.binder.take() == []

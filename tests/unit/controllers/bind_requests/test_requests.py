@@ -63,7 +63,7 @@ def created(by: Binder) -> Write:
 # ---- what is written -----------------------------------------------------------------------------
 
 
-def test_a_decision_becomes_an_object_of_kais() -> None:
+def test_a_decision_becomes_a_bind_request() -> None:
     rank = {keys.TOPOLOGY_RANK_ANNOTATION: "3"}
     by = binder(pool="blue")
     [write] = begin(by, binding(spec={"receivedResourceType": "Regular"}, annotations=rank)).writes
@@ -84,7 +84,7 @@ def test_a_decision_becomes_an_object_of_kais() -> None:
     }
 
 
-def test_devices_are_written_as_kai_writes_them() -> None:
+def test_devices_have_kais_format() -> None:
     """Recordings 01, 02, 06 and 18 of KAI's control plane."""
 
     def devices(**more: Any) -> tuple[str, dict[str, Any]]:
@@ -100,7 +100,7 @@ def test_devices_are_written_as_kai_writes_them() -> None:
     assert devices(**eighth) == ("Fraction", {"count": 2, "portion": "0.12"})
 
 
-def test_shared_devices_claims_and_zones_are_for_the_binder() -> None:
+def test_a_request_has_shared_devices_claims_and_zones() -> None:
     cluster = kai.Cluster().queue("a").node("n1", gpus=1).pending("a/x", gpu_fraction=0.5)
     [bind] = kai.Scheduler().plan(cluster).decisions
     assert isinstance(bind, Bind)
@@ -118,7 +118,7 @@ def test_shared_devices_claims_and_zones_are_for_the_binder() -> None:
     ]
 
 
-def test_a_pod_that_does_not_name_its_group_is_patched_before() -> None:
+def test_a_pod_without_its_group_annotation_is_patched_first() -> None:
     by = binder()
     change = GroupChange({"metadata": {"namespace": "team", "name": "pg-a"}, "spec": {}})
     by.add_group(change)
@@ -130,7 +130,7 @@ def test_a_pod_that_does_not_name_its_group_is_patched_before() -> None:
 # ---- creation ------------------------------------------------------------------------------------
 
 
-def test_an_answered_creation_writes_nothing_yet() -> None:
+def test_a_created_request_waits_for_its_result() -> None:
     by = binder()
     write = created(by)
     assert by.answered(1, write, DONE) == Steps()
@@ -143,7 +143,7 @@ def test_an_answered_creation_writes_nothing_yet() -> None:
     assert shown(by, version="3", phase="Succeeded") == Steps()
 
 
-def test_a_request_that_a_list_shows_when_it_is_over_already() -> None:
+def test_a_request_that_is_finished_when_first_listed() -> None:
     by = binder()
     by.answered(1, created(by), DONE)
     assert len(shown(by, phase="Succeeded").bound) == 1
@@ -173,7 +173,7 @@ def test_a_creation_without_an_answer_that_did_not_happen_is_repeated() -> None:
     assert by.in_doubt == 0
 
 
-def test_another_request_for_the_pod_is_respected() -> None:
+def test_an_existing_request_for_the_pod_is_kept() -> None:
     by = binder()
     [(looked_at, _)] = by.answered(1, created(by), CONFLICT).look
     steps = by.seen(1, looked_at, request(node="n2"))
@@ -181,7 +181,7 @@ def test_another_request_for_the_pod_is_respected() -> None:
     assert by.tick(2).forget == [7]
 
 
-def test_another_request_ends_the_doubt() -> None:
+def test_another_request_with_the_name_ends_the_doubt() -> None:
     """The name is in use, so the creation under way has no effect."""
     by = binder()
     [(looked_at, _)] = by.answered(1, created(by), LOST).look
@@ -189,7 +189,7 @@ def test_another_request_ends_the_doubt() -> None:
     assert by.in_doubt == 0
 
 
-def test_a_request_in_the_way_is_deleted_and_the_pod_planned_again() -> None:
+def test_a_stale_request_with_the_name_is_deleted_and_the_pod_planned_again() -> None:
     for found in (request(phase="Failed"), request(owner="earlier")):
         by = binder()
         [(looked_at, _)] = by.answered(1, created(by), CONFLICT).look
@@ -202,7 +202,7 @@ def test_a_request_in_the_way_is_deleted_and_the_pod_planned_again() -> None:
         assert by.tick(2).forget == [7]
 
 
-def test_a_request_in_the_way_of_one_in_doubt_keeps_the_room() -> None:
+def test_a_deleted_stale_request_does_not_end_the_doubt() -> None:
     by = binder()
     [(looked_at, _)] = by.answered(1, created(by), LOST).look
     assert names(by.seen(1, looked_at, request(phase="Failed"))) == ["delete BindRequest"]
@@ -220,7 +220,7 @@ def test_a_creation_that_is_refused_has_a_reason() -> None:
     assert by.tick(2).forget == [7]
 
 
-def test_a_request_that_no_watch_shows_is_read() -> None:
+def test_a_request_that_is_missing_from_the_watch_is_read() -> None:
     """It was deleted while the watch was interrupted. Otherwise its place would stay reserved for
     ever."""
     by = binder()
@@ -233,7 +233,7 @@ def test_a_request_that_no_watch_shows_is_read() -> None:
     assert by.next_tick() is None
 
 
-def test_a_request_that_was_not_sent_as_another_process_may_lead_is_forgotten() -> None:
+def test_a_request_that_was_not_sent_after_a_lost_lease_is_forgotten() -> None:
     by = binder()
     outcome = Outcome(Result.FAILED, 0, NOT_LEADING)
     assert by.answered(1, created(by), outcome) == Steps(forget=[7])
@@ -269,7 +269,7 @@ def test_a_pod_whose_request_failed_waits_longer_each_time() -> None:
     assert by.next_tick() == now + 1
 
 
-def test_a_plan_that_comes_before_the_deletion_does_not_make_the_wait_longer() -> None:
+def test_a_plan_before_the_deletion_does_not_extend_the_wait() -> None:
     by = binder()
     shown(by, 1)
     shown(by, 1, version="2", phase="Failed")
@@ -286,7 +286,7 @@ def test_a_pod_gets_no_new_request_while_its_failed_one_exists() -> None:
     assert by.under_way == 0
 
 
-def test_a_request_with_tries_left_is_left_alone() -> None:
+def test_a_failed_request_with_tries_left_is_kept() -> None:
     by = binder()
     shown(by, limit=3)
     steps = shown(by, version="2", limit=3, phase="Failed", failedAttempts=2)
@@ -295,7 +295,7 @@ def test_a_request_with_tries_left_is_left_alone() -> None:
     assert names(checked(by, 1)) == ["delete BindRequest"]
 
 
-def test_a_failed_request_of_a_pod_that_is_on_a_node_says_nothing_about_it() -> None:
+def test_a_failed_request_of_a_bound_pod_is_deleted_without_an_event() -> None:
     by = binder()
     shown(by, phase="Failed")
     steps = checked(by, 1, Target("uid-a-0", "n2", has_node=True))
@@ -314,7 +314,7 @@ def test_a_request_for_an_earlier_pod_of_the_name_is_deleted() -> None:
     assert names(checked(by, 3, Target("another", "", has_node=True))) == ["delete BindRequest"]
 
 
-def test_a_request_whose_node_went_is_deleted() -> None:
+def test_a_request_whose_node_was_deleted_is_deleted() -> None:
     by = binder()
     shown(by)
     assert checked(by, 1) == Steps()
@@ -324,7 +324,7 @@ def test_a_request_whose_node_went_is_deleted() -> None:
     assert names(checked(by, 1, Target("uid-a-0", "", has_node=False))) == ["delete BindRequest"]
 
 
-def test_a_request_that_has_succeeded_goes_with_its_node() -> None:
+def test_a_successful_request_is_deleted_with_its_node() -> None:
     by = binder()
     shown(by, phase="Succeeded")
     assert checked(by, 1, Target("uid-a-0", "n1", has_node=True)) == Steps()
@@ -333,7 +333,7 @@ def test_a_request_that_has_succeeded_goes_with_its_node() -> None:
     assert names(checked(by, 2, gone)) == ["delete BindRequest"]
 
 
-def test_requests_of_other_node_pools_are_left_alone() -> None:
+def test_requests_of_other_node_pools_are_skipped() -> None:
     by = binder(pool="blue")
     shown(by, phase="Failed", labels={"kai.scheduler/node-pool": "red"})
     assert checked(by, 1) == Steps()
@@ -351,7 +351,7 @@ def test_a_deletion_that_failed_is_tried_again() -> None:
     assert names(checked(by, 3)) == ["delete BindRequest"]
 
 
-def test_with_direct_bindings_requests_are_looked_after_as_well() -> None:
+def test_direct_binding_also_removes_old_requests() -> None:
     by = Binder()
     shown(by, phase="Failed", reason="no")
     assert names(checked(by, 1)) == ["delete BindRequest"]
@@ -360,7 +360,7 @@ def test_with_direct_bindings_requests_are_looked_after_as_well() -> None:
     assert names(begin(by, binding(), now=2)) == ["create Pod"]
 
 
-def test_what_is_missing_in_an_object_is_empty() -> None:
+def test_missing_fields_of_an_object_are_empty() -> None:
     bare = Request.of({"metadata": {"namespace": "team", "name": "a-0"}})
     assert (bare.pod, bare.owner, bare.node, bare.limit) == ("team/a-0", "", "", None)
     assert not bare.is_over

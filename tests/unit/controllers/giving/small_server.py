@@ -1,9 +1,9 @@
 """A minimal API server for givers: objects with versions, and merge patches.
 
 server = SmallServer(claim("gpu"))
-desk = Desk(server)
-desk.begin(binding(gpu=devices("gpu-0")), pod(gpu="gpu"))
-desk.run()
+harness = Harness(server)
+harness.begin(binding(gpu=devices("gpu-0")), pod(gpu="gpu"))
+harness.run()
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ def devices(*names: str, request: str = "gpu", node: str = "n1") -> Object:
 
 
 def claim(name: str, *requests: Object, **metadata: Any) -> Object:
-    asked = list(requests) or [{"name": "gpu", "exactly": {"deviceClassName": "gpu.nvidia.com"}}]
+    given = list(requests) or [{"name": "gpu", "exactly": {"deviceClassName": "gpu.nvidia.com"}}]
     return {
         "kind": "ResourceClaim",
         "metadata": {"namespace": "team", "name": name, "uid": f"uid-{name}", **metadata},
-        "spec": {"devices": {"requests": asked}},
+        "spec": {"devices": {"requests": given}},
     }
 
 
@@ -116,11 +116,11 @@ class SmallServer:
         if write.verb == "delete":
             del self.objects[key]
             return Outcome(Result.DONE, 200)
-        asked = body.pop("metadata", {})
+        request = body.pop("metadata", {})
         for each in ("uid", "resourceVersion"):
-            if each in asked and asked[each] != known["metadata"][each]:
+            if each in request and request[each] != known["metadata"][each]:
                 return Outcome(Result.CONFLICT, 409, "Conflict", "it has changed")
-        _merge(known, {**body, "metadata": asked})
+        _merge(known, {**body, "metadata": request})
         self.put(known)
         return Outcome(Result.DONE, 200)
 
@@ -135,7 +135,7 @@ def _merge(item: Object, patch: Object) -> None:
             item[key] = value
 
 
-class Desk:
+class Harness:
     """A giver and its server. `between`: called before each write is applied."""
 
     def __init__(self, server: SmallServer, giver: ClaimGiver | VolumeGiver | None = None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from small_server import Desk, Object, SmallServer, binding, claim, device_class, devices, pod
+from small_server import Harness, Object, SmallServer, binding, claim, device_class, devices, pod
 
 from kai.api.writes import NOT_LEADING, Outcome, Result, Write
 from kai.controllers.claims.allocations import FINALIZER, MOST_CONSUMERS, made_name, names_of
@@ -24,61 +24,61 @@ def held(name: str, *users: str, device: str = "gpu-0") -> Object:
     return {**claim(name, finalizers=[FINALIZER]), "status": status}
 
 
-def test_a_claim_gets_its_devices_and_its_user_in_one_patch() -> None:
+def test_one_patch_writes_devices_and_user_of_a_claim() -> None:
     server = SmallServer(claim("c"))
-    desk = Desk(server)
-    desk.begin(binding(gpu=devices("gpu-1")), pod(gpu="c"))
-    desk.run()
-    assert (desk.ready, desk.failed) == (["team/p"], [])
+    harness = Harness(server)
+    harness.begin(binding(gpu=devices("gpu-1")), pod(gpu="c"))
+    harness.run()
+    assert (harness.ready, harness.failed) == (["team/p"], [])
     assert server.did == ["patch ResourceClaim c", "patch ResourceClaim c/status"]
     assert (server.given("c"), server.users("c")) == (["gpu-1"], ["p"])
     assert server.claim("c")["metadata"]["finalizers"] == [FINALIZER]
 
 
-def test_a_claim_that_is_protected_already_takes_one_write() -> None:
+def test_a_claim_with_the_finalizer_takes_one_write() -> None:
     server = SmallServer(claim("c", finalizers=[FINALIZER]))
-    desk = Desk(server)
-    desk.begin(binding(gpu=devices("gpu-1")), pod(gpu="c"))
-    desk.run()
+    harness = Harness(server)
+    harness.begin(binding(gpu=devices("gpu-1")), pod(gpu="c"))
+    harness.run()
     assert server.did == ["patch ResourceClaim c/status"]
 
 
-def test_a_claim_that_others_use_gets_one_user_more() -> None:
+def test_a_pod_is_added_to_the_users_of_a_claim() -> None:
     server = SmallServer(held("c", "other"))
-    desk = Desk(server)
-    desk.begin(binding(gpu=devices("gpu-0")), pod(gpu="c"))
-    desk.run()
-    assert desk.ready == ["team/p"]
+    harness = Harness(server)
+    harness.begin(binding(gpu=devices("gpu-0")), pod(gpu="c"))
+    harness.run()
+    assert harness.ready == ["team/p"]
     assert (server.given("c"), server.users("c")) == (["gpu-0"], ["other", "p"])
 
 
-def test_what_was_done_by_a_process_that_ended_is_not_done_again() -> None:
+def test_writes_of_an_earlier_process_are_not_repeated() -> None:
     server = SmallServer(held("c", "p"))
-    desk = Desk(server)
-    desk.begin(binding(gpu=devices("gpu-0")), pod(gpu="c"))
-    desk.run()
-    assert (desk.ready, server.did) == (["team/p"], [])
+    harness = Harness(server)
+    harness.begin(binding(gpu=devices("gpu-0")), pod(gpu="c"))
+    harness.run()
+    assert (harness.ready, server.did) == (["team/p"], [])
 
 
-def test_all_claims_of_a_pod_are_given_before_it_is_ready() -> None:
+def test_a_pod_is_ready_after_all_its_claims() -> None:
     server = SmallServer(claim("a"), claim("b"))
-    desk = Desk(server)
-    desk.begin(binding(one=devices("gpu-0"), two=devices("gpu-1")), pod(one="a", two="b"))
+    harness = Harness(server)
+    harness.begin(binding(one=devices("gpu-0"), two=devices("gpu-1")), pod(one="a", two="b"))
     while server.users("a") + server.users("b") != ["p", "p"]:
-        assert desk.ready == []
-        desk.step()
-    assert desk.ready == ["team/p"]
+        assert harness.ready == []
+        harness.step()
+    assert harness.ready == ["team/p"]
 
 
-def test_of_two_writers_one_wins_and_the_other_is_planned_again() -> None:
+def test_the_second_of_two_writers_is_planned_again() -> None:
     server = SmallServer(claim("c"))
-    first, second = Desk(server), Desk(server)
+    first, second = Harness(server), Harness(server)
     first.begin(binding(gpu=devices("gpu-0")), pod(gpu="c"))
     second.begin(binding("q", gpu=devices("gpu-1")), pod("q", gpu="c"))
     while first.work or second.work:
-        for desk in (first, second):
-            if desk.work:
-                desk.step()
+        for harness in (first, second):
+            if harness.work:
+                harness.step()
     assert (first.ready, first.failed) == (["team/p"], [])
     assert (second.ready, second.failed) == (
         [],
@@ -87,15 +87,15 @@ def test_of_two_writers_one_wins_and_the_other_is_planned_again() -> None:
     assert (server.given("c"), server.users("c")) == (["gpu-0"], ["p"])
 
 
-def test_of_two_writers_with_the_same_devices_both_get_them() -> None:
+def test_two_writers_with_equal_devices_both_succeed() -> None:
     server = SmallServer(claim("c"))
-    first, second = Desk(server), Desk(server)
+    first, second = Harness(server), Harness(server)
     first.begin(binding(gpu=devices("gpu-0")), pod(gpu="c"))
     second.begin(binding("q", gpu=devices("gpu-0")), pod("q", gpu="c"))
     while first.work or second.work:
-        for desk in (first, second):
-            if desk.work:
-                desk.step()
+        for harness in (first, second):
+            if harness.work:
+                harness.step()
     assert first.ready + second.ready == ["team/p", "team/q"]
     assert sorted(server.users("c")) == ["p", "q"]
 
@@ -112,15 +112,15 @@ def test_of_two_writers_with_the_same_devices_both_get_them() -> None:
         ),
     ],
 )
-def test_what_is_wrong_with_a_claim_is_the_reason(found: Object | None, why: str) -> None:
+def test_an_invalid_claim_is_the_reason(found: Object | None, why: str) -> None:
     server = SmallServer(*([found] if found else []))
-    desk = Desk(server)
-    desk.begin(binding(gpu=devices("gpu-0")), pod(gpu="c"))
-    desk.run()
-    assert (desk.ready, desk.failed, server.did) == ([], [PLUGIN + why], [])
+    harness = Harness(server)
+    harness.begin(binding(gpu=devices("gpu-0")), pod(gpu="c"))
+    harness.run()
+    assert (harness.ready, harness.failed, server.did) == ([], [PLUGIN + why], [])
 
 
-def test_a_claim_of_a_template_is_found_by_the_status_of_the_pod() -> None:
+def test_the_status_of_a_pod_has_the_claim_of_a_template() -> None:
     spec = {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "t"}, {"name": "no"}]}
     statuses = [{"name": "gpu", "resourceClaimName": "p-gpu-x"}]
     assert names_of({"spec": spec}) == {"gpu": "", "no": ""}
@@ -134,28 +134,28 @@ def test_a_claim_of_a_template_is_found_by_the_status_of_the_pod() -> None:
     }
 
 
-def test_a_claim_that_is_still_to_be_made_is_waited_for() -> None:
+def test_a_claim_of_a_template_that_is_not_created_yet_fails() -> None:
     waits = pod()
     waits["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimTemplateName": "t"}]
-    desk = Desk(SmallServer())
-    desk.begin(binding(gpu=devices("gpu-0")), waits)
-    assert desk.failed == [
+    harness = Harness(SmallServer())
+    harness.begin(binding(gpu=devices("gpu-0")), waits)
+    assert harness.failed == [
         f"{PLUGIN}no resource claim name found for pod team/p and claim reference gpu"
     ]
 
 
-def test_drivers_get_what_class_and_claim_say() -> None:
+def test_drivers_get_parameters_of_class_and_claim() -> None:
     opaque = {"opaque": {"driver": "gpu.nvidia.com", "parameters": {"sharing": "TimeSlicing"}}}
-    asks = claim("c", finalizers=[FINALIZER])
-    asks["spec"]["devices"]["config"] = [
+    made = claim("c", finalizers=[FINALIZER])
+    made["spec"]["devices"]["config"] = [
         {"requests": ["gpu"], **opaque},
         {"requests": ["other"], **opaque},
     ]
-    server = SmallServer(asks)
+    server = SmallServer(made)
     server.objects["DeviceClass", "gpu.nvidia.com"] = device_class(config=[opaque])
-    desk = Desk(server)
-    desk.begin(binding(gpu=devices("gpu-1")), pod(gpu="c"))
-    desk.run()
+    harness = Harness(server)
+    harness.begin(binding(gpu=devices("gpu-1")), pod(gpu="c"))
+    harness.run()
     assert server.claim("c")["status"]["allocation"]["devices"]["config"] == [
         {"source": "FromClass", "requests": ["gpu"], **opaque},
         {"source": "FromClaim", "requests": ["gpu"], **opaque},
@@ -167,9 +167,9 @@ def test_drivers_get_what_class_and_claim_say() -> None:
 
 @pytest.mark.parametrize("at", [0, 1])
 @pytest.mark.parametrize("is_done", [False, True])
-def test_a_write_without_an_answer_is_looked_at(at: int, is_done: bool) -> None:
+def test_a_write_with_a_lost_answer_is_checked(at: int, is_done: bool) -> None:
     server = SmallServer(claim("c"))
-    desk = Desk(server)
+    harness = Harness(server)
 
     def lose(write: Write) -> None:
         if len(server.did) == at:
@@ -177,124 +177,124 @@ def test_a_write_without_an_answer_is_looked_at(at: int, is_done: bool) -> None:
                 server._carry_out(write)
             server.answers = [LOST]
 
-    desk.between = lose
-    desk.begin(binding(gpu=devices("gpu-1")), pod(gpu="c"))
-    desk.run()
-    assert (desk.ready, desk.failed) == (["team/p"], [])
+    harness.between = lose
+    harness.begin(binding(gpu=devices("gpu-1")), pod(gpu="c"))
+    harness.run()
+    assert (harness.ready, harness.failed) == (["team/p"], [])
     assert (server.given("c"), server.users("c")) == (["gpu-1"], ["p"])
 
 
-def test_a_claim_that_always_changes_is_not_read_for_ever() -> None:
+def test_reads_of_a_changing_claim_are_limited() -> None:
     server = SmallServer(claim("c", finalizers=[FINALIZER]))
-    desk = Desk(server)
-    desk.between = lambda _: server.put(server.objects["ResourceClaim", "c"])
-    desk.begin(binding(gpu=devices("gpu-1")), pod(gpu="c"))
-    desk.run()
-    assert desk.failed == [f"{PLUGIN}resource claim c: it has changed"]
+    harness = Harness(server)
+    harness.between = lambda _: server.put(server.objects["ResourceClaim", "c"])
+    harness.begin(binding(gpu=devices("gpu-1")), pod(gpu="c"))
+    harness.run()
+    assert harness.failed == [f"{PLUGIN}resource claim c: it has changed"]
 
 
 @pytest.mark.parametrize("refusal", [REFUSED, FAILED])
-def test_what_cannot_be_written_fails_the_binding_with_the_words_of_the_server(
+def test_a_refused_write_fails_the_binding_with_the_servers_message(
     refusal: Outcome,
 ) -> None:
     server = SmallServer(claim("c", finalizers=[FINALIZER]))
     server.answers = [refusal]
-    desk = Desk(server)
-    desk.begin(binding(gpu=devices("gpu-1")), pod(gpu="c"))
-    desk.run()
-    assert desk.failed == [f"{PLUGIN}resource claim team/c: {refusal.message}"]
+    harness = Harness(server)
+    harness.begin(binding(gpu=devices("gpu-1")), pod(gpu="c"))
+    harness.run()
+    assert harness.failed == [f"{PLUGIN}resource claim team/c: {refusal.message}"]
 
 
-def test_a_binding_that_fails_gives_back_what_it_took_and_nothing_of_others() -> None:
+def test_a_failed_binding_releases_only_its_own_devices() -> None:
     server = SmallServer(claim("mine"), held("ours", "other"))
-    desk = Desk(server)
-    asked = binding(one=devices("gpu-1"), two=devices("gpu-0"))
-    desk.begin(asked, pod(one="mine", two="ours"))
-    desk.run()
-    desk.take_back(asked)
-    desk.run()
+    harness = Harness(server)
+    planned = binding(one=devices("gpu-1"), two=devices("gpu-0"))
+    harness.begin(planned, pod(one="mine", two="ours"))
+    harness.run()
+    harness.take_back(planned)
+    harness.run()
     assert (server.given("mine"), server.users("mine")) == ([], [])
     assert (server.given("ours"), server.users("ours")) == (["gpu-0"], ["other"])
-    assert len(desk.giver) == 0
+    assert len(harness.giver) == 0
 
 
-def test_devices_that_were_there_before_stay_when_the_last_user_goes() -> None:
+def test_earlier_devices_stay_when_the_last_user_is_removed() -> None:
     server = SmallServer(held("c"))
-    desk = Desk(server)
-    asked = binding(gpu=devices("gpu-0"))
-    desk.begin(asked, pod(gpu="c"))
-    desk.run()
-    desk.take_back(asked)
-    desk.run()
+    harness = Harness(server)
+    planned = binding(gpu=devices("gpu-0"))
+    harness.begin(planned, pod(gpu="c"))
+    harness.run()
+    harness.take_back(planned)
+    harness.run()
     assert (server.given("c"), server.users("c")) == (["gpu-0"], [])
 
 
-def test_what_was_on_its_way_when_the_binding_failed_is_given_back_too() -> None:
+def test_writes_under_way_when_the_binding_fails_are_undone() -> None:
     server = SmallServer(claim("c", finalizers=[FINALIZER]))
-    desk = Desk(server)
-    asked = binding(gpu=devices("gpu-1"))
-    desk.begin(asked, pod(gpu="c"))
-    while not any(isinstance(each, Write) for each in desk.work):
-        desk.step()
-    desk.take_back(asked)
-    desk.run()
-    assert (server.given("c"), server.users("c"), len(desk.giver)) == ([], [], 0)
+    harness = Harness(server)
+    planned = binding(gpu=devices("gpu-1"))
+    harness.begin(planned, pod(gpu="c"))
+    while not any(isinstance(each, Write) for each in harness.work):
+        harness.step()
+    harness.take_back(planned)
+    harness.run()
+    assert (server.given("c"), server.users("c"), len(harness.giver)) == ([], [], 0)
 
 
-def test_what_cannot_be_given_back_now_is_given_back_later() -> None:
+def test_a_failed_release_is_repeated() -> None:
     server = SmallServer(claim("c", finalizers=[FINALIZER]))
-    desk = Desk(server)
-    asked = binding(gpu=devices("gpu-1"))
-    desk.begin(asked, pod(gpu="c"))
-    desk.run()
+    harness = Harness(server)
+    planned = binding(gpu=devices("gpu-1"))
+    harness.begin(planned, pod(gpu="c"))
+    harness.run()
     server.answers = [FAILED]
-    desk.take_back(asked)
-    desk.run()
+    harness.take_back(planned)
+    harness.run()
     assert server.users("c") == ["p"]
-    assert desk.giver.next_tick() == 1.0
-    desk.now = 1.0
-    desk.take(desk.giver.tick(1.0))
-    desk.run()
-    assert (server.users("c"), len(desk.giver)) == ([], 0)
+    assert harness.giver.next_tick() == 1.0
+    harness.now = 1.0
+    harness.take(harness.giver.tick(1.0))
+    harness.run()
+    assert (server.users("c"), len(harness.giver)) == ([], 0)
 
 
-def test_a_new_binding_waits_until_the_one_before_is_undone() -> None:
+def test_a_new_binding_waits_until_the_previous_one_is_undone() -> None:
     server = SmallServer(claim("c", finalizers=[FINALIZER]))
-    desk = Desk(server)
+    harness = Harness(server)
     first, second = binding(gpu=devices("gpu-1")), binding(gpu=devices("gpu-2"))
-    desk.begin(first, pod(gpu="c"))
-    desk.run()
-    desk.take_back(first)
-    desk.begin(second, pod(gpu="c"))
-    desk.run()
-    assert desk.ready == ["team/p", "team/p"]
+    harness.begin(first, pod(gpu="c"))
+    harness.run()
+    harness.take_back(first)
+    harness.begin(second, pod(gpu="c"))
+    harness.run()
+    assert harness.ready == ["team/p", "team/p"]
     assert (server.given("c"), server.users("c")) == (["gpu-2"], ["p"])
 
 
-def test_a_process_that_does_not_lead_any_more_gives_nothing_back() -> None:
+def test_a_process_that_lost_its_lease_releases_nothing() -> None:
     """The current leader may have bound the pod with these devices."""
     server = SmallServer(claim("c", finalizers=[FINALIZER]))
-    desk = Desk(server)
-    asked = binding(gpu=devices("gpu-1"))
-    desk.begin(asked, pod(gpu="c"))
-    desk.run()
+    harness = Harness(server)
+    planned = binding(gpu=devices("gpu-1"))
+    harness.begin(planned, pod(gpu="c"))
+    harness.run()
     server.answers = [
         Outcome(Result.FAILED, 0, NOT_LEADING, "this process no longer holds the lease")
     ]
-    desk.take_back(asked)
-    desk.run()
-    assert (server.users("c"), len(desk.giver), desk.giver.next_tick()) == (["p"], 0, None)
+    harness.take_back(planned)
+    harness.run()
+    assert (server.users("c"), len(harness.giver), harness.giver.next_tick()) == (["p"], 0, None)
 
 
-def test_a_pod_that_is_bound_keeps_what_it_has() -> None:
+def test_a_bound_pod_keeps_its_devices() -> None:
     server = SmallServer(claim("c"))
-    desk = Desk(server)
-    asked = binding(gpu=devices("gpu-1"))
-    desk.begin(asked, pod(gpu="c"))
-    desk.run()
-    desk.giver.keep(asked)
-    desk.take_back(asked)
-    assert (desk.work, server.users("c"), len(desk.giver)) == ([], ["p"], 0)
+    harness = Harness(server)
+    planned = binding(gpu=devices("gpu-1"))
+    harness.begin(planned, pod(gpu="c"))
+    harness.run()
+    harness.giver.keep(planned)
+    harness.take_back(planned)
+    assert (harness.work, server.users("c"), len(harness.giver)) == ([], ["p"], 0)
 
 
 # ---- extended resources --------------------------------------------------------------------------
@@ -324,10 +324,10 @@ def extended() -> Binding:
 
 def test_a_claim_is_made_for_extended_resources_and_the_pod_names_it() -> None:
     server = SmallServer(pod())
-    desk = Desk(server)
-    desk.begin(extended(), pod())
-    desk.run()
-    assert desk.ready == ["team/p"]
+    harness = Harness(server)
+    harness.begin(extended(), pod())
+    harness.run()
+    assert harness.ready == ["team/p"]
     made = server.claim(MADE)
     assert made["metadata"]["annotations"] == {
         "resource.kubernetes.io/extended-resource-claim": "true"
@@ -345,19 +345,17 @@ def test_a_claim_is_made_for_extended_resources_and_the_pod_names_it() -> None:
 
 @pytest.mark.parametrize("at", [0, 1, 2])
 @pytest.mark.parametrize("is_done", [False, True])
-def test_a_process_that_ends_anywhere_leaves_what_the_next_one_goes_on_with(
-    at: int, is_done: bool
-) -> None:
+def test_a_process_may_end_after_any_write_and_the_next_continues(at: int, is_done: bool) -> None:
     server = SmallServer(pod())
-    desk = Desk(server)
-    desk.begin(extended(), pod())
+    harness = Harness(server)
+    harness.begin(extended(), pod())
     while len(server.did) < at:
-        desk.step()
-    while not isinstance(desk.work[0], Write):
-        desk.step()
+        harness.step()
+    while not isinstance(harness.work[0], Write):
+        harness.step()
     if is_done:
-        server.write(desk.work[0])
-    following = Desk(server)
+        server.write(harness.work[0])
+    following = Harness(server)
     found = server.get("Pod", "p")
     assert found is not None
     following.begin(extended(), found)
@@ -368,34 +366,34 @@ def test_a_process_that_ends_anywhere_leaves_what_the_next_one_goes_on_with(
 
 
 @pytest.mark.parametrize("steps", range(8))
-def test_whatever_was_made_goes_when_the_binding_fails(steps: int) -> None:
+def test_created_claims_are_deleted_when_the_binding_fails(steps: int) -> None:
     server = SmallServer(pod())
-    desk = Desk(server)
-    desk.begin(extended(), pod())
+    harness = Harness(server)
+    harness.begin(extended(), pod())
     for _ in range(steps):
-        if desk.work:
-            desk.step()
-    desk.take_back(extended())
-    desk.run()
+        if harness.work:
+            harness.step()
+    harness.take_back(extended())
+    harness.run()
     assert server.get("ResourceClaim", MADE) is None
     left = server.get("Pod", "p")
     assert left is not None
     assert "extendedResourceClaimStatus" not in left["status"]
-    assert len(desk.giver) == 0
+    assert len(harness.giver) == 0
 
 
-def test_a_claim_of_that_name_that_is_of_another_pod_is_not_used() -> None:
+def test_a_claim_of_another_pod_with_the_name_is_not_used() -> None:
     server = SmallServer(pod(), claim(MADE))
-    desk = Desk(server)
-    desk.begin(extended(), pod())
-    desk.run()
-    assert desk.failed == [f"{PLUGIN}resource claim team/{MADE} was not made for this pod"]
-    desk.take_back(extended())
-    desk.run()
+    harness = Harness(server)
+    harness.begin(extended(), pod())
+    harness.run()
+    assert harness.failed == [f"{PLUGIN}resource claim team/{MADE} was not made for this pod"]
+    harness.take_back(extended())
+    harness.run()
     assert server.users(MADE) == []
 
 
-def test_long_names_of_pods_make_names_of_claims() -> None:
+def test_long_pod_names_give_valid_claim_names() -> None:
     name = made_name("a" * 225 + "-" + "b" * 27, "uid")
     assert len(name) <= 253
     assert "--" not in name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from small_server import Desk, Object, SmallServer
+from small_server import Harness, Object, SmallServer
 
 from kai.api.writes import NOT_LEADING, Outcome, Result, Write
 from kai.controllers.one_binding import Binding
@@ -18,8 +18,8 @@ FAILED = Outcome(Result.FAILED, 503, "ServiceUnavailable", "busy")
 
 
 def failure(step: str, why: str, node: str = " and node n1") -> str:
-    said = f"K8sPlugin VolumeBinding failed {step} for pod: team/p{node}. error: {why}"
-    return f"plugin volumebinding failed in PreBind: {said}"
+    message = f"K8sPlugin VolumeBinding failed {step} for pod: team/p{node}. error: {why}"
+    return f"plugin volumebinding failed in PreBind: {message}"
 
 
 def node(name: str = "n1") -> Object:
@@ -78,7 +78,7 @@ def pod(*claims: str) -> Object:
 BINDING = Binding("team/p", "uid-p", "n1", 1, "pg", waits_for_volumes=True)
 
 
-class Store(Desk):
+class Store(Harness):
     """`binds`: Kubernetes' controller binds claims as soon as they are ready."""
 
     def __init__(self, *objects: Object) -> None:
@@ -135,18 +135,18 @@ class Store(Desk):
 LOCAL, LATE = storage_class("local"), storage_class("late", "maker.test")
 
 
-def test_the_smallest_volume_that_would_do_is_kept_for_the_claim() -> None:
-    desk = Store(
+def test_the_smallest_matching_volume_is_reserved_for_the_claim() -> None:
+    harness = Store(
         *(LOCAL, claim("data", "local", "5Gi")),
         *(volume("a-small", "1Gi"), volume("b-far", "5Gi", node="n2")),
         *(volume("c-fits", "6Gi"), volume("d-large", "60Gi")),
     )
-    desk.begin(BINDING, pod("data"))
-    desk.wait()
-    assert (desk.ready, desk.failed) == (["team/p"], [])
-    assert desk.got("data") == "c-fits"
-    assert desk.server.did == ["patch PersistentVolume c-fits"]
-    kept = desk.server.get("PersistentVolume", "c-fits")
+    harness.begin(BINDING, pod("data"))
+    harness.wait()
+    assert (harness.ready, harness.failed) == (["team/p"], [])
+    assert harness.got("data") == "c-fits"
+    assert harness.server.did == ["patch PersistentVolume c-fits"]
+    kept = harness.server.get("PersistentVolume", "c-fits")
     assert kept is not None
     assert kept["spec"]["claimRef"]["uid"] == "uid-data"
     assert kept["metadata"]["annotations"] == {"pv.kubernetes.io/bound-by-controller": "yes"}
@@ -161,197 +161,201 @@ def test_the_smallest_volume_that_would_do_is_kept_for_the_claim() -> None:
         {"claimRef": {"namespace": "team", "name": "other", "uid": "x"}},
     ],
 )
-def test_other_volumes_would_not_do(change: dict[str, Any]) -> None:
-    desk = Store(LOCAL, claim("data", "local"), volume("v", **change))
-    desk.begin(BINDING, pod("data"))
-    desk.wait()
+def test_volumes_that_do_not_match_are_not_used(change: dict[str, Any]) -> None:
+    harness = Store(LOCAL, claim("data", "local"), volume("v", **change))
+    harness.begin(BINDING, pod("data"))
+    harness.wait()
     why = "node(s) didn't find available persistent volumes to bind"
-    assert (desk.ready, desk.failed) == ([], [failure("Filter", why)])
-    assert desk.server.did == []
+    assert (harness.ready, harness.failed) == ([], [failure("Filter", why)])
+    assert harness.server.did == []
 
 
 def test_labels_choose_volumes() -> None:
-    asks = claim("data", "local")
-    asks["spec"]["selector"] = {"matchLabels": {"disk": "fast"}}
+    made = claim("data", "local")
+    made["spec"]["selector"] = {"matchLabels": {"disk": "fast"}}
     fast = volume("v2")
     fast["metadata"]["labels"] = {"disk": "fast"}
-    desk = Store(LOCAL, asks, volume("v1"), fast)
-    desk.begin(BINDING, pod("data"))
-    desk.wait()
-    assert desk.got("data") == "v2"
+    harness = Store(LOCAL, made, volume("v1"), fast)
+    harness.begin(BINDING, pod("data"))
+    harness.wait()
+    assert harness.got("data") == "v2"
 
 
-def test_a_volume_that_an_administrator_keeps_for_the_claim_is_the_one() -> None:
+def test_a_volume_reserved_by_an_administrator_is_used() -> None:
     reference = {"namespace": "team", "name": "data"}
     own = volume("own", "90Gi", claimRef=reference)
-    desk = Store(LOCAL, claim("data", "local"), volume("v"), own)
-    desk.begin(BINDING, pod("data"))
-    desk.wait()
-    assert desk.got("data") == "own"
+    harness = Store(LOCAL, claim("data", "local"), volume("v"), own)
+    harness.begin(BINDING, pod("data"))
+    harness.wait()
+    assert harness.got("data") == "own"
 
 
 def test_two_claims_get_two_volumes_the_smaller_one_first() -> None:
-    desk = Store(
+    harness = Store(
         *(LOCAL, claim("big", "local", "2Gi"), claim("small", "local", "1Gi")),
         *(volume("v1", "1Gi"), volume("v2", "2Gi")),
     )
-    desk.begin(BINDING, pod("big", "small"))
-    desk.wait()
-    assert desk.ready == ["team/p"]
-    assert (desk.got("small"), desk.got("big")) == ("v1", "v2")
+    harness.begin(BINDING, pod("big", "small"))
+    harness.wait()
+    assert harness.ready == ["team/p"]
+    assert (harness.got("small"), harness.got("big")) == ("v1", "v2")
 
 
-def test_pods_that_are_on_their_way_do_not_get_the_same_volume() -> None:
-    desk = Store(LOCAL, claim("a", "local"), claim("b", "local"), volume("v1"), volume("v2"))
+def test_pods_that_are_bound_together_get_different_volumes() -> None:
+    harness = Store(LOCAL, claim("a", "local"), claim("b", "local"), volume("v1"), volume("v2"))
     other = Binding("team/q", "uid-q", "n1", 2, "pg", waits_for_volumes=True)
-    desk.begin(BINDING, pod("a"))
-    desk.begin(other, pod("b"))
-    desk.run()
-    desk.wait()
-    desk.wait()
-    assert sorted(desk.server.did) == ["patch PersistentVolume v1", "patch PersistentVolume v2"]
+    harness.begin(BINDING, pod("a"))
+    harness.begin(other, pod("b"))
+    harness.run()
+    harness.wait()
+    harness.wait()
+    assert sorted(harness.server.did) == ["patch PersistentVolume v1", "patch PersistentVolume v2"]
 
 
-def test_a_volume_is_made_on_the_node() -> None:
-    desk = Store(LATE, claim("data", "late"))
-    desk.begin(BINDING, pod("data"))
-    desk.wait()
-    assert desk.ready == ["team/p"]
-    assert (desk.selected("data"), desk.got("data")) == ("n1", "pv-of-data")
-    assert desk.server.did == ["patch PersistentVolumeClaim data"]
+def test_a_volume_is_provisioned_on_the_node() -> None:
+    harness = Store(LATE, claim("data", "late"))
+    harness.begin(BINDING, pod("data"))
+    harness.wait()
+    assert harness.ready == ["team/p"]
+    assert (harness.selected("data"), harness.got("data")) == ("n1", "pv-of-data")
+    assert harness.server.did == ["patch PersistentVolumeClaim data"]
 
 
 def test_the_pod_is_not_ready_before_its_claim_is_bound() -> None:
-    desk = Store(LATE, claim("data", "late"))
-    desk.binds = False
-    desk.begin(BINDING, pod("data"))
-    desk.wait(100.0)
-    assert (desk.ready, desk.failed) == ([], [])
-    desk.binds = True
-    desk.wait()
-    assert desk.ready == ["team/p"]
+    harness = Store(LATE, claim("data", "late"))
+    harness.binds = False
+    harness.begin(BINDING, pod("data"))
+    harness.wait(100.0)
+    assert (harness.ready, harness.failed) == ([], [])
+    harness.binds = True
+    harness.wait()
+    assert harness.ready == ["team/p"]
 
 
-def test_a_claim_is_looked_at_when_a_watch_shows_it() -> None:
-    desk = Store(LATE, claim("data", "late"))
-    desk.binds = False
-    desk.begin(BINDING, pod("data"))
-    desk.wait(30.0)
-    assert isinstance(desk.giver, VolumeGiver)
-    due = desk.giver.next_tick()
+def test_a_watch_event_starts_the_check_of_a_claim() -> None:
+    harness = Store(LATE, claim("data", "late"))
+    harness.binds = False
+    harness.begin(BINDING, pod("data"))
+    harness.wait(30.0)
+    assert isinstance(harness.giver, VolumeGiver)
+    due = harness.giver.next_tick()
     assert due is not None
-    desk.giver.changed(desk.now, "team", "other")
-    assert desk.giver.next_tick() == due > desk.now
-    desk.giver.changed(desk.now, "team", "data")
-    assert desk.giver.next_tick() == desk.now
+    harness.giver.changed(harness.now, "team", "other")
+    assert harness.giver.next_tick() == due > harness.now
+    harness.giver.changed(harness.now, "team", "data")
+    assert harness.giver.next_tick() == harness.now
 
 
-def test_a_claim_that_an_earlier_process_has_seen_to_is_waited_for() -> None:
-    desk = Store(LATE, claim("data", "late", **{SELECTED_NODE: "n1"}))
-    desk.begin(BINDING, pod("data"))
-    desk.wait()
-    assert (desk.ready, desk.server.did) == (["team/p"], [])
+def test_a_claim_with_the_selected_node_is_waited_for() -> None:
+    harness = Store(LATE, claim("data", "late", **{SELECTED_NODE: "n1"}))
+    harness.begin(BINDING, pod("data"))
+    harness.wait()
+    assert (harness.ready, harness.server.did) == (["team/p"], [])
 
 
-def test_a_claim_that_is_bound_needs_nothing_more() -> None:
+def test_a_bound_claim_is_not_written() -> None:
     bound = claim("data", "late", **{BIND_COMPLETED: "yes"})
     bound["spec"]["volumeName"] = "v"
-    desk = Store(LATE, bound, volume("v"))
-    desk.begin(BINDING, pod("data"))
-    desk.run()
-    assert (desk.ready, desk.server.did) == (["team/p"], [])
+    harness = Store(LATE, bound, volume("v"))
+    harness.begin(BINDING, pod("data"))
+    harness.run()
+    assert (harness.ready, harness.server.did) == (["team/p"], [])
 
 
-def test_claims_of_a_pod_are_those_of_ephemeral_volumes_too() -> None:
+def test_ephemeral_volumes_have_claims() -> None:
     volumes = [
         {"name": "d", "persistentVolumeClaim": {"claimName": "data"}},
         {"name": "scratch", "ephemeral": {}},
         {"name": "same", "persistentVolumeClaim": {"claimName": "data"}},
         {"name": "c", "configMap": {"name": "x"}},
     ]
-    asks = {"metadata": {"name": "p"}, "spec": {"volumes": volumes}}
-    assert claims_of(asks) == ["data", "p-scratch"]
+    made = {"metadata": {"name": "p"}, "spec": {"volumes": volumes}}
+    assert claims_of(made) == ["data", "p-scratch"]
 
 
 # ---- failures ------------------------------------------------------------------------------------
 
 
-def test_a_provisioner_that_fails_sends_the_pod_back() -> None:
-    desk = Store(LATE, claim("data", "late"))
-    desk.binds = False
-    desk.begin(BINDING, pod("data"))
-    desk.wait(1.0)
-    item = desk.server.objects["PersistentVolumeClaim", "data"]
+def test_a_failing_provisioner_fails_the_binding() -> None:
+    harness = Store(LATE, claim("data", "late"))
+    harness.binds = False
+    harness.begin(BINDING, pod("data"))
+    harness.wait(1.0)
+    item = harness.server.objects["PersistentVolumeClaim", "data"]
     del item["metadata"]["annotations"][SELECTED_NODE]
-    desk.server.put(item)
-    desk.wait(2.0)
+    harness.server.put(item)
+    harness.wait(2.0)
     why = 'binding volumes: selectedNode annotation reset for PVC "data"'
-    assert desk.failed == [failure("Bind", why)]
+    assert harness.failed == [failure("Bind", why)]
 
 
-def test_a_claim_that_takes_too_long_is_free_to_get_a_volume_elsewhere() -> None:
-    desk = Store(LATE, claim("data", "late"))
-    desk.binds = False
-    desk.begin(BINDING, pod("data"))
-    desk.wait(119.0)
-    assert desk.failed == []
-    desk.wait(2.0)
+def test_a_claim_that_takes_too_long_is_released() -> None:
+    harness = Store(LATE, claim("data", "late"))
+    harness.binds = False
+    harness.begin(BINDING, pod("data"))
+    harness.wait(119.0)
+    assert harness.failed == []
+    harness.wait(2.0)
     why = "binding volumes: context deadline exceeded"
-    assert desk.failed == [failure("Bind", why)]
-    desk.take_back(BINDING)
-    desk.run()
-    assert (desk.selected("data"), len(desk.giver)) == (None, 0)
+    assert harness.failed == [failure("Bind", why)]
+    harness.take_back(BINDING)
+    harness.run()
+    assert (harness.selected("data"), len(harness.giver)) == (None, 0)
 
 
-def test_a_claim_whose_volume_is_made_already_keeps_its_node() -> None:
-    desk = Store(LATE, claim("data", "late"))
-    desk.begin(BINDING, pod("data"))
-    desk.run()
-    desk.bind()
-    desk.take_back(BINDING)
-    desk.run()
-    assert (desk.selected("data"), desk.got("data"), len(desk.giver)) == ("n1", "pv-of-data", 0)
+def test_a_claim_with_a_provisioned_volume_keeps_its_node() -> None:
+    harness = Store(LATE, claim("data", "late"))
+    harness.begin(BINDING, pod("data"))
+    harness.run()
+    harness.bind()
+    harness.take_back(BINDING)
+    harness.run()
+    assert (harness.selected("data"), harness.got("data"), len(harness.giver)) == (
+        "n1",
+        "pv-of-data",
+        0,
+    )
 
 
-def test_what_another_pod_of_the_claim_waits_for_is_not_taken_back() -> None:
-    desk = Store(LATE, claim("data", "late"))
-    desk.binds = False
+def test_a_node_that_another_pod_of_the_claim_needs_is_kept() -> None:
+    harness = Store(LATE, claim("data", "late"))
+    harness.binds = False
     other = Binding("team/q", "uid-q", "n1", 2, "pg", waits_for_volumes=True)
-    desk.begin(BINDING, pod("data"))
-    desk.run()
-    desk.begin(other, pod("data"))
-    desk.run()
-    desk.take_back(BINDING)
-    desk.run()
-    assert desk.selected("data") == "n1"
+    harness.begin(BINDING, pod("data"))
+    harness.run()
+    harness.begin(other, pod("data"))
+    harness.run()
+    harness.take_back(BINDING)
+    harness.run()
+    assert harness.selected("data") == "n1"
 
 
 @pytest.mark.parametrize(
     ("answers", "left"),
     [([FAILED], None), ([LOST], None), ([Outcome(Result.FAILED, 0, NOT_LEADING, "")], "n1")],
 )
-def test_taking_back_is_tried_again_unless_another_process_leads(
+def test_a_failed_release_is_repeated_while_the_process_leads(
     answers: list[Outcome | None], left: str | None
 ) -> None:
-    desk = Store(LATE, claim("data", "late"))
-    desk.binds = False
-    desk.begin(BINDING, pod("data"))
-    desk.run()
-    desk.server.answers = answers
-    desk.take_back(BINDING)
-    desk.wait(2.0)
-    assert (desk.selected("data"), len(desk.giver)) == (left, 0)
+    harness = Store(LATE, claim("data", "late"))
+    harness.binds = False
+    harness.begin(BINDING, pod("data"))
+    harness.run()
+    harness.server.answers = answers
+    harness.take_back(BINDING)
+    harness.wait(2.0)
+    assert (harness.selected("data"), len(harness.giver)) == (left, 0)
 
 
-def test_a_volume_that_the_node_does_not_reach_fails_the_binding() -> None:
-    desk = Store(LATE, claim("data", "late"), volume("far", node="n2"))
-    desk.binds = False
-    desk.begin(BINDING, pod("data"))
-    desk.run()
-    desk.bind_to("data", "far")
-    desk.wait(2.0)
+def test_a_volume_that_the_node_cannot_use_fails_the_binding() -> None:
+    harness = Store(LATE, claim("data", "late"), volume("far", node="n2"))
+    harness.binds = False
+    harness.begin(BINDING, pod("data"))
+    harness.run()
+    harness.bind_to("data", "far")
+    harness.wait(2.0)
     why = 'pv "far" node affinity doesn\'t match node "n1"'
-    assert desk.failed == [failure("Bind", why)]
+    assert harness.failed == [failure("Bind", why)]
 
 
 @pytest.mark.parametrize(
@@ -362,81 +366,81 @@ def test_a_volume_that_the_node_does_not_reach_fails_the_binding() -> None:
         (claim("data", "nothing"), "pod has unbound immediate PersistentVolumeClaims"),
     ],
 )
-def test_what_is_wrong_with_a_claim_is_the_reason(found: Object | None, why: str) -> None:
+def test_an_invalid_claim_is_the_reason(found: Object | None, why: str) -> None:
     immediate = storage_class("now", "maker.test", waits=False)
-    desk = Store(immediate, *([found] if found else []))
-    desk.begin(BINDING, pod("data"))
-    desk.wait()
-    assert desk.failed == [failure("PreFilter", why, "")]
+    harness = Store(immediate, *([found] if found else []))
+    harness.begin(BINDING, pod("data"))
+    harness.wait()
+    assert harness.failed == [failure("PreFilter", why, "")]
 
 
-def test_a_claim_that_goes_is_not_waited_for() -> None:
+def test_a_deleted_claim_is_not_waited_for() -> None:
     going = claim("data", "late")
     going["metadata"]["deletionTimestamp"] = "now"
-    desk = Store(LATE, going)
-    desk.begin(BINDING, pod("data"))
-    desk.wait()
+    harness = Store(LATE, going)
+    harness.begin(BINDING, pod("data"))
+    harness.wait()
     why = 'persistentvolumeclaim "data" is being deleted'
-    assert desk.failed == [failure("PreFilter", why, "")]
+    assert harness.failed == [failure("PreFilter", why, "")]
 
 
-def test_a_claim_that_is_made_on_another_node_does_not_come_here() -> None:
-    desk = Store(LATE, claim("data", "late", **{SELECTED_NODE: "n2"}))
-    desk.begin(BINDING, pod("data"))
-    desk.wait()
+def test_a_claim_with_another_selected_node_fails() -> None:
+    harness = Store(LATE, claim("data", "late", **{SELECTED_NODE: "n2"}))
+    harness.begin(BINDING, pod("data"))
+    harness.wait()
     why = "node(s) didn't find available persistent volumes to bind"
-    assert desk.failed == [failure("Filter", why)]
+    assert harness.failed == [failure("Filter", why)]
 
 
-def test_a_refusal_is_the_reason() -> None:
-    desk = Store(LATE, claim("data", "late"))
-    desk.server.answers = [REFUSED]
-    desk.begin(BINDING, pod("data"))
-    desk.wait()
-    assert desk.failed == [failure("Bind", "policy says no")]
+def test_a_refused_write_is_the_reason() -> None:
+    harness = Store(LATE, claim("data", "late"))
+    harness.server.answers = [REFUSED]
+    harness.begin(BINDING, pod("data"))
+    harness.wait()
+    assert harness.failed == [failure("Bind", "policy says no")]
 
 
 @pytest.mark.parametrize("is_done", [False, True])
-def test_a_write_without_an_answer_is_looked_at(is_done: bool) -> None:
-    desk = Store(LOCAL, claim("data", "local"), volume("v1"), volume("v2"))
+def test_a_write_with_a_lost_answer_is_checked(is_done: bool) -> None:
+    harness = Store(LOCAL, claim("data", "local"), volume("v1"), volume("v2"))
 
     def lose(write: Write) -> None:
-        if not desk.server.did:
+        if not harness.server.did:
             if is_done:
-                desk.server._carry_out(write)
-            desk.server.answers = [LOST]
+                harness.server._carry_out(write)
+            harness.server.answers = [LOST]
 
-    desk.between = lose
-    desk.begin(BINDING, pod("data"))
-    desk.wait()
-    assert desk.ready == ["team/p"]
-    kept = [o for o in desk.server.objects.values() if "claimRef" in o.get("spec", {})]
+    harness.between = lose
+    harness.begin(BINDING, pod("data"))
+    harness.wait()
+    assert harness.ready == ["team/p"]
+    kept = [o for o in harness.server.objects.values() if "claimRef" in o.get("spec", {})]
     assert len(kept) == 1
 
 
-def test_a_volume_that_others_take_first_is_not_taken_from_them() -> None:
-    desk = Store(LOCAL, claim("data", "local"), volume("v1"), volume("v2"))
+def test_a_volume_that_another_claim_got_first_is_not_used() -> None:
+    harness = Store(LOCAL, claim("data", "local"), volume("v1"), volume("v2"))
 
     def take(write: Write) -> None:
-        if not desk.server.did:
-            item = desk.server.objects["PersistentVolume", "v1"]
+        if not harness.server.did:
+            item = harness.server.objects["PersistentVolume", "v1"]
             item["spec"]["claimRef"] = {"namespace": "team", "name": "other", "uid": "x"}
-            desk.server.put(item)
+            harness.server.put(item)
 
-    desk.between = take
-    desk.binds = False
-    desk.begin(BINDING, pod("data"))
-    desk.run()
-    desk.bind_to("data", "v2")
-    desk.wait()
-    assert desk.ready == ["team/p"]
-    assert desk.server.did == ["patch PersistentVolume v1", "patch PersistentVolume v2"]
+    harness.between = take
+    harness.binds = False
+    harness.begin(BINDING, pod("data"))
+    harness.run()
+    harness.bind_to("data", "v2")
+    harness.wait()
+    assert harness.ready == ["team/p"]
+    assert harness.server.did == ["patch PersistentVolume v1", "patch PersistentVolume v2"]
 
 
 def test_a_pod_that_is_bound_is_forgotten() -> None:
-    desk = Store(LATE, claim("data", "late"))
-    desk.begin(BINDING, pod("data"))
-    desk.wait()
-    desk.giver.keep(BINDING)
-    desk.take_back(BINDING)
-    assert (desk.work, len(desk.giver)) == ([], 0)
+    harness = Store(LATE, claim("data", "late"))
+    harness.begin(BINDING, pod("data"))
+    harness.wait()
+    harness.giver.keep(BINDING)
+    harness.take_back(BINDING)
+    assert (harness.work, len(harness.giver)) == ([], 0)

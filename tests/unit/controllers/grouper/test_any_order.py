@@ -135,7 +135,7 @@ def outcome(world: World) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("seed", range(200))
-def test_groups_end_up_the_same(seed: int) -> None:
+def test_any_order_of_events_gives_the_same_groups(seed: int) -> None:
     world = World(seed)
     world.run()
     groups, pods = outcome(world)

@@ -77,7 +77,7 @@ def is_quiet(decided: Decided) -> bool:
 # ---- bare pods -----------------------------------------------------------------------------------
 
 
-def test_a_bare_pod_gets_a_group_and_names_it() -> None:
+def test_a_bare_pod_gets_a_group_and_its_annotation() -> None:
     decided = grouper(pod("p", labels={QUEUE: "q"})).decide()
     create, patch = decided.writes()
     assert (create.lane, create.verb, create.kind, create.name) == (
@@ -110,14 +110,14 @@ def test_a_group_can_be_created_with_its_last_start() -> None:
     assert "creationTimestamp" not in body["metadata"]
 
 
-def test_first_come_is_first_served() -> None:
+def test_pods_are_grouped_in_order_of_creation() -> None:
     """KAI's two caches race: a pod that lost is grouped a second later (spec 6 S3)."""
     late, early, also_early = pod("a", second=2), pod("c", second=1), pod("b", second=1)
     decided = grouper(late, early, also_early).decide()
     assert names(decided) == [group_of("c"), group_of("b"), group_of("a")]
 
 
-def test_a_pod_that_names_its_group_is_forgotten() -> None:
+def test_a_pod_with_its_group_annotation_is_forgotten() -> None:
     made = grouper(bare := pod("p"))
     made.decide()
     made.put_pod(bare)
@@ -127,7 +127,7 @@ def test_a_pod_that_names_its_group_is_forgotten() -> None:
     assert (len(made), made._groups, made._objects) == (0, {}, {})
 
 
-def test_pods_that_are_none_of_its_business_are_left_alone() -> None:
+def test_pods_that_need_no_group_are_skipped() -> None:
     made = grouper(
         pod("other") | {"spec": {"schedulerName": "default-scheduler"}},
         pod("skipped", annotations={SKIP: "true"}),
@@ -139,11 +139,11 @@ def test_pods_that_are_none_of_its_business_are_left_alone() -> None:
     assert len(made) == 0
 
 
-def test_the_value_false_does_not_skip() -> None:
+def test_the_skip_annotation_false_does_not_skip() -> None:
     assert names(grouper(pod("p", annotations={SKIP: "false"})).decide()) == [group_of("p")]
 
 
-def test_another_pod_of_the_same_name_is_grouped_anew() -> None:
+def test_a_recreated_pod_is_grouped_again() -> None:
     made = grouper(pod("p"))
     made.decide()
     again = pod("p")
@@ -154,7 +154,7 @@ def test_another_pod_of_the_same_name_is_grouped_anew() -> None:
     assert (assignment.uid, assignment.group) == (uid, f"pg-p-{uid}")
 
 
-def test_another_pod_of_the_name_of_one_that_was_forgotten_is_grouped() -> None:
+def test_a_recreated_pod_is_grouped_after_the_first_was_forgotten() -> None:
     """Both events arrive at once, and the labels are the same."""
     made = grouper(pod("p"))
     made.decide()
@@ -168,7 +168,7 @@ def test_another_pod_of_the_name_of_one_that_was_forgotten_is_grouped() -> None:
     assert (assignment.uid, assignment.group) == (uid, f"pg-p-{uid}")
 
 
-def test_what_the_scheduler_writes_on_a_pod_does_not_get_into_its_group() -> None:
+def test_labels_of_the_scheduler_are_not_copied_to_the_group() -> None:
     written = {"received-resource-type": "Fraction", "note": "kept"}
     labels = {"runai-gpu-group": "g", "runai-gpu-group/g": "g", "a": "b"}
     [change] = grouper(pod("p", annotations=written, labels=labels)).decide().groups
@@ -182,7 +182,7 @@ def test_what_the_scheduler_writes_on_a_pod_does_not_get_into_its_group() -> Non
 # ---- owners --------------------------------------------------------------------------------------
 
 
-def test_an_owner_has_to_be_known_before_its_pods_are_grouped() -> None:
+def test_pods_are_grouped_after_their_owner_is_read() -> None:
     made = grouper(pod("p-0", ref("Job", "j")), pod("p-1", ref("Job", "j")))
     decided = made.decide()
     assert decided.needs == [ref("Job", "j")]
@@ -209,7 +209,7 @@ def test_all_pods_of_a_gang_make_one_group() -> None:
     assert (decided.groups, [each.pod for each in decided.assignments]) == ([], ["ml/p-8"])
 
 
-def test_the_walk_asks_for_one_owner_after_the_other() -> None:
+def test_owners_are_read_one_after_the_other() -> None:
     made = grouper(one := pod("p", ref("ReplicaSet", "d-1")))
     assert made.decide().needs == [ref("ReplicaSet", "d-1")]
     reference = one["metadata"]["ownerReferences"][0]
@@ -225,7 +225,7 @@ def test_the_walk_asks_for_one_owner_after_the_other() -> None:
     }  # fmt: skip
 
 
-def test_an_owner_that_is_gone_is_a_problem_until_it_comes_back() -> None:
+def test_a_missing_owner_is_a_problem_until_it_exists() -> None:
     made = grouper(pod("p", ref("Widget", "w")))
     made.decide()
     made.object_gone(ref("Widget", "w"), "no matches for kind")
@@ -249,7 +249,7 @@ def test_an_object_with_another_uid_is_not_the_owner() -> None:
     ]
 
 
-def test_an_owner_that_may_not_be_read_ends_the_walk() -> None:
+def test_a_forbidden_owner_ends_the_chain() -> None:
     made = grouper(pod("p", ref("Widget", "w")))
     made.decide()
     made.object_forbidden(ref("Widget", "w"))
@@ -263,7 +263,7 @@ def test_an_owner_that_skips_the_grouper_skips_it_for_its_pods() -> None:
     assert is_quiet(made.decide())
 
 
-def test_a_pod_of_an_owner_may_not_name_a_group_of_its_own() -> None:
+def test_the_group_annotation_of_an_owned_pod_is_replaced() -> None:
     made = grouper(pod("p", ref("Widget", "w"), annotations={GROUP: "mine"}))
     made.decide()
     made.put_object(ref("Widget", "w"), an("Widget", "w"))
@@ -275,7 +275,7 @@ def held(decided: Decided) -> list[tuple[str, str]]:
     return [(each.pod, each.group) for each in decided.holds]
 
 
-def test_it_belongs_to_no_group_until_its_owner_is_known() -> None:
+def test_a_pod_has_no_group_until_its_owner_is_read() -> None:
     """Otherwise it would be bound as a pod of the group that it names."""
     mine = pod("p", ref("Widget", "w"), annotations={GROUP: "mine"})
     made = grouper(mine)
@@ -295,7 +295,7 @@ def test_it_belongs_to_no_group_until_its_owner_is_known() -> None:
 
 
 @pytest.mark.parametrize("found", ["nothing", "an owner that skips", "nonsense"])
-def test_it_keeps_the_group_that_it_names_where_it_gets_none(found: str) -> None:
+def test_a_pod_that_cannot_be_grouped_keeps_its_annotation(found: str) -> None:
     made = grouper(pod("p", ref("Job", "j"), annotations={GROUP: "mine"}))
     made.decide()
     if found == "nothing":
@@ -306,7 +306,7 @@ def test_it_keeps_the_group_that_it_names_where_it_gets_none(found: str) -> None
     assert held(made.decide()) == [("ml/p", "mine")]
 
 
-def test_pods_that_run_or_name_what_a_grouper_made_are_not_held() -> None:
+def test_running_pods_and_pods_with_a_grouper_group_are_not_held() -> None:
     widget = ref("Widget", "w")
     made = grouper(
         named(pod("right", widget), group_of("w")),
@@ -317,11 +317,11 @@ def test_pods_that_run_or_name_what_a_grouper_made_are_not_held() -> None:
     assert held(made.decide()) == []
 
 
-def test_a_number_that_makes_no_sense_is_a_problem_of_each_pod() -> None:
+def test_an_invalid_number_is_a_problem_of_each_pod() -> None:
     made = grouper(pod("p-0", ref("Job", "j")), pod("p-1", ref("Job", "j")))
     made.decide()
-    said = {"kai.scheduler/batch-min-member": "many"}
-    made.put_object(ref("Job", "j"), an("Job", "j", annotations=said))
+    given = {"kai.scheduler/batch-min-member": "many"}
+    made.put_object(ref("Job", "j"), an("Job", "j", annotations=given))
     decided = made.decide()
     assert [each.pod for each in decided.problems] == ["ml/p-0", "ml/p-1"]
     assert decided.writes() == []
@@ -329,7 +329,7 @@ def test_a_number_that_makes_no_sense_is_a_problem_of_each_pod() -> None:
     assert names(made.decide()) == [group_of("j")]
 
 
-def test_objects_are_followed_until_the_last_group_is_gone() -> None:
+def test_owners_are_watched_until_the_last_group_is_gone() -> None:
     made = grouper(pod("p", ref("Widget", "w")))
     made.decide()
     made.put_object(ref("Widget", "w"), an("Widget", "w"))
@@ -341,7 +341,7 @@ def test_objects_are_followed_until_the_last_group_is_gone() -> None:
     assert (made._objects, made._groups, made._following, made._needed) == ({}, {}, {}, set())
 
 
-def test_a_pod_that_goes_while_it_waits_needs_its_owner_no_more() -> None:
+def test_a_deleted_waiting_pod_no_longer_needs_its_owner() -> None:
     made = grouper(pod("p", ref("Widget", "w")))
     made.decide()
     made.pod_gone("ml/p")
@@ -351,7 +351,7 @@ def test_a_pod_that_goes_while_it_waits_needs_its_owner_no_more() -> None:
 # ---- parts ---------------------------------------------------------------------------------------
 
 
-def test_a_pod_gets_the_label_of_its_part() -> None:
+def test_a_pod_gets_the_label_of_its_subgroup() -> None:
     made = grouper(
         pod("m", ref("PyTorchJob", "pt"), labels={"training.kubeflow.org/replica-type": "master"})
     )
@@ -425,7 +425,7 @@ def patches(decided: Decided) -> list[Any]:
     return [each.patch for each in decided.groups]
 
 
-def test_the_queue_follows_the_label_of_the_owner() -> None:
+def test_the_queue_changes_with_the_label_of_the_owner() -> None:
     """In KAI it never does (spec 6 S12)."""
     made, _ = with_group(widget("a"))
     made.put_object(ref("Widget", "w"), widget("b"))
@@ -435,7 +435,7 @@ def test_the_queue_follows_the_label_of_the_owner() -> None:
     assert is_quiet(made.decide())
 
 
-def test_a_queue_that_a_person_wrote_into_the_group_stays() -> None:
+def test_a_queue_that_a_user_set_in_the_group_stays() -> None:
     made, group = with_group(widget("a"))
     made.put_group(edited(group, queue="by-hand"))
     assert is_quiet(made.decide())
@@ -458,7 +458,7 @@ def test_the_queue_of_another_pod_changes_nothing() -> None:
     assert made.decide().groups == []
 
 
-def test_a_label_that_the_owner_lost_goes_from_its_group() -> None:
+def test_a_label_removed_from_the_owner_is_removed_from_its_group() -> None:
     """KAI only ever adds labels (spec 5 A59)."""
     made, group = with_group(widget(color="red"))
     labels = {**group["metadata"]["labels"], "by": "hand"}
@@ -468,7 +468,7 @@ def test_a_label_that_the_owner_lost_goes_from_its_group() -> None:
     assert patches(made.decide()) == [{"metadata": {"labels": {"color": None}}}]
 
 
-def test_what_others_decide_of_a_group_is_kept_and_the_rest_mended() -> None:
+def test_fields_of_users_are_kept_and_other_fields_corrected() -> None:
     made, group = with_group(widget())
     theirs = {"markUnschedulable": False, "schedulingBackoff": 1}
     constraint = {"topologyConstraint": {"topology": "t", "requiredTopologyLevel": "rack"}}
@@ -476,13 +476,13 @@ def test_what_others_decide_of_a_group_is_kept_and_the_rest_mended() -> None:
     assert patches(made.decide()) == [{"spec": {"minMember": 1, "preemptibility": None}}]
 
 
-def test_another_topology_takes_the_place_of_the_one_before() -> None:
+def test_a_changed_topology_replaces_the_previous_one() -> None:
     made, group = with_group(widget())
     constraint = {"topology": "t", "preferredTopologyLevel": "host"}
     made.put_group(edited(group, topologyConstraint=constraint))
-    said = {"kai.scheduler/topology": "u", "kai.scheduler/topology-required-placement": "rack"}
+    given = {"kai.scheduler/topology": "u", "kai.scheduler/topology-required-placement": "rack"}
     owner = widget()
-    owner["metadata"]["annotations"] = said
+    owner["metadata"]["annotations"] = given
     made.put_object(ref("Widget", "w"), owner)
     [patch] = patches(made.decide())
     assert patch["spec"]["topologyConstraint"] == {
@@ -492,13 +492,13 @@ def test_another_topology_takes_the_place_of_the_one_before() -> None:
     }
 
 
-def test_the_node_pool_of_a_group_stays_even_where_it_has_none() -> None:
+def test_a_node_pool_added_to_the_owner_does_not_change_the_group() -> None:
     made, _ = with_group(widget())
     made.put_object(ref("Widget", "w"), widget(**{"kai.scheduler/node-pool": "x"}))
     assert is_quiet(made.decide())
 
 
-def test_annotations_in_which_controllers_count_cause_no_write() -> None:
+def test_revision_annotations_of_the_owner_cause_no_write() -> None:
     owner = widget()
     owner["metadata"]["annotations"] = {"deployment.kubernetes.io/revision": "1"}
     made, _ = with_group(owner)
@@ -508,7 +508,7 @@ def test_annotations_in_which_controllers_count_cause_no_write() -> None:
     assert is_quiet(made.decide())
 
 
-def test_a_group_that_pods_name_is_looked_at_before_it_is_written() -> None:
+def test_an_existing_group_is_read_before_it_is_written() -> None:
     """As after a restart; a correct group is not written."""
     _, group = with_group(widget())
     for answer, expected in (
@@ -526,7 +526,7 @@ def test_a_group_that_pods_name_is_looked_at_before_it_is_written() -> None:
         assert len(made) == 0
 
 
-def test_a_group_that_is_not_there_after_all_is_created() -> None:
+def test_a_missing_group_is_created() -> None:
     made = grouper(named(pod("p", ref("Widget", "w")), group_of("w")))
     made.decide()
     made.put_object(ref("Widget", "w"), widget())
@@ -535,7 +535,7 @@ def test_a_group_that_is_not_there_after_all_is_created() -> None:
     assert patches(made.decide()) == [None]
 
 
-def test_a_group_that_could_not_be_created_as_it_exists_is_compared() -> None:
+def test_a_group_that_already_exists_is_compared() -> None:
     made, group = with_group(widget())
     made.group_exists(f"ml/{group_of('w')}")
     [reference] = made.decide().needs
@@ -543,7 +543,7 @@ def test_a_group_that_could_not_be_created_as_it_exists_is_compared() -> None:
     assert patches(made.decide()) == [{"spec": {"minMember": 1}}]
 
 
-def test_a_group_that_was_deleted_is_made_again() -> None:
+def test_a_deleted_group_is_created_again() -> None:
     """KAI restores it at the next event of a pod, but never the group of a bare pod."""
     made, _ = with_group(widget())
     made.group_gone(f"ml/{group_of('w')}", "uid")
@@ -563,7 +563,7 @@ def test_a_group_that_was_deleted_is_made_again() -> None:
     assert (len(made), made._groups) == (0, {})
 
 
-def test_a_group_that_goes_with_its_pod_is_not_missed() -> None:
+def test_a_group_deleted_with_its_pod_is_not_created_again() -> None:
     made = grouper(bare := pod("p"))
     made.decide()
     made.put_pod(named(bare, group_of("p")))
@@ -572,7 +572,7 @@ def test_a_group_that_goes_with_its_pod_is_not_missed() -> None:
     assert is_quiet(made.decide())
 
 
-def test_a_bare_pod_that_gets_another_queue_takes_its_group_along() -> None:
+def test_the_group_of_a_bare_pod_follows_its_queue_label() -> None:
     made = grouper(bare := pod("p", labels={QUEUE: "a"}))
     [change] = made.decide().groups
     group: Any = change.write().body
@@ -586,7 +586,7 @@ def test_a_bare_pod_that_gets_another_queue_takes_its_group_along() -> None:
     assert (len(made), made._groups) == (0, {})
 
 
-def test_writes_that_failed_are_decided_again() -> None:
+def test_failed_writes_are_decided_again() -> None:
     made = grouper(pod("p"))
     decided = made.decide()
     [change], [assignment] = decided.groups, decided.assignments
@@ -596,7 +596,7 @@ def test_writes_that_failed_are_decided_again() -> None:
     assert (again.groups, again.assignments) == ([change], [assignment])
 
 
-def test_a_group_whose_creation_fails_after_its_pod_was_bound_is_made_again() -> None:
+def test_a_failed_creation_is_repeated_after_its_pod_was_bound() -> None:
     made = grouper(bare := pod("p"))
     [change] = made.decide().groups
     made.put_pod(settled := named(bare, group_of("p")))
@@ -608,7 +608,7 @@ def test_a_group_whose_creation_fails_after_its_pod_was_bound_is_made_again() ->
     assert names(made.decide()) == [group_of("p")]
 
 
-def test_a_patch_that_fails_after_its_pod_was_settled_is_made_again() -> None:
+def test_a_failed_patch_is_repeated_after_its_pod_was_settled() -> None:
     made = grouper(bare := pod("p"))
     made.decide()
     made.put_pod(named(bare, group_of("p")))
@@ -632,7 +632,7 @@ def an_old_group() -> dict[str, Any]:
     return {**change.manifest, "kind": "PodGroup"}
 
 
-def test_a_group_that_is_refused_is_a_problem_of_its_pods() -> None:
+def test_a_refused_group_is_a_problem_of_its_pods() -> None:
     made = grouper(pod("p"))
     made.decide()
     made.group_refused(f"ml/{group_of('p')}", "admission webhook denied the request")
@@ -640,7 +640,7 @@ def test_a_group_that_is_refused_is_a_problem_of_its_pods() -> None:
     assert (problem.pod, problem.message) == ("ml/p", "admission webhook denied the request")
 
 
-def test_a_priority_class_that_comes_later_is_used() -> None:
+def test_a_priority_class_created_later_is_used() -> None:
     made, _ = with_group(widget(priorityClassName="urgent"))
     made.set_rules(Rules(classes=RULES.classes | {"urgent"}))
     assert patches(made.decide()) == [{"spec": {"priorityClassName": "urgent"}}]
@@ -657,7 +657,7 @@ def test_an_installation_may_have_defaults_for_a_kind() -> None:
     assert [each.get("preemptibility") for each in specs] == ["preemptible", None]
 
 
-def test_a_pod_that_joins_an_owner_is_a_reason_to_look_at_the_owner_again() -> None:
+def test_a_new_pod_of_an_owner_makes_the_owner_be_read_again() -> None:
     """No watch covers owners: their labels may have changed since."""
     job = ref("Job", "j")
     made = grouper(pod("p0", job), pod("p1", job))

@@ -1,6 +1,6 @@
 """Another scheduler next to a shadow, described briefly: the plans, and its actions.
 
-other = Beside()
+other = OtherScheduler()
 other.waits("a", "b")
 other.plan(a=bind("n1"))
 other.binds("a", "n1")
@@ -42,7 +42,7 @@ class Replay:
         self.same = same
         self.otherwise: Callable[[tuple[str, ...]], Choices] = lambda switches: self.same
         self.renamed: Mapping[tuple[str, str], Choices] = {}
-        self.asked: list[tuple[str, ...]] = []
+        self.tried: list[tuple[str, ...]] = []
 
     def __call__(
         self, *, switches: Sequence[str] = (), new_names: tuple[str, str] | None = None
@@ -52,11 +52,11 @@ class Replay:
             swap = {one: other, other: one}
             moved = {k: replace(v, node=swap.get(v.node, v.node)) for k, v in self.same.items()}
             return self.renamed.get(new_names, moved)  # it is the same node under its new name
-        self.asked.append(tuple(switches))
+        self.tried.append(tuple(switches))
         return self.otherwise(tuple(switches))
 
 
-class Beside:
+class OtherScheduler:
     def __init__(self, patience: float = 10.0) -> None:
         self.now = 100.0
         self.comparison = Comparison(patience=patience)
@@ -152,6 +152,6 @@ class Beside:
 
 
 def _in_words(found: Compared) -> str:
-    said = f"{found.subject} {found.pod.partition('/')[2]}: {found.outcome}"
+    message = f"{found.subject} {found.pod.partition('/')[2]}: {found.outcome}"
     because = " ".join((found.cause, *found.switches))
-    return f"{said}, because of {because}" if because else said
+    return f"{message}, because of {because}" if because else message

@@ -9,7 +9,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from beside import Beside, Chosen, bind, evict
+from beside import Chosen, OtherScheduler, bind, evict
 
 from kai.controllers.shadow import GroupSeen, PodSeen
 
@@ -20,7 +20,7 @@ LEFT_OUT = {"team/a": "gpu-fraction: half is not a number"}
 
 
 def test_a_bind_request_for_the_node_of_the_plan_is_the_same_decision() -> None:
-    other = Beside()
+    other = OtherScheduler()
     other.waits("a")
     other.plan(a=bind("n1"))
     other.asks_for("a", "n1")
@@ -30,16 +30,16 @@ def test_a_bind_request_for_the_node_of_the_plan_is_the_same_decision() -> None:
     assert other.outcomes() == []
 
 
-def test_a_scheduler_without_bind_requests_shows_its_decision_as_the_node_of_the_pod() -> None:
-    other = Beside()
+def test_the_node_of_a_pod_is_a_decision_without_bind_requests() -> None:
+    other = OtherScheduler()
     other.waits("a")
     other.plan(a=bind("n1"))
     other.binds("a", "n1")
     assert other.outcomes() == ["bind a: same"]
 
 
-def test_what_was_bound_before_the_first_plan_is_not_compared() -> None:
-    other = Beside()
+def test_pods_bound_before_the_first_plan_are_not_compared() -> None:
+    other = OtherScheduler()
     other.waits("a")
     other.asks_for("a", "n1")
     other.runs("b", "n2")
@@ -48,17 +48,17 @@ def test_what_was_bound_before_the_first_plan_is_not_compared() -> None:
     assert other.outcomes() == []
 
 
-def test_a_pod_that_no_plan_saw_waiting_is_not_compared() -> None:
-    other = Beside()
+def test_a_pod_that_waited_in_no_plan_is_not_compared() -> None:
+    other = OtherScheduler()
     other.plan()
     other.waits("a")
     other.asks_for("a", "n1")
     assert other.outcomes() == ["bind a: not_compared"]
 
 
-def test_a_plan_does_not_have_a_pod_whose_group_is_not_there() -> None:
+def test_a_pod_without_its_group_is_in_no_plan() -> None:
     """The group, its name on the pod, and the BindRequest all arrive between two plans."""
-    other = Beside()
+    other = OtherScheduler()
     other.waits("a", group="g")
     other.plan()
     other.comparison.group(other.now, None, GroupSeen("team/g", ""))
@@ -66,8 +66,8 @@ def test_a_plan_does_not_have_a_pod_whose_group_is_not_there() -> None:
     assert other.outcomes() == ["bind a: not_compared"]
 
 
-def test_a_plan_does_not_have_a_pod_that_names_no_group_yet() -> None:
-    other = Beside()
+def test_a_pod_without_a_group_annotation_is_in_no_plan() -> None:
+    other = OtherScheduler()
     other.plan()
     nameless = PodSeen(*("team/a", "uid-a", "", "", frozenset(), False, False, False, "one GPU"))
     other.pods["a"] = replace(nameless, group="team/g")
@@ -78,9 +78,9 @@ def test_a_plan_does_not_have_a_pod_that_names_no_group_yet() -> None:
     assert other.outcomes() == ["bind a: not_compared"]
 
 
-def test_the_other_cycle_may_have_begun_with_the_state_of_an_earlier_plan() -> None:
+def test_a_decision_may_match_an_earlier_plan() -> None:
     """b arrived just before a was bound, and the other scheduler has not seen it."""
-    other = Beside()
+    other = OtherScheduler()
     other.waits("a")
     other.plan(a=bind("n1"))
     other.after(0.5)
@@ -90,8 +90,8 @@ def test_the_other_cycle_may_have_begun_with_the_state_of_an_earlier_plan() -> N
     assert other.outcomes() == ["bind a: same, because of earlier_state"]
 
 
-def test_a_state_of_long_ago_does_not_count() -> None:
-    other = Beside()
+def test_an_old_plan_does_not_count() -> None:
+    other = OtherScheduler()
     other.waits("a")
     other.plan(a=bind("n1"))
     other.after(1.0)
@@ -102,16 +102,16 @@ def test_a_state_of_long_ago_does_not_count() -> None:
     assert other.outcomes() == ["bind a: other_node, because of unknown"]
 
 
-def test_pods_of_a_group_that_ask_for_the_same_may_change_places() -> None:
-    other = Beside()
+def test_equal_pods_of_a_group_may_swap_nodes() -> None:
+    other = OtherScheduler()
     other.waits("a", "b", group="gang", shape="one GPU")
     other.plan(a=bind("n1"), b=bind("n2"))
     other.asks_for("a", "n2")
     assert other.outcomes() == ["bind a: other_node, because of alike"]
 
 
-def test_pods_of_a_group_that_ask_for_different_things_may_not() -> None:
-    other = Beside()
+def test_different_pods_of_a_group_may_not_swap_nodes() -> None:
+    other = OtherScheduler()
     other.waits("a", group="gang", shape="one GPU")
     other.waits("b", group="gang", shape="two GPUs")
     other.plan(a=bind("n1"), b=bind("n2"))
@@ -119,8 +119,8 @@ def test_pods_of_a_group_that_ask_for_different_things_may_not() -> None:
     assert other.outcomes() == ["bind a: other_node, because of unknown"]
 
 
-def test_the_room_of_a_pod_that_comes_first_here_goes_to_another_one() -> None:
-    other = Beside()
+def test_the_room_of_the_first_pod_goes_to_another_pod() -> None:
+    other = OtherScheduler()
     other.waits("a", "b")
     other.plan(a=bind("n1"))
     other.asks_for("b", "n1")
@@ -128,8 +128,8 @@ def test_the_room_of_a_pod_that_comes_first_here_goes_to_another_one() -> None:
     assert (found.outcome, found.ours, found.theirs) == ("order", "wait", "bind to n1")
 
 
-def test_a_pod_for_which_a_plan_has_no_room() -> None:
-    other = Beside()
+def test_a_pod_without_room_in_the_plan() -> None:
+    other = OtherScheduler()
     other.waits("a")
     other.plan()
     other.reasons["team/a"] = "over_limit"
@@ -139,7 +139,7 @@ def test_a_pod_for_which_a_plan_has_no_room() -> None:
 
 
 def test_a_failed_bind_request_and_the_next_one_are_two_decisions() -> None:
-    other = Beside()
+    other = OtherScheduler()
     other.waits("a")
     other.plan(a=bind("n1"))
     other.asks_for("a", "n1")
@@ -152,9 +152,9 @@ def test_a_failed_bind_request_and_the_next_one_are_two_decisions() -> None:
     assert other.outcomes() == ["bind a: same", "bind a: same"]
 
 
-def test_the_pod_of_another_node_pool_has_a_scheduler_of_its_own() -> None:
+def test_pods_of_other_node_pools_are_not_compared() -> None:
     """The label of its pod group counts; the pod may lack it."""
-    other = Beside()
+    other = OtherScheduler()
     other.plan()
     other.comparison.group(other.now, None, GroupSeen("team/a", "", "blue"))
     other.waits("a")
@@ -165,8 +165,8 @@ def test_the_pod_of_another_node_pool_has_a_scheduler_of_its_own() -> None:
     assert other.outcomes() == []
 
 
-def test_another_pod_of_the_name_is_another_pod() -> None:
-    other = Beside()
+def test_a_recreated_pod_is_a_different_pod() -> None:
+    other = OtherScheduler()
     other.waits("a")
     other.plan(a=bind("n1"))
     other.asks_for("a", "n1")
@@ -179,17 +179,17 @@ def test_another_pod_of_the_name_is_another_pod() -> None:
 # ---- shared devices ------------------------------------------------------------------------------
 
 
-def test_a_new_shared_device_is_the_same_whatever_its_name() -> None:
-    other = Beside()
+def test_the_name_of_a_new_shared_device_does_not_matter() -> None:
+    other = OtherScheduler()
     other.waits("a")
     other.plan(a=bind("n1", "new-0"))
     other.asks_for("a", "n1", "5c1e")
     assert other.outcomes() == ["bind a: same"]
 
 
-def test_pods_that_share_a_new_device_here_and_there_are_in_the_same_place() -> None:
+def test_pods_that_share_a_new_device_in_both_have_equal_placements() -> None:
     """Both BindRequests arrive before the next plan."""
-    other = Beside()
+    other = OtherScheduler()
     other.waits("a", "b")
     other.plan(a=bind("n1", "new-0"), b=bind("n1", "new-0"))
     other.asks_for("a", "n1", "5c1e")
@@ -197,8 +197,8 @@ def test_pods_that_share_a_new_device_here_and_there_are_in_the_same_place() -> 
     assert other.outcomes() == ["bind a: same", "bind b: same"]
 
 
-def test_a_device_of_its_own_is_not_one_that_is_shared() -> None:
-    other = Beside()
+def test_an_unshared_device_differs_from_a_shared_device() -> None:
+    other = OtherScheduler()
     other.waits("a", "b")
     other.plan(a=bind("n1", "new-0"), b=bind("n1", "new-0"))
     other.asks_for("a", "n1", "5c1e")
@@ -207,8 +207,8 @@ def test_a_device_of_its_own_is_not_one_that_is_shared() -> None:
     assert other.outcomes() == found
 
 
-def test_a_device_that_is_known_is_known_by_its_name() -> None:
-    other = Beside()
+def test_a_known_device_is_compared_by_name() -> None:
+    other = OtherScheduler()
     other.plan()
     other.runs("x", "n1")
     other.runs("y", "n1")
@@ -223,8 +223,8 @@ def test_a_device_that_is_known_is_known_by_its_name() -> None:
     assert other.outcomes() == found
 
 
-def test_a_device_that_all_pods_have_left_is_not_known_any_more() -> None:
-    other = Beside()
+def test_a_device_without_pods_is_no_longer_known() -> None:
+    other = OtherScheduler()
     other.runs("x", "n1")
     other.binds("x", "n1", "one")
     other.plan()
@@ -238,8 +238,8 @@ def test_a_device_that_all_pods_have_left_is_not_known_any_more() -> None:
 # ---- what does not happen ------------------------------------------------------------------------
 
 
-def test_a_bind_that_does_not_happen_for_a_while_is_missed_once() -> None:
-    other = Beside(patience=10.0)
+def test_a_bind_that_does_not_happen_is_missed_once() -> None:
+    other = OtherScheduler(patience=10.0)
     other.waits("a")
     other.plan(a=bind("n1"))
     other.after(9.0)
@@ -251,8 +251,8 @@ def test_a_bind_that_does_not_happen_for_a_while_is_missed_once() -> None:
     assert other.outcomes() == []
 
 
-def test_a_bind_that_plans_do_not_stand_by_is_not_missed() -> None:
-    other = Beside(patience=10.0)
+def test_a_bind_that_later_plans_drop_is_not_missed() -> None:
+    other = OtherScheduler(patience=10.0)
     other.waits("a")
     other.plan(a=bind("n1"))
     other.after(6.0)
@@ -263,8 +263,8 @@ def test_a_bind_that_plans_do_not_stand_by_is_not_missed() -> None:
     assert other.outcomes() == []
 
 
-def test_what_was_missed_and_happens_after_all_is_late() -> None:
-    other = Beside(patience=10.0)
+def test_a_missed_bind_that_happens_later_is_late() -> None:
+    other = OtherScheduler(patience=10.0)
     other.waits("a")
     other.plan(a=bind("n1"))
     other.after(10.0)
@@ -273,8 +273,8 @@ def test_what_was_missed_and_happens_after_all_is_late() -> None:
     assert other.outcomes() == found
 
 
-def test_it_wakes_when_something_will_have_been_missed() -> None:
-    other = Beside(patience=10.0)
+def test_the_next_tick_is_when_a_decision_becomes_missed() -> None:
+    other = OtherScheduler(patience=10.0)
     assert other.comparison.next_tick() is None
     other.waits("a")
     other.plan(a=bind("n1"))
@@ -284,16 +284,16 @@ def test_it_wakes_when_something_will_have_been_missed() -> None:
 # ---- evictions -----------------------------------------------------------------------------------
 
 
-def test_a_victim_of_both_is_the_same_decision() -> None:
-    other = Beside()
+def test_a_victim_of_both_schedulers_is_the_same_decision() -> None:
+    other = OtherScheduler()
     other.runs("low", "n1")
     other.plan(low=evict())
     other.evicts("low")
     assert other.outcomes() == ["evict low: same"]
 
 
-def test_a_pod_that_a_person_deletes_is_no_victim() -> None:
-    other = Beside()
+def test_a_pod_deleted_by_a_user_is_not_a_victim() -> None:
+    other = OtherScheduler()
     other.runs("low", "n1")
     other.plan()
     other.evicts("low", stamped=False)
@@ -302,8 +302,8 @@ def test_a_pod_that_a_person_deletes_is_no_victim() -> None:
     assert other.outcomes() == []
 
 
-def test_the_stamp_of_the_group_may_come_after_the_pod_has_gone() -> None:
-    other = Beside()
+def test_the_eviction_stamp_may_follow_the_deletion_of_the_pod() -> None:
+    other = OtherScheduler()
     other.runs("low", "n1")
     other.plan(low=evict())
     other.evicts("low", stamped=False)
@@ -315,8 +315,8 @@ def test_the_stamp_of_the_group_may_come_after_the_pod_has_gone() -> None:
     assert other.outcomes() == ["evict low: same"]
 
 
-def test_a_victim_of_kube_scheduler_has_a_condition_of_its_own() -> None:
-    other = Beside()
+def test_a_preemption_by_kube_scheduler_is_an_extra_eviction() -> None:
+    other = OtherScheduler()
     other.runs("low", "n1")
     other.plan()
     other.preempts("low")
@@ -324,16 +324,16 @@ def test_a_victim_of_kube_scheduler_has_a_condition_of_its_own() -> None:
 
 
 def test_a_pod_of_a_stale_gang_is_a_victim_without_a_time_stamp() -> None:
-    other = Beside()
+    other = OtherScheduler()
     other.runs("left", "n1")
     other.plan(left=evict("", action="stalegangeviction"))
     other.evicts("left", stamped=False)
     assert other.outcomes() == ["evict left: same"]
 
 
-def test_the_group_of_a_victim_may_go_before_it_has_its_stamp() -> None:
+def test_the_group_of_a_victim_may_be_deleted_before_its_stamp() -> None:
     """The group of a bare pod is deleted with it."""
-    other = Beside()
+    other = OtherScheduler()
     other.runs("low", "n1")
     group = GroupSeen("team/low", "")
     other.comparison.group(other.now, None, group)
@@ -345,9 +345,9 @@ def test_the_group_of_a_victim_may_go_before_it_has_its_stamp() -> None:
     assert other.outcomes() == ["evict low: same"]
 
 
-def test_a_pod_that_a_person_deletes_is_no_victim_though_a_plan_evicts_it() -> None:
+def test_a_pod_deleted_by_a_user_is_not_a_victim_of_the_plan() -> None:
     """Its group exists, and has no time stamp."""
-    other = Beside()
+    other = OtherScheduler()
     other.runs("low", "n1", group="gang")
     other.comparison.group(other.now, None, GroupSeen("team/gang", ""))
     other.plan(low=evict())
@@ -357,8 +357,8 @@ def test_a_pod_that_a_person_deletes_is_no_victim_though_a_plan_evicts_it() -> N
     assert other.outcomes() == []
 
 
-def test_another_victim_of_the_same_group_that_is_like_it() -> None:
-    other = Beside()
+def test_an_equal_victim_of_the_same_group() -> None:
+    other = OtherScheduler()
     other.runs("low-0", "n1", group="low", shape="one GPU")
     other.runs("low-1", "n1", group="low", shape="one GPU")
     other.plan(low_1=evict())
@@ -366,8 +366,8 @@ def test_another_victim_of_the_same_group_that_is_like_it() -> None:
     assert other.outcomes() == ["evict low-0: other_victim, because of alike"]
 
 
-def test_another_victim() -> None:
-    other = Beside()
+def test_a_different_victim() -> None:
+    other = OtherScheduler()
     other.runs("low", "n1")
     other.runs("mid", "n1")
     other.plan(low=evict())
@@ -375,8 +375,8 @@ def test_another_victim() -> None:
     assert other.outcomes() == ["evict mid: other_victim, because of unknown"]
 
 
-def test_an_eviction_that_does_not_happen_is_missed_whichever_victim_it_would_be() -> None:
-    other = Beside(patience=10.0)
+def test_an_eviction_is_missed_although_its_victim_changes() -> None:
+    other = OtherScheduler(patience=10.0)
     other.runs("low", "n1")
     other.runs("mid", "n1")
     other.plan(low=evict("team/high"))
@@ -389,8 +389,8 @@ def test_an_eviction_that_does_not_happen_is_missed_whichever_victim_it_would_be
 # ---- causes --------------------------------------------------------------------------------------
 
 
-def test_the_names_of_the_nodes_decide_between_equals() -> None:
-    other = Beside()
+def test_node_names_break_ties() -> None:
+    other = OtherScheduler()
     other.waits("a")
     replay = other.plan(a=bind("n1"))
     replay.renamed = {("n1", "n2"): {"team/a": bind("n1")}}  # n2 before the renaming
@@ -398,8 +398,8 @@ def test_the_names_of_the_nodes_decide_between_equals() -> None:
     assert other.outcomes() == ["bind a: other_node, because of equal_score"]
 
 
-def test_a_single_switch_explains_it() -> None:
-    other = Beside()
+def test_one_switch_explains_a_difference() -> None:
+    other = OtherScheduler()
     other.waits("a")
     replay = other.plan(a=bind("n1"))
     replay.otherwise = lambda switches: {"team/a": bind("n2" if "two" in switches else "n1")}
@@ -407,8 +407,8 @@ def test_a_single_switch_explains_it() -> None:
     assert other.outcomes() == ["bind a: other_node, because of switch two"]
 
 
-def test_two_switches_explain_it_together() -> None:
-    other = Beside()
+def test_two_switches_explain_a_difference_together() -> None:
+    other = OtherScheduler()
     other.waits("a")
     replay = other.plan()
     replay.otherwise = lambda switches: (
@@ -418,8 +418,8 @@ def test_two_switches_explain_it_together() -> None:
     assert other.outcomes() == ["bind a: extra, because of switch one three"]
 
 
-def test_a_switch_explains_what_was_missed() -> None:
-    other = Beside(patience=1.0)
+def test_a_switch_explains_a_missed_decision() -> None:
+    other = OtherScheduler(patience=1.0)
     other.waits("a")
     replay = other.plan(a=bind("n1"))
     replay.otherwise = lambda switches: {} if "one" in switches else {"team/a": bind("n1")}
@@ -428,7 +428,7 @@ def test_a_switch_explains_what_was_missed() -> None:
 
 
 def test_a_switch_explains_a_victim() -> None:
-    other = Beside()
+    other = OtherScheduler()
     other.runs("low", "n1")
     replay = other.plan()
     replay.otherwise = lambda switches: {"team/low": evict()} if "three" in switches else {}
@@ -436,17 +436,17 @@ def test_a_switch_explains_a_victim() -> None:
     assert other.outcomes() == ["evict low: extra, because of switch three"]
 
 
-def test_an_object_that_makes_no_sense_here_explains_it() -> None:
-    other = Beside()
+def test_an_invalid_object_explains_a_difference() -> None:
+    other = OtherScheduler()
     other.waits("a")
     replay = other.plan(left_out=LEFT_OUT)
     other.asks_for("a", "n1")
     assert other.outcomes() == ["bind a: extra, because of left_out"]
-    assert replay.asked == []  # nothing is planned again for it
+    assert replay.tried == []  # nothing is planned again for it
 
 
-def test_what_is_not_read_explains_it() -> None:
-    other = Beside()
+def test_an_unread_kind_explains_a_difference() -> None:
+    other = OtherScheduler()
     other.waits("a")
     other.plan()
     other.reasons["team/a"] = "volume_not_ready"
@@ -454,17 +454,17 @@ def test_what_is_not_read_explains_it() -> None:
     assert other.outcomes() == ["bind a: extra, because of not_read"]
 
 
-def test_nothing_is_planned_again_for_decisions_that_are_the_same() -> None:
-    other = Beside()
+def test_equal_decisions_need_no_further_plan() -> None:
+    other = OtherScheduler()
     other.waits("a")
     replay = other.plan(a=bind("n1"))
     other.asks_for("a", "n1")
     assert other.outcomes() == ["bind a: same"]
-    assert replay.asked == []
+    assert replay.tried == []
 
 
-def test_a_place_that_is_promised_is_not_given_yet() -> None:
-    other = Beside()
+def test_a_pipelined_pod_differs_from_a_bound_pod() -> None:
+    other = OtherScheduler()
     other.waits("a")
     other.plan(a=Chosen("pipeline", "n1"))
     other.asks_for("a", "n1")

@@ -58,19 +58,19 @@ def test_a_victim_of_kube_scheduler() -> None:
     assert (seen(victim).is_leaving, seen(victim).is_victim) == (True, True)
 
 
-def test_pods_that_ask_for_the_same_have_one_shape() -> None:
-    def asks(gpus: str, **metadata: str) -> str:
+def test_equal_pods_have_one_shape() -> None:
+    def shape_of(gpus: str, **metadata: str) -> str:
         made = pod(metadata)
         made["spec"]["containers"] = [{"name": "c", "resources": {"limits": {"gpu": gpus}}}]
         return seen(made).shape
 
-    assert asks("1") == asks("1", app="web")
-    assert asks("1") != asks("2")
-    assert asks("1") != asks("1", **{"kai.scheduler/subgroup-name": "leader"})
+    assert shape_of("1") == shape_of("1", app="web")
+    assert shape_of("1") != shape_of("2")
+    assert shape_of("1") != shape_of("1", **{"kai.scheduler/subgroup-name": "leader"})
 
 
 @pytest.mark.parametrize("odd", [{}, {"spec": None}, {"spec": {"schedulerName": 7}}])
-def test_an_object_that_is_no_pod_is_ignored(odd: Object) -> None:
+def test_an_object_that_is_not_a_pod_is_ignored(odd: Object) -> None:
     assert PodSeen.of(odd, "kai-scheduler") is None
 
 

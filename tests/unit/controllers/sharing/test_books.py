@@ -333,7 +333,7 @@ class World:
 
 
 @pytest.mark.parametrize("seed", range(120))
-def test_books_are_right_in_the_end(seed: int) -> None:
+def test_random_faults_end_in_a_consistent_state(seed: int) -> None:
     world = World(seed)
     for _ in range(STEPS):
         world.step()
@@ -348,7 +348,7 @@ def test_books_are_right_in_the_end(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_nothing_is_kept_of_pods_that_went(seed: int) -> None:
+def test_no_state_remains_of_deleted_pods(seed: int) -> None:
     world = World(seed)
     for _ in range(STEPS):
         world.step()

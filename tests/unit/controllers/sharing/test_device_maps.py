@@ -43,7 +43,7 @@ def data(write: Write) -> dict[str, str]:
     return dict(write.body.get("data", {}))
 
 
-def test_a_pod_is_ready_when_both_are_there() -> None:
+def test_a_pod_is_ready_when_both_config_maps_exist() -> None:
     maps, given = begun()
     first, second = given.writes
     assert [each.name for each in given.writes] == ["a-1-shared-gpu-0", "a-1-shared-gpu-0-evar"]
@@ -57,7 +57,7 @@ def test_a_pod_is_ready_when_both_are_there() -> None:
     assert maps.answered(0, first, DONE).ready == [HALF]
 
 
-def test_one_of_an_earlier_try_is_written_over() -> None:
+def test_a_config_map_of_an_earlier_try_is_overwritten() -> None:
     maps, given = begun()
     [patch] = maps.answered(0, given.writes[0], THERE).writes
     assert (patch.verb, patch.name, patch.body) == (
@@ -90,7 +90,7 @@ def test_a_creation_that_fails_fails_the_binding(outcome: Outcome, why: str) -> 
     assert maps.answered(0, given.writes[0], outcome).failed == [(HALF, why)]
 
 
-def test_a_pod_without_the_name_that_admission_gives_fails_in_kais_words() -> None:
+def test_a_pod_without_the_annotation_of_admission_fails_with_kais_message() -> None:
     maps = DeviceMaps(lambda binding: ["GPU-7"])
     [(_, why)] = maps.give(0, HALF, pod(**{"gpu-fraction": "0.5"})).failed
     assert why == (
@@ -99,7 +99,7 @@ def test_a_pod_without_the_name_that_admission_gives_fails_in_kais_words() -> No
     )
 
 
-def test_both_are_deleted_when_the_binding_fails() -> None:
+def test_both_config_maps_are_deleted_when_the_binding_fails() -> None:
     maps, given = begun()
     back = maps.take_back(HALF)
     assert [(each.verb, each.name) for each in back.writes] == [
@@ -111,7 +111,7 @@ def test_both_are_deleted_when_the_binding_fails() -> None:
     assert maps.take_back(HALF).writes == []
 
 
-def test_answers_to_an_earlier_try_say_nothing_about_this_one() -> None:
+def test_answers_to_an_earlier_try_are_ignored() -> None:
     maps, before = begun()
     maps.take_back(HALF)
     given = maps.give(0, HALF, pod())

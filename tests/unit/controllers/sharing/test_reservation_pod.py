@@ -13,24 +13,24 @@ def made(*tolerations: dict[str, Any], **options: Any) -> dict[str, Any]:
     return reservation_pod("n1", "g1", tolerations, Reservations(image="kai-sched:1", **options))
 
 
-def test_each_group_of_a_node_has_one_name() -> None:
+def test_each_group_and_node_have_one_reservation_name() -> None:
     names = {reservation_name(node, group) for node in ("n1", "n2") for group in ("g1", "g2")}
     assert len(names) == 4
     assert reservation_name("n1", "g1") in names
 
 
-def test_it_tolerates_what_the_pod_tolerates() -> None:
+def test_a_reservation_has_the_tolerations_of_the_pod() -> None:
     assert made(TOLERATION)["spec"]["tolerations"] == [TOLERATION]
     assert "tolerations" not in made()["spec"]
 
 
-def test_it_is_bound_from_the_beginning() -> None:
+def test_a_reservation_is_created_on_its_node() -> None:
     spec = made()["spec"]
     assert spec["nodeName"] == "n1"
     assert "schedulerName" not in spec
 
 
-def test_resources_beside_the_device_are_those_of_the_installation() -> None:
+def test_the_installation_sets_other_resources_of_the_reservation() -> None:
     cpu = {"cpu": "1m", "memory": "10Mi"}
     many = {"nvidia.com/gpu": "4"}
     given = made(resources={"requests": {**cpu, **many}, "limits": many})
@@ -40,7 +40,7 @@ def test_resources_beside_the_device_are_those_of_the_installation() -> None:
     }
 
 
-def test_an_installation_has_its_own_namespace_account_label_and_runtime_class() -> None:
+def test_the_installation_sets_namespace_account_label_and_runtime_class() -> None:
     given = made(namespace="gpus", app="holder", account="reader", runtime_class="nvidia")
     assert given["metadata"]["namespace"] == "gpus"
     assert given["metadata"]["labels"] == {"app": "holder", "runai-gpu-group": "g1"}
@@ -49,6 +49,6 @@ def test_an_installation_has_its_own_namespace_account_label_and_runtime_class()
     assert "runtimeClassName" not in made()["spec"]
 
 
-def test_on_simulated_nodes_the_program_makes_up_a_device() -> None:
+def test_reservations_on_simulated_nodes_use_a_fake_device() -> None:
     assert made()["spec"]["containers"][0]["args"] == ["run", "reservation"]
     assert made(fake=True)["spec"]["containers"][0]["args"] == ["run", "reservation", "--fake"]

@@ -36,7 +36,7 @@ def consumer(pod: str = "a", *groups: str, phase: str = "Running") -> GpuUser:
     return GpuUser(f"team/{pod}", f"uid-{pod}", node, groups or ("g",), phase)
 
 
-class Desk:
+class Harness:
     """The giver, and its last steps."""
 
     def __init__(self, *users: GpuUser, acts: bool = True, copies_labels: bool = True) -> None:
@@ -88,10 +88,10 @@ class Desk:
         return why
 
 
-def held(pod: str = "a", *, acts: bool = True) -> tuple[Desk, GpuUser]:
+def held(pod: str = "a", *, acts: bool = True) -> tuple[Harness, GpuUser]:
     """A running pod on a reserved device."""
     one = reservation(device="GPU-7")
-    return Desk(one, consumer(pod), acts=acts), one
+    return Harness(one, consumer(pod), acts=acts), one
 
 
 NAME = reservation_name("n1", "g")
@@ -99,335 +99,335 @@ CREATE, DELETE = f"create {NAMESPACE}/{NAME}", f"delete {NAMESPACE}/{NAME}"
 
 
 def test_the_first_pod_of_a_group_makes_the_reservation_and_waits_for_its_device() -> None:
-    desk = Desk()
-    desk.give(binding(), tolerations=[{"key": "gpu", "operator": "Exists"}])
-    body = desk.write.body
+    harness = Harness()
+    harness.give(binding(), tolerations=[{"key": "gpu", "operator": "Exists"}])
+    body = harness.write.body
     assert isinstance(body, dict)
-    assert desk.writes == [CREATE]
+    assert harness.writes == [CREATE]
     assert body["spec"]["nodeName"] == "n1"
     assert body["spec"]["tolerations"] == [{"key": "gpu", "operator": "Exists"}]
-    desk.answer(DONE)
-    desk.saw(reservation(phase="Pending"))
-    assert (desk.writes, desk.ready) == ([], [])
-    desk.saw(reservation(device="GPU-7"))
-    assert desk.ready == ["team/a"]
-    assert desk.devices.of(binding()) == ["GPU-7"]
+    harness.answer(DONE)
+    harness.saw(reservation(phase="Pending"))
+    assert (harness.writes, harness.ready) == ([], [])
+    harness.saw(reservation(device="GPU-7"))
+    assert harness.ready == ["team/a"]
+    assert harness.devices.of(binding()) == ["GPU-7"]
 
 
-def test_pods_that_come_meanwhile_wait_for_the_same_reservation() -> None:
-    desk = Desk()
-    desk.give(binding("a"), binding("b"))
-    assert desk.writes == [CREATE]
-    desk.saw(reservation(device="GPU-7"))
-    assert desk.ready == ["team/a", "team/b"]
-    desk.give(binding("c"))
-    assert (desk.writes, desk.ready) == ([], ["team/c"])
+def test_later_pods_wait_for_the_same_reservation() -> None:
+    harness = Harness()
+    harness.give(binding("a"), binding("b"))
+    assert harness.writes == [CREATE]
+    harness.saw(reservation(device="GPU-7"))
+    assert harness.ready == ["team/a", "team/b"]
+    harness.give(binding("c"))
+    assert (harness.writes, harness.ready) == ([], ["team/c"])
 
 
 def test_a_pod_of_several_devices_waits_for_all_of_them() -> None:
-    desk = Desk()
+    harness = Harness()
     two = binding("a", "g2", "g1")
-    desk.give(two)
-    assert len(desk.writes) == 2
-    desk.saw(reservation("g1", "GPU-1"))
-    assert desk.ready == []
-    desk.saw(reservation("g2", "GPU-2"))
-    assert desk.ready == ["team/a"]
-    assert desk.devices.of(two) == ["GPU-2", "GPU-1"]
+    harness.give(two)
+    assert len(harness.writes) == 2
+    harness.saw(reservation("g1", "GPU-1"))
+    assert harness.ready == []
+    harness.saw(reservation("g2", "GPU-2"))
+    assert harness.ready == ["team/a"]
+    assert harness.devices.of(two) == ["GPU-2", "GPU-1"]
 
 
-def test_a_reservation_that_is_there_already_is_waited_for() -> None:
-    desk = Desk()
-    desk.give(binding())
-    desk.answer(THERE)
-    assert (desk.writes, desk.given.failed) == ([], [])
-    desk.saw(reservation(device="GPU-7"))
-    assert desk.ready == ["team/a"]
+def test_an_existing_reservation_is_waited_for() -> None:
+    harness = Harness()
+    harness.give(binding())
+    harness.answer(THERE)
+    assert (harness.writes, harness.given.failed) == ([], [])
+    harness.saw(reservation(device="GPU-7"))
+    assert harness.ready == ["team/a"]
 
 
-def test_a_silent_program_fails_its_own_pods_and_no_others() -> None:
-    desk = Desk()
-    desk.give(binding("a", "silent"))
-    desk.saw(reservation("silent"))
-    desk.now = 10
-    desk.give(binding("b", "fine"))
-    desk.saw(reservation("fine", "GPU-2"))
-    assert desk.ready == ["team/b"]
-    assert desk.devices.next_tick() == 40
-    desk.tick(40)
+def test_a_reservation_without_an_answer_fails_only_its_own_pods() -> None:
+    harness = Harness()
+    harness.give(binding("a", "silent"))
+    harness.saw(reservation("silent"))
+    harness.now = 10
+    harness.give(binding("b", "fine"))
+    harness.saw(reservation("fine", "GPU-2"))
+    assert harness.ready == ["team/b"]
+    assert harness.devices.next_tick() == 40
+    harness.tick(40)
     name = reservation_name("n1", "silent")
-    assert desk.writes == [f"delete {NAMESPACE}/{name}"]
-    assert desk.write.body == {
+    assert harness.writes == [f"delete {NAMESPACE}/{name}"]
+    assert harness.write.body == {
         "apiVersion": "v1",
         "kind": "DeleteOptions",
         "gracePeriodSeconds": 0,
         "preconditions": {"uid": "uid-of-silent"},
     }
-    assert desk.why == (
+    assert harness.why == (
         "failed to reserve GPUs for pod <team/a> in gpu group <silent>: failed waiting for GPU"
         f" reservation pod to allocate: {NAMESPACE}/{name}"
     )
 
 
-def test_a_creation_that_waits_long_to_be_sent_does_not_make_its_program_late() -> None:
-    desk = Desk()
-    desk.give(binding("a"))
-    created = desk.write
-    desk.tick(30)
-    desk.give(binding("b"))
-    desk.tick(60)
-    assert (desk.given.failed, desk.writes, desk.devices.next_tick()) == ([], [], None)
-    desk.answer(DONE, created)
-    assert desk.devices.next_tick() == 100
-    desk.saw(reservation())
-    desk.tick(99)
-    assert desk.given.failed == []
-    desk.tick(100)
-    assert [each.pod for each, _ in desk.given.failed] == ["team/a", "team/b"]
+def test_the_timeout_starts_when_the_creation_is_sent() -> None:
+    harness = Harness()
+    harness.give(binding("a"))
+    created = harness.write
+    harness.tick(30)
+    harness.give(binding("b"))
+    harness.tick(60)
+    assert (harness.given.failed, harness.writes, harness.devices.next_tick()) == ([], [], None)
+    harness.answer(DONE, created)
+    assert harness.devices.next_tick() == 100
+    harness.saw(reservation())
+    harness.tick(99)
+    assert harness.given.failed == []
+    harness.tick(100)
+    assert [each.pod for each, _ in harness.given.failed] == ["team/a", "team/b"]
 
 
-def test_nothing_is_due_once_all_pods_have_their_devices() -> None:
-    desk = Desk()
-    desk.give(binding("a"))
-    desk.saw(reservation())
-    assert desk.devices.next_tick() == 40
-    desk.saw(reservation(device="GPU-7"))
-    assert desk.devices.next_tick() is None
+def test_no_timer_is_left_once_all_pods_have_devices() -> None:
+    harness = Harness()
+    harness.give(binding("a"))
+    harness.saw(reservation())
+    assert harness.devices.next_tick() == 40
+    harness.saw(reservation(device="GPU-7"))
+    assert harness.devices.next_tick() is None
 
 
-def test_the_time_of_a_pod_that_went_is_not_that_of_the_next_one() -> None:
-    desk = Desk(reservation())
+def test_the_timeout_of_a_removed_pod_does_not_affect_the_next() -> None:
+    harness = Harness(reservation())
     first = binding("a")
-    desk.give(first)
-    desk.take_back(first)
-    assert desk.devices.next_tick() is None
-    desk.now = 39
-    desk.give(binding("b"))
-    assert desk.devices.next_tick() == 79
+    harness.give(first)
+    harness.take_back(first)
+    assert harness.devices.next_tick() is None
+    harness.now = 39
+    harness.give(binding("b"))
+    assert harness.devices.next_tick() == 79
 
 
-def test_a_pod_that_has_its_device_is_not_late_when_other_things_take_longer() -> None:
-    desk = Desk()
-    desk.give(binding())
-    desk.saw(reservation(device="GPU-7"))
-    desk.tick(41)
-    assert (desk.given.failed, desk.writes) == ([], [])
+def test_a_pod_with_its_device_does_not_time_out() -> None:
+    harness = Harness()
+    harness.give(binding())
+    harness.saw(reservation(device="GPU-7"))
+    harness.tick(41)
+    assert (harness.given.failed, harness.writes) == ([], [])
 
 
 @pytest.mark.parametrize("outcome", [BUSY, LOST])
-def test_a_creation_that_was_not_carried_out_is_tried_again(outcome: Outcome) -> None:
-    desk = Desk()
-    desk.give(binding())
-    desk.answer(outcome)
-    assert desk.writes == []
-    desk.tick(1)
-    assert desk.writes == [CREATE]
+def test_a_creation_that_did_not_happen_is_repeated(outcome: Outcome) -> None:
+    harness = Harness()
+    harness.give(binding())
+    harness.answer(outcome)
+    assert harness.writes == []
+    harness.tick(1)
+    assert harness.writes == [CREATE]
 
 
 def test_a_creation_that_is_refused_fails_the_pods_that_wait_for_it() -> None:
-    desk = Desk()
-    desk.give(binding())
-    desk.answer(REFUSED)
+    harness = Harness()
+    harness.give(binding())
+    harness.answer(REFUSED)
     reason = "failed to reserve GPUs for pod <team/a> in gpu group <g>: quota exceeded"
-    assert desk.why == reason
+    assert harness.why == reason
 
 
 def test_while_a_scaling_pod_waits_no_device_is_reserved() -> None:  # spec 3 B10
-    desk = Desk(reservation("held", "GPU-7"), consumer("old", "held"))
-    desk.devices.scales_up(True)
-    desk.give(binding())
-    assert desk.writes == []
-    assert desk.why == (
+    harness = Harness(reservation("held", "GPU-7"), consumer("old", "held"))
+    harness.devices.scales_up(True)
+    harness.give(binding())
+    assert harness.writes == []
+    assert harness.why == (
         "failed to reserve GPUs for pod <team/a> in gpu group <g>:"
         " cluster is scaling up, could not create reservation pod"
     )
-    desk.take_back(binding())
-    assert len(desk.devices) == 1
-    desk.give(binding("b", "held"))
-    assert desk.ready == ["team/b"], "a device that is reserved can be shared"
-    desk.devices.scales_up(False)
-    desk.give(binding())
-    assert desk.writes == [CREATE]
+    harness.take_back(binding())
+    assert len(harness.devices) == 1
+    harness.give(binding("b", "held"))
+    assert harness.ready == ["team/b"], "a device that is reserved can be shared"
+    harness.devices.scales_up(False)
+    harness.give(binding())
+    assert harness.writes == [CREATE]
 
 
-def test_a_process_that_stopped_leading_writes_nothing_about_the_pod() -> None:
-    desk = Desk()
-    desk.give(binding())
-    desk.answer(Outcome(Result.FAILED, 0, NOT_LEADING, "another process leads"))
-    assert desk.why == ""
+def test_a_process_that_lost_its_lease_writes_nothing_on_the_pod() -> None:
+    harness = Harness()
+    harness.give(binding())
+    harness.answer(Outcome(Result.FAILED, 0, NOT_LEADING, "another process leads"))
+    assert harness.why == ""
 
 
 def test_a_reservation_that_the_node_rejects_is_deleted_and_its_pods_fail_at_once() -> None:
-    desk = Desk()
-    desk.give(binding())
-    desk.saw(reservation(phase="Failed"))
-    assert desk.writes == [DELETE]
-    assert desk.why.endswith(f"GPU reservation pod {NAMESPACE}/{NAME} has failed on node n1")
+    harness = Harness()
+    harness.give(binding())
+    harness.saw(reservation(phase="Failed"))
+    assert harness.writes == [DELETE]
+    assert harness.why.endswith(f"GPU reservation pod {NAMESPACE}/{NAME} has failed on node n1")
 
 
-def test_the_last_pod_gives_the_device_back() -> None:
-    desk, one = held("a")
-    desk.saw(consumer("b"))
-    desk.gone(consumer("a"))
-    assert desk.writes == []
-    desk.saw(consumer("b", phase="Succeeded"))
-    assert desk.writes == [DELETE]
-    desk.saw(consumer("b", phase="Succeeded"))
-    assert desk.writes == []  # it is on its way
-    desk.gone(one)
-    desk.gone(consumer("b"))
-    assert len(desk.devices) == 0
+def test_the_last_pod_releases_the_device() -> None:
+    harness, one = held("a")
+    harness.saw(consumer("b"))
+    harness.gone(consumer("a"))
+    assert harness.writes == []
+    harness.saw(consumer("b", phase="Succeeded"))
+    assert harness.writes == [DELETE]
+    harness.saw(consumer("b", phase="Succeeded"))
+    assert harness.writes == []  # it is on its way
+    harness.gone(one)
+    harness.gone(consumer("b"))
+    assert len(harness.devices) == 0
 
 
-def test_a_pod_that_was_bound_keeps_its_reservation_before_a_watch_shows_it() -> None:
-    desk = Desk()
-    desk.give(binding())
-    desk.saw(reservation(device="GPU-7"))
-    desk.devices.keep(binding())
-    desk.saw(reservation(device="GPU-7", is_leaving=False))
-    assert desk.writes == []
-    desk.given = desk.devices.pod_gone(1, "team/a", "uid-of-another")
-    assert desk.writes == []
-    desk.given = desk.devices.pod_gone(1, "team/a", "uid-a")
-    assert desk.writes == [DELETE]
+def test_a_bound_pod_that_the_watch_lacks_keeps_its_reservation() -> None:
+    harness = Harness()
+    harness.give(binding())
+    harness.saw(reservation(device="GPU-7"))
+    harness.devices.keep(binding())
+    harness.saw(reservation(device="GPU-7", is_leaving=False))
+    assert harness.writes == []
+    harness.given = harness.devices.pod_gone(1, "team/a", "uid-of-another")
+    assert harness.writes == []
+    harness.given = harness.devices.pod_gone(1, "team/a", "uid-a")
+    assert harness.writes == [DELETE]
 
 
 def test_a_failed_binding_releases_a_device_that_no_other_pod_uses() -> None:
-    desk = Desk()
-    desk.give(binding("a"), binding("b"))
-    desk.saw(reservation(device="GPU-7"))
-    desk.take_back(binding("a"))
-    assert desk.writes == []
-    desk.take_back(binding("b"))
-    assert desk.writes == [DELETE]
+    harness = Harness()
+    harness.give(binding("a"), binding("b"))
+    harness.saw(reservation(device="GPU-7"))
+    harness.take_back(binding("a"))
+    assert harness.writes == []
+    harness.take_back(binding("b"))
+    assert harness.writes == [DELETE]
 
 
-def test_a_binding_that_fails_before_the_reservation_is_shown_leaves_none_behind() -> None:
-    desk = Desk()
-    desk.give(binding())
-    created = desk.write
-    desk.take_back(binding())
-    assert desk.writes == []
-    desk.answer(DONE, created)
-    desk.saw(reservation(phase="Pending"))
-    assert desk.writes == [DELETE]
+def test_a_binding_that_fails_early_leaves_no_reservation() -> None:
+    harness = Harness()
+    harness.give(binding())
+    created = harness.write
+    harness.take_back(binding())
+    assert harness.writes == []
+    harness.answer(DONE, created)
+    harness.saw(reservation(phase="Pending"))
+    assert harness.writes == [DELETE]
 
 
-def test_a_pod_that_comes_while_the_reservation_goes_gets_a_new_one() -> None:
-    desk, one = held()
-    desk.gone(consumer())
-    assert desk.writes == [DELETE]
-    desk.give(binding("b"))
-    assert (desk.writes, desk.ready) == ([], [])
-    desk.gone(one)
-    assert desk.writes == [CREATE]
-    desk.saw(reservation(device="GPU-8", uid="another"))
-    assert desk.ready == ["team/b"]
+def test_a_pod_gets_a_new_reservation_while_the_old_one_is_deleted() -> None:
+    harness, one = held()
+    harness.gone(consumer())
+    assert harness.writes == [DELETE]
+    harness.give(binding("b"))
+    assert (harness.writes, harness.ready) == ([], [])
+    harness.gone(one)
+    assert harness.writes == [CREATE]
+    harness.saw(reservation(device="GPU-8", uid="another"))
+    assert harness.ready == ["team/b"]
 
 
-def test_a_new_group_waits_for_the_device_of_one_that_goes() -> None:
+def test_a_new_group_waits_for_a_device_that_is_being_released() -> None:
     """The kubelet assigns the device again only when the pod is gone."""
-    desk, one = held()
-    desk.gone(consumer())
-    desk.give(binding("b", "fresh"))
-    assert desk.writes == []
-    desk.gone(one)
-    assert desk.writes == [f"create {NAMESPACE}/{reservation_name('n1', 'fresh')}"]
+    harness, one = held()
+    harness.gone(consumer())
+    harness.give(binding("b", "fresh"))
+    assert harness.writes == []
+    harness.gone(one)
+    assert harness.writes == [f"create {NAMESPACE}/{reservation_name('n1', 'fresh')}"]
 
 
-def test_a_deletion_that_fails_is_tried_again() -> None:
-    desk, _ = held()
-    desk.gone(consumer())
-    desk.answer(BUSY)
-    desk.tick(1)
-    assert desk.writes == [DELETE]
+def test_a_failed_deletion_is_repeated() -> None:
+    harness, _ = held()
+    harness.gone(consumer())
+    harness.answer(BUSY)
+    harness.tick(1)
+    assert harness.writes == [DELETE]
 
 
-def test_orphans_of_an_earlier_process_are_deleted_once_all_is_read() -> None:
+def test_orphans_of_an_earlier_process_are_deleted_after_all_lists() -> None:
     orphan = reservation("orphan", "GPU-1")
-    desk = Desk(orphan, reservation("used", "GPU-2"), consumer("a", "used"), acts=False)
-    assert desk.writes == []
-    desk.given = desk.devices.request_changed(0, "team/b", ["wanted"])
-    desk.saw(reservation("wanted", "GPU-3"))
-    assert desk.writes == [f"delete {orphan.name}"]
+    harness = Harness(orphan, reservation("used", "GPU-2"), consumer("a", "used"), acts=False)
+    assert harness.writes == []
+    harness.given = harness.devices.request_changed(0, "team/b", ["wanted"])
+    harness.saw(reservation("wanted", "GPU-3"))
+    assert harness.writes == [f"delete {orphan.name}"]
 
 
-def test_a_bind_request_that_is_over_keeps_its_reservation_no_more() -> None:
-    desk = Desk()
-    desk.devices.request_changed(0, "team/a", ["g"])
-    desk.devices.request_changed(0, "team/b", ["g"])
-    desk.saw(reservation(device="GPU-7"))
-    assert desk.writes == []
-    desk.given = desk.devices.request_changed(0, "team/a", [])
-    assert desk.writes == []
-    desk.given = desk.devices.request_changed(0, "team/b", [])
-    assert desk.writes == [DELETE]
+def test_a_finished_bind_request_releases_its_reservation() -> None:
+    harness = Harness()
+    harness.devices.request_changed(0, "team/a", ["g"])
+    harness.devices.request_changed(0, "team/b", ["g"])
+    harness.saw(reservation(device="GPU-7"))
+    assert harness.writes == []
+    harness.given = harness.devices.request_changed(0, "team/a", [])
+    assert harness.writes == []
+    harness.given = harness.devices.request_changed(0, "team/b", [])
+    assert harness.writes == [DELETE]
 
 
-def test_pods_run_on_no_device_that_is_not_reserved() -> None:
+def test_pods_of_an_unreserved_device_are_deleted() -> None:
     """A device without a reservation may be assigned to other pods, so its pods are deleted (spec 6
     C57)."""
-    desk, one = held("a")
-    desk.saw(consumer("waits", phase="Pending"))
-    desk.gone(one)
-    [read] = desk.given.reads
+    harness, one = held("a")
+    harness.saw(consumer("waits", phase="Pending"))
+    harness.gone(one)
+    [read] = harness.given.reads
     assert (read.namespace, read.selector) == (NAMESPACE, "runai-gpu-group=g")
-    desk.given = desk.devices.read(0, read, [])
-    assert [f"{each.verb} {each.name}" for each in desk.given.writes] == ["delete a"]
-    assert desk.given.problems == [
+    harness.given = harness.devices.read(0, read, [])
+    assert [f"{each.verb} {each.name}" for each in harness.given.writes] == ["delete a"]
+    assert harness.given.problems == [
         "Pod team/a is deleted: its GPU reservation on node n1 no longer exists"
     ]
 
 
-def test_a_reservation_that_only_the_watch_has_not_shown_deletes_no_pods() -> None:
+def test_a_reservation_missing_only_from_the_watch_deletes_no_pods() -> None:
     """A list shows pods in the order of their namespaces."""
-    desk = Desk(consumer("a"))
-    [read] = desk.given.reads
+    harness = Harness(consumer("a"))
+    [read] = harness.given.reads
     there = [{"metadata": {"namespace": NAMESPACE, "name": NAME}}]
-    desk.given = desk.devices.read(0, read, there)
-    assert desk.writes == []
-    desk.tick(LOOK_AGAIN_S)
-    assert [each.selector for each in desk.given.reads] == ["runai-gpu-group=g"]
-    desk.saw(reservation(device="GPU-7"))
-    desk.given = desk.devices.read(0, read, [])  # from before
-    assert desk.writes == []
+    harness.given = harness.devices.read(0, read, there)
+    assert harness.writes == []
+    harness.tick(LOOK_AGAIN_S)
+    assert [each.selector for each in harness.given.reads] == ["runai-gpu-group=g"]
+    harness.saw(reservation(device="GPU-7"))
+    harness.given = harness.devices.read(0, read, [])  # from before
+    assert harness.writes == []
 
 
-def test_a_reservation_that_goes_before_the_pod_is_bound_fails_the_binding() -> None:
-    desk = Desk()
-    desk.give(binding())
+def test_a_reservation_deleted_before_the_bind_fails_the_binding() -> None:
+    harness = Harness()
+    harness.give(binding())
     one = reservation(device="GPU-7")
-    desk.saw(one)
-    desk.gone(one)
-    assert desk.why.endswith("the GPU reservation pod no longer exists")
+    harness.saw(one)
+    harness.gone(one)
+    assert harness.why.endswith("the GPU reservation pod no longer exists")
 
 
 def test_an_older_server_gets_the_labels_by_a_patch_before_the_pod_is_bound() -> None:
-    desk = Desk(copies_labels=False)
-    desk.give(binding())
-    desk.saw(reservation(device="GPU-7"))
-    assert (desk.ready, desk.writes) == ([], ["patch team/a"])
-    assert desk.write.body == {"metadata": {"uid": "uid-a", "labels": {"runai-gpu-group": "g"}}}
-    labelling = desk.write
-    desk.saw(consumer("a", phase="Pending"))
-    desk.answer(DONE, labelling)
-    assert desk.ready == ["team/a"]
-    desk.take_back(binding())
-    assert desk.write.body == {"metadata": {"uid": "uid-a", "labels": {"runai-gpu-group": None}}}
+    harness = Harness(copies_labels=False)
+    harness.give(binding())
+    harness.saw(reservation(device="GPU-7"))
+    assert (harness.ready, harness.writes) == ([], ["patch team/a"])
+    assert harness.write.body == {"metadata": {"uid": "uid-a", "labels": {"runai-gpu-group": "g"}}}
+    labelling = harness.write
+    harness.saw(consumer("a", phase="Pending"))
+    harness.answer(DONE, labelling)
+    assert harness.ready == ["team/a"]
+    harness.take_back(binding())
+    assert harness.write.body == {"metadata": {"uid": "uid-a", "labels": {"runai-gpu-group": None}}}
 
 
 def test_a_request_without_groups_fails() -> None:
-    desk = Desk()
+    harness = Harness()
     one = Binding("team/a", "uid-a", "n1", 1, "pg", spec={"receivedResourceType": "Fraction"})
-    assert desk.devices.needs(one)
-    desk.give(one)
-    assert desk.why == "no SelectedGPUGroups for fractional pod: invalid binding request"
+    assert harness.devices.needs(one)
+    harness.give(one)
+    assert harness.why == "no SelectedGPUGroups for fractional pod: invalid binding request"
 
 
-def test_reads_and_writes_of_others_are_ignored() -> None:
-    desk, _ = held()
-    assert desk.devices.read(0, Read("Pod", "team", "a"), None) == Given()
-    assert desk.devices.answered(0, Write(*_OTHER), DONE) == Given()
+def test_unrelated_reads_and_writes_are_ignored() -> None:
+    harness, _ = held()
+    assert harness.devices.read(0, Read("Pod", "team", "a"), None) == Given()
+    assert harness.devices.answered(0, Write(*_OTHER), DONE) == Given()
 
 
 _OTHER: Any = (0, "create", "Pod", "team", "a")

@@ -44,7 +44,7 @@ def capabilities(*devices: str, portion: str = "0.50", **how: Any) -> dict[str, 
     return config_map_bodies(pod(), devices, portion, **how)[0]["data"]
 
 
-def test_init_containers_are_looked_at_first() -> None:
+def test_init_containers_come_first() -> None:
     both = [{"name": "main"}, {"name": "same"}]
     given = pod(container="same", containers=both, initContainers=both)
     found = fraction_container(given)
@@ -52,15 +52,15 @@ def test_init_containers_are_looked_at_first() -> None:
     assert fraction_container(pod(initContainers=both)).part == "containers"
 
 
-def test_a_missing_container_has_kais_words() -> None:
-    said = "^container with name b not found for fraction request$"
-    with pytest.raises(NotFoundError, match=said):
+def test_a_missing_container_has_kais_message() -> None:
+    message = "^container with name b not found for fraction request$"
+    with pytest.raises(NotFoundError, match=message):
         config_maps(pod(container="b"))
     with pytest.raises(NotFoundError, match="no container"):
         fraction_container(pod(containers=[]))
 
 
-def test_the_prefix_is_of_the_first_owner_else_of_the_pod() -> None:
+def test_the_prefix_is_the_name_of_the_first_owner_or_of_the_pod() -> None:
     assert prefix_of(pod()) == "p-xxxxxxx-shared-gpu"
     assert prefix_of(pod(owner="job")) == "job-xxxxxxx-shared-gpu"
     unnamed = pod(name="")
@@ -68,7 +68,7 @@ def test_the_prefix_is_of_the_first_owner_else_of_the_pod() -> None:
     assert prefix_of(unnamed) == "train-xxxxxxx-shared-gpu"
 
 
-def test_a_long_name_is_cut_so_that_the_longest_fits() -> None:
+def test_a_long_name_is_cut_to_the_longest_allowed() -> None:
     longest = pod(owner="a" * 100)
     assert prefix_of(longest) == f"{'a' * 33}-xxxxxxx-shared-gpu"  # spec 3 B19
     many = [{"name": f"c{index}"} for index in range(11)]
@@ -80,20 +80,20 @@ def test_a_long_name_is_cut_so_that_the_longest_fits() -> None:
     assert max(map(len, (names.capabilities, names.environment, names.volume))) <= 63
 
 
-def test_the_volume_has_a_name_that_a_volume_may_have() -> None:
+def test_the_volume_has_a_valid_name() -> None:
     given = pod()
     given["metadata"]["annotations"]["runai/shared-gpu-configmap"] = "My..team.job"
     assert config_maps(given).volume == "my-team-job-0-vol"
 
 
-def test_devices_are_in_the_order_given() -> None:
+def test_devices_keep_their_order() -> None:
     assert capabilities("GPU-b", "GPU-a")["NVIDIA_VISIBLE_DEVICES"] == "GPU-b,GPU-a"
     assert capabilities("GPU-b", "GPU-a", cdi=True)["NVIDIA_VISIBLE_DEVICES"] == (
         "k8s.device-plugin.nvidia.com/gpu=GPU-b,k8s.device-plugin.nvidia.com/gpu=GPU-a"
     )
 
 
-def test_a_container_that_does_not_take_the_devices_by_name_gets_them_whole() -> None:
+def test_a_container_without_the_reference_gets_the_devices_in_the_second_map() -> None:
     for env in ([], [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]):
         given = pod(containers=[{"name": "main", "env": env}])
         first, second = config_map_bodies(given, ["GPU-a"], "0.50")

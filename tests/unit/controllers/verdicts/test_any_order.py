@@ -34,7 +34,7 @@ def verdicts(draw: Any, name: str) -> Verdict:
 
 
 @st.composite
-def words(draw: Any) -> dict[str, Any]:
+def plans(draw: Any) -> dict[str, Any]:
     fate = {pod: draw(st.sampled_from(["waits", "promised", "bound", "nothing"])) for pod in PODS}
     return {
         "waiting": {
@@ -46,7 +46,7 @@ def words(draw: Any) -> dict[str, Any]:
             if what == "promised"
         },
         "bound": [pod for pod, what in fate.items() if what == "bound"],
-        "said": [draw(verdicts(name)) for name in GROUPS],
+        "groups": [draw(verdicts(name)) for name in GROUPS],
     }
 
 
@@ -64,7 +64,7 @@ OUTCOME = st.tuples(
     ),
 )
 FAILURE = st.tuples(st.just("fails"), st.sampled_from(PODS))
-SAYS = st.tuples(st.just("says"), words())
+DECIDE = st.tuples(st.just("decide"), plans())
 SHOW = st.tuples(st.just("show"), st.none())
 
 
@@ -79,8 +79,8 @@ def world() -> World:
 
 def run(made: World, steps: list[tuple[str, Any]]) -> None:
     for step, value in steps:
-        if step == "says":
-            made.says(**value)
+        if step == "decide":
+            made.decide(**value)
             for pod in value.get("bound", ()):
                 made.bind(pod)
         elif step == "fails":
@@ -93,9 +93,9 @@ def run(made: World, steps: list[tuple[str, Any]]) -> None:
             made.wait(value)
 
 
-@given(st.lists(st.one_of(SAYS, OUTCOME, TIME, FAILURE, SHOW), max_size=25), words())
+@given(st.lists(st.one_of(DECIDE, OUTCOME, TIME, FAILURE, SHOW), max_size=25), plans())
 @settings(max_examples=300, deadline=None)
-def test_in_the_end_the_objects_have_the_last_verdicts(
+def test_the_objects_end_with_the_last_verdicts(
     steps: list[tuple[str, Any]], last: dict[str, Any]
 ) -> None:
     made = world()
@@ -103,7 +103,7 @@ def test_in_the_end_the_objects_have_the_last_verdicts(
     made.shown = None
     made.wait(15)  # memory of an old watch expires
     for _ in range(4):  # every plan has the same verdicts
-        made.says(**last)
+        made.decide(**last)
         made.send()
         made.wait(70)
     for pod, text in last["waiting"].items():
@@ -112,7 +112,7 @@ def test_in_the_end_the_objects_have_the_last_verdicts(
     for pod in PODS:
         if pod not in last["bound"]:
             assert made.pods[pod]["nominated"] == last["promised"].get(pod, "")
-    for verdict in last["said"]:
+    for verdict in last["groups"]:
         group = made.groups[verdict.name]
         if verdict.verdict == "unschedulable":
             assert group["conditions"][-1]["message"] == verdict.message
@@ -127,9 +127,11 @@ def test_in_the_end_the_objects_have_the_last_verdicts(
             assert group["stamps"][STALE] in STAMPS
 
 
-@given(st.lists(st.tuples(st.one_of(SAYS, FAILURE), st.sampled_from([0.1, 1.0, 5.0])), max_size=25))
+@given(
+    st.lists(st.tuples(st.one_of(DECIDE, FAILURE), st.sampled_from([0.1, 1.0, 5.0])), max_size=25)
+)
 @settings(max_examples=300, deadline=None)
-def test_what_is_there_is_never_written(steps: list[tuple[tuple[str, Any], float]]) -> None:
+def test_a_write_always_changes_its_object(steps: list[tuple[tuple[str, Any], float]]) -> None:
     made = world()
     for step, seconds in steps:
         run(made, [step])
@@ -146,10 +148,10 @@ def text_of(write: Write) -> str:
 
 @given(st.lists(st.tuples(WAITING, st.sampled_from([0.5, 1.0, 7.0, 20.0])), max_size=40))
 @settings(max_examples=300, deadline=None)
-def test_rewrites_keep_their_pace(steps: list[tuple[dict[str, Any], float]]) -> None:
+def test_rewrites_keep_the_rate_limits(steps: list[tuple[dict[str, Any], float]]) -> None:
     made = world()
-    for said, seconds in steps:
-        made.says(**said)
+    for facts, seconds in steps:
+        made.decide(**facts)
         made.send()
         made.wait(seconds)
     for pod in PODS:
@@ -159,26 +161,26 @@ def test_rewrites_keep_their_pace(steps: list[tuple[dict[str, Any], float]]) -> 
             assert after - before >= apart - 1e-6
 
 
-@given(st.lists(st.one_of(SAYS, OUTCOME, TIME, FAILURE), max_size=25))
+@given(st.lists(st.one_of(DECIDE, OUTCOME, TIME, FAILURE), max_size=25))
 @settings(max_examples=100, deadline=None)
-def test_when_nothing_waits_nothing_is_remembered(steps: list[tuple[str, Any]]) -> None:
+def test_no_state_remains_when_nothing_waits(steps: list[tuple[str, Any]]) -> None:
     made = world()
     run(made, steps)
-    made.says(said=[Verdict(name, "running", stale_since="") for name in GROUPS])
+    made.decide(groups=[Verdict(name, "running", stale_since="") for name in GROUPS])
     made.send()
     made.wait(300)
     assert len(made.verdicts) == 0
     assert made.queue == []
 
 
-@given(st.lists(st.one_of(SAYS, OUTCOME, TIME), max_size=20))
+@given(st.lists(st.one_of(DECIDE, OUTCOME, TIME), max_size=20))
 @settings(max_examples=200, deadline=None)
 def test_no_time_stamp_is_lost(steps: list[tuple[str, Any]]) -> None:
     made = world()
     wished: dict[str, str] = {}
     for step in steps:
-        if step[0] == "says":
-            for verdict in step[1]["said"]:
+        if step[0] == "decide":
+            for verdict in step[1]["groups"]:
                 if verdict.last_start is not None:
                     wished[verdict.name] = verdict.last_start
         run(made, [step])

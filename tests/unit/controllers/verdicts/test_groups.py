@@ -37,7 +37,7 @@ def last(world: World) -> Any:
 
 
 def test_the_first_verdict_is_written_at_once(world: World) -> None:
-    [write] = world.says(said=[waits()])
+    [write] = world.decide(groups=[waits()])
     assert (write.lane, write.verb, write.kind) == (Lane.CONDITION, "patch", "PodGroup")
     assert (write.namespace, write.name, write.subresource) == ("team", "gang", "status")
     assert write.patch_type == "merge"
@@ -65,7 +65,7 @@ def test_the_first_verdict_is_written_at_once(world: World) -> None:
 
 def test_the_same_verdict_is_written_once(world: World) -> None:
     for _ in range(200):
-        world.says(said=[waits()])
+        world.decide(groups=[waits()])
         world.send()
         world.wait(1)
     assert (len(world.sent), len(world.events)) == (1, 1)
@@ -73,7 +73,7 @@ def test_the_same_verdict_is_written_once(world: World) -> None:
 
 def test_other_counts_are_written_once_a_minute_and_the_number_goes_up(world: World) -> None:
     for count in range(130):
-        world.says(said=[waits(FULL.replace("2", str(count + 10)))])
+        world.decide(groups=[waits(FULL.replace("2", str(count + 10)))])
         world.send()
         world.wait(1)
     assert len(world.sent) == 3
@@ -87,7 +87,7 @@ def test_other_counts_are_written_once_a_minute_and_the_number_goes_up(world: Wo
 def test_the_number_goes_on_from_the_last_entry(world: World, written: str, next_id: str) -> None:
     entry = {"type": "UnschedulableOnNodePool", "nodePool": "other", "transitionID": written}
     world.groups[G]["conditions"] = [entry]
-    world.says(said=[waits()])
+    world.decide(groups=[waits()])
     world.send()
     assert last(world)["transitionID"] == next_id
 
@@ -102,63 +102,65 @@ def entry(pool: str, number: str, text: str = FULL) -> dict[str, Any]:
 def test_entries_of_other_node_pools_stay_and_the_new_one_is_last(world: World) -> None:
     """The worked example of spec 5 A21."""
     world.add_group(G, conditions=[entry("a", "7"), entry("b", "8")], pool="a")
-    world.says(said=[waits()])
+    world.decide(groups=[waits()])
     world.send()
     found = [(each["nodePool"], each["transitionID"]) for each in world.groups[G]["conditions"]]
     assert found == [("b", "8"), ("a", "9")]
-    world.says(said=[waits()])
+    world.decide(groups=[waits()])
     assert world.send() == []
 
 
-def test_entries_of_one_node_pool_become_one(world: World) -> None:
+def test_entries_of_one_node_pool_are_merged(world: World) -> None:
     conditions = [entry("default", "1", LIMIT), entry("default", "2", LIMIT)]
     world.groups[G]["conditions"] = conditions
-    world.says(said=[waits()])
+    world.decide(groups=[waits()])
     world.wait(1)
     assert [each["message"] for each in world.groups[G]["conditions"]] == [FULL]
 
 
-def test_what_is_there_from_an_earlier_leader_is_not_written_again(world: World) -> None:
+def test_conditions_of_an_earlier_leader_are_not_written_again(world: World) -> None:
     world.groups[G]["conditions"] = [entry("default", "4")]
-    assert world.says(said=[waits()]) == []
+    assert world.decide(groups=[waits()]) == []
     assert world.events == []
 
 
 @pytest.mark.parametrize("verdict", ["placed", "running"])
-def test_a_group_that_waits_no_more_is_mended_at_once(world: World, verdict: str) -> None:
-    world.says(said=[waits()])
+def test_the_condition_of_a_group_that_no_longer_waits_is_removed_at_once(
+    world: World, verdict: str
+) -> None:
+    world.decide(groups=[waits()])
     world.send()
-    [write] = world.says(said=[Verdict(G, verdict)])
+    [write] = world.decide(groups=[Verdict(G, verdict)])
     assert write.body["status"] == {"schedulingConditions": None}  # type: ignore[index,call-overload]
     world.send()
     assert world.groups[G]["conditions"] == []
-    assert world.says(said=[Verdict(G, verdict)]) == []
+    assert world.decide(groups=[Verdict(G, verdict)]) == []
 
 
-def test_a_group_that_was_promised_room_keeps_its_condition(world: World) -> None:
-    world.says(said=[waits()])
+def test_a_pipelined_group_keeps_its_condition(world: World) -> None:
+    world.decide(groups=[waits()])
     world.send()
-    assert world.says(said=[Verdict(G, "pipelined")]) == []
+    assert world.decide(groups=[Verdict(G, "pipelined")]) == []
 
 
-def test_a_condition_that_was_not_sent_yet_is_taken_back(world: World) -> None:
-    world.says(said=[waits()])
-    world.says(said=[PLACED])
+def test_an_unsent_condition_is_cancelled(world: World) -> None:
+    world.decide(groups=[waits()])
+    world.decide(groups=[PLACED])
     world.send()
     assert world.groups[G]["conditions"] == []
 
 
-def test_a_group_of_which_pods_run_gets_the_event_alone(world: World) -> None:
+def test_a_group_with_running_pods_gets_only_the_event(world: World) -> None:
     world.groups[G]["holds"] = True
-    assert world.says(said=[waits()]) == []
-    assert world.says(said=[waits(FULLER)]) == []
-    assert world.said("Unschedulable") == [("Unschedulable", FULL)]
+    assert world.decide(groups=[waits()]) == []
+    assert world.decide(groups=[waits(FULLER)]) == []
+    assert world.events_of("Unschedulable") == [("Unschedulable", FULL)]
 
 
 def test_a_condition_about_a_waiting_group_is_removed_when_a_pod_runs(world: World) -> None:
-    world.says(said=[waits()])
+    world.decide(groups=[waits()])
     world.send()
-    world.says(said=[waits(verdict="partly_placed")])
+    world.decide(groups=[waits(verdict="partly_placed")])
     world.send()
     assert world.groups[G]["conditions"] == []
 
@@ -168,23 +170,23 @@ def not_ready(exist: int) -> Verdict:
     return Verdict(G, "not_ready", text)
 
 
-def test_a_gang_whose_pods_come_within_a_second_is_never_not_ready(world: World) -> None:
+def test_a_gang_whose_pods_are_created_within_a_second_is_never_not_ready(world: World) -> None:
     for exist in (1, 2, 3):
-        world.says(said=[not_ready(exist)])
+        world.decide(groups=[not_ready(exist)])
         world.wait(0.2)
-    world.says(said=[PLACED])
+    world.decide(groups=[PLACED])
     world.wait(10)
     assert world.events == []
 
 
 def test_not_ready_is_written_once_with_its_first_counts(world: World) -> None:
     for exist in (1, 2, 3):
-        world.says(said=[not_ready(exist)])
+        world.decide(groups=[not_ready(exist)])
         world.wait(0.6)
-    [(_, text)] = world.said("NotReady")
+    [(_, text)] = world.events_of("NotReady")
     assert "currently 2 exist" in text
     world.wait(100)
-    world.says(said=[not_ready(2)])
+    world.decide(groups=[not_ready(2)])
     world.wait(100)
     assert len(world.events) == 1
 
@@ -195,38 +197,38 @@ def stale(text: str, since: str | None = None) -> Verdict:
 
 def test_a_broken_gang_is_reported_as_stale_once(world: World) -> None:
     text = "Job is stale. 2 pods are active, minMember is 3"
-    world.says(said=[stale(text, STARTED)])
+    world.decide(groups=[stale(text, STARTED)])
     world.send()
-    world.says(said=[stale(text, LATER)])
-    world.says(said=[stale(text.replace("2", "1"))])
+    world.decide(groups=[stale(text, LATER)])
+    world.decide(groups=[stale(text.replace("2", "1"))])
     world.send()
     assert world.groups[G]["stamps"] == {STALE: STARTED}
-    assert world.said("StaleJob") == [("StaleJob", text)]
-    world.says(said=[Verdict(G, "running", stale_since="")])
+    assert world.events_of("StaleJob") == [("StaleJob", text)]
+    world.decide(groups=[Verdict(G, "running", stale_since="")])
     world.send()
     assert world.groups[G]["stamps"] == {}
-    world.says(said=[stale(text, LATER)])
+    world.decide(groups=[stale(text, LATER)])
     world.send()
     assert world.groups[G]["stamps"] == {STALE: LATER}
-    assert len(world.said("StaleJob")) == 2
+    assert len(world.events_of("StaleJob")) == 2
 
 
-def test_a_plan_that_does_not_see_the_time_stamp_yet_does_not_move_it(world: World) -> None:
+def test_a_plan_that_lacks_the_time_stamp_does_not_move_it(world: World) -> None:
     world.show()
-    world.says(said=[stale("x", STARTED)])
-    world.says(said=[stale("x", LATER)])
+    world.decide(groups=[stale("x", STARTED)])
+    world.decide(groups=[stale("x", LATER)])
     world.send()
-    world.says(said=[stale("x", LATER)])
+    world.decide(groups=[stale("x", LATER)])
     world.send()
     assert world.groups[G]["stamps"] == {STALE: STARTED}
     assert len(world.sent) == 1
 
 
-def test_a_status_never_takes_the_place_of_a_time_stamp(world: World) -> None:
+def test_a_status_write_does_not_replace_a_time_stamp_write(world: World) -> None:
     """The hazard of spec 6 C47."""
-    world.says(said=[waits(last_start=STARTED)])
-    world.says(said=[waits(LIMIT)])
-    world.says(said=[stale("x", LATER)])
+    world.decide(groups=[waits(last_start=STARTED)])
+    world.decide(groups=[waits(LIMIT)])
+    world.decide(groups=[stale("x", LATER)])
     keys = {each.key for each in world.queue}
     assert keys == {"conditions-of-group/team/gang", "stamps-of-group/team/gang"}
     world.send()
@@ -236,37 +238,37 @@ def test_a_status_never_takes_the_place_of_a_time_stamp(world: World) -> None:
 
 def test_time_stamps_survive_an_early_return(world: World) -> None:
     """KAI drops them for a group that is not ready (spec 6 C46)."""
-    world.says(said=[not_ready(2)._replace(stale_since=STARTED)])
+    world.decide(groups=[not_ready(2)._replace(stale_since=STARTED)])
     world.send()
     assert world.groups[G]["stamps"] == {STALE: STARTED}
 
 
-def test_a_time_stamp_that_is_there_is_not_written_again(world: World) -> None:
+def test_an_existing_time_stamp_is_not_written_again(world: World) -> None:
     world.groups[G]["stamps"] = {LAST_START: STARTED}
-    assert world.says(said=[PLACED._replace(last_start=STARTED)]) == []
+    assert world.decide(groups=[PLACED._replace(last_start=STARTED)]) == []
 
 
-def test_what_a_group_has_received_is_written_once(world: World) -> None:
+def test_the_attained_service_of_a_group_is_written_once(world: World) -> None:
     received = "run=60 gpu=120 evictions=1 until=2026-01-01T00:00:00Z"
     lost_pods = waits()._replace(attained=received)
-    world.says(said=[lost_pods])
+    world.decide(groups=[lost_pods])
     world.send()
     assert world.groups[G]["stamps"] == {ATTAINED: received}
-    assert world.says(said=[lost_pods]) == []
-    assert world.says(said=[waits()]) == []
+    assert world.decide(groups=[lost_pods]) == []
+    assert world.decide(groups=[waits()]) == []
     assert world.groups[G]["stamps"] == {ATTAINED: received}
 
 
-def test_a_group_of_which_all_is_written_needs_nothing(world: World) -> None:
+def test_a_group_with_all_fields_written_causes_no_write(world: World) -> None:
     world.groups[G]["stamps"] = {ATTAINED: "run=60"}
-    assert world.says(said=[PLACED._replace(attained="run=60")]) == []
+    assert world.decide(groups=[PLACED._replace(attained="run=60")]) == []
 
 
 @pytest.mark.parametrize("result", [Result.FAILED, Result.LOST])
 def test_writes_that_failed_are_sent_again(world: World, result: Result) -> None:
-    world.says(said=[waits(last_start=STARTED)])
+    world.decide(groups=[waits(last_start=STARTED)])
     world.send(result)
-    assert world.says(said=[waits(LIMIT, stale_since=LATER)]) == []  # not before its time
+    assert world.decide(groups=[waits(LIMIT, stale_since=LATER)]) == []  # not before its time
     world.wait(1.1)
     assert world.groups[G]["stamps"] == {LAST_START: STARTED, STALE: LATER}
     assert last(world)["message"] == LIMIT
@@ -327,103 +329,103 @@ def test_a_later_eviction_moves_the_time_stamp_and_an_earlier_one_does_not(world
     assert world.groups[G]["stamps"] == {LAST_EVICTION: LATER}
 
 
-def test_a_group_that_was_made_anew_starts_anew(world: World) -> None:
-    world.says(said=[waits()])
+def test_a_recreated_group_has_no_state(world: World) -> None:
+    world.decide(groups=[waits()])
     world.add_group(G, uid="another")
     world.send()
     assert world.groups[G]["conditions"] == []
-    world.says(said=[waits()])
+    world.decide(groups=[waits()])
     world.send()
     assert last(world)["message"] == FULL
 
 
-def test_a_group_that_another_client_changed_is_mended_within_a_minute(world: World) -> None:
-    world.says(said=[waits()])
+def test_changes_by_another_client_are_corrected_within_a_minute(world: World) -> None:
+    world.decide(groups=[waits()])
     world.send()
     world.groups[G]["conditions"] = []
     for _ in range(61):
-        world.says()  # no news
+        world.decide()  # no news
         world.send()
         world.wait(1)
     assert last(world)["message"] == FULL
 
 
-def test_a_group_that_waits_no_more_is_forgotten(world: World) -> None:
-    world.says(said=[waits(last_start=STARTED)])
+def test_a_group_that_no_longer_waits_is_forgotten(world: World) -> None:
+    world.decide(groups=[waits(last_start=STARTED)])
     world.send()
-    world.says(said=[PLACED])
+    world.decide(groups=[PLACED])
     world.send()
     assert len(world.verdicts) == 1
     world.wait(61)
     assert len(world.verdicts) == 0
 
 
-def test_groups_that_run_leave_nothing_behind(world: World) -> None:
+def test_running_groups_keep_no_state(world: World) -> None:
     names = [f"team/g-{number}" for number in range(100)]
     for name in names:
         world.add_group(name)
-    assert world.says(said=[Verdict(name, "running") for name in names]) == []
+    assert world.decide(groups=[Verdict(name, "running") for name in names]) == []
     world.wait(11)
     assert len(world.verdicts) == 0
 
 
-def test_a_group_that_is_not_there_yet_is_passed_over() -> None:
+def test_a_group_that_does_not_exist_yet_is_skipped() -> None:
     world = World()
-    assert world.says(said=[waits(last_start=STARTED)]) == []
+    assert world.decide(groups=[waits(last_start=STARTED)]) == []
     assert len(world.verdicts) == 0
 
 
-def test_a_text_that_is_true_for_a_moment_is_not_written(world: World) -> None:
+def test_a_short_lived_message_is_not_written(world: World) -> None:
     """A new node is not ready at first."""
-    world.says(said=[waits()])
+    world.decide(groups=[waits()])
     world.send()
     world.wait(10)
-    world.says(said=[waits(LIMIT)])
+    world.decide(groups=[waits(LIMIT)])
     world.wait(0.1)
-    world.says(said=[waits()])
+    world.decide(groups=[waits()])
     world.wait(10)
     assert (len(world.sent), len(world.events)) == (1, 1)
-    world.says(said=[waits(LIMIT)])
+    world.decide(groups=[waits(LIMIT)])
     world.wait(1)
     assert last(world)["message"] == LIMIT
 
 
-def test_a_group_that_is_created_after_its_plan_is_late(world: World) -> None:
+def test_the_verdict_of_a_group_created_after_its_plan_is_late(world: World) -> None:
     made = world.groups.pop(G)
-    assert world.says(said=[waits()]) == []
-    assert world.says() == []  # a plan without news about it
+    assert world.decide(groups=[waits()]) == []
+    assert world.decide() == []  # a plan without news about it
     assert not world.verdicts.is_late(["team/another"])
     world.groups[G] = made
     assert world.verdicts.is_late([G])
-    assert len(world.says(said=[waits()])) == 1
+    assert len(world.decide(groups=[waits()])) == 1
     assert not world.verdicts.is_late([G])
 
 
 def test_the_start_of_a_group_that_is_created_after_its_plan_is_written(world: World) -> None:
     made = world.groups.pop(G)
-    world.says(said=[Verdict(G, "placed", last_start="2027-01-15T08:00:00Z")])
-    world.says(said=[Verdict(G, "running")])
+    world.decide(groups=[Verdict(G, "placed", last_start="2027-01-15T08:00:00Z")])
+    world.decide(groups=[Verdict(G, "running")])
     world.groups[G] = made
     assert world.verdicts.is_late([G])
-    world.says(said=[Verdict(G, "running")])
+    world.decide(groups=[Verdict(G, "running")])
     world.send()
     assert world.groups[G]["stamps"] == {LAST_START: "2027-01-15T08:00:00Z"}
 
 
-def test_a_group_of_which_pods_run_loses_its_condition_though_the_verdict_stays(
+def test_a_group_with_running_pods_loses_its_condition_with_the_same_verdict(
     world: World,
 ) -> None:
-    world.says(said=[waits()])
+    world.decide(groups=[waits()])
     world.send()
     world.groups[G]["holds"] = True
-    [write] = world.says(said=[waits()])
+    [write] = world.decide(groups=[waits()])
     assert write.body["status"] == {"schedulingConditions": None}  # type: ignore[index,call-overload]
 
 
-def test_a_group_without_pods_waits_for_none(world: World) -> None:
-    world.says(said=[waits()])
+def test_a_group_without_pods_waits_for_no_pod(world: World) -> None:
+    world.decide(groups=[waits()])
     world.send()
-    world.says(said=[Verdict(G, "not_ready")])
+    world.decide(groups=[Verdict(G, "not_ready")])
     world.send()
     world.wait(5)
     assert world.groups[G]["conditions"] == []

@@ -102,14 +102,14 @@ class Scene:
         return plan
 
 
-def test_a_pod_that_fits_is_reported_as_bound_once_it_is() -> None:
+def test_a_pod_that_fits_is_reported_as_bound_after_the_binding() -> None:
     scene = Scene("gpu-pod", 1).queue("team-a", 1).group("pg-a", "team-a", {"a-1": ""})
     world = scene.world
     [bind] = scene.plan().decisions
     assert world.events == []
     assert world.groups["gpu-pod/pg-a"]["stamps"] == {LAST_START: PLANNED}
     world.bind(bind.pod, bind.node)  # type: ignore[union-attr]
-    assert [each[1] for each in world.said("Scheduled", "Bound")] == [
+    assert [each[1] for each in world.events_of("Scheduled", "Bound")] == [
         "Successfully assigned pod gpu-pod/a-1 to node g-1 at node-pool default",
         "Pod bound successfully to node g-1",
     ]
@@ -122,7 +122,7 @@ GANG = (
 )
 
 
-def test_a_gang_that_does_not_fit() -> None:
+def test_a_gang_that_does_not_fit_gets_conditions_and_events() -> None:
     """Recording 12, on one node."""
     pods = dict.fromkeys(("w-0", "w-1", "w-2", "w-3"), "")
     scene = Scene("fit", 3).queue("team-a", 8).group("gang", "team-a", pods, minMember=4)
@@ -221,14 +221,14 @@ def test_a_queue_that_does_not_exist() -> None:
     assert {each.message for each in scene.world.events} == {text}
 
 
-def test_reclaim_names_what_took_the_place() -> None:
+def test_the_message_of_a_reclaim_victim_has_the_reclaimer() -> None:
     """Recording 16."""
     scene = Scene("reclaim", 2, quota=2).queue("team-a", 1).queue("team-b", 1)
     scene.group("pg-a-1", "team-a", {"a-1": "g-1"}).group("pg-a-2", "team-a", {"a-2": "g-1"})
     scene.group("pg-b-1", "team-b", {"b-1": ""})
     world = scene.world
     plan = scene.plan()
-    assert world.said("Pipelined", "Evict") == [
+    assert world.events_of("Pipelined", "Evict") == [
         ("Pipelined", "Pod reclaim/b-1 was pipelined to node g-1")
     ]
     assert world.pods["reclaim/b-1"]["nominated"] == "g-1"
@@ -260,7 +260,7 @@ def test_reclaim_names_what_took_the_place() -> None:
     assert world.groups["reclaim/pg-a-2"]["stamps"] == {LAST_EVICTION: PLANNED}
 
 
-def test_preemption_in_a_queue() -> None:
+def test_the_message_of_a_preempted_victim() -> None:
     """Recording 15."""
     scene = Scene("preempt", 1).queue("team-a", 2)
     scene.group("pg-low", "team-a", {"low": "g-1"})
@@ -279,7 +279,7 @@ def test_a_gang_that_broke_up() -> None:
     scene.plan()
     world = scene.world
     stale = ("StaleJob", "Job is stale. 2 pods are active, minMember is 3")
-    assert world.said("StaleJob", "Unschedulable", "NotReady") == [stale]
+    assert world.events_of("StaleJob", "Unschedulable", "NotReady") == [stale]
     assert world.groups["stale-gang/gang"]["stamps"] == {STALE: PLANNED}
 
 
@@ -288,7 +288,7 @@ def test_a_gang_whose_last_pods_are_deleted_is_not_reported_as_stale() -> None:
     scene = Scene("preempted", 3).queue("team-a", 8)
     scene.group("gang", "team-a", {"g-0": "g-1"}, leaving=["g-0"], minMember=2)
     scene.plan()
-    assert scene.world.said("StaleJob") == []
+    assert scene.world.events_of("StaleJob") == []
     assert scene.world.groups["preempted/gang"]["stamps"] == {}
 
 
@@ -298,7 +298,7 @@ def test_a_gang_that_keeps_a_pod_is_stale_while_another_leaves() -> None:
     scene.group("gang", "team-a", pods, leaving=["g-0"], minMember=3)
     scene.plan()
     stale = ("StaleJob", "Job is stale. 2 pods are active, minMember is 3")
-    assert scene.world.said("StaleJob") == [stale]
+    assert scene.world.events_of("StaleJob") == [stale]
     assert scene.world.groups["preempted/gang"]["stamps"] == {STALE: PLANNED}
 
 
@@ -307,10 +307,10 @@ def test_a_gang_that_this_cycle_evicts_is_reported_as_stale() -> None:
     scene.group("gang", "team-a", {"g-0": "g-1"}, minMember=2, stalenessGracePeriod="0s")
     [eviction] = scene.plan().decisions
     assert eviction.pod == "broken/g-0"
-    assert len(scene.world.said("StaleJob")) == 1
+    assert len(scene.world.events_of("StaleJob")) == 1
 
 
-def test_workers_that_wait_for_more_of_them_are_no_trouble_of_their_leader() -> None:
+def test_incomplete_workers_do_not_affect_the_status_of_their_leader() -> None:
     """Recording 58, while the pods are created one by one."""
     scene = Scene("in-order", 3).queue("team-a", 8)
     minima = [{"name": "leader", "minMember": 1}, {"name": "workers", "minMember": 2}]
@@ -324,16 +324,16 @@ def test_workers_that_wait_for_more_of_them_are_no_trouble_of_their_leader() -> 
     assert world.groups["in-order/gang"]["stamps"] == {LAST_START: PLANNED}
     assert world.groups["in-order/gang"]["conditions"] == []
     world.wait(1.5)
-    assert [reason for reason, _ in world.said("NotReady", "Unschedulable")] == ["NotReady"]
+    assert [reason for reason, _ in world.events_of("NotReady", "Unschedulable")] == ["NotReady"]
 
 
-def test_a_gang_that_is_not_complete() -> None:
+def test_a_gang_with_too_few_pods_is_not_ready() -> None:
     """Recording 11."""
     scene = Scene("gang-fits", 4).queue("team-a", 8)
     scene.group("gang", "team-a", {"w-0": ""}, minMember=4)
     scene.plan()
     scene.world.wait(1.1)
-    assert scene.world.said("NotReady", "Unschedulable") == [
+    assert scene.world.events_of("NotReady", "Unschedulable") == [
         (
             "NotReady",
             "Job is not ready for scheduling. Waiting for 4 pods, currently 1 exist, 0 are gated",
@@ -358,16 +358,16 @@ def test_a_plan_with_the_same_verdicts_causes_no_writes() -> None:
     scene = Scene("fit", 1).queue("team-a", 8).group("gang", "team-a", pods, minMember=2)
     scene.plan()
     world = scene.world
-    sent, said = len(world.sent), len(world.events)
+    sent, message = len(world.sent), len(world.events)
     for _ in range(10):
         plan = kai.Scheduler().plan(scene.cluster, now=PLANNED)
         world.take(world.verdicts.decide(world.now, plan, world, changed=()))
         world.send()
         world.wait(30)
-    assert (len(world.sent), len(world.events)) == (sent, said)
+    assert (len(world.sent), len(world.events)) == (sent, message)
 
 
-def test_a_gang_that_fits_after_all_is_mended_at_once() -> None:
+def test_the_condition_of_a_gang_that_fits_later_is_removed_at_once() -> None:
     pods = dict.fromkeys(("w-0", "w-1"), "")
     scene = Scene("fit", 1).queue("team-a", 8).group("gang", "team-a", pods, minMember=2)
     scene.plan()
@@ -381,7 +381,7 @@ def test_a_gang_that_fits_after_all_is_mended_at_once() -> None:
 
 
 @pytest.mark.parametrize("dry_run", [False, True])
-def test_an_eviction_by_the_eviction_api_names_the_pod_by_its_uid(dry_run: bool) -> None:
+def test_an_eviction_by_the_eviction_api_has_the_uid_of_the_pod(dry_run: bool) -> None:
     scene = Scene("preempt", 1).queue("team-a", 2)
     scene.group("pg-low", "team-a", {"low": "g-1"})
     scene.group("pg-high", "team-a", {"high": ""}, priorityClassName="build")
@@ -403,7 +403,7 @@ def test_a_pod_that_is_gone_is_not_evicted() -> None:
     assert evictions(plan, scene.world) == []
 
 
-def test_a_binding_names_the_pod_by_its_uid_and_carries_annotations() -> None:
+def test_a_binding_has_the_uid_of_the_pod_and_annotations() -> None:
     write = binding("team/a", "u", "n1", annotations={"pod-group-name": "g"})
     assert (write.verb, write.kind, write.subresource) == ("create", "Pod", "binding")
     assert write.body == {

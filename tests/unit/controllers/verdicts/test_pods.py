@@ -26,7 +26,7 @@ def world() -> World:
 
 
 def test_the_first_verdict_is_written_at_once(world: World) -> None:
-    [write] = world.says(waiting={A: FULL})
+    [write] = world.decide(waiting={A: FULL})
     assert (write.lane, write.verb, write.kind) == (Lane.CONDITION, "patch", "Pod")
     assert (write.namespace, write.name, write.subresource) == ("team", "a", "status")
     assert write.patch_type == "strategic"
@@ -51,24 +51,24 @@ def test_the_first_verdict_is_written_at_once(world: World) -> None:
 
 def test_the_same_verdict_is_written_once(world: World) -> None:
     for _ in range(200):
-        world.says(waiting={A: FULL})
+        world.decide(waiting={A: FULL})
         world.send()
         world.wait(1)
     assert len(world.sent) == 1
     assert len(world.events) == 1
 
 
-def test_what_is_there_from_an_earlier_leader_is_not_written_again(world: World) -> None:
+def test_conditions_of_an_earlier_leader_are_not_written_again(world: World) -> None:
     world.pods[A]["conditions"]["PodScheduled"] = waiting()
-    assert world.says(waiting={A: FULL}) == []
+    assert world.decide(waiting={A: FULL}) == []
     assert world.events == []
 
 
 def test_other_counts_are_written_once_a_minute_without_an_event(world: World) -> None:
-    world.says(waiting={A: FULL})
+    world.decide(waiting={A: FULL})
     world.send()
     for second in range(1, 181):
-        world.says(waiting={A: FULL.replace("3", str(second + 3))})
+        world.decide(waiting={A: FULL.replace("3", str(second + 3))})
         world.send()
         world.wait(1)
     assert [at - world.sent[0][0] for at, _ in world.sent] == [0, 60, 120, 180]
@@ -77,28 +77,28 @@ def test_other_counts_are_written_once_a_minute_without_an_event(world: World) -
 
 
 def test_a_rewrite_leaves_the_time_of_the_transition(world: World) -> None:
-    world.says(waiting={A: FULL})
+    world.decide(waiting={A: FULL})
     world.send()
-    world.says(waiting={A: LIMIT})
+    world.decide(waiting={A: LIMIT})
     [write] = world.wait(5)
     [condition] = write.body["status"]["conditions"]  # type: ignore[index,call-overload]
     assert "lastTransitionTime" not in condition
 
 
 def test_another_reason_is_written_soon_with_an_event(world: World) -> None:
-    world.says(waiting={A: FULL})
+    world.decide(waiting={A: FULL})
     world.send()
     world.wait(1)
-    world.says(waiting={A: LIMIT})
+    world.decide(waiting={A: LIMIT})
     assert world.condition(A) == waiting()
     world.wait(1)
     assert world.condition(A) == waiting(LIMIT)
-    assert [text for _, text in world.said("Unschedulable")] == [FULL, LIMIT]
+    assert [text for _, text in world.events_of("Unschedulable")] == [FULL, LIMIT]
 
 
-def test_a_text_that_goes_to_and_fro_is_written_ever_more_seldom(world: World) -> None:
+def test_an_alternating_message_is_written_less_and_less_often(world: World) -> None:
     for second in range(600):
-        world.says(waiting={A: (FULL, LIMIT)[second % 2]})
+        world.decide(waiting={A: (FULL, LIMIT)[second % 2]})
         world.send()
         world.wait(1)
     # 2, 4, 8, 16, 32 s after the last one, then a minute
@@ -106,45 +106,45 @@ def test_a_text_that_goes_to_and_fro_is_written_ever_more_seldom(world: World) -
     assert len(world.events) == len(world.sent)
 
 
-def test_a_text_that_comes_back_in_time_is_not_written_at_all(world: World) -> None:
-    world.says(waiting={A: FULL})
+def test_a_message_that_returns_in_time_is_not_written(world: World) -> None:
+    world.decide(waiting={A: FULL})
     world.send()
-    world.says(waiting={A: LIMIT})
-    world.says(waiting={A: FULL})
+    world.decide(waiting={A: LIMIT})
+    world.decide(waiting={A: FULL})
     assert world.wait(100) == []
 
 
-def test_new_counts_of_thousands_of_pods_come_five_a_second() -> None:
+def test_new_counts_of_thousands_of_pods_are_written_five_a_second() -> None:
     world = World()
     names = [f"team/p-{number}" for number in range(2000)]
     for name in names:
         world.add_pod(name)
-    world.says(waiting=dict.fromkeys(names, FULL))
+    world.decide(waiting=dict.fromkeys(names, FULL))
     assert len(world.send()) == 500
     world.wait(0)  # the others follow at once
     assert len(world.sent) == 2000
     world.sent.clear()
     for second in range(180):
-        world.says(waiting=dict.fromkeys(names, FULL.replace("3", str(second + 4))))
+        world.decide(waiting=dict.fromkeys(names, FULL.replace("3", str(second + 4))))
         world.wait(1)
     assert 500 <= len(world.sent) <= 5 * 121 + 10
     assert len(world.events) == 2000
     assert len({write.name for _, write in world.sent}) == len(world.sent)  # each once
 
 
-def test_pods_of_a_group_that_does_not_want_it_get_the_event_alone(world: World) -> None:
+def test_pods_of_a_group_that_disables_marking_get_only_the_event(world: World) -> None:
     world.pods[A]["marked"] = False
-    assert world.says(waiting={A: FULL}) == []
-    world.says(waiting={A: FULLER})
-    world.says(waiting={A: LIMIT})
+    assert world.decide(waiting={A: FULL}) == []
+    world.decide(waiting={A: FULLER})
+    world.decide(waiting={A: LIMIT})
     assert world.wait(100) == []
-    assert [text for _, text in world.said("Unschedulable")] == [FULL, LIMIT]
+    assert [text for _, text in world.events_of("Unschedulable")] == [FULL, LIMIT]
 
 
-def test_a_pod_of_an_unknown_subgroup_gets_its_condition_all_the_same(world: World) -> None:
+def test_a_pod_of_an_unknown_subgroup_gets_its_condition(world: World) -> None:
     world.pods[A]["marked"] = False
     text = 'Pod references subgroup "x", which does not exist in PodGroup team/g'
-    world.says(waiting={A: text})
+    world.decide(waiting={A: text})
     world.wait(1)
     assert world.condition(A) == waiting(text)
 
@@ -156,25 +156,27 @@ def test_a_pod_of_an_unknown_subgroup_gets_its_condition_all_the_same(world: Wor
         "no resource claim name found for pod team/a and claim reference gpu",
     ],
 )
-def test_what_comes_a_moment_later_is_no_trouble(world: World, text: str) -> None:
+def test_a_short_lived_problem_is_not_reported(world: World, text: str) -> None:
     """A group gets its sub-group after its pods, and the claim of a template is created after its
     pod."""
-    world.says(waiting={A: text})
+    world.decide(waiting={A: text})
     world.wait(0.5)
-    world.says(waiting={})
+    world.decide(waiting={})
     assert world.wait(100) == []
     assert world.events == []
 
 
-def test_a_pod_that_moves_keeps_its_node_until_it_has_gone(world: World) -> None:
+def test_a_moved_pod_keeps_its_node_until_it_is_deleted(world: World) -> None:
     """The API server accepts no nominatedNodeName for a pod that has a node."""
     world.pods[A]["placed"] = True
-    assert world.says(promised={A: "n2"}) == []
-    assert [text for _, text in world.said("Pipelined")] == [f"Pod {A} was pipelined to node n2"]
+    assert world.decide(promised={A: "n2"}) == []
+    assert [text for _, text in world.events_of("Pipelined")] == [
+        f"Pod {A} was pipelined to node n2"
+    ]
 
 
 def test_scheduled_and_bound_follow_the_binding(world: World) -> None:
-    world.says(bound=[A])
+    world.decide(bound=[A])
     assert world.events == []
     world.bind(A)
     world.send()
@@ -182,7 +184,7 @@ def test_scheduled_and_bound_follow_the_binding(world: World) -> None:
         ("Scheduled", "Normal", ""),
         ("Bound", "Normal", "binder"),
     ]
-    assert world.said("Scheduled", "Bound") == [
+    assert world.events_of("Scheduled", "Bound") == [
         ("Scheduled", "Successfully assigned pod team/a to node n1 at node-pool default"),
         ("Bound", "Pod bound successfully to node n1"),
     ]
@@ -191,7 +193,7 @@ def test_scheduled_and_bound_follow_the_binding(world: World) -> None:
     assert len(world.sent) == 1
 
 
-def test_a_binder_says_by_itself_that_it_bound(world: World) -> None:
+def test_the_binder_writes_the_bound_event_itself(world: World) -> None:
     world.bind(A, here=False)
     assert world.queue == []
     assert [each.reason for each in world.events] == ["Scheduled"]
@@ -207,7 +209,7 @@ def test_the_node_pool_of_a_shard_is_named() -> None:
 
 
 def test_a_condition_that_waits_does_not_follow_the_binding(world: World) -> None:
-    world.says(waiting={A: FULL})  # not sent yet
+    world.decide(waiting={A: FULL})  # not sent yet
     world.bind(A)
     world.send()
     assert world.condition(A) == Condition("True")
@@ -215,16 +217,16 @@ def test_a_condition_that_waits_does_not_follow_the_binding(world: World) -> Non
 
 
 def test_a_pod_that_was_bound_and_waits_again_gets_the_event_again(world: World) -> None:
-    world.says(waiting={A: FULL})
+    world.decide(waiting={A: FULL})
     world.send()
     world.bind(A)
     world.send()
     world.wait(1)
     world.add_pod(A, uid="another")
-    world.says(waiting={A: FULL})
+    world.decide(waiting={A: FULL})
     world.send()
     assert world.condition(A) == waiting()
-    assert len(world.said("Unschedulable")) == 2
+    assert len(world.events_of("Unschedulable")) == 2
 
 
 def test_a_failed_binding_is_reported_once(world: World) -> None:
@@ -232,11 +234,11 @@ def test_a_failed_binding_is_reported_once(world: World) -> None:
         world.take(world.verdicts.binding_failed(world.now, A, "n1", f"timeout {attempt}", world))
         world.send()
         world.wait(1)
-        world.says(bound=[A])
+        world.decide(bound=[A])
     text = "Failed to bind pod team/a to node n1. timeout 0"
-    assert world.said("FailedBinding") == [("FailedBinding", text)]
+    assert world.events_of("FailedBinding") == [("FailedBinding", text)]
     why = "Failed to bind pod team/a to node n1: timeout 0"
-    assert world.said("BindingError") == [("BindingError", why)]
+    assert world.events_of("BindingError") == [("BindingError", why)]
     assert {(each.type, each.component) for each in world.events} == {
         ("Warning", ""),
         ("Warning", "binder"),
@@ -246,7 +248,7 @@ def test_a_failed_binding_is_reported_once(world: World) -> None:
     assert len(world.sent) == 1
 
 
-def test_a_binder_of_its_own_writes_that_its_binding_failed(world: World) -> None:
+def test_the_binder_writes_the_failed_condition_itself(world: World) -> None:
     world.take(world.verdicts.binding_failed(world.now, A, "n1", "no", world, here=False))
     world.send()
     assert world.condition(A, "PodBound") is None
@@ -267,7 +269,7 @@ def test_a_binding_that_succeeds_after_a_failure_is_reported(world: World) -> No
 def test_unschedulable_after_a_failed_binding_is_written_at_once(world: World) -> None:
     world.take(world.verdicts.binding_failed(world.now, A, "n1", "node is gone", world))
     world.send()
-    world.says(waiting={A: FULL})
+    world.decide(waiting={A: FULL})
     world.send()
     assert world.condition(A) == waiting()
 
@@ -277,84 +279,84 @@ def test_alternating_failures_and_waits_do_not_alternate_the_condition(world: Wo
         world.take(world.verdicts.binding_failed(world.now, A, "n1", "refused", world))
         world.send()
         world.wait(1)
-        world.says(waiting={A: FULL})
+        world.decide(waiting={A: FULL})
         world.send()
         world.wait(1)
     assert len(world.events) == 3
     assert len(world.sent) <= 16
 
 
-def test_what_an_earlier_try_left_is_removed_while_the_pod_waits(world: World) -> None:
+def test_fields_of_an_earlier_try_are_removed_while_the_pod_waits(world: World) -> None:
     world.pods[A]["conditions"]["PodBound"] = Condition("False", "BindingError", "no")
-    world.says(waiting={A: FULL})
+    world.decide(waiting={A: FULL})
     world.send()
     assert world.condition(A, "PodBound") is None
     assert world.condition(A) == waiting()
 
 
-def test_a_promise_is_reported_once_and_becomes_the_nominated_node(world: World) -> None:
+def test_a_pipelined_pod_is_reported_once_and_gets_a_nominated_node(world: World) -> None:
     for _ in range(3):
-        world.says(promised={A: "n1"})
+        world.decide(promised={A: "n1"})
         world.send()
         world.wait(1)
-    assert world.said("Pipelined") == [("Pipelined", "Pod team/a was pipelined to node n1")]
+    assert world.events_of("Pipelined") == [("Pipelined", "Pod team/a was pipelined to node n1")]
     assert world.pods[A]["nominated"] == "n1"
-    world.says(promised={A: "n2"})
+    world.decide(promised={A: "n2"})
     world.send()
     assert world.pods[A]["nominated"] == "n2"
-    assert len(world.said("Pipelined")) == 2
+    assert len(world.events_of("Pipelined")) == 2
     assert len(world.sent) == 2
 
 
-def test_a_promise_of_an_earlier_leader_is_known(world: World) -> None:
+def test_a_nominated_node_of_an_earlier_leader_is_kept(world: World) -> None:
     world.pods[A]["nominated"] = "n1"
-    assert world.says(promised={A: "n1"}) == []
+    assert world.decide(promised={A: "n1"}) == []
     assert world.events == []
 
 
-def test_a_promise_that_is_lost_is_written_again(world: World) -> None:
-    world.says(promised={A: "n1"})
+def test_a_lost_nominated_node_is_written_again(world: World) -> None:
+    world.decide(promised={A: "n1"})
     world.send()
     world.pods[A]["nominated"] = ""
     for _ in range(2):
         world.wait(61)
-        world.says(promised={A: "n1"})
+        world.decide(promised={A: "n1"})
         world.send()
     assert world.pods[A]["nominated"] == "n1"
     assert len(world.sent) == 2
 
 
 @pytest.mark.parametrize("end", ["plan", "refused", "bound", "failed"])
-def test_a_promise_that_ends_is_cleared(world: World, end: str) -> None:
-    world.says(promised={A: "n1"})
+def test_a_nominated_node_is_cleared_at_the_end(world: World, end: str) -> None:
+    world.decide(promised={A: "n1"})
     world.send()
     verdicts = world.verdicts
     if end == "plan":
-        world.says()
+        world.decide()
     elif end == "refused":
         world.take(verdicts.end_promises(world.now, [A]))
     elif end == "bound":
-        world.says(bound=[A])
+        world.decide(bound=[A])
         assert world.queue == []
         world.take(verdicts.bound(world.now, A, "n1", world))
     else:
-        world.says(bound=[A])
+        world.decide(bound=[A])
         world.take(verdicts.binding_failed(world.now, A, "n1", "no", world))
     world.send()
     assert world.pods[A]["nominated"] == ""
 
 
-def test_a_promise_keeps_the_condition_that_was_there(world: World) -> None:
-    world.says(waiting={A: FULL})
+def test_pipelining_keeps_the_existing_condition(world: World) -> None:
+    world.decide(waiting={A: FULL})
     world.send()
-    world.says(promised={A: "n1"})
+    world.decide(promised={A: "n1"})
     world.send()
     assert world.condition(A) == waiting()
 
 
 @pytest.mark.parametrize("result", [Result.FAILED, Result.LOST])
 def test_a_write_that_failed_is_sent_again(world: World, result: Result) -> None:
-    world.says(waiting={A: FULL})
+    world.decide(waiting={A: FULL})
     world.send(result)
     assert world.condition(A) is None
     world.wait(0.9)
@@ -364,73 +366,73 @@ def test_a_write_that_failed_is_sent_again(world: World, result: Result) -> None
     assert len(world.events) == 1
 
 
-def test_tries_become_rarer(world: World) -> None:
-    world.says(waiting={A: FULL})
+def test_tries_wait_longer_each_time(world: World) -> None:
+    world.decide(waiting={A: FULL})
     world.send(Result.FAILED)
     world.wait(100, Result.FAILED)
     # after 1, 2, 4, 8, 16, 30, 30 s
     assert len(world.sent) == 1 + 7
 
 
-def test_a_refusal_is_not_tried_again_and_a_new_text_is(world: World) -> None:
-    world.says(waiting={A: FULL})
+def test_a_refused_write_is_not_repeated_and_a_new_message_is_written(world: World) -> None:
+    world.decide(waiting={A: FULL})
     world.send(Result.REFUSED)
     assert world.wait(100) == []
-    world.says(waiting={A: LIMIT})
+    world.decide(waiting={A: LIMIT})
     world.send()
     assert world.condition(A) == waiting(LIMIT)
 
 
-def test_a_write_meant_for_a_pod_that_is_gone_changes_no_other(world: World) -> None:
-    world.says(waiting={A: FULL})
+def test_a_write_for_a_deleted_pod_does_not_change_its_successor(world: World) -> None:
+    world.decide(waiting={A: FULL})
     world.add_pod(A, uid="another")
     world.send()
     assert world.condition(A) is None
-    world.says(waiting={A: FULL})
+    world.decide(waiting={A: FULL})
     world.send()
     assert world.condition(A) == waiting()
 
 
-def test_a_condition_that_another_client_changed_is_mended_within_a_minute(world: World) -> None:
-    world.says(waiting={A: FULL})
+def test_changes_by_another_client_are_corrected_within_a_minute(world: World) -> None:
+    world.decide(waiting={A: FULL})
     world.send()
     world.pods[A]["conditions"]["PodScheduled"] = Condition("False", "Other", "x")
     for _ in range(62):
-        world.says(waiting={A: FULL})
+        world.decide(waiting={A: FULL})
         world.send()
         world.wait(1)
     assert world.condition(A) == waiting()
 
 
-def test_a_pod_that_waits_no_more_is_forgotten(world: World) -> None:
-    world.says(waiting={A: FULL})
+def test_a_pod_that_no_longer_waits_is_forgotten(world: World) -> None:
+    world.decide(waiting={A: FULL})
     world.send()
-    world.says()
+    world.decide()
     assert len(world.verdicts) == 1
     world.wait(61)
     assert len(world.verdicts) == 0
 
 
 def test_a_pod_that_was_bound_is_soon_forgotten(world: World) -> None:
-    world.says(waiting={A: FULL})
+    world.decide(waiting={A: FULL})
     world.send()
     world.bind(A)
     world.send()
-    world.says()
+    world.decide()
     world.wait(11)
     assert len(world.verdicts) == 0
 
 
 def test_a_pod_that_is_gone_is_forgotten_at_once(world: World) -> None:
-    world.says(waiting={A: FULL})
+    world.decide(waiting={A: FULL})
     del world.pods[A]
     world.verdicts.gone("Pod", A)
     assert len(world.verdicts) == 0
-    assert world.says(waiting={A: LIMIT}) == []
+    assert world.decide(waiting={A: LIMIT}) == []
 
 
-def test_that_an_earlier_pod_is_gone_says_nothing_about_a_later_one(world: World) -> None:
-    world.says(waiting={A: FULL})
+def test_the_deletion_of_an_earlier_pod_does_not_affect_a_later_one(world: World) -> None:
+    world.decide(waiting={A: FULL})
     world.verdicts.gone("Pod", A, "another")
     world.verdicts.gone("Node", A)
     assert len(world.verdicts) == 1
@@ -438,13 +440,13 @@ def test_that_an_earlier_pod_is_gone_says_nothing_about_a_later_one(world: World
     assert len(world.verdicts) == 0
 
 
-def test_a_watch_that_is_behind_leads_to_no_second_write(world: World) -> None:
+def test_a_late_watch_causes_no_second_write(world: World) -> None:
     world.show()
-    world.says(waiting={A: FULL})
+    world.decide(waiting={A: FULL})
     world.send()
-    world.says(waiting={A: FULL})
-    world.says()
-    world.says(waiting={A: FULL})
+    world.decide(waiting={A: FULL})
+    world.decide()
+    world.decide(waiting={A: FULL})
     world.send()
     assert len(world.sent) == 1
     assert len(world.events) == 1

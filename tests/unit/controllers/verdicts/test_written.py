@@ -9,7 +9,7 @@ from kai.controllers.verdicts.pace import Budget, Pace, Timers, shape
 from kai.controllers.verdicts.written import Written
 
 
-def test_what_is_there_takes_no_write() -> None:
+def test_an_equal_value_needs_no_write() -> None:
     written = Written({"a": 1})
     assert not written.want("a", 1)
     assert written.send() == {}
@@ -40,7 +40,7 @@ def test_an_answer_to_an_earlier_patch_confirms_nothing() -> None:
     assert written.there == {"a": 2}
 
 
-def test_a_wish_that_was_taken_back_takes_no_write() -> None:
+def test_a_reverted_change_needs_no_write() -> None:
     written = Written({"a": 1})
     written.want("a", 2)
     written.want("a", 1)
@@ -67,7 +67,7 @@ STEPS = st.lists(
 
 
 @given(STEPS)
-def test_the_last_wishes_come_true(steps: list[tuple[str, str, int]]) -> None:
+def test_the_last_wanted_values_are_written(steps: list[tuple[str, str, int]]) -> None:
     """Patches wait in a queue of length one, only the last is sent, and each may end in any way."""
     written, there = Written(), dict[str, int]()
     wishes: dict[str, int] = {}
@@ -126,7 +126,7 @@ def test_a_clock_that_goes_back_takes_nothing_from_a_budget() -> None:
     assert sum(budget.take(50.0) for _ in range(50)) == 9
 
 
-def test_timers_give_what_is_due_and_the_last_time_set_counts() -> None:
+def test_timers_return_due_names_at_the_last_set_time() -> None:
     timers = Timers()
     for name, at in (("a", 3.0), ("b", 1.0), ("c", 2.0), ("b", 4.0)):
         timers.set(name, at)
@@ -138,7 +138,7 @@ def test_timers_give_what_is_due_and_the_last_time_set_counts() -> None:
     assert (timers.next(), len(timers)) == (None, 0)
 
 
-def test_what_a_budget_does_not_allow_stays_due() -> None:
+def test_names_over_the_budget_stay_due() -> None:
     timers, budget = Timers(), Budget(1.0)
     for number in range(5):
         timers.set(f"n{number}", float(number))

@@ -23,7 +23,7 @@ NOW = 1_800_000_000.0
 
 
 @dataclass
-class Words:
+class GivenVerdicts:
     """The verdicts of a plan."""
 
     waiting: dict[str, str] = field(default_factory=dict)
@@ -118,9 +118,9 @@ class World:
             self.queue.append(write)
         return decided.writes
 
-    def says(self, said: Iterable[Verdict] = (), **words: Any) -> list[Write]:
-        words["groups"] = list(said)
-        return self.take(self.verdicts.take_in(self.now, Words(**words), self))
+    def decide(self, groups: Iterable[Verdict] = (), **facts: Any) -> list[Write]:
+        facts["groups"] = list(groups)
+        return self.take(self.verdicts.take_in(self.now, GivenVerdicts(**facts), self))
 
     def send(self, result: Result = Result.DONE, *, done: bool | None = None) -> list[Write]:
         """Applies the waiting writes. `done`: whether a write without an answer was applied."""
@@ -185,7 +185,7 @@ class World:
         found: Condition | None = self.pods[pod]["conditions"].get(type)
         return found
 
-    def said(self, *reasons: str) -> list[tuple[str, str]]:
+    def events_of(self, *reasons: str) -> list[tuple[str, str]]:
         return [(each.reason, each.message) for each in self.events if each.reason in reasons]
 
 

@@ -29,32 +29,32 @@ class Tab:
 
     async def read(self) -> None:
         async for message in self._socket:
-            said = message.json()
-            if "id" in said:
-                self._answers.pop(said["id"]).set_result(said)
-            elif said["method"] == "Runtime.exceptionThrown":
-                self.errors.append(str(said["params"]["exceptionDetails"]))
-            elif said["method"] == "Log.entryAdded":
-                self.errors.append(said["params"]["entry"]["text"])
-            elif said["method"] == "Network.requestWillBeSent":
-                self.requests.append(said["params"]["request"]["url"])
+            found = message.json()
+            if "id" in found:
+                self._answers.pop(found["id"]).set_result(found)
+            elif found["method"] == "Runtime.exceptionThrown":
+                self.errors.append(str(found["params"]["exceptionDetails"]))
+            elif found["method"] == "Log.entryAdded":
+                self.errors.append(found["params"]["entry"]["text"])
+            elif found["method"] == "Network.requestWillBeSent":
+                self.requests.append(found["params"]["request"]["url"])
 
     async def call(self, method: str, **params: Any) -> dict[str, Any]:
         self._number += 1
         answer = self._answers[self._number] = asyncio.get_running_loop().create_future()
         await self._socket.send_json({"id": self._number, "method": method, "params": params})
-        said = await answer
-        assert "error" not in said, said
-        result: dict[str, Any] = said["result"]
+        found = await answer
+        assert "error" not in found, found
+        result: dict[str, Any] = found["result"]
         return result
 
     async def value(self, expression: str) -> Any:
         """The value of a JavaScript expression; a promise is awaited."""
-        said = await self.call(
+        found = await self.call(
             "Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True
         )
-        assert "exceptionDetails" not in said, said
-        return said["result"].get("value")
+        assert "exceptionDetails" not in found, found
+        return found["result"].get("value")
 
     async def key(self, key: str) -> None:
         for kind in ("keyDown", "keyUp"):

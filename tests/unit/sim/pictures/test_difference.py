@@ -13,14 +13,14 @@ from kai.sim.simulate import simulate
 from kai.sim.timeline import Timeline
 
 
-def test_a_timeline_does_not_differ_from_itself(morning: Timeline) -> None:
+def test_a_timeline_has_no_difference_to_itself(morning: Timeline) -> None:
     found = morning.diff(morning)
     assert not found
     assert found.rows == ()
     assert str(found) == "8 jobs, which start and end at the same times"
 
 
-def test_jobs_that_moved_are_rows_and_the_one_that_moved_most_is_first(
+def test_changed_jobs_are_rows_with_the_largest_change_first(
     morning: Timeline, quiet: Timeline
 ) -> None:
     found = quiet.diff(morning)
@@ -35,7 +35,7 @@ def test_jobs_that_moved_are_rows_and_the_one_that_moved_most_is_first(
     assert [each.queue for each in found.queues] == ["research", "speech", "vision"]
 
 
-def test_the_other_way_round_has_the_other_signs(morning: Timeline, quiet: Timeline) -> None:
+def test_the_reverse_difference_has_opposite_signs(morning: Timeline, quiet: Timeline) -> None:
     there, back = quiet.diff(morning).total, morning.diff(quiet).total
     assert there.end_later_s == -back.end_later_s
     assert (there.ends_later, there.ends_earlier) == (back.ends_earlier, back.ends_later)

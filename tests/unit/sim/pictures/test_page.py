@@ -66,7 +66,7 @@ def test_the_page_has_every_row_of_the_timeline(morning: Timeline) -> None:
         assert columns["queue_held"][rows[i] : rows[i + 1]] == pytest.approx(held, abs=1e-3)
 
 
-def test_where_the_past_counts_the_page_has_what_was_used(morning: Timeline) -> None:
+def test_with_past_usage_the_page_shows_it(morning: Timeline) -> None:
     about, columns = unpacked(page.html(with_past(morning)))
     timeline = with_past(morning)
     rows = about["usage_rows"]
@@ -94,13 +94,13 @@ def _life_of_the_morning() -> Any:
     return Life(outages=[Outage("n-2", 5 * HOUR, 6 * HOUR)])
 
 
-def test_nothing_is_loaded_from_elsewhere(morning: Timeline) -> None:
+def test_the_page_loads_nothing_from_elsewhere(morning: Timeline) -> None:
     text = page.html(morning)
     assert re.findall(r"\b(?:src|href)\s*=|@import|url\(", text) == []
     assert "default-src 'none'" in text
 
 
-def test_names_of_the_workload_cannot_end_an_element() -> None:
+def test_names_of_the_workload_are_escaped() -> None:
     bad = "</script><script>alert(1)</script>"
     jobs = teams().jobs
     workload = replace(teams(), name=bad, jobs=replace(jobs, name=(bad, *jobs.name[1:])))
@@ -117,7 +117,7 @@ def test_the_numbers_are_a_table(morning: Timeline) -> None:
     assert "8 jobs in 3 queues on 3 nodes with 24 GPUs" in text
 
 
-def test_a_page_that_cannot_be_written_is_one_sentence(morning: Timeline, tmp_path: Path) -> None:
+def test_an_unwritable_page_raises_one_sentence(morning: Timeline, tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="No such file or directory"):
         morning.to_html(tmp_path / "no" / "page.html")
 
@@ -163,7 +163,7 @@ def test_a_browser_draws_every_picture(morning: Timeline, tmp_path: Path, dark: 
 
 
 @needs_a_browser
-def test_keys_move_zoom_and_reset(morning: Timeline, tmp_path: Path) -> None:
+def test_keys_move_zoom_and_reset_the_picture(morning: Timeline, tmp_path: Path) -> None:
     async def press() -> None:
         async with opened(tmp_path / "page.html") as tab:
 
@@ -193,12 +193,12 @@ def test_a_job_is_found_by_name_and_described(morning: Timeline, tmp_path: Path)
         async with opened(tmp_path / "page.html") as tab:
             assert (await tab.value(f"{TIP}(400, 5)")).startswith("long, queue vision")
             await tab.value("kai.find('gang')")
-            said = await tab.value("document.getElementById('found').textContent")
-            assert said.startswith("gang, queue research; 2 GPUs for each of 3 pod(s)")
-            assert "starts after 1 s" in said
+            text = await tab.value("document.getElementById('found').textContent")
+            assert text.startswith("gang, queue research; 2 GPUs for each of 3 pod(s)")
+            assert "starts after 1 s" in text
             await tab.value("kai.find('nothing')")
-            said = await tab.value("document.getElementById('found').textContent")
-            assert said == "no such job"
+            text = await tab.value("document.getElementById('found').textContent")
+            assert text == "no such job"
             assert tab.errors == []
 
     morning.to_html(tmp_path / "page.html")
@@ -206,15 +206,15 @@ def test_a_job_is_found_by_name_and_described(morning: Timeline, tmp_path: Path)
 
 
 @needs_a_browser
-def test_the_cluster_at_a_moment_is_that_of_the_timeline(morning: Timeline, tmp_path: Path) -> None:
+def test_the_cluster_at_a_moment_equals_the_timeline(morning: Timeline, tmp_path: Path) -> None:
     async def look() -> None:
         async with opened(tmp_path / "page.html") as tab:
             for at_s in (0.5 * HOUR, 1.5 * HOUR, 2.5 * HOUR, 5.5 * HOUR):
                 await tab.value(f"kai.view.at = {at_s}, kai.drawAll(true)")
-                said = await tab.value("document.getElementById('moment-text').textContent")
+                text = await tab.value("document.getElementById('moment-text').textContent")
                 cards = series.cards_at(morning, at_s)
                 held = sum(part for card in cards for _, part in card.parts)
-                assert f"{held:g} of {len(cards)} GPUs held" in said
+                assert f"{held:g} of {len(cards)} GPUs held" in text
 
     morning.to_html(tmp_path / "page.html")
     asyncio.run(look())
@@ -225,7 +225,7 @@ HAS_KEY = "getComputedStyle(document.getElementById('past-key')).display !== 'no
 
 
 @needs_a_browser
-def test_a_line_shows_what_was_used_in_the_past(morning: Timeline, tmp_path: Path) -> None:
+def test_a_line_shows_past_usage(morning: Timeline, tmp_path: Path) -> None:
     """And only where the past counts."""
     past = with_past(morning)
 
@@ -233,15 +233,15 @@ def test_a_line_shows_what_was_used_in_the_past(morning: Timeline, tmp_path: Pat
         async with opened(tmp_path / "past.html") as tab:
             assert await tab.value(HAS_KEY)
             ink = await tab.value(INK)
-            said = await tab.value(f"{QUEUE_TIP}(400, 50)")
+            text = await tab.value(f"{QUEUE_TIP}(400, 50)")
             assert tab.errors == []
-        name = said.split(",")[0]
+        name = text.split(",")[0]
         at_s, part = series.queue_steps(past, past.queue_names.index(name), "gpu", "usage")
         left, width = 120, 1385 - 130 - 32  # about; the line is nearly flat there
         moment_s = (400 - left) / width * past.end_s
         expected = part[np.searchsorted(at_s, moment_s, "right") - 1] * 24
-        found = re.search(r"used in the past: ([\d.]+) GPUs", said)
-        assert found is not None, said
+        found = re.search(r"used in the past: ([\d.]+) GPUs", text)
+        assert found is not None, text
         assert float(found[1]) == pytest.approx(expected, abs=1.5)
         async with opened(tmp_path / "page.html") as tab:
             assert not await tab.value(HAS_KEY)
@@ -254,7 +254,7 @@ def test_a_line_shows_what_was_used_in_the_past(morning: Timeline, tmp_path: Pat
 
 
 @needs_a_browser
-def test_a_timeline_without_jobs_is_a_page_too(empty: Timeline, tmp_path: Path) -> None:
+def test_a_timeline_without_jobs_has_a_page(empty: Timeline, tmp_path: Path) -> None:
     async def look() -> None:
         async with opened(tmp_path / "page.html") as tab:
             assert tab.errors == []

@@ -103,7 +103,7 @@ def test_each_pod_is_a_slice_on_the_track_of_its_node(morning: Timeline, trace: 
     assert sorted(trace.slices()) == sorted(expected)
 
 
-def test_tracks_of_nodes_and_queues_stand_below_their_kind(trace: Trace) -> None:
+def test_tracks_of_nodes_and_queues_are_grouped_by_kind(trace: Trace) -> None:
     below = {trace.names[child]: trace.names[parent] for child, parent in trace.parents.items()}
     assert {name: below[name] for name in ("n-0", "n-1", "n-2")} == {
         **dict.fromkeys(("n-0", "n-1", "n-2"), "nodes")
@@ -116,7 +116,7 @@ def test_tracks_of_nodes_and_queues_stand_below_their_kind(trace: Trace) -> None
     assert all(below[trace.names[track]] == "queues" for track in trace.counters)
 
 
-def test_counters_are_what_queues_hold(morning: Timeline, trace: Trace) -> None:
+def test_counters_equal_the_gpus_of_queues(morning: Timeline, trace: Trace) -> None:
     counted = [
         (trace.names[event[11][0]], at_ns, event[44][0])
         for at_ns, event in trace.events
@@ -131,15 +131,15 @@ def test_counters_are_what_queues_hold(morning: Timeline, trace: Trace) -> None:
     assert len(counted) == 2 * len(queues["at_s"])
 
 
-def test_evictions_are_instant_events_with_their_cause(trace: Trace) -> None:
-    said = [
+def test_evictions_are_instant_events_with_a_cause(trace: Trace) -> None:
+    found = [
         (event[23][0].decode(), at_ns / 1e9 / HOUR)
         for at_ns, event in trace.events
         if event[9] == [3]
     ]
-    assert any(name.startswith("reclaimed: borrows") for name, _ in said)
-    assert all(at_h == 5 for name, at_h in said if name.startswith("node_gone: "))
-    assert any(name.startswith("node_gone: ") for name, _ in said)
+    assert any(name.startswith("reclaimed: borrows") for name, _ in found)
+    assert all(at_h == 5 for name, at_h in found if name.startswith("node_gone: "))
+    assert any(name.startswith("node_gone: ") for name, _ in found)
 
 
 def test_events_are_in_the_order_of_time(trace: Trace) -> None:
@@ -147,12 +147,12 @@ def test_events_are_in_the_order_of_time(trace: Trace) -> None:
     assert times == sorted(times)
 
 
-def test_a_slice_says_queue_gpus_and_how_it_ended(trace: Trace) -> None:
+def test_a_slice_has_queue_gpus_and_end(trace: Trace) -> None:
     event = next(each for _, each in trace.events if each.get(23) == [b"half-0"])
-    said = {}
+    message = {}
     for note in map(fields, event[4]):
-        said[note[10][0].decode()] = note[6][0].decode() if 6 in note else note[5][0]
-    assert said == {"queue": "speech", "gpus": 0.5, "ends": "finished"}
+        message[note[10][0].decode()] = note[6][0].decode() if 6 in note else note[5][0]
+    assert message == {"queue": "speech", "gpus": 0.5, "ends": "finished"}
 
 
 def test_the_same_timeline_gives_the_same_bytes(morning: Timeline, tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def legend_of(axes: Axes) -> list[str]:
     return [text.get_text() for text in legend.get_texts()]
 
 
-def test_each_queue_has_a_panel_and_the_busiest_is_first(morning: Timeline) -> None:
+def test_each_queue_has_a_panel_with_the_busiest_first(morning: Timeline) -> None:
     figure = morning.plot.queues()
     panels = [axes for axes in figure.axes if axes.get_visible()]
     assert [axes.get_title(loc="left") for axes in panels] == ["vision", "speech", "research"]
@@ -47,15 +47,15 @@ def test_queues_that_are_not_shown_are_counted(morning: Timeline) -> None:
     assert figure.get_supxlabel() == "not shown: 1 queue with fewer GPU-hours"
 
 
-def test_a_panel_shows_what_the_queue_held(morning: Timeline) -> None:
+def test_a_panel_shows_the_gpus_of_the_queue(morning: Timeline) -> None:
     axes = morning.plot.queues(["speech"], from_s=HOUR, until_s=3 * HOUR).axes[0]
-    held, fair, asked = axes.get_lines()
+    held, fair, request = axes.get_lines()
     assert held.get_ydata()[0] == pytest.approx(8)  # `whole-node`
-    assert [line.is_dashed() for line in (held, fair, asked)] == [False, True, True]
-    assert fair.get_linewidth() > asked.get_linewidth()
+    assert [line.is_dashed() for line in (held, fair, request)] == [False, True, True]
+    assert fair.get_linewidth() > request.get_linewidth()
 
 
-def test_where_the_past_counts_a_panel_shows_what_was_used(morning: Timeline) -> None:
+def test_with_past_usage_a_panel_shows_it(morning: Timeline) -> None:
     timeline = simulate(morning.workload, usage={"windowSize": "1h", "fetchInterval": "1m"})
     axes = timeline.plot.queues(["speech"], from_s=HOUR, until_s=3 * HOUR).axes[0]
     *_, used = axes.get_lines()
@@ -66,7 +66,7 @@ def test_where_the_past_counts_a_panel_shows_what_was_used(morning: Timeline) ->
     assert used.get_ydata()[200] == pytest.approx(expected, rel=0.02)
 
 
-def test_hours_of_a_node_that_is_gone_have_no_shade(morning: Timeline) -> None:
+def test_hours_of_a_removed_node_have_no_shade(morning: Timeline) -> None:
     heat = morning.plot.nodes(from_s=0, until_s=8 * HOUR).axes[0]
     shades = heat.images[0].get_array()
     assert shades.shape == (3, 400)
@@ -75,7 +75,7 @@ def test_hours_of_a_node_that_is_gone_have_no_shade(morning: Timeline) -> None:
     assert heat.get_title(loc="right") == "crossed: the node does not exist"
 
 
-def test_a_moment_shows_every_card_and_parts_as_parts(morning: Timeline) -> None:
+def test_a_moment_shows_every_device_and_its_parts(morning: Timeline) -> None:
     axes = morning.plot.nodes(at_s=1.5 * HOUR).axes[0]
     assert axes.get_title(loc="left").startswith("20.75 of 24 GPUs held after 1.5 h")
     free, *queues = (each for each in axes.collections if isinstance(each, PolyCollection))
@@ -95,7 +95,7 @@ def test_jobs_are_rows_in_the_order_of_arrival(morning: Timeline) -> None:
     assert legend_of(axes) == ["vision", "speech", "research", "waiting", "pods evicted"]
 
 
-def test_jobs_can_be_chosen_by_name_and_by_time(morning: Timeline) -> None:
+def test_jobs_can_be_selected_by_name_and_by_time(morning: Timeline) -> None:
     axes = morning.plot.jobs(["gang", "long"])
     assert [label.get_text() for label in axes.get_yticklabels()] == ["long", "gang"]
     assert "speech" not in legend_of(axes)
@@ -103,7 +103,7 @@ def test_jobs_can_be_chosen_by_name_and_by_time(morning: Timeline) -> None:
     assert [label.get_text() for label in early.get_yticklabels()] == ["long", "borrows"]
 
 
-def test_a_curve_ends_at_the_part_of_jobs_that_started(morning: Timeline) -> None:
+def test_a_curve_ends_at_the_fraction_of_started_jobs(morning: Timeline) -> None:
     axes = morning.plot.waiting(by="queue")
     ends = {line.get_label(): line.get_ydata()[-1] for line in axes.get_lines()}
     assert ends == {"vision (3 jobs)": 100, "speech (3 jobs)": 100, "research (2 jobs)": 50}
@@ -111,7 +111,7 @@ def test_a_curve_ends_at_the_part_of_jobs_that_started(morning: Timeline) -> Non
     assert len(looks) == 3
 
 
-def test_utilization_has_the_gpus_that_are_there_beside_it(morning: Timeline) -> None:
+def test_utilization_shows_the_existing_gpus(morning: Timeline) -> None:
     axes = morning.plot.utilization(from_s=5 * HOUR, until_s=6 * HOUR)
     held, there = axes.get_lines()
     assert there.get_ydata()[0] == pytest.approx(100 * 16 / 24)
@@ -119,7 +119,7 @@ def test_utilization_has_the_gpus_that_are_there_beside_it(morning: Timeline) ->
     assert axes.get_ylabel() == "% of 24 GPUs"
 
 
-def test_a_picture_can_be_drawn_into_axes_of_the_reader(morning: Timeline) -> None:
+def test_a_picture_can_be_drawn_into_given_axes(morning: Timeline) -> None:
     _, (first, second, third) = plt.subplots(3)
     assert morning.plot.utilization(ax=first) is first
     assert morning.plot.waiting(ax=second) is second
@@ -140,7 +140,7 @@ def test_a_comparison_has_a_panel_for_each_metric(morning: Timeline, quiet: Time
 
 
 @pytest.mark.parametrize("picture", ["queues", "nodes", "jobs", "waiting", "utilization"])
-def test_pictures_take_the_colours_of_their_ground(morning: Timeline, picture: str) -> None:
+def test_pictures_use_the_colours_of_their_background(morning: Timeline, picture: str) -> None:
     def colours() -> set[str]:
         drawn = getattr(morning.plot, picture)()
         figure = getattr(drawn, "figure", drawn)
@@ -161,7 +161,7 @@ def test_pictures_take_the_colours_of_their_ground(morning: Timeline, picture: s
     assert not dark & (set(palette.LIGHT.series) - set(palette.DARK.series))
 
 
-def test_two_looks_differ_in_more_than_colour() -> None:
+def test_line_styles_differ_in_more_than_colour() -> None:
     made = palette.looks(49, dark=False)
     assert len({(look.colour, look.dash) for look in made}) == 49
     for turn in range(0, 49, 7):
@@ -169,7 +169,7 @@ def test_two_looks_differ_in_more_than_colour() -> None:
         assert len({look.hatch for look in made[turn : turn + 7]}) == 7
 
 
-def test_series_stand_out_from_their_ground() -> None:
+def test_series_contrast_with_their_background() -> None:
     def luminance(colour: str) -> float:  # WCAG 2
         parts = [
             c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4
@@ -183,7 +183,7 @@ def test_series_stand_out_from_their_ground() -> None:
             assert (high + 0.05) / (low + 0.05) > 2.2, colour
 
 
-def test_names_and_moments_that_do_not_exist_are_refused(morning: Timeline) -> None:
+def test_unknown_names_and_moments_are_refused(morning: Timeline) -> None:
     with pytest.raises(InvalidInputError, match="queue nlp: the timeline has no such queue"):
         morning.plot.queues(["nlp"])
     with pytest.raises(InvalidInputError, match="job x: the timeline has no such job"):

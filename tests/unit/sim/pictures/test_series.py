@@ -24,7 +24,7 @@ def held_at(timeline: Timeline, at_s: float) -> float:
     )
 
 
-def test_a_mean_weighs_values_by_how_long_they_last() -> None:
+def test_a_mean_weights_values_by_their_duration() -> None:
     at, values = np.array([0.0, 5.0]), np.array([2.0, 4.0])
     assert series.means(at, values, np.array([0.0, 4.0, 6.0])).tolist() == [2.0, 3.0]
 
@@ -35,14 +35,14 @@ def test_a_step_function_is_0_before_its_first_moment() -> None:
     assert series.means(np.array([]), np.array([]), np.array([0.0, 1.0])).tolist() == [0.0]
 
 
-def test_gpus_held_are_the_sum_over_pods(morning: Timeline) -> None:
+def test_held_gpus_are_the_sum_over_pods(morning: Timeline) -> None:
     at, held = series.held_gpus(morning)
     for moment, value in zip(at, held, strict=True):
         assert value == pytest.approx(held_at(morning, moment))
     assert held[-1] == pytest.approx(0)
 
 
-def test_the_load_of_all_nodes_is_what_is_held(morning: Timeline) -> None:
+def test_the_load_of_all_nodes_equals_the_held_gpus(morning: Timeline) -> None:
     edges = np.linspace(0, morning.end_s, 38)  # buckets that begin and end within stays
     load = series.node_load(morning, edges)
     assert load.shape == (3, 37)
@@ -50,7 +50,7 @@ def test_the_load_of_all_nodes_is_what_is_held(morning: Timeline) -> None:
     assert load.max() <= 8 + 1e-9
 
 
-def test_a_node_that_is_gone_is_absent_and_its_gpus_are_too(morning: Timeline) -> None:
+def test_a_removed_node_and_its_gpus_are_absent(morning: Timeline) -> None:
     hours = np.linspace(0, 8 * HOUR, 9)
     assert series.node_presence(morning, hours)[2].tolist() == [1, 1, 1, 1, 1, 0, 1, 1]
     at, gpus = series.present_gpus(morning)
@@ -58,7 +58,7 @@ def test_a_node_that_is_gone_is_absent_and_its_gpus_are_too(morning: Timeline) -
     assert gpus.tolist() == [24, 16, 24]
 
 
-def test_numbers_in_names_of_nodes_count_as_numbers(empty: Timeline) -> None:
+def test_node_names_are_sorted_by_their_numbers(empty: Timeline) -> None:
     names = ("n-10", "n-2", "n-1", "m")
     pools = tuple(NodePool(name) for name in names)
     timeline = replace(
@@ -68,7 +68,7 @@ def test_numbers_in_names_of_nodes_count_as_numbers(empty: Timeline) -> None:
     assert ordered == ["m", "n-1", "n-2", "n-10"]
 
 
-def test_pods_with_parts_of_one_gpu_are_on_one_card(morning: Timeline) -> None:
+def test_pods_with_parts_of_one_gpu_share_a_device(morning: Timeline) -> None:
     cards = series.cards_at(morning, 1.5 * HOUR)
     assert len(cards) == 24
     names = morning.workload.jobs.name
@@ -82,11 +82,11 @@ def test_pods_with_parts_of_one_gpu_are_on_one_card(morning: Timeline) -> None:
     )
 
 
-def test_cards_of_a_node_that_is_gone_are_left_out(morning: Timeline) -> None:
+def test_devices_of_a_removed_node_are_left_out(morning: Timeline) -> None:
     assert {card.node for card in series.cards_at(morning, 5.5 * HOUR)} == {0, 1}
 
 
-def test_a_shared_card_counts_once_for_as_long_as_a_pod_is_on_it(morning: Timeline) -> None:
+def test_a_shared_device_counts_once_while_a_pod_uses_it(morning: Timeline) -> None:
     (_, _), (at, shared) = series.card_counts(morning)
     assert (at / HOUR).round(3).tolist() == [1.2, 4.2]  # while `half` exists
     assert shared.tolist() == [1, 0]
@@ -112,7 +112,7 @@ def test_runs_of_a_gang_are_the_union_of_its_pods(morning: Timeline) -> None:
     assert len(held) >= 2  # it was reclaimed, and ran again
 
 
-def test_pods_that_were_evicted_at_one_moment_are_one_row(morning: Timeline) -> None:
+def test_pods_evicted_at_one_moment_are_one_row(morning: Timeline) -> None:
     job, at_s = series.evictions(morning)
     counted = dict(zip(*np.unique(job, return_counts=True), strict=True))
     for row, count in counted.items():
@@ -130,7 +130,7 @@ def test_jobs_that_never_start_count_but_have_no_waiting_time(morning: Timeline)
     assert by_queue == {"vision": 3, "speech": 3, "research": 2}
 
 
-def test_the_queue_with_most_gpu_hours_is_first(morning: Timeline) -> None:
+def test_the_queue_with_the_most_gpu_hours_is_first(morning: Timeline) -> None:
     assert [morning.queue_names[i] for i in series.queues_by_use(morning)] == [
         *("vision", "speech", "research")
     ]
