@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import random
+from functools import reduce
+from operator import add
 from typing import Any
 
 import pytest
@@ -113,7 +115,10 @@ def test_invalid_requests(request_: Any, message: str) -> None:
 
 
 def divided(total: float, queues: list[dict[str, Any]]) -> dict[str, float]:
-    """Spec 1 F41-F50 with k = 0, one queue and one step after the other."""
+    """Spec 1 F41-F50 with k = 0, one queue and one step after the other.
+
+    Operations are in the order of F44, because their rounding decides between equal remainders.
+    """
 
     def most(each: dict[str, Any]) -> float:
         limit = each["maxAllowed"]
@@ -138,12 +143,16 @@ def divided(total: float, queues: list[dict[str, Any]]) -> dict[str, float]:
             weights = sum(each["overQuotaWeight"] for each in hungry)
             if weights == 0:
                 break
+            parts = {each["uid"]: each["overQuotaWeight"] / weights for each in hungry}
+            all_parts = reduce(
+                add, parts.values()
+            )  # sum() rounds only at the end since Python 3.12
             to_give, one_had_enough = left, False
             for each in hungry:
-                uid, weight = each["uid"], each["overQuotaWeight"]
-                if weight == 0:
+                uid = each["uid"]
+                if each["overQuotaWeight"] == 0:
                     continue
-                offered, wanted = to_give * weight / weights, most(each) - share[uid]
+                offered, wanted = to_give * parts[uid] / all_parts, most(each) - share[uid]
                 granted = wanted if wanted <= offered else math.floor(offered)
                 if wanted <= offered:
                     remainders.pop(uid, None)
