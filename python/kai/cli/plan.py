@@ -28,6 +28,7 @@ Examples:
   kai plan nodes.yaml queues.yaml job.yaml
   kubectl get nodes,pods,queues,podgroups -A -o json | kai plan -
   kai plan snapshot.zip --explain vision/train
+  kai plan snapshot.zip --scores vision/train-0   why this node and not another
   kai plan --live --context staging       the next cycle of a live cluster
   kai plan snapshot.zip --json --now 2026-01-01T00:00:00Z | jq .decisions
   kai plan snapshot.zip -o csv > pods.csv a row per pod that starts or leaves
@@ -46,9 +47,19 @@ To take a snapshot of a running KAI (docs/reference/snapshots.md):
     "--explain", metavar="GROUP", help="Explain why this pod group waits, and print nothing else."
 )
 @click.option(
+    "--scores", metavar="POD", help="Score the nodes for this pod, and print nothing else."
+)
+@click.option(
+    "--at-start",
+    is_flag=True,
+    help="With --scores: before the plan, as if the pod were placed first.",
+)
+@click.option(
     "--trace", metavar="FILE", help="Write the times of the plan's stages, for ui.perfetto.dev."
 )
-def command(asked: Asked, explain: str | None, trace: str | None) -> int:
+def command(
+    asked: Asked, explain: str | None, scores: str | None, at_start: bool, trace: str | None
+) -> int:
     """Plan one scheduling cycle from files or from a live cluster. Nothing is changed.
 
     INPUT is a KAI snapshot (.zip or .json), Kubernetes manifests (YAML or
@@ -63,39 +74,71 @@ def command(asked: Asked, explain: str | None, trace: str | None) -> int:
     `kai run` does; this needs the right to get the owners of pods.
 
     GROUP is the namespace/name of a pod group, of its workload or of one of its
-    pods. The namespace may be left out if the name is unique.
+    pods, and POD that of a pod. The namespace may be left out if the name is
+    unique.
     """
-    from kai.engine.explain import rejections
-
+    if explain is not None and scores is not None:
+        raise click.UsageError("--explain and --scores exclude each other: give one")
+    if at_start and scores is None:
+        raise click.UsageError("--at-start needs --scores POD")
     warn = Warner()
     answers, strict = Answers(asked.form), asked.strict
     not_found: NotFoundError | None = None
-    explained = False
+    found = False
     traced: list[tuple[str | None, Mapping[str, Phase]]] = []
     for _, made in asked.plans(warn):
         if trace is not None:
             traced.append((made.input, made.timing))
-        if strict or not answers.for_people or explain is not None:  # the text output shows them
+        is_page = answers.for_people and explain is None and scores is None
+        if strict or not is_page:  # a page shows them
             warn.of(made.warnings, strict=strict)
         if strict:
             warn.of(made.rejected, strict=strict, prefix="left out: ")
-        if explain is None:
-            answers.write(_answer(made, wide=asked.form == "wide"))
-            continue
         try:
-            said = made.why(explain)
+            if explain is not None:
+                _explain(made, explain, answers, warn)
+            elif scores is not None:
+                answers.write(_scores(made, scores, at_start=at_start, wide=answers.is_wide))
+            else:
+                answers.write(_answer(made, wide=asked.form == "wide"))
         except NotFoundError as error:
             not_found = not_found or error
             continue
-        explained = True
-        if rejections(made, explain):
-            warn.status = warn.status or ANSWER_IS_NO
-        answers.say(said, _explanation(made, explain, said))
+        found = True
     if trace is not None:
         _save_trace(traced, trace)
-    if not_found is not None and not explained:
+    if not_found is not None and not found:
         raise not_found
     return warn.status
+
+
+def _explain(plan: Plan, name: str, answers: Answers, warn: Warner) -> None:
+    from kai.engine.explain import rejections
+
+    said = plan.why(name)
+    if rejections(plan, name):
+        warn.status = warn.status or ANSWER_IS_NO
+    answers.say(said, _explanation(plan, name, said))
+
+
+def _scores(plan: Plan, pod: str, *, at_start: bool, wide: bool) -> Answer:
+    scores = plan.scores(pod, at="start" if at_start else None)
+
+    def rows() -> Iterator[dict[str, Any]]:
+        for node in scores.values():
+            about = {"input": plan.input, "pod": scores.pod, "node": node.node}
+            about |= {"chosen": node.node == scores.chosen, "now": node.now, "sum": node.sum}
+            for plugin, score in node.by_plugin.items():
+                yield {**about, "plugin": plugin, "score": score}
+
+    return Answer(
+        heading=scores.title,
+        tables=lambda: [scores.table(most=None, wide=True) if wide else scores.table()],
+        data=lambda: {"input": plan.input, "now": plan.now_text, **scores.to_dict()},
+        rows=rows,
+        columns=("pod", "node", "chosen", "now", "sum", "plugin", "score"),
+        notes=lambda: [] if scores else [f"--explain {scores.pod} gives the reasons."],
+    )
 
 
 def _save_trace(plans: list[tuple[str | None, Mapping[str, Phase]]], file: str) -> None:
