@@ -22,6 +22,7 @@ QUESTIONS = [
     "Who would be evicted if I submitted this?",
     "Binpack or spread: what is left whole?",
     "Why not this group?",
+    "Why this node and not another?",
     "What differs between these two plans?",
 ]
 MOST_LINES = 12

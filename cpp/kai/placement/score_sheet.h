@@ -3,8 +3,9 @@
 // found its place. Both answer a question after a plan; a cycle that schedules makes neither.
 //
 //   ScoreWatch watch(pod);
-//   const Session session(config, {.inspect = read, .watch = &watch});
-//   if (watch.placed() != nullptr) ... watch.placed()->rows.front().node
+//   rooms->search.Watch(&watch);
+//   const auto statement = Statement::Open(cluster.get(), {&rooms->search, &watch});
+//   ASSERT_NE(watch.placed(), nullptr);     // the pod got a place
 //
 // Invariants: a sheet has what the search compares: the scorers that the search calls, with the
 // same arguments, added in the same order (spec 3 W1). Rows are sorted by falling sum, then by name

@@ -126,7 +126,7 @@ def _scores(plan: Plan, pod: str, *, at_start: bool, wide: bool) -> Answer:
 
     def rows() -> Iterator[dict[str, Any]]:
         for node in scores.values():
-            about = {"input": plan.input, "pod": scores.pod, "node": node.node}
+            about: dict[str, Any] = {"input": plan.input, "pod": scores.pod, "node": node.node}
             about |= {"chosen": node.node == scores.chosen, "now": node.now, "sum": node.sum}
             for plugin, score in node.by_plugin.items():
                 yield {**about, "plugin": plugin, "score": score}

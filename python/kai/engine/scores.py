@@ -192,8 +192,9 @@ class Scores(Mapping[str, NodeScore]):
         if most is None or len(rows) <= most:
             return rows
         best = rows[:most]
-        if self.chosen in self and self.chosen not in [row.node for row in best]:
-            best[-1] = self[self.chosen]
+        chosen = self.get(self.chosen or "")
+        if chosen is not None and chosen not in best:
+            best[-1] = chosen
         return best
 
     def tie(self) -> str:
@@ -224,7 +225,7 @@ class Scores(Mapping[str, NodeScore]):
         return f"{self.pod} {where}; {when}, {can} run it"
 
     def table(self, *, most: int | None = _MOST_SHOWN, wide: bool = False) -> text.Table:
-        """The best nodes and the plugins that tell them apart; all nodes with `most` None, all
+        """The best nodes and the plugins whose scores differ; all nodes with `most` None, all
         plugins with `wide`."""
         rows = [*self.values()]
         shown = self.shown(most)

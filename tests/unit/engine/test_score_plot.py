@@ -1,4 +1,4 @@
-"""The picture of scores: a bar for each node, a segment for each plugin that tells nodes apart."""
+"""The picture of scores: a bar for each node, a segment for each plugin whose scores differ."""
 
 from __future__ import annotations
 

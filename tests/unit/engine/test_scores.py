@@ -86,7 +86,7 @@ def test_rows_are_nodes_and_columns_are_plugins() -> None:
     assert scores["n2"].now
     assert scores.difference("n1", "n2") == {"nodeplacement": -4.5}
     assert scores.get("n3") is None
-    with pytest.raises(kai.NotFoundError, match="node 'n3' has no scores: .* does not fit there"):
+    with pytest.raises(kai.NotFoundError, match=r"node 'n3' has no scores: .* does not fit there"):
         scores["n3"]
 
 
