@@ -39,6 +39,12 @@ class NodeScore:
 
     `by_plugin` has them by plugin. `sum` is what nodes are compared by. `now` is False if the pod
     has to wait there for resources that are being released.
+
+    >>> import kai
+    >>> cluster = kai.Cluster().queue("a").node("n1", gpus=8).pending("a/x", gpus=1)
+    >>> best = kai.Scheduler().plan(cluster).scores("a/x-0")["n1"]
+    >>> best.sum, best.now, best.by_plugin["nodeavailability"]
+    (1009, True, 1000)
     """
 
     node: str
