@@ -115,13 +115,10 @@ void NodeSearch::Begin(PodClassId pod_class, const ClassPlan& plan) {
   current_.most_charge = kUnlimitedCharge;
 }
 
-bool NodeSearch::LimitTo(const QueueAllowance* allowance) {
+bool NodeSearch::LimitTo(const QueueAllowance& allowance) {
   const std::vector<double>& charges = current_.plan->charges;
-  if (!current_.plan->shares || allowance == nullptr || charges.empty() ||
-      allowance->Allows(charges.back()))
-    return true;
   const auto most = std::find_if(charges.rbegin(), charges.rend(),
-                                 [&](double charge) { return allowance->Allows(charge); });
+                                 [&](double charge) { return allowance.Allows(charge); });
   if (most == charges.rend()) return false;
   current_.most_charge = *most;
   return true;
@@ -129,13 +126,14 @@ bool NodeSearch::LimitTo(const QueueAllowance* allowance) {
 
 NodeSearch::Found NodeSearch::Find(PodClassId pod_class, const QueueAllowance* allowance,
                                    PodId pod) {
-  if (watch_ != nullptr && watch_->pod() == pod) watch_->Search(ScoresOf(pod, allowance));
+  if (watch_ != nullptr) [[unlikely]]
+    Record(pod, allowance);
   const ClassPlan& plan = plans_.Of(pod_class);
   if (plan.is_refused || plan.IsRefusedNow(pod_class)) return {};
   Begin(pod_class, plan);
   current_.pod = pod;
-  if (!LimitTo(allowance)) return {};
-  if (current_.most_charge != kUnlimitedCharge) {
+  if (IsLimited(plan, allowance)) {
+    if (!LimitTo(*allowance)) return {};
     const Found found = Search();
     recent_ = {};
     return found;
@@ -290,6 +288,10 @@ NodeSearch::Best NodeSearch::Scan() {
   return best;
 }
 
+void NodeSearch::Record(PodId pod, const QueueAllowance* allowance) {
+  if (watch_->pod() == pod) watch_->Search(ScoresOf(pod, allowance));
+}
+
 ScoreSheet NodeSearch::ScoresOf(PodId pod, const QueueAllowance* allowance) {
   const PodClassId pod_class = cluster_.pods().pod_class[pod];
   const std::vector<NamedScorer>& scorers = plans_.rules().scorers;
@@ -300,7 +302,7 @@ ScoreSheet NodeSearch::ScoresOf(PodId pod, const QueueAllowance* allowance) {
   if (plan.is_refused || plan.IsRefusedNow(pod_class)) return sheet;
   Begin(pod_class, plan);
   current_.pod = pod;
-  if (!LimitTo(allowance)) return sheet;
+  if (IsLimited(plan, allowance) && !LimitTo(*allowance)) return sheet;
   SelectRules();
   FindFitting(/*every_band=*/true);
   VisitFitting([&](NodeId node, const ScoreView& view) {

@@ -126,8 +126,13 @@ class NodeSearch final : public Listener {
   OrderedNodes& nodes() { return area_ ? *area_ : all_nodes_; }
 
   void Begin(PodClassId pod_class, const ClassPlan& plan);
-  // Excludes nodes where the pod would count for more than its queue may use; false: all nodes.
-  bool LimitTo(const QueueAllowance* allowance);
+  // True: on some nodes, the pod would count for more than its queue may use.
+  static bool IsLimited(const ClassPlan& plan, const QueueAllowance* allowance) {
+    return plan.shares && allowance != nullptr && !plan.charges.empty() &&
+           !allowance->Allows(plan.charges.back());
+  }
+  // Excludes these nodes; false: they are all nodes.
+  bool LimitTo(const QueueAllowance& allowance);
   bool IsRecentStillBest() const;
   Found Search();
   void SelectRules();
@@ -138,6 +143,8 @@ class NodeSearch final : public Listener {
   // Calls visit(node, view) for the nodes that were found.
   template <typename Visit>
   void VisitFitting(const Visit& visit);
+  // Passes the scores for the pod to the watch, if it watches this pod.
+  void Record(PodId pod, const QueueAllowance* allowance);
   Best Scan();
   // True: successive pods of a class go to the same node until it is full.
   bool PacksGpus() const;
