@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "kai/session/group_story.h"
 #include "plan_members.h"
 
 namespace kai::bindings {
@@ -28,6 +29,19 @@ const char* NameOf(ElasticState state) {
       return "above";
   }
   return "below";
+}
+
+py::object NodeOrNone(const Cluster& cluster, NodeId node) {
+  if (!node.valid()) return py::none();
+  return ToPython(cluster.Text(cluster.nodes().name[node]));
+}
+
+// What a pod of a pod group does when the cycle begins.
+const char* StageOf(PodStatus status) {
+  if (status == PodStatus::kPending || status == PodStatus::kGated) return "waiting";
+  if (status == PodStatus::kReleasing || status == PodStatus::kStuckInReleasing)
+    return "terminating";
+  return IsActiveAllocated(status) ? "running" : "ended";
 }
 
 // Why a node takes no new pods; "" if it does.
@@ -72,6 +86,32 @@ py::list NodeRows(const Plan& plan, const Aftermath& after) {
         StateOf(cluster.node_classes()[nodes.node_class[room.node]])));
   }
   return rows;
+}
+
+py::list PodRows(const Plan& plan, std::string_view name) {
+  const Cluster& cluster = *plan.cluster;
+  py::list rows;
+  for (const PodId pod : PodsCalled(cluster, name)) {
+    const char* stage =
+        cluster.pods().group[pod].valid() ? StageOf(cluster.pods().status[pod]) : "";
+    rows.append(
+        py::make_tuple(cluster.PodName(pod), stage, NodeOrNone(cluster, cluster.pods().node[pod])));
+  }
+  return rows;
+}
+
+py::tuple ScoreRows(const Plan& plan, const ScoreWatch& scores) {
+  const Cluster& cluster = *plan.cluster;
+  const auto sheet_of = [&](const ScoreSheet& sheet) {
+    py::list rows;
+    for (const ScoreSheet::Row& row : sheet.rows)
+      rows.append(py::make_tuple(NodeOrNone(cluster, row.node), row.now, row.sum, row.scores));
+    return py::make_tuple(sheet.searched, rows);
+  };
+  const ScoreSheet* placed = scores.placed();
+  return py::make_tuple(scores.start().plugins, sheet_of(scores.start()),
+                        placed == nullptr ? py::object(py::none()) : sheet_of(*placed),
+                        NodeOrNone(cluster, scores.node()));
 }
 
 py::tuple MeasuredRows(const Cluster& cluster, const MeasuredShapes& measured) {

@@ -5,11 +5,18 @@
 
 #include <pybind11/pybind11.h>
 
+#include <string_view>
+
+#include "kai/placement/score_sheet.h"
 #include "kai/session/aftermath.h"
 #include "kai/session/plan.h"
 
 namespace kai::bindings {
 
+// Each pod with this name: its "namespace/name", what it does, and its node.
+pybind11::list PodRows(const Plan& plan, std::string_view name);
+// Plugins, then a sheet from the start of the cycle, and one from the pod's placement.
+pybind11::tuple ScoreRows(const Plan& plan, const ScoreWatch& scores);
 pybind11::list OrderRows(const Plan& plan, const Aftermath& after);
 pybind11::list NodeRows(const Plan& plan, const Aftermath& after);
 // Nodes and typical pods, as `kai._core.fragments` takes them, and the names of the nodes.

@@ -37,32 +37,31 @@ const Plan& HeldPlan::Read() {
 void HeldPlan::MakeAgain() {
   const py::gil_scoped_release release;
   auto after = std::make_unique<Aftermath>();
-  plan_ = again_({}, spent_searches_, after.get());
+  plan_ = again_({}, spent_searches_, {.after = after.get()});
   after_ = std::move(after);
-  again_ = nullptr;
   goes_on_ = false;
 }
 
 std::shared_ptr<HeldPlan> HeldPlan::With(const Change& change) {
-  Again again;
-  {
-    const Turn turn = TakeTurn(*mutex_);
-    again = again_;
-  }
-  if (again == nullptr) return nullptr;
   PlanPtr plan;
   {
     const py::gil_scoped_release release;
-    Aftermath after;
-    plan = again(change, {}, &after);
+    plan = again_(change, {}, {});
   }
   if (plan == nullptr) return nullptr;
-  const auto as_changed = [again, change](const Change&, const Numbers& spent_searches,
-                                          Aftermath* after) {
-    return again(change, spent_searches, after);
+  const auto as_changed = [again = again_, change](const Change&, const Numbers& spent_searches,
+                                                   const Looks& looks) {
+    return again(change, spent_searches, looks);
   };
   return std::make_shared<HeldPlan>(std::move(plan), /*goes_on=*/false, mutex_, warnings_,
                                     Numbers{}, as_changed);
+}
+
+std::pair<HeldPlan::PlanPtr, std::optional<ScoreWatch>> HeldPlan::ScoresOf(const std::string& pod) {
+  std::optional<ScoreWatch> scores;
+  const py::gil_scoped_release release;
+  PlanPtr plan = again_({}, spent_searches_, {.pod = pod, .scores = &scores});
+  return {std::move(plan), std::move(scores)};
 }
 
 const DecisionTable& HeldPlan::decisions() {

@@ -8,11 +8,13 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "kai/placement/score_sheet.h"
 #include "kai/session/aftermath.h"
 #include "kai/session/config.h"
 #include "kai/session/decision_table.h"
@@ -34,11 +36,17 @@ class HeldPlan {
     std::shared_ptr<const Config> config;           // null: the original one
     std::pair<std::string, std::string> new_names;  // two nodes that swap names; or empty
   };
-  // Makes the plan again, for a copy of the cluster that does not change, and fills in the state
-  // after the cycle. Null: the change is not possible.
+  // What to compute in the cycle while the plan is made again.
+  struct Looks {
+    Aftermath* after = nullptr;  // null: it is not needed
+    std::string pod = {};        // whose scores are needed; empty: of none
+    std::optional<ScoreWatch>* scores = nullptr;
+  };
+  // Makes the plan again, for a copy of the cluster that does not change. Null: the change is not
+  // possible.
   using PlanPtr = std::shared_ptr<const Plan>;
-  using Again =
-      std::function<PlanPtr(const Change& change, const Numbers& spent_searches, Aftermath* after)>;
+  using Again = std::function<PlanPtr(const Change& change, const Numbers& spent_searches,
+                                      const Looks& looks)>;
 
   // `timing_ns`: by stage; "total" is the last. `goes_on`: the cluster of the plan may change.
   HeldPlan(PlanPtr plan, bool goes_on, std::shared_ptr<Mutex> mutex,
@@ -69,9 +77,12 @@ class HeldPlan {
     return read(*plan_, *after_);
   }
 
-  // The plan of the same objects, promises and time with this change. Null: this plan was itself
-  // made again, or the change is not possible.
+  // The plan of the same objects, promises and time with this change. Null: the change is not
+  // possible.
   std::shared_ptr<HeldPlan> With(const Change& change);
+  // The same plan, made again, and the scores of nodes for one pod, "namespace/name". Empty: there
+  // is no such pod.
+  std::pair<PlanPtr, std::optional<ScoreWatch>> ScoresOf(const std::string& pod);
 
   // Called before the cluster changes. The decisions are kept, as most callers compare them.
   void LetGo();
@@ -84,7 +95,7 @@ class HeldPlan {
   std::unique_ptr<Aftermath> after_;  // of plan_; null: not computed yet
   bool goes_on_;
   std::shared_ptr<Mutex> mutex_;
-  Again again_;  // null: this plan was made again
+  const Again again_;
   std::vector<std::string> warnings_;
   std::vector<Rejection> rejections_;
   Numbers spent_searches_;

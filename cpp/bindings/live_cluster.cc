@@ -9,6 +9,7 @@
 #include "kai/base/text.h"
 #include "kai/engine/engine_bytes.h"
 #include "kai/ingest/bind_request_reader.h"
+#include "kai/session/group_story.h"
 #include "kai/store/fill_store.h"
 #include "status.h"
 
@@ -328,12 +329,21 @@ HeldPlan::Again LiveCluster::AgainFor(const Session& session, const Follower* fo
   const auto run = [config, now_ns](const HeldPlan::Change& change,
                                     std::shared_ptr<Cluster> cluster,
                                     std::span<const PromisedPlace> promised,
-                                    const Numbers& spent_searches, Aftermath* after) {
+                                    const Numbers& spent_searches, const HeldPlan::Looks& looks) {
     Config replay = change.config != nullptr ? *change.config : *config;
     if (change.config == nullptr)
       replay.budgets.searches.emplace(spent_searches.begin(), spent_searches.end());
-    const auto inspect = [after](const CycleView& cycle) { *after = AftermathOf(cycle); };
-    const Session again(std::move(replay), {.inspect = inspect});
+    std::optional<ScoreWatch> watch;
+    if (!looks.pod.empty()) {
+      const std::vector<PodId> pods = PodsCalled(*cluster, looks.pod);
+      if (!pods.empty()) watch.emplace(pods.front());
+    }
+    const auto inspect = [&](const CycleView& cycle) {
+      if (looks.after != nullptr) *looks.after = AftermathOf(cycle);
+      if (looks.scores != nullptr) *looks.scores = watch;
+    };
+    const Session again(std::move(replay),
+                        {.inspect = inspect, .watch = watch ? &*watch : nullptr});
     if (!again.KeepsPromises()) promised = {};
     return std::make_shared<const kai::Plan>(ValueOrThrow(
         again.Run(std::move(cluster), now_ns, nullptr, nullptr, promised), WhenInvalid::kInput));
@@ -341,17 +351,18 @@ HeldPlan::Again LiveCluster::AgainFor(const Session& session, const Follower* fo
   if (follower == nullptr) {
     return [run, self = shared_from_this(), cluster = loaded_](
                const HeldPlan::Change& change, const Numbers& spent_searches,
-               Aftermath* after) -> HeldPlan::PlanPtr {
+               const HeldPlan::Looks& looks) -> HeldPlan::PlanPtr {
       if (!change.new_names.first.empty()) return nullptr;
       const Turn turn(*self->mutex_);
-      return run(change, cluster, {}, spent_searches, after);
+      return run(change, cluster, {}, spent_searches, looks);
     };
   }
   const Engine& engine = *follower->engine;
   const auto circumstances = std::make_shared<const Circumstances>(
       Circumstances{.assumed = engine.assumed(), .promises = engine.promises()});
   return [run, circumstances, self = shared_from_this(), moment = history_->Now()](
-             const HeldPlan::Change& change, const Numbers& spent_searches, Aftermath* after) {
+             const HeldPlan::Change& change, const Numbers& spent_searches,
+             const HeldPlan::Looks& looks) {
     ClusterRows rows;
     {
       const Turn turn(*self->mutex_);
@@ -363,7 +374,7 @@ HeldPlan::Again LiveCluster::AgainFor(const Session& session, const Follower* fo
       rows.SwapNodeNames(change.new_names.first, change.new_names.second);
     std::shared_ptr<Cluster> cluster = std::move(rows).Build();
     const Promises::Open open = circumstances->promises.In(*cluster, nullptr);
-    return run(change, std::move(cluster), open.places, spent_searches, after);
+    return run(change, std::move(cluster), open.places, spent_searches, looks);
   };
 }
 

@@ -98,10 +98,10 @@ py::dict FillCluster(const py::buffer& nodes, const py::buffer& pods,
 
 // Idle CPU, kind, and thousandths idle on each GPU; CPU, GPUs, thousandths of each, weight, and
 // the kinds of nodes that are open to the pod.
-using NodeRow = std::tuple<int64_t, int32_t, std::vector<int32_t>>;
-using PodRow = std::tuple<int64_t, int32_t, int32_t, int64_t, std::vector<uint8_t>>;
+using IdleNodeTuple = std::tuple<int64_t, int32_t, std::vector<int32_t>>;
+using TypicalPodTuple = std::tuple<int64_t, int32_t, int32_t, int64_t, std::vector<uint8_t>>;
 
-packing::PodMix MixOf(const std::vector<PodRow>& rows) {
+packing::PodMix MixOf(const std::vector<TypicalPodTuple>& rows) {
   packing::PodMix pods;
   for (const auto& [cpu_milli, gpus, gpu_milli, weight, kinds] : rows) {
     pods.push_back({.pod = {.cpu_milli = cpu_milli, .gpus = gpus, .gpu_milli = gpu_milli},
@@ -111,8 +111,8 @@ packing::PodMix MixOf(const std::vector<PodRow>& rows) {
   return pods;
 }
 
-std::vector<PodRow> MostFrequent(const std::vector<PodRow>& pods) {
-  std::vector<PodRow> found;
+std::vector<TypicalPodTuple> MostFrequent(const std::vector<TypicalPodTuple>& pods) {
+  std::vector<TypicalPodTuple> found;
   for (packing::TypicalPod& each : packing::MostFrequent(MixOf(pods), packing::kTypicalPercent)) {
     const packing::PodShape& pod = each.pod;
     found.emplace_back(pod.cpu_milli, pod.gpus, pod.gpu_milli, each.weight, std::move(each.kinds));
@@ -120,7 +120,8 @@ std::vector<PodRow> MostFrequent(const std::vector<PodRow>& pods) {
   return found;
 }
 
-std::vector<double> Fragments(const std::vector<NodeRow>& nodes, const std::vector<PodRow>& mix) {
+std::vector<double> Fragments(const std::vector<IdleNodeTuple>& nodes,
+                              const std::vector<TypicalPodTuple>& mix) {
   const packing::Fragmentation fragmentation(MixOf(mix));
   std::vector<double> fragments;
   for (const auto& [cpu_milli, kind, gpu_milli] : nodes) {

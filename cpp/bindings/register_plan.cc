@@ -260,6 +260,15 @@ std::vector<std::string> NamesOfGroupsCalled(HeldPlan& self, std::string_view na
   });
 }
 
+py::list RowsOfPods(HeldPlan& self, std::string_view name) {
+  return self.Look([&](const Plan& plan) { return PodRows(plan, name); });
+}
+
+py::object ScoresOfPod(HeldPlan& self, const std::string& pod) {
+  const auto [plan, scores] = self.ScoresOf(pod);
+  return scores ? py::object(ScoreRows(*plan, *scores)) : py::none();
+}
+
 std::shared_ptr<HeldPlan> PlanWith(HeldPlan& self, const Config* config,
                                    std::optional<std::pair<std::string, std::string>> new_names) {
   HeldPlan::Change change;
@@ -282,6 +291,8 @@ void RegisterPlan(py::module_& module) {
       .def("order", [](HeldPlan& self) { return self.LookAfter(&OrderRows); })
       .def("nodes", [](HeldPlan& self) { return self.LookAfter(&NodeRows); })
       .def("measured", [](HeldPlan& self) { return self.LookAfter(&MeasuredRowsOf); })
+      .def("find_pods", &RowsOfPods, py::arg("name"))
+      .def("scores", &ScoresOfPod, py::arg("pod"))
       .def("decision_rows", &RowsOfDecisions, py::arg("most"))
       .def("account", &AccountOfPlan)
       .def("find_groups", &NamesOfGroupsCalled, py::arg("name"))

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from kai.engine.plan import Plan
     from kai.engine.queues import QueuePlan, Queues, QueueShare
     from kai.engine.scheduler import Scheduler, Wake
+    from kai.engine.scores import NodeScore, Scores
     from kai.engine.timing import Phase
     from kai.engine.values import (
         Bind,
@@ -90,6 +91,7 @@ __all__ = [
     "Live",
     "NodeOptions",
     "NodePlan",
+    "NodeScore",
     "Nodes",
     "NotFoundError",
     "NumaZone",
@@ -114,6 +116,7 @@ __all__ = [
     "RefusedError",
     "Rejected",
     "Scheduler",
+    "Scores",
     "Side",
     "Sweep",
     "Turn",
@@ -147,6 +150,7 @@ _HOME = {
     "kai.engine.plan": ("Plan",),
     "kai.engine.queues": ("QueuePlan", "QueueShare", "Queues"),
     "kai.engine.scheduler": ("Scheduler", "Wake"),
+    "kai.engine.scores": ("NodeScore", "Scores"),
     "kai.engine.timing": ("Phase",),
     "kai.engine.values": (
         "Bind",

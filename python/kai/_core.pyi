@@ -53,6 +53,11 @@ _Turn = tuple[str, int, str, int | None, float, float, float, list[_QueueStandin
 # name, GPUs, free GPUs, GPUs being released, free parts of shared GPUs, cores, free cores, bytes,
 # free bytes, why it takes no pods
 _NodeRoom = tuple[str, float, float, float, list[float], float, float, float, float, str]
+# Nodes that were searched; those that can run the pod, best first: name, whether it can start now,
+# sum, and scores by plugin.
+_ScoreSheet = tuple[int, list[tuple[str, bool, float, list[float]]]]
+# Plugins; scores before the plan; scores when the pod got its place, or None; its node, or None.
+_Scores = tuple[list[str], _ScoreSheet, _ScoreSheet | None, str | None]
 # idle thousandths of cores, node class, and idle thousandths of each GPU
 _IdleNode = tuple[int, int, list[int]]
 # thousandths of cores, GPUs, thousandths of each, weight, and whether each node class accepts it
@@ -516,6 +521,14 @@ class Plan(metaclass=_Compiled):
         """Nodes that take pods, by name, once its decisions are carried out, and the pods that are
         95 % of all."""
 
+    def find_pods(self, name: str) -> list[tuple[str, str, str | None]]:
+        """Each pod with that name: "namespace/name", what it does when the cycle begins ("waiting",
+        "running", "terminating", "ended"; "": it belongs to no pod group), and its node."""
+
+    def scores(self, pod: str) -> _Scores | None:
+        """The scores of nodes for one pod; None: there is no pod "namespace/name". The cycle is run
+        once more."""
+
     def to_json(self, stamp: str) -> str:
         """The members decisions, pod_groups, pods and queues; `stamp`: time for annotations."""
 
@@ -525,8 +538,7 @@ class Plan(metaclass=_Compiled):
         """The plan of the same objects and time, with another configuration, or with the names of
         two nodes swapped. Other threads can run and change the cluster meanwhile.
 
-        None if this plan was itself made again, or if names are swapped and the cluster had no
-        events yet.
+        None if names are swapped and the cluster had no events yet.
         """
 
     def counts(self) -> dict[str, int]:

@@ -22,6 +22,7 @@ QUESTIONS = [
     "Which pods would be evicted if I submitted this?",
     "Binpack or spread: what is left whole?",
     "Why does this group wait?",
+    "Why this node and not another?",
     "What differs between these two plans?",
 ]
 MOST_LINES = 12

@@ -143,6 +143,15 @@ def fragments(plan: kai.Plan) -> float:
     return found.gpus + other.share
 
 
+def scores(plan: kai.Plan) -> float:
+    found: kai.Scores = plan.scores(plan.decisions[0].pod, at="start")
+    best: kai.NodeScore = next(iter(found.values()))
+    more: Mapping[str, float] = found.difference(best.node, best.node)
+    sums: Mapping[str, float] = found.sum
+    assert sums[best.node] == best.sum
+    return sum(more.values())
+
+
 def settings() -> None:
     request: kai.PodRequest = kai.PodRequest(queue="vision", gpu_fraction=0.5)
     made: kai.PodSettings = kai.pod_settings(queue="vision", gpu_fraction=0.5)
@@ -233,6 +242,7 @@ def main() -> None:
     assert plan_with_policies(cluster)
     groups(plan)
     assert fragments(plan) >= 0
+    assert scores(plan) == 0
     numbers(plan)
     settings()
     errors()

@@ -17,8 +17,8 @@ ClassPlans::ClassPlans(const Cluster& cluster, PlacementRules rules)
     if (Listener* listener = filter->listener(); listener != nullptr)
       listeners_.push_back(listener);
   }
-  for (const std::unique_ptr<Scorer>& scorer : rules_.scorers) {
-    if (Listener* listener = scorer->listener(); listener != nullptr)
+  for (const NamedScorer& each : rules_.scorers) {
+    if (Listener* listener = each.scorer->listener(); listener != nullptr)
       listeners_.push_back(listener);
   }
   FindExamples();
@@ -133,10 +133,9 @@ void ClassPlans::FindShares(PodClassId pod_class, ClassPlan* plan) const {
   plan->claims = cluster_.pod_classes().info[pod_class].claims.valid() && !gpu.IsShared();
   if (!cluster_.shares_gpus()) return;
   plan->shares = gpu.IsShared();
-  const bool is_scored =
-      std::ranges::any_of(rules_.scorers, [&](const std::unique_ptr<Scorer>& scorer) {
-        return scorer->DependsOn(pod_class) == Scorer::Dependence::kJoins;
-      });
+  const bool is_scored = std::ranges::any_of(rules_.scorers, [&](const NamedScorer& each) {
+    return each.scorer->DependsOn(pod_class) == Scorer::Dependence::kJoins;
+  });
   plan->may_join = gpu.portion < 1 && (plan->shares || is_scored);
   if (gpu.kind == GpuRequestKind::kMemory) {
     plan->join.mib = static_cast<double>(gpu.memory_mib);

@@ -38,7 +38,7 @@ namespace kai {
 struct PlacementRules {
   std::vector<std::unique_ptr<PodCheck>> checks;
   std::vector<std::unique_ptr<Filter>> filters;
-  std::vector<std::unique_ptr<Scorer>> scorers;
+  std::vector<NamedScorer> scorers;
 };
 
 struct ClassPlan {

@@ -69,6 +69,11 @@ class GroupPlacer {
   // Places one pod on exactly this node: now, if it waits and there is room; otherwise pipelined.
   // False: it does not fit, or a limit forbids it.
   bool PlaceOn(PodId pod, NodeId node, Statement* statement);
+  // The scores of all nodes for one pod, as if it were placed next and were not to share a domain.
+  ScoreSheet ScoresOf(PodId pod) const {
+    const NodeAllowance allowance = AllowanceOf(pod);
+    return search_->ScoresOf(pod, &allowance);
+  }
   // True: the placed pods of the group share all domains that they must share.
   bool IsInItsDomains(PodGroupId group) const;
   // True: the limits and quotas of the queues allow these pods now.

@@ -25,8 +25,8 @@ struct NodeSearch::Best {
 namespace {
 
 NodeRoom::Options WithChooser(NodeRoom::Options options, const ClassPlans& plans) {
-  for (const std::unique_ptr<Scorer>& scorer : plans.rules().scorers) {
-    if (const GpuChooser* chooser = scorer->gpu_chooser(); chooser != nullptr)
+  for (const NamedScorer& each : plans.rules().scorers) {
+    if (const GpuChooser* chooser = each.scorer->gpu_chooser(); chooser != nullptr)
       options.devices.chooser = chooser;
   }
   return options;
@@ -115,18 +115,25 @@ void NodeSearch::Begin(PodClassId pod_class, const ClassPlan& plan) {
   current_.most_charge = kUnlimitedCharge;
 }
 
+bool NodeSearch::LimitTo(const QueueAllowance& allowance) {
+  const std::vector<double>& charges = current_.plan->charges;
+  const auto most = std::find_if(charges.rbegin(), charges.rend(),
+                                 [&](double charge) { return allowance.Allows(charge); });
+  if (most == charges.rend()) return false;
+  current_.most_charge = *most;
+  return true;
+}
+
 NodeSearch::Found NodeSearch::Find(PodClassId pod_class, const QueueAllowance* allowance,
                                    PodId pod) {
+  if (watch_ != nullptr) [[unlikely]]
+    Record(pod, allowance);
   const ClassPlan& plan = plans_.Of(pod_class);
   if (plan.is_refused || plan.IsRefusedNow(pod_class)) return {};
   Begin(pod_class, plan);
   current_.pod = pod;
-  if (plan.shares && allowance != nullptr && !plan.charges.empty() &&
-      !allowance->Allows(plan.charges.back())) {
-    const auto most = std::find_if(plan.charges.rbegin(), plan.charges.rend(),
-                                   [&](double charge) { return allowance->Allows(charge); });
-    if (most == plan.charges.rend()) return {};
-    current_.most_charge = *most;
+  if (IsLimited(plan, allowance)) {
+    if (!LimitTo(*allowance)) return {};
     const Found found = Search();
     recent_ = {};
     return found;
@@ -161,10 +168,10 @@ bool NodeSearch::IsRecentStillBest() const {
 void NodeSearch::SelectRules() {
   current_.scores_nodes = false;
   current_.scorers.clear();
-  for (const std::unique_ptr<Scorer>& scorer : plans_.rules().scorers) {
-    const Scorer::Dependence dependence = scorer->DependsOn(current_.pod_class);
+  for (const NamedScorer& each : plans_.rules().scorers) {
+    const Scorer::Dependence dependence = each.scorer->DependsOn(current_.pod_class);
     if (dependence == Scorer::Dependence::kNothing) continue;
-    current_.scorers.push_back(scorer.get());
+    current_.scorers.push_back(each.scorer.get());
     current_.scores_nodes = current_.scores_nodes || dependence == Scorer::Dependence::kNode;
   }
   current_.filters.clear();
@@ -228,7 +235,7 @@ double NodeSearch::SumOfScores(NodeId node, const ScoreView& view) const {
 
 // ---- by scanning
 
-void NodeSearch::FindFitting() {
+void NodeSearch::FindFitting(bool every_band) {
   fitting_.clear();
   domains_.clear();
   const std::vector<uint8_t>& class_ok = current_.plan->class_ok;
@@ -244,7 +251,9 @@ void NodeSearch::FindFitting() {
     for (size_t i = 0; i < members->size(); ++i) {
       const OrderedNodes::Member& each = (*members)[i];
       // Only scores of single nodes can outweigh the difference between two bands of domains.
-      if (!current_.scores_nodes && !fitting_.empty() && each.band != (*members)[i - 1].band) break;
+      if (!every_band && !current_.scores_nodes && !fitting_.empty() &&
+          each.band != (*members)[i - 1].band)
+        break;
       consider(each.node, DomainScoreOf(each.band));
     }
   } else if (current_.plan->has_candidates) {
@@ -254,10 +263,9 @@ void NodeSearch::FindFitting() {
   }
 }
 
-NodeSearch::Best NodeSearch::Scan() {
-  FindFitting();
-  Best best;
-  if (fitting_.empty()) return best;
+template <typename Visit>
+void NodeSearch::VisitFitting(const Visit& visit) {
+  if (fitting_.empty()) return;
   for (const Scorer* scorer : current_.scorers) scorer->Prepare(current_.pod_class, fitting_);
   ScoreView view = nodes().ExtremesFor(current_.cpu_only);
   view.pod = current_.pod;
@@ -267,9 +275,50 @@ NodeSearch::Best NodeSearch::Scan() {
     view.fits_now = HasRoom(node, Room::kNow) && !MustWait(node);
     view.joins = MayJoin(node);
     view.domain = domains_[i];
-    best.Offer(cluster_, node, SumOfScores(node, view), view.fits_now);
+    visit(node, view);
   }
+}
+
+NodeSearch::Best NodeSearch::Scan() {
+  FindFitting(/*every_band=*/false);
+  Best best;
+  VisitFitting([&](NodeId node, const ScoreView& view) {
+    best.Offer(cluster_, node, SumOfScores(node, view), view.fits_now);
+  });
   return best;
+}
+
+void NodeSearch::Record(PodId pod, const QueueAllowance* allowance) {
+  if (watch_->pod() == pod) watch_->Search(ScoresOf(pod, allowance));
+}
+
+ScoreSheet NodeSearch::ScoresOf(PodId pod, const QueueAllowance* allowance) {
+  const PodClassId pod_class = cluster_.pods().pod_class[pod];
+  const std::vector<NamedScorer>& scorers = plans_.rules().scorers;
+  ScoreSheet sheet;
+  for (const NamedScorer& each : scorers) sheet.plugins.emplace_back(each.name);
+  nodes().ForEach([&](NodeId) { ++sheet.searched; });
+  const ClassPlan& plan = plans_.Of(pod_class);
+  if (plan.is_refused || plan.IsRefusedNow(pod_class)) return sheet;
+  Begin(pod_class, plan);
+  current_.pod = pod;
+  if (IsLimited(plan, allowance) && !LimitTo(*allowance)) return sheet;
+  SelectRules();
+  FindFitting(/*every_band=*/true);
+  VisitFitting([&](NodeId node, const ScoreView& view) {
+    ScoreSheet::Row row{
+        .node = node, .sum = SumOfScores(node, view), .now = view.fits_now, .scores = {}};
+    for (const NamedScorer& each : scorers) {
+      const bool counts = each.scorer->DependsOn(pod_class) != Scorer::Dependence::kNothing;
+      row.scores.push_back(counts ? each.scorer->Score(pod_class, node, view) : 0);
+    }
+    sheet.rows.push_back(std::move(row));
+  });
+  std::ranges::sort(sheet.rows, [&](const ScoreSheet::Row& one, const ScoreSheet::Row& other) {
+    const auto& rank = cluster_.nodes().name_rank;
+    return one.sum != other.sum ? one.sum > other.sum : rank[one.node] < rank[other.node];
+  });
+  return sheet;
 }
 
 // ---- in the index

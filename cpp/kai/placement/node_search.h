@@ -33,6 +33,7 @@
 #include "kai/placement/node_room.h"
 #include "kai/placement/ordered_nodes.h"
 #include "kai/placement/queue_allowance.h"
+#include "kai/placement/score_sheet.h"
 #include "kai/placement/touched_nodes.h"
 
 namespace kai {
@@ -64,6 +65,12 @@ class NodeSearch final : public Listener {
   NoNodeCausePtr Explain(PodId pod, const QueueAllowance* allowance = nullptr) {
     return explanations_.Of(pod, nodes(), allowance);
   }
+
+  // The scores of all nodes that the pod may use in the current state, in all domains of the area;
+  // later searches find the same as without this call.
+  ScoreSheet ScoresOf(PodId pod, const QueueAllowance* allowance = nullptr);
+  // From now on, each search for the watched pod is recorded; null: none is.
+  void Watch(ScoreWatch* watch) { watch_ = watch; }
 
   // From now on, pods without GPUs and pods that share GPUs may only use these nodes; null: all
   // nodes. Pods with whole GPUs need no such limit: their searches leave out only nodes without a
@@ -119,12 +126,25 @@ class NodeSearch final : public Listener {
   OrderedNodes& nodes() { return area_ ? *area_ : all_nodes_; }
 
   void Begin(PodClassId pod_class, const ClassPlan& plan);
+  // True: on some nodes, the pod would count for more than its queue may use.
+  static bool IsLimited(const ClassPlan& plan, const QueueAllowance* allowance) {
+    return plan.shares && allowance != nullptr && !plan.charges.empty() &&
+           !allowance->Allows(plan.charges.back());
+  }
+  // Excludes these nodes; false: they are all nodes.
+  bool LimitTo(const QueueAllowance& allowance);
   bool IsRecentStillBest() const;
   Found Search();
   void SelectRules();
   bool MustScan() const;
-  // Finds all nodes that the pod may use, in any order.
-  void FindFitting();
+  // Finds all nodes that the pod may use, in any order; nodes in later bands that cannot win only
+  // if `every_band`.
+  void FindFitting(bool every_band);
+  // Calls visit(node, view) for the nodes that were found.
+  template <typename Visit>
+  void VisitFitting(const Visit& visit);
+  // Passes the scores for the pod to the watch, if it watches this pod.
+  void Record(PodId pod, const QueueAllowance* allowance);
   Best Scan();
   // True: successive pods of a class go to the same node until it is full.
   bool PacksGpus() const;
@@ -179,6 +199,7 @@ class NodeSearch final : public Listener {
   std::optional<OrderedNodes> area_;  // the nodes that the search is confined to
   bool has_bands_ = false;            // domains of the area differ in score
   Explanations explanations_;
+  ScoreWatch* watch_ = nullptr;
 };
 
 }  // namespace kai

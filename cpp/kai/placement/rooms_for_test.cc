@@ -31,16 +31,18 @@ std::vector<std::unique_ptr<PodCheck>> AllPodChecks(const Cluster& cluster) {
   return checks;
 }
 
-std::vector<std::unique_ptr<Scorer>> AllScorers(const Cluster& cluster,
-                                                const RoomsOptions& options) {
-  std::vector<std::unique_ptr<Scorer>> scorers;
-  if (options.availability) scorers.push_back(MakeNodeAvailabilityScorer());
-  scorers.push_back(MakeResourceTypeScorer(cluster));
-  if (options.pod_affinity) scorers.push_back(MakePodAffinityScorer(cluster));
-  scorers.push_back(MakeNominatedNodeScorer(cluster));
-  scorers.push_back(MakeNodePlacementScorer(cluster, options.gpu, options.cpu));
-  scorers.push_back(MakeDomainScorer());
-  if (options.preferred_nodes) scorers.push_back(MakePreferredNodesScorer(cluster));
+std::vector<NamedScorer> AllScorers(const Cluster& cluster, const RoomsOptions& options) {
+  std::vector<NamedScorer> scorers;
+  const auto add = [&](std::string_view name, std::unique_ptr<Scorer> scorer) {
+    scorers.push_back({.name = name, .scorer = std::move(scorer)});
+  };
+  if (options.availability) add("nodeavailability", MakeNodeAvailabilityScorer());
+  add("resourcetype", MakeResourceTypeScorer(cluster));
+  if (options.pod_affinity) add("podaffinity", MakePodAffinityScorer(cluster));
+  add("nominatednode", MakeNominatedNodeScorer(cluster));
+  add("nodeplacement", MakeNodePlacementScorer(cluster, options.gpu, options.cpu));
+  add("topology", MakeDomainScorer());
+  if (options.preferred_nodes) add("preferred_node_affinity", MakePreferredNodesScorer(cluster));
   return scorers;
 }
 

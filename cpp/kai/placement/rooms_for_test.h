@@ -54,8 +54,7 @@ std::vector<std::unique_ptr<Filter>> AllFilters(const Cluster& cluster,
                                                 const RoomsOptions& options);
 std::vector<std::unique_ptr<PodCheck>> AllPodChecks(const Cluster& cluster);
 // All scorers, in the order of the operator's default (spec 2 C8).
-std::vector<std::unique_ptr<Scorer>> AllScorers(const Cluster& cluster,
-                                                const RoomsOptions& options);
+std::vector<NamedScorer> AllScorers(const Cluster& cluster, const RoomsOptions& options);
 // The search, with the plans and the order of nodes that it reads.
 struct SearchRooms {
   SearchRooms(const Cluster& cluster, PlacementRules rules, const Strategies& strategies,

@@ -15,7 +15,9 @@
 #ifndef KAI_PLACEMENT_SCORER_H_
 #define KAI_PLACEMENT_SCORER_H_
 
+#include <memory>
 #include <span>
+#include <string_view>
 
 #include "kai/model/changes/listener.h"
 #include "kai/model/columns/cluster.h"
@@ -56,6 +58,13 @@ class Scorer {
   virtual Listener* listener() { return nullptr; }
   // The chooser of the GPU of a node; null: none.
   virtual const GpuChooser* gpu_chooser() const { return nullptr; }
+};
+
+// A scorer and its name in the configuration: of a plugin, an extra, or a function that is a
+// policy.
+struct NamedScorer {
+  std::string_view name;  // of a text that lives longer
+  std::unique_ptr<Scorer> scorer;
 };
 
 }  // namespace kai

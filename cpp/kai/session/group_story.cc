@@ -228,4 +228,15 @@ std::vector<PodGroupId> GroupsCalled(const Cluster& cluster, std::string_view na
   return found;
 }
 
+std::vector<PodId> PodsCalled(const Cluster& cluster, std::string_view name) {
+  const PodColumns& pods = cluster.pods();
+  const Called is_called(cluster, name);
+  std::vector<PodId> found;
+  for (const PodId pod : pods.name.ids()) {
+    if (pods.name[pod].valid() && is_called(pods.namespace_name[pod], pods.name[pod]))
+      found.push_back(pod);
+  }
+  return found;
+}
+
 }  // namespace kai

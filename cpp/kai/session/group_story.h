@@ -56,6 +56,8 @@ std::vector<GroupStory> StoriesOf(const Plan& plan, std::span<const PodGroupId> 
 // Pod groups with this name, "ns/name" or the name alone. If there is none, the groups of pods with
 // this name; if there is none, those of workloads.
 std::vector<PodGroupId> GroupsCalled(const Cluster& cluster, std::string_view name);
+// Pods with this name, also those of no pod group.
+std::vector<PodId> PodsCalled(const Cluster& cluster, std::string_view name);
 
 }  // namespace kai
 

@@ -91,40 +91,45 @@ constexpr std::array<std::string_view, 3> kReplacedByPolicy = {"nodeplacement", 
 
 }  // namespace
 
-std::vector<std::unique_ptr<Scorer>> MakeScorers(const Config& config, const Cluster& cluster,
-                                                 const std::shared_ptr<ZoneLedger>& zones,
-                                                 const std::shared_ptr<PolicyTables>& tables) {
-  std::vector<std::unique_ptr<Scorer>> scorers;
+std::vector<NamedScorer> MakeScorers(const Config& config, const Cluster& cluster,
+                                     const std::shared_ptr<ZoneLedger>& zones,
+                                     const std::shared_ptr<PolicyTables>& tables) {
+  std::vector<NamedScorer> scorers;
+  const auto add = [&](std::string_view name, std::unique_ptr<Scorer> scorer) {
+    scorers.push_back({.name = name, .scorer = std::move(scorer)});
+  };
   const Strategies strategies = StrategiesOf(config);
   const size_t functions = tables == nullptr ? 0 : tables->policies().scores().size();
   const bool has_policy = config.HasPlugin("placementpolicy") || functions > 0;
   for (const PluginConfig& plugin : config.plugins) {
     if (has_policy && Contains(kReplacedByPolicy, plugin.name)) continue;
     if (plugin.name == "placementpolicy" && functions == 0) {
-      scorers.push_back(MakePolicyScorer(cluster, PolicyOptionsOf(config)));
+      add(plugin.name, MakePolicyScorer(cluster, PolicyOptionsOf(config)));
     } else if (plugin.name == "nodeplacement") {
-      scorers.push_back(MakeNodePlacementScorer(cluster, strategies.gpu, strategies.cpu));
+      add(plugin.name, MakeNodePlacementScorer(cluster, strategies.gpu, strategies.cpu));
     } else if (plugin.name == "nodeavailability") {
-      scorers.push_back(MakeNodeAvailabilityScorer());
+      add(plugin.name, MakeNodeAvailabilityScorer());
     } else if (plugin.name == "resourcetype") {
-      scorers.push_back(MakeResourceTypeScorer(cluster));
+      add(plugin.name, MakeResourceTypeScorer(cluster));
     } else if (plugin.name == "gpusharingorder") {
-      scorers.push_back(MakeGpuSharingScorer());
+      add(plugin.name, MakeGpuSharingScorer());
     } else if (plugin.name == "podaffinity") {
-      scorers.push_back(MakePodAffinityScorer(cluster));
+      add(plugin.name, MakePodAffinityScorer(cluster));
     } else if (plugin.name == "nominatednode") {
-      scorers.push_back(MakeNominatedNodeScorer(cluster));
+      add(plugin.name, MakeNominatedNodeScorer(cluster));
     } else if (plugin.name == "topology" && !cluster.topology_constraints().empty()) {
-      scorers.push_back(MakeDomainScorer());
+      add(plugin.name, MakeDomainScorer());
     } else if (plugin.name == "numa" && zones != nullptr) {
-      scorers.push_back(MakeNumaScorer(zones));
+      add(plugin.name, MakeNumaScorer(zones));
     }
   }
-  if (config.extras.on(Extra::kPreferredNodeAffinity))
-    scorers.push_back(MakePreferredNodesScorer(cluster));
+  if (config.extras.on(Extra::kPreferredNodeAffinity)) {
+    add(kExtraNames[static_cast<size_t>(Extra::kPreferredNodeAffinity)],
+        MakePreferredNodesScorer(cluster));
+  }
   for (size_t i = 0; i < functions; ++i) {
     const bool listens = i == 0 && tables->policies().filters().empty();
-    scorers.push_back(MakeTableScorer(tables, i, listens));
+    add(tables->policies().scores()[i].name, MakeTableScorer(tables, i, listens));
   }
   return scorers;
 }

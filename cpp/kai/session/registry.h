@@ -34,10 +34,11 @@ std::vector<std::unique_ptr<Filter>> MakeFilters(const Config& config, const Clu
 // Only the filters that depend on nothing but the node and the pod.
 std::vector<std::unique_ptr<Filter>> MakeNodeFilters(const Config& config, const Cluster& cluster);
 std::vector<std::unique_ptr<PodCheck>> MakePodChecks(const Config& config, const Cluster& cluster);
-// Scorers in plugin order, which is the order in which their scores are added.
-std::vector<std::unique_ptr<Scorer>> MakeScorers(const Config& config, const Cluster& cluster,
-                                                 const std::shared_ptr<ZoneLedger>& zones,
-                                                 const std::shared_ptr<PolicyTables>& tables);
+// Scorers in plugin order, which is the order in which their scores are added. Their names are
+// texts of the configuration, which must outlive them.
+std::vector<NamedScorer> MakeScorers(const Config& config, const Cluster& cluster,
+                                     const std::shared_ptr<ZoneLedger>& zones,
+                                     const std::shared_ptr<PolicyTables>& tables);
 NodeSearch::Options SearchOptions(const Config& config, bool always_scan);
 PlacingOrder::Options PlacingOrderOptions(const Config& config);
 PodOrder::Options PodOrderOptions(const Config& config);

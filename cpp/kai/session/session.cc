@@ -47,6 +47,20 @@ void MarkOverduePods(const Cluster& cluster, CycleTime* time, Statement* stateme
   }
 }
 
+void Listen(Statement* statement, QueueUsage* usage, CycleRooms* rooms, ScoreWatch* watch) {
+  std::vector<Listener*> listeners = {usage, &rooms->order, &rooms->search};
+  if (rooms->domains != nullptr) listeners.push_back(rooms->domains.get());
+  if (watch != nullptr) listeners.push_back(watch);
+  statement->Listen(std::move(listeners));
+  rooms->search.Watch(watch);
+}
+
+// Called before and after promised places are kept: for a pod with a promise the first one counts,
+// and for other pods the second one, as the promised places are taken.
+void ReportStart(const GroupPlacer& placer, ScoreWatch* watch) {
+  if (watch != nullptr && watch->placed() == nullptr) watch->Start(placer.ScoresOf(watch->pod()));
+}
+
 // Aborted if a policy that is a function has failed.
 absl::Status PolicyStatus(const CycleRooms& rooms) {
   return rooms.tables == nullptr ? absl::OkStatus() : rooms.tables->status();
@@ -142,9 +156,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
     rooms = std::make_unique<CycleRooms>(config_, *cluster, options_.always_scan, sharing);
   rooms->order.Begin();
   const GroupOrders orders(config_, *cluster, *rooms, now_ns);
-  std::vector<Listener*> listeners = {&*usage, &rooms->order, &rooms->search};
-  if (rooms->domains != nullptr) listeners.push_back(rooms->domains.get());
-  statement->Listen(std::move(listeners));
+  Listen(statement.get(), &*usage, rooms.get(), options_.watch);
   if (keeps_traces) statement->UndoWith(MakeCountingUndo(cluster.get()));
   statement->Recognize({.in_any_order = config_.switches.on(Switch::kDeviceOrder),
                         .all = config_.switches.on(Switch::kPassedDevices)});
@@ -176,7 +188,9 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
                   .explains = options_.explains,
                   .log = &log};
   cycle.worklist.keys = keys.raw();
+  ReportStart(placer, options_.watch);
   if (rules_.keeps_promises) KeepPromises(cycle, promised, &plan.kept_promises);
+  ReportStart(placer, options_.watch);
   laps.Lap("open");
   if (absl::Status status = RunActions(rules_, *rooms, &cycle, &laps); !status.ok()) return status;
 

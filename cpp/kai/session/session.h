@@ -40,6 +40,8 @@ class Session {
     bool explains = true;
     // Called with the cycle after all actions, before the rollback.
     std::function<void(const CycleView&)> inspect = {};
+    // Records the scores of nodes for one pod of the cluster (placement/score_sheet.h); null: none.
+    ScoreWatch* watch = nullptr;
   };
 
   explicit Session(Config config) : Session(std::move(config), Options{}) {}

@@ -29,6 +29,7 @@ Examples:
   kai plan nodes.yaml queues.yaml job.yaml
   kubectl get nodes,pods,queues,podgroups -A -o json | kai plan -
   kai plan snapshot.zip --explain vision/train
+  kai plan snapshot.zip --scores vision/train-0   why this node and not another
   kai plan --live --context staging       the next cycle of a live cluster
   kai plan snapshot.zip --json --now 2026-01-01T00:00:00Z | jq .decisions
   kai plan snapshot.zip -o csv > pods.csv a row per pod that starts or leaves
@@ -53,10 +54,23 @@ To take a snapshot of a running KAI (docs/reference/snapshots.md):
     help="Also show the idle GPUs that the typical pod cannot use, before and after the plan.",
 )
 @click.option(
+    "--scores", metavar="POD", help="Score the nodes for this pod, and print nothing else."
+)
+@click.option(
+    "--at-start",
+    is_flag=True,
+    help="With --scores: before the plan, as if the pod were placed first.",
+)
+@click.option(
     "--trace", metavar="FILE", help="Write the times of the plan's stages, for ui.perfetto.dev."
 )
 def command(
-    arguments: PlanArguments, explain: str | None, fragmentation: bool, trace: str | None
+    arguments: PlanArguments,
+    explain: str | None,
+    fragmentation: bool,
+    scores: str | None,
+    at_start: bool,
+    trace: str | None,
 ) -> int:
     """Plan one scheduling cycle from files or from a live cluster. Nothing is changed.
 
@@ -72,51 +86,90 @@ def command(
     `kai run` does; this needs the right to get the owners of pods.
 
     GROUP is the namespace/name of a pod group, of its workload or of one of its
-    pods. The namespace may be left out if the name is unique.
+    pods, and POD that of a pod. The namespace may be left out if the name is
+    unique.
     """
-    from kai.engine.explain import rejections
-
-    _check(arguments, explain, fragmentation)
+    _check(arguments, explain, fragmentation, scores, at_start)
     warn = Warner()
     answers, strict = Answers(arguments.form), arguments.strict
     not_found: NotFoundError | None = None
-    explained = False
+    found = False
     traced: list[tuple[str | None, Mapping[str, Phase]]] = []
     for cluster, made in arguments.plans(warn):
         if trace is not None:
             traced.append((made.input, made.timing))
-        if strict or not answers.for_people or explain is not None:  # the text output shows them
+        is_page = answers.for_people and explain is None and scores is None
+        if strict or not is_page:  # a page shows them
             warn.of(made.warnings, strict=strict)
         if strict:
             warn.of(made.rejected, strict=strict, prefix="left out: ")
-        if explain is None:
-            stuck = (cluster.fragmentation(), made.fragmentation) if fragmentation else None
-            answers.write(_answer(made, stuck, wide=arguments.form == "wide"))
-            continue
         try:
-            explanation = made.why(explain)
+            if explain is not None:
+                _explain(made, explain, answers, warn)
+            elif scores is not None:
+                answers.write(_scores(made, scores, at_start=at_start, wide=answers.is_wide))
+            else:
+                stuck = (cluster.fragmentation(), made.fragmentation) if fragmentation else None
+                answers.write(_answer(made, stuck, wide=arguments.form == "wide"))
         except NotFoundError as error:
             not_found = not_found or error
             continue
-        explained = True
-        if rejections(made, explain):
-            warn.status = warn.status or ANSWER_IS_NO
-        answers.explain(explanation, _explanation(made, explain, explanation))
+        found = True
     if trace is not None:
         _save_trace(traced, trace)
-    if not_found is not None and not explained:
+    if not_found is not None and not found:
         raise not_found
     return warn.status
 
 
-def _check(arguments: PlanArguments, explain: str | None, fragmentation: bool) -> None:
-    """Raises click.UsageError for options that exclude --fragmentation."""
-    if not fragmentation:
-        return
-    if explain is not None:
-        raise click.UsageError("--explain and --fragmentation exclude each other")
-    if arguments.form == "csv":
+def _check(
+    arguments: PlanArguments,
+    explain: str | None,
+    fragmentation: bool,
+    scores: str | None,
+    at_start: bool,
+) -> None:
+    """Raises click.UsageError for options that exclude one another."""
+    given = {
+        "--explain": explain is not None,
+        "--fragmentation": fragmentation,
+        "--scores": scores is not None,
+    }
+    if len(chosen := [option for option, is_given in given.items() if is_given]) > 1:
+        raise click.UsageError(f"{chosen[0]} and {chosen[1]} exclude each other")
+    if at_start and scores is None:
+        raise click.UsageError("--at-start needs --scores POD")
+    if fragmentation and arguments.form == "csv":
         raise click.UsageError("-o csv and --fragmentation exclude each other: a row is a decision")
+
+
+def _explain(plan: Plan, name: str, answers: Answers, warn: Warner) -> None:
+    from kai.engine.explain import rejections
+
+    explanation = plan.why(name)
+    if rejections(plan, name):
+        warn.status = warn.status or ANSWER_IS_NO
+    answers.explain(explanation, _explanation(plan, name, explanation))
+
+
+def _scores(plan: Plan, pod: str, *, at_start: bool, wide: bool) -> Answer:
+    scores = plan.scores(pod, at="start" if at_start else None)
+
+    def rows() -> Iterator[dict[str, Any]]:
+        for node in scores.values():
+            about: dict[str, Any] = {"input": plan.input, "pod": scores.pod, "node": node.node}
+            about |= {"chosen": node.node == scores.chosen, "now": node.now, "sum": node.sum}
+            for plugin, score in node.by_plugin.items():
+                yield {**about, "plugin": plugin, "score": score}
+
+    return Answer(
+        heading=scores.title,
+        tables=lambda: [scores.table(most=None, wide=True) if wide else scores.table()],
+        data=lambda: {"input": plan.input, "now": plan.now_text, **scores.to_dict()},
+        rows=rows,
+        columns=("pod", "node", "chosen", "now", "sum", "plugin", "score"),
+        notes=lambda: [] if scores else [f"--explain {scores.pod} gives the reasons."],
+    )
 
 
 def _save_trace(plans: list[tuple[str | None, Mapping[str, Phase]]], file: str) -> None:

@@ -23,7 +23,7 @@ _TEXTS = ("gpu_groups", "action", "for_group", "message")
 
 
 def to_pandas(compiled: _core.Plan) -> pandas.DataFrame:
-    pd, np = _needed("to_pandas()", "pandas", "notebook"), import_module("numpy")
+    pd, np = needed("to_pandas()", "pandas", "notebook"), import_module("numpy")
     columns = _Columns(compiled, np)
 
     def category(name: str) -> Any:
@@ -81,7 +81,7 @@ class Frames(NamedTuple):
 
 
 def groups(compiled: _core.Plan) -> pandas.DataFrame:
-    pd, np = _needed("to_frames()", "pandas", "notebook"), import_module("numpy")
+    pd, np = needed("to_frames()", "pandas", "notebook"), import_module("numpy")
     columns = compiled.group_columns()
 
     def category(name: str) -> Any:
@@ -110,7 +110,7 @@ def groups(compiled: _core.Plan) -> pandas.DataFrame:
 
 
 def nodes(compiled: _core.Plan) -> pandas.DataFrame:
-    pd = _needed("to_frames()", "pandas", "notebook")
+    pd = needed("to_frames()", "pandas", "notebook")
     names = [
         *("node", "gpus", "free_gpus", "leaving_gpus", "free_parts"),
         *("cpus", "free_cpus", "memory", "free_memory", "state"),
@@ -121,8 +121,8 @@ def nodes(compiled: _core.Plan) -> pandas.DataFrame:
 
 
 def to_arrow(compiled: _core.Plan) -> pyarrow.Table:
-    pa = _needed("to_arrow()", "pyarrow", "arrow")
-    np = _needed("to_arrow()", "numpy", "arrow")
+    pa = needed("to_arrow()", "pyarrow", "arrow")
+    np = needed("to_arrow()", "numpy", "arrow")
     columns = _Columns(compiled, np)
 
     def category(name: str) -> Any:
@@ -203,7 +203,7 @@ def _names(offsets: Any, names: bytes, pd: Any) -> Any:
     return pd.arrays.ArrowExtensionArray(_arrow_names(offsets, names, pa))
 
 
-def _needed(call: str, module: str, extra: str) -> Any:
+def needed(call: str, module: str, extra: str) -> Any:
     try:
         return import_module(module)
     except ModuleNotFoundError:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from kai.engine.situation import MOST_ROWS
 from kai.engine.values import DECISION_TYPES
+from kai.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from kai import _core
@@ -73,6 +74,11 @@ class KeptPlan:
         if names is None:
             return self.all_outlines
         return [row for row in self.all_outlines if row[0] in names or not _is_unchanged(*row)]
+
+    def find_pods(self, name: str) -> list[tuple[str, str, str | None]]:
+        raise InvalidInputError(
+            "a plan that was pickled has no scores of nodes: plan the cluster again"
+        )
 
     def find_groups(self, name: str) -> list[str]:
         own = ((group, group) for group in self.groups_by_name)

@@ -26,6 +26,7 @@ from kai.engine.values import GroupPlan
 
 if TYPE_CHECKING:
     from kai.engine.differences import PlanDiff
+    from kai.engine.scores import Moment, Scores
 
 
 class Plan(Answer):
@@ -59,6 +60,34 @@ class Plan(Answer):
     def find_group(self, name: str) -> GroupPlan:
         """The pod group that `why` explains. Raises NotFoundError as `why` does."""
         return explain.find_group(self, name)
+
+    def scores(self, pod: str, *, at: Moment | None = None) -> Scores:
+        """Why a pod goes to one node and not to another: the score of each plugin, by node.
+
+        `pod` is "namespace/name"; the namespace may be omitted if the name is unique. `at`:
+        "placement" when the pod gets its place, "start" before the plan, as if the pod were placed
+        first. The default is "placement", or "start" for a pod that gets no place. At the start no
+        topology domain is chosen, so all nodes are searched.
+
+        >>> import kai
+        >>> cluster = kai.Cluster().queue("a").node("n1", gpus=8).node("n2", gpus=2)
+        >>> plan = kai.Scheduler().plan(cluster.pending("a/x", gpus=1))
+        >>> print(plan.scores("a/x-0"))
+        a/x-0 goes to n2; when it is placed, 2 of 2 nodes can run it
+        <BLANKLINE>
+        Scores
+          node         nodeplacement    sum
+          n2 (chosen)              9  1,009
+          n1                       0  1,000
+          each node also has 1,000 from nodeavailability
+
+        Each call runs the cycle once more. Raises NotFoundError if no pod, or several pods, match
+        the name; InvalidInputError for a pod that needs no node, as it runs or has ended, for
+        "placement" if the plan gives the pod no place, and for a plan that was pickled.
+        """
+        from kai.engine.scores import scores_of
+
+        return scores_of(self, pod, at)
 
     def diff(self, other: Plan) -> PlanDiff:
         """The differences in decisions, groups and queues between two plans.

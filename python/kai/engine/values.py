@@ -283,7 +283,7 @@ class ByName(Mapping[str, Value]):
         try:
             return self._values[name]
         except KeyError:
-            raise _MissingKey(text.not_found(self._noun, name, self._values)) from None
+            raise MissingKey(text.not_found(self._noun, name, self._values)) from None
 
     def __contains__(self, name: object) -> bool:
         return name in self._values
@@ -306,7 +306,7 @@ class ByName(Mapping[str, Value]):
         return f"{{{shown}, ... and {len(self) - _MOST_SHOWN:,} more}}"
 
 
-class _MissingKey(NotFoundError, KeyError):
+class MissingKey(NotFoundError, KeyError):
     """A NotFoundError that works with `dict.get` and `in`."""
 
     __str__ = Exception.__str__

@@ -17,15 +17,18 @@ from matplotlib import colormaps
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PolyCollection
-from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from kai.engine.drawing import axes_of as _axes
+from kai.engine.drawing import dress as _dress
+from kai.engine.drawing import ground_of as _ground
+from kai.engine.drawing import is_dark as _is_dark
+from kai.engine.palette import DARK, LIGHT, Look, looks
 from kai.errors import InvalidInputError
 from kai.sim import series
 from kai.sim.comparing.measures import measure, needs_fragmentation
-from kai.sim.palette import DARK, LIGHT, Ground, Look, looks
 
 if TYPE_CHECKING:
     from kai.sim.metrics import Metrics
@@ -592,30 +595,6 @@ def _short(value: float) -> str:
 
 
 # --- shared by the pictures ----------------------------------------------------------------------
-
-
-def _axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
-    return plt.subplots(figsize=size, layout="constrained")[1] if ax is None else ax
-
-
-def _is_dark(axes: Axes) -> bool:
-    """By the luminance of the background (ITU-R BT.709)."""
-    ground = axes.get_facecolor()
-    if len(ground) == 4 and ground[3] == 0:  # transparent: the figure's colour counts
-        ground = axes.figure.get_facecolor()
-    red, green, blue = to_rgb(ground)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.5
-
-
-def _ground(axes: Axes) -> Ground:
-    return DARK if _is_dark(axes) else LIGHT
-
-
-def _dress(axes: Axes, *, grid: bool = True) -> None:
-    axes.spines[["top", "right"]].set_visible(False)
-    if grid:
-        axes.grid(color=_ground(axes).faint, lw=0.6)
-        axes.set_axisbelow(True)
 
 
 def _unit(window: tuple[float, float]) -> tuple[float, str]:

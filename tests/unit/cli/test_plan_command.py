@@ -194,3 +194,71 @@ def test_an_unwritable_trace_prints_one_sentence(run: Run, snapshot: Path) -> No
     done = run("plan", snapshot, "--trace", "/nowhere/out.json")
     assert done.status == 2
     assert done.err.startswith("kai: --trace: /nowhere/out.json: no such file or directory")
+
+
+# ---- scores --------------------------------------------------------------------------------------
+
+
+def test_scores_says_why_this_node_and_no_more(run: Run, snapshot: Path) -> None:
+    done = run("plan", snapshot, "--scores", "fits-0", "--now", NOW)
+    assert (done.status, done.err) == (0, "")
+    assert done.out.splitlines()[0] == (
+        "vision/fits-0 goes to n1; when it is placed, 1 of 1 node can run it"
+    )
+    assert "n1 (chosen)" in done.out
+    assert "Queues" not in done.out
+
+
+def test_scores_speak_json_and_csv_too(run: Run, snapshot: Path) -> None:
+    said = json.loads(run("plan", snapshot, "--scores", "fits-0", "--json", "--now", NOW).out)
+    scores = kai.Scheduler().plan(kai.load(snapshot), now=NOW).scores("fits-0")
+    assert said == {"input": str(snapshot), "now": NOW, **scores.to_dict()}
+    head, *rows = run("plan", snapshot, "--scores", "fits-0", "-o", "csv").out.splitlines()
+    assert head == "input,pod,node,chosen,now,sum,plugin,score"
+    assert len(rows) == len(scores.plugins)
+    assert f"{snapshot},vision/fits-0,n1,True,True,1009,nodeplacement,9" in rows
+
+
+def test_wide_scores_have_all_plugins(run: Run, snapshot: Path) -> None:
+    assert "nominatednode" not in run("plan", snapshot, "--scores", "fits-0").out
+    assert "nominatednode" in run("plan", snapshot, "--scores", "fits-0", "--wide").out
+
+
+def test_scores_of_a_pod_without_a_node_refer_to_its_reasons(run: Run, snapshot: Path) -> None:
+    done = run("plan", snapshot, "--scores", "vision/big")
+    assert done.status == 0
+    assert "no node that was searched can run it" in " ".join(done.out.split())
+    assert done.out.endswith("--explain vision/big-0 gives the reasons.\n")
+
+
+def test_scores_before_the_plan(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "two.json"
+    kai.Cluster().queue("a").nodes("n", 2, gpus=1).pending("a/x", pods=2, gpus=1).save(path)
+    second = json.loads(run("plan", path, "--scores", "a/x-1", "--json").out)
+    assert (second["chosen"], [each["node"] for each in second["nodes"]]) == ("n2", ["n2"])
+    first = json.loads(run("plan", path, "--scores", "a/x-1", "--at-start", "--json").out)
+    assert (first["moment"], [each["node"] for each in first["nodes"]]) == ("start", ["n1", "n2"])
+
+
+def test_scores_looks_through_all_inputs(run: Run, snapshot: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.json"
+    kai.Cluster().configure({"actions": "allocate"}).save(other)
+    assert run("plan", other, snapshot, "--scores", "vision/fits-0").status == 0
+    missing = run("plan", other, snapshot, "--scores", "vision/fist-0")
+    assert missing.status == 1
+    assert missing.err == "kai: there is no pod 'vision/fist-0'\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--scores", "a", "--explain", "b"), "--explain and --scores exclude each other"),
+        (("--at-start",), "--at-start needs --scores POD"),
+    ],
+)
+def test_scores_with_options_that_do_not_fit(
+    run: Run, snapshot: Path, options: tuple[str, ...], message: str
+) -> None:
+    done = run("plan", snapshot, *options)
+    assert done.status == 2
+    assert message in done.err

@@ -40,8 +40,8 @@ ZoneRooms::ZoneRooms(std::unique_ptr<Cluster> cluster, const ZoneLedger::Options
     : cluster_(std::move(cluster)), ledger_(std::make_shared<ZoneLedger>(*cluster_, options)) {
   PlacementRules rules;
   rules.filters.push_back(MakeNumaFilter(ledger_));
-  rules.scorers.push_back(MakeNodeAvailabilityScorer());
-  rules.scorers.push_back(MakeNumaScorer(ledger_));
+  rules.scorers.push_back({"nodeavailability", MakeNodeAvailabilityScorer()});
+  rules.scorers.push_back({"numa", MakeNumaScorer(ledger_)});
   search_ = std::make_unique<SearchRooms>(*cluster_, std::move(rules), Strategies{},
                                           NodeSearch::Options{});
   statement_ = Statement::Open(cluster_.get(), {&search_->search});

@@ -1,7 +1,7 @@
 // The scorers, one file per reason to prefer a node.
 //
-//   scorers.push_back(MakeNodePlacementScorer(cluster, options.gpu, options.cpu));
-//   scorers.push_back(MakeDomainScorer());
+//   add("nodeplacement", MakeNodePlacementScorer(cluster, options.gpu, options.cpu));
+//   add("topology", MakeDomainScorer());
 //
 // Invariants: those of scorer.h; a scorer keeps a reference to the cluster, which must live longer.
 // Cost: most are O(1) per node, those with affinity terms O(terms of the class), that of NUMA zones

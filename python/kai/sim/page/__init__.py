@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kai.engine.palette import DARK, LIGHT, SHADES, Ground, looks
 from kai.errors import InvalidInputError
 from kai.sim import series, summary
-from kai.sim.palette import DARK, LIGHT, SHADES, Ground, looks
 
 if TYPE_CHECKING:
     from kai.sim.metrics import Distribution, Metrics

@@ -392,7 +392,7 @@
     const used = place(steps.past.at, t);
     const past = used < 0 ? "" : `\nused in the past: ${number(steps.past.gpus[used])} GPUs`;
     return `${about.queues[queue]}, ${moment(t)}\nholds ${of(steps.held)} GPUs, fair share ` +
-      `${of(steps.fair)}, asks for ${of(steps.asked)}${past}`;
+      `${of(steps.fair)}, requests ${of(steps.asked)}${past}`;
   }
 
   // ---- jobs ------------------------------------------------------------------------------------

@@ -12,8 +12,8 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PolyCollection
 
+from kai.engine import palette
 from kai.errors import InvalidInputError
-from kai.sim import palette
 from kai.sim.plot import COMPARED, comparison
 from kai.sim.series import queue_steps
 from kai.sim.simulate import simulate
