@@ -81,7 +81,7 @@ TEST(QueueOrderTest, AQueueThatIsNotOverUtilisedGoesFirst) {  // spec 1 F64
   ExpectFirst(Queue().Holds(990), over);
 }
 
-TEST(QueueOrderTest, OverUtilisedIsOnlyAQueueThatExceedsAllThree) {  // spec 1 F64
+TEST(QueueOrderTest, AQueueIsOverUtilisedOnlyIfItExceedsAllThreeResources) {  // spec 1 F64
   const Queue rich = Queue().Deserves(10).FairShare(500).Holds(600);
   // Equality in one resource is enough to be not over-utilised.
   const Queue nearly = Queue(rich).HoldsGpus(500);
@@ -101,25 +101,25 @@ TEST(QueueOrderTest, UnlimitedDeservedIsAlwaysStarved) {  // spec 1 F26, F65
   ExpectFirst(unlimited, Queue().Deserves(100).Holds(0).Wants({101, 0, 0}).Priority(900));
 }
 
-TEST(QueueOrderTest, OneResourceBeyondWhatIsDeservedEndsStarving) {  // spec 1 F65
+TEST(QueueOrderTest, AQueueAboveItsDeservedAmountOfOneResourceIsNotStarved) {  // spec 1 F65
   const Queue cpu_quota_zero = Queue().Deserves(1000).Wants({1, 0, 1}).Holds(0);
   Queue zero = cpu_quota_zero;
   zero.share[kQuotaCpu].deserved = 0;
   ExpectFirst(cpu_quota_zero, zero);
 }
 
-TEST(QueueOrderTest, StarvingBeatsPriority) {  // spec 1 F65, F66
+TEST(QueueOrderTest, StarvationComesBeforePriority) {  // spec 1 F65, F66
   ExpectFirst(Queue().Holds(10), Queue().Holds(1001).Priority(900));
 }
 
-TEST(QueueOrderTest, ThenPriority) {  // spec 1 F66
+TEST(QueueOrderTest, PriorityComesNext) {  // spec 1 F66
   ExpectFirst(Queue().Holds(900).Priority(200), Queue().Holds(1).Priority(100));
   // With both satisfied, also if one is between quota and fair share.
   ExpectFirst(Queue().Deserves(10).Holds(700).Priority(200),
               Queue().Deserves(10).Holds(600).Priority(100));
 }
 
-TEST(QueueOrderTest, ThenTheOneThatTakesNothingOfWhatIsNotAllowed) {  // spec 1 F67
+TEST(QueueOrderTest, ThenAQueueThatUsesNoForbiddenResourceGoesFirst) {  // spec 1 F67
   // Allocatable GPUs are 0, because deserved and fair share are 0.
   const Queue none = Queue().Gpu(&Share::deserved, 0).Gpu(&Share::fair_share, 0);
   const Queue harmless = Queue(none).Wants({2000, 0, 0});
@@ -129,7 +129,7 @@ TEST(QueueOrderTest, ThenTheOneThatTakesNothingOfWhatIsNotAllowed) {  // spec 1 
   ExpectFirst(allowed, violates);
 }
 
-TEST(QueueOrderTest, HoldingWhatIsNotAllowedIsAsBadAsWantingIt) {  // spec 1 F67
+TEST(QueueOrderTest, HoldingAForbiddenResourceCountsLikeRequestingIt) {  // spec 1 F67
   const Queue holds = Queue().Gpu(&Share::deserved, 0).Gpu(&Share::fair_share, 0).HoldsGpus(1);
   // The other one's dominant share is larger, 3000 to 1000, which would count next.
   const Queue far_over =
@@ -137,7 +137,7 @@ TEST(QueueOrderTest, HoldingWhatIsNotAllowedIsAsBadAsWantingIt) {  // spec 1 F67
   ExpectFirst(far_over, holds);
 }
 
-TEST(QueueOrderTest, ThenTheSmallerDominantShareWithTheCandidate) {  // spec 1 F68
+TEST(QueueOrderTest, ThenTheSmallerDominantShareWithTheCandidateGoesFirst) {  // spec 1 F68
   const Queue small = Queue().Holds(100).Wants({0, 0, 100});
   const Queue large = Queue().Holds(100).Wants({0, 0, 200});
   ExpectFirst(small, large);
@@ -150,19 +150,19 @@ TEST(QueueOrderTest, TheSmallerGpuMemoryRequestGoesFirst) {  // spec 1 F68
   ExpectFirst(Queue(queue).Wants({0, 0, 1}), Queue(queue).Wants({0, 0, 2}));
 }
 
-TEST(QueueOrderTest, VictimsAlreadyChosenCountLess) {  // spec 1 F68, F109
+TEST(QueueOrderTest, ChosenVictimsAreSubtracted) {  // spec 1 F68, F109
   const Queue gave = Queue().Holds(500).Wants({0, 0, 0}).Gives({200, 200, 200});
   ExpectFirst(gave, Queue().Holds(400));
 }
 
-TEST(QueueOrderTest, ThenTheSmallerDominantShareAsItStands) {  // spec 1 F69
+TEST(QueueOrderTest, ThenTheSmallerDominantShareWithoutTheCandidateGoesFirst) {  // spec 1 F69
   // With the candidate both have a share of 0.5.
   const Queue holds_less = Queue().Holds(300).Wants({0, 0, 200});
   const Queue holds_more = Queue().Holds(400).Wants({0, 0, 100});
   ExpectFirst(holds_less, holds_more);
 }
 
-TEST(QueueOrderTest, ThenTheOneThatMayAllocateLess) {  // spec 1 F70
+TEST(QueueOrderTest, ThenTheQueueThatMayAllocateLessGoesFirst) {  // spec 1 F70
   const Queue less = Queue().Gpu(&Share::deserved, 500).Gpu(&Share::fair_share, 500);
   ExpectFirst(less, Queue());
   EXPECT_FALSE(First(Queue().Gpu(&Share::deserved, kUnlimited), Queue()))
@@ -170,7 +170,7 @@ TEST(QueueOrderTest, ThenTheOneThatMayAllocateLess) {  // spec 1 F70
   ExpectFirst(Queue(), Queue().Gpu(&Share::deserved, kUnlimited));
 }
 
-TEST(QueueOrderTest, LessHereAndMoreThereDecidesNothing) {  // spec 1 F70
+TEST(QueueOrderTest, AllocatableAmountsOrderQueuesOnlyIfAllResourcesAgree) {  // spec 1 F70
   Queue left = Queue().Created(5);
   Queue right = Queue().Created(4);
   left.share[kQuotaCpu].deserved = 2000;
@@ -180,15 +180,15 @@ TEST(QueueOrderTest, LessHereAndMoreThereDecidesNothing) {  // spec 1 F70
   ExpectFirst(right, left);  // by age
 }
 
-TEST(QueueOrderTest, ThenTheOlder) {  // spec 1 F71
+TEST(QueueOrderTest, ThenTheOlderQueueGoesFirst) {  // spec 1 F71
   ExpectFirst(Queue().Created(1), Queue().Created(2));
 }
 
-TEST(QueueOrderTest, BetweenEqualsTheRightGoesFirstBothWays) {  // spec 1 F71
+TEST(QueueOrderTest, TheRightOfTwoEqualQueuesGoesFirst) {  // spec 1 F71
   EXPECT_FALSE(First(Queue(), Queue()));
 }
 
-TEST(QueueOrderTest, EarlierComparatorsOutrankLaterOnes) {
+TEST(QueueOrderTest, EarlierComparatorsComeBeforeLaterOnes) {
   // In each pair, all comparators after the deciding one favour the other queue.
   const Queue modest = Queue().Created(1);
   ExpectFirst(Queue().Holds(999).Created(9), Queue(modest).FairShare(1).Holds(2).Deserves(1));
@@ -200,19 +200,20 @@ TEST(QueueOrderTest, EarlierComparatorsOutrankLaterOnes) {
 
 // ---- dominant share
 
-TEST(DominantShareTest, IsTheLargestPartOfWhatIsAllocatable) {  // the examples of spec 1 F34
+// the examples of spec 1 F34
+TEST(DominantShareTest, IsTheLargestFractionOfTheAllocatableAmounts) {
   const Queue holds = Queue().Holds({500, 600, 700});
   const QueueView queue = holds.view();
   EXPECT_EQ(DominantShare(queue, queue.allocated(), kTotal), 0.7);
 }
 
-TEST(DominantShareTest, WhereNothingIsAllocatableEverythingIsFarTooMuch) {
+TEST(DominantShareTest, IsHugeWhereNothingIsAllocatable) {
   Queue queue;
   queue.share[kQuotaCpu] = {.deserved = 0, .limit = kUnlimited, .fair_share = 0};
   EXPECT_EQ(DominantShare(queue.view(), {500, 0, 0}, kTotal), 500'000);
 }
 
-TEST(DominantShareTest, UnlimitedIsMeasuredByTheCluster) {
+TEST(DominantShareTest, UsesTheClusterTotalForAnUnlimitedQueue) {
   Queue queue;
   queue.share[kQuotaGpu] = {.deserved = kUnlimited, .limit = kUnlimited};
   EXPECT_EQ(DominantShare(queue.view(), {0, 0, 700}, {1000, 1000, 2000}), 0.35);
@@ -223,7 +224,7 @@ TEST(DominantShareTest, IsNeverBelowZero) {
 }
 
 // 0.1 + 0.2 GPUs in doubles would be more than the other queue's 0.3.
-TEST(QueueOrderTest, QueuesThatHoldTheSameOfPartsOfDevicesAreEqual) {  // spec 1 F68, F71
+TEST(QueueOrderTest, QueuesWithTheSameSumsOfPartsOfDevicesAreEqual) {  // spec 1 F68, F71
   const Queue in_two = Queue().Holds({0, 0, 0.1}).Wants({0, 0, 0.2}).Created(1);
   const Queue in_one = Queue().Holds({0, 0, 0.1}).Wants({0, 0, 0.3}).Gives({0, 0, 0.1}).Created(2);
   ExpectFirst(in_two, in_one);

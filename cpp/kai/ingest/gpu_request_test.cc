@@ -46,7 +46,7 @@ TEST(GpuRequestTest, TakesARequestForZeroDevicesAsKaiDoes) {  // spec 3 R6
   EXPECT_EQ(request.portion, 0);
 }
 
-TEST(GpuRequestTest, LetsAFractionReplaceWhatTheContainersAsk) {  // spec 3 R13, R15
+TEST(GpuRequestTest, AFractionReplacesTheRequestsOfTheContainers) {  // spec 3 R13, R15
   const GpuRequest request =
       Make(Fraction("0.5"), WholeGpus::Asked(3), {{"nvidia.com/mig-1g.5gb", 1}});
   EXPECT_EQ(request,
@@ -68,7 +68,7 @@ TEST(GpuRequestTest, ReadsFractionsAsGoDoes) {
   }
 }
 
-TEST(GpuRequestTest, RefusesAFractionThatIsNone) {
+TEST(GpuRequestTest, RejectsAnInvalidFraction) {
   EXPECT_EQ(Complain(Fraction("NaN")),
             "metadata.annotations[\"gpu-fraction\"]: \"NaN\" is not a number above 0 and up to 1");
   for (const char* text : {"",     "nan", "inf",       "-inf",   "half",  "0",     "0.0",
@@ -106,7 +106,7 @@ TEST(GpuRequestTest, SpreadsASharedRequestOverDevices) {  // spec 3 R14
   }
 }
 
-TEST(GpuRequestTest, IgnoresANumberOfDevicesWithNothingToSpread) {
+TEST(GpuRequestTest, IgnoresANumberOfDevicesWithoutASharedRequest) {
   GpuAnnotations annotations;
   annotations.devices = "2";
   EXPECT_EQ(Make(annotations, WholeGpus::Asked(1)).count, 1);
@@ -125,13 +125,13 @@ TEST(GpuRequestTest, PrefersTheFractionOverTheMemoryWhenBothAreGiven) {
                                     .mig = {}}));
 }
 
-TEST(GpuRequestTest, CallsItMigWhenInstancesAreAsked) {
+TEST(GpuRequestTest, ARequestForMigInstancesIsAMigRequest) {
   const GpuRequest request = Make({}, {}, {{"nvidia.com/mig-1g.5gb", 2}});
   EXPECT_EQ(request.kind, GpuRequestKind::kMig);
   EXPECT_FALSE(request.legacy_mig);
 }
 
-TEST(GpuRequestTest, LetsALegacyMigAnnotationReplaceEverything) {  // spec 3 M4
+TEST(GpuRequestTest, ALegacyMigAnnotationReplacesAllOtherRequests) {  // spec 3 M4
   GpuAnnotations annotations = Fraction("0.5");
   annotations.mig = {{"nvidia.com/mig-2g.10gb", "3"}, {"nvidia.com/mig-1g.5gb", "2"}};
   const GpuRequest request = Make(annotations, WholeGpus::Asked(1));

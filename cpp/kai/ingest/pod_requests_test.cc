@@ -30,7 +30,7 @@ TEST(PodRequestsTest, AddsUpTheWorkedExample) {  // spec 3 R2
   EXPECT_EQ(total.gpus, WholeGpus::Asked(2));
 }
 
-TEST(PodRequestsTest, TakesTheLargestMomentOfEachResourceForItself) {
+TEST(PodRequestsTest, TakesTheMaximumOfEachResourceSeparately) {
   PodRequests requests;
   ContainerRequest setup = Cpu(100, 4);
   setup.amounts.emplace_back("memory", 50);
@@ -46,7 +46,7 @@ TEST(PodRequestsTest, TakesTheLargestMomentOfEachResourceForItself) {
   EXPECT_EQ(total.gpus, WholeGpus::Asked(4));
 }
 
-TEST(PodRequestsTest, LetsAnInitContainerRunBesideTheSidecarsBeforeItOnly) {
+TEST(PodRequestsTest, AddsToAnInitContainerTheSidecarsBeforeIt) {
   PodRequests requests;
   requests.AddInitContainer(Cpu(2000), /*sidecar=*/false);
   requests.AddInitContainer(Cpu(1000), /*sidecar=*/true);
@@ -62,7 +62,7 @@ TEST(PodRequestsTest, SaturatesInsteadOfWrapping) {
               ElementsAre(Pair("cpu", std::numeric_limits<int64_t>::max())));
 }
 
-TEST(PodRequestsTest, AsksNothingWithoutContainers) {
+TEST(PodRequestsTest, IsEmptyWithoutContainers) {
   const ContainerRequest total = PodRequests().Total();
   EXPECT_TRUE(total.amounts.empty());
   EXPECT_EQ(total.gpus, WholeGpus());

@@ -42,7 +42,7 @@ struct Taken {
   friend bool operator==(const Taken&, const Taken&) = default;
 };
 
-TEST(OccupancyTest, AClusterWithoutItsPodsIsEmptyAndTheSameAfterTheyAreBack) {
+TEST(OccupancyTest, RemovingAllPodsEmptiesTheClusterAndAddingRestoresIt) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE(SeedTrace(seed));
     const auto cluster = MakeRandomCluster(seed, {.max_nodes = 6}).Build();
@@ -64,7 +64,7 @@ TEST(OccupancyTest, AClusterWithoutItsPodsIsEmptyAndTheSameAfterTheyAreBack) {
   }
 }
 
-TEST(OccupancyTest, APodThatStaysWithAnotherStatusWeighsAsIfItHadComeWithIt) {
+TEST(OccupancyTest, AStatusChangeCountsLikeRemovingAndAddingThePod) {
   const auto cluster = MakeCluster()
                            .Node("n", {.gpus = 4})
                            .Running("ns/run", {.gpus = 2, .node = "n"})
@@ -82,7 +82,7 @@ TEST(OccupancyTest, APodThatStaysWithAnotherStatusWeighsAsIfItHadComeWithIt) {
   EXPECT_EQ(Taken(*cluster), restood);
 }
 
-TEST(OccupancyTest, TheFirstSharerTakesADeviceAndTheLastGivesItBack) {  // spec 3 N5, N6
+TEST(OccupancyTest, TheFirstSharerOpensADeviceAndTheLastClosesIt) {  // spec 3 N5, N6
   ClusterMaker maker = MakeCluster()
                            .Node("n", {.gpus = 2, .labels = {{"nvidia.com/gpu.memory", "1000"}}})
                            .Running("ns/a", {.gpu_fraction = 0.5, .node = "n"})

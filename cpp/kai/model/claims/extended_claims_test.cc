@@ -49,7 +49,7 @@ class ExtendedClaimTest : public ::testing::Test {
   std::vector<std::string> containers_;
 };
 
-TEST_F(ExtendedClaimTest, EveryContainerThatStaysHasARequestOfItsOwn) {  // spec 3 D10
+TEST_F(ExtendedClaimTest, EveryContainerThatKeepsRunningHasItsOwnRequest) {  // spec 3 D10
   Make(Asked({{Kind::kSidecar, 1}, {Kind::kApp, 2}, {Kind::kApp, 1}}));
   EXPECT_THAT(requests_, ElementsAre("container-0-request-0 1", "container-1-request-0 2",
                                      "container-2-request-0 1"));
@@ -58,26 +58,26 @@ TEST_F(ExtendedClaimTest, EveryContainerThatStaysHasARequestOfItsOwn) {  // spec
   EXPECT_EQ(claim_.requests[0].class_name, kGpuDriver);
 }
 
-TEST_F(ExtendedClaimTest, AnInitContainerHasTheDevicesOfThoseThatComeAfterIt) {
+TEST_F(ExtendedClaimTest, AnInitContainerUsesTheDevicesOfLaterContainers) {
   Make(Asked({{Kind::kInit, 2}, {Kind::kApp, 1}, {Kind::kApp, 3}}));
   EXPECT_THAT(requests_, ElementsAre("container-1-request-0 1", "container-2-request-0 3"));
   EXPECT_THAT(containers_, ElementsAre("c1 container-1-request-0", "c2 container-2-request-0",
                                        "c0 container-1-request-0", "c0 container-2-request-0"));
 }
 
-TEST_F(ExtendedClaimTest, OneThatNeedsMoreGetsTheRestBeside) {
+TEST_F(ExtendedClaimTest, AnInitContainerThatNeedsMoreGetsARequestForTheRest) {
   Make(Asked({{Kind::kInit, 3}, {Kind::kApp, 1}}));
   EXPECT_THAT(requests_, ElementsAre("container-0-request-0 2", "container-1-request-0 1"));
   EXPECT_THAT(containers_, ElementsAre("c1 container-1-request-0", "c0 container-1-request-0",
                                        "c0 container-0-request-0"));
 }
 
-TEST_F(ExtendedClaimTest, ASidecarThatRunsAlreadyKeepsItsDevices) {
+TEST_F(ExtendedClaimTest, AnEarlierSidecarKeepsItsDevices) {
   Make(Asked({{Kind::kSidecar, 2}, {Kind::kInit, 1}}));
   EXPECT_THAT(requests_, ElementsAre("container-0-request-0 2", "container-1-request-0 1"));
 }
 
-TEST_F(ExtendedClaimTest, OnlyTheMostThatInitContainersNeedIsAskedFor) {
+TEST_F(ExtendedClaimTest, OnlyTheMaximumOfInitContainersIsRequested) {
   Make(Asked({{Kind::kInit, 2}, {Kind::kInit, 4}, {Kind::kInit, 3}, {Kind::kApp, 1}}));
   EXPECT_THAT(requests_, ElementsAre("container-1-request-0 3", "container-3-request-0 1"));
   EXPECT_THAT(containers_, ElementsAre("c3 container-3-request-0", "c0 container-3-request-0",
@@ -86,22 +86,22 @@ TEST_F(ExtendedClaimTest, OnlyTheMostThatInitContainersNeedIsAskedFor) {
                                        "c2 container-1-request-0"));
 }
 
-TEST_F(ExtendedClaimTest, OfInitContainersThatNeedTheSameTheFirstNamesTheRequest) {
+TEST_F(ExtendedClaimTest, TheFirstOfEqualInitContainersNamesTheRequest) {
   Make(Asked({{Kind::kInit, 2}, {Kind::kInit, 2}}));
   EXPECT_THAT(requests_, ElementsAre("container-0-request-0 2"));
 }
 
-TEST_F(ExtendedClaimTest, AResourceThatNoClassStandsForIsNoneOfItsBusiness) {
+TEST_F(ExtendedClaimTest, IgnoresAResourceThatNoClassProvides) {
   Make(Asked({{Kind::kApp, 1}}, "amd.com/gpu"));
   EXPECT_THAT(requests_, IsEmpty());
 }
 
-TEST_F(ExtendedClaimTest, EveryClassStandsForANameOfItsOwn) {
+TEST_F(ExtendedClaimTest, EveryClassProvidesItsImplicitResourceName) {
   Make(Asked({{Kind::kApp, 1}}, StrCat("deviceclass.resource.kubernetes.io/", kGpuDriver)));
   EXPECT_THAT(requests_, ElementsAre("container-0-request-0 1"));
 }
 
-TEST_F(ExtendedClaimTest, OfTwoClassesTheNewerStandsForTheResource) {
+TEST_F(ExtendedClaimTest, TheNewerOfTwoClassesProvidesTheResource) {
   classes_ = {{.name = "b", .selectors = {}, .extended_resource = "x/y", .created_ns = 1},
               {.name = "a", .selectors = {}, .extended_resource = "x/y", .created_ns = 1},
               {.name = "c", .selectors = {}, .extended_resource = "x/y", .created_ns = 0}};
