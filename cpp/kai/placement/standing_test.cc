@@ -31,7 +31,7 @@ class Counter final : public Listener {
   IndexVector<NodeId, StandingChange> counts;
 };
 
-TEST(StandingTest, CountsFollowChangesAndGoBack) {
+TEST(StandingTest, CountsFollowChangesAndRollback) {
   const auto cluster = MakeCluster()
                            .Node("n", {.gpus = 8})
                            .Running("ns/stays", {.gpus = 1, .node = "n"})

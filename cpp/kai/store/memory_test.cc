@@ -40,7 +40,7 @@ size_t AllocatedBytes() {
   return info.uordblks + info.hblkhd;
 }
 
-TEST(MemoryTest, CountsWhatTheAllocatorHandedOut) {
+TEST(MemoryTest, CountsTheBytesOfTheAllocator) {
   RandomClusterOptions options{.max_nodes = 60, .max_groups = 200, .max_running_groups = 200};
   options.sub_groups = true;
   options.topology = RandomTopologyOptions();
@@ -77,7 +77,7 @@ INSTANTIATE_TEST_SUITE_P(Versions, RoundsTest, testing::Bool(), [](const auto& h
   return std::string(has_versions.param ? "Known" : "Unknown");
 });
 
-TEST_P(RoundsTest, LeaveTheBytesWhereTheyWere) {
+TEST_P(RoundsTest, DoNotGrowTheMemory) {
   const char* const said = std::getenv("KAI_ROUNDS");
   const int rounds = said == nullptr ? 10 : std::atoi(said);
   constexpr int kPods = 4'000;
@@ -126,7 +126,7 @@ TEST(MemoryTest, TablesGrowAndShrink) {
               0.01 * static_cast<double>(before));
 }
 
-TEST(MemoryTest, PartsGoWhenRowsChangeAndListsLackThem) {
+TEST(MemoryTest, PartsAreFreedWhenRowsChangeOrAreDeleted) {
   Store store;
   const auto parts = [&] {
     const MemoryReport report = store.Memory();

@@ -26,7 +26,7 @@ NodeSelectorTerm Wants(std::string key, SelectorOp op, std::vector<std::string> 
           .fields = {}};
 }
 
-TEST(NodeAffinityFilterTest, ANodeSelectorWantsEveryLabel) {
+TEST(NodeAffinityFilterTest, ANodeSelectorRequiresEveryLabel) {
   const auto cluster = MakeCluster()
                            .Node("both", {.labels = {{"zone", "a"}, {"gpu", "h100"}}})
                            .Node("one", {.labels = {{"zone", "a"}}})
@@ -39,21 +39,21 @@ TEST(NodeAffinityFilterTest, ANodeSelectorWantsEveryLabel) {
   EXPECT_EQ(AnswerOf(*filter, *cluster, "ns/p-0", "other"), kRefused);
 }
 
-TEST(NodeAffinityFilterTest, InWantsOneOfTheValues) {
+TEST(NodeAffinityFilterTest, InRequiresOneOfTheValues) {
   const NodeSelectorTerm term = Wants("zone", SelectorOp::kIn, {"b", "a"});
   EXPECT_EQ(AnswerFor({{"zone", "a"}}, {term}), "");
   EXPECT_EQ(AnswerFor({{"zone", "c"}}, {term}), kRefused);
   EXPECT_EQ(AnswerFor({}, {term}), kRefused);
 }
 
-TEST(NodeAffinityFilterTest, NotInIsMetWhereTheKeyIsMissing) {
+TEST(NodeAffinityFilterTest, NotInMatchesAMissingKey) {
   const NodeSelectorTerm term = Wants("zone", SelectorOp::kNotIn, {"a", "b"});
   EXPECT_EQ(AnswerFor({{"zone", "c"}}, {term}), "");
   EXPECT_EQ(AnswerFor({{"zone", "a"}}, {term}), kRefused);
   EXPECT_EQ(AnswerFor({}, {term}), "");
 }
 
-TEST(NodeAffinityFilterTest, ExistsAndDoesNotExistLookAtTheKeyAlone) {
+TEST(NodeAffinityFilterTest, ExistsAndDoesNotExistCheckOnlyTheKey) {
   EXPECT_EQ(AnswerFor({{"gpu", ""}}, {Wants("gpu", SelectorOp::kExists)}), "");
   EXPECT_EQ(AnswerFor({}, {Wants("gpu", SelectorOp::kExists)}), kRefused);
   EXPECT_EQ(AnswerFor({}, {Wants("gpu", SelectorOp::kDoesNotExist)}), "");
@@ -67,7 +67,7 @@ TEST(NodeAffinityFilterTest, GtAndLtCompareWholeNumbers) {
   EXPECT_EQ(AnswerFor({{"cores", "-1"}}, {Wants("cores", SelectorOp::kLt, {"0"})}), "");
 }
 
-TEST(NodeAffinityFilterTest, WhatIsNoNumberMeetsNeitherGtNorLt) {
+TEST(NodeAffinityFilterTest, AValueThatIsNoNumberMatchesNeitherGtNorLt) {
   for (const SelectorOp op : {SelectorOp::kGt, SelectorOp::kLt}) {
     EXPECT_EQ(AnswerFor({{"cores", "many"}}, {Wants("cores", op, {"0"})}), kRefused);
     EXPECT_EQ(AnswerFor({{"cores", "1.5"}}, {Wants("cores", op, {"1"})}), kRefused);
@@ -110,7 +110,7 @@ TEST(NodeAffinityFilterTest, AFieldCanNameTheNode) {
   EXPECT_EQ(AnswerFor({}, {elsewhere}), kRefused);
 }
 
-TEST(NodeAffinityFilterTest, LabelsThatNearlyNameTheNodeAreAskedPerNode) {
+TEST(NodeAffinityFilterTest, LabelsWithAValuePerNodeAreCheckedPerNode) {
   ClusterMaker maker =
       MakeCluster()
           .Pending("ns/pinned", {.node_selector = {{"kubernetes.io/hostname", "n7"}}})

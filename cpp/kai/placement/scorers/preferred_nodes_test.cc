@@ -25,7 +25,7 @@ double ScoreOf(const Cluster& cluster, std::string_view node) {
       cluster.pods().pod_class[PodNamed(cluster, "ns/p-0")], NodeNamed(cluster, node), {});
 }
 
-TEST(PreferredNodesScorerTest, ANodeGetsThePartOfAllWeightsThatItMeets) {
+TEST(PreferredNodesScorerTest, ANodeScoresTheFractionOfWeightsThatItMatches) {
   const auto cluster =
       Models({Likes("model", "a100", 2), Likes("disk", "fast", 1), Likes("model", "h100", 6)})
           .Build();
@@ -33,19 +33,19 @@ TEST(PreferredNodesScorerTest, ANodeGetsThePartOfAllWeightsThatItMeets) {
   EXPECT_EQ(ScoreOf(*cluster, "h100"), 600);
 }
 
-TEST(PreferredNodesScorerTest, ItOutranksPackingWhenItIsTurnedOn) {
+TEST(PreferredNodesScorerTest, OutranksPackingIfItIsOn) {
   const ClusterMaker maker = Models({Likes("model", "h100", 1)});
   EXPECT_EQ(Rooms(maker.Build()).Find("ns/p-0"), "a100") << "the fuller node";
   EXPECT_EQ(Rooms(maker.Build(), {.preferred_nodes = true}).Find("ns/p-0"), "h100");
 }
 
-TEST(PreferredNodesScorerTest, StartingNowComesFirst) {
+TEST(PreferredNodesScorerTest, StartingNowOutranksIt) {
   ClusterMaker maker = Models({Likes("model", "h100", 100)});
   maker.Releasing("ns/old", {.gpus = 8, .node = "h100"});
   EXPECT_EQ(Rooms(maker.Build(), {.preferred_nodes = true}).Find("ns/p-0"), "a100");
 }
 
-TEST(PreferredNodesScorerTest, AsksNothingOfPodsWithoutWishes) {
+TEST(PreferredNodesScorerTest, IsSkippedForPodsWithoutPreferences) {
   const auto cluster = MakeCluster().Node("n").Pending("ns/p").Build();
   EXPECT_EQ(MakePreferredNodesScorer(*cluster)->DependsOn(
                 cluster->pods().pod_class[PodNamed(*cluster, "ns/p-0")]),

@@ -252,7 +252,7 @@ TEST_F(SlowTopologyTest, ANodeCountsForTheLevelsThatItNames) {  // spec 4 T6
   EXPECT_THAT(Placed(AsKai()), IsEmpty());
 }
 
-TEST_F(SlowTopologyTest, ValuesWithDotsAreNotMixedUp) {  // spec 4 T7
+TEST_F(SlowTopologyTest, ValuesWithDotsAreDistinguished) {  // spec 4 T7
   Levels({"zone", "rack"});
   Node("n1", In("a.b", "c"), 1);
   Node("n2", In("a", "b.c"), 1);
@@ -261,7 +261,7 @@ TEST_F(SlowTopologyTest, ValuesWithDotsAreNotMixedUp) {  // spec 4 T7
   EXPECT_THAT(Placed(AsKai()), ElementsAre(Pair("n1", 1), Pair("n2", 1)));
 }
 
-TEST_F(SlowTopologyTest, ATopologyWithoutALevelAsksForNothing) {  // spec 4 W3
+TEST_F(SlowTopologyTest, ATopologyWithoutALevelSetsNoConstraint) {  // spec 4 W3
   Levels({"zone"});
   Node("n1", {}, 2);
   Gang(1, Asks(""));
@@ -271,7 +271,7 @@ TEST_F(SlowTopologyTest, ATopologyWithoutALevelAsksForNothing) {  // spec 4 W3
   EXPECT_THAT(Placed(), IsEmpty());
 }
 
-TEST_F(SlowTopologyTest, APodThatStandsHoldsTheDomainOfAll) {  // spec 4 L3
+TEST_F(SlowTopologyTest, ARunningPodFixesTheDomainOfTheGroup) {  // spec 4 L3
   Levels({"zone"});
   Node("n1", {{"zone", "z1"}}, 4);
   Node("n2", {{"zone", "z2"}}, 1);
@@ -283,7 +283,7 @@ TEST_F(SlowTopologyTest, APodThatStandsHoldsTheDomainOfAll) {  // spec 4 L3
   EXPECT_THAT(Placed(AsKai()), ElementsAre(Pair("n2", 1))) << "the tighter zone";
 }
 
-TEST_F(SlowTopologyTest, OfSubGroupsThoseThatFindAPlaceStart) {  // spec 4 W5
+TEST_F(SlowTopologyTest, SubGroupsThatFindAPlaceStart) {  // spec 4 W5
   Node("n1", {}, 2);
   Part("a", 1, {}, 4);
   Part("b", 1, {});
