@@ -56,7 +56,7 @@ constexpr char kNoGpus[] =
 
 // ---- verdicts -----------------------------------------------------------------------------------
 
-TEST(VerdictTest, PlacedIsWhoseWaitingPodsAllGotANode) {
+TEST(VerdictTest, AGroupWithNodesForAllWaitingPodsIsPlaced) {
   const Plan plan = RunPlan(MakeCluster().Node("n").Pending("ns/g", {.pods = 2, .min_member = 2}));
   EXPECT_THAT(plan, HasVerdict("ns/g", Verdict::kPlaced));
   EXPECT_THAT(ReasonsOf(plan, "ns/g"), IsEmpty());
@@ -64,7 +64,7 @@ TEST(VerdictTest, PlacedIsWhoseWaitingPodsAllGotANode) {
   EXPECT_THAT(ConditionsOf(plan), IsEmpty());
 }
 
-TEST(VerdictTest, PipelinedIsWhosePodsAllHaveToWait) {
+TEST(VerdictTest, AGroupWithOnlyPipelinedPodsIsPipelined) {
   const Plan plan = RunPlan(MakeCluster()
                                 .Node("n", {.gpus = 1})
                                 .Releasing("ns/old", {.gpus = 1, .node = "n"})
@@ -73,7 +73,7 @@ TEST(VerdictTest, PipelinedIsWhosePodsAllHaveToWait) {
   EXPECT_THAT(OutcomeOf(plan, "ns/g").events, IsEmpty());
 }
 
-TEST(VerdictTest, PartlyPlacedIsAGroupThatGotSomething) {
+TEST(VerdictTest, AGroupWithSomePlacedPodsIsPartlyPlaced) {
   EXPECT_THAT(RunPlan(MakeCluster()
                           .Node("n", {.gpus = 1})
                           .Pending("ns/g", {.pods = 2, .gpus = 1, .min_member = 1})),
@@ -90,14 +90,14 @@ TEST(VerdictTest, PartlyPlacedIsAGroupThatGotSomething) {
       << "one pod is gated";
 }
 
-TEST(VerdictTest, RunningIsAGroupWithNothingThatWaits) {
+TEST(VerdictTest, AGroupWithoutWaitingPodsIsRunning) {
   EXPECT_THAT(RunPlan(MakeCluster().Node("n").Running("ns/g", {.node = "n"})),
               AllOf(HasVerdict("ns/g", Verdict::kRunning), PlanIs()));
   EXPECT_THAT(RunPlan(MakeCluster().Node("n").Releasing("ns/g", {.node = "n"})),
               HasVerdict("ns/g", Verdict::kRunning));
 }
 
-TEST(VerdictTest, AGroupThatHasEndedIsToldApart) {
+TEST(VerdictTest, ACompletedGroupHasItsOwnReason) {
   const Plan plan = RunPlan(MakeCluster().Succeeded("ns/g"));
   EXPECT_THAT(plan, HasVerdict("ns/g", Verdict::kRunning));
   EXPECT_THAT(ReasonsOf(plan, "ns/g"), ElementsAre(Pair("completed", "")));
@@ -125,7 +125,7 @@ TEST(VerdictTest, EveryVerdictHasAName) {
 
 // ---- not ready (spec 2 M4) ----------------------------------------------------------------------
 
-TEST(NotReadyTest, AGangWhosePodsHaveNotAllArrivedIsToldHowManyAreMissing) {
+TEST(NotReadyTest, AGangWithMissingPodsReportsTheirNumber) {
   const Plan plan =
       RunPlan(MakeCluster().Node("n").Pending("ns/g", {.pods = 2, .min_member = 4}).Gated("ns/g"));
   EXPECT_THAT(plan, HasVerdict("ns/g", Verdict::kNotReady));
@@ -136,7 +136,7 @@ TEST(NotReadyTest, AGangWhosePodsHaveNotAllArrivedIsToldHowManyAreMissing) {
   EXPECT_THAT(ConditionsOf(plan), IsEmpty()) << "its pods get no condition";
 }
 
-TEST(NotReadyTest, EverySubGroupThatIsNotReadyIsNamed) {
+TEST(NotReadyTest, TheMessageNamesEverySubGroupThatIsNotReady) {
   PodGroupRow group;
   group.namespace_name = "ns";
   group.name = "g";
@@ -190,7 +190,7 @@ TEST(NotReadyTest, OnlyGatedPodsAreNotReady) {
 
 // ---- queues -------------------------------------------------------------------------------------
 
-TEST(InvalidTest, AQueueThatDoesNotExistIsNamed) {  // spec 2 G3
+TEST(InvalidTest, TheMessageNamesAMissingQueue) {  // spec 2 G3
   const Plan plan = RunPlan(MakeCluster().Queue("team").Node("n").Pending("ns/g"));
   EXPECT_THAT(plan, HasVerdict("ns/g", Verdict::kInvalid));
   EXPECT_THAT(plan, Says("ns/g", "QueueDoesNotExist: Queue 'ns' does not exist."));
@@ -205,7 +205,7 @@ TEST(InvalidTest, AQueueWhoseParentIsMissingDoesNotExistEither) {
   EXPECT_THAT(plan, Reasons("ns/g", reason_codes::kQueueDoesNotExist));
 }
 
-TEST(InvalidTest, AlsoAGroupThatRunsOrIsNotReadyHearsThatItsQueueIsGone) {
+TEST(InvalidTest, GroupsThatRunOrAreNotReadyReportAMissingQueueToo) {
   const Plan runs = RunPlan(MakeCluster().Queue("team").Node("n").Running("ns/g", {.node = "n"}));
   EXPECT_THAT(runs, HasVerdict("ns/g", Verdict::kInvalid));
   EXPECT_THAT(ReasonsOf(runs, "ns/g"), ElementsAre(Pair("queue_does_not_exist", "")));
@@ -216,7 +216,7 @@ TEST(InvalidTest, AlsoAGroupThatRunsOrIsNotReadyHearsThatItsQueueIsGone) {
   EXPECT_THAT(waits, Reasons("ns/g", reason_codes::kNotReady));
 }
 
-TEST(UnschedulableTest, AQueueWithQueuesBelowTakesNoGroup) {  // spec 1 F8, W16: KAI gives no reason
+TEST(UnschedulableTest, AQueueWithChildrenAcceptsNoGroup) {  // spec 1 F8, W16: KAI gives no reason
   const Plan plan =
       RunPlan(MakeCluster().Queue("ns").Queue("team", {.parent = "ns"}).Node("n").Pending("ns/g"));
   EXPECT_THAT(plan, HasVerdict("ns/g", Verdict::kUnschedulable));
@@ -287,7 +287,7 @@ TEST(UnschedulableTest, LargerThanAnyNode) {
   EXPECT_THAT(ReasonsOf(plan, "ns/g"), ElementsAre(Pair("larger_than_any_node", "ns/g-0")));
 }
 
-TEST(UnschedulableTest, AGangSaysThatItIsIncompleteAndWhichPodFailed) {
+TEST(UnschedulableTest, AGangReportsThatItIsIncompleteAndThePodThatFailed) {
   const Plan plan = RunPlan(MakeCluster()
                                 .Node("n", {.gpus = 2})
                                 .Pending("ns/g", {.pods = 3, .gpus = 1, .min_member = 3}));
@@ -303,7 +303,7 @@ TEST(UnschedulableTest, AGangSaysThatItIsIncompleteAndWhichPodFailed) {
   EXPECT_EQ(TextOfPod(plan, "ns/g-0"), text) << "the others repeat their group (spec 2 M2)";
 }
 
-TEST(UnschedulableTest, ExtrasOfAGangThatRunsAreNoIncompleteGang) {
+TEST(UnschedulableTest, ExtrasOfARunningGangAreNotReportedAsAnIncompleteGang) {
   const Plan plan =
       RunPlan(MakeCluster()
                   .Node("n", {.gpus = 2})
@@ -315,7 +315,7 @@ TEST(UnschedulableTest, ExtrasOfAGangThatRunsAreNoIncompleteGang) {
 
 // ---- cases that are not built, or not considered ------------------------------------------------
 
-TEST(UnschedulableTest, WhatIsNotBuiltIsNamedForWhatWaits) {
+TEST(UnschedulableTest, AWaitingGroupReportsAFeatureThatIsNotBuilt) {
   const Plan plan = RunPlan(MakeCluster()
                                 .Node("n", {.gpus = 8})
                                 .Pending("ns/waits", {.pods = 2, .affinity = NeedsNamespaces()})
@@ -330,7 +330,7 @@ TEST(UnschedulableTest, WhatIsNotBuiltIsNamedForWhatWaits) {
   EXPECT_THAT(ReasonsOf(plan, "ns/runs"), IsEmpty());
 }
 
-TEST(UnschedulableTest, TheBestDomainIsAReasonWhereKaiNamesNone) {
+TEST(UnschedulableTest, TheBestDomainIsAReasonIfKaiNamesNone) {
   ClusterMaker maker =
       MakeCluster()
           .Add(TopologyRow{.name = "t", .levels = {{.node_label = "rack", .alias = ""}}})
@@ -346,7 +346,7 @@ TEST(UnschedulableTest, TheBestDomainIsAReasonWhereKaiNamesNone) {
   EXPECT_THAT(OutcomeOf(plan, "ns/g").events.front(), Not(HasSubstr("node-group")));
 }
 
-TEST(UnschedulableTest, AGroupThatNoActionConsideredSaysSo) {
+TEST(UnschedulableTest, AGroupThatNoActionConsideredHasAReason) {
   const Plan plan = RunPlan(MakeCluster().Node("n").Pending("ns/g"), R"({"actions": "reclaim"})");
   EXPECT_THAT(plan, HasVerdict("ns/g", Verdict::kUnschedulable));
   EXPECT_THAT(ReasonsOf(plan, "ns/g"), Contains(Pair("not_considered", "")));
@@ -354,7 +354,7 @@ TEST(UnschedulableTest, AGroupThatNoActionConsideredSaysSo) {
 
 // ---- pods whose sub-group does not exist (spec 2 G6, M9) ----------------------------------------
 
-TEST(MisfitTest, APodOfASubGroupThatDoesNotExistIsToldSo) {
+TEST(MisfitTest, APodOfAMissingSubGroupHasAMessage) {
   const Plan plan =
       RunPlan(MakeCluster().Node("n").Pending("ns/g").Pending("ns/g", {.subgroup = "typo"}));
   constexpr char kText[] =
@@ -364,7 +364,7 @@ TEST(MisfitTest, APodOfASubGroupThatDoesNotExistIsToldSo) {
   EXPECT_EQ(TextOfPod(plan, "ns/g-1"), kText);
 }
 
-TEST(MisfitTest, AGroupWithSuchAPodIsNotAllPlaced) {
+TEST(MisfitTest, AGroupWithAMisfitIsPartlyPlaced) {
   EXPECT_THAT(
       RunPlan(MakeCluster().Node("n").Pending("ns/g").Pending("ns/g", {.subgroup = "typo"})),
       HasVerdict("ns/g", Verdict::kPartlyPlaced));
@@ -372,7 +372,7 @@ TEST(MisfitTest, AGroupWithSuchAPodIsNotAllPlaced) {
 
 // ---- texts that begin with the node pool (spec 2 M2) --------------------------------------------
 
-TEST(NodePoolTextTest, GroupsThatTryOnceNameTheirNodePool) {
+TEST(NodePoolTextTest, MessagesOfGroupsWithABackoffNameTheNodePool) {
   ClusterMaker maker = MakeCluster().Node("n", {.gpus = 1}).Pending("ns/g", {.gpus = 2});
   maker.Pending("ns/plain", {.gpus = 2});
   maker.rows().pod_groups[0].scheduling_backoff = 1;
@@ -382,7 +382,7 @@ TEST(NodePoolTextTest, GroupsThatTryOnceNameTheirNodePool) {
   EXPECT_THAT(plan, Says("ns/plain", testing::Not(HasSubstr("Node-Pool"))));
 }
 
-TEST(NodePoolTextTest, TheNodePoolIsThatOfTheGroup) {
+TEST(NodePoolTextTest, TheNodePoolOfTheGroupIsUsed) {
   ClusterMaker maker = MakeCluster().Pending("ns/g");
   const StringPairs pool = {{"kai.scheduler/node-pool", "h100"}};
   maker.params().node_pool_label_value = "h100";
@@ -394,7 +394,7 @@ TEST(NodePoolTextTest, TheNodePoolIsThatOfTheGroup) {
   EXPECT_THAT(plan, Says("ns/g", HasSubstr("Node-Pool 'h100': ")));
 }
 
-TEST(NodePoolTextTest, NotReadyIsSaidWithoutIt) {
+TEST(NodePoolTextTest, NotReadyMessagesDoNotNameTheNodePool) {
   ClusterMaker maker = MakeCluster().Pending("ns/g", {.min_member = 2});
   maker.rows().pod_groups[0].scheduling_backoff = 1;
   EXPECT_THAT(RunPlan(maker), Says("ns/g", HasSubstr("Job is not ready for scheduling.")));
@@ -415,7 +415,7 @@ ClusterMaker RichAndPoor() {
       .Pending("poor/new", {.gpus = 1});
 }
 
-TEST(EvictionOutcomeTest, AGroupThatLosesPodsSaysWhichAndWhy) {
+TEST(EvictionOutcomeTest, AGroupThatLosesPodsReportsThemAndTheReason) {
   const Plan plan = RunPlan(RichAndPoor(), kReclaim);
   ASSERT_THAT(plan, PlanIs(Evicts("rich/young-1"), Pipelines("poor/new-0", "n")));
   EXPECT_THAT(plan, HasVerdict("rich/young", Verdict::kRunning));
@@ -429,7 +429,7 @@ TEST(EvictionOutcomeTest, AGroupThatLosesPodsSaysWhichAndWhy) {
   EXPECT_FALSE(OutcomeOf(plan, "poor/new").writes.last_eviction);
 }
 
-TEST(EvictionOutcomeTest, AGroupThatIsPromisedWhatTheyLeaveIsPipelined) {
+TEST(EvictionOutcomeTest, AGroupThatGetsTheirResourcesIsPipelined) {
   const Plan plan = RunPlan(RichAndPoor(), kReclaim);
   EXPECT_THAT(plan, HasVerdict("poor/new", Verdict::kPipelined));
   EXPECT_THAT(ReasonsOf(plan, "poor/new"), IsEmpty());
@@ -438,7 +438,7 @@ TEST(EvictionOutcomeTest, AGroupThatIsPromisedWhatTheyLeaveIsPipelined) {
   EXPECT_FALSE(OutcomeOf(plan, "poor/new").writes.last_start);
 }
 
-TEST(EvictionOutcomeTest, AGroupThatMovesHasAPromiseAndLosesNothing) {
+TEST(EvictionOutcomeTest, AGroupThatMovesIsPipelinedAndLosesNothing) {
   const Plan plan = RunPlan(MakeCluster()
                                 .Node("n1", {.gpus = 2})
                                 .Node("n2", {.gpus = 2})
@@ -454,7 +454,7 @@ TEST(EvictionOutcomeTest, AGroupThatMovesHasAPromiseAndLosesNothing) {
   EXPECT_THAT(plan, HasVerdict("ns/new", Verdict::kPipelined));
 }
 
-TEST(EvictionOutcomeTest, AGroupThatMayNotEvictYetSaysUntilWhen) {  // spec 2 D2
+TEST(EvictionOutcomeTest, ADelayedGroupReportsTheEndOfItsDelay) {  // spec 2 D2
   ClusterMaker maker = RichAndPoor();
   maker.rows().pod_groups.back().preemption_delay_ns = 2 * kTestNowNs;
   const Plan plan = RunPlan(maker, R"({"actions": "allocate, consolidation, reclaim, preempt"})");
@@ -465,7 +465,7 @@ TEST(EvictionOutcomeTest, AGroupThatMayNotEvictYetSaysUntilWhen) {  // spec 2 D2
   EXPECT_THAT(plan, Says("poor/new", HasSubstr("Workload is within its preemption delay window")));
 }
 
-TEST(EvictionOutcomeTest, AStaleGangSaysSoAfterWhyItWaits) {
+TEST(EvictionOutcomeTest, AStaleGangReportsStalenessAfterItsReasons) {
   ClusterMaker maker = MakeCluster()
                            .Node("n", {.gpus = 1})
                            .Running("ns/g", {.gpus = 1, .node = "n", .min_member = 2})
@@ -480,7 +480,7 @@ TEST(EvictionOutcomeTest, AStaleGangSaysSoAfterWhyItWaits) {
                           Pair("stale", "")));
 }
 
-TEST(EvictionOutcomeTest, ASearchThatEndedEarlySaysSo) {  // spec 2 W25
+TEST(EvictionOutcomeTest, ASearchThatEndedEarlyIsReported) {  // spec 2 W25
   const Plan plan = RunPlan(RichAndPoor(), R"({"actions": "allocate, reclaim",
       "scenarioSearchBudgets": {"maxScenarios": {"job": 0}}})");
   EXPECT_THAT(plan, PlanIs());
@@ -496,7 +496,7 @@ TEST(EvictionOutcomeTest, AGangWithPodsThatSucceededNeedsOnlyTheOthers) {  // sp
               Says("ns/g", HasSubstr("Waiting for 4 pods, currently 2 exist")));
 }
 
-TEST(OutcomeTest, EveryPodOfAGroupThatFindsNoDomainIsToldSo) {
+TEST(OutcomeTest, EveryPodOfAGroupWithoutADomainHasAMessage) {
   ClusterMaker maker = MakeCluster()
                            .Add(TopologyRow{.name = "net", .levels = {{"rack", ""}}})
                            .Node("n", {.gpus = 1, .labels = {{"rack", "r1"}}})
@@ -510,7 +510,7 @@ TEST(OutcomeTest, EveryPodOfAGroupThatFindsNoDomainIsToldSo) {
 
 // ---- order --------------------------------------------------------------------------------------
 
-TEST(OutcomeTest, TextsOfPodsComeInTheOrderOfPods) {
+TEST(OutcomeTest, MessagesOfPodsAreInTheOrderOfPods) {
   const Plan plan = RunPlan(MakeCluster()
                                 .Node("n", {.gpus = 1})
                                 .Pending("z/g", {.pods = 2, .gpus = 2})
@@ -522,7 +522,7 @@ TEST(OutcomeTest, TextsOfPodsComeInTheOrderOfPods) {
 
 // ---- resource claims ----------------------------------------------------------------------------
 
-TEST(ClaimOutcomeTest, SaysWhichOfThemAreAtFault) {
+TEST(ClaimOutcomeTest, NamesTheClaimsThatAreTheReason) {
   ClusterMaker maker = MakeCluster().Node("n", {.gpus = 0}).Add(GpuClass()).Add(GpusOn("n", 1));
   for (const char* group : {"ns/missing", "ns/picky", "ns/first", "ns/second", "ns/without"})
     maker.Pending(group);

@@ -191,7 +191,7 @@ class PlanPropertyTest : public testing::Test {
   Session session_;
 };
 
-TEST_F(PlanPropertyTest, TheOrderOfTheInputIsOfNoConsequence) {
+TEST_F(PlanPropertyTest, TheOrderOfTheInputDoesNotMatter) {
   ForRows([&](const Sample& sample, ClusterRows rows, Random* random) {
     random->Shuffle(&rows.nodes);
     random->Shuffle(&rows.queues);
@@ -203,7 +203,7 @@ TEST_F(PlanPropertyTest, TheOrderOfTheInputIsOfNoConsequence) {
   });
 }
 
-TEST_F(PlanPropertyTest, TheOrderInsideAnObjectIsOfNoConsequence) {
+TEST_F(PlanPropertyTest, TheOrderInsideAnObjectDoesNotMatter) {
   ForRows([&](const Sample& sample, ClusterRows rows, Random* random) {
     for (NodeRow& node : rows.nodes) {
       random->Shuffle(&node.labels);
@@ -227,7 +227,7 @@ TEST_F(PlanPropertyTest, TwoPlansOfOneClusterAreTheSame) {
   });
 }
 
-TEST_F(PlanPropertyTest, TheClusterIsTheSameToTheLastBitAfterwards) {
+TEST_F(PlanPropertyTest, ACycleRestoresEveryBitOfTheCluster) {
   ForRows([&](const Sample&, ClusterRows rows, Random*) {
     MakeAmountsInexact(&rows);
     const std::shared_ptr<Cluster> cluster = rows.Build();
@@ -265,7 +265,7 @@ TEST_P(CyclePropertyTest, NoGroupIsPlacedBelowItsMinimum) {
   });
 }
 
-TEST_P(CyclePropertyTest, NoPodIsDecidedAboutTwiceAndOnlyPodsThatWait) {
+TEST_P(CyclePropertyTest, OnlyWaitingPodsHaveADecisionAndOnlyOne) {
   ForPlans([&](const Plan& plan, const Sample&) {
     std::map<PodId, int> times;
     for (const CycleLog::Decision& decision : plan.decisions) {
@@ -313,7 +313,7 @@ TEST_P(CyclePropertyTest, NoNodeIsOverCommitted) {
   });
 }
 
-TEST_P(CyclePropertyTest, NoQueuePassesItsLimitOrItsQuotaOfTheNonPreemptible) {
+TEST_P(CyclePropertyTest, NoQueueExceedsItsLimitOrItsNonPreemptibleQuota) {
   if (!session_.config().HasPlugin("proportion")) return;  // not checked then
   ForPlans([&](const Plan& plan, const Sample&) {
     const Cluster& cluster = *plan.cluster;

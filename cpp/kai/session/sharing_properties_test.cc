@@ -272,7 +272,7 @@ TEST_P(SharingAllocateTest, ScanningAllNodesGivesTheSamePlan) {
   });
 }
 
-TEST_P(SharingAllocateTest, TheOrderOfTheInputIsOfNoConsequence) {
+TEST_P(SharingAllocateTest, TheOrderOfTheInputDoesNotMatter) {
   uint64_t seed = 0;
   ForRows(100, [&](ClusterRows rows) {
     std::string devices;
@@ -293,7 +293,7 @@ TEST_P(SharingAllocateTest, TheOrderOfTheInputIsOfNoConsequence) {
   });
 }
 
-TEST_P(SharingAllocateTest, NoPodGetsMoreOfADeviceThanThereIs) {
+TEST_P(SharingAllocateTest, NoDeviceIsOverCommitted) {
   ForRows(150, [&](const ClusterRows& rows) {
     const auto look = [&](const CycleView& cycle) { ExpectSound(*cycle.cluster); };
     RunPlan(Session(config_, {.inspect = look}), rows.Build());
@@ -314,7 +314,7 @@ std::map<std::string, int> ShortagesIn(const std::string& text) {
   return shortages;
 }
 
-TEST_P(SharingAllocateTest, APodThatFindsNoDeviceSaysWhatNodesLack) {
+TEST_P(SharingAllocateTest, APodWithoutADeviceReportsWhatNodesLack) {
   int told = 0;
   ForRows(400, [&](ClusterRows rows) {
     // Only one pod waits, so that the cluster is unchanged since that pod was refused.
@@ -419,7 +419,7 @@ TEST_P(SharingCycleTest, TheShortcutsChangeNothing) {
   });
 }
 
-TEST_P(SharingCycleTest, TheClusterIsTheSameToTheLastBitAfterwards) {
+TEST_P(SharingCycleTest, ACycleRestoresEveryBitOfTheCluster) {
   ForSamples(150, [&](const ClusterRows& rows, const Config& config) {
     const std::shared_ptr<Cluster> cluster = rows.Build();
     const StatementColumns before(*cluster);
@@ -428,7 +428,7 @@ TEST_P(SharingCycleTest, TheClusterIsTheSameToTheLastBitAfterwards) {
   });
 }
 
-TEST_P(SharingCycleTest, NoPodGetsMoreOfADeviceThanThereIs) {
+TEST_P(SharingCycleTest, NoDeviceIsOverCommitted) {
   if (GetParam()) return;  // KAI evicts pods that it promised room, and counts that twice
   ForSamples(150, [&](const ClusterRows& rows, const Config& config) {
     const auto look = [&](const CycleView& cycle) { ExpectSound(*cycle.cluster); };
@@ -519,7 +519,7 @@ class Tumult {
   std::string story_;
 };
 
-TEST(SharingStatementTest, DevicesHoldWhateverTheOrderOfChanges) {
+TEST(SharingStatementTest, DevicesAreConsistentAfterAnyOrderOfChanges) {
   const auto [first, end] = Seeds(150);
   for (uint64_t seed = first; seed < end; ++seed) {
     SCOPED_TRACE(SeedTrace(seed));

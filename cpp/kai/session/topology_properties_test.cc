@@ -159,7 +159,7 @@ size_t PlacedIn(const Session& session, const ClusterRows& rows) {
   return DecisionsOf(RunPlan(session, rows.Build())).size();
 }
 
-TEST_P(TopologyPropertyTest, AGangIsPlacedExactlyIfSomeDomainAloneTakesIt) {
+TEST_P(TopologyPropertyTest, AGangIsPlacedExactlyIfOneDomainHoldsIt) {
   const Session session(ParseConfig(R"({"actions": "allocate"})", as_kai()));
   ForSeeds(1000, [&](uint64_t seed) {
     const Question question = AskedBy(seed);
